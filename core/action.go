@@ -1,0 +1,188 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// MessagePrefix begins the name of an interface's message action; the
+// interface's name follows.
+const MessagePrefix = "message_"
+
+// Permission says who may cause an action. It is checked against the person
+// who caused the turn.
+type Permission string
+
+// Permissions. An undeclared one means Everyone, or Admins where the action
+// has effects outside of the conversation.
+const (
+	Undeclared Permission = ""
+	Everyone   Permission = "everyone"
+	Concerned  Permission = "concerned" // the person whom Action.Concerns names
+	Moderators Permission = "moderators"
+	Admins     Permission = "admins"
+	OwnBeats   Permission = "bot" // nobody but the bot's own turns
+)
+
+// Busy says what becomes of a second call of an action by the same person
+// while the first one runs.
+type Busy string
+
+// Ways to treat a call that finds its action busy.
+const (
+	Parallel Busy = ""
+	Queue    Busy = "queue"
+	Refuse   Busy = "refuse"
+)
+
+// RateLimit allows Count calls within Per for each person; the zero value
+// allows any number.
+type RateLimit struct {
+	Count int
+	Per   time.Duration
+}
+
+// Examples is the third tier of an action: shown to a model only after it made
+// a mistake.
+type Examples struct {
+	Description  string       `json:"description,omitempty"`
+	Instructions Instructions `json:"instructions,omitzero"`
+	SideEffects  []string     `json:"side_effects,omitempty"`
+	Similar      []string     `json:"similar_actions,omitempty"`
+	Examples     []Example    `json:"examples,omitempty"`
+}
+
+// Instructions tell a model how to use an action.
+type Instructions struct {
+	WhenToUse      string   `json:"when_to_use,omitempty"`
+	CommonPitfalls []string `json:"common_pitfalls,omitempty"`
+	Notes          []string `json:"notes,omitempty"`
+}
+
+// Example is one right use of an action.
+type Example struct {
+	Scenario string          `json:"scenario"`
+	Payload  json.RawMessage `json:"payload"`
+}
+
+// Action is what the model is told and what is done, as one value. Name, Brief,
+// Schema and Do are required.
+type Action struct {
+	Name     string   // [a-z0-9_.-]{1,64}
+	Similes  []string // other names that mean exactly the same
+	Brief    string   // one line under 100 characters, verb first
+	Schema   json.RawMessage
+	Examples Examples
+
+	Output    json.RawMessage // schema of Result.Output; nil: not checked
+	DependsOn []string        // actions that must have succeeded before, in the same turn
+
+	Essential  bool       // stays in a lite prompt
+	Outside    bool       // has effects outside of the conversation
+	Permission Permission // who may cause it
+	Concerns   string     // the payload property that holds the id of the person concerned
+	Confirm    bool       // the person is asked first
+
+	Timeout    time.Duration // of one try of Do; 0: the runtime's default
+	Retries    int           // further tries after a temporary error
+	Idempotent bool          // may run again when it is unknown whether it ran
+	Busy       Busy
+	RateLimit  RateLimit
+	Cache      time.Duration // how long a result may serve an equal payload again
+
+	// Check says whether the call makes sense now; an error refuses it. Optional.
+	Check func(context.Context, Call) error
+	// Do carries the call out. It must end when its context does.
+	Do func(context.Context, Call) (Result, error)
+	// Undo takes a finished call back, when a unit that it belongs to failed. Optional.
+	Undo func(context.Context, Call, Result) error
+}
+
+// IsMessage reports whether the action sends a message in its interface.
+func (a *Action) IsMessage() bool { return strings.HasPrefix(a.Name, MessagePrefix) }
+
+// Allows is the permission in force.
+func (a *Action) Allows() Permission {
+	switch {
+	case a.Permission != Undeclared:
+		return a.Permission
+	case a.Outside:
+		return Admins
+	}
+	return Everyone
+}
+
+// Call is one step of a plan on its way to an action.
+type Call struct {
+	Key     Key             // the step's place in the journal
+	Path    Path            // where the turn takes place
+	Private bool            // that place is private
+	Author  Author          // who caused the turn
+	Payload json.RawMessage // validated, defaults applied
+	Target  string          // as the model wrote it
+	Parts   Parts           // journals what is sent; never nil
+}
+
+// Parts journals the messages that one step sends, so that none is sent twice.
+type Parts interface {
+	// Send calls do for the n-th part (1, 2, …) of the step, unless the journal
+	// holds it as sent. key is the same whenever this part is tried (at most 25
+	// characters, letters and digits): platforms that know idempotency keys get
+	// it. do returns the platform's id of the message. What was sent joins the
+	// history when the turn ends.
+	Send(ctx context.Context, n int, what Sent, do func(ctx context.Context, key string) (id string, err error)) error
+}
+
+// Sent is a message that the bot put into a place.
+type Sent struct {
+	Path Path      `json:"path"`
+	ID   string    `json:"id,omitempty"` // the platform's
+	Text string    `json:"text"`
+	Time time.Time `json:"time,omitzero"`
+}
+
+// Result is what came of a call.
+type Result struct {
+	Output json.RawMessage `json:"output,omitempty"` // for the model, in a follow-up round; nil: nothing worth words
+	Next   []Step          `json:"next,omitempty"`   // further actions that this one asks for
+	Unit   bool            `json:"unit,omitempty"`   // Next and this one succeed or are undone together
+}
+
+// ErrorKind decides on retry, fallback and wording.
+type ErrorKind string
+
+// Kinds of error.
+const (
+	Invalid   ErrorKind = "invalid"   // the payload makes no sense
+	Forbidden ErrorKind = "forbidden" // this person may not
+	Occupied  ErrorKind = "busy"      // already running, or too often
+	Temporary ErrorKind = "temporary" // may work later
+	Broken    ErrorKind = "broken"    // will not work
+)
+
+// Error is an action's failure. Text is written for the person and the model;
+// Err is for the log only.
+type Error struct {
+	Kind  ErrorKind
+	Text  string
+	After time.Duration // with Occupied and Temporary: when to try again; 0: unknown
+	Err   error
+}
+
+// Errorf makes an Error with a text for people.
+func Errorf(kind ErrorKind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return string(e.Kind) + ": " + e.Text + ": " + e.Err.Error()
+	}
+	return string(e.Kind) + ": " + e.Text
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }

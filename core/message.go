@@ -1,0 +1,151 @@
+package core
+
+import "time"
+
+// Limits of what is taken in from a platform, a model or a file. What is
+// longer is cut by the driver, visibly.
+const (
+	MaxText  = 1 << 20 // bytes of one message's text
+	MaxName  = 256     // bytes of a person's name or tag
+	MaxQuote = 4096    // bytes of a quoted text
+)
+
+// Rank is what a person may do in a place. It comes from the platform and the
+// configuration, never from a text.
+type Rank uint8
+
+// Ranks in rising order. Bot is the bot itself, in turns that it began.
+const (
+	Member Rank = iota
+	Moderator
+	Admin
+	Bot
+)
+
+// Author is who said or did something.
+type Author struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"` // what people call him
+	Tag  string `json:"tag,omitempty"`  // his handle, as the platform writes it ("@jay")
+	Bot  bool   `json:"bot,omitempty"`
+	Rank Rank   `json:"rank,omitempty"` // in the place of the message
+}
+
+// Addressed says how a message speaks to the bot, as the driver saw it.
+type Addressed string
+
+// Ways of addressing; the empty one is talk among others.
+const (
+	NotAddressed Addressed = ""
+	Direct       Addressed = "direct"  // a private chat
+	Mention      Addressed = "mention" // the platform's own mention
+	Reply        Addressed = "reply"   // a reply to one of the bot's messages
+	Name         Addressed = "name"    // called by name in the text
+)
+
+// Quote is the message that another one replies to.
+type Quote struct {
+	ID   string    `json:"id"`
+	From Author    `json:"from,omitzero"`
+	Text string    `json:"text,omitempty"`
+	Time time.Time `json:"time,omitzero"`
+}
+
+// Media sorts attachments.
+type Media string
+
+// Kinds of attachment.
+const (
+	Image Media = "image"
+	Audio Media = "audio"
+	Video Media = "video"
+	File  Media = "file"
+)
+
+// Attachment describes a file that came with a message. Its content is fetched
+// by the driver that gave the Ref, when somebody wants it.
+type Attachment struct {
+	Kind     Media         `json:"kind"`
+	Name     string        `json:"name,omitempty"`
+	MIME     string        `json:"mime,omitempty"`
+	Size     int64         `json:"size,omitempty"` // bytes; 0 where unknown
+	Width    int           `json:"width,omitempty"`
+	Height   int           `json:"height,omitempty"`
+	Duration time.Duration `json:"duration,omitempty"`
+	Ref      string        `json:"ref,omitempty"` // the driver's own handle, opaque
+}
+
+// Message is what was said in a place, with nothing of the platform left in it.
+// (Path, ID) is its identity: an edit carries the same ID.
+type Message struct {
+	Path        Path         `json:"path"`
+	ID          string       `json:"id"`
+	Seq         uint64       `json:"seq,omitempty"` // given by the Store, rising within a Path
+	Author      Author       `json:"author,omitzero"`
+	Text        string       `json:"text,omitempty"`
+	Time        time.Time    `json:"time,omitzero"`
+	Voice       bool         `json:"voice,omitempty"`
+	ReplyTo     *Quote       `json:"reply_to,omitempty"`
+	Attachments []Attachment `json:"attachments,omitempty"`
+	Private     bool         `json:"private,omitempty"` // nobody else can read along
+	Locale      string       `json:"locale,omitempty"`  // the author's, BCP 47, where the platform tells
+	Scopes      []Path       `json:"scopes,omitempty"`  // further subtrees that it belongs to
+	Addressed   Addressed    `json:"addressed,omitempty"`
+}
+
+// Kind says what happened in a place.
+type Kind string
+
+// Kinds of event. The first group comes from drivers, the second is written by
+// the bot itself; all but Edit, Deletion, Reaction and Migration, which change
+// what already stands there, become entries of the place's log.
+const (
+	KindMessage    Kind = "message"
+	KindEdit       Kind = "edit"       // Message.ID again, with the new text
+	KindDeletion   Kind = "deletion"   // Target is gone
+	KindReaction   Kind = "reaction"   // Data is the emoji put on Target; empty: taken away
+	KindPress      Kind = "press"      // a button of Target; Data is what the button carries
+	KindCommand    Kind = "command"    // Command was called
+	KindMembership Kind = "membership" // Data: "added", "removed", "blocked"
+	KindMigration  Kind = "migration"  // the place goes on at To
+
+	KindReminder Kind = "reminder" // something fell due; Data is the plugin's own
+	KindBeat     Kind = "beat"     // the bot's own initiative
+	KindContinue Kind = "continue" // the model asked to go on; Count says how often in a row
+	KindBacklog  Kind = "backlog"  // what waited too long, told as one
+)
+
+// Command is a chat command as it was called.
+type Command struct {
+	Name string   `json:"name"`
+	Args []string `json:"args,omitempty"`
+}
+
+// Event is one thing that happened in a place. Message says where, when, by
+// whom, and under which platform id: the same (place, id) twice is one event.
+type Event struct {
+	Kind    Kind     `json:"kind"`
+	Message Message  `json:"message"`
+	Target  string   `json:"target,omitempty"` // the id of the message that it is about
+	Data    string   `json:"data,omitempty"`
+	Command *Command `json:"command,omitempty"`
+	To      Path     `json:"to,omitzero"`
+	Count   int      `json:"count,omitempty"`
+}
+
+// Entry is one line of a place's log. Message.Seq is its number. Whether it is
+// due, that is, wants an answer, is decided once, when it is received.
+type Entry struct {
+	Event
+	Due     bool `json:"due,omitempty"`
+	Self    bool `json:"self,omitempty"`    // the bot's own
+	Rev     int  `json:"rev,omitempty"`     // how often it was edited
+	Deleted bool `json:"deleted,omitempty"` // its text is gone, its number stays
+	// Reactions counts them by emoji.
+	Reactions map[string]int `json:"reactions,omitempty"`
+}
+
+// Spoken reports whether the entry is talk that belongs into a history.
+func (e *Entry) Spoken() bool {
+	return e.Kind == KindMessage && !e.Deleted
+}

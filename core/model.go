@@ -1,0 +1,143 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Dialect is how a plan travels between synthbot and a model.
+type Dialect string
+
+// Dialects.
+const (
+	DialectJSON  Dialect = "json"  // a JSON plan in the text
+	DialectTools Dialect = "tools" // the API's own tool calls
+)
+
+// Limits are what an engine can take.
+type Limits struct {
+	Engine  string
+	Chars   int // of the whole prompt; 0: no limit
+	Dialect Dialect
+	Vision  bool
+}
+
+// Role says who speaks in a Request.
+type Role string
+
+// Roles.
+const (
+	RoleUser  Role = "user"
+	RoleModel Role = "model"
+)
+
+// Picture travels beside a text.
+type Picture struct {
+	MIME string
+	Data []byte
+}
+
+// Utterance is one message of a Request.
+type Utterance struct {
+	Role     Role
+	Text     string
+	Pictures []Picture
+	Calls    []ToolCall // by the model
+	CallID   string     // the call that Text is the result of
+}
+
+// Tool is an action as an API's tool.
+type Tool struct {
+	Name   string
+	Brief  string
+	Schema json.RawMessage
+}
+
+// ToolCall is a model's use of a Tool.
+type ToolCall struct {
+	ID        string
+	Name      string
+	Arguments json.RawMessage
+}
+
+// Request is what a model is asked. What changes least stands first.
+type Request struct {
+	System   []string
+	Messages []Utterance
+	Tools    []Tool
+	// Stream, where set, is given the answer's text as it grows, piece by piece.
+	Stream func(piece string)
+}
+
+// Usage counts tokens.
+type Usage struct {
+	In     int `json:"in,omitempty"`
+	Out    int `json:"out,omitempty"`
+	Cached int `json:"cached,omitempty"`
+}
+
+// Answer is what a model said.
+type Answer struct {
+	Text      string
+	Calls     []ToolCall
+	Engine    string // the engine that answered
+	Truncated bool   // it ended before the model was done
+	Usage     Usage
+}
+
+// Model is one language model. Safe for concurrent use.
+type Model interface {
+	Limits() Limits
+	// Generate asks the model; its errors are *ModelError. It ends when ctx does.
+	Generate(ctx context.Context, r Request) (Answer, error)
+}
+
+// Question is what a turn wants to know. Build is called with the limits of
+// each engine that is tried.
+type Question struct {
+	Path   Path // the place
+	Person Path // who caused it; zero for the bot itself
+	Build  func(Limits) (Request, error)
+}
+
+// Asker answers a Question with the first engine that can.
+type Asker interface {
+	Ask(ctx context.Context, q Question) (Answer, error)
+}
+
+// ModelErrorKind decides what is done about a ModelError.
+type ModelErrorKind string
+
+// Kinds of model error.
+const (
+	RetryLater ModelErrorKind = "retry_later" // overloaded, limited, unreachable, timed out
+	Fatal      ModelErrorKind = "fatal"       // wrong key, unknown model, malformed request
+	Refused    ModelErrorKind = "refused"     // the provider will not answer this prompt
+	TooLong    ModelErrorKind = "too_long"    // the prompt cannot be made to fit
+)
+
+// ModelError is the failure of one call. Err is for the log only: people see a
+// line of ours.
+type ModelError struct {
+	Kind   ModelErrorKind
+	Engine string
+	Status int           // of HTTP; 0 where there was none
+	After  time.Duration // with RetryLater: what the server asked for
+	Err    error
+}
+
+func (e *ModelError) Error() string {
+	s := fmt.Sprintf("engine %s: %s", e.Engine, e.Kind)
+	if e.Status != 0 {
+		s += fmt.Sprintf(": status %d", e.Status)
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap gives the cause.
+func (e *ModelError) Unwrap() error { return e.Err }

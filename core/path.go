@@ -1,0 +1,182 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxPath is the longest path in bytes, as printed.
+const MaxPath = 512
+
+// ErrPath is what every malformed path's error wraps.
+var ErrPath = errors.New("bad path")
+
+// personMark is the second element of a person's path.
+const personMark = "@user"
+
+// Path names a place or a person: the interface's name, then the platform's
+// stable ids, outermost first ("telegram/-100123/7"). It is comparable, and
+// equal paths print alike. The zero Path is the root above all interfaces.
+//
+// Inside an element '/', '%', control characters, white space and bytes that
+// are no UTF-8 are percent-encoded (upper-case hex, byte by byte); nothing else
+// ever is, so that every path has exactly one spelling.
+type Path struct{ s string }
+
+// ParsePath reads a path in its one spelling; any other spelling is an error
+// that wraps ErrPath. ParsePath(s).String() == s for every s it accepts.
+func ParsePath(s string) (Path, error) {
+	if len(s) > MaxPath {
+		return Path{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrPath, len(s), MaxPath)
+	}
+	for element := range strings.SplitSeq(s, "/") {
+		if element == "" {
+			return Path{}, fmt.Errorf("%w: %q has an empty element", ErrPath, s)
+		}
+		plain, ok := decode(element)
+		if want := encode(plain); !ok || want != element {
+			return Path{}, fmt.Errorf("%w: write the element %q as %q", ErrPath, element, want)
+		}
+	}
+	return Path{s}, nil
+}
+
+// MakePath builds a path from plain elements, encoding what must be encoded.
+func MakePath(elements ...string) (Path, error) {
+	encoded := make([]string, len(elements))
+	for i, e := range elements {
+		encoded[i] = encode(e)
+	}
+	return ParsePath(strings.Join(encoded, "/"))
+}
+
+// MustPath is ParsePath for constants; it panics on a malformed one.
+func MustPath(s string) Path {
+	p, err := ParsePath(s)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// String prints the path; the zero Path prints as "".
+func (p Path) String() string { return p.s }
+
+// IsZero reports whether p is the root.
+func (p Path) IsZero() bool { return p.s == "" }
+
+// Interface is the first element, plain: the name of the interface that serves
+// the path.
+func (p Path) Interface() string {
+	first, _, _ := strings.Cut(p.s, "/")
+	plain, _ := decode(first)
+	return plain
+}
+
+// Elements returns the plain elements, outermost first.
+func (p Path) Elements() []string {
+	if p.s == "" {
+		return nil
+	}
+	parts := strings.Split(p.s, "/")
+	for i, e := range parts {
+		parts[i], _ = decode(e)
+	}
+	return parts
+}
+
+// Within reports whether p is root or lies below it, element by element:
+// "a/bc" is not within "a/b". Everything is within the zero Path.
+func (p Path) Within(root Path) bool {
+	rest, ok := strings.CutPrefix(p.s, root.s)
+	return ok && (root.s == "" || rest == "" || rest[0] == '/')
+}
+
+// Parent is the path without its last element; the zero Path has none.
+func (p Path) Parent() Path {
+	i := strings.LastIndexByte(p.s, '/')
+	return Path{p.s[:max(i, 0)]}
+}
+
+// Person is the path of a person of p's interface.
+func (p Path) Person(id string) (Path, error) {
+	return MakePath(p.Interface(), personMark, id)
+}
+
+// IsPerson reports whether p names a person and not a place.
+func (p Path) IsPerson() bool {
+	parts := strings.SplitN(p.s, "/", 4)
+	return len(parts) == 3 && parts[1] == personMark
+}
+
+// MarshalText prints the path for JSON, TOML and logs.
+func (p Path) MarshalText() ([]byte, error) { return []byte(p.s), nil }
+
+// UnmarshalText reads what MarshalText printed; "" is the zero Path.
+func (p *Path) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*p = Path{}
+		return nil
+	}
+	parsed, err := ParsePath(string(text))
+	if err == nil {
+		*p = parsed
+	}
+	return err
+}
+
+const hex = "0123456789ABCDEF"
+
+func encode(plain string) string {
+	var b strings.Builder
+	for i := 0; i < len(plain); {
+		r, size := utf8.DecodeRuneInString(plain[i:])
+		if mustEncode(r, size) {
+			for _, c := range []byte(plain[i : i+size]) {
+				b.WriteByte('%')
+				b.WriteByte(hex[c>>4])
+				b.WriteByte(hex[c&15])
+			}
+		} else {
+			b.WriteString(plain[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+func mustEncode(r rune, size int) bool {
+	return r == '/' || r == '%' || unicode.IsControl(r) || unicode.IsSpace(r) ||
+		r == utf8.RuneError && size == 1
+}
+
+// decode undoes encode; ok is false where a '%' begins no escape.
+func decode(element string) (plain string, ok bool) {
+	if !strings.Contains(element, "%") {
+		return element, true
+	}
+	var b strings.Builder
+	ok = true
+	for i := 0; i < len(element); i++ {
+		if element[i] != '%' {
+			b.WriteByte(element[i])
+			continue
+		}
+		if i+2 >= len(element) {
+			return b.String() + element[i:], false
+		}
+		high := strings.IndexByte(hex, element[i+1])
+		low := strings.IndexByte(hex, element[i+2])
+		if high < 0 || low < 0 {
+			ok = false
+			b.WriteByte('%')
+			continue
+		}
+		b.WriteByte(byte(high<<4 | low))
+		i += 2
+	}
+	return b.String(), ok
+}

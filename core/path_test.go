@@ -1,0 +1,96 @@
+package core
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestPathSpelling(t *testing.T) {
+	for _, tc := range []struct {
+		elements []string
+		want     string
+	}{
+		{[]string{"telegram", "-1001234567890", "7"}, "telegram/-1001234567890/7"},
+		{[]string{"console", "a b"}, "console/a%20b"},
+		{[]string{"console", "50%/day"}, "console/50%25%2Fday"},
+		{[]string{"console", "tab\tnul\x00"}, "console/tab%09nul%00"},
+		{[]string{"console", "\u00a0"}, "console/%C2%A0"},
+		{[]string{"console", "\xff"}, "console/%FF"},
+		{[]string{"console", "猫"}, "console/猫"},
+	} {
+		p, err := MakePath(tc.elements...)
+		if err != nil || p.String() != tc.want {
+			t.Errorf("MakePath(%q) = %q, %v; want %q", tc.elements, p, err, tc.want)
+		}
+		if got := p.Elements(); strings.Join(got, "\n") != strings.Join(tc.elements, "\n") {
+			t.Errorf("%q has elements %q, want %q", p, got, tc.elements)
+		}
+	}
+}
+
+func TestPathRefuses(t *testing.T) {
+	for _, s := range []string{
+		"", "/", "a/", "/a", "a//b", "a b", "a\x00", "a/%", "a/%2", "a/%2f", "a/%41", "a/%zz", "a\xff",
+		strings.Repeat("a", MaxPath+1),
+	} {
+		if p, err := ParsePath(s); !errors.Is(err, ErrPath) {
+			t.Errorf("ParsePath(%q) = %q, %v; want an error that wraps ErrPath", s, p, err)
+		}
+	}
+}
+
+func TestPathWithin(t *testing.T) {
+	for _, tc := range []struct {
+		p, root string
+		want    bool
+	}{
+		{"a/b", "a", true}, {"a/b", "a/b", true}, {"a/b/c", "a/b", true},
+		{"a/bc", "a/b", false}, {"a", "a/b", false}, {"ab/c", "a", false},
+	} {
+		if got := MustPath(tc.p).Within(MustPath(tc.root)); got != tc.want {
+			t.Errorf("%s within %s = %v", tc.p, tc.root, got)
+		}
+	}
+	if !MustPath("a").Within(Path{}) || (Path{}).Within(MustPath("a")) {
+		t.Error("the zero Path is not the root of all")
+	}
+}
+
+func TestPathPersonAndParent(t *testing.T) {
+	place := MustPath("discord/1/2")
+	person, err := place.Person("123 4")
+	if err != nil || person.String() != "discord/@user/123%204" || !person.IsPerson() || place.IsPerson() {
+		t.Errorf("Person = %q, %v", person, err)
+	}
+	if place.Parent().String() != "discord/1" || !MustPath("discord").Parent().IsZero() {
+		t.Errorf("Parent = %q", place.Parent())
+	}
+}
+
+func FuzzPath(f *testing.F) {
+	for _, s := range []string{"telegram/-100/7", "console/a%20b", "a/%2F", "a//b", "%", "a/\xc2\xa0"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if p, err := ParsePath(s); err == nil {
+			if p.String() != s {
+				t.Fatalf("ParsePath(%q) prints %q", s, p)
+			}
+			again, err := MakePath(p.Elements()...)
+			if err != nil || again != p {
+				t.Fatalf("the elements of %q make %q, %v", s, again, err)
+			}
+			text, _ := p.MarshalText()
+			var back Path
+			if err := back.UnmarshalText(text); err != nil || back != p {
+				t.Fatalf("text of %q reads as %q, %v", s, back, err)
+			}
+		}
+		if p, err := MakePath("x", s); err == nil {
+			if got := p.Elements(); len(got) != 2 || got[1] != s {
+				t.Fatalf("element %q comes back as %q", s, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Plugin is a part of the bot that offers actions. Name is unique among all
+// plugins and interfaces. Actions may be asked often and from any goroutine;
+// it returns the current list at once.
+type Plugin interface {
+	Name() string
+	Actions() []Action
+}
+
+// Interface is a plugin through which people talk to the bot.
+type Interface interface {
+	Plugin
+	// Listen takes events in until ctx ends or the interface cannot go on. It
+	// blocks, and owns every goroutine that it starts. An event is acknowledged
+	// to the platform only after in.Receive returned nil.
+	Listen(ctx context.Context, in Inbox) error
+}
+
+// Inbox takes in what happened on a platform.
+type Inbox interface {
+	// Receive appends the events in one commit and returns when they are on
+	// disk. An event whose (place, id) is known already is not taken twice.
+	// After an error none of them was taken. Safe for concurrent use.
+	Receive(ctx context.Context, events ...Event) error
+}
+
+// Runner is the ability of a plugin to work in the background. Run blocks until
+// ctx ends and everything it started has ended.
+type Runner interface {
+	Run(ctx context.Context) error
+}
+
+// Thinker is the ability of an interface to show that the bot is at work.
+// Think blocks until ctx ends, and the sign is gone when it returns.
+type Thinker interface {
+	Think(ctx context.Context, place Path)
+}
+
+// Observer is the ability to be told what became of turns. Observe returns at
+// once.
+type Observer interface {
+	Observe(TurnEnd)
+}
+
+// TurnEnd tells that a turn is over and journalled.
+type TurnEnd struct {
+	Turn     TurnID
+	Messages []string // the platform ids of what it answered
+	Answered bool     // something was sent
+	Aside    bool     // given up after too many tries
+}
+
+// Scene is what a plugin may know about the turn that it contributes to.
+type Scene struct {
+	Path    Path
+	Private bool
+	Author  Author
+	Text    string
+	Locale  string
+	Now     time.Time
+	Recent  []Entry // the place's latest, oldest first; not to be changed
+}
+
+// Injector is the ability to put something into a prompt's context.
+type Injector interface {
+	// Inject returns the value of one key of the context, as compact JSON; nil
+	// for nothing. The key is the plugin's name.
+	Inject(ctx context.Context, s Scene) (json.RawMessage, error)
+}
+
+// HintKind sorts what a Recon contributes.
+type HintKind string
+
+// Kinds of hint.
+const (
+	Snippet          HintKind = "snippet"
+	Instruction      HintKind = "instruction"
+	LanguageHint     HintKind = "language_hint"
+	MessageTone      HintKind = "tone_hint"
+	ConversationTone HintKind = "conversation_tone_hint"
+	MemoryHint       HintKind = "memory"
+)
+
+// Hint is one contribution of a Recon; among hints of a kind the highest
+// priority wins.
+type Hint struct {
+	Kind     HintKind
+	Text     string
+	Priority int
+}
+
+// Recon is the ability to say something about a message before it is answered.
+type Recon interface {
+	Recon(ctx context.Context, s Scene) ([]Hint, error)
+}
+
+// Persona is who speaks, ready for a prompt.
+type Persona struct {
+	Name     string
+	Aliases  []string
+	Text     string // who the bot is, for the front of the instructions
+	Dialogue string // example dialogue, told only while there is room
+	Greeting string
+}

@@ -1,0 +1,136 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors of a Store.
+var (
+	ErrClosed  = errors.New("the store is closed")
+	ErrLocked  = errors.New("the store is in use by another process")
+	ErrDamaged = errors.New("the store is damaged")
+)
+
+// TurnID names a turn: the place, and the first entry that it answers.
+type TurnID struct {
+	Path Path   `json:"path"`
+	Seq  uint64 `json:"seq"`
+}
+
+func (t TurnID) String() string { return fmt.Sprintf("%s#%d", t.Path, t.Seq) }
+
+// Key is a place in a turn's journal. Step 0 is the round itself (its accepted
+// plan), part 0 the step itself; round 0 is the turn.
+type Key struct {
+	Turn  TurnID `json:"turn"`
+	Round uint16 `json:"round,omitempty"`
+	Step  uint16 `json:"step,omitempty"`
+	Part  uint16 `json:"part,omitempty"`
+}
+
+// Progress says how far what a Record stands for has come.
+type Progress string
+
+// Progress of a turn, a plan, a step or a part.
+const (
+	Started  Progress = "started"  // may or may not have happened, after a crash
+	Done     Progress = "done"     // finished, never to be repeated
+	Failed   Progress = "failed"   // tried, and did not work
+	Skipped  Progress = "skipped"  // refused, or its condition did not hold
+	Pending  Progress = "pending"  // waits for a person's confirmation
+	Taken    Progress = "taken"    // the confirmation was used
+	Unknown  Progress = "unknown"  // started before a crash, and not to be repeated
+	SetAside Progress = "aside"    // given up after too many tries
+	Accepted Progress = "accepted" // a plan that will be carried out
+)
+
+// Record is one journalled fact. What Data holds depends on the level of the
+// Key: an Opening (turn), a Plan (round), an Outcome (step), a Sent (part).
+type Record struct {
+	Key      Key             `json:"key"`
+	Progress Progress        `json:"progress"`
+	Time     time.Time       `json:"time"`
+	Data     json.RawMessage `json:"data,omitempty"`
+}
+
+// Opening is the Data of a turn's own record. Attempts is committed before
+// each attempt.
+type Opening struct {
+	Last     uint64 `json:"last"` // the last entry that the turn answers
+	Attempts int    `json:"attempts"`
+}
+
+// Outcome is the Data of a step's record.
+type Outcome struct {
+	Action string    `json:"action"`
+	Result Result    `json:"result,omitzero"`
+	Kind   ErrorKind `json:"kind,omitempty"`
+	Text   string    `json:"text,omitempty"` // of the error, for the person and the model
+	Tries  int       `json:"tries,omitempty"`
+}
+
+// Batch is what is written in one commit. The zero value writes nothing.
+type Batch struct {
+	// Append adds entries to the logs of their places, in order. The store sets
+	// Message.Seq of each. One whose (place, id) is known is not added; its Seq
+	// is that of the entry it repeats, and Known tells.
+	Append []Entry
+	// Known is set by the store: for each of Append, whether it was there already.
+	Known []bool
+	// Change applies edits, deletions, reactions and migrations; one that finds
+	// nothing to change is no error.
+	Change []Event
+	// Journal writes records; a Key's later record replaces the earlier one.
+	Journal []Record
+	// Answered moves the place's mark over all due entries up to Seq.
+	Answered []TurnID
+}
+
+// Head is the state of a place's log.
+type Head struct {
+	Path     Path
+	Last     uint64 // the newest entry's number; 0: none
+	Answered uint64 // the mark: no due entry up to here waits
+	Time     time.Time
+}
+
+// View reads one consistent state. Entries come oldest first. A View is valid
+// only inside of the function that got it, and in its goroutine.
+type View interface {
+	// Head returns the state of a place; the zero Head with its Path where
+	// nothing was ever said.
+	Head(place Path) (Head, error)
+	// Places lists the places at or below root, in the order of their paths.
+	Places(root Path) ([]Head, error)
+	// Waiting lists the places that hold due entries behind their mark.
+	Waiting() ([]Path, error)
+	// Due returns a place's first waiting entries, at most max.
+	Due(place Path, max int) ([]Entry, error)
+	// Entry finds an entry by its platform id.
+	Entry(place Path, id string) (Entry, bool, error)
+	// After returns the entries with a number above seq, at most max.
+	After(place Path, seq uint64, max int) ([]Entry, error)
+	// Last returns the n newest entries of a place.
+	Last(place Path, n int) ([]Entry, error)
+	// Recent returns the n newest entries by time of all places at or below
+	// root for which keep returns true; a nil keep means all of them.
+	Recent(root Path, n int, keep func(Path) bool) ([]Entry, error)
+	// Journal returns a turn's records in the order of their keys.
+	Journal(turn TurnID) ([]Record, error)
+}
+
+// Store is the durable memory of the bot. Safe for concurrent use.
+type Store interface {
+	// Commit writes the batch, whole or not at all, and returns when it is on
+	// disk. Batches that wait at the same time share one sync.
+	Commit(ctx context.Context, b *Batch) error
+	// View calls f with one consistent state. No call across a network belongs
+	// inside.
+	View(ctx context.Context, f func(View) error) error
+	// Close waits for what is being written.
+	Close() error
+}
