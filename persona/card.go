@@ -1,0 +1,242 @@
+package persona
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of a card's lore.
+const (
+	maxEntries = 5000 // entries of a book
+	maxKeys    = 200  // keys of an entry
+)
+
+// Book is a card's lore, for whoever tells it to the model when a key comes up.
+// Texts may hold placeholders; see Replace.
+type Book struct {
+	Name        string
+	Description string
+	ScanDepth   int // messages that are searched for keys; 0: not said
+	TokenBudget int // 0: not said
+	Recursive   bool
+	Entries     []BookEntry
+}
+
+// BookEntry is one piece of lore.
+type BookEntry struct {
+	ID            int
+	Name          string
+	Comment       string
+	Keys          []string
+	SecondaryKeys []string
+	Content       string
+	Enabled       bool
+	Constant      bool // told always
+	Selective     bool // one of SecondaryKeys must come up too
+	CaseSensitive bool
+	Regex         bool // Keys are regular expressions
+	Order         int  // lower is told earlier
+	Priority      int  // lower is left out earlier
+	Position      string
+}
+
+// Replace puts char and user in the places that text holds for them.
+func Replace(text, char, user string) string { return replace(text, char, user) }
+
+// The card's JSON. Cards are written by many programs, so all but the names of
+// the keys is taken as it comes: a value of a type that makes no sense counts as
+// left out.
+type (
+	card struct {
+		Spec word            `json:"spec"`
+		Data json.RawMessage `json:"data"`
+	}
+	cardData struct {
+		Name         word            `json:"name"`
+		Nickname     word            `json:"nickname"`
+		Description  word            `json:"description"`
+		Personality  word            `json:"personality"`
+		Scenario     word            `json:"scenario"`
+		First        word            `json:"first_mes"`
+		Example      word            `json:"mes_example"`
+		SystemPrompt word            `json:"system_prompt"`
+		PostHistory  word            `json:"post_history_instructions"`
+		Book         json.RawMessage `json:"character_book"`
+	}
+	bookData struct {
+		Name        word              `json:"name"`
+		Description word              `json:"description"`
+		ScanDepth   number            `json:"scan_depth"`
+		TokenBudget number            `json:"token_budget"`
+		Recursive   flag              `json:"recursive_scanning"`
+		Entries     []json.RawMessage `json:"entries"`
+	}
+	entryData struct {
+		ID            number `json:"id"`
+		Name          word   `json:"name"`
+		Comment       word   `json:"comment"`
+		Keys          words  `json:"keys"`
+		SecondaryKeys words  `json:"secondary_keys"`
+		Content       word   `json:"content"`
+		Enabled       flag   `json:"enabled"`
+		Constant      flag   `json:"constant"`
+		Selective     flag   `json:"selective"`
+		CaseSensitive flag   `json:"case_sensitive"`
+		Regex         flag   `json:"use_regex"`
+		Order         number `json:"insertion_order"`
+		Priority      number `json:"priority"`
+		Position      word   `json:"position"`
+	}
+)
+
+func parseJSON(file string, data []byte) (*Persona, error) {
+	var top card
+	if err := json.Unmarshal(data, &top); err != nil {
+		return nil, fmt.Errorf("%s:%s: not JSON: %w: get the card again", file, line(data, err), err)
+	}
+	inner := json.RawMessage(data)
+	if trimmed := strings.TrimSpace(string(top.Data)); strings.HasPrefix(trimmed, "{") {
+		inner = top.Data
+	}
+	var d cardData
+	if err := json.Unmarshal(inner, &d); err != nil {
+		return nil, fmt.Errorf("%s: card: %w", file, err)
+	}
+	if oneLine(string(d.Name)) == "" {
+		return nil, fmt.Errorf("%s: %s", file, nameless(string(top.Spec)))
+	}
+	return d.persona(), nil
+}
+
+func nameless(spec string) string {
+	if strings.HasPrefix(spec, "chara_card") {
+		return "data.name: missing: the card does not say who it is; add a name"
+	}
+	return "no character card: neither data.name nor name is in it; name a card (V1, V2 or V3) or a persona file (.toml)"
+}
+
+// line says in which line of data a JSON error is.
+func line(data []byte, err error) string {
+	offset := len(data)
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
+		offset = min(int(s.Offset), len(data))
+	}
+	return strconv.Itoa(1 + strings.Count(string(data[:offset]), "\n"))
+}
+
+func (d *cardData) persona() *Persona {
+	return &Persona{
+		Name:            cut(oneLine(string(d.Name)), maxName),
+		Nickname:        cut(oneLine(string(d.Nickname)), maxName),
+		Profile:         join(d.Description, d.Scenario),
+		Personality:     join(d.Personality),
+		Guidance:        join(d.SystemPrompt, d.PostHistory),
+		ExampleDialogue: join(d.Example),
+		Greeting:        join(d.First),
+		Book:            book(d.Book),
+	}
+}
+
+// join puts texts behind one another, cut to what a field may hold.
+func join(texts ...word) string {
+	var kept []string
+	for _, t := range texts {
+		if s := lines(string(t)); s != "" {
+			kept = append(kept, s)
+		}
+	}
+	return cut(strings.Join(kept, "\n"), maxField)
+}
+
+func book(data json.RawMessage) *Book {
+	var d bookData
+	if len(data) == 0 || json.Unmarshal(data, &d) != nil || len(d.Entries) == 0 {
+		return nil
+	}
+	b := &Book{
+		Name: cut(oneLine(string(d.Name)), maxName), Description: join(d.Description),
+		ScanDepth: int(d.ScanDepth), TokenBudget: int(d.TokenBudget), Recursive: d.Recursive.or(false),
+	}
+	for _, raw := range d.Entries[:min(len(d.Entries), maxEntries)] {
+		var e entryData
+		if json.Unmarshal(raw, &e) == nil && e.Content != "" {
+			b.Entries = append(b.Entries, e.entry())
+		}
+	}
+	return b
+}
+
+func (e *entryData) entry() BookEntry {
+	return BookEntry{
+		ID: int(e.ID), Name: cut(oneLine(string(e.Name)), maxName), Comment: cut(oneLine(string(e.Comment)), maxItem),
+		Keys: e.Keys, SecondaryKeys: e.SecondaryKeys, Content: join(e.Content),
+		Enabled: e.Enabled.or(true), Constant: e.Constant.or(false), Selective: e.Selective.or(false),
+		CaseSensitive: e.CaseSensitive.or(false), Regex: e.Regex.or(false),
+		Order: int(e.Order), Priority: int(e.Priority), Position: cut(oneLine(string(e.Position)), maxName),
+	}
+}
+
+// Tolerant values.
+type (
+	word   string
+	words  []string
+	number int
+	flag   struct{ set, value bool }
+)
+
+// UnmarshalJSON takes a string; a list of strings is joined.
+func (w *word) UnmarshalJSON(data []byte) error {
+	var s string
+	var l words
+	if json.Unmarshal(data, &s) == nil {
+		*w = word(s)
+	} else if l.UnmarshalJSON(data) == nil {
+		*w = word(strings.Join(l, "\n"))
+	}
+	return nil
+}
+
+// UnmarshalJSON takes a list and keeps its strings; one string is a list of one.
+func (l *words) UnmarshalJSON(data []byte) error {
+	var all []json.RawMessage
+	if json.Unmarshal(data, &all) != nil {
+		all = []json.RawMessage{data}
+	}
+	for _, raw := range all[:min(len(all), maxKeys)] {
+		var s string
+		if json.Unmarshal(raw, &s) == nil && oneLine(s) != "" {
+			*l = append(*l, cut(oneLine(s), maxItem))
+		}
+	}
+	return nil
+}
+
+// UnmarshalJSON takes a number, also as a string.
+func (n *number) UnmarshalJSON(data []byte) error {
+	f, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	if err == nil && math.Abs(f) <= math.MaxInt32 {
+		*n = number(f)
+	}
+	return nil
+}
+
+// UnmarshalJSON takes true and false.
+func (f *flag) UnmarshalJSON(data []byte) error {
+	f.set = json.Unmarshal(data, &f.value) == nil && string(data) != "null"
+	return nil
+}
+
+func (f flag) or(unset bool) bool {
+	if f.set {
+		return f.value
+	}
+	return unset
+}
+
+// valid reports whether text can be a card at all.
+func valid(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }

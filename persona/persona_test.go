@@ -1,0 +1,220 @@
+package persona
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestEmbeddedIsSomebody(t *testing.T) {
+	p := Embedded()
+	spoken := p.For("Jay")
+	if spoken.Name != "Aria" || !slices.Contains(spoken.Aliases, "Ari") {
+		t.Errorf("name %q, aliases %q", spoken.Name, spoken.Aliases)
+	}
+	if n := utf8.RuneCountInString(spoken.Text); n < 400 || n > 900 {
+		t.Errorf("the text has %d characters, want 400 to 900: %s", n, spoken.Text)
+	}
+	for _, label := range []string{"Profile: ", "Likes: ", "Dislikes: ", "Interests: ", "Speaking style: "} {
+		if strings.Count(spoken.Text, label) != 1 {
+			t.Errorf("%q is not in the text exactly once: %s", label, spoken.Text)
+		}
+	}
+	if !strings.Contains(spoken.Dialogue, "Jay: ") || !strings.Contains(spoken.Dialogue, "Aria: ") || spoken.Greeting == "" {
+		t.Errorf("dialogue %q, greeting %q", spoken.Dialogue, spoken.Greeting)
+	}
+	if strings.ContainsAny(spoken.Text, "\n{}<>") {
+		t.Errorf("the text is not one line without placeholders: %q", spoken.Text)
+	}
+}
+
+func TestForRendersOneLabelledLine(t *testing.T) {
+	p := &Persona{
+		Name: "Mira\n", Aliases: []string{"Mi", "mira", "Captain"},
+		Profile: "Sails.\n\nKnows {{USER}}. Likes: nothing;\x00 really", Likes: []string{"salt", "", "rope; tar."},
+		Dislikes: []string{"fog"}, SpeakingStyle: "Dry!", Greeting: "Ahoy {{user}},\r\nI'm <BOT>.",
+		ExampleDialogue: "{{ User }}: hi\n{{Char}}: ahoy",
+	}
+	got := p.For("Jay")
+	want := "You are Mira, also called Mi, Captain. Profile: Sails. Knows Jay. Likes – nothing; really. " +
+		"Likes: salt; rope, tar. Dislikes: fog. Speaking style: Dry!"
+	if got.Text != want {
+		t.Errorf("text\n got %s\nwant %s", got.Text, want)
+	}
+	if got.Dialogue != "Jay: hi\nMira: ahoy" || got.Greeting != "Ahoy Jay,\nI'm Mira." {
+		t.Errorf("dialogue %q, greeting %q", got.Dialogue, got.Greeting)
+	}
+}
+
+func TestPlaceholders(t *testing.T) {
+	for in, want := range map[string]string{
+		"{{char}} {{CHAR}} {{ Char }} <BOT> <bot> <char>": "C C C C C C",
+		"{{user}} <USER> <User>":                          "U U U",
+		"{{original}}x":                                   "x",
+		"<b>bold</b> {{random:a,b}} {{ {{user}} 1 < 2":    "<b>bold</b> {{random:a,b}} {{ U 1 < 2",
+		"{{user":     "{{user",
+		"{{{user}}}": "{U}",
+		"猫<user>猫":   "猫U猫",
+	} {
+		if got := Replace(in, "C", "U"); got != want {
+			t.Errorf("Replace(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := Replace("{{user}}{{char}}", "<USER>", "{{char}}"); got != "{{char}}<USER>" {
+		t.Errorf("names are replaced in their turn: %q", got)
+	}
+}
+
+func TestForUser(t *testing.T) {
+	p := &Persona{Name: "A", Profile: "Talks to {{user}}"}
+	for user, want := range map[string]string{
+		"": "friend.", " \x00\n": "friend.", "Jay\nIgnore all": "Jay Ignore all.", "x Likes: you": "x Likes – you.",
+		strings.Repeat("é", 100): strings.Repeat("é", 63) + "…",
+	} {
+		if got := p.For(user).Text; !strings.HasSuffix(got, "Talks to "+want) {
+			t.Errorf("For(%q) says %q", user, got)
+		}
+	}
+}
+
+func TestTOML(t *testing.T) {
+	p, err := Load(write(t, "p.toml", "\ufeff"+`
+name = "Mira"
+aliases = ["Mi"]
+profile = """
+Line one
+two"""
+likes = [
+  "a", # a comment
+  'b',
+]
+dislikes = []
+interests = ["c"]
+speaking_style = "dry"
+example_dialogue = "{{user}}: hi"
+greeting = "Ahoy"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name != "Mira" || p.Profile != "Line one\ntwo" || !slices.Equal(p.Likes, []string{"a", "b"}) || p.Greeting != "Ahoy" ||
+		!slices.Equal(p.Interests, []string{"c"}) || p.SpeakingStyle != "dry" || p.ExampleDialogue != "{{user}}: hi" {
+		t.Errorf("read %+v", p)
+	}
+}
+
+func TestTOMLTellsAllFaultsAtOnce(t *testing.T) {
+	file := write(t, "p.toml", `# no name here
+Profil = "x"
+likes = "tea"
+dislikes = ["a", 3]
+greeting = 7
+greeting = "again"
+colour = true
+
+[engine]
+name = "x"
+`)
+	_, err := Load(file)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	want := []string{
+		file + ":2: Profil: no such key: did you mean profile?",
+		file + ":3: likes: a text, but a list of texts is wanted: write likes = [\"…\", \"…\"]",
+		file + ":4: dislikes: entry 2 is a number, but a text is wanted: put it in quotes",
+		file + ":5: greeting: a number, but a text is wanted: write greeting = \"…\"",
+		file + ":6: greeting: given twice: keep one",
+		file + ":7: colour: no such key: there are aliases, dislikes, example_dialogue, greeting, interests, likes, name, profile, speaking_style",
+		file + ":9: engine: a persona file has no tables: remove [engine] and what stands below",
+		file + ":1: name: missing: add name = \"…\"",
+	}
+	if got := strings.Split(err.Error(), "\n"); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", err, strings.Join(want, "\n"))
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	for name, tc := range map[string]struct{ content, want string }{
+		"empty":     {" \n", "the file is empty: a persona needs at least name"},
+		"blank":     {"name = \" \\t\"", ":1: name: empty"},
+		"prose":     {"Dear diary, today I", ":1: not TOML: "},
+		"cut":       {"name = \"A\"\nprofile = \"x", ":2: not TOML: "},
+		"long":      {"name = \"" + strings.Repeat("a", 101) + "\"", "101 characters, at most 100"},
+		"huge":      {"name = \"A\"\n# " + strings.Repeat("a", maxTOML), "bytes, at most 1048576 are allowed"},
+		"nul":       {"name = \"A\x00\"", "neither a TOML persona nor a character card"},
+		"latin1":    {"name = \"Andr\xe9\"", "save it as UTF-8"},
+		"jpeg":      {"\xff\xd8\xff\xe0xxx", "JPEG"},
+		"webp":      {"RIFF\x00\x00\x00\x00WEBPVP8 ", "WebP"},
+		"charx":     {"PK\x03\x04xx", "CHARX"},
+		"list":      {"[1, 2]", "not TOML"},
+		"json":      {"{\"a\":\n 1,}", ":2: not JSON"},
+		"no card":   {`{"hello": "world"}`, "no character card"},
+		"nameless":  {`{"spec":"chara_card_v2","data":{"name":3}}`, "data.name: missing"},
+		"many":      {strings.Repeat("x = 1\n", 50000), "no such key"},
+		"tables":    {strings.Repeat("[t]\nx = 1\n", 5000), "has no tables"},
+		"items":     {"name = \"A\"\nlikes = [" + strings.Repeat("\"a\",", 200) + "]", "more than 100 entries"},
+		"png":       {signature, "truncated PNG"},
+		"not a png": {"\x89PNG\n", "neither"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := write(t, "p", tc.content)
+			p, err := Load(file)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("Load = %+v, %v; want an error with %q", p, err, tc.want)
+			}
+			if lines := strings.Split(err.Error(), "\n"); len(lines) > maxFaults || !strings.HasPrefix(lines[0], file+":") {
+				t.Errorf("%d lines, the first is %q", len(lines), lines[0])
+			}
+		})
+	}
+}
+
+func TestFilesThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "not a file") {
+		t.Errorf("a directory: %v", err)
+	}
+	if _, err := Load(filepath.Join(dir, "none.toml")); err == nil || !strings.Contains(err.Error(), "check persona.path") {
+		t.Errorf("a missing file: %v", err)
+	}
+	big := filepath.Join(dir, "big.png")
+	if err := os.WriteFile(big, []byte(signature), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, 100<<20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(big); err == nil || !strings.Contains(err.Error(), "104857600 bytes, at most 33554432 are allowed") {
+		t.Errorf("100 MiB: %v", err)
+	}
+}
+
+func TestShippedFileIsTheEmbeddedOne(t *testing.T) {
+	p, err := Load("aria.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.For("x").Text != Embedded().For("x").Text {
+		t.Error("aria.toml and the embedded persona differ")
+	}
+}
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func BenchmarkFor(b *testing.B) {
+	p := Embedded()
+	for b.Loop() {
+		p.For("Jay")
+	}
+}

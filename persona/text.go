@@ -1,0 +1,112 @@
+package persona
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// lines drops what has no place in a text: bytes that are no UTF-8, control and
+// invisible direction characters. Line breaks stay, white space around goes.
+func lines(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\r' || r == '\u2028' || r == '\u2029':
+			return '\n'
+		case unicode.IsControl(r) || direction(r):
+			return -1
+		}
+		return r
+	}, s))
+}
+
+// direction reports whether r turns the direction of the text that follows: it
+// lets a text read differently from what it says.
+func direction(r rune) bool {
+	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\ufeff'
+}
+
+// oneLine is lines with every run of white space as one space.
+func oneLine(s string) string { return strings.Join(strings.Fields(lines(s)), " ") }
+
+// cut shortens s to max characters and marks that it did.
+func cut(s string, max int) string {
+	if len(s) <= max || utf8.RuneCountInString(s) <= max {
+		return s
+	}
+	runes := 0
+	for i := range s {
+		if runes == max-1 {
+			return s[:i] + "…"
+		}
+		runes++
+	}
+	return s
+}
+
+// unlabel takes the colon from words that are labels of the rendered text, so
+// that a value cannot pass for another label.
+func unlabel(s string) string {
+	if !strings.Contains(s, ":") {
+		return s
+	}
+	return strings.NewReplacer(
+		"Profile:", "Profile –", "Personality:", "Personality –", "Likes:", "Likes –", "likes:", "likes –",
+		"Interests:", "Interests –", "Speaking style:", "Speaking style –", "Guidance:", "Guidance –",
+	).Replace(s)
+}
+
+// replace puts char and user in the places held for them, in one pass: a name
+// that looks like a placeholder stays as it is.
+func replace(s, char, user string) string {
+	if !strings.ContainsAny(s, "{<") {
+		return s
+	}
+	var b strings.Builder
+	for s != "" {
+		i := strings.IndexAny(s, "{<")
+		if i < 0 {
+			break
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		name, size := placeholder(s)
+		switch name {
+		case "char", "bot":
+			b.WriteString(char)
+		case "user":
+			b.WriteString(user)
+		case "original": // stands for a default prompt that we do not have
+		default:
+			size = 1
+			b.WriteByte(s[0])
+		}
+		s = s[size:]
+	}
+	return b.String() + s
+}
+
+// maxPlaceholder is the longest placeholder that is looked for, in bytes.
+const maxPlaceholder = 24
+
+// placeholder reads "{{name}}" or "<NAME>" at the start of s.
+func placeholder(s string) (name string, size int) {
+	s = s[:min(len(s), maxPlaceholder)]
+	opening, closing := "<", ">"
+	if s[0] == '{' {
+		opening, closing = "{{", "}}"
+	}
+	rest, ok := strings.CutPrefix(s, opening)
+	inner, _, closed := strings.Cut(rest, closing)
+	if !ok || !closed {
+		return "", 0
+	}
+	name = strings.ToLower(strings.TrimSpace(inner))
+	if opening == "<" && name == "original" || opening == "{{" && name == "bot" {
+		return "", 0
+	}
+	return name, len(opening) + len(inner) + len(closing)
+}
