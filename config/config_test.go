@@ -1,0 +1,288 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"synthbot/core"
+)
+
+const whole = `
+[bot]
+name = "Ada"
+timezone = "Europe/Rome"
+admins = ["discord/@user/123456789", "telegram/@user/1000"]
+
+[[engine]]
+name = "home"
+provider = "ollama"
+api_key = "env:KEY"
+timeout = "90s"
+headers = { "X-Title" = "bot" }
+
+[[engine]]
+name = "spare"
+
+[interfaces.telegram]
+token = "file:telegram_token"
+
+[interfaces.work]
+type = "telegram"
+enabled = false
+token = "env:NOT_SET"
+
+[budget]
+person_tokens = 5
+cost = 1
+
+[[override]]
+path = "discord/1"
+lite = false
+`
+
+func TestRead(t *testing.T) {
+	w := world{
+		env:   map[string]string{"KEY": "k1\n", "CREDENTIALS_DIRECTORY": "/run/cred"},
+		files: map[string]string{"/run/cred/telegram_token": "t1\r\n", "/etc/bot/telegram_token": "t2"},
+	}
+	bot, telegram, err := readBot(whole, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bot.Bot.Name != "Ada" || bot.Bot.Language != "en" || bot.Bot.Timezone.String() != "Europe/Rome" ||
+		len(bot.Bot.Admins) != 2 || bot.Bot.Admins[0] != core.MustPath("discord/@user/123456789") {
+		t.Errorf("bot: %+v", bot.Bot)
+	}
+	want := []engineConfig{
+		{Name: "home", Provider: "ollama", Key: core.NewSecret("k1"), Timeout: 90 * time.Second, Chars: 24000, Headers: map[string]string{"X-Title": "bot"}},
+		{Name: "spare", Provider: "offline", Timeout: 2 * time.Minute, Chars: 24000},
+	}
+	if diff := cmp.Diff(want, bot.Engines, cmp.AllowUnexported(core.Secret{})); diff != "" {
+		t.Error(diff)
+	}
+	if got := telegram["telegram"]; got.Token.Reveal() != "t1" || got.Pace != "platform" {
+		t.Errorf("telegram: %+v %q", got, got.Token.Reveal())
+	}
+	if got := telegram["work"].Token.Reveal(); got != "env:NOT_SET" {
+		t.Errorf("the secret of what is switched off is %q", got)
+	}
+	if bot.Budget.Person != 5 || bot.Budget.Cost != 1 {
+		t.Errorf("budget: %+v", bot.Budget)
+	}
+	if o := bot.Overrides[0]; o.Engine != nil || o.Lite == nil || *o.Lite {
+		t.Errorf("override: %+v", o)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for _, tc := range []struct{ name, file, want string }{
+		{"nothing", "", ""},
+		{"comments and a byte order mark", "\uFEFF# hello\r\n", ""},
+		{"unknown keys", "[bot]\nnmae = 1\ncolour = \"red\"\n[bots]\n[inteface.x]", `
+2: bot.nmae: is unknown; did you mean "name"?
+3: bot.colour: is unknown; known here are admins, data_dir, language, name, timezone
+4: bots: is unknown; did you mean "bot"?
+5: inteface: is unknown; did you mean "interfaces"?`},
+		{"wrong types", "bot = 1\nplugins = []\n[prompt]\nlite = \"yes\"\n[budget]\nperson_tokens = 1.5\ncost = \"much\"\n[[engine]]\nname = 1\ntimeout = 30\napi_key = 5", `
+1: bot: is a whole number; write it as a table of keys
+2: plugins: is a list; write it as a table of keys
+4: prompt.lite: is a text; write true or false, without quotes
+6: budget.person_tokens: is a number with a fraction; write a whole number, without quotes
+7: budget.cost: is a text; write a number, without quotes
+9: engine[0].name: is a whole number; write a text in quotes
+10: engine[0].timeout: is a whole number; write a duration in quotes, such as "30s"
+11: engine[0].api_key: is a whole number; write "env:NAME", "file:PATH" or the secret itself, in quotes`},
+		{"one bracket", "[engine]\nname = \"x\"\n[access]\nallow = \"x\"", `
+1: engine: is a table; there may be several: write the header with two brackets, [[engine]]
+4: access.allow: is a text; write a list, in brackets: [ … ]`},
+		{"out of range", "[bot]\nname = \"\"\n[budget]\nperson_tokens = -1\ncost = 100.5\n[[engine]]\nname = \"x\"\ntimeout = \"100ms\"\nprovider = \"olama\"\n[prompt]\nscope = \"everywhere\"", `
+2: bot.name: is 0 characters; write 1 to 64 characters
+4: budget.person_tokens: is -1; write 0 or more
+5: budget.cost: is 100.5; write 0 to 100
+8: engine[0].timeout: is 100ms; write 1s to 1h
+9: engine[0].provider: is "olama"; write "ollama", or else one of offline, openai, ollama
+11: prompt.scope: is "everywhere"; write one of chat, interface, unified`},
+		{"unparsable texts", "[bot]\ntimezone = \"Moon\"\nadmins = [\n  \"a/b\",\n  \"a//b\",\n  7,\n]\n[[engine]]\nname = \"x\"\ntimeout = \"5 min\"\n[budget]\ncost = nan", `
+2: bot.timezone: unknown time zone Moon
+5: bot.admins[1]: bad path: "a//b" has an empty element
+6: bot.admins[2]: is a whole number; write a text in quotes
+10: engine[0].timeout: "5 min" is no duration; write it as in "90s", "15m" or "1h30m"
+12: budget.cost: is no finite number`},
+		{"missing", "[[engine]]\n\n[[engine]]\nname = \"\"\n[[share]]\n[[share]]\npaths = []", `
+1: engine[0].name: is missing; write name = "home"
+4: engine[1].name: is empty; write name = "home"
+5: share[0].paths: is missing; write paths = ["discord/81384788765712384", "telegram/-1001234567890"]
+7: share[1].paths: is empty; write paths = ["discord/81384788765712384", "telegram/-1001234567890"]`},
+		{"inline and dotted", "bot.name = 1\nengine = [\n  { name = 1 },\n  { name = \"x\", tmeout = \"1s\" },\n]\n[interfaces]\ntelegram.token = 1\ntelegram.pace = \"fast\"", `
+1: bot.name: is a whole number; write a text in quotes
+3: engine[0].name: is a whole number; write a text in quotes
+4: engine[1].tmeout: is unknown; did you mean "timeout"?
+7: interfaces.telegram.token: is a whole number; write "env:NAME", "file:PATH" or the secret itself, in quotes
+8: interfaces.telegram.pace: is "fast"; write one of platform, off`},
+		{"components", "[interfaces.telegram]\nenabled = \"no\"\ntokn = \"x\"\n[interfaces.t2]\ntoken = \"x\"\npace = \"off\"\n[plugins.dice]\nsides = 1\n[plugins.\"a b\"]\nx = 1", `
+1: interfaces.telegram.token: is missing; write token = "env:TELEGRAM_TOKEN"
+2: interfaces.telegram.enabled: is a text; write true or false, without quotes
+3: interfaces.telegram.tokn: is unknown; did you mean "token"?
+6: interfaces.t2.pace: is for servers of your own
+8: plugins.dice.sides: is 1; write 2 to 100
+10: plugins."a b".x: is unknown; known here are enabled, sides, type`},
+		{"syntax, and what else is wrong", "[bot]\nname = \"Ada\nlangage = \"en\"\n[prompt]\nlite = maybe\n[[engine]]\ntimeout = 5", `
+2: cannot be read as TOML: basic strings cannot have new lines
+3: bot.langage: is unknown; did you mean "language"?
+5: cannot be read as TOML: unexpected character U+006D 'm' at start of value
+7: engine[0].timeout: is a whole number; write a duration in quotes, such as "30s"`},
+		{"an unclosed list", "[bot]\nadmins = [\n\"a\"\nname = \"x\"\n[prompt]\nlite = 1", `
+4: cannot be read as TOML: expected ',' or ']' after array value`},
+		{"a broken header", "[bot\nname = 1", `
+1: cannot be read as TOML: expected ']' to close table name`},
+		{"twice", "[bot]\nname = \"a\"\nname = \"b\"\nlite = 1", `
+3: cannot be read as TOML: key name is already defined; keep one of the two
+4: bot.lite: is unknown; known here are admins, data_dir, language, name, timezone`},
+		{"a table twice", "[bot]\n[prompt]\n[bot]\n", `
+3: cannot be read as TOML: table bot already exists; keep one of the two`},
+		{"no text at all", "\x00\x01\xff", `
+1: cannot be read as TOML: invalid character at start of key: U+0000`},
+		{"too deep", strings.Repeat("a.", 40) + "b = 1\n", `
+1: nests more than 32 levels deep`},
+		{"too many keys", "[bot]\n[bot.x]\n" + manyKeys(), `
+10001: is one key too many; a file may hold 10000`},
+		{"too deep lists", "\nx = " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), `
+2: nests more than 32 levels deep`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, _, err := readBot(tc.file, world{})
+			if diff := cmp.Diff(strings.TrimPrefix(tc.want, "\n"), lines(err)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSecretFaults(t *testing.T) {
+	const value = "s3cret-value"
+	w := world{
+		env: map[string]string{"EMPTY": "\n", "TWO": value + "\n" + value, "CREDENTIALS_DIRECTORY": "/run/cred"},
+		files: map[string]string{
+			"/run/cred/blank": "\r\n", "/etc/bot/locked": "locked", "/run/cred/binary": value + "\x00\xff",
+			"/etc/bot/huge": strings.Repeat(value, 10_000), "/run/up": value,
+		},
+	}
+	for reference, want := range map[string]string{
+		"env:NONE":      "env:NONE is not set in the environment or empty; set it, or keep the secret in a file and write file:PATH",
+		"env:EMPTY":     "env:EMPTY is not set in the environment or empty; set it, or keep the secret in a file and write file:PATH",
+		"env:TWO":       "env:TWO holds a line break or another character that no secret has; let the secret stand alone there",
+		"env:":          "env: names no variable; write env:NAME",
+		"file:":         "file: names no file; write file:PATH",
+		"file:none":     "file:none is not there (looked at /run/cred/none and /etc/bot/none); create it, readable for the bot only",
+		"file:/none":    "file:/none is not there (looked at /none); create it, readable for the bot only",
+		"file:../up":    "file:../up is not there (looked at /etc/up); create it, readable for the bot only",
+		"file:blank":    "file:blank is empty (/run/cred/blank); put the secret in it",
+		"file:locked":   "file:locked cannot be read from /etc/bot/locked: permission denied",
+		"file:binary":   "file:binary holds a line break or another character that no secret has; let the secret stand alone there",
+		"file:huge":     "file:huge cannot be read from /etc/bot/huge: over 64 KiB",
+		value + "\\n":   "holds a line break or another character that no secret has; let the secret stand alone there",
+		value + "\\uFF": "",
+	} {
+		_, _, err := readBot("[[engine]]\nname = \"x\"\napi_key = \""+reference+"\"", w)
+		got := lines(err)
+		if strings.Contains(got, value) {
+			t.Errorf("the fault of %q holds the secret: %s", reference, got)
+		}
+		if want == "" {
+			want = "3: cannot be read as TOML: unicode escape sequence is too short"
+		} else {
+			want = "3: engine[0].api_key: " + want
+		}
+		if got != want {
+			t.Errorf("%q:\n got %s\nwant %s", reference, got, want)
+		}
+	}
+}
+
+func TestReferences(t *testing.T) {
+	o := world{}.options()
+	o.References = true
+	var bot botConfig
+	file := "[[engine]]\nname='a'\napi_key='env:KEY'\n[[engine]]\nname='b'\napi_key='file:x'\n[[engine]]\nname='c'\napi_key='sk-1'\n[[engine]]\nname='d'"
+	if err := Read("c.toml", []byte(file), &bot, o); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range bot.Engines {
+		got = append(got, e.Key.Reveal())
+	}
+	if diff := cmp.Diff([]string{"env:KEY", "file:x", "(literal)", ""}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCallersFaults(t *testing.T) {
+	d := Parse("c.toml", []byte("[[override]]\n[[override]]\npath = \"a\"\nengine = \"none\""), Options{})
+	d.Fault("names no engine", "override", 1, "engine")
+	d.Fault("names no engine", "override", 1, "engine")
+	d.Fault("is not there", "override", 7, "engine")
+	want := "c.toml:1: override[7].engine: is not there\nc.toml:4: override[1].engine: names no engine"
+	if got := d.Err().Error(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if d.Line("override", 1, "path") != 3 || d.Line("override", 0, "path") != 0 || d.Line("override", 1) != 2 {
+		t.Error("Line is wrong")
+	}
+}
+
+func manyKeys() string {
+	var b strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "x%d = 1\n", i)
+	}
+	return b.String()
+}
+
+func TestManyFaults(t *testing.T) {
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, "x%d = 1\n", i)
+	}
+	err := Read("c.toml", []byte(b.String()), new(botConfig), Options{})
+	faults := err.(Faults)
+	if n := len(faults); n != maxFaults+1 || faults[n-1].Text != "and 4900 more faults; mend these first" {
+		t.Errorf("%d faults, the last is %q", n, faults[n-1].Text)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	big := strings.Repeat("#", MaxFile+1)
+	w := world{files: map[string]string{"big": big, "locked": "locked"}}
+	for file, want := range map[string]string{
+		"big":    "big: is over 1024 KiB; a configuration is smaller",
+		"none":   "none: cannot be read: file does not exist",
+		"locked": "locked: cannot be read: permission denied",
+	} {
+		d := Open(file, w.options())
+		d.Decode(&struct {
+			Must string `toml:"must" required:"true"`
+		}{})
+		if got := d.Err().Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	bot := botConfig{}
+	bot.Bot.DataDir = "kept"
+	bot.Bot.Name = "lost"
+	Defaults(&bot)
+	if bot.Bot.DataDir != "kept" || bot.Bot.Name != "Aria" || bot.Bot.Timezone.String() != "UTC" || bot.Access.Private != "open" {
+		t.Errorf("%+v", bot)
+	}
+	telegram := telegramConfig{}
+	Table{}.Decode(&telegram)
+	if telegram.Pace != "platform" || !(Table{}).IsZero() {
+		t.Errorf("%+v", telegram)
+	}
+}

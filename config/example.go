@@ -1,0 +1,90 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// width is how long a line of comment may be.
+const width = 78
+
+// Example renders a complete configuration file with a sentence for each key.
+// What has a default, and what there may be none of, is commented out: with
+// "#" before a key or header, with "# " before a sentence. The file reads back
+// without faults as it is, and with all that was commented out as well.
+func (p Page) Example(into any) string {
+	var b strings.Builder
+	comment(&b, p.Intro)
+	for _, s := range p.sections(into) {
+		s.example(&b)
+	}
+	return b.String()
+}
+
+func (s *section) example(b *strings.Builder) {
+	if b.Len() > 0 {
+		b.WriteByte('\n')
+	}
+	if s.header != "" {
+		comment(b, s.doc)
+		b.WriteString(mark(s.spare) + s.header + "\n")
+	}
+	for _, f := range s.fields {
+		text, isDefault := f.shown(s.spare)
+		comment(b, strings.Join(f.sentences(isDefault), " "))
+		fmt.Fprintf(b, "%s%s = %s\n", mark(s.spare || !f.required), writeKey(f.name), text)
+	}
+}
+
+func mark(spare bool) string {
+	if spare {
+		return "#"
+	}
+	return ""
+}
+
+// sentences says all about a field whose value is shown below.
+func (f *field) sentences(isDefault bool) []string {
+	list := append([]string{f.doc}, f.limits()...)
+	switch {
+	case f.required:
+		list = append(list, "Required.")
+	case f.initial != nil && !isDefault:
+		list = append(list, "Default: "+literal(f.typ, *f.initial)+".")
+	case !isDefault:
+		list = append(list, "No default; for example:")
+	}
+	return list
+}
+
+// limits words the rules of a field.
+func (f *field) limits() []string {
+	var list []string
+	if f.rules.oneof != nil {
+		list = append(list, "One of: "+strings.Join(f.rules.oneof, ", ")+".")
+	}
+	if span := f.rules.span(); span != "" && f.leaf().Kind() == reflect.String {
+		list = append(list, span+" characters.")
+	} else if span != "" {
+		list = append(list, span+".")
+	}
+	return list
+}
+
+// comment writes a text as lines of comment.
+func comment(b *strings.Builder, text string) {
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		line := "#"
+		for word := range strings.FieldsSeq(paragraph) {
+			if len(line)+1+len(word) > width && line != "#" {
+				b.WriteString(line + "\n")
+				line = "#"
+			}
+			line += " " + word
+		}
+		if line != "#" {
+			b.WriteString(line + "\n")
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// field is one key of a table, as a struct's field tells it.
+type field struct {
+	name     string
+	doc      string
+	index    []int
+	typ      reflect.Type
+	required bool
+	initial  *string // the default, as text
+	example  *string
+	rules    rules
+	owner    reflect.Type // for what is said about bad tags
+}
+
+// form says how a type is written in a file.
+type form int
+
+const (
+	formScalar form = iota // text, number, …
+	formSecret
+	formTable  // a struct
+	formRaw    // a Table
+	formList   // a slice
+	formNamed  // a map
+	formUnset  // a pointer
+	formNobody // not supported
+)
+
+var (
+	typeSecret   = reflect.TypeFor[core.Secret]()
+	typeDuration = reflect.TypeFor[time.Duration]()
+	typeTable    = reflect.TypeFor[Table]()
+	typeText     = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+func formOf(t reflect.Type) form {
+	switch t {
+	case typeSecret:
+		return formSecret
+	case typeTable:
+		return formRaw
+	}
+	if readsText(t) {
+		return formScalar
+	}
+	switch t.Kind() {
+	case reflect.String, reflect.Bool, reflect.Float64,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return formScalar
+	case reflect.Struct:
+		return formTable
+	case reflect.Slice:
+		return formList
+	case reflect.Pointer:
+		return formUnset
+	case reflect.Map:
+		if t.Key().Kind() == reflect.String {
+			return formNamed
+		}
+	}
+	return formNobody
+}
+
+func readsText(t reflect.Type) bool {
+	return t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(typeText)
+}
+
+// fieldsOf reads the tags of a struct; it panics where they make no sense.
+func fieldsOf(t reflect.Type) []field {
+	var list []field
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, tagged := sf.Tag.Lookup("toml")
+		switch {
+		case sf.Anonymous && !tagged && sf.Type.Kind() == reflect.Struct:
+			for _, f := range fieldsOf(sf.Type) {
+				f.index = append([]int{i}, f.index...)
+				list = append(list, f)
+			}
+		case tagged && name != "-":
+			list = append(list, newField(t, sf, name))
+		}
+	}
+	return distinct(t, list)
+}
+
+func distinct(t reflect.Type, list []field) []field {
+	seen := make(map[string]bool, len(list))
+	for _, f := range list {
+		if seen[f.name] {
+			panic(fmt.Sprintf("config: %s has two fields for the key %q", t, f.name))
+		}
+		seen[f.name] = true
+	}
+	return list
+}
+
+func newField(owner reflect.Type, sf reflect.StructField, name string) field {
+	f := field{name: name, doc: sf.Tag.Get("doc"), index: sf.Index, typ: sf.Type, owner: owner}
+	f.required = sf.Tag.Get("required") == "true"
+	f.initial, f.example = lookup(sf.Tag, "default"), lookup(sf.Tag, "example")
+	if name == "" || !sf.IsExported() || formOf(f.leaf()) == formNobody {
+		f.panic("the field %s of type %s cannot be read", sf.Name, sf.Type)
+	}
+	if f.initial != nil && formOf(f.typ) == formUnset {
+		f.panic("a pointer is nil by default")
+	}
+	f.rules = f.newRules(sf.Tag)
+	for _, text := range []*string{f.initial, f.example} {
+		f.mustRead(text)
+	}
+	return f
+}
+
+func lookup(tag reflect.StructTag, name string) *string {
+	if text, ok := tag.Lookup(name); ok {
+		return &text
+	}
+	return nil
+}
+
+// leaf is the type of the values that stand in the file: the field's own, or
+// that of the elements of a list, a map or a pointer.
+func (f *field) leaf() reflect.Type {
+	t := f.typ
+	for depth := 0; depth < maxDepth; depth++ {
+		switch formOf(t) {
+		case formList, formNamed, formUnset:
+			t = t.Elem()
+		default:
+			return t
+		}
+	}
+	return t
+}
+
+// mustRead panics if a tag's text is no good value of the field.
+func (f *field) mustRead(text *string) {
+	if text == nil || formOf(f.leaf()) > formSecret {
+		return
+	}
+	if wrong := f.setText(reflect.New(f.typ).Elem(), *text); wrong != "" {
+		f.panic("%q %s", *text, wrong)
+	}
+}
+
+func (f *field) panic(format string, args ...any) {
+	panic(fmt.Sprintf("config: %s: key %s: %s", f.owner, f.name, fmt.Sprintf(format, args...)))
+}
+
+// setText sets a value from the text of a tag. It returns what is wrong.
+func (f *field) setText(dst reflect.Value, text string) string {
+	switch formOf(dst.Type()) {
+	case formUnset:
+		dst.Set(reflect.New(dst.Type().Elem()))
+		return f.setText(dst.Elem(), text)
+	case formList:
+		dst.Set(reflect.MakeSlice(dst.Type(), 0, 0))
+		for _, part := range split(text) {
+			item := reflect.New(dst.Type().Elem()).Elem()
+			if wrong := f.setText(item, part); wrong != "" {
+				return wrong
+			}
+			dst.Set(reflect.Append(dst, item))
+		}
+		return ""
+	case formNamed:
+		return f.setPairs(dst, text)
+	case formSecret:
+		dst.Set(reflect.ValueOf(core.NewSecret(text)))
+		return ""
+	}
+	value, err := plain(dst.Type(), text)
+	if err != nil {
+		return "is no " + dst.Type().String()
+	}
+	return scalar(dst, value, f)
+}
+
+func (f *field) setPairs(dst reflect.Value, text string) string {
+	dst.Set(reflect.MakeMap(dst.Type()))
+	for _, part := range split(text) {
+		name, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return "lacks a ="
+		}
+		item := reflect.New(dst.Type().Elem()).Elem()
+		if wrong := f.setText(item, value); wrong != "" {
+			return wrong
+		}
+		dst.SetMapIndex(reflect.ValueOf(name).Convert(dst.Type().Key()), item)
+	}
+	return ""
+}
+
+// split reads a tag's list.
+func split(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	parts := strings.Split(text, ",")
+	for i, part := range parts {
+		parts[i] = strings.TrimSpace(part)
+	}
+	return parts
+}

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// FuzzRead: reading never panics, and every fault whose key stands in the file
+// names a line that holds the key's name.
+func FuzzRead(f *testing.F) {
+	example, err := os.ReadFile("testdata/example.toml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(example)
+	f.Add(bytes.ReplaceAll(example, []byte("\n#"), []byte("\n")))
+	for _, seed := range []string{
+		whole, "[[engine]]\n[[engine]]\nx=1\n[engine.headers]\na=1", "engine=[{name=1},{x={y=[{z=1}]}}]", "bot.name=1\n[bot.x]\ny=1",
+		"[a.b.c]\n[a]\nb.d=1", "\"a b\".'c'=[[1,[2]],{}]", "a=1\na=2\n[bot]\nname=\"x", "[bot]\nadmins=[\n1,\n\"a//b\"\n]", "[[a]]\n[[a.b]]\n[a.b.c]\nd=1",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, _, err := readBot(string(data), world{env: map[string]string{"A": "b"}})
+		var faults Faults
+		if err == nil || !errors.As(err, &faults) {
+			return
+		}
+		values := make(map[string]any)
+		readable := toml.Unmarshal(data, &values) == nil
+		text := strings.Split(string(data), "\n")
+		for _, fault := range faults {
+			if fault.Line < 0 || fault.Line > len(text) || fault.Text == "" {
+				t.Fatalf("%q: %d lines, and the fault %+v", data, len(text), fault)
+			}
+			if readable && fault.Key != "" && stands(values, fault.Key) && !strings.Contains(text[max(fault.Line-1, 0)], lastName(fault.Key)) {
+				t.Fatalf("%q: the line of the fault %+v is not that of its key", data, fault)
+			}
+		}
+	})
+}
+
+// stands reports whether a key of bare names stands in the file. It shares
+// nothing with how the package finds lines.
+func stands(values map[string]any, key string) bool {
+	var here any = values
+	for part := range strings.SplitSeq(key, ".") {
+		name, index, listed := strings.Cut(part, "[")
+		table, ok := here.(map[string]any)
+		if !ok || strings.ContainsAny(name, `"…`) {
+			return false
+		}
+		if here, ok = table[name]; !ok {
+			return false
+		}
+		if list, ok := here.([]any); listed && ok {
+			n := 0
+			for _, digit := range strings.TrimSuffix(index, "]") {
+				n = n*10 + int(digit-'0')
+			}
+			if n >= len(list) || n < 0 {
+				return false
+			}
+			here = list[n]
+		}
+	}
+	return true
+}
+
+// lastName is what the line of a key must hold: its last name, or nothing for
+// an element of a list, which has none of its own, and for a name that may be
+// written with escapes.
+func lastName(key string) string {
+	name := key[strings.LastIndexByte(key, '.')+1:]
+	if strings.Contains(name, "[") {
+		return ""
+	}
+	return name
+}

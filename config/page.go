@@ -1,0 +1,197 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Component tells what stands in a [Table]: Name is its last key, Into are
+// pointers to the structs that it is decoded into.
+type Component struct {
+	Name string
+	Doc  string
+	Into []any
+}
+
+// Page renders the example file and the reference of a configuration.
+type Page struct {
+	Title string // of the reference
+	Intro string // sentences at the top
+	// Tables says, by the key of a field, what its Table or its map of Tables
+	// may hold ("interfaces", "plugins").
+	Tables map[string][]Component
+}
+
+// section is a header and the keys below it.
+type section struct {
+	key    string // "" is the top of the file
+	header string
+	doc    string
+	fields []field
+	spare  bool // commented out as a whole: there may be none, or several
+}
+
+// sections lists the tables of a configuration in the order of its fields.
+func (p Page) sections(into any) []section {
+	top := section{}
+	return p.below(top, types(structs([]any{into})), nil)
+}
+
+func types(values []reflect.Value) []reflect.Type {
+	list := make([]reflect.Type, len(values))
+	for i, v := range values {
+		list[i] = v.Type()
+	}
+	return list
+}
+
+// below appends a section and those inside of it.
+func (p Page) below(s section, shapes []reflect.Type, list []section) []section {
+	var tables []field
+	for _, t := range shapes {
+		for _, f := range fieldsOf(t) {
+			if form := formOf(f.leaf()); form == formTable || form == formRaw {
+				tables = append(tables, f)
+			} else {
+				s.fields = append(s.fields, f)
+			}
+		}
+	}
+	if s.key != "" || len(s.fields) > 0 {
+		list = append(list, s)
+	}
+	for _, f := range tables {
+		list = p.inside(s, &f, list)
+	}
+	return list
+}
+
+// inside appends the sections of a field that holds tables.
+func (p Page) inside(up section, f *field, list []section) []section {
+	key := writeKey(f.name)
+	if up.key != "" {
+		key = up.key + "." + key
+	}
+	one := section{key: key, doc: f.doc, spare: up.spare || formOf(f.typ) != formTable}
+	if formOf(f.leaf()) == formRaw {
+		return p.components(one, formOf(f.typ) == formNamed, list)
+	}
+	switch formOf(f.typ) {
+	case formList:
+		one.header = "[[" + key + "]]"
+	case formNamed:
+		one.key += "." + writeKey(f.exampleName())
+		fallthrough
+	default:
+		one.header = "[" + one.key + "]"
+	}
+	return p.below(one, []reflect.Type{f.leaf()}, list)
+}
+
+func (f *field) exampleName() string {
+	if f.example != nil {
+		return *f.example
+	}
+	return "NAME"
+}
+
+func (p Page) components(up section, named bool, list []section) []section {
+	for _, c := range p.Tables[up.key] {
+		s := section{key: up.key, doc: c.Doc, spare: true}
+		if named {
+			s.key += "." + writeKey(c.Name)
+		}
+		if s.doc == "" {
+			s.doc = up.doc
+		}
+		s.header = "[" + s.key + "]"
+		list = p.below(s, types(structs(c.Into)), list)
+	}
+	return list
+}
+
+// Lint finds what is wrong with the tags of a configuration and of all that
+// its tables may hold: for a test.
+func (p Page) Lint(into any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	var all []error
+	for _, s := range p.sections(into) {
+		if s.header != "" && s.doc == "" {
+			all = append(all, fmt.Errorf("%s has no sentence", s.header))
+		}
+		for _, f := range s.fields {
+			if !strings.HasSuffix(f.doc, ".") {
+				all = append(all, fmt.Errorf("%s %s: %q is no sentence", s.header, f.name, f.doc))
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// shown is a field's value in the example file, and whether it is the default:
+// the one of the tag, or the zero value. Where there may be none or several, an
+// example says more than a default.
+func (f *field) shown(spare bool) (text string, isDefault bool) {
+	switch {
+	case f.example != nil && (spare || f.initial == nil):
+		return literal(f.typ, *f.example), f.initial != nil && *f.initial == *f.example
+	case f.initial != nil:
+		return literal(f.typ, *f.initial), true
+	}
+	return literal(f.typ, ""), true
+}
+
+// sample is a line that sets the field.
+func (f *field) sample() string {
+	switch formOf(f.typ) {
+	case formTable, formRaw:
+		return "a table [" + writeKey(f.name) + "]"
+	}
+	if formOf(f.leaf()) == formTable {
+		return "a table [[" + writeKey(f.name) + "]]"
+	}
+	text, _ := f.shown(true)
+	return writeKey(f.name) + " = " + text
+}
+
+// literal is the text of a tag as a value in a file; "" is the zero value.
+func literal(t reflect.Type, text string) string {
+	switch formOf(t) {
+	case formUnset:
+		return literal(t.Elem(), text)
+	case formList:
+		parts := split(text)
+		for i, part := range parts {
+			parts[i] = literal(t.Elem(), part)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case formNamed:
+		parts := split(text)
+		for i, part := range parts {
+			name, value, _ := strings.Cut(part, "=")
+			parts[i] = writeKey(name) + " = " + literal(t.Elem(), value)
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	return literalScalar(t, text)
+}
+
+func literalScalar(t reflect.Type, text string) string {
+	switch {
+	case t == typeDuration && text == "":
+		return `"0s"`
+	case t == typeDuration, readsText(t), t.Kind() == reflect.String, t == typeSecret:
+		return quote(text)
+	case t.Kind() == reflect.Bool && text == "":
+		return "false"
+	case text == "":
+		return "0"
+	}
+	return text
+}

@@ -1,0 +1,176 @@
+package config
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// What a configuration never needs. The library's time grows with the square
+// of the number of keys.
+const (
+	maxDepth = 32     // of nested tables, lists and dotted keys
+	maxKeys  = 10_000 // in the whole file
+)
+
+// node is a key or an element of the file, and the line where it stands. The
+// nil node stands nowhere.
+type node struct {
+	line  int
+	depth int
+	keys  map[string]*node
+	items []*node
+}
+
+func (n *node) key(name string) *node {
+	if n == nil {
+		return nil
+	}
+	return n.keys[name]
+}
+
+func (n *node) item(i int) *node {
+	if n == nil || i < 0 || i >= len(n.items) {
+		return nil
+	}
+	return n.items[i]
+}
+
+// mapper finds the line of each key. The library's decoder gives values
+// without positions, its parser gives positions without the meaning of
+// headers; this is what lies between.
+type mapper struct {
+	parser unstable.Parser
+	breaks []int // offsets of the line ends
+	root   *node
+	table  *node // the table that the last header opened
+	left   int   // how many keys may still come
+	over   int   // the line that holds too much; 0: none
+	why    string
+}
+
+// positions maps the file up to its first syntax error. over is the line where
+// the file grows out of its limits, 0 where it does not; the map ends there.
+func positions(data []byte) (root *node, over int, why string) {
+	m := &mapper{root: &node{}, left: maxKeys}
+	m.table = m.root
+	for i, c := range data {
+		if c == '\n' {
+			m.breaks = append(m.breaks, i)
+		}
+	}
+	m.parser.Reset(data)
+	for m.over == 0 && m.parser.NextExpression() {
+		m.expression(m.parser.Expression())
+	}
+	return m.root, m.over, m.why
+}
+
+func (m *mapper) expression(e *unstable.Node) {
+	switch e.Kind {
+	case unstable.KeyValue:
+		m.keyValue(m.table, e)
+	case unstable.Table:
+		if n, line := m.walk(m.root, e.Key()); n != nil {
+			n.line = line
+			m.table = n.last()
+		}
+	case unstable.ArrayTable:
+		if n, line := m.walk(m.root, e.Key()); n != nil {
+			m.table = m.grow(n, line)
+		}
+	}
+}
+
+// walk goes along a dotted key and makes what is missing. It returns where the
+// key ends, before an array's element is chosen, and its line.
+func (m *mapper) walk(n *node, key unstable.Iterator) (*node, int) {
+	line := 0
+	for key.Next() {
+		line = m.line(key.Node(), line)
+		if n = m.enter(n.last(), string(key.Node().Data), line); n == nil {
+			return nil, line
+		}
+	}
+	return n, line
+}
+
+// last is the newest element of an array of tables, else n itself.
+func (n *node) last() *node {
+	if len(n.items) == 0 {
+		return n
+	}
+	return n.items[len(n.items)-1]
+}
+
+func (m *mapper) enter(n *node, name string, line int) *node {
+	if child := n.keys[name]; child != nil {
+		return child
+	}
+	if m.left--; m.left < 0 {
+		m.refuse(line, fmt.Sprintf("is one key too many; a file may hold %d", maxKeys))
+		return nil
+	}
+	child := m.below(n, line)
+	if child == nil {
+		return nil
+	}
+	if n.keys == nil {
+		n.keys = make(map[string]*node)
+	}
+	n.keys[name] = child
+	return child
+}
+
+func (m *mapper) grow(n *node, line int) *node {
+	item := m.below(n, line)
+	if item == nil {
+		return m.table
+	}
+	n.items = append(n.items, item)
+	return item
+}
+
+func (m *mapper) below(n *node, line int) *node {
+	if n.depth >= maxDepth {
+		m.refuse(line, fmt.Sprintf("nests more than %d levels deep", maxDepth))
+		return nil
+	}
+	return &node{line: line, depth: n.depth + 1}
+}
+
+func (m *mapper) refuse(line int, why string) { m.over, m.why = max(line, 1), why }
+
+func (m *mapper) keyValue(table *node, e *unstable.Node) {
+	if n, line := m.walk(table, e.Key()); n != nil {
+		m.value(n, e.Value(), line)
+	}
+}
+
+func (m *mapper) value(n *node, v *unstable.Node, line int) {
+	for children := v.Children(); m.over == 0 && children.Next(); {
+		child := children.Node()
+		switch {
+		case v.Kind == unstable.InlineTable:
+			m.keyValue(n, child)
+		case v.Kind == unstable.Array:
+			line = m.line(child, line)
+			if item := m.below(n, line); item != nil {
+				n.items = append(n.items, item)
+				m.value(item, child, line)
+			}
+		}
+	}
+}
+
+// line is where v begins; before is the answer for a value that the parser
+// gives no place, an empty list or table.
+func (m *mapper) line(v *unstable.Node, before int) int {
+	for v.Raw.Length == 0 {
+		if v = v.Child(); v == nil {
+			return before
+		}
+	}
+	return 1 + sort.SearchInts(m.breaks, int(v.Raw.Offset))
+}

@@ -1,0 +1,190 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// reader brings what stands in a document into Go values and notes the faults.
+type reader struct {
+	doc        *Document
+	references bool // secrets stay unresolved
+	partial    bool // others read the rest of the table
+}
+
+// Defaults fills the structs that into points to as if the file were empty.
+// Only fields with a default change.
+func Defaults(into ...any) {
+	d := &Document{broken: true}
+	d.root = spot{doc: d}
+	reader{doc: d, partial: true}.table(&d.root, structs(into))
+}
+
+// table reads one table into structs that share it.
+func (r reader) table(at *spot, into []reflect.Value) {
+	before := r.doc.findings.found
+	var known []string
+	for _, s := range into {
+		for _, f := range fieldsOf(s.Type()) {
+			known = append(known, f.name)
+			r.field(at.key(f.name), &f, s.FieldByIndex(f.index))
+		}
+	}
+	if r.partial {
+		return
+	}
+	r.unknown(at, known)
+	if r.doc.findings.found == before && !r.doc.broken {
+		ask(at, into)
+	}
+}
+
+// unknown notes the keys that no struct has.
+func (r reader) unknown(at *spot, known []string) {
+	table, _ := at.value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		text := ""
+		if !r.doc.findings.full() {
+			text = unknownKey(name, known)
+		}
+		at.key(name).fault(text)
+	}
+}
+
+func unknownKey(name string, known []string) string {
+	if near := nearest(name, known); near != "" {
+		return fmt.Sprintf("is unknown; did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return "is unknown; nothing can be set here"
+	}
+	known = slices.Compact(slices.Sorted(slices.Values(known)))
+	return "is unknown; known here are " + strings.Join(known, ", ")
+}
+
+// ask lets structs look for faults that lie between their fields.
+func ask(at *spot, into []reflect.Value) {
+	for _, s := range into {
+		checker, ok := s.Addr().Interface().(interface {
+			Check(fault func(text string, at ...any))
+		})
+		if ok {
+			checker.Check(func(text string, steps ...any) { at.walk(steps).fault(text) })
+		}
+	}
+}
+
+// field reads one key of a table, or finds it missing.
+func (r reader) field(at *spot, f *field, dst reflect.Value) {
+	if f.initial != nil {
+		f.setText(dst, *f.initial)
+	}
+	before := r.doc.findings.found
+	switch {
+	case at.value != nil:
+		r.value(at, f, dst)
+	case formOf(dst.Type()) == formTable:
+		r.table(at, []reflect.Value{dst})
+	}
+	if f.required && !r.doc.broken && before == r.doc.findings.found {
+		r.demand(at, f, dst)
+	}
+}
+
+func (r reader) demand(at *spot, f *field, dst reflect.Value) {
+	switch {
+	case at.value == nil:
+		at.fault("is missing; write " + f.sample())
+	case empty(dst):
+		at.fault("is empty; write " + f.sample())
+	}
+}
+
+// empty reports whether a value that can be empty is.
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String, reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	case reflect.Struct:
+		return formOf(v.Type()) != formTable && v.IsZero()
+	case reflect.Pointer:
+		return v.IsNil() || empty(v.Elem())
+	}
+	return false
+}
+
+// value reads what stands at a key.
+func (r reader) value(at *spot, f *field, dst reflect.Value) {
+	switch formOf(dst.Type()) {
+	case formUnset:
+		dst.Set(reflect.New(dst.Type().Elem()))
+		r.value(at, f, dst.Elem())
+	case formSecret:
+		r.secret(at, dst)
+	case formRaw:
+		if at.isTable() {
+			dst.Set(reflect.ValueOf(Table{at, r.references}))
+		}
+	case formTable:
+		if at.isTable() {
+			r.table(at, []reflect.Value{dst})
+		}
+	case formList:
+		r.list(at, f, dst)
+	case formNamed:
+		r.named(at, f, dst)
+	default:
+		if wrong := scalar(dst, at.value, f); wrong != "" {
+			at.fault(wrong)
+		}
+	}
+}
+
+// isTable notes a fault where there is none.
+func (s *spot) isTable() bool {
+	if _, ok := s.value.(map[string]any); ok {
+		return true
+	}
+	s.fault("is " + kind(s.value) + "; write it as a table of keys")
+	return false
+}
+
+func (r reader) list(at *spot, f *field, dst reflect.Value) {
+	items, ok := at.value.([]any)
+	if !ok {
+		at.fault("is " + kind(at.value) + "; " + f.wantedList(at))
+		return
+	}
+	list := reflect.MakeSlice(dst.Type(), len(items), len(items))
+	for i := range items {
+		r.value(at.item(i), f, list.Index(i))
+	}
+	dst.Set(list)
+}
+
+func (f *field) wantedList(at *spot) string {
+	if formOf(f.leaf()) == formTable {
+		return fmt.Sprintf("there may be several: write the header with two brackets, [[%s]]", clip(at.String()))
+	}
+	return "write a list, in brackets: [ … ]"
+}
+
+func (r reader) named(at *spot, f *field, dst reflect.Value) {
+	if !at.isTable() {
+		return
+	}
+	table := at.value.(map[string]any)
+	m := reflect.MakeMapWithSize(dst.Type(), len(table))
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		item := reflect.New(dst.Type().Elem()).Elem()
+		r.value(at.key(name), f, item)
+		m.SetMapIndex(reflect.ValueOf(name).Convert(dst.Type().Key()), item)
+	}
+	dst.Set(m)
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Reference renders a page in Markdown with a table of keys for each section.
+func (p Page) Reference(into any) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n", p.Title, p.Intro)
+	for _, s := range p.sections(into) {
+		if s.header != "" {
+			fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", s.header, s.doc)
+		}
+		if len(s.fields) > 0 {
+			b.WriteString("\n| key | type | default | what it does |\n|---|---|---|---|\n")
+		}
+		for _, f := range s.fields {
+			b.WriteString(f.row())
+		}
+	}
+	return b.String()
+}
+
+func (f *field) row() string {
+	initial := "–"
+	switch {
+	case f.required:
+		initial = "required"
+	case f.initial != nil:
+		initial = "`" + literal(f.typ, *f.initial) + "`"
+	case f.typ.Kind() == reflect.Bool:
+		initial = "`false`"
+	}
+	what := strings.Join(append([]string{f.doc}, f.limits()...), " ")
+	if f.initial == nil && f.example != nil {
+		what += " Example: `" + literal(f.typ, *f.example) + "`."
+	}
+	cells := []string{"`" + writeKey(f.name) + "`", typeWord(f.typ), initial, what}
+	for i, cell := range cells {
+		cells[i] = strings.ReplaceAll(oneLine(cell), "|", `\|`)
+	}
+	return "| " + strings.Join(cells, " | ") + " |\n"
+}
+
+// typeWord names a type for people.
+func typeWord(t reflect.Type) string {
+	switch formOf(t) {
+	case formUnset:
+		return typeWord(t.Elem())
+	case formList:
+		return "list: " + typeWord(t.Elem())
+	case formNamed:
+		return "table: " + typeWord(t.Elem())
+	case formSecret:
+		return "secret"
+	}
+	switch {
+	case t == typeDuration:
+		return "duration"
+	case t == reflect.TypeFor[core.Path]():
+		return "path"
+	case readsText(t):
+		return "text"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "text"
+	case reflect.Float64:
+		return "number"
+	}
+	return "whole number"
+}

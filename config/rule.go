@@ -1,0 +1,107 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// rules are what a value must keep to.
+type rules struct {
+	min, max *bound
+	oneof    []string
+}
+
+// bound is a limit, in the type of what it limits; texts are limited in length.
+type bound struct {
+	value reflect.Value
+	text  string
+}
+
+func (f *field) newRules(tag reflect.StructTag) rules {
+	r := rules{min: f.newBound(tag, "min"), max: f.newBound(tag, "max")}
+	if list, ok := tag.Lookup("oneof"); ok {
+		r.oneof = strings.Split(list, "|")
+	}
+	return r
+}
+
+func (f *field) newBound(tag reflect.StructTag, name string) *bound {
+	text, ok := tag.Lookup(name)
+	if !ok {
+		return nil
+	}
+	t := f.leaf()
+	switch {
+	case formOf(t) != formScalar, t != typeDuration && readsText(t), t.Kind() == reflect.Bool:
+		f.panic("%s cannot be limited by %s", t, name)
+	case t.Kind() == reflect.String:
+		t = reflect.TypeFor[int]()
+	}
+	value := reflect.New(t).Elem()
+	plain, err := plain(t, text)
+	if err != nil || assign(value, plain) != "" {
+		f.panic("%s of %q is no %s", name, text, t)
+	}
+	return &bound{value, text}
+}
+
+// check returns what is wrong with a value and the mend, or "".
+func (r *rules) check(v reflect.Value) string {
+	if wrong := r.outside(v); wrong != "" {
+		return wrong
+	}
+	if text := fmt.Sprint(v.Interface()); r.oneof != nil && !slices.Contains(r.oneof, text) {
+		return fmt.Sprintf("is %s; write %s", show(v), r.choice(text))
+	}
+	return ""
+}
+
+func (r *rules) outside(v reflect.Value) string {
+	measured, unit := v, ""
+	if v.Kind() == reflect.String {
+		measured, unit = reflect.ValueOf(utf8.RuneCountInString(v.String())), " characters"
+	}
+	if (r.min == nil || compare(measured, r.min.value) >= 0) && (r.max == nil || compare(measured, r.max.value) <= 0) {
+		return ""
+	}
+	return fmt.Sprintf("is %s%s; write %s%s", show(measured), unit, r.span(), unit)
+}
+
+// span words the bounds; "" where there are none.
+func (r *rules) span() string {
+	switch {
+	case r.min != nil && r.max != nil:
+		return r.min.text + " to " + r.max.text
+	case r.min != nil:
+		return r.min.text + " or more"
+	case r.max != nil:
+		return r.max.text + " or less"
+	}
+	return ""
+}
+
+func (r *rules) choice(text string) string {
+	if near := nearest(text, r.oneof); near != "" {
+		return fmt.Sprintf("%q, or else one of %s", near, strings.Join(r.oneof, ", "))
+	}
+	return "one of " + strings.Join(r.oneof, ", ")
+}
+
+func compare(a, b reflect.Value) int {
+	if a.CanFloat() {
+		return cmp.Compare(a.Float(), b.Float())
+	}
+	return cmp.Compare(a.Int(), b.Int())
+}
+
+// show is a value for people.
+func show(v reflect.Value) string {
+	if v.Kind() == reflect.String {
+		return quote(clip(v.String()))
+	}
+	return fmt.Sprint(v.Interface())
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// plain reads a tag's text as the TOML value that a file would hold.
+func plain(t reflect.Type, text string) (any, error) {
+	if t == typeDuration || readsText(t) {
+		return text, nil
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return strconv.ParseBool(text)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.ParseInt(text, 0, 64)
+	case reflect.Float64:
+		return strconv.ParseFloat(text, 64)
+	}
+	return text, nil
+}
+
+// scalar sets dst to a TOML value and holds it against the field's rules. It
+// returns what is wrong and the mend, or "".
+func scalar(dst reflect.Value, value any, f *field) string {
+	wrong := assign(dst, value)
+	if wrong == "" {
+		wrong = f.rules.check(dst)
+	}
+	return wrong
+}
+
+func assign(dst reflect.Value, value any) string {
+	switch {
+	case dst.Type() == typeDuration:
+		return assignDuration(dst, value)
+	case readsText(dst.Type()):
+		return assignText(dst, value)
+	}
+	switch dst.Kind() {
+	case reflect.String:
+		if text, ok := value.(string); ok {
+			dst.SetString(text)
+			return ""
+		}
+	case reflect.Bool:
+		if b, ok := value.(bool); ok {
+			dst.SetBool(b)
+			return ""
+		}
+	case reflect.Float64:
+		return assignFloat(dst, value)
+	default:
+		return assignInt(dst, value)
+	}
+	return mistaken(dst.Type(), value)
+}
+
+func assignInt(dst reflect.Value, value any) string {
+	n, ok := value.(int64)
+	switch {
+	case !ok:
+		return mistaken(dst.Type(), value)
+	case dst.OverflowInt(n):
+		return fmt.Sprintf("is %d: too large", n)
+	}
+	dst.SetInt(n)
+	return ""
+}
+
+func assignFloat(dst reflect.Value, value any) string {
+	switch n := value.(type) {
+	case int64:
+		dst.SetFloat(float64(n))
+	case float64:
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			return "is no finite number"
+		}
+		dst.SetFloat(n)
+	default:
+		return mistaken(dst.Type(), value)
+	}
+	return ""
+}
+
+func assignDuration(dst reflect.Value, value any) string {
+	text, ok := value.(string)
+	if !ok {
+		return mistaken(dst.Type(), value)
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Sprintf(`%s is no duration; write it as in "90s", "15m" or "1h30m"`, quote(clip(text)))
+	}
+	dst.SetInt(int64(d))
+	return ""
+}
+
+func assignText(dst reflect.Value, value any) string {
+	text, ok := written(value)
+	if !ok {
+		return mistaken(dst.Type(), value)
+	}
+	into := reflect.New(dst.Type())
+	if err := into.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+		return clip(oneLine(err.Error()))
+	}
+	dst.Set(into.Elem())
+	return ""
+}
+
+// written is the text of a TOML string or date.
+func written(value any) (text string, ok bool) {
+	switch v := value.(type) {
+	case string:
+		return v, true
+	case time.Time:
+		return v.Format(time.RFC3339Nano), true
+	case toml.LocalDate, toml.LocalTime, toml.LocalDateTime:
+		return fmt.Sprint(v), true
+	}
+	return "", false
+}
+
+// mistaken says that a value is of the wrong type. It never shows the value.
+func mistaken(t reflect.Type, value any) string {
+	return "is " + kind(value) + "; write " + wanted(t)
+}
+
+func kind(value any) string {
+	switch value.(type) {
+	case string:
+		return "a text"
+	case bool:
+		return "true or false"
+	case int64:
+		return "a whole number"
+	case float64:
+		return "a number with a fraction"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a table"
+	}
+	return "a date or time"
+}
+
+func wanted(t reflect.Type) string {
+	switch {
+	case t == typeDuration:
+		return `a duration in quotes, such as "30s"`
+	case t == typeSecret:
+		return `"env:NAME", "file:PATH" or the secret itself, in quotes`
+	case readsText(t), t.Kind() == reflect.String:
+		return "a text in quotes"
+	case t.Kind() == reflect.Bool:
+		return "true or false, without quotes"
+	case t.Kind() == reflect.Float64:
+		return "a number, without quotes"
+	}
+	return "a whole number, without quotes"
+}

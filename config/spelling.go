@@ -1,0 +1,96 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// writeKey is one part of a key as a file would hold it.
+func writeKey(name string) string {
+	bare := name != "" && strings.IndexFunc(name, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
+	}) < 0
+	if bare {
+		return name
+	}
+	return quote(name)
+}
+
+// quote is a text as a file would hold it, on one line.
+func quote(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsControl(r) || !unicode.IsPrint(r) && r > unicode.MaxASCII:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// oneLine keeps foreign words from breaking a line.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// nearest is the known name that a mistyped one most likely means; "" for none.
+func nearest(name string, known []string) string {
+	const longest = 64
+	if len(name) > longest {
+		return ""
+	}
+	best, least := "", 0
+	for _, k := range known {
+		d := distance(fold(name), fold(k))
+		if d <= 1+len(k)/5 && d < len(k) && (best == "" || d < least) {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+func fold(name string) []rune {
+	return []rune(strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name)))
+}
+
+// distance counts the letters to change, add, drop or swap with their
+// neighbour to make b of a.
+func distance(a, b []rune) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		older := before
+		before, row = row, make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range b {
+			change := before[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(change, before[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], older[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
