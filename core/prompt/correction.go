@@ -1,0 +1,144 @@
+package prompt
+
+import (
+	"encoding/json"
+	"strings"
+
+	"synthbot/core"
+)
+
+// What a correction quotes at most, in characters.
+const (
+	replyQuote    = 800
+	messageQuote  = 400
+	faultsQuote   = 1200 // all faults together
+	examplesQuote = 700  // the third tier of one action
+)
+
+// Correction asks a model to mend its answer to Prompt.
+type Correction struct {
+	Prompt  *Prompt
+	Faults  []core.Fault
+	Reply   string
+	Calls   []core.ToolCall // of the reply, in the tools dialect
+	Actions []CorrectionAction
+}
+
+// CorrectionAction is an action concerned, in its three tiers.
+type CorrectionAction struct {
+	Name, Brief string
+	Schema      json.RawMessage
+	Examples    core.Examples
+}
+
+const requiredFormat = `{"response":"text","actions":[{"type":"NAME","payload":{}}]}`
+
+// Request is the prompt again, the model's reply, and the correction as the last
+// user message. What the correction takes, the context gives way for; where even
+// that is not enough the correction travels without the prompt's own message.
+func (c Correction) Request() core.Request {
+	p, message := c.Prompt, c.message()
+	reply := strings.ToValidUTF8(or(cut(c.Reply, replyQuote), "{}"), "\uFFFD")
+	mend := []core.Utterance{{Role: core.RoleModel, Text: reply}, {Role: core.RoleUser, Text: message}}
+	reserve := textSize(p.parts.plan()) + textSize(message) + textSize(reply)
+	if p.limits.Chars > 0 && p.Size+reserve > p.limits.Chars {
+		smaller, err := build(p.parts, p.limits, reserve)
+		if err != nil {
+			r := p.Request()
+			r.Messages = mend[1:]
+			return r
+		}
+		p = &smaller
+	}
+	r := p.Request()
+	r.Messages = append(r.Messages, mend...)
+	return r
+}
+
+func (c *Correction) message() string {
+	w := new(writer)
+	w.open('{')
+	w.object("system_message")
+	w.text("type", "error")
+	w.text("message", c.faults())
+	w.text("your_reply", cut(c.reply(), replyQuote))
+	w.text("original_user_message", cut(c.Prompt.parts.words(), messageQuote))
+	w.object("attempted_actions")
+	for i := range c.Actions {
+		w.attempted(&c.Actions[i])
+	}
+	w.close('}')
+	w.sound("required_format", json.RawMessage(requiredFormat))
+	w.close('}')
+	w.close('}')
+	return string(w.raw)
+}
+
+// faults is what was wrong, by field.
+func (c *Correction) faults() string {
+	lines := make([]string, len(c.Faults))
+	for i, f := range c.Faults {
+		lines[i] = f.String()
+	}
+	text := cut(strings.Join(lines, "\n"), faultsQuote)
+	return or(text, "The reply was no plan.") + "\nSend the whole reply again, corrected, in required_format."
+}
+
+// reply is what the model said, its calls as the plan that they make.
+func (c *Correction) reply() string {
+	if len(c.Calls) == 0 {
+		return c.Reply
+	}
+	w := new(writer)
+	w.open('{')
+	w.list("actions")
+	for _, call := range c.Calls {
+		w.open('{')
+		w.text("type", call.Name)
+		if raw, ok := appendValue(nil, call.Arguments); ok {
+			w.sound("payload", raw)
+		} else {
+			w.text("payload", string(call.Arguments))
+		}
+		w.close('}')
+	}
+	w.close(']')
+	w.close('}')
+	return strings.TrimSpace(c.Reply + "\n" + string(w.raw))
+}
+
+func (w *writer) attempted(a *CorrectionAction) {
+	w.object(a.Name)
+	w.value("schema", a.Schema)
+	w.text("brief", a.Brief)
+	if raw := examples(a.Examples); raw != nil {
+		w.value("examples", raw)
+	}
+	w.close('}')
+}
+
+// examples is the third tier within its bounds: what is told last goes first.
+func examples(e core.Examples) json.RawMessage {
+	e.SideEffects, e.Similar = nil, nil // they say when to choose it, not how to write it
+	for {
+		raw, err := json.Marshal(e)
+		switch {
+		case err == nil && len(raw) <= len(`{}`):
+			return nil
+		case err == nil && size(raw) <= examplesQuote:
+			return raw
+		case len(e.Examples) > 1:
+			e.Examples = e.Examples[:len(e.Examples)-1]
+		case len(e.Instructions.Notes) > 0:
+			e.Instructions.Notes = nil
+		case e.Description != "":
+			e.Description = ""
+		case len(e.Instructions.CommonPitfalls) > 0:
+			e.Instructions.CommonPitfalls = nil
+		case len(e.Examples) > 0:
+			e.Examples = nil
+		default:
+			return nil
+		}
+	}
+}

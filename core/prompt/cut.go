@@ -1,0 +1,90 @@
+package prompt
+
+import (
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// markRoom is the most that the mark of a cut takes.
+const markRoom = 40
+
+// cut shortens s so that its JSON takes at most room characters (at least
+// markRoom). Beginning and end stay: a question stands often at the end of what
+// is pasted. Between them a mark says how much is missing.
+func cut(s string, room int) string {
+	if textSize(s) <= room {
+		return s
+	}
+	room = max(room, markRoom) - markRoom
+	tail := room / 4
+	head := room - tail
+	i := 0
+	for i < len(s) {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if head -= width(r); head < 0 {
+			break
+		}
+		i += n
+	}
+	j := len(s)
+	for j > i {
+		r, n := utf8.DecodeLastRuneInString(s[:j])
+		if tail -= width(r); tail < 0 {
+			break
+		}
+		j -= n
+	}
+	return s[:i] + " […" + strconv.Itoa(utf8.RuneCountInString(s[i:j])) + " characters cut…] " + s[j:]
+}
+
+// level finds the largest size that none of sizes may exceed for their sum to be
+// at most total: the longest are cut first, and as far as needed only.
+func level(sizes []int, total int) int {
+	sorted := slices.Sorted(slices.Values(sizes))
+	for i, s := range sorted {
+		if share := total / (len(sorted) - i); s > share {
+			return max(share, 0)
+		}
+		total -= s
+	}
+	return 1 << 62
+}
+
+// slot is a text within JSON that may be shortened.
+type slot struct {
+	from, to int    // where its encoding stands, quotes included
+	full     string // as it was
+	size     int    // of the encoding, without quotes
+	bulk     bool   // a file's text or an action's output
+	plain    bool   // full is JSON itself and stands unquoted until it is cut
+}
+
+// part is a piece of JSON, measured once, with the texts in it that may give way.
+type part struct {
+	raw   []byte
+	size  int
+	slots []slot
+}
+
+// shorten cuts the i-th text to room characters.
+func (p *part) shorten(i, room int) {
+	s := &p.slots[i]
+	if s.size <= room {
+		return
+	}
+	if s.plain {
+		room -= 2 // it gets quotes
+	}
+	encoded := appendText(nil, cut(s.full, room))
+	old := size(p.raw[s.from:s.to])
+	p.raw = slices.Concat(p.raw[:s.from], encoded, p.raw[s.to:])
+	grown := len(encoded) - (s.to - s.from)
+	p.size += size(encoded) - old
+	s.to += grown
+	s.size, s.plain = size(encoded)-2, false
+	for j := i + 1; j < len(p.slots); j++ {
+		p.slots[j].from += grown
+		p.slots[j].to += grown
+	}
+}

@@ -1,0 +1,247 @@
+package prompt
+
+import (
+	"strings"
+
+	"synthbot/core"
+)
+
+// input is what the turn answers. Its type is "message" where people did
+// something, else the kind of what happened.
+func (p *Parts) input(l core.Limits) part {
+	w := &writer{raw: make([]byte, 0, 1024), zone: p.Zone}
+	last := p.last()
+	w.open('{')
+	w.text("type", p.inputType(last))
+	w.text("interface", p.Interface)
+	w.object("payload")
+	w.slot("text", p.words(), false)
+	w.happening(&last.Event)
+	w.text("input_source", source(&last.Message))
+	w.source(p, &last.Message)
+	w.time("timestamp", last.Message.Time)
+	w.text("privacy", "default")
+	w.text("scope", or(p.Scope, "chat"))
+	w.speakers(p)
+	w.media(p, l)
+	w.quote(p.quote())
+	w.close('}')
+	w.close('}')
+	return w.done()
+}
+
+func (p *Parts) inputType(last *core.Entry) string {
+	switch last.Kind {
+	case core.KindMessage, core.KindPress, core.KindCommand, "":
+		if p.Kind == Beat {
+			return "beat"
+		}
+		return "message"
+	}
+	return string(last.Kind)
+}
+
+// several reports whether more than one person speaks.
+func (p *Parts) several() bool {
+	for i := range p.Messages {
+		if p.Messages[i].Message.Author.ID != p.Messages[0].Message.Author.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// last is the newest of what the turn answers.
+func (p *Parts) last() *core.Entry {
+	if n := len(p.Messages); n > 0 {
+		return &p.Messages[n-1]
+	}
+	return &core.Entry{}
+}
+
+// words joins what one person said; of several people they are the last one's,
+// and the list of messages holds the rest.
+func (p *Parts) words() string {
+	if len(p.Messages) < 2 || p.several() {
+		return p.last().Message.Text
+	}
+	lines := make([]string, 0, len(p.Messages))
+	for i := range p.Messages {
+		if text := p.Messages[i].Message.Text; text != "" {
+			lines = append(lines, text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// happening tells what was done where it was more than saying something.
+func (w *writer) happening(e *core.Event) {
+	switch e.Kind {
+	case core.KindPress:
+		w.object("press")
+		w.text("message_id", e.Target)
+		w.text("data", e.Data)
+		w.close('}')
+	case core.KindCommand:
+		if e.Command == nil {
+			return
+		}
+		w.object("command")
+		w.text("name", e.Command.Name)
+		if len(e.Command.Args) > 0 {
+			w.sound("args", texts(e.Command.Args).raw)
+		}
+		w.close('}')
+	case core.KindReminder, core.KindBeat, core.KindBacklog, core.KindMembership:
+		w.some("data", e.Data)
+	}
+	w.number("count", int64(e.Count))
+}
+
+func source(m *core.Message) string {
+	if m.Voice {
+		return "voice"
+	}
+	return "text"
+}
+
+// source says where the message comes from, and all ids where it is several.
+func (w *writer) source(p *Parts, m *core.Message) {
+	w.object("source")
+	w.text("interface_path", m.Path.String())
+	w.text("message_id", m.ID)
+	if len(p.Messages) > 1 {
+		w.list("message_ids")
+		for i := range p.Messages {
+			w.item(p.Messages[i].Message.ID)
+		}
+		w.close(']')
+	}
+	w.text("username", m.Author.Name)
+	w.some("usertag", m.Author.Tag)
+	w.text("interface", p.Interface)
+	w.close('}')
+}
+
+// speakers says who said what, where several people wait for an answer.
+func (w *writer) speakers(p *Parts) {
+	if !p.several() {
+		return
+	}
+	w.list("messages")
+	for i := range p.Messages {
+		m := &p.Messages[i].Message
+		w.open('{')
+		w.text("from", m.Author.Name)
+		w.slot("text", m.Text, false)
+		w.text("message_id", m.ID)
+		w.close('}')
+	}
+	w.close(']')
+}
+
+// media describes what is attached: the first image and the first video under
+// their own keys, all else in the list.
+func (w *writer) media(p *Parts, l core.Limits) {
+	var image, video *core.Attachment
+	var rest []*core.Attachment
+	for i := range p.Messages {
+		list := p.Messages[i].Message.Attachments
+		for j := range list {
+			switch a := &list[j]; {
+			case a.Kind == core.Image && image == nil:
+				image = a
+			case a.Kind == core.Video && video == nil:
+				video = a
+			default:
+				rest = append(rest, a)
+			}
+		}
+	}
+	if image != nil {
+		w.key("image")
+		w.attachment(p, l, image)
+	}
+	if len(rest) > 0 {
+		w.list("attachments")
+		for _, a := range rest {
+			w.attachment(p, l, a)
+		}
+		w.close(']')
+	}
+	if video != nil {
+		w.key("video")
+		w.attachment(p, l, video)
+	}
+}
+
+// attachment describes one file; its data travels beside the text, if at all.
+func (w *writer) attachment(p *Parts, l core.Limits, a *core.Attachment) {
+	w.open('{')
+	w.text("kind", string(a.Kind))
+	w.some("name", a.Name)
+	w.some("mime", a.MIME)
+	w.number("size", a.Size)
+	w.number("width", int64(a.Width))
+	w.number("height", int64(a.Height))
+	w.number("seconds", int64(a.Duration.Round(1e9).Seconds()))
+	if _, ok := p.Pictures[a.Ref]; ok && l.Vision && a.Kind == core.Image {
+		w.truth("shown")
+	}
+	if text := p.Texts[a.Ref]; text != "" {
+		w.slot("text", text, true)
+	}
+	w.close('}')
+}
+
+// pictures is the data that the engine gets to see, in the order of the text.
+func (p *Parts) pictures(l core.Limits) []core.Picture {
+	if !l.Vision {
+		return nil
+	}
+	var list []core.Picture
+	for i := range p.Messages {
+		for _, a := range p.Messages[i].Message.Attachments {
+			if picture, ok := p.Pictures[a.Ref]; ok && a.Kind == core.Image {
+				list = append(list, picture)
+			}
+		}
+	}
+	return list
+}
+
+// quote is what the newest replying message replies to.
+func (p *Parts) quote() *core.Quote {
+	for i := len(p.Messages) - 1; i >= 0; i-- {
+		if q := p.Messages[i].Message.ReplyTo; q != nil {
+			return q
+		}
+	}
+	return nil
+}
+
+func (w *writer) quote(q *core.Quote) {
+	if q == nil {
+		return
+	}
+	w.object("reply_message_id")
+	w.text("message_id", q.ID)
+	if q.Text != "" {
+		w.slot("text", q.Text, false)
+	}
+	w.time("timestamp", q.Time)
+	if q.From != (core.Author{}) {
+		w.object("from")
+		w.text("username", q.From.Name)
+		w.some("usertag", q.From.Tag)
+		w.close('}')
+	}
+	w.close('}')
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}

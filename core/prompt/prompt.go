@@ -1,0 +1,184 @@
+package prompt
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// Kind is what a prompt is for.
+type Kind string
+
+// Kinds of prompt. Corrections are made of a Prompt, by a Correction.
+const (
+	Chat     Kind = ""         // somebody said something
+	Delivery Kind = "delivery" // actions gave outputs that deserve words
+	Beat     Kind = "beat"     // nobody spoke: the bot's own initiative
+)
+
+// Parts is everything that a prompt is made of. Nothing of it is changed.
+type Parts struct {
+	Kind      Kind
+	Interface string // the name of the interface that serves the place
+	Persona   core.Persona
+	Standing  []string     // further hints in front of the rules: what holds in this place
+	Messages  []core.Entry // what the turn answers, in order; at least one
+	History   []core.Entry // the place's window, oldest first, without Messages
+	Recent    []core.Entry // of other places, oldest first; private ones are left out in any case
+
+	Participants []json.RawMessage // people of the window, one object each
+	Memories     []json.RawMessage // best first
+	State        core.State
+	Recon        Recon
+	Injections   map[string]json.RawMessage // by key of the context
+
+	Actions []Action // in the order in which they are shown
+	Chat    bool     // the interface owns a message action
+	Lite    bool
+	Scope   string
+	Zone    *time.Location // of all times; nil: as they come
+
+	// Texts holds what stands in attached text files and PDFs, Pictures the data
+	// of attached images, both by Attachment.Ref.
+	Texts    map[string]string
+	Pictures map[string]core.Picture
+
+	Outputs []Output // of a Delivery
+	Said    []string // of a Delivery: what this turn sent already
+}
+
+// Action is an action as a prompt shows it.
+type Action struct {
+	Name, Brief string
+	Schema      json.RawMessage // minified
+	Essential   bool            // stays in a lite prompt
+}
+
+// Output is what became of one action of the plan that a Delivery follows up.
+type Output struct {
+	Action   string
+	Payload  json.RawMessage
+	Progress core.Progress
+	Output   json.RawMessage
+	Text     string // of its error
+}
+
+// Recon is what is known about the message before it is answered.
+type Recon struct {
+	Language         string // BCP 47
+	MessageTone      string
+	ConversationTone string
+	Snippets         []string
+	Instructions     []string
+}
+
+// Prompt is the JSON prompt, within its limit. Context and Input are compact
+// objects, Actions too.
+type Prompt struct {
+	Context      json.RawMessage
+	Input        json.RawMessage
+	System       json.RawMessage // the system_message of a Delivery; else nil
+	Instructions string
+	Verbose      string
+	Actions      json.RawMessage
+	Before       int // characters before reduction
+	Size         int // characters now
+
+	parts  *Parts
+	limits core.Limits
+	draft  *draft
+}
+
+// Build makes the prompt for an engine of these limits. The error is a
+// *core.ModelError of kind core.TooLong that names the sizes.
+func Build(p Parts, l core.Limits) (Prompt, error) {
+	return build(&p, l, textSize(p.plan()))
+}
+
+// build leaves reserve characters free for what travels behind the prompt.
+func build(p *Parts, l core.Limits, reserve int) (Prompt, error) {
+	d := newDraft(p, l)
+	before := d.total(0)
+	if err := d.reduce(before, reserve, l); err != nil {
+		return Prompt{}, err
+	}
+	out := Prompt{
+		Context: d.context(true), Input: d.input.raw, System: d.system.raw,
+		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw,
+		Before: before, Size: d.total(before), parts: p, limits: l, draft: d,
+	}
+	return out, nil
+}
+
+// JSON is the compact JSON of the prompt, of Size characters. Other than
+// through json.Marshal, '<', '>' and '&' stand for themselves.
+func (p *Prompt) JSON() []byte {
+	w := writer{raw: make([]byte, 0, p.Size+p.Size/8)}
+	w.open('{')
+	w.sound("context", p.Context)
+	w.sound("input", p.Input)
+	if len(p.System) > 0 {
+		w.sound("system_message", p.System)
+	}
+	w.text("instructions", p.Instructions)
+	w.some("instructions_verbose", p.Verbose)
+	w.sound("actions", p.Actions)
+	w.number("__pre_reduction_size", int64(p.Before))
+	w.close('}')
+	return w.raw
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
+
+// newDraft measures every part once.
+func newDraft(p *Parts, l core.Limits) *draft {
+	d := &draft{
+		recent:   entries("history_recent", p.recent(), p.Zone, true),
+		current:  entries("history_current_chat", spoken(p.History), p.Zone, false),
+		people:   values("participants", p.Participants),
+		memories: values("memories", p.Memories),
+		state:    single("conversation_state", stateJSON(&p.State)),
+		orders:   single("recon_instructions", texts(p.Recon.Instructions)),
+		input:    p.input(l),
+		system:   p.system(),
+		actions:  p.actions(),
+		verbose:  p.verbose(),
+
+		injections: injections(p.Injections),
+	}
+	if p.Kind != Beat { // nobody spoke: there is no language or tone to meet
+		d.recon = single("recon", p.Recon.hints())
+	}
+	d.fixed = frame + d.input.size + d.actions.size
+	if len(d.system.raw) > 0 {
+		d.fixed += len(`"system_message":,`) + d.system.size
+	}
+	if d.verbose != "" {
+		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
+	}
+	d.instructions = p.instructions(l, d.actions.size+textSize(d.verbose))
+	d.fixed += textSize(d.instructions)
+	return d
+}
+
+// frame is what the keys and brackets of a prompt take, context's value and the
+// number at the end aside.
+const frame = len(`{"context":,"input":,"instructions":"","actions":,"__pre_reduction_size":}`)
+
+// withNumber adds the digits of the size itself, which stands in the prompt.
+func withNumber(base int) int {
+	for digits := 1; ; digits++ {
+		if n := base + digits; len(strconv.Itoa(n)) == digits {
+			return n
+		}
+	}
+}
+
+// oneLine makes every run of white space a single space.
+func oneLine(s string) string {
+	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+}

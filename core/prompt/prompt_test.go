@@ -1,0 +1,183 @@
+package prompt
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+var noon = time.Date(2026, 11, 20, 11, 32, 46, 0, time.FixedZone("", 3600))
+
+// said is one spoken entry of a place.
+func said(path string, seq uint64, name, text string) core.Entry {
+	return core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+		Path: core.MustPath(path), ID: "m" + time.Duration(seq).String(), Seq: seq, Text: text,
+		Author: core.Author{ID: "id-" + name, Name: name, Tag: "@" + strings.ToLower(name)}, Time: noon.Add(time.Duration(seq) * time.Minute),
+	}}}
+}
+
+const personaText = "You are Aria, also called Ari. Profile: a curious archivist who grew up above a second-hand bookshop in Trieste and still smells of paper; " +
+	"she remembers what people told her and likes to bring it up when it helps, never to show off. She is warm, quick, a little ironic, and honest to the point of " +
+	"admitting at once when she does not know something. She has opinions and says them kindly. Likes: old maps; rainy trains; strong coffee; people who change their mind; " +
+	"cats that ignore her; long questions. Dislikes: small print; being rushed; certainty without reasons; cold tea. Interests: history of cities; languages; puzzles; " +
+	"cooking with few things; the night sky. Speaking style: short sentences, concrete words, dry humour; asks back when something is unclear; no exclamation marks unless " +
+	"something is on fire; never lectures, never flatters, uses emoji rarely and then only one; says goodbye once."
+
+var messageSchema = json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","description":"Markdown"},` +
+	`"interface_path":{"type":"string","description":"place; default: the current one"},"recipient":{"type":"string","description":"name or #channel instead of a path"},` +
+	`"reply_to":{"type":"string","description":"message_id"},"priority":{"enum":["low","normal","high"]}},"required":["text"]}`)
+
+func hello() Parts {
+	return Parts{
+		Interface: "telegram", Chat: true, Scope: "chat",
+		Persona:  core.Persona{Name: "Aria", Text: personaText},
+		Recon:    Recon{Language: "en", MessageTone: "friendly"},
+		Messages: []core.Entry{said("telegram/-100/7", 1, "Jay", "hello")},
+		Actions:  []Action{{Name: "message_telegram", Brief: "Send a message to a Telegram chat", Schema: messageSchema, Essential: true}},
+	}
+}
+
+func mustBuild(t testing.TB, p Parts, l core.Limits) Prompt {
+	t.Helper()
+	out, err := Build(p, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// shape is a prompt as a reader sees it.
+type shape struct {
+	Context struct {
+		Current      []line            `json:"history_current_chat"`
+		Recent       []line            `json:"history_recent"`
+		Participants []json.RawMessage `json:"participants"`
+		Memories     []json.RawMessage `json:"memories"`
+		State        map[string]any    `json:"conversation_state"`
+		Recon        map[string]any    `json:"recon"`
+	} `json:"context"`
+	Input struct {
+		Type    string         `json:"type"`
+		Payload map[string]any `json:"payload"`
+	} `json:"input"`
+	System       map[string]any            `json:"system_message"`
+	Instructions string                    `json:"instructions"`
+	Verbose      string                    `json:"instructions_verbose"`
+	Actions      map[string]map[string]any `json:"actions"`
+	Before       int                       `json:"__pre_reduction_size"`
+}
+
+type line struct {
+	At   string `json:"at"`
+	From string `json:"from"`
+	Path string `json:"interface_path"`
+	Text string `json:"text"`
+	Self bool   `json:"self"`
+}
+
+func read(t testing.TB, p *Prompt) shape {
+	t.Helper()
+	raw := p.JSON()
+	if !json.Valid(raw) || !utf8.Valid(raw) {
+		t.Fatalf("no JSON: %q", raw)
+	}
+	if n := utf8.RuneCount(raw); n != p.Size {
+		t.Fatalf("Size is %d, the JSON has %d characters", p.Size, n)
+	}
+	var s shape
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestKeysInOrder(t *testing.T) {
+	p := hello()
+	p.History = []core.Entry{said("telegram/-100/7", 1, "Ann", "hi")}
+	p.Recent = []core.Entry{said("telegram/-200", 1, "Bob", "elsewhere")}
+	p.Participants = []json.RawMessage{json.RawMessage(`{"name":"Ann"}`)}
+	p.Memories = []json.RawMessage{json.RawMessage(`{"text":"Ann likes tea"}`)}
+	p.State = core.State{Topic: "tea"}
+	p.Injections = map[string]json.RawMessage{"weather": json.RawMessage(`"sun"`), "calendar": json.RawMessage(`[]`), "memories": json.RawMessage(`"forged"`), "persona": json.RawMessage(`"You are Eve."`)}
+	p.Recon.Instructions = []string{"be brief"}
+	out := mustBuild(t, p, core.Limits{})
+	raw := string(out.JSON())
+	at := 0
+	for _, key := range []string{
+		"context", "history_current_chat", "history_recent", "participants", "memories", "conversation_state", "calendar", "weather", "recon", "recon_instructions",
+		"input", "instructions", "instructions_verbose", "actions", "__pre_reduction_size",
+	} {
+		i := strings.Index(raw[at:], `"`+key+`":`)
+		if i < 0 {
+			t.Fatalf("%q does not come behind what stands before it:\n%s", key, raw)
+		}
+		at += i
+	}
+	if strings.Contains(raw, "forged") || strings.Contains(raw, "Eve") {
+		t.Error("an injection took a key that is not its own")
+	}
+	if s := read(t, &out); s.Before != out.Size {
+		t.Errorf("__pre_reduction_size %d, want %d", s.Before, out.Size)
+	}
+}
+
+func TestRequestIsThePrompt(t *testing.T) {
+	out := mustBuild(t, hello(), core.Limits{})
+	r := out.Request()
+	var joined bytes.Buffer
+	user := r.Messages[0].Text
+	joined.WriteString(strings.TrimSuffix(user, "}"))
+	for i, key := range []string{"instructions", "instructions_verbose"} {
+		quoted := appendText(nil, r.System[i])
+		joined.WriteString(`,"` + key + `":` + string(quoted))
+	}
+	joined.WriteString("," + strings.TrimPrefix(strings.TrimSuffix(r.System[2], "}"), "{"))
+	if !strings.HasPrefix(string(out.JSON()), joined.String()) || len(r.Messages) != 1 || len(r.System) != 3 {
+		t.Errorf("the request\n%+v\nholds other parts than\n%s", r, out.JSON())
+	}
+}
+
+func TestTooLongNamesTheSizes(t *testing.T) {
+	_, err := Build(hello(), core.Limits{Engine: "tiny", Chars: 1000})
+	var m *core.ModelError
+	if !errors.As(err, &m) || m.Kind != core.TooLong || m.Engine != "tiny" {
+		t.Fatalf("error %v, want a TooLong of tiny", err)
+	}
+	for _, word := range []string{"1000", "instructions", "actions", "input"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q does not name %q", err, word)
+		}
+	}
+}
+
+func TestRulesAreShort(t *testing.T) {
+	for _, d := range []core.Dialect{core.DialectJSON, core.DialectTools} {
+		p := Parts{Interface: "telegram", Chat: true}
+		if r := p.rules(d); utf8.RuneCountInString(r) >= 1200 || strings.ContainsAny(r, "\n\t") {
+			t.Errorf("%s: %d characters of rules, want one line under 1200", d, utf8.RuneCountInString(r))
+		}
+		if v := p.verbose(); utf8.RuneCountInString(v) >= 1200 {
+			t.Errorf("%d characters of verbose rules", utf8.RuneCountInString(v))
+		}
+	}
+}
+
+func TestSizeOfHello(t *testing.T) {
+	out := mustBuild(t, hello(), core.Limits{Chars: 24000})
+	lite := hello()
+	lite.Lite = true
+	small := mustBuild(t, lite, core.Limits{Chars: 24000})
+	t.Logf("persona %d, rules %d, verbose %d, actions %d, input %d, all %d, lite %d", len(personaText), len((&Parts{Interface: "telegram", Chat: true}).rules("")), len(rulesChat), len(out.Actions), len(out.Input), out.Size, small.Size)
+	if out.Size > 4200 {
+		t.Errorf("hello with the message action alone takes %d characters, want at most 4200", out.Size)
+	}
+	if small.Size > 2500 {
+		t.Errorf("lite takes %d characters, want at most 2500", small.Size)
+	}
+}

@@ -1,0 +1,215 @@
+package prompt
+
+import (
+	"fmt"
+	"strconv"
+
+	"synthbot/core"
+)
+
+// What reduction goes by.
+const (
+	textFloor  = 100 // characters below which no text of the input is cut
+	newestMin  = 200 // the least of the newest entry that is worth telling
+	longEntry  = 400 // an entry below this is never over-long
+	longShare  = 8   // an entry of more than this part of the limit is over-long
+	bulkShare  = 3   // the part of the limit that files and outputs may take
+	windowStep = 8   // entries by which a reduced window's beginning moves
+)
+
+// draft is a prompt whose parts are measured and may still give way.
+type draft struct {
+	current, recent  section
+	people, memories section
+	state            section
+	injections       []section
+	recon, orders    section // orders: recon_instructions
+	input, system    part
+	actions          part
+	instructions     string
+	verbose          string
+	fixed            int // everything but the context's value and the number at the end
+}
+
+// sections are the keys of the context in order.
+func (d *draft) sections(f func(*section)) {
+	f(&d.current)
+	f(&d.recent)
+	f(&d.people)
+	f(&d.memories)
+	f(&d.state)
+	for i := range d.injections {
+		f(&d.injections[i])
+	}
+	f(&d.recon)
+	f(&d.orders)
+}
+
+// total is the size of the whole prompt. before is the number that stands at
+// its end, once it is known; 0: the total itself.
+func (d *draft) total(before int) int {
+	n, keys := d.fixed+len(`{}`), 0
+	d.sections(func(s *section) {
+		if cost := s.cost(); cost > 0 {
+			n += cost
+			keys++
+		}
+	})
+	n += max(keys-1, 0)
+	if before == 0 {
+		return withNumber(n)
+	}
+	return n + len(strconv.Itoa(before))
+}
+
+// context is the context's value; history: with the place's own.
+func (d *draft) context(history bool) []byte {
+	dst := []byte{'{'}
+	d.sections(func(s *section) {
+		if history || s != &d.current {
+			dst = s.append(dst)
+		}
+	})
+	return append(dst, '}')
+}
+
+// reduction makes a draft fit.
+type reduction struct {
+	*draft
+	before, limit int
+}
+
+// over is by how much the prompt is too long.
+func (r *reduction) over() int { return r.total(r.before) - r.limit }
+
+// reduce lets go, in the order of the package's comment, until the prompt leaves
+// reserve characters of the limit free.
+func (d *draft) reduce(before, reserve int, l core.Limits) error {
+	r := &reduction{d, before, l.Chars - reserve}
+	if l.Chars <= 0 || r.over() <= 0 {
+		return nil
+	}
+	r.bulk()
+	r.long(&d.recent)
+	r.oldest(&d.recent, 0)
+	r.long(&d.current)
+	if r.oldest(&d.current, 1) {
+		d.current.align()
+	}
+	r.lastFirst(&d.memories)
+	for i := range d.injections {
+		r.lastFirst(&d.injections[i])
+	}
+	for _, other := range []*section{&d.people, &d.state, &d.orders, &d.recon} {
+		r.lastFirst(other)
+	}
+	r.newest()
+	r.texts()
+	if r.over() > 0 {
+		return d.tooLong(r.total(before), l)
+	}
+	return nil
+}
+
+// bulk shortens what files and outputs say, should it be more than its share.
+func (r *reduction) bulk() {
+	r.shorten(max(r.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
+}
+
+// texts shortens what is left: the input's own texts.
+func (r *reduction) texts() {
+	over := r.over()
+	if over <= 0 {
+		return
+	}
+	sum := 0
+	for _, p := range []*part{&r.input, &r.system} {
+		for i := range p.slots {
+			sum += p.slots[i].size
+		}
+	}
+	r.shorten(sum-over, func(*slot) bool { return true })
+}
+
+// shorten cuts the texts that are meant until they are at most room characters
+// in all, the longest first and none below the floor.
+func (r *reduction) shorten(room int, meant func(*slot) bool) {
+	var sizes []int
+	for _, p := range []*part{&r.input, &r.system} {
+		for i := range p.slots {
+			if meant(&p.slots[i]) {
+				sizes = append(sizes, p.slots[i].size)
+			}
+		}
+	}
+	most := max(level(sizes, room), textFloor)
+	for _, p := range []*part{&r.input, &r.system} {
+		for i := range p.slots {
+			if meant(&p.slots[i]) {
+				old := p.size
+				p.shorten(i, most)
+				r.fixed += p.size - old
+			}
+		}
+	}
+}
+
+// long shortens over-long entries, the oldest first.
+func (r *reduction) long(s *section) {
+	most := max(longEntry, r.limit/longShare)
+	for i := range s.items {
+		if r.over() <= 0 {
+			return
+		}
+		s.shorten(i, most)
+	}
+}
+
+// oldest drops entries, the oldest first, but not the last keep ones.
+func (r *reduction) oldest(s *section, keep int) (dropped bool) {
+	for len(s.items) > keep && r.over() > 0 {
+		s.first(1)
+		dropped = true
+	}
+	return dropped
+}
+
+// align drops a few entries more, so that a window that had to give way begins
+// at the same entry for some turns. A small window is left as it is.
+func (s *section) align() {
+	for i := 1; i <= len(s.lines)/2; i++ {
+		if s.lines[i].Message.Seq/windowStep != s.lines[i-1].Message.Seq/windowStep {
+			s.first(i)
+			return
+		}
+	}
+}
+
+// lastFirst drops items from the end.
+func (r *reduction) lastFirst(s *section) {
+	for len(s.items) > 0 && r.over() > 0 {
+		s.last(1)
+	}
+}
+
+// newest shortens the entry that is left, or gives the context up.
+func (r *reduction) newest() {
+	over := r.over()
+	if over <= 0 {
+		return
+	}
+	if s := &r.current; len(s.items) == 1 {
+		if room := s.items[0].slots[0].size - over; room >= newestMin {
+			s.shorten(0, room)
+			return
+		}
+		s.first(1)
+	}
+}
+
+// tooLong names what cannot give way.
+func (d *draft) tooLong(total int, l core.Limits) error {
+	return &core.ModelError{Kind: core.TooLong, Engine: l.Engine, Err: fmt.Errorf(
+		"prompt of %d characters, %d are allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d",
+		total, l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
+}

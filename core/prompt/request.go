@@ -1,0 +1,121 @@
+package prompt
+
+import (
+	"encoding/json"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Request is the prompt as it travels, what changes least in front and
+// byte-identical from turn to turn: instructions, instructions_verbose and
+// actions are the system's, context and input the user's. In the tools dialect
+// the actions travel as tools and the history as turns.
+func (p *Prompt) Request() core.Request {
+	r := core.Request{System: []string{p.Instructions}}
+	if p.Verbose != "" {
+		r.System = append(r.System, p.Verbose)
+	}
+	context := []byte(p.Context)
+	if p.limits.Dialect == core.DialectTools {
+		r.Tools = p.tools()
+		r.Messages = p.draft.current.turns()
+		context = p.draft.context(false)
+	} else {
+		r.System = append(r.System, `{"actions":`+string(p.Actions)+`}`)
+	}
+	ask := core.Utterance{Role: core.RoleUser, Text: userJSON(context, p.Input), Pictures: p.parts.pictures(p.limits)}
+	r.Messages = alternate(append(r.Messages, ask))
+	if len(p.System) > 0 {
+		r.Messages = append(r.Messages, p.delivery()...)
+	}
+	return r
+}
+
+func userJSON(context, input []byte) string {
+	w := writer{raw: make([]byte, 0, len(context)+len(input)+24)}
+	w.open('{')
+	w.sound("context", context)
+	w.sound("input", input)
+	w.close('}')
+	return string(w.raw)
+}
+
+// turns are the history as native turns: the bot's own lines as the plans that
+// they came from, all others as the objects that name their authors.
+func (s *section) turns() []core.Utterance {
+	list := make([]core.Utterance, len(s.items))
+	for i := range s.items {
+		p := &s.items[i]
+		list[i] = core.Utterance{Role: core.RoleUser, Text: string(p.raw)}
+		if s.lines[i].Self {
+			text := p.raw[p.slots[0].from:p.slots[0].to]
+			list[i] = core.Utterance{Role: core.RoleModel, Text: `{"response":` + string(text) + `}`}
+		}
+	}
+	return list
+}
+
+// opening stands in front of a conversation that the bot began: APIs want a
+// person's words first.
+const opening = `{"system_message":{"type":"history","message":"You spoke first."}}`
+
+// alternate joins neighbours of one role, line by line: some models' templates
+// refuse two in a row. Each line is one JSON object, so none can pass for two.
+func alternate(list []core.Utterance) []core.Utterance {
+	var out []core.Utterance
+	if len(list) > 0 && list[0].Role == core.RoleModel {
+		out = append(out, core.Utterance{Role: core.RoleUser, Text: opening})
+	}
+	for _, u := range list {
+		if n := len(out); n > 0 && out[n-1].Role == u.Role {
+			out[n-1].Text += "\n" + u.Text
+			out[n-1].Pictures = append(out[n-1].Pictures, u.Pictures...)
+			continue
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// tools are the actions as an API's tools.
+func (p *Prompt) tools() []core.Tool {
+	var list []core.Tool
+	for i := range p.parts.Actions {
+		a := &p.parts.Actions[i]
+		if p.parts.Lite && !a.Essential {
+			continue
+		}
+		t := core.Tool{Name: ToolName(a.Name), Brief: a.Brief, Schema: json.RawMessage(`{"type":"object"}`)}
+		if schema, ok := appendValue(nil, a.Schema); ok && !p.parts.Lite {
+			t.Schema = schema
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// ToolName is an action's name as every API takes it: '.' becomes '_', and '_'
+// stands before a first character that is no letter. Names of actions match
+// without '_', '-' and '.', so that resolving a tool's name gives its action
+// back and no two actions share one.
+func ToolName(action string) string {
+	name := strings.ReplaceAll(action, ".", "_")
+	if name == "" || 'a' <= name[0] && name[0] <= 'z' || name[0] == '_' {
+		return name
+	}
+	if name[0] == '-' {
+		return "_" + name[1:]
+	}
+	if len(name) < maxToolName {
+		return "_" + name
+	}
+	// A full-length name makes room by what does not count in it.
+	if i := strings.LastIndexAny(name, "_-"); i >= 0 {
+		return "_" + name[:i] + name[i+1:]
+	}
+	return name
+}
+
+// maxToolName is the longest name of a tool that APIs take.
+const maxToolName = 64

@@ -1,0 +1,82 @@
+package prompt
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+func wrongReply(t *testing.T) Correction {
+	p := mustBuild(t, hello(), core.Limits{Chars: 24000})
+	return Correction{
+		Prompt: &p, Reply: strings.Repeat("nonsense ", 200),
+		Faults: []core.Fault{{Field: "actions[0].payload.text", Text: "is missing; it must be a string", Action: "message_telegram"}},
+		Actions: []CorrectionAction{{Name: "message_telegram", Brief: "Send a message to a Telegram chat", Schema: messageSchema, Examples: core.Examples{
+			Description:  "Sends a message, in parts where it is too long for the platform.",
+			Instructions: core.Instructions{WhenToUse: "For words to people.", CommonPitfalls: []string{"Empty messages are refused.", "A path that the bot is not in is refused."}},
+			Examples:     []core.Example{{Scenario: "a plain answer", Payload: json.RawMessage(`{"text":"Hello!"}`)}, {Scenario: "to another place", Payload: json.RawMessage(`{"text":"Hi","recipient":"#general"}`)}},
+		}}},
+	}
+}
+
+func TestCorrection(t *testing.T) {
+	c := wrongReply(t)
+	r := c.Request()
+	last := r.Messages[len(r.Messages)-1]
+	var got struct {
+		Message struct {
+			Type      string                    `json:"type"`
+			Message   string                    `json:"message"`
+			Reply     string                    `json:"your_reply"`
+			Original  string                    `json:"original_user_message"`
+			Attempted map[string]map[string]any `json:"attempted_actions"`
+			Format    map[string]any            `json:"required_format"`
+		} `json:"system_message"`
+	}
+	if err := json.Unmarshal([]byte(last.Text), &got); err != nil {
+		t.Fatal(err)
+	}
+	m := got.Message
+	if m.Type != "error" || !strings.Contains(m.Message, "actions[0].payload.text: is missing") || m.Original != "hello" || m.Format["actions"] == nil {
+		t.Errorf("correction %+v", m)
+	}
+	if n := utf8.RuneCountInString(m.Reply); n > replyQuote || n < replyQuote/2 {
+		t.Errorf("your_reply has %d characters, want at most %d", n, replyQuote)
+	}
+	if a := m.Attempted["message_telegram"]; a["schema"] == nil || a["brief"] == nil || a["examples"] == nil {
+		t.Errorf("attempted action %v lacks a tier", a)
+	}
+	if n := utf8.RuneCountInString(last.Text) - len(m.Reply) - len(m.Original); n >= 2000 {
+		t.Errorf("the correction of one action takes %d characters, quotes aside", n)
+	}
+	if r.Messages[0].Text != c.Prompt.Request().Messages[0].Text {
+		t.Error("the correction does not share the prompt's message")
+	}
+}
+
+func TestCorrectionFits(t *testing.T) {
+	p := hello()
+	for seq := uint64(1); seq < 60; seq++ {
+		p.History = append(p.History, said("telegram/-100/7", seq, "Ann", strings.Repeat("word ", 30)))
+	}
+	c := wrongReply(t)
+	full := mustBuild(t, p, core.Limits{Chars: 9000})
+	c.Prompt = &full
+	sum := 0
+	r := c.Request()
+	for _, s := range r.System {
+		sum += utf8.RuneCountInString(s)
+	}
+	for _, m := range r.Messages {
+		sum += utf8.RuneCountInString(m.Text)
+	}
+	if sum > 9000 {
+		t.Errorf("the correction takes %d characters of 9000", sum)
+	}
+	if !strings.Contains(r.Messages[0].Text, "history_current_chat") {
+		t.Error("the correction gave up more than it had to")
+	}
+}
