@@ -53,7 +53,7 @@ func (f *field) sentences(isDefault bool) []string {
 	case f.initial != nil && !isDefault:
 		list = append(list, "Default: "+literal(f.typ, *f.initial)+".")
 	case !isDefault:
-		list = append(list, "No default; for example:")
+		list = append(list, "For example:")
 	}
 	return list
 }
