@@ -1,0 +1,125 @@
+package markdown
+
+import "strings"
+
+// fence is the line that opens a code block.
+type fence struct {
+	lead string // what stands before it: indentation, marks of quotes
+	mark string // three or more backticks or tildes
+	info string
+}
+
+// maxInfo is the longest info that is worth repeating, in bytes.
+const maxInfo = 40
+
+// opening is the line that opens the block again in another part.
+func (f *fence) opening() string {
+	if len(f.info) > maxInfo {
+		return f.lead + f.mark
+	}
+	return f.lead + f.mark + f.info
+}
+
+func (f *fence) closing() string { return f.lead + f.mark }
+
+// opensFence reads a line that opens a code block, maybe behind the marks of
+// quotes and list items.
+func opensFence(line string) *fence {
+	lead, body := leading(line, true)
+	mark := body[:fenceSize(body)]
+	info := strings.TrimSpace(body[len(mark):])
+	if mark == "" || mark[0] == '`' && strings.Contains(info, "`") {
+		return nil
+	}
+	return &fence{lead: lead, mark: mark, info: info}
+}
+
+// closes reports whether line closes the block.
+func (f *fence) closes(line string) bool {
+	lead, body := leading(line, false)
+	size := fenceSize(body)
+	return size >= len(f.mark) && body[0] == f.mark[0] && strings.TrimSpace(body[size:]) == "" &&
+		indentation(lead) <= indentation(f.lead)+3
+}
+
+// left reports whether line stands outside of the quote that the block is in.
+func (f *fence) left(line string) bool {
+	depth := strings.Count(f.lead, ">")
+	if depth == 0 {
+		return false
+	}
+	lead, _ := leading(line, false)
+	return strings.Count(lead, ">") < depth
+}
+
+// shift takes the indentation of a list from the lines of the block that rest
+// begins with: in a part of their own they would be too far in for a fence.
+func (f *fence) shift(rest string) (string, *fence) {
+	in := indentation(f.lead)
+	if in <= 3 || strings.Contains(f.lead, ">") {
+		return rest, f
+	}
+	flat := &fence{mark: f.mark, info: f.info}
+	var b strings.Builder
+	for rest != "" {
+		line, _, _ := strings.Cut(rest, "\n")
+		size := min(len(line)+1, len(rest))
+		drop := min(in, len(line)-len(strings.TrimLeft(line, " ")))
+		b.WriteString(rest[drop:size])
+		rest = rest[size:]
+		if f.closes(line) {
+			break
+		}
+	}
+	return b.String() + rest, flat
+}
+
+// leading cuts a line into what stands before its text and the text. Marks of
+// list items count, as the spaces that they stand for, where items is set.
+func leading(line string, items bool) (lead, body string) {
+	i := 0
+	var b strings.Builder
+	for i < len(line) {
+		switch c := line[i]; {
+		case c == ' ' || c == '\t' || c == '>':
+			b.WriteByte(c)
+			i++
+			continue
+		case items && itemMark(line[i:]) > 0:
+			n := itemMark(line[i:])
+			b.WriteString(strings.Repeat(" ", n))
+			i += n
+			continue
+		}
+		break
+	}
+	return b.String(), line[i:]
+}
+
+// itemMark is the size of the list mark and the space that s begins with, or 0.
+func itemMark(s string) int {
+	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
+	rest := s[digits:]
+	bullet := digits == 0 && strings.IndexAny(rest, "-*+") == 0
+	number := digits > 0 && digits < 10 && strings.IndexAny(rest, ".)") == 0
+	if (bullet || number) && len(rest) > 1 && rest[1] == ' ' {
+		return digits + 2
+	}
+	return 0
+}
+
+// fenceSize counts the backticks or tildes that s begins with, if they are
+// enough for a fence.
+func fenceSize(s string) int {
+	for _, mark := range []string{"`", "~"} {
+		if n := len(s) - len(strings.TrimLeft(s, mark)); n >= 3 {
+			return n
+		}
+	}
+	return 0
+}
+
+// indentation is how far in a text stands behind its lead.
+func indentation(lead string) int {
+	return len(lead) - 1 - strings.LastIndexByte(lead, '>')
+}

@@ -1,0 +1,378 @@
+package markdown
+
+import (
+	"html"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// Bounds of the work that one text can make: the library's time grows with the
+// square of what it is given for hostile texts, and its trees nest without end.
+const (
+	maxPiece = 8 << 10 // bytes parsed at once
+	maxTotal = 1 << 20 // bytes parsed at all; what is beyond is plain text
+	maxDepth = 24      // blocks within blocks; deeper ones are plain text
+)
+
+// Parse reads a text. It takes time in proportion to the text's length, and no
+// text is an error.
+func Parse(source string) []Block {
+	source = strings.ReplaceAll(strings.ToValidUTF8(source, "\uFFFD"), "\x00", "\uFFFD")
+	rest := ""
+	if len(source) > maxTotal {
+		at := boundary(source, maxTotal)
+		source, rest = source[:at], source[at:]
+	}
+	p := newParser()
+	var blocks []Block
+	for _, piece := range Split(source, maxPiece, func(s string) int { return len(s) }) {
+		blocks = append(blocks, parsePiece(p, piece)...)
+	}
+	if rest != "" {
+		blocks = append(blocks, plainParagraph(rest))
+	}
+	return blocks
+}
+
+// newParser makes the library's parser without HTML: what looks like a tag is
+// text, so that it is seen.
+func newParser() parser.Parser {
+	return parser.NewParser(
+		parser.WithBlockParsers(
+			util.Prioritized(parser.NewSetextHeadingParser(), 100),
+			util.Prioritized(parser.NewThematicBreakParser(), 200),
+			util.Prioritized(parser.NewListParser(), 300),
+			util.Prioritized(parser.NewListItemParser(), 400),
+			util.Prioritized(parser.NewCodeBlockParser(), 500),
+			util.Prioritized(parser.NewATXHeadingParser(), 600),
+			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+			util.Prioritized(parser.NewBlockquoteParser(), 800),
+			util.Prioritized(parser.NewParagraphParser(), 1000),
+		),
+		parser.WithInlineParsers(
+			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+			util.Prioritized(parser.NewCodeSpanParser(), 100),
+			util.Prioritized(parser.NewLinkParser(), 200),
+			util.Prioritized(parser.NewAutoLinkParser(), 300),
+			util.Prioritized(parser.NewEmphasisParser(), 500),
+			util.Prioritized(extension.NewStrikethroughParser(), 500),
+			util.Prioritized(extension.NewLinkifyParser(), 999),
+		),
+		parser.WithParagraphTransformers(
+			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
+			util.Prioritized(extension.NewTableParagraphTransformer(), 200),
+		),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+	)
+}
+
+func plainParagraph(s string) Block {
+	var in Inlines
+	for l := range strings.Lines(s) {
+		body, broken := strings.CutSuffix(l, "\n")
+		in = append(in, Inline{Kind: Text, Text: body})
+		if broken {
+			in = append(in, Inline{Kind: Soft})
+		}
+	}
+	return Block{Kind: Paragraph, Inlines: in}
+}
+
+func parsePiece(p parser.Parser, piece string) []Block {
+	source := []byte(piece)
+	doc := p.Parse(text.NewReader(source))
+	b := builder{source: source, linked: map[string]bool{}}
+	b.links(doc)
+	return b.blocks(doc, 0)
+}
+
+// builder makes our tree of the library's.
+type builder struct {
+	source []byte
+	linked map[string]bool // addresses that some link leads to
+}
+
+// links notes which addresses are in use, so that a definition is not told twice.
+func (b *builder) links(doc ast.Node) {
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		switch l := n.(type) {
+		case *ast.Link:
+			b.linked[string(l.Destination)] = true
+		case *ast.Image:
+			b.linked[string(l.Destination)] = true
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+func (b *builder) blocks(parent ast.Node, depth int) []Block {
+	var out []Block
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		if depth >= maxDepth {
+			out = append(out, plainParagraph(b.everything(n)))
+		} else if block, ok := b.block(n, depth); ok {
+			out = append(out, block)
+		}
+	}
+	return out
+}
+
+func (b *builder) block(n ast.Node, depth int) (Block, bool) {
+	switch n := n.(type) {
+	case *ast.Heading:
+		return Block{Kind: Heading, Level: n.Level, Inlines: b.inlines(n, depth)}, true
+	case *ast.Paragraph, *ast.TextBlock:
+		return Block{Kind: Paragraph, Inlines: b.inlines(n, depth)}, true
+	case *ast.List:
+		return Block{Kind: List, Ordered: n.IsOrdered(), Start: n.Start, Tight: n.IsTight, Blocks: b.blocks(n, depth+1)}, true
+	case *ast.ListItem:
+		return Block{Kind: Item, Task: task(n), Blocks: b.blocks(n, depth+1)}, true
+	case *ast.Blockquote:
+		return Block{Kind: Quote, Blocks: b.blocks(n, depth+1)}, true
+	case *ast.FencedCodeBlock:
+		info := ""
+		if n.Info != nil {
+			info = resolve(string(n.Info.Segment.Value(b.source)))
+		}
+		return Block{Kind: Code, Info: info, Text: b.verbatim(n)}, true
+	case *ast.CodeBlock:
+		return Block{Kind: Code, Text: b.verbatim(n)}, true
+	case *ast.ThematicBreak:
+		return Block{Kind: Rule}, true
+	case *extast.Table:
+		return b.table(n, depth), true
+	case *ast.LinkReferenceDefinition:
+		return b.definition(n)
+	}
+	return Block{Kind: Paragraph, Inlines: b.inlines(n, depth)}, true
+}
+
+// definition keeps a link definition that no link uses, as it was written.
+func (b *builder) definition(n *ast.LinkReferenceDefinition) (Block, bool) {
+	if b.linked[string(n.Destination)] {
+		return Block{}, false
+	}
+	return plainParagraph(b.verbatim(n)), true
+}
+
+// task finds the box at the beginning of an item.
+func task(item ast.Node) Task {
+	first := item.FirstChild()
+	if first == nil || first.FirstChild() == nil {
+		return NoTask
+	}
+	box, ok := first.FirstChild().(*extast.TaskCheckBox)
+	switch {
+	case !ok:
+		return NoTask
+	case box.IsChecked:
+		return Done
+	}
+	return Open
+}
+
+func (b *builder) table(t *extast.Table, depth int) Block {
+	out := Block{Kind: Table}
+	for _, a := range t.Alignments {
+		out.Align = append(out.Align, alignment(a))
+	}
+	for row := t.FirstChild(); row != nil; row = row.NextSibling() {
+		cells := make([]Inlines, len(out.Align))
+		i := 0
+		for cell := row.FirstChild(); cell != nil && i < len(cells); cell = cell.NextSibling() {
+			cells[i] = b.inlines(cell, depth)
+			i++
+		}
+		out.Rows = append(out.Rows, cells)
+	}
+	return out
+}
+
+func alignment(a extast.Alignment) Align {
+	switch a {
+	case extast.AlignLeft:
+		return AlignLeft
+	case extast.AlignCenter:
+		return AlignCenter
+	case extast.AlignRight:
+		return AlignRight
+	}
+	return AlignNone
+}
+
+func (b *builder) verbatim(n ast.Node) string {
+	var s strings.Builder
+	lines := n.Lines()
+	for i := range lines.Len() {
+		segment := lines.At(i)
+		s.Write(segment.Value(b.source))
+	}
+	return strings.TrimSuffix(s.String(), "\n")
+}
+
+// everything is the source of what nests too deep to be told apart.
+func (b *builder) everything(n ast.Node) string {
+	var s strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering && n.Type() == ast.TypeBlock && n.Lines() != nil {
+			if text := b.verbatim(n); text != "" {
+				s.WriteString(text + "\n")
+			}
+		}
+		if n.Type() == ast.TypeInline {
+			return ast.WalkSkipChildren, nil
+		}
+		return ast.WalkContinue, nil
+	})
+	return strings.TrimSuffix(s.String(), "\n")
+}
+
+func (b *builder) inlines(parent ast.Node, depth int) Inlines {
+	var out Inlines
+	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		out = b.inline(out, n, depth)
+	}
+	return out
+}
+
+func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
+	if depth >= 2*maxDepth { // styles within styles without end
+		return b.flat(out, n)
+	}
+	switch n := n.(type) {
+	case *ast.Text:
+		return b.text(out, n)
+	case *ast.String:
+		return appendText(out, string(n.Value))
+	case *ast.CodeSpan:
+		return append(out, Inline{Kind: CodeSpan, Text: b.span(n)})
+	case *ast.Emphasis:
+		kind := Emphasis
+		if n.Level == 2 {
+			kind = Strong
+		}
+		return append(out, Inline{Kind: kind, Inlines: b.inlines(n, depth+1)})
+	case *extast.Strikethrough:
+		return append(out, Inline{Kind: Strike, Inlines: b.inlines(n, depth+1)})
+	case *ast.Link:
+		return append(out, Inline{Kind: Link, URL: resolve(string(n.Destination)), Title: resolve(string(n.Title)), Inlines: b.inlines(n, depth+1)})
+	case *ast.Image:
+		return append(out, Inline{Kind: Image, URL: resolve(string(n.Destination)), Title: resolve(string(n.Title)), Inlines: b.inlines(n, depth+1)})
+	case *ast.AutoLink:
+		return append(out, b.autoLink(n))
+	case *extast.TaskCheckBox:
+		return out // told by the item
+	}
+	return append(out, b.inlines(n, depth+1)...)
+}
+
+// flat takes the texts below n without their styles.
+func (b *builder) flat(out Inlines, n ast.Node) Inlines {
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Text:
+			out = b.text(out, n)
+		case *ast.String:
+			out = appendText(out, string(n.Value))
+		case *ast.AutoLink:
+			out = append(out, b.autoLink(n))
+		}
+		return ast.WalkContinue, nil
+	})
+	return out
+}
+
+func (b *builder) autoLink(n *ast.AutoLink) Inline {
+	url := string(n.URL(b.source))
+	if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(url), "mailto:") {
+		url = "mailto:" + url
+	}
+	return Inline{Kind: Link, URL: url, Inlines: Inlines{{Kind: Text, Text: string(n.Label(b.source))}}}
+}
+
+func (b *builder) text(out Inlines, n *ast.Text) Inlines {
+	s := string(n.Segment.Value(b.source))
+	if !n.IsRaw() {
+		s = resolve(s)
+	}
+	out = appendText(out, s)
+	switch {
+	case n.HardLineBreak():
+		return append(out, Inline{Kind: Break})
+	case n.SoftLineBreak():
+		return append(out, Inline{Kind: Soft})
+	}
+	return out
+}
+
+// span is the text of inline code: line breaks in it are spaces.
+func (b *builder) span(n ast.Node) string {
+	var s strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			s.Write(t.Segment.Value(b.source))
+		}
+	}
+	return strings.ReplaceAll(s.String(), "\n", " ")
+}
+
+// appendText joins neighbouring texts into one.
+func appendText(out Inlines, s string) Inlines {
+	if s == "" {
+		return out
+	}
+	if last := len(out) - 1; last >= 0 && out[last].Kind == Text {
+		out[last].Text += s
+		return out
+	}
+	return append(out, Inline{Kind: Text, Text: s})
+}
+
+// resolve undoes backslash escapes and character references.
+func resolve(s string) string {
+	if !strings.ContainsAny(s, "\\&") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && util.IsPunct(s[i+1]):
+			b.WriteByte(s[i+1])
+			i += 2
+		case s[i] == '&' && reference(s[i:]) > 0:
+			size := reference(s[i:])
+			b.WriteString(strings.ReplaceAll(html.UnescapeString(s[i:i+size]), "\x00", "\uFFFD"))
+			i += size
+		default:
+			b.WriteByte(s[i])
+			i++
+		}
+	}
+	return b.String()
+}
+
+// maxReference is the longest name of a character, with '&' and ';'.
+const maxReference = 34
+
+// reference is the size of the character reference that s begins with, or 0.
+func reference(s string) int {
+	end := strings.IndexByte(s[:min(len(s), maxReference)], ';')
+	if end < 2 {
+		return 0
+	}
+	for _, c := range []byte(s[1:end]) {
+		if !util.IsAlphaNumeric(c) && c != '#' {
+			return 0
+		}
+	}
+	return end + 1
+}

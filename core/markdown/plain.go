@@ -1,0 +1,139 @@
+package markdown
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Plain tells blocks as text without markup, for where none can be shown.
+// Nothing that can be read is lost: addresses stand behind what links to them.
+func Plain(blocks []Block) string {
+	return strings.Join(plainBlocks(blocks, false), "\n")
+}
+
+// plainBlocks tells blocks as lines; an empty line stands between two, unless
+// they stand tight.
+func plainBlocks(blocks []Block, tight bool) []string {
+	var lines []string
+	for i, b := range blocks {
+		if i > 0 && !tight {
+			lines = append(lines, "")
+		}
+		lines = append(lines, plainBlock(b)...)
+	}
+	return lines
+}
+
+func plainBlock(b Block) []string {
+	switch b.Kind {
+	case List:
+		return plainList(b)
+	case Quote:
+		return indent(plainBlocks(b.Blocks, false), "> ", "> ")
+	case Code:
+		return strings.Split(b.Text, "\n")
+	case Table:
+		return plainTable(b)
+	case Rule:
+		return []string{"---"}
+	case Item:
+		return plainBlocks(b.Blocks, false)
+	}
+	return strings.Split(b.Inlines.Plain(), "\n")
+}
+
+func plainList(b Block) []string {
+	var lines []string
+	for i, item := range b.Blocks {
+		if i > 0 && !b.Tight {
+			lines = append(lines, "")
+		}
+		mark := b.Mark(i)
+		lines = append(lines, indent(plainBlocks(item.Blocks, b.Tight), mark, strings.Repeat(" ", len(mark)))...)
+	}
+	return lines
+}
+
+// Mark is what stands before the i-th item of a list: its number or a dash, and
+// its box.
+func (b Block) Mark(i int) string {
+	mark := "- "
+	if b.Ordered {
+		mark = strconv.Itoa(b.Start+i) + ". "
+	}
+	switch b.Blocks[i].Task {
+	case Open:
+		mark += "[ ] "
+	case Done:
+		mark += "[x] "
+	}
+	return mark
+}
+
+// indent puts first before the first line and others before all others.
+func indent(lines []string, first, others string) []string {
+	if len(lines) == 0 {
+		lines = []string{""}
+	}
+	for i, l := range lines {
+		mark := others
+		if i == 0 {
+			mark = first
+		}
+		lines[i] = strings.TrimRight(mark+l, " ")
+	}
+	return lines
+}
+
+func plainTable(b Block) []string {
+	var lines []string
+	for _, row := range b.Rows {
+		var cells []string
+		for _, c := range row {
+			cells = append(cells, c.Plain())
+		}
+		lines = append(lines, strings.Join(cells, " | "))
+	}
+	return lines
+}
+
+// Plain is the text without its styles, with line breaks as they stand.
+func (in Inlines) Plain() string {
+	var b strings.Builder
+	for _, i := range in {
+		switch i.Kind {
+		case Text, CodeSpan:
+			b.WriteString(i.Text)
+		case Break, Soft:
+			b.WriteByte('\n')
+		case Link, Image:
+			b.WriteString(i.labelled())
+		default:
+			b.WriteString(i.Inlines.Plain())
+		}
+	}
+	return b.String()
+}
+
+// labelled is a link's text, and its address where the text does not tell it.
+func (i Inline) labelled() string {
+	label := i.Inlines.Plain()
+	switch {
+	case label == "":
+		return i.URL
+	case i.Bare():
+		return label
+	}
+	return label + " (" + i.URL + ")"
+}
+
+// Bare reports whether a link's text already tells its address.
+func (i Inline) Bare() bool {
+	label := i.Inlines.Plain()
+	for _, scheme := range []string{"", "mailto:", "http://", "https://"} {
+		if i.URL == scheme+label || i.URL == scheme+label+"/" {
+			return true
+		}
+	}
+	return i.URL == ""
+}

@@ -1,0 +1,199 @@
+package markdown
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Runes measures a text in characters.
+func Runes(s string) int { return utf8.RuneCountInString(s) }
+
+// UTF16 measures a text in UTF-16 units, as platforms with an old heart do.
+func UTF16(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if r > 0xffff {
+			n++
+		}
+	}
+	return n
+}
+
+// Split cuts Markdown source into parts of at most limit by measure, which must
+// not shrink when a text grows. It cuts between paragraphs, else lines, else
+// sentences, else words, and inside of a word only where nothing else is left,
+// but never inside of a grapheme that fits. A code block that is cut is closed
+// at the end of its part and opened again in the next one.
+//
+// The parts joined are the source, apart from such fence lines and from white
+// space at the cuts and at both ends. No part is empty.
+func Split(source string, limit int, measure func(string) int) []string {
+	var parts []string
+	for _, p := range split(source, limit, measure) {
+		parts = append(parts, p.open+p.body+p.close)
+	}
+	return parts
+}
+
+// part is one part: a piece of the source and the fence lines added to it.
+type part struct{ open, body, close string }
+
+func split(source string, limit int, measure func(string) int) []part {
+	s := splitter{limit: max(limit, 1), measure: measure}
+	s.rest = strings.TrimRightFunc(source, unicode.IsSpace)
+	s.settle()
+	var parts []part
+	for s.rest != "" {
+		parts = append(parts, s.next())
+	}
+	return parts
+}
+
+// splitter takes part after part off rest.
+type splitter struct {
+	limit   int
+	measure func(string) int
+	rest    string
+	open    *fence // the code block that rest begins in
+}
+
+// next takes the next part, which holds at least one character.
+func (s *splitter) next() part {
+	var p part
+	if s.open != nil {
+		p.open = s.open.opening() + "\n"
+	}
+	room := s.fit(p.open, "")
+	if room == len(s.rest) {
+		p.body, s.rest = s.rest, ""
+		return p
+	}
+	for {
+		c := s.choose(p.open, room)
+		p.body, p.close = s.rest[:c.end], ""
+		if c.fence != nil {
+			p.close = "\n" + c.fence.closing()
+		}
+		// A measure that is no plain sum may find the whole too long after all.
+		if room > utf8.UTFMax && s.measure(p.open+p.body+p.close) > s.limit {
+			room = boundary(s.rest, room*3/4)
+			continue
+		}
+		s.take(c, &p)
+		return p
+	}
+}
+
+// take drops what c cuts off. A code block that ends right behind the cut ends
+// in p, by its own last line.
+func (s *splitter) take(c cutPoint, p *part) {
+	if line, ok := s.lastLine(c); ok {
+		if own := s.rest[:c.next+line]; s.measure(p.open+own) <= s.limit {
+			p.body, p.close = own, ""
+		}
+		c = cutPoint{next: c.next + line}
+	}
+	s.rest, s.open = s.rest[c.next:], c.fence
+	s.settle()
+	if s.open != nil {
+		s.rest, s.open = s.open.shift(s.rest)
+	}
+}
+
+// lastLine is the size of what is left of a cut code block, if nothing but its
+// last line is.
+func (s *splitter) lastLine(c cutPoint) (int, bool) {
+	if c.fence == nil {
+		return 0, false
+	}
+	rest := trimBlankLines(s.rest[c.next:])
+	line, _, _ := strings.Cut(rest, "\n")
+	return len(s.rest) - len(rest) - c.next + len(line), c.fence.closes(line)
+}
+
+// settle drops the white space that a part would begin with, but keeps the
+// indentation of its first line unless it takes up the part.
+func (s *splitter) settle() {
+	s.rest = trimBlankLines(s.rest)
+	if text := strings.TrimLeftFunc(s.rest, unicode.IsSpace); 3*s.measure(s.rest[:len(s.rest)-len(text)]) > s.limit {
+		s.rest = text
+	}
+}
+
+// fit is the size of the longest beginning of rest that fits between open and
+// closing; it ends between characters.
+func (s *splitter) fit(open, closing string) int {
+	fits := func(n int) bool { return s.measure(open+s.rest[:n]+closing) <= s.limit }
+	low, high := 0, boundary(s.rest, min(s.limit, len(s.rest)))
+	for fits(high) {
+		if high == len(s.rest) {
+			return high
+		}
+		low, high = high, boundary(s.rest, min(2*high+utf8.UTFMax, len(s.rest)))
+	}
+	for high-low > 1 {
+		middle := boundary(s.rest, (low+high)/2)
+		if middle <= low {
+			middle = low + 1
+			for middle < high && !utf8.RuneStart(s.rest[middle]) {
+				middle++
+			}
+			if middle == high {
+				break
+			}
+		}
+		if fits(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// rank sorts the places where a text may be cut, the best first.
+type rank int
+
+const (
+	atParagraph rank = iota
+	atLine
+	atSentence
+	atCodeLine
+	atWord       // outside of links, code and emphasis
+	atStyledWord // inside of them
+	ranks
+)
+
+// cutPoint is a place to cut: the part ends at end, the next one begins at next.
+type cutPoint struct {
+	end, next int
+	fence     *fence // the code block that is cut
+}
+
+// choose picks the place to cut in the first room bytes of rest: the last one of
+// the best rank, unless the part would be left mostly empty.
+func (s *splitter) choose(open string, room int) cutPoint {
+	v := newSurvey(s, open, room)
+	v.walk()
+	for r, c := range v.best {
+		if rank(r) < atCodeLine && c.end < room/3 {
+			continue
+		}
+		if c.end > 0 {
+			return c
+		}
+	}
+	return v.hard()
+}
+
+func trimBlankLines(s string) string {
+	for {
+		line, rest, ok := strings.Cut(s, "\n")
+		if !ok || strings.TrimSpace(line) != "" {
+			return s
+		}
+		s = rest
+	}
+}

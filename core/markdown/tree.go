@@ -1,0 +1,82 @@
+package markdown
+
+// BlockKind sorts blocks.
+type BlockKind uint8
+
+// Kinds of block.
+const (
+	Paragraph BlockKind = iota // Inlines
+	Heading                    // Level, Inlines
+	List                       // Blocks are Items; Ordered, Start, Tight
+	Item                       // Blocks; Task
+	Quote                      // Blocks
+	Code                       // Text, Info
+	Table                      // Rows, Align
+	Rule                       // a line across
+)
+
+// Align is how a table's column wants to stand.
+type Align uint8
+
+// Alignments.
+const (
+	AlignNone Align = iota
+	AlignLeft
+	AlignCenter
+	AlignRight
+)
+
+// Task is the box of a list item.
+type Task uint8
+
+// States of a box.
+const (
+	NoTask Task = iota
+	Open
+	Done
+)
+
+// Block is a part of a text that stands on lines of its own. Its kind says which
+// fields mean something.
+type Block struct {
+	Kind    BlockKind
+	Level   int    // 1 to 6
+	Info    string // what stands after the opening fence, usually a language
+	Text    string // verbatim, without the last line break
+	Ordered bool
+	Start   int // the first item's number
+	Tight   bool
+	Task    Task
+	Align   []Align     // one for each column
+	Rows    [][]Inlines // the first is the head; all have len(Align) cells
+	Inlines Inlines
+	Blocks  []Block
+}
+
+// Inlines is a run of text with its styles.
+type Inlines []Inline
+
+// InlineKind sorts inlines.
+type InlineKind uint8
+
+// Kinds of inline.
+const (
+	Text     InlineKind = iota // Text
+	Emphasis                   // Inlines, and so on down to Strike
+	Strong
+	Strike
+	CodeSpan // Text, verbatim
+	Link     // URL, Title, Inlines
+	Image    // URL, Title, Inlines: what to say where it cannot be shown
+	Break    // a line break that was asked for
+	Soft     // a line break of the source
+)
+
+// Inline is a piece of running text.
+type Inline struct {
+	Kind    InlineKind
+	Text    string
+	URL     string
+	Title   string
+	Inlines Inlines
+}
