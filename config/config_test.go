@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -131,9 +133,9 @@ func TestFaults(t *testing.T) {
 8: plugins.dice.sides: is 1; write 2 to 100
 10: plugins."a b".x: is unknown; known here are enabled, sides, type`},
 		{"syntax, and what else is wrong", "[bot]\nname = \"Ada\nlangage = \"en\"\n[prompt]\nlite = maybe\n[[engine]]\ntimeout = 5", `
-2: cannot be read as TOML: basic strings cannot have new lines
+2: cannot be read as TOML: basic strings cannot have new lines; close the quotes, or use three of them
 3: bot.langage: is unknown; did you mean "language"?
-5: cannot be read as TOML: unexpected character U+006D 'm' at start of value
+5: cannot be read as TOML: unexpected character U+006D 'm' at start of value; a text stands in quotes
 7: engine[0].timeout: is a whole number; write a duration in quotes, such as "30s"`},
 		{"an unclosed list", "[bot]\nadmins = [\n\"a\"\nname = \"x\"\n[prompt]\nlite = 1", `
 4: cannot be read as TOML: expected ',' or ']' after array value`},
@@ -145,7 +147,7 @@ func TestFaults(t *testing.T) {
 		{"a table twice", "[bot]\n[prompt]\n[bot]\n", `
 3: cannot be read as TOML: table bot already exists; keep one of the two`},
 		{"no text at all", "\x00\x01\xff", `
-1: cannot be read as TOML: invalid character at start of key: U+0000`},
+1: cannot be read as TOML: invalid character at start of key: U+0000; write key = value, or [table]`},
 		{"too deep", strings.Repeat("a.", 40) + "b = 1\n", `
 1: nests more than 32 levels deep`},
 		{"too many keys", "[bot]\n[bot.x]\n" + manyKeys(), `
@@ -193,13 +195,63 @@ func TestSecretFaults(t *testing.T) {
 			t.Errorf("the fault of %q holds the secret: %s", reference, got)
 		}
 		if want == "" {
-			want = "3: cannot be read as TOML: unicode escape sequence is too short"
+			want = "3: cannot be read as TOML: unicode escape sequence is too short; write \\\\ for a backslash, or use single quotes"
 		} else {
 			want = "3: engine[0].api_key: " + want
 		}
 		if got != want {
 			t.Errorf("%q:\n got %s\nwant %s", reference, got, want)
 		}
+	}
+}
+
+// TestSecretsStaySecret writes a secret in many wrong ways.
+func TestSecretsStaySecret(t *testing.T) {
+	const canary = "7311846502:AAcanary"
+	for _, line := range []string{
+		`api_key = CANARY`, `api_key = "CANARY`, `api_key = 'CANARY"`, `api_key = ["CANARY"]`, `api_key = { x = "CANARY" }`, `api_key "CANARY"`,
+		`api_key = "CANARY" "CANARY"`, `apikey = "CANARY"`, `api_key = """CANARY`, `api_key = "\qCANARY"`, `api_key = "CANARY\u0000"`,
+		`api_key = 73118465021111111111111111111`, `api_key = 7.311846502e99999`, `headers = "CANARY"`, `api_key = 7311846502`,
+		"api_key = \"CANARY\"\napi_key = \"CANARY\"", "api_key = \"CANARY\"\n[engine.api_key]\nx = \"CANARY\"", `api_key = [[["CANARY"`,
+	} {
+		file := "[[engine]]\nname = \"x\"\n" + strings.ReplaceAll(line, "CANARY", canary)
+		_, _, err := readBot(file, world{})
+		got := lines(err)
+		if got == "" || strings.Contains(got, "7311846502") || strings.Contains(got, "AAcanary") {
+			t.Errorf("%s: the faults are %q", line, got)
+		}
+	}
+}
+
+// TestOnDisk reads what the machine has, with the zero Options.
+func TestOnDisk(t *testing.T) {
+	dir, cred := t.TempDir(), t.TempDir()
+	t.Setenv("CREDENTIALS_DIRECTORY", cred)
+	t.Setenv("SYNTHBOT_TEST_KEY", "from the environment")
+	file := filepath.Join(dir, "c.toml")
+	for name, text := range map[string]string{
+		file:                       "[[engine]]\nname='a'\napi_key='file:one'\n[[engine]]\nname='b'\napi_key='file:two'\n[[engine]]\nname='c'\napi_key='env:SYNTHBOT_TEST_KEY'",
+		filepath.Join(cred, "one"): "from systemd", filepath.Join(dir, "one"): "hidden", filepath.Join(dir, "two"): "from beside\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var bot botConfig
+	d := Open(file, Options{})
+	d.Decode(&bot)
+	if err := d.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"from systemd", "from beside", "from the environment"} {
+		if got := bot.Engines[i].Key.Reveal(); got != want {
+			t.Errorf("engine %d has the key %q, want %q", i, got, want)
+		}
+	}
+	d = Open(dir, Options{})
+	d.Decode(&bot)
+	if got, want := d.Err().Error(), dir+": cannot be read: is a directory"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -284,5 +336,14 @@ func TestDefaults(t *testing.T) {
 	Table{}.Decode(&telegram)
 	if telegram.Pace != "platform" || !(Table{}).IsZero() {
 		t.Errorf("%+v", telegram)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	w := world{env: map[string]string{"KEY": "k"}, files: map[string]string{"/etc/bot/telegram_token": "t"}}
+	for b.Loop() {
+		if _, _, err := readBot(whole, w); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

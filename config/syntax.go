@@ -59,10 +59,27 @@ func explain(err error) (line int, text string) {
 	}
 	text = strings.TrimPrefix(err.Error(), "toml: ")
 	text, _, _ = strings.Cut(text, ": strconv.")
-	if strings.Contains(text, "already") {
-		text += "; keep one of the two"
+	return line, "cannot be read as TOML: " + clip(text) + mend(text)
+}
+
+// mend is what most likely helps against a syntax error.
+func mend(text string) string {
+	for _, m := range []struct{ said, mend string }{
+		{"already", "keep one of the two"},
+		{"start of value", "a text stands in quotes"},
+		{"expected keyword", "a text stands in quotes"},
+		{"expected newline", "one key a line, and a text in quotes"},
+		{"start of key", "write key = value, or [table]"},
+		{"after key", "write key = value"},
+		{"new lines", "close the quotes, or use three of them"},
+		{"escape", `write \\ for a backslash, or use single quotes`},
+		{"end of input", "something is missing at the end"},
+	} {
+		if strings.Contains(text, m.said) {
+			return "; " + m.mend
+		}
 	}
-	return line, "cannot be read as TOML: " + clip(text)
+	return ""
 }
 
 // blank overwrites a line with spaces, so that the others keep their numbers.
