@@ -1,0 +1,323 @@
+package plan
+
+import (
+	"encoding/json"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// findings are the JSON values of a text that have the shape of a plan.
+type findings struct {
+	values []found
+	other  bool // there is JSON of some other shape
+
+	broken   string // from where JSON was meant but is none
+	before   int    // how many values stand before it
+	adjacent bool   // nothing stands between it and the value before it
+}
+
+type found struct {
+	raw      json.RawMessage
+	shape    shape
+	adjacent bool // only white space, commas, fences and tags stand before it since the last value
+}
+
+// list reports whether the values are the elements of one list of actions.
+func (f *findings) list() bool {
+	for i, v := range f.values {
+		if v.shape == shapePlan || i > 0 && !v.adjacent {
+			return false
+		}
+	}
+	return true
+}
+
+// maxStarts bounds how often a bracket of the text is tried as the beginning of
+// JSON: each try may read the whole rest.
+const maxStarts = 64
+
+// find looks for JSON values. What begins like one but cannot be read ends the
+// search for good: the inner parts of a plan that was cut are no plans.
+func find(text string) findings {
+	var f findings
+	last := 0 // the end of the last value
+	for at, starts := 0, 0; starts < maxStarts; starts++ {
+		i := strings.IndexAny(text[at:], "{[")
+		if i < 0 {
+			break
+		}
+		at += i
+		adjacent := between(text[last:at])
+		raw, n := decode(text[at:])
+		if n == 0 && aside(text[at:]) {
+			at++
+			continue
+		}
+		if n == 0 {
+			f.broken, f.before, f.adjacent = region(text, at), len(f.values), adjacent
+			return f
+		}
+		at += n
+		last = at
+		f.add(raw, adjacent)
+	}
+	return f
+}
+
+func (f *findings) add(raw json.RawMessage, adjacent bool) {
+	s := shapeOf(raw)
+	if s == shapeNone {
+		f.other = true
+		return
+	}
+	for _, v := range f.values {
+		if s == shapePlan && string(v.raw) == string(raw) {
+			return // the same plan again
+		}
+	}
+	f.values = append(f.values, found{raw, s, adjacent})
+}
+
+// decode reads the one JSON value that the text begins with, and says how long
+// it is; 0: there is none.
+func decode(text string) (json.RawMessage, int) {
+	var raw json.RawMessage
+	d := json.NewDecoder(strings.NewReader(text))
+	if d.Decode(&raw) != nil {
+		return nil, 0
+	}
+	return raw, int(d.InputOffset())
+}
+
+// Brackets of prose: closed at once, with nothing of JSON inside.
+var asidePattern = regexp.MustCompile(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200}\})`)
+
+// aside reports whether the bracket is one of prose.
+func aside(text string) bool { return asidePattern.MatchString(text) }
+
+var betweenPattern = regexp.MustCompile("^(?:\\s|[,;]|```[a-zA-Z]*|</?[a-zA-Z_]+>)*$")
+
+// between reports whether nothing is said between two values.
+func between(text string) bool {
+	return len(text) < 200 && betweenPattern.MatchString(text)
+}
+
+// region is the part of the text that holds the broken JSON which begins at: up
+// to the end, or to the end of the fenced block that it stands in.
+func region(text string, at int) string {
+	if strings.Count(text[:at], "```")%2 == 1 {
+		if end := strings.LastIndex(text[at:], "\n```"); end >= 0 {
+			return text[at : at+end]
+		}
+	}
+	return text[at:]
+}
+
+// strip takes away what surrounds an answer and is none: reasoning, the special
+// marks of chat templates, bytes that are no text.
+func strip(text string) string {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	text = strings.TrimSpace(strings.Trim(text, "\uFEFF\x00"))
+	if text == "" || text[0] == '{' && json.Valid([]byte(text)) {
+		return text
+	}
+	return strings.TrimSpace(unmark(unreason(text)))
+}
+
+var (
+	reasonOpen  = regexp.MustCompile(`(?i)<(think|thinking|thought|reasoning|reflection|scratchpad)>`)
+	reasonClose = regexp.MustCompile(`(?i)</(think|thinking|thought|reasoning|reflection|scratchpad)>`)
+	marks       = regexp.MustCompile(`<\|[a-zA-Z_]{1,32}\|>`)
+)
+
+// unreason cuts blocks of reasoning. One that is never closed reaches to the
+// end; one that was opened by the template and not by the model begins the text.
+func unreason(text string) string {
+	for range maxStarts {
+		open := reasonOpen.FindStringIndex(text)
+		end := reasonClose.FindStringIndex(text)
+		json := strings.IndexAny(text, "{[")
+		switch {
+		case end != nil && (open == nil || end[0] < open[0]):
+			if open == nil && !outside(text, json, end[0]) {
+				return text
+			}
+			text = text[end[1]:]
+		case open == nil || !outside(text, json, open[0]):
+			return text
+		case end == nil:
+			return text[:open[0]]
+		default:
+			text = text[:open[0]] + text[end[1]:]
+		}
+	}
+	return text
+}
+
+// outside reports whether the position lies outside of the JSON value that
+// begins at json.
+func outside(text string, json, at int) bool {
+	if json < 0 || at < json {
+		return true
+	}
+	_, n := decode(text[json:])
+	if n == 0 {
+		return !strings.ContainsAny(text[at:], "}]") || strings.ContainsAny(text[at:], "{[")
+	}
+	return at >= json+n
+}
+
+// unmark takes away marks like <|im_end|>; of a text in several channels only
+// the last one counts.
+func unmark(text string) string {
+	at := marks.FindStringIndex(text)
+	if at == nil {
+		return text
+	}
+	if open := strings.IndexAny(text, "{["); open >= 0 && open < at[0] {
+		if _, n := decode(text[open:]); n > at[0]-open {
+			return text // inside of a string
+		}
+		return text[:at[0]]
+	}
+	if i := strings.LastIndex(text, "<|message|>"); i >= 0 {
+		text = text[i:]
+	}
+	return marks.ReplaceAllString(text, "")
+}
+
+// tooDeep reports whether the text nests deeper than is read.
+func tooDeep(text string) bool {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case '}', ']':
+			depth = max(depth-1, 0)
+		}
+	}
+	return false
+}
+
+type lintError struct {
+	text string
+	deep bool // not to be read at all
+}
+
+// lint checks what encoding/json lets pass: nesting, keys that stand twice, and
+// numbers beyond all bounds.
+func lint(raw json.RawMessage) *lintError {
+	if tooDeep(string(raw)) && depth(raw) > maxDepth {
+		return &lintError{"the JSON nests too deep", true}
+	}
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	var w walker
+	for {
+		t, err := d.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return &lintError{"the JSON cannot be read", true}
+		}
+		if e := w.token(t); e != nil {
+			return e
+		}
+	}
+}
+
+func depth(raw json.RawMessage) int {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	now, most := 0, 0
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return most
+		}
+		if delim, ok := t.(json.Delim); ok {
+			if delim == '{' || delim == '[' {
+				now++
+				most = max(most, now)
+			} else {
+				now--
+			}
+		}
+	}
+}
+
+// walker sees a JSON text token by token.
+type walker struct{ levels []level }
+
+type level struct {
+	keys map[string]bool // nil: an array
+	key  bool            // the next token is a key
+}
+
+func (w *walker) token(t json.Token) *lintError {
+	switch t := t.(type) {
+	case json.Delim:
+		switch t {
+		case '{':
+			w.levels = append(w.levels, level{keys: map[string]bool{}, key: true})
+		case '[':
+			w.levels = append(w.levels, level{})
+		default:
+			w.levels = w.levels[:len(w.levels)-1]
+			w.value()
+		}
+		return nil
+	case json.Number:
+		if !bounded(string(t)) {
+			return &lintError{"the number " + clip(string(t), 24) + " is out of all bounds", true}
+		}
+	case string:
+		if top := w.top(); top != nil && top.key {
+			top.key = false
+			if top.keys[t] {
+				return &lintError{"the key " + clip(t, 64) + " stands twice in one object", false}
+			}
+			top.keys[t] = true
+			return nil
+		}
+	}
+	w.value()
+	return nil
+}
+
+func (w *walker) top() *level {
+	if len(w.levels) == 0 {
+		return nil
+	}
+	return &w.levels[len(w.levels)-1]
+}
+
+func (w *walker) value() {
+	if top := w.top(); top != nil && top.keys != nil {
+		top.key = true
+	}
+}
+
+// bounded reports whether a number can be worked with: at most 400 characters,
+// and an exponent of at most three digits.
+func bounded(number string) bool {
+	if len(number) > 400 {
+		return false
+	}
+	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	return len(strings.TrimLeft(exponent, "+-0")) <= 3
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

@@ -1,0 +1,42 @@
+package plan
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// maxProse is how much of a model's own words is passed on, in bytes.
+const maxProse = 4000
+
+var (
+	// What gives away JSON, a call of a tool, or a note of the model to itself.
+	machine = regexp.MustCompile(`(?is)[{\[]\s*["'{\[]|"\s*:\s*["{\[\d]|<[|/]?\s*(tool|function|invoke|parameter)|\[/?(tool|inst|function)|` +
+		"```\\s*(json|tool|xml|plan)" + `|\bmessage_[a-z0-9]+\b|\b(action_input|interface_path|requiresConfirmation|fallbackAction|system_message)\b|<\|`)
+	private = regexp.MustCompile(`(?im)^\W{0,4}(thought|thoughts|thinking|reasoning|analysis|internal|internal note|private note|note to self|scratchpad|action|action input|observation|plan|system|assistant|user)\W{0,4}:`)
+	final   = regexp.MustCompile(`(?i)^.*\bfinal answer\s*:\s*`)
+)
+
+// Prose tells whether a model's raw answer reads as prose that is fit for a
+// person, and returns it without what surrounds it. It is for answers that are
+// no plan: text with anything of JSON, of a tool call or of private reasoning
+// in it is refused as a whole.
+func Prose(text string) (string, bool) {
+	if len(text) > MaxText {
+		return "", false
+	}
+	text = strip(text)
+	if i := strings.LastIndex(strings.ToLower(text), "final answer:"); i >= 0 {
+		text = strings.TrimSpace(final.ReplaceAllString(text[i:], ""))
+	}
+	if text == "" || len(text) > maxProse || machine.MatchString(text) || private.MatchString(text) {
+		return "", false
+	}
+	if reasonOpen.MatchString(text) || reasonClose.MatchString(text) || !strings.ContainsFunc(text, letter) {
+		return "", false
+	}
+	return text, true
+}
+
+// letter reports whether the rune can be part of what is said; emoji can.
+func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF }

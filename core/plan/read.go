@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Bounds of what is read.
+const (
+	MaxText   = 256 << 10 // bytes of an answer
+	maxRepair = 32 << 10  // bytes that the mending of broken JSON looks at
+	maxDepth  = 64        // levels of nesting
+	maxSteps  = 32
+	maxChain  = 4  // fallbacks of fallbacks
+	maxName   = 64 // bytes of an action's name
+)
+
+// Read turns a model's answer into a Plan. The faults say what of it could not
+// be read; the Plan holds the rest. keys are further top-level keys that
+// plugins registered; their values go into the metadata. Read never panics, and
+// never invents an action that is not in the answer.
+func Read(a core.Answer, keys ...string) (core.Plan, []core.Fault) {
+	r := reader{keys: keys}
+	r.plan.Repaired = a.Truncated
+	if len(a.Calls) > 0 {
+		r.calls(a)
+	} else {
+		r.text(a.Text)
+	}
+	return r.finish()
+}
+
+type reader struct {
+	keys   []string
+	plan   core.Plan
+	faults []core.Fault
+	source string // of a repaired plan: what the names of its actions must stand in
+	quiet  bool   // the plan says on purpose that there is nothing to do
+}
+
+func (r *reader) fault(field, format string, args ...any) {
+	r.faults = append(r.faults, core.Fault{Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) finish() (core.Plan, []core.Fault) {
+	p := &r.plan
+	if len(p.Steps) > maxSteps {
+		r.fault("actions", "%d actions, at most %d are allowed", len(p.Steps), maxSteps)
+		p.Steps = nil
+	}
+	if len(p.Steps) == 0 && p.Response == "" && len(r.faults) == 0 {
+		r.fault("", `the plan has neither "response" nor "actions"`)
+	}
+	return r.plan, r.faults
+}
+
+// text reads a plan that was written as text.
+func (r *reader) text(text string) {
+	if len(text) > MaxText {
+		r.fault("", "the answer has %d bytes, at most %d are allowed", len(text), MaxText)
+		return
+	}
+	text = strip(text)
+	if text == "" {
+		r.fault("", "the answer is empty")
+		return
+	}
+	found := find(text)
+	if found.broken != "" {
+		r.mend(&found)
+	}
+	r.choose(found)
+}
+
+// choose takes the plan out of the JSON that was found.
+func (r *reader) choose(f findings) {
+	switch {
+	case len(f.values) == 0 && f.broken != "":
+		r.fault("", "the answer is no valid JSON")
+	case len(f.values) == 0 && f.other:
+		r.fault("", `the JSON of the answer is no action plan: it has neither "response" nor "actions"`)
+	case len(f.values) == 0:
+		r.fault("", "the answer is prose; answer with one JSON object")
+	case len(f.values) == 1:
+		r.value(f.values[0].raw)
+	case f.list():
+		for _, v := range f.values {
+			r.value(v.raw)
+		}
+	default:
+		r.plan.Repaired = true
+		r.fault("", "the answer holds %d plans; send exactly one", len(f.values))
+		r.value(f.values[len(f.values)-1].raw)
+	}
+}
+
+// value reads one JSON value of a known shape.
+func (r *reader) value(raw json.RawMessage) {
+	if err := lint(raw); err != nil {
+		if err.deep {
+			r.fault("", "%s", err.text)
+			return
+		}
+		r.plan.Repaired = true
+		r.fault("", "%s", err.text)
+	}
+	switch shapeOf(raw) {
+	case shapeList:
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil {
+			return
+		}
+		if len(list) == 1 && shapeOf(list[0]) == shapePlan {
+			r.object(list[0])
+			return
+		}
+		r.steps("actions", list)
+	case shapePlan:
+		r.object(raw)
+	case shapeAction:
+		r.bare(raw)
+	}
+}
+
+// calls reads native tool calls, and the words beside them.
+func (r *reader) calls(a core.Answer) {
+	said := false
+	for i, c := range a.Calls {
+		field := fmt.Sprintf("actions[%d]", i)
+		if c.Name == "" || len(c.Name) > maxName {
+			r.fault(field, "a tool call without a usable name")
+			continue
+		}
+		said = said || strings.HasPrefix(strings.ToLower(c.Name), core.MessagePrefix)
+		payload, ok := r.arguments(field, c)
+		if ok {
+			r.plan.Steps = append(r.plan.Steps, core.Step{Type: c.Name, Payload: payload, Priority: core.DefaultPriority})
+		}
+	}
+	if said {
+		return
+	}
+	if prose, ok := Prose(a.Text); ok {
+		r.plan.Response = prose
+	}
+}
+
+// arguments reads those of one tool call; what is cut is mended, and marks the
+// plan.
+func (r *reader) arguments(field string, c core.ToolCall) (json.RawMessage, bool) {
+	raw := bytes.TrimSpace(c.Arguments)
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}"), true
+	}
+	if len(raw) > MaxText {
+		r.fault(field+".payload", "%d bytes, at most %d are allowed", len(raw), MaxText)
+		return nil, false
+	}
+	if !json.Valid(raw) {
+		mended, ok := repair(string(raw))
+		if !ok {
+			r.fault(field+".payload", "the arguments of %s are no valid JSON", c.Name)
+			return nil, false
+		}
+		r.plan.Repaired = true
+		raw = []byte(mended)
+	}
+	if err := lint(raw); err != nil {
+		r.fault(field+".payload", "%s", err.text)
+		if err.deep {
+			return nil, false
+		}
+		r.plan.Repaired = true
+	}
+	payload, ok := payloadOf(raw)
+	if !ok {
+		r.fault(field+".payload", "the arguments of %s must be an object", c.Name)
+	}
+	return payload, ok
+}
+
+// mend repairs what is broken; where that gives no plan, what else was found
+// stands, but only for messages.
+func (r *reader) mend(f *findings) {
+	r.plan.Repaired = true
+	mended, ok := repair(f.broken)
+	if !ok || shapeOf(json.RawMessage(mended)) == shapeNone {
+		return
+	}
+	r.source = f.broken
+	f.values = append(f.values[:f.before:f.before], found{raw: json.RawMessage(mended), shape: shapeOf(json.RawMessage(mended)), adjacent: f.adjacent})
+}
+
+// named reports whether a step of that name may stand in the plan: what was
+// mended must not have made the name up.
+func (r *reader) named(name string) bool {
+	return r.source == "" || strings.Contains(r.source, name)
+}

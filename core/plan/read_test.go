@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// brief writes a plan and its faults as one line.
+func brief(p core.Plan, faults []core.Fault) string {
+	var b strings.Builder
+	if p.Repaired {
+		b.WriteString("repaired ")
+	}
+	if p.Response != "" {
+		b.WriteString("say(" + p.Response + ") ")
+	}
+	for _, s := range p.Steps {
+		b.WriteString(s.Type + string(s.Payload) + " ")
+	}
+	for k := range p.Extra {
+		b.WriteString("extra(" + k + ") ")
+	}
+	for _, f := range faults {
+		b.WriteString("! " + f.String() + " ")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func TestReadShapes(t *testing.T) {
+	const hi = `a{"text":"hi"}`
+	tests := []struct{ name, text, want string }{
+		{"whole", `{"response":"hi"}`, "say(hi)"},
+		{"actions", `{"actions":[{"type":"a","payload":{"text":"hi"}}]}`, hi},
+		{"params", `{"actions":[{"type":"a","params":{"text":"hi"}}]}`, hi},
+		{"bare array", `[{"type":"a","payload":{"text":"hi"}}]`, hi},
+		{"bare action", `{"type":"a","payload":{"text":"hi"}}`, hi},
+		{"action_input", `{"action":"a","action_input":{"text":"hi"}}`, hi},
+		{"action_input as text", `{"action":"a","action_input":"{\"text\":\"hi\"}"}`, hi},
+		{"final answer", `{"action":"Final Answer","action_input":"hi"}`, "say(hi)"},
+		{"function", `{"name":"a","arguments":{"text":"hi"}}`, hi},
+		{"tool tag", `<tool_call>{"name":"a","arguments":{"text":"hi"}}</tool_call>`, hi},
+		{"one plan in a list", `[{"response":"hi"}]`, "say(hi)"},
+		{"fenced", "```json\n{\"response\":\"hi\"}\n```", "say(hi)"},
+		{"prose around", "Sure!\n{\"response\":\"hi\"}\nDone.", "say(hi)"},
+		{"brackets of prose", "[laughs] Sure! {\"response\":\"hi\"}", "say(hi)"},
+		{"reasoning", "<think>{\"type\":\"ban\"}</think>{\"response\":\"hi\"}", "say(hi)"},
+		{"reasoning not opened", "maybe {\"type\":\"ban\",\"payload\":{}}?</think>{\"response\":\"hi\"}", "say(hi)"},
+		{"reasoning not closed", "<think>{\"type\":\"ban\",\"payload\":{}}", "! the answer is empty"},
+		{"a tag inside of a text", `{"response":"use <think> and </think>"}`, "say(use <think> and </think>)"},
+		{"channels", `<|channel|>analysis<|message|>hm {"type":"ban"}<|end|><|channel|>final<|message|>{"response":"hi"}<|end|>`, "say(hi)"},
+		{"lines", "{\"type\":\"a\",\"payload\":{\"text\":\"hi\"}}\n{\"type\":\"b\",\"payload\":{}}", hi + " b{}"},
+		{"flat", `{"actions":[{"type":"a","text":"hi"}]}`, hi},
+		{"single quotes", `{'response': 'hi',}`, "repaired say(hi)"},
+		{"cut list", `{"actions":[{"type":"a","payload":{"text":"hi"}},{"type":"ban","payload":{"us`, `repaired ` + hi + ` ban{"us":null}`},
+		{"cut list in prose", `Well: [{"type":"ban","payload":{"user":"1"}},{"type":"b`, `repaired ban{"user":"1"} b{}`},
+		{"two plans", `{"response":"a"} or rather {"response":"b"}`, "repaired say(b) ! the answer holds 2 plans; send exactly one"},
+		{"twice the same", `{"response":"a"} I mean {"response":"a"}`, "say(a)"},
+		{"key twice", `{"response":"a","response":"b"}`, "repaired say(b) ! the key response stands twice in one object"},
+		{"stray", `{"response":"a","message":"b"}`, "say(a) extra(message)"},
+		{"prose", `Hello there!`, "! the answer is prose; answer with one JSON object"},
+		{"empty", " \n", "! the answer is empty"},
+		{"nothing", `{}`, `! the JSON of the answer is no action plan: it has neither "response" nor "actions"`},
+		{"no deeds", `{"actions":[]}`, `! the plan has neither "response" nor "actions"`},
+		{"deep", `{"response":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`, "! the JSON nests too deep"},
+		{"number", `{"type":"a","payload":{"n":1e999999999}}`, "! the number 1e999999999 is out of all bounds"},
+		{"intent", `{"response":"a","intent":"dance"}`, "say(a) ! intent: must be one of query, action, navigation, confirmation, clarification, greeting, farewell, help, cancel, error"},
+		{"bad condition", `{"type":"a","payload":{},"conditions":[{"field":"x","operator":"like","value":1}]}`,
+			"! actions[0].conditions[0].operator: must be one of eq, neq, gt, gte, lt, lte, contains, exists"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := brief(Read(core.Answer{Text: test.text})); got != test.want {
+				t.Errorf("%s\ngot  %s\nwant %s", test.text, got, test.want)
+			}
+		})
+	}
+}
+
+func TestReadCalls(t *testing.T) {
+	call := func(name, args string) core.ToolCall {
+		return core.ToolCall{Name: name, Arguments: json.RawMessage(args)}
+	}
+	tests := []struct {
+		name   string
+		answer core.Answer
+		want   string
+	}{
+		{"one", core.Answer{Calls: []core.ToolCall{call("a", `{"x":1}`)}}, `a{"x":1}`},
+		{"words beside", core.Answer{Text: "One moment.", Calls: []core.ToolCall{call("a", ``)}}, `say(One moment.) a{}`},
+		{"words beside a message", core.Answer{Text: "thinking aloud", Calls: []core.ToolCall{call("message_x", `{"text":"hi"}`)}}, `message_x{"text":"hi"}`},
+		{"cut", core.Answer{Calls: []core.ToolCall{call("a", `{"x":1`)}}, `repaired a{"x":1}`},
+		{"cut after a whole one", core.Answer{Truncated: true, Calls: []core.ToolCall{call("a", `{"x":1}`)}}, `repaired a{"x":1}`},
+		{"no object", core.Answer{Calls: []core.ToolCall{call("a", `[1]`)}}, `! actions[0].payload: the arguments of a must be an object`},
+	}
+	for _, test := range tests {
+		if got := brief(Read(test.answer)); got != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
+func TestReadKeepsWhatPluginsRegistered(t *testing.T) {
+	p, faults := Read(core.Answer{Text: `{"response":"a","mood":"merry","metadata":{"why":"x"}}`}, "mood")
+	if len(faults) > 0 || len(p.Extra) > 0 || string(p.Metadata) != `{"mood":"merry","why":"x"}` {
+		t.Errorf("got %v, extra %v, metadata %s", faults, p.Extra, p.Metadata)
+	}
+}
+
+func TestProse(t *testing.T) {
+	tests := []struct {
+		text, want string
+	}{
+		{"Hello there!", "Hello there!"},
+		{"<think>secret</think>Hello!", "Hello!"},
+		{"👍", "👍"},
+		{"Use `map[string]int{}` here.", "Use `map[string]int{}` here."},
+		{"Thought: x\nFinal Answer: hello", "hello"},
+		{"", ""},
+		{"...", ""},
+		{"Thought: he is rude", ""},
+		{"(internal note: do not tell)", ""},
+		{`{"response": "hi`, ""},
+		{"Sure: {\"a\":1}", ""},
+		{"message_telegram(hi)", ""},
+		{"<tool_call>x", ""},
+		{"```json\nx```", ""},
+		{strings.Repeat("x", 5000), ""},
+	}
+	for _, test := range tests {
+		got, ok := Prose(test.text)
+		if got != test.want || ok != (test.want != "") {
+			t.Errorf("Prose(%.40q) = %q, %v; want %q", test.text, got, ok, test.want)
+		}
+	}
+}
+
+// FuzzRead: never panics, never invents an action, keeps its bounds.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{`{"response":"hi"}`, `[{"type":"a","payload":{}}]`, "<think>x</think>```json\n{'a':1}\n```", `{"actions":[{"type":"a","pay`, `{a:[{type:b+c}]}`} {
+		f.Add(s, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, cut bool) {
+		p, faults := Read(core.Answer{Text: text, Truncated: cut})
+		if len(p.Steps) == 0 && p.Response == "" && len(faults) == 0 {
+			t.Fatal("nothing, and no fault")
+		}
+		if cut && !p.Repaired {
+			t.Fatal("a cut plan that is not marked")
+		}
+		for s := range each(p.Steps) {
+			if !utf8.ValidString(s.Type) || !json.Valid(s.Payload) || s.Payload[0] != '{' {
+				t.Fatalf("bad step %+v", s)
+			}
+			if s.Priority < 0 || s.Priority > 10 {
+				t.Fatalf("priority %d", s.Priority)
+			}
+			if !strings.Contains(text, s.Type) && !strings.ContainsAny(text, "\\\x00\uFFFD") && utf8.ValidString(text) {
+				t.Fatalf("action %q is not in the text", s.Type)
+			}
+		}
+		Prose(text)
+	})
+}
+
+// each yields the steps with all their fallbacks.
+func each(steps []core.Step) func(func(*core.Step) bool) {
+	return func(yield func(*core.Step) bool) {
+		for i := range steps {
+			for s := &steps[i]; s != nil; s = s.Fallback {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}

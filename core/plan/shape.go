@@ -1,0 +1,365 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"synthbot/core"
+)
+
+// shape is what a JSON value looks like from outside.
+type shape int
+
+const (
+	shapeNone   shape = iota
+	shapePlan         // an object with response or actions
+	shapeAction       // one bare action
+	shapeList         // an array of actions
+)
+
+var planKeys = []string{"response", "actions", "intent", "confidence", "context", "suggestions", "metadata"}
+
+func shapeOf(raw json.RawMessage) shape {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return shapeNone
+	}
+	switch raw[0] {
+	case '[':
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+			return shapeNone
+		}
+		if len(list) == 1 && shapeOfObject(list[0]) == shapePlan {
+			return shapeList
+		}
+		if !slices.ContainsFunc(list, func(e json.RawMessage) bool { return shapeOfObject(e) == shapeAction }) {
+			return shapeNone
+		}
+		return shapeList
+	case '{':
+		return shapeOfObject(raw)
+	}
+	return shapeNone
+}
+
+func shapeOfObject(raw json.RawMessage) shape {
+	o, err := object(raw)
+	if err != nil {
+		return shapeNone
+	}
+	switch {
+	case o.has("response"), o.has("actions"):
+		return shapePlan
+	case o.isString("type"), o.isString("action"), o.isString("name") && (o.has("arguments") || o.has("parameters")):
+		return shapeAction
+	case o.has("action"):
+		return shapePlan
+	}
+	for _, k := range planKeys {
+		if o.has(k) {
+			return shapePlan
+		}
+	}
+	return shapeNone
+}
+
+// fields is a JSON object; its known keys are found whatever way they are
+// written.
+type fields struct {
+	values map[string]json.RawMessage // by normalised key
+	names  map[string]string          // the key as it was written
+}
+
+var errObject = errors.New("no object")
+
+func object(raw json.RawMessage) (fields, error) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &m); err != nil || m == nil {
+		return fields{}, errObject
+	}
+	f := fields{make(map[string]json.RawMessage, len(m)), make(map[string]string, len(m))}
+	for k, v := range m {
+		n := normal(k)
+		if _, twice := f.values[n]; twice && k != n {
+			continue // the plain spelling wins
+		}
+		f.values[n], f.names[n] = v, k
+	}
+	return f, nil
+}
+
+// normal makes "requires_confirmation" and "requiresConfirmation" one key.
+func normal(key string) string {
+	return strings.ToLower(strings.ReplaceAll(key, "_", ""))
+}
+
+func (f fields) has(key string) bool { return present(f.values[key]) }
+
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+func (f fields) isString(key string) bool {
+	raw := f.values[key]
+	return len(raw) > 0 && raw[0] == '"'
+}
+
+// text returns a string value; "" where there is none.
+func (f fields) text(key string) string {
+	var s string
+	if f.isString(key) {
+		_ = json.Unmarshal(f.values[key], &s)
+	}
+	return s
+}
+
+// rest returns the keys that are not among known, as they were written.
+func (f fields) rest(known ...string) map[string]json.RawMessage {
+	rest := make(map[string]json.RawMessage)
+	for n, v := range f.values {
+		if !slices.Contains(known, n) {
+			rest[f.names[n]] = v
+		}
+	}
+	return rest
+}
+
+// object reads a whole plan.
+func (r *reader) object(raw json.RawMessage) {
+	f, err := object(raw)
+	if err != nil {
+		return
+	}
+	r.envelope(f)
+	r.respond(f)
+	list := f.values["actions"]
+	known := append([]string{"response", "actions"}, planKeys...)
+	if !present(list) && f.has("action") && !f.isString("action") {
+		list = f.values["action"]
+		known = append(known, "action")
+	}
+	r.list(list)
+	r.stray(f.rest(known...))
+}
+
+func (r *reader) respond(f fields) {
+	if !f.has("response") {
+		return
+	}
+	if !f.isString("response") {
+		r.fault("response", "must be a string")
+		return
+	}
+	r.plan.Response = strings.TrimSpace(f.text("response"))
+}
+
+func (r *reader) list(raw json.RawMessage) {
+	raw = bytes.TrimSpace(raw)
+	if !present(raw) {
+		return
+	}
+	if raw[0] == '{' {
+		r.steps("actions", []json.RawMessage{raw})
+		return
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		r.fault("actions", "must be an array of objects")
+		return
+	}
+	r.steps("actions", list)
+}
+
+func (r *reader) steps(field string, list []json.RawMessage) {
+	base := len(r.plan.Steps)
+	for i, raw := range list {
+		if s, ok := r.step(fmt.Sprintf("%s[%d]", field, base+i), raw, 0); ok {
+			r.plan.Steps = append(r.plan.Steps, s)
+		}
+	}
+}
+
+// bare reads one action that stands where a plan should, perhaps with keys of a
+// plan beside its own.
+func (r *reader) bare(raw json.RawMessage) {
+	f, err := object(raw)
+	if err != nil {
+		return
+	}
+	if final := normal(strings.ReplaceAll(f.text("action"), " ", "")); final == "finalanswer" && f.isString("actioninput") {
+		r.plan.Response = strings.TrimSpace(f.text("actioninput"))
+		return
+	}
+	r.envelope(f)
+	for _, k := range planKeys {
+		delete(f.values, k)
+	}
+	if s, ok := r.fields(fmt.Sprintf("actions[%d]", len(r.plan.Steps)), f, 0); ok {
+		r.plan.Steps = append(r.plan.Steps, s)
+	}
+}
+
+// stray sorts the keys that are none of a plan's own.
+func (r *reader) stray(rest map[string]json.RawMessage) {
+	for k, v := range rest {
+		if slices.Contains(r.keys, k) {
+			r.note(k, v)
+			continue
+		}
+		if r.plan.Extra == nil {
+			r.plan.Extra = make(map[string]json.RawMessage)
+		}
+		r.plan.Extra[k] = v
+	}
+}
+
+// note puts a registered key into the metadata.
+func (r *reader) note(key string, value json.RawMessage) {
+	m := make(map[string]json.RawMessage)
+	if len(r.plan.Metadata) > 0 && json.Unmarshal(r.plan.Metadata, &m) != nil {
+		return
+	}
+	m[key] = value
+	if raw, err := json.Marshal(m); err == nil {
+		r.plan.Metadata = raw
+	}
+}
+
+func (r *reader) step(field string, raw json.RawMessage, chain int) (core.Step, bool) {
+	f, err := object(raw)
+	if err != nil {
+		r.fault(field, `must be an object with "type" and "payload"`)
+		return core.Step{}, false
+	}
+	if f.has("function") && !f.has("type") || f.text("type") == "function" && f.has("function") {
+		if inner, err := object(f.values["function"]); err == nil {
+			f = inner
+		}
+	}
+	return r.fields(field, f, chain)
+}
+
+// Keys of a step, normalised. Those of remarks are dropped.
+var (
+	payloadKeys = []string{"payload", "params", "parameters", "actioninput", "arguments"}
+	stepKeys    = []string{"type", "action", "target", "priority", "requiresconfirmation", "confirmationmessage", "fallbackaction", "conditions"}
+	remarkKeys  = []string{"id", "reason", "thought", "comment"}
+)
+
+func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
+	s := core.Step{Target: f.text("target"), ConfirmText: f.text("confirmationmessage")}
+	known := slices.Concat(payloadKeys, stepKeys, remarkKeys)
+	var ok bool
+	if s.Type, ok = f.text("type"), true; s.Type == "" {
+		s.Type = f.text("action")
+	}
+	if s.Type == "" {
+		s.Type = f.text("name")
+		known = append(known, "name")
+	}
+	s.Type = strings.TrimSpace(s.Type)
+	if s.Type == "" || len(s.Type) > maxName || !r.named(s.Type) {
+		r.fault(field+".type", "must be the name of an action")
+		return s, false
+	}
+	s.Payload, ok = r.payload(field, f, known)
+	s.Priority = r.priority(field, f.values["priority"])
+	s.Confirm = r.confirm(field, f.values["requiresconfirmation"])
+	conditions, readable := r.conditions(field+".conditions", f.values["conditions"])
+	s.Conditions = conditions
+	s.Fallback = r.fallback(field+".fallbackAction", f.values["fallbackaction"], chain)
+	return s, ok && readable
+}
+
+// payload finds a step's payload, under any of its names; without one the keys
+// that are not the step's own are the payload.
+func (r *reader) payload(field string, f fields, known []string) (json.RawMessage, bool) {
+	rest := f.rest(known...)
+	for _, k := range payloadKeys {
+		if !f.has(k) {
+			continue
+		}
+		for extra := range rest {
+			r.fault(field+"."+clip(extra, 64), "unknown key; what the action needs belongs into its payload")
+		}
+		payload, ok := payloadOf(f.values[k])
+		if !ok {
+			r.fault(field+".payload", "must be an object")
+		}
+		return payload, ok
+	}
+	raw, err := json.Marshal(rest)
+	return raw, err == nil
+}
+
+// payloadOf takes an object, or a string that holds one.
+func payloadOf(raw json.RawMessage) (json.RawMessage, bool) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > 0 && raw[0] == '"' {
+		var s string
+		if json.Unmarshal(raw, &s) != nil || tooDeep(s) {
+			return nil, false
+		}
+		raw = bytes.TrimSpace([]byte(s))
+		if lint(raw) != nil {
+			return nil, false
+		}
+	}
+	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
+		return nil, false
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return nil, false
+	}
+	return b.Bytes(), true
+}
+
+// number takes a number, or a string that holds one.
+func number(raw json.RawMessage) (float64, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(raw), `"`)), 64)
+	return n, err == nil && n == n
+}
+
+func (r *reader) priority(field string, raw json.RawMessage) int {
+	if !present(raw) {
+		return core.DefaultPriority
+	}
+	n, ok := number(raw)
+	if !ok {
+		r.fault(field+".priority", "must be an integer from 0 to 10")
+		return core.DefaultPriority
+	}
+	return int(min(max(n, 0), 10))
+}
+
+// confirm is true where it cannot be read: asking once too often harms nobody.
+func (r *reader) confirm(field string, raw json.RawMessage) bool {
+	switch strings.ToLower(strings.Trim(string(raw), `"`)) {
+	case "", "null", "false":
+		return false
+	case "true":
+		return true
+	}
+	r.fault(field+".requiresConfirmation", "must be true or false")
+	return true
+}
+
+func (r *reader) fallback(field string, raw json.RawMessage, chain int) *core.Step {
+	if !present(raw) {
+		return nil
+	}
+	if chain >= maxChain {
+		r.fault(field, "more than %d fallbacks of fallbacks", maxChain)
+		return nil
+	}
+	s, ok := r.step(field, raw, chain+1)
+	if !ok {
+		return nil
+	}
+	return &s
+}
