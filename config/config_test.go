@@ -137,6 +137,9 @@ func TestFaults(t *testing.T) {
 3: bot.langage: is unknown; did you mean "language"?
 5: cannot be read as TOML: unexpected character U+006D 'm' at start of value; a text stands in quotes
 7: engine[0].timeout: is a whole number; write a duration in quotes, such as "30s"`},
+		{"nothing is concluded from half a table", "[interfaces.telegram]\ntoken = x\npace = \"off\"", `
+2: cannot be read as TOML: unexpected character U+0078 'x' at start of value; a text stands in quotes`},
+		{"just within bounds", "[plugins.low]\nsides = 2\n[plugins.high]\nsides = 100\n[budget]\nperson_tokens = 0\n[bot]\nname = \"" + strings.Repeat("ä", 64) + "\"", ""},
 		{"an unclosed list", "[bot]\nadmins = [\n\"a\"\nname = \"x\"\n[prompt]\nlite = 1", `
 4: cannot be read as TOML: expected ',' or ']' after array value`},
 		{"a broken header", "[bot\nname = 1", `
@@ -217,7 +220,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		file := "[[engine]]\nname = \"x\"\n" + strings.ReplaceAll(line, "CANARY", canary)
 		_, _, err := readBot(file, world{})
 		got := lines(err)
-		if got == "" || strings.Contains(got, "7311846502") || strings.Contains(got, "AAcanary") {
+		if got == "" || strings.Contains(got, "311846502") || strings.Contains(got, "AAcanary") {
 			t.Errorf("%s: the faults are %q", line, got)
 		}
 	}
@@ -320,6 +323,105 @@ func TestTooLarge(t *testing.T) {
 		}{})
 		if got := d.Err().Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// kinds has a field of each further type.
+type kinds struct {
+	Small   int8                   `toml:"small" default:"0x7f"`
+	Ratio   float64                `toml:"ratio"`
+	When    time.Time              `toml:"when"`
+	Times   []time.Duration        `toml:"times" default:"1s, 2m" max:"1h"`
+	Level   level                  `toml:"level" default:"b" oneof:"a|b"`
+	Keys    map[string]core.Secret `toml:"keys"`
+	Nested  *struct{ inner }       `toml:"nested"`
+	Lists   [][]int                `toml:"lists"`
+	Any     Table                  `toml:"any"`
+	Unread  chan int
+	ignored int `toml:"-"`
+	inner
+}
+
+type (
+	level string
+	inner struct {
+		Depth *int `toml:"depth" min:"1"`
+		Deep  struct {
+			Name string `toml:"name" default:"x" required:"true"`
+		} `toml:"deep"`
+	}
+)
+
+func TestKinds(t *testing.T) {
+	file := `
+small = -128
+ratio = 1e3
+when = 2026-11-20T11:30:00+01:00
+times = ["1h"]
+level = "a"
+keys = { a = "env:A", "b c" = "plain" }
+nested = { depth = 3, deep.name = "y" }
+lists = [[1, 2], []]
+any.depth = 4
+depth = 5`
+	var k kinds
+	w := world{env: map[string]string{"A": "1"}}
+	d := Parse("c.toml", []byte(file), w.options())
+	d.Decode(&k)
+	var any inner
+	k.Any.Decode(&any)
+	if err := d.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if k.Small != -128 || k.Ratio != 1000 || k.When.Unix() != 1795170600 || k.Times[0] != time.Hour || k.Level != "a" || k.ignored != 0 {
+		t.Errorf("%+v", k)
+	}
+	if k.Keys["a"].Reveal() != "1" || k.Keys["b c"].Reveal() != "plain" || *k.Nested.Depth != 3 || k.Nested.Deep.Name != "y" {
+		t.Errorf("%+v", k)
+	}
+	if len(k.Lists) != 2 || k.Lists[0][1] != 2 || *any.Depth != 4 || any.Deep.Name != "x" || *k.Depth != 5 || k.Deep.Name != "x" {
+		t.Errorf("%+v", k)
+	}
+	if k.Any.Name() != "any" || k.Any.Line() != 10 || k.Any.Line("depth") != 10 || k.Any.Line("deep") != 0 {
+		t.Errorf("%s at %d", k.Any.Name(), k.Any.Line())
+	}
+}
+
+func TestKindsFaults(t *testing.T) {
+	file := `small = 128
+ratio = inf
+when = "noon"
+times = ["1m", "61m"]
+level = "c"
+keys.a = "env:NONE"
+nested = {}
+lists = [[1, "2"]]
+depth = 0
+any = 1
+[deep]
+name = ""`
+	var k kinds
+	want := `c.toml:1: small: is 128; write -128 to 127
+c.toml:2: ratio: is no finite number
+c.toml:3: when: parsing time "noon" as "2006-01-02T15:04:05Z07:00": cannot parse "noon" as "2006"
+c.toml:4: times[1]: is 1h1m0s; write 1h or less
+c.toml:5: level: is "c"; write one of a, b
+c.toml:6: keys.a: env:NONE is not set in the environment or empty; set it, or keep the secret in a file and write file:PATH
+c.toml:8: lists[0][1]: is a text; write a whole number, without quotes
+c.toml:9: depth: is 0; write 1 or more
+c.toml:10: any: is a whole number; write it as a table of keys
+c.toml:12: deep.name: is empty; write name = "x"`
+	if diff := cmp.Diff(want, Read("c.toml", []byte(file), &k, world{}.options()).Error()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLineOfATableNamedTwice(t *testing.T) {
+	d := Parse("c.toml", []byte("[a.b]\nx = 1\n[a]\ny = 2\n[[c]]\n[[c.d]]\n[[c.d]]\nz = 1"), Options{})
+	for want, at := range map[int][]any{1: {"a", "b"}, 2: {"a", "b", "x"}, 3: {"a"}, 4: {"a", "y"}, 5: {"c", 0}, 7: {"c", 0, "d", 1}, 8: {"c", 0, "d", 1, "z"}} {
+		if got := d.Line(at...); got != want {
+			t.Errorf("%v stands in line %d, want %d", at, got, want)
 		}
 	}
 }

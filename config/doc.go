@@ -14,7 +14,7 @@
 //	default   the value where the file says nothing, as text ("30s"; "a, b" for a list)
 //	min, max  bounds of a number or duration, or of the length of a text in characters; of each element of a list
 //	oneof     the allowed values, as "a|b|c"; of each element of a list
-//	required  "true": the file must say it, and not emptily
+//	required  "true": the file must say it, if there is no default, and not emptily
 //	example   what the example file shows where there is no default
 //
 // Types of a field: string, bool, the signed integers, float64, time.Duration

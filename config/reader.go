@@ -99,7 +99,7 @@ func (r reader) field(at *spot, f *field, dst reflect.Value) {
 
 func (r reader) demand(at *spot, f *field, dst reflect.Value) {
 	switch {
-	case at.value == nil:
+	case at.value == nil && f.initial == nil:
 		at.fault("is missing; write " + f.sample())
 	case empty(dst):
 		at.fault("is empty; write " + f.sample())

@@ -69,7 +69,8 @@ func assignInt(dst reflect.Value, value any) string {
 	case !ok:
 		return mistaken(dst.Type(), value)
 	case dst.OverflowInt(n):
-		return fmt.Sprintf("is %d: too large", n)
+		most := int64(1)<<(dst.Type().Bits()-1) - 1
+		return fmt.Sprintf("is %d; write %d to %d", n, -most-1, most)
 	}
 	dst.SetInt(n)
 	return ""
