@@ -1,0 +1,67 @@
+package coretest
+
+import (
+	"context"
+	"sync"
+
+	"synthbot/core"
+)
+
+// Asker is a scripted core.Asker: each question gets the next answer, and the
+// last one again when the script is over. Safe for concurrent use.
+type Asker struct {
+	Limits core.Limits
+	// Hold, where set, is received from before each answer.
+	Hold chan struct{}
+
+	mu      sync.Mutex
+	script  []any // string or error
+	asked   []core.Request
+	persons []core.Path
+}
+
+// NewAsker makes an Asker from answers: strings, or errors.
+func NewAsker(script ...any) *Asker {
+	return &Asker{Limits: core.Limits{Engine: "script"}, script: script}
+}
+
+// Ask implements core.Asker.
+func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	r, err := q.Build(a.Limits)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	next := a.next(r, q.Person)
+	if a.Hold != nil {
+		select {
+		case <-a.Hold:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		return core.Answer{}, ctx.Err()
+	}
+	if err, bad := next.(error); bad {
+		return core.Answer{}, err
+	}
+	return core.Answer{Engine: a.Limits.Engine, Text: next.(string)}, nil
+}
+
+func (a *Asker) next(r core.Request, person core.Path) any {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = append(a.asked, r)
+	a.persons = append(a.persons, person)
+	next := a.script[0]
+	if len(a.script) > 1 {
+		a.script = a.script[1:]
+	}
+	return next
+}
+
+// Asked returns the requests so far.
+func (a *Asker) Asked() []core.Request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]core.Request(nil), a.asked...)
+}

@@ -1,0 +1,112 @@
+package coretest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"synthbot/core"
+)
+
+// Room is a small true interface: what is sent through its message action can
+// be read back. It knows idempotency keys unless Forgets is set.
+type Room struct {
+	Forgets bool
+	// Fail, where set, is asked before each send.
+	Fail func(text string) error
+
+	name  string
+	mu    sync.Mutex
+	keys  map[string]string // key → message id
+	sent  []core.Sent
+	sends int
+	ends  chan core.TurnEnd
+}
+
+// NewRoom makes an interface of that name.
+func NewRoom(name string) *Room {
+	return &Room{name: name, keys: make(map[string]string), ends: make(chan core.TurnEnd, 4096)}
+}
+
+// Name implements core.Plugin.
+func (r *Room) Name() string { return r.name }
+
+// Actions implements core.Plugin. A text is sent in parts, one a line.
+func (r *Room) Actions() []core.Action {
+	return []core.Action{{
+		Name: core.MessagePrefix + r.name, Brief: "Send a message to a place of this room",
+		Schema:     json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","minLength":1},"interface_path":{"type":"string"}},"required":["text"]}`),
+		Examples:   core.Examples{Description: "Says something.", Examples: []core.Example{{Scenario: "Say hello", Payload: json.RawMessage(`{"text":"Hello!"}`)}}},
+		Idempotent: true, Essential: true, Do: r.do,
+	}}
+}
+
+func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
+	var p struct {
+		Text string    `json:"text"`
+		Path core.Path `json:"interface_path"`
+	}
+	if err := json.Unmarshal(c.Payload, &p); err != nil {
+		return core.Result{}, &core.Error{Kind: core.Invalid, Text: "the payload is none", Err: err}
+	}
+	if p.Path.IsZero() {
+		p.Path = c.Path
+	}
+	for i, part := range strings.Split(p.Text, "\n") {
+		err := c.Parts.Send(ctx, i+1, core.Sent{Path: p.Path, Text: part}, func(_ context.Context, key string) (string, error) {
+			return r.send(key, core.Sent{Path: p.Path, Text: part})
+		})
+		if err != nil {
+			return core.Result{}, err
+		}
+	}
+	return core.Result{}, nil
+}
+
+func (r *Room) send(key string, s core.Sent) (string, error) {
+	if r.Fail != nil {
+		if err := r.Fail(s.Text); err != nil {
+			return "", err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sends++
+	if id, known := r.keys[key]; known && !r.Forgets {
+		return id, nil
+	}
+	s.ID = fmt.Sprintf("%s-%d", r.name, r.sends)
+	r.keys[key] = s.ID
+	r.sent = append(r.sent, s)
+	return s.ID, nil
+}
+
+// Listen implements core.Interface: nothing comes in by itself.
+func (r *Room) Listen(ctx context.Context, _ core.Inbox) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Sent returns what stands in the room.
+func (r *Room) Sent() []core.Sent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]core.Sent(nil), r.sent...)
+}
+
+// Texts returns the texts of what stands in the room.
+func (r *Room) Texts() []string {
+	var texts []string
+	for _, s := range r.Sent() {
+		texts = append(texts, s.Text)
+	}
+	return texts
+}
+
+// Observe implements core.Observer.
+func (r *Room) Observe(e core.TurnEnd) { r.ends <- e }
+
+// Ends tells when turns are over.
+func (r *Room) Ends() <-chan core.TurnEnd { return r.ends }
