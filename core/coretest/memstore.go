@@ -1,0 +1,485 @@
+package coretest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// MemStore is a core.Store in memory: slow, simple and right. It shows what the
+// contract says where a file would hide it behind keys and pages.
+type MemStore struct {
+	mu      sync.RWMutex
+	closed  bool
+	places  map[core.Path]*memPlace
+	ids     map[core.Path]map[string]uint64 // by the path that a message came with
+	aliases map[core.Path]memAlias
+	records map[core.Key]core.Record
+}
+
+// memPlace is a log without gaps: number n stands at n-1.
+type memPlace struct {
+	entries  []core.Entry
+	reactors []map[string][]string // of each entry, emoji by person
+	waits    []bool
+	answered uint64
+}
+
+type memAlias struct {
+	to    core.Path
+	shift uint64
+}
+
+// NewMemStore returns an empty store.
+func NewMemStore() *MemStore {
+	return &MemStore{
+		places:  make(map[core.Path]*memPlace),
+		ids:     make(map[core.Path]map[string]uint64),
+		aliases: make(map[core.Path]memAlias),
+		records: make(map[core.Key]core.Record),
+	}
+}
+
+// Reopen returns a store with all that a closed one held, like a file that is
+// opened again.
+func (s *MemStore) Reopen() *MemStore {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &MemStore{places: s.places, ids: s.ids, aliases: s.aliases, records: s.records}
+}
+
+// Close implements core.Store.
+func (s *MemStore) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+// View implements core.Store.
+func (s *MemStore) View(ctx context.Context, f func(core.View) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return core.ErrClosed
+	}
+	return f(memView{s})
+}
+
+// Commit implements core.Store.
+func (s *MemStore) Commit(ctx context.Context, b *core.Batch) error {
+	if err := checkBatch(b); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return core.ErrClosed
+	}
+	b.Known = make([]bool, len(b.Append))
+	for i := range b.Append {
+		b.Known[i] = s.append(&b.Append[i])
+	}
+	for i := range b.Change {
+		s.change(b.Change[i])
+	}
+	for _, r := range b.Journal {
+		r.Key.Turn = s.turn(r.Key.Turn)
+		r.Data = slices.Clone(r.Data)
+		s.records[r.Key] = r
+	}
+	for _, turn := range b.Answered {
+		s.answer(turn)
+	}
+	return nil
+}
+
+// checkBatch refuses what no store can take, before anything is written.
+func checkBatch(b *core.Batch) error {
+	for i, e := range b.Append {
+		if e.Message.Path.IsZero() || e.Kind == "" || changes(e.Kind) {
+			return fmt.Errorf("entry %d: kind %q at %q cannot be appended", i, e.Kind, e.Message.Path)
+		}
+	}
+	for i, e := range b.Change {
+		if e.Message.Path.IsZero() || !changes(e.Kind) {
+			return fmt.Errorf("change %d: kind %q at %q changes nothing", i, e.Kind, e.Message.Path)
+		}
+	}
+	for i, r := range b.Journal {
+		if r.Key.Turn.Path.IsZero() {
+			return fmt.Errorf("record %d: no place", i)
+		}
+	}
+	for i, turn := range b.Answered {
+		if turn.Path.IsZero() {
+			return fmt.Errorf("answered %d: no place", i)
+		}
+	}
+	return nil
+}
+
+func changes(k core.Kind) bool {
+	return slices.Contains([]core.Kind{core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration}, k)
+}
+
+// resolve follows migrations: where a path leads to, and how far its numbers
+// moved.
+func (s *MemStore) resolve(p core.Path) (core.Path, uint64) {
+	var shift uint64
+	for above := p; !above.IsZero(); {
+		a, ok := s.aliases[above]
+		if !ok {
+			above = above.Parent()
+			continue
+		}
+		p, shift = rebase(p, above, a.to), shift+a.shift
+		above = p
+	}
+	return p, shift
+}
+
+// rebase moves a path from below one root to below another. Both are paths, so
+// the result is one.
+func rebase(p, from, to core.Path) core.Path {
+	return core.MustPath(to.String() + strings.TrimPrefix(p.String(), from.String()))
+}
+
+func (s *MemStore) turn(t core.TurnID) core.TurnID {
+	p, shift := s.resolve(t.Path)
+	return core.TurnID{Path: p, Seq: t.Seq + shift}
+}
+
+func (s *MemStore) place(p core.Path) *memPlace {
+	if s.places[p] == nil {
+		s.places[p] = new(memPlace)
+	}
+	return s.places[p]
+}
+
+func (s *MemStore) append(e *core.Entry) (known bool) {
+	from := e.Message.Path
+	path, shift := s.resolve(from)
+	e.Message.Path = path
+	if id := e.Message.ID; id != "" {
+		if seq, ok := s.ids[from][id]; ok {
+			e.Message.Seq = seq + shift
+			return true
+		}
+	}
+	l := s.place(path)
+	e.Message.Seq = uint64(len(l.entries)) + 1
+	if e.Message.ID != "" {
+		if s.ids[from] == nil {
+			s.ids[from] = make(map[string]uint64)
+		}
+		s.ids[from][e.Message.ID] = e.Message.Seq - shift
+	}
+	l.entries = append(l.entries, cloneEntry(*e))
+	l.reactors = append(l.reactors, nil)
+	l.waits = append(l.waits, e.Due)
+	return false
+}
+
+// answer moves the mark. What still waits from before a migration keeps it.
+func (s *MemStore) answer(turn core.TurnID) {
+	path, shift := s.resolve(turn.Path)
+	l := s.place(path)
+	upTo := min(turn.Seq+shift, uint64(len(l.entries)))
+	if upTo <= l.answered {
+		return
+	}
+	if slices.Contains(l.waits[:min(shift, uint64(len(l.waits)))], true) {
+		for i := shift; i < upTo; i++ {
+			l.waits[i], l.entries[i].Due = false, false
+		}
+		return
+	}
+	clear(l.waits[:upTo])
+	l.answered = upTo
+}
+
+func (s *MemStore) change(e core.Event) {
+	if e.Kind == core.KindMigration {
+		s.migrate(e.Message.Path, e.To)
+		return
+	}
+	id := cmp.Or(e.Target, e.Message.ID)
+	if e.Kind == core.KindEdit {
+		id = e.Message.ID
+	}
+	path, shift := s.resolve(e.Message.Path)
+	seq, ok := s.ids[e.Message.Path][id]
+	if !ok {
+		return
+	}
+	l := s.place(path)
+	i := seq + shift - 1
+	switch entry := &l.entries[i]; {
+	case entry.Deleted:
+	case e.Kind == core.KindEdit:
+		editEntry(entry, e.Message)
+	case e.Kind == core.KindDeletion:
+		eraseEntry(entry)
+		l.reactors[i] = nil
+	case e.Kind == core.KindReaction:
+		l.react(int(i), e.Message.Author.ID, e.Data)
+	}
+}
+
+func editEntry(e *core.Entry, m core.Message) {
+	same := m.Attachments == nil || slices.Equal(e.Message.Attachments, m.Attachments)
+	if same && e.Message.Text == m.Text {
+		return
+	}
+	if e.Message.Text = m.Text; m.Attachments != nil {
+		e.Message.Attachments = slices.Clone(m.Attachments)
+	}
+	e.Rev++
+}
+
+func eraseEntry(e *core.Entry) {
+	m := &e.Message
+	m.Text, m.Attachments, m.ReplyTo, m.Voice, m.Locale = "", nil, nil, false, ""
+	e.Data, e.Command, e.Reactions, e.Deleted = "", nil, nil, true
+}
+
+func (l *memPlace) react(i int, person, emoji string) {
+	e, by := &l.entries[i], l.reactors[i]
+	switch {
+	case emoji == "":
+		for _, taken := range by[person] {
+			if e.Reactions[taken]--; e.Reactions[taken] == 0 {
+				delete(e.Reactions, taken)
+			}
+		}
+		delete(by, person)
+	case !slices.Contains(by[person], emoji):
+		if e.Reactions == nil {
+			e.Reactions = make(map[string]int)
+		}
+		e.Reactions[emoji]++
+		if person != "" {
+			if by == nil {
+				by = make(map[string][]string)
+				l.reactors[i] = by
+			}
+			by[person] = append(by[person], emoji)
+		}
+	}
+	if len(e.Reactions) == 0 {
+		e.Reactions = nil
+	}
+}
+
+func (s *MemStore) migrate(from, to core.Path) {
+	if to.IsZero() {
+		return
+	}
+	from, _ = s.resolve(from)
+	to, _ = s.resolve(to)
+	if from.Within(to) || to.Within(from) {
+		return
+	}
+	s.aliases[from] = memAlias{to: to}
+	for _, old := range slices.Collect(maps.Keys(s.places)) {
+		if old.Within(from) {
+			s.move(old, rebase(old, from, to))
+		}
+	}
+}
+
+// move puts one log behind another one.
+func (s *MemStore) move(from, to core.Path) {
+	old, l := s.places[from], s.place(to)
+	shift := uint64(len(l.entries))
+	held := slices.Contains(l.waits, true)
+	for i, e := range old.entries {
+		e.Message.Path, e.Message.Seq = to, e.Message.Seq+shift
+		if held && uint64(i) < old.answered {
+			e.Due = false
+		}
+		l.entries = append(l.entries, e)
+	}
+	l.waits = append(l.waits, old.waits...)
+	l.reactors = append(l.reactors, old.reactors...)
+	if !held {
+		l.answered = shift + old.answered
+	}
+	for key, r := range s.records {
+		if key.Turn.Path == from {
+			delete(s.records, key)
+			r.Key.Turn = core.TurnID{Path: to, Seq: key.Turn.Seq + shift}
+			s.records[r.Key] = r
+		}
+	}
+	delete(s.places, from)
+	s.aliases[from] = memAlias{to: to, shift: shift}
+}
+
+// cloneEntry copies what an entry points to, and drops the zone of its times.
+func cloneEntry(e core.Entry) core.Entry {
+	m := &e.Message
+	m.Time = m.Time.UTC()
+	m.Attachments, m.Scopes = slices.Clone(m.Attachments), slices.Clone(m.Scopes)
+	if m.ReplyTo != nil {
+		quote := *m.ReplyTo
+		quote.Time = quote.Time.UTC()
+		m.ReplyTo = &quote
+	}
+	if e.Command != nil {
+		e.Command = &core.Command{Name: e.Command.Name, Args: slices.Clone(e.Command.Args)}
+	}
+	e.Reactions = maps.Clone(e.Reactions)
+	return e
+}
+
+// memView is a MemStore that is locked.
+type memView struct{ s *MemStore }
+
+func (v memView) Head(p core.Path) (core.Head, error) {
+	p, _ = v.s.resolve(p)
+	return v.head(p), nil
+}
+
+func (v memView) head(p core.Path) core.Head {
+	h := core.Head{Path: p}
+	if l := v.s.places[p]; l != nil && len(l.entries) > 0 {
+		h.Last, h.Answered = uint64(len(l.entries)), l.answered
+		h.Time = l.entries[len(l.entries)-1].Message.Time
+	}
+	return h
+}
+
+func (v memView) Places(root core.Path) ([]core.Head, error) {
+	root, _ = v.s.resolve(root)
+	var heads []core.Head
+	for p, l := range v.s.places {
+		if p.Within(root) && len(l.entries) > 0 {
+			heads = append(heads, v.head(p))
+		}
+	}
+	slices.SortFunc(heads, func(a, b core.Head) int { return comparePaths(a.Path, b.Path) })
+	return heads, nil
+}
+
+// comparePaths orders by element, a place before what is below it.
+func comparePaths(a, b core.Path) int {
+	return slices.Compare(strings.Split(a.String(), "/"), strings.Split(b.String(), "/"))
+}
+
+func (v memView) Waiting() ([]core.Path, error) {
+	var places []core.Path
+	for p, l := range v.s.places {
+		if slices.Contains(l.waits, true) {
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, comparePaths)
+	return places, nil
+}
+
+func (v memView) Due(p core.Path, max int) ([]core.Entry, error) {
+	return v.pick(p, 0, max, func(l *memPlace, i int) bool { return l.waits[i] }), nil
+}
+
+func (v memView) After(p core.Path, seq uint64, max int) ([]core.Entry, error) {
+	return v.pick(p, seq, max, func(*memPlace, int) bool { return true }), nil
+}
+
+func (v memView) pick(p core.Path, seq uint64, max int, want func(*memPlace, int) bool) []core.Entry {
+	p, shift := v.s.resolve(p)
+	l := v.s.places[p]
+	var entries []core.Entry
+	for i := seq + shift; l != nil && i < uint64(len(l.entries)) && len(entries) < max; i++ {
+		if want(l, int(i)) {
+			entries = append(entries, cloneEntry(l.entries[i]))
+		}
+	}
+	return entries
+}
+
+func (v memView) Entry(from core.Path, id string) (core.Entry, bool, error) {
+	p, shift := v.s.resolve(from)
+	seq, ok := v.s.ids[from][id]
+	if !ok {
+		return core.Entry{}, false, nil
+	}
+	return cloneEntry(v.s.places[p].entries[seq+shift-1]), true, nil
+}
+
+func (v memView) Last(p core.Path, n int) ([]core.Entry, error) {
+	p, _ = v.s.resolve(p)
+	return v.last(p, n), nil
+}
+
+func (v memView) last(p core.Path, n int) []core.Entry {
+	l := v.s.places[p]
+	if l == nil || n <= 0 {
+		return nil
+	}
+	var entries []core.Entry
+	for _, e := range l.entries[max(len(l.entries)-n, 0):] {
+		entries = append(entries, cloneEntry(e))
+	}
+	return entries
+}
+
+func (v memView) Recent(root core.Path, n int, keep func(core.Path) bool) ([]core.Entry, error) {
+	root, _ = v.s.resolve(root)
+	var logs [][]core.Entry
+	heads, _ := v.Places(root)
+	for _, h := range heads {
+		if keep == nil || keep(h.Path) {
+			logs = append(logs, v.last(h.Path, n))
+		}
+	}
+	var entries []core.Entry
+	for range max(n, 0) {
+		newest := -1
+		for i, l := range logs {
+			if len(l) > 0 && (newest < 0 || !end(l).Before(end(logs[newest]))) {
+				newest = i
+			}
+		}
+		if newest < 0 {
+			break
+		}
+		l := logs[newest]
+		entries = append(entries, l[len(l)-1])
+		logs[newest] = l[:len(l)-1]
+	}
+	slices.Reverse(entries)
+	return entries, nil
+}
+
+// end is the time of a log's last entry.
+func end(l []core.Entry) time.Time { return l[len(l)-1].Message.Time }
+
+func (v memView) Journal(turn core.TurnID) ([]core.Record, error) {
+	turn = v.s.turn(turn)
+	var records []core.Record
+	for key, r := range v.s.records {
+		if key.Turn == turn {
+			r.Data = slices.Clone(r.Data)
+			records = append(records, r)
+		}
+	}
+	slices.SortFunc(records, func(a, b core.Record) int {
+		return cmp.Or(cmp.Compare(a.Key.Round, b.Key.Round), cmp.Compare(a.Key.Step, b.Key.Step), cmp.Compare(a.Key.Part, b.Key.Part))
+	})
+	return records, nil
+}

@@ -1,0 +1,172 @@
+package coretest
+
+import (
+	"testing"
+
+	"synthbot/core"
+)
+
+func changeCases() map[string]func(*testing.T, *shelf) {
+	edit := func(id, text string) core.Event {
+		return core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: id, Text: text}}
+	}
+	deletion := func(id string) core.Event {
+		return core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: id}
+	}
+	reaction := func(person, emoji string) core.Event {
+		return core.Event{Kind: core.KindReaction, Message: core.Message{Path: kitchen, Author: core.Author{ID: person}}, Target: "1", Data: emoji}
+	}
+	return map[string]func(*testing.T, *shelf){
+		"an edit replaces the text and counts": func(t *testing.T, s *shelf) {
+			s.append(said(kitchen, "1", "one"), said(kitchen, "2", "two"))
+			s.change(edit("1", "uno"), edit("1", "eins"))
+			got := s.entry(kitchen, "1")
+			same(t, "text", got.Message.Text, "eins")
+			same(t, "revision", got.Rev, 2)
+			same(t, "order", texts(s.last(kitchen, 5)), []string{"eins", "two"})
+			s.change(edit("1", "eins"))
+			same(t, "revision after nothing new", s.entry(kitchen, "1").Rev, 2)
+		},
+		"an edit leaves attachments alone unless it names them": func(t *testing.T, s *shelf) {
+			e := said(kitchen, "1", "look")
+			e.Message.Attachments = []core.Attachment{{Kind: core.Image, Ref: "r"}}
+			s.append(e)
+			s.change(edit("1", "see"))
+			same(t, "attachments", len(s.entry(kitchen, "1").Message.Attachments), 1)
+			without := edit("1", "see")
+			without.Message.Attachments = []core.Attachment{}
+			s.change(without)
+			same(t, "attachments after they went", len(s.entry(kitchen, "1").Message.Attachments), 0)
+		},
+		"a deletion keeps the number and drops the words": func(t *testing.T, s *shelf) {
+			e := said(kitchen, "1", "secret")
+			e.Message.Attachments = []core.Attachment{{Kind: core.Image, Ref: "r"}}
+			e.Message.ReplyTo = &core.Quote{ID: "0", Text: "quoted"}
+			s.append(e, said(kitchen, "2", "two"))
+			s.change(reaction("7", "👍"), deletion("1"))
+			got := s.entry(kitchen, "1")
+			want := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+				Path: kitchen, ID: "1", Seq: 1, Author: e.Message.Author, Time: morning}}, Deleted: true}
+			same(t, "entry", got, want)
+			same(t, "spoken", got.Spoken(), false)
+			s.change(edit("1", "back"), reaction("7", "👍"))
+			same(t, "entry after more", s.entry(kitchen, "1"), want)
+			b := &core.Batch{Append: []core.Entry{e}}
+			s.commit(b)
+			same(t, "known still", b.Known, []bool{true})
+		},
+		"changes of what is not there": func(t *testing.T, s *shelf) {
+			s.append(said(garden, "1", "elsewhere"))
+			s.change(edit("1", "x"), deletion("1"), reaction("7", "👍"), edit("", "x"), deletion(""),
+				core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}})
+			same(t, "garden", texts(s.last(garden, 5)), []string{"elsewhere"})
+			same(t, "kitchen", len(s.last(kitchen, 5)), 0)
+		},
+		"a batch changes what it appended": func(t *testing.T, s *shelf) {
+			s.commit(&core.Batch{Append: []core.Entry{said(kitchen, "1", "one")}, Change: []core.Event{edit("1", "uno")}})
+			same(t, "text", s.entry(kitchen, "1").Message.Text, "uno")
+		},
+		"reactions are counted by person": func(t *testing.T, s *shelf) {
+			s.append(said(kitchen, "1", "one"))
+			s.change(reaction("7", "👍"), reaction("8", "👍"), reaction("8", "🎉"), reaction("7", "👍"))
+			same(t, "reactions", s.entry(kitchen, "1").Reactions, map[string]int{"👍": 2, "🎉": 1})
+			s.again()
+			s.change(reaction("8", ""), reaction("9", ""))
+			same(t, "after taking away", s.entry(kitchen, "1").Reactions, map[string]int{"👍": 1})
+			s.change(reaction("7", ""))
+			same(t, "at the end", len(s.entry(kitchen, "1").Reactions), 0)
+			same(t, "revision", s.entry(kitchen, "1").Rev, 0)
+		},
+	}
+}
+
+func moveCases() map[string]func(*testing.T, *shelf) {
+	barn := core.MustPath("house/barn")
+	migration := core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: barn}
+	return map[string]func(*testing.T, *shelf){
+		"a migrated place goes on": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"))
+			s.answer(kitchen, 1)
+			s.commit(&core.Batch{Journal: []core.Record{{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: 2}}, Progress: core.Started}}})
+			s.change(migration)
+			s.again()
+			same(t, "places", s.places(core.Path{}), []core.Path{barn})
+			same(t, "waiting", s.waiting(), []core.Path{barn})
+			for _, name := range []core.Path{kitchen, barn} {
+				same(t, "history", texts(s.last(name, 9)), []string{"one", "two"})
+				same(t, "due", texts(s.due(name)), []string{"two"})
+				same(t, "head", s.head(name), core.Head{Path: barn, Last: 2, Answered: 1, Time: morning})
+				same(t, "journal", len(s.journal(core.TurnID{Path: name, Seq: 2})), 1)
+			}
+			got := s.append(said(kitchen, "3", "late"), said(barn, "4", "new"))
+			same(t, "numbers", seqs(got), []uint64{3, 4})
+			same(t, "path", got[0].Message.Path, barn)
+			s.answer(kitchen, 2)
+			same(t, "waiting at the end", len(s.waiting()), 0)
+		},
+		"ids of the old place are no ids of the new one": func(t *testing.T, s *shelf) {
+			s.append(said(kitchen, "1", "old one"))
+			s.change(migration)
+			b := &core.Batch{Append: []core.Entry{said(barn, "1", "new one"), said(kitchen, "1", "old one again")}}
+			s.commit(b)
+			same(t, "known", b.Known, []bool{false, true})
+			same(t, "numbers", seqs(b.Append), []uint64{2, 1})
+			same(t, "old", s.entry(kitchen, "1").Message.Text, "old one")
+			same(t, "new", s.entry(barn, "1").Message.Text, "new one")
+			s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "old edited"}})
+			same(t, "history", texts(s.last(barn, 9)), []string{"old edited", "new one"})
+		},
+		"migrating twice is migrating once": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "one"))
+			back := core.Event{Kind: core.KindMigration, Message: core.Message{Path: barn}, To: kitchen}
+			inside := core.Event{Kind: core.KindMigration, Message: core.Message{Path: barn}, To: core.MustPath("house/barn/loft")}
+			s.change(migration, migration, back, inside)
+			same(t, "places", s.places(core.Path{}), []core.Path{barn})
+			same(t, "history", texts(s.last(barn, 9)), []string{"one"})
+		},
+		"what lies below moves too": func(t *testing.T, s *shelf) {
+			s.append(asked(shed, "1", "tools"), said(fence, "1", "stays"))
+			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: garden}, To: street})
+			same(t, "places", s.places(core.Path{}), []core.Path{fence, core.MustPath("town/street/shed")})
+			s.append(said(shed, "2", "more"), said(core.MustPath("house/garden/pond"), "1", "frog"))
+			same(t, "shed", texts(s.last(shed, 9)), []string{"tools", "more"})
+			same(t, "pond", texts(s.last(core.MustPath("town/street/pond"), 9)), []string{"frog"})
+		},
+		"a chain of migrations": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "one"))
+			s.change(migration)
+			s.append(asked(barn, "2", "two"))
+			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: barn}, To: street})
+			same(t, "history", texts(s.last(kitchen, 9)), []string{"one", "two"})
+			same(t, "entry", s.entry(kitchen, "1").Message.Path, street)
+			same(t, "waiting", s.waiting(), []core.Path{street})
+		},
+		"a migration into a place that has begun": intoBegun,
+	}
+}
+
+// intoBegun: the numbers of a place in use stay, those of the one that joins it
+// rise; nothing that waits is lost, nothing answered waits again.
+func intoBegun(t *testing.T, s *shelf) {
+	s.append(asked(kitchen, "1", "old answered"), asked(kitchen, "2", "old waiting"), said(kitchen, "3", "old talk"))
+	s.answer(kitchen, 1)
+	s.append(asked(garden, "1", "new answered"), asked(garden, "2", "new waiting"))
+	s.answer(garden, 1)
+	turn := core.TurnID{Path: kitchen, Seq: 2}
+	s.commit(&core.Batch{Journal: []core.Record{{Key: core.Key{Turn: turn}, Progress: core.Started}}})
+	s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: garden})
+
+	same(t, "due", texts(s.due(garden)), []string{"new waiting", "old waiting"})
+	same(t, "numbers", seqs(s.due(garden)), []uint64{2, 4})
+	same(t, "journal", len(s.journal(turn)), 1)
+	s.commit(&core.Batch{Answered: []core.TurnID{turn}}) // the old place's turn ends
+	same(t, "due after the old turn", texts(s.due(garden)), []string{"new waiting"})
+	s.again()
+	same(t, "due after opening again", texts(s.due(garden)), []string{"new waiting"})
+	got := s.append(asked(garden, "3", "newest"))
+	s.answer(garden, 2)
+	same(t, "due after the new turn", texts(s.due(garden)), []string{"newest"})
+	s.answer(garden, got[0].Message.Seq)
+	same(t, "waiting", len(s.waiting()), 0)
+	same(t, "history", len(s.last(garden, 99)), 6)
+}

@@ -1,0 +1,117 @@
+package coretest
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"synthbot/core"
+)
+
+func dueCases() map[string]func(*testing.T, *shelf) {
+	return map[string]func(*testing.T, *shelf){
+		"due entries wait until they are answered": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "one"), said(kitchen, "2", "talk"), asked(kitchen, "3", "two"), asked(garden, "1", "three"))
+			same(t, "waiting", s.waiting(), []core.Path{garden, kitchen})
+			same(t, "due", texts(s.due(kitchen)), []string{"one", "two"})
+			s.answer(kitchen, 2)
+			same(t, "due after one", texts(s.due(kitchen)), []string{"two"})
+			same(t, "mark", s.head(kitchen).Answered, 2)
+			s.answer(kitchen, 3)
+			same(t, "waiting after all", s.waiting(), []core.Path{garden})
+			same(t, "history", texts(s.last(kitchen, 9)), []string{"one", "talk", "two"})
+		},
+		"the mark never goes back": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"))
+			s.answer(kitchen, 2)
+			s.answer(kitchen, 1)
+			same(t, "mark", s.head(kitchen).Answered, 2)
+		},
+		"a mark beyond the end swallows nothing": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "one"))
+			s.answer(kitchen, 1000)
+			s.append(asked(kitchen, "2", "two"))
+			same(t, "due", texts(s.due(kitchen)), []string{"two"})
+			s.answer(garden, 5)
+			s.append(asked(garden, "1", "first"))
+			same(t, "due in the garden", texts(s.due(garden)), []string{"first"})
+		},
+		"due is bounded": func(t *testing.T, s *shelf) {
+			for i := range 5 {
+				s.append(asked(kitchen, fmt.Sprint(i), fmt.Sprint(i)))
+			}
+			s.view(func(v core.View) error {
+				got, err := v.Due(kitchen, 2)
+				same(t, "due", texts(got), []string{"0", "1"})
+				return err
+			})
+		},
+		"one batch closes a turn": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "how are you?"))
+			turn := core.TurnID{Path: kitchen, Seq: 1}
+			reply := said(kitchen, "2", "fine")
+			reply.Self = true
+			s.commit(&core.Batch{
+				Append:   []core.Entry{reply},
+				Journal:  []core.Record{{Key: core.Key{Turn: turn}, Progress: core.Done, Time: morning}},
+				Answered: []core.TurnID{turn},
+			})
+			s.again()
+			same(t, "waiting", len(s.waiting()), 0)
+			same(t, "history", texts(s.last(kitchen, 9)), []string{"how are you?", "fine"})
+			same(t, "self", s.entry(kitchen, "2").Self, true)
+		},
+		"an edited entry waits with its new text": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "old"))
+			s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "new"}})
+			same(t, "due", texts(s.due(kitchen)), []string{"new"})
+		},
+		"a deleted entry waits as deleted": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "old"))
+			s.change(core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: "1"})
+			got := s.due(kitchen)
+			same(t, "due", texts(got), []string{""})
+			same(t, "deleted", got[0].Deleted, true)
+		},
+	}
+}
+
+func journalCases() map[string]func(*testing.T, *shelf) {
+	turn := core.TurnID{Path: kitchen, Seq: 3}
+	record := func(round, step, part uint16, p core.Progress, data string) core.Record {
+		return core.Record{Key: core.Key{Turn: turn, Round: round, Step: step, Part: part}, Progress: p, Time: morning, Data: json.RawMessage(data)}
+	}
+	return map[string]func(*testing.T, *shelf){
+		"records come in the order of their keys": func(t *testing.T, s *shelf) {
+			want := []core.Record{
+				record(0, 0, 0, core.Started, `{"last":4,"attempts":1}`), record(1, 0, 0, core.Accepted, `{"a":1}`),
+				record(1, 1, 0, core.Started, ``), record(1, 1, 2, core.Done, `"x"`), record(1, 256, 0, core.Done, ``), record(2, 0, 0, core.Accepted, `{}`),
+			}
+			for i := range want {
+				if len(want[i].Data) == 0 {
+					want[i].Data = nil
+				}
+			}
+			other := core.Record{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: 4}}, Progress: core.Done}
+			below := core.Record{Key: core.Key{Turn: core.TurnID{Path: shed, Seq: 3}}, Progress: core.Done}
+			s.commit(&core.Batch{Journal: []core.Record{want[5], want[3], other, want[0], below}})
+			s.commit(&core.Batch{Journal: []core.Record{want[2], want[1], want[4]}})
+			s.again()
+			same(t, "journal", s.journal(turn), want)
+		},
+		"a later record replaces an earlier one": func(t *testing.T, s *shelf) {
+			s.commit(&core.Batch{Journal: []core.Record{record(1, 1, 0, core.Started, `{"long":"value"}`), record(1, 1, 0, core.Failed, `1`)}})
+			s.commit(&core.Batch{Journal: []core.Record{record(1, 1, 0, core.Done, `2`)}})
+			same(t, "journal", s.journal(turn), []core.Record{record(1, 1, 0, core.Done, `2`)})
+		},
+		"a turn without records": func(t *testing.T, s *shelf) {
+			same(t, "journal", len(s.journal(turn)), 0)
+		},
+	}
+}
+
+func (s *shelf) journal(turn core.TurnID) (records []core.Record) {
+	s.t.Helper()
+	s.view(func(v core.View) (err error) { records, err = v.Journal(turn); return err })
+	return records
+}

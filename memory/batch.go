@@ -1,0 +1,253 @@
+package memory
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"synthbot/core"
+)
+
+// ErrBatch is what the errors wrap of batches that can never be written.
+var ErrBatch = errors.New("bad batch")
+
+// Limits of what a batch may hold; drivers cut long before.
+const (
+	maxEntryBytes = 16 << 20
+	maxIDBytes    = 4096
+)
+
+// batch is a core.Batch on its way to the disk. The caller's is left alone
+// until it is there.
+type batch struct {
+	from    *core.Batch
+	entries []entry
+	records []record
+	size    int
+}
+
+type entry struct {
+	value []byte
+	path  core.Path // where it went
+	seq   uint64
+	known bool
+}
+
+type record struct {
+	key   core.Key
+	value []byte
+}
+
+// Commit implements core.Store. Its errors wrap ErrBatch where the batch itself
+// is at fault, ErrFull, core.ErrClosed, core.ErrDamaged, or ctx's error when it
+// ended before the writing began.
+func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
+	w, err := prepareBatch(b)
+	if err != nil {
+		return err
+	}
+	if w.empty() {
+		return ctx.Err()
+	}
+	return db.write(ctx, &job{run: w.run, publish: w.publish, size: w.size})
+}
+
+// prepareBatch checks the batch and encodes it, so that the writer has little
+// left to do and nothing to refuse.
+func prepareBatch(b *core.Batch) (*batch, error) {
+	w := &batch{from: b, entries: make([]entry, len(b.Append)), records: make([]record, len(b.Journal))}
+	for i := range b.Append {
+		e := &b.Append[i]
+		if err := checkEntry(e); err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i, err)
+		}
+		w.entries[i].value = encodeLine(&line{Entry: *e})
+		w.size += len(w.entries[i].value) + 200
+	}
+	for i := range b.Change {
+		if err := checkChange(&b.Change[i]); err != nil {
+			return nil, fmt.Errorf("change %d: %w", i, err)
+		}
+		w.size += len(b.Change[i].Message.Text) + 200
+	}
+	for i, r := range b.Journal {
+		if r.Key.Turn.Path.IsZero() {
+			return nil, fmt.Errorf("record %d: %w: no place", i, ErrBatch)
+		}
+		value, err := encodeRecord(r)
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+		w.records[i] = record{r.Key, value}
+		w.size += len(value) + 100
+	}
+	for i, turn := range b.Answered {
+		if turn.Path.IsZero() {
+			return nil, fmt.Errorf("answered %d: %w: no place", i, ErrBatch)
+		}
+	}
+	return w, nil
+}
+
+func checkEntry(e *core.Entry) error {
+	switch e.Kind {
+	case "":
+		return fmt.Errorf("%w: no kind", ErrBatch)
+	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
+		return fmt.Errorf("%w: %s changes what stands there; it is no entry", ErrBatch, e.Kind)
+	}
+	return checkMessage(&e.Message)
+}
+
+func checkMessage(m *core.Message) error {
+	switch {
+	case m.Path.IsZero():
+		return fmt.Errorf("%w: no place", ErrBatch)
+	case len(m.ID) > maxIDBytes:
+		return fmt.Errorf("%w: an id of %d bytes", ErrBatch, len(m.ID))
+	case len(m.Text) > maxEntryBytes:
+		return fmt.Errorf("%w: a text of %d bytes", ErrBatch, len(m.Text))
+	}
+	return nil
+}
+
+func checkChange(e *core.Event) error {
+	switch e.Kind {
+	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
+		return checkMessage(&e.Message)
+	}
+	return fmt.Errorf("%w: %q changes nothing; it is an entry", ErrBatch, e.Kind)
+}
+
+func (w *batch) empty() bool {
+	return len(w.entries)+len(w.records)+len(w.from.Change)+len(w.from.Answered) == 0
+}
+
+// run writes the batch: entries first, so that the rest may speak of them.
+func (w *batch) run(t *tx) error {
+	for i := range w.entries {
+		if err := t.append(&w.from.Append[i], &w.entries[i]); err != nil {
+			return err
+		}
+	}
+	for i := range w.from.Change {
+		if err := t.change(&w.from.Change[i]); err != nil {
+			return err
+		}
+	}
+	for _, r := range w.records {
+		if err := t.journal(r); err != nil {
+			return err
+		}
+	}
+	for _, turn := range w.from.Answered {
+		if err := t.answered(turn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publish tells the caller the numbers, and the paths where places moved.
+func (w *batch) publish() {
+	if len(w.entries) == 0 {
+		return
+	}
+	w.from.Known = make([]bool, len(w.entries))
+	for i, e := range w.entries {
+		m := &w.from.Append[i].Message
+		m.Path, m.Seq = e.path, e.seq
+		w.from.Known[i] = e.known
+	}
+}
+
+// append adds one entry to the end of its place's log, unless it is there.
+func (t *tx) append(from *core.Entry, e *entry) error {
+	p, err := t.resolve(from.Message.Path)
+	if err != nil {
+		return err
+	}
+	e.path, e.known = p.path, false
+	if id := from.Message.ID; id != "" {
+		e.seq, e.known, err = t.find(p, id)
+		if err != nil || e.known {
+			return err
+		}
+	}
+	h, err := t.head(p.key)
+	if err != nil {
+		return err
+	}
+	h.last++
+	h.count++
+	h.time = from.Message.Time
+	e.seq = h.last
+	return t.put(p, from, e)
+}
+
+// put writes a new entry and what leads to it.
+func (t *tx) put(p place, from *core.Entry, e *entry) error {
+	key := seqKey(p.key, e.seq)
+	if err := t.bucket(bucketLog).Put(key, e.value); err != nil {
+		return fmt.Errorf("entry: %w", err)
+	}
+	if from.Message.ID != "" {
+		if err := t.remember(p, from.Message.ID, e.seq); err != nil {
+			return err
+		}
+	}
+	if from.Due {
+		if err := t.bucket(bucketDue).Put(key, nil); err != nil {
+			return fmt.Errorf("due: %w", err)
+		}
+	}
+	return nil
+}
+
+// remember notes that an id is known, and since when.
+func (t *tx) remember(p place, id string, seq uint64) error {
+	value := binary.AppendUvarint(nil, seq-p.shift)
+	value = binary.AppendUvarint(value, uint64(max(t.now.Unix()/3600, 0)))
+	if err := t.bucket(bucketIDs).Put(idKey(p.ids, id), value); err != nil {
+		return fmt.Errorf("id: %w", err)
+	}
+	return nil
+}
+
+// written is a record without its key.
+type written struct {
+	Progress core.Progress   `json:"p"`
+	Time     time.Time       `json:"t,omitzero"`
+	Data     json.RawMessage `json:"d,omitempty"`
+}
+
+func encodeRecord(r core.Record) ([]byte, error) {
+	value, err := json.Marshal(written{r.Progress, r.Time, r.Data})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBatch, err)
+	}
+	return value, nil
+}
+
+func decodeRecord(value []byte) (written, error) {
+	var w written
+	if err := json.Unmarshal(value, &w); err != nil {
+		return written{}, fmt.Errorf("record: %w", err)
+	}
+	return w, nil
+}
+
+func (t *tx) journal(r record) error {
+	p, err := t.resolve(r.key.Turn.Path)
+	if err != nil {
+		return err
+	}
+	r.key.Turn.Seq += p.shift
+	if err := t.bucket(bucketJournal).Put(journalKey(p.key, r.key), r.value); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}

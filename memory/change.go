@@ -1,0 +1,127 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+
+	"synthbot/core"
+)
+
+// Limits of what is remembered of reactions to one entry; they are foreign
+// input. What is beyond is not counted.
+const (
+	maxEmoji     = 64  // bytes of one
+	maxReactions = 64  // different ones
+	maxReactors  = 256 // people, and emoji of one of them
+)
+
+// change applies what changes entries that stand there. One that finds nothing
+// to change is no error.
+func (t *tx) change(e *core.Event) error {
+	switch e.Kind {
+	case core.KindMigration:
+		return t.migrate(e.Message.Path, e.To)
+	case core.KindEdit:
+		return t.touch(e.Message.Path, e.Message.ID, func(l *line) bool { return edit(l, &e.Message) })
+	case core.KindDeletion:
+		return t.touch(e.Message.Path, e.Target, erase)
+	case core.KindReaction:
+		return t.touch(e.Message.Path, e.Target, func(l *line) bool {
+			return react(l, e.Message.Author.ID, e.Data)
+		})
+	}
+	return fmt.Errorf("%w: change %q", ErrBatch, e.Kind)
+}
+
+// touch rewrites the entry of a platform id where alter changed it.
+func (t *tx) touch(path core.Path, id string, alter func(*line) bool) error {
+	if id == "" {
+		return nil
+	}
+	p, err := t.resolve(path)
+	if err != nil {
+		return err
+	}
+	seq, known, err := t.find(p, id)
+	if err != nil || !known {
+		return err
+	}
+	l, ok, err := t.line(p, seq)
+	if err != nil || !ok || l.Deleted || !alter(&l) {
+		return err
+	}
+	return t.rewrite(p, &l)
+}
+
+// edit takes the new text, and the new attachments unless they are nil: then
+// the platform said nothing about them.
+func edit(l *line, m *core.Message) bool {
+	same := l.Message.Text == m.Text &&
+		(m.Attachments == nil || slices.Equal(l.Message.Attachments, m.Attachments))
+	if same {
+		return false
+	}
+	l.Message.Text = m.Text
+	if m.Attachments != nil {
+		l.Message.Attachments = m.Attachments
+	}
+	l.Rev++
+	return true
+}
+
+// erase keeps the number and who it was, and drops what was said.
+func erase(l *line) bool {
+	kept := l.Message
+	l.Message = core.Message{
+		Path: kept.Path, ID: kept.ID, Seq: kept.Seq, Author: kept.Author, Time: kept.Time,
+		Private: kept.Private, Scopes: kept.Scopes, Addressed: kept.Addressed,
+	}
+	l.Data, l.Command, l.Reactions, l.reactors = "", nil, nil, nil
+	l.Deleted = true
+	return true
+}
+
+// react counts a person's emoji once, however often it is delivered. An empty
+// one takes all of his away.
+func react(l *line, person, emoji string) bool {
+	if emoji == "" {
+		return unreact(l, person)
+	}
+	if len(emoji) > maxEmoji || slices.Contains(l.reactors[person], emoji) {
+		return false
+	}
+	if l.Reactions[emoji] == 0 && len(l.Reactions) >= maxReactions {
+		return false
+	}
+	if person != "" {
+		if len(l.reactors[person]) >= maxReactors || l.reactors[person] == nil && len(l.reactors) >= maxReactors {
+			return false
+		}
+		if l.reactors == nil {
+			l.reactors = make(map[string][]string)
+		}
+		l.reactors[person] = append(l.reactors[person], emoji)
+	}
+	if l.Reactions == nil {
+		l.Reactions = make(map[string]int)
+	}
+	l.Reactions[emoji]++
+	return true
+}
+
+func unreact(l *line, person string) bool {
+	emoji := l.reactors[person]
+	if len(emoji) == 0 {
+		return false
+	}
+	for _, e := range emoji {
+		if l.Reactions[e]--; l.Reactions[e] <= 0 {
+			delete(l.Reactions, e)
+		}
+	}
+	delete(l.reactors, person)
+	if len(l.Reactions) == 0 {
+		l.Reactions = nil
+	}
+	return true
+}

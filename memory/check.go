@@ -1,0 +1,218 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"synthbot/core"
+)
+
+// maxFaults bounds how many faults one check names.
+const maxFaults = 20
+
+// Check reads the whole file and reports what is wrong with its pages and with
+// what stands in them; nil: nothing. Writing goes on meanwhile. It reads every
+// page, so it is nothing for every day.
+func (db *DB) Check(ctx context.Context) error {
+	err := db.view(ctx, func(v *view) error {
+		return db.guard(func() error {
+			c := &checker{view: v, ctx: ctx}
+			if c.pages(); len(c.faults) == 0 {
+				c.entries()
+				c.ids()
+				c.due()
+				c.heads()
+				c.journal()
+			}
+			return errors.Join(c.faults...)
+		})
+	})
+	if err == nil || errors.Is(err, ctx.Err()) || errors.Is(err, core.ErrClosed) {
+		return err
+	}
+	return fmt.Errorf("%s: %w: %w", db.file, core.ErrDamaged, err)
+}
+
+// checker holds the rules of the file.
+type checker struct {
+	*view
+	ctx    context.Context
+	faults []error
+	counts map[string]uint64 // entries by place key, as counted in the log
+	lasts  map[string]uint64
+	named  map[string]uint64 // entries with an id to which no id leads yet
+}
+
+// note keeps a fault; false when there were enough.
+func (c *checker) note(err error) bool {
+	if err == nil {
+		err = c.ctx.Err()
+	}
+	if err != nil && len(c.faults) < maxFaults {
+		c.faults = append(c.faults, err)
+	}
+	return len(c.faults) < maxFaults && c.ctx.Err() == nil
+}
+
+// pages is bbolt's own check.
+func (c *checker) pages() {
+	more := true
+	for err := range c.Tx.Check() {
+		more = more && c.note(err)
+	}
+}
+
+// rows calls look for all pairs of a bucket, until there are enough faults.
+func (c *checker) rows(bucket string, look func(k, v []byte) error) {
+	cursor := c.bucket(bucket).Cursor()
+	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
+		err := look(k, v)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", bucket, err)
+		}
+		if !c.note(err) {
+			return
+		}
+	}
+}
+
+// entries: each can be read, and waits just if it is due and above the mark.
+func (c *checker) entries() {
+	c.counts, c.lasts, c.named = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
+	due := c.bucket(bucketDue)
+	c.rows(bucketLog, func(k, value []byte) error {
+		key, seq, err := cutSeq(k)
+		if err != nil {
+			return err
+		}
+		path, err := placeOf(key)
+		if err != nil {
+			return err
+		}
+		l, err := decodeLine(value, path, seq)
+		if err != nil {
+			return err
+		}
+		c.counts[string(key)]++
+		c.lasts[string(key)] = seq
+		h, _, err := c.readHead(key)
+		if err != nil {
+			return err
+		}
+		waits := l.Due && seq > h.answered
+		if there := has(due, k); there != waits {
+			return fmt.Errorf("%s#%d: waits is %t, it stands among those that wait: %t", path, seq, waits, there)
+		}
+		if l.Message.ID != "" {
+			c.named[string(key)]++
+		}
+		return nil
+	})
+}
+
+// has reports whether a key is there, with or without a value.
+func has(b *bbolt.Bucket, key []byte) bool {
+	k, _ := b.Cursor().Seek(key)
+	return bytes.Equal(k, key)
+}
+
+// ids: each leads to nothing or to the entry that has it, and each entry that
+// has one is led to.
+func (c *checker) ids() {
+	c.rows(bucketIDs, func(k, value []byte) error {
+		key, id, err := cutPlace(k)
+		if err != nil {
+			return err
+		}
+		from, err := placeOf(key)
+		if err != nil {
+			return err
+		}
+		p, err := c.resolve(from)
+		if err != nil {
+			return err
+		}
+		seq, size := uvarint(string(value))
+		if size <= 0 || seq == 0 {
+			return fmt.Errorf("%s: id %q: %w", from, id, errFields)
+		}
+		l, there, err := c.line(p, seq+p.shift)
+		if err != nil || !there {
+			return err
+		}
+		if !bytes.Equal(idKey(key, l.Message.ID), k) {
+			return fmt.Errorf("%s: id %q leads to %s#%d with the id %q", from, id, p.path, seq+p.shift, l.Message.ID)
+		}
+		c.named[string(p.key)]--
+		return nil
+	})
+	for key, n := range c.named {
+		if n != 0 {
+			c.note(fmt.Errorf("%q: %d entries are not found by their ids", key, n))
+		}
+	}
+}
+
+// due: what waits is there.
+func (c *checker) due() {
+	log := c.bucket(bucketLog)
+	c.rows(bucketDue, func(k, _ []byte) error {
+		if log.Get(k) == nil {
+			return fmt.Errorf("%q waits and is not there", k)
+		}
+		return nil
+	})
+}
+
+// heads: they say of each place what its log says.
+func (c *checker) heads() {
+	seen := 0
+	c.rows(bucketPlaces, func(k, value []byte) error {
+		path, err := placeOf(k)
+		if err != nil {
+			return err
+		}
+		h, err := decodeHead(value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if c.counts[string(k)] > 0 {
+			seen++
+		}
+		switch {
+		case h.count != c.counts[string(k)]:
+			return fmt.Errorf("%s: %d entries are counted, %d are there", path, h.count, c.counts[string(k)])
+		case h.last < c.lasts[string(k)]:
+			return fmt.Errorf("%s: the last number is %d, %d is there", path, h.last, c.lasts[string(k)])
+		case h.answered > h.last:
+			return fmt.Errorf("%s: the mark %d is above the last number %d", path, h.answered, h.last)
+		}
+		return nil
+	})
+	if len(c.faults) == 0 && seen != len(c.counts) {
+		c.note(fmt.Errorf("places: %d have entries, %d have a head", len(c.counts), seen))
+	}
+}
+
+// journal: each record can be read.
+func (c *checker) journal() {
+	c.rows(bucketJournal, func(k, value []byte) error {
+		key, rest, err := cutPlace(k)
+		if err != nil {
+			return err
+		}
+		path, err := placeOf(key)
+		if err != nil {
+			return err
+		}
+		if _, err := journalRest(rest, path); err != nil {
+			return err
+		}
+		_, err = decodeRecord(value)
+		return err
+	})
+}

@@ -1,0 +1,36 @@
+// Package memory keeps what the bot must not lose in one bbolt file: the logs
+// of its places, the journal of its turns, and what it knows. It is the
+// core.Store of a bot that runs on one machine. It decides nothing: when a turn
+// is taken, what a memory is worth, and what a person may ask for is the
+// business of others.
+//
+// # The file
+//
+// The data directory (0700) holds one file, synthbot.db (0600), of the buckets
+// below. Numbers in keys are big endian. A place's key is its path with '\x01'
+// for '/' and an ending '\x00'; elements of a path hold no control characters,
+// so a place and all below it are one contiguous range, in the order of paths.
+// Every key spells its place out: what can be read of a damaged file is useful
+// by itself.
+//
+//	meta     name → schema version, file id, clean flag
+//	places   place → head: last number, answered mark, count, time (fields)
+//	log      place, seq → entry (fields)
+//	ids      place, platform id → seq, hour of receipt (two uvarints)
+//	due      place, seq → nothing; only while the entry waits
+//	journal  place, turn's seq, round, step, part → record (JSON)
+//	aliases  place → where it goes on, and how far its numbers moved (JSON)
+//
+// Fields are the encoding of entries and heads: a tag byte, the length as
+// uvarint, the bytes; unknown tags are skipped. (JSON took 8 µs for each entry,
+// fields take one.) Ids stay known after their entries are gone, so that what a
+// platform delivers again is not taken twice, and under the path that they came
+// with, also when the place has moved. Ids of 200 bytes and more stand
+// in keys as their hash.
+//
+// # Writing
+//
+// One goroutine writes. It drains all batches that wait into one transaction
+// and one sync; a batch that fails is taken out and does not fail the others.
+// When nobody else writes, nothing waits for company.
+package memory

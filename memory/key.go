@@ -1,0 +1,131 @@
+package memory
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Bytes of place keys. Elements of a path hold no control characters.
+const (
+	between = 0x01 // between two elements
+	ending  = 0x00 // after the last one
+	beyond  = 0x02 // above whatever follows a place's last element
+)
+
+// maxID is the length of a platform id from which on its hash stands in keys,
+// which then has just this length.
+const maxID = 200
+
+// placeKey is the key of a place. The root has none: it is no place.
+func placeKey(p core.Path) []byte {
+	s := p.String()
+	k := make([]byte, 0, len(s)+1+8+6) // room for what follows in longer keys
+	k = append(k, s...)
+	for i, c := range k {
+		if c == '/' {
+			k[i] = between
+		}
+	}
+	return append(k, ending)
+}
+
+// cutPlace splits a key into its place's part and what follows it.
+func cutPlace(key []byte) (place, rest []byte, err error) {
+	i := bytes.IndexByte(key, ending)
+	if i < 1 {
+		return nil, nil, fmt.Errorf("key %q: no place in it", key)
+	}
+	return key[:i+1], key[i+1:], nil
+}
+
+// placeOf reads the path of a place's key.
+func placeOf(place []byte) (core.Path, error) {
+	if len(place) == 0 || place[len(place)-1] != ending {
+		return core.Path{}, fmt.Errorf("key %q: no place", place)
+	}
+	s := strings.ReplaceAll(string(place[:len(place)-1]), string(rune(between)), "/")
+	p, err := core.ParsePath(s)
+	if err != nil {
+		return core.Path{}, fmt.Errorf("key %q: %w", place, err)
+	}
+	return p, nil
+}
+
+// subtree is the range of keys, from inclusive, to exclusive, of the places at
+// or below root. All places: from is nil, and so is to.
+func subtree(root core.Path) (from, to []byte) {
+	if root.IsZero() {
+		return nil, nil
+	}
+	from = placeKey(root)
+	to = bytes.Clone(from)
+	to[len(to)-1] = beyond
+	return from, to
+}
+
+// below reports whether key lies before the end of a range.
+func below(key, to []byte) bool {
+	return key != nil && (to == nil || bytes.Compare(key, to) < 0)
+}
+
+// after is the smallest key above all that begin with the place's key.
+func after(place []byte) []byte {
+	k := bytes.Clone(place)
+	k[len(k)-1] = between
+	return k
+}
+
+// seqKey appends a number to a place's key, in a new slice.
+func seqKey(place []byte, seq uint64) []byte {
+	k := make([]byte, 0, len(place)+8)
+	return binary.BigEndian.AppendUint64(append(k, place...), seq)
+}
+
+// cutSeq splits a log or due key.
+func cutSeq(key []byte) (place []byte, seq uint64, err error) {
+	place, rest, err := cutPlace(key)
+	if err == nil && len(rest) != 8 {
+		err = fmt.Errorf("key %q: no number at its end", key)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return place, binary.BigEndian.Uint64(rest), nil
+}
+
+// idKey is the key of a platform id in its place.
+func idKey(place []byte, id string) []byte {
+	if len(id) >= maxID {
+		sum := sha256.Sum256([]byte(id))
+		id = id[:maxID-2*len(sum)] + hex.EncodeToString(sum[:])
+	}
+	k := make([]byte, 0, len(place)+len(id))
+	return append(append(k, place...), id...)
+}
+
+// journalKey is the key of a record; place is that of its turn.
+func journalKey(place []byte, k core.Key) []byte {
+	b := seqKey(place, k.Turn.Seq)
+	b = binary.BigEndian.AppendUint16(b, k.Round)
+	b = binary.BigEndian.AppendUint16(b, k.Step)
+	return binary.BigEndian.AppendUint16(b, k.Part)
+}
+
+// journalRest reads the part of a journal key that follows the place.
+func journalRest(rest []byte, place core.Path) (core.Key, error) {
+	if len(rest) != 14 {
+		return core.Key{}, fmt.Errorf("journal key of %s: %d bytes", place, len(rest))
+	}
+	return core.Key{
+		Turn:  core.TurnID{Path: place, Seq: binary.BigEndian.Uint64(rest)},
+		Round: binary.BigEndian.Uint16(rest[8:]),
+		Step:  binary.BigEndian.Uint16(rest[10:]),
+		Part:  binary.BigEndian.Uint16(rest[12:]),
+	}, nil
+}

@@ -1,0 +1,176 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"synthbot/core"
+)
+
+// migrate lets a place, and all below it, go on elsewhere: what is stored moves,
+// and the old path leads to the new one from now on. A place that was moved
+// before, or that would be moved into itself, stays.
+func (t *tx) migrate(from, to core.Path) error {
+	if to.IsZero() {
+		return nil
+	}
+	source, err := t.resolve(from)
+	if err != nil {
+		return err
+	}
+	target, err := t.resolve(to)
+	if err != nil {
+		return err
+	}
+	if source.path.Within(target.path) || target.path.Within(source.path) {
+		return nil
+	}
+	places, err := t.placesBelow(source.path)
+	if err != nil {
+		return err
+	}
+	for _, old := range places {
+		path, err := rebase(old, source.path, target.path)
+		if err != nil {
+			return fmt.Errorf("%w: migration of %s: %w", ErrBatch, old, err)
+		}
+		if err := t.move(old, path); err != nil {
+			return err
+		}
+	}
+	return t.lead(source.path, alias{To: target.path, Shift: t.shiftOf(source.path)})
+}
+
+// shiftOf is how far the numbers of a place were moved within this transaction
+// or before.
+func (t *tx) shiftOf(path core.Path) uint64 {
+	if a, ok, err := t.hop(path); err == nil && ok {
+		return a.Shift
+	}
+	return 0
+}
+
+func (t *tx) lead(from core.Path, a alias) error {
+	value, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("alias: %w", err)
+	}
+	return t.bucket(bucketAliases).Put(placeKey(from), value)
+}
+
+// placesBelow lists the places at or below root, also those of this very
+// transaction.
+func (t *tx) placesBelow(root core.Path) ([]core.Path, error) {
+	if err := t.finish(); err != nil {
+		return nil, err
+	}
+	var places []core.Path
+	from, to := subtree(root)
+	c := t.bucket(bucketPlaces).Cursor()
+	for k, _ := c.Seek(from); below(k, to); k, _ = c.Next() {
+		path, err := placeOf(k)
+		if err != nil {
+			return nil, err
+		}
+		places = append(places, path)
+	}
+	return places, nil
+}
+
+// move puts one place's log behind that of another one. Its numbers rise by as
+// many as the other has.
+func (t *tx) move(from, to core.Path) error {
+	source, target := placeKey(from), placeKey(to)
+	old, err := t.head(source)
+	if err != nil {
+		return err
+	}
+	h, err := t.head(target)
+	if err != nil {
+		return err
+	}
+	shift := h.last
+	waits := len(t.waiting(target, h.last)) > 0
+	if err := t.moveEntries(place{path: from, key: source}, place{path: to, key: target, shift: shift}, old.answered, waits); err != nil {
+		return err
+	}
+	if err := t.moveJournal(source, target, shift); err != nil {
+		return err
+	}
+	if !waits {
+		h.answered = shift + old.answered
+	}
+	if old.count > 0 {
+		h.time = old.time
+	}
+	h.last, h.count = shift+old.last, h.count+old.count
+	*old = head{}
+	return t.lead(from, alias{To: to, Shift: shift})
+}
+
+// moveEntries moves log and due entries. The ids stay where they are: a platform
+// may begin anew with them at the new place, and what was said under an old id
+// is another message. rewrite: the mark of the target stays below, so what was
+// answered must not look due.
+func (t *tx) moveEntries(from, to place, answered uint64, rewrite bool) error {
+	err := t.rekey(bucketLog, from.key, func(rest, value []byte) ([]byte, []byte, error) {
+		seq := binary.BigEndian.Uint64(rest)
+		if rewrite && seq <= answered {
+			l, err := decodeLine(value, from.path, seq)
+			if err != nil {
+				return nil, nil, err
+			}
+			l.Due = false
+			value = encodeLine(&l)
+		}
+		return seqKey(to.key, seq+to.shift), value, nil
+	})
+	if err != nil {
+		return err
+	}
+	return t.rekey(bucketDue, from.key, func(rest, value []byte) ([]byte, []byte, error) {
+		return seqKey(to.key, binary.BigEndian.Uint64(rest)+to.shift), nil, nil
+	})
+}
+
+func (t *tx) moveJournal(from, to []byte, shift uint64) error {
+	return t.rekey(bucketJournal, from, func(rest, value []byte) ([]byte, []byte, error) {
+		if len(rest) != 14 {
+			return nil, nil, fmt.Errorf("journal key %q: %w", rest, errFields)
+		}
+		key := append(seqKey(to, binary.BigEndian.Uint64(rest)+shift), rest[8:]...)
+		return key, value, nil
+	})
+}
+
+// rekey moves all pairs whose key begins with a place's to where next says; a
+// nil key drops the pair.
+func (t *tx) rekey(bucket string, from []byte, next func(rest, value []byte) (k, v []byte, err error)) error {
+	b := t.bucket(bucket)
+	var pairs [][2][]byte
+	c := b.Cursor()
+	for k, v := c.Seek(from); bytes.HasPrefix(k, from); k, v = c.Next() {
+		pairs = append(pairs, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
+	}
+	for _, pair := range pairs {
+		if err := moveOne(b, pair[0], pair[1], len(from), next); err != nil {
+			return fmt.Errorf("%s: %w", bucket, err)
+		}
+	}
+	return nil
+}
+
+func moveOne(b *bbolt.Bucket, k, v []byte, cut int, next func(rest, value []byte) (k, v []byte, err error)) error {
+	key, value, err := next(k[cut:], v)
+	if err != nil {
+		return err
+	}
+	if err := b.Delete(k); err != nil || key == nil {
+		return err
+	}
+	return b.Put(key, value)
+}

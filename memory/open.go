@@ -1,0 +1,202 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"synthbot/core"
+)
+
+// FileName is the name of the database within the data directory.
+const FileName = "synthbot.db"
+
+const (
+	lockWait  = time.Second
+	allocStep = 1 << 20 // the file grows by this much at once
+)
+
+// mapSize is reserved as address space from the start, so that the file can
+// grow while it is read. It costs no memory.
+const mapSize = 1 << (27 + 3*(strconv.IntSize/64)) // 1 GiB, 128 MiB on small machines
+
+// Options of a DB; the zero value is usable.
+type Options struct {
+	Log   *slog.Logger     // nil: silent
+	Clock func() time.Time // nil: time.Now
+}
+
+// DB is the open database. Safe for concurrent use; one process at a time.
+type DB struct {
+	file  string
+	log   *slog.Logger
+	clock func() time.Time
+	queue *queue
+	stop  context.CancelFunc // ends what works in the background
+	work  sync.WaitGroup
+
+	bolt   *bbolt.DB
+	handle *os.File // bbolt's own
+	torn   int      // the transaction whose last sync failed; 0: none. The writer's
+	marked bool     // the file says that it is in use. The writer's
+	broken error    // why nothing can be written any more. The writer's
+}
+
+// Open opens the database in dir and makes both where they are missing. Its
+// errors name the file, the likely cause and the mend; they wrap core.ErrLocked
+// or core.ErrDamaged where that is it. Close ends everything that it began.
+func Open(dir string, o Options) (*DB, error) {
+	file := filepath.Join(dir, FileName)
+	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue()}
+	if db.clock == nil {
+		db.clock = time.Now
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, openError(dir, err)
+	}
+	if err := db.open(); err != nil {
+		return nil, openError(file, err)
+	}
+	if err := db.prepare(); err != nil {
+		return nil, errors.Join(openError(file, err), db.release())
+	}
+	background, stop := context.WithCancel(context.Background())
+	db.stop = stop
+	db.start(background)
+	return db, nil
+}
+
+// open opens the file itself. What bbolt trips over in a broken one becomes an
+// error, and the lock is given back.
+func (db *DB) open() (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+		}
+		if err != nil {
+			db.drop()
+		}
+	}()
+	db.bolt, err = bbolt.Open(db.file, 0o600, &bbolt.Options{
+		Timeout:         lockWait,
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: mapSize,
+		OpenFile:        db.openFile,
+	})
+	if err != nil {
+		return err
+	}
+	db.bolt.AllocSize = allocStep
+	return db.whole()
+}
+
+func (db *DB) openFile(name string, flag int, mode os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(name, flag, mode)
+	if err == nil {
+		db.handle = f
+	}
+	return f, err
+}
+
+// whole reports a file that is shorter than its first pages say: reading what
+// is missing would be a fault.
+func (db *DB) whole() error {
+	info, err := db.handle.Stat()
+	if err != nil {
+		return err
+	}
+	return db.bolt.View(func(t *bbolt.Tx) error {
+		if t.Size() > info.Size() {
+			return fmt.Errorf("%w: it was cut short, from %d bytes to %d", core.ErrDamaged, t.Size(), info.Size())
+		}
+		return nil
+	})
+}
+
+// Close writes what waits, ends the background work and closes the file. Views
+// must have ended. Whatever is called afterwards returns core.ErrClosed.
+func (db *DB) Close() error {
+	if !db.queue.close() {
+		return nil
+	}
+	db.stop()
+	db.work.Wait()
+	return db.release()
+}
+
+// drop gives a file up that could not be opened. Its mapping may be left, and
+// with it a lock that nobody took back.
+func (db *DB) drop() {
+	if db.bolt != nil {
+		db.bolt.Close()
+	} else if db.handle != nil {
+		unlock(db.handle)
+		db.handle.Close()
+	}
+}
+
+// release closes the file. Where a panic left bbolt's locks behind, waiting for
+// them would never end: then only the file itself is unlocked and closed.
+func (db *DB) release() error {
+	if db.broken != nil {
+		unlock(db.handle)
+		return errors.Join(db.broken, db.handle.Close())
+	}
+	if err := db.bolt.Close(); err != nil {
+		return fmt.Errorf("%s: %w", db.file, err)
+	}
+	return nil
+}
+
+// openError says what most likely is the matter, and what mends it.
+func openError(name string, err error) error {
+	var dir *fs.PathError
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return fmt.Errorf("%s: %w: most likely another synthbot runs with this data directory; stop it, or give this one its own bot.data_dir",
+			name, core.ErrLocked)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%s: %w: this user must be able to read and write it; give it to him, or set another bot.data_dir", name, bare(err))
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s: %w: something else has this name; move it away, or set another bot.data_dir", name, bare(err))
+	case isFull(err):
+		return fmt.Errorf("%s: %w: make room, or set another bot.data_dir", name, ErrFull)
+	case errors.Is(err, core.ErrDamaged), errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
+		errors.Is(err, berrors.ErrVersionMismatch):
+		return damagedError(name, err)
+	case errors.As(err, &dir):
+		return fmt.Errorf("%s: %w", name, bare(err))
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func damagedError(name string, err error) error {
+	if !errors.Is(err, core.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
+	}
+	return fmt.Errorf("%s: %w: it is no database of synthbot, or the disk lost a part of it; move it away and restore a backup, "+
+		"or save what can be read of it with `synthbot restore --salvage`", name, err)
+}
+
+// bare takes the file's name, which is said already, off an error.
+func bare(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,248 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"synthbot/core"
+)
+
+var kitchen = core.MustPath("house/kitchen")
+
+func message(place core.Path, id, text string) core.Entry {
+	return core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: id, Text: text}}}
+}
+
+func add(t testing.TB, db *DB, entries ...core.Entry) []core.Entry {
+	t.Helper()
+	b := &core.Batch{Append: entries}
+	if err := db.Commit(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Append
+}
+
+// saying fails unless err says all of these.
+func saying(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q does not say %q", err, word)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q has more than one line", err)
+	}
+}
+
+func TestModes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	open(t, dir)
+	for name, want := range map[string]fs.FileMode{dir: 0o700 | fs.ModeDir, filepath.Join(dir, FileName): 0o600} {
+		if info, err := os.Stat(name); err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+}
+
+func TestLocked(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir)
+	_, err := Open(dir, Options{})
+	saying(t, err, filepath.Join(dir, FileName), "another synthbot", "data_dir")
+	if !errors.Is(err, core.ErrLocked) {
+		t.Errorf("%v is not ErrLocked", err)
+	}
+}
+
+// unprivileged calls f as a user who owns nothing.
+func unprivileged(t *testing.T, f func()) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		if _, _, e := syscall.RawSyscall(syscall.SYS_SETFSUID, nobody, 0, 0); e != 0 {
+			t.Skip(e)
+		}
+		defer syscall.RawSyscall(syscall.SYS_SETFSUID, 0, 0, 0)
+	}
+	f()
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{dir, filepath.Join(dir, "below")} {
+		unprivileged(t, func() {
+			_, err := Open(name, Options{})
+			saying(t, err, name, "permission denied", "data_dir")
+			if !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%v is not ErrPermission", err)
+			}
+		})
+	}
+}
+
+func TestSomethingElseInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, FileName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(dir, Options{})
+	saying(t, err, FileName, "something else has this name")
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(file, Options{})
+	saying(t, err, file, "something else has this name")
+}
+
+// filledFile is a database with something in it, closed.
+func filledFile(t testing.TB) (dir, file string) {
+	t.Helper()
+	dir = t.TempDir()
+	db, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		add(t, db, message(kitchen, string(rune('a'+i%26))+strings.Repeat("x", i), strings.Repeat("words ", 50)))
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, filepath.Join(dir, FileName)
+}
+
+func TestDamagedFiles(t *testing.T) {
+	_, good := filledFile(t)
+	whole, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(t.TempDir(), "other.db")
+	other, err := bbolt.Open(foreign, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = other.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("other")); return err })
+	if err := errors.Join(err, other.Close()); err != nil {
+		t.Fatal(err)
+	}
+	alien, _ := os.ReadFile(foreign)
+	noise := bytes.Repeat([]byte("this is no database. "), 4000)
+	for name, content := range map[string][]byte{
+		"text":         noise,
+		"short":        []byte("x"),
+		"cut short":    whole[:5*4096],
+		"two pages":    whole[:2*4096],
+		"no metas":     append(bytes.Repeat([]byte{0xff}, 2*4096), whole[2*4096:]...),
+		"another's":    alien,
+		"shuffled":     append(append([]byte{}, whole[:2*4096]...), noise...),
+		"zeros within": append(append([]byte{}, whole[:2*4096]...), make([]byte, len(whole)-2*4096)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, FileName)
+			if err := os.WriteFile(file, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Open(dir, Options{})
+			saying(t, err, file, "damaged", "--salvage")
+			if !errors.Is(err, core.ErrDamaged) {
+				t.Errorf("%v is not ErrDamaged", err)
+			}
+			if now, _ := os.ReadFile(file); !bytes.Equal(now, content) {
+				t.Error("the damaged file was changed")
+			}
+			again, err := os.OpenFile(file, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			if err := syscall.Flock(int(again.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+				t.Errorf("the lock was kept: %v", err)
+			}
+		})
+	}
+}
+
+func TestNewerFormat(t *testing.T) {
+	dir, file := filledFile(t)
+	b, err := bbolt.Open(file, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(bucketMeta)).Put([]byte(metaSchema), []byte("1000"))
+	})
+	if err := errors.Join(err, b.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir, Options{})
+	saying(t, err, file, "1000", "newer synthbot")
+	if errors.Is(err, core.ErrDamaged) {
+		t.Errorf("%v is ErrDamaged", err)
+	}
+}
+
+// TestDamageUnderTheRunningBot loses single pages of an open database: reads and
+// writes fail or work, but nothing panics and Close returns. (Pages full of
+// noise can still crash a process: bbolt trusts the pointers in them.)
+func TestDamageUnderTheRunningBot(t *testing.T) {
+	_, good := filledFile(t)
+	whole, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := int64(2); at < 40; at++ {
+		dir := t.TempDir()
+		file := filepath.Join(dir, FileName)
+		if err := os.WriteFile(file, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		db, err := Open(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt(make([]byte, 4096), at*4096); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		for range 3 {
+			err = db.View(context.Background(), func(v core.View) error {
+				_, err := v.Last(kitchen, 400)
+				_, err2 := v.Places(core.Path{})
+				return errors.Join(err, err2)
+			})
+			write := db.Commit(context.Background(), &core.Batch{Append: []core.Entry{message(kitchen, "new", "new")}})
+			for _, err := range []error{err, write} {
+				if err != nil && !errors.Is(err, core.ErrDamaged) {
+					t.Errorf("page %d: %v", at, err)
+				}
+			}
+		}
+		db.Close()
+	}
+}

@@ -1,0 +1,127 @@
+package memory
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"synthbot/core"
+)
+
+// Limits of what one transaction carries.
+const (
+	maxGroup      = 1024
+	maxGroupBytes = 16 << 20
+)
+
+// job is something to write.
+type job struct {
+	// run writes. It may be called again, in another transaction, when what
+	// shares the transaction with it fails.
+	run func(*tx) error
+	// publish, if set, tells the caller what run found out, once it is durable.
+	publish func()
+	size    int // rough, in bytes
+	done    chan error
+	taken   bool // guarded by the queue
+}
+
+// queue holds the jobs that wait for the writer.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*job
+	closed  bool
+	wake    chan struct{} // holds one token while there is something to do
+	ended   chan struct{}
+}
+
+func newQueue() *queue {
+	return &queue{wake: make(chan struct{}, 1), ended: make(chan struct{})}
+}
+
+// add puts a job in line.
+func (q *queue) add(j *job) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return core.ErrClosed
+	}
+	q.waiting = append(q.waiting, j)
+	q.poke()
+	return nil
+}
+
+func (q *queue) poke() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take hands out the jobs of one transaction; closed tells that no more will
+// come after these.
+func (q *queue) take() (jobs []*job, closed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n, size := 0, 0
+	for n < len(q.waiting) && n < maxGroup && (n == 0 || size+q.waiting[n].size <= maxGroupBytes) {
+		size += q.waiting[n].size
+		q.waiting[n].taken = true
+		n++
+	}
+	jobs = slices.Clone(q.waiting[:n])
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	return jobs, q.closed && len(q.waiting) == 0
+}
+
+// withdraw takes a job back; false when the writer has it already.
+func (q *queue) withdraw(j *job) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if j.taken {
+		return false
+	}
+	q.waiting = slices.DeleteFunc(q.waiting, func(other *job) bool { return other == j })
+	return true
+}
+
+// length is the number of jobs that wait.
+func (q *queue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
+// close lets no more jobs in and waits until those that wait are written. It
+// reports whether it was the first to do so.
+func (q *queue) close() bool {
+	q.mu.Lock()
+	first := !q.closed
+	q.closed = true
+	q.mu.Unlock()
+	q.poke()
+	<-q.ended
+	return first
+}
+
+// write has run called in a transaction and returns when that is durable, or
+// run's own error. When ctx ends before the writer took the job, nothing of it
+// is written; later ctx is not looked at.
+func (db *DB) write(ctx context.Context, j *job) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j.done = make(chan error, 1)
+	if err := db.queue.add(j); err != nil {
+		return err
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+	}
+	if db.queue.withdraw(j) {
+		return ctx.Err()
+	}
+	return <-j.done
+}

@@ -1,0 +1,96 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.etcd.io/bbolt"
+
+	"synthbot/core"
+)
+
+// schema is the version of the file's format that this program writes.
+const schema = 1
+
+// Keys of the meta bucket.
+const (
+	metaSchema = "schema"
+	metaClean  = "clean" // there while the file is closed in order
+)
+
+// prepare makes a new file's buckets, brings an older file's up to date, and
+// refuses one that it does not know.
+func (db *DB) prepare() error {
+	version, clean, err := db.readMeta()
+	switch {
+	case err != nil:
+		return err
+	case version == 0:
+		return db.create()
+	case version > schema:
+		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one", version, schema)
+	}
+	db.marked = !clean
+	return nil
+}
+
+var errForeign = errors.New("no database of synthbot")
+
+// readMeta reads the format's version, 0 of an empty file, and whether the file
+// was closed in order.
+func (db *DB) readMeta() (version int, clean bool, err error) {
+	err = db.guard(func() error {
+		return db.bolt.View(func(t *bbolt.Tx) error {
+			if name, _ := t.Cursor().First(); name == nil {
+				return nil
+			}
+			meta := t.Bucket([]byte(bucketMeta))
+			if meta == nil {
+				return fmt.Errorf("%w: %w", core.ErrDamaged, errForeign)
+			}
+			clean = meta.Get([]byte(metaClean)) != nil
+			version, err = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
+			if err != nil || version < 1 {
+				return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
+			}
+			return nil
+		})
+	})
+	return version, clean, err
+}
+
+// create makes the buckets of a new file.
+func (db *DB) create() error {
+	return db.guard(func() error {
+		return db.bolt.Update(func(t *bbolt.Tx) error {
+			for _, name := range buckets() {
+				if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
+					return fmt.Errorf("bucket %s: %w", name, err)
+				}
+			}
+			meta := t.Bucket([]byte(bucketMeta))
+			db.marked = true
+			return meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
+		})
+	})
+}
+
+// start begins what goes on in the background.
+func (db *DB) start(context.Context) {
+	go db.writer()
+}
+
+// leave notes that the file is closed in order. The writer calls it last.
+func (db *DB) leave() {
+	if !db.marked || db.broken != nil {
+		return
+	}
+	err := db.update(func(t *tx) error {
+		return t.bucket(bucketMeta).Put([]byte(metaClean), []byte("1"))
+	})
+	if err != nil {
+		db.log.Error("the database could not be closed in order", "file", db.file, "error", err)
+	}
+}

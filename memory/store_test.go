@@ -1,0 +1,55 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+)
+
+// open opens a database for a test. When the test ends it is closed, opened
+// again and checked.
+func open(t testing.TB, dir string) *DB {
+	t.Helper()
+	return openWith(t, dir, Options{})
+}
+
+func openWith(t testing.TB, dir string, o Options) *DB {
+	t.Helper()
+	db, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		sound(t, dir)
+	})
+	return db
+}
+
+// sound fails unless the closed file in dir keeps all its rules.
+func sound(t testing.TB, dir string) {
+	t.Helper()
+	db, err := Open(dir, Options{})
+	if errors.Is(err, core.ErrLocked) {
+		return // a later one of the same test is open still, and checks
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := db.Check(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStore(t *testing.T) {
+	coretest.TestStore(t, func(t *testing.T, dir string) core.Store { return open(t, dir) })
+}

@@ -1,0 +1,120 @@
+package memory
+
+import (
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"synthbot/core"
+)
+
+// Buckets of the file.
+const (
+	bucketMeta    = "meta"
+	bucketPlaces  = "places"
+	bucketLog     = "log"
+	bucketIDs     = "ids"
+	bucketDue     = "due"
+	bucketJournal = "journal"
+	bucketAliases = "aliases"
+)
+
+func buckets() []string {
+	return []string{bucketMeta, bucketPlaces, bucketLog, bucketIDs, bucketDue, bucketJournal, bucketAliases}
+}
+
+// fill is how far pages of buckets that grow at the ends of places are filled.
+// The default of one half wants nearly twice the disk.
+const fill = 0.9
+
+// tx is one transaction. Heads that were touched stay in memory until the end.
+type tx struct {
+	*bbolt.Tx
+	now   time.Time
+	heads map[string]*head // by place key
+}
+
+// bucket returns one of the buckets, all of which exist since Open.
+func (t *tx) bucket(name string) *bbolt.Bucket {
+	b := t.Bucket([]byte(name))
+	if name != bucketPlaces && name != bucketMeta {
+		b.FillPercent = fill
+	}
+	return b
+}
+
+// head returns the state of a place, to be changed in place: finish writes it.
+func (t *tx) head(place []byte) (*head, error) {
+	if h, ok := t.heads[string(place)]; ok {
+		return h, nil
+	}
+	h, _, err := t.readHead(place)
+	if err != nil {
+		return nil, err
+	}
+	if t.heads == nil {
+		t.heads = make(map[string]*head)
+	}
+	t.heads[string(place)] = &h
+	return &h, nil
+}
+
+func (t *tx) readHead(place []byte) (head, bool, error) {
+	value := t.bucket(bucketPlaces).Get(place)
+	if value == nil {
+		return head{}, false, nil
+	}
+	h, err := decodeHead(value)
+	return h, true, err
+}
+
+// finish writes what was kept in memory. It runs once, before the commit.
+func (t *tx) finish() error {
+	b := t.bucket(bucketPlaces)
+	for place, h := range t.heads {
+		if err := writeHead(b, []byte(place), *h); err != nil {
+			return fmt.Errorf("head: %w", err)
+		}
+	}
+	return nil
+}
+
+func writeHead(b *bbolt.Bucket, place []byte, h head) error {
+	if h == (head{}) {
+		return b.Delete(place)
+	}
+	return b.Put(place, encodeHead(h))
+}
+
+// line reads an entry; ok is false where there is none.
+func (t *tx) line(p place, seq uint64) (l line, ok bool, err error) {
+	value := t.bucket(bucketLog).Get(seqKey(p.key, seq))
+	if value == nil {
+		return line{}, false, nil
+	}
+	l, err = decodeLine(value, p.path, seq)
+	return l, err == nil, err
+}
+
+// find looks a platform id up: its number, whether or not the entry is still
+// there.
+func (t *tx) find(p place, id string) (seq uint64, known bool, err error) {
+	value := t.bucket(bucketIDs).Get(idKey(p.ids, id))
+	if value == nil {
+		return 0, false, nil
+	}
+	seq, size := uvarint(string(value))
+	if size <= 0 {
+		return 0, false, fmt.Errorf("id %q of %s: %w", id, p.path, errFields)
+	}
+	return seq + p.shift, true, nil
+}
+
+// place is where a path leads to.
+type place struct {
+	path  core.Path
+	key   []byte
+	ids   []byte // the key of the path before it was followed: its ids stay there
+	shift uint64 // added to the numbers that were given under that path
+}

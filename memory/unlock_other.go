@@ -1,0 +1,7 @@
+//go:build !unix
+
+package memory
+
+import "os"
+
+func unlock(*os.File) {}

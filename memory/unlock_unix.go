@@ -1,0 +1,11 @@
+//go:build unix
+
+package memory
+
+import (
+	"os"
+	"syscall"
+)
+
+// unlock takes bbolt's lock off a file. Closing it does not while it is mapped.
+func unlock(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -1,0 +1,226 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"synthbot/core"
+)
+
+// View implements core.Store. Inside of f no other View may begin and nothing
+// may be committed: both could wait for this one to end.
+func (db *DB) View(ctx context.Context, f func(core.View) error) error {
+	return db.view(ctx, func(v *view) error { return f(v) })
+}
+
+// view is View for this package. A panic becomes an error, and so does the
+// fault of a page that the disk does not give.
+func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			db.log.Error("a view panicked", "file", db.file, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("view: panic: %v", p)
+		}
+	}()
+	err = db.bolt.View(func(b *bbolt.Tx) error {
+		v := &view{tx: tx{Tx: b, now: db.clock()}, db: db}
+		defer func() { v.over = true }()
+		return f(v)
+	})
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return core.ErrClosed
+	}
+	return err
+}
+
+// view is a core.View.
+type view struct {
+	tx
+	db   *DB
+	over bool
+}
+
+var errOver = errors.New("this view is over")
+
+// read does one reading. A page that is not what it should be makes bbolt
+// panic; that is damage and not the caller's fault.
+func (v *view) read(path core.Path, f func(place) error) error {
+	if v.over {
+		return errOver
+	}
+	err := v.db.guard(func() error {
+		p, err := v.resolve(path)
+		if err != nil {
+			return err
+		}
+		return f(p)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", v.db.file, err)
+	}
+	return nil
+}
+
+func (v *view) Head(path core.Path) (h core.Head, err error) {
+	err = v.read(path, func(p place) error {
+		stored, _, err := v.readHead(p.key)
+		h = stored.of(p.path)
+		return err
+	})
+	return h, err
+}
+
+func (h head) of(path core.Path) core.Head {
+	return core.Head{Path: path, Last: h.last, Answered: h.answered, Time: h.time}
+}
+
+func (v *view) Places(root core.Path) (heads []core.Head, err error) {
+	err = v.read(root, func(p place) error {
+		from, to := subtree(p.path)
+		c := v.bucket(bucketPlaces).Cursor()
+		for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
+			path, err := placeOf(k)
+			if err != nil {
+				return err
+			}
+			h, err := decodeHead(value)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			heads = append(heads, h.of(path))
+		}
+		return nil
+	})
+	return heads, err
+}
+
+func (v *view) Waiting() (places []core.Path, err error) {
+	err = v.read(core.Path{}, func(place) error {
+		c := v.bucket(bucketDue).Cursor()
+		for k, _ := c.First(); k != nil; {
+			key, _, err := cutPlace(k)
+			if err != nil {
+				return err
+			}
+			path, err := placeOf(key)
+			if err != nil {
+				return err
+			}
+			places = append(places, path)
+			k, _ = c.Seek(after(key))
+		}
+		return nil
+	})
+	return places, err
+}
+
+func (v *view) Due(path core.Path, max int) (entries []core.Entry, err error) {
+	err = v.read(path, func(p place) error {
+		c := v.bucket(bucketDue).Cursor()
+		for k, _ := c.Seek(p.key); len(entries) < max && bytes.HasPrefix(k, p.key); k, _ = c.Next() {
+			_, seq, err := cutSeq(k)
+			if err != nil {
+				return err
+			}
+			l, ok, err := v.line(p, seq)
+			if err != nil {
+				return err
+			}
+			if ok {
+				entries = append(entries, l.Entry)
+			}
+		}
+		return nil
+	})
+	return entries, err
+}
+
+func (v *view) Entry(path core.Path, id string) (e core.Entry, ok bool, err error) {
+	if id == "" {
+		return core.Entry{}, false, nil
+	}
+	err = v.read(path, func(p place) error {
+		seq, known, err := v.find(p, id)
+		if err != nil || !known {
+			return err
+		}
+		l, there, err := v.line(p, seq)
+		e, ok = l.Entry, there
+		return err
+	})
+	return e, ok, err
+}
+
+func (v *view) After(path core.Path, seq uint64, max int) (entries []core.Entry, err error) {
+	err = v.read(path, func(p place) error {
+		seq += p.shift
+		if seq+1 == 0 {
+			return nil
+		}
+		c := v.bucket(bucketLog).Cursor()
+		k, value := c.Seek(seqKey(p.key, seq+1))
+		for ; len(entries) < max && bytes.HasPrefix(k, p.key); k, value = c.Next() {
+			l, err := lineAt(p.path, k, value)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, l.Entry)
+		}
+		return nil
+	})
+	return entries, err
+}
+
+func lineAt(path core.Path, k, value []byte) (line, error) {
+	_, seq, err := cutSeq(k)
+	if err != nil {
+		return line{}, err
+	}
+	return decodeLine(value, path, seq)
+}
+
+func (v *view) Last(path core.Path, n int) (entries []core.Entry, err error) {
+	err = v.read(path, func(p place) error {
+		t := v.tail(p.path, p.key)
+		for len(entries) < n && t.back() {
+			l, err := t.line()
+			if err != nil {
+				return err
+			}
+			entries = append(entries, l.Entry)
+		}
+		reverse(entries)
+		return nil
+	})
+	return entries, err
+}
+
+func (v *view) Journal(turn core.TurnID) (records []core.Record, err error) {
+	err = v.read(turn.Path, func(p place) error {
+		prefix := seqKey(p.key, turn.Seq+p.shift)
+		c := v.bucket(bucketJournal).Cursor()
+		for k, value := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, value = c.Next() {
+			key, err := journalRest(k[len(p.key):], p.path)
+			if err != nil {
+				return err
+			}
+			w, err := decodeRecord(value)
+			if err != nil {
+				return fmt.Errorf("%s: %w", turn, err)
+			}
+			records = append(records, core.Record{Key: key, Progress: w.Progress, Time: w.Time, Data: w.Data})
+		}
+		return nil
+	})
+	return records, err
+}

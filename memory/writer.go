@@ -1,0 +1,227 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"synthbot/core"
+)
+
+// ErrFull is what writes fail with while the disk is full. Reads go on, and so
+// do writes as soon as there is room.
+var ErrFull = errors.New("the disk is full")
+
+// writer is the one goroutine that writes. It ends when the queue is closed and
+// empty.
+func (db *DB) writer() {
+	defer close(db.queue.ended)
+	debug.SetPanicOnFault(true)
+	last := 0
+	for range db.queue.wake {
+		for {
+			db.gather(last)
+			jobs, closed := db.queue.take()
+			if len(jobs) > 0 {
+				db.commit(jobs)
+			}
+			last = len(jobs)
+			if closed {
+				db.leave()
+				return
+			}
+			if last == 0 {
+				break
+			}
+		}
+	}
+}
+
+// gather gives those whom the last commit answered the chance to come back
+// before the next one begins. Without it, a crowd splits in two halves that
+// wait for each other's sync. A lone writer never waits.
+func (db *DB) gather(last int) {
+	if last < 2 {
+		return
+	}
+	for range 64 {
+		if db.queue.length() >= last {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// commit writes the jobs in one transaction. One that fails is taken out; when
+// the transaction itself fails, each is tried alone.
+func (db *DB) commit(jobs []*job) {
+	for len(jobs) > 0 {
+		failed, err := db.try(jobs)
+		switch {
+		case err == nil:
+			for _, j := range jobs {
+				if j.publish != nil {
+					j.publish()
+				}
+				j.done <- nil
+			}
+			return
+		case failed >= 0:
+			jobs[failed].done <- err
+			jobs = slices.Delete(jobs, failed, failed+1)
+		case len(jobs) == 1:
+			jobs[0].done <- err
+			return
+		default:
+			for _, j := range jobs {
+				db.commit([]*job{j})
+			}
+			return
+		}
+	}
+}
+
+// try runs the jobs in one transaction. failed is the job that broke it, -1
+// when it was none of them.
+func (db *DB) try(jobs []*job) (failed int, err error) {
+	failed = -1
+	if err := db.mend(); err != nil {
+		return failed, db.writeError(err)
+	}
+	id := 0
+	err = db.update(func(t *tx) error {
+		id = t.ID()
+		for i, j := range jobs {
+			if err := db.guard(func() error { return j.run(t) }); err != nil {
+				failed = i
+				return err
+			}
+		}
+		return nil
+	})
+	if failed < 0 && err != nil {
+		err = db.settle(id, err)
+	}
+	return failed, db.writeError(err)
+}
+
+// update is one read-write transaction. A panic outside of the jobs may leave
+// bbolt's locks behind: after one, nothing is written any more.
+func (db *DB) update(f func(*tx) error) error {
+	if db.broken != nil {
+		return db.broken
+	}
+	marked, returned := db.marked, false
+	err := db.guard(func() error {
+		err := db.bolt.Update(func(b *bbolt.Tx) error {
+			t := &tx{Tx: b, now: db.clock()}
+			if err := f(t); err != nil {
+				return err
+			}
+			if err := t.mark(marked); err != nil {
+				return err
+			}
+			return t.finish()
+		})
+		returned = true
+		return err
+	})
+	if !returned {
+		db.broken = err
+	}
+	db.marked = marked || err == nil
+	return err
+}
+
+// mark notes in the file, with the first thing that is written, that it is in
+// use.
+func (t *tx) mark(marked bool) error {
+	if marked {
+		return nil
+	}
+	return t.bucket(bucketMeta).Delete([]byte(metaClean))
+}
+
+// settle decides what became of transaction id, whose commit failed with err.
+// If its last page was written and only the sync of it failed, readers see the
+// transaction already, and the pages that it gave up must not be used again
+// before it is durable: the page is written once more.
+func (db *DB) settle(id int, err error) error {
+	seen := 0
+	view := db.guard(func() error {
+		return db.bolt.View(func(t *bbolt.Tx) error { seen = t.ID(); return nil })
+	})
+	if view != nil || seen < id {
+		return err
+	}
+	db.torn = id
+	if again := db.mend(); again != nil {
+		return err
+	}
+	return nil
+}
+
+// mend writes the meta page of a transaction whose sync failed again. Until
+// that works nothing else may be written.
+func (db *DB) mend() error {
+	if db.torn == 0 {
+		return nil
+	}
+	page := make([]byte, db.bolt.Info().PageSize)
+	at := int64(db.torn%2) * int64(len(page))
+	if _, err := db.handle.ReadAt(page, at); err != nil {
+		return err
+	}
+	if _, err := db.handle.WriteAt(page, at); err != nil {
+		return err
+	}
+	if err := db.bolt.Sync(); err != nil {
+		return err
+	}
+	db.torn = 0
+	return nil
+}
+
+// writeError names the file, and the kind where it is known. What a caller did
+// wrong stays as it is.
+func (db *DB) writeError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrBatch):
+		return err
+	case isFull(err):
+		return fmt.Errorf("%s: %w: %w", db.file, ErrFull, err)
+	}
+	return fmt.Errorf("%s: %w", db.file, err)
+}
+
+// isFull recognises a lack of room, also where bbolt kept only the words.
+func isFull(err error) bool {
+	if errors.Is(err, berrors.ErrMaxSizeReached) {
+		return true
+	}
+	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, e) || strings.Contains(err.Error(), e.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// guard turns a panic into an error. Inside of the store a panic means a page
+// that is not what it should be.
+func (db *DB) guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			db.log.Error("the store panicked", "file", db.file, "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,201 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"synthbot/core"
+)
+
+// hold keeps the writer busy until it is let go, so that a crowd can gather.
+func hold(db *DB) (letGo func()) {
+	busy, free := make(chan struct{}), make(chan struct{})
+	go db.write(context.Background(), &job{run: func(*tx) error { close(busy); <-free; return nil }})
+	<-busy
+	return sync.OnceFunc(func() { close(free) })
+}
+
+// commits of the database, as bbolt counts transactions.
+func commits(t *testing.T, db *DB) (id int) {
+	t.Helper()
+	if err := db.view(context.Background(), func(v *view) error { id = v.ID(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestACrowdSharesACommit(t *testing.T) {
+	db := open(t, t.TempDir())
+	before := commits(t, db)
+	letGo := hold(db)
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() { add(t, db, message(kitchen, fmt.Sprint(i), "x")) })
+	}
+	for db.queue.length() < 200 {
+	}
+	letGo()
+	all.Wait()
+	if n := commits(t, db) - before; n != 2 {
+		t.Errorf("200 batches took %d commits, want that of the holder and one more", n)
+	}
+}
+
+func TestAFailingJobFailsAlone(t *testing.T) {
+	db := open(t, t.TempDir())
+	letGo := hold(db)
+	mine := errors.New("mine")
+	var all sync.WaitGroup
+	for i := range 30 {
+		all.Go(func() { add(t, db, message(kitchen, fmt.Sprint(i), "x")) })
+	}
+	for i, bad := range []struct {
+		run  func(*tx) error
+		want error
+	}{
+		{func(*tx) error { return mine }, mine},
+		{func(*tx) error { panic("of mine") }, core.ErrDamaged},
+		{func(t *tx) error {
+			b := &core.Batch{Append: []core.Entry{message(kitchen, "half", "half")}}
+			w, _ := prepareBatch(b)
+			return errors.Join(w.run(t), mine)
+		}, mine},
+	} {
+		all.Go(func() {
+			if err := db.write(context.Background(), &job{run: bad.run}); !errors.Is(err, bad.want) {
+				t.Errorf("bad job %d: %v, want %v", i, err, bad.want)
+			}
+		})
+	}
+	for db.queue.length() < 33 {
+	}
+	letGo()
+	all.Wait()
+	db.view(context.Background(), func(v *view) error {
+		got, err := v.Last(kitchen, 100)
+		if err != nil || len(got) != 30 {
+			t.Errorf("%d entries, %v, want 30", len(got), err)
+		}
+		if _, ok, _ := v.Entry(kitchen, "half"); ok {
+			t.Error("the job that failed left something behind")
+		}
+		return nil
+	})
+}
+
+func TestAWaitingBatchIsWithdrawn(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir).Close()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := Open(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		letGo := hold(db)
+		ctx, cancel := context.WithCancel(t.Context())
+		answers := make(chan error)
+		go func() {
+			answers <- db.Commit(ctx, &core.Batch{Append: []core.Entry{message(kitchen, "1", "x")}})
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-answers; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want context.Canceled", err)
+		}
+		letGo()
+		db.view(t.Context(), func(v *view) error {
+			if got, err := v.Last(kitchen, 9); err != nil || len(got) != 0 {
+				t.Errorf("%v, %v: the batch was written", got, err)
+			}
+			return nil
+		})
+	})
+}
+
+// TestABatchThatIsBeingWrittenIsWaitedFor: an error would say that nothing was
+// written.
+func TestABatchThatIsBeingWrittenIsWaitedFor(t *testing.T) {
+	db := open(t, t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	j := &job{run: func(t *tx) error {
+		cancel()
+		return t.bucket(bucketMeta).Put([]byte("x"), []byte("y"))
+	}}
+	if err := db.write(ctx, j); err != nil {
+		t.Errorf("%v, though it was written", err)
+	}
+}
+
+func TestAPanicInAViewIsAnError(t *testing.T) {
+	db := open(t, t.TempDir())
+	err := db.View(t.Context(), func(core.View) error { panic("of the caller") })
+	if err == nil || !strings.Contains(err.Error(), "of the caller") {
+		t.Errorf("%v", err)
+	}
+	add(t, db, message(kitchen, "1", "works still"))
+}
+
+func TestAViewIsOverWhenItIs(t *testing.T) {
+	db := open(t, t.TempDir())
+	var kept core.View
+	if err := db.View(t.Context(), func(v core.View) error { kept = v; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Last(kitchen, 1); !errors.Is(err, errOver) {
+		t.Errorf("%v, want %v", err, errOver)
+	}
+}
+
+func TestTheCleanFlag(t *testing.T) {
+	dir := t.TempDir()
+	clean := func() bool {
+		t.Helper()
+		db := open(t, dir)
+		defer db.Close()
+		return !db.marked
+	}
+	if open(t, dir).Close(); !clean() {
+		t.Error("closed in order, but unclean")
+	}
+	db := open(t, dir)
+	add(t, db, message(kitchen, "1", "x"))
+	db.view(t.Context(), func(v *view) error {
+		if v.bucket(bucketMeta).Get([]byte(metaClean)) != nil {
+			t.Error("clean while it is written")
+		}
+		return nil
+	})
+	if db.Close(); !clean() {
+		t.Error("closed in order after writing, but unclean")
+	}
+}
+
+func TestReactionsAreBounded(t *testing.T) {
+	db := open(t, t.TempDir())
+	add(t, db, message(kitchen, "1", "x"))
+	react := func(person, emoji string) core.Event {
+		return core.Event{Kind: core.KindReaction, Target: "1", Data: emoji,
+			Message: core.Message{Path: kitchen, Author: core.Author{ID: person}}}
+	}
+	var events []core.Event
+	for i := range 1000 {
+		events = append(events, react(fmt.Sprint(i), "👍"), react("", fmt.Sprint(i)), react("7", fmt.Sprint(i)))
+	}
+	events = append(events, react("8", strings.Repeat("x", 1000)))
+	if err := db.Commit(t.Context(), &core.Batch{Change: events}); err != nil {
+		t.Fatal(err)
+	}
+	db.view(t.Context(), func(v *view) error {
+		l, _, err := v.line(place{path: kitchen, key: placeKey(kitchen)}, 1)
+		if err != nil || len(l.Reactions) != maxReactions || len(l.reactors) != maxReactors {
+			t.Errorf("%d reactions by %d people, %v", len(l.Reactions), len(l.reactors), err)
+		}
+		return nil
+	})
+}
