@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// anthropicWire is the messages API.
+type anthropicWire struct{}
+
+func (anthropicWire) order() []string {
+	return []string{"model", "max_tokens", "temperature", "top_p", "stream", "tools", "tool_choice", "system", "messages"}
+}
+
+// cacheMark ends a stretch of the prompt that the provider may keep.
+const cacheMark = `{"type":"ephemeral"}`
+
+type block = map[string]json.RawMessage
+
+func (anthropicWire) amend(body map[string]json.RawMessage, c *call) error {
+	set(body, "model", c.cfg.Model)
+	if c.cfg.Temperature < 0 {
+		delete(body, "temperature")
+	}
+	if c.cfg.TopP > 0 {
+		set(body, "top_p", c.cfg.TopP)
+	}
+	if c.stream != nil {
+		set(body, "stream", true)
+	}
+	if c.tools {
+		body["tool_choice"] = json.RawMessage(`{"type":"auto"}`)
+	}
+	if len(c.system) > 0 {
+		set(body, "system", systemBlocks(c.system))
+	}
+	return amendTurns(body)
+}
+
+// systemBlocks marks the last two parts for the cache: what everyone shares
+// stays useful where the part after it differs.
+func systemBlocks(parts []string) []block {
+	blocks := make([]block, len(parts))
+	for i, text := range parts {
+		blocks[i] = textBlock(text)
+		if i >= len(parts)-2 {
+			blocks[i]["cache_control"] = json.RawMessage(cacheMark)
+		}
+	}
+	return blocks
+}
+
+func textBlock(text string) block {
+	b := block{}
+	set(b, "type", "text")
+	set(b, "text", text)
+	return b
+}
+
+type turn struct {
+	Role    string  `json:"role"`
+	Content []block `json:"content"`
+}
+
+// amendTurns joins neighbours of one role, which the library has to write one
+// by one, unwraps the arguments of calls, begins with a user's turn, and marks
+// the end of what was there before the newest turn.
+func amendTurns(body map[string]json.RawMessage) error {
+	var turns, joined []turn
+	if err := json.Unmarshal(body["messages"], &turns); err != nil {
+		return err
+	}
+	for _, t := range turns {
+		for _, b := range t.Content {
+			unwrapInput(b)
+		}
+		if last := len(joined) - 1; last >= 0 && joined[last].Role == t.Role {
+			joined[last].Content = append(joined[last].Content, t.Content...)
+			continue
+		}
+		joined = append(joined, t)
+	}
+	if len(joined) > 0 && joined[0].Role != "user" {
+		joined = slices.Insert(joined, 0, turn{"user", []block{textBlock("[…]")}})
+	}
+	if n := len(joined); n > 1 {
+		before := joined[n-2].Content
+		before[len(before)-1]["cache_control"] = json.RawMessage(cacheMark)
+	}
+	set(body, "messages", joined)
+	return nil
+}
+
+// wrapped carries arguments through the library as text: it would put them into
+// a map of floats, and numbers above 2^53 would come out changed.
+type wrapped struct {
+	JSON string `json:"json"`
+}
+
+func wrapArguments(arguments json.RawMessage) string {
+	data, _ := marshal(wrapped{string(arguments)})
+	return string(data)
+}
+
+func unwrapArguments(text string) json.RawMessage {
+	var w wrapped
+	if json.Unmarshal([]byte(text), &w) != nil || w.JSON == "" {
+		return json.RawMessage(text)
+	}
+	return json.RawMessage(w.JSON)
+}
+
+func unwrapInput(b block) {
+	if input, ok := b["input"]; ok && string(b["type"]) == `"tool_use"` {
+		b["input"] = unwrapArguments(string(input))
+	}
+}
+
+type anBlock struct {
+	Type  string          `json:"type"`
+	Text  string          `json:"text"`
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+type anUsage struct {
+	In      *int `json:"input_tokens"`
+	Out     *int `json:"output_tokens"`
+	Created *int `json:"cache_creation_input_tokens"`
+	Read    *int `json:"cache_read_input_tokens"`
+}
+
+type anMessage struct {
+	Content []anBlock       `json:"content"`
+	Stop    string          `json:"stop_reason"`
+	Usage   anUsage         `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+// anStream puts an answer together from its events. Blocks of a kind that
+// carries no words (thinking, and whatever comes next) are passed over.
+type anStream struct {
+	blocks                 map[int]*anOpen
+	order                  []int
+	stop                   string
+	in, out, created, read int
+	done                   bool
+}
+
+type anOpen struct {
+	head  anBlock
+	words strings.Builder // text, or the JSON of the input
+}
+
+func (anthropicWire) events() streamReader { return &anStream{blocks: map[int]*anOpen{}} }
+
+func (anthropicWire) whole(data []byte) (reply, error) {
+	if !isObject(data) {
+		return reply{}, errNoAnswer
+	}
+	var m anMessage
+	if err := json.Unmarshal(data, &m); err != nil {
+		return reply{}, errNoAnswer
+	}
+	if len(m.Error) > 0 && string(m.Error) != "null" {
+		return reply{}, parseErrorValue(m.Error)
+	}
+	s := anStream{blocks: map[int]*anOpen{}, stop: m.Stop}
+	s.count(m.Usage)
+	for i, b := range m.Content {
+		s.open(i, b)
+	}
+	r, _ := s.reply()
+	return r, nil
+}
+
+func (s *anStream) count(u anUsage) {
+	for _, n := range []struct {
+		to   *int
+		from *int
+	}{{&s.in, u.In}, {&s.out, u.Out}, {&s.created, u.Created}, {&s.read, u.Read}} {
+		if n.from != nil {
+			*n.to = *n.from
+		}
+	}
+}
+
+func (s *anStream) open(i int, b anBlock) {
+	const most = 256 // blocks of one answer
+	if len(s.order) >= most {
+		return
+	}
+	o := &anOpen{head: b}
+	o.words.WriteString(b.Text)
+	if _, again := s.blocks[i]; !again {
+		s.order = append(s.order, i)
+	}
+	s.blocks[i] = o
+}
+
+type anEvent struct {
+	Type    string     `json:"type"`
+	Index   int        `json:"index"`
+	Message *anMessage `json:"message"`
+	Block   *anBlock   `json:"content_block"`
+	Delta   *struct {
+		Type    string `json:"type"`
+		Text    string `json:"text"`
+		Partial string `json:"partial_json"`
+		Stop    string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage *anUsage        `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+func (s *anStream) event(name string, data []byte) (string, error) {
+	var e anEvent
+	if json.Unmarshal(data, &e) != nil {
+		return "", nil
+	}
+	if e.Type == "" {
+		e.Type = name
+	}
+	if e.Usage != nil {
+		s.count(*e.Usage)
+	}
+	switch e.Type {
+	case "error":
+		return "", parseErrorValue(e.Error)
+	case "message_start":
+		if e.Message != nil {
+			s.count(e.Message.Usage)
+		}
+	case "content_block_start":
+		if e.Block != nil {
+			s.open(e.Index, *e.Block)
+			return e.Block.Text, nil
+		}
+	case "content_block_delta":
+		return s.delta(e), nil
+	case "message_delta":
+		if e.Delta != nil && e.Delta.Stop != "" {
+			s.stop = e.Delta.Stop
+		}
+	case "message_stop":
+		s.done = true
+		return "", errStop
+	}
+	return "", nil
+}
+
+func (s *anStream) delta(e anEvent) string {
+	o := s.blocks[e.Index]
+	if o == nil || e.Delta == nil {
+		return ""
+	}
+	switch {
+	case o.head.Type == "text" && e.Delta.Type == "text_delta":
+		o.words.WriteString(e.Delta.Text)
+		return e.Delta.Text
+	case o.head.Type == "tool_use" && e.Delta.Type == "input_json_delta" && o.words.Len() <= maxAnswer:
+		o.words.WriteString(e.Delta.Partial)
+	}
+	return ""
+}
+
+func (s *anStream) reply() (reply, bool) {
+	var text strings.Builder
+	r := reply{stop: s.stop, usage: core.Usage{In: s.in + s.created + s.read, Out: s.out, Cached: s.read}}
+	for _, i := range s.order {
+		o := s.blocks[i]
+		switch o.head.Type {
+		case "text":
+			text.WriteString(o.words.String())
+		case "tool_use":
+			arguments := json.RawMessage(o.words.String())
+			if len(arguments) == 0 {
+				arguments = o.head.Input
+			}
+			r.calls = append(r.calls, core.ToolCall{ID: o.head.ID, Name: o.head.Name, Arguments: arguments})
+		}
+	}
+	r.text = text.String()
+	return r, s.done || s.stop != ""
+}
+
+func (anthropicWire) canon(r reply) ([]byte, error) {
+	type object map[string]any
+	content := []object{{"type": "text", "text": r.text}} // never empty: the library takes that for no answer
+	for _, c := range r.calls {
+		content = append(content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": wrapped{string(c.Arguments)}})
+	}
+	return marshal(object{
+		"type": "message", "role": "assistant", "content": content, "stop_reason": r.stop,
+		"usage": object{"input_tokens": r.usage.In, "output_tokens": r.usage.Out, "cache_read_input_tokens": r.usage.Cached},
+	})
+}

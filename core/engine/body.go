@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// writeFields writes an object with the fields of order first, the rest by
+// name, and the last of order at the end: equal requests are equal bytes, and
+// what grows comes last.
+func writeFields(fields map[string]json.RawMessage, order []string) []byte {
+	var rest []string
+	for name := range fields {
+		if !slices.Contains(order, name) {
+			rest = append(rest, name)
+		}
+	}
+	slices.Sort(rest)
+	names := slices.Concat(order[:len(order)-1], rest, order[len(order)-1:])
+	var b bytes.Buffer
+	for _, name := range names {
+		value, ok := fields[name]
+		if !ok {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		key, _ := json.Marshal(name)
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	return slices.Concat([]byte{'{'}, b.Bytes(), []byte{'}'})
+}
+
+// set writes one field; a value that cannot be marshalled is a fault of ours,
+// and the field is left out.
+func set(fields map[string]json.RawMessage, name string, value any) {
+	if data, err := marshal(value); err == nil {
+		fields[name] = data
+	}
+}
+
+// marshal is json.Marshal without the escapes that are for web pages: they
+// cost tokens.
+func marshal(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
+}
+
+// isObject reports whether data is one whole JSON object.
+func isObject(data []byte) bool {
+	data = bytes.TrimSpace(data)
+	return len(data) > 1 && data[0] == '{' && json.Valid(data)
+}

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/engine/offline"
+)
+
+// Options are what a Chain needs besides its tables. The zero value will do.
+type Options struct {
+	Log   *slog.Logger     // nil: nothing is logged
+	Clock func() time.Time // nil: time.Now
+	Zone  *time.Location   // nil: time.Local
+	// Prefer names the engine to be tried first in a place; "" for the order of
+	// the configuration. Optional.
+	Prefer func(place core.Path) string
+	// Transport carries the calls; nil: a pool of the chain's own.
+	Transport http.RoundTripper
+	// Patience is the longest that a question waits for an engine that failed or
+	// asked for a pause, before the last link answers; 0: 8 seconds, below 0: no
+	// wait at all.
+	Patience time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Zone == nil {
+		o.Zone = time.Local
+	}
+	if o.Patience == 0 {
+		o.Patience = 8 * time.Second
+	}
+	return o
+}
+
+// Chain asks its engines in order. Safe for concurrent use.
+type Chain struct {
+	links  []*link // those that need a network
+	last   core.Model
+	lone   bool // last is all there is
+	log    *slog.Logger
+	clock  func() time.Time
+	prefer func(core.Path) string
+	wait   time.Duration
+	pool   *http.Transport
+}
+
+// New builds the chain of the tables. The offline engine is its last link,
+// unless a disabled offline table says otherwise. Faults of all tables come
+// joined, each with the table's name. Close the chain when nobody asks any more.
+func New(tables []Config, o Options) (*Chain, error) {
+	o = o.withDefaults()
+	c := &Chain{log: o.Log, clock: o.Clock, prefer: o.Prefer, wait: o.Patience}
+	t := &transport{base: o.Transport, clock: o.Clock}
+	if t.base == nil {
+		c.pool = newBase()
+		t.base = c.pool
+	}
+	last, faults := c.fill(tables, t)
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	c.lone = len(c.links) == 0
+	if last != nil {
+		last.Clock, last.Zone, last.Standby = o.Clock, o.Zone, !c.lone
+		c.last = offline.New(*last)
+	}
+	if c.lone && c.last == nil {
+		return nil, errors.New("no engine is left: enable one, or leave the offline engine in")
+	}
+	return c, nil
+}
+
+// fill makes the links; it returns the options of the last one, nil where it is
+// configured out.
+func (c *Chain) fill(tables []Config, t *transport) (last *offline.Options, faults []error) {
+	last = &offline.Options{Name: providerOffline}
+	names := make(map[string]bool)
+	for i, cfg := range tables {
+		cfg = cfg.withDefaults()
+		if names[cfg.Name] {
+			faults = append(faults, fmt.Errorf("engine %d: name: %q is taken; give each engine a name of its own", i+1, cfg.Name))
+		}
+		names[cfg.Name] = true
+		switch {
+		case cfg.Provider == providerOffline && cfg.Disabled:
+			last = nil
+		case cfg.Provider == providerOffline && last != nil:
+			last.Name, last.Chars = cfg.Name, cfg.MaxPromptChars
+		case !cfg.Disabled:
+			if err := c.addRemote(cfg, t); err != nil {
+				faults = append(faults, fmt.Errorf("engine %s: %w", cfg.Name, err))
+			}
+		}
+	}
+	return last, faults
+}
+
+func (c *Chain) addRemote(cfg Config, t *transport) error {
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	model, err := newRemote(cfg, t)
+	if err != nil {
+		return err
+	}
+	c.links = append(c.links, newLink(cfg.Name, model, c.log, c.clock))
+	return nil
+}
+
+// Close gives the connections back. The chain must not be asked after it.
+func (c *Chain) Close() error {
+	if c.pool != nil {
+		c.pool.CloseIdleConnections()
+	}
+	return nil
+}
+
+// Names lists the engines in the order in which they are tried.
+func (c *Chain) Names() []string {
+	var names []string
+	for _, l := range c.links {
+		names = append(names, l.name)
+	}
+	if c.last != nil {
+		names = append(names, c.last.Limits().Engine)
+	}
+	return names
+}
+
+// Limits are those of the engine that a question in place would go to first;
+// the command that prints prompts uses them.
+func (c *Chain) Limits(place core.Path) core.Limits {
+	for _, l := range c.order(place) {
+		return l.model.Limits()
+	}
+	return c.last.Limits()
+}
+
+// order is the links with the preferred one in front.
+func (c *Chain) order(place core.Path) []*link {
+	if c.prefer == nil {
+		return c.links
+	}
+	name := c.prefer(place)
+	ordered := make([]*link, 0, len(c.links))
+	for _, l := range c.links {
+		if l.name == name {
+			ordered = append([]*link{l}, ordered...)
+		} else {
+			ordered = append(ordered, l)
+		}
+	}
+	return ordered
+}
+
+// Ask implements core.Asker. Each engine that is tried gets a request of its
+// own from q.Build, so that what was streamed of a failed one is not mixed with
+// the next. Its error is a *core.ModelError that wraps what every engine said.
+func (c *Chain) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	if name := c.preferred(q.Path); c.last != nil && name == c.last.Limits().Engine {
+		return c.askLast(ctx, q, nil)
+	}
+	answer, failed := c.askLinks(ctx, q)
+	if len(failed) == 0 && !c.lone {
+		return answer, nil
+	}
+	if ctx.Err() != nil {
+		return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: context.Cause(ctx)}
+	}
+	return c.askLast(ctx, q, failed)
+}
+
+func (c *Chain) preferred(place core.Path) string {
+	if c.prefer == nil {
+		return ""
+	}
+	return c.prefer(place)
+}
+
+func (c *Chain) askLast(ctx context.Context, q core.Question, failed []*core.ModelError) (core.Answer, error) {
+	if c.last == nil {
+		return core.Answer{}, worst(failed)
+	}
+	answer, err := ask(ctx, c.last, q)
+	if err == nil {
+		return answer, nil
+	}
+	return core.Answer{}, worst(append(failed, err))
+}
+
+// ask builds the request for one model and asks it.
+func ask(ctx context.Context, m core.Model, q core.Question) (core.Answer, *core.ModelError) {
+	limits := m.Limits()
+	request, err := q.Build(limits)
+	if err == nil {
+		var answer core.Answer
+		if answer, err = m.Generate(ctx, request); err == nil {
+			return answer, nil
+		}
+	}
+	if failed, ok := errors.AsType[*core.ModelError](err); ok {
+		return core.Answer{}, failed
+	}
+	return core.Answer{}, &core.ModelError{Kind: core.Fatal, Engine: limits.Engine, Err: err}
+}
+
+// worst makes one error of all: the one that gives most hope leads, for the
+// caller decides by it whether to try again.
+func worst(failed []*core.ModelError) *core.ModelError {
+	if len(failed) == 0 {
+		return &core.ModelError{Kind: core.Fatal, Err: errors.New("no engine")}
+	}
+	lead := *failed[0]
+	all := make([]error, len(failed))
+	for i, e := range failed {
+		all[i] = e
+		if hope(e.Kind) > hope(lead.Kind) || e.Kind == lead.Kind && e.After < lead.After {
+			lead = *e
+		}
+	}
+	if len(all) > 1 {
+		lead.Err = errors.Join(all...)
+	}
+	return &lead
+}
+
+func hope(k core.ModelErrorKind) int {
+	switch k {
+	case core.RetryLater:
+		return 3
+	case core.TooLong:
+		return 2
+	case core.Refused:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// Config is one [[engine]] table.
+type Config struct {
+	Name      string        `toml:"name" doc:"What other settings and the log call this engine; when empty, the provider's name." example:"home"`
+	Provider  string        `toml:"provider" doc:"Which API it speaks: offline, openai, anthropic, or a preset over the openai client." default:"offline" oneof:"offline|openai|anthropic|ollama|gemini|mistral|groq|openrouter|llamacpp|vllm|lmstudio|deepseek|together|xai"`
+	Model     string        `toml:"model" doc:"The model's name, as the provider spells it." example:"llama3.1"`
+	BaseURL   string        `toml:"base_url" doc:"Where the API is; when empty, the provider's public address. Without a path the provider's usual one (like /v1) is added." example:"http://127.0.0.1:11434"`
+	APIKey    core.Secret   `toml:"api_key" doc:"The key, as a literal, env:NAME or file:PATH." example:"env:OPENAI_API_KEY"`
+	Timeout   time.Duration `toml:"timeout" doc:"How long one call may take in all." default:"120s" min:"1s" max:"1h"`
+	Dialect   string        `toml:"dialect" doc:"json: a JSON plan in the text. tools: the API's native tool calls, history as native turns." default:"json" oneof:"json|tools"`
+	Structure string        `toml:"structure" doc:"How the provider is told to answer in JSON: schema, object, off, or auto, which tries them in that order." default:"auto" oneof:"auto|schema|object|off"`
+
+	MaxPromptChars int  `toml:"max_prompt_chars" doc:"The longest prompt in characters; 0 for no limit." default:"24000" min:"0" max:"10000000"`
+	ContextTokens  int  `toml:"context_tokens" doc:"The model's context window in tokens; where it is given, a prompt leaves room for the answer inside of it." default:"0" min:"0" max:"100000000"`
+	MaxTokens      int  `toml:"max_tokens" doc:"The longest answer in tokens; 0 leaves it to the server." default:"2048" min:"0" max:"1000000"`
+	Vision         bool `toml:"vision" doc:"The model can see pictures." default:"false"`
+	Stream         bool `toml:"stream" doc:"Read the answer while it is written, where somebody wants to see it grow." default:"true"`
+
+	Temperature float64 `toml:"temperature" doc:"How freely it speaks, 0 to 2; below 0 leaves it to the server." default:"-1" min:"-1" max:"2"`
+	TopP        float64 `toml:"top_p" doc:"Nucleus sampling, 0 to 1; 0 leaves it to the server." default:"0" min:"0" max:"1"`
+	Effort      string  `toml:"reasoning_effort" doc:"How long a reasoning model may think, where the provider knows it; empty leaves it to the server." default:"" oneof:"|none|minimal|low|medium|high"`
+
+	PriceIn     float64 `toml:"price_in" doc:"Price of a million tokens of prompt, in the currency of your budget; 0 for free." default:"0" min:"0"`
+	PriceOut    float64 `toml:"price_out" doc:"Price of a million tokens of answer." default:"0" min:"0"`
+	PriceCached float64 `toml:"price_cached" doc:"Price of a million tokens of prompt that the provider had cached; 0 means price_in." default:"0" min:"0"`
+
+	EmbeddingModel string `toml:"embedding_model" doc:"The model that turns texts into vectors, where this engine shall do that." example:"nomic-embed-text"`
+
+	Disabled bool `toml:"disabled" doc:"Leave this engine out. With provider offline: also leave out the built-in last link." default:"false"`
+}
+
+const (
+	defaultTimeout   = 120 * time.Second
+	minPromptChars   = 2000 // less does not hold the instructions
+	anthropicTokens  = 4096 // Anthropic wants a number in any case
+	charsPerToken    = 3    // of compact JSON, on the cautious side
+	providerOffline  = "offline"
+	structureAuto    = "auto"
+	structureSchema  = "schema"
+	structureObject  = "object"
+	structureNone    = "off"
+	defaultStructure = structureAuto
+)
+
+// withDefaults fills in what a table made in code left empty.
+func (c Config) withDefaults() Config {
+	if c.Provider == "" {
+		c.Provider = providerOffline
+	}
+	if c.Name == "" {
+		c.Name = c.Provider
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Dialect == "" {
+		c.Dialect = string(core.DialectJSON)
+	}
+	if c.Structure == "" {
+		c.Structure = defaultStructure
+	}
+	return c
+}
+
+// Check returns every fault of the table, joined; nil where there is none. Each
+// names the key and the mend.
+func (c Config) Check() error {
+	c = c.withDefaults()
+	if c.Disabled || c.Provider == providerOffline {
+		return nil
+	}
+	p, known := presetOf(c.Provider)
+	if !known {
+		return fmt.Errorf("provider: %q is unknown; use one of %s", c.Provider, strings.Join(Providers(), ", "))
+	}
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if c.Model == "" {
+		fault("model: missing; name the model as %s spells it", c.Provider)
+	}
+	if c.APIKey.IsZero() && p.key && c.BaseURL == "" {
+		fault("api_key: missing; %s needs one (env:NAME or file:PATH keeps it out of this file)", c.Provider)
+	}
+	if _, err := c.endpoint(p); err != nil {
+		fault("base_url: %w", err)
+	}
+	if d := core.Dialect(c.Dialect); d != core.DialectJSON && d != core.DialectTools {
+		fault("dialect: %q is unknown; use json or tools", c.Dialect)
+	}
+	if n := c.promptChars(); n != 0 && n < minPromptChars {
+		fault("max_prompt_chars: %d characters are left for the prompt, at least %d are needed; raise it, or context_tokens, or lower max_tokens", n, minPromptChars)
+	}
+	return errors.Join(faults...)
+}
+
+// endpoint is the address that the API's paths are put behind.
+func (c Config) endpoint(p preset) (string, error) {
+	if c.BaseURL == "" {
+		if p.base == "" {
+			return "", fmt.Errorf("missing; say where %s runs", c.Provider)
+		}
+		return p.base + p.path, nil
+	}
+	u, err := url.Parse(c.BaseURL)
+	switch {
+	case err != nil:
+		return "", errors.New("not an address; write it as http://host:port")
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return "", fmt.Errorf("%q is no http or https address; write it as http://host:port", u.Redacted())
+	case u.RawQuery != "" || u.Fragment != "":
+		return "", errors.New("no query or fragment belongs into it")
+	case u.User != nil:
+		return "", errors.New("no name or password belongs into it; use api_key")
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = p.path
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+// promptChars is how long a prompt may be, in characters: the configured limit,
+// and what the context window leaves beside the answer. 0 is no limit.
+func (c Config) promptChars() int {
+	chars := c.MaxPromptChars
+	if c.ContextTokens > 0 {
+		window := max(1, (c.ContextTokens-c.MaxTokens)*charsPerToken)
+		if chars == 0 || window < chars {
+			chars = window
+		}
+	}
+	return chars
+}
+
+// limits are what the prompt builder is told.
+func (c Config) limits() core.Limits {
+	return core.Limits{Engine: c.Name, Chars: c.promptChars(), Dialect: core.Dialect(c.Dialect), Vision: c.Vision}
+}
+
+// Cost is the price of a call, in the currency that the prices are in.
+func (c Config) Cost(u core.Usage) float64 {
+	cached := c.PriceCached
+	if cached == 0 {
+		cached = c.PriceIn
+	}
+	const million = 1e6
+	return (float64(u.In-u.Cached)*c.PriceIn + float64(u.Cached)*cached + float64(u.Out)*c.PriceOut) / million
+}

@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// Reasons for which a call counts as failed.
+var (
+	errEmptyAnswer = errors.New("the answer is empty")
+	errNoAnswer    = errors.New("the body is no answer of this API")
+	errTooLarge    = errors.New("the answer is too large")
+	errCut         = errors.New("the answer was cut off")
+	errPanic       = errors.New("the client library panicked")
+	errPaused      = errors.New("not asked: it wants to be left alone")
+	errTripped     = errors.New("not asked: it failed too often in a row")
+	errTimeout     = errors.New("no answer in time")
+)
+
+// httpError is a status other than 200, or an error inside of an answer.
+type httpError struct {
+	status int
+	after  time.Duration
+	code   string // the provider's own name of it
+	text   string // what it said, for the log
+}
+
+func (e *httpError) Error() string {
+	if e.code != "" {
+		return e.code + ": " + e.text
+	}
+	return e.text
+}
+
+// readHTTPError makes an httpError of a response; it reads a part of its body.
+func readHTTPError(r *http.Response, body []byte, now time.Time) *httpError {
+	e := parseErrorBody(body)
+	if e == nil {
+		e = &httpError{text: oneLine(string(body), 300)}
+	}
+	if e.text == "" {
+		e.text = http.StatusText(r.StatusCode)
+	}
+	e.status = r.StatusCode
+	e.after = retryAfter(r.Header, now)
+	return e
+}
+
+// parseErrorBody reads {"error": …} in its usual shapes; nil where there is
+// none.
+func parseErrorBody(body []byte) *httpError {
+	var outer struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+	}
+	if i := strings.IndexAny(string(body), "{["); i >= 0 && strings.TrimSpace(string(body[:i])) == "" && body[i] == '[' {
+		body = []byte(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(string(body)), "["), "]")) // Gemini wraps errors in a list
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		return nil
+	}
+	if len(outer.Error) == 0 || string(outer.Error) == "null" {
+		switch {
+		case outer.Message != "":
+			return &httpError{text: oneLine(outer.Message, 300)}
+		case len(outer.Detail) > 0:
+			return &httpError{text: oneLine(string(outer.Detail), 300)}
+		}
+		return nil
+	}
+	return parseErrorValue(outer.Error)
+}
+
+func parseErrorValue(value json.RawMessage) *httpError {
+	var inner struct {
+		Message string `json:"message"`
+		Type    string `json:"type"`
+		Status  string `json:"status"`
+		Code    any    `json:"code"`
+	}
+	if json.Unmarshal(value, &inner) != nil {
+		return &httpError{text: oneLine(strings.Trim(string(value), `"`), 300)}
+	}
+	e := &httpError{text: oneLine(inner.Message, 300), code: inner.Type}
+	switch code := inner.Code.(type) {
+	case float64:
+		if code >= 100 && code < 600 {
+			e.status = int(code)
+		}
+	case string:
+		if code != "" {
+			e.code = code
+		}
+	}
+	if e.code == "" {
+		e.code = inner.Status
+	}
+	e.code = oneLine(e.code, 60)
+	return e
+}
+
+// retryAfter reads how long the server wants to be left alone: seconds, a date
+// (against the server's own clock where it tells), or milliseconds in OpenAI's
+// own header. It is never negative and at most a day.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		return clampAfter(ms * float64(time.Millisecond))
+	}
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+		return clampAfter(seconds * float64(time.Second))
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return clampAfter(float64(at.Sub(now)))
+}
+
+func clampAfter(d float64) time.Duration {
+	if math.IsNaN(d) || d <= 0 {
+		return 0
+	}
+	return time.Duration(min(d, float64(24*time.Hour)))
+}
+
+// kindOf sorts an httpError: what a later try may mend, what none will, and
+// what the provider does not want to answer.
+func kindOf(e *httpError) core.ModelErrorKind {
+	said := strings.ToLower(e.code + " " + e.text)
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(said, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case e.status == http.StatusRequestEntityTooLarge,
+		e.status < 500 && has("context_length", "context length", "maximum context", "context size", "context window", "prompt is too long", "too many tokens", "exceed_context", "input length", "reduce the length"):
+		return core.TooLong
+	case e.status < 500 && has("content_filter", "content policy", "content_policy", "content management policy", "moderation", "flagged", "safety", "prohibited_content"):
+		return core.Refused
+	case has("insufficient_quota", "billing"):
+		return core.Fatal
+	case e.status == http.StatusRequestTimeout, e.status == http.StatusConflict, e.status == http.StatusTooEarly, e.status == http.StatusTooManyRequests, e.status >= 500:
+		return core.RetryLater
+	case e.status == 0:
+		return kindOfEvent(has)
+	}
+	return core.Fatal
+}
+
+// kindOfEvent sorts an error that came inside of an answer, without a status.
+func kindOfEvent(has func(...string) bool) core.ModelErrorKind {
+	if has("invalid_request", "authentication", "permission", "not_found") {
+		return core.Fatal
+	}
+	return core.RetryLater
+}
+
+// asModelError types any failure of a call to engine. now is the context of
+// the call alone, whole the caller's.
+func asModelError(engine string, call, whole context.Context, err error) *core.ModelError {
+	var known *core.ModelError
+	if errors.As(err, &known) {
+		return known
+	}
+	e := &core.ModelError{Kind: core.RetryLater, Engine: engine, Err: err}
+	var status *httpError
+	switch {
+	case whole.Err() != nil:
+		e.Err = context.Cause(whole)
+	case errors.As(err, &status):
+		e.Kind, e.Status, e.After = kindOf(status), status.status, status.after
+	case call.Err() != nil:
+		e.Err = fmt.Errorf("%w: %w", errTimeout, context.Cause(call))
+	case errors.Is(err, errPanic):
+		e.Kind = core.Fatal
+	}
+	return e
+}
+
+// oneLine makes foreign text fit for one line of a log: white space folded, at
+// most n runes.
+func oneLine(s string, n int) string {
+	if len(s) > 16*n {
+		s = s[:16*n]
+	}
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,40 @@
+package engine
+
+import "synthbot/core"
+
+// whole keeps of native turns what an API takes: a call only with arguments
+// that are an object and with its result, and a result only with its call.
+// Servers answer anything else with an error, and so would every later turn.
+func whole(from []core.Utterance) []core.Utterance {
+	answered := make(map[string]int) // where its result stands
+	for i, u := range from {
+		if u.CallID != "" {
+			answered[u.CallID] = i
+		}
+	}
+	made := make(map[string]bool)
+	kept := make([]core.Utterance, 0, len(from))
+	for i, u := range from {
+		if u.CallID != "" {
+			if made[u.CallID] {
+				kept = append(kept, u)
+				delete(made, u.CallID)
+			}
+			continue
+		}
+		u.Calls = wholeCalls(u.Calls, made, func(id string) bool { return answered[id] > i })
+		kept = append(kept, u)
+	}
+	return kept
+}
+
+func wholeCalls(from []core.ToolCall, made map[string]bool, answered func(id string) bool) []core.ToolCall {
+	var kept []core.ToolCall
+	for _, c := range from {
+		if c.ID != "" && c.Name != "" && isObject(c.Arguments) && answered(c.ID) && !made[c.ID] {
+			made[c.ID] = true
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}

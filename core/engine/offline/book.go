@@ -1,0 +1,119 @@
+package offline
+
+import (
+	"embed"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+//go:embed words/*.txt
+var files embed.FS
+
+// lexicon is all that is read but once.
+type lexicon struct {
+	books  []*book
+	labels *regexp.Regexp
+	told   []*regexp.Regexp // ways in which instructions name a language
+}
+
+func readLexicon() *lexicon {
+	return &lexicon{
+		books:  readBooks(),
+		labels: regexp.MustCompile(`(?:^| )(` + strings.Join(labels(), "|") + `): `),
+		told: []*regexp.Regexp{
+			regexp.MustCompile(`\blanguage:? ?["']?(en|de|it|es|fr)(?:-[a-z]+)?["'.;, ]`),
+			regexp.MustCompile(`\b(?:answer|reply|respond|write|speak|language)[^.]{0,20}? (english|german|deutsch|italian|italiano|spanish|espanol|french|francais)[^a-z]`),
+		},
+	}
+}
+
+// book is what one language's file holds.
+type book struct {
+	language string
+	asks     []ask
+	says     map[string][]string // by topic
+	stop     map[string]bool     // words that make no topic
+	units    map[string]float64  // seconds
+	numbers  map[string]float64
+	clock    map[string]string // words of time: in, at, tomorrow, …
+}
+
+// ask is one thing that people say.
+type ask struct {
+	topic      string
+	words      []string
+	start, end bool // bound to the start or the end of the message
+	rest       bool // takes what follows
+}
+
+// languages lists the files, in the order in which they are searched.
+func languages() []string { return []string{"en", "de", "it", "es", "fr"} }
+
+func readBooks() []*book {
+	var books []*book
+	for _, language := range languages() {
+		text, err := files.ReadFile("words/" + language + ".txt")
+		if err != nil {
+			continue // a test holds the files and the list together
+		}
+		books = append(books, readBook(language, string(text)))
+	}
+	return books
+}
+
+func readBook(language, text string) *book {
+	b := &book{language: language, says: map[string][]string{}}
+	topic := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "["):
+			topic = strings.Trim(line, "[]")
+		case strings.HasPrefix(line, "? "):
+			b.asks = append(b.asks, readAsk(topic, line[2:]))
+		case strings.HasPrefix(line, "! "):
+			b.says[topic] = append(b.says[topic], line[2:])
+		}
+	}
+	b.stop = make(map[string]bool)
+	for _, line := range b.says["stop"] {
+		for _, word := range split(line) {
+			b.stop[word.fold] = true
+		}
+	}
+	b.units, b.numbers = readNumbers(b.says["units"]), readNumbers(b.says["numbers"])
+	b.clock = readPairs(b.says["timewords"])
+	return b
+}
+
+func readAsk(topic, line string) ask {
+	a := ask{topic: topic}
+	line, a.start = strings.CutPrefix(line, "^")
+	line, a.end = strings.CutSuffix(line, "$")
+	line, a.rest = strings.CutSuffix(line, " …")
+	for _, word := range split(line) {
+		a.words = append(a.words, word.fold)
+	}
+	return a
+}
+
+func readPairs(lines []string) map[string]string {
+	pairs := make(map[string]string)
+	for _, line := range lines {
+		for field := range strings.FieldsSeq(line) {
+			if key, value, ok := strings.Cut(field, "="); ok {
+				pairs[fold(strings.Trim(key, "'"))] = value
+			}
+		}
+	}
+	return pairs
+}
+
+func readNumbers(lines []string) map[string]float64 {
+	numbers := make(map[string]float64)
+	for key, value := range readPairs(lines) {
+		numbers[key], _ = strconv.ParseFloat(value, 64)
+	}
+	return numbers
+}

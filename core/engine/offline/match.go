@@ -1,0 +1,159 @@
+package offline
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// word is one word of a text: folded for comparison, and where it stands.
+type word struct {
+	fold       string
+	start, end int
+}
+
+// maxRead is how much of a message is looked at, in bytes.
+const maxRead = 4000
+
+// split cuts a text into words. Digits hold together over a colon, a dot or a
+// comma between them ("18:30").
+func split(text string) []word {
+	var words []word
+	start := -1
+	for i, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r) || start >= 0 && joins(text, i, r) {
+			if start < 0 {
+				start = i
+			}
+			continue
+		}
+		if start >= 0 {
+			words = append(words, word{fold(text[start:i]), start, i})
+			start = -1
+		}
+	}
+	if start >= 0 {
+		words = append(words, word{fold(text[start:]), start, len(text)})
+	}
+	return words
+}
+
+func joins(text string, i int, r rune) bool {
+	if r != ':' && r != '.' && r != ',' {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	after, _ := utf8.DecodeRuneInString(text[i+1:])
+	return unicode.IsDigit(before) && unicode.IsDigit(after)
+}
+
+// fold makes words comparable: lower case, without accents.
+func fold(s string) string {
+	return strings.Map(foldRune, strings.ReplaceAll(strings.ToLower(s), "ß", "ss"))
+}
+
+func foldRune(r rune) rune {
+	const from, to = "àáâãäåāçèéêëēìíîïīñòóôõöøōùúûüūýÿ", "aaaaaaaceeeeeiiiiinooooooouuuuuyy"
+	if r < utf8.RuneSelf {
+		return r
+	}
+	if unicode.Is(unicode.Mn, r) {
+		return -1
+	}
+	if i := strings.IndexRune(from, r); i >= 0 {
+		return rune(to[utf8.RuneCountInString(from[:i])])
+	}
+	return r
+}
+
+// match is what a message was understood as.
+type match struct {
+	topic string
+	rest  string // what the ask took
+	book  *book
+	size  int
+}
+
+// ranks lists the topics, the most telling first: "hello, what time is it?" is
+// a question about the time.
+func ranks() []string {
+	return []string{
+		"remind", "recall", "remember", "myname", "isaid", "yousaid", "dislikes", "likes", "interests", "doyoulike", "introduce",
+		"time", "date", "bot", "yourname", "who", "abilities", "joke", "how", "sad", "happy", "compliment", "insult",
+		"thanks", "sorry", "bye", "laugh", "greeting", "yes", "no", "ok",
+	}
+}
+
+// understand finds the best match of a message, and whether it greets besides.
+// books stand in the order of preference.
+func understand(text string, names []string, books []*book) (best match, greets bool) {
+	text = text[:min(len(text), maxRead)]
+	words := withoutNames(split(text), names)
+	order := ranks()
+	rank := len(order)
+	for _, b := range books {
+		for _, a := range b.asks {
+			rest, ok := a.match(text, words)
+			if !ok {
+				continue
+			}
+			if a.topic == "greeting" {
+				greets = true
+			}
+			r := slices.Index(order, a.topic)
+			if r < rank || r == rank && b == best.book && len(a.words) > best.size {
+				rank, best = r, match{a.topic, rest, b, len(a.words)}
+			}
+		}
+	}
+	return best, greets && best.topic != "greeting"
+}
+
+// withoutNames leaves out the bot's own names at the start, also after a first
+// word ("hey Aria, …"), and at the end.
+func withoutNames(words []word, names []string) []word {
+	isName := func(w word) bool { return slices.Contains(names, w.fold) }
+	switch {
+	case len(words) > 1 && isName(words[0]):
+		words = words[1:]
+	case len(words) > 2 && isName(words[1]):
+		words = slices.Concat(words[:1], words[2:])
+	}
+	if n := len(words); n > 1 && isName(words[n-1]) {
+		words = words[:n-1]
+	}
+	return words
+}
+
+// match finds the ask in a message.
+func (a ask) match(text string, words []word) (rest string, ok bool) {
+	n := len(a.words)
+	for i := 0; i+n <= len(words); i++ {
+		if a.start && i > 0 {
+			break
+		}
+		if !equal(words[i:i+n], a.words) || a.end && i+n < len(words) {
+			continue
+		}
+		if !a.rest {
+			return "", true
+		}
+		if i+n < len(words) {
+			return strings.TrimSpace(text[words[i+n].start:]), true
+		}
+		if i > 0 || a.topic == "remind" {
+			return "", a.topic == "remind"
+		}
+	}
+	return "", false
+}
+
+func equal(words []word, to []string) bool {
+	for i, w := range words {
+		if w.fold != to[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,331 @@
+package offline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+const aria = `You are Aria, also called Ari, Captain. Profile: A companion who keeps the lights on. Would rather ask one good question. ` +
+	`Likes: green tea; old maps; rain. Dislikes: loud meetings; spam. Interests: radio plays; moss. Speaking style: Short sentences. Dry jokes. ` +
+	`Conversation language: "xx"; write in it unless asked for another. Reply with one JSON object and nothing else.`
+
+const noActions = `{"actions":{"message_console":{"brief":"Send a message.","schema":{"type":"object","properties":{"text":{"type":"string"},"interface_path":{"type":"string"}},"required":["text"]}}}}`
+
+const manyActions = `{"actions":{"message_console":{"brief":"Send a message.","schema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}},` +
+	`"memory_save":{"brief":"Save a fact for later.","schema":{"type":"object","properties":{"text":{"type":"string"},"tags":{"type":"array"}},"required":["text","tags"]}},` +
+	`"memory_search":{"brief":"Search saved facts.","schema":{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}},` +
+	`"reminder_set":{"brief":"Set a reminder.","schema":{"type":"object","properties":{"text":{"type":"string"},"at":{"type":"string","format":"date-time"}},"required":["text","at"]}}}}`
+
+// asked is a request as the prompt builder makes it.
+type asked struct {
+	language, text, name, id, actions string
+	history                           []line
+	memories                          string
+}
+
+func (a asked) request() core.Request {
+	if a.actions == "" {
+		a.actions = noActions
+	}
+	if a.name == "" {
+		a.name = "Jay"
+	}
+	context := map[string]any{}
+	if a.history != nil {
+		context["history_current_chat"] = a.history
+	}
+	if a.memories != "" {
+		context["memories"] = json.RawMessage(a.memories)
+	}
+	if a.language != "" {
+		context["recon"] = map[string]string{"language": a.language}
+	}
+	input := map[string]any{"type": "message", "interface": "console", "payload": map[string]any{
+		"text": a.text, "timestamp": "2026-11-20T11:32:46+01:00",
+		"source": map[string]string{"interface_path": "console/main", "message_id": a.id, "username": a.name},
+	}}
+	user, err := json.Marshal(map[string]any{"context": context, "input": input})
+	if err != nil {
+		panic(err)
+	}
+	return core.Request{
+		System:   []string{aria, "You are talking with people in a chat.", a.actions},
+		Messages: []core.Utterance{{Role: core.RoleUser, Text: string(user)}},
+	}
+}
+
+// shared is one model for all tests: reading its words takes a moment.
+var shared = sync.OnceValue(func() *Model { return New(Options{Zone: time.UTC}) })
+
+// read takes the plan apart: what is said, and the types of the other steps.
+func read(t *testing.T, answer string) (text string, others []step) {
+	t.Helper()
+	var p plan
+	if err := json.Unmarshal([]byte(answer), &p); err != nil {
+		t.Fatalf("%s: %v", answer, err)
+	}
+	text = p.Response
+	for _, s := range p.Actions {
+		if s.Type != "message_console" {
+			others = append(others, s)
+			continue
+		}
+		var payload struct {
+			Text string `json:"text"`
+		}
+		if err := json.Unmarshal(s.Payload, &payload); err != nil || payload.Text == "" || text != "" {
+			t.Fatalf("%s: bad message", answer)
+		}
+		text = payload.Text
+	}
+	if strings.ContainsAny(text, "\n\r{}") {
+		t.Fatalf("%q is not one plain line", text)
+	}
+	return text, others
+}
+
+func ask1(t *testing.T, r core.Request) (string, []step) {
+	t.Helper()
+	answer, err := shared().Generate(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, answer.Text)
+}
+
+func TestConversations(t *testing.T) {
+	jay := func(text string) line { return line{From: "Jay", Text: text} }
+	me := func(text string) line { return line{From: "Aria", Text: text, Self: true} }
+	for _, tc := range []struct {
+		asked
+		want string // of the text
+		act  string // of the other steps, as "type payload"
+	}{
+		{asked{text: "hello"}, `(?i)hello|hi|hey`, ""},
+		{asked{text: "Hey Aria, how are you?"}, `(?i)fine|well|quiet`, ""},
+		{asked{text: "Who are you?"}, `Aria`, ""},
+		{asked{text: "what's your name"}, `Aria`, ""},
+		{asked{text: "are you a bot?"}, `bot`, ""},
+		{asked{text: "what do you like?"}, `green tea|old maps|rain`, ""},
+		{asked{text: "What do you dislike?"}, `meetings|spam`, ""},
+		{asked{text: "what are you interested in?"}, `radio plays|moss|green tea`, ""},
+		{asked{text: "Do you like tea?"}, `green tea`, ""},
+		{asked{text: "do you like spam?"}, `(?i)spam`, ""},
+		{asked{text: "do you like cars?"}, `opinion|never thought|not on my list`, ""},
+		{asked{text: "thanks a lot!"}, `(?i)welcome|pleasure|any time`, ""},
+		{asked{text: "bye"}, `(?i)bye|see you|take care`, ""},
+		{asked{text: "tell me a joke"}, `(?i)jokes|none`, ""},
+		{asked{text: "hello, what time is it?"}, `11:32`, ""},
+		{asked{text: "what day is it today?"}, `Friday, 20 November 2026`, ""},
+		{asked{text: "what can you do?"}, `time`, ""},
+		{asked{text: "what can you do?", actions: manyActions}, `save a fact for later; search saved facts; set a reminder`, ""},
+		{asked{text: "what did I say?", history: []line{jay("I had soup today"), me("Good.")}}, `I had soup today`, ""},
+		{asked{text: "what did I say?"}, `(?i)nothing|first`, ""},
+		{asked{text: "what did you say?", history: []line{jay("x"), me("The moon.")}}, `The moon\.`, ""},
+		{asked{text: "what is my name?"}, `Jay`, ""},
+		{asked{text: "what is my name?", name: "x1__"}, `(?i)don't know|can't see`, ""},
+		{asked{text: "what's my name?", history: []line{jay("my name is Robert by the way"), me("Nice.")}}, `Robert`, ""},
+		{asked{text: "my name is anna"}, `Anna`, ""},
+		{asked{text: "what is my favourite colour?", history: []line{jay("my favourite colour is blue"), me("Ok.")}}, `my favourite colour is blue`, ""},
+		{asked{text: "I love old maps so much"}, `(?i)old maps`, ""},
+		{asked{text: "Explain quantum chromodynamics"}, `built-in|model`, ""},
+		{asked{text: "  "}, `(?i)words`, ""},
+		{asked{text: "remember that I hate olives", actions: manyActions}, `I hate olives`, `memory_save {"tags":[],"text":"I hate olives"}`},
+		{asked{text: "remember that I hate olives"}, `(?i)notes|notebook`, ""},
+		{asked{text: "what do you know about olives?", actions: manyActions}, `^$`, `memory_search {"query":"olives"}`},
+		{asked{text: "what do you know about olives?", memories: `[{"text":"Jay hates olives"}]`, actions: manyActions}, `Jay hates olives`, ""},
+		{asked{text: "what do you know about olives?"}, `(?i)nothing about olives`, ""},
+		{asked{text: "remind me in 10 minutes to drink tea", actions: manyActions}, `11:42.*drink tea`, `reminder_set {"at":"2026-11-20T11:42:46+01:00","text":"drink tea"}`},
+		{asked{text: "Remind me tomorrow at 9 to call Mum", actions: manyActions}, `call Mum`, `reminder_set {"at":"2026-11-21T09:00:00+01:00","text":"call Mum"}`},
+		{asked{text: "remind me to call mum in half an hour", actions: manyActions}, `call mum`, `reminder_set {"at":"2026-11-20T12:02:46+01:00","text":"call mum"}`},
+		{asked{text: "remind me to call mum", actions: manyActions}, `(?i)when should`, ""},
+		{asked{text: "remind me", actions: manyActions}, `(?i)of\?`, ""},
+		{asked{text: "remind me in 10 minutes to drink tea"}, `(?i)reminders`, ""},
+
+		{asked{language: "de", text: "Hallo"}, `(?i)hallo|hi|grüß`, ""},
+		{asked{language: "de-AT", text: "hello"}, `(?i)hallo|hi|grüß`, ""},
+		{asked{language: "de", text: "Wie spät ist es?"}, `11:32`, ""},
+		{asked{language: "de", text: "Welcher Tag ist heute?"}, `Freitag, 20\. November 2026`, ""},
+		{asked{language: "de", text: "Was kannst du?"}, `plaudern|Plaudern`, ""},
+		{asked{language: "de", text: "Was magst du?"}, `green tea|rain|old maps`, ""},
+		{asked{language: "de", text: "Erinnere mich in 10 Minuten an den Tee", actions: manyActions}, `den Tee`, `reminder_set {"at":"2026-11-20T11:42:46+01:00","text":"den Tee"}`},
+		{asked{language: "de", text: "Merk dir, dass ich Oliven hasse", actions: manyActions}, `ich Oliven hasse`, `memory_save {"tags":[],"text":"ich Oliven hasse"}`},
+		{asked{language: "de", text: "Erklär mir die Relativitätstheorie"}, `(?i)eingebaute|sprachmodell`, ""},
+		{asked{language: "it", text: "ciao, come stai?"}, `(?i)bene|tranquillo`, ""},
+		{asked{language: "it", text: "che ore sono"}, `11:32`, ""},
+		{asked{language: "it", text: "ricordami tra 2 ore di chiamare Anna", actions: manyActions}, `chiamare Anna`, `reminder_set {"at":"2026-11-20T13:32:46+01:00","text":"chiamare Anna"}`},
+		{asked{language: "it", text: "che giorno è oggi?"}, `venerdì 20 novembre 2026`, ""},
+		{asked{language: "it", text: "spiegami la relatività"}, `incorporat|modello`, ""},
+		{asked{language: "es", text: "¿Qué hora es?"}, `11:32`, ""},
+		{asked{language: "es", text: "Hola"}, `¡Hola`, ""},
+		{asked{language: "es", text: "¿qué día es hoy?"}, `viernes, 20 de noviembre de 2026`, ""},
+		{asked{language: "es", text: "recuérdame en 15 minutos que llame a Ana", actions: manyActions}, `llame a Ana`, `reminder_set {"at":"2026-11-20T11:47:46+01:00","text":"llame a Ana"}`},
+		{asked{language: "fr", text: "Quelle heure est-il ?"}, `11:32`, ""},
+		{asked{language: "fr", text: "Bonjour !"}, `(?i)bonjour|salut`, ""},
+		{asked{language: "fr", text: "Rappelle-moi dans 5 minutes de sortir", actions: manyActions}, `sortir`, `reminder_set {"at":"2026-11-20T11:37:46+01:00","text":"sortir"}`},
+		{asked{language: "fr", text: "qui es-tu ?"}, `Aria`, ""},
+		{asked{language: "ja", text: "hello"}, `(?i)hello|hi|hey`, ""},
+		{asked{text: "guten Morgen"}, `(?i)hallo|hi|grüß`, ""},
+	} {
+		t.Run(tc.language+" "+tc.text, func(t *testing.T) {
+			for id := range 12 { // every wording must do
+				tc.id = fmt.Sprint(id)
+				text, others := ask1(t, tc.request())
+				if !regexp.MustCompile(tc.want).MatchString(text) {
+					t.Errorf("says %q, want %s", text, tc.want)
+				}
+				var acts []string
+				for _, s := range others {
+					acts = append(acts, s.Type+" "+string(s.Payload))
+				}
+				if got := strings.Join(acts, "\n"); got != tc.act {
+					t.Errorf("does %s, want %s", got, tc.act)
+				}
+			}
+		})
+	}
+}
+
+func TestNeverRepeatsItself(t *testing.T) {
+	for _, text := range []string{"hello", "what is love?", "how are you", "ok", "xyzzy plugh", "", "thanks", "was magst du", "do you like jazz"} {
+		var history []line
+		for i := range 12 {
+			got, _ := ask1(t, asked{text: text, history: history, id: fmt.Sprint(i)}.request())
+			if n := len(history); n > 0 && history[n-1].Text == got {
+				t.Fatalf("%q: %q twice in a row", text, got)
+			}
+			history = append(history, line{From: "Jay", Text: text}, line{From: "Aria", Text: got, Self: true})
+		}
+	}
+}
+
+func TestSameAskedSameAnswered(t *testing.T) {
+	r := asked{text: "what do you think of the moon?", id: "7"}.request()
+	first, _ := ask1(t, r)
+	for range 20 {
+		if again, _ := ask1(t, r); again != first {
+			t.Fatalf("%q, then %q", first, again)
+		}
+	}
+	seen := map[string]bool{}
+	for i := range 30 {
+		text, _ := ask1(t, asked{text: "hello", id: fmt.Sprint(i)}.request())
+		seen[text] = true
+	}
+	if len(seen) < 4 {
+		t.Errorf("only %d ways to greet", len(seen))
+	}
+}
+
+func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
+	books := readBooks()
+	if len(books) != len(languages()) {
+		t.Fatalf("%d books for %d languages", len(books), len(languages()))
+	}
+	for _, b := range books {
+		for topic, lines := range books[0].says {
+			if len(b.says[topic]) == 0 {
+				t.Errorf("%s says nothing on %s", b.language, topic)
+			}
+			for _, l := range lines {
+				if strings.Count(l, "{") != strings.Count(l, "}") {
+					t.Errorf("%s: %q", b.language, l)
+				}
+			}
+		}
+		for _, topic := range ranks() {
+			if !slices.ContainsFunc(b.asks, func(a ask) bool { return a.topic == topic }) {
+				t.Errorf("%s: nobody asks for %s", b.language, topic)
+			}
+		}
+		for _, a := range b.asks {
+			if !slices.Contains(ranks(), a.topic) || len(a.words) == 0 {
+				t.Errorf("%s: %v has no rank", b.language, a)
+			}
+		}
+	}
+}
+
+func TestWithoutMessageAction(t *testing.T) {
+	r := asked{text: "hello"}.request()
+	r.System = r.System[:1]
+	answer, err := New(Options{}).Generate(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p plan
+	if err := json.Unmarshal([]byte(answer.Text), &p); err != nil || p.Response == "" || len(p.Actions) != 0 {
+		t.Errorf("%s, %v", answer.Text, err)
+	}
+}
+
+func TestNotices(t *testing.T) {
+	notice := func(text string) core.Request {
+		r := asked{text: "what do you know about tea?", actions: manyActions}.request()
+		r.Messages = append(r.Messages, core.Utterance{Role: core.RoleModel, Text: "{}"}, core.Utterance{Role: core.RoleUser, Text: text})
+		return r
+	}
+	for _, tc := range []struct{ notice, want, act string }{
+		{`{"system_message":{"type":"output","message":"m","outputs":[{"action":"memory_search","outcome":"done","output":[{"text":"Jay drinks tea"}]}]}}`, `Jay drinks tea`, ""},
+		{`{"system_message":{"type":"output","message":"m","outputs":[{"action":"memory_search","outcome":"done","output":[]}]}}`, `nothing|Nothing`, ""},
+		{`{"system_message":{"type":"output","message":"m","outputs":[{"action":"memory_save","outcome":"failed","error":"disk full"}]}}`, `(?i)didn't work|wrong`, ""},
+		{`{"system_message":{"type":"output","message":"m","outputs":[{"action":"memory_save","outcome":"done","output":"id 7"}],"already_sent":["Noted."]}}`, `^$`, "IGNORE"},
+		{`{"system_message":{"type":"output","message":"m","outputs":[{"action":"dice","outcome":"done","output":{"result":"six"}}]}}`, `six`, ""},
+		{`{"system_message":{"type":"error","message":"bad","your_reply":"{}","original_user_message":"what time is it"}}`, `(?i)didn't work|wrong`, ""},
+	} {
+		text, others := ask1(t, notice(tc.notice))
+		if !regexp.MustCompile(tc.want).MatchString(text) || len(others) != strings.Count(tc.act, "IGNORE") {
+			t.Errorf("%s: says %q, does %v", tc.notice, text, others)
+		}
+	}
+}
+
+func TestRefusesWhatIsNoChat(t *testing.T) {
+	_, err := New(Options{}).Generate(context.Background(), core.Request{Messages: []core.Utterance{{Role: core.RoleUser, Text: "Summarise this."}}})
+	failed, ok := err.(*core.ModelError)
+	if !ok || failed.Kind != core.Refused {
+		t.Errorf("%v", err)
+	}
+}
+
+func BenchmarkGenerate(b *testing.B) {
+	r := asked{text: "explain quantum chromodynamics to me, please"}.request()
+	for b.Loop() {
+		if _, err := shared().Generate(context.Background(), r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReadBooks(b *testing.B) {
+	for b.Loop() {
+		readBooks()
+	}
+}
+
+func FuzzGenerate(f *testing.F) {
+	f.Add("hello", "Jay", aria, "en")
+	f.Add("remind me in 10 minutes to x", "\x00", "You are . Likes: ;;.", "de")
+	f.Add("merk dir dass", "{you}", "", "it")
+	f.Fuzz(func(t *testing.T, text, name, persona, language string) {
+		r := asked{text: text, name: name, language: language, actions: manyActions, history: []line{{From: name, Text: text}, {Text: persona, Self: true}}}.request()
+		r.System[0] = persona
+		answer, err := shared().Generate(context.Background(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p plan
+		if err := json.Unmarshal([]byte(answer.Text), &p); err != nil || p.Response == "" && len(p.Actions) == 0 {
+			t.Fatalf("%s: %v", answer.Text, err)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package offline
+
+import (
+	"encoding/json"
+	"strings"
+
+	"synthbot/core"
+)
+
+// plan is the reply contract's object, as far as this engine uses it.
+type plan struct {
+	Response string `json:"response,omitempty"`
+	Intent   string `json:"intent,omitempty"`
+	Actions  []step `json:"actions"`
+}
+
+type step struct {
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// speak is a plan that says one text, after the further steps. Where the
+// interface has no message action, or this is a second try, the text travels as
+// `response`.
+func (s *speaker) speak(intent, text string, further ...step) plan {
+	p := plan{Intent: intent, Actions: further}
+	name, property := s.messageAction()
+	if name == "" || s.notice != nil && s.notice.Type == "error" {
+		p.Response = text
+		return p
+	}
+	values := map[string]string{property: text}
+	if path := s.payload.Source.Path; path != "" {
+		values["interface_path"] = path
+	}
+	data, _ := json.Marshal(values)
+	p.Actions = append(p.Actions, step{Type: name, Payload: data})
+	return p
+}
+
+// greet puts a greeting in front of the plan's text.
+func (p *plan) greet(hello string) {
+	if p.Response != "" {
+		p.Response = join(hello, p.Response)
+	}
+	for i, a := range p.Actions {
+		var values map[string]string
+		if !strings.HasPrefix(a.Type, "message_") || json.Unmarshal(a.Payload, &values) != nil {
+			continue
+		}
+		for _, key := range []string{"text", "message"} {
+			if values[key] != "" {
+				values[key] = join(hello, values[key])
+			}
+		}
+		p.Actions[i].Payload, _ = json.Marshal(values)
+	}
+}
+
+func (p plan) encode() string {
+	if p.Actions == nil {
+		p.Actions = []step{}
+	}
+	data, _ := json.Marshal(p)
+	return string(data)
+}
+
+// notified answers what the bot itself told: an error in the last plan, or what
+// came of its actions.
+func (s *speaker) notified() plan {
+	if s.notice.Type == "error" {
+		m, _ := understand(s.message(), s.names(), s.books)
+		switch m.topic {
+		case "", "remind", "remember", "recall":
+			return s.speak("", s.say("failed", nil))
+		}
+		return s.speak(intentOf(m.topic), s.chat(m))
+	}
+	return s.delivered()
+}
+
+// delivered words the outputs of actions. Where something was said already, and
+// there is nothing to add, it says no more.
+func (s *speaker) delivered() plan {
+	var d struct {
+		Outputs []struct {
+			Action  string          `json:"action"`
+			Outcome string          `json:"outcome"`
+			Output  json.RawMessage `json:"output"`
+			Error   string          `json:"error"`
+		} `json:"outputs"`
+		Said []string `json:"already_sent"`
+	}
+	_ = json.Unmarshal(s.notice.Raw, &d)
+	var found []string
+	failed, searched := false, false
+	for _, o := range d.Outputs {
+		failed = failed || o.Error != "" || o.Outcome == string(core.Failed) || o.Outcome == string(core.Skipped)
+		searched = searched || o.Action == actionSearch
+		found = append(found, texts(o.Output, 6)...)
+	}
+	switch {
+	case failed:
+		return s.speak("", s.say("failed", nil))
+	case searched && joinFound(found) != "":
+		return s.speak("query", s.say("recalled", map[string]string{"found": joinFound(found)}))
+	case searched:
+		return s.speak("query", s.say("foundnothing", nil))
+	case len(d.Said) > 0:
+		return plan{Actions: []step{{Type: "IGNORE"}}}
+	case joinFound(found) != "":
+		return s.speak("", s.say("done", map[string]string{"found": joinFound(found)}))
+	}
+	return s.speak("", s.say("donenothing", nil))
+}

@@ -1,0 +1,315 @@
+package offline
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// remind answers "remind me in … to …".
+func (s *speaker) remind(m match) plan {
+	at, what, timed := parseWhen(m.rest, s.now, m.book)
+	what = echo(what)
+	more := map[string]string{"text": what, "at": s.moment(at)}
+	a, ok := s.actions[actionRemind]
+	switch {
+	case !ok:
+		return s.speak("", s.say("remindnone", nil))
+	case what == "":
+		return s.speak("clarification", s.say("remindwhat", nil))
+	case !timed:
+		return s.speak("clarification", s.say("remindwhen", more))
+	}
+	payload, ok := a.reminder(what, at, s.now)
+	if !ok {
+		return s.speak("", s.say("remindnone", nil))
+	}
+	return s.speak("action", s.say("reminded", more), step{Type: actionRemind, Payload: payload})
+}
+
+// moment tells a time as shortly as today allows.
+func (s *speaker) moment(at time.Time) string {
+	clock := at.Format("15:04")
+	if at.Sub(s.now) < 2*time.Minute {
+		clock = at.Format("15:04:05")
+	}
+	if at.YearDay() == s.now.YearDay() && at.Year() == s.now.Year() {
+		return clock
+	}
+	return s.date(at) + ", " + clock
+}
+
+// maxAhead is the farthest reminder that is understood.
+const maxAhead = 5 * 366 * 24 * time.Hour
+
+// parseWhen finds a time in the text ("in 10 minutes", "tomorrow at 9", "at
+// 18:30") and returns it with the rest of the text.
+func parseWhen(text string, now time.Time, b *book) (at time.Time, rest string, ok bool) {
+	text = text[:min(len(text), maxRead)]
+	words := split(text)
+	from, to := 0, 0
+	for i := range words {
+		if d, n := span(words[i:], b); n > 0 && d > 0 && d < maxAhead {
+			at, from, to, ok = now.Add(d), i, i+n, true
+			break
+		}
+		if t, n := point(words[i:], now, b); n > 0 {
+			at, from, to, ok = t, i, i+n, true
+			break
+		}
+	}
+	before, after := words[:from], words[to:]
+	if !ok {
+		before, after = words, nil
+	}
+	return at, join(trimTo(text, before, b), trimTo(text, after, b)), ok
+}
+
+// trimTo returns the text of the words, without joining words ("to", "that") in
+// front.
+func trimTo(text string, words []word, b *book) string {
+	for len(words) > 0 && b.clock[words[0].fold] == "to" {
+		words = words[1:]
+	}
+	for len(words) > 0 {
+		if last := b.clock[words[len(words)-1].fold]; last != "to" && last != "at" && last != "in" {
+			break
+		}
+		words = words[:len(words)-1]
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return text[words[0].start:words[len(words)-1].end]
+}
+
+// span reads "in 2 hours and 30 minutes"; n is how many words it took.
+func span(words []word, b *book) (d time.Duration, n int) {
+	if len(words) < 2 || b.clock[words[0].fold] != "in" {
+		return 0, 0
+	}
+	n = 1
+	for {
+		i := n
+		if n > 1 && i < len(words) && b.clock[words[i].fold] == "and" {
+			i++
+		}
+		seconds, used := amount(words[i:], b)
+		if used == 0 {
+			break
+		}
+		d += time.Duration(seconds * float64(time.Second))
+		n = i + used
+	}
+	if n == 1 {
+		return 0, 0
+	}
+	return d, n
+}
+
+// amount reads one number with its unit: "10 minutes", "10min", "an hour",
+// "half an hour", "an hour and a half" counts as an hour.
+func amount(words []word, b *book) (seconds float64, n int) {
+	if len(words) == 0 {
+		return 0, 0
+	}
+	if digits := strings.TrimRightFunc(words[0].fold, func(r rune) bool { return r < '0' || r > '9' }); digits != "" && digits != words[0].fold {
+		if count, err := strconv.ParseFloat(strings.Replace(digits, ",", ".", 1), 64); err == nil {
+			if unit := b.units[words[0].fold[len(digits):]]; unit > 0 {
+				return count * unit, 1
+			}
+		}
+	}
+	count, n := 1.0, 0
+	for n < len(words) && n < 3 {
+		value, ok := number(words[n].fold, b)
+		if !ok {
+			break
+		}
+		count *= value
+		n++
+	}
+	if n == 0 || n >= len(words) {
+		return 0, 0
+	}
+	unit := b.units[words[n].fold]
+	if unit == 0 {
+		return 0, 0
+	}
+	return count * unit, n + 1
+}
+
+func number(s string, b *book) (float64, bool) {
+	if value, ok := b.numbers[s]; ok {
+		return value, true
+	}
+	value, err := strconv.ParseFloat(strings.Replace(s, ",", ".", 1), 64)
+	return value, err == nil && value > 0 && value < 1e6
+}
+
+// point reads "at 18:30", "tomorrow at 9", "tomorrow"; n is how many words it
+// took. An hour that is past today means tomorrow.
+func point(words []word, now time.Time, b *book) (at time.Time, n int) {
+	day, named := now, false
+	for n < len(words) && !named {
+		switch b.clock[words[n].fold] {
+		case "tomorrow":
+			day, named = now.AddDate(0, 0, 1), true
+			n++
+			continue
+		case "today":
+			named = true
+			n++
+			continue
+		}
+		break
+	}
+	hour, minute, used := clockTime(words[n:], b)
+	switch {
+	case used == 0 && !named:
+		return time.Time{}, 0
+	case used == 0 && day.Equal(now):
+		return time.Time{}, 0
+	case used == 0:
+		hour, minute = 9, 0 // a day without an hour means its morning
+	}
+	at = time.Date(day.Year(), day.Month(), day.Day(), hour, minute, 0, 0, now.Location())
+	if !at.After(now) && !named {
+		at = at.AddDate(0, 0, 1)
+	}
+	if !at.After(now) {
+		return time.Time{}, 0
+	}
+	n += used
+	if n < len(words) && b.clock[words[n].fold] == "tomorrow" && !named {
+		at = at.AddDate(0, 0, 1)
+		n++
+	}
+	return at, n
+}
+
+// clockTime reads "at 18:30", "at 9", "at 6pm", "18h30"; a bare number needs
+// its "at".
+func clockTime(words []word, b *book) (hour, minute, n int) {
+	if len(words) > 0 && b.clock[words[0].fold] == "at" {
+		n = 1
+		if len(words) > 1 && b.clock[words[1].fold] == "at" {
+			n = 2
+		}
+	}
+	if n >= len(words) {
+		return 0, 0, 0
+	}
+	hour, minute, ok := readClock(words[n].fold, n > 0)
+	if !ok {
+		return 0, 0, 0
+	}
+	n++
+	if n < len(words) {
+		switch words[n].fold {
+		case "pm":
+			if hour < 12 {
+				hour += 12
+			}
+			n++
+		case "am":
+			n++
+		default:
+			if b.clock[words[n].fold] == "clock" {
+				n++
+			}
+		}
+	}
+	return hour, minute, n
+}
+
+func readClock(s string, bare bool) (hour, minute int, ok bool) {
+	s, pm := strings.CutSuffix(s, "pm")
+	s, am := strings.CutSuffix(s, "am")
+	hours, minutes, split := s, "0", false
+	for _, mark := range []string{":", ".", "h"} {
+		if before, after, found := strings.Cut(s, mark); found {
+			hours, minutes, split = before, after, true
+			if minutes == "" {
+				minutes = "0"
+			}
+			break
+		}
+	}
+	if !split && !bare && !pm && !am {
+		return 0, 0, false
+	}
+	hour, err := strconv.Atoi(hours)
+	minute, err2 := strconv.Atoi(minutes)
+	if pm && hour < 12 {
+		hour += 12
+	}
+	return hour, minute, err == nil && err2 == nil && hour >= 0 && hour < 24 && minute >= 0 && minute < 60
+}
+
+// reminder fills the payload of the reminder action, by what its schema calls
+// the text and the time.
+func (a actionInfo) reminder(what string, at, now time.Time) (json.RawMessage, bool) {
+	text := a.property([]string{"text", "message", "what", "content", "title", "note", "task", "reminder"})
+	values := map[string]any{}
+	if text == "" || !a.setTime(values, at, now) {
+		return nil, false
+	}
+	values[text] = what
+	if !a.complete(values) {
+		return nil, false
+	}
+	data, err := json.Marshal(values)
+	return data, err == nil
+}
+
+// setTime puts the time into the first property that is one: a moment, or a
+// stretch from now.
+func (a actionInfo) setTime(values map[string]any, at, now time.Time) bool {
+	moments := []string{"at", "when", "time", "due", "due_at", "remind_at", "datetime", "date_time", "date", "timestamp", "start"}
+	for _, name := range a.names(moments) {
+		p := a.Schema.Properties[name]
+		switch {
+		case p.is("integer") || p.is("number"):
+			values[name] = at.Unix()
+			return true
+		case p.is("string"):
+			values[name] = at.Format(time.RFC3339)
+			return true
+		}
+	}
+	for _, name := range a.names([]string{"in", "delay", "after", "duration", "in_seconds", "seconds", "delay_seconds", "in_minutes", "minutes", "delay_minutes"}) {
+		p := a.Schema.Properties[name]
+		left := at.Sub(now).Round(time.Second)
+		switch {
+		case p.is("string"):
+			values[name] = left.String()
+			return true
+		case strings.Contains(name, "minute") || strings.Contains(strings.ToLower(p.Description), "minute"):
+			values[name] = int(left.Minutes())
+			return true
+		case p.is("integer") || p.is("number"):
+			values[name] = int(left.Seconds())
+			return true
+		}
+	}
+	return false
+}
+
+// names are those that the schema knows, the required ones first.
+func (a actionInfo) names(of []string) []string {
+	var first, rest []string
+	for _, name := range of {
+		if _, ok := a.Schema.Properties[name]; !ok {
+			continue
+		}
+		if slices.Contains(a.Schema.Required, name) {
+			first = append(first, name)
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	return append(first, rest...)
+}

@@ -1,0 +1,235 @@
+package offline
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"synthbot/core"
+)
+
+// scene is a request, as far as this engine understands it.
+type scene struct {
+	persona  persona
+	rules    string // the instructions
+	actions  map[string]actionInfo
+	language string // of recon; "": not told
+	kind     string // input.type
+	face     string // input.interface
+	payload  payload
+	history  []line
+	memories []json.RawMessage
+	notice   *notice // a correction or delivery; nil: a plain message
+}
+
+type actionInfo struct {
+	Brief  string `json:"brief"`
+	Schema schema `json:"schema"`
+}
+
+type schema struct {
+	Properties map[string]property `json:"properties"`
+	Required   []string            `json:"required"`
+}
+
+type property struct {
+	Type        any    `json:"type"`
+	Format      string `json:"format"`
+	Description string `json:"description"`
+	Enum        []any  `json:"enum"`
+	Default     any    `json:"default"`
+}
+
+// is reports whether the property may be of a JSON type.
+func (p property) is(name string) bool {
+	switch t := p.Type.(type) {
+	case string:
+		return t == name
+	case []any:
+		return slices.Contains(t, any(name))
+	}
+	return p.Type == nil && name == "string" && len(p.Enum) == 0
+}
+
+type payload struct {
+	Text   string `json:"text"`
+	Source struct {
+		Path     string `json:"interface_path"`
+		ID       string `json:"message_id"`
+		Username string `json:"username"`
+	} `json:"source"`
+	Timestamp time.Time `json:"timestamp"`
+	Messages  []struct {
+		From string `json:"from"`
+		Text string `json:"text"`
+	} `json:"messages"`
+	Image       json.RawMessage   `json:"image"`
+	Video       json.RawMessage   `json:"video"`
+	Attachments []json.RawMessage `json:"attachments"`
+}
+
+// line is one entry of the history.
+type line struct {
+	From string `json:"from"`
+	Text string `json:"text"`
+	Self bool   `json:"self"`
+}
+
+// notice is what the bot itself tells the model.
+type notice struct {
+	Type     string          `json:"type"`
+	Original string          `json:"original_user_message"`
+	Raw      json.RawMessage `json:"-"`
+}
+
+// readScene finds the newest message or notice of a request and what belongs to
+// it; ok is false where there is neither.
+func readScene(r core.Request, lex *lexicon) (s *scene, ok bool) {
+	s = &scene{}
+	s.readSystem(r.System, lex)
+	for _, u := range slices.Backward(r.Messages) {
+		if u.Role != core.RoleUser || u.CallID != "" {
+			continue
+		}
+		if s.readUser(u.Text) {
+			ok = true
+		}
+		if ok && s.kind != "" {
+			break
+		}
+	}
+	return s, ok
+}
+
+func (s *scene) readSystem(parts []string, lex *lexicon) {
+	for i, part := range parts {
+		var catalogue struct {
+			Actions map[string]actionInfo `json:"actions"`
+		}
+		if strings.HasPrefix(strings.TrimSpace(part), "{") && json.Unmarshal([]byte(part), &catalogue) == nil && catalogue.Actions != nil {
+			s.actions = catalogue.Actions
+			continue
+		}
+		if i == 0 {
+			s.persona = readPersona(part, lex)
+		}
+		s.rules += part + " "
+	}
+}
+
+// readUser takes one user message in, the newest first: a notice keeps what is
+// read after it, the prompt that it belongs to, as its background.
+func (s *scene) readUser(text string) bool {
+	var m struct {
+		Context struct {
+			History  []line            `json:"history_current_chat"`
+			Memories []json.RawMessage `json:"memories"`
+			Recon    struct {
+				Language string `json:"language"`
+			} `json:"recon"`
+		} `json:"context"`
+		Input *struct {
+			Type      string  `json:"type"`
+			Interface string  `json:"interface"`
+			Payload   payload `json:"payload"`
+		} `json:"input"`
+		Notice json.RawMessage `json:"system_message"`
+	}
+	if json.Unmarshal([]byte(text), &m) != nil {
+		return false
+	}
+	if len(m.Notice) > 0 && s.notice == nil && m.Notice[0] == '{' {
+		n := &notice{Raw: m.Notice}
+		if json.Unmarshal(m.Notice, n) == nil {
+			s.notice = n
+		}
+	}
+	if m.Input != nil {
+		s.kind, s.face, s.payload = m.Input.Type, m.Input.Interface, m.Input.Payload
+		if s.kind == "" {
+			s.kind = "message"
+		}
+	}
+	if m.Context.History != nil || s.history == nil {
+		s.history, s.memories = m.Context.History, m.Context.Memories
+	}
+	if m.Context.Recon.Language != "" {
+		s.language = m.Context.Recon.Language
+	}
+	return m.Input != nil || s.notice != nil
+}
+
+// message is what the person said: the last of several that wait together.
+func (s *scene) message() string {
+	if n := len(s.payload.Messages); n > 0 {
+		return s.payload.Messages[n-1].Text
+	}
+	if s.payload.Text == "" && s.notice != nil {
+		return s.notice.Original
+	}
+	return s.payload.Text
+}
+
+// person is who said it, as far as his name can be spoken; else "".
+func (s *scene) person() string {
+	name := s.payload.Source.Username
+	if n := len(s.payload.Messages); n > 0 {
+		name = s.payload.Messages[n-1].From
+	}
+	return speakable(name)
+}
+
+// speakable returns a name that may stand in a sentence of ours, else "": names
+// are foreign text, and must not carry a message or markup of their own.
+func speakable(name string) string {
+	fields := strings.Fields(name)
+	if len(fields) == 0 {
+		return ""
+	}
+	name = fields[0]
+	letters := 0
+	for _, r := range name {
+		if unicode.IsLetter(r) {
+			letters++
+		} else if !unicode.IsDigit(r) && !strings.ContainsRune("-.'’", r) {
+			return ""
+		}
+	}
+	if runes := len([]rune(name)); letters < 2 || runes > 24 {
+		return ""
+	}
+	return strings.TrimRight(name, ".-'’")
+}
+
+// messageAction is the action by which this interface speaks, and the property
+// of its payload that holds the text; "" where there is none.
+func (s *scene) messageAction() (name, property string) {
+	face := s.face
+	if path := s.payload.Source.Path; path != "" {
+		face, _, _ = strings.Cut(path, "/")
+	}
+	for _, candidate := range []string{core.MessagePrefix + face, core.MessagePrefix + s.face} {
+		if a, ok := s.actions[candidate]; ok {
+			if _, text := a.Schema.Properties["text"]; !text {
+				if _, message := a.Schema.Properties["message"]; message {
+					return candidate, "message"
+				}
+			}
+			return candidate, "text"
+		}
+	}
+	return "", ""
+}
+
+// own returns the bot's latest lines, newest first.
+func (s *scene) own(n int) []string {
+	var lines []string
+	for _, l := range slices.Backward(s.history) {
+		if l.Self && len(lines) < n {
+			lines = append(lines, l.Text)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,223 @@
+package offline
+
+import (
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+)
+
+// speaker answers one scene in one language.
+type speaker struct {
+	*scene
+	book    *book
+	books   []*book // the speaker's own language first
+	now     time.Time
+	standby bool
+	seed    uint32
+	values  map[string]string // what may stand in {…}
+}
+
+func (m *Model) speaker(s *scene) *speaker {
+	sp := &speaker{scene: s, now: s.payload.Timestamp, standby: m.standby}
+	if sp.now.IsZero() {
+		sp.now = m.clock().In(m.zone)
+	}
+	h := fnv.New32a()
+	for _, part := range []string{s.message(), s.payload.Source.ID, s.persona.name} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	sp.seed = h.Sum32()
+	sp.settle(m.lexicon())
+	sp.values = sp.facts()
+	return sp
+}
+
+// settle picks the language: what recon found, else what the instructions ask
+// for, else that of the message itself.
+func (s *speaker) settle(lex *lexicon) {
+	books := lex.books
+	language := languageCode(s.language)
+	if language == "" {
+		language = lex.languageOf(s.rules)
+	}
+	s.books = books
+	if language == "" {
+		if m, _ := understand(s.message(), nil, books); m.book != nil {
+			language = m.book.language
+		}
+	}
+	s.book = books[0]
+	for i, b := range books {
+		if b.language == language {
+			s.book = b
+			s.books = slices.Concat(books[i:i+1], books[:i], books[i+1:])
+		}
+	}
+}
+
+// languageCode reads a code ("it-IT") or a name ("Italian").
+func languageCode(s string) string {
+	s = fold(strings.TrimSpace(s))
+	code, _, _ := strings.Cut(strings.ReplaceAll(s, "_", "-"), "-")
+	for name, c := range languageNames() {
+		if s == name {
+			return c
+		}
+	}
+	return code
+}
+
+func languageNames() map[string]string {
+	return map[string]string{
+		"english": "en", "german": "de", "deutsch": "de", "italian": "it", "italiano": "it",
+		"spanish": "es", "espanol": "es", "french": "fr", "francais": "fr",
+	}
+}
+
+// languageOf finds "answer in Italian", "language: it" and their like in the
+// instructions.
+func (lex *lexicon) languageOf(rules string) string {
+	rules = fold(rules) + " "
+	for _, form := range lex.told {
+		if m := form.FindStringSubmatch(rules); m != nil {
+			return languageCode(m[1])
+		}
+	}
+	return ""
+}
+
+// facts are the values that every wording may use; what is not known is "".
+func (s *speaker) facts() map[string]string {
+	p := s.persona
+	return map[string]string{
+		"me":        p.name,
+		"you":       s.person(),
+		"aliases":   s.list(p.aliases),
+		"profile":   p.profile,
+		"like":      s.one(p.likes),
+		"likes":     s.list(p.likes),
+		"dislike":   s.one(p.dislikes),
+		"dislikes":  s.list(p.dislikes),
+		"interests": s.list(p.interests),
+		"time":      s.now.Format("15:04"),
+		"date":      s.date(s.now),
+	}
+}
+
+func (s *speaker) one(items []string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	return items[int(s.seed>>8)%len(items)]
+}
+
+// list joins at most five items.
+func (s *speaker) list(items []string) string {
+	items = items[:min(len(items), 5)]
+	switch len(items) {
+	case 0:
+		return ""
+	case 1:
+		return items[0]
+	}
+	last := len(items) - 1
+	return strings.Join(items[:last], ", ") + " " + s.book.says["and"][0] + " " + items[last]
+}
+
+func (s *speaker) date(t time.Time) string {
+	pick := func(topic string, n int) string {
+		names := strings.Split(s.book.says[topic][0], ", ")
+		return names[n%len(names)]
+	}
+	return strings.NewReplacer(
+		"{weekday}", pick("weekdays", int(t.Weekday())), "{month}", pick("months", int(t.Month())-1),
+		"{day}", t.Format("2"), "{year}", t.Format("2006"),
+	).Replace(s.book.says["datepattern"][0])
+}
+
+// wordings are the sayings of a topic whose values are all known, in the order
+// in which this message picks them.
+func (s *speaker) wordings(topic string, more map[string]string) []string {
+	lines := s.book.says[topic]
+	var known []string
+	for i := range lines {
+		line := lines[(i+int(s.seed>>3))%len(lines)]
+		if filled, ok := s.fill(line, more); ok {
+			known = append(known, filled)
+		}
+	}
+	return known
+}
+
+// fill puts the values in; ok is false where one is not known.
+func (s *speaker) fill(line string, more map[string]string) (filled string, ok bool) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(line, "{")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		value := more[name]
+		if value == "" {
+			value = s.values[name]
+		}
+		if value == "" {
+			return "", false
+		}
+		b.WriteString(value)
+		line = after
+	}
+	return b.String(), true
+}
+
+// say picks a wording of a topic that is none of the bot's last lines.
+func (s *speaker) say(topic string, more map[string]string) string {
+	return s.fresh(s.wordings(topic, more))
+}
+
+// fresh returns the first of the texts that the bot did not say lately; where it
+// said them all, one that is not its very last line.
+func (s *speaker) fresh(texts []string) string {
+	for n := 3; n > 0; n-- {
+		said := s.own(n)
+		for _, t := range texts {
+			t = tidy(t)
+			if !slices.ContainsFunc(said, func(old string) bool { return tidy(old) == t }) {
+				return t
+			}
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return tidy(texts[0])
+}
+
+// tidy makes one line of a text, and takes doubled full stops out of it.
+func tidy(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	for _, pair := range []struct{ from, to string }{{"..", "."}, {"?.", "?"}, {"!.", "!"}, {"….", "…"}} {
+		if strings.HasSuffix(text, pair.from) && !strings.HasSuffix(text, "...") {
+			text = strings.TrimSuffix(text, pair.from) + pair.to
+		}
+	}
+	return cut(text, 700)
+}
+
+// cut shortens to n runes, visibly.
+func cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return strings.TrimSpace(string(runes[:n-1])) + "…"
+	}
+	return text
+}
+
+// echo prepares a piece of foreign text for a sentence of ours.
+func echo(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	return cut(strings.TrimRight(text, " .!?,;:"), 160)
+}

@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"synthbot/core"
+)
+
+// openAI is the chat completions API, which most servers speak.
+type openAI struct{}
+
+func (openAI) order() []string {
+	return []string{"model", "temperature", "top_p", "reasoning_effort", "max_tokens", "max_completion_tokens", "stream", "stream_options", "response_format", "tools", "tool_choice", "messages"}
+}
+
+// amend puts in what the library cannot say, and takes out what it says without
+// being asked.
+func (openAI) amend(body map[string]json.RawMessage, c *call) error {
+	set(body, "model", c.cfg.Model)
+	if c.cfg.Temperature < 0 {
+		delete(body, "temperature")
+	}
+	if c.cfg.TopP > 0 {
+		set(body, "top_p", c.cfg.TopP)
+	}
+	if c.cfg.Effort != "" && c.manner < bare {
+		set(body, "reasoning_effort", c.cfg.Effort)
+	}
+	if format := c.manner.format(); format != nil {
+		body["response_format"] = format
+	}
+	if c.tools {
+		set(body, "tool_choice", "auto")
+	}
+	if c.stream != nil {
+		set(body, "stream", true)
+		if c.preset.name != "mistral" && c.manner < bare { // it sends usage unasked, and refuses fields that it does not know
+			body["stream_options"] = json.RawMessage(`{"include_usage":true}`)
+		}
+	}
+	return nil
+}
+
+// manner is how much is asked of a server beyond plain chat. A server that
+// refuses a request is asked again with the next one.
+type manner int32
+
+const (
+	bySchema manner = iota // response_format json_schema
+	byObject               // response_format json_object
+	byWords                // the instructions alone
+	bare                   // nor anything else that is not in every server
+)
+
+// mannerOf is where to begin.
+func mannerOf(structure string) manner {
+	switch structure {
+	case structureSchema:
+		return bySchema
+	case structureObject:
+		return byObject
+	}
+	return byWords
+}
+
+func (m manner) format() json.RawMessage {
+	switch m {
+	case bySchema:
+		return json.RawMessage(`{"type":"json_schema","json_schema":{"name":"plan","strict":false,"schema":` + planSchema + `}}`)
+	case byObject:
+		return json.RawMessage(`{"type":"json_object"}`)
+	}
+	return nil
+}
+
+// planSchema is the outline of a plan: loose enough for every action's payload
+// and for keys that plugins add.
+const planSchema = `{"type":"object","properties":{"response":{"type":"string"},"intent":{"type":"string"},"confidence":{"type":"number"},` +
+	`"actions":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"payload":{"type":"object","additionalProperties":true},"priority":{"type":"integer"}},` +
+	`"required":["type","payload"],"additionalProperties":true}},"context":{"type":"object","additionalProperties":true},"suggestions":{"type":"array","items":{"type":"string"}}},"additionalProperties":true}`
+
+// aiText is a content that may be a string, null, or a list of parts.
+type aiText string
+
+func (t *aiText) UnmarshalJSON(data []byte) error {
+	var plain string
+	if json.Unmarshal(data, &plain) == nil {
+		*t = aiText(plain)
+		return nil
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(data, &parts) != nil {
+		return nil // some other shape: as good as no text
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Type == "text" || p.Type == "output_text" {
+			b.WriteString(p.Text)
+		}
+	}
+	*t = aiText(b.String())
+	return nil
+}
+
+// aiMessage is a message, or a piece of one.
+type aiMessage struct {
+	Content aiText `json:"content"`
+	Refusal string `json:"refusal"`
+	Calls   []struct {
+		Index    *int   `json:"index"`
+		ID       string `json:"id"`
+		Function struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+type aiUsage struct {
+	In      int `json:"prompt_tokens"`
+	Out     int `json:"completion_tokens"`
+	Details struct {
+		Cached int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+// aiAnswer is a whole answer or one event of a stream: they differ in where the
+// message stands.
+type aiAnswer struct {
+	Choices []*struct {
+		Index   int        `json:"index"`
+		Message *aiMessage `json:"message"`
+		Delta   *aiMessage `json:"delta"`
+		Finish  string     `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *aiUsage        `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+// aiStream puts an answer together from its pieces.
+type aiStream struct {
+	text, refusal strings.Builder
+	calls         []*aiCall
+	stop          string
+	usage         core.Usage
+	done          bool
+}
+
+type aiCall struct {
+	index     int
+	id, name  string
+	arguments strings.Builder
+}
+
+func (openAI) events() streamReader { return new(aiStream) }
+
+// whole reads an answer in one piece, as a stream of a single event.
+func (openAI) whole(data []byte) (reply, error) {
+	var s aiStream
+	if !isObject(data) {
+		return reply{}, errNoAnswer
+	}
+	if _, err := s.event("", data); err != nil && !errors.Is(err, errStop) {
+		return reply{}, err
+	}
+	r, _ := s.reply()
+	return r, nil
+}
+
+func (s *aiStream) event(_ string, data []byte) (string, error) {
+	if string(data) == doneMark {
+		s.done = true
+		return "", errStop
+	}
+	var a aiAnswer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return "", nil // servers send comments and pings of their own as data
+	}
+	if len(a.Error) > 0 && string(a.Error) != "null" {
+		return "", parseErrorValue(a.Error)
+	}
+	if a.Usage != nil {
+		s.usage = core.Usage{In: a.Usage.In, Out: a.Usage.Out, Cached: a.Usage.Details.Cached}
+	}
+	for _, choice := range a.Choices {
+		if choice == nil || choice.Index != 0 {
+			continue
+		}
+		if choice.Finish != "" {
+			s.stop = choice.Finish
+		}
+		if m := choice.Delta; m != nil {
+			return s.add(m), nil
+		}
+		if m := choice.Message; m != nil {
+			return s.add(m), nil
+		}
+	}
+	return "", nil
+}
+
+func (s *aiStream) add(m *aiMessage) string {
+	s.text.WriteString(string(m.Content))
+	s.refusal.WriteString(m.Refusal)
+	for _, c := range m.Calls {
+		target := s.callFor(c.Index, c.ID, c.Function.Name)
+		if target.name == "" {
+			target.name = c.Function.Name
+		}
+		if target.id == "" {
+			target.id = c.ID
+		}
+		if s.text.Len()+target.arguments.Len() <= maxAnswer {
+			target.arguments.WriteString(argumentText(c.Function.Arguments))
+		}
+	}
+	return string(m.Content)
+}
+
+// callFor finds the call that a piece belongs to, or begins one. The index
+// decides, unless a new id shows that the server does not count; without an
+// index the id does; a piece with neither goes to the last call.
+func (s *aiStream) callFor(index *int, id, name string) *aiCall {
+	for _, c := range s.calls {
+		switch {
+		case index != nil && c.index == *index && (id == "" || c.id == "" || c.id == id):
+			return c
+		case index == nil && id != "" && c.id == id:
+			return c
+		}
+	}
+	if last := len(s.calls) - 1; index == nil && id == "" && name == "" && last >= 0 {
+		return s.calls[last]
+	}
+	c := &aiCall{index: len(s.calls)}
+	if index != nil {
+		c.index = *index
+	}
+	const most = 128 // calls of one answer
+	if len(s.calls) < most {
+		s.calls = append(s.calls, c)
+	}
+	return c
+}
+
+// argumentText unpacks arguments, which are a string of JSON, or JSON.
+func argumentText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(bytes.TrimSpace(raw))
+}
+
+func (s *aiStream) reply() (reply, bool) {
+	r := reply{text: s.text.String(), stop: s.stop, usage: s.usage}
+	for _, c := range s.calls {
+		r.calls = append(r.calls, core.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.arguments.String())})
+	}
+	if r.text == "" && len(r.calls) == 0 && s.refusal.Len() > 0 {
+		r.stop = stopFiltered
+	}
+	return r, s.done || s.stop != ""
+}
+
+// canon writes the one shape of answer that the library reads without a fault.
+func (openAI) canon(r reply) ([]byte, error) {
+	type function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	type toolCall struct {
+		ID       string   `json:"id"`
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	calls := make([]toolCall, len(r.calls))
+	for i, c := range r.calls {
+		calls[i] = toolCall{c.ID, "function", function{c.Name, string(c.Arguments)}}
+	}
+	stop := r.stop
+	if stop == "function_call" { // the library would look for a call of the old kind
+		stop = "tool_calls"
+	}
+	type object map[string]any
+	return marshal(object{
+		"choices": []object{{"index": 0, "finish_reason": stop, "message": object{"role": "assistant", "content": r.text, "tool_calls": calls}}},
+		"usage": object{
+			"prompt_tokens": r.usage.In, "completion_tokens": r.usage.Out,
+			"prompt_tokens_details": object{"cached_tokens": r.usage.Cached},
+		},
+	})
+}

@@ -1,0 +1,372 @@
+package engine
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/tmc/langchaingo/llms"
+	"github.com/tmc/langchaingo/llms/anthropic"
+	"github.com/tmc/langchaingo/llms/openai"
+
+	"synthbot/core"
+)
+
+// remote is one model behind a network, as a core.Model. Safe for concurrent
+// use.
+type remote struct {
+	cfg    Config
+	preset preset
+	model  llms.Model
+	redact *strings.Replacer
+	// learned is the strictest manner that the server has not refused.
+	learned atomic.Int32
+}
+
+// neutral is the model name that the library sees. Its own guesses about names
+// (which take no system message, which take no temperature) are out of date;
+// the transport writes the real one.
+const neutral = "model"
+
+func newRemote(cfg Config, t *transport) (*remote, error) {
+	p, known := presetOf(cfg.Provider)
+	if !known {
+		return nil, fmt.Errorf("provider: %q is unknown", cfg.Provider)
+	}
+	if p.name == "openai" && cfg.BaseURL != "" && !strings.Contains(cfg.BaseURL, "api.openai.com") {
+		p.maxField = "max_tokens" // servers of other makers often know no other
+	}
+	r := &remote{cfg: cfg, preset: p, redact: redactor(cfg.APIKey)}
+	structure := cfg.Structure
+	if structure == structureAuto {
+		structure = p.structure
+	}
+	r.learned.Store(int32(mannerOf(structure)))
+	endpoint, err := cfg.endpoint(p)
+	if err != nil {
+		return nil, fmt.Errorf("base_url: %w", err)
+	}
+	r.model, err = p.client(cfg, endpoint, t.client())
+	return r, err
+}
+
+// client makes the library's client. Everything that it would take from the
+// environment is given, so that no other program's settings leak in.
+func (p preset) client(cfg Config, endpoint string, c *http.Client) (llms.Model, error) {
+	key := cfg.APIKey.Reveal()
+	if key == "" {
+		key = "none" // it insists on one; the transport takes it out again
+	}
+	if p.name == "anthropic" {
+		return anthropic.New(anthropic.WithToken(key), anthropic.WithBaseURL(endpoint), anthropic.WithModel(neutral), anthropic.WithHTTPClient(c))
+	}
+	return openai.New(openai.WithToken(key), openai.WithBaseURL(endpoint), openai.WithModel(neutral), openai.WithOrganization(""),
+		openai.WithAPIType(openai.APITypeOpenAI), openai.WithHTTPClient(c))
+}
+
+// Limits implements core.Model.
+func (r *remote) Limits() core.Limits { return r.cfg.limits() }
+
+// Generate implements core.Model. A server that refuses the form of a request
+// is asked again in a plainer one, and what it took is remembered.
+func (r *remote) Generate(ctx context.Context, request core.Request) (core.Answer, error) {
+	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	begin := r.manner(request)
+	for m := begin; ; m++ {
+		answer, err := r.once(call, request, m)
+		if err == nil {
+			r.learn(begin, m)
+			return answer, nil
+		}
+		failed := asModelError(r.cfg.Name, call, ctx, err)
+		failed.Err = r.conceal(failed.Err)
+		if m >= bare || !mayBeManner(failed) {
+			return core.Answer{}, failed
+		}
+	}
+}
+
+// manner is where to begin with this request: only one that shows the catalogue
+// of actions asks for a plan.
+func (r *remote) manner(request core.Request) manner {
+	m := manner(r.learned.Load())
+	if !asksForPlan(request) {
+		return max(m, byWords)
+	}
+	return m
+}
+
+// learn remembers that the server refused what came before m.
+func (r *remote) learn(begin, m manner) {
+	if m != begin {
+		r.learned.Store(int32(m))
+	}
+}
+
+// asksForPlan reports whether the answer is to be a JSON plan.
+func asksForPlan(request core.Request) bool {
+	if len(request.Tools) > 0 {
+		return false
+	}
+	for _, part := range request.System {
+		if strings.HasPrefix(part, `{"actions":`) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeManner reports whether a plainer request might be taken.
+func mayBeManner(e *core.ModelError) bool {
+	return e.Kind == core.Fatal && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusNotImplemented)
+}
+
+// once makes one call through the library.
+func (r *remote) once(ctx context.Context, request core.Request, m manner) (answer core.Answer, err error) {
+	c := &call{cfg: r.cfg, preset: r.preset, manner: m, system: nonBlank(request.System), tools: len(request.Tools) > 0}
+	if r.cfg.Stream {
+		c.stream = request.Stream
+	}
+	names := toolNames(request.Tools)
+	defer func() {
+		if p := recover(); p != nil {
+			answer, err = core.Answer{}, fmt.Errorf("%w: %s", errPanic, oneLine(fmt.Sprint(p), 200))
+		}
+	}()
+	response, err := r.model.GenerateContent(c.in(ctx), r.messages(c, request, names), r.options(request, names)...)
+	switch {
+	case c.err != nil:
+		return core.Answer{}, c.err
+	case err != nil:
+		return core.Answer{}, err
+	}
+	answer, err = r.answer(response, names)
+	if err == nil && answer.Text != "" && c.stream == nil && request.Stream != nil {
+		request.Stream(answer.Text)
+	}
+	return answer, err
+}
+
+func nonBlank(parts []string) []string {
+	var kept []string
+	for _, p := range parts {
+		if strings.TrimSpace(p) != "" {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// options are what the library itself can say.
+func (r *remote) options(request core.Request, names map[string]string) []llms.CallOption {
+	options := []llms.CallOption{llms.WithTemperature(max(0, r.cfg.Temperature))}
+	tokens := r.cfg.MaxTokens
+	if tokens == 0 && r.preset.name == "anthropic" {
+		tokens = anthropicTokens
+	}
+	if tokens > 0 {
+		options = append(options, llms.WithMaxTokens(tokens))
+	}
+	if r.preset.maxField == "max_tokens" {
+		options = append(options, openai.WithLegacyMaxTokensField())
+	}
+	if len(request.Tools) > 0 {
+		options = append(options, llms.WithTools(tools(request.Tools, names)))
+	}
+	return options
+}
+
+func tools(from []core.Tool, names map[string]string) []llms.Tool {
+	made := make([]llms.Tool, len(from))
+	for i, t := range from {
+		schema := t.Schema
+		if !isObject(schema) {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		made[i] = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{Name: outName(names, t.Name), Description: t.Brief, Parameters: schema}}
+	}
+	return made
+}
+
+// toolNames maps the names that APIs do not take (they know no dots) to such
+// that they do, each to another one.
+func toolNames(from []core.Tool) map[string]string {
+	taken := make(map[string]bool, len(from))
+	for _, t := range from {
+		taken[t.Name] = true
+	}
+	names := make(map[string]string)
+	for _, t := range from {
+		if !strings.Contains(t.Name, ".") {
+			continue
+		}
+		plain := strings.ReplaceAll(t.Name, ".", "_")
+		for taken[plain] {
+			plain += "_"
+		}
+		taken[plain] = true
+		names[t.Name] = plain
+	}
+	return names
+}
+
+func outName(names map[string]string, name string) string {
+	if plain, ok := names[name]; ok {
+		return plain
+	}
+	return strings.ReplaceAll(name, ".", "_")
+}
+
+func inName(names map[string]string, plain string) string {
+	for name, p := range names {
+		if p == plain {
+			return name
+		}
+	}
+	return plain
+}
+
+// messages puts the request into the library's words: a single system message,
+// and one part for each message where the client sends no more than that.
+func (r *remote) messages(c *call, request core.Request, names map[string]string) []llms.MessageContent {
+	var made []llms.MessageContent
+	add := func(role llms.ChatMessageType, parts ...llms.ContentPart) {
+		made = append(made, llms.MessageContent{Role: role, Parts: parts})
+	}
+	if len(c.system) > 0 {
+		add(llms.ChatMessageTypeSystem, llms.TextPart(strings.Join(c.system, "\n\n")))
+	}
+	for _, u := range whole(request.Messages) {
+		switch {
+		case u.CallID != "":
+			add(llms.ChatMessageTypeTool, llms.ToolCallResponse{ToolCallID: u.CallID, Content: u.Text})
+		case u.Role == core.RoleModel:
+			r.modelTurn(u, names, add)
+		default:
+			if parts := r.userParts(u); len(parts) > 0 {
+				add(llms.ChatMessageTypeHuman, parts...)
+			}
+		}
+	}
+	return made
+}
+
+func (r *remote) userParts(u core.Utterance) []llms.ContentPart {
+	var parts []llms.ContentPart
+	if strings.TrimSpace(u.Text) != "" {
+		parts = append(parts, llms.TextPart(u.Text))
+	}
+	if !r.cfg.Vision {
+		return parts
+	}
+	for _, p := range u.Pictures {
+		if r.preset.name == "anthropic" {
+			parts = append(parts, llms.BinaryPart(p.MIME, p.Data))
+		} else {
+			parts = append(parts, llms.ImageURLPart("data:"+p.MIME+";base64,"+base64.StdEncoding.EncodeToString(p.Data)))
+		}
+	}
+	return parts
+}
+
+// modelTurn adds what the model said and called. The Anthropic client sends the
+// first part of a message only, so there each part is a message of its own; the
+// transport joins them again.
+func (r *remote) modelTurn(u core.Utterance, names map[string]string, add func(llms.ChatMessageType, ...llms.ContentPart)) {
+	var parts []llms.ContentPart
+	if strings.TrimSpace(u.Text) != "" {
+		parts = append(parts, llms.TextPart(u.Text))
+	}
+	for _, c := range u.Calls {
+		arguments := string(c.Arguments)
+		if r.preset.name == "anthropic" {
+			arguments = wrapArguments(c.Arguments)
+		}
+		parts = append(parts, llms.ToolCall{ID: c.ID, Type: "function", FunctionCall: &llms.FunctionCall{Name: outName(names, c.Name), Arguments: arguments}})
+	}
+	if r.preset.name != "anthropic" {
+		if len(parts) > 0 {
+			add(llms.ChatMessageTypeAI, parts...)
+		}
+		return
+	}
+	for _, p := range parts {
+		add(llms.ChatMessageTypeAI, p)
+	}
+}
+
+// Reasons why a model stopped, in the words of both APIs.
+const (
+	stopFiltered = "content_filter"
+	stopRefusal  = "refusal"
+)
+
+// truncated reports whether the model was stopped before it was done. No reason
+// at all means that, too.
+func truncated(stop string) bool {
+	switch stop {
+	case "", "length", "max_tokens", "model_length", "model_context_window_exceeded", "pause_turn", "error", "<nil>":
+		return true
+	}
+	return false
+}
+
+// answer reads the library's response: text and calls of all its choices, for
+// the Anthropic client makes one of each block.
+func (r *remote) answer(response *llms.ContentResponse, names map[string]string) (core.Answer, error) {
+	answer := core.Answer{Engine: r.cfg.Name}
+	stop := ""
+	for _, choice := range response.Choices {
+		answer.Text += choice.Content
+		stop = choice.StopReason
+		answer.Usage = usageOf(choice.GenerationInfo)
+		for _, c := range choice.ToolCalls {
+			answer.Calls = append(answer.Calls, r.toolCall(c, len(answer.Calls), names))
+		}
+	}
+	answer.Truncated = truncated(stop)
+	switch {
+	case stop == stopFiltered, stop == stopRefusal:
+		return core.Answer{}, &core.ModelError{Kind: core.Refused, Engine: r.cfg.Name, Err: fmt.Errorf("the model stopped with %q", stop)}
+	case strings.TrimSpace(answer.Text) == "" && len(answer.Calls) == 0:
+		return core.Answer{}, fmt.Errorf("%w (it stopped with %q)", errEmptyAnswer, oneLine(stop, 40))
+	}
+	return answer, nil
+}
+
+// toolCall reads one call. Arguments that are no JSON, as when the answer was
+// cut, become a JSON string: they can be shown to a corrector, and never pass
+// for a payload.
+func (r *remote) toolCall(c llms.ToolCall, n int, names map[string]string) core.ToolCall {
+	made := core.ToolCall{ID: c.ID, Name: inName(names, c.FunctionCall.Name), Arguments: json.RawMessage(c.FunctionCall.Arguments)}
+	if r.preset.name == "anthropic" {
+		made.Arguments = unwrapArguments(c.FunctionCall.Arguments)
+	}
+	if made.ID == "" {
+		made.ID = fmt.Sprintf("call_%d", n)
+	}
+	if len(strings.TrimSpace(string(made.Arguments))) == 0 || string(made.Arguments) == "null" {
+		made.Arguments = json.RawMessage(`{}`)
+	}
+	if !json.Valid(made.Arguments) {
+		made.Arguments, _ = marshal(string(made.Arguments))
+	}
+	return made
+}
+
+func usageOf(info map[string]any) core.Usage {
+	first := func(keys ...string) int {
+		for _, k := range keys {
+			if n, ok := info[k].(int); ok && n > 0 {
+				return n
+			}
+		}
+		return 0
+	}
+	return core.Usage{In: first("PromptTokens", "InputTokens"), Out: first("CompletionTokens", "OutputTokens"), Cached: first("PromptCachedTokens", "CacheReadInputTokens")}
+}

@@ -1,0 +1,190 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"synthbot/core"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testKey = "sk-very-secret-0123456789"
+
+// server is a local API as strict as the real ones: it refuses bodies that they
+// would refuse.
+type server struct {
+	*httptest.Server
+	t *testing.T
+
+	mu       sync.Mutex
+	requests []received
+	answer   http.HandlerFunc
+	strict   func(map[string]any) string // says why a body is refused
+}
+
+// received is one request.
+type received struct {
+	path   string
+	raw    string
+	body   map[string]any
+	header http.Header
+}
+
+func newServer(t *testing.T, answer http.HandlerFunc) *server {
+	s := &server{t: t, answer: answer}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(s.Server.Close)
+	return s
+}
+
+func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	raw, _ := io.ReadAll(r.Body)
+	got := received{path: r.URL.Path, raw: string(raw), header: r.Header.Clone()}
+	if err := json.Unmarshal(raw, &got.body); err != nil {
+		s.t.Errorf("the body is no JSON: %v", err)
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, got)
+	answer, strict := s.answer, s.strict
+	s.mu.Unlock()
+	if strict != nil {
+		if why := strict(got.body); why != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":{"message":%q,"type":"invalid_request_error"}}`, why)
+			return
+		}
+	}
+	answer(w, r)
+}
+
+func (s *server) say(answer http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+func (s *server) got() []received {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+func (s *server) last() received {
+	all := s.got()
+	if len(all) == 0 {
+		s.t.Fatal("nothing was asked")
+	}
+	return all[len(all)-1]
+}
+
+// body answers with a status and a body.
+func body(status int, text string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		if w.Header().Get("Content-Type") == "" {
+			w.Header().Set("Content-Type", "application/json")
+		}
+		w.WriteHeader(status)
+		io.WriteString(w, text)
+	}
+}
+
+// events answers with a stream.
+func events(lines ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, l := range lines {
+			io.WriteString(w, "data: "+l+"\n\n")
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+// aiSays is a plain answer of the openai API.
+func aiSays(text string) http.HandlerFunc {
+	data, _ := json.Marshal(text)
+	return body(200, `{"choices":[{"index":0,"message":{"role":"assistant","content":`+string(data)+`},"finish_reason":"stop"}],`+
+		`"usage":{"prompt_tokens":30,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":20}}}`)
+}
+
+// table is an engine of the openai API at the server.
+func (s *server) table(change ...func(*Config)) Config {
+	c := Config{Name: "test", Provider: "vllm", Model: "m1", BaseURL: s.URL, APIKey: core.NewSecret(testKey), Timeout: 5 * time.Second, Temperature: -1, MaxTokens: 100, Stream: true}
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
+func anthropicTable(c *Config) { c.Provider = "anthropic" }
+
+// model is one remote engine, without a chain around it.
+func (s *server) model(change ...func(*Config)) *remote {
+	pool := newBase()
+	s.t.Cleanup(pool.CloseIdleConnections)
+	r, err := newRemote(s.table(change...).withDefaults(), &transport{base: pool, clock: time.Now})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// hello is a prompt that asks for a plan.
+func hello() core.Request {
+	return core.Request{
+		System:   []string{"You are Aria. Reply with one JSON object.", "Be short.", `{"actions":{"message_x":{"brief":"b"}}}`},
+		Messages: []core.Utterance{{Role: core.RoleUser, Text: `{"context":{},"input":{"type":"message","payload":{"text":"hello"}}}`}},
+	}
+}
+
+func bounded(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// ask asks once and wants an answer.
+func ask1(t *testing.T, m core.Model, r core.Request) core.Answer {
+	t.Helper()
+	a, err := m.Generate(bounded(t), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// fail asks once and wants an error, free of the key.
+func fail(t *testing.T, m core.Model, r core.Request) *core.ModelError {
+	t.Helper()
+	a, err := m.Generate(bounded(t), r)
+	failed, ok := err.(*core.ModelError)
+	if !ok {
+		t.Fatalf("answer %+v, error %v", a, err)
+	}
+	if strings.Contains(failed.Error(), testKey) {
+		t.Errorf("the key is in %q", failed)
+	}
+	return failed
+}
+
+func question(build func(core.Limits) (core.Request, error)) core.Question {
+	return core.Question{Path: core.MustPath("console/x"), Person: core.MustPath("console/@user/1"), Build: build}
+}
+
+func plainQuestion() core.Question {
+	return question(func(core.Limits) (core.Request, error) { return hello(), nil })
+}

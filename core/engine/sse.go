@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Limits of what is taken in from a server.
+const (
+	maxAnswer = 1 << 20 // bytes of text and arguments; more is cut, and counts as truncated
+	maxBody   = 8 << 20 // bytes of a whole answer
+	maxStream = 64 << 20
+	maxEvent  = 4 << 20 // bytes of one event of a stream
+	maxErrors = 16 << 10
+)
+
+var (
+	errStop  = errors.New("enough") // ends readEvents without an error
+	errEvent = errors.New("an event of the stream is too long")
+)
+
+// doneMark ends a stream of the openai API.
+const doneMark = "[DONE]"
+
+// readEvents reads a stream of server-sent events and calls each with an
+// event's name and data. Besides the blank line that the standard asks for, the
+// end of a whole JSON value ends an event: some servers leave the blank line
+// out. A last event without an end counts. It returns nil at the end of the
+// stream and when each returned errStop.
+func readEvents(r io.Reader, each func(name string, data []byte) error) error {
+	lines := bufio.NewReaderSize(io.LimitReader(r, maxStream), 32<<10)
+	var event sseEvent
+	for {
+		line, err := readLine(lines)
+		if ready := event.line(line); ready || err == io.EOF {
+			if failed := event.dispatch(each); failed != nil {
+				return ignoreStop(failed)
+			}
+		}
+		if len(event.data) > maxEvent {
+			return errEvent
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func ignoreStop(err error) error {
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+// readLine returns the next line without its end; LF, CR LF and CR LF LF all
+// come out right.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			if len(line) > maxEvent {
+				return nil, errEvent
+			}
+		case err == nil, err == io.EOF:
+			return bytes.TrimRight(line, "\r\n"), err
+		default:
+			return nil, fmt.Errorf("stream: %w", err)
+		}
+	}
+}
+
+// sseEvent is the event that is being read.
+type sseEvent struct {
+	name string
+	data []byte
+}
+
+// line takes one line in and reports whether the event is complete.
+func (e *sseEvent) line(line []byte) bool {
+	if len(line) == 0 {
+		return true
+	}
+	field, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(field) {
+	case "event":
+		e.name = string(value)
+	case "data":
+		if len(e.data) > 0 {
+			e.data = append(e.data, '\n')
+		}
+		e.data = append(e.data, value...)
+		return string(e.data) == doneMark || json.Valid(e.data)
+	}
+	return false
+}
+
+// dispatch hands the event over, if there is one, and begins the next.
+func (e *sseEvent) dispatch(each func(name string, data []byte) error) error {
+	if len(e.data) == 0 {
+		e.name = ""
+		return nil
+	}
+	name, data := e.name, e.data
+	*e = sseEvent{}
+	return each(name, data)
+}

@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// wire is one API in bytes.
+type wire interface {
+	// amend changes the body that the library wrote into what the API wants.
+	amend(body map[string]json.RawMessage, c *call) error
+	// order lists the fields of a body: what changes least first.
+	order() []string
+	// whole reads an answer that came in one piece.
+	whole(data []byte) (reply, error)
+	// events returns a reader for an answer that comes as a stream.
+	events() streamReader
+	// canon writes a reply in the form that the library reads without a fault.
+	canon(r reply) ([]byte, error)
+}
+
+// streamReader reads one streamed answer, event by event.
+type streamReader interface {
+	// event takes one event in and returns the text that it adds. errStop says
+	// that the answer is complete.
+	event(name string, data []byte) (piece string, err error)
+	// reply is what came so far; finished tells whether the model ended it.
+	reply() (r reply, finished bool)
+}
+
+// reply is a model's answer, whatever the API.
+type reply struct {
+	text  string
+	calls []core.ToolCall
+	stop  string // in the API's own words; "" where it did not say
+	usage core.Usage
+}
+
+func (r *reply) size() int {
+	n := len(r.text)
+	for _, c := range r.calls {
+		n += len(c.Arguments)
+	}
+	return n
+}
+
+// call is one call's passage through the transport. It travels in the context
+// of the request.
+type call struct {
+	cfg    Config
+	preset preset
+	manner manner
+	system []string
+	tools  bool
+	stream func(piece string) // nil: the answer comes in one piece
+
+	err error // why it failed, typed; the library would make a string of it
+}
+
+type callKey struct{}
+
+func (c *call) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// transport stands between the library and the network. It is the only place
+// where bytes of a provider are read.
+type transport struct {
+	base  http.RoundTripper
+	clock func() time.Time
+}
+
+// newBase is the connection pool that all engines share.
+func newBase() *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxIdleConns:           16,
+		MaxIdleConnsPerHost:    8,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// client never follows a redirect: the key would go with it.
+func (t *transport) client() *http.Client {
+	return &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	c, ok := request.Context().Value(callKey{}).(*call)
+	if !ok {
+		return nil, errors.New("transport: a request without a call")
+	}
+	response, err := t.pass(request, c)
+	if err != nil {
+		c.err = err
+		return nil, err
+	}
+	return response, nil
+}
+
+func (t *transport) pass(request *http.Request, c *call) (*http.Response, error) {
+	amended, err := amend(request, c)
+	if err != nil {
+		return nil, err
+	}
+	response, err := t.base.RoundTrip(amended)
+	if err != nil {
+		return nil, fmt.Errorf("connection: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(response.Body, maxErrors))
+		return nil, readHTTPError(response, said, t.clock())
+	}
+	r, err := read(response, c)
+	if err != nil {
+		return nil, err
+	}
+	return t.respond(response, r, c)
+}
+
+// amend builds the request that is really sent.
+func amend(request *http.Request, c *call) (*http.Request, error) {
+	written, err := io.ReadAll(request.Body)
+	request.Body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	fields := make(map[string]json.RawMessage)
+	if err := json.Unmarshal(written, &fields); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	if err := c.preset.wire.amend(fields, c); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	data := writeFields(fields, c.preset.wire.order())
+	amended := request.Clone(request.Context())
+	amended.Body = io.NopCloser(bytes.NewReader(data))
+	amended.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	amended.ContentLength = int64(len(data))
+	amended.Header.Set("User-Agent", "synthbot")
+	if c.cfg.APIKey.IsZero() {
+		amended.Header.Del("Authorization")
+		amended.Header.Del("X-Api-Key")
+	}
+	return amended, nil
+}
+
+// read reads the answer, in one piece or as a stream, as the server sends it.
+func read(response *http.Response, c *call) (reply, error) {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if kind == "text/event-stream" {
+		return readStream(response.Body, c)
+	}
+	body := io.LimitReader(response.Body, maxBody+1)
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return reply{}, fmt.Errorf("%w: %w", errCut, err)
+	}
+	if len(data) > maxBody {
+		return reply{}, fmt.Errorf("%w: more than %d bytes", errTooLarge, maxBody)
+	}
+	if isStream(data) {
+		return readStream(bytes.NewReader(data), c)
+	}
+	r, err := c.preset.wire.whole(data)
+	if err != nil {
+		return reply{}, err
+	}
+	r.cut()
+	if c.stream != nil && r.text != "" {
+		c.stream(r.text)
+	}
+	return r, nil
+}
+
+// isStream finds an event stream that was sent under another name.
+func isStream(data []byte) bool {
+	start := strings.TrimLeft(string(data[:min(len(data), 64)]), " \r\n\t")
+	for _, field := range []string{"data:", "event:", ":"} {
+		if strings.HasPrefix(start, field) {
+			return true
+		}
+	}
+	return false
+}
+
+func readStream(body io.Reader, c *call) (reply, error) {
+	events := c.preset.wire.events()
+	size := 0
+	err := readEvents(body, func(name string, data []byte) error {
+		piece, err := events.event(name, data)
+		size += len(piece)
+		if piece != "" && size <= maxAnswer && c.stream != nil {
+			c.stream(piece)
+		}
+		if err == nil && size > maxAnswer {
+			return errStop
+		}
+		return err
+	})
+	r, finished := events.reply()
+	if err != nil && !finished {
+		if _, typed := errors.AsType[*httpError](err); typed {
+			return reply{}, err
+		}
+		return reply{}, fmt.Errorf("%w: %w", errCut, err)
+	}
+	r.cut()
+	return r, nil
+}
+
+// cut shortens an answer that is longer than anything a plan may be. It then
+// counts as truncated.
+func (r *reply) cut() {
+	if r.size() <= maxAnswer {
+		return
+	}
+	r.text = strings.ToValidUTF8(r.text[:min(len(r.text), maxAnswer)], "")
+	r.calls, r.stop = nil, ""
+}
+
+// respond wraps the reply into a response that the library can read.
+func (t *transport) respond(from *http.Response, r reply, c *call) (*http.Response, error) {
+	body, err := c.preset.wire.canon(r)
+	if err != nil {
+		return nil, fmt.Errorf("answer: %w", err)
+	}
+	return &http.Response{
+		Status: from.Status, StatusCode: http.StatusOK, Proto: from.Proto, ProtoMajor: from.ProtoMajor, ProtoMinor: from.ProtoMinor,
+		Header:        http.Header{"Content-Type": {"application/json"}},
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Request:       from.Request,
+	}, nil
+}
