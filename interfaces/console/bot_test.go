@@ -1,0 +1,79 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+
+	"synthbot/core"
+)
+
+// bot is a small true bot: it answers every message through the console's own
+// action, in a goroutine for each turn.
+type bot struct {
+	t       *testing.T
+	console *Console
+	reply   func(core.Message) []string // none: the turn ends without an answer
+	think   chan struct{}               // when set, a turn thinks until it is closed
+	refuse  error                       // when set, Receive fails
+
+	mu   sync.Mutex
+	got  []core.Message
+	busy sync.WaitGroup
+}
+
+func echo(m core.Message) []string { return []string{"you said: " + m.Text} }
+
+func (b *bot) Receive(_ context.Context, events ...core.Event) error {
+	if b.refuse != nil {
+		return b.refuse
+	}
+	for _, e := range events {
+		b.mu.Lock()
+		b.got = append(b.got, e.Message)
+		b.mu.Unlock()
+		b.busy.Go(func() { b.turn(e.Message) })
+	}
+	return nil
+}
+
+func (b *bot) turn(m core.Message) {
+	if b.think != nil {
+		ctx, stop := context.WithCancel(context.Background())
+		var shown sync.WaitGroup
+		shown.Go(func() { b.console.Think(ctx, m.Path) })
+		<-b.think
+		stop()
+		shown.Wait()
+	}
+	replies := b.reply(m)
+	for _, r := range replies {
+		payload, _ := json.Marshal(map[string]string{"text": r})
+		if _, err := b.console.Actions()[0].Do(b.t.Context(), core.Call{Path: m.Path, Payload: payload, Parts: parts{}}); err != nil {
+			b.t.Error(err)
+		}
+	}
+	b.console.Observe(core.TurnEnd{Turn: core.TurnID{Path: m.Path, Seq: 1}, Messages: []string{m.ID}, Answered: len(replies) > 0})
+}
+
+func (b *bot) messages() []core.Message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.got
+}
+
+// parts sends everything.
+type parts struct{ sent *[]core.Sent }
+
+func (p parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+	id, err := do(ctx, "key")
+	if err == nil && id == "" {
+		err = errors.New("a part was sent without an id")
+	}
+	if what.ID = id; p.sent != nil {
+		*p.sent = append(*p.sent, what)
+	}
+	return err
+}

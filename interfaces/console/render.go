@@ -1,0 +1,351 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"synthbot/core/markdown"
+)
+
+// style is a set of ways in which text can look.
+type style uint16
+
+const (
+	bold style = 1 << iota
+	dim
+	italic
+	underline
+	strike
+	codeColor
+	nameColor
+	promptColor
+
+	promptStyle = bold | promptColor
+	nameStyle   = bold | nameColor
+)
+
+// codes are the parameters of the sequence that begins each style, in order.
+const codes = "1 2 3 4 9 36 35 32"
+
+// styled puts text in a style, if styles are wanted at all.
+func (c *Console) styled(s style, text string) string {
+	if s == 0 || text == "" || c.opt.NoColor {
+		return text
+	}
+	var on []string
+	for i, code := range strings.Fields(codes) {
+		if s&(1<<i) != 0 {
+			on = append(on, code)
+		}
+	}
+	return "\x1b[" + strings.Join(on, ";") + "m" + text + "\x1b[0m"
+}
+
+// spoken is what the bot says as it is shown on a terminal: its name, then the
+// Markdown in lines of at most columns.
+func (c *Console) spoken(text string, columns int) string {
+	columns = max(columns, minWidth)
+	name := c.opt.PersonaName + ": "
+	r := renderer{paint: c.styled, marks: c.opt.NoColor}
+	lead := cells(name, nameStyle)
+	blocks := markdown.Parse(clean(text, true))
+	if len(blocks) > 0 && blocks[0].Kind == markdown.Paragraph && lineWidth(lead) < columns/2 {
+		first := r.wrapped(append(lead, r.flow(blocks[0].Inlines, 0)...), columns)
+		rest := r.blocks(blocks[1:], columns, false)
+		if len(rest) > 0 {
+			first = append(append(first, ""), rest...)
+		}
+		return strings.Join(first, "\n")
+	}
+	return strings.Join(append(r.wrapped(cells(strings.TrimSpace(name), nameStyle), columns), r.blocks(blocks, columns, false)...), "\n")
+}
+
+// renderer makes lines for a terminal of a tree of Markdown.
+type renderer struct {
+	paint func(style, string) string
+	marks bool // there are no styles: marks stand for them
+}
+
+// blocks renders blocks; an empty line stands between two, unless they are tight.
+func (r *renderer) blocks(blocks []markdown.Block, columns int, tight bool) []string {
+	var lines []string
+	for i, b := range blocks {
+		if i > 0 && !tight {
+			lines = append(lines, "")
+		}
+		lines = append(lines, r.block(b, columns)...)
+	}
+	return lines
+}
+
+func (r *renderer) block(b markdown.Block, columns int) []string {
+	switch b.Kind {
+	case markdown.Heading:
+		mark := ""
+		if r.marks {
+			mark = strings.Repeat("#", b.Level) + " "
+		}
+		return r.wrapped(append(cells(mark, bold), r.flow(b.Inlines, bold|underline)...), columns)
+	case markdown.List:
+		return r.list(b, columns)
+	case markdown.Item:
+		return r.blocks(b.Blocks, columns, true)
+	case markdown.Quote:
+		return r.behind(r.blocks(b.Blocks, columns-2, false), "│ ", "│ ", dim)
+	case markdown.Code:
+		return r.code(b, columns)
+	case markdown.Table:
+		return r.table(b, columns)
+	case markdown.Rule:
+		return []string{r.paint(dim, strings.Repeat("─", min(columns, 40)))}
+	}
+	return r.wrapped(r.flow(b.Inlines, 0), columns)
+}
+
+func (r *renderer) list(b markdown.Block, columns int) []string {
+	var lines []string
+	for i, item := range b.Blocks {
+		if i > 0 && !b.Tight {
+			lines = append(lines, "")
+		}
+		mark := strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(b.Mark(i))
+		w := width(mark)
+		lines = append(lines, r.behind(r.blocks(item.Blocks, columns-w, b.Tight), mark, strings.Repeat(" ", w), 0)...)
+	}
+	return lines
+}
+
+// behind puts first before the first line and others before all others.
+func (r *renderer) behind(lines []string, first, others string, s style) []string {
+	if len(lines) == 0 {
+		lines = []string{""}
+	}
+	for i, l := range lines {
+		mark := others
+		if i == 0 {
+			mark = first
+		}
+		lines[i] = r.paint(s, mark) + l
+	}
+	return lines
+}
+
+// code shows code as it is, a little to the right; only what is too wide for the
+// terminal is broken.
+func (r *renderer) code(b markdown.Block, columns int) []string {
+	var lines []string
+	for l := range strings.SplitSeq(b.Text, "\n") {
+		for _, row := range broken(cells(l, codeColor), max(columns-2, 1)) {
+			lines = append(lines, "  "+r.line(row))
+		}
+	}
+	return lines
+}
+
+func (r *renderer) table(b markdown.Block, columns int) []string {
+	widths, rows := make([]int, len(b.Align)), make([][][]cell, len(b.Rows))
+	total := 3 * (len(b.Align) - 1)
+	for i, row := range b.Rows {
+		for j, in := range row {
+			s := style(0)
+			if i == 0 {
+				s = bold
+			}
+			rows[i] = append(rows[i], r.flow(in, s))
+			widths[j] = max(widths[j], lineWidth(rows[i][j]))
+		}
+	}
+	for _, w := range widths {
+		total += w
+	}
+	if total > columns {
+		return r.records(rows, columns)
+	}
+	return r.grid(rows, widths, b.Align)
+}
+
+// grid shows a table that fits.
+func (r *renderer) grid(rows [][][]cell, widths []int, align []markdown.Align) []string {
+	var lines []string
+	for i, row := range rows {
+		var parts, rules []string
+		for j, c := range row {
+			gap := widths[j] - lineWidth(c)
+			before := 0
+			switch align[j] {
+			case markdown.AlignRight:
+				before = gap
+			case markdown.AlignCenter:
+				before = gap / 2
+			}
+			parts = append(parts, strings.Repeat(" ", before)+r.line(c)+strings.Repeat(" ", gap-before))
+			rules = append(rules, strings.Repeat("─", widths[j]))
+		}
+		lines = append(lines, strings.TrimRight(strings.Join(parts, r.paint(dim, " │ ")), " "))
+		if i == 0 {
+			lines = append(lines, r.paint(dim, strings.Join(rules, "─┼─")))
+		}
+	}
+	return lines
+}
+
+// records shows a table that is too wide row by row, each cell behind the name
+// of its column.
+func (r *renderer) records(rows [][][]cell, columns int) []string {
+	var lines []string
+	for i, row := range rows {
+		if i == 0 && len(rows) > 1 {
+			continue
+		}
+		for j, c := range row {
+			if len(rows) > 1 {
+				c = slices.Concat(rows[0][j], cells(": ", bold), c)
+			}
+			lines = append(lines, r.behind(r.wrapped(c, columns-2), "• ", "  ", 0)...)
+		}
+		if i < len(rows)-1 {
+			lines = append(lines, "")
+		}
+	}
+	return lines
+}
+
+// flow makes cells of running text.
+func (r *renderer) flow(in markdown.Inlines, s style) []cell {
+	var out []cell
+	for _, i := range in {
+		switch i.Kind {
+		case markdown.Text:
+			out = append(out, cells(i.Text, s)...)
+		case markdown.CodeSpan:
+			out = append(out, r.marked("`", cells(i.Text, s|codeColor))...)
+		case markdown.Emphasis:
+			out = append(out, r.marked("_", r.flow(i.Inlines, s|italic))...)
+		case markdown.Strong:
+			out = append(out, r.marked("*", r.flow(i.Inlines, s|bold))...)
+		case markdown.Strike:
+			out = append(out, r.marked("~", r.flow(i.Inlines, s|strike))...)
+		case markdown.Link, markdown.Image:
+			out = append(out, r.link(i, s)...)
+		case markdown.Break, markdown.Soft:
+			out = append(out, cell{text: "\n"})
+		}
+	}
+	return out
+}
+
+// marked puts a mark around what has no style.
+func (r *renderer) marked(mark string, c []cell) []cell {
+	if !r.marks {
+		return c
+	}
+	return slices.Concat(cells(mark, 0), c, cells(mark, 0))
+}
+
+// link shows a link's text, and its address where the text does not tell it.
+func (r *renderer) link(i markdown.Inline, s style) []cell {
+	text := r.flow(i.Inlines, s|underline)
+	switch {
+	case len(text) == 0:
+		return cells(i.URL, s|underline)
+	case i.Bare():
+		return text
+	}
+	return append(text, cells(" ("+i.URL+")", s|dim)...)
+}
+
+// cell is one grapheme and how it looks; a line break is a cell too.
+type cell struct {
+	text  string
+	width int
+	style style
+}
+
+// cells makes cells of foreign text: what could steer the terminal is gone.
+func cells(text string, s style) []cell {
+	text = strings.ReplaceAll(clean(text+"x", true), "\t", "    ")
+	text = text[:len(text)-1] // x kept the white space at the end
+	var out []cell
+	for g := range markdown.Graphemes(text) {
+		out = append(out, cell{g, columns(g), s})
+	}
+	return out
+}
+
+func lineWidth(line []cell) int {
+	n := 0
+	for _, c := range line {
+		n += c.width
+	}
+	return n
+}
+
+// wrapped breaks running text between words into lines.
+func (r *renderer) wrapped(text []cell, columns int) []string {
+	var lines []string
+	for _, l := range wrap(text, max(columns, 1)) {
+		lines = append(lines, r.line(l))
+	}
+	return lines
+}
+
+func wrap(text []cell, columnCount int) [][]cell {
+	var lines [][]cell
+	start, space, used := 0, -1, 0
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c.text == "\n":
+			lines = append(lines, text[start:i])
+			start, space, used = i+1, -1, 0
+			continue
+		case used+c.width <= columnCount:
+		case c.text == " ":
+			lines = append(lines, text[start:i])
+			start, space, used = i+1, -1, 0
+			continue
+		case space >= start:
+			lines = append(lines, text[start:space])
+			start, used = space+1, lineWidth(text[space+1:i])
+			space = -1
+		case i > start:
+			lines = append(lines, text[start:i])
+			start, used = i, 0
+		}
+		if c.text == " " && i > start {
+			space = i
+		}
+		used += c.width
+	}
+	return append(lines, text[start:])
+}
+
+// broken breaks a line wherever it is full.
+func broken(line []cell, columnCount int) [][]cell {
+	var lines [][]cell
+	start, used := 0, 0
+	for i, c := range line {
+		if used+c.width > columnCount && i > start {
+			lines = append(lines, line[start:i])
+			start, used = i, 0
+		}
+		used += c.width
+	}
+	return append(lines, line[start:])
+}
+
+// line draws cells, those of one style together.
+func (r *renderer) line(cells []cell) string {
+	var b, same strings.Builder
+	last := style(0)
+	for _, c := range cells {
+		if c.style != last {
+			b.WriteString(r.paint(last, same.String()))
+			same.Reset()
+			last = c.style
+		}
+		same.WriteString(c.text)
+	}
+	b.WriteString(r.paint(last, same.String()))
+	return b.String()
+}

@@ -1,0 +1,280 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// script runs a conversation over a pipe and returns what stood on both outputs.
+func script(t *testing.T, b *bot, in io.Reader) (out, notices string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	b.t = t
+	b.console = New(Options{In: in, Out: &o, Err: &e, User: "jay", Rank: core.Admin})
+	if err := b.console.Listen(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	b.busy.Wait()
+	return o.String(), e.String()
+}
+
+func TestScriptAnswersLineByLine(t *testing.T) {
+	b := &bot{reply: echo}
+	out, notices := script(t, b, strings.NewReader("one\n\n \t \u00a0\r\ntwo\r\nthree"))
+	if out != "you said: one\nyou said: two\nyou said: three\n" || notices != "" {
+		t.Errorf("out %q, notices %q", out, notices)
+	}
+	ids := map[string]bool{}
+	for _, m := range b.messages() {
+		ids[m.ID] = true
+		if m.Path.String() != "console/main" || m.Author.ID != "jay" || m.Author.Name != "jay" || m.Author.Rank != core.Admin ||
+			!m.Private || m.Addressed != core.Direct || m.Time.IsZero() {
+			t.Errorf("message %+v", m)
+		}
+	}
+	if len(ids) != 3 {
+		t.Errorf("%d ids for 3 messages", len(ids))
+	}
+}
+
+func TestScriptGoesOnWithoutAnAnswer(t *testing.T) {
+	b := &bot{reply: func(m core.Message) []string {
+		if m.Text == "hush" {
+			return nil
+		}
+		return []string{m.Text, "and\nmore\n"}
+	}}
+	if out, _ := script(t, b, strings.NewReader("hush\nhello\n")); out != "hello\nand\nmore\n" {
+		t.Errorf("out %q", out)
+	}
+}
+
+func TestScriptCleansItsInput(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\x00b\x07c\x1b[31md\n": "abc[31md",
+		"\xff\xfeok\n":           "\uFFFDok",
+		"\ufeffbom\n":            "bom",
+		"tab\there  \n":          "tab\there",
+		"\u202eevil\n":           "evil",
+		"\x00\x01\n":             "",
+		"grüße 👩‍👧\n":            "grüße 👩‍👧",
+	} {
+		b := &bot{reply: echo}
+		script(t, b, strings.NewReader(in))
+		got := ""
+		for _, m := range b.messages() {
+			got += m.Text
+		}
+		if got != want {
+			t.Errorf("%q is taken as %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestScriptCutsLongLines(t *testing.T) {
+	for name, tc := range map[string]struct {
+		line string
+		size int
+		told bool
+	}{
+		"just fits":   {strings.Repeat("a", core.MaxText), core.MaxText, false},
+		"one more":    {strings.Repeat("a", core.MaxText+1), core.MaxText, true},
+		"much more":   {strings.Repeat("é", 3*core.MaxText/2), core.MaxText, true},
+		"in a letter": {"a" + strings.Repeat("é", core.MaxText/2), core.MaxText - 1, true},
+		"grows":       {strings.Repeat("\xff ", core.MaxText/2), core.MaxText, true},
+	} {
+		b := &bot{reply: func(core.Message) []string { return []string{"ok"} }}
+		out, notices := script(t, b, strings.NewReader(tc.line+"\nnext\n"))
+		got := b.messages()
+		if len(got) != 2 || got[1].Text != "next" || out != "ok\nok\n" {
+			t.Errorf("%s: %d messages, out %q", name, len(got), out)
+			continue
+		}
+		if n := len(got[0].Text); n > core.MaxText || n < tc.size-1 || !utf8.ValidString(got[0].Text) {
+			t.Errorf("%s: %d bytes, want %d", name, n, tc.size)
+		}
+		if told := notices == "console: line 1 is longer than 1048576 bytes: the rest of it was left out\n"; told != tc.told || !told && notices != "" {
+			t.Errorf("%s: notices %q", name, notices)
+		}
+	}
+}
+
+func TestScriptEndsWithItsContext(t *testing.T) {
+	for name, pipe := range map[string]func() (io.Reader, io.Writer){
+		"a file": func() (io.Reader, io.Writer) { r, w, _ := os.Pipe(); return r, w },
+		"any":    func() (io.Reader, io.Writer) { return io.Pipe() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, w := pipe()
+			ctx, stop := context.WithCancel(t.Context())
+			b := &bot{t: t, reply: func(core.Message) []string { stop(); return nil }}
+			b.console = New(Options{In: in, Out: io.Discard})
+			done := make(chan error)
+			go func() { done <- b.console.Listen(ctx, b) }()
+			fmt.Fprintln(w, "hello")
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			b.busy.Wait()
+		})
+	}
+}
+
+func TestScriptEndsWhileATurnHangs(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	inbox := inboxFunc(func(core.Event) error { stop(); return nil }) // and no turn ever ends
+	c := New(Options{In: strings.NewReader("hello\n"), Out: io.Discard})
+	if err := c.Listen(ctx, inbox); err != nil {
+		t.Error(err)
+	}
+}
+
+type inboxFunc func(core.Event) error
+
+func (f inboxFunc) Receive(_ context.Context, e ...core.Event) error { return f(e[0]) }
+
+func TestScriptTellsErrors(t *testing.T) {
+	broken := errors.New("disk full")
+	c := New(Options{In: strings.NewReader("hello\n"), Out: io.Discard})
+	if err := c.Listen(t.Context(), inboxFunc(func(core.Event) error { return broken })); !errors.Is(err, broken) {
+		t.Errorf("a refusing inbox: %v", err)
+	}
+	c = New(Options{In: io.MultiReader(strings.NewReader("x\n"), failing{broken}), Out: io.Discard})
+	b := &bot{t: t, console: c, reply: echo}
+	if err := c.Listen(t.Context(), b); !errors.Is(err, broken) || len(b.messages()) != 1 {
+		t.Errorf("a broken input: %v", err)
+	}
+	c = New(Options{In: strings.NewReader(""), Out: io.Discard, Session: strings.Repeat("/", 200)})
+	if err := c.Listen(t.Context(), b); !errors.Is(err, core.ErrPath) {
+		t.Errorf("a session too long: %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestObserveKnowsItsOwn(t *testing.T) {
+	var notices bytes.Buffer
+	c := New(Options{In: strings.NewReader(""), Out: io.Discard, Err: &notices})
+	over := c.expect("1")
+	c.Observe(core.TurnEnd{Turn: core.TurnID{Path: core.MustPath("console/other")}, Messages: []string{"1"}})
+	c.Observe(core.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Messages: []string{"2"}})
+	select {
+	case <-over:
+		t.Error("another turn let it go on")
+	default:
+	}
+	c.Observe(core.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Messages: []string{"0", "1"}, Aside: true})
+	<-over
+	if !strings.Contains(notices.String(), "no answer") {
+		t.Errorf("notices %q", notices.String())
+	}
+}
+
+func TestMessageAction(t *testing.T) {
+	var out bytes.Buffer
+	c := New(Options{In: strings.NewReader(""), Out: &out, Name: "term", Session: "a b"})
+	a := c.Actions()[0]
+	if a.Name != "message_term" || !a.IsMessage() || !json.Valid(a.Schema) || len(a.Brief) > 100 || !a.Essential || c.Name() != "term" {
+		t.Errorf("action %+v", a)
+	}
+	for _, e := range a.Examples.Examples {
+		if !json.Valid(e.Payload) {
+			t.Errorf("example %s", e.Payload)
+		}
+	}
+	elsewhere := core.MustPath("telegram/1")
+	for name, tc := range map[string]struct {
+		path    core.Path
+		payload string
+		want    string // of the output; empty: refused
+	}{
+		"here":           {c.Place(), `{"text":"hi\u001b[2J"}`, "hi[2J\n"},
+		"named":          {elsewhere, `{"text":"hi","interface_path":"term/a%20b","priority":"high"}`, "hi\n"},
+		"elsewhere":      {elsewhere, `{"text":"hi"}`, ""},
+		"other session":  {c.Place(), `{"text":"hi","interface_path":"term/other"}`, ""},
+		"below":          {c.Place(), `{"text":"hi","interface_path":"term/a%20b/c"}`, ""},
+		"the interface":  {c.Place(), `{"text":"hi","interface_path":"term"}`, ""},
+		"no path":        {c.Place(), `{"text":"hi","interface_path":"//"}`, ""},
+		"nothing":        {c.Place(), `{"text":" \u0000\n"}`, ""},
+		"no object":      {c.Place(), `[]`, ""},
+		"empty zero one": {core.Path{}, `{"text":"hi"}`, ""},
+	} {
+		out.Reset()
+		var sent []core.Sent
+		call := core.Call{Path: tc.path, Payload: json.RawMessage(tc.payload), Parts: parts{&sent}}
+		checked := a.Check(t.Context(), call)
+		_, err := a.Do(t.Context(), call)
+		if out.String() != tc.want || (err == nil) != (tc.want != "") || (checked == nil) != (err == nil) {
+			t.Errorf("%s: out %q, %v, check %v", name, out.String(), err, checked)
+		}
+		if e, ok := errors.AsType[*core.Error](err); err != nil && (!ok || e.Kind != core.Invalid || e.Text == "") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if err == nil && (len(sent) != 1 || sent[0].Path != c.Place() || sent[0].ID == "") {
+			t.Errorf("%s: sent %+v", name, sent)
+		}
+	}
+}
+
+func TestMessageActionTellsAClosedOutput(t *testing.T) {
+	r, w := io.Pipe()
+	r.Close()
+	c := New(Options{In: strings.NewReader(""), Out: w})
+	_, err := c.Actions()[0].Do(t.Context(), core.Call{Path: c.Place(), Payload: json.RawMessage(`{"text":"hi"}`), Parts: parts{}})
+	if e, ok := errors.AsType[*core.Error](err); !ok || e.Kind != core.Broken || !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestIDsDifferBetweenRuns(t *testing.T) {
+	seen := map[string]bool{}
+	for range 100 {
+		c := New(Options{In: strings.NewReader(""), Out: io.Discard})
+		for range 3 {
+			id := c.nextID()
+			if seen[id] {
+				t.Fatalf("id %s twice", id)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+func TestThinkOnAPipeWaits(t *testing.T) {
+	c := New(Options{In: strings.NewReader(""), Out: io.Discard})
+	for _, place := range []core.Path{c.Place(), core.MustPath("telegram/1")} {
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		c.Think(ctx, place)
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a\x1b[2Jb\x00\xff\u202e\r\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, several := range []bool{true, false} {
+			got := clean(s, several)
+			if !utf8.ValidString(got) || clean(got, several) != got {
+				t.Fatalf("%q becomes %q", s, got)
+			}
+			for _, r := range got {
+				if unicode.IsControl(r) && r != '\t' && (r != '\n' || !several) {
+					t.Fatalf("%q keeps %q", s, r)
+				}
+			}
+		}
+	})
+}
