@@ -292,6 +292,9 @@ func (anthropicWire) canon(r reply) ([]byte, error) {
 	type object map[string]any
 	content := []object{{"type": "text", "text": r.text}} // never empty: the library takes that for no answer
 	for _, c := range r.calls {
+		if len(c.Arguments) == 0 {
+			c.Arguments = json.RawMessage(`{}`)
+		}
 		content = append(content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": wrapped{string(c.Arguments)}})
 	}
 	return marshal(object{

@@ -1,0 +1,544 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"synthbot/core"
+)
+
+func TestOpenAIRequest(t *testing.T) {
+	s := newServer(t, aiSays("yo"))
+	s.strict = strictAI
+	t.Setenv("OPENAI_ORGANIZATION", "someone-else")
+	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/")
+	ask1(t, s.model(), hello())
+	got := s.last()
+	if got.path != "/v1/chat/completions" || got.header.Get("Authorization") != "Bearer "+testKey || got.header.Get("OpenAI-Organization") != "" {
+		t.Errorf("%s %v", got.path, got.header)
+	}
+	for _, absent := range []string{"temperature", "top_p", "reasoning_effort", "stream", "stream_options", "tools", "tool_choice", "max_completion_tokens"} {
+		if v, ok := got.body[absent]; ok {
+			t.Errorf("%s is sent unasked: %v", absent, v)
+		}
+	}
+	if got.body["model"] != "m1" || got.body["max_tokens"] != 100.0 {
+		t.Errorf("body %v", got.body)
+	}
+	messages := got.body["messages"].([]any)
+	if system := messages[0].(map[string]any)["content"]; system != strings.Join(hello().System, "\n\n") || len(messages) != 2 {
+		t.Errorf("messages %v", messages)
+	}
+	if !strings.HasSuffix(strings.TrimSuffix(got.raw, "}]}"), `}}}"`) {
+		t.Errorf("the messages do not come last: %s", got.raw)
+	}
+}
+
+func TestOpenAIWhatTheTableSays(t *testing.T) {
+	s := newServer(t, aiSays("yo"))
+	m := s.model(func(c *Config) {
+		c.Temperature, c.TopP, c.Effort, c.Provider, c.BaseURL = 0, 0.5, "low", "openai", s.URL+"/other"
+	})
+	ask1(t, m, hello())
+	got := s.last()
+	if b := got.body; b["temperature"] != 0.0 || b["top_p"] != 0.5 || b["reasoning_effort"] != "low" || got.path != "/other/chat/completions" {
+		t.Errorf("%s %v", got.path, b)
+	}
+	if got.body["max_tokens"] != 100.0 {
+		t.Error("a server at another address than OpenAI's needs max_tokens")
+	}
+}
+
+func TestMaxTokensField(t *testing.T) {
+	for provider, want := range map[string]string{"openai": "max_completion_tokens", "ollama": "max_tokens", "gemini": "max_tokens", "vllm": "max_tokens"} {
+		var sent map[string]any
+		base := roundTrip(func(r *http.Request) (*http.Response, error) {
+			sent = nil
+			if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+				t.Error(err)
+			}
+			return nil, io.ErrUnexpectedEOF
+		})
+		m, err := newRemote(Config{Name: "x", Provider: provider, Model: "o4-mini", APIKey: core.NewSecret("k"), MaxTokens: 7, Temperature: -1}.withDefaults(), &transport{base: base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fail(t, m, hello())
+		if sent[want] != 7.0 {
+			t.Errorf("%s: %v", provider, sent)
+		}
+		if _, ok := sent["temperature"]; ok {
+			t.Errorf("%s: o4-mini is sent a temperature", provider)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// The body must be the same, byte by byte, where the request is the same.
+func TestSameRequestSameBytes(t *testing.T) {
+	for _, change := range []func(*Config){func(*Config) {}, anthropicTable} {
+		s := newServer(t, aiSays("yo"))
+		if change(&Config{}); s.table(change).Provider == "anthropic" {
+			s.say(anSays(`[{"type":"text","text":"yo"}]`))
+		}
+		m := s.model(change)
+		for range 5 {
+			ask1(t, m, hello())
+		}
+		for _, r := range s.got() {
+			if r.raw != s.last().raw {
+				t.Fatalf("%s\n%s", r.raw, s.last().raw)
+			}
+		}
+	}
+}
+
+func TestKeylessServerGetsNoKey(t *testing.T) {
+	s := newServer(t, aiSays("yo"))
+	ask1(t, s.model(func(c *Config) { c.APIKey = core.Secret{} }), hello())
+	if h := s.last().header; h.Get("Authorization") != "" {
+		t.Errorf("%v", h)
+	}
+}
+
+func TestPicturesTravelAsDataURLs(t *testing.T) {
+	s := newServer(t, aiSays("yo"))
+	s.strict = strictAI
+	r := hello()
+	r.Messages[0].Pictures = []core.Picture{{MIME: "image/png", Data: []byte{1, 2, 3}}}
+	ask1(t, s.model(func(c *Config) { c.Vision = true }), r)
+	if !strings.Contains(s.last().raw, `"data:image/png;base64,AQID"`) {
+		t.Error(s.last().raw)
+	}
+	ask1(t, s.model(), r)
+	if strings.Contains(s.last().raw, "AQID") {
+		t.Error("an engine that cannot see was sent a picture")
+	}
+}
+
+// Shapes of a 200 that make the library panic, fail, or call nothing an answer.
+func TestOpenAIShapes(t *testing.T) {
+	answer := func(text string, calls ...core.ToolCall) core.Answer {
+		return core.Answer{Text: text, Calls: calls, Engine: "test"}
+	}
+	cutAnswer := func(text string) core.Answer { return core.Answer{Text: text, Engine: "test", Truncated: true} }
+	call := func(id, name, arguments string) core.ToolCall {
+		return core.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
+	}
+	for name, tc := range map[string]struct {
+		body string
+		want core.Answer
+	}{
+		"parts":         {`{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},"finish_reason":"stop"}]}`, answer("ab")},
+		"old call":      {`{"choices":[{"message":{"content":"x"},"finish_reason":"function_call"}]}`, answer("x")},
+		"length":        {`{"choices":[{"message":{"content":"half"},"finish_reason":"length"}]}`, cutAnswer("half")},
+		"no reason":     {`{"choices":[{"message":{"content":"half"}}]}`, cutAnswer("half")},
+		"second choice": {`{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"},{"index":1,"message":{"content":"b"},"finish_reason":"stop"}]}`, answer("a")},
+		"call":          {`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"w","arguments":"{\"n\":9007199254740993}"}}]},"finish_reason":"tool_calls"}]}`, answer("", call("t", "w", `{"n":9007199254740993}`))},
+		"bare call":     {`{"choices":[{"message":{"tool_calls":[{"function":{"name":"w","arguments":{"a":1}}},{"function":{"name":"v"}}]},"finish_reason":"tool_calls"}]}`, answer("", call("call_0", "w", `{"a":1}`), call("call_1", "v", `{}`))},
+		"cut call":      {`{"choices":[{"message":{"tool_calls":[{"id":"t","function":{"name":"w","arguments":"{\"a\":\"hal"}}]},"finish_reason":"length"}]}`, core.Answer{Engine: "test", Truncated: true, Calls: []core.ToolCall{call("t", "w", `"{\"a\":\"hal"`)}}},
+		"another type":  {"data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", answer("x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, body(200, tc.body))
+			if diff := cmp.Diff(tc.want, ask1(t, s.model(), hello())); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOpenAIFailures(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer http.HandlerFunc
+		kind   core.ModelErrorKind
+		status int
+	}{
+		"limited":         {body(429, `{"error":{"message":"slow down"}}`), core.RetryLater, 429},
+		"no money":        {body(429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`), core.Fatal, 429},
+		"overloaded":      {body(529, `{}`), core.RetryLater, 529},
+		"html":            {body(503, `<html>`), core.RetryLater, 503},
+		"empty 503":       {body(503, ``), core.RetryLater, 503},
+		"bad gateway":     {body(502, `bad gateway`), core.RetryLater, 502},
+		"key":             {body(401, `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`), core.Fatal, 401},
+		"no such model":   {body(404, `{"error":{"message":"model not found"}}`), core.Fatal, 404},
+		"too long":        {body(400, `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8192 tokens"}}`), core.TooLong, 400},
+		"llama too long":  {body(400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), core.TooLong, 400},
+		"too large":       {body(413, ``), core.TooLong, 413},
+		"policy":          {body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), core.Refused, 400},
+		"gemini list":     {body(400, `[{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT"}}]`), core.Fatal, 400},
+		"redirect":        {body(302, ``, "Location", "http://127.0.0.1:1/"), core.Fatal, 302},
+		"no choices":      {body(200, `{"choices":[]}`), core.RetryLater, 0},
+		"null choice":     {body(200, `{"choices":[null]}`), core.RetryLater, 0},
+		"no content":      {body(200, `{"choices":[{"message":{"content":null},"finish_reason":"length"}]}`), core.RetryLater, 0},
+		"blank":           {aiSays("  \n"), core.RetryLater, 0},
+		"error in a 200":  {body(200, `{"error":{"message":"x"}}`), core.RetryLater, 0},
+		"its status":      {body(200, `{"error":{"message":"x","code":401}}`), core.Fatal, 401},
+		"error as a text": {body(200, `{"error":"boom"}`), core.RetryLater, 0},
+		"filtered":        {body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}]}`), core.Refused, 0},
+		"refusal":         {body(200, `{"choices":[{"message":{"content":null,"refusal":"I will not"},"finish_reason":"stop"}]}`), core.Refused, 0},
+		"html as a 200":   {body(200, `<html>welcome</html>`), core.RetryLater, 0},
+		"nothing":         {body(200, ``), core.RetryLater, 0},
+		"half a body":     {halfABody, core.RetryLater, 0},
+		"stream cut":      {events(`{"choices":[{"delta":{}}]}`), core.RetryLater, 0},
+		"stream error":    {events(`{"choices":[{"delta":{"content":"hal"}}]}`, `{"error":{"message":"upstream died","code":500}}`, `[DONE]`), core.RetryLater, 500},
+		"no event stream": {body(200, "hello", "Content-Type", "text/event-stream"), core.RetryLater, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, tc.answer)
+			failed := fail(t, s.model(), hello())
+			if failed.Kind != tc.kind || failed.Status != tc.status || failed.Engine != "test" {
+				t.Errorf("%v", failed)
+			}
+		})
+	}
+}
+
+// halfABody breaks the connection in the middle of an answer.
+func halfABody(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", "1000")
+	io.WriteString(w, `{"choices":[{"message":{"content":"ha`)
+	w.(http.Flusher).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+func streaming(r core.Request, pieces *[]string) core.Request {
+	r.Stream = func(p string) { *pieces = append(*pieces, p) }
+	return r
+}
+
+func TestOpenAIStream(t *testing.T) {
+	s := newServer(t, events(`{"choices":[{"delta":{"role":"assistant","content":""}}]}`, `{"choices":[{"delta":{"content":"he"}}]}`, `: ping`, `not json`,
+		`{"choices":[{"index":1,"delta":{"content":"OTHER"}}]}`, `{"choices":[{"delta":{"content":"llo"},"finish_reason":"stop"}]}`,
+		`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`, `[DONE]`))
+	s.strict = strictAI
+	var pieces []string
+	a := ask1(t, s.model(), streaming(hello(), &pieces))
+	want := core.Answer{Text: "hello", Engine: "test", Usage: core.Usage{In: 3, Out: 2}}
+	if diff := cmp.Diff(want, a); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Join(pieces, "|") != "he|llo" {
+		t.Errorf("pieces %q", pieces)
+	}
+	if b := s.last().body; b["stream"] != true || b["stream_options"] == nil {
+		t.Errorf("%v", b)
+	}
+}
+
+// A server that answers in one piece though a stream was asked for is fine, and
+// so is an engine that must not stream.
+func TestOneBigPiece(t *testing.T) {
+	s := newServer(t, aiSays("hello"))
+	for _, stream := range []bool{true, false} {
+		var pieces []string
+		a := ask1(t, s.model(func(c *Config) { c.Stream = stream }), streaming(hello(), &pieces))
+		if a.Text != "hello" || strings.Join(pieces, "|") != "hello" || (s.last().body["stream"] == true) != stream {
+			t.Errorf("%+v %q", a, pieces)
+		}
+	}
+}
+
+func TestLongLineOfAStream(t *testing.T) {
+	long := strings.Repeat("x", 300_000)
+	s := newServer(t, events(`{"choices":[{"delta":{"content":"`+long+`"},"finish_reason":"stop"}]}`, `[DONE]`))
+	var pieces []string
+	if a := ask1(t, s.model(), streaming(hello(), &pieces)); a.Text != long || a.Truncated {
+		t.Errorf("%d bytes, truncated %v", len(a.Text), a.Truncated)
+	}
+}
+
+// A stream that ends without a reason is truncated; one that breaks is an error.
+func TestCutStreams(t *testing.T) {
+	half := `{"choices":[{"delta":{"content":"hal"}}]}`
+	s := newServer(t, events(half))
+	var pieces []string
+	if a := ask1(t, s.model(), streaming(hello(), &pieces)); a.Text != "hal" || !a.Truncated {
+		t.Errorf("%+v", a)
+	}
+	s.say(func(w http.ResponseWriter, r *http.Request) {
+		events(half)(w, r)
+		panic(http.ErrAbortHandler)
+	})
+	if failed := fail(t, s.model(), streaming(hello(), &pieces)); failed.Kind != core.RetryLater {
+		t.Errorf("%v", failed)
+	}
+	s.say(func(w http.ResponseWriter, r *http.Request) {
+		events(half, `{"choices":[{"delta":{"content":"f"},"finish_reason":"stop"}]}`)(w, r)
+		panic(http.ErrAbortHandler) // all was said before it broke
+	})
+	if a := ask1(t, s.model(), streaming(hello(), &pieces)); a.Text != "half"[:3]+"f" || a.Truncated {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestToolCallsWhileStreaming(t *testing.T) {
+	call := func(id, name, arguments string) core.ToolCall {
+		return core.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
+	}
+	delta := func(calls string) string { return `{"choices":[{"delta":{"tool_calls":[` + calls + `]}}]}` }
+	end := `{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`
+	for name, tc := range map[string]struct {
+		lines []string
+		want  []core.ToolCall
+	}{
+		"pieces": {[]string{delta(`{"index":0,"id":"c1","type":"function","function":{"name":"a","arguments":""}}`), delta(`{"index":0,"function":{"arguments":"{\"city\":"}}`), delta(`{"index":0,"function":{"arguments":"\"A\"}"}}`)},
+			[]core.ToolCall{call("c1", "a", `{"city":"A"}`)}},
+		"type again": {[]string{delta(`{"index":0,"id":"c1","type":"function","function":{"name":"a","arguments":"{\"city\":"}}`), delta(`{"index":0,"id":"c1","type":"function","function":{"arguments":"\"A\"}"}}`)},
+			[]core.ToolCall{call("c1", "a", `{"city":"A"}`)}},
+		"interleaved": {[]string{delta(`{"index":0,"id":"c1","type":"function","function":{"name":"a","arguments":""}},{"index":1,"id":"c2","type":"function","function":{"name":"b","arguments":""}}`),
+			delta(`{"index":1,"function":{"arguments":"{\"y\":"}}`), delta(`{"index":0,"function":{"arguments":"{\"x\":1}"}}`), delta(`{"index":1,"function":{"arguments":"2}"}}`)},
+			[]core.ToolCall{call("c1", "a", `{"x":1}`), call("c2", "b", `{"y":2}`)}},
+		"all with index 0": {[]string{delta(`{"index":0,"id":"c1","function":{"name":"a","arguments":"{\"x\":1}"}}`), delta(`{"index":0,"id":"c2","function":{"name":"b","arguments":"{\"y\":2}"}}`)},
+			[]core.ToolCall{call("c1", "a", `{"x":1}`), call("c2", "b", `{"y":2}`)}},
+		"without index": {[]string{delta(`{"id":"c1","function":{"name":"a","arguments":"{\"x\""}}`), delta(`{"function":{"arguments":":1}"}}`), delta(`{"function":{"name":"b","arguments":"{}"}}`)},
+			[]core.ToolCall{call("c1", "a", `{"x":1}`), call("call_1", "b", `{}`)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, events(append(tc.lines, end, `[DONE]`)...))
+			var pieces []string
+			r := streaming(hello(), &pieces)
+			r.Tools = []core.Tool{{Name: "a"}, {Name: "b"}}
+			a := ask1(t, s.model(), r)
+			if diff := cmp.Diff(core.Answer{Engine: "test", Calls: tc.want}, a); diff != "" {
+				t.Error(diff)
+			}
+			if len(pieces) > 0 {
+				t.Errorf("people would see %q", pieces)
+			}
+		})
+	}
+}
+
+func TestToolsDialect(t *testing.T) {
+	s := newServer(t, body(200, `{"choices":[{"message":{"tool_calls":[{"id":"z","function":{"name":"memory_save_","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`))
+	s.strict = strictAI
+	r := core.Request{
+		System: []string{"sys"},
+		Tools: []core.Tool{{Name: "memory.save", Brief: "Save.", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, {Name: "memory_save"},
+			{Name: "look"}},
+		Messages: []core.Utterance{
+			{Role: core.RoleUser, Text: "weather in A and B?"},
+			{Role: core.RoleModel, Text: "let me look", Calls: []core.ToolCall{
+				{ID: "t1", Name: "look", Arguments: json.RawMessage(`{"id":9007199254740993}`)},
+				{ID: "t2", Name: "memory.save", Arguments: json.RawMessage(`{"city":"B"}`)},
+				{ID: "t3", Name: "look", Arguments: json.RawMessage(`{"city":"cut o`)},
+				{ID: "t4", Name: "look", Arguments: json.RawMessage(`{}`)},
+			}},
+			{Role: core.RoleUser, CallID: "t1", Text: "1"},
+			{Role: core.RoleUser, CallID: "t2", Text: ""},
+			{Role: core.RoleUser, CallID: "t3", Text: "bad"},
+			{Role: core.RoleUser, CallID: "t9", Text: "whose?"},
+			{Role: core.RoleModel, Calls: []core.ToolCall{{ID: "t5", Name: "look", Arguments: json.RawMessage(`"text"`)}}},
+			{Role: core.RoleUser, Text: "and now?"},
+		},
+	}
+	a := ask1(t, s.model(func(c *Config) { c.Dialect = "tools" }), r)
+	if len(a.Calls) != 1 || a.Calls[0].Name != "memory.save" {
+		t.Errorf("%+v", a)
+	}
+	got := s.last()
+	if got.body["tool_choice"] != "auto" || got.body["response_format"] != nil || !strings.Contains(got.raw, "9007199254740993") {
+		t.Error(got.raw)
+	}
+	if n := len(got.body["messages"].([]any)); n != 6 { // system, user, model with two calls, two results, user
+		t.Errorf("%d messages: %s", n, got.raw)
+	}
+
+	s.say(anSays(`[{"type":"text","text":"ok"}]`))
+	s.strict = strictAnthropic
+	ask1(t, s.model(anthropicTable), r)
+	if raw := s.last().raw; !strings.Contains(raw, `"input":{"id":9007199254740993}`) || strings.Contains(raw, "cut o") {
+		t.Error(raw)
+	}
+}
+
+func TestStructureFallsBack(t *testing.T) {
+	refuse := func(words ...string) func(map[string]any) string {
+		return func(b map[string]any) string {
+			data, _ := json.Marshal(b)
+			for _, w := range words {
+				if strings.Contains(string(data), w) {
+					return fmt.Sprintf("Unknown name %q", w)
+				}
+			}
+			return ""
+		}
+	}
+	for name, tc := range map[string]struct {
+		strict func(map[string]any) string
+		first  int // calls that the first question takes
+		format any
+	}{
+		"schema":  {refuse(), 1, "json_schema"},
+		"object":  {refuse("json_schema"), 2, "json_object"},
+		"none":    {refuse("response_format"), 3, nil},
+		"nothing": {refuse("response_format", "stream_options"), 4, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, aiSays("{}"))
+			s.strict = tc.strict
+			m := s.model(func(c *Config) { c.Structure = "auto" })
+			var pieces []string
+			for range 2 {
+				ask1(t, m, streaming(hello(), &pieces))
+			}
+			if n := len(s.got()); n != tc.first+1 {
+				t.Errorf("%d calls", n)
+			}
+			var kind any
+			if f, ok := s.last().body["response_format"].(map[string]any); ok {
+				kind = f["type"]
+			}
+			if kind != tc.format {
+				t.Errorf("in the end it asks for %v", kind)
+			}
+		})
+	}
+}
+
+func TestRefusalThatIsNoneOfTheForm(t *testing.T) {
+	s := newServer(t, body(400, `{"error":{"message":"maximum context length"}}`))
+	m := s.model()
+	fail(t, m, hello())
+	if n := len(s.got()); n != 1 {
+		t.Errorf("%d calls for a prompt that is too long", n)
+	}
+	s.say(body(400, `{"error":{"message":"you sent nonsense"}}`))
+	if failed := fail(t, m, hello()); failed.Kind != core.Fatal || failed.Status != 400 {
+		t.Errorf("%v", failed)
+	}
+	s.say(aiSays("{}"))
+	ask1(t, m, hello())
+	if s.last().body["response_format"] == nil {
+		t.Error("it gave up on a form that was never the reason")
+	}
+}
+
+func TestStructureOnlyForPlans(t *testing.T) {
+	s := newServer(t, aiSays("a summary"))
+	ask1(t, s.model(), core.Request{Messages: []core.Utterance{{Role: core.RoleUser, Text: "Summarise this."}}})
+	if f := s.last().body["response_format"]; f != nil {
+		t.Errorf("%v", f)
+	}
+	ask1(t, s.model(func(c *Config) { c.Structure = "off" }), hello())
+	if f := s.last().body["response_format"]; f != nil {
+		t.Errorf("%v", f)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(planSchema), &schema); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnswersAreCapped(t *testing.T) {
+	chunk := strings.Repeat("x", 64<<10)
+	flood := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for range 4096 { // 256 MiB
+			if _, err := fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%q}}]}\n\n", chunk); err != nil {
+				return
+			}
+		}
+	}
+	s := newServer(t, flood)
+	shown := 0
+	r := hello()
+	r.Stream = func(p string) { shown += len(p) }
+	a := ask1(t, s.model(), r)
+	if len(a.Text) > maxAnswer || len(a.Text) < maxAnswer/2 || !a.Truncated || shown > maxAnswer {
+		t.Errorf("%d bytes, %d shown, truncated %v", len(a.Text), shown, a.Truncated)
+	}
+	s.say(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"choices":[{"message":{"content":"`)
+		for range 4096 {
+			if _, err := io.WriteString(w, chunk); err != nil {
+				return
+			}
+		}
+	})
+	if failed := fail(t, s.model(), hello()); !strings.Contains(failed.Error(), errTooLarge.Error()) {
+		t.Errorf("%v", failed)
+	}
+	s.say(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(500)
+		for range 4096 {
+			if _, err := io.WriteString(w, chunk); err != nil {
+				return
+			}
+		}
+	})
+	if failed := fail(t, s.model(), hello()); len(failed.Error()) > 1000 {
+		t.Errorf("an error of %d bytes", len(failed.Error()))
+	}
+}
+
+func TestPanicOfTheLibraryIsAnError(t *testing.T) {
+	s := newServer(t, aiSays("x"))
+	m := s.model()
+	m.model = nil
+	if failed := fail(t, m, hello()); failed.Kind != core.Fatal || !strings.Contains(failed.Error(), errPanic.Error()) {
+		t.Errorf("%v", failed)
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	s := newServer(t, aiSays("x"))
+	m := s.model()
+	s.Close()
+	if failed := fail(t, m, hello()); failed.Kind != core.RetryLater || failed.Status != 0 {
+		t.Errorf("%v", failed)
+	}
+}
+
+// The library would call the half of a stream that ran out of time a success.
+func TestTimeout(t *testing.T) {
+	for name, begin := range map[string]http.HandlerFunc{
+		"silence":     func(http.ResponseWriter, *http.Request) {},
+		"half":        events(`{"choices":[{"delta":{"content":"hal"}}]}`),
+		"half a body": body(200, `{"choices":[{"mess`),
+	} {
+		s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+			begin(w, r)
+			if f, ok := w.(http.Flusher); ok && name != "silence" {
+				f.Flush()
+			}
+			<-r.Context().Done()
+		})
+		m := s.model(func(c *Config) { c.Timeout = 50 * time.Millisecond })
+		var pieces []string
+		failed := fail(t, m, streaming(hello(), &pieces))
+		if failed.Kind != core.RetryLater || !errors.Is(failed, errTimeout) || !errors.Is(failed, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, failed)
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(bounded(t))
+	go func() {
+		<-asked
+		cancel()
+	}()
+	_, err := s.model().Generate(ctx, hello())
+	if failed, ok := err.(*core.ModelError); !ok || !strings.Contains(failed.Error(), "canceled") || failed.Unwrap() != context.Canceled {
+		t.Errorf("%v", err)
+	}
+}
