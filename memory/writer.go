@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -24,38 +26,62 @@ var ErrFull = errors.New("the disk is full")
 func (db *DB) writer() {
 	defer close(db.queue.ended)
 	debug.SetPanicOnFault(true)
-	last := 0
+	var crowd crowd
 	for range db.queue.wake {
 		for {
-			db.gather(last)
+			crowd.gather(db.queue)
 			jobs, closed := db.queue.take()
+			start := time.Now()
 			if len(jobs) > 0 {
 				db.commit(jobs)
 			}
-			last = len(jobs)
+			crowd.left(len(jobs), time.Since(start))
 			if closed {
 				db.leave()
 				return
 			}
-			if last == 0 {
+			if len(jobs) == 0 {
 				break
 			}
 		}
 	}
 }
 
-// gather gives those whom the last commit answered the chance to come back
-// before the next one begins. Without it, a crowd splits in two halves that
-// wait for each other's sync. A lone writer never waits.
-func (db *DB) gather(last int) {
-	if last < 2 {
+// crowd remembers how many wrote together of late. Those whom a commit answered
+// get the chance to come back before the next one begins: without it, they
+// split in two halves that wait for each other's sync. Whoever writes alone
+// never waits.
+type crowd struct {
+	size int
+	took time.Duration
+}
+
+// left notes what the last commit carried and how long it took.
+func (c *crowd) left(jobs int, took time.Duration) {
+	c.size, c.took = max(jobs, c.size*3/4), took
+	if jobs == 0 {
+		c.size = 0
+	}
+}
+
+// gather waits until as many are there again and nobody joins them, for a
+// fraction of what a commit takes at most.
+func (c *crowd) gather(q *queue) {
+	if c.size < 2 {
 		return
 	}
-	for range 64 {
-		if db.queue.length() >= last {
+	const patience = 8 // turns of others without a newcomer
+	limit := min(c.took/4, time.Millisecond)
+	start, seen, quiet := time.Now(), 0, 0
+	for quiet < patience || seen < c.size {
+		if time.Since(start) > limit {
 			return
 		}
 		runtime.Gosched()
+		quiet++
+		if n := q.length(); n > seen {
+			seen, quiet = n, 0
+		}
 	}
 }
 
@@ -155,10 +181,7 @@ func (t *tx) mark(marked bool) error {
 // before it is durable: the page is written once more.
 func (db *DB) settle(id int, err error) error {
 	seen := 0
-	view := db.guard(func() error {
-		return db.bolt.View(func(t *bbolt.Tx) error { seen = t.ID(); return nil })
-	})
-	if view != nil || seen < id {
+	if view := db.view(context.Background(), func(v *view) error { seen = v.ID(); return nil }); view != nil || seen < id {
 		return err
 	}
 	db.torn = id

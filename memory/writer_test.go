@@ -20,8 +20,8 @@ func hold(db *DB) (letGo func()) {
 	return sync.OnceFunc(func() { close(free) })
 }
 
-// commits of the database, as bbolt counts transactions.
-func commits(t *testing.T, db *DB) (id int) {
+// transactions counts the commits that a database has seen.
+func transactions(t testing.TB, db *DB) (id int) {
 	t.Helper()
 	if err := db.view(context.Background(), func(v *view) error { id = v.ID(); return nil }); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func commits(t *testing.T, db *DB) (id int) {
 
 func TestACrowdSharesACommit(t *testing.T) {
 	db := open(t, t.TempDir())
-	before := commits(t, db)
+	before := transactions(t, db)
 	letGo := hold(db)
 	var all sync.WaitGroup
 	for i := range 200 {
@@ -41,7 +41,7 @@ func TestACrowdSharesACommit(t *testing.T) {
 	}
 	letGo()
 	all.Wait()
-	if n := commits(t, db) - before; n != 2 {
+	if n := transactions(t, db) - before; n != 2 {
 		t.Errorf("200 batches took %d commits, want that of the holder and one more", n)
 	}
 }

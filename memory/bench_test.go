@@ -1,0 +1,216 @@
+package memory
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"synthbot/core"
+)
+
+var huge = flag.Bool("huge", false, "also run the benchmarks with 10,000,000 messages")
+
+const benchPlaces = 20
+
+func sizes() []int {
+	if *huge {
+		return []int{1e3, 1e5, 1e6, 1e7}
+	}
+	return []int{1e3, 1e5, 1e6}
+}
+
+func benchPlace(i int) core.Path {
+	return core.MustPath(fmt.Sprintf("discord/81384788765712384/%d", 1e17+i%benchPlaces))
+}
+
+// chat is a message of the usual size.
+func chat(i int) core.Entry {
+	e := message(benchPlace(i), fmt.Sprint(uint64(1200000000000000000+i)),
+		"Well, I would say that the quick brown fox is rather lazy today, don't you think so? Let us meet at ten.")
+	e.Message.Author = core.Author{ID: fmt.Sprint(100000000000000000 + i%997), Name: "Jay Miller", Tag: "@jay"}
+	e.Message.Time = time.Unix(1790000000+int64(i), 0)
+	return e
+}
+
+// stock fills a database with n messages, the fast way.
+func stock(b testing.TB, n int) *DB {
+	b.Helper()
+	dir := b.TempDir()
+	db, err := Open(dir, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	db.bolt.NoSync, db.bolt.NoGrowSync = true, true
+	const group = 2000
+	for i := 0; i < n; i += group {
+		batch := &core.Batch{}
+		for k := i; k < min(i+group, n); k++ {
+			batch.Append = append(batch.Append, chat(k))
+		}
+		if err := db.Commit(context.Background(), batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	db.bolt.NoSync, db.bolt.NoGrowSync = false, false
+	if err := db.bolt.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	return db
+}
+
+// BenchmarkHistory appends, each message in a commit of its own, and reads the
+// last 50, by place and over all places, in a file with so many messages.
+func BenchmarkHistory(b *testing.B) {
+	for _, n := range sizes() {
+		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
+			db := stock(b, n)
+			size := func() int64 { info, _ := os.Stat(db.file); return info.Size() }
+			next := n
+			b.Run("append", func(b *testing.B) {
+				before, first := size(), next
+				for b.Loop() {
+					add(b, db, chat(next))
+					next++
+				}
+				b.ReportMetric(float64(size()-before)/float64(next-first)*1000/1024, "KiB/1000")
+			})
+			b.Run("last50", func(b *testing.B) {
+				benchRead(b, db, func(v *view, i int) (int, error) {
+					got, err := v.Last(benchPlace(i), 50)
+					return len(got), err
+				})
+			})
+			b.Run("recent50", func(b *testing.B) {
+				benchRead(b, db, func(v *view, i int) (int, error) {
+					got, err := v.Recent(core.MustPath("discord"), 50, nil)
+					return len(got), err
+				})
+			})
+		})
+	}
+}
+
+func benchRead(b *testing.B, db *DB, read func(*view, int) (int, error)) {
+	i, got := 0, 0
+	for b.Loop() {
+		err := db.view(context.Background(), func(v *view) error {
+			n, err := read(v, i)
+			got += n
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+	b.ReportMetric(float64(got)/float64(i), "entries")
+}
+
+// BenchmarkReceive measures messages per second until they are durable, from so
+// many places at once, against the rate at which the disk takes plain bbolt
+// commits of as many messages, measured in turns in the same run.
+func BenchmarkReceive(b *testing.B) {
+	for _, places := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("places=%d", places), func(b *testing.B) {
+			db := stock(b, 1000)
+			raw := rawStore(b)
+			raw(1000)
+			var ours, ideal time.Duration
+			var n, next atomic.Int64
+			groups := 0
+			next.Store(1000)
+			for b.Loop() {
+				rounds := max(400/places, 40)
+				begun := transactions(b, db)
+				start := time.Now()
+				var all sync.WaitGroup
+				for range places {
+					all.Go(func() {
+						for range rounds {
+							add(b, db, chat(int(next.Add(1))))
+						}
+					})
+				}
+				all.Wait()
+				ours += time.Since(start)
+				groups += transactions(b, db) - begun
+				start = time.Now()
+				for range rounds {
+					raw(places)
+				}
+				ideal += time.Since(start)
+				n.Add(int64(rounds * places))
+			}
+			b.ReportMetric(float64(n.Load())/ours.Seconds(), "msg/s")
+			b.ReportMetric(float64(n.Load())/ideal.Seconds(), "ideal-msg/s")
+			b.ReportMetric(float64(n.Load())/float64(groups), "msg/commit")
+			b.ReportMetric(100*ideal.Seconds()/ours.Seconds(), "%ideal")
+		})
+	}
+}
+
+// rawStore commits so many values of the same size to the same buckets with
+// nothing but bbolt.
+func rawStore(b *testing.B) func(n int) {
+	db, err := bbolt.Open(filepath.Join(b.TempDir(), "raw.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapSize})
+	if err != nil {
+		b.Fatal(err)
+	}
+	db.AllocSize = allocStep
+	b.Cleanup(func() { db.Close() })
+	next := 0
+	return func(n int) {
+		err := db.Update(func(t *bbolt.Tx) error {
+			for range n {
+				next++
+				e := chat(next)
+				place := placeKey(e.Message.Path)
+				for name, pair := range map[string][2][]byte{
+					bucketLog:    {seqKey(place, uint64(next)), encodeLine(&line{Entry: e})},
+					bucketIDs:    {idKey(place, e.Message.ID), []byte("12345")},
+					bucketPlaces: {place, encodeHead(head{last: 1, time: e.Message.Time})},
+				} {
+					bucket, err := t.CreateBucketIfNotExists([]byte(name))
+					if err != nil {
+						return err
+					}
+					bucket.FillPercent = fill
+					if err := bucket.Put(pair[0], pair[1]); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkOpen opens and closes a file with so many messages.
+func BenchmarkOpen(b *testing.B) {
+	for _, n := range sizes() {
+		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
+			db := stock(b, n)
+			dir := filepath.Dir(db.file)
+			db.Close()
+			for b.Loop() {
+				db, err := Open(dir, Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				db.Close()
+			}
+		})
+	}
+}

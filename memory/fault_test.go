@@ -1,0 +1,372 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"synthbot/core"
+)
+
+// disk stands between bbolt and its file, so that writing and syncing can fail.
+// bbolt takes nothing but an *os.File: its own hook for tests is reached by
+// reflection, and a sync is made to fail by putting /dev/null, which cannot be
+// synced, under the descriptor after the write before it.
+type disk struct {
+	t     *testing.T
+	db    *DB
+	write func(buf []byte, at int64) (int, error) // nil: as usual
+}
+
+func faulty(t *testing.T, db *DB) *disk {
+	t.Helper()
+	d := &disk{t: t, db: db}
+	hook := reflect.ValueOf(db.bolt).Elem().FieldByName("ops").FieldByName("writeAt")
+	hook = reflect.NewAt(hook.Type(), unsafe.Pointer(hook.UnsafeAddr())).Elem()
+	real := db.handle.WriteAt
+	hook.Set(reflect.ValueOf(func(buf []byte, at int64) (int, error) {
+		if d.write != nil {
+			return d.write(buf, at)
+		}
+		return real(buf, at)
+	}))
+	return d
+}
+
+// unsynced lets syncs fail from now on; the returned function ends it.
+func (d *disk) unsynced() (heal func()) {
+	fd := int(d.db.handle.Fd())
+	kept, err := syscall.Dup(fd)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := syscall.Dup3(int(null.Fd()), fd, 0); err != nil {
+		d.t.Fatal(err)
+	}
+	null.Close()
+	return sync.OnceFunc(func() {
+		if err := syscall.Dup3(kept, fd, 0); err != nil {
+			d.t.Fatal(err)
+		}
+		syscall.Close(kept)
+	})
+}
+
+func isMeta(at int64) bool { return at < 2*4096 }
+
+// commitN commits one message and reports whether that was acknowledged.
+func commitN(db *DB, n int) error {
+	return db.Commit(context.Background(), &core.Batch{Append: []core.Entry{message(kitchen, fmt.Sprint(n), fmt.Sprint(n))}})
+}
+
+// holds fails unless the database holds all of the acknowledged messages.
+func holds(t *testing.T, db *DB, acknowledged []int) {
+	t.Helper()
+	err := db.view(t.Context(), func(v *view) error {
+		for _, n := range acknowledged {
+			e, ok, err := v.Entry(kitchen, fmt.Sprint(n))
+			if err != nil || !ok || e.Message.Text != fmt.Sprint(n) {
+				t.Errorf("message %d: %t, %v", n, ok, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// crash copies the file as it stands, as if the process had died now.
+func crash(t *testing.T, db *DB) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	content, err := os.ReadFile(db.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, FileName), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestWritesFail lets every single write of some commits fail, in several ways.
+// What was acknowledged stays, what failed is said to have failed, reading goes
+// on, and so does writing when the disk is well again.
+func TestWritesFail(t *testing.T) {
+	for name, fail := range map[string]func(real func([]byte, int64) (int, error), buf []byte, at int64) (int, error){
+		"no space": func(_ func([]byte, int64) (int, error), _ []byte, _ int64) (int, error) { return 0, syscall.ENOSPC },
+		"i/o":      func(_ func([]byte, int64) (int, error), _ []byte, _ int64) (int, error) { return 0, syscall.EIO },
+		"short": func(real func([]byte, int64) (int, error), buf []byte, at int64) (int, error) {
+			n, _ := real(buf[:len(buf)/2], at)
+			return n, syscall.EIO
+		},
+		"noise": func(real func([]byte, int64) (int, error), buf []byte, at int64) (int, error) {
+			n, _ := real(bytes.Repeat([]byte{0xaa}, len(buf)/3), at)
+			return n, syscall.EIO
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t, t.TempDir())
+			d := faulty(t, db)
+			var acknowledged []int
+			for n := range 60 {
+				left := n % 12 // the write that fails
+				d.write = func(buf []byte, at int64) (int, error) {
+					if left--; left < 0 {
+						return fail(db.handle.WriteAt, buf, at)
+					}
+					return db.handle.WriteAt(buf, at)
+				}
+				err := commitN(db, n)
+				d.write = nil
+				switch {
+				case err == nil:
+					acknowledged = append(acknowledged, n)
+				case name == "no space" && !errors.Is(err, ErrFull):
+					t.Errorf("message %d: %v is not ErrFull", n, err)
+				case !strings.Contains(err.Error(), db.file):
+					t.Errorf("message %d: %v does not name the file", n, err)
+				}
+				holds(t, db, acknowledged)
+				if n%12 == 5 {
+					after := open(t, crash(t, db))
+					holds(t, after, acknowledged)
+				}
+				if err := commitN(db, 1000+n); err != nil {
+					t.Fatalf("the disk is well, but: %v", err)
+				}
+				acknowledged = append(acknowledged, 1000+n)
+			}
+			if len(acknowledged) == 60 {
+				t.Error("nothing was acknowledged while the disk was ill")
+			}
+			holds(t, db, acknowledged)
+		})
+	}
+}
+
+// TestDataSyncFails: the sync before the last page fails; nothing of the commit
+// is to be seen.
+func TestDataSyncFails(t *testing.T) {
+	db := open(t, t.TempDir())
+	d := faulty(t, db)
+	if err := commitN(db, 1); err != nil {
+		t.Fatal(err)
+	}
+	var heal func()
+	d.write = func(buf []byte, at int64) (int, error) {
+		n, err := db.handle.WriteAt(buf, at)
+		if heal == nil {
+			heal = d.unsynced()
+		}
+		return n, err
+	}
+	err := commitN(db, 2)
+	heal()
+	if d.write = nil; err == nil {
+		t.Fatal("acknowledged without a sync")
+	}
+	db.view(t.Context(), func(v *view) error {
+		if _, ok, err := v.Entry(kitchen, "2"); ok || err != nil {
+			t.Errorf("the message that failed is there: %t, %v", ok, err)
+		}
+		return nil
+	})
+	if err := commitN(db, 2); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, db, []int{1, 2})
+}
+
+// TestLastSyncFails: the last page is written but not synced. Readers see it, so
+// the commit must be brought to its end before anything else is written.
+func TestLastSyncFails(t *testing.T) {
+	db := open(t, t.TempDir())
+	d := faulty(t, db)
+	if err := commitN(db, 1); err != nil {
+		t.Fatal(err)
+	}
+	heal := func() {}
+	d.write = func(buf []byte, at int64) (int, error) {
+		n, err := db.handle.WriteAt(buf, at)
+		if isMeta(at) {
+			heal = d.unsynced()
+		}
+		return n, err
+	}
+	if err := commitN(db, 2); err == nil {
+		t.Fatal("acknowledged without a sync")
+	}
+	d.write = nil
+	if err := commitN(db, 3); err == nil {
+		t.Fatal("acknowledged while nothing can be synced")
+	}
+	heal()
+	if err := commitN(db, 3); err != nil {
+		t.Fatal(err)
+	}
+	if db.torn != 0 {
+		t.Error("the torn commit was not mended")
+	}
+	b := &core.Batch{Append: []core.Entry{message(kitchen, "2", "2")}}
+	if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
+		t.Errorf("the commit that readers saw: known is %v, %v", b.Known, err)
+	}
+	holds(t, db, []int{1, 2, 3})
+	holds(t, open(t, crash(t, db)), []int{1, 2, 3})
+}
+
+// TestLastSyncFailsOnce: it works the second time, so the commit succeeds.
+func TestLastSyncFailsOnce(t *testing.T) {
+	db := open(t, t.TempDir())
+	d := faulty(t, db)
+	heal := func() {}
+	d.write = func(buf []byte, at int64) (int, error) {
+		n, err := db.handle.WriteAt(buf, at)
+		if isMeta(at) {
+			heal = d.unsynced()
+		}
+		return n, err
+	}
+	// The clock is read when a transaction begins: that of the view which looks
+	// what became of the commit comes after the sync that failed.
+	reads := 0
+	db.clock = func() time.Time {
+		if reads++; reads == 2 {
+			heal()
+		}
+		return time.Now()
+	}
+	if err := commitN(db, 1); err != nil {
+		t.Errorf("%v, though the second sync worked", err)
+	}
+	d.write = nil
+	holds(t, db, []int{1})
+}
+
+// TestOneThatIsTooLargeFailsAlone: where there is no room for one of a crowd,
+// the others are written.
+func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
+	db := open(t, t.TempDir())
+	d := faulty(t, db)
+	d.write = func(buf []byte, at int64) (int, error) {
+		if len(buf) > 1<<16 {
+			return 0, syscall.ENOSPC
+		}
+		return db.handle.WriteAt(buf, at)
+	}
+	letGo := hold(db)
+	var all sync.WaitGroup
+	for n := range 10 {
+		all.Go(func() {
+			if err := commitN(db, n); err != nil {
+				t.Errorf("message %d: %v", n, err)
+			}
+		})
+	}
+	all.Go(func() {
+		large := message(kitchen, "large", strings.Repeat("x", 1<<20))
+		if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, ErrFull) {
+			t.Errorf("the large one: %v, want ErrFull", err)
+		}
+	})
+	for db.queue.length() < 11 {
+	}
+	letGo()
+	all.Wait()
+	d.write = nil
+}
+
+// TestFullDisk fills a real, small file system, reads while it is full, makes
+// room, and goes on. It needs the right to mount one.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
+		t.Skip("cannot mount a small file system: ", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fillUp(t, dir, func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// fillUp writes until there is no room, and again after some was made.
+func fillUp(t *testing.T, dir string, room func()) {
+	t.Helper()
+	db := open(t, dir)
+	var acknowledged []int
+	fillOnce := func(from int) (n int) {
+		for n = from; ; n++ {
+			e := message(kitchen, fmt.Sprint(n), fmt.Sprint(n))
+			e.Data = strings.Repeat("filling ", 2000)
+			err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{e}})
+			if errors.Is(err, ErrFull) {
+				return n
+			}
+			if err != nil || n > 10000 {
+				t.Fatalf("message %d: %v", n, err)
+			}
+			acknowledged = append(acknowledged, n)
+		}
+	}
+	n := fillOnce(0)
+	for range 3 {
+		holds(t, db, acknowledged)
+		fillOnce(n)
+	}
+	room()
+	if more := fillOnce(n); more <= n {
+		t.Error("there is room, but nothing was written")
+	}
+	holds(t, db, acknowledged)
+}
+
+// TestFileSizeLimit lets the kernel refuse to let the file grow, in a process of
+// its own.
+func TestFileSizeLimit(t *testing.T) {
+	const variable = "SYNTHBOT_TEST_FILE_SIZE"
+	if os.Getenv(variable) == "" {
+		self := exec.Command(os.Args[0], "-test.run=^TestFileSizeLimit$", "-test.v")
+		self.Env = append(os.Environ(), variable+"=1")
+		if out, err := self.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	setLimit := func(size uint64) {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: size, Max: limit.Max}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setLimit(2 << 20)
+	fillUp(t, t.TempDir(), func() { setLimit(4 << 20) })
+	setLimit(limit.Cur)
+}
