@@ -39,4 +39,6 @@ func Prose(text string) (string, bool) {
 }
 
 // letter reports whether the rune can be part of what is said; emoji can.
-func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF }
+func letter(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF
+}

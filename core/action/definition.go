@@ -1,0 +1,183 @@
+package action
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// maxBrief is how many characters a brief may have, and less.
+const maxBrief = 100
+
+// Definition is an action of the catalogue, linted and compiled once. It is
+// never changed; nor may its fields be.
+type Definition struct {
+	core.Action
+	Owner    string          // the plugin that offers it
+	Minified json.RawMessage // the schema as prompts show it
+
+	home       string // the interface in whose places it works; "": anywhere
+	input      *schema
+	output     *schema         // nil: not checked
+	properties map[string]bool // the payload's
+	plain      string          // the name, normalised
+}
+
+// define compiles an action; the error joins everything that is wrong with it.
+func define(owner string, a core.Action) (*Definition, error) {
+	a, err := modern(a)
+	if err != nil {
+		return nil, fmt.Errorf("action %s of %s: %w", a.Name, owner, err)
+	}
+	d := &Definition{Action: a, Owner: owner, plain: normal(a.Name)}
+	d.Similes, d.DependsOn = slices.Clone(a.Similes), slices.Clone(a.DependsOn)
+	faults := []error{d.lintName(), d.lintBrief(), d.lintRules(), d.compile()}
+	if d.input != nil {
+		faults = append(faults, d.lintPermission(), d.lintExamples())
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("action %s of %s: %w", a.Name, owner, err)
+	}
+	return d, nil
+}
+
+func (d *Definition) lintName() error {
+	var errs []error
+	if !grammar.MatchString(d.Name) {
+		errs = append(errs, errors.New("name: must match [a-z0-9_.-]{1,64}"))
+	}
+	for _, n := range append([]string{d.Name}, d.Similes...) {
+		if normal(n) == "" || len(n) > 64 {
+			errs = append(errs, fmt.Errorf("name %q: must have between 1 and 64 letters and digits", n))
+		}
+		if c, ok := Control(n); ok {
+			errs = append(errs, fmt.Errorf("name %q: is taken by the built-in %s", n, c))
+		}
+	}
+	if d.IsMessage() && d.plain != normal(core.MessagePrefix+d.Owner) {
+		errs = append(errs, fmt.Errorf("name: %s… is kept for the interface of that name", core.MessagePrefix))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Definition) lintBrief() error {
+	switch n := utf8.RuneCountInString(d.Brief); {
+	case strings.TrimSpace(d.Brief) == "":
+		return errors.New("brief: is empty; say in one line what the action does")
+	case n >= maxBrief:
+		return fmt.Errorf("brief: has %d characters, fewer than %d are allowed", n, maxBrief)
+	case strings.ContainsFunc(d.Brief, unicode.IsControl):
+		return errors.New("brief: must be one line")
+	}
+	return nil
+}
+
+func (d *Definition) lintRules() error {
+	var errs []error
+	if d.Do == nil {
+		errs = append(errs, errors.New("Do: is missing"))
+	}
+	if d.Timeout < 0 || d.Retries < 0 || d.Cache < 0 || d.RateLimit.Count < 0 || d.RateLimit.Per < 0 {
+		errs = append(errs, errors.New("limits: must not be negative"))
+	}
+	if (d.RateLimit.Count > 0) != (d.RateLimit.Per > 0) {
+		errs = append(errs, errors.New("rate limit: needs a count and a time"))
+	}
+	switch d.Busy {
+	case core.Parallel, core.Queue, core.Refuse:
+	default:
+		errs = append(errs, fmt.Errorf("busy: unknown way %q", d.Busy))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Definition) lintPermission() error {
+	switch d.Permission {
+	case core.Undeclared, core.Everyone, core.Moderators, core.Admins, core.OwnBeats:
+	case core.Concerned:
+		if !d.properties[d.Concerns] {
+			return fmt.Errorf("permission: the person concerned is to be found in %q, which is no property", d.Concerns)
+		}
+	default:
+		return fmt.Errorf("permission: unknown %q", d.Permission)
+	}
+	return nil
+}
+
+func (d *Definition) compile() error {
+	if len(d.Schema) == 0 {
+		return errors.New("schema: is missing")
+	}
+	var errs []error
+	var err error
+	if d.input, err = compile(d.Schema); err != nil {
+		errs = append(errs, err)
+	} else if err := d.lintRoot(); err != nil {
+		d.input, errs = nil, append(errs, err)
+	} else {
+		d.Minified = minify(d.Schema)
+	}
+	if len(d.Output) > 0 {
+		if d.output, err = compile(d.Output); err != nil {
+			errs = append(errs, fmt.Errorf("output %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lintRoot checks that the schema describes an object, as every payload is one.
+func (d *Definition) lintRoot() error {
+	root, ok := d.input.root.(map[string]any)
+	if !ok || root["type"] != nil && root["type"] != "object" {
+		return errors.New("schema: must describe an object")
+	}
+	properties, _ := root["properties"].(map[string]any)
+	d.properties = make(map[string]bool, len(properties))
+	for name := range maps.Keys(properties) {
+		d.properties[name] = true
+	}
+	return nil
+}
+
+func (d *Definition) lintExamples() error {
+	var errs []error
+	for _, e := range d.Examples.Examples {
+		v, err := decode(e.Payload)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("example %q: %w", e.Scenario, err))
+			continue
+		}
+		if flaws := d.accept(v); len(flaws) > 0 {
+			errs = append(errs, fmt.Errorf("example %q: payload%s: %s", e.Scenario, dotted(flaws[0].path), flaws[0].text))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// accept validates a payload and fills in defaults.
+func (d *Definition) accept(v any) []flaw {
+	flaws := d.input.check(v)
+	if d.input.fill(v) {
+		flaws = d.input.check(v)
+	}
+	return flaws
+}
+
+// has reports whether the payload knows the property.
+func (d *Definition) has(property string) bool { return d.properties[property] }
+
+// Title is what people call the action: its schema's title, or its brief.
+func (d *Definition) Title() string {
+	root, _ := d.input.root.(map[string]any)
+	if title, ok := root["title"].(string); ok && title != "" {
+		return title
+	}
+	return d.Brief
+}

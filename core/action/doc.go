@@ -1,0 +1,2 @@
+// Package action holds the catalogue of actions, and carries plans out.
+package action

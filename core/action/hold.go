@@ -1,0 +1,226 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// Held is what the journal keeps of a step that waits, or waited, for a
+// person's confirmation: everything that is needed to take it up again. Its
+// JSON form reads as an Outcome too.
+type Held struct {
+	core.Outcome
+	Step     core.Step  `json:"step,omitzero"`
+	Who      Who        `json:"who,omitzero"` // who asked for it, and where
+	Context  core.State `json:"context,omitzero"`
+	Way      []string   `json:"way,omitempty"`
+	Question string     `json:"question,omitempty"` // what the person is asked
+	Asked    time.Time  `json:"asked,omitzero"`
+	Expires  time.Time  `json:"expires,omitzero"`
+	On       uint16     `json:"on,omitempty"`     // the step whose confirmation it waits for; 0: its own
+	Undone   bool       `json:"undone,omitempty"` // it was done, and taken back
+}
+
+// ReadHeld reads the data of a step's record.
+func ReadHeld(r core.Record) (*Held, error) {
+	var h Held
+	if err := json.Unmarshal(r.Data, &h); err != nil {
+		return nil, fmt.Errorf("held step of %s: %w", r.Key.Turn, err)
+	}
+	return &h, nil
+}
+
+// May reports whether a person may confirm or cancel the step: who asked for
+// it, or an admin.
+func (h *Held) May(a core.Author) bool {
+	who, ok := h.Who.person()
+	return a.Rank >= core.Admin || ok && a.ID != "" && a.ID == who.ID
+}
+
+// Expired reports whether it is too late to confirm the step.
+func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.Before(h.Expires) }
+
+// hold lets a step wait for its confirmation.
+func (e *execution) hold(t task, d *Definition) ending {
+	who, ok := e.Who.person()
+	switch {
+	case t.unit:
+		return e.skip(t, core.Errorf(core.Forbidden, "%s must be confirmed, which is not possible inside of a unit", d.Name))
+	case !ok || who.ID == "" || who.Rank >= core.Bot:
+		return e.skip(t, core.Errorf(core.Forbidden, "%s must be confirmed, and nobody alone asked for it", d.Name))
+	}
+	now := e.Clock()
+	h := e.held(t, d)
+	h.Question, h.Asked, h.Expires = question(d, &t.step), now, now.Add(e.Expire)
+	return ending{progress: core.Pending, outcome: h.Outcome, held: h}
+}
+
+// holdFor lets a step wait for the confirmation of another one.
+func (e *execution) holdFor(t task, d *Definition, on uint16) ending {
+	h := e.held(t, d)
+	h.On = on
+	return ending{progress: core.Pending, outcome: h.Outcome, held: h}
+}
+
+func (e *execution) held(t task, d *Definition) *Held {
+	h := &Held{Outcome: core.Outcome{Action: d.Name}, Step: t.step, Who: e.Who, Way: t.way}
+	if len(t.step.Conditions) > 0 {
+		h.Context = e.Plan.Context
+	}
+	return h
+}
+
+// data is what a step's record holds: of one that had to be confirmed also what
+// it needs to be taken up again.
+func (t *task) data(o core.Outcome) any {
+	if t.held == nil {
+		return o
+	}
+	h := *t.held
+	h.Outcome = o
+	return h
+}
+
+var errNotHeld = errors.New("no step waits there")
+
+// Resume takes up the step that waits under that number of the job's round, and
+// what depends on it, after a person confirmed it (agreed) or did not.
+// Permission, conditions and Check are asked anew, with the job's Who, or, where
+// that names nobody, with who asked for it. The caller has made sure that the
+// person May, and, where it matters that a press counts once, has changed the
+// record from Pending to Taken in a transaction of its own. What comes back, and
+// what happens after a crash, is as with Execute.
+func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) ([]Done, error) {
+	record, ok := j.Journal.Find(core.Key{Turn: j.Turn, Round: j.Round, Step: step})
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", j.Turn, errNotHeld)
+	}
+	h, err := ReadHeld(record)
+	if err != nil {
+		return nil, err
+	}
+	if h.Step.Type == "" {
+		return nil, fmt.Errorf("%s: %w", j.Turn, errNotHeld)
+	}
+	if len(j.Who.Authors) == 0 {
+		j.Who = h.Who
+	}
+	j.Plan.Context = h.Context
+	e := r.begin(j, 0)
+	waiting := e.catchUp(step)
+	if record.Progress == core.Pending {
+		agreed = agreed && !h.Expired(r.Clock())
+	}
+	t := task{number: step, step: h.Step, way: h.Way, agreed: true, held: h}
+	switch {
+	case !agreed && (record.Progress == core.Pending || record.Progress == core.Taken):
+		return e.abandon(t, waiting), nil
+	case record.Progress == core.Pending:
+		if err := j.Journal.Write(ctx, e.record(record.Key, core.Taken, h)); err != nil {
+			return nil, err
+		}
+	}
+	return e.goOn(ctx, t, waiting)
+}
+
+// goOn performs the confirmed step, then what waited for it.
+func (e *execution) goOn(ctx context.Context, t task, waiting []task) ([]Done, error) {
+	for _, next := range append([]task{t}, waiting...) {
+		if _, err := e.perform(ctx, next); err != nil {
+			return e.done, err
+		}
+	}
+	return e.done, nil
+}
+
+// abandon skips a step that was not confirmed, and what waited for it.
+func (e *execution) abandon(t task, waiting []task) []Done {
+	why := core.Errorf(core.Forbidden, "it was cancelled")
+	if t.held.Expired(e.Clock()) {
+		why = core.Errorf(core.Forbidden, "nobody confirmed it in time")
+	}
+	for _, next := range append([]task{t}, waiting...) {
+		e.report(next, e.settle(next, e.skip(next, why)))
+	}
+	return e.done
+}
+
+// catchUp takes up what the round has done so far, and returns what waits for
+// the step.
+func (e *execution) catchUp(step uint16) []task {
+	var waiting []task
+	for n := uint16(1); n <= maxNumber; n++ {
+		r, ok := e.Journal.Find(e.key(n))
+		if !ok {
+			continue
+		}
+		e.last = n
+		h, err := ReadHeld(r)
+		switch {
+		case err != nil:
+		case r.Progress == core.Done && n != step:
+			e.succeeded(h.Outcome)
+		case h.On == step && h.Step.Type != "":
+			waiting = append(waiting, task{number: n, step: h.Step, way: h.Way, held: h})
+		}
+	}
+	return waiting
+}
+
+// Bounds of a question.
+const (
+	maxQuestion = 300 // bytes of the model's own words
+	maxFact     = 100 // bytes of one value
+	maxFacts    = 8
+)
+
+// question words what a person is asked to confirm. What the model says comes
+// first, but what will really be done always follows: only that counts.
+func question(d *Definition, step *core.Step) string {
+	var b strings.Builder
+	if words := strings.Join(strings.Fields(step.ConfirmText), " "); words != "" {
+		b.WriteString(clip(words, maxQuestion) + "\n")
+	}
+	b.WriteString(d.Title())
+	v, _ := decode(step.Payload)
+	payload, _ := v.(map[string]any)
+	for i, key := range slices.Sorted(maps.Keys(payload)) {
+		if i == maxFacts {
+			b.WriteString("\n…")
+			break
+		}
+		text, ok := payload[key].(string)
+		if !ok {
+			text = string(encode(payload[key]))
+		}
+		b.WriteString("\n" + d.label(key) + ": " + clip(strings.Join(strings.Fields(text), " "), maxFact))
+	}
+	return b.String()
+}
+
+// label is what people call a property.
+func (d *Definition) label(property string) string {
+	root, _ := d.input.root.(map[string]any)
+	properties, _ := root["properties"].(map[string]any)
+	p, _ := properties[property].(map[string]any)
+	if title, ok := p["title"].(string); ok && title != "" {
+		return title
+	}
+	return property
+}
+
+// clip cuts a text, visibly.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

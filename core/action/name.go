@@ -1,0 +1,97 @@
+package action
+
+import (
+	"regexp"
+	"strings"
+)
+
+var grammar = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
+
+// normal is what names are compared by: lower case, without '_', '-', '.' and
+// spaces.
+func normal(name string) string { return string(appendNormal(nil, name)) }
+
+func appendNormal(b []byte, name string) []byte {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '_' || c == '-' || c == '.' || c == ' ':
+		case 'A' <= c && c <= 'Z':
+			b = append(b, c+'a'-'A')
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// Names of the actions that are built in: they steer the conversation, run no
+// code, and are in no catalogue. Check hands them on under these names, Execute
+// returns them as Done steps, and what they mean the turn decides.
+const (
+	None     = "NONE"     // there is nothing to do
+	Continue = "CONTINUE" // the model wants to go on after this turn
+	Ignore   = "IGNORE"   // the exchange is over, until the bot is addressed again
+)
+
+// MaxContinue is how often in a row a model may ask to go on.
+const MaxContinue = 3
+
+// Control returns the built-in action that a name means.
+func Control(name string) (string, bool) {
+	switch normal(name) {
+	case "none", "noaction", "donothing":
+		return None, true
+	case "continue", "elaborate", "keeptalking":
+		return Continue, true
+	case "ignore", "stoptalking", "stopchatting":
+		return Ignore, true
+	}
+	return "", false
+}
+
+// nearest returns the candidate that a name most likely means; "" where none is
+// near enough, or two are equally near. Both sides are normalised.
+func nearest(name string, candidates func(yield func(string) bool)) string {
+	limit := max(1, len(name)/3)
+	best, at, tie := "", limit+1, false
+	for c := range candidates {
+		d := distance(name, c, limit)
+		if len(name) >= 4 && len(c) >= 4 && (strings.HasPrefix(c, name) || strings.HasPrefix(name, c)) {
+			d = min(d, 1)
+		}
+		if d < at {
+			best, at, tie = c, d, false
+		} else if d == at && c != best {
+			tie = true
+		}
+	}
+	if at > limit || tie {
+		return ""
+	}
+	return best
+}
+
+// distance counts the letters to change from a to b; more than limit is told as
+// limit+1.
+func distance(a, b string, limit int) int {
+	if len(a) > 64 || len(b) > 64 || max(len(a)-len(b), len(b)-len(a)) > limit {
+		return limit + 1
+	}
+	var row [65]int
+	for j := range len(b) + 1 {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := before
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			before = row[j]
+			row[j] = min(change, row[j]+1, row[j-1]+1)
+		}
+	}
+	return min(row[len(b)], limit+1)
+}

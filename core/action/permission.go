@@ -1,0 +1,187 @@
+package action
+
+import (
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Who says who caused a turn, and where. Several people have the rights that
+// all of them have.
+type Who struct {
+	Path      core.Path     `json:"path"`
+	Private   bool          `json:"private,omitempty"`
+	Authors   []core.Author `json:"authors,omitempty"`
+	Scopes    []core.Path   `json:"scopes,omitempty"`    // further subtrees that the place belongs to
+	Continued int           `json:"continued,omitempty"` // how often in a row the model asked to go on, up to this turn
+}
+
+// Nobody is the permission of a Rule that closes an action.
+const Nobody core.Permission = "nobody"
+
+// Policy is what the configuration says about actions: it goes before what an
+// action declares.
+type Policy struct {
+	Rules  []Rule
+	Grants []Grant
+}
+
+// Rule sets who may cause the actions whose names match one of the patterns
+// ("web_*"), in a place and below it. Of several that match, the one with the
+// longest path counts, and of equals the last.
+type Rule struct {
+	Path       core.Path
+	Actions    []string
+	Permission core.Permission
+}
+
+// Grant lets turns of one subtree write to another one. What is said in a
+// private place goes nowhere in spite of any grant.
+type Grant struct{ From, To core.Path }
+
+// With returns the same catalogue under another policy.
+func (s *Snapshot) With(p Policy) *Snapshot {
+	c := *s
+	c.policy = p
+	return &c
+}
+
+// permission is who may cause the action in this place.
+func (s *Snapshot) permission(d *Definition, w Who) core.Permission {
+	allowed, length := d.Allows(), -1
+	for i := range s.policy.Rules {
+		r := &s.policy.Rules[i]
+		if n := len(r.Path.String()); n >= length && r.covers(w) && r.matches(d.Name) {
+			allowed, length = r.Permission, n
+		}
+	}
+	return allowed
+}
+
+func (r *Rule) covers(w Who) bool {
+	return w.Path.Within(r.Path) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(r.Path) })
+}
+
+func (r *Rule) matches(name string) bool {
+	return slices.ContainsFunc(r.Actions, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
+}
+
+// rank is the lowest one among those who caused the turn.
+func (w Who) rank() core.Rank {
+	if len(w.Authors) == 0 {
+		return core.Member
+	}
+	lowest := core.Bot
+	for i := range w.Authors {
+		lowest = min(lowest, w.Authors[i].Rank)
+	}
+	return lowest
+}
+
+// person is who caused the turn, where that is one alone.
+func (w Who) person() (core.Author, bool) {
+	if len(w.Authors) != 1 {
+		return core.Author{}, false
+	}
+	return w.Authors[0], true
+}
+
+// refuse says why the action is closed to them here, "" where it is open.
+// Without a payload it tells whether there could be one with which it is open.
+func (s *Snapshot) refuse(d *Definition, w Who, payload map[string]any) string {
+	if !s.present(d, w) {
+		return "does not work in this place"
+	}
+	if d.Confirm && len(w.Authors) > 1 {
+		return "must be confirmed, and nobody alone asked for it"
+	}
+	need := core.Member
+	switch s.permission(d, w) {
+	case core.Everyone:
+		return ""
+	case core.Concerned:
+		if concerned(d, w, payload) {
+			return ""
+		}
+		need = core.Admin
+	case core.Moderators:
+		need = core.Moderator
+	case core.Admins:
+		need = core.Admin
+	case core.OwnBeats:
+		need = core.Bot
+	default:
+		return "is closed here"
+	}
+	if w.rank() < need {
+		return "is not open to who asked for it"
+	}
+	return ""
+}
+
+// present reports whether the action works where the turn takes place.
+func (s *Snapshot) present(d *Definition, w Who) bool {
+	if d.home == "" || d.home == w.Path.Interface() {
+		return true
+	}
+	return !w.Private && slices.ContainsFunc(s.policy.Grants, func(g Grant) bool {
+		return w.Path.Within(g.From) && (g.To.IsZero() || g.To.Interface() == d.home)
+	})
+}
+
+// concerned reports whether the payload names the one person who caused the
+// turn, by id or by path.
+func concerned(d *Definition, w Who, payload map[string]any) bool {
+	who, ok := w.person()
+	if !ok || who.ID == "" || payload == nil {
+		return ok && payload == nil
+	}
+	id, _ := payload[d.Concerns].(string)
+	if id == who.ID {
+		return true
+	}
+	p, err := w.Path.Person(who.ID)
+	return err == nil && id == p.String()
+}
+
+// mayWrite reports whether turns of the place may write to the target.
+func (s *Snapshot) mayWrite(w Who, target core.Path) bool {
+	if target.Within(w.Path) {
+		return true
+	}
+	return !w.Private && slices.ContainsFunc(s.policy.Grants, func(g Grant) bool {
+		return w.Path.Within(g.From) && target.Within(g.To)
+	})
+}
+
+// path reads an interface path as models and old files write it.
+func (s *Snapshot) path(text string, w Who) (core.Path, error) {
+	text = strings.Trim(strings.TrimSpace(text), "/")
+	p, err := core.ParsePath(text)
+	if err != nil {
+		if p, err = core.MakePath(strings.Split(text, "/")...); err != nil {
+			return core.Path{}, err
+		}
+	}
+	first := p.Interface()
+	if _, ok := s.kinds[first]; ok {
+		return p, nil
+	}
+	here := w.Path.Interface()
+	for _, suffix := range []string{"_bot", "_interface"} {
+		stem, ok := strings.CutSuffix(first, suffix)
+		if ok && (stem == here || stem == s.kinds[here]) {
+			return core.MakePath(append([]string{here}, p.Elements()[1:]...)...)
+		}
+		if _, known := s.kinds[stem]; ok && known {
+			return core.MakePath(append([]string{stem}, p.Elements()[1:]...)...)
+		}
+	}
+	return core.Path{}, errors.New("no interface is called " + first)
+}

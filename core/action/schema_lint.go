@@ -1,0 +1,196 @@
+package action
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// Positions of subschemas in a schema.
+type position int
+
+const (
+	notSchema position = iota
+	oneSchema
+	listOfSchemas
+	mapOfSchemas
+)
+
+func positionOf(keyword string) position {
+	switch keyword {
+	case "not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames",
+		"unevaluatedItems", "unevaluatedProperties", "contentSchema":
+		return oneSchema
+	case "allOf", "anyOf", "oneOf", "prefixItems":
+		return listOfSchemas
+	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
+		return mapOfSchemas
+	}
+	return notSchema
+}
+
+// sameObject reports whether the keyword's schemas describe the same value as
+// the schema that they stand in.
+func sameObject(keyword string) bool {
+	switch keyword {
+	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas":
+		return true
+	}
+	return false
+}
+
+// subschemas yields what stands in a schema's own keywords.
+func subschemas(node map[string]any) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, keyword := range slices.Sorted(maps.Keys(node)) {
+			for _, child := range children(positionOf(keyword), node[keyword]) {
+				if !yield(keyword, child) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func children(p position, v any) []any {
+	switch p {
+	case oneSchema:
+		if list, ok := v.([]any); ok {
+			return list // items of older drafts
+		}
+		return []any{v}
+	case listOfSchemas:
+		list, _ := v.([]any)
+		return list
+	case mapOfSchemas:
+		m, _ := v.(map[string]any)
+		list := make([]any, 0, len(m))
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			list = append(list, m[k])
+		}
+		return list
+	}
+	return nil
+}
+
+// lintSchema finds what the library lets pass: unknown types, required fields
+// that no property describes.
+func lintSchema(node any) error { return lintNode(node, nil) }
+
+func lintNode(node any, inherited map[string]any) error {
+	if _, ok := node.(bool); ok {
+		return nil
+	}
+	n, ok := node.(map[string]any)
+	if !ok {
+		return errors.New("a schema must be an object, true or false")
+	}
+	errs := []error{lintTypes(n["type"])}
+	properties, _ := n["properties"].(map[string]any)
+	known := inherited
+	if properties != nil {
+		known = maps.Clone(properties)
+		maps.Copy(known, inherited)
+	}
+	errs = append(errs, lintRequired(n, known))
+	for keyword, child := range subschemas(n) {
+		if sameObject(keyword) {
+			errs = append(errs, lintNode(child, known))
+		} else {
+			errs = append(errs, lintNode(child, nil))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func lintTypes(v any) error {
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		list = []any{v}
+	}
+	for _, t := range list {
+		switch t {
+		case "object", "array", "string", "number", "integer", "boolean", "null":
+		default:
+			return fmt.Errorf("unknown type %v", t)
+		}
+	}
+	return nil
+}
+
+func lintRequired(n map[string]any, known map[string]any) error {
+	if n["required"] == nil {
+		return nil
+	}
+	list, ok := n["required"].([]any)
+	if !ok {
+		return errors.New("required must be an array of names")
+	}
+	if n["patternProperties"] != nil || n["$ref"] != nil || n["allOf"] != nil {
+		return nil // described elsewhere
+	}
+	for _, name := range list {
+		if s, _ := name.(string); known[s] == nil {
+			return fmt.Errorf("required field %q has no property", name)
+		}
+	}
+	return nil
+}
+
+// minify leaves out of a schema what a model does not need to use it: the
+// brief says what the action is for, so the root's own words go too. The order
+// of keys stays.
+func minify(raw json.RawMessage) json.RawMessage { return shorten(raw, oneSchema, true) }
+
+func shorten(raw json.RawMessage, p position, root bool) json.RawMessage {
+	switch p {
+	case oneSchema:
+		return shortenObject(raw, root)
+	case listOfSchemas:
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil {
+			return raw
+		}
+		for i := range list {
+			list[i] = shorten(list[i], oneSchema, false)
+		}
+		return encode(list)
+	case mapOfSchemas:
+		o, ok := ordered(raw)
+		for i := range o {
+			o[i].value = shorten(o[i].value, oneSchema, false)
+		}
+		if !ok {
+			return raw
+		}
+		return o.encode()
+	}
+	return raw
+}
+
+func shortenObject(raw json.RawMessage, root bool) json.RawMessage {
+	o, ok := ordered(raw)
+	if !ok {
+		return raw
+	}
+	o = slices.DeleteFunc(o, func(m member) bool {
+		switch m.key {
+		case "$schema", "$id", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly":
+			return true
+		case "description":
+			return root
+		case "required":
+			return string(m.value) == "[]"
+		}
+		return false
+	})
+	for i := range o {
+		if positionOf(o[i].key) != notSchema {
+			o[i].value = shorten(o[i].value, positionOf(o[i].key), false)
+		}
+	}
+	return o.encode()
+}
