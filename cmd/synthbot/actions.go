@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/interfaces/console"
+)
+
+func (p *program) actionsCommand() *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use: "actions", Short: "Print the catalogue of actions as the model would see it", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return p.actions(format) },
+	}
+	c.Flags().StringVar(&format, "format", "table", "table, json, ai-tools or markdown")
+	return p.fileFlag(c)
+}
+
+// listed is an action as `synthbot actions --format json` prints it.
+type listed struct {
+	Name       string          `json:"name"`
+	Owner      string          `json:"owner"`
+	Brief      string          `json:"brief"`
+	Schema     json.RawMessage `json:"schema"`
+	Examples   core.Examples   `json:"examples"`
+	Similes    []string        `json:"similes"`
+	Permission core.Permission `json:"permission"`
+	Offered    bool            `json:"offered"`
+}
+
+func (p *program) actions(format string) error {
+	print, ok := map[string]func([]*action.Definition, func(string) bool) error{
+		"table": p.actionTable, "json": p.actionJSON, "ai-tools": p.actionTools, "markdown": p.actionMarkdown,
+	}[format]
+	if !ok {
+		return usagef("--format: %q is none of table, json, ai-tools, markdown", format)
+	}
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	snapshot, err := p.catalogue(cfg)
+	if err != nil {
+		return err
+	}
+	return print(snapshot.All(), offered(snapshot))
+}
+
+// catalogue is what the configuration's interfaces can do; the terminal is
+// always one of them.
+func (p *program) catalogue(cfg *Config) (*action.Snapshot, error) {
+	all, err := p.speakers(cfg)
+	if err != nil {
+		return nil, err
+	}
+	plugins := make([]core.Plugin, len(all))
+	for i, s := range all {
+		plugins[i] = s
+	}
+	return action.Build(plugins...)
+}
+
+// speakers are the enabled interfaces and the terminal.
+func (p *program) speakers(cfg *Config) ([]core.Interface, error) {
+	all, err := cfg.make(p)
+	if err != nil || slices.ContainsFunc(all, func(i core.Interface) bool { return i.Name() == "console" }) {
+		return all, err
+	}
+	return append(all, console.New(console.Options{In: p.in, Out: p.out})), nil
+}
+
+// offered tells which actions an ordinary person is offered, each in the
+// interface that owns it.
+func offered(s *action.Snapshot) func(name string) bool {
+	open := make(map[string]bool)
+	for _, d := range s.All() {
+		place, err := core.MakePath(d.Owner, "place")
+		if err != nil {
+			continue
+		}
+		for _, o := range s.Offer(action.Who{Path: place, Authors: []core.Author{{ID: "somebody"}}}) {
+			open[o.Name] = true
+		}
+	}
+	return func(name string) bool { return open[name] }
+}
+
+func (p *program) actionTable(all []*action.Definition, offered func(string) bool) error {
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tOWNER\tPERMISSION\tOFFERED\tBRIEF")
+	for _, d := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%t\t%s\n", d.Name, d.Owner, d.Allows(), offered(d.Name), d.Brief)
+	}
+	return w.Flush()
+}
+
+func (p *program) actionJSON(all []*action.Definition, offered func(string) bool) error {
+	list := make([]listed, len(all))
+	for i, d := range all {
+		list[i] = listed{d.Name, d.Owner, d.Brief, d.Schema, d.Examples, append([]string{}, d.Similes...), d.Allows(), offered(d.Name)}
+	}
+	return p.printJSON(list)
+}
+
+// tool is an action in the form of an ai-tools.json blueprint.
+type tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Input       json.RawMessage `json:"inputSchema"`
+	Output      json.RawMessage `json:"outputSchema,omitempty"`
+}
+
+func (p *program) actionTools(all []*action.Definition, _ func(string) bool) error {
+	tools := make([]tool, len(all))
+	for i, d := range all {
+		tools[i] = tool{d.Name, d.Brief, d.Schema, d.Output}
+	}
+	return p.printJSON(map[string]any{"capabilities": map[string]any{"tools": tools}})
+}
+
+func (p *program) actionMarkdown(all []*action.Definition, _ func(string) bool) error {
+	for _, d := range all {
+		fmt.Fprintf(p.out, "## %s\n\n%s. Owner: %s. Permission: %s.\n\n", d.Name, strings.TrimSuffix(d.Brief, "."), d.Owner, d.Allows())
+		schema, err := json.MarshalIndent(d.Schema, "", "  ")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.out, "```json\n%s\n```\n\n", schema)
+		if d.Examples.Description != "" {
+			fmt.Fprintf(p.out, "%s\n\n", d.Examples.Description)
+		}
+		for _, e := range d.Examples.Examples {
+			fmt.Fprintf(p.out, "- %s: `%s`\n", e.Scenario, e.Payload)
+		}
+		fmt.Fprintln(p.out)
+	}
+	return nil
+}
+
+// printJSON prints a value for people and programs alike.
+func (p *program) printJSON(v any) error {
+	e := json.NewEncoder(p.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/interfaces/console"
+)
+
+// driver is a type of interface that a configuration may name.
+type driver struct {
+	kind, doc string
+	// config makes the driver's own configuration struct.
+	config func() any
+	make   func(p *program, c *Config, name string, own any) (core.Interface, error)
+}
+
+// drivers is the list of all interfaces that this program holds.
+var drivers = []driver{
+	{"console", "The terminal that the daemon was started in: one message a line on standard input.", func() any { return new(consoleConfig) }, makeConsole},
+}
+
+// anyInterface is what the table of every interface may hold.
+type anyInterface struct {
+	Type    string `toml:"type" doc:"Which driver serves it. Default: the table's name."`
+	Enabled bool   `toml:"enabled" default:"true" doc:"Whether the interface is started."`
+}
+
+type consoleConfig struct {
+	User    string `toml:"user" default:"you" doc:"Who sits at the terminal."`
+	Session string `toml:"session" default:"main" doc:"The last element of the conversation's path."`
+}
+
+func makeConsole(p *program, c *Config, name string, own any) (core.Interface, error) {
+	o := own.(*consoleConfig)
+	return console.New(console.Options{
+		Name: name, In: p.in, Out: p.out, Err: p.errs, User: o.User, Session: o.Session,
+		Now: c.clock(p.clock),
+	}), nil
+}
+
+// find returns the driver of that type.
+func findDriver(kind string) (driver, bool) {
+	i := slices.IndexFunc(drivers, func(d driver) bool { return d.kind == kind })
+	if i < 0 {
+		return driver{}, false
+	}
+	return drivers[i], true
+}
+
+// decodeInterfaces reads each interface's table with its driver's own struct.
+func decodeInterfaces(c *Config) {
+	for name, table := range c.Interfaces {
+		common := anyInterface{}
+		table.Peek(&common)
+		kind := common.Type
+		if kind == "" {
+			kind = name
+		}
+		d, ok := findDriver(kind)
+		if !ok {
+			table.Fault(fmt.Sprintf("this version has no driver %q; it has %s", kind, driverNames()), "type")
+			continue
+		}
+		own := d.config()
+		table.Decode(&common, own)
+		if common.Enabled {
+			c.enabled = append(c.enabled, enabled{name, d, own})
+		}
+	}
+	sort.Slice(c.enabled, func(i, j int) bool { return c.enabled[i].name < c.enabled[j].name })
+}
+
+// enabled is an interface that the daemon will start.
+type enabled struct {
+	name string
+	driver
+	own any
+}
+
+func driverNames() string {
+	names := make([]string, len(drivers))
+	for i, d := range drivers {
+		names[i] = d.kind
+	}
+	return strings.Join(names, ", ")
+}

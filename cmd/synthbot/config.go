@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/config"
+	"synthbot/core"
+	"synthbot/core/engine"
+	"synthbot/core/turn"
+)
+
+// Config is the whole configuration file. Each package brings its own part.
+type Config struct {
+	Bot        Bot                     `toml:"bot" doc:"Who the bot is called, and where it runs."`
+	Persona    PersonaConfig           `toml:"persona" doc:"Who the bot is."`
+	Engines    []engine.Config         `toml:"engine" doc:"A language model. They are tried in the order written; the built-in offline engine comes last, so that the bot always answers."`
+	Interfaces map[string]config.Table `toml:"interfaces" doc:"The platforms that the bot lives on. The table's name is the interface's name and the first element of its paths."`
+	Prompt     PromptConfig            `toml:"prompt" doc:"What a model is told."`
+	Access     turn.Access             `toml:"access" doc:"Who may talk to the bot at all; deny wins, and admins cannot be shut out."`
+	Corrector  Corrector               `toml:"corrector" doc:"What happens to a plan that is wrong."`
+	Shares     []turn.Share            `toml:"share" doc:"Places that may see each other's history and facts; private chats never can."`
+	Overrides  []Override              `toml:"override" doc:"The settings of a subtree; of each setting, the longest matching path wins."`
+	Log        LogConfig               `toml:"log" doc:"The log, which goes to standard error."`
+
+	file    string    // where it was read from; empty: the built-in defaults
+	enabled []enabled // the interfaces, in the order of their names
+}
+
+// Bot is who runs and where.
+type Bot struct {
+	Name       string   `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
+	DataDir    string   `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then the user's state directory."`
+	Timezone   Zone     `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
+	Language   string   `toml:"language" default:"en" doc:"The language to answer in where none was recognised."`
+	Activation string   `toml:"activation" default:"mention" oneof:"mention|keyword|always|never" doc:"What the bot answers in groups: what mentions it, what holds a keyword as well, everything, or nothing. What is written in private is always answered."`
+	Keywords   []string `toml:"keywords" example:"help, bot" doc:"The words that wake it, with activation = \"keyword\"."`
+	Admins     []Person `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The people who may do everything."`
+}
+
+// Zone is a time zone by its name.
+type Zone struct{ *time.Location }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (z *Zone) UnmarshalText(text []byte) error {
+	zone, err := time.LoadLocation(string(text))
+	if err != nil || len(text) == 0 {
+		return errors.New(`is no time zone; write one like "Europe/Rome"`)
+	}
+	z.Location = zone
+	return nil
+}
+
+// Person is the path of a person.
+type Person struct{ core.Path }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Person) UnmarshalText(text []byte) error {
+	if err := p.Path.UnmarshalText(text); err != nil || !p.IsPerson() {
+		return errors.New(`names no person; write it like "telegram/@user/1000"`)
+	}
+	return nil
+}
+
+func paths(people []Person) []core.Path {
+	list := make([]core.Path, len(people))
+	for i, p := range people {
+		list[i] = p.Path
+	}
+	return list
+}
+
+// PersonaConfig says who the bot is.
+type PersonaConfig struct {
+	Path string `toml:"path" example:"persona/aria.toml" doc:"A persona file (.toml), or a character card (.json, .png), relative to this file. Default: the persona that is built in."`
+}
+
+// PromptConfig governs what a model is told.
+type PromptConfig struct {
+	Lite  bool   `toml:"lite" default:"false" doc:"Essential actions only, without their schemas, for small models."`
+	Scope string `toml:"scope" default:"chat" oneof:"chat|interface|unified" doc:"How far history_recent reaches, always within one [[share]]."`
+	turn.Config
+}
+
+// Corrector governs what happens to a wrong plan.
+type Corrector struct {
+	Attempts int `toml:"attempts" default:"2" min:"0" max:"5" doc:"How often a model may correct a plan that is wrong."`
+}
+
+// LogConfig governs the log, which goes to standard error.
+type LogConfig struct {
+	Level  slog.Level `toml:"level" default:"INFO" doc:"DEBUG, INFO, WARN or ERROR. Message texts are logged at DEBUG only."`
+	Format string     `toml:"format" default:"auto" oneof:"auto|text|json" doc:"auto is text on a terminal and json elsewhere."`
+}
+
+// load reads the configuration, all faults at once.
+func (p *program) load() (*Config, error) {
+	c := &Config{file: p.find()}
+	if c.file == "" {
+		return c, config.Read("built-in defaults", nil, c, config.Options{Getenv: p.getenv})
+	}
+	d := config.Open(c.file, config.Options{Getenv: p.getenv})
+	d.Decode(c)
+	decodeInterfaces(c)
+	for i := range c.Engines {
+		engineFaults(d, i, c.Engines[i].Check())
+	}
+	return c, d.Err()
+}
+
+// engineFaults gives the faults of an engine's table their lines, but for keys
+// that have one already.
+func engineFaults(d *config.Document, i int, err error) {
+	if err == nil {
+		return
+	}
+	var told config.Faults
+	errors.As(d.Err(), &told)
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		key, text, _ := strings.Cut(line, ": ")
+		full := fmt.Sprintf("engine[%d].%s", i, key)
+		if !slices.ContainsFunc(told, func(f config.Fault) bool { return f.Key == full }) {
+			d.Fault(text, "engine", i, key)
+		}
+	}
+}
+
+// find chooses the configuration file; "" where there is none to be found.
+func (p *program) find() string {
+	for _, asked := range []string{p.file, p.getenv("SYNTHBOT_CONFIG")} {
+		if asked != "" {
+			return asked
+		}
+	}
+	for _, usual := range []string{"config.toml", "/etc/synthbot/config.toml"} {
+		if _, err := os.Stat(usual); !errors.Is(err, fs.ErrNotExist) {
+			return usual
+		}
+	}
+	return ""
+}
+
+// mustLoad is load for commands that make no sense without a file.
+func (p *program) mustLoad() (*Config, error) {
+	c, err := p.load()
+	if err == nil && c.file == "" {
+		err = usagef("no configuration file: give one with -c, or write ./config.toml (config.example.toml shows how)")
+	}
+	return c, err
+}
+
+// clock tells the time in the bot's zone.
+func (c *Config) clock(now func() time.Time) func() time.Time {
+	zone := c.Bot.Timezone.Location
+	if zone == nil {
+		zone = time.Local
+	}
+	return func() time.Time { return now().In(zone) }
+}
+
+func (c *Config) turnConfig() turn.Config {
+	t := c.Prompt.Config
+	t.Attempts = c.Corrector.Attempts
+	return t
+}
+
+// engines makes the chain of language models.
+func (c *Config) engines(p *program, log *slog.Logger) (*engine.Chain, error) {
+	clock := c.clock(p.clock)
+	chain, err := engine.New(c.Engines, engine.Options{Log: log, Clock: clock, Zone: clock().Location(), Prefer: c.prefer})
+	if err != nil {
+		return nil, usage{err}
+	}
+	return chain, nil
+}
+
+// page renders the example file and the reference.
+func page() config.Page {
+	tables := map[string][]config.Component{}
+	for _, d := range drivers {
+		tables["interfaces"] = append(tables["interfaces"], config.Component{Name: d.kind, Doc: d.doc, Into: []any{new(anyInterface), d.config()}})
+	}
+	return config.Page{
+		Title:  "Configuration",
+		Intro:  "The configuration of synthbot: one TOML file. Unknown keys are errors. `synthbot check` tells all faults at once.",
+		Tables: tables,
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"synthbot/config"
+)
+
+//go:generate go test -run ^TestReference$ -update .
+
+var update = flag.Bool("update", false, "write the generated files")
+
+// TestReference holds the shipped example and the reference page equal to what
+// the configuration's own fields say.
+func TestReference(t *testing.T) {
+	for file, want := range map[string]string{
+		"../../config.example.toml":   page().Example(new(Config)),
+		"../../docs/configuration.md": page().Reference(new(Config)),
+	} {
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil || string(got) != want {
+			t.Errorf("%s is not what the configuration says (%v): run go generate ./cmd/synthbot", file, err)
+		}
+	}
+}
+
+func TestEverySettingIsDescribed(t *testing.T) {
+	if err := page().Lint(new(Config)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExampleReadsBack reads the example as it is shipped.
+func TestExampleReadsBack(t *testing.T) {
+	p := &program{file: "../../config.example.toml", getenv: func(string) string { return "" }}
+	if _, err := p.load(); err != nil {
+		t.Error(err)
+	}
+	var c Config
+	config.Defaults(&c)
+	if c.Corrector.Attempts != 2 || c.Prompt.Scope != "chat" {
+		t.Errorf("defaults: %+v", c)
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/core"
+)
+
+func (p *program) historyCommand() *cobra.Command {
+	var n int
+	var format string
+	c := &cobra.Command{
+		Use: "history [PATH]", Short: "List places, or print what was said in one", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if n < 1 || format != "text" && format != "jsonl" {
+				return usagef("--last takes a number above 0, and --format text or jsonl")
+			}
+			if len(args) == 0 {
+				return p.places(c.Context())
+			}
+			return p.history(c.Context(), args[0], n, format)
+		},
+	}
+	c.Flags().IntVarP(&n, "last", "n", 50, "how many messages, the newest ones")
+	c.Flags().StringVar(&format, "format", "text", "text or jsonl")
+	return p.fileFlag(c)
+}
+
+// look calls f with a view of the database.
+func (p *program) look(ctx context.Context, f func(core.View) error) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	s, err := cfg.readStore(p, p.logger(cfg, slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	return closing(s, s.View(ctx, f))
+}
+
+func (p *program) places(ctx context.Context) error {
+	return p.look(ctx, func(v core.View) error {
+		heads, err := v.Places(core.Path{})
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "PLACE\tENTRIES\tLAST")
+		for _, h := range heads {
+			fmt.Fprintf(w, "%s\t%d\t%s\n", h.Path, h.Last, h.Time.Format(time.DateTime))
+		}
+		return w.Flush()
+	})
+}
+
+func (p *program) history(ctx context.Context, path string, n int, format string) error {
+	root, err := core.ParsePath(path)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	return p.look(ctx, func(v core.View) error {
+		entries, err := v.Recent(root, n, nil)
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			if err := p.printEntry(&entries[i], root, format); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (p *program) printEntry(e *core.Entry, root core.Path, format string) error {
+	if format == "jsonl" {
+		return json.NewEncoder(p.out).Encode(e)
+	}
+	if e.Kind != core.KindMessage {
+		return nil
+	}
+	where, text := "", e.Message.Text
+	if e.Message.Path != root {
+		where = e.Message.Path.String() + "  "
+	}
+	if e.Deleted {
+		text = "(deleted)"
+	}
+	_, err := fmt.Fprintf(p.out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
+		printable(e.Message.Author.Name), strings.ReplaceAll(printable(text), "\n", "\n    "))
+	return err
+}
+
+// printable keeps foreign text from steering the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && (r < ' ' || r >= 0x7f && r < 0xa0) {
+			return -1
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,104 @@
+// Command synthbot is a chat bot daemon that gives a community a companion with
+// a persona. It is the only package that knows all others: it holds the flags,
+// the configuration as a whole, the list of components and the life of the
+// daemon, and nothing else.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	_ "time/tzdata" // home servers do not always have it
+
+	"github.com/spf13/cobra"
+
+	"synthbot/config"
+)
+
+// Exit statuses.
+const (
+	statusDone   = 0
+	statusFailed = 1 // while running
+	statusUsage  = 2 // wrong usage or configuration
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run carries out one command line and returns the exit status.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	p := &program{in: in, out: out, errs: errs, getenv: os.Getenv, clock: time.Now}
+	root := p.root()
+	root.SetArgs(args)
+	return p.report(root.ExecuteContext(ctx))
+}
+
+// program is one invocation and its outside world.
+type program struct {
+	in        io.Reader
+	out, errs io.Writer
+	getenv    func(string) string
+	clock     func() time.Time
+
+	file  string // the configuration file that was asked for
+	began bool   // flags and arguments were right
+}
+
+// usage is the error of somebody who has to change his command or his file.
+type usage struct{ error }
+
+func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
+
+// report prints what went wrong, one line each, and chooses the exit status.
+func (p *program) report(err error) int {
+	var faults config.Faults
+	var u usage
+	switch {
+	case err == nil:
+		return statusDone
+	case errors.As(err, &faults):
+		for _, f := range faults {
+			fmt.Fprintln(p.errs, oneLine(f.String()))
+		}
+		return statusUsage
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+		fmt.Fprintln(p.errs, "synthbot: "+oneLine(line))
+	}
+	if errors.As(err, &u) || !p.began {
+		return statusUsage
+	}
+	return statusFailed
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+}
+
+// root is the whole command line.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "synthbot",
+		Short:         "A companion with a persona for your community, on your own server",
+		SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		PersistentPreRun:  func(*cobra.Command, []string) { p.began = true },
+	}
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.errs)
+	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
+		p.promptCommand(), p.historyCommand(), p.versionCommand())
+	return root
+}
+
+// fileFlag adds -c to a command.
+func (p *program) fileFlag(c *cobra.Command) *cobra.Command {
+	c.Flags().StringVarP(&p.file, "config", "c", "", "configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")
+	return c
+}

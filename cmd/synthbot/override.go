@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"path"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/turn"
+	"synthbot/persona"
+)
+
+// Override is what differs in a subtree. Of each setting, the one with the
+// longest matching path wins.
+type Override struct {
+	Path        core.Path `toml:"path" required:"true" example:"discord/81384788765712384" doc:"The place, with all below it."`
+	Persona     string    `toml:"persona" example:"persona/gm.toml" doc:"Who the bot is there: a persona file or a character card."`
+	Engine      string    `toml:"engine" example:"home" doc:"The engine that is asked first there."`
+	Activation  string    `toml:"activation" oneof:"|mention|keyword|always|never" example:"mention" doc:"What the bot answers in groups there: what mentions it, what holds a keyword as well, everything, or nothing."`
+	Keywords    []string  `toml:"keywords" example:"help, bot" doc:"The words that wake it there, with activation = \"keyword\"."`
+	ActionsDeny []string  `toml:"actions_deny" example:"web_*" doc:"Actions that are not to be had there; * stands for any letters."`
+}
+
+// Check implements the configuration's own check.
+func (o *Override) Check(fault func(text string, at ...any)) {
+	for i, pattern := range o.ActionsDeny {
+		if _, err := path.Match(pattern, ""); err != nil {
+			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), "actions_deny", i)
+		}
+	}
+}
+
+// longest returns the override with the longest path that holds the place and
+// that sets something.
+func (c *Config) longest(place core.Path, sets func(*Override) bool) *Override {
+	var best *Override
+	for i := range c.Overrides {
+		o := &c.Overrides[i]
+		if place.Within(o.Path) && sets(o) && (best == nil || o.Path.Within(best.Path)) {
+			best = o
+		}
+	}
+	return best
+}
+
+// settings are what holds in a place.
+func (c *Config) settings(place core.Path) turn.Settings {
+	s := turn.Settings{Activation: c.Bot.Activation, Keywords: c.Bot.Keywords}
+	if o := c.longest(place, func(o *Override) bool { return o.Activation != "" }); o != nil {
+		s.Activation = o.Activation
+	}
+	if o := c.longest(place, func(o *Override) bool { return len(o.Keywords) > 0 }); o != nil {
+		s.Keywords = o.Keywords
+	}
+	return s
+}
+
+// policy is what the overrides say about actions.
+func (c *Config) policy() action.Policy {
+	var p action.Policy
+	for _, o := range c.Overrides {
+		if len(o.ActionsDeny) > 0 {
+			p.Rules = append(p.Rules, action.Rule{Path: o.Path, Actions: o.ActionsDeny, Permission: action.Nobody})
+		}
+	}
+	return p
+}
+
+// prefer is the engine that is asked first in a place; "" for the first one.
+func (c *Config) prefer(place core.Path) string {
+	if o := c.longest(place, func(o *Override) bool { return o.Engine != "" }); o != nil {
+		return o.Engine
+	}
+	return ""
+}
+
+// cast is who the bot is, place by place.
+type cast struct {
+	config *Config
+	main   *persona.Persona
+	others map[string]*persona.Persona // by file
+}
+
+// loadCast reads every persona that the configuration names.
+func (c *Config) loadCast() (*cast, error) {
+	main, err := c.loadPersona(c.Persona.Path)
+	if err != nil {
+		return nil, err
+	}
+	all := &cast{config: c, main: main, others: make(map[string]*persona.Persona)}
+	for i := range c.Overrides {
+		file := c.Overrides[i].Persona
+		if file == "" || all.others[file] != nil {
+			continue
+		}
+		if all.others[file], err = c.loadPersona(file); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// at is who the bot is in a place.
+func (a *cast) at(place core.Path) *persona.Persona {
+	if o := a.config.longest(place, func(o *Override) bool { return o.Persona != "" }); o != nil {
+		return a.others[o.Persona]
+	}
+	return a.main
+}
+
+// names lists what the bot is called, anywhere.
+func (a *cast) names() []string {
+	names := append([]string{a.config.Bot.Name, a.main.Name}, a.main.Aliases...)
+	for _, p := range a.others {
+		names = append(append(names, p.Name), p.Aliases...)
+	}
+	return names
+}
+
+// loadPersona reads a persona file; no file is the persona that is built in.
+func (c *Config) loadPersona(file string) (*persona.Persona, error) {
+	if file == "" {
+		return persona.Embedded(), nil
+	}
+	who, err := persona.Load(c.beside(file))
+	if err != nil {
+		return nil, usage{err}
+	}
+	return who, nil
+}

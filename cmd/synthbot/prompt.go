@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/core"
+	"synthbot/memory"
+)
+
+// asked is what `synthbot prompt` is to show the prompt of.
+type asked struct {
+	path, text, author string
+	lite               bool
+	limit              int
+}
+
+func (p *program) promptCommand() *cobra.Command {
+	var a asked
+	c := &cobra.Command{
+		Use: "prompt --path P --text T", Short: "Print the prompt that a message would produce", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.prompt(c.Context(), a) },
+	}
+	f := c.Flags()
+	f.StringVar(&a.path, "path", "", "the `place` that it is written in")
+	f.StringVar(&a.text, "text", "", "the message's `text`")
+	f.StringVar(&a.author, "author", "someone", "who writes it")
+	f.BoolVar(&a.lite, "lite", false, "the lite prompt")
+	f.IntVar(&a.limit, "limit", 0, "characters that it may have (default: the first engine's max_prompt_chars)")
+	for _, required := range []string{"path", "text"} {
+		if err := c.MarkFlagRequired(required); err != nil {
+			panic(err) // the flag stands above
+		}
+	}
+	return p.fileFlag(c)
+}
+
+func (p *program) prompt(ctx context.Context, a asked) error {
+	place, err := core.ParsePath(a.path)
+	if err != nil {
+		return usagef("--path: %w", err)
+	}
+	if a.limit < 0 {
+		return usagef("--limit: %d is below 0", a.limit)
+	}
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
+	all, err := p.speakers(cfg)
+	if err != nil {
+		return err
+	}
+	log := p.logger(cfg, slog.LevelWarn)
+	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p, log) }, all...)
+	if err != nil {
+		return err
+	}
+	limits := b.parts.engines.Limits(place)
+	if a.limit > 0 {
+		limits.Chars = a.limit
+	}
+	built, err := b.turns.Preview(ctx, core.Message{
+		Path: place, ID: "preview", Text: a.text, Time: cfg.clock(p.clock)(),
+		Author: core.Author{ID: a.author, Name: a.author}, Private: place.Interface() == "console", Addressed: core.Direct,
+	}, limits)
+	if err == nil {
+		err = p.printJSON(&built)
+	}
+	return closing(b, err)
+}
+
+// readStore opens the database only where there is one.
+func (c *Config) readStore(p *program, log *slog.Logger) (core.Store, error) {
+	dir, err := c.dataDir(p.getenv)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) {
+		return nothing{}, nil
+	}
+	s, err := memory.Open(dir, memory.Options{Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	return s, nil
+}

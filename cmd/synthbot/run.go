@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"reflect"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"synthbot/core"
+)
+
+func (p *program) runCommand() *cobra.Command {
+	return p.fileFlag(&cobra.Command{
+		Use: "run", Short: "Run the daemon until SIGINT or SIGTERM; SIGHUP reloads", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.daemon(c.Context()) },
+	})
+}
+
+// daemon runs the bot until ctx or a signal ends it.
+func (p *program) daemon(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	cfg, err := p.mustLoad()
+	if err != nil {
+		return err
+	}
+	log := p.logger(cfg, slog.LevelDebug)
+	interfaces, err := cfg.interfaces(p, nil, nil)
+	if err != nil {
+		return err
+	}
+	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.openStore(p, log) }, interfaces...)
+	if err != nil {
+		return err
+	}
+	return closing(b, b.live(ctx, func(life context.Context) { b.serve(life, hup) }))
+}
+
+// serve is the daemon's life once everything is up.
+func (b *bot) serve(life context.Context, hup <-chan os.Signal) {
+	var others sync.WaitGroup
+	others.Go(func() { b.watchdog(life) })
+	b.notify(daemon.SdNotifyReady)
+	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
+		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())
+	for {
+		select {
+		case <-hup:
+			b.notify(reloading())
+			if err := b.reload(life); err != nil {
+				b.log.Error("configuration refused, the old one stays in force", "file", b.parts.config.file, "err", err)
+			}
+			b.notify(daemon.SdNotifyReady)
+			continue
+		case <-life.Done():
+		}
+		break
+	}
+	b.notify(daemon.SdNotifyStopping)
+	b.log.Info("stopping")
+	others.Wait()
+}
+
+// reload reads and checks the whole configuration, and then changes what
+// differs. Whatever is wrong with it leaves the old one in force.
+func (b *bot) reload(life context.Context) error {
+	p, old := b.program, b.parts
+	cfg, err := p.mustLoad()
+	if err != nil {
+		return err
+	}
+	was, err1 := old.config.dataDir(p.getenv)
+	is, err2 := cfg.dataDir(p.getenv)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	if was != is {
+		return usagef("%s: bot.data_dir: changes with a restart only", cfg.file)
+	}
+	interfaces, err := cfg.interfaces(p, old.config, old.interfaces)
+	if err != nil {
+		return err
+	}
+	next, err := p.describe(cfg, b.log, interfaces)
+	if err != nil {
+		return err
+	}
+	b.log.Info("reloaded", "file", cfg.file)
+	return b.exchange(life, next)
+}
+
+// make makes the interfaces that are enabled, if any.
+func (c *Config) make(p *program) ([]core.Interface, error) {
+	if len(c.enabled) == 0 {
+		return nil, nil
+	}
+	return c.interfaces(p, nil, nil)
+}
+
+// interfaces makes the interfaces that are enabled, at least one; one whose table is the same
+// as in the old configuration is taken over as it is.
+func (c *Config) interfaces(p *program, old *Config, made []core.Interface) ([]core.Interface, error) {
+	var all []core.Interface
+	for _, e := range c.enabled {
+		if i := same(e, old, made); i != nil {
+			all = append(all, i)
+			continue
+		}
+		i, err := e.make(p, c, e.name, e.own)
+		if err != nil {
+			return nil, fmt.Errorf("interface %s: %w", e.name, err)
+		}
+		all = append(all, i)
+	}
+	if len(all) == 0 {
+		return nil, usagef("%s: interfaces: none is enabled, so nobody could talk to the bot; enable one, or try `synthbot chat`", c.file)
+	}
+	return all, nil
+}
+
+// same returns the interface that was made for an equal table.
+func same(e enabled, old *Config, made []core.Interface) core.Interface {
+	if old == nil {
+		return nil
+	}
+	for k, was := range old.enabled {
+		if was.name == e.name && was.kind == e.kind && reflect.DeepEqual(was.own, e.own) {
+			return made[k]
+		}
+	}
+	return nil
+}
+
+// reloading is the message of sd_notify(3) that begins a reload.
+func reloading() string {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return daemon.SdNotifyReloading
+	}
+	return fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/1000)
+}
+
+// notify tells systemd, where it started us.
+func (b *bot) notify(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		b.log.Warn("systemd was not told", "state", state, "err", err)
+	}
+}
+
+// watchdog tells systemd that the bot is alive, as long as turns can be taken.
+func (b *bot) watchdog(ctx context.Context) {
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil || every == 0 {
+		return
+	}
+	tick := time.NewTicker(every / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := b.turns.Pulse(ctx); err != nil {
+			b.log.Error("no pulse", "err", err)
+			continue
+		}
+		b.notify(daemon.SdNotifyWatchdog)
+	}
+}

@@ -1,0 +1,60 @@
+package turn
+
+import (
+	"slices"
+
+	"synthbot/core"
+)
+
+// Access says who may talk to the bot at all. A place is named with all below
+// it. Deny wins over everything but admins, who cannot be shut out.
+type Access struct {
+	Private    string      `toml:"private" default:"open" oneof:"open|allow" doc:"Who may write in private: everybody, or who is in allow."`
+	Groups     string      `toml:"groups" default:"open" oneof:"open|allow" doc:"Where the bot talks in groups: everywhere, or where allow says."`
+	Allow      []core.Path `toml:"allow" doc:"People and places that are let in."`
+	Deny       []core.Path `toml:"deny" doc:"People and places that are shut out."`
+	Moderators []core.Path `toml:"moderators" doc:"People who are moderators wherever they are, besides those whom the platform calls so."`
+}
+
+// admits reports whether what the author does in the place is taken in.
+func (s *setup) admits(m *core.Message) bool {
+	person, err := m.Path.Person(m.Author.ID)
+	if err != nil {
+		return false
+	}
+	if m.Author.Rank >= core.Admin {
+		return true
+	}
+	a := &s.Access
+	if a.names(a.Deny, person, m) {
+		return false
+	}
+	rule := a.Groups
+	if m.Private {
+		rule = a.Private
+	}
+	return rule != "allow" || a.names(a.Allow, person, m)
+}
+
+// names reports whether the list holds the person, the place, or what the
+// place lies in.
+func (a *Access) names(list []core.Path, person core.Path, m *core.Message) bool {
+	return slices.ContainsFunc(list, func(p core.Path) bool {
+		return p == person || m.Path.Within(p) ||
+			slices.ContainsFunc(m.Scopes, func(scope core.Path) bool { return scope.Within(p) })
+	})
+}
+
+// rank raises the author to what the configuration makes of him. What the
+// platform says of moderators stands; who is an admin, only the file says.
+func (s *setup) rank(m *core.Message) {
+	person, err := m.Path.Person(m.Author.ID)
+	switch {
+	case err != nil:
+		m.Author.Rank = core.Member
+	case slices.Contains(s.Admins, person):
+		m.Author.Rank = core.Admin
+	case slices.Contains(s.Access.Moderators, person):
+		m.Author.Rank = max(m.Author.Rank, core.Moderator)
+	}
+}

@@ -1,0 +1,234 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/plan"
+	"synthbot/core/prompt"
+)
+
+// lastRound is the round after which nothing is asked any more; it offers
+// message actions only.
+const lastRound = 3
+
+// plan returns the round's accepted plan: the journalled one, or what the model
+// says now. It is accepted with the first record that is written after it.
+func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
+	key := core.Key{Turn: t.id, Round: round}
+	if r, ok := t.Find(key); ok && r.Progress == core.Accepted {
+		var p core.Plan
+		if err := json.Unmarshal(r.Data, &p); err != nil {
+			return p, fmt.Errorf("journalled plan of %s: %w", t.id, err)
+		}
+		return p, nil
+	}
+	if t.parts.Interface == "" {
+		t.gather(ctx)
+	}
+	p, err := t.think(ctx, round)
+	if err != nil {
+		return p, err
+	}
+	t.Later(t.record(key, core.Accepted, p))
+	return p, nil
+}
+
+// think asks for a plan; a deletion of what is thought about ends it.
+func (t *turn) think(ctx context.Context, round uint16) (core.Plan, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	t.thinking(cancel)
+	defer t.thinking(nil)
+	p, err := t.converse(ctx, round)
+	if context.Cause(ctx) == errWithdrawn {
+		t.giveBack()
+		return p, errWithdrawn
+	}
+	return p, err
+}
+
+// thinking says what may be withdrawn from now on; a nil cancel: nothing.
+func (t *turn) thinking(cancel context.CancelCauseFunc) {
+	t.turns.mu.Lock()
+	defer t.turns.mu.Unlock()
+	t.cancel = cancel
+	t.asking = nil
+	if cancel != nil {
+		t.asking = make(map[string]bool, len(t.messages))
+		for i := range t.messages {
+			t.asking[t.messages[i].Message.ID] = true
+		}
+	}
+}
+
+// converse asks the model and lets it correct itself; it comes back with a plan
+// that may run, in any case.
+func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
+	c := conversation{turn: t, round: round}
+	text, err := c.ask(ctx, nil)
+	for try := 0; err == nil && len(c.faults) > 0 && try < t.with.Config.Attempts; try++ {
+		before := text
+		if text, err = c.ask(ctx, c.correction(text)); text == before {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return core.Plan{}, ctx.Err()
+	}
+	if err != nil {
+		t.log.Error("no engine answered", "err", err)
+		if !c.usable() {
+			return t.say(trouble(err)), nil
+		}
+	}
+	if len(c.faults) > 0 {
+		t.log.Warn("plan still wrong", "faults", c.faults)
+	}
+	return c.settle(), nil
+}
+
+// conversation is the exchange with the model in one round.
+type conversation struct {
+	*turn
+	round  uint16
+	prompt *prompt.Prompt
+	first  string // its first words
+	last   string
+	best   core.Plan // the latest plan of which something may run
+	faults []core.Fault
+}
+
+// ask puts the prompt, or a correction of it, to the engines and reads the plan.
+func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) core.Request) (string, error) {
+	answer, err := c.with.Asker.Ask(ctx, core.Question{
+		Path: c.path, Person: c.person(),
+		Build: func(l core.Limits) (core.Request, error) {
+			p, err := prompt.Build(c.parts, l)
+			if err != nil {
+				return core.Request{}, err
+			}
+			if correct != nil {
+				return correct(&p), nil
+			}
+			return p.Request(), nil
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	c.hear(answer)
+	return answer.Text, nil
+}
+
+// hear reads an answer.
+func (c *conversation) hear(a core.Answer) {
+	p, faults := plan.Read(a, c.with.Keys...)
+	checked, more := c.snapshot.Check(p, c.who)
+	c.faults = append(faults, more...)
+	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
+		c.faults = faults // an empty plan's own faults say nothing new
+	}
+	if len(checked.Steps) > 0 || len(c.faults) == 0 {
+		c.best = checked
+	}
+	c.last = a.Text
+	if c.first == "" {
+		c.first = a.Text
+	}
+	c.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
+}
+
+func (c *conversation) usable() bool { return len(c.best.Steps) > 0 }
+
+// settle takes what may run; where that is nothing, the model's own words if
+// they are fit for people, else an apology.
+func (c *conversation) settle() core.Plan {
+	if c.usable() || len(c.faults) == 0 {
+		return c.best
+	}
+	for _, text := range []string{c.last, c.first} {
+		if prose, ok := plan.Prose(text); ok {
+			return c.say(prose)
+		}
+	}
+	return c.say(lost)
+}
+
+// correction words what was wrong with the last reply.
+func (c *conversation) correction(reply string) func(*prompt.Prompt) core.Request {
+	x := prompt.Correction{Faults: c.faults, Reply: reply}
+	seen := make(map[string]bool)
+	for _, f := range c.faults {
+		d, ok := c.snapshot.Resolve(f.Action)
+		if !ok || seen[d.Name] {
+			continue
+		}
+		seen[d.Name] = true
+		x.Actions = append(x.Actions, prompt.CorrectionAction{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples})
+	}
+	return func(p *prompt.Prompt) core.Request {
+		x.Prompt = p
+		return x.Request()
+	}
+}
+
+// say is a plan of one message to the place.
+func (t *turn) say(text string) core.Plan {
+	p, faults := t.snapshot.Check(core.Plan{Response: text}, t.who)
+	if len(faults) > 0 {
+		t.log.Error("no way to say it", "faults", faults)
+	}
+	return p
+}
+
+// person is who caused the turn; the zero Path where that is nobody or many.
+func (t *turn) person() core.Path {
+	if len(t.who.Authors) != 1 {
+		return core.Path{}
+	}
+	p, err := t.path.Person(t.who.Authors[0].ID)
+	if err != nil {
+		return core.Path{}
+	}
+	return p
+}
+
+// Lines of our own, for when no model has any.
+const lost = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
+
+// trouble words an engine's failure for people: kind, short, and with a code
+// that the log explains.
+func trouble(err error) string {
+	code := "E-ENGINE"
+	var m *core.ModelError
+	if errors.As(err, &m) {
+		switch m.Kind {
+		case core.TooLong:
+			return "Sorry, that is more than I can read at once. Could you say it in fewer words? (E-LONG)"
+		case core.RetryLater:
+			code = "E-BUSY"
+		case core.Refused:
+			code = "E-REFUSED"
+		}
+	}
+	return "Sorry, I can't think straight just now. Please try again in a little while. (" + code + ")"
+}
+
+// execute carries the round's plan out.
+func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
+	done, err := t.with.Runtime.Execute(ctx, action.Job{
+		Snapshot: t.snapshot, Turn: t.id, Round: round, Plan: p, Who: t.who, Journal: t.journal,
+		Message: t.messages[len(t.messages)-1].Message,
+	})
+	if err != nil {
+		return fmt.Errorf("round %d: %w", round, err)
+	}
+	t.outcome = done
+	t.finished = append(t.finished, done...)
+	return nil
+}

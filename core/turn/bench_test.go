@@ -1,0 +1,37 @@
+package turn_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// BenchmarkTurn is a full turn with a model that answers at once: what we spend
+// ourselves. The bar is 1 ms without the disk.
+func BenchmarkTurn(b *testing.B) {
+	for _, tc := range []struct {
+		name string
+		open func() core.Store
+	}{
+		{"memory", func() core.Store { return coretest.NewMemStore() }},
+		{"disk", func() core.Store { return open(b, b.TempDir()) }},
+	} {
+		b.Run(tc.name, func(b *testing.B) {
+			s := tc.open()
+			defer s.Close()
+			bot := start(b, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello, Jay.")), func(o *turn.Options) { o.Config.History = 50 })
+			for i := range 100 { // a window to tell of
+				bot.receive(said(fmt.Sprint("w", i), "jay", "something that was said before, of a usual length"))
+				<-bot.room.Ends()
+			}
+			for b.Loop() {
+				bot.receive(said(fmt.Sprint(time.Now().UnixNano()), "jay", "hi"))
+				<-bot.room.Ends()
+			}
+		})
+	}
+}

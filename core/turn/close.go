@@ -1,0 +1,108 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+// close ends the turn in one commit: what was sent joins the history, and the
+// mark moves.
+func (t *turn) close(ctx context.Context) error {
+	if err := t.end(ctx, core.Done); err != nil {
+		return err
+	}
+	t.with.observe(core.TurnEnd{Turn: t.id, Messages: t.ids(), Answered: len(t.sent) > 0})
+	return nil
+}
+
+// setAside gives the turn up, so that it blocks its place no longer.
+func (t *turn) setAside(ctx context.Context) error {
+	t.log.Error("turn set aside: it failed too often", "attempts", t.attempt-1, "messages", t.ids())
+	if err := t.end(ctx, core.SetAside); err != nil {
+		return err
+	}
+	t.with.observe(core.TurnEnd{Turn: t.id, Messages: t.ids(), Aside: true})
+	return nil
+}
+
+// apologise is what is left when the turn failed too often: a word to the
+// person, and an end.
+func (t *turn) apologise(ctx context.Context) error {
+	if err := t.execute(ctx, lastRound+1, t.say(lost)); err != nil {
+		return err
+	}
+	return t.setAside(ctx)
+}
+
+// end writes the turn's last commit.
+func (t *turn) end(ctx context.Context, p core.Progress) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := core.Batch{
+		Journal:  append(t.later, t.opening(p)),
+		Answered: []core.TurnID{{Path: t.path, Seq: t.last}},
+	}
+	for _, s := range t.sent {
+		b.Append = append(b.Append, t.own(s))
+	}
+	if p == core.Done && t.goesOn(ctx) {
+		b.Append = append(b.Append, t.sequel())
+	}
+	if err := t.store.Commit(ctx, &b); err != nil {
+		return err
+	}
+	t.later = nil
+	return nil
+}
+
+// own is the entry of something that the bot said.
+func (t *turn) own(s core.Sent) core.Entry {
+	return core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.who.Private && s.Path == t.path,
+		Author: core.Author{Name: t.with.Persona(s.Path, "").Name, Bot: true, Rank: core.Bot},
+	}}}
+}
+
+// goesOn reports whether the model asked to go on, and nobody waits meanwhile.
+func (t *turn) goesOn(ctx context.Context) bool {
+	asked := slices.ContainsFunc(t.finished, func(d action.Done) bool {
+		return d.Action == action.Continue && d.Progress == core.Done
+	})
+	if !asked {
+		return false
+	}
+	free := false
+	err := t.store.View(ctx, func(v core.View) error {
+		waiting, err := v.Due(t.path, mergeMax+1)
+		free = err == nil && (len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last)
+		return err
+	})
+	return err == nil && free
+}
+
+// sequel is the entry that makes the bot go on, with the rights of those who
+// caused this turn.
+func (t *turn) sequel() core.Entry {
+	author := t.who.Authors[0]
+	for _, a := range t.who.Authors[1:] {
+		author = core.Author{Rank: min(author.Rank, a.Rank)}
+	}
+	n := t.who.Continued + 1
+	return core.Entry{Due: true, Event: core.Event{Kind: core.KindContinue, Count: n, Message: core.Message{
+		Path: t.path, ID: fmt.Sprintf("continue-%d-%d", t.id.Seq, n), Time: t.clock(), Author: author,
+		Private: t.who.Private, Scopes: t.who.Scopes,
+	}}}
+}
+
+// ids lists the platform ids of what the turn answers.
+func (t *turn) ids() []string {
+	ids := make([]string, len(t.messages))
+	for i := range t.messages {
+		ids[i] = t.messages[i].Message.ID
+	}
+	return ids
+}

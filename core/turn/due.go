@@ -1,0 +1,111 @@
+package turn
+
+import (
+	"strings"
+	"unicode"
+
+	"synthbot/core"
+)
+
+// mergeAbove is how many entries may wait before all of them are one turn, and
+// mergeMax how many one turn holds at most.
+const (
+	mergeAbove = 5
+	mergeMax   = 100
+)
+
+// due decides, once and for ever, whether an event wants an answer.
+func (s *setup) due(e *core.Event) bool {
+	switch e.Kind {
+	case core.KindContinue:
+		return true
+	case core.KindMessage:
+		return !e.Message.Author.Bot && s.wanted(&e.Message)
+	}
+	return false
+}
+
+// wanted reports whether the message is one that the bot answers in that place.
+func (s *setup) wanted(m *core.Message) bool {
+	if m.Addressed == core.NotAddressed && s.names.in(m.Text) {
+		m.Addressed = core.Name
+	}
+	if m.Private {
+		return true
+	}
+	switch here := s.Settings(m.Path); here.Activation {
+	case Always:
+		return true
+	case Never:
+		return false
+	case OnKeyword:
+		return m.Addressed != core.NotAddressed || newNames(here.Keywords).in(m.Text)
+	}
+	return m.Addressed != core.NotAddressed
+}
+
+// names finds the bot's names as whole words, in any script.
+type names struct{ words []string }
+
+func newNames(list []string) *names {
+	n := &names{}
+	for _, name := range list {
+		if name = strings.ToLower(strings.TrimSpace(name)); name != "" {
+			n.words = append(n.words, name)
+		}
+	}
+	return n
+}
+
+func (n *names) in(text string) bool {
+	text = strings.ToLower(text)
+	for _, w := range n.words {
+		for at := 0; ; {
+			i := strings.Index(text[at:], w)
+			if i < 0 {
+				break
+			}
+			start, end := at+i, at+i+len(w)
+			if !wordRune(lastRune(text[:start])) && !wordRune(firstRune(text[end:])) {
+				return true
+			}
+			at = start + 1
+		}
+	}
+	return false
+}
+
+func wordRune(r rune) bool {
+	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}
+
+func firstRune(s string) rune {
+	for _, r := range s {
+		return r
+	}
+	return ' '
+}
+
+func lastRune(s string) rune {
+	if r := []rune(s[max(0, len(s)-4):]); len(r) > 0 {
+		return r[len(r)-1]
+	}
+	return ' '
+}
+
+// merge chooses what one turn answers from the front of what waits: adjacent
+// messages of one author, or all messages when many wait.
+func merge(waiting []core.Entry) []core.Entry {
+	messages := 0
+	for messages < len(waiting) && waiting[messages].Kind == core.KindMessage {
+		messages++
+	}
+	if messages > mergeAbove {
+		return waiting[:messages]
+	}
+	n := 1
+	for n < messages && waiting[n].Message.Author.ID == waiting[0].Message.Author.ID {
+		n++
+	}
+	return waiting[:n]
+}

@@ -1,0 +1,208 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/prompt"
+)
+
+// Bounds of what plugins add to a prompt.
+const (
+	contributionTime = 300 * time.Millisecond // for all of them together
+	injectionMax     = 2000                   // bytes of one injection
+)
+
+// read takes from the store what the prompt will tell of the past.
+func (t *turn) read(v core.View) error {
+	o := &t.with.Options
+	start := prompt.WindowStart(t.last, o.Config.History)
+	window, err := v.After(t.path, start, int(t.last-start))
+	if err != nil {
+		return err
+	}
+	t.parts.History = slices.DeleteFunc(window, func(e core.Entry) bool {
+		return !e.Spoken() || e.Message.Seq > t.last || t.answers(e.Message.Seq)
+	})
+	if t.who.Private || o.Scope == scopeChat || o.Config.Recent == 0 {
+		return nil
+	}
+	recent, err := v.Recent(t.reach(), o.Config.Recent, t.shared)
+	t.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool {
+		return !e.Spoken() || e.Message.Private
+	})
+	return err
+}
+
+// answers reports whether the turn answers the entry.
+func (t *turn) answers(seq uint64) bool {
+	return slices.ContainsFunc(t.messages, func(e core.Entry) bool { return e.Message.Seq == seq })
+}
+
+// Scopes of history_recent.
+const (
+	scopeChat      = "chat"
+	scopeInterface = "interface"
+)
+
+// reach is the subtree that the scope opens.
+func (t *turn) reach() core.Path {
+	if t.with.Scope == scopeInterface {
+		return core.MustPath(t.path.String()[:interfaceLen(t.path)])
+	}
+	return core.Path{}
+}
+
+func interfaceLen(p core.Path) int {
+	for i, c := range p.String() {
+		if c == '/' {
+			return i
+		}
+	}
+	return len(p.String())
+}
+
+// shared reports whether the admin lists both places together in one share.
+func (t *turn) shared(other core.Path) bool {
+	if other == t.path {
+		return false
+	}
+	return slices.ContainsFunc(t.with.Shares, func(s Share) bool {
+		return within(t.path, s.Paths) && within(other, s.Paths)
+	})
+}
+
+func within(p core.Path, roots []core.Path) bool {
+	return slices.ContainsFunc(roots, p.Within)
+}
+
+// gather completes what the model is told.
+func (t *turn) gather(ctx context.Context) {
+	o := &t.with.Options
+	last := &t.messages[len(t.messages)-1].Message
+	iface := t.path.Interface()
+	_, chat := t.snapshot.Message(iface)
+	t.parts.Interface, t.parts.Chat = iface, chat
+	t.parts.Persona = o.Persona(t.path, last.Author.Name)
+	t.parts.Messages = t.messages
+	t.parts.Lite, t.parts.Scope = o.Lite, o.Scope
+	t.parts.Actions = t.offer()
+	t.contribute(ctx, core.Scene{
+		Path: t.path, Private: t.who.Private, Author: last.Author, Text: last.Text,
+		Locale: last.Locale, Now: o.Clock(), Recent: t.parts.History,
+	})
+}
+
+// offer is the catalogue as this person sees it here.
+func (t *turn) offer() []prompt.Action {
+	definitions := t.snapshot.Offer(t.who)
+	actions := make([]prompt.Action, 0, len(definitions))
+	for _, d := range definitions {
+		actions = append(actions, prompt.Action{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Essential: d.Essential || d.IsMessage()})
+	}
+	return actions
+}
+
+// contribute asks plugins for hints and injections, all at once; who is late,
+// fails or says too much is left out.
+func (t *turn) contribute(ctx context.Context, s core.Scene) {
+	ctx, cancel := context.WithTimeout(ctx, contributionTime)
+	defer cancel()
+	c := contributions{injections: make(map[string]json.RawMessage)}
+	var all sync.WaitGroup
+	for _, r := range t.with.Recons {
+		all.Go(func() { c.hint(t, "recon", func() ([]core.Hint, error) { return r.Recon(ctx, s) }) })
+	}
+	for name, i := range t.with.Injectors {
+		all.Go(func() { c.inject(t, name, func() (json.RawMessage, error) { return i.Inject(ctx, s) }) })
+	}
+	over := make(chan struct{})
+	go func() { all.Wait(); close(over) }()
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.late = true
+	t.parts.Injections = c.injections
+	t.parts.Recon = merged(c.hints, t.with.Language)
+}
+
+// contributions collects what plugins say; what comes late is dropped.
+type contributions struct {
+	mu         sync.Mutex
+	late       bool
+	hints      []core.Hint
+	injections map[string]json.RawMessage
+}
+
+func (c *contributions) hint(t *turn, name string, ask func() ([]core.Hint, error)) {
+	c.safely(t, name, func() error {
+		hints, err := ask()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.late {
+			c.hints = append(c.hints, hints...)
+		}
+		return err
+	})
+}
+
+func (c *contributions) inject(t *turn, name string, ask func() (json.RawMessage, error)) {
+	c.safely(t, name, func() error {
+		value, err := ask()
+		if len(value) > injectionMax || len(value) > 0 && !json.Valid(value) {
+			t.log.Warn("injection left out", "plugin", name, "bytes", len(value), "limit", injectionMax)
+			return err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.late && len(value) > 0 {
+			c.injections[name] = value
+		}
+		return err
+	})
+}
+
+func (c *contributions) safely(t *turn, name string, f func() error) {
+	defer func() {
+		if r := recover(); r != nil {
+			t.log.Error("contribution panicked", "plugin", name, "panic", r)
+		}
+	}()
+	if err := f(); err != nil {
+		t.log.Warn("contribution left out", "plugin", name, "err", err)
+	}
+}
+
+// merged lets the strongest hint of each kind speak.
+func merged(hints []core.Hint, language string) prompt.Recon {
+	slices.SortStableFunc(hints, func(a, b core.Hint) int { return b.Priority - a.Priority })
+	r := prompt.Recon{}
+	first := func(to *string, text string) {
+		if *to == "" {
+			*to = text
+		}
+	}
+	for _, h := range hints {
+		switch h.Kind {
+		case core.LanguageHint:
+			first(&r.Language, h.Text)
+		case core.MessageTone:
+			first(&r.MessageTone, h.Text)
+		case core.ConversationTone:
+			first(&r.ConversationTone, h.Text)
+		case core.Snippet, core.MemoryHint:
+			r.Snippets = append(r.Snippets, h.Text)
+		case core.Instruction:
+			r.Instructions = append(r.Instructions, h.Text)
+		}
+	}
+	first(&r.Language, language)
+	return r
+}

@@ -1,0 +1,175 @@
+package turn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// journal is one turn's view of its records: what a former attempt wrote, and
+// what this one adds. It implements action.Journal.
+type journal struct {
+	store core.Store
+	clock func() time.Time
+	id    core.TurnID
+
+	mu      sync.Mutex
+	records map[core.Key]core.Record
+	former  map[core.Key]core.Progress // as a former attempt left it
+	later   []core.Record
+	sent    []core.Sent
+}
+
+func newJournal(o *setup, id core.TurnID, records []core.Record) *journal {
+	j := &journal{
+		store: o.Store, clock: o.Clock, id: id,
+		records: make(map[core.Key]core.Record, len(records)),
+		former:  make(map[core.Key]core.Progress, len(records)),
+	}
+	for _, r := range records {
+		j.records[r.Key] = r
+		j.former[r.Key] = r.Progress
+	}
+	return j
+}
+
+// Find returns what is known under a key.
+func (j *journal) Find(k core.Key) (core.Record, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r, ok := j.records[k]
+	return r, ok
+}
+
+// Write commits the records, and those that wait, before it returns.
+func (j *journal) Write(ctx context.Context, records ...core.Record) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b := core.Batch{Journal: append(j.later, records...)}
+	if len(b.Journal) == 0 {
+		return nil
+	}
+	if err := j.store.Commit(ctx, &b); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	j.later = nil
+	j.keep(records)
+	return nil
+}
+
+// Later keeps the records for the next Write, or for the turn's end.
+func (j *journal) Later(records ...core.Record) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.later = append(j.later, records...)
+	j.keep(records)
+}
+
+func (j *journal) keep(records []core.Record) {
+	for _, r := range records {
+		j.records[r.Key] = r
+	}
+}
+
+// record stamps a fact with the time.
+func (j *journal) record(k core.Key, p core.Progress, data any) core.Record {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		panic(fmt.Errorf("journal: %w", err)) // only our own types come here
+	}
+	return core.Record{Key: k, Progress: p, Time: j.clock(), Data: raw}
+}
+
+// Parts returns the journalled sends of one step.
+func (j *journal) Parts(step core.Key) core.Parts { return &parts{j, step} }
+
+// parts guards the sends of one step.
+type parts struct {
+	*journal
+	step core.Key
+}
+
+// Send implements core.Parts. Whether a send that a crash cut short reached the
+// platform cannot be known: it is tried once more, under the same key, and its
+// record then says Unknown, so that there is no third time.
+func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+	key := p.step
+	key.Part = uint16(n)
+	r, known := p.Find(key)
+	if known && (r.Progress == core.Done || r.Progress == core.Unknown && p.former[key] == core.Unknown) {
+		return p.again(r)
+	}
+	if p.mustAnnounce(key, known) {
+		progress := core.Started
+		if p.cut(key) {
+			progress = core.Unknown
+		}
+		if err := p.Write(ctx, p.record(key, progress, what)); err != nil {
+			return err
+		}
+	}
+	id, err := do(ctx, nonce(key))
+	if err != nil {
+		return err
+	}
+	what.ID, what.Time = id, p.clock()
+	p.Later(p.record(key, core.Done, what))
+	p.delivered(what)
+	return nil
+}
+
+// again takes a part that was sent, for all we can know, as sent.
+func (p *parts) again(r core.Record) error {
+	var what core.Sent
+	if err := json.Unmarshal(r.Data, &what); err != nil {
+		return fmt.Errorf("journal of %s: %w", p.id, err)
+	}
+	if what.Time.IsZero() {
+		what.Time = r.Time
+	}
+	p.delivered(what)
+	return nil
+}
+
+// mustAnnounce reports whether the part needs a record of its own before it is
+// sent. The first part of a step that began just now is covered by the step's.
+func (p *parts) mustAnnounce(key core.Key, known bool) bool {
+	return !known && (key.Part > 1 || p.cut(key)) || known && p.cut(key)
+}
+
+// cut reports whether a former attempt may have sent the part.
+func (p *parts) cut(key core.Key) bool {
+	if progress, ok := p.former[key]; ok {
+		return progress == core.Started
+	}
+	return key.Part == 1 && p.former[p.step] == core.Started
+}
+
+func (j *journal) delivered(s core.Sent) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sent = append(j.sent, s)
+}
+
+// nonce is the idempotency key of a part: the same in every attempt, 25 letters
+// and digits.
+func nonce(k core.Key) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%d\x00%d", k.Turn.Path, k.Turn.Seq, k.Round, k.Step, k.Part))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:25]
+}
+
+// opened returns what a former attempt noted when it opened the turn.
+func (j *journal) opened() (o core.Opening, ok bool) {
+	r, ok := j.Find(core.Key{Turn: j.id})
+	if !ok || json.Unmarshal(r.Data, &o) != nil {
+		return core.Opening{}, false
+	}
+	return o, true
+}

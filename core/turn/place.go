@@ -1,0 +1,243 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/prompt"
+)
+
+// maxAttempts is how often a turn is tried; after that it only apologises, and
+// should even that not come to its end, it is set aside without a word.
+const maxAttempts = 3
+
+// maxPause bounds the time between two tries of a turn that cannot be written.
+const maxPause = 30 * time.Second
+
+// errWithdrawn ends the thinking about a message that its author took back.
+var errWithdrawn = errors.New("the message was deleted")
+
+// place is a place that is awake. Its goroutine lives while something waits.
+type place struct {
+	turns *Turns
+	path  core.Path
+
+	// Guarded by turns.mu.
+	again  bool                    // something was received since the log was read
+	asking map[string]bool         // the messages thought about, until a plan is accepted
+	cancel context.CancelCauseFunc // ends that thinking
+}
+
+// deleted ends the thinking about the message. turns.mu is held.
+func (p *place) deleted(id string) {
+	if p.asking[id] {
+		p.cancel(errWithdrawn)
+	}
+}
+
+// live takes turns until nothing waits or life ends.
+func (p *place) live() {
+	t := p.turns
+	defer t.places.Done()
+	for pause := time.Duration(0); ; {
+		more, err := p.safely()
+		switch {
+		case err == nil:
+			pause = 0
+		case t.life.Err() != nil:
+		default:
+			pause = min(max(2*pause, 100*time.Millisecond), maxPause)
+			t.setup.Load().Log.Error("turn failed, trying again", "path", p.path, "in", pause, "err", err)
+			wait(t.life, pause)
+		}
+		if !p.stay(more || err != nil) {
+			return
+		}
+	}
+}
+
+// stay reports whether the place has more to do; if not, it is asleep.
+func (p *place) stay(more bool) bool {
+	t := p.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.life.Err() == nil && (more || p.again) {
+		p.again = false
+		return true
+	}
+	delete(t.awake, p.path)
+	return false
+}
+
+// safely takes one turn; a panic in it is that turn's error.
+func (p *place) safely() (more bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.turns.setup.Load().Log.Error("turn panicked", "path", p.path, "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return p.next(p.turns.work)
+}
+
+// next takes one turn, if anything waits.
+func (p *place) next(ctx context.Context) (more bool, err error) {
+	t, err := p.open(ctx)
+	if t == nil || err != nil {
+		return false, err
+	}
+	switch {
+	case t.attempt > maxAttempts+1:
+		return true, t.setAside(ctx)
+	case t.attempt > maxAttempts:
+		err = t.apologise(ctx)
+	default:
+		err = t.take(ctx)
+	}
+	if err != nil && ctx.Err() != nil {
+		t.giveBack()
+	}
+	return true, err
+}
+
+// turn is one turn of a place.
+type turn struct {
+	*place
+	*journal
+	with     *setup
+	snapshot *action.Snapshot
+	who      action.Who
+	messages []core.Entry // what it answers
+	last     uint64
+	attempt  int
+	log      *slog.Logger
+
+	parts    prompt.Parts  // what the model is told
+	outcome  []action.Done // of the latest round
+	finished []action.Done // of all rounds
+}
+
+// open finds what waits, and commits that it is tried.
+func (p *place) open(ctx context.Context) (*turn, error) {
+	with := p.turns.setup.Load()
+	t := &turn{place: p, with: with, snapshot: with.Catalogue.Load()}
+	var records []core.Record
+	err := p.turns.store.View(ctx, func(v core.View) error {
+		waiting, err := v.Due(p.path, mergeMax)
+		if err != nil || len(waiting) == 0 {
+			return err
+		}
+		id := core.TurnID{Path: p.path, Seq: waiting[0].Message.Seq}
+		if records, err = v.Journal(id); err != nil {
+			return err
+		}
+		t.journal = newJournal(with, id, records)
+		t.messages, t.last, t.attempt = choose(waiting, t.journal)
+		t.who = caused(t.messages)
+		return t.read(v)
+	})
+	if err != nil || t.journal == nil {
+		return nil, err
+	}
+	t.log = with.Log.With("path", p.path, "turn", t.id.Seq)
+	t.attempt++
+	return t, t.Write(ctx, t.opening(core.Started))
+}
+
+// choose says what the turn answers: what a former attempt chose, or what
+// waits now.
+func choose(waiting []core.Entry, j *journal) (chosen []core.Entry, last uint64, attempts int) {
+	if o, ok := j.opened(); ok {
+		for _, e := range waiting {
+			if e.Message.Seq <= o.Last {
+				chosen = append(chosen, e)
+			}
+		}
+		return chosen, o.Last, o.Attempts
+	}
+	chosen = merge(waiting)
+	return chosen, chosen[len(chosen)-1].Message.Seq, 0
+}
+
+func (t *turn) opening(p core.Progress) core.Record {
+	return t.record(core.Key{Turn: t.id}, p, core.Opening{Last: t.last, Attempts: t.attempt})
+}
+
+// giveBack uncounts an attempt that was cut short by the end of work, and not
+// by any fault of its own.
+func (t *turn) giveBack() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.turns.work), time.Second)
+	defer cancel()
+	t.attempt--
+	if err := t.Write(ctx, t.opening(core.Started)); err != nil {
+		t.log.Warn("attempt stays counted", "err", err)
+	}
+}
+
+// take is the turn, step by step.
+func (t *turn) take(ctx context.Context) error {
+	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return e.Deleted })
+	if len(t.messages) == 0 {
+		return t.close(ctx)
+	}
+	for round := uint16(1); round <= lastRound; round++ {
+		plan, err := t.plan(ctx, round)
+		if errors.Is(err, errWithdrawn) {
+			return nil // what is left waits; the next look at the log finds it
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.execute(ctx, round, plan); err != nil {
+			return err
+		}
+		if round == lastRound || !t.worthWords(round, plan) {
+			break
+		}
+	}
+	if err := t.atLeastAWord(ctx); err != nil {
+		return err
+	}
+	return t.close(ctx)
+}
+
+// atLeastAWord sees to it that a person whose turn came to nothing is told.
+func (t *turn) atLeastAWord(ctx context.Context) error {
+	worked := slices.ContainsFunc(t.finished, func(d action.Done) bool {
+		return d.Progress == core.Done || d.Progress == core.Pending
+	})
+	if worked || len(t.sent) > 0 {
+		return nil
+	}
+	return t.execute(ctx, lastRound+1, t.say(lost))
+}
+
+// caused says whose turn it is, and where.
+func caused(messages []core.Entry) action.Who {
+	first := &messages[0].Message
+	w := action.Who{Path: first.Path, Private: first.Private, Scopes: first.Scopes, Continued: messages[0].Count}
+	for i := range messages {
+		author := messages[i].Message.Author
+		if !slices.ContainsFunc(w.Authors, func(a core.Author) bool { return a.ID == author.ID }) {
+			w.Authors = append(w.Authors, author)
+		}
+	}
+	return w
+}
+
+// wait pauses, or ends with ctx.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

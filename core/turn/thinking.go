@@ -1,0 +1,42 @@
+package turn
+
+import (
+	"context"
+	"time"
+
+	"synthbot/core"
+)
+
+// thinkAfter is how long a model may think before people are shown that it does.
+const thinkAfter = 400 * time.Millisecond
+
+// Thinking wraps an Asker: while it thinks for longer than a moment, the place's
+// interface shows that the bot is at work. find returns the interface's ability
+// to show it, or nil.
+func Thinking(a core.Asker, find func(place core.Path) core.Thinker) core.Asker {
+	return thinking{a, find}
+}
+
+type thinking struct {
+	core.Asker
+	find func(core.Path) core.Thinker
+}
+
+// Ask implements core.Asker. The sign is gone when it returns.
+func (t thinking) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	shower := t.find(q.Path)
+	if shower == nil {
+		return t.Asker.Ask(ctx, q)
+	}
+	shown, stop := context.WithCancel(ctx)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		wait(shown, thinkAfter)
+		if shown.Err() == nil {
+			shower.Think(shown, q.Path)
+		}
+	}()
+	defer func() { stop(); <-gone }()
+	return t.Asker.Ask(ctx, q)
+}

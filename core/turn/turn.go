@@ -1,0 +1,266 @@
+// Package turn receives what happens on platforms, decides whether to answer,
+// and takes one turn at a time in each place. It is the journal's only writer.
+//
+// # The queue
+//
+// The log of a place is its queue: what waits is what was due when it was
+// received and lies behind the place's answered mark. Places that are awake
+// have a goroutine each; inside of a place order holds, places run in parallel.
+//
+// # One turn
+//
+// open (what waits; the attempt is committed) → gather (one read of the store,
+// hints, injections) → ask (an engine answers; the corrector asks again) →
+// execute (the accepted plan, journalled step by step) → follow up (outputs go
+// back to the model) → close (what was sent joins the history and the mark
+// moves, in one commit). A turn that a crash cut short goes on where its
+// journal ends.
+//
+// Retries, streaming, typing signs and budgets are wrappers around the Asker or
+// the catalogue, never a branch in here.
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+// Config is the part of the configuration that turns are governed by.
+type Config struct {
+	History  int `toml:"history" default:"20" min:"1" max:"500" doc:"Messages of a place that a prompt holds at least; at most twice as many."`
+	Recent   int `toml:"recent" default:"10" min:"0" max:"200" doc:"Messages of other places that a prompt holds, where scope and share allow any."`
+	Attempts int // of the corrector; it has a table of its own
+}
+
+// Share lists subtrees whose places may see each other's talk.
+type Share struct {
+	Paths []core.Path `toml:"paths" doc:"Places, with all below them, that may see each other's history and facts."`
+}
+
+// Activations: which messages of a group are answered. What is private always is.
+const (
+	OnMention = "mention" // the bot is mentioned, replied to, or called by name
+	OnKeyword = "keyword" // as on mention, or one of the keywords is said
+	Always    = "always"
+	Never     = "never"
+)
+
+// Settings are what may differ from place to place.
+type Settings struct {
+	Activation string
+	Keywords   []string
+}
+
+// Options is what turns need. Those above the blank line are required.
+type Options struct {
+	Store     core.Store
+	Catalogue *action.Catalogue
+	Runtime   *action.Runtime
+	Asker     core.Asker
+	Persona   func(place core.Path, user string) core.Persona
+	Clock     func() time.Time
+	Log       *slog.Logger
+	Config    Config
+
+	Settings  func(place core.Path) Settings
+	Access    Access
+	Admins    []core.Path
+	Names     []string // the bot's name and aliases: a word of a group message that wakes it
+	Language  string   // where recon finds none
+	Scope     string   // chat, interface or unified
+	Lite      bool
+	Shares    []Share
+	Keys      []string // further top-level keys of plans that plugins registered
+	Recons    []core.Recon
+	Injectors map[string]core.Injector // by the key of the context
+	Observers []core.Observer
+}
+
+// Turns takes events in and answers them. It implements core.Inbox.
+type Turns struct {
+	store core.Store
+	setup atomic.Pointer[setup]
+
+	mu     sync.Mutex
+	awake  map[core.Path]*place
+	life   context.Context // nil until Run; ends when no further turn may begin
+	work   context.Context
+	places sync.WaitGroup
+}
+
+// New makes Turns; Run brings them to life.
+func New(o Options) *Turns {
+	t := &Turns{store: o.Store, awake: make(map[core.Path]*place)}
+	t.Reconfigure(o)
+	return t
+}
+
+// setup is what a turn, or the receipt of an event, works with from its
+// beginning to its end.
+type setup struct {
+	Options
+	names *names
+}
+
+// Reconfigure puts other options in force, for all that begins from now on. The
+// store stays the one that New was given.
+func (t *Turns) Reconfigure(o Options) {
+	o.Store = t.store
+	t.setup.Store(&setup{Options: o, names: newNames(o.Names)})
+}
+
+// Run takes up what a former life left unanswered and then answers what is
+// received. When life ends no further turn begins; when work ends those that
+// run are cut short, to be taken up by the next life. Run returns when all of
+// them are over.
+func (t *Turns) Run(life, work context.Context) error {
+	var waiting []core.Path
+	err := t.store.View(life, func(v core.View) (err error) {
+		waiting, err = v.Waiting()
+		return err
+	})
+	if err != nil && life.Err() == nil {
+		return fmt.Errorf("waiting places: %w", err)
+	}
+	t.mu.Lock()
+	t.life, t.work = life, work
+	for path := range t.awake { // received before Run
+		waiting = append(waiting, path)
+	}
+	clear(t.awake)
+	t.mu.Unlock()
+	for _, path := range waiting {
+		t.wake(path)
+	}
+	<-life.Done()
+	t.mu.Lock()
+	t.mu.Unlock() //nolint:staticcheck // whoever saw life alive has added his place by now
+	t.places.Wait()
+	return nil
+}
+
+// Receive implements core.Inbox.
+func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
+	s := t.setup.Load()
+	var b core.Batch
+	for _, e := range events {
+		if err := check(&e); err != nil {
+			return err
+		}
+		if changes(e.Kind) {
+			b.Change = append(b.Change, e)
+			continue
+		}
+		if s.rank(&e.Message); s.admits(&e.Message) {
+			b.Append = append(b.Append, core.Entry{Event: e, Due: s.due(&e)})
+		}
+	}
+	if len(b.Append)+len(b.Change) == 0 {
+		return nil
+	}
+	if err := t.store.Commit(ctx, &b); err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	for i, entry := range b.Append {
+		if entry.Due && !b.Known[i] {
+			t.wake(entry.Message.Path)
+		}
+	}
+	for _, e := range b.Change {
+		t.withdraw(&e)
+	}
+	return nil
+}
+
+var errEvent = errors.New("bad event")
+
+// check refuses what no driver may deliver.
+func check(e *core.Event) error {
+	m := &e.Message
+	switch {
+	case m.Path.IsZero() || m.Path.IsPerson():
+		return fmt.Errorf("%w: %s %q has no place", errEvent, e.Kind, m.ID)
+	case m.ID == "" && e.Target == "":
+		return fmt.Errorf("%w: %s in %s has no id", errEvent, e.Kind, m.Path)
+	case len(m.Text) > core.MaxText:
+		return fmt.Errorf("%w: %s in %s has %d bytes of text, at most %d are allowed", errEvent, e.Kind, m.Path, len(m.Text), core.MaxText)
+	}
+	return nil
+}
+
+// changes reports whether the event changes entries instead of being one.
+func changes(k core.Kind) bool {
+	switch k {
+	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
+		return true
+	}
+	return false
+}
+
+// wake makes sure that somebody looks at what waits in the place.
+func (t *Turns) wake(path core.Path) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p, ok := t.awake[path]; ok {
+		p.again = true
+		return
+	}
+	if t.life != nil && t.life.Err() != nil {
+		return // the next life finds it in the log
+	}
+	p := &place{turns: t, path: path}
+	t.awake[path] = p
+	if t.life != nil {
+		t.places.Add(1)
+		go p.live()
+	}
+}
+
+// withdraw cuts short the turn that is thinking about a message that is gone.
+func (t *Turns) withdraw(e *core.Event) {
+	if e.Kind != core.KindDeletion {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p, ok := t.awake[e.Message.Path]; ok {
+		p.deleted(e.Target)
+	}
+}
+
+// observe tells everybody who wants to know that a turn is over.
+func (s *setup) observe(end core.TurnEnd) {
+	for _, o := range s.Observers {
+		o.Observe(end)
+	}
+}
+
+// Pulse returns nil when events can be taken in and turns can be taken: the
+// store answers and no lock is stuck.
+func (t *Turns) Pulse(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	alive := make(chan error, 1)
+	go func() {
+		t.mu.Lock()
+		t.mu.Unlock() //nolint:staticcheck // that it can be had is what is asked
+		alive <- t.store.View(ctx, func(v core.View) error {
+			_, err := v.Waiting()
+			return err
+		})
+	}()
+	select {
+	case err := <-alive:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("pulse: %w", ctx.Err())
+	}
+}

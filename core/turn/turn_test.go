@@ -1,0 +1,345 @@
+package turn_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+	"synthbot/memory"
+)
+
+// bot is a pipeline of real parts around a scripted model.
+type bot struct {
+	*turn.Turns
+	t     testing.TB
+	store core.Store
+	room  *coretest.Room
+	asker *coretest.Asker
+	stop  func() // lets what runs come to its end
+	kill  func() // cuts it short
+}
+
+var place = core.MustPath("room/1")
+
+// open opens the database of a test.
+func open(t testing.TB, dir string) core.Store {
+	t.Helper()
+	s, err := memory.Open(dir, memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// start brings a bot to life. change may set further options.
+func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, change ...func(*turn.Options)) *bot {
+	t.Helper()
+	snapshot, err := action.Build(room)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var catalogue action.Catalogue
+	catalogue.Swap(snapshot)
+	log := slog.New(slog.DiscardHandler)
+	o := turn.Options{
+		Store: s, Catalogue: &catalogue, Runtime: action.NewRuntime(action.Options{Clock: time.Now, Log: log}), Asker: asker,
+		Persona: func(core.Path, string) core.Persona { return core.Persona{Name: "Aria", Text: "You are Aria."} },
+		Clock:   time.Now, Log: log, Config: turn.Config{History: 20, Attempts: 2}, Names: []string{"Aria"}, Scope: "chat",
+		Settings:  func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },
+		Observers: []core.Observer{room},
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	b := &bot{Turns: turn.New(o), t: t, store: s, room: room}
+	b.asker, _ = asker.(*coretest.Asker)
+	life, end := context.WithCancel(t.Context())
+	work, abort := context.WithCancel(context.WithoutCancel(t.Context()))
+	over := make(chan error, 1)
+	go func() { over <- b.Run(life, work) }()
+	var once sync.Once
+	b.kill = func() { abort(); b.stop() }
+	b.stop = func() {
+		once.Do(func() {
+			end()
+			timer := time.AfterFunc(5*time.Second, abort)
+			defer timer.Stop()
+			if err := <-over; err != nil {
+				t.Error(err)
+			}
+			abort()
+		})
+	}
+	t.Cleanup(b.stop)
+	return b
+}
+
+func fresh(t testing.TB, script ...any) *bot {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	return start(t, s, coretest.NewRoom("room"), coretest.NewAsker(script...))
+}
+
+// said is a message to the bot.
+func said(id, author, text string) core.Event {
+	return core.Event{Kind: core.KindMessage, Message: core.Message{
+		Path: place, ID: id, Text: text, Time: time.Now(), Author: core.Author{ID: author, Name: author},
+		Private: true, Addressed: core.Direct,
+	}}
+}
+
+func (b *bot) receive(events ...core.Event) {
+	b.t.Helper()
+	if err := b.Receive(b.t.Context(), events...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// ended waits for the ends of n turns.
+func (b *bot) ended(n int) (ends []core.TurnEnd) {
+	b.t.Helper()
+	for range n {
+		select {
+		case e := <-b.room.Ends():
+			ends = append(ends, e)
+		case <-time.After(10 * time.Second):
+			b.t.Fatalf("%d of %d turns ended", len(ends), n)
+		}
+	}
+	return ends
+}
+
+// stands checks what stands in the room.
+func (b *bot) stands(want ...string) {
+	b.t.Helper()
+	if got := b.room.Texts(); !slices.Equal(got, want) {
+		b.t.Errorf("the room holds %q, want %q", got, want)
+	}
+}
+
+// history checks the texts of the place's log.
+func (b *bot) history(want ...string) {
+	b.t.Helper()
+	var got []string
+	err := b.store.View(context.Background(), func(v core.View) error {
+		entries, err := v.Last(place, 1000)
+		for _, e := range entries {
+			got = append(got, e.Message.Text)
+		}
+		return err
+	})
+	if err != nil || !slices.Equal(got, want) {
+		b.t.Errorf("the log holds %q (%v), want %q", got, err, want)
+	}
+}
+
+// input is the user message of the i-th request.
+func (b *bot) input(i int) string {
+	b.t.Helper()
+	asked := b.asker.Asked()
+	if i >= len(asked) {
+		b.t.Fatalf("the model was asked %d times", len(asked))
+	}
+	return asked[i].Messages[len(asked[i].Messages)-1].Text
+}
+
+func plan(text string) string {
+	raw, err := json.Marshal(map[string]string{"response": text})
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+func TestAnswer(t *testing.T) {
+	b := fresh(t, plan("Hello, Jay."))
+	b.receive(said("1", "jay", "hi"))
+	if end := b.ended(1)[0]; !end.Answered || !slices.Equal(end.Messages, []string{"1"}) {
+		t.Errorf("the turn ended as %+v", end)
+	}
+	b.stands("Hello, Jay.")
+	b.history("hi", "Hello, Jay.")
+	if in := b.input(0); !strings.Contains(in, `"text":"hi"`) || !strings.Contains(in, `"interface_path":"room/1"`) {
+		t.Errorf("the model was told %s", in)
+	}
+}
+
+func TestSameMessageTwice(t *testing.T) {
+	b := fresh(t, plan("once"))
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	b.receive(said("1", "jay", "hi"))
+	b.receive(said("2", "jay", "again"))
+	b.ended(1)
+	b.stands("once", "once")
+	b.history("hi", "once", "again", "once")
+}
+
+func TestMerging(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		events []core.Event
+		want   []int // messages of each turn
+	}{
+		{"one author", []core.Event{said("1", "a", "x"), said("2", "a", "y")}, []int{2}},
+		{"two authors", []core.Event{said("1", "a", "x"), said("2", "b", "y"), said("3", "a", "z")}, []int{1, 1, 1}},
+		{"more than five", []core.Event{said("1", "a", "1"), said("2", "b", "2"), said("3", "a", "3"),
+			said("4", "b", "4"), said("5", "a", "5"), said("6", "b", "6")}, []int{6}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := fresh(t, plan("ok"))
+			b.receive(tc.events...)
+			for i, end := range b.ended(len(tc.want)) {
+				if len(end.Messages) != tc.want[i] {
+					t.Errorf("turn %d answers %q, want %d of them", i, end.Messages, tc.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestPlacesRunInParallel(t *testing.T) {
+	b := fresh(t, plan("ok"))
+	b.asker.Hold = make(chan struct{})
+	for i := range 20 {
+		e := said("1", "jay", "hi")
+		e.Message.Path = core.MustPath(fmt.Sprintf("room/%d", i))
+		b.receive(e)
+	}
+	for len(b.asker.Asked()) < 20 { // all of them think at once
+		if t.Context().Err() != nil {
+			t.Fatal("places wait for each other")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	close(b.asker.Hold)
+	b.ended(20)
+}
+
+func TestWhoIsAnswered(t *testing.T) {
+	b := fresh(t, plan("yes"))
+	group := func(id, text string, change func(*core.Message)) core.Event {
+		e := said(id, "jay", text)
+		e.Message.Private, e.Message.Addressed = false, core.NotAddressed
+		if change != nil {
+			change(&e.Message)
+		}
+		return e
+	}
+	for i, tc := range []struct {
+		e    core.Event
+		want bool
+	}{
+		{group("1", "nice weather", nil), false},
+		{group("2", "what do you say, ARIA?", nil), true},
+		{group("3", "malaria is bad", nil), false},
+		{group("4", "@bot", func(m *core.Message) { m.Addressed = core.Mention }), true},
+		{group("5", "Aria!", func(m *core.Message) { m.Author.Bot = true }), false},
+	} {
+		b.receive(tc.e)
+		if tc.want {
+			b.ended(1)
+		}
+		asked := 0
+		for _, tc := range []bool{false, true, false, true, false}[:i+1] {
+			if tc {
+				asked++
+			}
+		}
+		if got := len(b.asker.Asked()); got != asked {
+			t.Errorf("after %q the model was asked %d times, want %d", tc.e.Message.Text, got, asked)
+		}
+	}
+}
+
+func TestCorrection(t *testing.T) {
+	const apology = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
+	for _, tc := range []struct {
+		name   string
+		script []any
+		asked  int
+		want   string
+	}{
+		{"mended", []any{`{"actions":[{"type":"fly"}]}`, plan("fine")}, 2, "fine"},
+		{"the same again ends early", []any{"Just words."}, 2, "Just words."},
+		{"prose after all", []any{`{"x":`, "A.", "Never mind."}, 3, "Never mind."},
+		{"never raw JSON", []any{`{"actions":[{"type":"fly"}]}`, `{"actions":[{"type":"swim"}]}`, `{"actions":[{"type":"run"}]}`}, 3, apology},
+		{"the valid part", []any{`{"response":"hi","actions":[{"type":"fly"}]}`}, 2, "hi"},
+		{"an engine's error", []any{&core.ModelError{Kind: core.Fatal, Err: errors.New("api key sk-123 is wrong")}}, 1,
+			"Sorry, I can't think straight just now. Please try again in a little while. (E-ENGINE)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := fresh(t, tc.script...)
+			b.receive(said("1", "jay", "hi"))
+			b.ended(1)
+			b.stands(tc.want)
+			if got := len(b.asker.Asked()); got != tc.asked {
+				t.Errorf("the model was asked %d times, want %d", got, tc.asked)
+			}
+		})
+	}
+}
+
+func TestDeletionEndsTheThinking(t *testing.T) {
+	b := fresh(t, plan("answer"))
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "secret"))
+	for len(b.asker.Asked()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	b.receive(core.Event{Kind: core.KindDeletion, Target: "1", Message: core.Message{Path: place}})
+	if end := b.ended(1)[0]; end.Answered {
+		t.Error("a deleted message was answered")
+	}
+	b.stands()
+}
+
+func TestSetAside(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	panics := 0
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("fine")), func(o *turn.Options) {
+		persona := o.Persona
+		o.Persona = func(p core.Path, user string) core.Persona {
+			if user == "poison" {
+				panics++
+				panic("poison")
+			}
+			return persona(p, user)
+		}
+	})
+	b.receive(said("1", "poison", "boom"))
+	b.receive(said("2", "jay", "hi"))
+	ends := b.ended(2)
+	if panics != 3 || !ends[0].Aside || ends[1].Aside {
+		t.Errorf("%d tries, ends %+v", panics, ends)
+	}
+	if texts := b.room.Texts(); len(texts) != 2 || texts[1] != "fine" {
+		t.Errorf("the room holds %q", texts)
+	}
+}
+
+func TestAccess(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
+		o.Access = turn.Access{Private: "allow", Deny: []core.Path{core.MustPath("room/@user/eve"), core.MustPath("room/@user/root")}, Allow: []core.Path{core.MustPath("room/@user/ann"), core.MustPath("room/@user/eve")}}
+		o.Admins = []core.Path{core.MustPath("room/@user/root")}
+	})
+	for i, who := range []string{"eve", "stranger", "ann", "root"} {
+		b.receive(said(fmt.Sprint(i), who, who))
+	}
+	b.ended(2)
+	b.history("ann", "root", "ok", "ok")
+}
