@@ -142,8 +142,8 @@ func (c *Chain) Names() []string {
 // Limits are those of the engine that a question in place would go to first;
 // the command that prints prompts uses them.
 func (c *Chain) Limits(place core.Path) core.Limits {
-	for _, l := range c.order(place) {
-		return l.model.Limits()
+	if links := c.order(place); len(links) > 0 && !c.prefersLast(place) {
+		return links[0].model.Limits()
 	}
 	return c.last.Limits()
 }
@@ -169,7 +169,7 @@ func (c *Chain) order(place core.Path) []*link {
 // own from q.Build, so that what was streamed of a failed one is not mixed with
 // the next. Its error is a *core.ModelError that wraps what every engine said.
 func (c *Chain) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
-	if name := c.preferred(q.Path); c.last != nil && name == c.last.Limits().Engine {
+	if c.prefersLast(q.Path) {
 		return c.askLast(ctx, q, nil)
 	}
 	answer, failed := c.askLinks(ctx, q)
@@ -182,11 +182,9 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	return c.askLast(ctx, q, failed)
 }
 
-func (c *Chain) preferred(place core.Path) string {
-	if c.prefer == nil {
-		return ""
-	}
-	return c.prefer(place)
+// prefersLast reports whether the place is to be served by the last link alone.
+func (c *Chain) prefersLast(place core.Path) bool {
+	return c.prefer != nil && c.last != nil && c.prefer(place) == c.last.Limits().Engine
 }
 
 func (c *Chain) askLast(ctx context.Context, q core.Question, failed []*core.ModelError) (core.Answer, error) {

@@ -1,0 +1,323 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/engine/offline"
+)
+
+// script is a model that does what it is told, call after call.
+type script struct {
+	name   string
+	limits core.Limits
+
+	mu    sync.Mutex
+	steps []func(ctx context.Context) (core.Answer, error) // the last one again and again
+	calls []time.Time
+}
+
+func (s *script) Limits() core.Limits {
+	l := s.limits
+	l.Engine = s.name
+	return l
+}
+
+func (s *script) Generate(ctx context.Context, r core.Request) (core.Answer, error) {
+	s.mu.Lock()
+	step := s.steps[0]
+	if len(s.steps) > 1 {
+		s.steps = s.steps[1:]
+	}
+	s.calls = append(s.calls, time.Now())
+	s.mu.Unlock()
+	if r.Stream != nil {
+		r.Stream(s.name)
+	}
+	return step(ctx)
+}
+
+func says(text string) func(context.Context) (core.Answer, error) {
+	return func(context.Context) (core.Answer, error) { return core.Answer{Text: text, Engine: text}, nil }
+}
+
+func fails(kind core.ModelErrorKind, after time.Duration, errs ...error) func(context.Context) (core.Answer, error) {
+	return func(context.Context) (core.Answer, error) {
+		return core.Answer{}, &core.ModelError{Kind: kind, After: after, Engine: "e", Err: errors.Join(errs...)}
+	}
+}
+
+func chainOf(standby bool, models ...*script) *Chain {
+	o := Options{}.withDefaults()
+	c := &Chain{log: o.Log, clock: time.Now, wait: o.Patience, last: offline.New(offline.Options{Standby: standby})}
+	for _, m := range models {
+		c.links = append(c.links, newLink(m.name, m, o.Log, time.Now))
+	}
+	return c
+}
+
+func asks(t *testing.T, c *Chain) (string, *core.ModelError) {
+	t.Helper()
+	a, err := c.Ask(t.Context(), plainQuestion())
+	if err == nil {
+		return a.Engine, nil
+	}
+	return "", err.(*core.ModelError)
+}
+
+func TestFallback(t *testing.T) {
+	for name, tc := range map[string]struct {
+		first func(context.Context) (core.Answer, error)
+		waits time.Duration // at most, before the second answers
+	}{
+		"overloaded": {fails(core.RetryLater, 0), 0},
+		"limited":    {fails(core.RetryLater, time.Hour), 0},
+		"wrong key":  {fails(core.Fatal, 0), 0},
+		"refused":    {fails(core.Refused, 0), 0},
+		"too long":   {fails(core.TooLong, 0), 0},
+		"untyped":    {func(context.Context) (core.Answer, error) { return core.Answer{}, errors.New("x") }, 0},
+		"panic":      {func(context.Context) (core.Answer, error) { panic("boom") }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				first := &script{name: "first", steps: []func(context.Context) (core.Answer, error){tc.first}}
+				second := &script{name: "second", steps: []func(context.Context) (core.Answer, error){says("second")}}
+				if by, failed := asks(t, chainOf(true, first, second)); by != "second" || failed != nil {
+					t.Errorf("%q answers, %v", by, failed)
+				}
+				if took := time.Since(begin); took != tc.waits {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// A lone engine that hiccups is asked once more, after what it asked for; the
+// last link answers when that is too long, and at once when it is of no use.
+func TestSecondTry(t *testing.T) {
+	ok := says("model")
+	for name, tc := range map[string]struct {
+		steps []func(context.Context) (core.Answer, error)
+		by    string
+		calls int
+		least time.Duration
+		most  time.Duration
+	}{
+		"hiccup":       {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, 0), ok}, "model", 2, time.Millisecond, time.Second},
+		"short pause":  {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, 5*time.Second), ok}, "model", 2, 5 * time.Second, 5 * time.Second},
+		"long pause":   {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, time.Minute), ok}, "offline", 1, 0, 0},
+		"still down":   {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, 0)}, "offline", 2, time.Millisecond, time.Second},
+		"wrong key":    {[]func(context.Context) (core.Answer, error){fails(core.Fatal, 0), ok}, "offline", 1, 0, 0},
+		"refused":      {[]func(context.Context) (core.Answer, error){fails(core.Refused, 0), ok}, "offline", 1, 0, 0},
+		"ran out time": {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, 0, errTimeout), ok}, "offline", 1, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				m := &script{name: "model", steps: tc.steps}
+				by, failed := asks(t, chainOf(true, m))
+				if by != tc.by || failed != nil || len(m.calls) != tc.calls {
+					t.Errorf("%q answers, %v, after %d calls", by, failed, len(m.calls))
+				}
+				if took := time.Since(begin); took < tc.least || took > tc.most {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// Inside of the time that a server asked for, it is not asked, by nobody.
+func TestRetryAfterIsObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.RetryLater, time.Minute), says("model")}}
+		c := chainOf(true, m)
+		begin := time.Now()
+		for time.Since(begin) < 90*time.Second {
+			want := "offline"
+			if time.Since(begin) >= time.Minute {
+				want = "model"
+			}
+			if by, _ := asks(t, c); by != want {
+				t.Fatalf("after %v %q answers", time.Since(begin), by)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if second := m.calls[1].Sub(begin); second < time.Minute {
+			t.Errorf("asked again after %v", second)
+		}
+	})
+}
+
+func TestBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0)}}
+		c := chainOf(true, m)
+		for range 20 {
+			asks(t, c)
+		}
+		if len(m.calls) != tripAfter {
+			t.Errorf("%d calls to a dead engine", len(m.calls))
+		}
+		time.Sleep(tripFor + time.Second)
+		asks(t, c)
+		asks(t, c)
+		if len(m.calls) != tripAfter+1 {
+			t.Errorf("%d calls after the pause, one was to be tried", len(m.calls)-tripAfter)
+		}
+		m.steps = []func(context.Context) (core.Answer, error){says("model")}
+		time.Sleep(tripFor + time.Second)
+		for range 3 {
+			if by, _ := asks(t, c); by != "model" {
+				t.Errorf("%q answers after the engine came back", by)
+			}
+		}
+	})
+}
+
+// What a person writes must not take an engine away from everybody.
+func TestRefusalsDoNotTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Refused, 0)}}
+		c := chainOf(true, m)
+		for range 20 {
+			asks(t, c)
+		}
+		if len(m.calls) != 20 {
+			t.Errorf("%d calls", len(m.calls))
+		}
+	})
+}
+
+func TestCancelledWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.RetryLater, 5*time.Second), says("model")}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := chainOf(true, m).Ask(ctx, plainQuestion())
+		if !errors.Is(err, context.DeadlineExceeded) || len(m.calls) != 1 {
+			t.Errorf("%v after %d calls", err, len(m.calls))
+		}
+	})
+}
+
+// A caller that goes away says nothing against the engine.
+func TestCancelledCallsDoNotTrip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := func(ctx context.Context) (core.Answer, error) {
+			<-ctx.Done()
+			return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: context.Cause(ctx)}
+		}
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){hang}}
+		c := chainOf(true, m)
+		for range 10 {
+			ctx, cancel := context.WithCancel(t.Context())
+			go cancel()
+			c.Ask(ctx, plainQuestion())
+		}
+		if len(m.calls) != 10 {
+			t.Errorf("%d calls", len(m.calls))
+		}
+	})
+}
+
+func TestErrorsOfAllEngines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &script{name: "a", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0, errors.New("from a"))}}
+		b := &script{name: "b", steps: []func(context.Context) (core.Answer, error){fails(core.RetryLater, time.Hour, errors.New("from b"))}}
+		c := chainOf(true, a, b)
+		c.last = nil
+		_, failed := asks(t, c)
+		if failed == nil || failed.Kind != core.RetryLater || failed.After != time.Hour {
+			t.Fatalf("%v", failed)
+		}
+		for _, want := range []string{"from a", "from b"} {
+			if !strings.Contains(failed.Error(), want) {
+				t.Errorf("%q lacks %q", failed, want)
+			}
+		}
+	})
+}
+
+// Each engine gets a prompt to its own limits, and a stream of its own.
+func TestEachEngineItsOwnPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &script{name: "a", limits: core.Limits{Chars: 10}, steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0)}}
+		b := &script{name: "b", limits: core.Limits{Chars: 20, Dialect: core.DialectTools}, steps: []func(context.Context) (core.Answer, error){says("b")}}
+		var built []core.Limits
+		var streams []*strings.Builder
+		_, err := chainOf(true, a, b).Ask(t.Context(), question(func(l core.Limits) (core.Request, error) {
+			built = append(built, l)
+			stream := new(strings.Builder)
+			streams = append(streams, stream)
+			r := hello()
+			r.Stream = func(p string) { stream.WriteString(p) }
+			return r, nil
+		}))
+		if err != nil || len(built) != 2 || built[0] != a.Limits() || built[1] != b.Limits() {
+			t.Errorf("%v, built for %v", err, built)
+		}
+		if streams[1].String() != "b" {
+			t.Errorf("the second stream has %q", streams[1])
+		}
+	})
+}
+
+func TestPromptThatFitsOnlyOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &script{name: "a", limits: core.Limits{Chars: 10}, steps: []func(context.Context) (core.Answer, error){says("a")}}
+		b := &script{name: "b", limits: core.Limits{Chars: 20}, steps: []func(context.Context) (core.Answer, error){says("b")}}
+		got, err := chainOf(true, a, b).Ask(t.Context(), question(func(l core.Limits) (core.Request, error) {
+			if l.Chars < 15 {
+				return core.Request{}, &core.ModelError{Kind: core.TooLong, Engine: l.Engine}
+			}
+			return hello(), nil
+		}))
+		if err != nil || got.Engine != "b" || len(a.calls) != 0 {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+}
+
+func TestPreferredEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &script{name: "a", steps: []func(context.Context) (core.Answer, error){says("a")}}
+		b := &script{name: "b", steps: []func(context.Context) (core.Answer, error){says("b")}}
+		c := chainOf(true, a, b)
+		for _, name := range []string{"a", "b", "offline", "unknown", ""} {
+			c.prefer = func(core.Path) string { return name }
+			want := name
+			if want == "unknown" || want == "" {
+				want = "a"
+			}
+			if by, _ := asks(t, c); by != want {
+				t.Errorf("prefer %q: %q answers", name, by)
+			}
+			if got := c.Limits(core.Path{}).Engine; got != want {
+				t.Errorf("prefer %q: limits of %q", name, got)
+			}
+		}
+	})
+}
+
+func TestFailuresAreLoggedWithoutTexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0, errors.New("bad key"))}}
+		c := chainOf(true)
+		c.links = []*link{newLink("model", m, slog.New(slog.NewTextHandler(&out, nil)), time.Now)}
+		asks(t, c)
+		if !strings.Contains(out.String(), "bad key") || !strings.Contains(out.String(), "engine=model") || strings.Contains(out.String(), "hello") {
+			t.Error(out.String())
+		}
+	})
+}

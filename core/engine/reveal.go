@@ -1,0 +1,207 @@
+package engine
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// Reveal finds, in a plan that is still being written, the text of the message
+// that it will send to the place it answers: the plan's `response`, or the text
+// of the interface's message action once it is certain that it goes there. It
+// shows one message, the first of the plan.
+//
+// What it shows only grows, unless the plan turns out to be none, or the step to
+// be one that may not run; then it shows nothing again. When a plan is complete
+// and well-formed, the text is exactly that of a message of it, or empty.
+//
+// The zero Reveal is not usable; it is for one goroutine.
+type Reveal struct {
+	place  string
+	action string // folded
+
+	in    []byte // what came, from the start of the JSON that is tried
+	pos   int    // read up to here
+	tries int
+	p     parser
+
+	shown  string // who shows: "" nobody, "response", "step"
+	text   strings.Builder
+	closed bool // the text is complete
+}
+
+// NewReveal watches for messages to place, which its interface sends by action.
+func NewReveal(place core.Path, action string) *Reveal {
+	return &Reveal{place: place.String(), action: foldName(action)}
+}
+
+// Limits of what is watched.
+const (
+	maxReveal = 256 << 10 // bytes; a longer answer is not shown while it grows
+	maxTries  = 16        // beginnings that turned out to be no JSON
+	maxLevels = 32
+)
+
+// Text is what may be shown so far. It never ends inside of a character.
+func (r *Reveal) Text() string {
+	s := r.text.String()
+	for i := 1; i < utf8.UTFMax && i <= len(s) && !r.closed; i++ {
+		if tail := s[len(s)-i:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRuneInString(tail) {
+				return s[:len(s)-i]
+			}
+			break
+		}
+	}
+	return s
+}
+
+// Closed reports whether the text is complete.
+func (r *Reveal) Closed() bool { return r.closed }
+
+// Write takes the next piece of the answer in.
+func (r *Reveal) Write(piece string) {
+	if len(r.in)+len(piece) > maxReveal {
+		r.hide()
+		r.tries = maxTries
+	}
+	if r.tries >= maxTries {
+		return
+	}
+	r.in = append(r.in, piece...)
+	for r.tries < maxTries {
+		if !r.p.begun && !r.seek() {
+			return
+		}
+		for r.pos < len(r.in) && !r.p.ended && !r.p.broken {
+			r.p.step(r.in[r.pos], r)
+			r.pos++
+		}
+		if !r.p.broken {
+			return
+		}
+		r.retry()
+	}
+}
+
+// retry takes what looked like a plan for prose, and looks for a plan behind
+// its first character.
+func (r *Reveal) retry() {
+	r.hide()
+	r.tries++
+	r.in = r.in[r.p.start+1:]
+	r.pos, r.p = 0, parser{}
+}
+
+func (r *Reveal) hide() {
+	r.shown, r.closed = "", false
+	r.text.Reset()
+}
+
+// seek finds the start of a plan, behind reasoning and prose; false: more must
+// come.
+func (r *Reveal) seek() bool {
+	for r.pos < len(r.in) {
+		rest := string(r.in[r.pos:])
+		switch rest[0] {
+		case '<':
+			size, wait := reasoning(rest)
+			if wait {
+				return false
+			}
+			r.pos += max(size-1, 0)
+		case '{', '[':
+			next := strings.TrimLeft(rest[1:], " \t\r\n")
+			if next == "" {
+				return false
+			}
+			if rest[0] == '{' && next[0] == '"' || rest[0] == '[' && next[0] == '{' {
+				r.p = parser{begun: true, start: r.pos}
+				return true
+			}
+		}
+		r.pos++
+	}
+	return false
+}
+
+// reasoning measures a block of reasoning at the start of the text, 0 where
+// there is none; wait: more must come to tell.
+func reasoning(text string) (size int, wait bool) {
+	for _, name := range []string{"think>", "thinking>", "thought>", "reasoning>", "reflection>", "scratchpad>"} {
+		open := "<" + name
+		n := min(len(text), len(open))
+		if !strings.EqualFold(text[:n], open[:n]) {
+			continue
+		}
+		if n < len(open) {
+			wait = true
+			continue
+		}
+		i := strings.Index(strings.ToLower(text), "</"+name)
+		if i < 0 {
+			return 0, true
+		}
+		return i + len("</"+name), false
+	}
+	return 0, wait
+}
+
+// begin is told of a text that begins to be written for a message; it reports
+// whether it may be shown as it grows.
+func (r *Reveal) begin(who string) bool {
+	if r.shown != "" && (r.shown != who || who == "step") {
+		return false
+	}
+	r.hide()
+	r.shown = who
+	return true
+}
+
+// settle shows a step's text when the step is complete, or hides it when it may
+// not run.
+func (r *Reveal) settle(s *stepSeen) {
+	runs := s.sends(r) && s.pathKnown(r, true) && !s.conditional
+	switch {
+	case s.live && !runs:
+		r.hide()
+	case s.live:
+		r.closed = true
+	case runs && s.text != "" && r.begin("step"):
+		r.text.WriteString(s.text)
+		r.closed = true
+	}
+}
+
+// foldName makes names of actions comparable, as the catalogue does.
+func foldName(name string) string {
+	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
+}
+
+// stepSeen is what is known of the step that is being read.
+type stepSeen struct {
+	kind        string
+	path        string
+	hasPath     bool
+	elsewhere   bool // it names a recipient of its own
+	conditional bool // it may not run
+	text        string
+	fromText    bool // text came under its first name
+	live        bool // the text is shown as it grows
+}
+
+// sends reports whether the step is the interface's message action.
+func (s *stepSeen) sends(r *Reveal) bool {
+	kind := foldName(s.kind)
+	return kind != "" && (kind == r.action || kind == "message")
+}
+
+// pathKnown reports whether the message goes to the place that is watched: it
+// says so, or, when the step is complete, it says nothing else.
+func (s *stepSeen) pathKnown(r *Reveal, complete bool) bool {
+	if s.elsewhere {
+		return false
+	}
+	return s.hasPath && s.path == r.place || complete && !s.hasPath
+}

@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"synthbot/core"
+)
+
+func TestShowing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &script{name: `{"response":"from a`, steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0)}}
+		b := &script{name: `{"response":"from b"}`, steps: []func(context.Context) (core.Answer, error){says(`{"response":"from b"}`)}}
+		var shown []string
+		asker := Showing(chainOf(true, a, b), func(place core.Path, text string) {
+			if place.String() != "console/x" {
+				t.Errorf("shown in %s", place)
+			}
+			shown = append(shown, text)
+		})
+		if _, err := asker.Ask(t.Context(), plainQuestion()); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"from a", "", "from b"}; !slices.Equal(shown, want) {
+			t.Errorf("%q", shown)
+		}
+		failing := chainOf(true, a)
+		failing.last, shown = nil, nil
+		Showing(failing, func(_ core.Path, text string) { shown = append(shown, text) }).Ask(t.Context(), plainQuestion())
+		if want := []string{"from a", ""}; !slices.Equal(shown, want) {
+			t.Errorf("%q", shown)
+		}
+	})
+}
