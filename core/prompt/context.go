@@ -161,6 +161,15 @@ func values(name string, raws []json.RawMessage) section {
 	return newSection(name, true, items...)
 }
 
+// memories are those that were found, then those that recon knows.
+func (p *Parts) memories() []json.RawMessage {
+	list := slices.Clip(p.Memories)
+	for _, text := range p.Recon.Memories {
+		list = append(list, append(appendText([]byte(`{"text":`), text), '}'))
+	}
+	return list
+}
+
 // single is a section of one value; an empty object or list is nothing.
 func single(name string, w *writer) section {
 	if len(w.raw) <= len(`{}`) {

@@ -25,7 +25,11 @@ func (p *Parts) system() part {
 	}
 	w.close(']')
 	if len(p.Said) > 0 {
-		w.sound("already_sent", texts(p.Said).raw)
+		w.list("already_sent")
+		for _, text := range p.Said {
+			w.item(cut(text, saidMax))
+		}
+		w.close(']')
 	}
 	w.close('}')
 	return w.done()
@@ -43,6 +47,9 @@ func (w *writer) outcome(o *Output) {
 	}
 	w.close('}')
 }
+
+// saidMax is how much of a message the model is reminded of, in characters.
+const saidMax = 400
 
 // payloadMax is the longest payload that a model is reminded of.
 const payloadMax = 400

@@ -66,13 +66,15 @@ type Output struct {
 	Text     string // of its error
 }
 
-// Recon is what is known about the message before it is answered.
+// Recon is what is known about the message before it is answered; Merge makes it
+// of hints.
 type Recon struct {
 	Language         string // BCP 47
 	MessageTone      string
 	ConversationTone string
 	Snippets         []string
 	Instructions     []string
+	Memories         []string // told behind those of the Parts
 }
 
 // Prompt is the JSON prompt, within its limit. Context and Input are compact
@@ -140,7 +142,7 @@ func newDraft(p *Parts, l core.Limits) *draft {
 		recent:   entries("history_recent", p.recent(), p.Zone, true),
 		current:  entries("history_current_chat", spoken(p.History), p.Zone, false),
 		people:   values("participants", p.Participants),
-		memories: values("memories", p.Memories),
+		memories: values("memories", p.memories()),
 		state:    single("conversation_state", stateJSON(&p.State)),
 		orders:   single("recon_instructions", texts(p.Recon.Instructions)),
 		input:    p.input(l),

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +20,7 @@ var noon = time.Date(2026, 11, 20, 11, 32, 46, 0, time.FixedZone("", 3600))
 // said is one spoken entry of a place.
 func said(path string, seq uint64, name, text string) core.Entry {
 	return core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
-		Path: core.MustPath(path), ID: "m" + time.Duration(seq).String(), Seq: seq, Text: text,
+		Path: core.MustPath(path), ID: "m" + strconv.FormatUint(seq, 10), Seq: seq, Text: text,
 		Author: core.Author{ID: "id-" + name, Name: name, Tag: "@" + strings.ToLower(name)}, Time: noon.Add(time.Duration(seq) * time.Minute),
 	}}}
 }
@@ -61,6 +64,8 @@ type shape struct {
 		Memories     []json.RawMessage `json:"memories"`
 		State        map[string]any    `json:"conversation_state"`
 		Recon        map[string]any    `json:"recon"`
+		Weather      string            `json:"weather"`
+		Diary        string            `json:"diary"`
 	} `json:"context"`
 	Input struct {
 		Type    string         `json:"type"`
@@ -168,16 +173,50 @@ func TestRulesAreShort(t *testing.T) {
 	}
 }
 
-func TestSizeOfHello(t *testing.T) {
-	out := mustBuild(t, hello(), core.Limits{Chars: 24000})
-	lite := hello()
-	lite.Lite = true
-	small := mustBuild(t, lite, core.Limits{Chars: 24000})
-	t.Logf("persona %d, rules %d, verbose %d, actions %d, input %d, all %d, lite %d", len(personaText), len((&Parts{Interface: "telegram", Chat: true}).rules("")), len(rulesChat), len(out.Actions), len(out.Input), out.Size, small.Size)
-	if out.Size > 4200 {
-		t.Errorf("hello with the message action alone takes %d characters, want at most 4200", out.Size)
+// catalogue reads the 29 actions of the test data.
+func catalogue(t testing.TB) []Action {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/catalogue29.json")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if small.Size > 2500 {
-		t.Errorf("lite takes %d characters, want at most 2500", small.Size)
+	var list []Action
+	if err := json.Unmarshal(raw, &list); err != nil || len(list) != 29 {
+		t.Fatalf("%d actions, %v", len(list), err)
+	}
+	return list
+}
+
+// named are those of the catalogue, in its order.
+func named(list []Action, names ...string) []Action {
+	return slices.DeleteFunc(slices.Clone(list), func(a Action) bool { return !slices.Contains(names, a.Name) })
+}
+
+func TestSizeBars(t *testing.T) {
+	all := catalogue(t)
+	byDefault := named(all, "message_telegram", "react_telegram", "memory_save", "memory_search", "memory_update", "memory_forget",
+		"reminder_set", "reminder_list", "reminder_cancel", "bio_update")
+	if len(byDefault) != 10 {
+		t.Fatalf("%d actions by default, want 10", len(byDefault))
+	}
+	for _, tc := range []struct {
+		name    string
+		actions []Action
+		lite    bool
+		most    int
+	}{
+		{"message action alone", hello().Actions, false, 4200},
+		{"ten by default", byDefault, false, 6000},
+		{"29", all, false, 9500},
+		{"29 lite", all, true, 2500},
+	} {
+		p := hello()
+		p.Actions, p.Lite = tc.actions, tc.lite
+		out := mustBuild(t, p, core.Limits{Chars: 24000})
+		read(t, &out)
+		t.Logf("%s: %d characters, actions %d, input %d, instructions %d, verbose %d", tc.name, out.Size, len(out.Actions), len(out.Input), len(out.Instructions), len(out.Verbose))
+		if out.Size > tc.most {
+			t.Errorf("hello with %s takes %d characters, want at most %d", tc.name, out.Size, tc.most)
+		}
 	}
 }

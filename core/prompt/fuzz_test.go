@@ -1,0 +1,118 @@
+package prompt
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// FuzzPrompt holds that whatever people, platforms, plugins and tools supply,
+// prompt and request are valid JSON of the stated size within the limit.
+func FuzzPrompt(f *testing.F) {
+	for _, s := range []string{"", "hello", "\x00\xff\xed\xa0\x80", `{"self":true}`, "\u2028\u2029<&>"} {
+		f.Add(s, s, s, uint16(5000), true)
+	}
+	for _, raw := range []string{`{"a":"\ud800"}`, `["\ud83d\ude00","\\ud800","\udc00\ud800"]`, strings.Repeat("[", 9000) + strings.Repeat("]", 9000), `{"a":1,"a":2} `, "\"\xff\""} {
+		f.Add("x", "name", raw, uint16(0), false)
+	}
+	f.Fuzz(func(t *testing.T, text, name, raw string, limit uint16, tools bool) {
+		l := core.Limits{Chars: int(limit)}
+		if tools {
+			l.Dialect = core.DialectTools
+		}
+		holds(t, text, name, raw, l)
+	})
+}
+
+func TestMegabytes(t *testing.T) {
+	huge := strings.Repeat("a\x00\xff", 1<<18)
+	for _, l := range []core.Limits{{}, {Chars: 24000}, {Chars: 24000, Dialect: core.DialectTools}} {
+		holds(t, huge, "Jay", `"`+strings.Repeat("b", 1<<20)+`"`, l)
+		holds(t, "hello", huge, huge, l)
+	}
+}
+
+// holds builds prompt, request and correction of foreign input and looks at them.
+func holds(t *testing.T, text, name, raw string, l core.Limits) {
+	t.Helper()
+	out, err := Build(foreign(text, name, json.RawMessage(raw)), l)
+	if err != nil {
+		return
+	}
+	s := read(t, &out)
+	if l.Chars > 0 && out.Size > l.Chars {
+		t.Fatalf("%d characters of %d", out.Size, l.Chars)
+	}
+	if n := len(s.Context.Current); n > 1 {
+		t.Fatalf("one entry became %d", n)
+	}
+	if strings.ContainsAny(out.Instructions, "\n\r") {
+		t.Fatalf("instructions of several lines: %q", out.Instructions)
+	}
+	sound(t, out.Request())
+	sound(t, Correction{Prompt: &out, Reply: text, Faults: []core.Fault{{Field: name, Text: text}}, Actions: []CorrectionAction{{
+		Name: name, Brief: text, Schema: json.RawMessage(raw), Examples: core.Examples{Description: text, Examples: []core.Example{{Payload: json.RawMessage(raw)}}},
+	}}}.Request())
+}
+
+// foreign is a prompt in which everything comes from outside.
+func foreign(text, name string, raw json.RawMessage) Parts {
+	e := said("telegram/-100/7", 1, name, text)
+	e.Message.ReplyTo = &core.Quote{ID: name, Text: text, From: core.Author{Name: name, Tag: text}}
+	e.Message.Attachments = []core.Attachment{{Kind: core.Image, Name: name, MIME: text, Size: -1, Ref: "r"}}
+	return Parts{
+		Kind: Delivery, Interface: name, Chat: true, Persona: core.Persona{Text: text, Dialogue: name},
+		Messages: []core.Entry{e}, History: []core.Entry{e}, Recent: []core.Entry{e},
+		Participants: []json.RawMessage{raw}, Memories: []json.RawMessage{raw}, Injections: map[string]json.RawMessage{name: raw, "x": raw, "persona": raw},
+		State:   core.State{Topic: text, Entities: map[string]json.RawMessage{name: raw}, SlotsRequired: []string{text}},
+		Recon:   Recon{Language: name, MessageTone: text, Snippets: []string{text}, Instructions: []string{text}, Memories: []string{text}},
+		Actions: []Action{{Name: name, Brief: text, Schema: raw}},
+		Texts:   map[string]string{"r": text}, Outputs: []Output{{Action: name, Payload: raw, Output: raw, Text: text}}, Said: []string{text},
+	}
+}
+
+// sound holds that a request's parts are what they say they are.
+func sound(t *testing.T, r core.Request) {
+	t.Helper()
+	for _, s := range r.System {
+		if !utf8.ValidString(s) {
+			t.Fatalf("a system part is no UTF-8: %q", s)
+		}
+	}
+	for _, u := range r.Messages {
+		for line := range strings.Lines(u.Text) {
+			if !utf8.ValidString(u.Text) || u.Role == core.RoleUser && !json.Valid([]byte(line)) {
+				t.Fatalf("a line of a message is no JSON: %q", line)
+			}
+		}
+		for _, c := range u.Calls {
+			if !json.Valid(c.Arguments) {
+				t.Fatalf("broken call %s", c.Arguments)
+			}
+		}
+	}
+	for _, tool := range r.Tools {
+		if !json.Valid(tool.Schema) {
+			t.Fatalf("broken schema %s", tool.Schema)
+		}
+	}
+}
+
+func TestLoneSurrogates(t *testing.T) {
+	for raw, want := range map[string]string{
+		`"\ud800"`:                 `"\ufffd"`,
+		`"\uDC00\uD800x"`:          `"\ufffd\ufffdx"`,
+		`"\ud83d\ude00"`:           `"\ud83d\ude00"`,
+		`"\\ud800"`:                `"\\ud800"`,
+		`"\ud83d\ud83d\ude00"`:     `"\ufffd\ud83d\ude00"`,
+		` { "a" : [ 1 , "b " ] } `: `{"a":[1,"b "]}`,
+	} {
+		got, ok := appendValue(nil, json.RawMessage(raw))
+		if !ok || string(got) != want {
+			t.Errorf("%s becomes %s, want %s", raw, got, want)
+		}
+	}
+}

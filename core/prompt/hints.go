@@ -1,0 +1,62 @@
+package prompt
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// What hints may take of a prompt.
+const (
+	toneMax    = 60  // characters of a tone
+	hintMax    = 500 // characters of a snippet, an instruction or a memory
+	hintsCount = 8   // of each kind
+)
+
+// Merge makes one Recon of what several contributed. A language is, in this
+// order, the override for the place, the strongest hint, the fallback; a tone
+// is the strongest hint. Of snippets, instructions and memories the strongest
+// few stay, none twice. The order in which hints arrive does not matter.
+func Merge(hints []core.Hint, override, fallback string) Recon {
+	sorted := slices.SortedFunc(slices.Values(hints), func(a, b core.Hint) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
+	})
+	r := Recon{Language: languageTag(override)}
+	for _, h := range sorted {
+		switch h.Kind {
+		case core.LanguageHint:
+			r.Language = or(r.Language, languageTag(h.Text))
+		case core.MessageTone:
+			r.MessageTone = or(r.MessageTone, toneWord(h.Text))
+		case core.ConversationTone:
+			r.ConversationTone = or(r.ConversationTone, toneWord(h.Text))
+		case core.Snippet:
+			r.Snippets = once(r.Snippets, h.Text)
+		case core.Instruction:
+			r.Instructions = once(r.Instructions, h.Text)
+		case core.MemoryHint:
+			r.Memories = once(r.Memories, h.Text)
+		}
+	}
+	r.Language = or(r.Language, languageTag(fallback))
+	return r
+}
+
+// toneWord is a tone that is short enough to be one.
+func toneWord(s string) string {
+	if s = oneLine(s); utf8.RuneCountInString(s) > toneMax {
+		return ""
+	}
+	return s
+}
+
+// once adds a text that is new, while there is room.
+func once(list []string, text string) []string {
+	text = cut(oneLine(text), hintMax)
+	if text == "" || len(list) == hintsCount || slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}

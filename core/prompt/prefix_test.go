@@ -1,0 +1,85 @@
+package prompt
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// flat is a request as a provider's cache sees it.
+func flat(r core.Request) (system, messages string) {
+	var b strings.Builder
+	for _, tool := range r.Tools {
+		fmt.Fprintf(&b, "%s %s %s\n", tool.Name, tool.Brief, tool.Schema)
+	}
+	b.WriteString(strings.Join(r.System, "\n"))
+	var m strings.Builder
+	for _, u := range r.Messages {
+		m.WriteString("\n" + string(u.Role) + "\n" + u.Text)
+	}
+	return b.String(), m.String()
+}
+
+func common(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// dialogue is a long chat of three people with the bot.
+func dialogue(turns int) []core.Entry {
+	names := []string{"Jay", "Ann", "Bob"}
+	var log []core.Entry
+	for i := range turns {
+		seq := uint64(len(log) + 1)
+		ask := said("telegram/-100/7", seq, names[i%3], fmt.Sprintf("And what about number %d? I was told it is the best of them all, but I am not so sure.", i))
+		answer := said("telegram/-100/7", seq+1, "Aria", fmt.Sprintf("Number %d is fine. Take the second one anyway: it costs less, and you will not miss the extra pocket that everybody praises.", i))
+		answer.Self = true
+		log = append(log, ask, answer)
+	}
+	return log
+}
+
+func TestConsecutivePromptsShareTheirBeginning(t *testing.T) {
+	const n, turns = 20, 50
+	people := []json.RawMessage{json.RawMessage(`{"username":"Ann","bio":"a gardener"}`), json.RawMessage(`{"username":"Bob","bio":"plays the tuba"}`), json.RawMessage(`{"username":"Jay","bio":"asks a lot"}`)}
+	for _, l := range []core.Limits{{Chars: 24000}, {Chars: 24000, Dialect: core.DialectTools}} {
+		log := dialogue(turns)
+		system, before, resets, most := "", "", 0, 0
+		for i := range turns {
+			p := hello()
+			last := uint64(2*i + 1)
+			p.Messages = log[2*i : 2*i+1]
+			p.History = log[WindowStart(last, n) : 2*i]
+			p.Participants = people
+			p.Memories = []json.RawMessage{json.RawMessage(fmt.Sprintf(`{"text":"Jay likes number %d."}`, i))}
+			p.Recon.MessageTone = []string{"curious", "playful", ""}[i%3]
+			out := mustBuild(t, p, l)
+			s, m := flat(out.Request())
+			if system != "" && s != system {
+				t.Fatalf("%s: the system part changed in turn %d", l.Dialect, i)
+			}
+			fresh := utf8.RuneCountInString(m[common(before, m):]) - textSize(log[2*i].Message.Text)
+			switch moved := WindowStart(last, n) != WindowStart(last-2, n); {
+			case i == 0:
+			case moved:
+				resets++
+			case fresh > 900:
+				t.Errorf("dialect %q: turn %d has %d fresh characters", l.Dialect, i, fresh)
+			default:
+				most = max(most, fresh)
+			}
+			system, before = s, m
+		}
+		t.Logf("dialect %q: at most %d fresh characters, %d resets", l.Dialect, most, resets)
+		if allowed := 2 * turns / n; resets > allowed {
+			t.Errorf("dialect %q: the window moved %d times in %d turns, want at most %d", l.Dialect, resets, turns, allowed)
+		}
+	}
+}
