@@ -1,0 +1,9 @@
+// Package telegramtest is a Bot API server on the loopback, as strict as the
+// platform, for tests: limits of texts and buttons, HTML entities, topics,
+// replies, offsets of getUpdates, one reader at a time, rate limits, migrations,
+// files, webhooks, and failures on demand. It keeps what stands in each chat, so
+// that a test can look at it as a person would.
+//
+// It is not the platform: nothing is kept on disk, and of each method it knows
+// what a chat bot uses. Only tests import it.
+package telegramtest

@@ -1,0 +1,328 @@
+package telegramtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Token is what the server's bot authenticates with.
+const Token = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
+
+// The bot itself.
+const (
+	BotID   = 110201543
+	BotName = "aria_bot"
+)
+
+// Call is one request as it was answered.
+type Call struct {
+	Method string
+	Params map[string]string
+	Files  map[string][]byte // what was uploaded, by field
+	At     time.Time
+	Status int
+	Chat   int64
+}
+
+// Server is the platform. Its methods are safe for concurrent use.
+type Server struct {
+	URL string
+	// Dial, set by InMemory, replaces the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu       sync.Mutex
+	people   map[int64]*Person
+	chats    map[int64]*Chat
+	fail     func(Call) Fault
+	strict   bool
+	calls    []Call
+	updates  []update
+	lastID   int
+	arrived  chan struct{} // closed and replaced when an update comes
+	reader   chan struct{} // closed to end the getUpdates that is open
+	blocked  map[int64]time.Time
+	early    int
+	limits   limiter
+	queries  map[string]bool // callback queries: answered or not
+	nextID   int
+	hook     webhook
+	files    map[string][]byte
+	commands map[string]string
+	closing  chan struct{}
+}
+
+type update struct {
+	id  int
+	raw json.RawMessage
+}
+
+// New starts a server on the loopback; it ends with the test.
+func New(tb testing.TB) *Server {
+	s := newServer()
+	web := httptest.NewServer(s)
+	s.URL = web.URL
+	tb.Cleanup(func() { s.hangUp(); web.CloseClientConnections(); web.Close() })
+	return s
+}
+
+// InMemory starts a server that only Dial reaches, for tests within a bubble of
+// fake time. The returned function ends it.
+func InMemory() (*Server, func()) {
+	s := newServer()
+	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	s.URL, s.Dial = "http://telegram.test", l.dial
+	web := &http.Server{Handler: s}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = web.Serve(l) }()
+	return s, func() { s.hangUp(); _ = web.Close(); <-done }
+}
+
+func newServer() *Server {
+	return &Server{
+		people: map[int64]*Person{}, chats: map[int64]*Chat{}, arrived: make(chan struct{}), blocked: map[int64]time.Time{},
+		queries: map[string]bool{}, files: map[string][]byte{}, commands: map[string]string{}, closing: make(chan struct{}),
+		lastID: 870000000,
+	}
+}
+
+// hangUp ends all requests that wait.
+func (s *Server) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.closing:
+	default:
+		close(s.closing)
+	}
+}
+
+// Strict lets the server hold bots to the published rate limits.
+func (s *Server) Strict() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.strict = true
+}
+
+// Calls returns all requests so far but getUpdates, in the order of arrival.
+func (s *Server) Calls(method string) []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Call
+	for _, c := range s.calls {
+		if method == c.Method || method == "" && c.Method != "getUpdates" {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Early counts requests that came while the bot had been told to wait.
+func (s *Server) Early() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.early
+}
+
+// ServeHTTP implements the Bot API.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if len(parts) > 2 && parts[0] == "file" && parts[1] == "bot"+Token {
+		s.serveFile(w, strings.Join(parts[2:], "/"))
+		return
+	}
+	if len(parts) != 2 || parts[0] != "bot"+Token {
+		reply(w, failure{401, "Unauthorized", nil})
+		return
+	}
+	c, err := readCall(r, parts[1])
+	if err != nil {
+		reply(w, failure{400, "Bad Request: " + err.Error(), nil})
+		return
+	}
+	if c.Method == "getUpdates" {
+		s.getUpdates(w, r, c)
+		return
+	}
+	s.serve(w, r, c)
+}
+
+// serve answers one request, or fails it on demand.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, c Call) {
+	fault := s.arrive(&c)
+	if fault.before() {
+		s.note(c, fault.status())
+		s.breakDown(w, r, fault)
+		return
+	}
+	result, fail := s.perform(c)
+	if fault.Kind != None {
+		s.note(c, 0)
+		s.breakDown(w, r, fault)
+		return
+	}
+	if fail != nil {
+		s.note(c, fail.code)
+		reply(w, *fail)
+		return
+	}
+	s.note(c, 200)
+	reply(w, result)
+}
+
+// note writes a request down.
+func (s *Server) note(c Call, status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.Status = status
+	s.calls = append(s.calls, c)
+}
+
+func (s *Server) perform(c Call) (any, *failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do, known := methods()[strings.ToLower(c.Method)]
+	if !known {
+		return nil, &failure{404, "Not Found: method not found", nil}
+	}
+	result, err := do(s, c)
+	if err != nil {
+		f, ok := err.(*failure)
+		if !ok {
+			f = &failure{500, err.Error(), nil}
+		}
+		if f.code == 400 {
+			f = &failure{400, "Bad Request: " + f.text, f.params}
+		}
+		return nil, f
+	}
+	return result, nil
+}
+
+// failure is an answer with ok false.
+type failure struct {
+	code   int
+	text   string
+	params map[string]any
+}
+
+func (f *failure) Error() string { return f.text }
+
+// refuse is the error of a bad request.
+func refuse(format string, args ...any) error {
+	return &failure{400, fmt.Sprintf(format, args...), nil}
+}
+
+func reply(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	f, failed := v.(failure)
+	if !failed {
+		_ = json.NewEncoder(w).Encode(map[string]any{"ok": true, "result": v})
+		return
+	}
+	body := map[string]any{"ok": false, "error_code": f.code, "description": f.text}
+	if f.params != nil {
+		body["parameters"] = f.params
+	}
+	w.WriteHeader(f.code)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+const maxRequest = 60 << 20
+
+// readCall reads a request in each of the forms that the platform takes.
+func readCall(r *http.Request, method string) (Call, error) {
+	c := Call{Method: method, Params: map[string]string{}, Files: map[string][]byte{}, At: time.Now()}
+	r.Body = http.MaxBytesReader(nil, r.Body, maxRequest)
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			return c, refuse("can't parse JSON object")
+		}
+		for k, v := range body {
+			c.Params[k] = asText(v)
+		}
+	} else if err := readForm(r, &c); err != nil {
+		return c, err
+	}
+	c.Chat = atoi(c.Params["chat_id"])
+	return c, nil
+}
+
+func readForm(r *http.Request, c *Call) error {
+	multi := strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/")
+	if multi {
+		if err := r.ParseMultipartForm(maxRequest); err != nil {
+			return err
+		}
+		for field, heads := range r.MultipartForm.File {
+			f, err := heads[0].Open()
+			if err != nil {
+				return err
+			}
+			data, err := io.ReadAll(f)
+			if err != nil {
+				return err
+			}
+			c.Files[field] = data
+			c.Params[field+".name"] = heads[0].Filename
+		}
+	} else if err := r.ParseForm(); err != nil {
+		return err
+	}
+	for k, v := range r.Form {
+		c.Params[k] = v[0]
+	}
+	return nil
+}
+
+func asText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// pipes is a listener without a network.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipes) Close() error { p.once.Do(func() { close(p.closed) }); return nil }
+
+// Addr implements net.Listener.
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
