@@ -37,6 +37,11 @@ const mapSize = 1 << (27 + 3*(strconv.IntSize/64)) // 1 GiB, 128 MiB on small ma
 type Options struct {
 	Log   *slog.Logger     // nil: silent
 	Clock func() time.Time // nil: time.Now
+	// Damaged, if set, is told when the check after an unclean stop, which goes
+	// on in the background, finds the file damaged.
+	Damaged func(error)
+	// Unchecked leaves that check out.
+	Unchecked bool
 }
 
 // DB is the open database. Safe for concurrent use; one process at a time.
@@ -48,11 +53,14 @@ type DB struct {
 	stop  context.CancelFunc // ends what works in the background
 	work  sync.WaitGroup
 
+	swap   sync.RWMutex // held by views, and by the writer while it exchanges the file
 	bolt   *bbolt.DB
 	handle *os.File // bbolt's own
 	torn   int      // the transaction whose last sync failed; 0: none. The writer's
 	marked bool     // the file says that it is in use. The writer's
 	broken error    // why nothing can be written any more. The writer's
+
+	unclean bool // the file was not closed in order
 }
 
 // Open opens the database in dir and makes both where they are missing. Its
@@ -75,7 +83,8 @@ func Open(dir string, o Options) (*DB, error) {
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
-	db.start(background)
+	go db.writer()
+	db.startCheck(background, o)
 	return db, nil
 }
 
@@ -91,17 +100,23 @@ func (db *DB) open() (err error) {
 			db.drop()
 		}
 	}()
+	if err := db.openBolt(); err != nil {
+		return err
+	}
+	return errors.Join(db.same(), db.whole())
+}
+
+func (db *DB) openBolt() (err error) {
 	db.bolt, err = bbolt.Open(db.file, 0o600, &bbolt.Options{
 		Timeout:         lockWait,
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: mapSize,
 		OpenFile:        db.openFile,
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		db.bolt.AllocSize = allocStep
 	}
-	db.bolt.AllocSize = allocStep
-	return db.whole()
+	return err
 }
 
 func (db *DB) openFile(name string, flag int, mode os.FileMode) (*os.File, error) {
@@ -166,7 +181,7 @@ func (db *DB) release() error {
 func openError(name string, err error) error {
 	var dir *fs.PathError
 	switch {
-	case errors.Is(err, berrors.ErrTimeout):
+	case errors.Is(err, berrors.ErrTimeout), errors.Is(err, core.ErrLocked):
 		return fmt.Errorf("%s: %w: most likely another synthbot runs with this data directory; stop it, or give this one its own bot.data_dir",
 			name, core.ErrLocked)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

@@ -122,9 +122,11 @@ func filledFile(t testing.TB) (dir, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var entries []core.Entry
 	for i := range 300 {
-		add(t, db, message(kitchen, string(rune('a'+i%26))+strings.Repeat("x", i), strings.Repeat("words ", 50)))
+		entries = append(entries, message(kitchen, string(rune('a'+i%26))+strings.Repeat("x", i), strings.Repeat("words ", 50)))
 	}
+	add(t, db, entries...)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

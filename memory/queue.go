@@ -21,9 +21,11 @@ type job struct {
 	run func(*tx) error
 	// publish, if set, tells the caller what run found out, once it is durable.
 	publish func()
-	size    int // rough, in bytes
-	done    chan error
-	taken   bool // guarded by the queue
+	// alone, instead of run, is called between two transactions.
+	alone func() error
+	size  int // rough, in bytes
+	done  chan error
+	taken bool // guarded by the queue
 }
 
 // queue holds the jobs that wait for the writer.
@@ -64,10 +66,17 @@ func (q *queue) take() (jobs []*job, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n, size := 0, 0
-	for n < len(q.waiting) && n < maxGroup && (n == 0 || size+q.waiting[n].size <= maxGroupBytes) {
-		size += q.waiting[n].size
-		q.waiting[n].taken = true
+	for n < len(q.waiting) && n < maxGroup {
+		next := q.waiting[n]
+		if n > 0 && (size+next.size > maxGroupBytes || next.alone != nil) {
+			break
+		}
+		size += next.size
+		next.taken = true
 		n++
+		if next.alone != nil {
+			break
+		}
 	}
 	jobs = slices.Clone(q.waiting[:n])
 	q.waiting = slices.Delete(q.waiting, 0, n)
@@ -83,6 +92,12 @@ func (q *queue) withdraw(j *job) bool {
 	}
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *job) bool { return other == j })
 	return true
+}
+
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
 }
 
 // length is the number of jobs that wait.

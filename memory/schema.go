@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -32,7 +31,38 @@ func (db *DB) prepare() error {
 	case version > schema:
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one", version, schema)
 	}
-	db.marked = !clean
+	db.marked, db.unclean = !clean, !clean
+	return db.upgrade(version, steps())
+}
+
+// step brings a file from one version of the format to the next. steps()[0]
+// leads from version 1 to 2.
+type step func(*tx) error
+
+func steps() []step { return nil }
+
+// upgrade brings the file up to the version behind the last step, each step in
+// a transaction of its own, after a backup beside it.
+func (db *DB) upgrade(version int, steps []step) error {
+	if version > len(steps) {
+		return nil
+	}
+	backup := fmt.Sprintf("%s.version%d", db.file, version)
+	if err := db.Backup(backup); err != nil {
+		return fmt.Errorf("backup before the change of its format: %w", err)
+	}
+	db.log.Info("the database's format changes", "file", db.file, "from", version, "to", len(steps)+1, "backup", backup)
+	for ; version <= len(steps); version++ {
+		err := db.update(func(t *tx) error {
+			if err := steps[version-1](t); err != nil {
+				return err
+			}
+			return t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(strconv.Itoa(version+1)))
+		})
+		if err != nil {
+			return fmt.Errorf("change of its format to version %d: %w; the backup is %s", version+1, err, backup)
+		}
+	}
 	return nil
 }
 
@@ -75,11 +105,6 @@ func (db *DB) create() error {
 			return meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
 		})
 	})
-}
-
-// start begins what goes on in the background.
-func (db *DB) start(context.Context) {
-	go db.writer()
 }
 
 // leave notes that the file is closed in order. The writer calls it last.

@@ -16,6 +16,9 @@ import (
 // View implements core.Store. Inside of f no other View may begin and nothing
 // may be committed: both could wait for this one to end.
 func (db *DB) View(ctx context.Context, f func(core.View) error) error {
+	if db.queue.isClosed() {
+		return core.ErrClosed
+	}
 	return db.view(ctx, func(v *view) error { return f(v) })
 }
 
@@ -32,6 +35,8 @@ func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 			err = fmt.Errorf("view: panic: %v", p)
 		}
 	}()
+	db.swap.RLock()
+	defer db.swap.RUnlock()
 	err = db.bolt.View(func(b *bbolt.Tx) error {
 		v := &view{tx: tx{Tx: b, now: db.clock()}, db: db}
 		defer func() { v.over = true }()

@@ -1,0 +1,146 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"synthbot/core"
+)
+
+// WriteTo writes a consistent copy of the database to w, while it is in use.
+// It implements io.WriterTo.
+func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
+	err = db.view(context.Background(), func(v *view) error {
+		n, err = v.Tx.WriteTo(w)
+		return err
+	})
+	if err != nil {
+		return n, fmt.Errorf("copy of %s: %w", db.file, err)
+	}
+	return n, nil
+}
+
+// Backup writes a consistent copy to file (0600), while the database is in use.
+// An older file of that name is replaced when the new one is complete.
+func (db *DB) Backup(file string) error {
+	return replace(file, func(f *os.File) error {
+		_, err := db.WriteTo(f)
+		return err
+	})
+}
+
+// replace writes a file beside its name, makes it durable and gives it the
+// name.
+func replace(file string, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return fullError(file, err)
+	}
+	err = write(f)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(fullError(file, err), os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(file))
+}
+
+// fullError tells what could not be written, and when the disk is full.
+func fullError(file string, err error) error {
+	if isFull(err) {
+		return fmt.Errorf("%s: %w", file, ErrFull)
+	}
+	return fmt.Errorf("%s: %w", file, bare(err))
+}
+
+// syncDir makes durable which names a directory holds.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, bare(err))
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// ErrNotEmpty is what restoring over a database fails with.
+var ErrNotEmpty = errors.New("there is a database already")
+
+// Restore puts a backup into dir, which must not hold a database, after it was
+// checked from end to end.
+func Restore(dir, backup string) error {
+	target := filepath.Join(dir, FileName)
+	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w: move it away, or restore into another directory", target, ErrNotEmpty)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return openError(dir, err)
+	}
+	trial, err := os.MkdirTemp(dir, ".restore-*")
+	if err != nil {
+		return openError(dir, err)
+	}
+	copied := filepath.Join(trial, FileName)
+	err = copyFile(copied, backup)
+	if err == nil {
+		err = checkFile(trial, backup)
+	}
+	if err == nil {
+		// A link fails where a rename would replace what appeared meanwhile.
+		err = os.Link(copied, target)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("%s: %w", target, ErrNotEmpty)
+	}
+	return errors.Join(err, os.RemoveAll(trial), syncDir(dir))
+}
+
+func copyFile(to, from string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, bare(err))
+	}
+	defer source.Close()
+	return replace(to, func(f *os.File) error {
+		_, err := io.Copy(f, source)
+		return err
+	})
+}
+
+// checkFile opens and checks the database in dir; errors name its origin.
+func checkFile(dir, origin string) error {
+	db, err := Open(dir, Options{Unchecked: true})
+	if err == nil {
+		err = errors.Join(db.Check(context.Background()), db.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", origin, err)
+	}
+	return nil
+}
+
+// startCheck checks the file in the background when it was not closed in order.
+func (db *DB) startCheck(ctx context.Context, o Options) {
+	if o.Unchecked || !db.unclean {
+		return
+	}
+	db.work.Go(func() {
+		err := db.Check(ctx)
+		switch {
+		case err == nil:
+			db.log.Info("the database was not closed in order; it is whole", "file", db.file)
+		case errors.Is(err, core.ErrDamaged):
+			err = damagedError(db.file, err)
+			db.log.Error("the database is damaged", "error", err)
+			if o.Damaged != nil {
+				o.Damaged(err)
+			}
+		}
+	})
+}
