@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -264,10 +263,4 @@ func (c *Config) beside(path string) string {
 		return path
 	}
 	return filepath.Join(filepath.Dir(c.file), path)
-}
-
-// terminal reports whether the stream is one that a person sits at.
-func terminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && isTerminal(f)
 }

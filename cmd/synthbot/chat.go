@@ -4,20 +4,16 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"os"
 	"os/signal"
 	"os/user"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"synthbot/core"
 	"synthbot/interfaces/console"
 )
-
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 func (p *program) chatCommand() *cobra.Command {
 	var name, session string
@@ -52,7 +48,7 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	var b *bot
 	here := console.New(console.Options{
 		In: p.in, Out: p.out, Err: p.errs, User: p.user(name), Session: session, Rank: core.Admin,
-		Terminal: terminal(p.in) && terminal(p.out), NoColor: p.getenv("NO_COLOR") != "" || p.getenv("TERM") == "dumb",
+		Terminal: console.IsTerminal(p.in) && console.IsTerminal(p.out), NoColor: p.getenv("NO_COLOR") != "" || p.getenv("TERM") == "dumb",
 		PersonaName: who.Name, Greeting: who.For(p.user(name)).Greeting, Now: cfg.clock(p.clock), Locale: p.locale(),
 		History: func(ctx context.Context) []string { return b.saidBefore(ctx, place) },
 	})
