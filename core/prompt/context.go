@@ -13,13 +13,14 @@ import (
 type section struct {
 	name  string
 	items []part
+	had   int           // items before any gave way
 	list  bool          // the value is a list of items, else the one item
 	sum   int           // of the items' sizes
 	lines []*core.Entry // what the items of a history tell
 }
 
 func newSection(name string, list bool, items ...part) section {
-	s := section{name: name, list: list, items: items}
+	s := section{name: name, list: list, items: items, had: len(items)}
 	for i := range items {
 		s.sum += items[i].size
 	}

@@ -2,7 +2,7 @@ package prompt
 
 import (
 	"encoding/json"
-	"strconv"
+	"fmt"
 
 	"synthbot/core"
 )
@@ -109,8 +109,8 @@ func (p *Prompt) results() []core.Utterance {
 	list := []core.Utterance{calls}
 	for i := range p.parts.Outputs {
 		o := &p.parts.Outputs[i]
-		id := "call" + strconv.Itoa(i+1)
-		list[0].Calls = append(list[0].Calls, core.ToolCall{ID: id, Name: ToolName(o.Action), Arguments: o.payload()})
+		id := fmt.Sprintf("call%05d", i+1) // nine letters and digits: one provider takes no others
+		list[0].Calls = append(list[0].Calls, core.ToolCall{ID: id, Name: o.Action, Arguments: o.payload()})
 		list = append(list, core.Utterance{Role: core.RoleUser, CallID: id, Text: string(system.Outputs[i])})
 	}
 	w := new(writer)

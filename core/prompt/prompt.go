@@ -136,6 +136,34 @@ func (p *Prompt) JSON() []byte {
 // MarshalJSON implements json.Marshaler.
 func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 
+// Section is one piece of a prompt, for whoever wants to see where it grows.
+type Section struct {
+	Name    string `json:"name"`
+	Size    int    `json:"size"` // characters
+	Items   int    `json:"items,omitempty"`
+	Dropped int    `json:"dropped,omitempty"` // items that gave way
+}
+
+// Sections are the pieces of the prompt, the keys of the context first.
+func (p *Prompt) Sections() []Section {
+	var list []Section
+	p.draft.sections(func(s *section) {
+		if s.had > 0 {
+			list = append(list, Section{"context." + s.name, s.cost(), len(s.items), s.had - len(s.items)})
+		}
+	})
+	for _, s := range []Section{
+		{Name: "input", Size: size(p.Input)}, {Name: "system_message", Size: size(p.System)},
+		{Name: "instructions", Size: textSize(p.Instructions)}, {Name: "instructions_verbose", Size: textSize(p.Verbose)},
+		{Name: "actions", Size: size(p.Actions)},
+	} {
+		if s.Size > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // newDraft measures every part once.
 func newDraft(p *Parts, l core.Limits) *draft {
 	d := &draft{

@@ -292,3 +292,19 @@ func TestReducedWindowMovesInSteps(t *testing.T) {
 		t.Errorf("the reduced window began at %d entries in 80 turns, want at most %d", len(starts), most)
 	}
 }
+
+func TestSectionsTellWhatGaveWay(t *testing.T) {
+	p := busy(t)
+	got := mustBuild(t, p, core.Limits{Chars: 20000})
+	kept := len(read(t, &got).Context.Current)
+	sum := 0
+	for _, s := range got.Sections() {
+		sum += s.Size
+		if s.Name == "context.history_current_chat" && (s.Items != kept || s.Items+s.Dropped != len(p.History) || s.Dropped == 0) {
+			t.Errorf("%+v, want %d of %d entries", s, kept, len(p.History))
+		}
+	}
+	if sum > got.Size || sum < got.Size-150 {
+		t.Errorf("the sections take %d characters of %d", sum, got.Size)
+	}
+}

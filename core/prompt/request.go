@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"encoding/json"
-	"strings"
 
 	"synthbot/core"
 )
@@ -78,15 +77,26 @@ func alternate(list []core.Utterance) []core.Utterance {
 	return out
 }
 
-// tools are the actions as an API's tools.
+// controls are the built-in actions, which no catalogue shows.
+func controls() []core.Tool {
+	nothing := json.RawMessage(`{"type":"object","properties":{}}`)
+	return []core.Tool{
+		{Name: "IGNORE", Brief: "Say nothing", Schema: nothing},
+		{Name: "NONE", Brief: "Do nothing", Schema: nothing},
+		{Name: "CONTINUE", Brief: "Take another turn after this one", Schema: nothing},
+	}
+}
+
+// tools are the actions as an API's tools, under their own names: what an API
+// does not take in a name is the engine's to map, there and back.
 func (p *Prompt) tools() []core.Tool {
-	var list []core.Tool
+	list := controls()
 	for i := range p.parts.Actions {
 		a := &p.parts.Actions[i]
 		if p.parts.Lite && !a.Essential {
 			continue
 		}
-		t := core.Tool{Name: ToolName(a.Name), Brief: a.Brief, Schema: json.RawMessage(`{"type":"object"}`)}
+		t := core.Tool{Name: a.Name, Brief: a.Brief, Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
 		if schema, ok := appendValue(nil, a.Schema); ok && !p.parts.Lite {
 			t.Schema = schema
 		}
@@ -94,28 +104,3 @@ func (p *Prompt) tools() []core.Tool {
 	}
 	return list
 }
-
-// ToolName is an action's name as every API takes it: '.' becomes '_', and '_'
-// stands before a first character that is no letter. Names of actions match
-// without '_', '-' and '.', so that resolving a tool's name gives its action
-// back and no two actions share one.
-func ToolName(action string) string {
-	name := strings.ReplaceAll(action, ".", "_")
-	if name == "" || 'a' <= name[0] && name[0] <= 'z' || name[0] == '_' {
-		return name
-	}
-	if name[0] == '-' {
-		return "_" + name[1:]
-	}
-	if len(name) < maxToolName {
-		return "_" + name
-	}
-	// A full-length name makes room by what does not count in it.
-	if i := strings.LastIndexAny(name, "_-"); i >= 0 {
-		return "_" + name[:i] + name[i+1:]
-	}
-	return name
-}
-
-// maxToolName is the longest name of a tool that APIs take.
-const maxToolName = 64

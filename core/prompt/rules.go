@@ -16,14 +16,19 @@ const personaKey = "persona"
 const (
 	formJSON = "" +
 		// Prose around the plan, code fences and half plans, which cost a correction.
-		`Reply with one JSON object and nothing else: {"response":"…","actions":[{"type":"NAME","payload":{…}}]}.`
-	formTools = "" +
-		// Prose beside a call, which nobody would know where to send.
-		`To speak, write one JSON object and no other text: {"response":"…"}; to act, call tools; both go together.`
+		`Reply with one JSON object and nothing else: {"response":"…","actions":[{"type":"NAME","payload":{…}}]}. ` +
+		`"response" is one message to the current place`
+	formJSONChat = "" +
+		// The same message twice, once as response and once as action.
+		`; MESSAGE is for more messages, other places and its options, never for the same text again`
 
-	// The same message twice, once as response and once as action.
-	speak     = `"response" is one message to the current place.`
-	speakChat = `"response" is one message to the current place; MESSAGE is for more messages, other places and its options, never for the same text again.`
+	formTools = "" +
+		// Prose beside calls, of which nobody knows whether it is meant for people.
+		`To act, call tools, and write nothing beside calls. ` +
+		`To speak, write one JSON object and no other text: {"response":"one message to the current place"}`
+	formToolsChat = "" +
+		// A message that has to wait for the next round because something is to be done as well.
+		`; together with other calls, to other places or with its options, call MESSAGE instead`
 
 	rules = "" +
 		// Invented actions and payloads, which validation refuses.
@@ -104,17 +109,17 @@ func (p *Parts) standing() string {
 }
 
 func (p *Parts) rules(d core.Dialect) string {
-	form, speaking := formJSON, speak
+	form, chat := formJSON, formJSONChat
 	if d == core.DialectTools {
-		form = formTools
+		form, chat = formTools, formToolsChat
 	}
 	if p.Chat {
-		speaking = strings.Replace(speakChat, "MESSAGE", core.MessagePrefix+oneLine(p.Interface), 1)
+		form += strings.Replace(chat, "MESSAGE", core.MessagePrefix+oneLine(p.Interface), 1)
 	}
 	if p.Lite {
-		return join(form, speaking, rules)
+		return join(form+".", rules)
 	}
-	return join(form, speaking, rules, rulesFull)
+	return join(form+".", rules, rulesFull)
 }
 
 // verbose is told where people talk.
