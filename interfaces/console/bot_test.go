@@ -22,6 +22,8 @@ type bot struct {
 	mu   sync.Mutex
 	got  []core.Message
 	busy sync.WaitGroup
+
+	finish sync.Once
 }
 
 func echo(m core.Message) []string { return []string{"you said: " + m.Text} }
@@ -56,6 +58,14 @@ func (b *bot) turn(m core.Message) {
 		}
 	}
 	b.console.Observe(core.TurnEnd{Turn: core.TurnID{Path: m.Path, Seq: 1}, Messages: []string{m.ID}, Answered: len(replies) > 0})
+}
+
+// end lets the turns that think go on, and waits for all.
+func (b *bot) end() {
+	if b.think != nil {
+		b.finish.Do(func() { close(b.think) })
+	}
+	b.busy.Wait()
 }
 
 func (b *bot) messages() []core.Message {

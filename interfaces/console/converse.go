@@ -189,7 +189,9 @@ func raw(in io.Reader) (restore func(), err error) {
 		}
 		before, err := term.MakeRaw(fd)
 		if err == nil {
-			restore = func() { _ = term.Restore(fd, before) }
+			restore = func() {
+				_, _ = onFile(in, func(fd int) error { return term.Restore(fd, before) })
+			}
 		}
 		return err
 	})
