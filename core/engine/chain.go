@@ -49,6 +49,7 @@ type Chain struct {
 	links  []*link // those that need a network
 	last   core.Model
 	lone   bool // last is all there is
+	prices map[string]Config
 	log    *slog.Logger
 	clock  func() time.Time
 	prefer func(core.Path) string
@@ -61,7 +62,7 @@ type Chain struct {
 // joined, each with the table's name. Close the chain when nobody asks any more.
 func New(tables []Config, o Options) (*Chain, error) {
 	o = o.withDefaults()
-	c := &Chain{log: o.Log, clock: o.Clock, prefer: o.Prefer, wait: o.Patience}
+	c := &Chain{log: o.Log, clock: o.Clock, prefer: o.Prefer, wait: o.Patience, prices: map[string]Config{}}
 	t := &transport{base: o.Transport, clock: o.Clock}
 	if t.base == nil {
 		c.pool = newBase()
@@ -115,6 +116,7 @@ func (c *Chain) addRemote(cfg Config, t *transport) error {
 	if err != nil {
 		return err
 	}
+	c.prices[cfg.Name] = cfg
 	c.links = append(c.links, newLink(cfg.Name, model, c.log, c.clock))
 	return nil
 }
@@ -138,6 +140,9 @@ func (c *Chain) Names() []string {
 	}
 	return names
 }
+
+// Cost is the price of an answer of the engine, in the currency of the tables.
+func (c *Chain) Cost(engine string, u core.Usage) float64 { return c.prices[engine].Cost(u) }
 
 // Limits are those of the engine that a question in place would go to first;
 // the command that prints prompts uses them.

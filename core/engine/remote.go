@@ -146,6 +146,9 @@ func (r *remote) once(ctx context.Context, request core.Request, m manner) (answ
 		return core.Answer{}, err
 	}
 	answer, err = r.answer(response, names)
+	if answer.Usage == (core.Usage{}) { // the server does not count: budgets need a number all the same
+		answer.Usage = core.Usage{In: int(tokensOf(request)), Out: (len(answer.Text) + charsPerToken) / charsPerToken}
+	}
 	if err == nil && answer.Text != "" && c.stream == nil && request.Stream != nil {
 		request.Stream(answer.Text)
 	}

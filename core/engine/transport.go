@@ -45,6 +45,8 @@ type reply struct {
 	calls []core.ToolCall
 	stop  string // in the API's own words; "" where it did not say
 	usage core.Usage
+
+	vectors []json.RawMessage // of an embedding
 }
 
 func (r *reply) size() int {

@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// BudgetConfig is the [budget] table: what may be used in a day. A limit of 0 is
+// none.
+type BudgetConfig struct {
+	PersonTokens int64         `toml:"person_tokens" doc:"Tokens that one person may cause in a day; 0 for no limit." default:"1000000" min:"0"`
+	BotTokens    int64         `toml:"bot_tokens" doc:"Tokens of all people together in a day; 0 for no limit." default:"20000000" min:"0"`
+	PersonCost   float64       `toml:"person_cost" doc:"What one person may cost in a day, in the currency of the engines' prices; 0 for no limit." default:"0" min:"0"`
+	BotCost      float64       `toml:"bot_cost" doc:"What all people together may cost in a day; 0 for no limit." default:"0" min:"0"`
+	Places       []PlaceBudget `toml:"place" doc:"The budget of a place and all below it."`
+}
+
+// PlaceBudget is one [[budget.place]] table.
+type PlaceBudget struct {
+	Path   core.Path `toml:"path" doc:"The place, or the subtree, that shares this budget." example:"discord/81384788765712384"`
+	Tokens int64     `toml:"tokens" doc:"Tokens in a day; 0 for no limit." default:"0" min:"0"`
+	Cost   float64   `toml:"cost" doc:"Cost in a day; 0 for no limit." default:"0" min:"0"`
+}
+
+// Spending is what was used.
+type Spending struct {
+	Tokens int64   `json:"tokens"`
+	Cost   float64 `json:"cost,omitempty"`
+}
+
+// Use is one answered question.
+type Use struct {
+	Time   time.Time  `json:"time"`
+	Day    string     `json:"day"` // 2026-11-20, in the bot's zone
+	Engine string     `json:"engine"`
+	Place  core.Path  `json:"place"`
+	Person core.Path  `json:"person,omitzero"`
+	Usage  core.Usage `json:"usage"`
+	Cost   float64    `json:"cost,omitempty"`
+}
+
+// Ledger remembers what was used. Safe for concurrent use.
+type Ledger interface {
+	// Spent sums the uses of a day whose place lies within scope, or whose
+	// person is scope; all of them for the zero Path.
+	Spent(ctx context.Context, day string, scope core.Path) (Spending, error)
+	// Record adds a use. It is in every later Spent.
+	Record(ctx context.Context, u Use) error
+}
+
+// SpentError says that a budget is used up. It wraps a *core.Error, whose text
+// people may see, and stands itself inside of a *core.ModelError of the kind
+// Refused.
+type SpentError struct {
+	Scope  core.Path // whose; zero: the whole bot's
+	Limit  Spending
+	Spent  Spending
+	Resets time.Time
+	After  time.Duration
+}
+
+func (e *SpentError) Error() string {
+	who := e.Scope.String()
+	if e.Scope.IsZero() {
+		who = "the bot"
+	}
+	return fmt.Sprintf("budget of %s is spent: %d tokens (of %d), cost %.4f (of %.4f), until %s",
+		who, e.Spent.Tokens, e.Limit.Tokens, e.Spent.Cost, e.Limit.Cost, e.Resets.Format(time.RFC3339))
+}
+
+// Unwrap gives what people may be told.
+func (e *SpentError) Unwrap() error {
+	text := "I have used up what I may spend today. I can think again at %s."
+	if e.Scope.IsPerson() {
+		text = "You have used up your share of my thinking for today. There is more at %s."
+	}
+	err := core.Errorf(core.Occupied, text, e.Resets.Format("15:04"))
+	err.After = e.After
+	return err
+}
+
+// BudgetOptions are what a budget needs besides its table.
+type BudgetOptions struct {
+	Ledger Ledger                                       // nil: a Tally, which forgets when the process ends
+	Cost   func(engine string, u core.Usage) float64    // nil: nothing has a price
+	Clock  func() time.Time                             // nil: time.Now
+	Zone   *time.Location                               // where a day begins; nil: time.Local
+	Log    *slog.Logger                                 // nil: nothing is logged
+	Exempt func(place core.Path, person core.Path) bool // nil: nobody
+}
+
+// Budget is an Asker that asks next only while every budget that a question
+// falls under has room for it. The prompt of a question, and of all that are
+// being answered at the moment, counts before it is asked, so that questions
+// at the same time do not slip through together.
+type Budget struct {
+	next core.Asker
+	cfg  BudgetConfig
+	o    BudgetOptions
+
+	mu   sync.Mutex
+	held map[core.Path]int64 // tokens of questions that are being answered
+}
+
+// Budgeted wraps next.
+func Budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) *Budget {
+	if o.Ledger == nil {
+		o.Ledger = NewTally()
+	}
+	if o.Cost == nil {
+		o.Cost = func(string, core.Usage) float64 { return 0 }
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Zone == nil {
+		o.Zone = time.Local
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Budget{next: next, cfg: cfg, o: o, held: make(map[core.Path]int64)}
+}
+
+// allowance is a limit that a question falls under.
+type allowance struct {
+	scope core.Path
+	limit Spending
+	spent Spending
+}
+
+func (b *Budget) allowances(q core.Question) []allowance {
+	var all []allowance
+	add := func(scope core.Path, tokens int64, cost float64) {
+		if tokens > 0 || cost > 0 {
+			all = append(all, allowance{scope: scope, limit: Spending{tokens, cost}})
+		}
+	}
+	if b.o.Exempt == nil || !b.o.Exempt(q.Path, q.Person) {
+		if !q.Person.IsZero() {
+			add(q.Person, b.cfg.PersonTokens, b.cfg.PersonCost)
+		}
+		for _, p := range b.cfg.Places {
+			if q.Path.Within(p.Path) {
+				add(p.Path, p.Tokens, p.Cost)
+			}
+		}
+	}
+	add(core.Path{}, b.cfg.BotTokens, b.cfg.BotCost)
+	return all
+}
+
+// Ask implements core.Asker.
+func (b *Budget) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	now := b.o.Clock().In(b.o.Zone)
+	t := &tab{budget: b, now: now, day: now.Format(time.DateOnly), all: b.allowances(q)}
+	defer t.release()
+	if err := t.load(ctx); err != nil {
+		return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: fmt.Errorf("budget: %w", err)}
+	}
+	if err := t.hold(0); err != nil {
+		return core.Answer{}, err
+	}
+	build := q.Build
+	q.Build = func(l core.Limits) (core.Request, error) { return t.build(build, l) }
+	answer, err := b.next.Ask(ctx, q)
+	if t.spent != nil {
+		return core.Answer{}, t.spent
+	}
+	if err == nil {
+		b.record(ctx, t, q, answer)
+	}
+	return answer, err
+}
+
+func (b *Budget) record(ctx context.Context, t *tab, q core.Question, a core.Answer) {
+	if a.Usage == (core.Usage{}) {
+		return // it cost nothing
+	}
+	u := Use{Time: t.now, Day: t.day, Engine: a.Engine, Place: q.Path, Person: q.Person, Usage: a.Usage, Cost: b.o.Cost(a.Engine, a.Usage)}
+	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
+		b.o.Log.Error("use not recorded", "error", err, "path", q.Path)
+	}
+}
+
+// tab is what one question takes from its budgets while it is being answered.
+type tab struct {
+	budget *Budget
+	now    time.Time
+	day    string
+	all    []allowance
+	held   int64
+	spent  error
+}
+
+func (t *tab) load(ctx context.Context) error {
+	var faults []error
+	for i := range t.all {
+		spent, err := t.budget.o.Ledger.Spent(ctx, t.day, t.all[i].scope)
+		t.all[i].spent = spent
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// build builds a prompt and holds room for it.
+func (t *tab) build(build func(core.Limits) (core.Request, error), l core.Limits) (core.Request, error) {
+	r, err := build(l)
+	if err != nil {
+		return r, err
+	}
+	if t.spent = t.hold(tokensOf(r)); t.spent != nil {
+		return core.Request{}, t.spent
+	}
+	return r, nil
+}
+
+// hold takes room for tokens in every budget, in place of what was held before.
+func (t *tab) hold(tokens int64) error {
+	b := t.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range t.all {
+		wanted := a.spent.Tokens + b.held[a.scope] - t.held + tokens
+		full := a.limit.Tokens > 0 && (wanted > a.limit.Tokens || wanted == a.limit.Tokens && tokens == 0)
+		if full || a.limit.Cost > 0 && a.spent.Cost >= a.limit.Cost {
+			return t.error(a)
+		}
+	}
+	for _, a := range t.all {
+		b.held[a.scope] += tokens - t.held
+		if b.held[a.scope] == 0 {
+			delete(b.held, a.scope)
+		}
+	}
+	t.held = tokens
+	return nil
+}
+
+func (t *tab) error(a allowance) error {
+	y, m, d := t.now.Date()
+	resets := time.Date(y, m, d+1, 0, 0, 0, 0, t.now.Location())
+	after := resets.Sub(t.now)
+	return &core.ModelError{Kind: core.Refused, After: after, Err: &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Resets: resets, After: after}}
+}
+
+// release gives back what was held.
+func (t *tab) release() {
+	b := t.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range t.all {
+		if b.held[a.scope] -= t.held; b.held[a.scope] <= 0 {
+			delete(b.held, a.scope)
+		}
+	}
+	t.held = 0
+}
+
+// tokensOf estimates a prompt, on the cautious side.
+func tokensOf(r core.Request) int64 {
+	const picture = 1000 // tokens, about what a provider counts for one
+	chars, pictures := 0, 0
+	for _, s := range r.System {
+		chars += utf8.RuneCountInString(s)
+	}
+	for _, u := range r.Messages {
+		chars += utf8.RuneCountInString(u.Text)
+		pictures += len(u.Pictures)
+		for _, c := range u.Calls {
+			chars += len(c.Arguments)
+		}
+	}
+	for _, tool := range r.Tools {
+		chars += len(tool.Brief) + len(tool.Schema)
+	}
+	return int64(chars/charsPerToken + pictures*picture)
+}

@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+)
+
+// thinker answers everything and uses as many tokens as it is told.
+type thinker struct {
+	usage core.Usage
+	calls int
+	mu    sync.Mutex
+	hold  chan struct{}
+}
+
+func (m *thinker) Ask(_ context.Context, q core.Question) (core.Answer, error) {
+	if _, err := q.Build(core.Limits{Engine: "paid"}); err != nil {
+		return core.Answer{Engine: "offline"}, nil // as a chain would, with its last link
+	}
+	m.mu.Lock()
+	m.calls++
+	m.mu.Unlock()
+	if m.hold != nil {
+		<-m.hold
+	}
+	return core.Answer{Engine: "paid", Usage: m.usage}, nil
+}
+
+func from(place, person string) core.Question {
+	q := plainQuestion()
+	q.Path, q.Person = core.MustPath(place), core.Path{}
+	if person != "" {
+		q.Person = core.MustPath(person)
+	}
+	return q
+}
+
+func TestBudgets(t *testing.T) {
+	price := func(_ string, u core.Usage) float64 { return float64(u.In+u.Out) / 1000 }
+	for name, tc := range map[string]struct {
+		cfg   BudgetConfig
+		asks  []core.Question
+		spent string // the scope that runs out at the last question; "-": none does
+	}{
+		"no limits":      {BudgetConfig{}, []core.Question{from("a/1", "a/@user/1"), from("a/1", "a/@user/1"), from("a/1", "a/@user/1")}, "-"},
+		"person":         {BudgetConfig{PersonTokens: 1500}, []core.Question{from("a/1", "a/@user/1"), from("a/2", "a/@user/1"), from("a/1", "a/@user/1")}, "a/@user/1"},
+		"another person": {BudgetConfig{PersonTokens: 1500}, []core.Question{from("a/1", "a/@user/1"), from("a/2", "a/@user/1"), from("a/1", "a/@user/2")}, "-"},
+		"nobody's":       {BudgetConfig{PersonTokens: 1500}, []core.Question{from("a/1", ""), from("a/1", ""), from("a/1", "")}, "-"},
+		"bot":            {BudgetConfig{BotTokens: 1500}, []core.Question{from("a/1", "a/@user/1"), from("b/2", "b/@user/1"), from("c/1", "")}, ""},
+		"place":          {BudgetConfig{Places: []PlaceBudget{{core.MustPath("a/1"), 1500, 0}}}, []core.Question{from("a/1/5", "a/@user/1"), from("a/1", "a/@user/2"), from("a/1/7", "a/@user/3")}, "a/1"},
+		"beside it":      {BudgetConfig{Places: []PlaceBudget{{core.MustPath("a/1"), 1500, 0}}}, []core.Question{from("a/1/5", "a/@user/1"), from("a/1", "a/@user/2"), from("a/12", "a/@user/3")}, "-"},
+		"cost":           {BudgetConfig{BotCost: 1.5}, []core.Question{from("a/1", ""), from("a/1", ""), from("a/1", "")}, ""},
+		"person's cost":  {BudgetConfig{PersonCost: 1.5}, []core.Question{from("a/1", "a/@user/1"), from("a/1", "a/@user/1"), from("a/1", "a/@user/1")}, "a/@user/1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &thinker{usage: core.Usage{In: 900, Out: 100}}
+			b := Budgeted(m, tc.cfg, BudgetOptions{Cost: price})
+			var err error
+			for i, q := range tc.asks {
+				if _, err = b.Ask(t.Context(), q); err != nil && i < len(tc.asks)-1 {
+					t.Fatalf("question %d: %v", i, err)
+				}
+			}
+			spent, isSpent := errors.AsType[*SpentError](err)
+			if tc.spent == "-" {
+				if err != nil {
+					t.Errorf("%v", err)
+				}
+				return
+			}
+			if !isSpent || spent.Scope.String() != tc.spent || m.calls != len(tc.asks)-1 {
+				t.Fatalf("%v after %d calls", err, m.calls)
+			}
+			failed, isModel := err.(*core.ModelError)
+			if said, forPeople := errors.AsType[*core.Error](err); !isModel || failed.Kind != core.Refused || !forPeople || said.After <= 0 || !strings.Contains(said.Text, "00:00") {
+				t.Errorf("%#v", err)
+			}
+			if len(b.held) != 0 {
+				t.Errorf("held: %v", b.held)
+			}
+		})
+	}
+}
+
+// A prompt that is larger than what is left is not sent.
+func TestBudgetCountsThePrompt(t *testing.T) {
+	m := &thinker{usage: core.Usage{In: 1}}
+	b := Budgeted(m, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
+	if _, err := b.Ask(t.Context(), from("a/1", "a/@user/1")); err == nil || m.calls != 0 {
+		t.Errorf("%v after %d calls", err, m.calls)
+	}
+}
+
+// Questions at the same time do not pass a budget together.
+func TestBudgetHoldsAcrossCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := plainQuestion().Build(core.Limits{})
+		one := tokensOf(r)
+		m := &thinker{usage: core.Usage{In: int(one)}, hold: make(chan struct{})}
+		b := Budgeted(m, BudgetConfig{BotTokens: 3*one + one/2}, BudgetOptions{})
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		refused := 0
+		for range 10 {
+			wg.Go(func() {
+				if _, err := b.Ask(t.Context(), from("a/1", "a/@user/1")); err != nil {
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				}
+			})
+		}
+		synctest.Wait()
+		close(m.hold)
+		wg.Wait()
+		if m.calls != 3 || refused != 7 {
+			t.Errorf("%d calls, %d refused", m.calls, refused)
+		}
+		spent, _ := b.o.Ledger.Spent(t.Context(), time.Now().Format(time.DateOnly), core.Path{})
+		if spent.Tokens != 3*one || len(b.held) != 0 {
+			t.Errorf("%+v, held %v", spent, b.held)
+		}
+	})
+}
+
+func TestBudgetIsNewEachDay(t *testing.T) {
+	zone := time.FixedZone("x", 5*3600)
+	now := time.Date(2026, 11, 20, 18, 50, 0, 0, time.UTC) // 23:50 there
+	m := &thinker{usage: core.Usage{In: 1000}}
+	b := Budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Zone: zone, Clock: func() time.Time { return now }})
+	b.Ask(t.Context(), from("a/1", ""))
+	_, err := b.Ask(t.Context(), from("a/1", ""))
+	if spent, ok := errors.AsType[*SpentError](err); !ok || spent.After != 10*time.Minute {
+		t.Errorf("%v", err)
+	}
+	now = now.Add(11 * time.Minute)
+	if _, err := b.Ask(t.Context(), from("a/1", "")); err != nil {
+		t.Errorf("the next day: %v", err)
+	}
+}
+
+// brokenLedger cannot be read.
+type brokenLedger struct{ Tally }
+
+func (*brokenLedger) Spent(context.Context, string, core.Path) (Spending, error) {
+	return Spending{}, errors.New("disk")
+}
+
+func TestLedgerThatFails(t *testing.T) {
+	m := &thinker{}
+	_, err := Budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Ledger: &brokenLedger{}}).Ask(t.Context(), from("a/1", ""))
+	if failed, ok := err.(*core.ModelError); !ok || failed.Kind != core.RetryLater || m.calls != 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestExempt(t *testing.T) {
+	m := &thinker{usage: core.Usage{In: 1000}}
+	b := Budgeted(m, BudgetConfig{PersonTokens: 900}, BudgetOptions{Exempt: func(_, person core.Path) bool { return person.String() == "a/@user/admin" }})
+	for range 3 {
+		if _, err := b.Ask(t.Context(), from("a/1", "a/@user/admin")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Over a real chain: the last link must not speak for a budget that is spent.
+func TestBudgetOverAChain(t *testing.T) {
+	s := newServer(t, aiSays("yo"))
+	c, err := New([]Config{s.table(func(c *Config) { c.PriceIn, c.PriceOut, c.PriceCached = 2, 10, 0.5 })}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ledger := NewTally()
+	b := Budgeted(c, BudgetConfig{BotTokens: 1000, PersonCost: 0.00001}, BudgetOptions{Ledger: ledger, Cost: c.Cost})
+	if a, err := b.Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "test" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	spent, _ := ledger.Spent(t.Context(), time.Now().Format(time.DateOnly), core.MustPath("console"))
+	if want := (10*2 + 20*0.5 + 4*10) / 1e6; spent.Tokens != 34 || spent.Cost < want*0.99 || spent.Cost > want*1.01 {
+		t.Errorf("%+v, want cost %v", spent, want)
+	}
+	if a, err := b.Ask(bounded(t), plainQuestion()); err == nil || len(s.got()) != 1 {
+		t.Errorf("%+v", a)
+	}
+}

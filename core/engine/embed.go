@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tmc/langchaingo/llms/openai"
+)
+
+// Embedder turns texts into vectors, one for each, in their order. Its errors
+// are *core.ModelError. Safe for concurrent use.
+type Embedder interface {
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// Bounds of what is embedded.
+const (
+	embedBatch = 64   // texts of one call
+	embedChars = 6000 // of one text; the rest is left out
+	embedSizes = 8192 // the longest vector that is taken
+)
+
+// NewEmbedder makes an Embedder of a table with an embedding_model. Any
+// provider will do that speaks the openai API.
+func NewEmbedder(cfg Config, o Options) (Embedder, error) {
+	o = o.withDefaults()
+	cfg = cfg.withDefaults()
+	p, known := presetOf(cfg.Provider)
+	switch {
+	case !known || p.name == "anthropic":
+		return nil, fmt.Errorf("engine %s: provider: %s has no embeddings", cfg.Name, cfg.Provider)
+	case cfg.EmbeddingModel == "":
+		return nil, fmt.Errorf("engine %s: embedding_model: missing", cfg.Name)
+	}
+	endpoint, err := cfg.endpoint(p)
+	if err != nil {
+		return nil, fmt.Errorf("engine %s: base_url: %w", cfg.Name, err)
+	}
+	t := &transport{base: o.Transport, clock: o.Clock}
+	if t.base == nil {
+		t.base = newBase()
+	}
+	key := cfg.APIKey.Reveal()
+	if key == "" {
+		key = "none"
+	}
+	p.wire = embedWire{}
+	client, err := openai.New(openai.WithToken(key), openai.WithBaseURL(endpoint), openai.WithModel(neutral), openai.WithOrganization(""),
+		openai.WithAPIType(openai.APITypeOpenAI), openai.WithEmbeddingModel(cfg.EmbeddingModel), openai.WithHTTPClient(t.client()))
+	if err != nil {
+		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
+	}
+	return &embedder{remote: remote{cfg: cfg, preset: p, redact: redactor(cfg.APIKey)}, client: client, base: t.base}, nil
+}
+
+type embedder struct {
+	remote
+	client *openai.LLM
+	base   http.RoundTripper
+}
+
+// Close gives the connections back, where they are the embedder's own.
+func (e *embedder) Close() error {
+	if pool, ok := e.base.(*http.Transport); ok {
+		pool.CloseIdleConnections()
+	}
+	return nil
+}
+
+// Embed implements Embedder.
+func (e *embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, 0, len(texts))
+	for len(texts) > 0 {
+		n := min(len(texts), embedBatch)
+		some, err := e.batch(ctx, texts[:n])
+		if err != nil {
+			return nil, err
+		}
+		vectors = append(vectors, some...)
+		texts = texts[n:]
+	}
+	return vectors, nil
+}
+
+func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, error) {
+	call, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+	defer cancel()
+	vectors, err := e.once(call, shorten(texts))
+	if err == nil {
+		err = sound(vectors, len(texts))
+	}
+	if err == nil {
+		return vectors, nil
+	}
+	failed := asModelError(e.cfg.Name, call, ctx, err)
+	failed.Err = e.conceal(failed.Err)
+	return nil, failed
+}
+
+func (e *embedder) once(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+	c := &call{cfg: e.cfg, preset: e.preset}
+	defer func() {
+		if p := recover(); p != nil {
+			vectors, err = nil, fmt.Errorf("%w: %s", errPanic, oneLine(fmt.Sprint(p), 200))
+		}
+	}()
+	vectors, err = e.client.CreateEmbedding(c.in(ctx), texts)
+	if c.err != nil {
+		err = c.err
+	}
+	return vectors, err
+}
+
+// shorten cuts what is too long; an empty text, which servers refuse, becomes a
+// dot.
+func shorten(texts []string) []string {
+	short := make([]string, len(texts))
+	for i, t := range texts {
+		t = strings.ToValidUTF8(t, "\uFFFD")
+		if utf8.RuneCountInString(t) > embedChars {
+			t = string([]rune(t)[:embedChars])
+		}
+		if strings.TrimSpace(t) == "" {
+			t = "."
+		}
+		short[i] = t
+	}
+	return short
+}
+
+var errVectors = errors.New("the vectors do not fit the texts")
+
+// sound checks that there is a vector for each text, all of one length.
+func sound(vectors [][]float32, n int) error {
+	if len(vectors) != n {
+		return fmt.Errorf("%w: %d of %d came", errVectors, len(vectors), n)
+	}
+	for _, v := range vectors {
+		if len(v) == 0 || len(v) > embedSizes || len(v) != len(vectors[0]) {
+			return fmt.Errorf("%w: a length of %d", errVectors, len(v))
+		}
+		for _, x := range v {
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				return fmt.Errorf("%w: no number", errVectors)
+			}
+		}
+	}
+	return nil
+}
+
+// embedWire is the embeddings call of the openai API. The library takes vectors
+// in the order in which they come; here they are put into the order of the texts.
+type embedWire struct{ openAI }
+
+func (embedWire) order() []string { return []string{"model", "input"} }
+
+func (embedWire) amend(body map[string]json.RawMessage, c *call) error {
+	set(body, "model", c.cfg.EmbeddingModel)
+	return nil
+}
+
+func (embedWire) whole(data []byte) (reply, error) {
+	var answer struct {
+		Data []struct {
+			Index     *int            `json:"index"`
+			Embedding json.RawMessage `json:"embedding"`
+		} `json:"data"`
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(data, &answer) != nil {
+		return reply{}, errNoAnswer
+	}
+	if len(answer.Error) > 0 && string(answer.Error) != "null" {
+		return reply{}, parseErrorValue(answer.Error)
+	}
+	ordered := make([]json.RawMessage, len(answer.Data))
+	for i, d := range answer.Data {
+		at := i
+		if d.Index != nil {
+			at = *d.Index
+		}
+		if at < 0 || at >= len(ordered) || ordered[at] != nil {
+			at = i // a server that does not count keeps the order
+		}
+		ordered[at] = d.Embedding
+	}
+	return reply{vectors: ordered}, nil
+}
+
+func (embedWire) canon(r reply) ([]byte, error) {
+	type vector struct {
+		Embedding json.RawMessage `json:"embedding"`
+	}
+	list := make([]vector, len(r.vectors))
+	for i, v := range r.vectors {
+		if v == nil {
+			v = json.RawMessage("[]")
+		}
+		list[i] = vector{v}
+	}
+	return json.Marshal(map[string]any{"data": list})
+}

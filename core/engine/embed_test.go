@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"synthbot/core"
+)
+
+func (s *server) embedder() *embedder {
+	e, err := NewEmbedder(Config{Name: "test", Provider: "ollama", BaseURL: s.URL, EmbeddingModel: "nomic", APIKey: core.NewSecret(testKey), Timeout: 5 * time.Second}, Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { e.(*embedder).Close() })
+	return e.(*embedder)
+}
+
+func TestEmbedInTheOrderOfTheTexts(t *testing.T) {
+	s := newServer(t, body(200, `{"data":[{"index":1,"embedding":[2,2]},{"index":2,"embedding":[3,3]},{"index":0,"embedding":[1,1.5]}]}`))
+	got, err := s.embedder().Embed(bounded(t), []string{"a", " ", strings.Repeat("é", 10_000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]float32{{1, 1.5}, {2, 2}, {3, 3}}, got); diff != "" {
+		t.Error(diff)
+	}
+	sent := s.last()
+	input := sent.body["input"].([]any)
+	if sent.path != "/v1/embeddings" || sent.body["model"] != "nomic" || input[1] != "." || len([]rune(input[2].(string))) != embedChars {
+		t.Errorf("%s %.300s", sent.path, sent.raw)
+	}
+	s.say(body(200, `{"data":[{"embedding":[1]},{"embedding":[2]}]}`))
+	if got, err := s.embedder().Embed(bounded(t), []string{"a", "b"}); err != nil || got[1][0] != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestEmbedInBatches(t *testing.T) {
+	var s *server
+	s = newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		n := len(s.last().body["input"].([]any))
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(`{"index":%d,"embedding":[%d]}`, i, len(s.got())*1000+i))
+		}
+		fmt.Fprintf(w, `{"data":[%s]}`, strings.Join(list, ","))
+	})
+	texts := make([]string, 2*embedBatch+1)
+	for i := range texts {
+		texts[i] = "x"
+	}
+	got, err := s.embedder().Embed(bounded(t), texts)
+	if err != nil || len(got) != len(texts) || len(s.got()) != 3 || got[embedBatch+1][0] != 2001 {
+		t.Errorf("%d vectors of %d calls, %v", len(got), len(s.got()), err)
+	}
+	if got, err := s.embedder().Embed(bounded(t), nil); err != nil || len(got) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestEmbedFailures(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer http.HandlerFunc
+		kind   core.ModelErrorKind
+	}{
+		"limited":     {body(429, `{"error":{"message":"slow down `+testKey+`"}}`), core.RetryLater},
+		"key":         {body(401, `{}`), core.Fatal},
+		"too few":     {body(200, `{"data":[{"index":0,"embedding":[1]}]}`), core.RetryLater},
+		"not alike":   {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), core.RetryLater},
+		"empty":       {body(200, `{"data":[]}`), core.RetryLater},
+		"no vectors":  {body(200, `{"data":[{"embedding":null},{"embedding":"x"}]}`), core.RetryLater},
+		"error":       {body(200, `{"error":{"message":"no such model","type":"not_found_error"}}`), core.Fatal},
+		"html":        {body(200, `<html>`), core.RetryLater},
+		"double":      {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[]}]}`), core.RetryLater},
+		"far too far": {body(200, `{"data":[{"index":99,"embedding":[1]},{"index":-1,"embedding":[]}]}`), core.RetryLater},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, tc.answer)
+			_, err := s.embedder().Embed(bounded(t), []string{"a", "b"})
+			failed, ok := err.(*core.ModelError)
+			if !ok || failed.Kind != tc.kind || strings.Contains(err.Error(), testKey) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	for _, c := range []Config{{Provider: "anthropic", EmbeddingModel: "x"}, {Provider: "ollama"}, {Provider: "offline", EmbeddingModel: "x"}} {
+		if _, err := NewEmbedder(c, Options{}); err == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+}
