@@ -54,6 +54,7 @@ const onlyForTests = "core/coretest"
 // shared lists the modules that more than one package may import; any other has
 // one importer, behind which its types stay.
 var shared = map[string][]string{
+	"github.com/cenkalti/backoff/v5":  {"core/action", "core/engine", "interfaces/telegram", "interfaces/discord"},
 	"github.com/pelletier/go-toml/v2": {"config", "persona"},
 }
 

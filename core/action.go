@@ -131,8 +131,10 @@ type Parts interface {
 	// Send calls do for the n-th part (1, 2, …) of the step, unless the journal
 	// holds it as sent. key is the same whenever this part is tried (at most 25
 	// characters, letters and digits): platforms that know idempotency keys get
-	// it. do returns the platform's id of the message. What was sent joins the
-	// history when the turn ends.
+	// it. do returns the platform's id of the message; its error comes back as it
+	// is, and the part then counts as not sent. A part that may have been sent
+	// before a crash is tried once more, and never again. What was sent joins
+	// the history when the turn ends.
 	Send(ctx context.Context, n int, what Sent, do func(ctx context.Context, key string) (id string, err error)) error
 }
 

@@ -121,8 +121,10 @@ type Command struct {
 	Args []string `json:"args,omitempty"`
 }
 
-// Event is one thing that happened in a place. Message says where, when, by
-// whom, and under which platform id: the same (place, id) twice is one event.
+// Event is one thing that happened in a place. Message says where, when and by
+// whom. What becomes an entry carries a platform id of its own in Message.ID:
+// the same (place, id) twice is one entry. An edit carries the id of what it
+// changes; deletions and reactions name it in Target and need no id.
 type Event struct {
 	Kind    Kind     `json:"kind"`
 	Message Message  `json:"message"`

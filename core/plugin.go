@@ -19,7 +19,9 @@ type Interface interface {
 	Plugin
 	// Listen takes events in until ctx ends or the interface cannot go on. It
 	// blocks, and owns every goroutine that it starts. An event is acknowledged
-	// to the platform only after in.Receive returned nil.
+	// to the platform only after in.Receive returned nil. It returns nil when ctx
+	// ended. Its actions work before, meanwhile and afterwards: turns that run
+	// when the bot stops still send.
 	Listen(ctx context.Context, in Inbox) error
 }
 
@@ -32,7 +34,7 @@ type Inbox interface {
 }
 
 // Runner is the ability of a plugin to work in the background. Run blocks until
-// ctx ends and everything it started has ended.
+// ctx ends and everything it started has ended; then it returns nil.
 type Runner interface {
 	Run(ctx context.Context) error
 }

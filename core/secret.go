@@ -1,20 +1,33 @@
 package core
 
-// Secret is a token or key. It prints as "[secret]" wherever it is printed;
-// only Reveal gives the value away.
-type Secret struct{ value string }
+import "unique"
 
-// NewSecret hides value.
-func NewSecret(value string) Secret { return Secret{value} }
+// Secret is a token or key. It prints as "[secret]" wherever it is printed,
+// and as an address at worst, deep inside of other values; only Reveal gives
+// the value away. Equal secrets compare equal.
+type Secret struct{ handle unique.Handle[string] }
+
+// NewSecret hides value; "" is the zero Secret.
+func NewSecret(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{unique.Make(value)}
+}
 
 // Reveal returns the value, for the one call that needs it.
-func (s Secret) Reveal() string { return s.value }
+func (s Secret) Reveal() string {
+	if s.IsZero() {
+		return ""
+	}
+	return s.handle.Value()
+}
 
 // IsZero reports whether there is none.
-func (s Secret) IsZero() bool { return s.value == "" }
+func (s Secret) IsZero() bool { return s == Secret{} }
 
 func (s Secret) String() string {
-	if s.value == "" {
+	if s.IsZero() {
 		return ""
 	}
 	return "[secret]"

@@ -86,7 +86,8 @@ type Batch struct {
 	Change []Event
 	// Journal writes records; a Key's later record replaces the earlier one.
 	Journal []Record
-	// Answered moves the place's mark over all due entries up to Seq.
+	// Answered moves the mark of each place over all due entries up to Seq, the
+	// last one that its turn answered.
 	Answered []TurnID
 }
 
@@ -98,8 +99,8 @@ type Head struct {
 	Time     time.Time
 }
 
-// View reads one consistent state. Entries come oldest first. A View is valid
-// only inside of the function that got it, and in its goroutine.
+// View reads one consistent state. Entries come oldest first. A place that moved
+// is read where it is now, under both of its paths. A View is valid only inside of the function that got it, and in its goroutine.
 type View interface {
 	// Head returns the state of a place; the zero Head with its Path where
 	// nothing was ever said.

@@ -66,6 +66,9 @@ func decodeInterfaces(c *Config) {
 			continue
 		}
 		own := d.config()
+		if !common.Enabled {
+			table = table.Unresolved() // its secrets may be absent
+		}
 		table.Decode(&common, own)
 		if common.Enabled {
 			c.enabled = append(c.enabled, enabled{name, d, own})

@@ -1,0 +1,34 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestSecretDoesNotShow(t *testing.T) {
+	const value = "sk-do-not-tell"
+	type deep struct{ hidden Secret }
+	s := NewSecret(value)
+	var log bytes.Buffer
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "s", s, "deep", deep{s}, "list", []deep{{s}})
+	raw, err := json.Marshal(map[string]any{"s": s, "deep": deep{s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := log.String() + string(raw) + fmt.Sprintf("%v %+v %#v %s %q %x", s, s, s, s, s, s) +
+		fmt.Sprintf("%v %+v %#v %v %+v %#v", deep{s}, deep{s}, deep{s}, &deep{s}, []deep{{s}}, map[string]deep{"a": {s}})
+	if strings.Contains(shown, value) || strings.Contains(shown, fmt.Sprintf("%x", value)) {
+		t.Errorf("the secret shows in %s", shown)
+	}
+	if s.Reveal() != value || s.IsZero() || !NewSecret("").IsZero() || (Secret{}).Reveal() != "" {
+		t.Error("the secret is not kept")
+	}
+	if s != NewSecret(value) || s == NewSecret("other") || !reflect.DeepEqual(deep{s}, deep{NewSecret(value)}) {
+		t.Error("secrets do not compare by value")
+	}
+}
