@@ -15,9 +15,9 @@ import (
 // Bounds of the work that one text can make: the library's time grows with the
 // square of what it is given for hostile texts, and its trees nest without end.
 const (
-	maxPiece = 8 << 10 // bytes parsed at once
-	maxTotal = 1 << 20 // bytes parsed at all; what is beyond is plain text
-	maxDepth = 24      // blocks within blocks; deeper ones are plain text
+	maxPiece = 8 << 10   // bytes parsed at once
+	maxTotal = 256 << 10 // bytes parsed at all; what is beyond is plain text
+	maxDepth = 24        // blocks within blocks; deeper ones are plain text
 )
 
 // Parse reads a text. It takes time in proportion to the text's length, and no
@@ -31,13 +31,38 @@ func Parse(source string) []Block {
 	}
 	p := newParser()
 	var blocks []Block
-	for _, piece := range Split(source, maxPiece, func(s string) int { return len(s) }) {
-		blocks = append(blocks, parsePiece(p, piece)...)
+	var last part
+	for _, piece := range split(source, maxPiece, func(s string) int { return len(s) }) {
+		next := parsePiece(p, piece.open+piece.body+piece.close)
+		if len(blocks) > 0 && len(next) > 0 && blocks[len(blocks)-1].join(last, piece, next[0]) {
+			next = next[1:]
+		}
+		blocks, last = append(blocks, next...), piece
 	}
 	if rest != "" {
 		blocks = append(blocks, plainParagraph(rest))
 	}
 	return blocks
+}
+
+// join takes next in, if it is the rest of b: the text was cut inside of b, between
+// the pieces one and two.
+func (b *Block) join(one, two part, next Block) bool {
+	switch {
+	case b.Kind != next.Kind || strings.Count(one.gap, "\n") > 1 && one.close == "":
+		return false
+	case b.Kind == Code && one.close != "" && two.open != "":
+		b.Text += one.gap + next.Text
+	case b.Kind == Paragraph && strings.Contains(one.gap, "\n"):
+		b.Inlines = append(append(b.Inlines, Inline{Kind: Soft}), next.Inlines...)
+	case b.Kind == Paragraph:
+		b.Inlines = append(append(b.Inlines, Inline{Kind: Text, Text: one.gap}), next.Inlines...)
+	case b.Kind == List && b.Ordered == next.Ordered && (!b.Ordered || next.Start == b.Start+len(b.Blocks)):
+		b.Blocks = append(b.Blocks, next.Blocks...)
+	default:
+		return false
+	}
+	return true
 }
 
 // newParser makes the library's parser without HTML: what looks like a tag is

@@ -37,8 +37,9 @@ func Split(source string, limit int, measure func(string) int) []string {
 	return parts
 }
 
-// part is one part: a piece of the source and the fence lines added to it.
-type part struct{ open, body, close string }
+// part is one part: a piece of the source and the fence lines added to it. gap is
+// the white space of the source that was dropped behind it.
+type part struct{ open, body, close, gap string }
 
 func split(source string, limit int, measure func(string) int) []part {
 	s := splitter{limit: max(limit, 1), measure: measure}
@@ -93,10 +94,12 @@ func (s *splitter) take(c cutPoint, p *part) {
 		if own := s.rest[:c.next+line]; s.measure(p.open+own) <= s.limit {
 			p.body, p.close = own, ""
 		}
-		c = cutPoint{next: c.next + line}
+		c = cutPoint{end: c.next + line, next: c.next + line}
 	}
+	before := s.rest[c.end:]
 	s.rest, s.open = s.rest[c.next:], c.fence
 	s.settle()
+	p.gap = before[:len(before)-len(s.rest)]
 	if s.open != nil {
 		s.rest, s.open = s.open.shift(s.rest)
 	}
