@@ -1,0 +1,135 @@
+package console
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"unicode"
+
+	"synthbot/core/markdown"
+)
+
+// tagged shows styles as tags.
+func tagged(s style, text string) string {
+	names := ""
+	for i, n := range []string{"b", "d", "i", "u", "s", "c", "n", "p"} {
+		if s&(1<<i) != 0 {
+			names += n
+		}
+	}
+	if names == "" {
+		return text
+	}
+	return "<" + names + ":" + text + ">"
+}
+
+func TestRender(t *testing.T) {
+	for source, want := range map[string]string{
+		"one **two** *three* `four` ~~five~~": "one <b:two> <i:three> <c:four> <s:five>",
+		"***both***":                          "<bi:both>",
+		"# Big *title*":                       "<bu:Big ><biu:title>",
+		"- a\n- b\n  1. c":                    "• a\n• b\n  1. c",
+		"- [ ] a\n- [x] b":                    "• ☐ a\n• ☑ b",
+		"- a\n\n- b":                          "• a\n\n• b",
+		"> a\n>\n> b":                         "<d:│ >a\n<d:│ >\n<d:│ >b",
+		"```go\nif x {\n\ty()\n}\n```":        "  <c:if x {>\n  <c:    y()>\n  <c:}>",
+		"[a](http://x.y) <http://z.y>":        "<u:a><d: (http://x.y)> <u:http://z.y>",
+		"![a](http://x.y/p.png)":              "<u:a><d: (http://x.y/p.png)>",
+		"![](http://x.y/p.png)":               "<u:http://x.y/p.png>",
+		"---":                                 "<d:" + strings.Repeat("─", 30) + ">",
+		"|a|bc|\n|-|-:|\n|long|d|\n|e|":       "<b:a>   <d: │ ><b:bc>\n<d:─────┼───>\nlong<d: │ > d\ne   <d: │ >",
+		"|one column|yet another column|\n|-|-|\n|first value|second value|": "• <b:one column: >first value\n• <b:yet another column: >second value",
+		"aaaa bbbb cccc dddd eeee ffff gggg":                                 "aaaa bbbb cccc dddd eeee ffff\ngggg",
+		"- aaaa bbbb cccc dddd eeee ffff gggg":                               "• aaaa bbbb cccc dddd eeee\n  ffff gggg",
+		strings.Repeat("x", 65):                                              strings.Repeat("x", 30) + "\n" + strings.Repeat("x", 30) + "\nxxxxx",
+		strings.Repeat("猫", 16):                                              strings.Repeat("猫", 15) + "\n猫",
+		"&#27;[2Jx\u202ey":                                                   "[2Jxy",
+		"a\nb  \nc":                                                          "a\nb\nc",
+		"":                                                                   "",
+	} {
+		r := renderer{paint: tagged}
+		if got := strings.Join(r.blocks(markdown.Parse(source), 30, false), "\n"); got != want {
+			t.Errorf("%q\n got\n%s\nwant\n%s", source, got, want)
+		}
+	}
+}
+
+func TestSpoken(t *testing.T) {
+	c := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "Aria\x1b[2J", Terminal: true})
+	for source, want := range map[string]string{
+		"Hi **you**":  "\x1b[1;35mAria[2J:\x1b[0m Hi \x1b[1myou\x1b[0m",
+		"- a\n- b":    "\x1b[1;35mAria[2J:\x1b[0m\n• a\n• b",
+		"a\n\n\x1b[m": "\x1b[1;35mAria[2J:\x1b[0m a\n\n[m",
+	} {
+		got := strings.ReplaceAll(c.spoken(source, 40), "\x1b[1;35mAria[2J: \x1b[0m", "\x1b[1;35mAria[2J:\x1b[0m ")
+		if got != want {
+			t.Errorf("%q\n got %q\nwant %q", source, got, want)
+		}
+	}
+}
+
+func TestNoColor(t *testing.T) {
+	source := "# T\n**b** *i* `c` ~~s~~ [a](http://x.y)\n> q"
+	want := "Aria:\n# T\n\n*b* _i_ `c` ~s~ a (http://x.y)\n\n│ q"
+	byOption := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "Aria", NoColor: true})
+	t.Setenv("NO_COLOR", "1")
+	byEnvironment := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "Aria"})
+	for _, c := range []*Console{byOption, byEnvironment} {
+		if got := c.spoken(source, 80); got != want {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	for s, want := range map[string]int{"a": 1, "é": 1, "e\u0301": 1, "猫": 2, "👍": 2, "👩‍👧": 2, "🇮🇹": 2, "❤\ufe0f": 2, "❤": 1, "\u200b": 0, "ｱ": 1, "한": 2, "": 0, "…": 1, "\u0301": 0} {
+		if got := width(s); got != want {
+			t.Errorf("%q takes %d columns, want %d", s, got, want)
+		}
+	}
+}
+
+func FuzzSpoken(f *testing.F) {
+	f.Add("# a\n- [x] **b**\n> c\n```d\ne\x1b[2J\n```\n|f|\n|-|\n|g|\n[h](i) ![j](k) ~~l~~ &#27;[2J", uint8(20))
+	f.Add(strings.Repeat("> - 猫猫猫 ", 40), uint8(3))
+	f.Fuzz(func(t *testing.T, source string, columnCount uint8) {
+		c := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "A"})
+		got := c.spoken(source, int(columnCount))
+		v := newVT(1000, 10)
+		v.Write([]byte(strings.ReplaceAll(got, "\n", "\r\n")))
+		if len(v.unknown) > 0 || v.pending != "" {
+			t.Fatalf("%q writes the sequences %q and %q", source, v.unknown, v.pending)
+		}
+		for _, r := range v.text() {
+			if unicode.IsControl(r) && r != '\n' {
+				t.Fatalf("%q shows %q", source, r)
+			}
+		}
+	})
+}
+
+func FuzzKeys(f *testing.F) {
+	f.Add([]byte("a\x1b[D\x1b[200~b\rc\x1b[201~\xe7\x8c\xab\x7f\x1b\x1b[1;5C\x17"), uint8(3))
+	f.Add([]byte("\x1b]0;x\a\x1bO\x1bb\x14\x14\x19"), uint8(1))
+	f.Fuzz(func(t *testing.T, data []byte, step uint8) {
+		e, d := newEditor([]string{"old"}), decoder{}
+		for i := 0; i < len(data); i += int(step) + 1 {
+			for _, k := range d.feed(data[i:min(len(data), i+int(step)+1)]) {
+				e.press(k)
+				if e.pos < 0 || e.pos > len(e.text) || e.pos > 0 && e.pos < len(e.text) && boundary(e.text, e.pos) != e.pos {
+					t.Fatalf("the cursor stands at %d of %q", e.pos, e.text)
+				}
+				if strings.ContainsFunc(e.text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+					t.Fatalf("the line holds %q", e.text)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkSpoken(b *testing.B) {
+	c := New(Options{In: strings.NewReader(""), Out: io.Discard})
+	for b.Loop() {
+		c.spoken("Some *words* of a [text](http://x.example) here.\n\n- one\n- two\n\n```go\nfunc main() {}\n```\n", 80)
+	}
+}
