@@ -269,8 +269,8 @@ func (c *checker) confirmation(field string, d *Definition, step *core.Step) {
 			return
 		}
 	}
-	if len(c.who.Authors) > 1 {
-		c.fault(field, d.Name, "must be confirmed, and nobody alone asked for it")
+	if !c.who.canConfirm() {
+		c.fault(field, d.Name, "%s", unconfirmable)
 	}
 }
 

@@ -50,7 +50,7 @@ func (c *checker) conditions(field string, step *core.Step) bool {
 }
 
 func (c *checker) lintField(field string) string {
-	parts := strings.Split(field, ".")
+	parts := splitField(field)
 	switch {
 	case slices.Contains(parts, ""):
 		return "must be a dotted path"
@@ -83,11 +83,8 @@ func (e *execution) conditions(t task) error {
 
 // look finds the value of a field; ok is false where there is none.
 func (e *execution) look(field string) (v any, ok bool) {
-	root, rest, _ := strings.Cut(field, ".")
-	parts := strings.Split(rest, ".")
-	if rest == "" {
-		parts = nil
-	}
+	parts := splitField(field)
+	root, parts := parts[0], parts[1:]
 	switch root {
 	case "context":
 		return descend(plainOf(e.Plan.Context), parts)
@@ -102,6 +99,8 @@ func (e *execution) look(field string) (v any, ok bool) {
 	}
 	return nil, false
 }
+
+func splitField(field string) []string { return strings.Split(field, ".") }
 
 // plainOf turns a value of ours into decoded JSON.
 func plainOf(v any) any {

@@ -1,2 +1,107 @@
-// Package action holds the catalogue of actions, and carries plans out.
+// Package action holds the catalogue of actions, and carries plans out. It
+// knows nothing of models and prompts: package plan reads what a model says,
+// package turn decides when anything happens.
+//
+// # The catalogue
+//
+// Build asks every plugin for its actions, lints and compiles them, and makes a
+// Snapshot, which never changes. Everything that is wrong is told at once: a
+// brief that is empty or not under 100 characters, a schema that does not
+// compile, a required field without a property, an example that its own schema
+// refuses, names that are taken, dependencies that nobody offers or that go in a
+// circle. Names and similes match in lower case, without '_', '-', '.' and
+// spaces. An action's Schema may be a definition in the older form; it is
+// converted.
+//
+// # Schemas
+//
+// JSON Schema, draft 2020-12, formats asserted, integers exact, patterns in RE2.
+// $defs and $ref work inside of a schema; nothing is ever loaded, and a
+// reference that leads out of the schema is refused, as are schemas over 64 KiB
+// or 64 levels. Of the standard's own test vectors the library fails some; see
+// the list in TestVectors. In short: contentEncoding and contentMediaType are
+// asserted where the standard only annotates; a schema that refers to the
+// standard's meta-schema is refused, as that would have to be loaded; and custom
+// vocabularies are not known. Defaults are filled in at properties, through
+// $ref, allOf and items, and nowhere else.
+//
+// # Who may do what
+//
+// An action declares who may cause it; a Policy goes before what it declares.
+// Rights are those of the people who caused the turn, and of several people
+// those that all of them have; what a model says counts for nothing. A payload's
+// interface_path must be the place of the turn or lie below it, unless a Grant
+// leads there; nothing leaves a private place in spite of any grant. What must be
+// confirmed runs for one person alone, never for several or for the bot's own
+// beats.
+//
+// # Check
+//
+// Check makes right what is certain: canonical names, the generic "message",
+// the place where none is given, response as the first message (dropped where a
+// message repeats it), stray keys that repeat a message, the person concerned
+// where nobody is named, 5.0 for 5, defaults. Everything else is a fault. Of a
+// repaired plan only messages are left.
+//
+// # Execution
+//
+// Steps run one after the other: highest priority first, ties as written,
+// nothing before what it depends on. Each goes through
+//
+//	permission → conditions → dependencies → Check → cache → rate limit →
+//	confirmation → busy → started, on disk → Do → output schema → journal
+//
+// Before Do it is skipped by the first that refuses. Do has a time for each try;
+// errors of the kind temporary, and busy ones that say when, are tried again
+// with growing, jittered pauses (at most 30 s each) as often as the action
+// declares. A try that ran out of time, like a step that a crash cut short, may
+// have happened: it is repeated only if the action is idempotent, and else
+// Unknown for ever. A panic is that step's failure.
+//
+// A step that was skipped or failed is replaced by its fallback, checked like any
+// step when the plan was; one that is Unknown is not. Independent steps never
+// stop each other. What a result asks for (Result.Next) is checked like any
+// plan, at most 4 deep, and never an action that led to it. In a unit all
+// succeed, or what was done is undone, the last first, and the step's fallback
+// runs. Nothing that must be confirmed runs inside of a unit.
+//
+// NONE, CONTINUE and IGNORE run no code: Execute reports them as done, and the
+// turn knows what they mean. CONTINUE is skipped after MaxContinue in a row.
+//
+// # Confirmation
+//
+// A step that must be confirmed is journalled as Pending, with a Held that has
+// all it needs, and reported with its question; what depends on it waits with
+// it. Resume takes it up, or skips it and what depends on it.
+//
+// # Conditions
+//
+// A step runs when all of its conditions hold at the time when its turn comes.
+// A field is a dotted path. It begins with
+//
+//	context              what the plan itself says (topic, entities, slotsFilled, slotsRequired)
+//	conversation_state   what was known before; state is the same
+//	message              id, text, time, voice, locale, addressed, private, path, attachments (a count)
+//	author               id, name, tag, bot, rank (member, moderator, admin, bot); nothing where several people caused the turn
+//	results.NAME         the output of an action that succeeded earlier in this turn, in whatever round; the last one of that name
+//
+// and goes on with keys of objects, compared exactly, or indexes of arrays, from
+// 0. Where it leads to nothing the field is missing; a value of null is missing
+// too.
+//
+//	eq        same type and same value: numbers by value (1 is 1.0), strings byte
+//	          by byte, arrays in order, objects in any order. A missing field
+//	          equals null only. A string never equals a number.
+//	neq       exactly when eq does not hold; so it holds for a missing field,
+//	          unless the value is null
+//	gt gte    both numbers: by value. Both strings: as times where both are RFC
+//	lt lte    3339, else byte by byte. Anything else, and a missing field: does
+//	          not hold.
+//	contains  a string contains the string; an array an element that equals the
+//	          value; an object the key. Anything else: does not hold.
+//	exists    the field is not missing; with the value false: it is missing. Any
+//	          other value, or none, counts as true.
+//
+// Numbers are exact; those beyond 400 digits or an exponent of three are equal
+// only when written alike, and in no order.
 package action

@@ -50,12 +50,11 @@ func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.
 
 // hold lets a step wait for its confirmation.
 func (e *execution) hold(t task, d *Definition) ending {
-	who, ok := e.Who.person()
 	switch {
 	case t.unit:
 		return e.skip(t, core.Errorf(core.Forbidden, "%s must be confirmed, which is not possible inside of a unit", d.Name))
-	case !ok || who.ID == "" || who.Rank >= core.Bot:
-		return e.skip(t, core.Errorf(core.Forbidden, "%s must be confirmed, and nobody alone asked for it", d.Name))
+	case !e.Who.canConfirm():
+		return e.skip(t, core.Errorf(core.Forbidden, "%s %s", d.Name, unconfirmable))
 	}
 	now := e.Clock()
 	h := e.held(t, d)
@@ -166,10 +165,10 @@ func (e *execution) catchUp(step uint16) []task {
 		h, err := ReadHeld(r)
 		switch {
 		case err != nil:
-		case r.Progress == core.Done && n != step:
-			e.succeeded(h.Outcome)
 		case h.On == step && h.Step.Type != "":
 			waiting = append(waiting, task{number: n, step: h.Step, way: h.Way, held: h})
+		case r.Progress == core.Done && n != step:
+			e.succeeded(h.Outcome)
 		}
 	}
 	return waiting

@@ -92,14 +92,23 @@ func (w Who) person() (core.Author, bool) {
 	return w.Authors[0], true
 }
 
+// unconfirmable is why what must be confirmed is refused.
+const unconfirmable = "must be confirmed, and nobody alone asked for it"
+
+// canConfirm reports whether there is one person to be asked.
+func (w Who) canConfirm() bool {
+	who, ok := w.person()
+	return ok && who.ID != "" && who.Rank < core.Bot
+}
+
 // refuse says why the action is closed to them here, "" where it is open.
 // Without a payload it tells whether there could be one with which it is open.
 func (s *Snapshot) refuse(d *Definition, w Who, payload map[string]any) string {
 	if !s.present(d, w) {
 		return "does not work in this place"
 	}
-	if d.Confirm && len(w.Authors) > 1 {
-		return "must be confirmed, and nobody alone asked for it"
+	if d.Confirm && !w.canConfirm() {
+		return unconfirmable
 	}
 	need := core.Member
 	switch s.permission(d, w) {

@@ -1,0 +1,184 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"synthbot/core"
+)
+
+// asks makes an action whose result asks for others.
+func (w *world) asks(name string, unit bool, next ...core.Step) core.Action {
+	return w.act(name, func(a *core.Action) {
+		a.Do = func(context.Context, core.Call) (core.Result, error) {
+			w.note("%s", name)
+			return core.Result{Next: next, Unit: unit}, nil
+		}
+		a.Undo = func(context.Context, core.Call, core.Result) error {
+			w.note("undo %s", name)
+			return nil
+		}
+	})
+}
+
+func (w *world) failing(name string) core.Action {
+	return w.act(name, func(a *core.Action) {
+		a.Do = func(context.Context, core.Call) (core.Result, error) {
+			w.note("%s", name)
+			return core.Result{}, core.Errorf(core.Broken, "no luck")
+		}
+	})
+}
+
+func TestConsequences(t *testing.T) {
+	var w world
+	s := w.catalogue(t,
+		w.asks("a", false, step("B", `{}`), step("c", `{}`, func(s *core.Step) { s.Priority = 9 }), step("ban", `{}`), step("nix", `{}`), step("web_search", `{"n":"x"}`)),
+		w.asks("b", false, step("a", `{}`)), w.asks("c", false),
+		w.asks("d1", false, step("d2", `{}`)), w.asks("d2", false, step("d3", `{}`)), w.asks("d3", false, step("d4", `{}`)), w.asks("d4", false, step("d5", `{}`)),
+		w.asks("d5", false, step("d6", `{}`)), w.asks("d6", false),
+		w.asks("self", false, step("self", `{}`)),
+	)
+	for _, test := range []struct {
+		name string
+		want []string
+	}{
+		{"a", []string{"1 a done", "2 c done for 1", "3 b done for 1"}}, // what is closed, unknown, invalid or goes in a circle is left out
+		{"d1", []string{"1 d1 done", "2 d2 done for 1", "3 d3 done for 2", "4 d4 done for 3", "5 d5 done for 4"}},
+		{"self", []string{"1 self done"}},
+	} {
+		same2(t, test.name, told(run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), step(test.name, `{}`)))), test.want)
+	}
+}
+
+func TestFallbacks(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.failing("fails"), w.failing("fails_too"))
+	chain := step("fails", `{}`, func(s *core.Step) {
+		second := step("fails_too", `{}`, func(s *core.Step) { third := step("message", `{"text":"sorry"}`); s.Fallback = &third })
+		s.Fallback = &second
+	})
+	plan, faults := s.Check(core.Plan{Steps: []core.Step{chain, step("web_search", `{}`)}}, by(core.Member))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	j := newJournal()
+	job := j.job(s, by(core.Member), plan.Steps...)
+	lines := []string{"1 fails failed: no luck", "3 fails_too failed: no luck for 1", "4 message_telegram done for 3", "2 web_search done"}
+	lines[1] = "3 fails_too failed for 1: no luck"
+	same2(t, "done", told(run(t, NewRuntime(Options{}), job)), lines)
+	same2(t, "calls", w.did(), []string{"fails", "fails_too", "telegram/-100/7: sorry", "web_search{}"})
+	if err := j.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	job.Journal = j.crash()
+	same2(t, "after a restart", told(run(t, NewRuntime(Options{}), job)), lines)
+	same2(t, "calls after a restart", w.did(), nil)
+}
+
+func TestUnits(t *testing.T) {
+	var w world
+	s := w.catalogue(t,
+		w.asks("whole", true, step("one", `{}`), step("two", `{}`)), w.asks("one", false), w.asks("two", false),
+		w.asks("torn", true, step("one", `{}`), step("inner", `{}`), step("fails", `{}`), step("two", `{}`)), w.failing("fails"),
+		w.asks("inner", true, step("two", `{}`)),
+		w.asks("refused", true, step("one", `{}`), step("ban", `{}`)),
+		w.asks("asks_leave", true, step("one", `{}`), step("transfer", `{}`)),
+	)
+	const back = ": it was taken back, as what belongs to it failed"
+	sorry := func(s *core.Step) { f := step("message_telegram", `{"text":"sorry"}`); s.Fallback = &f }
+	for _, test := range []struct {
+		name        string
+		done, calls []string
+	}{
+		{"whole", []string{"1 whole done", "2 one done for 1", "3 two done for 1"}, []string{"whole", "one", "two"}},
+		{"torn", []string{"1 torn failed" + back, "2 one failed for 1" + back, "3 inner failed for 1" + back, "4 two failed for 3" + back, "5 fails failed for 1: no luck", "6 message_telegram done for 1"},
+			[]string{"torn", "one", "inner", "two", "fails", "undo two", "undo inner", "undo one", "undo torn", "telegram/-100/7: sorry"}},
+		{"refused", []string{"1 refused failed" + back, "2 message_telegram done for 1"}, []string{"refused", "undo refused", "telegram/-100/7: sorry"}},
+		{"asks_leave", []string{"1 asks_leave failed" + back, "2 one failed for 1" + back, "3 transfer skipped for 1: transfer must be confirmed, which is not possible inside of a unit", "4 message_telegram done for 1"},
+			[]string{"asks_leave", "one", "undo one", "undo asks_leave", "telegram/-100/7: sorry"}},
+	} {
+		st := step(test.name, `{}`, sorry)
+		plan, faults := s.Check(core.Plan{Steps: []core.Step{st}}, by(core.Member))
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		j := newJournal()
+		job := j.job(s, by(core.Member), plan.Steps...)
+		same2(t, test.name, told(run(t, NewRuntime(Options{}), job)), test.done)
+		same2(t, test.name+" calls", w.did(), test.calls)
+		if err := j.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		job.Journal = j.crash()
+		same2(t, test.name+" after a restart", told(run(t, NewRuntime(Options{}), job)), test.done)
+		same2(t, test.name+" calls after a restart", w.did(), nil)
+	}
+}
+
+// TestUnitsAreTornAtAnyTime cuts a unit's life off after each write and lets a
+// next life go on: nothing is done or undone twice, and all comes to the same end.
+func TestUnitsAreTornAtAnyTime(t *testing.T) {
+	again := func(a core.Action) core.Action { a.Idempotent = true; return a }
+	for cut := 1; ; cut++ {
+		var w world
+		s := w.catalogue(t, again(w.asks("torn", true, step("one", `{}`), step("two", `{}`), step("fails", `{}`))),
+			again(w.asks("one", false)), again(w.asks("two", false)), again(w.failing("fails")))
+		j := &cutJournal{journal: newJournal(), left: cut}
+		job := j.job(s, by(core.Member), step("torn", `{}`), step("web_search", `{}`))
+		job.Journal = j
+		_, err := NewRuntime(Options{}).Execute(t.Context(), job)
+		first := w.did()
+		if err == nil {
+			if cut < 6 {
+				t.Fatalf("only %d writes", cut)
+			}
+			return
+		}
+		job.Journal = j.crash()
+		done := run(t, NewRuntime(Options{}), job)
+		undone := make(map[string]int)
+		for _, c := range append(first, w.did()...) {
+			undone[c]++
+		}
+		for _, name := range []string{"undo torn", "undo one", "undo two"} {
+			if undone[name] > 1 {
+				t.Errorf("cut %d: %s %d times", cut, name, undone[name])
+			}
+		}
+		for _, d := range done {
+			if d.Action != "web_search" && d.Progress != core.Failed && d.Progress != core.Unknown || d.Action == "web_search" && d.Progress != core.Done {
+				t.Errorf("cut %d: %v", cut, told(done))
+			}
+		}
+	}
+}
+
+var errCut = errors.New("cut")
+
+// cutJournal fails for good after some writes.
+type cutJournal struct {
+	*journal
+	left int
+}
+
+func (j *cutJournal) Write(ctx context.Context, records ...core.Record) error {
+	if j.left--; j.left < 0 {
+		return errCut
+	}
+	return j.journal.Write(ctx, records...)
+}
+
+func TestDependenciesOfEarlierRounds(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	j := newJournal()
+	run(t, NewRuntime(Options{}), j.job(s, by(core.Member), step("web_search", `{}`)))
+	second := j.job(s, by(core.Member), step("web_fetch", `{}`, func(s *core.Step) {
+		s.Conditions = []core.Condition{{Field: "results.web_search.n", Operator: "eq", Value: json.RawMessage("1")}}
+	}))
+	second.Round = 2
+	same2(t, "done", told(run(t, NewRuntime(Options{}), second)), []string{"1 web_fetch done"})
+}

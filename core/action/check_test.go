@@ -1,0 +1,247 @@
+package action
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+)
+
+// outcome writes what Check made of a plan, as lines.
+func outcome(p core.Plan, faults []core.Fault) (lines []string) {
+	for i := range p.Steps {
+		line := ""
+		for s := &p.Steps[i]; s != nil; s = s.Fallback {
+			if line != "" {
+				line += " else "
+			}
+			line += s.Type + string(s.Payload)
+			if s.Confirm {
+				line += " confirm"
+			}
+		}
+		lines = append(lines, line)
+	}
+	for _, f := range faults {
+		lines = append(lines, fmt.Sprintf("! %s [%s]", f, f.Action))
+	}
+	return lines
+}
+
+func TestCheck(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("book", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","properties":{
+			"seats":{"type":"integer","maximum":9},"id":{"type":"integer"},"class":{"type":"string","enum":["a","b"],"default":"b"},
+			"who":{"$ref":"#/$defs/who"},"interface_path":{"type":"string"}},
+			"required":["seats"],"$defs":{"who":{"type":"object","properties":{"name":{"type":"string"},"vip":{"type":"boolean","default":false}},"required":["name"]}}}`)
+	}))
+	const at = `"interface_path":"telegram/-100/7","priority":"normal"`
+	fallback := func(f core.Step) func(*core.Step) { return func(s *core.Step) { s.Fallback = &f } }
+	confirm := func(s *core.Step) { s.Confirm = true }
+	tests := []struct {
+		name string
+		who  Who
+		plan core.Plan
+		want []string
+	}{
+		{"response", by(0), core.Plan{Response: "hi"}, []string{`message_telegram{` + at + `,"text":"hi"}`}},
+		{"response that a message repeats", by(0), core.Plan{Response: "Hi  there", Steps: []core.Step{step("message", `{"text":"hi there!"}`)}},
+			[]string{`message_telegram{` + at + `,"text":"hi there!"}`}},
+		{"generic message", by(0), core.Plan{Steps: []core.Step{step("MESSAGE", `{"message":"hi"}`)}}, []string{`message_telegram{` + at + `,"text":"hi"}`}},
+		{"older names", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"telegram_bot/-100/7/"}`)}}, []string{`message_telegram{` + at + `,"text":"hi"}`}},
+		{"below", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"telegram/-100/7/8"}`)}},
+			[]string{`message_telegram{"interface_path":"telegram/-100/7/8","priority":"normal","text":"hi"}`}},
+		{"above", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"telegram/-100"}`)}},
+			[]string{`! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_telegram]`}},
+		{"a neighbour of like name", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"telegram/-100/77"}`)}},
+			[]string{`! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_telegram]`}},
+		{"elsewhere", by(core.Admin), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","interface_path":"discord/1"}`)}},
+			[]string{`! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_discord]`}},
+		{"another's path", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"discord/1"}`)}},
+			[]string{`! actions[0].payload.interface_path: message_telegram serves paths that begin with telegram [message_telegram]`}},
+		{"no interface", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","interface_path":"matrix/1"}`)}},
+			[]string{`! actions[0].payload.interface_path: no interface is called matrix [message_telegram]`}},
+		{"recipient", by(0), core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"hi","recipient":"@ann"}`)}},
+			[]string{`! actions[0].payload.recipient: names are not looked up here; give interface_path instead [message_telegram]`}},
+		{"suggestions", by(0), core.Plan{Response: "tea?", Suggestions: []string{"yes", "no"}}, []string{`message_telegram{` + at + `,"suggestions":["yes","no"],"text":"tea?"}`}},
+		{"defaults", by(0), core.Plan{Steps: []core.Step{step("book", `{"seats":2.0,"id":9007199254740993,"who":{"name":"x"}}`)}},
+			[]string{`book{"class":"b","id":9007199254740993,"interface_path":"telegram/-100/7","seats":2,"who":{"name":"x","vip":false}}`}},
+		{"all faults", by(0), core.Plan{Steps: []core.Step{step("book", `{"seats":10,"class":"c","who":{}}`)}}, []string{
+			`! actions[0].payload.class: c should be one of the allowed values: a, b [book]`,
+			`! actions[0].payload.seats: 10 should be at most 9 [book]`,
+			`! actions[0].payload.who: Required property 'name' is missing [book]`}},
+		{"valid ones stay", by(0), core.Plan{Steps: []core.Step{step("book", `{}`), step("web_search", `{}`)}},
+			[]string{"web_search{}", `! actions[0].payload: Required property 'seats' is missing [book]`}},
+		{"did you mean", by(0), core.Plan{Steps: []core.Step{step("web_serch", `{}`)}}, []string{`! actions[0].type: there is no action "web_serch"; did you mean web_search? [web_search]`}},
+		{"not what is closed", by(0), core.Plan{Steps: []core.Step{step("bann", `{}`)}}, []string{`! actions[0].type: there is no action "bann"; use one of the actions on offer []`}},
+		{"permission", by(0), core.Plan{Steps: []core.Step{step("ban", `{}`)}}, []string{`! actions[0]: ban is not open to who asked for it [ban]`}},
+		{"undeclared and outside", by(core.Moderator), core.Plan{Steps: []core.Step{step("send_file", `{}`)}}, []string{`! actions[0]: send_file is not open to who asked for it [send_file]`}},
+		{"concerned, himself", by(0), core.Plan{Steps: []core.Step{step("forget", `{}`), step("forget", `{"user":"1"}`), step("forget", `{"user":"telegram/@user/1"}`)}},
+			[]string{`forget{"user":"1"}`, `forget{"user":"1"}`, `forget{"user":"telegram/@user/1"}`}},
+		{"concerned, another", by(core.Moderator), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`! actions[0]: forget is not open to who asked for it [forget]`}},
+		{"concerned, by an admin", by(core.Admin), core.Plan{Steps: []core.Step{step("forget", `{"user":"2"}`)}}, []string{`forget{"user":"2"}`}},
+		{"concerned, several", by(0, 0), core.Plan{Steps: []core.Step{step("forget", `{"user":"1"}`)}}, []string{`! actions[0]: forget is not open to who asked for it [forget]`}},
+		{"confirmable, several", by(0, 0), core.Plan{Steps: []core.Step{step("transfer", `{}`), step("web_search", `{}`, confirm)}}, []string{
+			`! actions[0]: transfer must be confirmed, and nobody alone asked for it [transfer]`, `! actions[1]: must be confirmed, and nobody alone asked for it [web_search]`}},
+		{"a message to the place needs no confirmation", by(0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi"}`, confirm), step("web_search", `{}`, confirm)}},
+			[]string{`message_telegram{` + at + `,"text":"hi"}`, "web_search{} confirm"}},
+		{"fallback", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, fallback(step("Message", `{"text":"no"}`)))}},
+			[]string{`web_search{} else message_telegram{` + at + `,"text":"no"}`}},
+		{"bad fallback", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, fallback(step("ban", `{}`)))}},
+			[]string{"web_search{}", `! actions[0].fallbackAction: ban is not open to who asked for it [ban]`}},
+		{"repaired", by(core.Admin), core.Plan{Repaired: true, Steps: []core.Step{step("ban", `{}`), step("message", `{"text":"hi"}`, fallback(step("ban", `{}`)))}}, []string{
+			`message_telegram{` + at + `,"text":"hi"}`,
+			`! actions[0]: the answer was no whole JSON and had to be mended; send the whole plan again [ban]`,
+			`! actions[1].fallbackAction: the answer was no whole JSON and had to be mended; send the whole plan again [ban]`}},
+		{"stray", by(0), core.Plan{Response: "Hello there", Extra: map[string]json.RawMessage{"message": json.RawMessage(`"hello there"`), "note": json.RawMessage(`"psst"`), "web_search": json.RawMessage(`{}`)}}, []string{
+			`message_telegram{` + at + `,"text":"Hello there"}`,
+			`! note: unknown top-level key; what is to be done belongs into actions []`,
+			`! web_search: unknown top-level key; what is to be done belongs into actions [web_search]`}},
+		{"conditions", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
+			s.Conditions = []core.Condition{{Field: "account.balance", Operator: "gte"}, {Field: "results.nix.x", Operator: "eq"}, {Field: "context..x", Operator: "eq"}}
+		})}}, []string{
+			`! actions[0].conditions[0].field: must begin with one of context, conversation_state, state, message, author, results [web_search]`,
+			`! actions[0].conditions[1].field: must name an action whose result is meant [web_search]`,
+			`! actions[0].conditions[2].field: must be a dotted path [web_search]`}},
+		{"no object", by(0), core.Plan{Steps: []core.Step{step("web_search", `[1]`)}}, []string{`! actions[0].payload: must be an object [web_search]`}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			plan, faults := s.Check(test.plan, test.who)
+			same2(t, "outcome", outcome(plan, faults), test.want)
+			if plan.Response != "" || plan.Extra != nil {
+				t.Error("response or extra left over")
+			}
+			again, faults := s.Check(plan, test.who)
+			if plan.Repaired || len(faults) > 0 {
+				return
+			}
+			same2(t, "checked again", outcome(again, nil), outcome(plan, nil))
+		})
+	}
+}
+
+func TestCheckDoesNotChangeItsPlan(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	plan := core.Plan{Response: "a", Steps: []core.Step{step("message", `{"message":"b"}`)}, Extra: map[string]json.RawMessage{"x": json.RawMessage(`1`)}}
+	before, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Check(plan, by(core.Member))
+	if after, _ := json.Marshal(plan); string(after) != string(before) {
+		t.Errorf("before %s\nafter  %s", before, after)
+	}
+}
+
+// finder is an interface that knows places by name.
+type finder struct{ iface }
+
+func (finder) Find(from core.Path, name string) (core.Path, error) {
+	switch name {
+	case "#thread":
+		return core.MustPath(from.String() + "/9"), nil
+	case "#other":
+		return core.MustPath("telegram/-200"), nil
+	}
+	return core.Path{}, errors.New("unknown")
+}
+
+func TestRecipients(t *testing.T) {
+	var w world
+	s, err := Build(finder{iface{plug{"telegram", []core.Action{w.message("telegram")}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := s.With(Policy{Grants: []Grant{{From: here, To: core.MustPath("telegram/-200")}}})
+	private := by(core.Member)
+	private.Private = true
+	for _, test := range []struct {
+		s    *Snapshot
+		who  Who
+		name string
+		want string
+	}{
+		{s, by(0), "#thread", `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`},
+		{s, by(0), "#other", `! actions[0].payload.recipient: "#other" is nobody and nothing that may be written to from here [message_telegram]`},
+		{granted, by(0), "#other", `message_telegram{"interface_path":"telegram/-200","priority":"normal","text":"x"}`},
+		{granted, private, "#other", `! actions[0].payload.recipient: "#other" is nobody and nothing that may be written to from here [message_telegram]`},
+		{s, by(0), "#nix", `! actions[0].payload.recipient: "#nix" is nobody and nothing that may be written to from here [message_telegram]`},
+	} {
+		plan := core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"x","recipient":"`+test.name+`"}`)}}
+		same2(t, test.name, outcome(test.s.Check(plan, test.who)), []string{test.want})
+	}
+}
+
+func TestNothingLeavesAPrivatePlace(t *testing.T) {
+	var w world
+	s := w.catalogue(t).With(Policy{Grants: []Grant{{}}}) // from everywhere to everywhere
+	who := Who{Path: core.MustPath("telegram/1000"), Private: true, Authors: []core.Author{{ID: "1000", Rank: core.Admin}}}
+	for _, target := range []string{"telegram/-100", "discord/1/2", "telegram/1001", "telegram/10000"} {
+		plan, faults := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"`+target+`"}`)}}, who)
+		if len(plan.Steps) != 0 || len(faults) != 1 {
+			t.Errorf("to %s: %v %v", target, plan.Steps, faults)
+		}
+	}
+	who.Private = false
+	if plan, faults := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"discord/1/2"}`)}}, who); len(plan.Steps) != 1 {
+		t.Errorf("granted, but %v", faults)
+	}
+}
+
+func TestReview(t *testing.T) {
+	var w world
+	build := func(verdict func(core.Plan) (Verdict, error)) *Snapshot {
+		s, err := Build(iface{plug{"telegram", []core.Action{w.message("telegram")}}}, reviewer{plug{"strict", []core.Action{w.act("dig")}}, verdict})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	tests := []struct {
+		name    string
+		verdict func(core.Plan) (Verdict, error)
+		want    []string
+	}{
+		{"passes", func(core.Plan) (Verdict, error) { return Verdict{}, nil }, []string{"message_telegram", "dig"}},
+		{"strikes", func(core.Plan) (Verdict, error) { return Verdict{Strike: []int{0}}, nil }, []string{"dig"}},
+		{"sends back", func(core.Plan) (Verdict, error) { return Verdict{Back: "be polite"}, nil }, []string{"message_telegram", "dig", "! be polite"}},
+		{"fails", func(core.Plan) (Verdict, error) { return Verdict{}, errors.New("x") }, []string{"message_telegram"}},
+		{"panics", func(core.Plan) (Verdict, error) { panic("x") }, []string{"message_telegram"}},
+		{"meddles", func(p core.Plan) (Verdict, error) { p.Steps[0].Type = "dig"; return Verdict{}, nil }, []string{"message_telegram", "dig"}},
+	}
+	for _, test := range tests {
+		s := build(test.verdict)
+		plan, faults := s.Check(core.Plan{Response: "hi", Steps: []core.Step{step("dig", `{}`)}}, by(core.Member))
+		if len(faults) > 0 || !s.Reviewed() {
+			t.Fatal(faults, s.Reviewed())
+		}
+		plan, faults = s.Review(t.Context(), by(core.Member), plan, slog.New(slog.DiscardHandler))
+		var got []string
+		for _, s := range plan.Steps {
+			got = append(got, s.Type)
+		}
+		for _, f := range faults {
+			got = append(got, "! "+f.Text)
+		}
+		same2(t, test.name, got, test.want)
+	}
+}
+
+func TestQuestionsTellTheTruth(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("pay", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","title":"Pay a bill","properties":{"amount":{"type":"number","title":"Amount"},"to":{"type":"string"}}}`)
+	}))
+	d, _ := s.Resolve("pay")
+	st := step("pay", `{"amount":500,"to":"`+strings.Repeat("x", 200)+`"}`, func(s *core.Step) { s.ConfirmText = "Do you want\na cookie?" })
+	if got, want := question(d, &st), "Do you want a cookie?\nPay a bill\nAmount: 500\nto: "+strings.Repeat("x", 100)+"…"; got != want {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}

@@ -1,0 +1,129 @@
+package action
+
+import (
+	"encoding/json"
+	"testing"
+
+	"synthbot/core"
+)
+
+func TestConditions(t *testing.T) {
+	const facts = `{"n":5,"f":1.50,"big":9007199254740993,"s":"hello","t":"2026-11-20T12:00:00Z","list":[1,"a",{"k":1}],
+		"o":{"k":1,"deep":{"er":[10,20]}},"no":false,"yes":true,"zero":0,"empty":"","null":null,"huge":1e999}`
+	v, err := decode(json.RawMessage(facts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		field, operator, value string
+		want                   bool
+	}{
+		{"n", "eq", `5`, true}, {"n", "eq", `5.0`, true}, {"n", "eq", `5e0`, true}, {"n", "eq", `"5"`, false}, {"n", "eq", `6`, false},
+		{"f", "eq", `1.5`, true}, {"big", "eq", `9007199254740993`, true}, {"big", "eq", `9007199254740992`, false},
+		{"s", "eq", `"hello"`, true}, {"s", "eq", `"Hello"`, false}, {"yes", "eq", `true`, true}, {"yes", "eq", `1`, false}, {"yes", "eq", `"true"`, false},
+		{"zero", "eq", `false`, false}, {"empty", "eq", `null`, false}, {"null", "eq", `null`, true}, {"missing", "eq", `null`, true}, {"missing", "eq", `0`, false},
+		{"list", "eq", `[1,"a",{"k":1.0}]`, true}, {"list", "eq", `["a",1,{"k":1}]`, false}, {"o", "eq", `{"deep":{"er":[10,20]},"k":1}`, true}, {"o", "eq", `{"k":1}`, false},
+		{"huge", "eq", `1e999`, true}, {"huge", "eq", `1e9999999999`, false},
+		{"n", "neq", `5`, false}, {"n", "neq", `"5"`, true}, {"missing", "neq", `5`, true}, {"missing", "neq", `null`, false}, {"null", "neq", `1`, true},
+		{"n", "gt", `4`, true}, {"n", "gt", `5`, false}, {"n", "gte", `5.0`, true}, {"n", "lt", `5.1`, true}, {"n", "lte", `4`, false}, {"n", "gt", `"4"`, false},
+		{"big", "gt", `9007199254740992`, true}, {"s", "gt", `"hell"`, true}, {"s", "lt", `"Hello"`, false}, {"yes", "gt", `false`, false}, {"list", "gte", `[]`, false},
+		{"t", "gt", `"2026-11-20T12:30:00+01:00"`, true}, {"t", "lt", `"2026-11-20T12:30:00Z"`, true}, {"t", "gte", `"2026-11-20T13:00:00+01:00"`, true},
+		{"missing", "gt", `0`, false}, {"missing", "lte", `0`, false}, {"null", "lt", `1`, false}, {"huge", "gt", `1`, true}, {"n", "lt", `1e99999`, false},
+		{"s", "contains", `"ell"`, true}, {"s", "contains", `"ELL"`, false}, {"s", "contains", `""`, true}, {"s", "contains", `5`, false}, {"n", "contains", `5`, false},
+		{"list", "contains", `"a"`, true}, {"list", "contains", `1.0`, true}, {"list", "contains", `{"k":1}`, true}, {"list", "contains", `"b"`, false},
+		{"o", "contains", `"k"`, true}, {"o", "contains", `"x"`, false}, {"o", "contains", `1`, false}, {"missing", "contains", `""`, false},
+		{"n", "exists", `true`, true}, {"n", "exists", ``, true}, {"n", "exists", `null`, true}, {"n", "exists", `"no"`, true}, {"n", "exists", `false`, false},
+		{"no", "exists", `true`, true}, {"zero", "exists", `true`, true}, {"empty", "exists", `true`, true}, {"null", "exists", `true`, false}, {"missing", "exists", `true`, false}, {"missing", "exists", `false`, true},
+		{"o.deep.er.1", "eq", `20`, true}, {"o.deep.er.2", "exists", `true`, false}, {"o.deep.er.-1", "exists", `true`, false}, {"o.deep.er.x", "exists", `true`, false}, {"s.x", "exists", `true`, false}, {"o.K", "exists", `true`, false},
+		{"n", "like", `5`, false}, {"n", "", `5`, false},
+	}
+	look := func(field string) (any, bool) { return descend(v, splitField(field)) }
+	for _, test := range tests {
+		c := core.Condition{Field: test.field, Operator: test.operator, Value: json.RawMessage(test.value)}
+		if got := holds(c, look); got != test.want {
+			t.Errorf("%s %s %s: %v, want %v", test.field, test.operator, test.value, got, test.want)
+		}
+	}
+}
+
+func TestConditionRoots(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("invoices.get", func(a *core.Action) { a.Do = w.do("get", `{"amount":12.5}`) }))
+	who := by(core.Moderator)
+	job := newJournal().job(s, who)
+	job.Plan.Context = core.State{Topic: "tea", SlotsFilled: map[string]json.RawMessage{"cups": json.RawMessage("2")}}
+	job.State = core.State{Entities: map[string]json.RawMessage{"town": json.RawMessage(`"Rome"`)}}
+	job.Message = core.Message{Text: "hello", Voice: true}
+	e := NewRuntime(Options{}).begin(job, 0)
+	e.results["invoices.get"] = map[string]any{"amount": json.Number("12.5")}
+	for field, want := range map[string]string{
+		"context.topic": `"tea"`, "context.slotsFilled.cups": "2", "state.entities.town": `"Rome"`, "conversation_state.entities.town": `"Rome"`,
+		"message.text": `"hello"`, "message.voice": "true", "message.attachments": "0", "message.path": `"telegram/-100/7"`,
+		"author.rank": `"moderator"`, "author.id": `"1"`, "results.invoices.get.amount": "12.5", "results.INVOICES_GET.amount": "12.5",
+	} {
+		v, ok := e.look(field)
+		if got := string(encode(v)); !ok || got != want {
+			t.Errorf("%s = %s, %v; want %s", field, got, ok, want)
+		}
+	}
+	for _, field := range []string{"context.entities.x", "results.web_search.n", "results", "results.nothing", "nothing.at.all", "state.topic"} {
+		if v, ok := e.look(field); ok {
+			t.Errorf("%s = %v, want nothing", field, v)
+		}
+	}
+	e.Who = by(core.Member, core.Member)
+	if _, ok := e.look("author.id"); ok {
+		t.Error("several people are one author")
+	}
+}
+
+func TestConditionsDecideAtTheirTime(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	when := func(field, op, value string) func(*core.Step) {
+		return func(s *core.Step) {
+			s.Conditions = append(s.Conditions, core.Condition{Field: field, Operator: op, Value: json.RawMessage(value)})
+		}
+	}
+	plan, faults := s.Check(core.Plan{Steps: []core.Step{
+		step("web_fetch", `{"n":1}`, when("results.web_search.n", "eq", "1")),
+		step("web_fetch", `{"n":2}`, when("results.web_search.n", "gt", "1"), func(s *core.Step) {
+			f := step("message", `{"text":"nothing found"}`)
+			s.Fallback = &f
+		}),
+		step("web_search", `{}`),
+	}}, by(core.Member))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), plan.Steps...))
+	same2(t, "done", told(done), []string{
+		"3 web_search done", "1 web_fetch done", "2 web_fetch skipped: the condition on results.web_search.n does not hold", "4 message_telegram done for 2",
+	})
+}
+
+func FuzzConditions(f *testing.F) {
+	f.Add("o.k", "eq", `1`, `{"o":{"k":1}}`)
+	f.Add("list.0", "contains", `"a"`, `{"list":["a"]}`)
+	f.Add("n", "gte", `1e400`, `{"n":1e-400}`)
+	f.Fuzz(func(t *testing.T, field, operator, value, facts string) {
+		v, err := decode(json.RawMessage(facts))
+		if err != nil {
+			return
+		}
+		look := func(field string) (any, bool) { return descend(v, splitField(field)) }
+		is := func(op string) bool {
+			return holds(core.Condition{Field: field, Operator: op, Value: json.RawMessage(value)}, look)
+		}
+		is(operator)
+		if is("eq") == is("neq") {
+			t.Fatal("eq and neq agree")
+		}
+		if is("gt") && is("lte") || is("lt") && is("gte") || is("gt") && is("lt") {
+			t.Fatal("two orders at once")
+		}
+		if !is("exists") && (is("contains") || is("gt") || is("gte") || is("lt") || is("lte")) {
+			t.Fatal("a missing field holds")
+		}
+	})
+}

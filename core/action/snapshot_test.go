@@ -1,0 +1,224 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+)
+
+// want fails where the error does not say all of these.
+func want(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error, want one with %q", parts)
+		return
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			t.Errorf("error does not say %q:\n%v", p, err)
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	var w world
+	schema := func(s string) func(*core.Action) {
+		return func(a *core.Action) { a.Schema = json.RawMessage(s) }
+	}
+	tests := []struct {
+		name   string
+		change func(*core.Action)
+		want   string
+	}{
+		{"upper case", func(a *core.Action) { a.Name = "Do_It" }, "name: must match"},
+		{"no name", func(a *core.Action) { a.Name = "" }, "name: must match"},
+		{"built-in", func(a *core.Action) { a.Similes = []string{"KEEP TALKING"} }, "taken by the built-in CONTINUE"},
+		{"empty simile", func(a *core.Action) { a.Similes = []string{"__"} }, "between 1 and 64"},
+		{"message", func(a *core.Action) { a.Name = "message_board" }, "kept for the interface"},
+		{"no brief", func(a *core.Action) { a.Brief = " " }, "brief: is empty"},
+		{"long brief", func(a *core.Action) { a.Brief = strings.Repeat("ä", 100) }, "100 characters"},
+		{"two lines", func(a *core.Action) { a.Brief = "a\nb" }, "one line"},
+		{"no code", func(a *core.Action) { a.Do = nil }, "Do: is missing"},
+		{"no schema", func(a *core.Action) { a.Schema = nil }, "schema: is missing"},
+		{"no JSON", schema(`{`), "schema: unexpected EOF"},
+		{"no object", schema(`{"type":"string"}`), "must describe an object"},
+		{"unknown type", schema(`{"type":"object","properties":{"a":{"type":"objekt"}}}`), "unknown type objekt"},
+		{"required without property", schema(`{"type":"object","properties":{"a":{}},"required":["b"]}`), `required field "b" has no property`},
+		{"required deep inside", schema(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","properties":{},"required":["x"]}}}}`), `required field "x"`},
+		{"dangling ref", schema(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}}}`), "leads nowhere"},
+		{"remote ref", schema(`{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1:1/x.json"}}}`), "leads nowhere"},
+		{"bad pattern", schema(`{"type":"object","properties":{"a":{"type":"string","pattern":"("}}}`), "pattern"},
+		{"too long", schema(`{"type":"object","description":"` + strings.Repeat("x", maxSchema) + `"}`), "at most 65536"},
+		{"too deep", schema(strings.Repeat(`{"not":`, 70) + "{}" + strings.Repeat("}", 70)), "levels deep"},
+		{"example refused", func(a *core.Action) {
+			a.Examples.Examples = []core.Example{{Scenario: "bad", Payload: json.RawMessage(`{"n":"x"}`)}}
+		}, `example "bad": payload.n: is string but should be integer`},
+		{"output schema", func(a *core.Action) { a.Output = json.RawMessage(`{"type":"x"}`) }, "output schema: unknown type x"},
+		{"limits", func(a *core.Action) { a.Retries = -1 }, "must not be negative"},
+		{"half a rate", func(a *core.Action) { a.RateLimit.Count = 1 }, "needs a count and a time"},
+		{"busy", func(a *core.Action) { a.Busy = "wait" }, `unknown way "wait"`},
+		{"permission", func(a *core.Action) { a.Permission = "friends" }, `unknown "friends"`},
+		{"concerned", func(a *core.Action) { a.Permission, a.Concerns = core.Concerned, "whom" }, `"whom", which is no property`},
+		{"dependency", func(a *core.Action) { a.DependsOn = []string{"nothing"} }, "depends on nothing, which nobody offers"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Build(plug{"tools", []core.Action{w.act("good"), w.act("tried", test.change)}})
+			want(t, err, "of tools", test.want)
+		})
+	}
+}
+
+func TestLintTellsEverythingAtOnce(t *testing.T) {
+	var w world
+	_, err := Build(
+		plug{"one", []core.Action{w.act("a", func(a *core.Action) { a.Brief = "" }), w.act("look_up")}},
+		plug{"two", []core.Action{w.act("lookup"), w.act("b", func(a *core.Action) { a.Similes = []string{"LOOK-UP"} })}},
+		plug{"two", nil},
+		panics{},
+	)
+	want(t, err, "action a of one: brief", `action lookup of two: the name "lookup" is taken by look_up of one`,
+		`action b of two: the name "LOOK-UP" is taken by look_up of one`, "plugin two: the name is taken", "plugin panics: panic: boo")
+}
+
+type panics struct{}
+
+func (panics) Name() string           { return "panics" }
+func (panics) Actions() []core.Action { panic("boo") }
+
+func TestCirclesAreRefused(t *testing.T) {
+	var w world
+	on := func(names ...string) func(*core.Action) {
+		return func(a *core.Action) { a.DependsOn = names }
+	}
+	_, err := Build(plug{"tools", []core.Action{w.act("a", on("b")), w.act("b", on("C")), w.act("c", on("a")), w.act("d", on("a"))}})
+	want(t, err, "a → b → c → a")
+	_, err = Build(plug{"tools", []core.Action{w.act("self", on("self"))}})
+	want(t, err, "self → self")
+	if _, err = Build(plug{"tools", []core.Action{w.act("a", on("b", "c")), w.act("b", on("c")), w.act("c")}}); err != nil {
+		t.Errorf("no circle: %v", err)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	for name, want := range map[string]string{
+		"web_search": "web_search", "WEB_SEARCH": "web_search", "web-search": "web_search", "Web Search": "web_search", "web.search": "web_search", "websearch": "web_search",
+		"google_it": "web_search", "GoogleIt": "web_search", "web_searches": "", "": "", strings.Repeat("x", 200): "", "NONE": "",
+	} {
+		d, ok := s.Resolve(name)
+		if ok != (want != "") || ok && d.Name != want {
+			t.Errorf("Resolve(%q) = %v, %v; want %q", name, d, ok, want)
+		}
+	}
+	if d, ok := s.Message("telegram"); !ok || d.Name != "message_telegram" {
+		t.Error("telegram has no message action")
+	}
+	if _, ok := s.Message("tools"); ok {
+		t.Error("tools has a message action")
+	}
+}
+
+func TestOffer(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	elsewhere := by(core.Member)
+	elsewhere.Path = core.MustPath("discord/1/2")
+	tests := []struct {
+		name string
+		who  Who
+		want string
+	}{
+		{"a member", by(core.Member), "message_telegram telegram_pin web_fetch web_search forget transfer"},
+		{"a moderator", by(core.Moderator), "message_telegram telegram_pin web_fetch web_search ban forget transfer"},
+		{"an admin", by(core.Admin), "message_telegram telegram_pin web_fetch web_search ban forget send_file transfer"},
+		{"several", by(core.Admin, core.Member), "message_telegram telegram_pin web_fetch web_search"},
+		{"two moderators", by(core.Moderator, core.Admin), "message_telegram telegram_pin web_fetch web_search ban"},
+		{"nobody", Who{Path: here}, "message_telegram telegram_pin web_fetch web_search"},
+		{"the bot", by(core.Bot), "message_telegram telegram_pin web_fetch web_search ban beat_note forget send_file"},
+		{"elsewhere", elsewhere, "message_discord web_fetch web_search forget transfer"},
+	}
+	for _, test := range tests {
+		if got := list(s.Offer(test.who)); got != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
+func list(ds []*Definition) string {
+	names := make([]string, len(ds))
+	for i, d := range ds {
+		names[i] = d.Name
+	}
+	return strings.Join(names, " ")
+}
+
+func TestPolicy(t *testing.T) {
+	var w world
+	s := w.catalogue(t).With(Policy{
+		Rules: []Rule{
+			{Actions: []string{"web_*"}, Permission: Nobody},
+			{Path: core.MustPath("telegram"), Actions: []string{"web_search"}, Permission: core.Everyone},
+			{Path: here, Actions: []string{"send_*", "forget", "transfer"}, Permission: core.Everyone},
+			{Path: core.MustPath("discord/1"), Actions: []string{"*"}, Permission: core.Admins},
+		},
+		Grants: []Grant{{From: here, To: core.MustPath("discord/1")}},
+	})
+	if got := list(s.Offer(by(core.Member))); got != "forget message_discord message_telegram send_file telegram_pin web_search transfer" {
+		t.Errorf("offered: %s", got)
+	}
+	private := by(core.Member)
+	private.Private = true
+	if got := list(s.Offer(private)); strings.Contains(got, "discord") {
+		t.Errorf("offered in private: %s", got)
+	}
+	scoped := by(core.Member)
+	scoped.Path, scoped.Scopes = core.MustPath("telegram/5"), []core.Path{core.MustPath("discord/1/9")}
+	if got := list(s.Offer(scoped)); got != "" {
+		t.Errorf("offered in a scope: %s", got)
+	}
+}
+
+func TestMinify(t *testing.T) {
+	tests := []struct{ schema, want string }{
+		{`{ "$schema":"x", "title":"T", "description":"D", "type":"object", "properties":{"z":{"type":"string","title":"Z","description":"keep"},"a":{"examples":["x"],"enum":["title"]}}, "required":[] }`,
+			`{"type":"object","properties":{"z":{"type":"string","description":"keep"},"a":{"enum":["title"]}}}`},
+		{`{"type":"object","properties":{"title":{"type":"string","default":{"title":1}},"l":{"type":"array","items":{"title":"x","anyOf":[{"title":"y","type":"null"},true]}}},"required":["title"]}`,
+			`{"type":"object","properties":{"title":{"type":"string","default":{"title":1}},"l":{"type":"array","items":{"anyOf":[{"type":"null"},true]}}},"required":["title"]}`},
+		{`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"$comment":"c","type":"string","pattern":"<&>"}}}`,
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string","pattern":"<&>"}}}`},
+	}
+	for _, test := range tests {
+		if got := string(minify(json.RawMessage(test.schema))); got != test.want {
+			t.Errorf("minify %s\ngot  %s\nwant %s", test.schema, got, test.want)
+		}
+	}
+}
+
+func TestCatalogueSwaps(t *testing.T) {
+	var w world
+	var c Catalogue
+	if len(c.Load().All()) != 0 {
+		t.Error("an empty catalogue holds something")
+	}
+	if _, faults := c.Load().Check(core.Plan{Response: "hi"}, by(core.Member)); len(faults) != 1 {
+		t.Errorf("faults of an empty catalogue: %v", faults)
+	}
+	s := w.catalogue(t)
+	c.Swap(s)
+	if c.Load() != s {
+		t.Error("not swapped")
+	}
+}
+
+// reviewer strikes what it is told to.
+type reviewer struct {
+	plug
+	verdict func(core.Plan) (Verdict, error)
+}
+
+func (r reviewer) Review(_ context.Context, _ Who, p core.Plan) (Verdict, error) { return r.verdict(p) }
