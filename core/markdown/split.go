@@ -120,9 +120,18 @@ func (s *splitter) lastLine(c cutPoint) (int, bool) {
 // indentation of its first line unless it takes up the part.
 func (s *splitter) settle() {
 	s.rest = trimBlankLines(s.rest)
-	if text := strings.TrimLeftFunc(s.rest, unicode.IsSpace); 3*s.measure(s.rest[:len(s.rest)-len(text)]) > s.limit {
-		s.rest = text
+	size := len(s.rest) - len(strings.TrimLeftFunc(s.rest, unicode.IsSpace))
+	if 3*s.measure(s.rest[:size]) <= s.limit {
+		return
 	}
+	_, last := utf8.DecodeLastRuneInString(s.rest[:size])
+	for g := range Graphemes(s.rest[size-last:]) {
+		if len(g) > last { // an accent on a space
+			size -= last
+		}
+		break
+	}
+	s.rest = s.rest[size:]
 }
 
 // fit is the size of the longest beginning of rest that fits between open and
