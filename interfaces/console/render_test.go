@@ -38,7 +38,7 @@ func TestRender(t *testing.T) {
 		"![](http://x.y/p.png)":               "<u:http://x.y/p.png>",
 		"---":                                 "<d:" + strings.Repeat("─", 30) + ">",
 		"|a|bc|\n|-|-:|\n|long|d|\n|e|":       "<b:a>   <d: │ ><b:bc>\n<d:─────┼───>\nlong<d: │ > d\ne   <d: │ >",
-		"|one column|yet another column|\n|-|-|\n|first value|second value|": "• <b:one column: >first value\n• <b:yet another column: >second value",
+		"|one column|yet another column|\n|-|-|\n|first value|second value|": "• <b:one column: >first value\n• <b:yet another column: >second\n  value",
 		"aaaa bbbb cccc dddd eeee ffff gggg":                                 "aaaa bbbb cccc dddd eeee ffff\ngggg",
 		"- aaaa bbbb cccc dddd eeee ffff gggg":                               "• aaaa bbbb cccc dddd eeee\n  ffff gggg",
 		strings.Repeat("x", 65):                                              strings.Repeat("x", 30) + "\n" + strings.Repeat("x", 30) + "\nxxxxx",

@@ -1,13 +1,13 @@
 package console
 
-import (
-	"os"
-
-	"golang.org/x/term"
-)
+import "golang.org/x/term"
 
 // IsTerminal reports whether the stream is one that a person sits at.
 func IsTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	sits := false
+	_, _ = onFile(stream, func(fd int) error {
+		sits = term.IsTerminal(fd)
+		return nil
+	})
+	return sits
 }

@@ -13,9 +13,8 @@ import (
 // something more is written.
 type vt struct {
 	columns, height int
-	lines           []string // all rows; the screen is the last height of them
-	grid            [][]string
-	row, col        int // in grid
+	grid            [][]string // all rows; the screen is the last height of them
+	row, col        int        // in grid
 	modes           map[string]bool
 	pending         string
 	unknown         []string
