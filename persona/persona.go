@@ -107,11 +107,12 @@ type sheet struct {
 
 // value is one text on one line, with nothing in it that reads as a label.
 func (s *sheet) value(text string) string {
-	return unlabel(oneLine(replace(oneLine(text), s.char, s.user)))
+	return unlabel(oneLine(replace(text, s.char, s.user)))
 }
 
-func (s *sheet) label(name, text string) {
-	text = s.value(text)
+func (s *sheet) label(name, text string) { s.write(name, s.value(text)) }
+
+func (s *sheet) write(name, text string) {
 	if text == "" {
 		return
 	}
@@ -128,5 +129,5 @@ func (s *sheet) list(name string, texts []string) {
 			items = append(items, t)
 		}
 	}
-	s.label(name, strings.Join(items, "; "))
+	s.write(name, strings.Join(items, "; "))
 }

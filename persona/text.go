@@ -53,11 +53,15 @@ func unlabel(s string) string {
 	if !strings.Contains(s, ":") {
 		return s
 	}
-	return strings.NewReplacer(
-		"Profile:", "Profile –", "Personality:", "Personality –", "Likes:", "Likes –", "likes:", "likes –",
-		"Interests:", "Interests –", "Speaking style:", "Speaking style –", "Guidance:", "Guidance –",
-	).Replace(s)
+	for word := range strings.SplitSeq(labels, ",") {
+		s = strings.ReplaceAll(s, word+":", word+" –")
+	}
+	return s
 }
+
+// labels are the words that stand before a colon in a rendered text. "ikes" is
+// the end of two of them, however they are written.
+const labels = "Profile,Personality,ikes,Interests,Speaking style,Guidance"
 
 // replace puts char and user in the places held for them, in one pass: a name
 // that looks like a placeholder stays as it is.
