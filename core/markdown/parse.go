@@ -385,19 +385,29 @@ func resolve(s string) string {
 	return b.String()
 }
 
-// maxReference is the longest name of a character, with '&' and ';'.
-const maxReference = 34
+// Lengths of what stands for a character.
+const (
+	maxReference = 34 // with '&' and ';'
+	maxDigits    = 7
+	maxHex       = 6
+)
 
 // reference is the size of the character reference that s begins with, or 0.
 func reference(s string) int {
-	end := strings.IndexByte(s[:min(len(s), maxReference)], ';')
-	if end < 2 {
-		return 0
-	}
-	for _, c := range []byte(s[1:end]) {
-		if !util.IsAlphaNumeric(c) && c != '#' {
-			return 0
+	name, _, ok := strings.Cut(s[1:min(len(s), maxReference)], ";")
+	number, numeric := strings.CutPrefix(name, "#")
+	allowed, limit := alphanumeric, maxReference
+	if numeric {
+		allowed, limit = alphanumeric[:10], maxDigits
+		if len(number) > 0 && (number[0] == 'x' || number[0] == 'X') {
+			number, allowed, limit = number[1:], alphanumeric[:22], maxHex
 		}
 	}
-	return end + 1
+	if !ok || number == "" || len(number) > limit || strings.Trim(number, allowed) != "" {
+		return 0
+	}
+	return len(name) + 2
 }
+
+// alphanumeric begins with the decimal digits, then the others of hexadecimal.
+const alphanumeric = "0123456789abcdefABCDEFghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ"

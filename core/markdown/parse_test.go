@@ -1,7 +1,13 @@
 package markdown
 
 import (
+	"encoding/json"
 	"fmt"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +88,7 @@ func drawInlines(in Inlines) string {
 
 func TestParse(t *testing.T) {
 	for source, want := range map[string]string{
+		"&#; &#x; &#x27; &#12345678; &#x1234567; &#0;": "p(&#; &#x; ' &#12345678; &#x1234567; \uFFFD)",
 		"":                                  "",
 		"hello":                             "p(hello)",
 		"a\nb\n\nc":                         "p(a/b) p(c)",
@@ -159,6 +166,48 @@ func TestLongTextsAreParsedWhole(t *testing.T) {
 	if got := Plain(Parse(huge)); !strings.HasSuffix(got, "end") || visible(got) != visible(huge) {
 		t.Errorf("%d of %d characters of a huge text", len(visible(got)), len(visible(huge)))
 	}
+}
+
+// TestSpecExamples holds that no letter and no digit that the standard's own
+// examples show is lost. The examples come with the library's source.
+func TestSpecExamples(t *testing.T) {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yuin/goldmark").Output()
+	if err != nil {
+		t.Skipf("no source of the library here: %v", err)
+	}
+	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "_test", "spec.json"))
+	if err != nil {
+		t.Skipf("no examples here: %v", err)
+	}
+	var examples []struct {
+		Markdown, HTML string
+		Example        int
+	}
+	if err := json.Unmarshal(data, &examples); err != nil || len(examples) < 600 {
+		t.Fatalf("%d examples, %v", len(examples), err)
+	}
+	tag := regexp.MustCompile(`(?s)<[^>]*>`)
+	for _, e := range examples {
+		if e.Example == 161 { // its code is HTML there, and a code block here
+			continue
+		}
+		want := visible(html.UnescapeString(tag.ReplaceAllString(e.HTML, "")))
+		if got := visible(Plain(Parse(e.Markdown))); !follows(want, got) {
+			t.Errorf("example %d: %q shows %q of %q", e.Example, e.Markdown, got, want)
+		}
+	}
+}
+
+// follows reports whether got holds the characters of want in their order.
+func follows(want, got string) bool {
+	for _, r := range want {
+		i := strings.IndexRune(got, r)
+		if i < 0 {
+			return false
+		}
+		got = got[i+utf8.RuneLen(r):]
+	}
+	return true
 }
 
 // hostile texts make a parser work more than their size is worth.
