@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"synthbot/core"
@@ -27,6 +28,12 @@ type batch struct {
 	entries []entry
 	records []record
 	size    int
+
+	epochs *epochs
+	epoch  uint64 // under which it was begun
+	dated  bool   // whether that is known
+	forgot func(epoch uint64, people ...core.Path) bool
+	muted  []core.TurnID // turns of people who were forgotten, that end here
 }
 
 type entry struct {
@@ -52,6 +59,9 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	if w.empty() {
 		return ctx.Err()
 	}
+	w.epochs = &db.epochs
+	w.epoch, w.dated = ctx.Value(epochKey{}).(uint64)
+	w.forgot = db.forgot
 	return db.write(ctx, &job{run: w.run, publish: w.publish, size: w.size})
 }
 
@@ -128,8 +138,12 @@ func (w *batch) empty() bool {
 
 // run writes the batch: entries first, so that the rest may speak of them.
 func (w *batch) run(t *tx) error {
+	w.muted = nil
+	for _, mark := range w.from.Answered {
+		w.muted = append(w.muted, w.epochs.ends(mark)...)
+	}
 	for i := range w.entries {
-		if err := t.append(&w.from.Append[i], &w.entries[i]); err != nil {
+		if err := w.append(t, &w.from.Append[i], &w.entries[i]); err != nil {
 			return err
 		}
 	}
@@ -139,6 +153,9 @@ func (w *batch) run(t *tx) error {
 		}
 	}
 	for _, r := range w.records {
+		if w.epochs.isMuted(r.key.Turn) {
+			continue
+		}
 		if err := t.journal(r); err != nil {
 			return err
 		}
@@ -153,6 +170,7 @@ func (w *batch) run(t *tx) error {
 
 // publish tells the caller the numbers, and the paths where places moved.
 func (w *batch) publish() {
+	w.epochs.unmute(w.muted)
 	if len(w.entries) == 0 {
 		return
 	}
@@ -164,6 +182,39 @@ func (w *batch) publish() {
 	}
 }
 
+// append adds one entry, without what concerns people who were forgotten since
+// the batch was begun.
+func (w *batch) append(t *tx, from *core.Entry, e *entry) error {
+	m := &from.Message
+	gone := from.Self && slices.ContainsFunc(w.muted, func(turn core.TurnID) bool { return turn.Path == m.Path })
+	quoted := false
+	if w.dated && !gone {
+		gone = w.forgotAuthor(m.Path, m.Author.ID)
+		quoted = m.ReplyTo != nil && w.forgotAuthor(m.Path, m.ReplyTo.From.ID)
+	}
+	if !gone && !quoted {
+		return t.append(from, e)
+	}
+	l := line{Entry: *from}
+	if quoted {
+		l.Message.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
+	}
+	if gone {
+		erase(&l)
+		l.Due, l.Message.Author = false, core.Author{}
+	}
+	e.value = encodeLine(&l)
+	return t.append(&l.Entry, e)
+}
+
+func (w *batch) forgotAuthor(place core.Path, id string) bool {
+	if id == "" {
+		return false
+	}
+	person, err := place.Person(id)
+	return err == nil && w.forgot(w.epoch, person)
+}
+
 // append adds one entry to the end of its place's log, unless it is there.
 func (t *tx) append(from *core.Entry, e *entry) error {
 	p, err := t.resolve(from.Message.Path)
@@ -173,6 +224,9 @@ func (t *tx) append(from *core.Entry, e *entry) error {
 	e.path, e.known = p.path, false
 	if id := from.Message.ID; id != "" {
 		e.seq, e.known, err = t.find(p, id)
+		if err == nil && !e.known {
+			e.known, err = t.isGone(idKey(p.ids, id))
+		}
 		if err != nil || e.known {
 			return err
 		}
@@ -180,6 +234,9 @@ func (t *tx) append(from *core.Entry, e *entry) error {
 	h, err := t.head(p.key)
 	if err != nil {
 		return err
+	}
+	if h.last == 0 {
+		h.last = t.floor
 	}
 	h.last++
 	h.count++

@@ -20,6 +20,12 @@
 //	due      place, seq → nothing; only while the entry waits
 //	journal  place, turn's seq, round, step, part → record (JSON)
 //	aliases  place → where it goes on, and how far its numbers moved (JSON)
+//	gone     keyed hash of a forgotten id → hour of forgetting (uvarint)
+//	states   place → what the conversation is about (JSON)
+//	plugins  plugin, 0, place, key → item with its version (JSON)
+//	usage    day, 0, person, engine → counters (fields)
+//	facts    number → fact with its former texts (JSON)
+//	words    origin, term, 0, number of the fact → what ranks it (7 bytes)
 //
 // Fields are the encoding of entries and heads: a tag byte, the length as
 // uvarint, the bytes; unknown tags are skipped. (JSON took 8 µs for each entry,
@@ -27,6 +33,10 @@
 // platform delivers again is not taken twice, and under the path that they came
 // with, also when the place has moved. Ids of 200 bytes and more stand
 // in keys as their hash.
+//
+// The words of a fact stand below its origin: a search begins at the places that
+// the asker can see and never meets what was said elsewhere. Words are stemmed by
+// the snowball stemmers that bleve's analysers use, without bleve around them.
 //
 // # Writing
 //

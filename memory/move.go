@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"go.etcd.io/bbolt"
 
@@ -42,7 +44,111 @@ func (t *tx) migrate(from, to core.Path) error {
 			return err
 		}
 	}
+	if err := t.moveKnowledge(source.path, target.path); err != nil {
+		return err
+	}
 	return t.lead(source.path, alias{To: target.path, Shift: t.shiftOf(source.path)})
+}
+
+// moveKnowledge moves what is known of a place and of all below it. What the new
+// place knows already stays.
+func (t *tx) moveKnowledge(from, to core.Path) error {
+	start, end := subtree(from)
+	err := t.rebaseKeys(bucketStates, nil, start, end, from, to)
+	for _, plugin := range t.plugins() {
+		err = errors.Join(err, t.rebaseKeys(bucketPlugins, plugin, start, end, from, to))
+	}
+	return errors.Join(err, t.moveFacts(from, to))
+}
+
+// rebaseKeys moves the pairs of a range to below another path. prefix stands
+// before the place in the keys.
+func (t *tx) rebaseKeys(bucket string, prefix, start, end []byte, from, to core.Path) error {
+	b := t.bucket(bucket)
+	var pairs [][2][]byte
+	c := b.Cursor()
+	for k, v := c.Seek(append(bytes.Clone(prefix), start...)); bytes.HasPrefix(k, prefix) && below(k[len(prefix):], end); k, v = c.Next() {
+		pairs = append(pairs, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
+	}
+	for _, pair := range pairs {
+		if err := b.Delete(pair[0]); err != nil {
+			return fmt.Errorf("%s: %w", bucket, err)
+		}
+		place, rest, err := cutPlace(pair[0][len(prefix):])
+		if err != nil {
+			return err
+		}
+		old, err := placeOf(place)
+		if err != nil {
+			return err
+		}
+		path, err := rebase(old, from, to)
+		if err != nil {
+			return fmt.Errorf("%w: migration of %s: %w", ErrBatch, old, err)
+		}
+		key := append(append(bytes.Clone(prefix), placeKey(path)...), rest...)
+		if b.Get(key) != nil {
+			continue
+		}
+		if err := b.Put(key, pair[1]); err != nil {
+			return fmt.Errorf("%s: %w", bucket, err)
+		}
+	}
+	return nil
+}
+
+// plugins lists the names, with what follows them in keys, of those that keep
+// something.
+func (t *tx) plugins() (names [][]byte) {
+	c := t.bucket(bucketPlugins).Cursor()
+	for k, _ := c.First(); k != nil; {
+		name := bytes.Clone(k[:bytes.IndexByte(k, ending)+1])
+		names = append(names, name)
+		k, _ = c.Seek(after(name))
+	}
+	return names
+}
+
+// moveFacts gives what was said in a place its new origin.
+func (t *tx) moveFacts(from, to core.Path) error {
+	facts, err := t.factsBelow(from)
+	if err != nil {
+		return err
+	}
+	for _, f := range facts {
+		if err := t.dropFact(f); err != nil {
+			return err
+		}
+		if f.Origin, err = rebase(f.Origin, from, to); err != nil {
+			return fmt.Errorf("%w: migration of a memory: %w", ErrBatch, err)
+		}
+		if err := t.putFact(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// factsBelow reads the facts that were said at or below a path.
+func (t *tx) factsBelow(root core.Path) ([]Fact, error) {
+	var facts []Fact
+	from, to := subtree(root)
+	c := t.bucket(bucketWords).Cursor()
+	for k, _ := c.Seek(from); below(k, to); k, _ = c.Next() {
+		place := k[:bytes.IndexByte(k, ending)+1]
+		term := k[len(place):]
+		if !bytes.HasPrefix(term, []byte(termAll)) || len(term) != len(termAll)+1+8 {
+			continue
+		}
+		f, ok, err := t.fact(strconv.FormatUint(binary.BigEndian.Uint64(term[len(termAll)+1:]), 36))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			facts = append(facts, f)
+		}
+	}
+	return facts, nil
 }
 
 // shiftOf is how far the numbers of a place were moved within this transaction

@@ -33,8 +33,9 @@ const (
 // grow while it is read. It costs no memory.
 const mapSize = 1 << (27 + 3*(strconv.IntSize/64)) // 1 GiB, 128 MiB on small machines
 
-// Options of a DB; the zero value is usable.
+// Options of a DB; the zero value is usable and prunes nothing.
 type Options struct {
+	Config
 	Log   *slog.Logger     // nil: silent
 	Clock func() time.Time // nil: time.Now
 	// Damaged, if set, is told when the check after an unclean stop, which goes
@@ -46,12 +47,13 @@ type Options struct {
 
 // DB is the open database. Safe for concurrent use; one process at a time.
 type DB struct {
-	file  string
-	log   *slog.Logger
-	clock func() time.Time
-	queue *queue
-	stop  context.CancelFunc // ends what works in the background
-	work  sync.WaitGroup
+	file   string
+	log    *slog.Logger
+	clock  func() time.Time
+	queue  *queue
+	epochs epochs
+	stop   context.CancelFunc // ends what works in the background
+	work   sync.WaitGroup
 
 	swap   sync.RWMutex // held by views, and by the writer while it exchanges the file
 	bolt   *bbolt.DB
@@ -85,6 +87,7 @@ func Open(dir string, o Options) (*DB, error) {
 	db.stop = stop
 	go db.writer()
 	db.startCheck(background, o)
+	db.startPruning(background, o.Config)
 	return db, nil
 }
 

@@ -18,10 +18,19 @@ const (
 	bucketDue     = "due"
 	bucketJournal = "journal"
 	bucketAliases = "aliases"
+	bucketGone    = "gone"
+	bucketStates  = "states"
+	bucketPlugins = "plugins"
+	bucketUsage   = "usage"
+	bucketFacts   = "facts"
+	bucketWords   = "words"
 )
 
 func buckets() []string {
-	return []string{bucketMeta, bucketPlaces, bucketLog, bucketIDs, bucketDue, bucketJournal, bucketAliases}
+	return []string{
+		bucketMeta, bucketPlaces, bucketLog, bucketIDs, bucketDue, bucketJournal, bucketAliases, bucketGone,
+		bucketStates, bucketPlugins, bucketUsage, bucketFacts, bucketWords,
+	}
 }
 
 // fill is how far pages of buckets that grow at the ends of places are filled.
@@ -32,6 +41,7 @@ const fill = 0.9
 type tx struct {
 	*bbolt.Tx
 	now   time.Time
+	floor uint64           // the number before the first of a new place
 	heads map[string]*head // by place key
 }
 

@@ -151,7 +151,7 @@ func (db *DB) update(f func(*tx) error) error {
 	marked, returned := db.marked, false
 	err := db.guard(func() error {
 		err := db.bolt.Update(func(b *bbolt.Tx) error {
-			t := &tx{Tx: b, now: db.clock()}
+			t := &tx{Tx: b, now: db.clock(), floor: db.epochs.floor}
 			if err := f(t); err != nil {
 				return err
 			}

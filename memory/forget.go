@@ -1,0 +1,445 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"synthbot/core"
+)
+
+// Forget takes away all that is kept of a person, of a place and all below it,
+// or, for the zero Path, of everybody. Nothing of it is readable when Forget
+// returns, and nothing is left in the file after the next Compact but keyed
+// hashes of message ids: what a platform delivers again must not bring the
+// person back. What is written while Forget runs, of what was said before, is
+// left out; what is said afterwards is kept.
+//
+// Of a person go: what he said and put on messages, quotes of him, the journal of
+// turns that answered him, what was said by or about him, what plugins keep
+// under his path, what he used, and, as a whole, his private places.
+func (db *DB) Forget(ctx context.Context, path core.Path) error {
+	f := &forgetting{db: db, ctx: ctx, path: path}
+	if err := f.begin(); err != nil {
+		return fmt.Errorf("forget %s: %w", path, err)
+	}
+	steps := []func() error{f.journals, f.logs, f.placesWhole, f.aliases, f.facts, f.plugins, f.states, f.usage}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return fmt.Errorf("forget %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// forgetting is one Forget on its way.
+type forgetting struct {
+	db     *DB
+	ctx    context.Context
+	path   core.Path
+	person string               // his id; empty for a place
+	within core.Path            // where to look
+	heads  map[core.Path]head   // as it was when it began
+	whole  map[core.Path]uint64 // places that go as a whole, up to that number
+}
+
+// begin raises the epoch, notes what is there at that moment, and mutes the turns
+// that run. The places that go as a whole are looked for before and after: the
+// search is long, and a turn may end while it goes on.
+func (f *forgetting) begin() error {
+	f.within, f.whole = f.path, make(map[core.Path]uint64)
+	if f.path.IsPerson() {
+		elements := f.path.Elements()
+		f.person = elements[2]
+		var err error
+		if f.within, err = core.MakePath(elements[0]); err != nil {
+			return err
+		}
+	}
+	snapshot := func(v *view) (err error) {
+		f.heads, err = v.headsBelow(f.within)
+		return err
+	}
+	if err := f.db.view(f.ctx, snapshot); err != nil {
+		return err
+	}
+	if err := f.findWhole(); err != nil {
+		return err
+	}
+	err := f.db.write(f.ctx, &job{run: func(t *tx) error {
+		f.db.epochs.raise(f.path)
+		if err := snapshot(&view{tx: *t, db: f.db}); err != nil {
+			return err
+		}
+		return f.mute(t)
+	}})
+	if err != nil {
+		return err
+	}
+	return f.findWhole()
+}
+
+// findWhole finds the places that go as a whole.
+func (f *forgetting) findWhole() error {
+	if f.person != "" {
+		return f.findPrivate()
+	}
+	for path, h := range f.heads {
+		f.whole[path] = h.last
+	}
+	return nil
+}
+
+// findPrivate finds the places where he spoke with the bot alone.
+func (f *forgetting) findPrivate() error {
+	from, to := subtree(f.within)
+	_, err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
+		if l, ok := f.read(k, v); ok && l.Message.Private && l.Message.Author.ID == f.person {
+			f.whole[l.Message.Path] = f.heads[l.Message.Path].last
+		}
+		return false
+	}, nil)
+	return err
+}
+
+// read decodes an entry that mentions the person and was there in the
+// beginning.
+func (f *forgetting) read(k, v []byte) (line, bool) {
+	if !bytes.Contains(v, []byte(f.person)) {
+		return line{}, false
+	}
+	place, seq, err := cutSeq(k)
+	if err != nil {
+		return line{}, false
+	}
+	path, err := placeOf(place)
+	if err != nil || seq > f.heads[path].last {
+		return line{}, false
+	}
+	l, err := decodeLine(v, path, seq)
+	return l, err == nil
+}
+
+// his reports whether an entry was said or done by the person, or by anybody in
+// a place that goes as a whole.
+func (f *forgetting) his(l *line) bool {
+	last, whole := f.whole[l.Message.Path]
+	return whole && l.Message.Seq <= last || f.person != "" && l.Message.Author.ID == f.person
+}
+
+// mute notes which turns that are not over answer him: what they end with is
+// left out.
+func (f *forgetting) mute(t *tx) error {
+	return f.turns(t, func(turn core.TurnID, _ [][]byte) error {
+		h, _, err := t.readHead(placeKey(turn.Path))
+		if err == nil && turn.Seq > h.answered {
+			f.db.epochs.mute(turn)
+		}
+		return err
+	})
+}
+
+// turns calls use for each turn with a journal that answers him or speaks of
+// him, with the keys of its records.
+func (f *forgetting) turns(t *tx, use func(turn core.TurnID, keys [][]byte) error) error {
+	from, to := subtree(f.within)
+	var turn core.TurnID
+	var keys [][]byte
+	his := false
+	flush := func() error {
+		if !his || len(keys) == 0 {
+			return nil
+		}
+		return use(turn, keys)
+	}
+	c := t.bucket(bucketJournal).Cursor()
+	for k, v := c.Seek(from); below(k, to); k, v = c.Next() {
+		key, err := journalKeyOf(k)
+		if err != nil {
+			return err
+		}
+		if key.Turn != turn {
+			if err := flush(); err != nil {
+				return err
+			}
+			turn, keys, his = key.Turn, nil, false
+		}
+		keys = append(keys, bytes.Clone(k))
+		his = his || f.concerns(t, key, v)
+	}
+	return flush()
+}
+
+func journalKeyOf(k []byte) (core.Key, error) {
+	place, rest, err := cutPlace(k)
+	if err != nil {
+		return core.Key{}, err
+	}
+	path, err := placeOf(place)
+	if err != nil {
+		return core.Key{}, err
+	}
+	return journalRest(rest, path)
+}
+
+// concerns reports whether a record speaks of him, or opens a turn that answers
+// him.
+func (f *forgetting) concerns(t *tx, key core.Key, value []byte) bool {
+	if last, whole := f.whole[key.Turn.Path]; whole && key.Turn.Seq <= last {
+		return true
+	}
+	if f.person == "" {
+		return false
+	}
+	if quoted, err := json.Marshal(f.person); err == nil && bytes.Contains(value, quoted) {
+		return true
+	}
+	if key.Round != 0 || key.Step != 0 {
+		return false
+	}
+	w, err := decodeRecord(value)
+	var o core.Opening
+	if err != nil || json.Unmarshal(w.Data, &o) != nil {
+		return false
+	}
+	place := placeKey(key.Turn.Path)
+	c := t.bucket(bucketLog).Cursor()
+	for k, v := c.Seek(seqKey(place, key.Turn.Seq)); below(k, seqKey(place, o.Last+1)); k, v = c.Next() {
+		if l, ok := f.read(k, v); ok && f.his(&l) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *forgetting) journals() error {
+	return f.db.write(f.ctx, &job{run: func(t *tx) error {
+		return f.turns(t, func(_ core.TurnID, keys [][]byte) error {
+			for _, k := range keys {
+				if err := t.bucket(bucketJournal).Delete(k); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}})
+}
+
+// logs takes his entries out, and him out of the entries of others.
+func (f *forgetting) logs() error {
+	if f.person == "" {
+		return nil
+	}
+	from, to := subtree(f.within)
+	_, err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
+		l, ok := f.read(k, v)
+		return ok && (f.his(&l) || f.blank(&l))
+	}, func(t *tx, k, v []byte) error {
+		l, ok := f.read(k, v)
+		if !ok {
+			return nil
+		}
+		p := place{path: l.Message.Path, key: placeKey(l.Message.Path)}
+		if f.his(&l) {
+			return t.remove(p, l.Message.Seq)
+		}
+		f.blank(&l)
+		return t.rewrite(p, &l)
+	})
+	return err
+}
+
+// blank takes quotes of him and his reactions out of somebody else's entry.
+func (f *forgetting) blank(l *line) bool {
+	_, reacted := l.reactors[f.person]
+	if reacted {
+		unreact(l, f.person)
+	}
+	quoted := l.Message.ReplyTo != nil && l.Message.ReplyTo.From.ID == f.person
+	if quoted {
+		l.Message.ReplyTo = &core.Quote{ID: l.Message.ReplyTo.ID}
+	}
+	return reacted || quoted
+}
+
+// placesWhole takes whole places away. Their numbers are not given again while
+// the process lives: a turn may still run there.
+func (f *forgetting) placesWhole() error {
+	for path, last := range f.whole {
+		p := place{path: path, key: placeKey(path), ids: placeKey(path)}
+		end := seqKey(p.key, last+1)
+		_, err := f.db.sweep(f.ctx, bucketLog, p.key, end,
+			func([]byte, []byte) bool { return true },
+			func(t *tx, k, _ []byte) error {
+				_, seq, err := cutSeq(k)
+				if err != nil {
+					return err
+				}
+				return t.remove(p, seq)
+			})
+		if err != nil {
+			return err
+		}
+		if err := f.ids(p, last); err != nil {
+			return err
+		}
+		if err := f.db.write(f.ctx, &job{run: func(t *tx) error { return f.dropHead(t, p) }}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropHead takes the head of a place that is empty now.
+func (f *forgetting) dropHead(t *tx, p place) error {
+	h, err := t.head(p.key)
+	if err != nil || h.count > 0 {
+		return err
+	}
+	f.db.epochs.floor = max(f.db.epochs.floor, h.last)
+	*h = head{}
+	return nil
+}
+
+// aliases forgets which paths led to the places that go.
+func (f *forgetting) aliases() error {
+	return f.drop(bucketAliases, func(k, v []byte) bool {
+		from, err := placeOf(k)
+		var a alias
+		if err != nil || json.Unmarshal(v, &a) != nil {
+			return false
+		}
+		_, whole := f.whole[a.To]
+		return whole || f.person == "" && from.Within(f.path)
+	})
+}
+
+// ids turns the ids of a place, which tell where somebody was, into hashes.
+func (f *forgetting) ids(p place, last uint64) error {
+	_, err := f.db.sweep(f.ctx, bucketIDs, p.key, after(p.key),
+		func(_, v []byte) bool { seq, n := uvarint(string(v)); return n > 0 && seq <= last },
+		func(t *tx, k, _ []byte) error {
+			hash, err := t.hash(k)
+			if err != nil {
+				return err
+			}
+			hour := binary.AppendUvarint(nil, uint64(max(t.now.Unix()/3600, 0)))
+			if err := t.bucket(bucketGone).Put(hash, hour); err != nil {
+				return err
+			}
+			return t.bucket(bucketIDs).Delete(k)
+		})
+	return err
+}
+
+const metaSalt = "salt"
+
+// hash is the keyed hash of an id; the key is this file's own.
+func (t *tx) hash(id []byte) ([]byte, error) {
+	meta := t.bucket(bucketMeta)
+	salt := meta.Get([]byte(metaSalt))
+	if salt == nil {
+		salt = make([]byte, 32)
+		rand.Read(salt)
+		if err := meta.Put([]byte(metaSalt), salt); err != nil {
+			return nil, err
+		}
+	}
+	mac := hmac.New(sha256.New, salt)
+	mac.Write(id)
+	return mac.Sum(nil)[:16], nil
+}
+
+// isGone reports whether an id was forgotten.
+func (t *tx) isGone(id []byte) (bool, error) {
+	gone := t.bucket(bucketGone)
+	if k, _ := gone.Cursor().First(); k == nil {
+		return false, nil
+	}
+	hash, err := t.hash(id)
+	return err == nil && gone.Get(hash) != nil, err
+}
+
+// facts takes what was said by or about him, or in the places that go.
+func (f *forgetting) facts() error {
+	_, err := f.db.sweep(f.ctx, bucketFacts, nil, nil, func(_, v []byte) bool {
+		fact, err := decodeFact(v)
+		return err == nil && f.known(fact)
+	}, func(t *tx, _, v []byte) error {
+		fact, err := decodeFact(v)
+		if err != nil {
+			return err
+		}
+		return t.dropFact(fact)
+	})
+	return err
+}
+
+func (f *forgetting) known(fact Fact) bool {
+	if f.person == "" {
+		return fact.Origin.Within(f.path) || fact.By.Within(f.path) && !f.path.IsZero() && !fact.By.IsZero()
+	}
+	_, private := f.whole[fact.Origin]
+	former := slices.ContainsFunc(fact.Former, func(old Former) bool { return old.By == f.path })
+	return private || former || fact.By == f.path || slices.Contains(fact.About, f.path)
+}
+
+// goes reports whether what is kept under a path goes.
+func (f *forgetting) goes(path core.Path) bool {
+	if f.person == "" {
+		return path.Within(f.path) && (f.path.IsZero() || !path.IsZero())
+	}
+	for place := range f.whole {
+		if path.Within(place) {
+			return true
+		}
+	}
+	return path.Within(f.path)
+}
+
+func (f *forgetting) plugins() error {
+	matches := func(k, _ []byte) bool {
+		_, rest, ok := bytes.Cut(k, []byte{ending})
+		if !ok {
+			return false
+		}
+		place, key, ok := bytes.Cut(rest, []byte{ending})
+		if !ok {
+			return false
+		}
+		var path core.Path
+		if len(place) > 0 {
+			path, _ = placeOf(rest[:len(place)+1])
+		}
+		return f.goes(path) || f.person != "" && string(key) == f.path.String()
+	}
+	return f.drop(bucketPlugins, matches)
+}
+
+func (f *forgetting) states() error {
+	return f.drop(bucketStates, func(k, _ []byte) bool {
+		path, err := placeOf(k)
+		return err == nil && f.goes(path)
+	})
+}
+
+func (f *forgetting) usage() error {
+	return f.drop(bucketUsage, func(k, v []byte) bool {
+		u, err := readUse(k, v)
+		return err == nil && f.goes(u.Person)
+	})
+}
+
+// drop deletes the pairs of a bucket that match.
+func (f *forgetting) drop(bucket string, match func(k, v []byte) bool) error {
+	_, err := f.db.sweep(f.ctx, bucket, nil, nil, match, func(t *tx, k, _ []byte) error {
+		return t.bucket(bucket).Delete(k)
+	})
+	return err
+}

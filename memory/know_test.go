@@ -1,0 +1,606 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+var (
+	group = core.MustPath("chat/group")
+	topic = core.MustPath("chat/group/7")
+	alone = core.MustPath("chat/1000") // private, with jay
+	jay   = core.MustPath("chat/@user/1000")
+	ann   = core.MustPath("chat/@user/2000")
+	day   = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+)
+
+func save(t testing.TB, db *DB, f Fact) Fact {
+	t.Helper()
+	saved, err := db.SaveFact(t.Context(), f, db.Epoch())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return saved
+}
+
+func recall(t testing.TB, db *DB, q Query) (said []string) {
+	t.Helper()
+	if q.N == 0 {
+		q.N = 10
+	}
+	found, err := db.Recall(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		said = append(said, f.Text)
+	}
+	return said
+}
+
+func want[T any](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if diff := equal(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestRecallByWords(t *testing.T) {
+	db := open(t, t.TempDir())
+	for _, f := range []Fact{
+		{Text: "Jay keeps three dogs and a cat", Language: "en", Origin: group, Time: day},
+		{Text: "Die Häuser in der Straße gehören Ann", Language: "de", Origin: group, Time: day},
+		{Text: "Jay likes running in the rain", Language: "en", Origin: group, Time: day, Tags: []string{"Sport"}},
+		{Text: "猫が好きです", Language: "ja", Origin: group, Time: day},
+	} {
+		save(t, db, f)
+	}
+	for _, tc := range []struct {
+		q    Query
+		want []string
+	}{
+		{Query{Text: "a dog", Language: "en"}, []string{"Jay keeps three dogs and a cat"}},
+		{Query{Text: "who runs?", Language: "en"}, []string{"Jay likes running in the rain"}},
+		{Query{Text: "Haus", Language: "de"}, []string{"Die Häuser in der Straße gehören Ann"}},
+		{Query{Text: "dogs"}, []string{"Jay keeps three dogs and a cat"}},
+		{Query{Text: "好き"}, []string{"猫が好きです"}},
+		{Query{Tags: []string{"sport"}}, []string{"Jay likes running in the rain"}},
+		{Query{Text: "sport", Language: "en"}, []string{"Jay likes running in the rain"}},
+		{Query{Text: "nothing of that kind", Language: "en"}, nil},
+	} {
+		tc.q.See = []core.Path{group}
+		want(t, fmt.Sprintf("%+v", tc.q), recall(t, db, tc.q), tc.want)
+	}
+	want(t, "everything", len(recall(t, db, Query{See: []core.Path{group}})), 4)
+	want(t, "two at most", len(recall(t, db, Query{See: []core.Path{group}, N: 2})), 2)
+}
+
+// TestFactsStayWhereTheyWereSaid: in no way that one can ask.
+func TestFactsStayWhereTheyWereSaid(t *testing.T) {
+	db := open(t, t.TempDir())
+	save(t, db, Fact{Text: "jay told a secret", Origin: alone, About: []core.Path{jay}, Tags: []string{"x"}, Topic: "secret"})
+	save(t, db, Fact{Text: "jay told the topic", Origin: topic, About: []core.Path{jay}, Tags: []string{"x"}})
+	save(t, db, Fact{Text: "jay told the group", Origin: group, About: []core.Path{jay}, Tags: []string{"x"}})
+	save(t, db, Fact{Text: "jay told everybody", About: []core.Path{jay}, Tags: []string{"x"}})
+	other := core.MustPath("chat/group2")
+	for _, q := range []Query{{Text: "jay told"}, {Text: "jay", Language: "en"}, {Tags: []string{"x"}}, {About: []core.Path{jay}}, {}} {
+		for _, tc := range []struct {
+			see  []core.Path
+			want []string
+		}{
+			{[]core.Path{alone}, []string{"jay told a secret", "jay told everybody"}},
+			{[]core.Path{group}, []string{"jay told everybody", "jay told the group"}},
+			{[]core.Path{topic}, []string{"jay told everybody", "jay told the group", "jay told the topic"}},
+			{[]core.Path{other}, []string{"jay told everybody"}},
+			{[]core.Path{other, topic}, []string{"jay told everybody", "jay told the group", "jay told the topic"}},
+			{nil, nil},
+		} {
+			q.See = tc.see
+			got := recall(t, db, q)
+			slices.Sort(got)
+			want(t, fmt.Sprintf("%+v", q), got, tc.want)
+		}
+	}
+	same := save(t, db, Fact{Text: "jay told a secret", Origin: group, About: []core.Path{jay}, Topic: "secret"})
+	want(t, "a fact of another origin is another fact", len(same.Former), 0)
+	if err := db.DropFact(t.Context(), same.ID, alone, other); !errors.Is(err, ErrUnknown) {
+		t.Errorf("dropped from where it cannot be seen: %v", err)
+	}
+	if err := db.DropFact(t.Context(), same.ID, topic); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheNewestWins(t *testing.T) {
+	db := open(t, t.TempDir())
+	about := []core.Path{jay}
+	first := save(t, db, Fact{Text: "Jay lives in Rome", Language: "en", Origin: group, About: about, Topic: "home", Time: day, By: jay, Tags: []string{"a"}, Importance: 3})
+	again := save(t, db, Fact{Text: "In Rome Jay lives!", Language: "en", Origin: group, About: about, Time: day.Add(1), Tags: []string{"b"}})
+	want(t, "one that says the same", again.ID, first.ID)
+	moved := save(t, db, Fact{Text: "Jay moved to Oslo", Language: "en", Origin: group, About: about, Topic: "Home", Time: day.Add(2), By: ann})
+	want(t, "one of the same topic", moved.ID, first.ID)
+	moved = save(t, db, Fact{Text: "Jay lives in Bergen", Language: "en", Origin: group, About: about, Topic: "home", Time: day.Add(3)})
+	want(t, "what it said before", moved.Former, []Former{
+		{"Jay moved to Oslo", day.Add(2), ann}, {"In Rome Jay lives!", day.Add(1), core.Path{}}, {"Jay lives in Rome", day, jay},
+	})
+	other := save(t, db, Fact{Text: "Jay works in Oslo", Language: "en", Origin: topic, About: about, Topic: "home"})
+	if other.ID == first.ID {
+		t.Error("a fact of another origin was replaced")
+	}
+	want(t, "the old words", recall(t, db, Query{Text: "Oslo", See: []core.Path{group}}), nil)
+	want(t, "the new words", recall(t, db, Query{Text: "Bergen", See: []core.Path{group}}), []string{"Jay lives in Bergen"})
+	changed := save(t, db, Fact{ID: first.ID, Text: "Jay lived in Rome once", Language: "en", Time: day.Add(4)})
+	want(t, "changed", changed.Importance, 3)
+	want(t, "tags", changed.Tags, []string{"b", "a"})
+	want(t, "former", len(changed.Former), 4)
+	if _, err := db.SaveFact(t.Context(), Fact{ID: "zzz", Text: "x"}, 0); !errors.Is(err, ErrUnknown) {
+		t.Errorf("%v, want ErrUnknown", err)
+	}
+	if _, err := db.SaveFact(t.Context(), Fact{Text: strings.Repeat("x", 1<<20)}, 0); !errors.Is(err, ErrBatch) {
+		t.Errorf("%v, want ErrBatch", err)
+	}
+}
+
+func TestRecencyAndImportanceDecideAmongEquals(t *testing.T) {
+	db := open(t, t.TempDir())
+	db.clock = func() time.Time { return day }
+	save(t, db, Fact{Text: "old cheese", Origin: group, Time: day.AddDate(-1, 0, 0)})
+	save(t, db, Fact{Text: "new cheese", Origin: group, Time: day})
+	save(t, db, Fact{Text: "great cheese", Origin: group, Time: day.AddDate(-1, 0, 0), Importance: 10})
+	want(t, "order", recall(t, db, Query{Text: "cheese", See: []core.Path{group}})[2], "old cheese")
+}
+
+func TestPluginItems(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	put := func(plugin string, path core.Path, key, value string, version uint64) (uint64, error) {
+		return db.Put(t.Context(), plugin, Item{Path: path, Key: key, Version: version, Value: json.RawMessage(value)})
+	}
+	for i, version := range []uint64{0, 1, AnyVersion} {
+		if got, err := put("bio", jay, "main", `{"n":1}`, version); err != nil || got != uint64(i+1) {
+			t.Errorf("version %d, %v", got, err)
+		}
+	}
+	if _, err := put("bio", jay, "main", `{}`, 1); !errors.Is(err, ErrVersion) {
+		t.Errorf("%v, want ErrVersion", err)
+	}
+	if _, err := put("bio", jay, "main", `{`, 3); !errors.Is(err, ErrBatch) {
+		t.Errorf("%v, want ErrBatch", err)
+	}
+	for _, path := range []core.Path{{}, group, topic, core.MustPath("chat/group2"), ann} {
+		put("bio", path, "k", `"`+path.String()+`"`, 0)
+		put("bios", path, "k", `2`, 0)
+	}
+	list := func(plugin string, root core.Path) (paths []string) {
+		items, err := db.List(t.Context(), plugin, root)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, item := range items {
+			paths = append(paths, item.Path.String()+"|"+item.Key)
+		}
+		return paths
+	}
+	want(t, "the group", list("bio", group), []string{"chat/group|k", "chat/group/7|k"})
+	want(t, "all", list("bio", core.Path{}), []string{"|k", "chat/@user/1000|main", "chat/@user/2000|k", "chat/group|k", "chat/group/7|k", "chat/group2|k"})
+	want(t, "none", list("bi", core.Path{}), nil)
+	item, ok, err := db.Get(t.Context(), "bio", jay, "main")
+	if err != nil || !ok || string(item.Value) != `{"n":1}` || item.Version != 3 {
+		t.Errorf("%+v, %t, %v", item, ok, err)
+	}
+	if _, err := db.Put(t.Context(), "bio", Item{Path: jay, Key: "main", Version: 3}); err != nil {
+		t.Error(err)
+	}
+	if _, ok, err := db.Get(t.Context(), "bio", jay, "main"); ok || err != nil {
+		t.Errorf("taken away, but: %t, %v", ok, err)
+	}
+}
+
+func TestStatesAndUse(t *testing.T) {
+	db := open(t, t.TempDir())
+	s := core.State{Topic: "tea", SlotsFilled: map[string]json.RawMessage{"x": json.RawMessage(`1`)}}
+	if err := db.SetState(t.Context(), group, s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := db.State(t.Context(), group)
+	want(t, "state", got, s)
+	if got, _ := db.State(t.Context(), topic); !got.IsZero() || err != nil {
+		t.Errorf("the topic's state: %+v, %v", got, err)
+	}
+	db.SetState(t.Context(), group, core.State{})
+	if got, err := db.State(t.Context(), group); !got.IsZero() || err != nil {
+		t.Errorf("after it was cleared: %+v, %v", got, err)
+	}
+	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1, Usage: core.Usage{In: 10, Out: 5}}
+	nobody := Use{Day: "2026-11-20", Engine: "home", Calls: 2, Usage: core.Usage{In: 1}}
+	late := Use{Day: "2026-11-21", Person: jay, Engine: "home", Calls: 1}
+	if err := db.AddUse(t.Context(), use, use, nobody, late); err != nil {
+		t.Fatal(err)
+	}
+	uses, err := db.Uses(t.Context(), "2026-11-20", "2026-11-20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	use.Calls, use.In, use.Out = 2, 20, 10
+	want(t, "use", uses, []Use{nobody, use})
+}
+
+func TestKnowledgeMoves(t *testing.T) {
+	db := open(t, t.TempDir())
+	super := core.MustPath("chat/super")
+	add(t, db, message(group, "1", "x"))
+	save(t, db, Fact{Text: "said in the group", Origin: group})
+	save(t, db, Fact{Text: "said in the topic", Origin: topic})
+	db.SetState(t.Context(), group, core.State{Topic: "tea"})
+	db.Put(t.Context(), "bio", Item{Path: topic, Key: "k", Value: json.RawMessage(`1`)})
+	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}}}); err != nil {
+		t.Fatal(err)
+	}
+	moved := core.MustPath("chat/super/7")
+	for _, see := range []core.Path{topic, moved} {
+		want(t, "memories", len(recall(t, db, Query{Text: "said", See: []core.Path{see}})), 2)
+	}
+	s, err := db.State(t.Context(), super)
+	want(t, "state", s.Topic, "tea")
+	_, ok, err2 := db.Get(t.Context(), "bio", moved, "k")
+	if !ok || err != nil || err2 != nil {
+		t.Errorf("the item did not move: %v, %v", err, err2)
+	}
+}
+
+// crowdOf makes a database in which many say and know much.
+func populated(t testing.TB, db *DB) {
+	t.Helper()
+	say := func(place core.Path, id, author, text string, private bool) core.Entry {
+		e := message(place, id, text)
+		e.Message.Author = core.Author{ID: author, Name: "Name" + author}
+		e.Message.Private = private
+		return e
+	}
+	quoting := say(group, "g3", "2000", "as jay said", false)
+	quoting.Message.ReplyTo = &core.Quote{ID: "g1", From: core.Author{ID: "1000", Name: "Name1000"}, Text: "JAYSECRET in public"}
+	reply := say(alone, "p2", "bot", "I keep your JAYSECRET", true)
+	reply.Self = true
+	waiting := say(group, "g4", "1000", "JAYSECRET waiting", false)
+	waiting.Due = true
+	asking := say(group, "g5", "2000", "ann waits", false)
+	asking.Due = true
+	add(t, db, say(group, "g1", "1000", "JAYSECRET in public", false), say(group, "g2", "2000", "ann speaks", false), quoting,
+		say(alone, "p1", "1000", "JAYSECRET in private", true), reply, waiting, asking)
+	turn := core.TurnID{Path: group, Seq: 4}
+	err := db.Commit(t.Context(), &core.Batch{
+		Change: []core.Event{{Kind: core.KindReaction, Target: "g2", Data: "👍", Message: core.Message{Path: group, Author: core.Author{ID: "1000"}}}},
+		Journal: []core.Record{
+			{Key: core.Key{Turn: turn}, Progress: core.Started, Data: json.RawMessage(`{"last":4,"attempts":1}`)},
+			{Key: core.Key{Turn: turn, Round: 1}, Progress: core.Accepted, Data: json.RawMessage(`{"response":"JAYSECRET planned"}`)},
+			{Key: core.Key{Turn: core.TurnID{Path: group, Seq: 5}}, Progress: core.Started, Data: json.RawMessage(`{"last":5}`)},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, db, Fact{Text: "JAYSECRET about jay", Origin: group, About: []core.Path{jay}})
+	save(t, db, Fact{Text: "JAYSECRET by jay", Origin: group, By: jay})
+	save(t, db, Fact{Text: "JAYSECRET from his chat", Origin: alone})
+	save(t, db, Fact{Text: "ann likes tea", Origin: group, About: []core.Path{ann}})
+	for _, path := range []core.Path{jay, alone, ann, group} {
+		if _, err := db.Put(t.Context(), "bio", Item{Path: path, Key: "k", Value: json.RawMessage(`"JAYSECRET"`)[:], Version: 0}); path != group && path != ann && err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []core.Path{ann, group} {
+		db.Put(t.Context(), "bio", Item{Path: path, Key: "k", Value: json.RawMessage(`"of others"`), Version: AnyVersion})
+	}
+	db.SetState(t.Context(), alone, core.State{Topic: "JAYSECRET"})
+	db.SetState(t.Context(), group, core.State{Topic: "tea"})
+	db.AddUse(t.Context(), Use{Day: "2026-11-20", Person: jay, Engine: "e"}, Use{Day: "2026-11-20", Person: ann, Engine: "e"})
+}
+
+// traces fails if one of the words stands anywhere in the file after compacting.
+func traces(t *testing.T, db *DB, words ...string) {
+	t.Helper()
+	if _, _, err := db.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(db.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range words {
+		for i := 0; ; {
+			at := bytes.Index(content[i:], []byte(word))
+			if at < 0 {
+				break
+			}
+			t.Errorf("%q stands in the file: %q", word, content[max(i+at-40, 0):i+at+40])
+			i += at + 1
+		}
+	}
+}
+
+func TestForgetAPerson(t *testing.T) {
+	db := open(t, t.TempDir())
+	populated(t, db)
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	db.view(t.Context(), func(v *view) error {
+		got, err := v.Last(group, 99)
+		var said []string
+		for _, e := range got {
+			said = append(said, e.Message.Text)
+		}
+		want(t, "the group", said, []string{"ann speaks", "as jay said", "ann waits"})
+		want(t, "the quote", got[1].Message.ReplyTo, &core.Quote{ID: "g1"})
+		want(t, "reactions", len(got[0].Reactions), 0)
+		due, _ := v.Due(group, 9)
+		want(t, "who waits", len(due), 1)
+		journal, _ := v.Journal(core.TurnID{Path: group, Seq: 5})
+		want(t, "ann's journal", len(journal), 1)
+		return err
+	})
+	want(t, "memories", recall(t, db, Query{See: []core.Path{group, alone}}), []string{"ann likes tea"})
+
+	// The turn that answered him ends.
+	turn := core.TurnID{Path: group, Seq: 4}
+	reply := message(group, "r", "you said JAYSECRET")
+	reply.Self = true
+	err := db.Commit(t.Context(), &core.Batch{
+		Append:   []core.Entry{reply},
+		Journal:  []core.Record{{Key: core.Key{Turn: turn, Round: 1, Step: 1}, Progress: core.Done, Data: json.RawMessage(`"JAYSECRET"`)}},
+		Answered: []core.TurnID{turn},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What was begun before is left out.
+	late := message(group, "late", "JAYSECRET late")
+	late.Message.Author.ID, late.Due = "1000", true
+	if err := db.Commit(WithEpoch(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.SaveFact(t.Context(), Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}, 0); !errors.Is(err, ErrForgotten) {
+		t.Errorf("%v, want ErrForgotten", err)
+	}
+	// What a platform delivers again does not bring him back.
+	for _, id := range []string{"p1", "g1"} {
+		place := map[string]core.Path{"p1": alone, "g1": group}[id]
+		b := &core.Batch{Append: []core.Entry{message(place, id, "JAYSECRET back-filled")}}
+		if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
+			t.Errorf("%s: known is %v, %v", id, b.Known, err)
+		}
+	}
+	traces(t, db, "JAYSECRET", "1000", "Name1000", "jay\x01")
+	want(t, "who waits at the end", len(dueIn(t, db, group)), 1)
+
+	// What he says from now on is kept, under numbers that no turn has.
+	e := message(alone, "new", "hello again")
+	e.Message.Author.ID = "1000"
+	if got := add(t, db, e); got[0].Message.Seq <= 2 {
+		t.Errorf("number %d was given before", got[0].Message.Seq)
+	}
+	// The next turn of the place is not muted any more.
+	next := message(group, "n", "for ann")
+	next.Self = true
+	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{next}, Answered: []core.TurnID{{Path: group, Seq: 5}}}); err != nil {
+		t.Fatal(err)
+	}
+	db.view(t.Context(), func(v *view) error {
+		got, err := v.Last(group, 1)
+		want(t, "the next reply", got[0].Message.Text, "for ann")
+		return err
+	})
+}
+
+func dueIn(t *testing.T, db *DB, place core.Path) (entries []core.Entry) {
+	t.Helper()
+	if err := db.view(t.Context(), func(v *view) (err error) { entries, err = v.Due(place, 99); return err }); err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+func TestForgetAPlaceOrAll(t *testing.T) {
+	for _, path := range []core.Path{group, {}} {
+		db := open(t, t.TempDir())
+		populated(t, db)
+		if err := db.Forget(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		left := everything(t, db)
+		if path.IsZero() {
+			want(t, "places", len(left), 0)
+			traces(t, db, "JAYSECRET", "ann", "1000", "2000", "group")
+			continue
+		}
+		want(t, "places", len(left), 1)
+		traces(t, db, "in public", "ann speaks", "ann likes", "chat\x01group", "chat/group")
+		want(t, "memories", recall(t, db, Query{See: []core.Path{group, alone}}), []string{"JAYSECRET from his chat"})
+	}
+}
+
+func TestExportAndImport(t *testing.T) {
+	db := open(t, t.TempDir())
+	populated(t, db)
+	var all, his, place bytes.Buffer
+	for w, path := range map[*bytes.Buffer]core.Path{&all: {}, &his: jay, &place: group} {
+		if err := db.Export(t.Context(), w, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Count(his.String(), "\n"); got != 3+2+1+1 {
+		t.Errorf("%d lines of jay:\n%s", got, &his)
+	}
+	if strings.Contains(his.String(), "ann") {
+		t.Errorf("ann stands in jay's export:\n%s", &his)
+	}
+	if strings.Contains(place.String(), "private") || !strings.Contains(place.String(), "ann likes tea") {
+		t.Errorf("the group's export:\n%s", &place)
+	}
+	other := open(t, t.TempDir())
+	for range 2 { // the second time it finds everything there
+		n, err := other.Import(t.Context(), strings.NewReader(all.String()))
+		if err != nil || n != strings.Count(all.String(), "\n") {
+			t.Fatalf("%d lines, %v", n, err)
+		}
+	}
+	wanted, got := everything(t, db), everything(t, other)
+	for _, entries := range wanted {
+		for i := range entries {
+			entries[i].Due = false
+		}
+	}
+	want(t, "entries", got, wanted)
+	want(t, "memories", len(recall(t, other, Query{See: []core.Path{group, alone}})), 4)
+	want(t, "waiting", len(dueIn(t, other, group)), 0)
+	s, _ := other.State(t.Context(), group)
+	want(t, "state", s.Topic, "tea")
+}
+
+func TestImportOfWhatIsNone(t *testing.T) {
+	db := open(t, t.TempDir())
+	good := `{"entry":{"kind":"message","message":{"path":"a/b","id":"1","text":"x"}}}` + "\n"
+	for _, bad := range []string{"x", "{}", `{"entry":{}}`, `{"entry":{"kind":"edit","message":{"path":"a/b"}}}`, `{"item":{}}`, `{"other":1}`, `{"state":{}}`} {
+		_, err := db.Import(t.Context(), strings.NewReader(good+bad))
+		saying(t, err, "line 2")
+	}
+	want(t, "kept", len(everything(t, db)[core.MustPath("a/b")]), 1)
+}
+
+// FuzzImport: whatever can be imported can be exported and imported again.
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(`{"entry":{"kind":"message","message":{"path":"a/b","id":"1","text":"x","time":"2026-11-20T08:00:00Z"}}}`))
+	f.Add([]byte(`{"memory":{"text":"x","tags":["y"],"about":["a/@user/1"]}}`))
+	f.Add([]byte(`{"use":{"day":"2026-11-20","engine":"e","calls":1,"in":5}}`))
+	f.Add([]byte(`{"item":{"plugin":"p","key":"k","value":{}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		one, err := parseRow(text)
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(one)
+		if err != nil {
+			t.Skip(err)
+		}
+		if _, err := parseRow(again); err != nil {
+			t.Fatalf("%v\n%s\n%s", err, text, again)
+		}
+	})
+}
+
+func TestRetention(t *testing.T) {
+	db := open(t, t.TempDir())
+	now := day
+	db.clock = func() time.Time { return now }
+	for i := range 1200 {
+		e := message([]core.Path{group, topic, alone}[i%3], fmt.Sprint(i), "x")
+		e.Message.Time = day.Add(-time.Duration(1200-i) * time.Hour)
+		e.Due = i == 300 // alone's 100th waits
+		if i%3 == 0 {
+			add(t, db, e)
+			continue
+		}
+		b := &core.Batch{Append: []core.Entry{e}}
+		if err := db.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 1}}, Progress: core.Done, Time: day.Add(-time.Hour * 500)}
+	open1 := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 399}}, Progress: core.Done, Time: day.Add(-time.Hour * 500)}
+	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{old, open1}, Answered: []core.TurnID{{Path: topic, Seq: 5}}}); err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Journal: 168 * time.Hour, Keep: []Retention{
+		{Path: core.Path{}, Age: 300 * time.Hour}, {Path: topic, Messages: 10},
+	}}
+	if err := db.Prune(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	left := everything(t, db)
+	want(t, "by count", len(left[topic]), 10)
+	want(t, "by age", len(left[alone]), 100)
+	want(t, "what waits stays, and what follows", len(left[group]), 300)
+	db.view(t.Context(), func(v *view) error {
+		one, _ := v.Journal(old.Key.Turn)
+		two, err := v.Journal(open1.Key.Turn)
+		want(t, "old journal", len(one), 0)
+		want(t, "journal of what is not answered", len(two), 1)
+		return err
+	})
+	known := func() bool {
+		b := &core.Batch{Append: []core.Entry{message(alone, "2", "again")}}
+		if err := db.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Known[0]
+	}
+	if !known() {
+		t.Error("the id of what was pruned is forgotten at once")
+	}
+	now = now.Add(2 * idAge)
+	if err := db.Prune(t.Context(), Config{}); err != nil {
+		t.Fatal(err)
+	}
+	if known() {
+		t.Error("the id of what was pruned is kept for ever")
+	}
+}
+
+// vocabulary gives texts as people write them: few words often, many rarely.
+func vocabulary() func() string {
+	random := rand.New(rand.NewPCG(3, 4))
+	zipf := rand.NewZipf(random, 1.1, 4, 20000)
+	return func() string {
+		var b strings.Builder
+		for range 12 {
+			fmt.Fprintf(&b, "word%d ", zipf.Uint64())
+		}
+		return b.String()
+	}
+}
+
+func BenchmarkRecall(b *testing.B) {
+	db := open(b, b.TempDir())
+	db.bolt.NoSync = true
+	text := vocabulary()
+	const n = 100000
+	for i := 0; i < n; i += 1000 {
+		err := db.write(b.Context(), &job{run: func(t *tx) error {
+			for k := range 1000 {
+				f := Fact{Text: text(), Origin: group, Language: "en", Time: day.Add(time.Duration(i+k) * time.Minute), About: []core.Path{core.MustPath(fmt.Sprint("chat/@user/", (i+k)%1000))}}
+				if _, err := t.saveFact(f); err != nil {
+					return err
+				}
+			}
+			return nil
+		}})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, q := range map[string]Query{
+		"common":  {Text: "word0 word1 word2 word3 word4", Language: "en"},
+		"usual":   {Text: text(), Language: "en"},
+		"unknown": {Text: text()},
+		"about":   {About: []core.Path{core.MustPath("chat/@user/7")}, Text: "word1", Language: "en"},
+	} {
+		q.See, q.N = []core.Path{topic}, 10
+		b.Run(name, func(b *testing.B) {
+			found := 0
+			for b.Loop() {
+				found += len(recall(b, db, q))
+			}
+			b.ReportMetric(float64(found)/float64(b.N), "found")
+		})
+	}
+}

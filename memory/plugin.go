@@ -1,0 +1,167 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// Item is one thing that a plugin keeps. The zero Path is the plugin's own,
+// not of any place or person.
+type Item struct {
+	Path    core.Path
+	Key     string
+	Version uint64 // 1 when it is first put, rising; 0: not there
+	Time    time.Time
+	Value   json.RawMessage
+}
+
+// AnyVersion lets Put replace whatever is there.
+const AnyVersion = ^uint64(0)
+
+// ErrVersion is what Put fails with when somebody else was faster.
+var ErrVersion = errors.New("it was changed meanwhile")
+
+const maxPluginKey = 1024
+
+// kept is an Item as it is stored.
+type kept struct {
+	Version uint64          `json:"n"`
+	Time    time.Time       `json:"t"`
+	Value   json.RawMessage `json:"v"`
+}
+
+// pluginKey is the key of an item: plugin, 0, place, key.
+func pluginKey(plugin string, path core.Path, key string) []byte {
+	k := append([]byte(plugin), ending)
+	k = append(k, placeKey(path)...)
+	return append(k, key...)
+}
+
+func checkItem(plugin, key string) error {
+	if plugin == "" || strings.ContainsRune(plugin, ending) || len(plugin)+len(key) > maxPluginKey {
+		return fmt.Errorf("%w: plugin %q, a key of %d bytes", ErrBatch, plugin, len(key))
+	}
+	return nil
+}
+
+// Get returns what a plugin keeps under path and key; ok is false, and the
+// version 0, where there is nothing.
+func (db *DB) Get(ctx context.Context, plugin string, path core.Path, key string) (item Item, ok bool, err error) {
+	err = db.view(ctx, func(v *view) error {
+		item, ok, err = v.item(plugin, path, key)
+		return err
+	})
+	return item, ok, err
+}
+
+func (t *tx) item(plugin string, path core.Path, key string) (Item, bool, error) {
+	if !path.IsZero() {
+		p, err := t.resolve(path)
+		if err != nil {
+			return Item{}, false, err
+		}
+		path = p.path
+	}
+	value := t.bucket(bucketPlugins).Get(pluginKey(plugin, path, key))
+	if value == nil {
+		return Item{Path: path, Key: key}, false, nil
+	}
+	item, err := readItem(path, key, value)
+	return item, err == nil, err
+}
+
+func readItem(path core.Path, key string, value []byte) (Item, error) {
+	var k kept
+	if err := json.Unmarshal(value, &k); err != nil {
+		return Item{}, fmt.Errorf("item %q of %s: %w", key, path, err)
+	}
+	return Item{Path: path, Key: key, Version: k.Version, Time: k.Time, Value: k.Value}, nil
+}
+
+// Put keeps an item and returns its new version. item.Version must be the one
+// that is there, 0 for none, or AnyVersion; else the error wraps ErrVersion. A
+// nil Value takes the item away.
+func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64, err error) {
+	if err := checkItem(plugin, item.Key); err != nil {
+		return 0, err
+	}
+	if item.Value != nil && !json.Valid(item.Value) {
+		return 0, fmt.Errorf("%w: the value of %q is no JSON", ErrBatch, item.Key)
+	}
+	j := &job{size: len(item.Value) + 200, run: func(t *tx) error {
+		version, err = t.putItem(plugin, item)
+		return err
+	}}
+	if err := db.write(ctx, j); err != nil {
+		return 0, err
+	}
+	return version, nil
+}
+
+func (t *tx) putItem(plugin string, item Item) (uint64, error) {
+	old, _, err := t.item(plugin, item.Path, item.Key)
+	if err != nil {
+		return 0, err
+	}
+	if item.Version != AnyVersion && item.Version != old.Version {
+		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is there, %d was read", ErrBatch, ErrVersion, plugin, item.Key, old.Version, item.Version)
+	}
+	key := pluginKey(plugin, old.Path, item.Key)
+	if item.Value == nil {
+		return 0, t.bucket(bucketPlugins).Delete(key)
+	}
+	value, err := json.Marshal(kept{old.Version + 1, t.now, item.Value})
+	if err != nil {
+		return 0, fmt.Errorf("item: %w", err)
+	}
+	return old.Version + 1, t.bucket(bucketPlugins).Put(key, value)
+}
+
+// List returns what a plugin keeps at or below root, by path and key; for the
+// zero Path everything.
+func (db *DB) List(ctx context.Context, plugin string, root core.Path) (items []Item, err error) {
+	err = db.view(ctx, func(v *view) error {
+		p, err := v.resolve(root)
+		if err != nil {
+			return err
+		}
+		prefix := append([]byte(plugin), ending)
+		from, to := subtree(p.path)
+		cursor := v.bucket(bucketPlugins).Cursor()
+		for k, value := cursor.Seek(append(bytes.Clone(prefix), from...)); bytes.HasPrefix(k, prefix); k, value = cursor.Next() {
+			if !below(k[len(prefix):], to) {
+				break
+			}
+			item, err := itemAt(k[len(prefix):], value)
+			if err != nil {
+				return err
+			}
+			items = append(items, item)
+		}
+		return nil
+	})
+	return items, err
+}
+
+// itemAt reads an item from what follows the plugin's name in its key.
+func itemAt(rest, value []byte) (Item, error) {
+	place, key, ok := bytes.Cut(rest, []byte{ending})
+	if !ok {
+		return Item{}, fmt.Errorf("item %q: %w", rest, errFields)
+	}
+	var path core.Path
+	if len(place) > 0 {
+		var err error
+		if path, err = placeOf(rest[:len(place)+1]); err != nil {
+			return Item{}, err
+		}
+	}
+	return readItem(path, string(key), value)
+}

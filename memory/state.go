@@ -1,0 +1,155 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"synthbot/core"
+)
+
+// State returns what the conversation in a place is about; the zero State where
+// nothing is known.
+func (db *DB) State(ctx context.Context, place core.Path) (s core.State, err error) {
+	err = db.view(ctx, func(v *view) error {
+		s, err = v.State(place)
+		return err
+	})
+	return s, err
+}
+
+// State is DB.State within a view, for those who ask the View for it.
+func (v *view) State(path core.Path) (s core.State, err error) {
+	err = v.read(path, func(p place) error {
+		value := v.bucket(bucketStates).Get(p.key)
+		if value == nil {
+			return nil
+		}
+		if err := json.Unmarshal(value, &s); err != nil {
+			return fmt.Errorf("state of %s: %w", p.path, err)
+		}
+		return nil
+	})
+	return s, err
+}
+
+// SetState replaces what the conversation in a place is about.
+func (db *DB) SetState(ctx context.Context, path core.Path, s core.State) error {
+	if path.IsZero() {
+		return fmt.Errorf("state: %w: no place", ErrBatch)
+	}
+	value, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("state: %w: %w", ErrBatch, err)
+	}
+	return db.write(ctx, &job{size: len(value), run: func(t *tx) error {
+		p, err := t.resolve(path)
+		if err != nil {
+			return err
+		}
+		if s.IsZero() {
+			return t.bucket(bucketStates).Delete(p.key)
+		}
+		return t.bucket(bucketStates).Put(p.key, value)
+	}})
+}
+
+// Use counts what was spent on a day, for a person (or the bot itself, the zero
+// Path), with an engine.
+type Use struct {
+	Day    string // 2006-01-02, in whatever zone the caller counts
+	Person core.Path
+	Engine string
+	Calls  int
+	core.Usage
+}
+
+func usageKey(u Use) []byte {
+	k := append([]byte(u.Day), ending)
+	k = append(k, placeKey(u.Person)...)
+	return append(k, u.Engine...)
+}
+
+// AddUse adds to the counters of a day.
+func (db *DB) AddUse(ctx context.Context, uses ...Use) error {
+	for _, u := range uses {
+		if len(u.Day) != len("2006-01-02") || strings.ContainsRune(u.Engine, ending) || len(u.Engine) > maxPluginKey {
+			return fmt.Errorf("use: %w: day %q, engine %q", ErrBatch, u.Day, u.Engine)
+		}
+	}
+	return db.write(ctx, &job{run: func(t *tx) error {
+		for _, u := range uses {
+			if err := t.addUse(u); err != nil {
+				return fmt.Errorf("use: %w", err)
+			}
+		}
+		return nil
+	}})
+}
+
+func (t *tx) addUse(u Use) error {
+	b := t.bucket(bucketUsage)
+	key := usageKey(u)
+	if value := b.Get(key); value != nil {
+		old, err := readUse(key, value)
+		if err != nil {
+			return err
+		}
+		u.Calls += old.Calls
+		u.In, u.Out, u.Cached = u.In+old.In, u.Out+old.Out, u.Cached+old.Cached
+	}
+	var f fields
+	f.signed(tagFirst, int64(u.Calls))
+	f.signed(tagSecond, int64(u.In))
+	f.signed(tagThird, int64(u.Out))
+	f.signed(tagFourth, int64(u.Cached))
+	return b.Put(key, f)
+}
+
+func readUse(key, value []byte) (u Use, err error) {
+	day, rest, ok := strings.Cut(string(key), string(rune(ending)))
+	person, engine, ok2 := strings.Cut(rest, string(rune(ending)))
+	if !ok || !ok2 {
+		return Use{}, fmt.Errorf("use %q: %w", key, errFields)
+	}
+	u = Use{Day: day, Engine: engine}
+	if person != "" {
+		if u.Person, err = placeOf([]byte(person + string(rune(ending)))); err != nil {
+			return Use{}, err
+		}
+	}
+	return u, each(string(value), func(f field) error {
+		switch f.tag {
+		case tagFirst:
+			return f.setInt(&u.Calls)
+		case tagSecond:
+			return f.setInt(&u.In)
+		case tagThird:
+			return f.setInt(&u.Out)
+		case tagFourth:
+			return f.setInt(&u.Cached)
+		}
+		return nil
+	})
+}
+
+// Uses returns the counters of the days from first to last, both inclusive, by
+// day, person and engine.
+func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err error) {
+	err = db.view(ctx, func(v *view) error {
+		c := v.bucket(bucketUsage).Cursor()
+		for k, value := c.Seek([]byte(first)); k != nil; k, value = c.Next() {
+			u, err := readUse(k, value)
+			if err != nil {
+				return err
+			}
+			if u.Day > last {
+				break
+			}
+			uses = append(uses, u)
+		}
+		return nil
+	})
+	return uses, err
+}
