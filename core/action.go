@@ -144,6 +144,7 @@ type Sent struct {
 	ID   string    `json:"id,omitempty"` // the platform's
 	Text string    `json:"text"`
 	Time time.Time `json:"time,omitzero"`
+	Data string    `json:"data,omitempty"` // what the log keeps with it, as Event.Data
 }
 
 // Result is what came of a call.

@@ -45,6 +45,24 @@ type Thinker interface {
 	Think(ctx context.Context, place Path)
 }
 
+// Choice is a button under a message. Data is at most 40 characters, letters,
+// digits, '.', '-' and ':'.
+type Choice struct{ Label, Data string }
+
+// Chooser is the ability of an interface to put a question with buttons. A press
+// comes in as an event of KindPress, whose Target is the message's id and whose
+// Data is the choice's; nobody can make a press up.
+type Chooser interface {
+	// Choose sends a message as a part of a step, through parts.Send, with a
+	// button for each choice.
+	Choose(ctx context.Context, parts Parts, what Sent, choices []Choice) error
+	// Settle replaces the text of a message that Choose sent, and takes its
+	// buttons away.
+	Settle(ctx context.Context, m Sent) error
+	// Whisper tells something to who pressed, and to nobody else.
+	Whisper(ctx context.Context, press Message, text string) error
+}
+
 // Observer is the ability to be told what became of turns. Observe returns at
 // once.
 type Observer interface {

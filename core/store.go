@@ -135,3 +135,13 @@ type Store interface {
 	// Close waits for what is being written.
 	Close() error
 }
+
+// StateView is the ability of a View to tell what a conversation is about.
+type StateView interface {
+	State(place Path) (State, error)
+}
+
+// StateStore is the ability of a Store to keep what a conversation is about.
+type StateStore interface {
+	SetState(ctx context.Context, place Path, s State) error
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -23,11 +24,14 @@ type Room struct {
 	sent  []core.Sent
 	sends int
 	ends  chan core.TurnEnd
+
+	choices  map[string][]core.Choice // by message id, until it is settled
+	whispers []string
 }
 
 // NewRoom makes an interface of that name.
 func NewRoom(name string) *Room {
-	return &Room{name: name, keys: make(map[string]string), ends: make(chan core.TurnEnd, 4096)}
+	return &Room{name: name, keys: make(map[string]string), choices: make(map[string][]core.Choice), ends: make(chan core.TurnEnd, 4096)}
 }
 
 // Name implements core.Plugin.
@@ -110,3 +114,49 @@ func (r *Room) Observe(e core.TurnEnd) { r.ends <- e }
 
 // Ends tells when turns are over.
 func (r *Room) Ends() <-chan core.TurnEnd { return r.ends }
+
+// Choose implements core.Chooser.
+func (r *Room) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
+	return parts.Send(ctx, 1, what, func(_ context.Context, key string) (string, error) {
+		id, err := r.send(key, what)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.choices[id] = choices
+		return id, err
+	})
+}
+
+// Settle implements core.Chooser.
+func (r *Room) Settle(_ context.Context, m core.Sent) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.choices, m.ID)
+	for i := range r.sent {
+		if r.sent[i].ID == m.ID {
+			r.sent[i].Text = m.Text
+		}
+	}
+	return nil
+}
+
+// Whisper implements core.Chooser.
+func (r *Room) Whisper(_ context.Context, _ core.Message, text string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.whispers = append(r.whispers, text)
+	return nil
+}
+
+// Whispers returns what was told to single people.
+func (r *Room) Whispers() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.whispers...)
+}
+
+// Choices returns the buttons that can be pressed now, by message id.
+func (r *Room) Choices() map[string][]core.Choice {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.choices)
+}

@@ -121,20 +121,25 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 	if err != nil {
 		return "", err
 	}
-	c.hear(answer)
+	c.hear(ctx, answer)
 	return answer.Text, nil
 }
 
-// hear reads an answer.
-func (c *conversation) hear(a core.Answer) {
+// hear reads an answer: its plan is validated whole, and looked at by reviewers.
+func (c *conversation) hear(ctx context.Context, a core.Answer) {
 	p, faults := plan.Read(a, c.with.Keys...)
 	checked, more := c.snapshot.Check(p, c.who)
 	c.faults = append(faults, more...)
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
+	checked, more = c.snapshot.Review(ctx, c.who, checked, c.log)
+	c.faults = append(c.faults, more...)
 	if len(checked.Steps) > 0 || len(c.faults) == 0 {
 		c.best = checked
+	}
+	if len(more) > 0 {
+		c.best.Steps = nil // it went back: nothing of it runs as it is
 	}
 	c.last = a.Text
 	if c.first == "" {
@@ -162,13 +167,7 @@ func (c *conversation) settle() core.Plan {
 // correction words what was wrong with the last reply.
 func (c *conversation) correction(reply string) func(*prompt.Prompt) core.Request {
 	x := prompt.Correction{Faults: c.faults, Reply: reply}
-	seen := make(map[string]bool)
-	for _, f := range c.faults {
-		d, ok := c.snapshot.Resolve(f.Action)
-		if !ok || seen[d.Name] {
-			continue
-		}
-		seen[d.Name] = true
+	for _, d := range c.snapshot.Concerned(c.faults) {
 		x.Actions = append(x.Actions, prompt.CorrectionAction{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples})
 	}
 	return func(p *prompt.Prompt) core.Request {
@@ -204,6 +203,10 @@ const lost = "Sorry, I lost my thread there. Could you say that again, maybe in 
 // trouble words an engine's failure for people: kind, short, and with a code
 // that the log explains.
 func trouble(err error) string {
+	var said *core.Error
+	if errors.As(err, &said) && said.Text != "" {
+		return said.Text // a budget's, written for people
+	}
 	code := "E-ENGINE"
 	var m *core.ModelError
 	if errors.As(err, &m) {
@@ -223,12 +226,13 @@ func trouble(err error) string {
 func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
 	done, err := t.with.Runtime.Execute(ctx, action.Job{
 		Snapshot: t.snapshot, Turn: t.id, Round: round, Plan: p, Who: t.who, Journal: t.journal,
-		Message: t.messages[len(t.messages)-1].Message,
+		Message: t.messages[len(t.messages)-1].Message, State: t.parts.State,
 	})
 	if err != nil {
 		return fmt.Errorf("round %d: %w", round, err)
 	}
 	t.outcome = done
 	t.finished = append(t.finished, done...)
-	return nil
+	t.about = plan.Merge(t.about, t.clock(), t.clock(), 0, p.Context)
+	return t.inquire(ctx, done)
 }

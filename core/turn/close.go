@@ -7,16 +7,30 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/plan"
 )
 
 // close ends the turn in one commit: what was sent joins the history, and the
 // mark moves.
 func (t *turn) close(ctx context.Context) error {
+	if err := t.carryOn(ctx); err != nil {
+		return err
+	}
 	if err := t.end(ctx, core.Done); err != nil {
 		return err
 	}
 	t.with.observe(core.TurnEnd{Turn: t.id, Messages: t.ids(), Answered: len(t.sent) > 0})
 	return nil
+}
+
+// carryOn keeps what the conversation is about for the next turn. A crash right
+// behind it does no harm: the same plan says the same again.
+func (t *turn) carryOn(ctx context.Context) error {
+	s, ok := t.store.(core.StateStore)
+	if !ok || t.about.IsZero() {
+		return nil
+	}
+	return s.SetState(ctx, t.path, plan.Merge(t.parts.State, t.since(), t.clock(), stateAge, t.about))
 }
 
 // setAside gives the turn up, so that it blocks its place no longer.
@@ -49,6 +63,12 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 	for _, s := range t.sent {
 		b.Append = append(b.Append, t.own(s))
 	}
+	for _, o := range t.origins {
+		b.Journal = append(b.Journal, o.later...)
+		for _, s := range o.sent {
+			b.Append = append(b.Append, t.own(s))
+		}
+	}
 	if p == core.Done && t.goesOn(ctx) {
 		b.Append = append(b.Append, t.sequel())
 	}
@@ -61,7 +81,7 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 
 // own is the entry of something that the bot said.
 func (t *turn) own(s core.Sent) core.Entry {
-	return core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+	return core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Data: s.Data, Message: core.Message{
 		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.who.Private && s.Path == t.path,
 		Author: core.Author{Name: t.with.Persona(s.Path, "").Name, Bot: true, Rank: core.Bot},
 	}}}

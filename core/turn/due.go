@@ -19,6 +19,8 @@ func (s *setup) due(e *core.Event) bool {
 	switch e.Kind {
 	case core.KindContinue:
 		return true
+	case core.KindPress:
+		return !e.Message.Author.Bot
 	case core.KindMessage:
 		return !e.Message.Author.Bot && s.wanted(&e.Message)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/plan"
 	"synthbot/core/prompt"
 )
 
@@ -28,6 +29,12 @@ func (t *turn) read(v core.View) error {
 	t.parts.History = slices.DeleteFunc(window, func(e core.Entry) bool {
 		return !e.Spoken() || e.Message.Seq > t.last || t.answers(e.Message.Seq)
 	})
+	if s, ok := v.(core.StateView); ok {
+		if t.parts.State, err = s.State(t.path); err != nil {
+			return err
+		}
+		t.parts.State = plan.Merge(t.parts.State, t.since(), o.Clock(), stateAge, core.State{})
+	}
 	if t.who.Private || o.Scope == scopeChat || o.Config.Recent == 0 {
 		return nil
 	}
@@ -36,6 +43,17 @@ func (t *turn) read(v core.View) error {
 		return !e.Spoken() || e.Message.Private
 	})
 	return err
+}
+
+// stateAge is the silence after which a conversation is about nothing any more.
+const stateAge = 6 * time.Hour
+
+// since is when something was last said here before this turn.
+func (t *turn) since() time.Time {
+	if n := len(t.parts.History); n > 0 {
+		return t.parts.History[n-1].Message.Time
+	}
+	return t.messages[0].Message.Time
 }
 
 // answers reports whether the turn answers the entry.
@@ -130,7 +148,7 @@ func (t *turn) contribute(ctx context.Context, s core.Scene) {
 	defer c.mu.Unlock()
 	c.late = true
 	t.parts.Injections = c.injections
-	t.parts.Recon = merged(c.hints, t.with.Language)
+	t.parts.Recon = prompt.Merge(c.hints, "", t.with.Language)
 }
 
 // contributions collects what plugins say; what comes late is dropped.
@@ -178,31 +196,4 @@ func (c *contributions) safely(t *turn, name string, f func() error) {
 	if err := f(); err != nil {
 		t.log.Warn("contribution left out", "plugin", name, "err", err)
 	}
-}
-
-// merged lets the strongest hint of each kind speak.
-func merged(hints []core.Hint, language string) prompt.Recon {
-	slices.SortStableFunc(hints, func(a, b core.Hint) int { return b.Priority - a.Priority })
-	r := prompt.Recon{}
-	first := func(to *string, text string) {
-		if *to == "" {
-			*to = text
-		}
-	}
-	for _, h := range hints {
-		switch h.Kind {
-		case core.LanguageHint:
-			first(&r.Language, h.Text)
-		case core.MessageTone:
-			first(&r.MessageTone, h.Text)
-		case core.ConversationTone:
-			first(&r.ConversationTone, h.Text)
-		case core.Snippet, core.MemoryHint:
-			r.Snippets = append(r.Snippets, h.Text)
-		case core.Instruction:
-			r.Instructions = append(r.Instructions, h.Text)
-		}
-	}
-	first(&r.Language, language)
-	return r
 }

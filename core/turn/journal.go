@@ -141,7 +141,11 @@ func (p *parts) again(r core.Record) error {
 // mustAnnounce reports whether the part needs a record of its own before it is
 // sent. The first part of a step that began just now is covered by the step's.
 func (p *parts) mustAnnounce(key core.Key, known bool) bool {
-	return !known && (key.Part > 1 || p.cut(key)) || known && p.cut(key)
+	if known || p.cut(key) {
+		return p.cut(key)
+	}
+	step, _ := p.Find(p.step)
+	return key.Part > 1 || step.Progress != core.Started
 }
 
 // cut reports whether a former attempt may have sent the part.

@@ -122,6 +122,8 @@ type turn struct {
 	parts    prompt.Parts  // what the model is told
 	outcome  []action.Done // of the latest round
 	finished []action.Done // of all rounds
+	about    core.State    // what the plans say that it is about
+	origins  []*journal    // of turns whose questions this one decided
 }
 
 // open finds what waits, and commits that it is tried.
@@ -187,7 +189,17 @@ func (t *turn) take(ctx context.Context) error {
 	if len(t.messages) == 0 {
 		return t.close(ctx)
 	}
-	for round := uint16(1); round <= lastRound; round++ {
+	next := uint16(1)
+	if q, agreed, ok := t.decision(); ok {
+		taken, err := t.decide(ctx, q, agreed)
+		if err != nil {
+			return err
+		}
+		if taken && !t.worthWords(0, core.Plan{}) {
+			return t.close(ctx)
+		}
+	}
+	for round := next; round <= lastRound; round++ {
 		plan, err := t.plan(ctx, round)
 		if errors.Is(err, errWithdrawn) {
 			return nil // what is left waits; the next look at the log finds it

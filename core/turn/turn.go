@@ -82,6 +82,7 @@ type Options struct {
 	Recons    []core.Recon
 	Injectors map[string]core.Injector // by the key of the context
 	Observers []core.Observer
+	Chooser   func(place core.Path) core.Chooser // the interface's ability, or nil
 }
 
 // Turns takes events in and answers them. It implements core.Inbox.

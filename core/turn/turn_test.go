@@ -45,15 +45,10 @@ func open(t testing.TB, dir string) core.Store {
 // start brings a bot to life. change may set further options.
 func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, change ...func(*turn.Options)) *bot {
 	t.Helper()
-	snapshot, err := action.Build(room)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var catalogue action.Catalogue
-	catalogue.Swap(snapshot)
+	catalogue := catalogueOf(t, room)
 	log := slog.New(slog.DiscardHandler)
 	o := turn.Options{
-		Store: s, Catalogue: &catalogue, Runtime: action.NewRuntime(action.Options{Clock: time.Now, Log: log}), Asker: asker,
+		Store: s, Catalogue: catalogue, Runtime: action.NewRuntime(action.Options{Clock: time.Now, Log: log}), Asker: asker,
 		Persona: func(core.Path, string) core.Persona { return core.Persona{Name: "Aria", Text: "You are Aria."} },
 		Clock:   time.Now, Log: log, Config: turn.Config{History: 20, Attempts: 2}, Names: []string{"Aria"}, Scope: "chat",
 		Settings:  func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },
@@ -83,6 +78,17 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 	}
 	t.Cleanup(b.stop)
 	return b
+}
+
+func catalogueOf(t testing.TB, plugins ...core.Plugin) *action.Catalogue {
+	t.Helper()
+	snapshot, err := action.Build(plugins...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(action.Catalogue)
+	c.Swap(snapshot)
+	return c
 }
 
 func fresh(t testing.TB, script ...any) *bot {

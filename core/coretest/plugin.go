@@ -1,0 +1,57 @@
+package coretest
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"synthbot/core"
+)
+
+// Plugin is a small true plugin: its actions, and what was done with them.
+type Plugin struct {
+	name    string
+	actions []core.Action
+
+	mu    sync.Mutex
+	calls []core.Call
+}
+
+// NewPlugin makes a plugin of that name. Actions without a Do succeed and give
+// their payload back as output; those without a schema take any object.
+func NewPlugin(name string, actions ...core.Action) *Plugin {
+	p := &Plugin{name: name}
+	for _, a := range actions {
+		if a.Schema == nil {
+			a.Schema = json.RawMessage(`{"type":"object"}`)
+		}
+		if a.Brief == "" {
+			a.Brief = "Do something for a test"
+		}
+		do := a.Do
+		if do == nil {
+			do = func(_ context.Context, c core.Call) (core.Result, error) { return core.Result{Output: c.Payload}, nil }
+		}
+		a.Do = func(ctx context.Context, c core.Call) (core.Result, error) {
+			p.mu.Lock()
+			p.calls = append(p.calls, c)
+			p.mu.Unlock()
+			return do(ctx, c)
+		}
+		p.actions = append(p.actions, a)
+	}
+	return p
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.name }
+
+// Actions implements core.Plugin.
+func (p *Plugin) Actions() []core.Action { return p.actions }
+
+// Calls returns the calls so far.
+func (p *Plugin) Calls() []core.Call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]core.Call(nil), p.calls...)
+}

@@ -1,0 +1,271 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+// question is what the log keeps with a message that asks for a confirmation:
+// which step waits for it.
+type question struct {
+	turn  uint64
+	round uint16
+	step  uint16
+}
+
+const questionMark = "confirm:"
+
+func (q question) String() string {
+	return fmt.Sprintf("%s%d.%d.%d", questionMark, q.turn, q.round, q.step)
+}
+
+// parseQuestion reads a question, and the answer behind it if there is one.
+func parseQuestion(s string) (q question, answer string, ok bool) {
+	rest, ok := strings.CutPrefix(s, questionMark)
+	if !ok {
+		return q, "", false
+	}
+	where, answer, _ := strings.Cut(rest, ":")
+	n, err := fmt.Sscanf(where, "%d.%d.%d", &q.turn, &q.round, &q.step)
+	return q, answer, err == nil && n == 3
+}
+
+// inquire puts the questions of all steps that wait to be confirmed into the place.
+func (t *turn) inquire(ctx context.Context, done []action.Done) error {
+	for _, d := range done {
+		if d.Progress != core.Pending || d.Held == nil || d.Held.Question == "" {
+			continue
+		}
+		q := question{d.Key.Turn.Seq, d.Key.Round, d.Key.Step}
+		err := t.put(ctx, d.Key, core.Sent{Path: t.path, Text: d.Held.Question, Data: q.String()}, []core.Choice{
+			{Label: "Confirm", Data: q.String() + ":y"}, {Label: "Cancel", Data: q.String() + ":n"},
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			t.log.Error("question not asked", "action", d.Action, "err", err)
+		}
+	}
+	return nil
+}
+
+// put sends a message of our own, with buttons where the interface has them.
+func (t *turn) put(ctx context.Context, step core.Key, what core.Sent, choices []core.Choice) error {
+	if c := t.with.chooser(t.path); c != nil {
+		return c.Choose(ctx, t.Parts(step), what, choices)
+	}
+	d, ok := t.snapshot.Message(t.path.Interface())
+	if !ok {
+		return core.Errorf(core.Broken, "%s has no message action", t.path.Interface())
+	}
+	payload, err := json.Marshal(map[string]string{"text": what.Text + " (yes/no)"})
+	if err != nil {
+		return err
+	}
+	_, err = d.Do(ctx, core.Call{
+		Key: step, Path: t.path, Private: t.who.Private, Author: t.who.Authors[0], Payload: payload,
+		Parts: tagged{t.Parts(step), what.Data},
+	})
+	return err
+}
+
+// tagged are parts whose messages keep something with them.
+type tagged struct {
+	core.Parts
+	data string
+}
+
+// Send implements core.Parts.
+func (p tagged) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+	what.Data = p.data
+	return p.Parts.Send(ctx, n, what, do)
+}
+
+func (s *setup) chooser(place core.Path) core.Chooser {
+	if s.Chooser == nil {
+		return nil
+	}
+	return s.Chooser(place)
+}
+
+// decision returns the question that the turn answers, if it is a press of one
+// of its buttons, or a plain yes or no right behind it.
+func (t *turn) decision() (q question, agreed, ok bool) {
+	e := &t.messages[0]
+	switch {
+	case e.Kind == core.KindPress:
+		q, answer, ok := parseQuestion(e.Data)
+		return q, answer == "y", ok
+	case e.Kind != core.KindMessage || len(t.messages) > 1:
+		return q, false, false
+	}
+	agreed, plain := yesOrNo(e.Message.Text)
+	if !plain {
+		return q, false, false
+	}
+	for _, before := range slices.Backward(t.parts.History) {
+		if before.Self {
+			q, _, ok := parseQuestion(before.Data)
+			return q, agreed, ok
+		}
+	}
+	return q, false, false
+}
+
+// yesOrNo reads an answer that is nothing else, in the languages of the house.
+func yesOrNo(text string) (yes, plain bool) {
+	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
+	case "yes", "y", "ok", "okay", "confirm", "ja", "sì", "si", "sí", "oui":
+		return true, true
+	case "no", "n", "cancel", "nein", "non", "annulla", "cancelar", "annuler", "abbrechen":
+		return false, true
+	}
+	return false, false
+}
+
+// decided is the round of a turn's journal that notes that it decides a question.
+const decided = lastRound + 2
+
+// decide takes up the step that waited, or lets it go. taken is false where the
+// question is none that this person could decide now; then the turn is an
+// ordinary one, unless it is a press.
+func (t *turn) decide(ctx context.Context, q question, agreed bool) (taken bool, err error) {
+	press := t.messages[0].Kind == core.KindPress
+	origin, held, err := t.origin(ctx, q)
+	if err != nil {
+		return press, err
+	}
+	if text := t.refuse(origin, held, q); text != "" {
+		if press {
+			t.whisper(ctx, text)
+		}
+		return press, nil
+	}
+	note := t.record(core.Key{Turn: t.id, Round: decided}, core.Accepted, q.String())
+	if err := t.Write(ctx, note); err != nil {
+		return true, err
+	}
+	job := action.Job{
+		Snapshot: t.snapshot, Turn: origin.id, Round: q.round, Journal: origin, Message: t.messages[0].Message, State: t.parts.State,
+	}
+	if len(held.Who.Authors) == 1 && held.Who.Authors[0].ID == t.who.Authors[0].ID {
+		job.Who = t.who
+	}
+	done, err := t.with.Runtime.Resume(ctx, job, q.step, agreed)
+	t.origins = append(t.origins, origin)
+	if err != nil {
+		return true, fmt.Errorf("confirmed step: %w", err)
+	}
+	t.outcome = done
+	t.finished = append(t.finished, done...)
+	if err := t.settle(ctx, q, held, agreed); err != nil {
+		return true, err
+	}
+	return true, t.inquire(ctx, done)
+}
+
+// origin returns the journal of the turn that asked, and the step that waits;
+// nil where there is none.
+func (t *turn) origin(ctx context.Context, q question) (j *journal, h *action.Held, err error) {
+	id := core.TurnID{Path: t.path, Seq: q.turn}
+	var records []core.Record
+	err = t.store.View(ctx, func(v core.View) (err error) {
+		records, err = v.Journal(id)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	j = newJournal(t.with, id, records)
+	r, ok := j.Find(core.Key{Turn: id, Round: q.round, Step: q.step})
+	if !ok {
+		return j, nil, nil
+	}
+	if h, err = action.ReadHeld(r); err != nil {
+		t.log.Error("question cannot be read", "question", q, "err", err)
+		return j, nil, nil
+	}
+	return j, h, nil
+}
+
+// refuse says why the question cannot be decided by who answers it; "" if it can.
+func (t *turn) refuse(j *journal, h *action.Held, q question) string {
+	if h == nil {
+		return "I no longer know what this was about."
+	}
+	if !h.May(t.who.Authors[0]) {
+		return "Only the person who asked for it can answer this."
+	}
+	r, _ := j.Find(core.Key{Turn: j.id, Round: q.round, Step: q.step})
+	_, ours := t.former[core.Key{Turn: t.id, Round: decided}]
+	if r.Progress != core.Pending && !ours {
+		return "This was decided already."
+	}
+	return ""
+}
+
+// whisper tells the one who pressed.
+func (t *turn) whisper(ctx context.Context, text string) {
+	c := t.with.chooser(t.path)
+	if c == nil {
+		return
+	}
+	if err := c.Whisper(ctx, t.messages[0].Message, text); err != nil {
+		t.log.Warn("whisper not sent", "err", err)
+	}
+}
+
+// settle shows what became of the question: on itself, or, where it cannot be
+// changed any more, in a message of its own.
+func (t *turn) settle(ctx context.Context, q question, h *action.Held, agreed bool) error {
+	fate := t.fate(h, q, agreed)
+	c := t.with.chooser(t.path)
+	if c == nil {
+		done := t.outcome
+		err := t.execute(ctx, decided+1, t.say(fate))
+		t.outcome = done
+		return err
+	}
+	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: h.Question + "\n\n" + fate}
+	if m.ID == "" {
+		m.ID = t.asked(q)
+	}
+	if err := c.Settle(ctx, m); err != nil && !errors.Is(err, context.Canceled) {
+		t.log.Warn("question not settled", "err", err)
+	}
+	return nil
+}
+
+// asked is the platform's id of the question.
+func (t *turn) asked(q question) string {
+	for _, e := range t.parts.History {
+		if e.Self && e.Data == q.String() {
+			return e.Message.ID
+		}
+	}
+	return ""
+}
+
+// fate words what became of the step.
+func (t *turn) fate(h *action.Held, q question, agreed bool) string {
+	i := slices.IndexFunc(t.outcome, func(d action.Done) bool { return d.Step == int(q.step) })
+	switch {
+	case agreed && h.Expired(t.clock()):
+		return "⌛ It is too late for that: the question has expired."
+	case !agreed:
+		return "✗ Cancelled."
+	case i >= 0 && t.outcome[i].Progress == core.Done:
+		return "✓ Done."
+	case i >= 0 && t.outcome[i].Outcome.Text != "":
+		return "✗ " + t.outcome[i].Outcome.Text
+	}
+	return "✗ It did not work."
+}

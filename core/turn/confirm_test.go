@@ -1,0 +1,140 @@
+package turn_test
+
+import (
+	"strings"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+const (
+	pays = `{"response":"As you wish.","actions":[{"type":"pay","payload":{"to":"Ann"}}]}`
+	says = `{"actions":[{"type":"NONE"}]}`
+)
+
+// shop is a bot that can pay, when it is confirmed.
+func shop(t *testing.T, buttons bool, script ...any) (*bot, *coretest.Plugin) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, bank)
+		if buttons {
+			o.Chooser = func(core.Path) core.Chooser { return room }
+		}
+	}), bank
+}
+
+// press presses the button with that label, under the only question there is.
+func (b *bot) press(id, who, label string) core.Event {
+	b.t.Helper()
+	for message, choices := range b.room.Choices() {
+		for _, c := range choices {
+			if c.Label == label {
+				e := said(id, who, "")
+				e.Kind, e.Target, e.Data = core.KindPress, message, c.Data
+				return e
+			}
+		}
+	}
+	b.t.Fatalf("there is no button %q", label)
+	return core.Event{}
+}
+
+func TestConfirm(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	if len(bank.Calls()) != 0 {
+		t.Fatal("it paid before it was confirmed")
+	}
+	confirm := b.press("p1", "jay", "Confirm")
+	again := confirm
+	again.Message.ID = "p3"
+
+	b.receive(b.press("p0", "eve", "Confirm"))
+	b.ended(1)
+	if len(bank.Calls()) != 0 || len(b.room.Whispers()) != 1 {
+		t.Errorf("a stranger's press: %d calls, whispers %q", len(bank.Calls()), b.room.Whispers())
+	}
+	b.receive(confirm)
+	b.ended(1)
+	b.receive(again)
+	b.ended(1)
+	if len(bank.Calls()) != 1 {
+		t.Errorf("it paid %d times", len(bank.Calls()))
+	}
+	if texts := b.room.Texts(); !strings.Contains(texts[1], "✓ Done.") {
+		t.Errorf("the room holds %q", texts)
+	}
+	if w := b.room.Whispers(); len(w) != 2 || w[1] != "This was decided already." {
+		t.Errorf("whispers: %q", w)
+	}
+	if in := b.input(1); !strings.Contains(in, `"type":"output"`) || !strings.Contains(in, `"to":"Ann"`) {
+		t.Errorf("the output did not go back to the model: %s", in)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.receive(b.press("p1", "jay", "Cancel"))
+	b.ended(1)
+	if len(bank.Calls()) != 0 || len(b.room.Choices()) != 0 {
+		t.Errorf("after a cancel: %d calls, buttons %v", len(bank.Calls()), b.room.Choices())
+	}
+	if texts := b.room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "✗ Cancelled.") {
+		t.Errorf("the room holds %q", texts)
+	}
+}
+
+// TestConfirmInWords is for interfaces without buttons.
+func TestConfirmInWords(t *testing.T) {
+	b, bank := shop(t, false, pays, says)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	if texts := b.room.Texts(); !strings.HasSuffix(texts[len(texts)-1], "(yes/no)") {
+		t.Fatalf("the room holds %q", texts)
+	}
+	b.receive(said("2", "jay", "Yes!"))
+	b.ended(1)
+	if len(bank.Calls()) != 1 {
+		t.Errorf("it paid %d times", len(bank.Calls()))
+	}
+	b.receive(said("3", "jay", "yes")) // about nothing now
+	b.ended(1)
+	if len(bank.Calls()) != 1 {
+		t.Errorf("a later yes paid again: %d", len(bank.Calls()))
+	}
+}
+
+// TestConfirmationSurvivesRestart: the question was asked in a former life.
+func TestConfirmationSurvivesRestart(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	room := coretest.NewRoom("room")
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	with := func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, bank)
+		o.Chooser = func(core.Path) core.Chooser { return room }
+	}
+	b := start(t, s, room, coretest.NewAsker(pays, says), with)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.stop()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	t.Cleanup(func() { s.Close() })
+	b = start(t, s, room, coretest.NewAsker(says), with)
+	b.receive(b.press("p1", "jay", "Confirm"))
+	b.ended(1)
+	if len(bank.Calls()) != 1 {
+		t.Errorf("it paid %d times", len(bank.Calls()))
+	}
+}

@@ -1,0 +1,96 @@
+package turn_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+func withPlugin(t *testing.T, p *coretest.Plugin, script ...any) *bot {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, p) })
+}
+
+func TestFollowUp(t *testing.T) {
+	web := coretest.NewPlugin("web",
+		core.Action{Name: "search", Brief: "Search", Permission: core.Everyone},
+		core.Action{Name: "fetch", Brief: "Fetch", Permission: core.Everyone})
+	b := withPlugin(t, web,
+		`{"response":"Let me look.","actions":[{"type":"search","payload":{"q":"moss"}}]}`,
+		`{"actions":[{"type":"fetch","payload":{"url":"x"}}]}`,
+		plan("Moss is green."))
+	b.receive(said("1", "jay", "what is moss?"))
+	b.ended(1)
+	b.stands("Let me look.", "Moss is green.")
+	offered := func(i int) string { return strings.Join(b.asker.Asked()[i].System, "\n") }
+	for i, want := range []string{"fetch search", "fetch", ""} {
+		var got []string
+		for _, name := range []string{"fetch", "search"} {
+			if strings.Contains(offered(i), `"`+name+`":{`) {
+				got = append(got, name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("round %d offers %q, want %q", i+1, got, want)
+		}
+	}
+	if in := b.input(1); !strings.Contains(in, `"q":"moss"`) || !strings.Contains(in, "Let me look.") {
+		t.Errorf("round 2 is told %s", in)
+	}
+}
+
+func TestFailuresAreTold(t *testing.T) {
+	broken := coretest.NewPlugin("oven", core.Action{Name: "bake", Brief: "Bake", Permission: core.Everyone,
+		Do: func(context.Context, core.Call) (core.Result, error) {
+			return core.Result{}, core.Errorf(core.Broken, "the oven is cold")
+		}})
+	b := withPlugin(t, broken, `{"actions":[{"type":"bake"}]}`, plan("The oven is cold, sorry."))
+	b.receive(said("1", "jay", "bake"))
+	b.ended(1)
+	b.stands("The oven is cold, sorry.")
+	if in := b.input(1); !strings.Contains(in, "the oven is cold") {
+		t.Errorf("the model is told %s", in)
+	}
+}
+
+func TestContinue(t *testing.T) {
+	b := fresh(t, `{"response":"more","actions":[{"type":"CONTINUE"}]}`)
+	b.receive(said("1", "jay", "count"))
+	b.ended(4) // the message, and three times in a row
+	b.stands("more", "more", "more", "more")
+}
+
+func TestIgnoreIsSilent(t *testing.T) {
+	b := fresh(t, `{"actions":[{"type":"IGNORE"}]}`)
+	b.receive(said("1", "jay", "hm"))
+	if end := b.ended(1)[0]; end.Answered {
+		t.Error("it answered")
+	}
+	b.stands()
+}
+
+func TestStateIsCarriedOn(t *testing.T) {
+	b := fresh(t, `{"response":"How much?","context":{"topic":"transfer","slotsFilled":{"to":"Ann"},"slotsRequired":["amount"]}}`, plan("ok"))
+	b.receive(said("1", "jay", "send Ann money"))
+	b.ended(1)
+	b.receive(said("2", "jay", "five"))
+	b.ended(1)
+	var in struct {
+		Context struct {
+			State core.State `json:"conversation_state"`
+		} `json:"context"`
+	}
+	if err := json.Unmarshal([]byte(b.input(1)), &in); err != nil {
+		t.Fatal(err)
+	}
+	if s := in.Context.State; s.Topic != "transfer" || string(s.SlotsFilled["to"]) != `"Ann"` || len(s.SlotsRequired) != 1 {
+		t.Errorf("the state is %+v", s)
+	}
+}
