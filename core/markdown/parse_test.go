@@ -256,9 +256,19 @@ func visible(s string) string {
 	}, s)
 }
 
+func TestDeepTextsAreFlat(t *testing.T) {
+	for _, source := range []string{strings.Repeat(">", 500) + "end", strings.Repeat("- ", 500) + "end", strings.Repeat("*_", 300) + "end" + strings.Repeat("_*", 300), strings.Repeat("![", 400) + "end" + strings.Repeat("](u)", 400)} {
+		blocks := Parse(source)
+		checkTree(t, blocks, 0)
+		if got := visible(Plain(blocks)); got != "end" {
+			t.Errorf("%.20q… shows %q", source, got)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
-	for name, s := range hostile(200) {
-		f.Add(name + s)
+	for _, s := range hostile(200) {
+		f.Add(s)
 	}
 	f.Add("# a\n- [x] b\n> c\n```d\ne\n```\n|f|\n|-|\n|g|\n[h](i) ![j](k) ~~l~~ &amp; \\* <m>")
 	f.Fuzz(func(t *testing.T, source string) {
@@ -290,7 +300,18 @@ func checkTree(t *testing.T, blocks []Block, depth int) {
 		if b.Kind == Heading && (b.Level < 1 || b.Level > 6) {
 			t.Fatalf("a heading of level %d", b.Level)
 		}
+		checkInlines(t, b.Inlines, 0)
 		checkTree(t, b.Blocks, depth+1)
+	}
+}
+
+func checkInlines(t *testing.T, in Inlines, depth int) {
+	t.Helper()
+	if depth > 2*maxDepth+1 {
+		t.Fatalf("styles nest %d deep", depth)
+	}
+	for _, i := range in {
+		checkInlines(t, i.Inlines, depth+1)
 	}
 }
 
