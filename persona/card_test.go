@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -114,6 +115,19 @@ func TestBadPNG(t *testing.T) {
 		if p, err := parse("x.png", tc.data); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "x.png: ") {
 			t.Errorf("%s: %+v, %v; want an error with %q", name, p, err, tc.want)
 		}
+	}
+}
+
+func TestBombIsNotUnpacked(t *testing.T) {
+	data := picture(pngChunk("zTXt", fmt.Appendf(nil, "chara\x00\x00%s", packed(strings.Repeat("A", 64<<20)))))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := parse("x.png", data); err == nil {
+		t.Error("no error")
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 8*maxText {
+		t.Errorf("%d bytes for a text of at most %d", used, maxText)
 	}
 }
 
