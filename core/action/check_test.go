@@ -74,9 +74,16 @@ func TestCheck(t *testing.T) {
 		{"all faults", by(0), core.Plan{Steps: []core.Step{step("book", `{"seats":10,"class":"c","who":{}}`)}}, []string{
 			`! actions[0].payload.class: c should be one of the allowed values: a, b [book]`,
 			`! actions[0].payload.seats: 10 should be at most 9 [book]`,
-			`! actions[0].payload.who: Required property 'name' is missing [book]`}},
+			`! actions[0].payload.who: required property 'name' is missing [book]`}},
+		{"other types", by(0), core.Plan{Steps: []core.Step{step("book", `{"seats":"2","id":"9007199254740993","who":{"name":42,"vip":"true"}}`)}},
+			[]string{`book{"class":"b","id":9007199254740993,"interface_path":"telegram/-100/7","seats":2,"who":{"name":"42","vip":true}}`}},
+		{"types too far away", by(0), core.Plan{Steps: []core.Step{step("book", `{"seats":"two","who":"5","class":5}`)}}, []string{
+			`! actions[0].payload.class: 5 should be one of the allowed values: a, b [book]`,
+			`! actions[0].payload.class: is integer but should be string [book]`,
+			`! actions[0].payload.seats: is string but should be integer [book]`,
+			`! actions[0].payload.who: is string but should be object [book]`}},
 		{"valid ones stay", by(0), core.Plan{Steps: []core.Step{step("book", `{}`), step("web_search", `{}`)}},
-			[]string{"web_search{}", `! actions[0].payload: Required property 'seats' is missing [book]`}},
+			[]string{"web_search{}", `! actions[0].payload: required property 'seats' is missing [book]`}},
 		{"did you mean", by(0), core.Plan{Steps: []core.Step{step("web_serch", `{}`)}}, []string{`! actions[0].type: there is no action "web_serch"; did you mean web_search? [web_search]`}},
 		{"not what is closed", by(0), core.Plan{Steps: []core.Step{step("bann", `{}`)}}, []string{`! actions[0].type: there is no action "bann"; use one of the actions on offer []`}},
 		{"permission", by(0), core.Plan{Steps: []core.Step{step("ban", `{}`)}}, []string{`! actions[0]: ban is not open to who asked for it [ban]`}},

@@ -82,7 +82,7 @@ func (d *Definition) lintBrief() error {
 func (d *Definition) lintRules() error {
 	var errs []error
 	if d.Do == nil {
-		errs = append(errs, errors.New("Do: is missing"))
+		errs = append(errs, errors.New("code: is missing"))
 	}
 	if d.Timeout < 0 || d.Retries < 0 || d.Cache < 0 || d.RateLimit.Count < 0 || d.RateLimit.Per < 0 {
 		errs = append(errs, errors.New("limits: must not be negative"))
@@ -161,13 +161,37 @@ func (d *Definition) lintExamples() error {
 	return errors.Join(errs...)
 }
 
-// accept validates a payload and fills in defaults.
-func (d *Definition) accept(v any) []flaw {
-	flaws := d.input.check(v)
-	if d.input.fill(v) {
-		flaws = d.input.check(v)
+// accept fills in defaults and validates. "5" where a number is wanted, "true"
+// for true and 5 for "5" are made right: what is meant is certain.
+func (d *Definition) accept(payload any) []flaw {
+	d.input.fill(payload)
+	flaws := d.input.check(payload)
+	for _, f := range flaws {
+		if f.keyword == "type" {
+			flaws = d.retype(payload, f, flaws)
+		}
 	}
 	return flaws
+}
+
+// retype tries the value that a flaw is about in another type, and returns what
+// is wrong afterwards.
+func (d *Definition) retype(payload any, f flaw, before []flaw) []flaw {
+	at, ok := find(payload, f.path)
+	if !ok || at.set == nil {
+		return before
+	}
+	other, ok := otherType(at.value)
+	if !ok {
+		return before
+	}
+	at.set(other)
+	after := d.input.check(payload)
+	if slices.ContainsFunc(after, func(g flaw) bool { return g.path == f.path }) {
+		at.set(at.value)
+		return before
+	}
+	return after
 }
 
 // has reports whether the payload knows the property.

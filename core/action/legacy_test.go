@@ -58,7 +58,7 @@ func TestLegacyIsConvertedWhenRegistered(t *testing.T) {
 	if d.Brief != "Greet somebody" || d.Examples.Instructions.WhenToUse != "always" || len(d.Examples.Examples) != 1 {
 		t.Errorf("converted to %+v", d.Action)
 	}
-	if _, faults := s.Check(core.Plan{Steps: []core.Step{step("old_one", `{"name":5}`)}}, by(core.Member)); len(faults) != 1 {
+	if _, faults := s.Check(core.Plan{Steps: []core.Step{step("old_one", `{"name":[5]}`)}}, by(core.Member)); len(faults) != 1 {
 		t.Errorf("faults %v", faults)
 	}
 }

@@ -117,7 +117,7 @@ func encode(v any) json.RawMessage {
 }
 
 // flaw is one thing that a schema refuses. path is a JSON pointer.
-type flaw struct{ path, text string }
+type flaw struct{ path, keyword, text string }
 
 // maxFlaws bounds how much of a payload's wrongs is told at once.
 const maxFlaws = 8
@@ -152,11 +152,11 @@ func explain(errs map[string]string, v any) []flaw {
 	for _, key := range slices.Sorted(maps.Keys(errs)) {
 		i := strings.LastIndexByte(key, '/')
 		path, keyword := key[:max(i, 0)], key[i+1:]
-		f := flaw{path, wording(keyword, errs[key])}
+		f := flaw{path, keyword, wording(keyword, errs[key])}
 		switch {
 		case summary(keyword):
 			summaries = append(summaries, f)
-		case keyword != "required" && !reach(v, path):
+		case keyword != "required" && !leads(v, path):
 		default:
 			told = append(told, f)
 		}
@@ -172,37 +172,75 @@ func wording(keyword, text string) string {
 		return "is not allowed here"
 	}
 	text = strings.TrimPrefix(text, "Value ")
+	if rest, ok := strings.CutPrefix(text, "Required "); ok {
+		text = "required " + rest
+	}
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "…"
 	}
 	return text
 }
 
-// reach reports whether the JSON pointer leads to something.
-func reach(v any, pointer string) bool {
+// leads reports whether the JSON pointer leads to something.
+func leads(v any, pointer string) bool {
+	_, ok := find(v, pointer)
+	return ok
+}
+
+// spot is a value inside of another one.
+type spot struct {
+	value any
+	set   func(any) // puts another value there; nil at the root
+}
+
+// find follows a JSON pointer.
+func find(v any, pointer string) (spot, bool) {
+	at := spot{value: v}
 	if pointer == "" {
-		return true
+		return at, true
 	}
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		part = unescape(part)
-		switch at := v.(type) {
+		switch in := at.value.(type) {
 		case map[string]any:
-			next, ok := at[part]
+			next, ok := in[part]
 			if !ok {
-				return false
+				return spot{}, false
 			}
-			v = next
+			at = spot{next, func(v any) { in[part] = v }}
 		case []any:
 			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(at) {
-				return false
+			if err != nil || i < 0 || i >= len(in) {
+				return spot{}, false
 			}
-			v = at[i]
+			at = spot{in[i], func(v any) { in[i] = v }}
 		default:
-			return false
+			return spot{}, false
 		}
 	}
-	return true
+	return at, true
+}
+
+// otherType returns a string's value as number or truth, and a number's as
+// string, where they are written alike.
+func otherType(v any) (any, bool) {
+	switch v := v.(type) {
+	case json.Number:
+		return string(v), true
+	case string:
+		other, err := decode(json.RawMessage(v))
+		if err != nil || strings.TrimSpace(v) != v {
+			return nil, false
+		}
+		switch other := other.(type) {
+		case bool:
+			return other, true
+		case json.Number:
+			_, ok := rational(other)
+			return other, ok
+		}
+	}
+	return nil, false
 }
 
 func unescape(part string) string {

@@ -41,7 +41,7 @@ func TestLint(t *testing.T) {
 		{"no brief", func(a *core.Action) { a.Brief = " " }, "brief: is empty"},
 		{"long brief", func(a *core.Action) { a.Brief = strings.Repeat("ä", 100) }, "100 characters"},
 		{"two lines", func(a *core.Action) { a.Brief = "a\nb" }, "one line"},
-		{"no code", func(a *core.Action) { a.Do = nil }, "Do: is missing"},
+		{"no code", func(a *core.Action) { a.Do = nil }, "code: is missing"},
 		{"no schema", func(a *core.Action) { a.Schema = nil }, "schema: is missing"},
 		{"no JSON", schema(`{`), "schema: unexpected EOF"},
 		{"no object", schema(`{"type":"string"}`), "must describe an object"},

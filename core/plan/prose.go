@@ -32,6 +32,9 @@ func Prose(text string) (string, bool) {
 	if text == "" || len(text) > maxProse || machine.MatchString(text) || private.MatchString(text) {
 		return "", false
 	}
+	if text[0] == '<' && text[len(text)-1] == '>' { // a page, or a tag of some tool
+		return "", false
+	}
 	if reasonOpen.MatchString(text) || reasonClose.MatchString(text) || !strings.ContainsFunc(text, letter) {
 		return "", false
 	}

@@ -39,7 +39,6 @@ type reader struct {
 	plan   core.Plan
 	faults []core.Fault
 	source string // of a repaired plan: what the names of its actions must stand in
-	quiet  bool   // the plan says on purpose that there is nothing to do
 }
 
 func (r *reader) fault(field, format string, args ...any) {
@@ -71,6 +70,7 @@ func (r *reader) text(text string) {
 	}
 	found := find(text)
 	if found.broken != "" {
+		r.source = text
 		r.mend(&found)
 	}
 	r.choose(found)
@@ -183,16 +183,17 @@ func (r *reader) arguments(field string, c core.ToolCall) (json.RawMessage, bool
 	return payload, ok
 }
 
-// mend repairs what is broken; where that gives no plan, what else was found
-// stands, but only for messages.
+// mend repairs what is broken. Where that gives no plan, whole ones that stand
+// in it are looked for. Either way only messages may run.
 func (r *reader) mend(f *findings) {
 	r.plan.Repaired = true
-	mended, ok := repair(f.broken)
-	if !ok || shapeOf(json.RawMessage(mended)) == shapeNone {
+	f.values = f.values[:f.before:f.before]
+	if mended, ok := repair(f.broken); ok && shapeOf(json.RawMessage(mended)) != shapeNone {
+		raw := json.RawMessage(mended)
+		f.values = append(f.values, found{raw, shapeOf(raw), f.adjacent})
 		return
 	}
-	r.source = f.broken
-	f.values = append(f.values[:f.before:f.before], found{raw: json.RawMessage(mended), shape: shapeOf(json.RawMessage(mended)), adjacent: f.adjacent})
+	f.values = append(f.values, find(f.broken[1:]).values...)
 }
 
 // named reports whether a step of that name may stand in the plan: what was

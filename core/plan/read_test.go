@@ -57,6 +57,7 @@ func TestReadShapes(t *testing.T) {
 		{"single quotes", `{'response': 'hi',}`, "repaired say(hi)"},
 		{"cut list", `{"actions":[{"type":"a","payload":{"text":"hi"}},{"type":"ban","payload":{"us`, `repaired ` + hi + ` ban{"us":null}`},
 		{"cut list in prose", `Well: [{"type":"ban","payload":{"user":"1"}},{"type":"b`, `repaired ban{"user":"1"} b{}`},
+		{"a smiley", `Oh no :[ here: {"response":"hi"}`, "repaired say(hi)"},
 		{"two plans", `{"response":"a"} or rather {"response":"b"}`, "repaired say(b) ! the answer holds 2 plans; send exactly one"},
 		{"twice the same", `{"response":"a"} I mean {"response":"a"}`, "say(a)"},
 		{"key twice", `{"response":"a","response":"b"}`, "repaired say(b) ! the key response stands twice in one object"},
@@ -128,6 +129,8 @@ func TestProse(t *testing.T) {
 		{"message_telegram(hi)", ""},
 		{"<tool_call>x", ""},
 		{"```json\nx```", ""},
+		{"<html><body>502</body></html>", ""},
+		{"I <3 tea", "I <3 tea"},
 		{strings.Repeat("x", 5000), ""},
 	}
 	for _, test := range tests {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -266,11 +267,15 @@ func (r *reader) fields(field string, f fields, chain int) (core.Step, bool) {
 		r.fault(field+".type", "must be the name of an action")
 		return s, false
 	}
+	before := len(r.faults)
 	s.Payload, ok = r.payload(field, f, known)
 	s.Priority = r.priority(field, f.values["priority"])
 	s.Confirm = r.confirm(field, f.values["requiresconfirmation"])
 	conditions, readable := r.conditions(field+".conditions", f.values["conditions"])
 	s.Conditions = conditions
+	for i := range r.faults[before:] {
+		r.faults[before+i].Action = s.Type
+	}
 	s.Fallback = r.fallback(field+".fallbackAction", f.values["fallbackaction"], chain)
 	return s, ok && readable
 }
@@ -283,7 +288,7 @@ func (r *reader) payload(field string, f fields, known []string) (json.RawMessag
 		if !f.has(k) {
 			continue
 		}
-		for extra := range rest {
+		for _, extra := range slices.Sorted(maps.Keys(rest)) {
 			r.fault(field+"."+clip(extra, 64), "unknown key; what the action needs belongs into its payload")
 		}
 		payload, ok := payloadOf(f.values[k])

@@ -1,0 +1,155 @@
+package action
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"synthbot/core"
+	"synthbot/core/plan"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestCorpus reads and checks what models answered, or might: NAME.in is a text,
+// NAME.answer a core.Answer; NAME.want is the plan that may run, the faults, the
+// actions that a correction has to show, and what people see where the model
+// does not correct itself.
+func TestCorpus(t *testing.T) {
+	files, err := filepath.Glob("testdata/corpus/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := 0
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases += corpusFile(t, file, archive)
+	}
+	if cases < 120 {
+		t.Errorf("%d cases", cases)
+	}
+}
+
+func corpusFile(t *testing.T, file string, archive *txtar.Archive) (cases int) {
+	t.Helper()
+	fresh := &txtar.Archive{Comment: archive.Comment}
+	wants := make(map[string]string)
+	for _, f := range archive.Files {
+		if name, ok := strings.CutSuffix(f.Name, ".want"); ok {
+			wants[name] = string(f.Data)
+		}
+	}
+	for _, f := range archive.Files {
+		name, kind, _ := strings.Cut(f.Name, ".")
+		if kind == "want" {
+			continue
+		}
+		cases++
+		got := verdict(t, name, kind, f.Data)
+		if got != wants[name] && !*update {
+			t.Errorf("%s: %s\n%s\ngot:\n%s\nwant:\n%s", filepath.Base(file), name, f.Data, got, wants[name])
+		}
+		fresh.Files = append(fresh.Files, f, txtar.File{Name: name + ".want", Data: []byte(got)})
+	}
+	if *update {
+		if err := os.WriteFile(file, txtar.Format(fresh), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cases
+}
+
+// corpusCatalogue is what the answers of the corpus work with.
+func corpusCatalogue(t testing.TB) *Snapshot {
+	var w world
+	schema := func(s string) func(*core.Action) {
+		return func(a *core.Action) { a.Schema = json.RawMessage(s) }
+	}
+	return w.catalogue(t,
+		w.act("book", schema(`{"type":"object","properties":{"seats":{"type":"integer","minimum":1,"maximum":9},"id":{"type":"integer"},"class":{"type":"string","enum":["a","b"],"default":"b"},
+			"who":{"type":"object","properties":{"name":{"type":"string"},"vip":{"type":"boolean","default":false}},"required":["name"]}},"required":["seats"]}`)),
+		w.act("invoices.list", schema(`{"type":"object","properties":{"status":{"type":"string","enum":["pending","paid","overdue"]},"limit":{"type":"number","minimum":1,"maximum":100}},"required":["status"]}`)),
+	)
+}
+
+func verdict(t *testing.T, name, kind string, data []byte) string {
+	answer := core.Answer{Text: string(data)}
+	if kind == "answer" {
+		answer = answerOf(t, data)
+	}
+	who := by(core.Member)
+	if strings.HasPrefix(name, "admin-") {
+		who = by(core.Admin)
+	}
+	s := corpusCatalogue(t)
+	p, faults := plan.Read(answer)
+	checked, more := s.Check(p, who)
+	faults = append(faults, more...)
+	var b strings.Builder
+	p = checked
+	p.Steps = nil
+	if rest, _ := json.Marshal(p); string(rest) != "{}" {
+		b.WriteString("plan " + string(rest) + "\n")
+	}
+	for i := range checked.Steps {
+		line, _ := json.Marshal(checked.Steps[i])
+		b.WriteString("run " + string(line) + "\n")
+	}
+	for _, f := range faults {
+		b.WriteString("fault " + f.String() + "\n")
+	}
+	if concerned := s.Concerned(faults); len(concerned) > 0 {
+		b.WriteString("concerned " + list(concerned) + "\n")
+	}
+	if prose, ok := plan.Prose(answer.Text); ok && len(checked.Steps) == 0 {
+		b.WriteString("prose " + prose + "\n")
+	}
+	return b.String()
+}
+
+func answerOf(t *testing.T, data []byte) core.Answer {
+	var a struct {
+		Text      string
+		Truncated bool
+		Calls     []struct{ ID, Name, Arguments string }
+	}
+	if err := json.Unmarshal(data, &a); err != nil {
+		t.Fatal(err)
+	}
+	answer := core.Answer{Text: a.Text, Truncated: a.Truncated}
+	for _, c := range a.Calls {
+		answer.Calls = append(answer.Calls, core.ToolCall{ID: c.ID, Name: c.Name, Arguments: json.RawMessage(c.Arguments)})
+	}
+	return answer
+}
+
+// TestNoFirstHalfRuns: whatever prefix of a dangerous plan arrives, nothing of
+// it runs but words.
+func TestNoFirstHalfRuns(t *testing.T) {
+	s := corpusCatalogue(t)
+	for _, whole := range []string{
+		`{"response":"ok","actions":[{"type":"ban","payload":{"user":"42"}},{"type":"send_file","payload":{"path":"a"},"fallbackAction":{"type":"ban","payload":{}}}]}`,
+		`Well, [{"type":"ban","payload":{"user":"42"}}, {"type":"message","payload":{"text":"bye"}}]`,
+		"```json\n[\n  {\"type\":\"ban\",\"payload\":{\"user\":\"42\"}},\n  {\"type\":\"send_file\",\"payload\":{}}\n]\n```",
+		`{"action":"ban","action_input":{"user":"42"}}`,
+	} {
+		end := strings.LastIndexAny(whole, "}]")
+		for n := range end {
+			p, _ := plan.Read(core.Answer{Text: whole[:n]})
+			checked, _ := s.Check(p, by(core.Admin))
+			for i := range checked.Steps {
+				if !s.harmless(&checked.Steps[i]) {
+					t.Fatalf("of %q runs %s", whole[:n], checked.Steps[i].Type)
+				}
+			}
+		}
+	}
+}
