@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 
@@ -24,6 +25,7 @@ type Reveal struct {
 	in    []byte // what came, from the start of the JSON that is tried
 	pos   int    // read up to here
 	tries int
+	until string // the end of a block of reasoning that is skipped
 	p     parser
 
 	shown  string // who shows: "" nobody, "response", "step"
@@ -100,23 +102,27 @@ func (r *Reveal) hide() {
 }
 
 // seek finds the start of a plan, behind reasoning and prose; false: more must
-// come.
+// come. It looks at each byte a bounded number of times.
 func (r *Reveal) seek() bool {
 	for r.pos < len(r.in) {
-		rest := string(r.in[r.pos:])
-		switch rest[0] {
-		case '<':
-			size, wait := reasoning(rest)
+		if r.until != "" && !r.skip() {
+			return false
+		}
+		switch rest := r.in[r.pos:]; {
+		case len(rest) == 0:
+			return false
+		case rest[0] == '<':
+			end, wait := reasoning(string(rest[:min(len(rest), 16)]))
 			if wait {
 				return false
 			}
-			r.pos += max(size-1, 0)
-		case '{', '[':
-			next := strings.TrimLeft(rest[1:], " \t\r\n")
-			if next == "" {
+			r.until = end
+		case rest[0] == '{' || rest[0] == '[':
+			next := bytes.TrimLeft(rest[1:min(len(rest), 64)], " \t\r\n")
+			if len(next) == 0 && len(rest) < 64 {
 				return false
 			}
-			if rest[0] == '{' && next[0] == '"' || rest[0] == '[' && next[0] == '{' {
+			if len(next) > 0 && (rest[0] == '{' && next[0] == '"' || rest[0] == '[' && next[0] == '{') {
 				r.p = parser{begun: true, start: r.pos}
 				return true
 			}
@@ -126,26 +132,32 @@ func (r *Reveal) seek() bool {
 	return false
 }
 
-// reasoning measures a block of reasoning at the start of the text, 0 where
-// there is none; wait: more must come to tell.
-func reasoning(text string) (size int, wait bool) {
+// skip goes behind the end of a block of reasoning; false: it has not come.
+func (r *Reveal) skip() bool {
+	i := bytes.Index(bytes.ToLower(r.in[r.pos:]), []byte(r.until))
+	if i < 0 {
+		r.pos = max(r.pos, len(r.in)-len(r.until)+1)
+		return false
+	}
+	r.pos += i + len(r.until)
+	r.until = ""
+	return true
+}
+
+// reasoning returns the end of a block of reasoning that begins with the text,
+// "" where none begins; wait: more must come to tell.
+func reasoning(text string) (end string, wait bool) {
 	for _, name := range []string{"think>", "thinking>", "thought>", "reasoning>", "reflection>", "scratchpad>"} {
 		open := "<" + name
 		n := min(len(text), len(open))
-		if !strings.EqualFold(text[:n], open[:n]) {
-			continue
-		}
-		if n < len(open) {
+		if strings.EqualFold(text[:n], open[:n]) {
+			if n == len(open) {
+				return "</" + name, false
+			}
 			wait = true
-			continue
 		}
-		i := strings.Index(strings.ToLower(text), "</"+name)
-		if i < 0 {
-			return 0, true
-		}
-		return i + len("</"+name), false
 	}
-	return 0, wait
+	return "", wait
 }
 
 // begin is told of a text that begins to be written for a message; it reports

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"synthbot/core"
@@ -111,6 +112,17 @@ func TestRevealIsBounded(t *testing.T) {
 	}
 	if r.Text() != "" || len(r.in) > maxReveal {
 		t.Errorf("%d bytes shown, %d kept", len(r.Text()), len(r.in))
+	}
+	begin := time.Now()
+	for _, filler := range []string{"<think>aaaa", "aaaa", "{", "<", "{ ", "{\"a\":", "<th"} {
+		slow := NewReveal(core.MustPath("tg/1"), "message_tg")
+		slow.Write(filler)
+		for range maxReveal / 8 {
+			slow.Write(filler[len(filler)-1:] + "<{\"b")
+		}
+	}
+	if took := time.Since(begin); took > 20*time.Second { // quadratic, it takes many minutes
+		t.Errorf("it took %v", took)
 	}
 	deep := NewReveal(core.MustPath("tg/1"), "message_tg")
 	for range 2000 {

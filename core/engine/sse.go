@@ -27,22 +27,23 @@ var (
 const doneMark = "[DONE]"
 
 // readEvents reads a stream of server-sent events and calls each with an
-// event's name and data. Besides the blank line that the standard asks for, the
-// end of a whole JSON value ends an event: some servers leave the blank line
-// out. A last event without an end counts. It returns nil at the end of the
+// event's name and data. Besides the blank line that the standard asks for, a
+// line that is a whole JSON value ends an event: some servers leave the blank
+// line out. A last event without an end counts. It returns nil at the end of the
 // stream and when each returned errStop.
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewReaderSize(io.LimitReader(r, maxStream), 32<<10)
 	var event sseEvent
 	for {
 		line, err := readLine(lines)
-		if ready := event.line(line); ready || err == io.EOF {
+		ready := event.line(line)
+		if len(event.data) > maxEvent {
+			return errEvent
+		}
+		if ready || err == io.EOF {
 			if failed := event.dispatch(each); failed != nil {
 				return ignoreStop(failed)
 			}
-		}
-		if len(event.data) > maxEvent {
-			return errEvent
 		}
 		if err == io.EOF {
 			return nil
@@ -97,8 +98,9 @@ func (e *sseEvent) line(line []byte) bool {
 	case "event":
 		e.name = string(value)
 	case "data":
-		if len(e.data) > 0 {
-			e.data = append(e.data, '\n')
+		if len(e.data) > 0 { // looking for the end at each line would be quadratic
+			e.data = append(append(e.data, '\n'), value...)
+			return false
 		}
 		e.data = append(e.data, value...)
 		return string(e.data) == doneMark || json.Valid(e.data)

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"synthbot/core"
+)
+
+func TestReadEvents(t *testing.T) {
+	for name, tc := range map[string]struct{ in, want string }{
+		"plain":            {"data: {\"a\":1}\n\ndata: [DONE]\n\n", `:{"a":1}|:[DONE]`},
+		"no space":         {"data:{}\n\n", ":{}"},
+		"names":            {"event: ping\ndata: {}\n\nevent: x\n\ndata: {}\n\n", "ping:{}|:{}"},
+		"comments":         {": hello\n\n:\ndata: {}\n\n", ":{}"},
+		"crlf":             {"event: a\r\ndata: {}\r\n\r\n", "a:{}"},
+		"no blank line":    {"data: {\"a\":1}\ndata: {\"b\":2}\n", `:{"a":1}|:{"b":2}`},
+		"several lines":    {"data: {\"a\":\ndata: 1}\n\n", ":{\"a\":\n1}"},
+		"no end":           {"data: {}", ":{}"},
+		"other fields":     {"id: 1\nretry: 5\ndata: {}\n\nnonsense\n\n", ":{}"},
+		"not json":         {"data: pong\n\ndata: {}\n\n", ":pong|:{}"},
+		"nothing":          {"", ""},
+		"blank data":       {"data:\n\ndata: {}\n\n", ":{}"},
+		"a colon in value": {"data: {\"a\":\"b: c\"}\n\n", `:{"a":"b: c"}`},
+	} {
+		var got []string
+		err := readEvents(iotest.OneByteReader(strings.NewReader(tc.in)), func(name string, data []byte) error {
+			got = append(got, name+":"+string(data))
+			return nil
+		})
+		if err != nil || strings.Join(got, "|") != tc.want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
+func TestReadEventsStopsAndIsBounded(t *testing.T) {
+	n := 0
+	err := readEvents(strings.NewReader("data: 1\n\ndata: 2\n\n"), func(string, []byte) error { n++; return errStop })
+	if err != nil || n != 1 {
+		t.Errorf("%d events, %v", n, err)
+	}
+	long := "data: \"" + strings.Repeat("x", maxEvent+100)
+	for _, in := range []string{long, "data: [\n" + strings.Repeat("data: 1,\n", maxEvent/2)} {
+		if err := readEvents(strings.NewReader(in), func(string, []byte) error { return nil }); !errors.Is(err, errEvent) {
+			t.Errorf("%v", err)
+		}
+	}
+	broken := iotest.ErrReader(errors.New("reset"))
+	if err := readEvents(broken, func(string, []byte) error { return nil }); err == nil || !strings.Contains(err.Error(), "reset") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Whatever a server streams, the library is given an answer that it reads, and
+// gets out of it what was put in.
+func FuzzStream(f *testing.F) {
+	f.Add("data: {\"choices\":[{\"delta\":{\"content\":\"hi\",\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"n\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n", false)
+	f.Add("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}\n\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"x\"}}\n\ndata: {\"type\":\"message_stop\"}\n\n", true)
+	f.Add(`{"choices":[null]}`, false)
+	f.Add(`{"content":[{"type":"tool_use","input":[]}]}`, true)
+	f.Fuzz(func(t *testing.T, in string, anthropic bool) {
+		var w wire = openAI{}
+		if anthropic {
+			w = anthropicWire{}
+		}
+		var shown strings.Builder
+		c := &call{preset: preset{wire: w}, stream: func(p string) { shown.WriteString(p) }}
+		r, err := readStream(strings.NewReader(in), c)
+		if err != nil {
+			return
+		}
+		if !strings.HasPrefix(shown.String(), r.text) && !strings.Contains(in, "content_block") {
+			t.Fatalf("shown %q, said %q", shown.String(), r.text)
+		}
+		canon, err := w.canon(r)
+		if err != nil || !json.Valid(canon) {
+			t.Fatalf("%s, %v", canon, err)
+		}
+		again, err := w.whole(canon)
+		if err != nil || again.text != r.text || again.stop != r.stop && r.stop != "function_call" || len(again.calls) != len(r.calls) {
+			t.Fatalf("%+v became %+v, %v", r, again, err)
+		}
+	})
+}
+
+// Of any history an API gets only what it takes.
+func FuzzWhole(f *testing.F) {
+	f.Add("mc1r1mc2mr2ur3")
+	f.Fuzz(func(t *testing.T, script string) {
+		var list []core.Utterance
+		for i := 0; i+1 < len(script); i++ {
+			id := string(script[i+1])
+			switch script[i] {
+			case 'c':
+				list = append(list, core.Utterance{Role: core.RoleModel, Calls: []core.ToolCall{{ID: id, Name: "n", Arguments: json.RawMessage(`{}`)}, {ID: id + "x", Name: "n", Arguments: json.RawMessage(`{`)}}})
+			case 'r':
+				list = append(list, core.Utterance{Role: core.RoleUser, CallID: id})
+			case 'u':
+				list = append(list, core.Utterance{Role: core.RoleUser, Text: id})
+			}
+		}
+		open := []string{}
+		for _, u := range whole(list) {
+			if u.CallID != "" {
+				i := slices.Index(open, u.CallID)
+				if i < 0 {
+					t.Fatalf("a result without its call in %+v", list)
+				}
+				open = slices.Delete(open, i, i+1)
+			}
+			for _, c := range u.Calls {
+				if !isObject(c.Arguments) {
+					t.Fatalf("a broken call in %+v", list)
+				}
+				open = append(open, c.ID)
+			}
+		}
+		if len(open) > 0 {
+			t.Fatalf("calls without results in %+v", list)
+		}
+	})
+}
