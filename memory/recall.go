@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +47,9 @@ const (
 
 // Limits of one search.
 const (
-	maxPostings = 3000 // that are looked at of one term in one place, newest first
+	maxPostings = 1000 // that are looked at of one term in one place, newest first
+	maxQuery    = 64   // words
+	refined     = 200  // hits whose common words are looked up
 	halfLife    = 30 * 24 * time.Hour
 )
 
@@ -146,7 +149,7 @@ func (db *DB) Recall(ctx context.Context, q Query) (found []Found, err error) {
 // Recall is DB.Recall within a view, for those who ask the View for it.
 func (v *view) Recall(q Query) (found []Found, err error) {
 	err = v.read(core.Path{}, func(place) error {
-		s := &search{tx: &v.tx, q: q, hits: make(map[uint64]*hit)}
+		s := &search{tx: &v.tx, q: q}
 		s.run()
 		found, err = s.best()
 		return err
@@ -154,49 +157,97 @@ func (v *view) Recall(q Query) (found []Found, err error) {
 	return found, err
 }
 
+// search is one Recall on its way.
 type search struct {
 	*tx
-	q    Query
-	hits map[uint64]*hit
+	q     Query
+	words []string
+	worth []float64 // of each word
+	must  []string  // terms that a fact must have
+	hits  []hit
+	index map[uint64]int // into hits, by fact
 }
 
+// hit is a fact that something led to.
 type hit struct {
-	words float64 // what the words are worth
-	rank  []byte
-	must  int // how many of the conditions it fulfils
+	id     uint64
+	origin core.Path
+	words  uint64 // which of the words it has, a bit for each
+	must   int    // how many of the terms that it must have
+	rank   [7]byte
+	score  float64
 }
 
-// run looks at each origin that can be seen.
+// run looks at each origin that can be seen. Of a common word only the newest
+// facts are met; whether the best of those that other words led to have it too
+// is looked up in the end.
 func (s *search) run() {
+	s.words, s.must, s.index = s.queryWords(), s.conditions(), make(map[uint64]int)
+	s.worth = make([]float64, len(s.words))
+	counts := make([]int, len(s.words))
 	for _, origin := range s.origins() {
-		total := s.bucket(bucketFacts).Sequence()
-		for _, term := range s.conditions() {
-			s.ranked(origin, term, math.MaxInt, func(id uint64, rank []byte) { s.hit(id, rank).must++ })
+		for _, term := range s.must {
+			s.ranked(origin, term, math.MaxInt, func(id uint64, rank []byte) { s.hit(id, origin, rank).must++ })
 		}
-		for _, word := range s.words() {
-			var ids []uint64
-			n := s.ranked(origin, termWord+word, maxPostings, func(id uint64, rank []byte) {
-				ids = append(ids, id)
-				s.hit(id, rank)
+		for i, word := range s.words {
+			counts[i] += s.ranked(origin, termWord+word, maxPostings, func(id uint64, rank []byte) {
+				s.hit(id, origin, rank).words |= 1 << i
 			})
-			worth := math.Log1p(float64(total+1) / float64(n+1))
-			for _, id := range ids {
-				s.hits[id].words += worth
+		}
+		if len(s.words)+len(s.must) == 0 {
+			s.ranked(origin, termAll, maxPostings, func(id uint64, rank []byte) { s.hit(id, origin, rank) })
+		}
+	}
+	total := s.bucket(bucketFacts).Sequence()
+	for i, n := range counts {
+		s.worth[i] = math.Log1p(float64(total+1) / float64(n+1))
+	}
+	s.refine(counts)
+}
+
+func (s *search) hit(id uint64, origin core.Path, rank []byte) *hit {
+	i, ok := s.index[id]
+	if !ok {
+		i = len(s.hits)
+		s.index[id] = i
+		s.hits = append(s.hits, hit{id: id, origin: origin})
+		copy(s.hits[i].rank[:], rank)
+	}
+	return &s.hits[i]
+}
+
+// refine drops what fulfils too little, sorts, and looks the common words of the
+// best up.
+func (s *search) refine(counts []int) {
+	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool {
+		return h.must < len(s.must) || len(s.words) > 0 && len(s.must) == 0 && h.words == 0
+	})
+	s.sort()
+	best := s.hits[:min(len(s.hits), max(refined, s.q.N))]
+	words := s.bucket(bucketWords)
+	for i, n := range counts {
+		if n < maxPostings {
+			continue
+		}
+		for k := range best {
+			h := &best[k]
+			key := postingKey(h.origin, termWord+s.words[i], binary.BigEndian.AppendUint64(nil, h.id))
+			if h.words&(1<<i) == 0 && words.Get(key) != nil {
+				h.words |= 1 << i
 			}
 		}
-		if s.q.Text == "" && len(s.conditions()) == 0 {
-			s.ranked(origin, termAll, maxPostings, func(id uint64, rank []byte) { s.hit(id, rank) })
-		}
 	}
+	s.sort()
 }
 
-func (s *search) hit(id uint64, rank []byte) *hit {
-	h := s.hits[id]
-	if h == nil {
-		h = &hit{rank: rank}
-		s.hits[id] = h
+// sort puts the best first; of two that are as good, the newer.
+func (s *search) sort() {
+	for i := range s.hits {
+		s.hits[i].score = s.score(&s.hits[i])
 	}
-	return h
+	slices.SortFunc(s.hits, func(a, b hit) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id))
+	})
 }
 
 // origins are the places that can be seen, and all above them.
@@ -231,8 +282,9 @@ func (s *search) conditions() []string {
 	return all
 }
 
-// words are those of the text, in every language where its own is not known.
-func (s *search) words() []string {
+// queryWords are those of the text, in every language where its own is not
+// known.
+func (s *search) queryWords() []string {
 	languages := []string{s.q.Language, ""}
 	if stemmer(s.q.Language) == nil {
 		languages = []string{"", "en", "de", "fr", "it", "es", "pt", "nl", "ru", "sv", "da", "no", "fi"}
@@ -240,51 +292,37 @@ func (s *search) words() []string {
 	var all []string
 	for _, language := range languages {
 		for _, word := range terms(s.q.Text, language) {
-			if !slices.Contains(all, word) {
+			if !slices.Contains(all, word) && len(all) < maxQuery {
 				all = append(all, word)
 			}
 		}
 	}
-	return all[:min(len(all), maxWords/8)]
+	return all
 }
 
-// score weighs what was found.
+// score weighs what was found: the words by how rare they are, then importance
+// and recency.
 func (s *search) score(h *hit) float64 {
-	if len(h.rank) != 7 {
-		return h.words
+	score := 0.0
+	for words := h.words; words != 0; words &= words - 1 {
+		score += s.worth[bits.TrailingZeros64(words)]
 	}
-	said := time.Unix(int64(binary.BigEndian.Uint32(h.rank))*3600, 0)
-	age := max(s.now.Sub(said), 0)
-	recency := math.Exp2(-float64(age) / float64(halfLife))
+	said := time.Unix(int64(binary.BigEndian.Uint32(h.rank[:]))*3600, 0)
+	recency := math.Exp2(-float64(max(s.now.Sub(said), 0)) / float64(halfLife))
 	length := float64(binary.BigEndian.Uint16(h.rank[5:]))
-	return h.words/(1+length/200) + float64(h.rank[4])/10 + recency
+	return score/(1+length/200) + float64(h.rank[4])/10 + recency
 }
 
 // best reads the facts with the highest scores.
 func (s *search) best() ([]Found, error) {
-	type ranked struct {
-		id    uint64
-		score float64
-	}
-	var all []ranked
-	must := len(s.conditions())
-	for id, h := range s.hits {
-		if h.must < must || s.q.Text != "" && must == 0 && h.words == 0 {
-			continue
-		}
-		all = append(all, ranked{id, s.score(h)})
-	}
-	slices.SortFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id))
-	})
 	var found []Found
-	for _, r := range all[:min(len(all), max(s.q.N, 0))] {
-		f, ok, err := s.fact(strconv.FormatUint(r.id, 36))
+	for _, h := range s.hits[:min(len(s.hits), max(s.q.N, 0))] {
+		f, ok, err := s.fact(strconv.FormatUint(h.id, 36))
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			found = append(found, Found{f, r.score})
+			found = append(found, Found{f, h.score})
 		}
 	}
 	return found, nil
