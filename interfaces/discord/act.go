@@ -1,0 +1,265 @@
+package discord
+
+import (
+	"context"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/markdown"
+)
+
+// onMessage is the payload of what is done to a message.
+type onMessage struct {
+	ID     string    `json:"message_id"`
+	Path   core.Path `json:"interface_path"`
+	Text   string    `json:"text"`
+	Emoji  string    `json:"emoji"`
+	Remove bool      `json:"remove"`
+}
+
+func (d *Driver) checkEdit(_ context.Context, call core.Call) error {
+	var p onMessage
+	if _, err := d.read(call, &p, &p.Path); err != nil {
+		return err
+	}
+	if n := len(parts(p.Text)); n != 1 {
+		return core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
+	}
+	return nil
+}
+
+// edit changes a message; the platform refuses those of others.
+func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) {
+	var p onMessage
+	channel, err := d.read(call, &p, &p.Path)
+	if err != nil {
+		return core.Result{}, err
+	}
+	texts := parts(p.Text)
+	if len(texts) != 1 {
+		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
+	}
+	return core.Result{}, d.rewrite(ctx, channel, p.ID, texts[0])
+}
+
+// rewrite gives one of our messages another text.
+func (d *Driver) rewrite(ctx context.Context, channel, id, content string) error {
+	err := d.rest.do(ctx, request{
+		method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{channel, id},
+		body: map[string]any{"content": content, "allowed_mentions": nobody()},
+	})
+	if err != nil {
+		return failure("changing the message", err)
+	}
+	return nil
+}
+
+// remove deletes a message; other people's only for a moderator.
+func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error) {
+	var p onMessage
+	channel, err := d.read(call, &p, &p.Path)
+	if err != nil {
+		return core.Result{}, err
+	}
+	if call.Author.Rank < core.Moderator {
+		var m message
+		err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}/messages/{}", ids: []string{channel, p.ID}, out: &m})
+		if notFound(err) {
+			return core.Result{}, nil
+		}
+		if err != nil {
+			return core.Result{}, failure("finding the message", err)
+		}
+		if self, _ := d.book.me(); m.Author == nil || m.Author.ID != self.ID {
+			return core.Result{}, core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
+		}
+	}
+	err = d.rest.do(ctx, request{method: "DELETE", route: "/channels/{}/messages/{}", ids: []string{channel, p.ID}})
+	if err != nil && !notFound(err) {
+		return core.Result{}, failure("deleting the message", err)
+	}
+	return core.Result{}, nil
+}
+
+// custom is an emoji of a server, in the forms that models write.
+var custom = regexp.MustCompile(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
+
+// reactTo puts an emoji under a message or takes it back.
+func (d *Driver) reactTo(ctx context.Context, call core.Call) (core.Result, error) {
+	var p onMessage
+	channel, err := d.read(call, &p, &p.Path)
+	if err != nil {
+		return core.Result{}, err
+	}
+	sign := strings.TrimSpace(p.Emoji)
+	if m := custom.FindStringSubmatch(sign); m != nil {
+		sign = m[1]
+	}
+	method := "PUT"
+	if p.Remove {
+		method = "DELETE"
+	}
+	err = d.rest.do(ctx, request{method: method, route: "/channels/{}/messages/{}/reactions/{}/@me", ids: []string{channel, p.ID, sign}})
+	if err != nil && !(p.Remove && notFound(err)) {
+		return core.Result{}, failure("reacting", err)
+	}
+	return core.Result{}, nil
+}
+
+// file sends a file made of text.
+func (d *Driver) file(ctx context.Context, call core.Call) (core.Result, error) {
+	var p struct {
+		Name    string    `json:"name"`
+		Content string    `json:"content"`
+		Text    string    `json:"text"`
+		Path    core.Path `json:"interface_path"`
+	}
+	channel, err := d.read(call, &p, &p.Path)
+	if err != nil {
+		return core.Result{}, err
+	}
+	if len(p.Content) > maxFileSize {
+		return core.Result{}, core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
+	}
+	name := fileName(p.Name)
+	m := outgoing{Mentions: nobody(), files: []upload{{name, []byte(p.Content)}}, text: strings.TrimSpace(p.Text + "\n[file: " + name + "]")}
+	if texts := parts(p.Text); len(texts) > 1 {
+		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
+	} else if len(texts) == 1 {
+		m.Content = texts[0]
+	}
+	return core.Result{}, d.deliver(ctx, call, p.Path, channel, []outgoing{m}, normal)
+}
+
+var unfit = regexp.MustCompile(`[^\pL\pN._-]+`)
+
+// fileName makes a name that is nothing but one.
+func fileName(s string) string {
+	s = strings.Trim(unfit.ReplaceAllString(path.Base(strings.ReplaceAll(s, `\`, "/")), "_"), "._")
+	if s = short(s, 80); s == "" {
+		return "file.txt"
+	}
+	return s
+}
+
+// thread opens a thread, or a post in a forum.
+func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error) {
+	var p struct {
+		Name string    `json:"name"`
+		Text string    `json:"text"`
+		ID   string    `json:"message_id"`
+		Path core.Path `json:"interface_path"`
+	}
+	channelID, err := d.read(call, &p, &p.Path)
+	if err != nil {
+		return core.Result{}, err
+	}
+	known, _ := d.book.place(channelID)
+	if len(p.Path.Elements()) != 3 || known.thread() || p.Path.Elements()[1] == me {
+		return core.Result{}, core.Errorf(core.Invalid, "threads are opened in channels of a server only")
+	}
+	q, err := threadRequest(channelID, known, p.Name, p.Text, p.ID)
+	if err != nil {
+		return core.Result{}, err
+	}
+	var made channel
+	q.out = &made
+	if err := d.rest.do(ctx, q); err != nil {
+		return core.Result{}, failure("opening the thread", err)
+	}
+	made.Guild, made.Parent = p.Path.Elements()[1], channelID
+	if made.Type == 0 {
+		made.Type = threadPublic
+	}
+	d.book.setChannel(made)
+	to, err := core.MakePath(d.name, made.Guild, channelID, made.ID)
+	if err != nil {
+		return core.Result{}, failure("opening the thread", err)
+	}
+	out := core.Result{Output: compact(map[string]string{"interface_path": to.String()})}
+	if p.Text != "" && !forum(known) {
+		payload := compact(map[string]string{"text": p.Text, "interface_path": to.String()})
+		out.Next = []core.Step{{Type: core.MessagePrefix + d.name, Payload: payload, Priority: core.DefaultPriority}}
+	}
+	return out, nil
+}
+
+func forum(p place) bool { return p.Kind == 15 || p.Kind == 16 }
+
+func threadRequest(channel string, p place, name, text, message string) (request, error) {
+	q := request{method: "POST", ids: []string{channel}, once: true}
+	body := map[string]any{"name": line(name, 100), "auto_archive_duration": 1440}
+	switch texts := parts(text); {
+	case forum(p) && len(texts) != 1:
+		return q, core.Errorf(core.Invalid, "a post needs a text that fits into one message")
+	case forum(p):
+		q.route = "/channels/{}/threads"
+		body["message"] = map[string]any{"content": texts[0], "allowed_mentions": nobody()}
+	case message != "":
+		q.route, q.ids = "/channels/{}/messages/{}/threads", []string{channel, message}
+	default:
+		q.route = "/channels/{}/threads"
+		body["type"] = threadPublic
+	}
+	q.body = body
+	return q, nil
+}
+
+// poll starts a poll.
+func (d *Driver) poll(ctx context.Context, call core.Call) (core.Result, error) {
+	var p struct {
+		Question string    `json:"question"`
+		Answers  []string  `json:"answers"`
+		Hours    int       `json:"hours"`
+		Multiple bool      `json:"multiple"`
+		Path     core.Path `json:"interface_path"`
+	}
+	channel, err := d.read(call, &p, &p.Path)
+	if err != nil {
+		return core.Result{}, err
+	}
+	if markdown.UTF16(p.Question) > 300 || len(p.Answers) == 0 || len(p.Answers) > 10 {
+		return core.Result{}, core.Errorf(core.Invalid, "a poll needs a question of at most 300 characters and 1 to 10 answers")
+	}
+	var answers []any
+	for _, a := range p.Answers {
+		answers = append(answers, map[string]any{"poll_media": map[string]string{"text": line(a, 200)}})
+	}
+	m := outgoing{
+		Mentions: nobody(), text: "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]",
+		Poll: map[string]any{"question": map[string]string{"text": p.Question}, "answers": answers, "duration": max(p.Hours, 1), "allow_multiselect": p.Multiple},
+	}
+	return core.Result{}, d.deliver(ctx, call, p.Path, channel, []outgoing{m}, normal)
+}
+
+// Think shows that the bot is typing until ctx ends. The platform takes the sign
+// away with the next message, or after some seconds.
+func (d *Driver) Think(ctx context.Context, place core.Path) {
+	e := place.Elements()
+	if len(e) < 3 || len(e) > 4 || e[0] != d.name {
+		<-ctx.Done()
+		return
+	}
+	id := e[len(e)-1]
+	for {
+		if d.targets.refused(id) == nil {
+			// It may fail: it is a sign, no more.
+			_ = d.rest.do(ctx, request{method: "POST", route: "/channels/{}/typing", ids: []string{id}, once: true})
+		}
+		if !sleep(ctx, d.tempo.typing) {
+			return
+		}
+	}
+}
+
+// escaped is an address' path, as it may follow the files' host.
+func escaped(ref string) (*url.URL, bool) {
+	u, err := url.Parse(ref)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.Contains(u.Path, "..") {
+		return nil, false
+	}
+	return u, true
+}

@@ -1,0 +1,176 @@
+package discord
+
+import (
+	"encoding/json"
+	"time"
+
+	"synthbot/core"
+)
+
+// sendTime is how long a message may wait for its turn and for the platform:
+// waiting out a limit is no failure.
+const sendTime = 15 * time.Minute
+
+// pathProperty and its kin are parts of several schemas.
+const (
+	pathProperty = `"interface_path":{"type":"string","title":"place","description":"Where; left out: here."}`
+	idProperty   = `"message_id":{"type":"string","minLength":1,"maxLength":32,"title":"message","description":"The message's id."}`
+)
+
+const messageSchema = `{"type":"object","properties":{
+"text":{"type":"string","title":"text","description":"What to say, as Markdown."},
+` + pathProperty + `,
+"recipient":{"type":"string","title":"recipient","description":"Instead of interface_path: #channel of this server."},
+"reply_to_message_id":{"type":"string","maxLength":32,"title":"reply to","description":"The message to reply to."},
+"embeds":{"type":"array","maxItems":10,"items":{"type":"object","properties":{"title":{"type":"string"},"description":{"type":"string"},"url":{"type":"string"},"color":{"type":"integer","minimum":0,"maximum":16777215},
+"fields":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"name":{"type":"string"},"value":{"type":"string"},"inline":{"type":"boolean"}},"required":["name","value"]}}},"additionalProperties":false}},
+"buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string","minLength":1,"maxLength":80},"data":{"type":"string","maxLength":75},"url":{"type":"string"},"style":{"type":"string","enum":["primary","secondary","success","danger"]}},"required":["label"],"additionalProperties":false}},
+"buttons_for":{"type":"string","enum":["asker","everyone"]},
+"silent":{"type":"boolean","description":"Without a notification."},
+"priority":{"type":"string","enum":["low","normal","high"]}
+},"additionalProperties":false}`
+
+const editSchema = `{"type":"object","properties":{` + idProperty + `,"text":{"type":"string","minLength":1,"title":"text","description":"The new text, as Markdown."},` + pathProperty + `},"required":["message_id","text"],"additionalProperties":false}`
+
+const deleteSchema = `{"type":"object","properties":{` + idProperty + `,` + pathProperty + `},"required":["message_id"],"additionalProperties":false}`
+
+const reactSchema = `{"type":"object","properties":{` + idProperty + `,"emoji":{"type":"string","minLength":1,"maxLength":64,"title":"emoji","description":"One emoji, or name:id of one of the server's."},"remove":{"type":"boolean","description":"Take it back."},` + pathProperty + `},"required":["message_id","emoji"],"additionalProperties":false}`
+
+const fileSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":100,"title":"file name"},"content":{"type":"string","minLength":1,"title":"content","description":"The file's text."},"text":{"type":"string","description":"What to say with it."},` + pathProperty + `},"required":["name","content"],"additionalProperties":false}`
+
+const threadSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":100,"title":"title"},"text":{"type":"string","title":"text","description":"The first message; needed in a forum."},"message_id":{"type":"string","maxLength":32,"description":"The message to begin it from."},` + pathProperty + `},"required":["name"],"additionalProperties":false}`
+
+const pollSchema = `{"type":"object","properties":{"question":{"type":"string","minLength":1,"maxLength":300,"title":"question"},"answers":{"type":"array","minItems":1,"maxItems":10,"items":{"type":"string","minLength":1,"maxLength":55}},"hours":{"type":"integer","minimum":1,"maximum":768,"default":24},"multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `},"required":["question","answers"],"additionalProperties":false}`
+
+// Actions lists what can be done here. Those that are no messages work in the
+// place of the turn and below.
+func (d *Driver) Actions() []core.Action {
+	return []core.Action{d.messageAction(), d.editAction(), d.deleteAction(), d.reactAction(), d.fileAction(), d.threadAction(), d.pollAction()}
+}
+
+func example(scenario, payload string) core.Example {
+	return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
+}
+
+func (d *Driver) messageAction() core.Action {
+	return core.Action{
+		Name: core.MessagePrefix + d.name, Brief: "Send a message to a Discord channel, thread or direct message",
+		Schema: json.RawMessage(messageSchema),
+		Examples: core.Examples{
+			Description: "Says something in a channel, a thread or a direct message.",
+			Instructions: core.Instructions{
+				WhenToUse: "To answer, to ask, to tell: whatever people shall read.",
+				CommonPitfalls: []string{
+					"The words belong into text.", "Leave interface_path out to answer where you were asked.",
+					"A message pings nobody but the person it replies to: writing @everyone has no effect.",
+				},
+				Notes: []string{"Markdown is shown; tables become code blocks.", "Long texts are cut into several messages.", "Buttons are for the person you answer, unless buttons_for is everyone."},
+			},
+			Examples: []core.Example{
+				example("Answering where you were asked", `{"text":"Sure. Which one do you mean?"}`),
+				example("Replying to a message, with two buttons", `{"text":"Shall I?","reply_to_message_id":"1043221189","buttons":[{"label":"Yes","data":"yes","style":"success"},{"label":"No","data":"no"}]}`),
+				example("An embed with fields", `{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
+			},
+		},
+		Essential: true, Permission: core.Everyone, Timeout: sendTime,
+		Idempotent: true, // each part is journalled and carries a nonce
+		Check:      d.checkMessage, Do: d.sendMessage,
+	}
+}
+
+func (d *Driver) editAction() core.Action {
+	return core.Action{
+		Name: "edit_" + d.name, Brief: "Change the text of one of your own Discord messages", Schema: json.RawMessage(editSchema),
+		Examples: core.Examples{
+			Description: "Replaces the text of a message that you wrote.",
+			Instructions: core.Instructions{
+				WhenToUse:      "To correct yourself, or to bring a list up to date, where a new message would be noise.",
+				CommonPitfalls: []string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
+			},
+			Examples: []core.Example{example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)},
+		},
+		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Check: d.checkEdit, Do: d.edit,
+	}
+}
+
+func (d *Driver) deleteAction() core.Action {
+	return core.Action{
+		Name: "delete_" + d.name, Brief: "Delete a Discord message: your own, or for moderators any", Schema: json.RawMessage(deleteSchema),
+		Examples: core.Examples{
+			Description: "Deletes a message for everybody.",
+			Instructions: core.Instructions{
+				WhenToUse:      "When you are asked to take back what you said, or a moderator asks you to remove a message.",
+				CommonPitfalls: []string{"It cannot be undone.", "Other people's messages only for a moderator."},
+			},
+			Examples: []core.Example{example("Taking back your last message", `{"message_id":"1043221190"}`)},
+		},
+		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: d.remove,
+	}
+}
+
+func (d *Driver) reactAction() core.Action {
+	return core.Action{
+		Name: "react_" + d.name, Brief: "React to a Discord message with an emoji", Schema: json.RawMessage(reactSchema),
+		Examples: core.Examples{
+			Description: "Puts an emoji under a message, or takes it back.",
+			Instructions: core.Instructions{
+				WhenToUse:      "When a word would be too much: thanks, agreement, a laugh.",
+				CommonPitfalls: []string{"One emoji at a time.", "An emoji of the server is written name:id."},
+			},
+			Examples: []core.Example{
+				example("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
+				example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`),
+			},
+		},
+		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: d.reactTo,
+	}
+}
+
+func (d *Driver) fileAction() core.Action {
+	return core.Action{
+		Name: "file_" + d.name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
+		Examples: core.Examples{
+			Description: "Sends a file made of text: code, a list, a document.",
+			Instructions: core.Instructions{
+				WhenToUse:      "When somebody wants something to keep, or it is too long to read in a chat.",
+				CommonPitfalls: []string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
+			},
+			Examples: []core.Example{example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)},
+		},
+		Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: d.file,
+	}
+}
+
+func (d *Driver) threadAction() core.Action {
+	return core.Action{
+		Name: "thread_" + d.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
+		Examples: core.Examples{
+			Description: "Opens a thread in this channel, from a message of it, or a post in this forum.",
+			Instructions: core.Instructions{
+				WhenToUse:      "When somebody asks for a thread, or a talk deserves a place of its own.",
+				CommonPitfalls: []string{"Threads have no threads.", "A post in a forum needs text."},
+			},
+			Examples: []core.Example{
+				example("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
+				example("A post in a forum", `{"name":"Rules","text":"Be kind."}`),
+			},
+		},
+		Output:     json.RawMessage(`{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`),
+		Permission: core.Everyone, Timeout: time.Minute, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.thread,
+	}
+}
+
+func (d *Driver) pollAction() core.Action {
+	return core.Action{
+		Name: "poll_" + d.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
+		Examples: core.Examples{
+			Description: "Asks everybody in the channel to choose.",
+			Instructions: core.Instructions{
+				WhenToUse:      "When several people have to decide something.",
+				CommonPitfalls: []string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed once it stands."},
+			},
+			Examples: []core.Example{example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)},
+		},
+		Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.poll,
+	}
+}

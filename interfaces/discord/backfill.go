@@ -1,0 +1,154 @@
+package discord
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// pageSize is the most messages that one request may ask for.
+const pageSize = 100
+
+// begin looks a channel up, and fetches what was missed there, in a goroutine
+// of its own.
+func (t *intake) begin(ctx context.Context, channel string, h *hold) {
+	if h.begun {
+		return
+	}
+	h.begun = true
+	cur, known := t.d.cursors.get(channel)
+	fetch, guild := (h.fetch || h.over) && known, h.guild()
+	t.jobs.Go(func() {
+		select {
+		case t.slot <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		f := found{channel: channel}
+		f.place = t.d.lookUp(ctx, channel, cur, known, guild)
+		if fetch {
+			f.missed = t.d.missed(ctx, channel, cur.Last)
+		}
+		<-t.slot
+		select {
+		case t.done <- f:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// guild is the guild of the events that wait.
+func (h *hold) guild() string {
+	if len(h.frames) == 0 {
+		return ""
+	}
+	head, _ := decode[struct {
+		Guild string `json:"guild_id"`
+	}](h.frames[0].data)
+	return head.Guild
+}
+
+// found takes in what a channel's job brought, then what waited for it.
+func (t *intake) found(ctx context.Context, f found) {
+	h := t.holds[f.channel]
+	if h == nil {
+		return
+	}
+	delete(t.holds, f.channel)
+	seen := make(map[string]bool, len(f.missed))
+	for i := range f.missed {
+		m := &f.missed[i]
+		m.Channel, m.Guild = f.channel, f.place.Guild
+		seen[m.ID] = true
+		t.message(m, f.place)
+	}
+	for _, w := range h.frames {
+		if w.kind == "message_create" {
+			if m, ok := decode[message](w.data); ok && seen[m.ID] {
+				continue
+			}
+		}
+		t.take(ctx, w, f.place)
+	}
+	if h.over {
+		// What was dropped lies behind what was just taken in.
+		if !t.commit(ctx) {
+			return
+		}
+		again := &hold{fetch: true}
+		t.holds[f.channel] = again
+		t.begin(ctx, f.channel, again)
+	}
+}
+
+// lookUp asks what kind of channel this is and, of a thread, its parent. What
+// cannot be learnt is taken for the nearest: a plain channel, a direct message.
+func (d *Driver) lookUp(ctx context.Context, id string, cur cursor, known bool, guild string) place {
+	if p, ok := d.book.place(id); ok {
+		return p
+	}
+	if known {
+		return cur.place
+	}
+	var c channel
+	err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}", ids: []string{id}, out: &c})
+	if err != nil {
+		d.log.Warn("a channel cannot be looked up", "channel", id, "error", err)
+		p := place{Guild: guild}
+		if guild == "" {
+			p.Kind = channelDirect
+		}
+		return p
+	}
+	c.ID, c.Guild = id, guild
+	if guild != "" {
+		d.book.setChannel(c)
+	}
+	return place{Guild: guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
+}
+
+// missed fetches what was said in a channel behind a message, oldest first,
+// within the configured bounds.
+func (d *Driver) missed(ctx context.Context, channel, last string) []message {
+	oldest := idAt(d.clock().Add(-d.set.BackfillAge))
+	if born(last).IsZero() || newer(oldest, last) {
+		if !born(last).IsZero() || last == "" {
+			last = oldest
+		}
+	}
+	var all []message
+	for len(all) < d.set.BackfillCount {
+		var page []message
+		err := d.rest.do(ctx, request{
+			method: "GET", route: "/channels/{}/messages", ids: []string{channel}, out: &page,
+			query: url.Values{"after": {last}, "limit": {strconv.Itoa(min(pageSize, d.set.BackfillCount-len(all)))}},
+		})
+		if err != nil {
+			d.log.Warn("missed messages cannot be fetched", "channel", channel, "error", err)
+			break
+		}
+		slices.SortFunc(page, func(a, b message) int {
+			switch {
+			case newer(a.ID, b.ID):
+				return 1
+			case newer(b.ID, a.ID):
+				return -1
+			}
+			return 0
+		})
+		for _, m := range page {
+			if newer(m.ID, last) {
+				all, last = append(all, m), m.ID
+			}
+		}
+		if len(page) < pageSize {
+			break
+		}
+	}
+	if len(all) > 0 {
+		d.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", born(all[0].ID).Format(time.RFC3339))
+	}
+	return all
+}

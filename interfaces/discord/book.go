@@ -1,0 +1,351 @@
+package discord
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Kinds of channel.
+const (
+	channelDirect   = 1
+	channelGroup    = 3
+	channelCategory = 4
+	threadNews      = 10
+	threadPublic    = 11
+	threadPrivate   = 12
+)
+
+// Powers that make a moderator of somebody: administrator, kick, ban, manage
+// guild, channels, messages or threads, time out.
+const (
+	powerAdmin     = 1 << 3
+	powerModerator = powerAdmin | 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<13 | 1<<34 | 1<<40
+)
+
+// me stands for a guild in the paths of direct messages.
+const me = "@me"
+
+// place is what is known of a channel. For a thread, parent is its channel; for
+// a channel, its category.
+type place struct {
+	Guild  string `json:"guild,omitempty"`
+	Parent string `json:"parent,omitempty"`
+	Kind   uint8  `json:"kind,omitempty"`
+	name   string
+	over   []overwrite // only those that touch the powers of moderators
+}
+
+func (p place) thread() bool {
+	return p.Kind == threadNews || p.Kind == threadPublic || p.Kind == threadPrivate
+}
+
+func (p place) private() bool { return p.Guild == "" && p.Kind != channelGroup }
+
+type role struct {
+	name  string
+	power uint64
+}
+
+type guild struct {
+	owner    string
+	roles    map[string]role
+	mine     []string // the bot's own roles
+	channels []string
+	joined   time.Time
+}
+
+// book is what is known of guilds and channels. It holds no members and no
+// messages. Safe for concurrent use.
+type book struct {
+	name string // of the interface
+
+	mu     sync.RWMutex
+	self   user
+	app    string
+	guilds map[string]*guild
+	places map[string]place
+}
+
+func newBook(name string) *book {
+	return &book{name: name, guilds: make(map[string]*guild), places: make(map[string]place)}
+}
+
+func (b *book) me() (self user, app string) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.self, b.app
+}
+
+func (b *book) setMe(self user, app string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.self, b.app = self, strings.Clone(app)
+	if app == "" {
+		b.app = self.ID
+	}
+}
+
+// place returns what is known of a channel.
+func (b *book) place(id string) (place, bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	p, ok := b.places[id]
+	return p, ok
+}
+
+// known reports whether the guild's channels are known.
+func (b *book) known(guild string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.guilds[guild] != nil
+}
+
+// setGuild notes a guild and its channels.
+func (b *book) setGuild(g guildPayload) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.guilds[g.ID]
+	n := &guild{owner: g.Owner, roles: make(map[string]role, len(g.Roles)), joined: g.Joined.Time}
+	for _, r := range g.Roles {
+		n.roles[r.ID] = role{r.Name, uint64(r.Power)}
+		if r.Tags.Bot != "" && r.Tags.Bot == b.self.ID {
+			n.mine = append(n.mine, r.ID)
+		}
+	}
+	for _, m := range g.Members {
+		if m.User != nil && m.User.ID == b.self.ID {
+			n.mine = append(n.mine, m.Roles...)
+		}
+	}
+	if g.Channels == nil && old != nil { // an update tells no channels
+		n.channels, n.joined = old.channels, old.joined
+		n.mine = append(n.mine, old.mine...)
+	}
+	b.guilds[g.ID] = n
+	for _, list := range [][]channel{g.Channels, g.Threads} {
+		for _, c := range list {
+			c.Guild = g.ID
+			b.setLocked(c)
+		}
+	}
+}
+
+func (b *book) setChannel(c channel) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.setLocked(c)
+}
+
+func (b *book) setLocked(c channel) {
+	if c.ID == "" {
+		return
+	}
+	p := place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
+	for _, o := range c.Over {
+		if (o.Allow|o.Deny)&powerModerator != 0 {
+			p.over = append(p.over, o)
+		}
+	}
+	if g := b.guilds[c.Guild]; g != nil {
+		if _, known := b.places[c.ID]; !known {
+			g.channels = append(g.channels, c.ID)
+		}
+	}
+	b.places[c.ID] = p
+}
+
+// dropGuild forgets a guild.
+func (b *book) dropGuild(id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g := b.guilds[id]; g != nil {
+		for _, c := range g.channels {
+			delete(b.places, c)
+		}
+		delete(b.guilds, id)
+	}
+}
+
+func (b *book) dropChannel(guild, id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.places, id)
+	if g := b.guilds[guild]; g != nil {
+		if i := slices.Index(g.channels, id); i >= 0 {
+			g.channels = slices.Delete(g.channels, i, i+1)
+		}
+	}
+}
+
+func (b *book) setRole(guild string, r guildRole) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g := b.guilds[guild]; g != nil {
+		g.roles[r.ID] = role{short(r.Name, 100), uint64(r.Power)}
+	}
+}
+
+func (b *book) dropRole(guild, id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g := b.guilds[guild]; g != nil {
+		delete(g.roles, id)
+	}
+}
+
+func (b *book) setMine(guild string, roles []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if g := b.guilds[guild]; g != nil {
+		g.mine = slices.Clone(roles)
+	}
+}
+
+// isMine reports whether one of the roles is the bot's.
+func (b *book) isMine(guild string, roles []string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	g := b.guilds[guild]
+	return g != nil && slices.ContainsFunc(roles, func(r string) bool { return r != guild && slices.Contains(g.mine, r) })
+}
+
+func (b *book) roleName(guild, id string) string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if g := b.guilds[guild]; g != nil {
+		return g.roles[id].name
+	}
+	return ""
+}
+
+func (b *book) channelName(id string) string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.places[id].name
+}
+
+// rank is what a person may do in a place, by the platform's permissions.
+func (b *book) rank(p place, id string, m *member) core.Rank {
+	if m == nil || p.Guild == "" {
+		return core.Member
+	}
+	power := bits(m.Permissions)
+	if m.Permissions == "" {
+		power = b.power(p, id, m.Roles)
+	}
+	if power&powerModerator != 0 {
+		return core.Moderator
+	}
+	return core.Member
+}
+
+// power computes a member's permissions in a channel as the platform does: the
+// roles' together, then what the channel takes and gives.
+func (b *book) power(p place, id string, roles []string) uint64 {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	g := b.guilds[p.Guild]
+	if g == nil {
+		return 0
+	}
+	if g.owner != "" && g.owner == id {
+		return powerModerator
+	}
+	power := g.roles[p.Guild].power
+	for _, r := range roles {
+		power |= g.roles[r].power
+	}
+	if power&powerAdmin != 0 {
+		return powerModerator
+	}
+	over := p.over
+	if p.thread() {
+		over = b.places[p.Parent].over
+	}
+	return overwritten(power, over, p.Guild, id, roles)
+}
+
+func overwritten(power uint64, over []overwrite, guild, id string, roles []string) uint64 {
+	var allow, deny uint64
+	for _, o := range over {
+		switch {
+		case o.ID == guild:
+			power = power&^uint64(o.Deny) | uint64(o.Allow)
+		case slices.Contains(roles, o.ID):
+			allow, deny = allow|uint64(o.Allow), deny|uint64(o.Deny)
+		}
+	}
+	power = power&^deny | allow
+	for _, o := range over {
+		if o.ID == id {
+			power = power&^uint64(o.Deny) | uint64(o.Allow)
+		}
+	}
+	return power
+}
+
+// path is where a channel stands, and the further subtrees it belongs to.
+func (b *book) path(id string, p place) (core.Path, []core.Path, error) {
+	elements := []string{b.name, p.Guild, id}
+	category := p.Parent
+	switch {
+	case p.Guild == "":
+		elements, category = []string{b.name, me, id}, ""
+	case p.thread() && p.Parent != "":
+		elements = []string{b.name, p.Guild, p.Parent, id}
+		parent, _ := b.place(p.Parent)
+		category = parent.Parent
+	case p.thread():
+		category = ""
+	}
+	path, err := core.MakePath(elements...)
+	if err != nil || category == "" {
+		return path, nil, err
+	}
+	scope, err := core.MakePath(b.name, p.Guild, category)
+	return path, []core.Path{scope}, err
+}
+
+// Find returns the place that people call name ("#general"), as seen from
+// another place: a channel or thread of the same guild.
+func (b *book) find(from core.Path, name string) (core.Path, bool) {
+	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "#"))
+	e := from.Elements()
+	if len(e) < 3 || e[0] != b.name || name == "" {
+		return core.Path{}, false
+	}
+	id, ok := b.findID(e[1], name)
+	if !ok {
+		return core.Path{}, false
+	}
+	p, _ := b.place(id)
+	path, _, err := b.path(id, p)
+	return path, err == nil
+}
+
+func (b *book) findID(guild, name string) (string, bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	g := b.guilds[guild]
+	if g == nil {
+		return "", false
+	}
+	for _, id := range g.channels {
+		p := b.places[id]
+		if p.Kind != channelCategory && (strings.ToLower(p.name) == name || id == name) {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// bits reads a set of permissions.
+func bits(text string) uint64 {
+	n, _ := strconv.ParseUint(text, 10, 64)
+	return n
+}

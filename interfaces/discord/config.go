@@ -1,0 +1,88 @@
+package discord
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// Config is what a table of type "discord" holds.
+type Config struct {
+	Token          core.Secret   `toml:"token" doc:"The bot's token." required:"true" example:"file:discord_token"`
+	APIURL         string        `toml:"api_url" doc:"Where the REST interface is; the gateway's address comes from there." default:"https://discord.com"`
+	CDNURL         string        `toml:"cdn_url" doc:"Where attached files are; none is fetched from anywhere else." default:"https://cdn.discordapp.com"`
+	Pace           string        `toml:"pace" doc:"platform stays below the published limits; off only obeys what the server answers." default:"platform" oneof:"platform|off"`
+	Shards         string        `toml:"shards" doc:"How many gateway connections: a number, or auto for what Discord recommends." default:"auto"`
+	MessageContent bool          `toml:"message_content" doc:"Ask for the message content intent, which must be switched on in the developer portal." default:"true"`
+	LongAnswers    string        `toml:"long_answers" doc:"What becomes of an answer that needs more than long_parts messages: split sends them all, file attaches it." default:"split" oneof:"split|file"`
+	LongParts      int           `toml:"long_parts" doc:"How many messages one answer may be before it is a long one." default:"4" min:"1" max:"50"`
+	CommandGuilds  []string      `toml:"command_guilds" doc:"Guilds that get the chat commands for themselves, at once; empty: every guild gets them." example:"81384788765712384"`
+	BackfillCount  int           `toml:"backfill_messages" doc:"How many missed messages are fetched of one channel." default:"500" min:"0" max:"10000"`
+	BackfillAge    time.Duration `toml:"backfill_age" doc:"How old a missed message may be to be fetched." default:"24h" min:"1m" max:"720h"`
+}
+
+// settings is a Config, checked.
+type settings struct {
+	Config
+	api, cdn *url.URL
+	shards   int // 0: as recommended
+}
+
+// maxShards is more than the platform has ever recommended to a bot of one
+// process.
+const maxShards = 1024
+
+func (c Config) check() (settings, error) {
+	s := settings{Config: c.filled()}
+	if s.Token.IsZero() {
+		return s, fmt.Errorf("token: there is none; the developer portal gives one")
+	}
+	var err error
+	if s.api, err = base("api_url", s.APIURL); err != nil {
+		return s, err
+	}
+	if s.cdn, err = base("cdn_url", s.CDNURL); err != nil {
+		return s, err
+	}
+	if s.Shards != "auto" {
+		s.shards, err = strconv.Atoi(s.Shards)
+		if err != nil || s.shards < 1 || s.shards > maxShards {
+			return s, fmt.Errorf("shards: write auto or a number from 1 to %d, not %q", maxShards, s.Shards)
+		}
+	}
+	if s.Pace != "platform" && s.Pace != "off" {
+		return s, fmt.Errorf("pace: write platform or off, not %q", s.Pace)
+	}
+	return s, nil
+}
+
+// filled has the defaults where a Config was made without the tags' reader.
+func (c Config) filled() Config {
+	for value, fallback := range map[*string]string{
+		&c.APIURL: "https://discord.com", &c.CDNURL: "https://cdn.discordapp.com",
+		&c.Pace: "platform", &c.Shards: "auto", &c.LongAnswers: "split",
+	} {
+		if *value == "" {
+			*value = fallback
+		}
+	}
+	if c.LongParts == 0 {
+		c.LongParts = 4
+	}
+	if c.BackfillAge == 0 {
+		c.BackfillAge = 24 * time.Hour
+	}
+	return c
+}
+
+func base(key, text string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
+		return nil, fmt.Errorf("%s: write an address like https://discord.com", key)
+	}
+	return u, nil
+}

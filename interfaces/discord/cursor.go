@@ -1,0 +1,162 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxCursors is how many channels are remembered; those longest silent go first.
+const maxCursors = 500
+
+// cursorKey is the State's key of what was seen.
+const cursorKey = "channels"
+
+// cursor is how far a channel was taken in.
+type cursor struct {
+	place
+	Last  string    `json:"last"`           // the newest message that is durable
+	Awake time.Time `json:"awake,omitzero"` // when the bot was last spoken to there, or spoke
+	Seen  time.Time `json:"seen,omitzero"`
+}
+
+// cursors remember the last message seen in each channel, so that what was
+// missed can be fetched. Safe for concurrent use.
+type cursors struct {
+	state State
+
+	mu    sync.Mutex
+	all   map[string]*cursor
+	dirty bool
+}
+
+func newCursors(s State) *cursors { return &cursors{state: s, all: make(map[string]*cursor)} }
+
+// load reads what was noted.
+func (c *cursors) load(ctx context.Context) error {
+	raw, err := c.state.Get(ctx, cursorKey)
+	if err != nil || raw == nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.all) > 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, &c.all); err != nil {
+		return fmt.Errorf("%s: %w", cursorKey, err)
+	}
+	for id, cur := range c.all {
+		if cur == nil {
+			delete(c.all, id)
+		}
+	}
+	return nil
+}
+
+// flush notes what is new.
+func (c *cursors) flush(ctx context.Context) error {
+	c.mu.Lock()
+	if !c.dirty {
+		c.mu.Unlock()
+		return nil
+	}
+	c.dirty = false
+	raw, err := json.Marshal(c.all)
+	c.mu.Unlock()
+	if err == nil {
+		err = c.state.Put(ctx, cursorKey, raw)
+	}
+	if err != nil {
+		c.mu.Lock()
+		c.dirty = true
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// seen notes that a message of a channel is durable; fresh tells that the
+// channel was not known.
+func (c *cursors) seen(channel string, p place, id string, at time.Time, awake bool) (fresh bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cur, known := c.all[channel]
+	if !known {
+		c.evict()
+		cur = &cursor{place: p}
+		c.all[channel] = cur
+	}
+	if newer(id, cur.Last) {
+		cur.Last = id
+	}
+	cur.Seen, c.dirty = at, true
+	if awake {
+		cur.Awake = at
+	}
+	return !known
+}
+
+// spoke notes that the bot said something in a channel.
+func (c *cursors) spoke(channel string, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cur, known := c.all[channel]; known {
+		cur.Awake, c.dirty = at, true
+	}
+}
+
+// evict makes room: channels where the bot has no part go first.
+func (c *cursors) evict() {
+	if len(c.all) < maxCursors {
+		return
+	}
+	ids := c.byNeed()
+	for _, id := range ids[maxCursors*9/10:] {
+		delete(c.all, id)
+	}
+}
+
+// byNeed lists the channels, those first where the bot was spoken to last.
+func (c *cursors) byNeed() []string {
+	ids := make([]string, 0, len(c.all))
+	for id := range c.all {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		x, y := c.all[a], c.all[b]
+		if n := y.Awake.Compare(x.Awake); n != 0 {
+			return n
+		}
+		return y.Seen.Compare(x.Seen)
+	})
+	return ids
+}
+
+// list returns the channels by need.
+func (c *cursors) list() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byNeed()
+}
+
+func (c *cursors) get(channel string) (cursor, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cur, ok := c.all[channel]
+	if !ok {
+		return cursor{}, false
+	}
+	return *cur, true
+}
+
+func (c *cursors) drop(channel string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.all[channel]; ok {
+		delete(c.all, channel)
+		c.dirty = true
+	}
+}

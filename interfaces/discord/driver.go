@@ -1,0 +1,269 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// State keeps what must outlive the process: small values by key.
+type State interface {
+	// Get returns nil where there is none.
+	Get(ctx context.Context, key string) ([]byte, error)
+	// Put is durable when it returns.
+	Put(ctx context.Context, key string, value []byte) error
+}
+
+// Options are what a Driver is made of. Config.Token is required.
+type Options struct {
+	Name     string // the interface's; empty: "discord"
+	Config   Config
+	Log      *slog.Logger      // nil: nothing is logged
+	Clock    func() time.Time  // nil: time.Now
+	State    State             // nil: forgotten with the process
+	Commands []command.Spec    // what is offered as chat commands
+	Remember string            // the command behind "Remember this"; empty: "remember"
+	Admin    func(text string) // tells the admins; nil: nobody is told
+	Admins   []core.Path       // people who may press what is for others
+}
+
+// Driver is one bot account on Discord. Safe for concurrent use; Listen is
+// called once. Its actions work before Listen began and after it ended.
+type Driver struct {
+	name   string
+	set    settings
+	log    *slog.Logger
+	clock  func() time.Time
+	state  State
+	tell   func(string)
+	admins []core.Path
+	tempo  tempo
+
+	specs    []command.Spec
+	remember string
+
+	rest    *rest
+	book    *book
+	queue   *queue
+	starts  *starts
+	lanes   *lanes
+	targets *targets
+	cursors *cursors
+	replies *replies
+	count   int // shards, once Listen knows
+
+	mu        sync.Mutex
+	noContent bool            // the content intent was refused
+	told      map[string]bool // what admins were told
+	token     chan struct{}   // closed when the token is refused
+	refused   bool
+	synced    bool // the commands were told, or are being told
+	busy      crew // what answers interactions
+}
+
+var (
+	_ core.Interface = (*Driver)(nil)
+	_ core.Thinker   = (*Driver)(nil)
+	_ core.Observer  = (*Driver)(nil)
+)
+
+// New makes a driver; it connects to nothing yet.
+func New(o Options) (*Driver, error) { return newDriver(o, usual) }
+
+func newDriver(o Options, t tempo) (*Driver, error) {
+	if o.Name == "" {
+		o.Name = "discord"
+	}
+	set, err := o.Config.check()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Name, err)
+	}
+	if _, err := core.MakePath(o.Name, me, "1"); err != nil {
+		return nil, fmt.Errorf("name: %w", err)
+	}
+	d := &Driver{
+		name: o.Name, set: set, log: o.Log, clock: o.Clock, state: o.State, tell: o.Admin, admins: o.Admins, tempo: t,
+		specs: o.Commands, remember: o.Remember,
+		book: newBook(o.Name), queue: newQueue(), starts: &starts{every: t.identify, next: make(map[int]time.Time)},
+		lanes: newLanes(), targets: newTargets(), replies: newReplies(),
+		told: make(map[string]bool), token: make(chan struct{}),
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	d.log = d.log.With("interface", d.name)
+	if d.clock == nil {
+		d.clock = time.Now
+	}
+	if d.state == nil {
+		d.state = &brief{values: make(map[string][]byte)}
+	}
+	if d.remember == "" {
+		d.remember = "remember"
+	}
+	d.cursors = newCursors(d.state)
+	d.rest = newRest(set, t, d.refuse)
+	return d, nil
+}
+
+// Name is the interface's name.
+func (d *Driver) Name() string { return d.name }
+
+// Type is the kind of interface, whatever its table is called.
+func (d *Driver) Type() string { return "discord" }
+
+// Find returns the place that people call name, as seen from another place.
+func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
+	if p, ok := d.book.find(from, name); ok {
+		return p, nil
+	}
+	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
+}
+
+// Listen connects and takes events in until ctx ends, which is no error, or the
+// platform refuses the bot.
+func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
+	if err := d.cursors.load(ctx); err != nil {
+		return fmt.Errorf("%s: state: %w", d.name, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err := d.listen(ctx, cancel, in)
+	// What was taken in is noted, also when the time is over.
+	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer done()
+	if late := d.cursors.flush(final); late != nil {
+		d.log.Error("what was seen is not noted", "error", late)
+	}
+	d.busy.close()
+	d.rest.close()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
+	return nil
+}
+
+func (d *Driver) listen(ctx context.Context, cancel func(), in core.Inbox) error {
+	g, err := d.findGateway(ctx)
+	if err != nil {
+		return err
+	}
+	count := d.set.shards
+	if count == 0 {
+		count = g.shards
+	}
+	d.count = count
+	var wait sync.WaitGroup
+	ends := make(chan error, count+2)
+	begin := func(run func(context.Context) error) {
+		wait.Go(func() {
+			if err := run(ctx); err != nil {
+				ends <- err
+				cancel()
+			}
+		})
+	}
+	begin(newIntake(d, in).run)
+	begin(d.watchToken)
+	for id := range count {
+		begin((&shard{d: d, id: id, count: count, at: g}).run)
+	}
+	wait.Wait()
+	select {
+	case err := <-ends:
+		return err
+	default:
+		return nil
+	}
+}
+
+// watchToken ends the interface when a request finds the token refused.
+func (d *Driver) watchToken(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-d.token:
+		return errToken
+	}
+}
+
+func (d *Driver) refuse() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.refused {
+		d.refused = true
+		close(d.token)
+	}
+}
+
+// admin tells the admins, and the log.
+func (d *Driver) admin(text string) {
+	d.log.Warn(text)
+	if d.tell != nil {
+		d.tell(text)
+	}
+}
+
+// once tells the admins something one time.
+func (d *Driver) once(key, text string) {
+	d.mu.Lock()
+	told := d.told[key]
+	d.told[key] = true
+	d.mu.Unlock()
+	if !told {
+		d.admin(text)
+	}
+}
+
+// intents are what the gateway is asked to send.
+func (d *Driver) intents() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.set.MessageContent && !d.noContent {
+		return intentsAlways | intentMessageContent
+	}
+	return intentsAlways
+}
+
+// dropContent goes on without the content intent, once; false where it was not
+// asked for.
+func (d *Driver) dropContent() bool {
+	if d.intents()&intentMessageContent == 0 {
+		return false
+	}
+	d.mu.Lock()
+	d.noContent = true
+	d.mu.Unlock()
+	d.missingContent()
+	return true
+}
+
+func (d *Driver) missingContent() {
+	d.once("content", d.name+": the message content intent is off for this bot: it sees what mentions it, what replies to it and "+
+		"direct messages, and nothing else. Switch the intent on in the developer portal, under Bot, and restart.")
+}
+
+// brief is a State without a disk.
+type brief struct {
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+func (b *brief) Get(_ context.Context, key string) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.values[key], nil
+}
+
+func (b *brief) Put(_ context.Context, key string, value []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.values[key] = value
+	return nil
+}

@@ -1,0 +1,129 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// tempo is how patient the driver is; tests are less so.
+type tempo struct {
+	patience time.Duration // for a gateway that says nothing yet
+	identify time.Duration // between two identifies of one bucket
+	invalid  time.Duration // the least wait after an invalid session
+	backoff  time.Duration // the first wait after a failed connection
+	longest  time.Duration // the longest one
+	retry    time.Duration // the first wait before a request is made again
+	guilds   time.Duration // how long a guild that was announced is waited for
+	flush    time.Duration // between two notes of what was seen
+	typing   time.Duration // between two signs of typing
+	defers   time.Duration // how long an interaction waits for the disk
+}
+
+var usual = tempo{
+	patience: 20 * time.Second, identify: 5 * time.Second, invalid: time.Second,
+	backoff: time.Second, longest: 2 * time.Minute, retry: 300 * time.Millisecond,
+	guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second, defers: 1500 * time.Millisecond,
+}
+
+// gateway is what REST tells about connecting.
+type gateway struct {
+	address     string
+	shards      int
+	remaining   int // identifies left; -1: not told
+	reset       time.Duration
+	concurrency int
+}
+
+// askGateway asks where to connect to.
+func (d *Driver) askGateway(ctx context.Context) (gateway, error) {
+	var bot struct {
+		URL    string `json:"url"`
+		Shards int    `json:"shards"`
+		Limit  struct {
+			Remaining   *int  `json:"remaining"`
+			Reset       int64 `json:"reset_after"`
+			Concurrency int   `json:"max_concurrency"`
+		} `json:"session_start_limit"`
+	}
+	err := d.rest.do(ctx, request{method: "GET", route: "/gateway/bot", out: &bot})
+	if err == nil && bot.URL == "" || notFound(err) {
+		err = d.rest.do(ctx, request{method: "GET", route: "/gateway", out: &bot})
+	}
+	if err != nil {
+		return gateway{}, fmt.Errorf("gateway: %w", err)
+	}
+	if err := gatewayAddress(bot.URL); err != nil {
+		return gateway{}, err
+	}
+	g := gateway{address: bot.URL, shards: min(max(bot.Shards, 1), maxShards), remaining: -1, concurrency: max(bot.Limit.Concurrency, 1)}
+	if r := bot.Limit.Remaining; r != nil && bot.Limit.Reset > 0 {
+		g.remaining, g.reset = *r, time.Duration(bot.Limit.Reset)*time.Millisecond
+	}
+	return g, nil
+}
+
+func gatewayAddress(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
+		return fmt.Errorf("gateway: %q is no address of one", text)
+	}
+	return nil
+}
+
+// findGateway asks until it is told, unless asking is of no use.
+func (d *Driver) findGateway(ctx context.Context) (gateway, error) {
+	for wait := d.tempo.backoff; ; wait = min(2*wait, d.tempo.longest) {
+		g, err := d.askGateway(ctx)
+		var api *apiError
+		switch {
+		case err == nil:
+			return g, d.awaitStarts(ctx, g)
+		case errors.As(err, &api) && api.status == 401:
+			return g, errToken
+		case ctx.Err() != nil:
+			return g, ctx.Err()
+		}
+		d.log.Warn("the gateway's address is not to be had", "error", err)
+		if !sleep(ctx, jitter(wait)) {
+			return g, ctx.Err()
+		}
+	}
+}
+
+// awaitStarts waits where the platform allows no more sessions today: beyond
+// the limit it resets the bot's token.
+func (d *Driver) awaitStarts(ctx context.Context, g gateway) error {
+	if g.remaining != 0 {
+		return nil
+	}
+	d.admin(fmt.Sprintf("%s: Discord allows no more sessions for %s; waiting", d.name, g.reset.Round(time.Second)))
+	if !sleep(ctx, g.reset) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// starts spaces identifies: one for each bucket of shards in each period.
+type starts struct {
+	every time.Duration
+	mu    sync.Mutex
+	next  map[int]time.Time
+}
+
+// wait takes the next free moment of the shard's bucket.
+func (s *starts) wait(ctx context.Context, shard, concurrency int) bool {
+	s.mu.Lock()
+	now := time.Now()
+	bucket := shard % concurrency
+	at := s.next[bucket]
+	if at.Before(now) {
+		at = now
+	}
+	s.next[bucket] = at.Add(s.every)
+	s.mu.Unlock()
+	return sleep(ctx, at.Sub(now))
+}

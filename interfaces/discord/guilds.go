@@ -1,0 +1,195 @@
+package discord
+
+import (
+	"context"
+	"strconv"
+
+	"synthbot/core"
+)
+
+// ofGuild takes in what changes guilds, channels and roles; true where the event
+// was of that kind.
+func (t *intake) ofGuild(ctx context.Context, f frame) bool {
+	b := t.d.book
+	switch f.kind {
+	case "ready":
+		t.ready(ctx, f)
+	case "guild_create":
+		t.guild(ctx, f)
+	case "guild_update":
+		if g, ok := decode[guildPayload](f.data); ok && g.ID != "" {
+			g.Channels, g.Threads = nil, nil
+			b.setGuild(g)
+		}
+	case "guild_delete":
+		t.guildGone(f)
+	case "channel_create", "channel_update", "thread_create", "thread_update":
+		if c, ok := decode[channel](f.data); ok {
+			b.setChannel(c)
+			t.d.targets.clear(c.ID)
+		}
+	case "channel_delete", "thread_delete":
+		if c, ok := decode[channel](f.data); ok {
+			b.dropChannel(c.Guild, c.ID)
+			t.d.cursors.drop(c.ID)
+		}
+	case "thread_list_sync":
+		if s, ok := decode[guildPayload](f.data); ok {
+			for _, c := range s.Threads {
+				b.setChannel(c)
+			}
+		}
+	case "guild_role_create", "guild_role_update", "guild_role_delete":
+		t.role(f)
+	case "guild_member_update":
+		t.member(f)
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *intake) role(f frame) {
+	r, ok := decode[struct {
+		Guild string    `json:"guild_id"`
+		ID    string    `json:"role_id"`
+		Role  guildRole `json:"role"`
+	}](f.data)
+	switch {
+	case !ok:
+	case f.kind == "guild_role_delete":
+		t.d.book.dropRole(r.Guild, r.ID)
+	default:
+		t.d.book.setRole(r.Guild, r.Role)
+	}
+	t.d.targets.clearAll()
+}
+
+// member notes the bot's own roles.
+func (t *intake) member(f frame) {
+	m, ok := decode[struct {
+		Guild string `json:"guild_id"`
+		member
+	}](f.data)
+	self, _ := t.d.book.me()
+	if ok && m.User != nil && m.User.ID == self.ID {
+		t.d.book.setMine(m.Guild, m.Roles)
+		t.d.targets.clearAll()
+	}
+}
+
+// ready begins a new session: what was missed is fetched, each guild's channels
+// when the guild is there.
+func (t *intake) ready(ctx context.Context, f frame) {
+	r, ok := decode[ready](f.data)
+	if !ok {
+		return
+	}
+	t.d.book.setMe(r.User, r.App.ID)
+	const content, contentLimited = 1 << 18, 1 << 19
+	if n := r.App.Flags; n != nil && *n != 0 && *n&(content|contentLimited) == 0 && t.d.set.MessageContent {
+		t.d.missingContent()
+	}
+	named := make(map[string]bool, len(r.Guilds))
+	for _, g := range r.Guilds {
+		named[g.ID] = true
+	}
+	t.listed[strconv.Itoa(f.shard)] = named
+	t.d.syncOnce(ctx, &t.jobs)
+	for _, id := range t.d.cursors.list() {
+		cur, ok := t.d.cursors.get(id)
+		if !ok || t.d.set.BackfillCount == 0 || !t.ours(cur.Guild, f.shard) {
+			continue
+		}
+		if t.holds[id] != nil {
+			t.holds[id].fetch = true
+			continue
+		}
+		t.holds[id] = &hold{fetch: true}
+		if named[cur.Guild] {
+			t.absent[cur.Guild] = append(t.absent[cur.Guild], id)
+		} else {
+			t.begin(ctx, id, t.holds[id])
+		}
+	}
+}
+
+// ours reports whether a shard serves a guild; the first one serves direct
+// messages.
+func (t *intake) ours(guild string, shard int) bool {
+	count := uint64(t.d.count)
+	n, err := strconv.ParseUint(guild, 10, 64)
+	if err != nil {
+		return shard == 0 || count == 1
+	}
+	return int((n>>22)%count) == shard
+}
+
+// guild notes a guild. One that READY did not name is new.
+func (t *intake) guild(ctx context.Context, f frame) {
+	g, ok := decode[guildPayload](f.data)
+	if !ok || g.ID == "" || g.Unavailable {
+		return
+	}
+	fresh := !t.d.book.known(g.ID) && !t.listed[strconv.Itoa(f.shard)][g.ID]
+	t.d.book.setGuild(g)
+	if fresh {
+		t.membership(g.ID, "added", g.Joined)
+	}
+	last := make(map[string]string)
+	for _, list := range [][]channel{g.Channels, g.Threads} {
+		for _, c := range list {
+			last[c.ID] = c.Last
+		}
+	}
+	waiting := t.absent[g.ID]
+	delete(t.absent, g.ID)
+	for _, id := range waiting {
+		h := t.holds[id]
+		if h == nil || h.begun {
+			continue
+		}
+		cur, _ := t.d.cursors.get(id)
+		if newest, told := last[id]; told && len(h.frames) == 0 && !newer(newest, cur.Last) {
+			delete(t.holds, id) // nothing was said there since
+			continue
+		}
+		t.begin(ctx, id, h)
+	}
+}
+
+// hurry fetches the channels of guilds that were announced and never came.
+func (t *intake) hurry(ctx context.Context) {
+	for guild, ids := range t.absent {
+		delete(t.absent, guild)
+		for _, id := range ids {
+			if h := t.holds[id]; h != nil {
+				t.begin(ctx, id, h)
+			}
+		}
+	}
+}
+
+func (t *intake) guildGone(f frame) {
+	g, ok := decode[guildPayload](f.data)
+	if !ok || g.ID == "" || g.Unavailable {
+		return // an outage: it comes back
+	}
+	if t.d.book.known(g.ID) {
+		t.membership(g.ID, "removed", stamp{t.d.clock()})
+	}
+	t.d.book.dropGuild(g.ID)
+}
+
+func (t *intake) membership(guild, what string, at stamp) {
+	path, err := core.MakePath(t.d.name, guild)
+	if err != nil {
+		return
+	}
+	if at.IsZero() {
+		at.Time = t.d.clock()
+	}
+	t.batch = append(t.batch, core.Event{Kind: core.KindMembership, Data: what, Message: core.Message{
+		Path: path, ID: what + "-" + strconv.FormatInt(at.Unix(), 10), Time: at.Time,
+	}})
+}

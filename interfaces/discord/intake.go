@@ -1,0 +1,281 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Bounds of what is taken in.
+const (
+	maxBatch  = 128  // events in one commit
+	maxHeld   = 1000 // events that wait for their channel
+	maxAtOnce = 4    // channels that are looked up or fetched at once
+)
+
+// intake turns events of the gateway into ours, in order, and hands them in.
+// All of it but the fetching runs in one goroutine.
+type intake struct {
+	d    *Driver
+	in   core.Inbox
+	jobs sync.WaitGroup
+	slot chan struct{}
+	done chan found
+
+	holds  map[string]*hold           // channels whose events wait
+	absent map[string][]string        // guilds that were announced and their channels to be fetched
+	listed map[string]map[string]bool // by shard: the guilds that READY named
+
+	batch []core.Event
+	after []func() // once the batch is durable
+}
+
+// hold is a channel whose events wait until it is known, and what was missed
+// there is fetched.
+type hold struct {
+	frames []frame
+	fetch  bool // its missed messages are wanted
+	over   bool // too many waited: they must be fetched as well
+	begun  bool
+}
+
+// found is what a job brings.
+type found struct {
+	channel string
+	place   place
+	missed  []message
+}
+
+func newIntake(d *Driver, in core.Inbox) *intake {
+	return &intake{
+		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan found),
+		holds: make(map[string]*hold), absent: make(map[string][]string), listed: make(map[string]map[string]bool),
+	}
+}
+
+// run takes events in until ctx ends.
+func (t *intake) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer t.jobs.Wait()
+	defer cancel()
+	flush := time.NewTicker(t.d.tempo.flush)
+	defer flush.Stop()
+	late := time.NewTicker(t.d.tempo.guilds)
+	defer late.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.d.queue.filled:
+			for _, f := range t.d.queue.take(maxBatch) {
+				t.frame(ctx, f)
+			}
+		case f := <-t.done:
+			t.found(ctx, f)
+		case <-late.C:
+			t.hurry(ctx)
+		case <-flush.C:
+			if err := t.d.cursors.flush(ctx); err != nil {
+				t.d.log.Error("what was seen is not noted", "error", err)
+			}
+		}
+		if !t.commit(ctx) {
+			return nil
+		}
+	}
+}
+
+// commit hands the batch in, again and again until it is durable.
+func (t *intake) commit(ctx context.Context) bool {
+	if len(t.batch) > 0 {
+		for wait := t.d.tempo.retry; ; wait = min(2*wait, 10*time.Second) {
+			err := t.in.Receive(ctx, t.batch...)
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return false
+			}
+			t.d.log.Error("the inbox does not take events", "error", err, "events", len(t.batch))
+			if !sleep(ctx, wait) {
+				return false
+			}
+		}
+	}
+	for _, f := range t.after {
+		f()
+	}
+	t.batch, t.after = nil, nil
+	return true
+}
+
+// frame sorts an event: what is known of guilds changes at once, what happens
+// in a channel may have to wait.
+func (t *intake) frame(ctx context.Context, f frame) {
+	defer func() {
+		// One event that we cannot digest costs that event, not the process.
+		if p := recover(); p != nil {
+			t.d.log.Error("an event could not be read", "type", f.kind, "panic", fmt.Sprint(p))
+		}
+	}()
+	if t.ofGuild(ctx, f) {
+		return
+	}
+	head, ok := decode[struct {
+		ID      string   `json:"id"`
+		Channel string   `json:"channel_id"`
+		Guild   string   `json:"guild_id"`
+		Kind    *int     `json:"channel_type"`
+		Inner   *channel `json:"channel"` // of an interaction
+	}](f.data)
+	if !ok || head.Channel == "" {
+		return
+	}
+	switch f.kind {
+	case "message_create", "message_update", "message_delete", "message_delete_bulk",
+		"message_reaction_add", "message_reaction_remove", "interaction_create":
+	default:
+		return
+	}
+	if f.kind == "interaction_create" {
+		if t.d.quick(ctx, f.data) {
+			return
+		}
+		if c := head.Inner; c != nil && c.ID == head.Channel && head.Guild != "" {
+			c.Guild = head.Guild
+			if _, known := t.d.book.place(c.ID); !known {
+				t.d.book.setChannel(*c)
+			}
+		} else if c != nil && head.Guild == "" {
+			head.Kind = &c.Type
+		}
+	}
+	if h := t.holds[head.Channel]; h != nil {
+		t.wait(ctx, head.Channel, h, f)
+		return
+	}
+	p, known := t.placeOf(head.Channel, head.Guild, head.Kind)
+	if !known {
+		h := &hold{}
+		t.holds[head.Channel] = h
+		t.wait(ctx, head.Channel, h, f)
+		return
+	}
+	t.take(ctx, f, p)
+}
+
+// wait puts an event aside until its channel is ready.
+func (t *intake) wait(ctx context.Context, channel string, h *hold, f frame) {
+	if len(h.frames) >= maxHeld {
+		h.over = true // the messages are found again; the rest is not worth the room
+	} else {
+		h.frames = append(h.frames, f)
+	}
+	t.begin(ctx, channel, h)
+}
+
+// placeOf is what is known of a channel, from the gateway or from before.
+func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
+	if p, ok := t.d.book.place(channel); ok {
+		return p, true
+	}
+	if cur, ok := t.d.cursors.get(channel); ok && cur.Guild == guild {
+		return cur.place, true
+	}
+	// What the message itself tells is enough, but for a thread's parent.
+	if kind == nil || *kind < 0 || *kind > 255 {
+		return place{}, false
+	}
+	p := place{Guild: guild, Kind: uint8(*kind)}
+	if p.thread() {
+		return place{}, false
+	}
+	return p, true
+}
+
+// take turns an event of a known channel into ours.
+func (t *intake) take(ctx context.Context, f frame, p place) {
+	switch f.kind {
+	case "message_create":
+		if m, ok := decode[message](f.data); ok {
+			t.message(&m, p)
+		}
+	case "message_update":
+		t.edit(f, p)
+	case "message_delete", "message_delete_bulk":
+		t.delete(f, p)
+	case "message_reaction_add", "message_reaction_remove":
+		t.react(f, p)
+	case "interaction_create":
+		t.interact(ctx, f, p)
+	}
+}
+
+// message takes a message in.
+func (t *intake) message(m *message, p place) {
+	id, channel, at := m.ID, m.Channel, t.d.clock()
+	if blind(m) && t.d.set.MessageContent && m.Author != nil && !m.Author.Bot {
+		t.d.missingContent()
+	}
+	self, _ := t.d.book.me()
+	own := m.Author != nil && m.Author.ID == self.ID
+	out, ok := t.d.book.normal(m, p)
+	if ok {
+		t.d.targets.clear(channel)
+		t.batch = append(t.batch, core.Event{Kind: core.KindMessage, Message: out})
+	}
+	awake := own || ok && out.Addressed != core.NotAddressed
+	t.after = append(t.after, func() { t.d.cursors.seen(channel, p, id, at, awake) })
+}
+
+// edit takes a new text in; a preview that the platform adds is no edit.
+func (t *intake) edit(f frame, p place) {
+	m, ok := decode[message](f.data)
+	if !ok || m.Edited.IsZero() || m.Author == nil {
+		return
+	}
+	if out, ok := t.d.book.normal(&m, p); ok {
+		t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
+	}
+}
+
+func (t *intake) delete(f frame, p place) {
+	gone, ok := decode[deletion](f.data)
+	path, scopes, err := t.d.book.path(gone.Channel, p)
+	if !ok || err != nil {
+		return
+	}
+	ids := gone.IDs
+	if gone.ID != "" {
+		ids = append(ids, gone.ID)
+	}
+	for _, id := range ids {
+		t.batch = append(t.batch, core.Event{Kind: core.KindDeletion, Target: id, Message: core.Message{
+			Path: path, ID: "deleted-" + id, Time: t.d.clock(), Private: p.private(), Scopes: scopes,
+		}})
+	}
+}
+
+func (t *intake) react(f frame, p place) {
+	r, ok := decode[reaction](f.data)
+	self, _ := t.d.book.me()
+	path, scopes, err := t.d.book.path(r.Channel, p)
+	if !ok || err != nil || r.User == "" || r.Message == "" || r.User == self.ID {
+		return
+	}
+	who := user{ID: r.User}
+	if r.Member != nil && r.Member.User != nil {
+		who = *r.Member.User
+	}
+	e := core.Event{Kind: core.KindReaction, Target: r.Message, Message: core.Message{
+		Path: path, ID: "reaction-" + r.Message + "-" + r.User, Author: t.d.book.author(&who, r.Member, p),
+		Time: t.d.clock(), Private: p.private(), Scopes: scopes,
+	}}
+	if f.kind == "message_reaction_add" {
+		e.Data = line(r.Emoji.text(), 100)
+	}
+	t.batch = append(t.batch, e)
+}

@@ -1,0 +1,306 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Kinds of answer to an interaction.
+const (
+	answerNow      = 4 // with a message
+	answerLater    = 5 // with a message, which is being thought about
+	answerSilently = 6 // the press was taken
+	answerChoices  = 8
+)
+
+// ephemeral marks what only the person concerned sees.
+const ephemeral = 1 << 6
+
+// anyone stands for the person in a button that everybody may press.
+const anyone = "*"
+
+// replyAge is how long the platform takes an answer, less a little.
+const replyAge = 14 * time.Minute
+
+// pending is a command that shows as being thought about, until it is answered.
+type pending struct {
+	id, app, token string
+	channel, who   string
+	at             time.Time
+}
+
+// replies are the commands that wait for their answer. Safe for concurrent use.
+type replies struct {
+	mu  sync.Mutex
+	all []pending
+}
+
+func newReplies() *replies { return &replies{} }
+
+func (r *replies) add(p pending) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := r.all[:0]
+	for _, o := range r.all {
+		if p.at.Sub(o.at) < replyAge {
+			kept = append(kept, o)
+		}
+	}
+	r.all = append(kept, p)
+}
+
+// take removes and returns the oldest one that match accepts.
+func (r *replies) take(match func(pending) bool) (pending, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, p := range r.all {
+		if match(p) {
+			r.all = append(r.all[:i:i], r.all[i+1:]...)
+			return p, true
+		}
+	}
+	return pending{}, false
+}
+
+// quick answers what no inbox need know of: completions, and presses of what is
+// for somebody else. It sees to it that everything else is answered in time.
+func (d *Driver) quick(ctx context.Context, data []byte) bool {
+	i, ok := decode[interaction](data)
+	if !ok || i.ID == "" || i.Token == "" {
+		return true
+	}
+	who := i.person()
+	switch {
+	case who == nil:
+		return true
+	case i.Type == interactComplete:
+		d.background(ctx, func(ctx context.Context) { d.complete(ctx, &i) })
+		return true
+	case i.Type == interactPress && !d.mayPress(i.Data.Custom, who.ID):
+		d.background(ctx, func(ctx context.Context) {
+			d.respond(ctx, &i, answerNow, map[string]any{"content": "These buttons are for somebody else.", "flags": ephemeral, "allowed_mentions": nobody()})
+		})
+		return true
+	}
+	return i.Type != interactPress && i.Type != interactCommand
+}
+
+// background runs f, which lasts seconds at most, beside the intake. It goes on
+// when ctx ends: the platform waits for an answer.
+func (d *Driver) background(ctx context.Context, f func(context.Context)) {
+	d.busy.run(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		defer cancel()
+		f(ctx)
+	})
+}
+
+// crew are goroutines that somebody waits for in the end.
+type crew struct {
+	mu   sync.Mutex
+	all  sync.WaitGroup
+	over bool
+}
+
+// run starts f, unless the end has come.
+func (c *crew) run(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.all.Go(f)
+	}
+}
+
+// close waits for all of them.
+func (c *crew) close() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.all.Wait()
+}
+
+func (i *interaction) person() *user {
+	if i.Member != nil && i.Member.User != nil {
+		return i.Member.User
+	}
+	return i.User
+}
+
+// mayPress reads whom a button is for. Admins may press every one.
+func (d *Driver) mayPress(custom, who string) bool {
+	whom, _, found := strings.Cut(custom, ":")
+	person, err := core.MakePath(d.name, "@user", who)
+	return !found || whom == anyone || whom == who || err == nil && slices.Contains(d.admins, person)
+}
+
+// interact takes a press or a command in. It is answered when it is durable, or
+// a little before the platform would call it failed.
+func (t *intake) interact(ctx context.Context, f frame, p place) {
+	i, ok := decode[interaction](f.data)
+	if !ok {
+		return
+	}
+	e, ok := t.d.event(&i, p)
+	if !ok {
+		return
+	}
+	t.batch = append(t.batch, e)
+	if i.Type == interactCommand {
+		t.d.replies.add(pending{id: i.ID, app: i.App, token: i.Token, channel: i.Channel, who: e.Message.Author.ID, at: time.Now()})
+	}
+	durable := make(chan struct{})
+	t.after = append(t.after, func() { close(durable) })
+	t.d.background(ctx, func(ctx context.Context) {
+		limit := time.NewTimer(t.d.tempo.defers)
+		defer limit.Stop()
+		select {
+		case <-durable:
+		case <-limit.C:
+		case <-ctx.Done():
+		}
+		t.d.accept(ctx, &i)
+	})
+}
+
+// accept tells the platform that an interaction was taken.
+func (d *Driver) accept(ctx context.Context, i *interaction) {
+	if i.Type == interactCommand {
+		d.respond(ctx, i, answerLater, nil)
+		return
+	}
+	d.respond(ctx, i, answerSilently, nil)
+	if whom, _, _ := strings.Cut(i.Data.Custom, ":"); whom == anyone {
+		return
+	}
+	// What was for one person is done with.
+	err := d.rest.do(ctx, request{
+		method: "PATCH", route: "/webhooks/{}/{}/messages/@original", ids: []string{i.App, i.Token}, fast: true,
+		body: map[string]any{"components": []any{}, "allowed_mentions": nobody()},
+	})
+	if err != nil {
+		d.log.Warn("buttons that were pressed are not gone", "error", err)
+	}
+}
+
+// respond answers an interaction.
+func (d *Driver) respond(ctx context.Context, i *interaction, kind int, data any) {
+	body := map[string]any{"type": kind}
+	if data != nil {
+		body["data"] = data
+	}
+	err := d.rest.do(ctx, request{method: "POST", route: "/interactions/{}/{}/callback", ids: []string{i.ID, i.Token}, body: body, fast: true})
+	if err != nil {
+		d.log.Warn("an interaction could not be answered", "error", err)
+	}
+}
+
+// event makes our event of an interaction.
+func (d *Driver) event(i *interaction, p place) (core.Event, bool) {
+	path, scopes, err := d.book.path(i.Channel, p)
+	who := i.person()
+	if err != nil || who == nil {
+		return core.Event{}, false
+	}
+	e := core.Event{Message: core.Message{
+		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: line(i.Locale, 35), Time: born(i.ID),
+		Author: d.book.author(who, i.Member, p), Addressed: core.Mention,
+	}}
+	if e.Message.Private {
+		e.Message.Addressed = core.Direct
+	}
+	if e.Message.Time.IsZero() {
+		e.Message.Time = d.clock()
+	}
+	switch {
+	case i.Type == interactPress:
+		return d.press(e, i)
+	case i.Data.Type == commandMessage:
+		return d.menu(e, i)
+	}
+	return d.called(e, i)
+}
+
+// press is a button of one of our messages, or a choice from a list.
+func (d *Driver) press(e core.Event, i *interaction) (core.Event, bool) {
+	if i.Message == nil {
+		return e, false
+	}
+	_, data, found := strings.Cut(i.Data.Custom, ":")
+	if !found {
+		data = i.Data.Custom
+	}
+	if len(i.Data.Values) > 0 {
+		data = i.Data.Values[0]
+	}
+	e.Kind, e.Target, e.Data = core.KindPress, i.Message.ID, short(data, 4096)
+	return e, true
+}
+
+// called is a chat command.
+func (d *Driver) called(e core.Event, i *interaction) (core.Event, bool) {
+	given := make(map[string]string, len(i.Data.Options))
+	for _, o := range i.Data.Options {
+		given[o.Name] = short(o.text(), core.MaxQuote)
+	}
+	c := &core.Command{Name: i.Data.Name}
+	if s := d.spec(i.Data.Name); s != nil {
+		for _, a := range s.Args {
+			c.Args = append(c.Args, given[a.Name])
+		}
+	} else {
+		for _, o := range i.Data.Options {
+			c.Args = append(c.Args, given[o.Name])
+		}
+	}
+	for len(c.Args) > 0 && c.Args[len(c.Args)-1] == "" {
+		c.Args = c.Args[:len(c.Args)-1]
+	}
+	e.Kind, e.Command = core.KindCommand, c
+	e.Message.Text = strings.TrimSpace("/" + c.Name + " " + strings.Join(c.Args, " "))
+	return e, c.Name != ""
+}
+
+// menu is the context menu of a message: what it says is what is meant.
+func (d *Driver) menu(e core.Event, i *interaction) (core.Event, bool) {
+	m, ok := i.Data.Resolved.Messages[i.Data.Target]
+	if !ok {
+		return e, false
+	}
+	m.Channel = i.Channel
+	text := d.book.reader(&m, i.Guild).said(&m)
+	e.Kind, e.Target = core.KindCommand, i.Data.Target
+	e.Command = &core.Command{Name: d.remember, Args: []string{text}}
+	e.Message.Text = strings.TrimSpace("/" + d.remember + " " + text)
+	return e, text != ""
+}
+
+// text is an option's value as text.
+func (o *option) text() string {
+	var s string
+	if json.Unmarshal(o.Value, &s) == nil {
+		return s
+	}
+	return string(o.Value)
+}
+
+// Observe takes back the sign of thought of a command that got no answer.
+func (d *Driver) Observe(end core.TurnEnd) {
+	for _, id := range end.Messages {
+		p, ok := d.replies.take(func(p pending) bool { return p.id == id })
+		if !ok {
+			continue
+		}
+		d.background(context.Background(), func(ctx context.Context) {
+			err := d.rest.do(ctx, request{method: "DELETE", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.app, p.token}, fast: true})
+			if err != nil && !notFound(err) {
+				d.log.Warn("a sign of thought is not gone", "error", err)
+			}
+		})
+	}
+}

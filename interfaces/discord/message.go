@@ -1,0 +1,180 @@
+package discord
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// epoch is where the platform's ids begin, in milliseconds.
+const epoch = 1420070400000
+
+// born is when an id was given; zero where it is no id of the platform.
+func born(id string) time.Time {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil || n < 1<<22 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(n>>22) + epoch).UTC()
+}
+
+// idAt is the first id that could have been given at t.
+func idAt(t time.Time) string {
+	return strconv.FormatUint(uint64(max(t.UnixMilli()-epoch, 0))<<22, 10)
+}
+
+// newer compares two ids by age.
+func newer(a, b string) bool {
+	if len(a) != len(b) {
+		return len(a) > len(b)
+	}
+	return a > b
+}
+
+// normal makes our message of the platform's; ok is false where it is none that
+// people (or bots) said, or the bot's own.
+func (b *book) normal(m *message, p place) (out core.Message, ok bool) {
+	self, app := b.me()
+	if m.ID == "" || m.Author == nil || m.Author.ID == self.ID && self.ID != "" || m.Webhook != "" && m.Webhook == app {
+		return out, false
+	}
+	switch m.Type {
+	case messagePlain, messageReply, messageCommand, messageThread, messageMenu:
+	default:
+		return out, false
+	}
+	path, scopes, err := b.path(m.Channel, p)
+	if err != nil {
+		return out, false
+	}
+	out = core.Message{Path: path, ID: m.ID, Scopes: scopes, Private: p.private(), Time: m.Time.Time, Voice: m.Flags&flagVoice != 0}
+	if out.Time.IsZero() {
+		out.Time = born(m.ID)
+	}
+	out.Author = b.author(m.Author, m.Member, p)
+	out.Author.Bot = out.Author.Bot || m.Webhook != "" || m.Author.System
+	out.Text = b.reader(m, p.Guild).said(m)
+	out.Attachments = attachments(m)
+	out.ReplyTo = b.quote(m, p)
+	out.Addressed = b.addressed(m, p, self)
+	return out, true
+}
+
+func (b *book) author(u *user, m *member, p place) core.Author {
+	a := core.Author{ID: u.ID, Name: called(u, m), Bot: u.Bot, Rank: b.rank(p, u.ID, m)}
+	if name := line(u.Name, core.MaxName-8); name != "" {
+		a.Tag = "@" + name
+		if u.Discr != "" && u.Discr != "0" && u.Discr != "0000" {
+			a.Tag += "#" + line(u.Discr, 4)
+		}
+	}
+	return a
+}
+
+// quote is the message that this one replies to.
+func (b *book) quote(m *message, p place) *core.Quote {
+	if m.Reference == nil || m.Reference.Type != 0 || m.Reference.Message == "" {
+		return nil
+	}
+	q := &core.Quote{ID: m.Reference.Message, Time: born(m.Reference.Message)}
+	if r := m.Referenced; r != nil {
+		q.Text = short(b.reader(r, p.Guild).said(r), core.MaxQuote)
+		if !r.Time.IsZero() {
+			q.Time = r.Time.Time
+		}
+		if r.Author != nil {
+			q.From = b.author(r.Author, r.Member, p)
+		}
+	}
+	return q
+}
+
+// addressed says how a message speaks to the bot. That the platform mentions
+// whom one replies to is no mention; everyone is nobody.
+func (b *book) addressed(m *message, p place, self user) core.Addressed {
+	if p.private() {
+		return core.Direct
+	}
+	if self.ID == "" {
+		return core.NotAddressed
+	}
+	if strings.Contains(m.Content, "<@"+self.ID+">") || strings.Contains(m.Content, "<@!"+self.ID+">") || b.isMine(p.Guild, m.Roles) {
+		return core.Mention
+	}
+	if r := m.Referenced; r != nil && r.Author != nil && r.Author.ID == self.ID {
+		return core.Reply
+	}
+	// Without the content intent, the list is all there is.
+	if m.Content == "" {
+		for i := range m.Mentions {
+			if m.Mentions[i].ID == self.ID {
+				return core.Mention
+			}
+		}
+	}
+	return core.NotAddressed
+}
+
+// attachments lists the files of a message and of what it forwards.
+func attachments(m *message) []core.Attachment {
+	var out []core.Attachment
+	for _, list := range append([]snapshot{{Message: *m}}, m.Snapshots...) {
+		for _, a := range list.Message.Attachments {
+			name := a.Name
+			if a.Title != "" {
+				name = a.Title
+			}
+			out = append(out, core.Attachment{
+				Kind: media(a.MIME, a.Name), Name: line(name, core.MaxName), MIME: line(a.MIME, 100), Size: max(a.Size, 0),
+				Width: max(a.Width, 0), Height: max(a.Height, 0), Duration: seconds(a.Duration), Ref: handle(a.URL),
+			})
+			if len(out) == 20 {
+				return out
+			}
+		}
+	}
+	return out
+}
+
+// handle is what is kept of a file's address: the path, never the host.
+func handle(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || len(address) > 2048 {
+		return ""
+	}
+	return u.RequestURI()
+}
+
+func media(mime, name string) core.Media {
+	kind, _, _ := strings.Cut(mime, "/")
+	switch kind {
+	case "image":
+		return core.Image
+	case "audio":
+		return core.Audio
+	case "video":
+		return core.Video
+	}
+	if kind == "" {
+		dot := strings.LastIndexByte(name, '.')
+		switch strings.ToLower(name[dot+1:]) {
+		case "png", "jpg", "jpeg", "gif", "webp":
+			return core.Image
+		case "mp3", "ogg", "wav", "flac", "m4a":
+			return core.Audio
+		case "mp4", "webm", "mov":
+			return core.Video
+		}
+	}
+	return core.File
+}
+
+// blind reports whether the platform seems to keep the text of a message from
+// the bot.
+func blind(m *message) bool {
+	return m.Guild != "" && m.Type == messagePlain && m.Content == "" && len(m.Attachments) == 0 && len(m.Embeds) == 0 &&
+		len(m.Stickers) == 0 && m.Poll == nil && len(m.Components) == 0 && len(m.Snapshots) == 0 && m.Webhook == ""
+}

@@ -1,0 +1,284 @@
+package discord
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// What is read of the platform's objects: only what is used, so that nothing
+// new in them can hurt.
+
+type user struct {
+	ID     string `json:"id"`
+	Name   string `json:"username"`
+	Shown  string `json:"global_name"`
+	Discr  string `json:"discriminator"`
+	Bot    bool   `json:"bot"`
+	System bool   `json:"system"`
+	// Member comes with users who are mentioned in a guild.
+	Member *member `json:"member"`
+}
+
+type member struct {
+	User        *user    `json:"user"`
+	Nick        string   `json:"nick"`
+	Roles       []string `json:"roles"`
+	Permissions string   `json:"permissions"` // with interactions: in that very channel
+}
+
+type attachment struct {
+	ID       string  `json:"id"`
+	Name     string  `json:"filename"`
+	Title    string  `json:"title"`
+	MIME     string  `json:"content_type"`
+	Size     int64   `json:"size"`
+	URL      string  `json:"url"`
+	Width    int     `json:"width"`
+	Height   int     `json:"height"`
+	Duration float64 `json:"duration_secs"`
+}
+
+type embed struct {
+	Type        string `json:"type"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	URL         string `json:"url"`
+	Author      struct {
+		Name string `json:"name"`
+	} `json:"author"`
+	Footer struct {
+		Text string `json:"text"`
+	} `json:"footer"`
+	Fields []struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	} `json:"fields"`
+}
+
+type sticker struct {
+	Name string `json:"name"`
+}
+
+type poll struct {
+	Question struct {
+		Text string `json:"text"`
+	} `json:"question"`
+	Answers []struct {
+		Media struct {
+			Text  string `json:"text"`
+			Emoji *emoji `json:"emoji"`
+		} `json:"poll_media"`
+	} `json:"answers"`
+	Multiple bool `json:"allow_multiselect"`
+}
+
+type emoji struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// text is the emoji as people see it.
+func (e emoji) text() string {
+	if e.ID != "" {
+		return ":" + e.Name + ":"
+	}
+	return e.Name
+}
+
+type reference struct {
+	Type    int    `json:"type"` // 1: forwarded
+	Message string `json:"message_id"`
+	Channel string `json:"channel_id"`
+}
+
+type snapshot struct {
+	Message message `json:"message"`
+}
+
+type channelMention struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Kinds of message that people write; all others are notices of the platform.
+const (
+	messagePlain   = 0
+	messageReply   = 19
+	messageCommand = 20
+	messageThread  = 21
+	messageMenu    = 23
+)
+
+// flagVoice marks a voice message.
+const flagVoice = 1 << 13
+
+type message struct {
+	ID          string            `json:"id"`
+	Channel     string            `json:"channel_id"`
+	Guild       string            `json:"guild_id"`
+	Place       *int              `json:"channel_type"`
+	Author      *user             `json:"author"`
+	Member      *member           `json:"member"`
+	Content     string            `json:"content"`
+	Time        stamp             `json:"timestamp"`
+	Edited      stamp             `json:"edited_timestamp"`
+	Type        int               `json:"type"`
+	Flags       int               `json:"flags"`
+	Webhook     string            `json:"webhook_id"`
+	Mentions    []user            `json:"mentions"`
+	Roles       []string          `json:"mention_roles"`
+	Channels    []channelMention  `json:"mention_channels"`
+	Attachments []attachment      `json:"attachments"`
+	Embeds      []embed           `json:"embeds"`
+	Stickers    []sticker         `json:"sticker_items"`
+	Poll        *poll             `json:"poll"`
+	Reference   *reference        `json:"message_reference"`
+	Referenced  *message          `json:"referenced_message"`
+	Snapshots   []snapshot        `json:"message_snapshots"`
+	Components  []json.RawMessage `json:"components"`
+}
+
+// stamp is a time that may be missing or no time at all.
+type stamp struct{ time.Time }
+
+// UnmarshalJSON never fails: a message is worth more than its time.
+func (s *stamp) UnmarshalJSON(text []byte) error {
+	var t string
+	if json.Unmarshal(text, &t) == nil {
+		s.Time, _ = time.Parse(time.RFC3339, t)
+	}
+	return nil
+}
+
+// number is a whole number that the platform writes as text ("8192").
+type number uint64
+
+// UnmarshalJSON reads both ways of writing; what is neither is 0.
+func (n *number) UnmarshalJSON(text []byte) error {
+	var t json.Number
+	if json.Unmarshal(text, &t) != nil {
+		var s string
+		if json.Unmarshal(text, &s) != nil {
+			return nil
+		}
+		t = json.Number(s)
+	}
+	*n = number(bits(string(t)))
+	return nil
+}
+
+type channel struct {
+	ID     string      `json:"id"`
+	Guild  string      `json:"guild_id"`
+	Parent string      `json:"parent_id"`
+	Type   int         `json:"type"`
+	Name   string      `json:"name"`
+	Last   string      `json:"last_message_id"`
+	Over   []overwrite `json:"permission_overwrites"`
+	People []user      `json:"recipients"`
+}
+
+type overwrite struct {
+	ID    string `json:"id"`
+	Allow number `json:"allow"`
+	Deny  number `json:"deny"`
+}
+
+type guildRole struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Power number `json:"permissions"`
+	Tags  struct {
+		Bot string `json:"bot_id"`
+	} `json:"tags"`
+}
+
+type guildPayload struct {
+	ID          string      `json:"id"`
+	Unavailable bool        `json:"unavailable"`
+	Name        string      `json:"name"`
+	Owner       string      `json:"owner_id"`
+	Joined      stamp       `json:"joined_at"`
+	Roles       []guildRole `json:"roles"`
+	Channels    []channel   `json:"channels"`
+	Threads     []channel   `json:"threads"`
+	Members     []member    `json:"members"`
+}
+
+type ready struct {
+	User   user `json:"user"`
+	Guilds []struct {
+		ID string `json:"id"`
+	} `json:"guilds"`
+	App struct {
+		ID    string `json:"id"`
+		Flags *int   `json:"flags"`
+	} `json:"application"`
+}
+
+type deletion struct {
+	ID      string   `json:"id"`
+	IDs     []string `json:"ids"`
+	Channel string   `json:"channel_id"`
+	Guild   string   `json:"guild_id"`
+}
+
+type reaction struct {
+	User    string  `json:"user_id"`
+	Channel string  `json:"channel_id"`
+	Message string  `json:"message_id"`
+	Guild   string  `json:"guild_id"`
+	Member  *member `json:"member"`
+	Emoji   emoji   `json:"emoji"`
+}
+
+// Kinds of interaction.
+const (
+	interactCommand  = 2
+	interactPress    = 3
+	interactComplete = 4
+	interactForm     = 5
+)
+
+type option struct {
+	Name    string          `json:"name"`
+	Value   json.RawMessage `json:"value"`
+	Focused bool            `json:"focused"`
+	Options []option        `json:"options"`
+}
+
+type interaction struct {
+	ID      string   `json:"id"`
+	App     string   `json:"application_id"`
+	Type    int      `json:"type"`
+	Token   string   `json:"token"`
+	Guild   string   `json:"guild_id"`
+	Channel string   `json:"channel_id"`
+	Place   *channel `json:"channel"`
+	Member  *member  `json:"member"`
+	User    *user    `json:"user"`
+	Locale  string   `json:"locale"`
+	Message *message `json:"message"`
+	Data    struct {
+		Name     string   `json:"name"`
+		Type     int      `json:"type"`
+		Options  []option `json:"options"`
+		Custom   string   `json:"custom_id"`
+		Values   []string `json:"values"`
+		Target   string   `json:"target_id"`
+		Resolved struct {
+			Messages map[string]message `json:"messages"`
+		} `json:"resolved"`
+	} `json:"data"`
+}
+
+// decode reads an object of the platform. A field of the wrong type costs that
+// field, not the object.
+func decode[T any](data []byte) (T, bool) {
+	var v T
+	err := json.Unmarshal(data, &v)
+	if _, wrong := err.(*json.UnmarshalTypeError); wrong { //nolint:errorlint // json never wraps it
+		err = nil
+	}
+	return v, err == nil
+}

@@ -1,0 +1,91 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+)
+
+// frame is one event of the gateway, as it came.
+type frame struct {
+	shard int
+	kind  string // lower case
+	data  json.RawMessage
+}
+
+// maxQueued is how many bytes of events may wait; then the gateway does.
+const maxQueued = 8 << 20
+
+// queue holds the events that wait to be taken in, in order.
+type queue struct {
+	mu     sync.Mutex
+	frames []frame
+	bytes  int
+	filled chan struct{} // one token: there is something
+	freed  chan struct{} // one token: there is room again
+}
+
+func newQueue() *queue {
+	return &queue{filled: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+}
+
+// push waits for room, unless the queue is empty: one event always fits. It
+// gives up when done is closed.
+func (q *queue) push(done <-chan struct{}, f frame) bool {
+	for {
+		q.mu.Lock()
+		if len(q.frames) == 0 || q.bytes+len(f.data) <= maxQueued {
+			q.frames = append(q.frames, f)
+			q.bytes += len(f.data)
+			room := q.bytes < maxQueued
+			q.mu.Unlock()
+			signal(q.filled)
+			if room {
+				signal(q.freed) // others may wait as well
+			}
+			return true
+		}
+		q.mu.Unlock()
+		select {
+		case <-done:
+			return false
+		case <-q.freed:
+		}
+	}
+}
+
+// take returns the events that wait, at most max; none if there are none.
+func (q *queue) take(max int) []frame {
+	q.mu.Lock()
+	n := min(max, len(q.frames))
+	taken := q.frames[:n:n]
+	q.frames = q.frames[n:]
+	for i := range taken {
+		q.bytes -= len(taken[i].data)
+	}
+	if len(q.frames) == 0 {
+		q.frames = nil
+	} else {
+		signal(q.filled)
+	}
+	q.mu.Unlock()
+	signal(q.freed)
+	return taken
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// received reports whether a token came before ctx ended.
+func received(ctx context.Context, c <-chan struct{}) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-c:
+		return true
+	}
+}

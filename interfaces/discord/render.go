@@ -1,0 +1,279 @@
+package discord
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"synthbot/core/markdown"
+)
+
+// maxContent is the length of a message, in UTF-16 units: never more than what
+// the platform counts.
+const maxContent = 2000
+
+// render writes a text as Discord shows it: headings of three levels, lists,
+// quotes of one level, tables as code.
+func render(source string) string {
+	return strings.Trim(strings.Join(blocks(markdown.Parse(source), false), "\n"), "\n")
+}
+
+// parts renders a text and cuts it into messages.
+func parts(source string) []string {
+	return markdown.Split(render(source), maxContent, markdown.UTF16)
+}
+
+func blocks(list []markdown.Block, tight bool) []string {
+	var lines []string
+	for i, b := range list {
+		// A heading has room of its own.
+		if i > 0 && !tight && list[i-1].Kind != markdown.Heading {
+			lines = append(lines, "")
+		}
+		lines = append(lines, block(b)...)
+	}
+	return lines
+}
+
+func block(b markdown.Block) []string {
+	switch b.Kind {
+	case markdown.Heading:
+		return heading(b)
+	case markdown.List:
+		return list(b)
+	case markdown.Quote:
+		return quote(b)
+	case markdown.Code:
+		return code(b.Info, b.Text)
+	case markdown.Table:
+		return code("", grid(b))
+	case markdown.Rule:
+		return []string{"⎯⎯⎯⎯⎯⎯⎯⎯"}
+	case markdown.Item:
+		return blocks(b.Blocks, false)
+	}
+	return guarded(strings.Split(inlines(b.Inlines), "\n"))
+}
+
+// heading knows three levels; further ones are bold.
+func heading(b markdown.Block) []string {
+	text := strings.ReplaceAll(inlines(b.Inlines), "\n", " ")
+	switch {
+	case strings.TrimSpace(text) == "":
+		return nil
+	case b.Level <= 3:
+		return []string{strings.Repeat("#", b.Level) + " " + text}
+	}
+	return []string{"**" + strings.ReplaceAll(text, "**", "") + "**"}
+}
+
+func list(b markdown.Block) []string {
+	var lines []string
+	for i, item := range b.Blocks {
+		if i > 0 && !b.Tight {
+			lines = append(lines, "")
+		}
+		mark := b.Mark(i)
+		switch item.Task {
+		case markdown.Open:
+			mark = strings.Replace(mark, "[ ]", "☐", 1)
+		case markdown.Done:
+			mark = strings.Replace(mark, "[x]", "☑", 1)
+		}
+		for j, l := range blocks(item.Blocks, b.Tight) {
+			switch {
+			case j == 0:
+				l = mark + l
+			case l != "":
+				l = "  " + l
+			}
+			lines = append(lines, l)
+		}
+		if len(item.Blocks) == 0 {
+			lines = append(lines, strings.TrimRight(mark, " "))
+		}
+	}
+	return lines
+}
+
+// quote knows one level; what is quoted inside of it gets a bar.
+func quote(b markdown.Block) []string {
+	var lines []string
+	for _, l := range blocks(b.Blocks, false) {
+		if inner, ok := strings.CutPrefix(l, "> "); ok {
+			l = "┃ " + inner
+		}
+		lines = append(lines, "> "+l)
+	}
+	return lines
+}
+
+// code is a block of code. A fence inside of it must not end it.
+func code(info, text string) []string {
+	info, _, _ = strings.Cut(strings.TrimSpace(info), " ")
+	if !language.MatchString(info) {
+		info = ""
+	}
+	text = strings.ReplaceAll(text, "```", "`\u200b``")
+	return append(append([]string{"```" + info}, strings.Split(text, "\n")...), "```")
+}
+
+var language = regexp.MustCompile(`^[A-Za-z0-9+#_.-]{1,20}$`)
+
+// grid is a table in columns.
+func grid(b markdown.Block) string {
+	widths := make([]int, len(b.Align))
+	rows := make([][]string, len(b.Rows))
+	for i, row := range b.Rows {
+		for j, cell := range row {
+			text := strings.ReplaceAll(cell.Plain(), "\n", " ")
+			rows[i] = append(rows[i], text)
+			widths[j] = max(widths[j], width(text))
+		}
+	}
+	var lines []string
+	for i, row := range rows {
+		var cells []string
+		for j, text := range row {
+			cells = append(cells, pad(text, widths[j], b.Align[j]))
+		}
+		lines = append(lines, strings.TrimRight(strings.Join(cells, " │ "), " "))
+		if i == 0 {
+			var rules []string
+			for _, w := range widths {
+				rules = append(rules, strings.Repeat("─", w))
+			}
+			lines = append(lines, strings.Join(rules, "─┼─"))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func pad(text string, to int, a markdown.Align) string {
+	room := max(to-width(text), 0)
+	left := 0
+	switch a {
+	case markdown.AlignRight:
+		left = room
+	case markdown.AlignCenter:
+		left = room / 2
+	}
+	return strings.Repeat(" ", left) + text + strings.Repeat(" ", room-left)
+}
+
+// width is how many columns a text takes in a fixed font.
+func width(s string) int {
+	n := 0
+	for g := range markdown.Graphemes(s) {
+		r, _ := utf8.DecodeRuneInString(g)
+		n++
+		if r >= 0x1100 && (unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana) || r >= 0x1f300 && r <= 0x1faff || r >= 0xff01 && r <= 0xff60) {
+			n++
+		}
+	}
+	return n
+}
+
+func inlines(in markdown.Inlines) string {
+	var b strings.Builder
+	for _, i := range in {
+		b.WriteString(inline(i))
+	}
+	return b.String()
+}
+
+func inline(i markdown.Inline) string {
+	switch i.Kind {
+	case markdown.Text:
+		return escape(i.Text)
+	case markdown.Emphasis:
+		return wrap("*", inlines(i.Inlines))
+	case markdown.Strong:
+		return wrap("**", inlines(i.Inlines))
+	case markdown.Strike:
+		return wrap("~~", inlines(i.Inlines))
+	case markdown.CodeSpan:
+		return span(i.Text)
+	case markdown.Link, markdown.Image:
+		return link(i)
+	}
+	return "\n"
+}
+
+// wrap puts marks around a text, inside of the white space at its ends.
+func wrap(mark, text string) string {
+	inner := strings.TrimSpace(text)
+	if inner == "" {
+		return text
+	}
+	at := strings.Index(text, inner)
+	return text[:at] + mark + inner + mark + text[at+len(inner):]
+}
+
+func span(text string) string {
+	if !strings.Contains(text, "`") {
+		return "`" + text + "`"
+	}
+	if !strings.Contains(text, "``") {
+		return "`` " + text + " ``"
+	}
+	return "`` " + strings.ReplaceAll(text, "``", "`\u200b`") + " ``"
+}
+
+// link shows text and address; where the platform would not take the address,
+// both as text.
+func link(i markdown.Inline) string {
+	label := inlines(i.Inlines)
+	web := strings.HasPrefix(i.URL, "https://") || strings.HasPrefix(i.URL, "http://")
+	plain := i.Inlines.Plain()
+	switch {
+	case i.Bare():
+		if web && strings.HasPrefix(plain, "http") {
+			return plain
+		}
+		return label
+	case strings.TrimSpace(plain) == "":
+		return i.URL
+	case !web || strings.ContainsAny(i.URL, " ()<>\n") || strings.Contains(plain, "http"):
+		return label + " (" + i.URL + ")"
+	}
+	return "[" + strings.ReplaceAll(label, "\n", " ") + "](" + i.URL + ")"
+}
+
+// special is what the platform shows as a name, an emoji, a time: it stays.
+var special = regexp.MustCompile(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|https?://[^\s<>]+`)
+
+// escape keeps the characters of a text from being taken for markup.
+func escape(s string) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range special.FindAllStringIndex(s, -1) {
+		b.WriteString(marks.Replace(s[at:m[0]]))
+		b.WriteString(s[m[0]:m[1]])
+		at = m[1]
+	}
+	b.WriteString(marks.Replace(s[at:]))
+	return b.String()
+}
+
+var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~~", `\~\~`, "||", `\|\|`, "`", "\\`", "](", `\](`)
+
+// line beginnings that would be a heading, a quote, a list.
+var opening = regexp.MustCompile(`^(\s*)(-?#{1,3} |>|[-*+] |\d{1,9}[.)] )`)
+
+// guarded keeps the lines of a paragraph from beginning something else.
+func guarded(lines []string) []string {
+	for i, l := range lines {
+		m := opening.FindStringSubmatchIndex(l)
+		if m == nil {
+			continue
+		}
+		at := m[4]
+		if c := l[at]; c >= '0' && c <= '9' {
+			at = m[5] - 2 // before the dot
+		}
+		lines[i] = l[:at] + `\` + l[at:]
+	}
+	return lines
+}

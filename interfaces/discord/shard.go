@@ -1,0 +1,326 @@
+package discord
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+)
+
+// Errors that stop the interface; they are written for people.
+var (
+	errToken   = errors.New("Discord refuses the token: put a valid one where the configuration's token points to") //nolint:staticcheck // a name begins it
+	errIntents = errors.New("Discord refuses the intents: switch them on for this bot in the developer portal")
+)
+
+// Intents: guilds, moderation is not needed, messages, reactions and polls of
+// guilds and of direct messages.
+const (
+	intentGuilds          = 1 << 0
+	intentGuildMessages   = 1 << 9
+	intentGuildReactions  = 1 << 10
+	intentDirectMessages  = 1 << 12
+	intentDirectReactions = 1 << 13
+	intentMessageContent  = 1 << 15
+
+	intentsAlways = intentGuilds | intentGuildMessages | intentGuildReactions | intentDirectMessages | intentDirectReactions
+)
+
+// shard keeps one of the gateway connections alive.
+type shard struct {
+	d     *Driver
+	id    int
+	count int
+	at    gateway
+
+	mu     sync.Mutex
+	resume *resume // nil: the next session is a new one
+	stands bool    // this connection got as far as READY or RESUMED
+	opened *wire
+}
+
+// run keeps connecting until ctx ends, which is no error, or it is of no use.
+func (s *shard) run(ctx context.Context) error {
+	wait := time.Duration(0)
+	for {
+		if !sleep(ctx, wait) {
+			return nil
+		}
+		why := s.connect(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		stood := s.reset()
+		if err := s.d.fatal(why); err != nil {
+			return err
+		}
+		wait = s.after(why, stood, wait)
+		s.d.log.Info("gateway connection ended", "shard", s.id, "reason", why, "stood", stood, "wait", wait)
+	}
+}
+
+// reset tells whether the session stood, and forgets that.
+func (s *shard) reset() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stood := s.stands
+	s.stands, s.opened = false, nil
+	return stood
+}
+
+// after decides what to do after a connection ended: forget the session or not,
+// and how long to wait.
+func (s *shard) after(why error, stood bool, waited time.Duration) time.Duration {
+	t := s.d.tempo
+	var c *closed
+	if errors.Is(why, errInvalid) || errors.As(why, &c) && (c.code == 4007 || c.code == 4009 || c.code == 4003) {
+		s.mu.Lock()
+		s.resume = nil
+		s.mu.Unlock()
+		// The platform wants a random wait of one to five times this.
+		return t.invalid + rand.N(4*t.invalid)
+	}
+	if stood {
+		return rand.N(t.backoff / 4)
+	}
+	return jitter(min(max(2*waited, t.backoff), t.longest))
+}
+
+// fatal returns the error that stops the interface, if why is of that kind.
+func (d *Driver) fatal(why error) error {
+	if errors.Is(why, errToken) {
+		return errToken
+	}
+	var c *closed
+	if !errors.As(why, &c) {
+		return nil
+	}
+	switch c.code {
+	case 4004:
+		return errToken
+	case 4010:
+		return fmt.Errorf("Discord refuses the shard (%w)", c) //nolint:staticcheck // a name begins it
+	case 4011:
+		return fmt.Errorf("Discord wants this bot to be sharded: set shards to auto (%w)", c) //nolint:staticcheck // a name begins it
+	case 4012:
+		return fmt.Errorf("Discord does not know this version of its gateway any more (%w)", c) //nolint:staticcheck // a name begins it
+	case 4013:
+		return fmt.Errorf("%w (%w)", errIntents, c)
+	case 4014:
+		if d.dropContent() {
+			return nil
+		}
+		return fmt.Errorf("%w (%w)", errIntents, c)
+	}
+	return nil
+}
+
+// connect opens a connection and returns why it ended.
+func (s *shard) connect(ctx context.Context) error {
+	going := s.going()
+	if going == nil && !s.d.starts.wait(ctx, s.id, s.at.concurrency) {
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	sess, left := s.session(ctx, going)
+	err := open(sess) // bounded: every wait of the library goes through our connection
+	s.mu.Lock()
+	w := s.opened
+	s.mu.Unlock()
+	if w == nil {
+		return err
+	}
+	if err != nil {
+		return w.end(err)
+	}
+	select {
+	case <-w.ended:
+	case <-ctx.Done():
+		w.leave()
+	}
+	// The library closes for a second what is closed already, and says so.
+	select {
+	case <-left:
+	case <-time.After(5 * time.Second):
+		s.d.log.Error("the library does not let go of a connection", "shard", s.id)
+	}
+	return w.end(nil)
+}
+
+// going is a copy of what is needed to resume; nil where a session must begin.
+func (s *shard) going() *resume {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resume == nil {
+		return nil
+	}
+	r := *s.resume
+	return &r
+}
+
+// open is the library's Open without its panics.
+func open(sess *discordgo.Session) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("library: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return sess.Open()
+}
+
+// session makes a session of the library for one connection. left gets a token
+// when the library is done with it.
+func (s *shard) session(ctx context.Context, going *resume) (sess *discordgo.Session, left <-chan struct{}) {
+	sess, _ = discordgo.New("Bot " + s.d.set.Token.Reveal()) // it has no way to fail
+	sess.StateEnabled, sess.SyncEvents, sess.Compress = false, true, false
+	sess.ShouldReconnectOnError, sess.ShouldReconnectVoiceOnSessionError = false, false
+	sess.LogLevel = -1 // what it has to say, the wire knows better
+	sess.Identify.Intents = discordgo.Intent(s.d.intents())
+	sess.Identify.Shard = &[2]int{s.id, s.count}
+	address := s.at.address
+	if going != nil && going.address != "" {
+		address = going.address
+	}
+	sess.Client = &http.Client{Transport: told{address}}
+	dialer := *sess.Dialer
+	dialer.HandshakeTimeout = s.d.tempo.patience
+	dialer.NetDialContext, dialer.NetDialTLSContext = s.dials(ctx, going)
+	sess.Dialer = &dialer
+	gone := make(chan struct{}, 1)
+	sess.AddHandler(func(_ *discordgo.Session, _ *discordgo.Disconnect) { signal(gone) })
+	sess.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) { s.event(ctx, e) })
+	return sess, gone
+}
+
+// event puts an event into the queue. It waits while the queue is full.
+func (s *shard) event(ctx context.Context, e *discordgo.Event) {
+	if e.Operation != opDispatch || e.Type == "" {
+		return
+	}
+	if e.Type == "ready" || e.Type == "resumed" {
+		s.stand(e)
+	}
+	s.mu.Lock()
+	if s.resume != nil {
+		s.resume.seq = max(s.resume.seq, e.Sequence)
+	}
+	s.mu.Unlock()
+	s.d.queue.push(ctx.Done(), frame{shard: s.id, kind: e.Type, data: e.RawData})
+}
+
+// stand notes that the session stands, and how to resume it.
+func (s *shard) stand(e *discordgo.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stands = true
+	if s.opened != nil {
+		s.opened.settle()
+	}
+	if e.Type != "ready" {
+		return
+	}
+	var r struct {
+		Session string `json:"session_id"`
+		Address string `json:"resume_gateway_url"`
+	}
+	if json.Unmarshal(e.RawData, &r) != nil || r.Session == "" {
+		return
+	}
+	if r.Address != "" && !sameKind(r.Address, s.at.address) {
+		r.Address = ""
+	}
+	s.resume = &resume{session: r.Session, address: r.Address, seq: e.Sequence}
+}
+
+// sameKind refuses a resume address that would be less safe than the gateway's.
+func sameKind(resume, gateway string) bool {
+	return gatewayAddress(resume) == nil && strings.HasPrefix(resume, "wss:") == strings.HasPrefix(gateway, "wss:")
+}
+
+// dial opens a connection for the library's dialer.
+type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dials are the two ways to connect, each with a wire around the connection.
+// The library's own contexts never end; ours does.
+func (s *shard) dials(ctx context.Context, going *resume) (open, secure dial) {
+	connect := func(network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{Timeout: s.d.tempo.patience}).DialContext(ctx, network, addr)
+		if err != nil {
+			s.addressFailed(going)
+		}
+		return conn, err
+	}
+	open = func(_ context.Context, network, addr string) (net.Conn, error) {
+		conn, err := connect(network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return s.watch(ctx, conn, going), nil
+	}
+	secure = func(_ context.Context, network, addr string) (net.Conn, error) {
+		conn, err := connect(network, addr)
+		if err != nil {
+			return nil, err
+		}
+		host, _, _ := net.SplitHostPort(addr)
+		safe := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+		hello, cancel := context.WithTimeout(ctx, s.d.tempo.patience)
+		defer cancel()
+		if err := safe.HandshakeContext(hello); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		return s.watch(ctx, safe, going), nil
+	}
+	return open, secure
+}
+
+// addressFailed forgets a resume address that cannot be reached; the gateway's
+// own takes the session as well.
+func (s *shard) addressFailed(going *resume) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if going != nil && s.resume != nil {
+		s.resume.address = ""
+	}
+}
+
+// watch puts a wire around a connection and ends it with ctx.
+func (s *shard) watch(ctx context.Context, conn net.Conn, going *resume) net.Conn {
+	w := newWire(conn, "Bot "+s.d.set.Token.Reveal(), going, s.d.tempo.patience)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = w
+	context.AfterFunc(ctx, w.leave)
+	return w
+}
+
+// told answers the library's one request, for the gateway's address, with what
+// is known already.
+type told struct{ address string }
+
+// RoundTrip implements http.RoundTripper.
+func (t told) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	if !strings.HasSuffix(r.URL.Path, "/gateway") {
+		return nil, &url.Error{Op: r.Method, URL: r.URL.Path, Err: errors.New("the library makes no requests of its own here")}
+	}
+	u, _ := url.Parse(t.address)
+	u.RawQuery = "" // the library adds version and encoding
+	text, err := json.Marshal(map[string]string{"url": u.String()})
+	return answer(r, text), err
+}

@@ -1,0 +1,79 @@
+package discord
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// markAge is how long a channel that refused the bot is left alone, unless
+// something is heard of it before.
+const markAge = time.Hour
+
+// targets are the channels that cannot be written to. Safe for concurrent use.
+type targets struct {
+	mu  sync.Mutex
+	all map[string]mark
+}
+
+type mark struct {
+	why error
+	at  time.Time
+}
+
+func newTargets() *targets { return &targets{all: make(map[string]mark)} }
+
+// refused returns why a channel is left alone; nil where it is not.
+func (t *targets) refused(channel string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m, ok := t.all[channel]
+	if !ok || time.Since(m.at) > markAge {
+		delete(t.all, channel)
+		return nil
+	}
+	return &core.Error{Kind: core.Broken, Text: "the bot cannot write there: Discord does not let it", Err: m.why}
+}
+
+func (t *targets) set(channel string, why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all[channel] = mark{why, time.Now()}
+}
+
+func (t *targets) clear(channel string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.all, channel)
+}
+
+func (t *targets) clearAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.all)
+}
+
+// closedTo reports whether an error of sending means that the channel itself is
+// closed to the bot. That a message or an emoji is unknown means no such thing.
+func closedTo(err error) bool {
+	var api *apiError
+	if !errors.As(err, &api) || api.status != 403 && api.status != 404 {
+		return false
+	}
+	switch api.code {
+	case 10008, 10014, 160002, 40060: // message, emoji, reply without history, interaction
+		return false
+	}
+	return true
+}
+
+// marks the channel where that is so, and tells the admins once.
+func (d *Driver) mark(channel string, place core.Path, err error) {
+	if !closedTo(err) {
+		return
+	}
+	d.targets.set(channel, err)
+	d.once("target "+channel, d.name+": "+place.String()+" refuses the bot and is left alone: "+err.Error())
+}

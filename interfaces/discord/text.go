@@ -1,0 +1,193 @@
+package discord
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// short cuts a text to at most n bytes, visibly and between characters.
+func short(s string, n int) string {
+	s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	n = max(n-len("…"), 0)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// line is a text on one line, without control characters.
+func line(s string, n int) string {
+	return short(strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)), " "), n)
+}
+
+// markup is what the platform's texts hold besides words.
+var markup = regexp.MustCompile(`<(@!?|@&|#|a?:\w{1,64}:|/[^:<>]{1,100}:|t:|id:)(-?\w{1,24})(?::([tTdDfFR]))?>`)
+
+// reader makes the text of a message readable: names for ids.
+type reader struct {
+	b     *book
+	guild string
+	users []user
+	chans []channelMention
+}
+
+func (b *book) reader(m *message, guild string) reader {
+	return reader{b: b, guild: guild, users: m.Mentions, chans: m.Channels}
+}
+
+// words resolves mentions, emoji and times.
+func (r reader) words(s string) string {
+	if !strings.Contains(s, "<") {
+		return s
+	}
+	return markup.ReplaceAllStringFunc(s, func(found string) string {
+		m := markup.FindStringSubmatch(found)
+		if text := r.resolve(m[1], m[2]); text != "" {
+			return text
+		}
+		return found
+	})
+}
+
+func (r reader) resolve(kind, id string) string {
+	switch {
+	case kind == "@" || kind == "@!":
+		return prefixed("@", r.person(id))
+	case kind == "@&":
+		return prefixed("@", r.b.roleName(r.guild, id))
+	case kind == "#":
+		return prefixed("#", r.channel(id))
+	case kind == "t:":
+		if n, err := strconv.ParseInt(id, 10, 64); err == nil && n > -1<<40 && n < 1<<40 {
+			return time.Unix(n, 0).UTC().Format("2006-01-02 15:04 MST")
+		}
+	case strings.HasPrefix(kind, "/"):
+		return strings.TrimSuffix(kind, ":")
+	case strings.HasSuffix(kind, ":") && kind != "id:":
+		return strings.TrimPrefix(kind, "a")
+	}
+	return ""
+}
+
+func prefixed(mark, name string) string {
+	if name == "" {
+		return ""
+	}
+	return mark + name
+}
+
+func (r reader) person(id string) string {
+	for i := range r.users {
+		if r.users[i].ID == id {
+			return called(&r.users[i], r.users[i].Member)
+		}
+	}
+	if self, _ := r.b.me(); self.ID == id {
+		return called(&self, nil)
+	}
+	return ""
+}
+
+func (r reader) channel(id string) string {
+	for _, c := range r.chans {
+		if c.ID == id {
+			return line(c.Name, core.MaxName)
+		}
+	}
+	return r.b.channelName(id)
+}
+
+// called is what people call somebody here.
+func called(u *user, m *member) string {
+	for _, name := range []string{nick(m), u.Shown, u.Name} {
+		if name = line(name, core.MaxName); name != "" {
+			return name
+		}
+	}
+	return u.ID
+}
+
+func nick(m *member) string {
+	if m == nil {
+		return ""
+	}
+	return m.Nick
+}
+
+// said is all that a message says, as text: what was written, and what stands
+// beside it.
+func (r reader) said(m *message) string {
+	parts := []string{r.words(m.Content)}
+	for _, s := range m.Snapshots {
+		inner := s.Message
+		inner.Snapshots = nil // one level is all there is
+		parts = append(parts, "[forwarded] "+r.said(&inner))
+	}
+	for _, s := range m.Stickers {
+		parts = append(parts, "[sticker: "+line(s.Name, 100)+"]")
+	}
+	if m.Poll != nil {
+		parts = append(parts, m.Poll.text())
+	}
+	for i := range m.Embeds {
+		// A link's own preview says nothing that the person said.
+		if e := &m.Embeds[i]; e.Type == "" || e.Type == "rich" || e.Type == "poll_result" {
+			parts = append(parts, r.words(e.text()))
+		}
+	}
+	var said []string
+	for _, p := range parts {
+		if strings.TrimSpace(p) != "" {
+			said = append(said, p)
+		}
+	}
+	return short(strings.Join(said, "\n"), core.MaxText)
+}
+
+func (p *poll) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[poll: %s", line(p.Question.Text, 400))
+	for i, a := range p.Answers {
+		text := a.Media.Text
+		if a.Media.Emoji != nil {
+			text = a.Media.Emoji.text() + " " + text
+		}
+		fmt.Fprintf(&b, " %d) %s", i+1, line(text, 100))
+	}
+	if p.Multiple {
+		b.WriteString(" (several answers allowed)")
+	}
+	return b.String() + "]"
+}
+
+func (e *embed) text() string {
+	parts := []string{e.Author.Name, e.Title, e.Description}
+	for _, f := range e.Fields {
+		parts = append(parts, f.Name+": "+f.Value)
+	}
+	parts = append(parts, e.Footer.Text, e.URL)
+	var said []string
+	for _, p := range parts {
+		if p = short(p, 4096); p != "" && p != ":" {
+			said = append(said, p)
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "[embed: " + strings.Join(said, " — ") + "]"
+}

@@ -1,0 +1,236 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+func hello() string { return "hello <@" + botID + ">" }
+
+func TestMessageComesInAndIsAnswered(t *testing.T) {
+	s := newServer(t)
+	d, in := s.up(t)
+	id := s.say(hallID, bobID, hello())
+	m := in.wait(t, core.KindMessage, 1)[0].Message
+	if m.ID != id || m.Path.String() != "discord/"+guildID+"/"+hallID || m.Addressed != core.Mention || m.Text != "hello @aria" {
+		t.Errorf("came in as %+v", m)
+	}
+	if m.Author.Rank != core.Moderator || m.Author.Name != "Bob" || m.Author.Tag != "@bob" {
+		t.Errorf("author %+v", m.Author)
+	}
+	if len(m.Scopes) != 1 || m.Scopes[0].String() != "discord/"+guildID+"/"+catID {
+		t.Errorf("scopes %v", m.Scopes)
+	}
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "Hi @everyone!", "reply_to_message_id": id}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.texts(hallID); len(got) != 1 || got[0] != "Hi @everyone!" {
+		t.Errorf("said %q", got)
+	}
+}
+
+// what breaks a connection in the middle, each without loss
+func TestResume(t *testing.T) {
+	for name, cut := range map[string]func(*server){
+		"drop":                 (*server).drop,
+		"reconnect":            func(s *server) { s.each(func(l *peer) { l.send(envelopeOut{Op: opReconnect}) }) },
+		"invalid, can resume":  func(s *server) { s.each(func(l *peer) { l.send(envelopeOut{Op: opInvalid, Data: true}) }) },
+		"close 4000":           func(s *server) { s.each(func(l *peer) { l.shut(4000, "Unknown error.") }) },
+		"close 1001":           func(s *server) { s.each(func(l *peer) { l.shut(1001, "") }) },
+		"what is no message":   func(s *server) { s.each(func(l *peer) { l.send(nil) }) },
+		"text without opcode":  func(s *server) { s.each(func(l *peer) { l.send(map[string]any{"t": "x"}) }) },
+		"heartbeats forgotten": func(s *server) { s.mu.Lock(); s.deaf = true; s.mu.Unlock() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			_, in := s.up(t)
+			s.say(hallID, annID, "one")
+			in.wait(t, core.KindMessage, 1)
+			cut(s)
+			s.say(hallID, annID, "two")
+			until(t, "resumed", func() bool { s.mu.Lock(); defer s.mu.Unlock(); s.deaf = s.deaf && s.resumes == 0; return s.resumes > 0 })
+			s.say(hallID, annID, "three")
+			in.wait(t, core.KindMessage, 3)
+			if got := strings.Join(in.texts(), " "); got != "one two three" {
+				t.Errorf("came in: %s", got)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if len(s.identify) != 1 {
+				t.Errorf("identified %d times", len(s.identify))
+			}
+		})
+	}
+}
+
+func TestReconnectAsTheAnswerToResume(t *testing.T) {
+	s := newServer(t)
+	s.script = func(n int, l *peer) bool {
+		if n != 2 {
+			return false
+		}
+		l.send(envelopeOut{Op: opReconnect})
+		_, _, _ = l.conn.ReadMessage()
+		return true
+	}
+	_, in := s.up(t)
+	s.drop()
+	s.say(hallID, annID, "found again")
+	in.wait(t, core.KindMessage, 1)
+}
+
+func TestInvalidSession(t *testing.T) {
+	s := newServer(t)
+	s.between = hasty.identify
+	_, in := s.up(t)
+	s.say(hallID, annID, "one")
+	in.wait(t, core.KindMessage, 1)
+	s.forget()
+	s.say(hallID, annID, "two")
+	s.say(hallID, annID, "three")
+	s.drop()
+	until(t, "a new session", func() bool { return s.live() == 1 })
+	s.say(hallID, annID, "four")
+	in.wait(t, core.KindMessage, 4)
+	if got := strings.Join(in.texts(), " "); got != "one two three four" {
+		t.Errorf("came in: %s", got)
+	}
+}
+
+func TestInvalidSessionInTheMiddle(t *testing.T) {
+	s := newServer(t)
+	s.between = hasty.identify
+	_, in := s.up(t)
+	s.forget()
+	s.each(func(l *peer) { l.send(envelopeOut{Op: opInvalid, Data: false}) })
+	until(t, "a new session", func() bool { return s.live() == 1 })
+	s.say(hallID, annID, "heard")
+	in.wait(t, core.KindMessage, 1)
+}
+
+func TestFatal(t *testing.T) {
+	for code, want := range map[int]string{
+		4004: "refuses the token", 4010: "refuses the shard", 4011: "shards to auto", 4012: "version", 4013: "developer portal", 4014: "developer portal",
+	} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			s.script = func(_ int, l *peer) bool {
+				_, _, _ = l.conn.ReadMessage()
+				l.shut(code, "no")
+				return true
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			defer cancel()
+			err := s.bot(t).Listen(ctx, newInbox())
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "discord: ") {
+				t.Errorf("%d ends with %v", code, err)
+			}
+			if err != nil && strings.Contains(err.Error(), "T0ken") {
+				t.Errorf("the token shows: %v", err)
+			}
+		})
+	}
+}
+
+func TestTokenRefusedByREST(t *testing.T) {
+	s := newServer(t)
+	d := s.bot(t, func(o *Options) { o.Config.Token = core.NewSecret("wrong") })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := d.Listen(ctx, newInbox()); err == nil || !strings.Contains(err.Error(), "refuses the token") {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestWithoutContentIntent(t *testing.T) {
+	s := newServer(t)
+	s.allowed = intentsAlways
+	told := make(chan string, 10)
+	_, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told <- text } })
+	s.say(hallID, annID, "you do not see this")
+	s.say(hallID, annID, hello())
+	s.say(dmID, annID, "in private")
+	if got := in.wait(t, core.KindMessage, 3); got[1].Message.Text != "hello @aria" || got[2].Message.Text != "in private" {
+		t.Errorf("came in: %+v", got)
+	}
+	if len(told) != 1 || !strings.Contains(<-told, "message content intent") {
+		t.Errorf("admins were told %d things", len(told))
+	}
+}
+
+func TestSilentGateway(t *testing.T) {
+	s := newServer(t)
+	s.silent = true
+	d := s.bot(t)
+	d.tempo.patience = 50 * time.Millisecond
+	in := newInbox()
+	s.listening(t, d, in)
+	until(t, "a second try", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.opened > 1 })
+	s.mu.Lock()
+	s.silent = false
+	s.mu.Unlock()
+	until(t, "connected", func() bool { return s.live() > 0 })
+}
+
+func TestStopAtAnyTime(t *testing.T) {
+	for name, state := range map[string]func(*server){
+		"connected": func(*server) {},
+		"silent":    func(s *server) { s.silent = true },
+		"no hello": func(s *server) {
+			s.script = func(_ int, l *peer) bool { _, _, _ = l.conn.ReadMessage(); _, _, _ = l.conn.ReadMessage(); return true }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			state(s)
+			stop := s.listening(t, s.bot(t), newInbox())
+			until(t, "a connection", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.opened > 0 })
+			begun := time.Now()
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begun); took > 2*time.Second {
+				t.Errorf("stopping took %v", took)
+			}
+		})
+	}
+}
+
+func TestShards(t *testing.T) {
+	s := newServer(t)
+	s.shards, s.concurrency, s.between = 4, 2, hasty.identify
+	s.guilds = nil
+	for i := range 8 {
+		s.guilds = append(s.guilds, guildFixture(fmt.Sprint(uint64(i+1)<<22)))
+	}
+	in := newInbox()
+	d := s.bot(t)
+	s.listening(t, d, in)
+	until(t, "all shards", func() bool { return s.live() == 4 })
+	for i := range 8 {
+		id := fmt.Sprint(uint64(i+1) << 22)
+		until(t, "guild "+id, func() bool { return d.book.known(id) })
+	}
+	s.say(dmID, annID, "to the first")
+	if got := in.wait(t, core.KindMessage, 1); len(got) != 1 {
+		t.Errorf("came in %d times", len(got))
+	}
+}
+
+func TestInboxThatRefuses(t *testing.T) {
+	s := newServer(t)
+	d, in := s.bot(t), newInbox()
+	in.fail = 3
+	s.listening(t, d, in)
+	until(t, "connected", func() bool { return s.live() > 0 })
+	s.say(hallID, annID, "kept")
+	in.wait(t, core.KindMessage, 1)
+}

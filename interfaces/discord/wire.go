@@ -1,0 +1,434 @@
+package discord
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Opcodes of the gateway.
+const (
+	opDispatch  = 0
+	opHeartbeat = 1
+	opIdentify  = 2
+	opResume    = 6
+	opReconnect = 7
+	opInvalid   = 9
+	opHello     = 10
+	opAck       = 11
+)
+
+// Opcodes of WebSocket frames.
+const (
+	frameMore   = 0
+	frameText   = 1
+	frameBinary = 2
+	frameClose  = 8
+)
+
+// maxFrame bounds one message of the gateway, in bytes.
+const maxFrame = 32 << 20
+
+// Why a gateway connection ended. A closing by the server is a *closed.
+var (
+	errReconnect = errors.New("the gateway asked to connect again")
+	errInvalid   = errors.New("the gateway does not know the session any more")
+	errZombie    = errors.New("the gateway does not acknowledge heartbeats")
+	errFrame     = errors.New("the gateway sent what is no message")
+	errGone      = errors.New("the connection was given up")
+)
+
+// closed is the closing of a connection by the gateway.
+type closed struct {
+	code int
+	text string
+}
+
+func (c *closed) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the gateway closed the connection: %d %s", c.code, c.text))
+}
+
+// resume is what is needed to go on with a session.
+type resume struct {
+	session string
+	address string
+	seq     int64
+}
+
+// wire is a gateway connection as the library sees it. It reads and writes
+// whole WebSocket frames, so that it can
+//   - answer an asked-for reconnect and an invalid session by ending the
+//     connection: the library would hang for ever on the one, and identify at
+//     once on the other;
+//   - hide the types of events from the library, whose own decoding of them is
+//     of no use to us and can crash the process;
+//   - make the library's identify a resume where a session can go on;
+//   - notice heartbeats that are not acknowledged, silence, and close codes.
+//
+// The library reads in one goroutine and writes in others.
+type wire struct {
+	net.Conn
+	token  string
+	resume *resume
+
+	in    *bufio.Reader
+	out   []byte // read, and not given to the library yet
+	text  []byte // the beginning of a message that comes in several frames
+	frame bool   // the handshake is over
+	raw   bool   // it failed: all that comes is for the library
+
+	mu       sync.Mutex // of writes, and of what follows
+	seq      int64
+	idle     time.Duration
+	interval time.Duration
+	beat     time.Time // of the oldest heartbeat without an acknowledgement
+	reading  bool      // the library waits for us, not we for it
+	err      error     // the first reason to end
+	ended    chan struct{}
+}
+
+func newWire(c net.Conn, token string, r *resume, patience time.Duration) *wire {
+	w := &wire{Conn: c, token: token, resume: r, idle: patience, ended: make(chan struct{})}
+	if r != nil {
+		w.seq = r.seq
+	}
+	w.in = bufio.NewReaderSize(patient{w}, 16<<10)
+	return w
+}
+
+// patient reads with a deadline: the gateway is never silent for long.
+type patient struct{ w *wire }
+
+func (p patient) Read(b []byte) (int, error) {
+	p.w.mu.Lock()
+	idle := p.w.idle
+	p.w.mu.Unlock()
+	if err := p.w.Conn.SetReadDeadline(time.Now().Add(idle)); err != nil {
+		return 0, err
+	}
+	return p.w.Conn.Read(b)
+}
+
+// end notes why the connection ends, closes it, and returns the first reason.
+func (w *wire) end(why error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.endLocked(why)
+}
+
+func (w *wire) endLocked(why error) error {
+	if w.err == nil {
+		w.err = why
+		close(w.ended)
+		_ = w.Conn.Close()
+	}
+	return w.err
+}
+
+// Close is the library's.
+func (w *wire) Close() error {
+	_ = w.end(errGone)
+	return nil
+}
+
+// leave closes the connection for good: the platform shows the bot as away.
+func (w *wire) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil && w.interval > 0 {
+		_ = w.Conn.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = w.Conn.Write(masked(frameClose, []byte{1000 >> 8, 1000 & 0xff}))
+	}
+	_ = w.endLocked(errGone)
+}
+
+func (w *wire) setReading(on bool) {
+	w.mu.Lock()
+	w.reading = on
+	w.mu.Unlock()
+}
+
+// Read implements net.Conn for the library.
+func (w *wire) Read(b []byte) (int, error) {
+	w.setReading(true)
+	defer w.setReading(false)
+	for len(w.out) == 0 {
+		if err := w.next(); err != nil {
+			return 0, w.end(err)
+		}
+	}
+	n := copy(b, w.out)
+	w.out = w.out[n:]
+	return n, nil
+}
+
+// next takes in what comes next: a piece of the handshake, or a frame.
+func (w *wire) next() error {
+	switch {
+	case w.raw:
+		b := make([]byte, 1024)
+		n, err := w.in.Read(b)
+		w.out = b[:n]
+		return err
+	case !w.frame:
+		return w.handshake()
+	}
+	kind, final, payload, err := readFrame(w.in, len(w.text))
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case frameText, frameMore:
+		w.text = append(w.text, payload...)
+		if !final {
+			return nil
+		}
+		message := w.text
+		w.text = nil
+		return w.message(message)
+	case frameClose:
+		c := &closed{code: 1005}
+		if len(payload) >= 2 {
+			c.code, c.text = int(binary.BigEndian.Uint16(payload)), strings.ToValidUTF8(string(payload[2:]), "")
+		}
+		return c
+	case frameBinary:
+		return fmt.Errorf("%w: compression was not asked for", errFrame)
+	}
+	w.out = plain(kind, payload)
+	return nil
+}
+
+// handshake passes the answer to the upgrade on.
+func (w *wire) handshake() error {
+	var head bytes.Buffer
+	for head.Len() < 64<<10 {
+		line, err := w.in.ReadSlice('\n')
+		head.Write(line)
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimRight(line, "\r\n")) == 0 {
+			status, _, _ := bytes.Cut(head.Bytes(), []byte("\n"))
+			w.frame = bytes.Contains(status, []byte(" 101"))
+			w.raw = !w.frame
+			w.out = head.Bytes()
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the handshake does not end", errFrame)
+}
+
+// envelope is a message of the gateway.
+type envelope struct {
+	Op   *int            `json:"op"`
+	Seq  int64           `json:"s"`
+	Type string          `json:"t"`
+	Data json.RawMessage `json:"d"`
+}
+
+// message looks at a message and decides what the library gets of it.
+func (w *wire) message(text []byte) error {
+	var e envelope
+	if err := json.Unmarshal(text, &e); err != nil || e.Op == nil {
+		return fmt.Errorf("%w: %.60q", errFrame, text)
+	}
+	switch *e.Op {
+	case opReconnect:
+		return errReconnect
+	case opInvalid:
+		if string(bytes.TrimSpace(e.Data)) == "true" {
+			return errReconnect
+		}
+		return errInvalid
+	case opHello:
+		return w.hello(text, e.Data)
+	case opAck:
+		w.mu.Lock()
+		w.beat = time.Time{}
+		w.mu.Unlock()
+	case opDispatch:
+		w.mu.Lock()
+		w.seq = max(w.seq, e.Seq)
+		w.mu.Unlock()
+		text = hide(e)
+	}
+	w.out = plain(frameText, text)
+	return nil
+}
+
+// hide writes an event so that the library takes its type for an unknown one.
+func hide(e envelope) []byte {
+	if len(e.Data) == 0 {
+		e.Data = json.RawMessage("null")
+	}
+	name, _ := json.Marshal(strings.ToLower(e.Type))
+	head := fmt.Sprintf(`{"op":0,"s":%d,"t":%s,"d":`, e.Seq, name)
+	text := make([]byte, 0, len(head)+len(e.Data)+1)
+	text = append(append(text, head...), e.Data...)
+	return append(text, '}')
+}
+
+// hello learns how often the gateway wants a heartbeat.
+func (w *wire) hello(text []byte, data json.RawMessage) error {
+	var h struct {
+		Interval int64 `json:"heartbeat_interval"`
+	}
+	if json.Unmarshal(data, &h) != nil || h.Interval < 10 || h.Interval > 600_000 {
+		return fmt.Errorf("%w: a hello without an interval", errFrame)
+	}
+	w.mu.Lock()
+	w.interval = time.Duration(h.Interval) * time.Millisecond
+	w.mu.Unlock()
+	w.out = plain(frameText, text)
+	return nil
+}
+
+// settle is told that the session stands: from now on the gateway is heard of
+// in every interval.
+func (w *wire) settle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.idle = 2*w.interval + 5*time.Second
+}
+
+// Write implements net.Conn for the library, which writes frame by frame.
+func (w *wire) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return 0, w.err
+	}
+	frame := b
+	if text, ok := unmasked(b); ok {
+		var e envelope
+		if json.Unmarshal(text, &e) == nil && e.Op != nil {
+			var err error
+			if frame, err = w.written(*e.Op, b); err != nil {
+				return 0, w.endLocked(err)
+			}
+		}
+	}
+	if err := w.Conn.SetWriteDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		return 0, w.endLocked(err)
+	}
+	if _, err := w.Conn.Write(frame); err != nil {
+		return 0, w.endLocked(err)
+	}
+	return len(b), nil
+}
+
+// written is what goes out instead of the library's message; w.mu is held.
+func (w *wire) written(op int, frame []byte) ([]byte, error) {
+	switch {
+	case op == opIdentify && w.resume != nil:
+		return jsonFrame(opResume, map[string]any{"token": w.token, "session_id": w.resume.session, "seq": w.resume.seq})
+	case op == opHeartbeat:
+		now := time.Now()
+		if !w.beat.IsZero() && w.reading && now.Sub(w.beat) > w.interval*9/10 {
+			return nil, errZombie
+		}
+		if w.beat.IsZero() {
+			w.beat = now
+		}
+		var seq any
+		if w.seq > 0 {
+			seq = w.seq
+		}
+		return jsonFrame(opHeartbeat, seq)
+	}
+	return frame, nil
+}
+
+func jsonFrame(op int, data any) ([]byte, error) {
+	text, err := json.Marshal(map[string]any{"op": op, "d": data})
+	return masked(frameText, text), err
+}
+
+// readFrame reads one frame of a server; before is the size of what stands
+// before it in its message.
+func readFrame(r *bufio.Reader, before int) (kind byte, final bool, payload []byte, err error) {
+	var head [8]byte
+	if _, err = io.ReadFull(r, head[:2]); err != nil {
+		return 0, false, nil, err
+	}
+	kind, final = head[0]&0xf, head[0]&0x80 != 0
+	size, masked := uint64(head[1]&0x7f), head[1]&0x80 != 0
+	if extra := map[uint64]int{126: 2, 127: 8}[size]; extra > 0 {
+		if _, err = io.ReadFull(r, head[8-extra:]); err != nil {
+			return 0, false, nil, err
+		}
+		clear(head[:8-extra])
+		size = binary.BigEndian.Uint64(head[:])
+	}
+	if masked || size > maxFrame || uint64(before)+size > maxFrame {
+		return 0, false, nil, fmt.Errorf("%w: a frame of %d bytes", errFrame, size)
+	}
+	payload = make([]byte, size)
+	_, err = io.ReadFull(r, payload)
+	return kind, final, payload, err
+}
+
+// header is the first bytes of a whole frame.
+func header(kind byte, size int, mask byte) []byte {
+	b := []byte{0x80 | kind}
+	switch {
+	case size < 126:
+		return append(b, mask|byte(size))
+	case size < 1<<16:
+		return binary.BigEndian.AppendUint16(append(b, mask|126), uint16(size))
+	}
+	return binary.BigEndian.AppendUint64(append(b, mask|127), uint64(size))
+}
+
+// plain is a frame as a server sends it.
+func plain(kind byte, payload []byte) []byte {
+	return append(header(kind, len(payload), 0), payload...)
+}
+
+// masked is a frame as a client sends it.
+func masked(kind byte, payload []byte) []byte {
+	var key [4]byte
+	_, _ = rand.Read(key[:])
+	b := append(header(kind, len(payload), 0x80), key[:]...)
+	for i, c := range payload {
+		b = append(b, c^key[i%4])
+	}
+	return b
+}
+
+// unmasked is the text in a client's frame; ok is false where b is no whole
+// frame of text.
+func unmasked(b []byte) (text []byte, ok bool) {
+	if len(b) < 6 || b[0] != 0x80|frameText || b[1]&0x80 == 0 {
+		return nil, false
+	}
+	size, at := int(b[1]&0x7f), 2
+	switch size {
+	case 126:
+		if len(b) < 8 {
+			return nil, false
+		}
+		size, at = int(binary.BigEndian.Uint16(b[2:])), 4
+	case 127:
+		return nil, false // larger than anything that we look into
+	}
+	if len(b) != at+4+size {
+		return nil, false
+	}
+	key := b[at : at+4]
+	text = make([]byte, size)
+	for i, c := range b[at+4:] {
+		text[i] = c ^ key[i%4]
+	}
+	return text, true
+}

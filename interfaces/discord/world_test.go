@@ -1,0 +1,237 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"synthbot/core"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hasty is the tempo of tests.
+var hasty = tempo{
+	patience: 3 * time.Second, identify: 30 * time.Millisecond, invalid: 5 * time.Millisecond,
+	backoff: 10 * time.Millisecond, longest: 200 * time.Millisecond, retry: 5 * time.Millisecond,
+	guilds: 500 * time.Millisecond, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: 300 * time.Millisecond,
+}
+
+// inbox records what comes in. It takes each (place, id) once, as the real one.
+type inbox struct {
+	mu      sync.Mutex
+	events  []core.Event
+	known   map[string]bool
+	batches int
+	fail    int // so many batches are refused
+	stir    chan struct{}
+	answer  func(core.Event)
+}
+
+func newInbox() *inbox { return &inbox{known: map[string]bool{}, stir: make(chan struct{}, 1)} }
+
+func (i *inbox) Receive(_ context.Context, events ...core.Event) error {
+	i.mu.Lock()
+	if i.fail > 0 {
+		i.fail--
+		i.mu.Unlock()
+		return errors.New("the disk is full")
+	}
+	i.batches++
+	var fresh []core.Event
+	for _, e := range events {
+		key := e.Message.Path.String() + " " + e.Message.ID
+		if e.Kind == core.KindMessage || e.Kind == core.KindCommand || e.Kind == core.KindPress {
+			if i.known[key] {
+				continue
+			}
+			i.known[key] = true
+		}
+		fresh = append(fresh, e)
+	}
+	i.events = append(i.events, fresh...)
+	answer := i.answer
+	i.mu.Unlock()
+	signal(i.stir)
+	if answer != nil {
+		for _, e := range fresh {
+			answer(e)
+		}
+	}
+	return nil
+}
+
+func (i *inbox) all() []core.Event {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return append([]core.Event(nil), i.events...)
+}
+
+// wait waits until n events of a kind came, and returns those.
+func (i *inbox) wait(t testing.TB, kind core.Kind, n int) []core.Event {
+	t.Helper()
+	limit := time.NewTimer(20 * time.Second)
+	defer limit.Stop()
+	for {
+		var found []core.Event
+		for _, e := range i.all() {
+			if e.Kind == kind {
+				found = append(found, e)
+			}
+		}
+		if len(found) >= n {
+			return found
+		}
+		select {
+		case <-i.stir:
+		case <-limit.C:
+			t.Fatalf("%d events of kind %s came, want %d: %v", len(found), kind, n, i.all())
+		}
+	}
+}
+
+func (i *inbox) texts() []string {
+	var texts []string
+	for _, e := range i.all() {
+		if e.Kind == core.KindMessage {
+			texts = append(texts, e.Message.Text)
+		}
+	}
+	return texts
+}
+
+// until waits for a condition that nothing tells of.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); {
+		if time.Now().After(end) {
+			t.Fatalf("not in time: %s", what)
+		}
+		select {
+		case <-time.After(2 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatalf("test over: %s", what)
+		}
+	}
+}
+
+// bot makes a driver of the server's.
+func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
+	t.Helper()
+	o := Options{Config: Config{
+		Token: core.NewSecret(strings.TrimPrefix(token, "Bot ")), APIURL: s.web.URL, CDNURL: s.web.URL, Pace: "off", MessageContent: true, BackfillCount: 500,
+	}}
+	if os.Getenv("DISCORD_TEST_LOG") != "" {
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	d, err := newDriver(o, hasty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// listening runs a driver until stop is called or the test ends.
+func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Listen(ctx, in) }()
+	var once sync.Once
+	var err error
+	stop = func() error {
+		once.Do(func() {
+			cancel()
+			select {
+			case err = <-ended:
+			case <-time.After(15 * time.Second):
+				err = errors.New("Listen does not end")
+			}
+		})
+		return err
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return stop
+}
+
+// up is a bot that is connected and knows its guild.
+func (s *server) up(t testing.TB, change ...func(*Options)) (*Driver, *inbox) {
+	t.Helper()
+	d, in := s.bot(t, change...), newInbox()
+	s.listening(t, d, in)
+	until(t, "connected", func() bool { return s.live() > 0 && (d.book.known(guildID) || len(s.guilds) == 0) })
+	return d, in
+}
+
+// journal is a core.Parts that remembers.
+type journal struct {
+	mu   sync.Mutex
+	base string
+	done map[int]core.Sent
+}
+
+func (j *journal) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+	j.mu.Lock()
+	_, sent := j.done[n]
+	j.mu.Unlock()
+	if sent {
+		return nil
+	}
+	id, err := do(ctx, fmt.Sprintf("%sx%d", j.base, n))
+	if err != nil {
+		return err
+	}
+	what.ID = id
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.done == nil {
+		j.done = map[int]core.Sent{}
+	}
+	j.done[n] = what
+	return nil
+}
+
+// act calls an action as Ann, in the hall.
+func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core.Call)) (core.Result, error) {
+	t.Helper()
+	raw, err := json.Marshal(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := core.Call{
+		Path: core.MustPath("discord/" + guildID + "/" + hallID), Author: core.Author{ID: annID}, Payload: raw,
+		Parts: &journal{base: "k" + strings.ReplaceAll(fmt.Sprintf("%p", &raw), "0x", "")},
+	}
+	for _, f := range change {
+		f(&call)
+	}
+	for _, a := range d.Actions() {
+		if a.Name != name {
+			continue
+		}
+		if a.Check != nil {
+			if err := a.Check(t.Context(), call); err != nil {
+				return core.Result{}, err
+			}
+		}
+		return a.Do(t.Context(), call)
+	}
+	t.Fatalf("no action %s", name)
+	return core.Result{}, nil
+}
