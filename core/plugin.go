@@ -45,6 +45,14 @@ type Thinker interface {
 	Think(ctx context.Context, place Path)
 }
 
+// Drafter is the ability of an interface to show a message while it is being
+// written. Draft is given the whole text so far; "" takes back what was shown.
+// It returns at once, and keeps to the platform's limits by leaving texts out.
+// The next message that a turn sends to the place takes the draft's place.
+type Drafter interface {
+	Draft(place Path, text string)
+}
+
 // Choice is a button under a message. Data is at most 40 characters, letters,
 // digits, '.', '-' and ':'.
 type Choice struct{ Label, Data string }

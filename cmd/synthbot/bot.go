@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type bot struct {
 	program *program
 	log     *slog.Logger
 	store   core.Store
+	ledger  engine.Ledger // nil: nothing is remembered of what was spent
 	turns   *turn.Turns
 
 	mu      sync.Mutex
@@ -74,6 +76,9 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 	if b.store, err = open(); err != nil {
 		return nil, errors.Join(err, parts.engines.Close())
 	}
+	if db, ok := b.store.(*memory.DB); ok {
+		b.ledger = &ledger{db: db, cost: b.cost, log: log}
+	}
 	b.turns = turn.New(b.options(parts))
 	return b, nil
 }
@@ -87,10 +92,11 @@ func (b *bot) options(p *parts) turn.Options {
 	o := turn.Options{
 		Store: b.store, Catalogue: &catalogue, Clock: clock, Log: b.log,
 		Runtime:  action.NewRuntime(action.Options{Clock: clock, Log: b.log}),
-		Asker:    turn.Thinking(p.engines, p.thinker),
+		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker),
 		Persona:  func(place core.Path, user string) core.Persona { return p.cast.at(place).For(user) },
 		Settings: c.settings, Access: c.Access, Admins: paths(c.Bot.Admins), Names: p.cast.names(), Config: c.turnConfig(),
 		Language: c.Bot.Language, Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
+		Chooser:   p.chooser,
 		Recons:    []core.Recon{recon.New()},
 		Injectors: make(map[string]core.Injector),
 	}
@@ -108,15 +114,54 @@ func (b *bot) options(p *parts) turn.Options {
 	return o
 }
 
-// thinker is the ability of a place's interface to show that the bot thinks.
-func (p *parts) thinker(place core.Path) core.Thinker {
+// budgeted asks the engines of p while there is something left to spend.
+func (b *bot) budgeted(p *parts, clock func() time.Time) core.Asker {
+	return engine.Budgeted(p.engines, p.config.Budget, engine.BudgetOptions{
+		Ledger: b.ledger, Cost: p.config.cost, Clock: clock, Zone: clock().Location(), Log: b.log,
+	})
+}
+
+// cost is what a use of an engine costs now.
+func (b *bot) cost(name string, u core.Usage) float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.parts.config.cost(name, u)
+}
+
+// showing lets interfaces that can do so show answers while they are written:
+// not where a reviewer may still strike something out.
+func (p *parts) showing(a core.Asker) core.Asker {
+	able := slices.ContainsFunc(p.interfaces, func(i core.Interface) bool { _, ok := i.(core.Drafter); return ok })
+	if !able || p.snapshot.Reviewed() {
+		return a
+	}
+	return engine.Showing(a, func(place core.Path, text string) {
+		if d, ok := p.at(place).(core.Drafter); ok {
+			d.Draft(place, text)
+		}
+	})
+}
+
+// at is the interface that serves a place; nil where there is none.
+func (p *parts) at(place core.Path) core.Interface {
 	for _, i := range p.interfaces {
 		if i.Name() == place.Interface() {
-			t, _ := i.(core.Thinker)
-			return t
+			return i
 		}
 	}
 	return nil
+}
+
+// thinker is the ability of a place's interface to show that the bot thinks.
+func (p *parts) thinker(place core.Path) core.Thinker {
+	t, _ := p.at(place).(core.Thinker)
+	return t
+}
+
+// chooser is the ability of a place's interface to ask with buttons.
+func (p *parts) chooser(place core.Path) core.Chooser {
+	c, _ := p.at(place).(core.Chooser)
+	return c
 }
 
 // exchange puts other parts in force: turns that run keep theirs to the end,
@@ -127,26 +172,17 @@ func (b *bot) exchange(life context.Context, next *parts) error {
 	b.parts = next
 	b.mu.Unlock()
 	for _, i := range old.interfaces {
-		if !contains(next.interfaces, i) {
+		if !slices.Contains(next.interfaces, i) {
 			b.hangUp(i)
 		}
 	}
 	b.turns.Reconfigure(b.options(next))
 	for _, i := range next.interfaces {
-		if !contains(old.interfaces, i) {
+		if !slices.Contains(old.interfaces, i) {
 			b.listen(life, i)
 		}
 	}
 	return old.engines.Close()
-}
-
-func contains(list []core.Interface, one core.Interface) bool {
-	for _, i := range list {
-		if i == one {
-			return true
-		}
-	}
-	return false
 }
 
 // live runs the bot: turns first, then interfaces. It lasts as long as control
@@ -173,7 +209,12 @@ func (b *bot) live(ctx context.Context, control func(life context.Context)) erro
 }
 
 // Close ends what assemble began.
-func (b *bot) Close() error { return errors.Join(b.store.Close(), b.parts.engines.Close()) }
+func (b *bot) Close() error {
+	if l, ok := b.ledger.(*ledger); ok {
+		l.wait()
+	}
+	return errors.Join(b.store.Close(), b.parts.engines.Close())
+}
 
 // listener is an interface at work.
 type listener struct {

@@ -24,6 +24,7 @@ type Config struct {
 	Interfaces map[string]config.Table `toml:"interfaces" doc:"The platforms that the bot lives on. The table's name is the interface's name and the first element of its paths."`
 	Prompt     PromptConfig            `toml:"prompt" doc:"What a model is told."`
 	Access     turn.Access             `toml:"access" doc:"Who may talk to the bot at all; deny wins, and admins cannot be shut out."`
+	Budget     engine.BudgetConfig     `toml:"budget" doc:"Hard limits by day; a day begins at midnight in the bot's time zone."`
 	Corrector  Corrector               `toml:"corrector" doc:"What happens to a plan that is wrong."`
 	Shares     []turn.Share            `toml:"share" doc:"Places that may see each other's history and facts; private chats never can."`
 	Overrides  []Override              `toml:"override" doc:"The settings of a subtree; of each setting, the longest matching path wins."`

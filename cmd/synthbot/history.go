@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -40,7 +39,7 @@ func (p *program) look(ctx context.Context, f func(core.View) error) error {
 	if err != nil {
 		return err
 	}
-	s, err := cfg.readStore(p, p.logger(cfg, slog.LevelWarn))
+	s, err := cfg.readStore(p)
 	if err != nil {
 		return err
 	}

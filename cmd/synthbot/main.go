@@ -93,7 +93,7 @@ func (p *program) root() *cobra.Command {
 	root.SetOut(p.out)
 	root.SetErr(p.errs)
 	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
-		p.promptCommand(), p.historyCommand(), p.versionCommand())
+		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.versionCommand())
 	return root
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -60,7 +59,7 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 		return err
 	}
 	log := p.logger(cfg, slog.LevelWarn)
-	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p, log) }, all...)
+	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p) }, all...)
 	if err != nil {
 		return err
 	}
@@ -78,18 +77,23 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	return closing(b, err)
 }
 
-// readStore opens the database only where there is one.
-func (c *Config) readStore(p *program, log *slog.Logger) (core.Store, error) {
+// readDB opens the database where there is one; nil where there is none.
+func (c *Config) readDB(p *program) (*memory.DB, error) {
 	dir, err := c.dataDir(p.getenv)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) {
-		return nothing{}, nil
+		return nil, nil
 	}
-	s, err := memory.Open(dir, memory.Options{Log: log})
-	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
+	return memory.Open(dir, memory.Options{Log: p.logger(c, slog.LevelWarn)})
+}
+
+// readStore is readDB for those who only look.
+func (c *Config) readStore(p *program) (core.Store, error) {
+	db, err := c.readDB(p)
+	if db == nil {
+		return nothing{}, err
 	}
-	return s, nil
+	return db, err
 }

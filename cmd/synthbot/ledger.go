@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"synthbot/core"
+	"synthbot/core/engine"
+	"synthbot/memory"
+)
+
+// ledger implements engine.Ledger on the database. Every use is counted twice:
+// for the place, and for the person. Sums of the day are held in memory; writing
+// goes on beside the turn, in the commits that it makes anyway.
+type ledger struct {
+	db   *memory.DB
+	cost func(engine string, u core.Usage) float64
+	log  *slog.Logger
+
+	mu      sync.Mutex
+	day     string
+	sums    map[core.Path]engine.Spending // of the day, by place and by person
+	writing sync.WaitGroup
+}
+
+// Record implements engine.Ledger.
+func (l *ledger) Record(ctx context.Context, u engine.Use) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.turnTo(ctx, u.Day); err != nil {
+		return err
+	}
+	uses := []memory.Use{{Day: u.Day, Person: u.Place, Engine: u.Engine, Calls: 1, Usage: u.Usage}}
+	l.add(u.Place, u.Engine, u.Usage)
+	if !u.Person.IsZero() {
+		uses = append(uses, memory.Use{Day: u.Day, Person: u.Person, Engine: u.Engine, Calls: 1, Usage: u.Usage})
+		l.add(u.Person, u.Engine, u.Usage)
+	}
+	l.writing.Go(func() {
+		if err := l.db.AddUse(context.WithoutCancel(ctx), uses...); err != nil {
+			l.log.Error("use not written", "err", err)
+		}
+	})
+	return nil
+}
+
+func (l *ledger) add(whose core.Path, name string, u core.Usage) {
+	s := l.sums[whose]
+	s.Tokens += int64(u.In + u.Out)
+	s.Cost += l.cost(name, u)
+	l.sums[whose] = s
+}
+
+// turnTo makes sure that the sums are those of the day. l.mu is held.
+func (l *ledger) turnTo(ctx context.Context, day string) error {
+	if l.day == day {
+		return nil
+	}
+	uses, err := l.db.Uses(ctx, day, day)
+	if err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	l.day, l.sums = day, make(map[core.Path]engine.Spending)
+	for _, u := range uses {
+		l.add(u.Person, u.Engine, u.Usage)
+	}
+	return nil
+}
+
+// Spent implements engine.Ledger.
+func (l *ledger) Spent(ctx context.Context, day string, scope core.Path) (engine.Spending, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.turnTo(ctx, day); err != nil {
+		return engine.Spending{}, err
+	}
+	if scope.IsPerson() {
+		return l.sums[scope], nil
+	}
+	var all engine.Spending
+	for whose, s := range l.sums {
+		if !whose.IsPerson() && whose.Within(scope) {
+			all.Tokens += s.Tokens
+			all.Cost += s.Cost
+		}
+	}
+	return all, nil
+}
+
+// wait returns when everything is written.
+func (l *ledger) wait() { l.writing.Wait() }
+
+// cost is what a use of an engine costs, by the prices of the configuration.
+func (c *Config) cost(name string, u core.Usage) float64 {
+	for _, e := range c.Engines {
+		if e.Name == name || e.Name == "" && e.Provider == name {
+			return e.Cost(u)
+		}
+	}
+	return 0
+}
