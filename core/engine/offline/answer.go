@@ -88,6 +88,11 @@ func (s *speaker) chat(m match) string {
 			return text
 		}
 		return s.say("nolist", nil)
+	case "who":
+		if text := s.say(m.topic, nil); text != "" {
+			return text
+		}
+		return s.say("whobare", nil)
 	case "bot":
 		if s.standby {
 			return s.say("botlater", map[string]string{"standby": s.say("standby", nil)})
@@ -168,8 +173,7 @@ func (s *speaker) introduced(rest string) string {
 	if name == "" {
 		return s.say("ok", nil)
 	}
-	runes := []rune(name)
-	return s.say("introduced", map[string]string{"name": strings.ToUpper(string(runes[:1])) + string(runes[1:])})
+	return s.say("introduced", map[string]string{"name": capital(name)})
 }
 
 // theirs are the lines of the person who speaks.
@@ -236,10 +240,10 @@ func join(parts ...string) string { return strings.TrimSpace(strings.Join(parts,
 // not, what was said of it before, or the word that stands out.
 func (s *speaker) reaction(text string) string {
 	if hit := mentioned(text, slices.Concat(s.persona.likes, s.persona.interests), s.books); hit != "" {
-		return s.say("reactlike", map[string]string{"thing": capital(hit)})
+		return s.say("reactlike", map[string]string{"thing": hit})
 	}
 	if hit := mentioned(text, s.persona.dislikes, s.books); hit != "" {
-		return s.say("reactdislike", map[string]string{"thing": capital(hit)})
+		return s.say("reactdislike", map[string]string{"thing": hit})
 	}
 	question := strings.Contains(text, "?")
 	if question {
@@ -254,9 +258,4 @@ func (s *speaker) reaction(text string) string {
 		return s.say("reactquestion", nil)
 	}
 	return s.say("reactstatement", nil)
-}
-
-func capital(s string) string {
-	runes := []rune(s)
-	return strings.ToUpper(string(runes[:1])) + string(runes[1:])
 }

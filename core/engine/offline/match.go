@@ -80,8 +80,8 @@ type match struct {
 func ranks() []string {
 	return []string{
 		"remind", "recall", "remember", "myname", "isaid", "yousaid", "dislikes", "likes", "interests", "doyoulike", "introduce",
-		"time", "date", "bot", "yourname", "who", "abilities", "joke", "how", "sad", "happy", "compliment", "insult",
-		"thanks", "sorry", "bye", "laugh", "greeting", "yes", "no", "ok",
+		"time", "date", "bot", "yourname", "who", "age", "where", "abilities", "joke", "how", "sad", "happy", "compliment", "insult",
+		"bye", "thanks", "sorry", "laugh", "greeting", "yes", "no", "ok",
 	}
 }
 

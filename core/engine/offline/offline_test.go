@@ -136,6 +136,10 @@ func TestConversations(t *testing.T) {
 		{asked{text: "what's my name?", history: []line{jay("my name is Robert by the way"), me("Nice.")}}, `Robert`, ""},
 		{asked{text: "my name is anna"}, `Anna`, ""},
 		{asked{text: "what is my favourite colour?", history: []line{jay("my favourite colour is blue"), me("Ok.")}}, `my favourite colour is blue`, ""},
+		{asked{text: "Where is my cat?", history: []line{jay("My cat is called Miso"), me("Nice.")}}, `My cat is called Miso`, ""},
+		{asked{text: "how old are you?"}, `program|age`, ""},
+		{asked{language: "de", text: "Wo wohnst du?"}, `programm|computer`, ""},
+		{asked{text: "thanks, bye"}, `(?i)bye|see you|take care`, ""},
 		{asked{text: "I love old maps so much"}, `(?i)old maps`, ""},
 		{asked{text: "Explain quantum chromodynamics"}, `built-in|model`, ""},
 		{asked{text: "  "}, `(?i)words`, ""},
@@ -180,7 +184,7 @@ func TestConversations(t *testing.T) {
 			for id := range 12 { // every wording must do
 				tc.id = fmt.Sprint(id)
 				text, others := ask1(t, tc.request())
-				if !regexp.MustCompile(tc.want).MatchString(text) {
+				if !regexp.MustCompile("(?i)" + tc.want).MatchString(text) {
 					t.Errorf("says %q, want %s", text, tc.want)
 				}
 				var acts []string

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // speaker answers one scene in one language.
@@ -197,15 +199,25 @@ func (s *speaker) fresh(texts []string) string {
 	return tidy(texts[0])
 }
 
-// tidy makes one line of a text, and takes doubled full stops out of it.
+// tidy makes one line of a text that begins like a sentence, and takes doubled
+// full stops out of it.
 func tidy(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = capital(strings.Join(strings.Fields(text), " "))
 	for _, pair := range []struct{ from, to string }{{"..", "."}, {"?.", "?"}, {"!.", "!"}, {"….", "…"}} {
 		if strings.HasSuffix(text, pair.from) && !strings.HasSuffix(text, "...") {
 			text = strings.TrimSuffix(text, pair.from) + pair.to
 		}
 	}
 	return cut(text, 700)
+}
+
+// capital writes the first letter large.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	if first == utf8.RuneError {
+		return s
+	}
+	return string(unicode.ToUpper(first)) + s[size:]
 }
 
 // cut shortens to n runes, visibly.

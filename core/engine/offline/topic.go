@@ -11,7 +11,7 @@ func telling(text string, books []*book) []word {
 	text = text[:min(len(text), maxRead)]
 	var kept []word
 	for _, w := range split(text) {
-		if utf8.RuneCountInString(w.fold) < 4 || w.fold[0] <= '9' {
+		if utf8.RuneCountInString(w.fold) < 3 || w.fold[0] <= '9' {
 			continue
 		}
 		if !slices.ContainsFunc(books, func(b *book) bool { return b.stop[w.fold] }) {
@@ -50,17 +50,15 @@ func mentioned(text string, items []string, books []*book) string {
 	return ""
 }
 
-// keysOf are the words by which an item is known: its telling ones, and its last
-// ("green tea").
+// keysOf are the words by which an item is known: its telling ones, or else its
+// last.
 func keysOf(item string, books []*book) []string {
 	var keys []string
 	for _, w := range telling(item, books) {
 		keys = append(keys, w.fold)
 	}
-	if words := split(item); len(words) > 0 {
-		if last := words[len(words)-1].fold; len(last) > 1 && !slices.Contains(keys, last) && len(last) < 4 {
-			keys = append(keys, last)
-		}
+	if words := split(item); len(keys) == 0 && len(words) > 0 {
+		keys = append(keys, words[len(words)-1].fold)
 	}
 	return keys
 }
