@@ -1,0 +1,113 @@
+package telegram
+
+import (
+	"time"
+
+	"synthbot/core"
+)
+
+// ready sorts out the albums that may still grow. It joins the others, and says
+// how far the batch may be confirmed.
+func (i *intake) ready(items []item) (ready []item, offset int64) {
+	waiting := i.growing(items)
+	i.pending = nil
+	albums := map[string]int{}
+	blocked := map[string]bool{} // chats in which an album waits: what follows it waits too
+	for _, it := range items {
+		place := it.place()
+		switch key := it.key(); {
+		case key != "" && waiting[key], place != "" && blocked[place]:
+			blocked[place] = true
+			i.wait(it.id)
+			if offset == 0 {
+				offset = it.id
+			}
+		case i.done[it.id]:
+		case key == "":
+			ready = append(ready, it)
+		default:
+			if at, ok := albums[key]; ok {
+				ready[at].join(it)
+				ready = append(ready, item{id: it.id})
+				continue
+			}
+			albums[key] = len(ready)
+			ready = append(ready, it)
+		}
+	}
+	if offset == 0 && len(items) > 0 {
+		offset = items[len(items)-1].id + 1
+	}
+	return ready, offset
+}
+
+func (i *intake) wait(id int64) {
+	if i.pending == nil {
+		i.pending = map[int64]bool{}
+	}
+	i.pending[id] = true
+}
+
+// growing finds the albums of a batch that may not be complete: nothing else
+// was said there since, and their last part came just now.
+func (i *intake) growing(items []item) map[string]bool {
+	counts, open := map[string]int{}, map[string]string{}
+	for _, it := range items {
+		place := it.place()
+		if place == "" {
+			continue
+		}
+		delete(open, place)
+		if key := it.key(); key != "" {
+			counts[key]++
+			open[place] = key
+		}
+	}
+	was := i.held
+	i.held = nil
+	waiting := map[string]bool{}
+	for _, key := range open {
+		h := held{parts: counts[key], grew: time.Now()}
+		if old, ok := was[key]; ok && old.parts == h.parts {
+			h.grew = old.grew
+		}
+		if h.parts < albumMost && time.Since(h.grew) < albumQuiet {
+			if i.held == nil {
+				i.held = map[string]held{}
+			}
+			i.held[key], waiting[key] = h, true
+		}
+	}
+	return waiting
+}
+
+// place is the place that an item is about, if it is about one.
+func (it *item) place() string {
+	if len(it.events) == 0 {
+		return ""
+	}
+	return it.events[0].Message.Path.String()
+}
+
+// key names the album that an item belongs to.
+func (it *item) key() string {
+	if it.album == "" || len(it.events) == 0 {
+		return ""
+	}
+	return it.place() + " " + it.album
+}
+
+// join adds a further part to an album: its file, and its words if it has some.
+func (it *item) join(part item) {
+	m, more := &it.events[0].Message, &part.events[0].Message
+	m.Attachments = append(m.Attachments, more.Attachments...)
+	switch {
+	case m.Text == "":
+		m.Text = more.Text
+	case more.Text != "":
+		m.Text += "\n" + more.Text
+	}
+	if m.Addressed == core.NotAddressed {
+		m.Addressed = more.Addressed
+	}
+}

@@ -1,0 +1,130 @@
+package telegram
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"synthbot/core"
+)
+
+// A button's callback data has at most 64 bytes:
+//
+//	kind mac person ":" data
+//
+// kind is 'd' where data is what the button carries, 'c' where it is that of a
+// choice, and 't' where the button's own text is meant and data is its position. mac is 10 characters of base64url
+// over the rest and the chat. person, in base 36, is the only one who may press;
+// empty: everybody.
+const (
+	maxCallback = 64
+	macSize     = 10
+
+	kindData   = 'd'
+	kindChoice = 'c'
+	kindText   = 't'
+
+	pressMark = "press:" // before a query's id, as the id of an event
+)
+
+// signer makes and checks callback data.
+type signer struct{ key []byte }
+
+func newSigner(token string) *signer {
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte("buttons"))
+	return &signer{mac.Sum(nil)}
+}
+
+// seal returns the callback data of a button.
+func (s *signer) seal(chat int64, kind byte, person int64, data string) (string, bool) {
+	who := ""
+	if person != 0 {
+		who = strconv.FormatInt(person, 36)
+	}
+	body := who + ":" + data
+	out := string(kind) + s.mac(chat, kind, body) + body
+	return out, len(out) <= maxCallback
+}
+
+// open reads callback data; ok is false for what this bot did not seal for this
+// chat.
+func (s *signer) open(chat int64, data string) (kind byte, person int64, content string, ok bool) {
+	if len(data) < 1+macSize+1 {
+		return 0, 0, "", false
+	}
+	kind, mac, body := data[0], data[1:1+macSize], data[1+macSize:]
+	if !hmac.Equal([]byte(mac), []byte(s.mac(chat, kind, body))) {
+		return 0, 0, "", false
+	}
+	who, content, _ := strings.Cut(body, ":")
+	if who != "" {
+		person, _ = strconv.ParseInt(who, 36, 64)
+	}
+	return kind, person, content, true
+}
+
+func (s *signer) mac(chat int64, kind byte, body string) string {
+	mac := hmac.New(sha256.New, s.key)
+	mac.Write([]byte(strconv.FormatInt(chat, 10) + " " + string(kind) + body))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))[:macSize]
+}
+
+// What is told to somebody whose press does nothing.
+const (
+	pressOld      = "This button does not work any more."
+	pressStranger = "This button is for somebody else."
+)
+
+// press converts a press of a button. The bot's own signature and the person
+// decide whether it is one.
+func (c *converter) press(q *callback) converted {
+	p := &press{query: q.ID}
+	if q.ID == "" || q.Message == nil || q.Message.Chat.ID == 0 || q.From.ID == 0 {
+		p.refused = pressOld
+		return converted{press: p}
+	}
+	m := q.Message
+	p.chat, p.message = m.Chat.ID, m.ID
+	kind, only, data, ok := c.keys.open(m.Chat.ID, q.Data)
+	if ok && kind == kindText {
+		data, ok = label(m, q.Data)
+	}
+	switch {
+	case !ok:
+		p.refused = pressOld
+	case only != 0 && only != q.From.ID:
+		p.refused = pressStranger
+	}
+	if p.refused != "" {
+		return converted{press: p}
+	}
+	p.choice = kind == kindChoice
+	thread := m.Thread
+	if !m.IsTopic {
+		thread = c.places.thread(m.Chat.ID, m.ID)
+	}
+	e := core.Event{Kind: core.KindPress, Target: strconv.FormatInt(m.ID, 10), Data: cut(data, core.MaxQuote)}
+	e.Message = core.Message{
+		Path: place(c.name, m.Chat.ID, thread), ID: pressMark + cut(q.ID, 64), Author: person(&q.From), Time: c.now().UTC(),
+		Private: m.Chat.Type == "private", Locale: cut(q.From.LanguageCode, 35), Addressed: core.Reply,
+	}
+	return converted{events: []core.Event{e}, press: p}
+}
+
+// label is the text of the button that carries data.
+func label(m *message, data string) (string, bool) {
+	if m.Markup == nil {
+		return "", false
+	}
+	for _, row := range m.Markup.InlineKeyboard {
+		for _, b := range row {
+			if b.CallbackData != nil && *b.CallbackData == data {
+				return b.Text, true
+			}
+		}
+	}
+	return "", false
+}

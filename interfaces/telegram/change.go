@@ -1,0 +1,133 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core"
+)
+
+// about is a message that an action changes.
+type about struct {
+	Message anyID  `json:"message_id"`
+	Path    string `json:"interface_path"`
+	Text    string `json:"text"`
+	Emoji   string `json:"emoji"`
+}
+
+func (d *Driver) about(call core.Call) (about, target, error) {
+	var a about
+	if err := payload(call, &a); err != nil {
+		return a, target{}, err
+	}
+	to, err := d.target(call, a.Path)
+	if err == nil && a.Message == 0 {
+		err = core.Errorf(core.Invalid, "message_id: say which message")
+	}
+	return a, to, err
+}
+
+// checkEdit refuses what would not fit into one message.
+func (d *Driver) checkEdit(_ context.Context, call core.Call) error {
+	a, _, err := d.about(call)
+	switch {
+	case err != nil:
+		return err
+	case !speaks(visible(a.Text)):
+		return core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
+	case len(parts(a.Text, maxText)) > 1:
+		return core.Errorf(core.Invalid, "text: a message holds %d characters, and an edit cannot make two of one", maxText)
+	}
+	return nil
+}
+
+// edit puts a new text in place of an old one of the bot's own.
+func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) {
+	if err := d.checkEdit(ctx, call); err != nil {
+		return core.Result{}, err
+	}
+	a, to, _ := d.about(call)
+	p := parts(a.Text, maxText)[0]
+	if err := d.editTo(ctx, to, a.Message, p); err != nil {
+		return core.Result{}, explain(err)
+	}
+	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.source}})
+	return core.Result{}, nil
+}
+
+// editTo changes a message. One that says this already is as it should be; one
+// with a file has a caption.
+func (d *Driver) editTo(ctx context.Context, to target, message anyID, p part) error {
+	params := tgbotapi.Params{"message_id": id(int64(message))}
+	if !d.opt.Config.Previews {
+		params["link_preview_options"] = `{"is_disabled":true}`
+	}
+	r := request{method: "editMessageText", params: params, chat: to.spot.chat, again: true}
+	_, err := d.styled(ctx, r, "text", p)
+	var e *apiError
+	if errors.As(err, &e) && e.says("no text in the message") {
+		delete(params, "text")
+		r.method = "editMessageCaption"
+		_, err = d.styled(ctx, r, "caption", p)
+	}
+	if errors.As(err, &e) && e.says("not modified") {
+		return nil
+	}
+	return err
+}
+
+func (d *Driver) checkAbout(_ context.Context, call core.Call) error {
+	_, _, err := d.about(call)
+	return err
+}
+
+// remove deletes a message; one that is gone is as it should be.
+func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error) {
+	a, to, err := d.about(call)
+	if err != nil {
+		return core.Result{}, err
+	}
+	r := request{method: "deleteMessage", params: tgbotapi.Params{"message_id": id(int64(a.Message))}, chat: to.spot.chat, again: true}
+	_, err = d.do(ctx, r)
+	var e *apiError
+	if err != nil && (!errors.As(err, &e) || !e.says("to delete not found")) {
+		return core.Result{}, explain(err)
+	}
+	gone := id(int64(a.Message))
+	d.receive(ctx, core.Event{Kind: core.KindDeletion, Target: gone, Message: core.Message{Path: to.path, ID: gone}})
+	return core.Result{}, nil
+}
+
+// react puts an emoji on a message; none takes the bot's away.
+func (d *Driver) react(ctx context.Context, call core.Call) (core.Result, error) {
+	a, to, err := d.about(call)
+	if err != nil {
+		return core.Result{}, err
+	}
+	err = d.setReaction(ctx, to.spot, id(int64(a.Message)), a.Emoji)
+	var e *apiError
+	if errors.As(err, &e) && e.says("REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
+		return core.Result{}, core.Errorf(core.Invalid, "emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
+	}
+	if err != nil {
+		return core.Result{}, explain(err)
+	}
+	return core.Result{}, nil
+}
+
+func (d *Driver) setReaction(ctx context.Context, s spot, message, emoji string) error {
+	list := []map[string]string{}
+	if emoji != "" {
+		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	params := tgbotapi.Params{"message_id": message, "reaction": string(data)}
+	_, err = d.do(ctx, request{method: "setMessageReaction", params: params, chat: s.chat, again: true, rank: -1})
+	return err
+}

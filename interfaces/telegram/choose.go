@@ -1,0 +1,168 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core"
+)
+
+var _ core.Chooser = (*Driver)(nil)
+
+// whisperWait is how long a pressed choice spins while the core may still have
+// something to tell to who pressed it.
+const whisperWait = 3 * time.Second
+
+// Choose sends a question with a button for each choice.
+func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
+	to, err := d.target(core.Call{Path: what.Path}, "")
+	if err != nil {
+		return err
+	}
+	params := to.params()
+	if params["reply_markup"], err = d.choices(to.spot.chat, choices); err != nil {
+		return err
+	}
+	p := shortened(what.Text)
+	return parts.Send(ctx, 1, what, func(ctx context.Context, _ string) (string, error) {
+		r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: 1}
+		return d.sent(to, r, func(r request) (json.RawMessage, error) { return d.styled(ctx, r, "text", p) })
+	})
+}
+
+func (d *Driver) choices(chat int64, choices []core.Choice) (string, error) {
+	var row []tgbotapi.InlineKeyboardButton
+	for _, c := range choices {
+		sealed, ok := d.keys.seal(chat, kindChoice, 0, c.Data)
+		if !ok || !speaks(c.Label) {
+			return "", core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
+		}
+		row = append(row, tgbotapi.NewInlineKeyboardButtonData(c.Label, sealed))
+	}
+	data, err := json.Marshal(tgbotapi.NewInlineKeyboardMarkup(row))
+	return string(data), err
+}
+
+// shortened makes one message of a text, visibly shortened where it must be.
+func shortened(text string) part {
+	list := parts(text, maxText-2)
+	switch len(list) {
+	case 0:
+		return part{"…", "…"}
+	case 1:
+		return list[0]
+	}
+	source := list[0].source + " …"
+	return part{source, list[0].html + " …"}
+}
+
+// Settle replaces a question by its outcome, without buttons.
+func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
+	to, err := d.target(core.Call{Path: m.Path}, "")
+	if err != nil {
+		return err
+	}
+	message, err := number(m.ID)
+	if err != nil {
+		return core.Errorf(core.Invalid, "%q is no message", m.ID)
+	}
+	if err := d.editTo(ctx, to, anyID(message), shortened(m.Text)); err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+// Whisper tells something to who pressed, in a window that only he sees.
+func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
+	query, ok := strings.CutPrefix(press.ID, pressMark)
+	if !ok {
+		return core.Errorf(core.Invalid, "%q is no press", press.ID)
+	}
+	d.presses.answer(query)
+	if err := d.answerQuery(ctx, query, text); err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+const maxWhisper = 200 // bytes; the platform counts characters
+
+func (d *Driver) answerQuery(ctx context.Context, query, text string) error {
+	params := tgbotapi.Params{"callback_query_id": query}
+	params.AddNonEmpty("text", cut(text, maxWhisper))
+	params.AddBool("show_alert", text != "")
+	_, err := d.do(ctx, request{method: "answerCallbackQuery", params: params, again: true})
+	return err
+}
+
+// presses knows which queries are not answered yet.
+type presses struct {
+	mu      sync.Mutex
+	waiting map[string]chan struct{}
+}
+
+// expect notes a query; the channel is closed when it is answered.
+func (p *presses) expect(query string) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		p.waiting = map[string]chan struct{}{}
+	}
+	c := make(chan struct{})
+	p.waiting[query] = c
+	return c
+}
+
+// answer takes a query over; false if somebody else did.
+func (p *presses) answer(query string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, ok := p.waiting[query]
+	if ok {
+		delete(p.waiting, query)
+		close(c)
+	}
+	return ok
+}
+
+// answerPress ends the spinning of a pressed button. A choice may get a whisper
+// first, and keeps its buttons until it is settled; others are taken away where
+// the press was good.
+func (d *Driver) answerPress(ctx context.Context, p *press) {
+	if p.choice && p.refused == "" {
+		d.answerChoice(ctx, p)
+		return
+	}
+	if err := d.answerQuery(ctx, p.query, p.refused); err != nil && ctx.Err() == nil {
+		d.log.Debug("press not answered", "error", err)
+	}
+	if p.refused != "" {
+		return
+	}
+	gone := tgbotapi.Params{"message_id": id(p.message)}
+	if _, err := d.do(ctx, request{method: "editMessageReplyMarkup", params: gone, chat: p.chat, again: true}); err != nil && ctx.Err() == nil {
+		d.log.Debug("buttons not taken away", "chat", p.chat, "error", err)
+	}
+}
+
+func (d *Driver) answerChoice(ctx context.Context, p *press) {
+	timer := time.NewTimer(whisperWait)
+	defer timer.Stop()
+	select {
+	case <-p.answered:
+		return
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	if !d.presses.answer(p.query) || ctx.Err() != nil {
+		return
+	}
+	if err := d.answerQuery(ctx, p.query, ""); err != nil && ctx.Err() == nil {
+		d.log.Debug("press not answered", "error", err)
+	}
+}

@@ -1,0 +1,93 @@
+package telegram
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// Config is the part of the configuration that the driver reads.
+type Config struct {
+	Token       core.Secret   `toml:"token" doc:"The bot's token, as @BotFather gives it." example:"env:TELEGRAM_TOKEN"`
+	APIURL      string        `toml:"api_url" default:"https://api.telegram.org" doc:"Where the Bot API is served: the platform, or a server of your own."`
+	Pace        string        `toml:"pace" default:"platform" oneof:"platform|off" doc:"platform: stay below the published limits; off: only obey what the server answers."`
+	Timeout     time.Duration `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take; uploads and downloads get ten times as long."`
+	Acknowledge string        `toml:"acknowledge" doc:"A reaction that is put on a message while its answer is being made; empty: none." example:"👀"`
+	Previews    bool          `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, also those that a person made the bot write."`
+	MaxFile     int64         `toml:"max_file" default:"20971520" min:"0" doc:"The largest file, in bytes, that is fetched."`
+	FilesDir    string        `toml:"files_dir" doc:"Where a Bot API server of your own keeps files on this machine; empty: files are fetched from it."`
+	Webhook     Webhook       `toml:"webhook" doc:"Lets the platform call the bot, in place of asking for updates."`
+}
+
+// Webhook says how the platform reaches the bot; the zero value is long polling.
+type Webhook struct {
+	URL         string      `toml:"url" doc:"The public address, https; empty: ask for updates." example:"https://bot.example.org/telegram"`
+	Listen      string      `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen at, for a reverse proxy or the platform itself."`
+	Secret      core.Secret `toml:"secret" doc:"What the platform must say with each call; empty: derived from the token."`
+	Certificate string      `toml:"certificate" doc:"A PEM file; with key, the driver serves TLS itself and hands the certificate to the platform."`
+	Key         string      `toml:"key" doc:"The certificate's key, a PEM file."`
+}
+
+// State keeps what the driver must know after a restart. Get returns nil for an
+// unknown key. Safe for concurrent use.
+type State interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Put(ctx context.Context, key string, value []byte) error
+}
+
+// Options is what a Driver needs. Config.Token is required.
+type Options struct {
+	Name     string // the interface's name; empty: "telegram"
+	Config   Config
+	Log      *slog.Logger                                                         // nil: nothing is logged
+	Clock    func() time.Time                                                     // nil: time.Now
+	State    State                                                                // nil: forgotten at the end
+	Commands []command.Spec                                                       // offered in the platform's menu
+	Admins   []core.Path                                                          // who is shown the commands of admins
+	Admin    func(text string)                                                    // tells admins what they must know; nil: only logged
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
+}
+
+func (c *Config) defaults() {
+	if c.APIURL == "" {
+		c.APIURL = "https://api.telegram.org"
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 30 * time.Second
+	}
+	if c.MaxFile <= 0 {
+		c.MaxFile = 20 << 20
+	}
+	if c.Webhook.Listen == "" {
+		c.Webhook.Listen = "127.0.0.1:8443"
+	}
+}
+
+func (o *Options) defaults() {
+	o.Config.defaults()
+	if o.Name == "" {
+		o.Name = "telegram"
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.State == nil {
+		o.State = nothing{}
+	}
+	if o.Admin == nil {
+		o.Admin = func(string) {}
+	}
+}
+
+// nothing is a State that forgets.
+type nothing struct{}
+
+func (nothing) Get(context.Context, string) ([]byte, error) { return nil, nil }
+func (nothing) Put(context.Context, string, []byte) error   { return nil }

@@ -1,0 +1,290 @@
+package telegram
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// Accounts of the platform that speak for somebody else.
+const (
+	anonymousAdmin = 1087968824
+	channelVoice   = 136817688
+	serviceVoice   = 777000
+)
+
+// converter makes events of updates. It asks nobody; what it learns about
+// places it tells to places.
+type converter struct {
+	name     string
+	self     user
+	commands []command.Spec
+	places   *places
+	keys     *signer
+	now      func() time.Time
+}
+
+// converted is what an update means: events for the inbox, and what the driver
+// itself has to do.
+type converted struct {
+	events []core.Event
+	album  string // the message belongs to an album
+	press  *press
+	admins int64 // the chat whose administrators changed
+}
+
+// press is a button that was pressed.
+type press struct {
+	query    string
+	chat     int64
+	message  int64
+	choice   bool
+	answered <-chan struct{} // for a choice: somebody whispered
+	refused  string          // what to tell the person; empty: all is well
+}
+
+func (c *converter) convert(u *update) converted {
+	switch {
+	case u.Message != nil:
+		return c.message(u.Message)
+	case u.ChannelPost != nil:
+		return c.message(u.ChannelPost)
+	case u.EditedMessage != nil:
+		return c.edit(u.EditedMessage)
+	case u.EditedChannelPost != nil:
+		return c.edit(u.EditedChannelPost)
+	case u.Callback != nil:
+		return c.press(u.Callback)
+	case u.Reaction != nil:
+		return c.reaction(u.Reaction)
+	case u.MyMember != nil:
+		return c.membership(u.MyMember, u.ID)
+	case u.Member != nil:
+		return converted{admins: u.Member.Chat.ID}
+	}
+	return converted{}
+}
+
+// message converts what was said, unless it is a notice of the platform.
+func (c *converter) message(m *message) converted {
+	c.places.saw(m)
+	if e, ok := c.migration(m); ok {
+		return converted{events: []core.Event{e}}
+	}
+	said, ok := c.said(m)
+	if !ok {
+		return converted{}
+	}
+	e := core.Event{Kind: core.KindMessage, Message: said}
+	if name, args, ok := c.command(m); ok {
+		e.Kind, e.Command = core.KindCommand, &core.Command{Name: name, Args: args}
+	}
+	return converted{events: []core.Event{e}, album: m.Album}
+}
+
+// edit converts a changed message. Positions that move every few seconds are
+// left out.
+func (c *converter) edit(m *message) converted {
+	c.places.saw(m)
+	said, ok := c.said(m)
+	if !ok || m.Location != nil {
+		return converted{}
+	}
+	return converted{events: []core.Event{{Kind: core.KindEdit, Message: said}}}
+}
+
+// said is a message without what only the platform understands; ok is false
+// where nobody said anything.
+func (c *converter) said(m *message) (core.Message, bool) {
+	text, entities := m.Text, m.Entities
+	if text == "" {
+		text, entities = m.Caption, m.CaptionEntities
+	}
+	files := attachments(m)
+	mentioned := c.mentioned(text, entities)
+	if text = describe(m, text); text == "" && len(files) == 0 {
+		return core.Message{}, false
+	}
+	author := c.author(m)
+	if m.ID <= 0 || m.Chat.ID == 0 || author.ID == "" || author.ID == strconv.FormatInt(c.self.ID, 10) {
+		return core.Message{}, false
+	}
+	out := core.Message{
+		Path: c.places.path(c.name, m), ID: strconv.FormatInt(m.ID, 10), Author: author, Text: cut(text, core.MaxText),
+		Time: moment(m.Date), Voice: m.Voice != nil || m.VideoNote != nil, ReplyTo: c.quote(m), Attachments: files,
+		Private: m.Chat.Type == "private",
+	}
+	if m.From != nil && m.Sender == nil {
+		out.Locale = cut(m.From.LanguageCode, 35)
+	}
+	switch {
+	case out.Private:
+		out.Addressed = core.Direct
+	case mentioned:
+		out.Addressed = core.Mention
+	case c.repliesToUs(m):
+		out.Addressed = core.Reply
+	}
+	return out, true
+}
+
+// author is who said it: a person, or the chat or channel that speaks itself.
+func (c *converter) author(m *message) core.Author {
+	if s := m.Sender; s != nil && (m.From == nil || slices.Contains([]int64{anonymousAdmin, channelVoice, serviceVoice}, m.From.ID)) {
+		a := chatAuthor(s)
+		if s.ID == m.Chat.ID { // the chat itself: an administrator without a name, or the channel
+			a.Rank = core.Moderator
+			if m.Signature != "" {
+				a.Name = cut(m.Signature, core.MaxName)
+			}
+		}
+		return a
+	}
+	if m.From == nil {
+		return core.Author{}
+	}
+	return person(m.From)
+}
+
+func person(u *user) core.Author {
+	if u.ID == 0 {
+		return core.Author{}
+	}
+	return core.Author{
+		ID: strconv.FormatInt(u.ID, 10), Name: cut(strings.TrimSpace(u.FirstName+" "+u.LastName), core.MaxName), Tag: tag(u.UserName), Bot: u.IsBot,
+	}
+}
+
+func chatAuthor(s *chat) core.Author {
+	name := s.Title
+	if name == "" {
+		name = strings.TrimSpace(s.FirstName + " " + s.LastName)
+	}
+	return core.Author{ID: strconv.FormatInt(s.ID, 10), Name: cut(name, core.MaxName), Tag: tag(s.Username)}
+}
+
+func tag(username string) string {
+	if username == "" {
+		return ""
+	}
+	return "@" + cut(username, core.MaxName-1)
+}
+
+// quote is what the message replies to. The first message of a topic, which
+// every message there replies to, is none.
+func (c *converter) quote(m *message) *core.Quote {
+	part := ""
+	if m.Quote != nil {
+		part = m.Quote.Text
+	}
+	switch r := m.ReplyTo; {
+	case r != nil && r.TopicCreated == nil:
+		text := r.Text
+		if text == "" {
+			text = describe(r, r.Caption)
+		}
+		if part != "" {
+			text = part
+		}
+		return &core.Quote{ID: strconv.FormatInt(r.ID, 10), From: c.author(r), Text: cut(text, core.MaxQuote), Time: moment(r.Date)}
+	case m.External != nil:
+		q := &core.Quote{Text: cut(part, core.MaxQuote)}
+		if o := m.External.Origin; o != nil {
+			q.From, q.Time = o.author(), moment(o.Date)
+		}
+		return q
+	}
+	return nil
+}
+
+func (o *origin) author() core.Author {
+	switch {
+	case o.User != nil:
+		return person(o.User)
+	case o.Chat != nil:
+		return chatAuthor(o.Chat)
+	case o.Sender != nil:
+		return chatAuthor(o.Sender)
+	}
+	return core.Author{Name: cut(o.Hidden, core.MaxName)}
+}
+
+func (c *converter) repliesToUs(m *message) bool {
+	r := m.ReplyTo
+	return r != nil && r.TopicCreated == nil && r.From != nil && r.From.ID == c.self.ID
+}
+
+func (c *converter) migration(m *message) (core.Event, bool) {
+	from, to := m.Chat.ID, m.MigrateTo
+	if m.MigrateFrom != 0 {
+		from, to = m.MigrateFrom, m.Chat.ID
+	}
+	if to == 0 {
+		return core.Event{}, false
+	}
+	c.places.moved(from, to)
+	return c.migrationEvent(from, to), true
+}
+
+func (c *converter) migrationEvent(from, to int64) core.Event {
+	return core.Event{
+		Kind: core.KindMigration, To: place(c.name, to, 0),
+		Message: core.Message{Path: place(c.name, from, 0), ID: fmt.Sprintf("migration:%d", to), Time: c.now()},
+	}
+}
+
+func (c *converter) reaction(r *reaction) converted {
+	e := core.Event{Kind: core.KindReaction, Target: strconv.FormatInt(r.Message, 10)}
+	switch {
+	case r.User != nil:
+		e.Message.Author = person(r.User)
+	case r.Actor != nil:
+		e.Message.Author = chatAuthor(r.Actor)
+	}
+	if e.Message.Author.ID == "" || r.Chat.ID == 0 {
+		return converted{}
+	}
+	if n := len(r.New); n > 0 {
+		if e.Data = cut(r.New[n-1].Emoji, 64); e.Data == "" {
+			e.Data = cut(r.New[n-1].Type, 64)
+		}
+	}
+	e.Message.Path = place(c.name, r.Chat.ID, c.places.thread(r.Chat.ID, r.Message))
+	e.Message.ID = fmt.Sprintf("reaction:%d:%s:%d", r.Message, e.Message.Author.ID, r.Date)
+	e.Message.Time, e.Message.Private = moment(r.Date), r.Chat.Type == "private"
+	return converted{events: []core.Event{e}}
+}
+
+// membership converts what happened to the bot itself.
+func (c *converter) membership(m *membership, id int64) converted {
+	out := converted{admins: m.Chat.ID}
+	private := m.Chat.Type == "private"
+	data := ""
+	switch was, is := m.Old.here(), m.New.here(); {
+	case is && !was:
+		data = "added"
+	case was && !is && private:
+		data = "blocked"
+	case was && !is:
+		data = "removed"
+	}
+	if data == "" || m.Chat.ID == 0 {
+		return out
+	}
+	out.events = []core.Event{{Kind: core.KindMembership, Data: data, Message: core.Message{
+		Path: place(c.name, m.Chat.ID, 0), ID: fmt.Sprintf("member:%d:%d", m.Date, id), Author: person(&m.From), Time: moment(m.Date), Private: private,
+	}}}
+	return out
+}
+
+func moment(unix int64) time.Time {
+	if unix <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(unix, 0).UTC()
+}

@@ -1,0 +1,204 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core"
+)
+
+// How often a call is tried: in vain, and without knowing whether it was in
+// vain.
+const (
+	maxTries    = 7
+	maxUnknowns = 2
+)
+
+// request is a call that is paced, kept in order within its chat, and repeated.
+type request struct {
+	method string
+	params tgbotapi.Params
+	files  []tgbotapi.RequestFile
+	chat   int64 // 0: of no chat
+	rank   int   // urgent ones overtake what waits for the same chat
+	again  bool  // doing it twice is doing it once
+}
+
+// do carries a request out. It returns the server's result, or an error that
+// more tries would not mend.
+func (d *Driver) do(ctx context.Context, r request) (json.RawMessage, error) {
+	if r.chat != 0 {
+		r.chat = d.places.now(r.chat)
+		r.params["chat_id"] = strconv.FormatInt(r.chat, 10)
+		if err := d.pace.enter(ctx, r.chat, r.rank); err != nil {
+			return nil, err
+		}
+		defer d.pace.leave(r.chat)
+	}
+	t := attempts{d: d, r: &r, delay: newBackoff(500*time.Millisecond, 30*time.Second)}
+	for {
+		if err := d.pace.wait(ctx, r.chat); err != nil {
+			return nil, err
+		}
+		result, err := d.once(ctx, &r)
+		if err == nil {
+			return result, nil
+		}
+		if err = t.after(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// once makes the call one time.
+func (d *Driver) once(ctx context.Context, r *request) (json.RawMessage, error) {
+	limit := d.opt.Config.Timeout
+	if len(r.files) > 0 {
+		limit *= 10
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return d.api.call(ctx, r.method, r.params, r.files...)
+}
+
+// attempts counts the tries of one request.
+type attempts struct {
+	d        *Driver
+	r        *request
+	delay    *backoff.ExponentialBackOff
+	tries    int
+	unknowns int
+}
+
+// after waits as long as a failure demands; an error ends the request.
+func (t *attempts) after(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var api *apiError
+	var network *netError
+	switch {
+	case errors.As(err, &api) && api.code == 429:
+		return t.limited(ctx, api)
+	case errors.As(err, &api) && api.migrate != 0 && t.r.chat != api.migrate:
+		t.d.migrated(ctx, t.r.chat, api.migrate)
+		t.r.params["chat_id"] = strconv.FormatInt(api.migrate, 10)
+		delete(t.r.params, "message_thread_id")
+		return t.count(err)
+	case errors.As(err, &api) && api.code < 500:
+		return err
+	case errors.As(err, &network) && network.unknown && !t.r.again:
+		if t.unknowns++; t.unknowns >= maxUnknowns {
+			return err
+		}
+	}
+	if err := t.count(err); err != nil {
+		return err
+	}
+	t.d.log.Debug("call failed", "method", t.r.method, "chat", t.r.chat, "try", t.tries, "error", err)
+	return sleep(ctx, t.delay.NextBackOff())
+}
+
+func (t *attempts) count(err error) error {
+	if t.tries++; t.tries >= maxTries {
+		return err
+	}
+	return nil
+}
+
+// limited obeys a 429, if the caller has that much time.
+func (t *attempts) limited(ctx context.Context, api *apiError) error {
+	until := t.d.pace.block(t.r.chat, api.after)
+	t.d.log.Warn("the platform asked to wait", "method", t.r.method, "chat", t.r.chat, "until", until)
+	t.d.saveWaits(ctx)
+	if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
+		return api
+	}
+	return nil // pacer.wait waits
+}
+
+const waitsKey = "waits"
+
+// minSaved is the shortest wait that is worth remembering over a restart.
+const minSaved = 3 * time.Second
+
+func (d *Driver) saveWaits(ctx context.Context) {
+	waits := d.pace.waits()
+	for chat, until := range waits {
+		if time.Until(until) < minSaved {
+			delete(waits, chat)
+		}
+	}
+	if len(waits) == 0 {
+		return
+	}
+	data, err := json.Marshal(waits)
+	if err == nil {
+		err = d.opt.State.Put(ctx, waitsKey, data)
+	}
+	if err != nil {
+		d.log.Warn("waits not saved", "error", err)
+	}
+}
+
+func (d *Driver) loadWaits(ctx context.Context) {
+	data, err := d.opt.State.Get(ctx, waitsKey)
+	waits := map[int64]time.Time{}
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, &waits)
+	}
+	if err != nil {
+		d.log.Warn("waits not read", "error", err)
+		return
+	}
+	d.pace.restore(waits)
+}
+
+func newBackoff(first, most time.Duration) *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = first, most
+	b.Reset()
+	return b
+}
+
+// explain makes a call's failure an action's error, with words for people.
+func explain(err error) error {
+	var api *apiError
+	var network *netError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network):
+		return err
+	case errors.As(err, &network):
+		return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: err}
+	case !errors.As(err, &api):
+		return err
+	}
+	e := &core.Error{Kind: core.Broken, Text: "Telegram refused it", Err: err}
+	switch {
+	case api.code == 429:
+		e.Kind, e.After, e.Text = core.Temporary, api.after, "Telegram asks to wait"
+	case api.code >= 500:
+		e.Kind, e.Text = core.Temporary, "Telegram has trouble"
+	case api.code == 401:
+		e.Text = "Telegram does not know this bot any more"
+	case api.code == 403:
+		e.Text = "the bot may not write there: it was blocked or removed"
+	case api.says("chat not found"):
+		e.Kind, e.Text = core.Invalid, "there is no such chat, or the bot has never been there"
+	case api.says("thread not found", "TOPIC_DELETED"):
+		e.Text = "that topic is gone"
+	case api.says("TOPIC_CLOSED"):
+		e.Text = "that topic is closed"
+	case api.says("not found", "can't be edited", "can't be deleted"):
+		e.Kind, e.Text = core.Invalid, "that message is not there, or is not the bot's to change"
+	case api.says("not enough rights", "CHAT_WRITE_FORBIDDEN", "have no rights"):
+		e.Text = "the bot lacks the right to do that there"
+	}
+	return e
+}

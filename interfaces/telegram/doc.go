@@ -1,0 +1,16 @@
+// Package telegram is the driver for Telegram: updates of the Bot API become
+// events, and actions become calls. It owns message_telegram and the actions
+// that edit, delete and react, and that send photos, documents and polls.
+//
+// A place is telegram/<chat>, or telegram/<chat>/<thread> for a topic of a
+// forum; the General topic is the chat itself. A message's id is the platform's
+// number in its chat.
+//
+// Promises to the platform: an update is confirmed only after Inbox.Receive
+// returned; no more calls are made than the published limits allow, and none
+// while the platform has asked to wait. Promises to people: nothing that was
+// said is lost because of how it was written; what the platform refuses with
+// styles is sent again without; calls of one chat keep their order.
+//
+// It does not decide whether a message is answered, and it keeps no history.
+package telegram

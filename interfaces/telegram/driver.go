@@ -1,0 +1,218 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core"
+)
+
+// Driver is the interface to one bot account. Its actions work from New on,
+// whether or not Listen runs. Safe for concurrent use; Listen is called once at
+// a time.
+type Driver struct {
+	opt     Options
+	log     *slog.Logger
+	api     *client
+	pace    *pacer
+	places  *places
+	ranks   *ranks
+	keys    *signer
+	presses presses
+
+	mu    sync.Mutex
+	inbox core.Inbox // while Listen runs
+	crew  *crew      // while Listen runs
+}
+
+var (
+	_ core.Interface = (*Driver)(nil)
+	_ core.Thinker   = (*Driver)(nil)
+	_ core.Observer  = (*Driver)(nil)
+)
+
+// New makes a driver. It asks nobody yet, so a wrong token is Listen's error.
+func New(o Options) (*Driver, error) {
+	o.defaults()
+	if p, err := core.MakePath(o.Name, "1"); err != nil || p.Interface() != o.Name {
+		return nil, fmt.Errorf("interface name %q: %w", o.Name, err)
+	}
+	api, err := newClient(&o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Name, err)
+	}
+	if err := o.Config.Webhook.check(); err != nil {
+		return nil, fmt.Errorf("%s: webhook: %w", o.Name, err)
+	}
+	d := &Driver{
+		opt: o, log: o.Log.With("interface", o.Name), api: api, places: newPlaces(),
+		pace: newPacer(o.Config.Pace != "off"), keys: newSigner(o.Config.Token.Reveal()),
+	}
+	d.ranks = newRanks(d)
+	d.loadWaits(context.Background())
+	return d, nil
+}
+
+// Name is the interface's name.
+func (d *Driver) Name() string { return d.opt.Name }
+
+// Listen takes updates in until ctx ends, or until the platform refuses the
+// token.
+func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
+	ctx, cancel := context.WithCancel(ctx)
+	crew := newCrew(ctx)
+	d.mu.Lock()
+	d.inbox, d.crew = in, crew
+	d.mu.Unlock()
+	defer func() {
+		cancel()
+		crew.wait()
+		d.mu.Lock()
+		d.inbox, d.crew = nil, nil
+		d.mu.Unlock()
+		d.api.http.CloseIdleConnections()
+	}()
+	err := d.listen(ctx, in)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return d.fatal(err)
+}
+
+func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
+	self, err := d.introduce(ctx)
+	if err != nil {
+		return err
+	}
+	d.log.Info("connected", "bot", self.UserName)
+	d.later(d.offerCommands)
+	i := &intake{d: d, in: in, convert: &converter{
+		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.keys, now: d.opt.Clock,
+	}}
+	if d.opt.Config.Webhook.URL != "" {
+		return d.serve(ctx, i)
+	}
+	return d.poll(ctx, i)
+}
+
+// fatal words an error that ends Listen.
+func (d *Driver) fatal(err error) error {
+	if !isCode(err, 401, 404) {
+		return fmt.Errorf("%s: %w", d.opt.Name, err)
+	}
+	text := fmt.Sprintf("%s: the platform does not know this bot (%d): check the token, and that @BotFather has not replaced it", d.opt.Name, codeOf(err))
+	d.opt.Admin(text)
+	return errors.New(text)
+}
+
+func codeOf(err error) int {
+	var e *apiError
+	if errors.As(err, &e) {
+		return e.code
+	}
+	return 0
+}
+
+// introduce asks the platform who we are, for as long as it takes.
+func (d *Driver) introduce(ctx context.Context) (user, error) {
+	delay := newBackoff(time.Second, time.Minute)
+	for {
+		raw, err := d.do(ctx, request{method: "getMe", params: tgbotapi.Params{}, again: true})
+		var self user
+		if err == nil {
+			err = json.Unmarshal(raw, &self)
+		}
+		if err == nil && self.ID != 0 {
+			return self, nil
+		}
+		if ctx.Err() != nil || isCode(err, 401, 404) {
+			return user{}, err
+		}
+		d.log.Warn("the platform cannot be reached", "error", err)
+		if err := sleep(ctx, delay.NextBackOff()); err != nil {
+			return user{}, err
+		}
+	}
+}
+
+// receive hands events in, if anyone takes them: what the bot itself changed on
+// the platform.
+func (d *Driver) receive(ctx context.Context, e core.Event) {
+	d.mu.Lock()
+	in := d.inbox
+	d.mu.Unlock()
+	if in == nil {
+		return
+	}
+	if err := in.Receive(ctx, e); err != nil && ctx.Err() == nil {
+		d.log.Warn("change not taken in", "path", e.Message.Path, "error", err)
+	}
+}
+
+// migrated notes that a group is a supergroup now, as a refused call told.
+func (d *Driver) migrated(ctx context.Context, from, to int64) {
+	d.places.moved(from, to)
+	c := converter{name: d.opt.Name, now: d.opt.Clock}
+	d.receive(ctx, c.migrationEvent(from, to))
+}
+
+// later does something beside the intake, while Listen runs; false: it will not
+// be done.
+func (d *Driver) later(f func(context.Context)) bool {
+	d.mu.Lock()
+	crew := d.crew
+	d.mu.Unlock()
+	return crew != nil && crew.do(f)
+}
+
+// crew is a bounded number of goroutines.
+type crew struct {
+	ctx   context.Context
+	slots chan struct{}
+	mu    sync.Mutex
+	ended bool
+	group sync.WaitGroup
+}
+
+const crewSize = 64
+
+func newCrew(ctx context.Context) *crew {
+	return &crew{ctx: ctx, slots: make(chan struct{}, crewSize)}
+}
+
+// do starts f, or drops it where too much is under way: nothing that is done
+// beside is worth blocking for.
+func (c *crew) do(f func(context.Context)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return false
+	}
+	select {
+	case c.slots <- struct{}{}:
+	default:
+		return false
+	}
+	c.group.Go(func() {
+		defer func() { <-c.slots }()
+		f(c.ctx)
+	})
+	return true
+}
+
+func (c *crew) wait() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	c.group.Wait()
+}
+
+func id(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,305 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core"
+)
+
+const (
+	pollSeconds = 50
+	pollBatch   = 100
+	pollGrace   = 15 * time.Second // after which a poll without an answer is deaf
+	minPoll     = 200 * time.Millisecond
+	albumQuiet  = 700 * time.Millisecond // after which an album is complete
+	albumMost   = 10
+)
+
+// poll asks for updates and hands them in. An update is confirmed by asking for
+// the one behind it, and that only when it is on disk. Numbers of updates are
+// never remembered for longer than one answer: after a week of silence the
+// platform begins anew, anywhere.
+func (d *Driver) poll(ctx context.Context, i *intake) error {
+	var offset int64
+	delay := newBackoff(time.Second, 30*time.Second)
+	told := ""
+	for {
+		began := time.Now()
+		raws, err := d.ask(ctx, offset, i.pause())
+		if err != nil {
+			if ctx.Err() != nil || isCode(err, 401, 404) {
+				return err
+			}
+			told = d.pollFailed(ctx, err, told)
+			if err := sleep(ctx, max(delay.NextBackOff(), afterOf(err))); err != nil {
+				return err
+			}
+			continue
+		}
+		told, offset = "", 0
+		if len(raws) == 0 && len(i.held) == 0 {
+			delay.Reset()
+			if err := sleep(ctx, minPoll-time.Since(began)); err != nil {
+				return err
+			}
+			continue
+		}
+		next, err := i.take(ctx, raws)
+		if offset = next; err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			d.log.Error("updates not taken in; they stay with the platform", "error", err)
+			if err := sleep(ctx, delay.NextBackOff()); err != nil {
+				return err
+			}
+			continue
+		}
+		delay.Reset()
+	}
+}
+
+// ask makes one getUpdates call. A call that the server leaves without an answer
+// for longer than it said is given up, with its connection.
+func (d *Driver) ask(ctx context.Context, offset int64, pause time.Duration) ([]json.RawMessage, error) {
+	seconds := pollSeconds
+	if pause > 0 {
+		seconds = 0
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+	p := tgbotapi.Params{}
+	p.AddNonZero64("offset", offset)
+	p.AddNonZero("timeout", seconds)
+	p.AddNonZero("limit", pollBatch)
+	if err := p.AddInterface("allowed_updates", wantedUpdates()); err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+pollGrace)
+	defer cancel()
+	raw, err := d.api.call(limited, "getUpdates", p)
+	if err != nil {
+		if limited.Err() != nil {
+			d.api.http.CloseIdleConnections()
+		}
+		return nil, err
+	}
+	var raws []json.RawMessage
+	if err := json.Unmarshal(raw, &raws); err != nil {
+		return nil, &netError{method: "getUpdates", text: "no list of updates"}
+	}
+	return raws, nil
+}
+
+// pollFailed tells what is wrong, once as long as it does not change.
+func (d *Driver) pollFailed(ctx context.Context, err error, told string) string {
+	text := err.Error()
+	if isCode(err, 409) {
+		text = "another process asks for this bot's updates: stop it, or give this one a token of its own"
+		if codeSays(err, "webhook") {
+			text = "a webhook was set for this bot; it is taken away, since this process asks for updates"
+			d.dropWebhook(ctx)
+		} else if text != told {
+			d.opt.Admin(d.opt.Name + ": " + text)
+		}
+	}
+	if text != told {
+		d.log.Warn("no updates", "reason", text)
+	} else {
+		d.log.Debug("no updates", "reason", text)
+	}
+	return text
+}
+
+func codeSays(err error, parts ...string) bool {
+	e, ok := err.(*apiError)
+	return ok && e.says(parts...)
+}
+
+// afterOf is how long the server wants to be left alone.
+func afterOf(err error) time.Duration {
+	if e, ok := err.(*apiError); ok && e.code == 429 {
+		return max(e.after, defaultWait)
+	}
+	return 0
+}
+
+// intake turns updates into events and hands them in, in order. Parts of an
+// album wait for each other: they stay with the platform until the album is
+// complete.
+type intake struct {
+	d       *Driver
+	in      core.Inbox
+	convert *converter
+	held    map[string]held // albums that may grow, by their name
+	done    map[int64]bool  // taken in, but not to be confirmed yet
+	pending map[int64]bool  // not taken in yet, for the sake of an album
+	failed  map[int64]int   // how often an update alone could not be taken in
+}
+
+// held is what is known of an album that waits.
+type held struct {
+	parts int
+	grew  time.Time
+}
+
+// item is an update on its way in.
+type item struct {
+	id int64
+	converted
+}
+
+// pause is how long to wait before asking again, where albums wait.
+func (i *intake) pause() time.Duration {
+	var longest time.Duration
+	for _, h := range i.held {
+		longest = max(longest, albumQuiet-time.Since(h.grew), time.Millisecond)
+	}
+	return longest
+}
+
+// take hands a batch in and returns the offset that confirms what is on disk;
+// 0: nothing is. After an error the rest comes again.
+func (i *intake) take(ctx context.Context, raws []json.RawMessage) (int64, error) {
+	items := i.items(ctx, raws)
+	ready, offset := i.ready(items)
+	err := i.deliver(ctx, ready)
+	if err != nil {
+		return 0, err
+	}
+	for _, it := range ready {
+		if it.id >= offset {
+			i.remember(it.id)
+		}
+	}
+	if len(i.held) == 0 {
+		i.done, i.failed = nil, nil
+	}
+	return offset, nil
+}
+
+func (i *intake) remember(id int64) {
+	if i.done == nil {
+		i.done = map[int64]bool{}
+	}
+	i.done[id] = true
+}
+
+// items decodes and converts; what cannot be read is left behind.
+func (i *intake) items(ctx context.Context, raws []json.RawMessage) []item {
+	items := make([]item, 0, len(raws))
+	for _, raw := range raws {
+		u, id, err := decode(raw)
+		it := item{id: id}
+		if err != nil {
+			i.d.log.Error("update left behind", "error", err)
+		} else {
+			it.converted = i.understand(ctx, u)
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// understand converts an update; one that makes the driver stumble is left
+// behind like one that cannot be read.
+func (i *intake) understand(ctx context.Context, u *update) (c converted) {
+	defer func() {
+		if r := recover(); r != nil {
+			i.d.log.Error("update left behind", "update", u.ID, "panic", r)
+			c = converted{}
+		}
+	}()
+	c = i.convert.convert(u)
+	if c.admins != 0 {
+		i.d.ranks.changed(c.admins)
+	}
+	for n := range c.events {
+		i.d.ranks.raise(ctx, &c.events[n].Message)
+	}
+	return c
+}
+
+// deliver hands items in, as one commit. Where that fails, one by one: what
+// alone cannot be taken in, again and again while others can, is left behind.
+func (i *intake) deliver(ctx context.Context, items []item) error {
+	var events []core.Event
+	for _, it := range items {
+		events = append(events, it.events...)
+	}
+	if len(events) > 0 {
+		if err := i.in.Receive(ctx, events...); err != nil {
+			if len(events) == 1 || ctx.Err() != nil {
+				return err
+			}
+			if err := i.singly(ctx, items); err != nil {
+				return err
+			}
+		}
+	}
+	for _, it := range items {
+		i.afterwards(it)
+	}
+	return nil
+}
+
+const maxFailures = 3
+
+// singly hands items in one by one. What follows a failed one in its place waits
+// with it.
+func (i *intake) singly(ctx context.Context, items []item) (failure error) {
+	stuck := map[string]bool{}
+	var failed []item
+	taken := 0
+	for _, it := range items {
+		place := it.place()
+		if len(it.events) == 0 || stuck[place] {
+			continue
+		}
+		if err := i.in.Receive(ctx, it.events...); err != nil {
+			failure, failed, stuck[place] = err, append(failed, it), true
+			continue
+		}
+		taken++
+	}
+	for _, it := range failed {
+		if i.hopeless(it, taken > 0) {
+			i.d.log.Error("update left behind: it alone cannot be taken in", "update", it.id, "error", failure)
+			i.remember(it.id)
+		}
+	}
+	return failure
+}
+
+// hopeless counts the failures of an item, as far as others did not fail.
+func (i *intake) hopeless(it item, others bool) bool {
+	if i.failed == nil {
+		i.failed = map[int64]int{}
+	}
+	if others {
+		i.failed[it.id]++
+	}
+	return i.failed[it.id] >= maxFailures
+}
+
+// afterwards does what is to be done once an item is on disk.
+func (i *intake) afterwards(it item) {
+	if it.press != nil {
+		if it.press.choice {
+			it.press.answered = i.d.presses.expect(it.press.query)
+		}
+		if !i.d.later(func(ctx context.Context) { i.d.answerPress(ctx, it.press) }) {
+			i.d.presses.answer(it.press.query)
+		}
+	}
+	for _, e := range it.events {
+		if e.Kind == core.KindMessage && e.Message.Addressed != core.NotAddressed && !e.Message.Author.Bot {
+			i.d.acknowledge(e.Message)
+		}
+	}
+}

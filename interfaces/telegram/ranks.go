@@ -1,0 +1,116 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"time"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core"
+)
+
+const (
+	rankFresh = 10 * time.Minute
+	rankRetry = time.Minute     // after the platform would not say
+	rankWait  = 3 * time.Second // how long the first message of a group waits for it
+)
+
+// ranks knows who administers which chat.
+type ranks struct {
+	d     *Driver
+	mu    sync.Mutex
+	chats map[int64]*admins
+}
+
+type admins struct {
+	people map[int64]bool
+	until  time.Time
+	asked  bool
+}
+
+func newRanks(d *Driver) *ranks { return &ranks{d: d, chats: map[int64]*admins{}} }
+
+// raise gives an author the rank that the platform gives him in that place.
+func (r *ranks) raise(ctx context.Context, m *core.Message) {
+	s, err := spotOf(r.d.opt.Name, m.Path)
+	who, bad := strconv.ParseInt(m.Author.ID, 10, 64)
+	if err != nil || bad != nil || m.Private || s.chat > 0 || who < 0 {
+		return
+	}
+	if r.of(ctx, s.chat)[who] {
+		m.Author.Rank = max(m.Author.Rank, core.Moderator)
+	}
+}
+
+// of returns the administrators of a chat. Only the first time somebody waits
+// for the platform.
+func (r *ranks) of(ctx context.Context, chat int64) map[int64]bool {
+	r.mu.Lock()
+	a := r.chats[chat]
+	first := a == nil
+	if first {
+		room(r.chats, maxPlaces)
+		a = &admins{}
+		r.chats[chat] = a
+	}
+	stale := !a.asked && time.Now().After(a.until)
+	if stale {
+		a.asked = true
+	}
+	people := a.people
+	r.mu.Unlock()
+	switch {
+	case first:
+		ctx, cancel := context.WithTimeout(ctx, rankWait)
+		defer cancel()
+		return r.ask(ctx, chat, a)
+	case stale:
+		r.d.later(func(ctx context.Context) { r.ask(ctx, chat, a) })
+	}
+	return people
+}
+
+// ask fetches the administrators.
+func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
+	people, err := r.fetch(ctx, chat)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a.asked = false
+	if err != nil {
+		a.until = time.Now().Add(rankRetry)
+		r.d.log.Debug("administrators unknown", "chat", chat, "error", err)
+		return a.people
+	}
+	a.people, a.until = people, time.Now().Add(rankFresh)
+	return people
+}
+
+func (r *ranks) fetch(ctx context.Context, chat int64) (map[int64]bool, error) {
+	params := tgbotapi.Params{"chat_id": id(chat)}
+	if err := r.d.pace.wait(ctx, 0); err != nil {
+		return nil, err
+	}
+	raw, err := r.d.api.call(ctx, "getChatAdministrators", params)
+	if err != nil {
+		return nil, err
+	}
+	var list []member
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, err
+	}
+	people := map[int64]bool{}
+	for _, m := range list {
+		people[m.User.ID] = true
+	}
+	return people, nil
+}
+
+// changed makes the next message ask again.
+func (r *ranks) changed(chat int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.chats, chat)
+}

@@ -1,0 +1,379 @@
+package telegram
+
+import (
+	"net/url"
+	"strings"
+
+	"synthbot/core/markdown"
+)
+
+// Limits of a message's text, in UTF-16 units as a person sees it, and of the
+// styles that the platform shows.
+const (
+	maxText     = 4096
+	maxCaption  = 1024
+	maxEntities = 100
+)
+
+// render writes Markdown in the platform's HTML. The result is always balanced,
+// and holds no nesting that the platform forbids: styles end before code and
+// begin again behind it, quotes within quotes are flat. units is what a person
+// sees of it.
+func render(source string) (html string, units int) {
+	r := renderer{}
+	r.blocks(markdown.Parse(source), false)
+	return r.out.String(), r.units
+}
+
+// renderer writes one message.
+type renderer struct {
+	out      strings.Builder
+	units    int
+	indent   string   // before each line but the first of a block
+	styles   []string // open inline tags
+	links    int      // how many of them are links
+	quoted   bool
+	entities int
+}
+
+// raw writes markup.
+func (r *renderer) raw(s string) { r.out.WriteString(s) }
+
+// text writes what a person sees.
+func (r *renderer) text(s string) {
+	r.units += markdown.UTF16(s)
+	r.raw(escape(s))
+}
+
+// escape makes a text safe between tags and within an attribute. It is called
+// for every piece of text, so it copies only what it must.
+func escape(s string) string {
+	if !strings.ContainsAny(s, `<>&"`) {
+		return s
+	}
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(s)
+}
+
+// lines ends n lines.
+func (r *renderer) lines(n int) { r.text(strings.Repeat("\n", n) + r.indent) }
+
+func (r *renderer) blocks(list []markdown.Block, tight bool) {
+	for i, b := range list {
+		switch {
+		case i > 0 && tight:
+			r.lines(1)
+		case i > 0:
+			r.lines(2)
+		}
+		r.block(b)
+	}
+}
+
+func (r *renderer) block(b markdown.Block) {
+	switch b.Kind {
+	case markdown.Heading:
+		r.style("b", func() { r.inlines(b.Inlines) })
+	case markdown.List:
+		r.list(b)
+	case markdown.Item:
+		r.blocks(b.Blocks, false)
+	case markdown.Quote:
+		r.quote(b)
+	case markdown.Code:
+		r.code(b.Text, b.Info)
+	case markdown.Table:
+		r.table(b)
+	case markdown.Rule:
+		r.text("———")
+	default:
+		r.inlines(b.Inlines)
+	}
+}
+
+func (r *renderer) list(b markdown.Block) {
+	outer := r.indent
+	for i, item := range b.Blocks {
+		if i > 0 {
+			r.indent = outer
+			r.lines(1)
+			if !b.Tight {
+				r.lines(1)
+			}
+		}
+		mark := b.Mark(i)
+		mark = strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(mark)
+		r.text(mark)
+		r.indent = outer + strings.Repeat(" ", markdown.UTF16(mark))
+		r.blocks(item.Blocks, b.Tight)
+	}
+	r.indent = outer
+}
+
+// quote writes a quote; one within another is part of it.
+func (r *renderer) quote(b markdown.Block) {
+	if r.quoted || !r.spend() {
+		r.blocks(b.Blocks, false)
+		return
+	}
+	r.quoted = true
+	r.raw("<blockquote>")
+	r.blocks(b.Blocks, false)
+	r.raw("</blockquote>")
+	r.quoted = false
+}
+
+// spend takes one of the styles that a message may have.
+func (r *renderer) spend() bool {
+	r.entities++
+	return r.entities <= maxEntities
+}
+
+func (r *renderer) code(text, info string) {
+	if text == "" || !r.spend() {
+		r.text(text)
+		return
+	}
+	language := language(info)
+	r.outside(func() {
+		if language == "" {
+			r.raw("<pre>")
+			r.text(text)
+			r.raw("</pre>")
+			return
+		}
+		r.raw(`<pre><code class="language-` + escape(language) + `">`)
+		r.text(text)
+		r.raw("</code></pre>")
+	})
+}
+
+// language is the first word of a code block's info, if it can be a language.
+func language(info string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(info), " ")
+	for _, c := range word {
+		if !strings.ContainsRune("+#-_.", c) && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return ""
+		}
+	}
+	return word
+}
+
+// table writes a table with its columns one below the other.
+func (r *renderer) table(b markdown.Block) {
+	rows, widths := make([][]string, len(b.Rows)), make([]int, len(b.Align))
+	for i, row := range b.Rows {
+		for j, cell := range row {
+			text := strings.ReplaceAll(cell.Plain(), "\n", " ")
+			rows[i] = append(rows[i], text)
+			widths[j] = max(widths[j], width(text))
+		}
+	}
+	lines := make([]string, len(rows))
+	for i, row := range rows {
+		for j, cell := range row {
+			row[j] = pad(cell, widths[j], b.Align[j])
+		}
+		lines[i] = strings.TrimRight(strings.Join(row, " | "), " ")
+	}
+	r.code(strings.Join(lines, "\n"), "")
+}
+
+// maxPad keeps one long cell from filling the message with spaces.
+const maxPad = 24
+
+func pad(s string, to int, align markdown.Align) string {
+	gap := min(to, maxPad) - width(s)
+	if gap <= 0 {
+		return s
+	}
+	switch align {
+	case markdown.AlignRight:
+		return strings.Repeat(" ", gap) + s
+	case markdown.AlignCenter:
+		return strings.Repeat(" ", gap/2) + s + strings.Repeat(" ", gap-gap/2)
+	}
+	return s + strings.Repeat(" ", gap)
+}
+
+func width(s string) (n int) {
+	for range markdown.Graphemes(s) {
+		n++
+	}
+	return n
+}
+
+func (r *renderer) inlines(list markdown.Inlines) {
+	for _, in := range list {
+		r.inline(in)
+	}
+}
+
+func (r *renderer) inline(in markdown.Inline) {
+	switch in.Kind {
+	case markdown.Text:
+		r.text(in.Text)
+	case markdown.Break, markdown.Soft:
+		r.lines(1)
+	case markdown.CodeSpan:
+		r.span(in.Text)
+	case markdown.Strong:
+		r.style("b", func() { r.inlines(in.Inlines) })
+	case markdown.Emphasis:
+		r.style("i", func() { r.inlines(in.Inlines) })
+	case markdown.Strike:
+		r.style("s", func() { r.inlines(in.Inlines) })
+	case markdown.Link, markdown.Image:
+		r.link(in)
+	}
+}
+
+// span writes a piece of code; within a link it is text.
+func (r *renderer) span(text string) {
+	if text == "" || r.links > 0 || !r.spend() {
+		r.text(text)
+		return
+	}
+	r.outside(func() {
+		r.raw("<code>")
+		r.text(text)
+		r.raw("</code>")
+	})
+}
+
+// style writes body in a style, once.
+func (r *renderer) style(tag string, body func()) {
+	for _, open := range r.styles {
+		if open == tag {
+			body()
+			return
+		}
+	}
+	if !r.spend() {
+		body()
+		return
+	}
+	r.styles = append(r.styles, tag)
+	r.raw("<" + tag + ">")
+	body()
+	r.raw("</" + name(tag) + ">")
+	r.styles = r.styles[:len(r.styles)-1]
+}
+
+// outside writes body where no style is open.
+func (r *renderer) outside(body func()) {
+	for i := len(r.styles) - 1; i >= 0; i-- {
+		r.raw("</" + name(r.styles[i]) + ">")
+	}
+	body()
+	for _, tag := range r.styles {
+		r.entities++
+		r.raw("<" + tag + ">")
+	}
+}
+
+// name is the name in a start tag.
+func name(tag string) string {
+	n, _, _ := strings.Cut(tag, " ")
+	return n
+}
+
+// link writes a link if the platform takes its address, else with the address
+// beside it.
+func (r *renderer) link(in markdown.Inline) {
+	label := in.Inlines.Plain()
+	switch {
+	case label == "" && in.URL != "":
+		r.text(in.URL)
+		return
+	case in.Bare():
+		r.inlines(in.Inlines)
+		return
+	case !linkable(in.URL) || r.links > 0 || r.entities >= maxEntities || strings.TrimSpace(label) == "":
+		r.inlines(in.Inlines)
+		r.text(" (" + in.URL + ")")
+		return
+	}
+	r.links++
+	r.style(`a href="`+escape(in.URL)+`"`, func() { r.inlines(in.Inlines) })
+	r.links--
+}
+
+// linkable reports whether the platform makes a link of the address.
+func linkable(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || len(address) > 2048 || strings.ContainsAny(address, " \n\t<>\"") {
+		return false
+	}
+	host := u.Hostname()
+	switch u.Scheme {
+	case "http", "https":
+		return strings.Contains(host, ".") && !strings.HasPrefix(host, ".") && !strings.HasSuffix(host, ".")
+	case "tg":
+		return host != ""
+	}
+	return false
+}
+
+// part is one message of a long text.
+type part struct {
+	source string // as the model wrote it
+	html   string
+}
+
+// plain is the part without styles.
+func (p part) plain() string {
+	text := strings.TrimSpace(markdown.Plain(markdown.Parse(p.source)))
+	if text == "" || markdown.UTF16(text) > maxText {
+		return p.source
+	}
+	return text
+}
+
+// parts splits a text into messages; the first has at most first units, all
+// others what a message may have. The same text always gives the same parts.
+func parts(text string, first int) []part {
+	text = visible(text)
+	list := markdown.Split(text, first, markdown.UTF16)
+	if first < maxText && len(list) > 1 {
+		rest := strings.TrimPrefix(text, list[0])
+		if len(rest) == len(text) { // a code block was closed: its pieces must stay in step
+			return fitting(list, first)
+		}
+		return append(fitting(list[:1], first), fitting(markdown.Split(rest, maxText, markdown.UTF16), maxText)...)
+	}
+	return fitting(list, first)
+}
+
+// fitting renders sources, and splits again those that grew by it.
+func fitting(sources []string, limit int) []part {
+	var list []part
+	for _, source := range sources {
+		html, units := render(source)
+		if units <= limit {
+			list = append(list, part{source, html})
+			continue
+		}
+		smaller := markdown.Split(source, max(markdown.UTF16(source)*2/3, 1), markdown.UTF16)
+		if len(smaller) < 2 {
+			list = append(list, part{source, escape(source)})
+			continue
+		}
+		list = append(list, fitting(smaller, limit)...)
+	}
+	return list
+}
+
+// visible drops what cannot be sent: bytes that are no UTF-8, control
+// characters, and characters that turn the direction of text around.
+func visible(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
+	return strings.TrimSpace(strings.Map(func(c rune) rune {
+		switch {
+		case c == '\n' || c == '\t':
+			return c
+		case c < 0x20 || c == 0x7f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069:
+			return -1
+		}
+		return c
+	}, s))
+}

@@ -1,0 +1,192 @@
+package telegram
+
+import (
+	"encoding/json"
+	"fmt"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+)
+
+// This file knows what updates look like. It decodes them one by one, with the
+// library's types where those are still right, and with our own where the
+// platform has grown since: topics, quotes, reactions, forwards.
+
+// update is one thing that the platform tells; one of its fields is set.
+type update struct {
+	ID                int64       `json:"update_id"`
+	Message           *message    `json:"message"`
+	EditedMessage     *message    `json:"edited_message"`
+	ChannelPost       *message    `json:"channel_post"`
+	EditedChannelPost *message    `json:"edited_channel_post"`
+	Callback          *callback   `json:"callback_query"`
+	Reaction          *reaction   `json:"message_reaction"`
+	MyMember          *membership `json:"my_chat_member"`
+	Member            *membership `json:"chat_member"`
+}
+
+// wantedUpdates is what the driver asks for.
+func wantedUpdates() []string {
+	return []string{
+		"message", "edited_message", "channel_post", "edited_channel_post",
+		"callback_query", "message_reaction", "my_chat_member", "chat_member",
+	}
+}
+
+type user = tgbotapi.User
+
+type chat struct {
+	ID        int64  `json:"id"`
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Username  string `json:"username"`
+	FirstName string `json:"first_name"`
+	LastName  string `json:"last_name"`
+	IsForum   bool   `json:"is_forum"`
+}
+
+type message struct {
+	ID        int64  `json:"message_id"`
+	Thread    int64  `json:"message_thread_id"`
+	IsTopic   bool   `json:"is_topic_message"`
+	From      *user  `json:"from"`
+	Sender    *chat  `json:"sender_chat"`
+	Date      int64  `json:"date"`
+	Chat      chat   `json:"chat"`
+	Signature string `json:"author_signature"`
+	Album     string `json:"media_group_id"`
+
+	ReplyTo  *message `json:"reply_to_message"`
+	External *struct {
+		ID     int64   `json:"message_id"`
+		Origin *origin `json:"origin"`
+	} `json:"external_reply"`
+	Quote *struct {
+		Text string `json:"text"`
+	} `json:"quote"`
+	Forward *origin `json:"forward_origin"`
+
+	Text            string                   `json:"text"`
+	Entities        []tgbotapi.MessageEntity `json:"entities"`
+	Caption         string                   `json:"caption"`
+	CaptionEntities []tgbotapi.MessageEntity `json:"caption_entities"`
+
+	Photo     []tgbotapi.PhotoSize `json:"photo"`
+	Voice     *tgbotapi.Voice      `json:"voice"`
+	Audio     *tgbotapi.Audio      `json:"audio"`
+	Video     *tgbotapi.Video      `json:"video"`
+	VideoNote *tgbotapi.VideoNote  `json:"video_note"`
+	Animation *tgbotapi.Animation  `json:"animation"`
+	Document  *tgbotapi.Document   `json:"document"`
+	Sticker   *sticker             `json:"sticker"`
+	Location  *location            `json:"location"`
+	Venue     *venue               `json:"venue"`
+	Contact   *tgbotapi.Contact    `json:"contact"`
+	Dice      *tgbotapi.Dice       `json:"dice"`
+	Poll      *poll                `json:"poll"`
+
+	MigrateTo    int64                          `json:"migrate_to_chat_id"`
+	MigrateFrom  int64                          `json:"migrate_from_chat_id"`
+	TopicCreated *struct{}                      `json:"forum_topic_created"`
+	Markup       *tgbotapi.InlineKeyboardMarkup `json:"reply_markup"`
+}
+
+// origin is where a forwarded message comes from.
+type origin struct {
+	Type   string `json:"type"`
+	User   *user  `json:"sender_user"`
+	Hidden string `json:"sender_user_name"`
+	Sender *chat  `json:"sender_chat"`
+	Chat   *chat  `json:"chat"`
+	Date   int64  `json:"date"`
+}
+
+type sticker struct {
+	FileID   string `json:"file_id"`
+	Width    int    `json:"width"`
+	Height   int    `json:"height"`
+	Animated bool   `json:"is_animated"`
+	Video    bool   `json:"is_video"`
+	Emoji    string `json:"emoji"`
+	Size     int64  `json:"file_size"`
+}
+
+type location struct {
+	Latitude   float64 `json:"latitude"`
+	Longitude  float64 `json:"longitude"`
+	LivePeriod int64   `json:"live_period"`
+}
+
+type venue struct {
+	Title   string `json:"title"`
+	Address string `json:"address"`
+}
+
+type poll struct {
+	Question string `json:"question"`
+	Options  []struct {
+		Text string `json:"text"`
+	} `json:"options"`
+}
+
+type callback struct {
+	ID      string   `json:"id"`
+	From    user     `json:"from"`
+	Message *message `json:"message"`
+	Data    string   `json:"data"`
+}
+
+type reaction struct {
+	Chat    chat           `json:"chat"`
+	Message int64          `json:"message_id"`
+	User    *user          `json:"user"`
+	Actor   *chat          `json:"actor_chat"`
+	Date    int64          `json:"date"`
+	New     []reactionType `json:"new_reaction"`
+}
+
+type reactionType struct {
+	Type  string `json:"type"`
+	Emoji string `json:"emoji"`
+}
+
+type membership struct {
+	Chat chat   `json:"chat"`
+	From user   `json:"from"`
+	Date int64  `json:"date"`
+	Old  member `json:"old_chat_member"`
+	New  member `json:"new_chat_member"`
+}
+
+type member struct {
+	User     user   `json:"user"`
+	Status   string `json:"status"`
+	IsMember bool   `json:"is_member"`
+}
+
+// here reports whether the member is in the chat.
+func (m member) here() bool {
+	switch m.Status {
+	case "creator", "administrator", "member":
+		return true
+	case "restricted":
+		return m.IsMember
+	}
+	return false
+}
+
+// decode reads one update. Its number is returned where it can be read at all,
+// so that an update that makes no sense can be left behind.
+func decode(raw json.RawMessage) (*update, int64, error) {
+	var u update
+	if err := json.Unmarshal(raw, &u); err != nil {
+		var number struct {
+			ID int64 `json:"update_id"`
+		}
+		_ = json.Unmarshal(raw, &number)
+		return nil, number.ID, fmt.Errorf("update %d: %w", number.ID, err)
+	}
+	if u.ID <= 0 {
+		return nil, 0, fmt.Errorf("update without a number")
+	}
+	return &u, u.ID, nil
+}

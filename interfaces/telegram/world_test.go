@@ -1,0 +1,227 @@
+package telegram
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/core/coretest"
+	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// People and chats of the test platform.
+const (
+	jay   = 1000
+	ann   = 1001
+	group = -1001234567890
+	forum = -1009876543210
+	basic = -4242
+)
+
+// world is a platform with some life on it, and what drivers keep about it.
+type world struct {
+	*telegramtest.Server
+	state memory
+	log   logs
+	alter func(*Options)
+}
+
+// newWorld makes a world; its drivers do not slow down unless alter says so.
+func newWorld(t testing.TB, alter func(*Options)) *world {
+	return inhabit(&world{Server: telegramtest.New(t), alter: alter})
+}
+
+func inhabit(w *world) *world {
+	w.AddPerson(telegramtest.Person{ID: jay, Name: "Jay", Username: "jay", Language: "it"})
+	w.AddPerson(telegramtest.Person{ID: ann, Name: "Ann Äpfel", Username: "ann"})
+	w.AddChat(telegramtest.Chat{ID: group, Type: "supergroup", Title: "Group", Admins: []int64{ann}})
+	w.AddChat(telegramtest.Chat{ID: basic, Type: "group", Title: "Old group"})
+	w.AddChat(telegramtest.Chat{ID: forum, Type: "supergroup", Title: "Forum", Forum: true, Topics: map[int]string{7: "", 8: "", 9: "closed"}})
+	return w
+}
+
+func (w *world) options() Options {
+	o := Options{
+		Config: Config{Token: core.NewSecret(telegramtest.Token), APIURL: w.URL, Pace: "off", Timeout: 5 * time.Second},
+		Log:    slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), State: &w.state, Dial: w.Dial,
+	}
+	if w.alter != nil {
+		w.alter(&o)
+	}
+	return o
+}
+
+func (w *world) driver(t testing.TB) *Driver {
+	t.Helper()
+	d, err := New(w.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.api.http.CloseIdleConnections)
+	return d
+}
+
+// listen runs a driver until the test ends or the returned function is called.
+func (w *world) listen(t testing.TB, in core.Inbox) (*Driver, func()) {
+	t.Helper()
+	d := w.driver(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Listen(ctx, in) }()
+	var once sync.Once
+	stop := func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("Listen: %v", err)
+			}
+		})
+	}
+	t.Cleanup(stop)
+	return d, stop
+}
+
+// memory is a State.
+type memory struct {
+	mu sync.Mutex
+	m  map[string][]byte
+}
+
+func (m *memory) Get(_ context.Context, key string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.m[key], nil
+}
+
+func (m *memory) Put(_ context.Context, key string, value []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.m == nil {
+		m.m = map[string][]byte{}
+	}
+	m.m[key] = value
+	return nil
+}
+
+// logs keeps what was logged.
+type logs struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// stage shows a world to the conformance suite.
+type stage struct{ *world }
+
+func TestInterface(t *testing.T) {
+	coretest.TestInterface(t, func(t *testing.T) coretest.World { return stage{newWorld(t, nil)} })
+}
+
+func (s stage) Start(t testing.TB) core.Interface { return s.driver(t) }
+
+func (s stage) Places() []coretest.Place {
+	return []coretest.Place{
+		{Path: place("telegram", jay, 0), Private: true}, {Path: place("telegram", group, 0)}, {Path: place("telegram", forum, 7)},
+		{Path: place("telegram", forum, 0)}, {Path: place("telegram", basic, 0)},
+	}
+}
+
+func (s stage) Say(t testing.TB, p coretest.Place, what coretest.Say) string {
+	t.Helper()
+	at, err := spotOf("telegram", p.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := what.Text
+	if what.Mention {
+		text = "@" + telegramtest.BotName + " " + text
+	}
+	reply, _ := strconv.Atoi(what.ReplyTo)
+	return strconv.Itoa(s.Server.Say(at.chat, jay, telegramtest.Saying{Text: text, Thread: int(at.thread), ReplyTo: reply}))
+}
+
+func (s stage) Shown(t testing.TB, p coretest.Place) []coretest.Shown {
+	t.Helper()
+	at, _ := spotOf("telegram", p.Path)
+	var list []coretest.Shown
+	for _, m := range s.Messages(at.chat) {
+		if m.Thread != int(at.thread) {
+			continue
+		}
+		shown := coretest.Shown{ID: strconv.Itoa(m.ID), Text: m.Text}
+		if m.ReplyTo != 0 {
+			shown.ReplyTo = strconv.Itoa(m.ReplyTo)
+		}
+		list = append(list, shown)
+	}
+	return list
+}
+
+func (s stage) Fail(t testing.TB, p coretest.Place, faults ...coretest.SendFault) {
+	t.Helper()
+	at, _ := spotOf("telegram", p.Path)
+	s.Server.Fail(func(c telegramtest.Call) telegramtest.Fault {
+		if c.Method != "sendMessage" || c.Chat != at.chat || len(faults) == 0 {
+			return telegramtest.Fault{}
+		}
+		next := faults[0]
+		faults = faults[1:]
+		return map[coretest.SendFault]telegramtest.Fault{
+			coretest.SendLimited: {Kind: telegramtest.Limited, RetryAfter: 1}, coretest.SendBroken: {Kind: telegramtest.BadGateway},
+			coretest.SendReset: {Kind: telegramtest.Reset},
+		}[next]
+	})
+}
+
+func (s stage) Thinking(t testing.TB, p coretest.Place) (n int) {
+	t.Helper()
+	at, _ := spotOf("telegram", p.Path)
+	thread := at.thread
+	if at.chat == forum && thread == 0 {
+		thread = general
+	}
+	for _, c := range s.Calls("sendChatAction") {
+		if c.Status == 200 && c.Chat == at.chat && (c.Params["message_thread_id"] == "" || c.Params["message_thread_id"] == strconv.FormatInt(thread, 10)) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s stage) Limit() int              { return maxText }
+func (s stage) Measure(text string) int { return markdown.UTF16(text) }
+func (s stage) Secrets() []string {
+	return []string{telegramtest.Token, "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"}
+}
+func (s stage) Log() string { return s.log.String() }
+
+// commands is a small registry.
+func commands() []command.Spec {
+	return []command.Spec{
+		{Name: "help", Brief: "Show what the bot can do", Briefs: map[string]string{"it": "Mostra cosa sa fare il bot"}},
+		{Name: "persona", Brief: "Choose who speaks", Args: []command.Arg{{Name: "name"}, {Name: "why", Rest: true}}, Rank: core.Moderator},
+		{Name: "reload", Brief: "Read the configuration again", Rank: core.Admin},
+	}
+}
