@@ -228,7 +228,7 @@ func hostile(size int) map[string]string {
 }
 
 // hostileSize is several pieces.
-const hostileSize = 5 * maxPiece
+const hostileSize = 3 * maxPiece
 
 func TestHostileTextsTakeTimeInProportion(t *testing.T) {
 	began := time.Now()
