@@ -36,13 +36,14 @@ type Config struct {
 
 // Bot is who runs and where.
 type Bot struct {
-	Name       string   `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
-	DataDir    string   `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then the user's state directory."`
-	Timezone   Zone     `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
-	Language   string   `toml:"language" default:"en" doc:"The language to answer in where none was recognised."`
-	Activation string   `toml:"activation" default:"mention" oneof:"mention|keyword|always|never" doc:"What the bot answers in groups: what mentions it, what holds a keyword as well, everything, or nothing. What is written in private is always answered."`
-	Keywords   []string `toml:"keywords" example:"help, bot" doc:"The words that wake it, with activation = \"keyword\"."`
-	Admins     []Person `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The people who may do everything."`
+	Name       string        `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
+	DataDir    string        `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then the user's state directory."`
+	Timezone   Zone          `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
+	Language   string        `toml:"language" default:"en" doc:"The language to answer in where none was recognised."`
+	Activation string        `toml:"activation" default:"mention" oneof:"mention|keyword|always|never" doc:"What the bot answers in groups: what mentions it, what holds a keyword as well, everything, or nothing. What is written in private is always answered."`
+	Keywords   []string      `toml:"keywords" example:"help, bot" doc:"The words that wake it, with activation = \"keyword\"."`
+	Backlog    time.Duration `toml:"backlog" default:"1h" min:"0s" doc:"What waited longer than this for an answer, after the bot was away, is acknowledged together; 0s: nothing is."`
+	Admins     []Person      `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The people who may do everything."`
 }
 
 // Zone is a time zone by its name.
@@ -167,7 +168,7 @@ func (c *Config) clock(now func() time.Time) func() time.Time {
 
 func (c *Config) turnConfig() turn.Config {
 	t := c.Prompt.Config
-	t.Attempts = c.Corrector.Attempts
+	t.Attempts, t.Backlog = c.Corrector.Attempts, c.Bot.Backlog
 	return t
 }
 

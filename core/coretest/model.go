@@ -14,6 +14,7 @@ type Asker struct {
 	// Hold, where set, is received from before each answer.
 	Hold chan struct{}
 
+	begun   chan struct{}
 	mu      sync.Mutex
 	script  []any // string or error
 	asked   []core.Request
@@ -22,7 +23,7 @@ type Asker struct {
 
 // NewAsker makes an Asker from answers: strings, or errors.
 func NewAsker(script ...any) *Asker {
-	return &Asker{Limits: core.Limits{Engine: "script"}, script: script}
+	return &Asker{Limits: core.Limits{Engine: "script"}, script: script, begun: make(chan struct{}, 1<<16)}
 }
 
 // Ask implements core.Asker.
@@ -32,6 +33,7 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 		return core.Answer{}, err
 	}
 	next := a.next(r, q.Person)
+	a.begun <- struct{}{}
 	if a.Hold != nil {
 		select {
 		case <-a.Hold:
@@ -58,6 +60,9 @@ func (a *Asker) next(r core.Request, person core.Path) any {
 	}
 	return next
 }
+
+// Begun gives a token for every question, as soon as it is asked.
+func (a *Asker) Begun() <-chan struct{} { return a.begun }
 
 // Asked returns the requests so far.
 func (a *Asker) Asked() []core.Request {

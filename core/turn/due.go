@@ -95,14 +95,21 @@ func lastRune(s string) rune {
 	return ' '
 }
 
-// merge chooses what one turn answers from the front of what waits: adjacent
-// messages of one author, or all messages when many wait.
-func merge(waiting []core.Entry) []core.Entry {
-	messages := 0
+// merge chooses what one turn answers from the front of what waits: the
+// messages that waited too long, all of them when many wait, or else adjacent
+// ones of one author.
+func merge(waiting []core.Entry, late func(*core.Entry) bool) []core.Entry {
+	messages, old := 0, 0
 	for messages < len(waiting) && waiting[messages].Kind == core.KindMessage {
+		if old == messages && late(&waiting[messages]) {
+			old++
+		}
 		messages++
 	}
-	if messages > mergeAbove {
+	switch {
+	case old > 0:
+		return waiting[:old]
+	case messages > mergeAbove:
 		return waiting[:messages]
 	}
 	n := 1
@@ -110,4 +117,11 @@ func merge(waiting []core.Entry) []core.Entry {
 		n++
 	}
 	return waiting[:n]
+}
+
+// late reports whether the entry waited so long that it is acknowledged together
+// with others rather than answered by itself.
+func (s *setup) late(e *core.Entry) bool {
+	limit := s.Config.Backlog
+	return limit > 0 && s.Clock().Sub(e.Message.Time) > limit
 }

@@ -149,6 +149,11 @@ func (t *turn) contribute(ctx context.Context, s core.Scene) {
 	c.late = true
 	t.parts.Injections = c.injections
 	t.parts.Recon = prompt.Merge(c.hints, "", t.with.Language)
+	if first := &t.messages[0]; t.with.late(first) {
+		waited := t.clock().Sub(first.Message.Time).Round(time.Minute)
+		t.parts.Recon.Instructions = append(t.parts.Recon.Instructions,
+			"You were away: these messages have waited for "+waited.String()+". Acknowledge them together in one short message.")
+	}
 }
 
 // contributions collects what plugins say; what comes late is dropped.

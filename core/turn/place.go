@@ -141,7 +141,7 @@ func (p *place) open(ctx context.Context) (*turn, error) {
 			return err
 		}
 		t.journal = newJournal(with, id, records)
-		t.messages, t.last, t.attempt = choose(waiting, t.journal)
+		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
 		t.who = caused(t.messages)
 		return t.read(v)
 	})
@@ -155,7 +155,7 @@ func (p *place) open(ctx context.Context) (*turn, error) {
 
 // choose says what the turn answers: what a former attempt chose, or what
 // waits now.
-func choose(waiting []core.Entry, j *journal) (chosen []core.Entry, last uint64, attempts int) {
+func choose(waiting []core.Entry, j *journal, late func(*core.Entry) bool) (chosen []core.Entry, last uint64, attempts int) {
 	if o, ok := j.opened(); ok {
 		for _, e := range waiting {
 			if e.Message.Seq <= o.Last {
@@ -164,7 +164,7 @@ func choose(waiting []core.Entry, j *journal) (chosen []core.Entry, last uint64,
 		}
 		return chosen, o.Last, o.Attempts
 	}
-	chosen = merge(waiting)
+	chosen = merge(waiting, late)
 	return chosen, chosen[len(chosen)-1].Message.Seq, 0
 }
 
@@ -185,8 +185,7 @@ func (t *turn) giveBack() {
 
 // take is the turn, step by step.
 func (t *turn) take(ctx context.Context) error {
-	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return e.Deleted })
-	if len(t.messages) == 0 {
+	if t.sift(); len(t.messages) == 0 {
 		return t.close(ctx)
 	}
 	next := uint16(1)
@@ -229,6 +228,24 @@ func (t *turn) atLeastAWord(ctx context.Context) error {
 		return nil
 	}
 	return t.execute(ctx, lastRound+1, t.say(lost))
+}
+
+// sift leaves out what was taken back, and what comes from people who are shut
+// out by now; and it looks again at what everybody may do.
+func (t *turn) sift() {
+	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool {
+		m := e.Message
+		t.with.rank(&m)
+		return e.Deleted || !e.Self && e.Kind != core.KindContinue && !t.with.admits(&m)
+	})
+	for i := range t.messages {
+		if t.messages[i].Kind != core.KindContinue {
+			t.with.rank(&t.messages[i].Message)
+		}
+	}
+	if len(t.messages) > 0 {
+		t.who = caused(t.messages)
+	}
 }
 
 // caused says whose turn it is, and where.

@@ -35,9 +35,11 @@ import (
 
 // Config is the part of the configuration that turns are governed by.
 type Config struct {
-	History  int `toml:"history" default:"20" min:"1" max:"500" doc:"Messages of a place that a prompt holds at least; at most twice as many."`
-	Recent   int `toml:"recent" default:"10" min:"0" max:"200" doc:"Messages of other places that a prompt holds, where scope and share allow any."`
-	Attempts int // of the corrector; it has a table of its own
+	History int `toml:"history" default:"20" min:"1" max:"500" doc:"Messages of a place that a prompt holds at least; at most twice as many."`
+	Recent  int `toml:"recent" default:"10" min:"0" max:"200" doc:"Messages of other places that a prompt holds, where scope and share allow any."`
+	// What follows has tables of its own.
+	Attempts int           // of the corrector
+	Backlog  time.Duration // what waited longer is acknowledged together; 0: nothing is
 }
 
 // Share lists subtrees whose places may see each other's talk.

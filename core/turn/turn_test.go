@@ -26,6 +26,7 @@ type bot struct {
 	store core.Store
 	room  *coretest.Room
 	asker *coretest.Asker
+	o     turn.Options
 	stop  func() // lets what runs come to its end
 	kill  func() // cuts it short
 }
@@ -57,7 +58,7 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 	for _, f := range change {
 		f(&o)
 	}
-	b := &bot{Turns: turn.New(o), t: t, store: s, room: room}
+	b := &bot{Turns: turn.New(o), t: t, store: s, room: room, o: o}
 	b.asker, _ = asker.(*coretest.Asker)
 	life, end := context.WithCancel(t.Context())
 	work, abort := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -78,6 +79,13 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 	}
 	t.Cleanup(b.stop)
 	return b
+}
+
+// options are those that the bot was started with, but for a change.
+func (b *bot) options(change func(*turn.Options)) turn.Options {
+	o := b.o
+	change(&o)
+	return o
 }
 
 func catalogueOf(t testing.TB, plugins ...core.Plugin) *action.Catalogue {
@@ -124,6 +132,18 @@ func (b *bot) ended(n int) (ends []core.TurnEnd) {
 		}
 	}
 	return ends
+}
+
+// thinks waits until the model was asked n times.
+func (b *bot) thinks(n int) {
+	b.t.Helper()
+	for i := range n {
+		select {
+		case <-b.asker.Begun():
+		case <-time.After(10 * time.Second):
+			b.t.Fatalf("the model was asked %d times, want %d", i, n)
+		}
+	}
 }
 
 // stands checks what stands in the room.
@@ -215,6 +235,38 @@ func TestMerging(t *testing.T) {
 	}
 }
 
+func TestBacklog(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("I was away.")), func(o *turn.Options) { o.Config.Backlog = time.Hour })
+	old := func(id, author string) core.Event {
+		e := said(id, author, "are you there?")
+		e.Message.Time = time.Now().Add(-90 * time.Minute)
+		return e
+	}
+	b.receive(old("1", "ann"), old("2", "jay"), said("3", "ann", "now"))
+	if ends := b.ended(2); len(ends[0].Messages) != 2 || len(ends[1].Messages) != 1 {
+		t.Errorf("the turns answer %+v", ends)
+	}
+	if in := b.input(0); !strings.Contains(in, "have waited for 1h30m") || strings.Contains(b.input(1), "have waited") {
+		t.Errorf("the model was told %s", in)
+	}
+}
+
+func TestShutOutMeanwhile(t *testing.T) {
+	b := fresh(t, plan("ok"))
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "ann", "hi"))
+	b.thinks(1)
+	b.receive(said("2", "eve", "and me")) // waits behind ann's turn
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Access.Deny = []core.Path{core.MustPath("room/@user/eve")} }))
+	close(b.asker.Hold)
+	if ends := b.ended(2); !ends[0].Answered || ends[1].Answered {
+		t.Errorf("the turns ended as %+v", ends)
+	}
+	b.stands("ok")
+}
+
 func TestPlacesRunInParallel(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	b.asker.Hold = make(chan struct{})
@@ -223,12 +275,7 @@ func TestPlacesRunInParallel(t *testing.T) {
 		e.Message.Path = core.MustPath(fmt.Sprintf("room/%d", i))
 		b.receive(e)
 	}
-	for len(b.asker.Asked()) < 20 { // all of them think at once
-		if t.Context().Err() != nil {
-			t.Fatal("places wait for each other")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	b.thinks(20) // all of them at once
 	close(b.asker.Hold)
 	b.ended(20)
 }
@@ -301,9 +348,7 @@ func TestDeletionEndsTheThinking(t *testing.T) {
 	b := fresh(t, plan("answer"))
 	b.asker.Hold = make(chan struct{})
 	b.receive(said("1", "jay", "secret"))
-	for len(b.asker.Asked()) == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	b.thinks(1)
 	b.receive(core.Event{Kind: core.KindDeletion, Target: "1", Message: core.Message{Path: place}})
 	if end := b.ended(1)[0]; end.Answered {
 		t.Error("a deleted message was answered")
