@@ -1,0 +1,206 @@
+package telegram
+
+import (
+	"encoding/json"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+func TestRender(t *testing.T) {
+	for source, want := range map[string]string{
+		"**bold *both*** ~~gone~~":               "<b>bold <i>both</i></b> <s>gone</s>",
+		"# Title `x` *y*":                        "<b>Title </b><code>x</code><b> <i>y</i></b>",
+		"a < b & c \"d\"":                        "a &lt; b &amp; c &quot;d&quot;",
+		"[site](https://example.org/?a=1&b=2)":   `<a href="https://example.org/?a=1&amp;b=2">site</a>`,
+		"[**bold** `code`](https://example.org)": `<a href="https://example.org"><b>bold</b> code</a>`,
+		"[run](javascript:alert)":                "run (javascript:alert)",
+		"[here](/docs)":                          "here (/docs)",
+		"https://example.org/x":                  "https://example.org/x",
+		"![cat](https://example.org/c.png)":      `<a href="https://example.org/c.png">cat</a>`,
+		"```go\nx := <-c\n```":                   "<pre><code class=\"language-go\">x := &lt;-c</code></pre>",
+		"```a\"b<\nx\n```":                       "<pre>x</pre>",
+		"- one\n- two\n  - three\n  - four":      "• one\n• two\n  • three\n  • four",
+		"3. c\n4. d":                             "3. c\n4. d",
+		"- [ ] open\n- [x] done":                 "• ☐ open\n• ☑ done",
+		"> quote\n> > deep\n\nafter":             "<blockquote>quote\n\ndeep</blockquote>\n\nafter",
+		"| a | bb |\n|---|--:|\n| ccc | d |":     "<pre>a   | bb\nccc |  d</pre>",
+		"one\n\n---\n\ntwo":                      "one\n\n———\n\ntwo",
+		"line\nbreak":                            "line\nbreak",
+		"<b>not html</b>":                        "&lt;b&gt;not html&lt;/b&gt;",
+	} {
+		if got, _ := render(source); got != want {
+			t.Errorf("%q renders as\n%s\nwant\n%s", source, got, want)
+		}
+	}
+}
+
+// checkRender holds what every rendering promises: the platform takes it, a
+// person sees as many units as were counted, and every letter and digit.
+func checkRender(t *testing.T, source string) {
+	t.Helper()
+	out, units := render(source)
+	text, entities, err := telegramtest.ParseHTML(out)
+	if err != nil {
+		t.Fatalf("%q renders as %q: %v", source, out, err)
+	}
+	if n := markdown.UTF16(text); n != units {
+		t.Fatalf("%q counts %d units, shows %d", source, units, n)
+	}
+	seen := text
+	for _, e := range entities {
+		seen += e.URL + e.Language
+	}
+	want := letters(markdown.Plain(markdown.Parse(source)))
+	if lost := missing(letters(seen), want); lost != "" {
+		t.Fatalf("%q renders as %q: %q is lost", source, out, lost)
+	}
+}
+
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// missing is what of want does not occur as often in got.
+func missing(got, want string) string {
+	have := map[rune]int{}
+	for _, r := range got {
+		have[r]++
+	}
+	return strings.Map(func(r rune) rune {
+		if have[r]--; have[r] < 0 {
+			return r
+		}
+		return -1
+	}, want)
+}
+
+// TestSpec renders all examples of CommonMark's own specification, and finds
+// every letter that its HTML shows.
+func TestSpec(t *testing.T) {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yuin/goldmark").Output()
+	if err != nil {
+		t.Skipf("the specification's examples lie in goldmark's module, which go cannot find: %v", err)
+	}
+	data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "_test", "spec.json"))
+	if err != nil {
+		t.Skipf("goldmark's module has no examples of the specification: %v", err)
+	}
+	var examples []struct{ Markdown, HTML string }
+	if err := json.Unmarshal(data, &examples); err != nil || len(examples) < 600 {
+		t.Fatalf("%d examples, %v", len(examples), err)
+	}
+	tags := regexp.MustCompile(`<[^>]*>`)
+	compared := 0
+	for _, e := range examples {
+		checkRender(t, e.Markdown)
+		if strings.Contains(e.Markdown, "<") || regexp.MustCompile(`(?m)^ {0,3}\[.*\]:|&`).MatchString(e.Markdown) {
+			continue // HTML and definitions are shown here as they stand
+		}
+		compared++
+		out, _ := render(e.Markdown)
+		text, _, _ := telegramtest.ParseHTML(out)
+		if lost := missing(letters(text), letters(html.UnescapeString(tags.ReplaceAllString(e.HTML, "")))); lost != "" {
+			t.Errorf("%q renders as %q: %q is lost", e.Markdown, out, lost)
+		}
+	}
+	if compared < 300 {
+		t.Errorf("only %d examples were compared", compared)
+	}
+}
+
+func TestRenderManyStyles(t *testing.T) {
+	source := strings.Repeat("**b** `c` [l](https://example.org/x) ", 100)
+	checkRender(t, source)
+	out, _ := render(source)
+	_, entities, _ := telegramtest.ParseHTML(out)
+	if len(entities) > maxEntities || !strings.Contains(out, "l (https://example.org/x)") {
+		t.Errorf("%d styles; addresses beyond them must be told", len(entities))
+	}
+}
+
+func TestParts(t *testing.T) {
+	table := "| a | b |\n|---|---|\n" + strings.Repeat("| x | "+strings.Repeat("y", 20)+" |\n| "+strings.Repeat("z", 20)+" | x |\n", 80)
+	for name, tc := range map[string]struct {
+		text  string
+		first int
+		min   int
+	}{
+		"short":        {"hi", maxText, 1},
+		"long":         {strings.Repeat("word 😀 ", 3000), maxText, 3},
+		"one word":     {strings.Repeat("x", 9000), maxText, 3},
+		"grows":        {table, maxText, 2},
+		"caption":      {strings.Repeat("word ", 2000), maxCaption, 3},
+		"caption code": {"```\n" + strings.Repeat("code line\n", 400) + "```", maxCaption, 2},
+		"links":        {strings.Repeat("[a](https://example.org/"+strings.Repeat("p", 50)+") ", 100), maxText, 2},
+	} {
+		t.Run(name, func(t *testing.T) { checkParts(t, tc.text, tc.first, tc.min) })
+	}
+}
+
+func checkParts(t *testing.T, text string, first, least int) {
+	t.Helper()
+	list := parts(text, first)
+	if len(list) < least {
+		t.Fatalf("%d parts, want at least %d", len(list), least)
+	}
+	all, limit := "", first
+	for i, p := range list {
+		shown, _, err := telegramtest.ParseHTML(p.html)
+		if err != nil || markdown.UTF16(shown) > limit || markdown.UTF16(p.plain()) > maxText {
+			t.Fatalf("part %d of %q: %d units, plain %d, %v", i, text, markdown.UTF16(shown), markdown.UTF16(p.plain()), err)
+		}
+		all += p.source
+		limit = maxText
+	}
+	if lost := missing(letters(all), letters(visible(text))); lost != "" {
+		t.Fatalf("%q: %q is lost", text, lost)
+	}
+	again := parts(text, first)
+	for i := range list {
+		if again[i] != list[i] {
+			t.Fatal("the same text makes other parts")
+		}
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	for _, s := range []string{"**a `b` c**", "> - x\n> > y", "[a `b` *c](http://x.y)*", "| a |\n|-|\n| `x` |", "~~*a~~*", "1) a\n\n   ```x\n   y", "![](a.b)", "<b>&amp;"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, source string) { checkRender(t, source) })
+}
+
+func FuzzParts(f *testing.F) {
+	f.Add("one two\n\n```go\nthree\n```", 3)
+	f.Add("| a | b |\n|--|--|\n| 😀 | c |\n", 200)
+	f.Fuzz(func(t *testing.T, piece string, n int) {
+		text := strings.Repeat(piece, 1+(n&0xff))
+		if !speaks(visible(text)) || len(text) > 1<<16 {
+			return
+		}
+		checkParts(t, text, maxText, 1)
+		checkParts(t, text, maxCaption, 1)
+	})
+}
+
+func BenchmarkRender(b *testing.B) {
+	source := strings.Repeat("Some **bold** and `code` and a [link](https://example.org/x).\n\n- one\n- two\n\n", 40)
+	b.SetBytes(int64(len(source)))
+	for b.Loop() {
+		render(source)
+	}
+}
