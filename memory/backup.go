@@ -117,7 +117,10 @@ func copyFile(to, from string) error {
 func checkFile(dir, origin string) error {
 	db, err := Open(dir, Options{Unchecked: true})
 	if err == nil {
-		err = errors.Join(db.Check(context.Background()), db.Close())
+		if err = db.Check(context.Background()); err == nil {
+			err = db.boltCheck() // it would panic over what the other one finds
+		}
+		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", origin, err)

@@ -21,6 +21,8 @@ type wreck struct {
 	size   int64
 	page   int64 // bytes of one
 	faults []error
+	// seen, if set, has a bit for each page; one that is met twice is a fault.
+	seen []uint64
 }
 
 const (
@@ -110,11 +112,28 @@ func (w *wreck) read(page uint64) ([]byte, error) {
 	if size > w.size-at {
 		return nil, fmt.Errorf("%d bytes do not fit into the file", size)
 	}
+	if !w.first(page, uint64(size/w.page)) {
+		return nil, fmt.Errorf("it is used twice")
+	}
 	b := make([]byte, size)
 	if _, err := w.file.ReadAt(b, at); err != nil {
 		return nil, err
 	}
 	return b, nil
+}
+
+// first notes that pages are in use; false when one of them was before.
+func (w *wreck) first(page, n uint64) bool {
+	if w.seen == nil {
+		return true
+	}
+	for p := page; p < page+n; p++ {
+		if w.seen[p/64]&(1<<(p%64)) != 0 {
+			return false
+		}
+		w.seen[p/64] |= 1 << (p % 64)
+	}
+	return true
 }
 
 // elements visits what stands in one page.

@@ -120,13 +120,11 @@ func (t *tx) postings(origin core.Path, term string, max int, use func(id uint64
 func (t *tx) ranked(origin core.Path, term string, max int, use func(id uint64, rank []byte)) (n int) {
 	prefix := postingKey(origin, term, nil)
 	c := t.bucket(bucketWords).Cursor()
-	k, v := c.Seek(after(prefix))
-	if k == nil {
-		k, v = c.Last()
-	} else {
-		k, v = c.Prev()
+	back := c.Prev
+	if k, _ := c.Seek(after(prefix)); k == nil {
+		back = c.Last
 	}
-	for ; n < max && bytes.HasPrefix(k, prefix); k, v = c.Prev() {
+	for k, v := back(); n < max && bytes.HasPrefix(k, prefix); k, v = c.Prev() {
 		if len(k) != len(prefix)+8 {
 			continue
 		}

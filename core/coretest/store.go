@@ -145,8 +145,8 @@ func (s *shelf) waiting() (places []core.Path) {
 	return places
 }
 
-// texts is what entries say, for short comparisons.
-func texts(entries []core.Entry) []string {
+// words is what entries say, for short comparisons.
+func words(entries []core.Entry) []string {
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Message.Text)
@@ -235,6 +235,6 @@ func (s *shelf) refused(what string, b *core.Batch) {
 		s.t.Errorf("%s: Commit returned %v, want a refusal", what, err)
 	}
 	if got := s.last(kitchen, 10); len(got) != 0 {
-		s.t.Errorf("%s: left %v behind", what, texts(got))
+		s.t.Errorf("%s: left %v behind", what, words(got))
 	}
 }

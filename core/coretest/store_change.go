@@ -23,7 +23,7 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			got := s.entry(kitchen, "1")
 			same(t, "text", got.Message.Text, "eins")
 			same(t, "revision", got.Rev, 2)
-			same(t, "order", texts(s.last(kitchen, 5)), []string{"eins", "two"})
+			same(t, "order", words(s.last(kitchen, 5)), []string{"eins", "two"})
 			s.change(edit("1", "eins"))
 			same(t, "revision after nothing new", s.entry(kitchen, "1").Rev, 2)
 		},
@@ -59,7 +59,7 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			s.append(said(garden, "1", "elsewhere"))
 			s.change(edit("1", "x"), deletion("1"), reaction("7", "👍"), edit("", "x"), deletion(""),
 				core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}})
-			same(t, "garden", texts(s.last(garden, 5)), []string{"elsewhere"})
+			same(t, "garden", words(s.last(garden, 5)), []string{"elsewhere"})
 			same(t, "kitchen", len(s.last(kitchen, 5)), 0)
 		},
 		"a batch changes what it appended": func(t *testing.T, s *shelf) {
@@ -93,8 +93,8 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 			same(t, "places", s.places(core.Path{}), []core.Path{barn})
 			same(t, "waiting", s.waiting(), []core.Path{barn})
 			for _, name := range []core.Path{kitchen, barn} {
-				same(t, "history", texts(s.last(name, 9)), []string{"one", "two"})
-				same(t, "due", texts(s.due(name)), []string{"two"})
+				same(t, "history", words(s.last(name, 9)), []string{"one", "two"})
+				same(t, "due", words(s.due(name)), []string{"two"})
 				same(t, "head", s.head(name), core.Head{Path: barn, Last: 2, Answered: 1, Time: morning})
 				same(t, "journal", len(s.journal(core.TurnID{Path: name, Seq: 2})), 1)
 			}
@@ -114,7 +114,7 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 			same(t, "old", s.entry(kitchen, "1").Message.Text, "old one")
 			same(t, "new", s.entry(barn, "1").Message.Text, "new one")
 			s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "old edited"}})
-			same(t, "history", texts(s.last(barn, 9)), []string{"old edited", "new one"})
+			same(t, "history", words(s.last(barn, 9)), []string{"old edited", "new one"})
 		},
 		"migrating twice is migrating once": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "one"))
@@ -122,22 +122,22 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 			inside := core.Event{Kind: core.KindMigration, Message: core.Message{Path: barn}, To: core.MustPath("house/barn/loft")}
 			s.change(migration, migration, back, inside)
 			same(t, "places", s.places(core.Path{}), []core.Path{barn})
-			same(t, "history", texts(s.last(barn, 9)), []string{"one"})
+			same(t, "history", words(s.last(barn, 9)), []string{"one"})
 		},
 		"what lies below moves too": func(t *testing.T, s *shelf) {
 			s.append(asked(shed, "1", "tools"), said(fence, "1", "stays"))
 			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: garden}, To: street})
 			same(t, "places", s.places(core.Path{}), []core.Path{fence, core.MustPath("town/street/shed")})
 			s.append(said(shed, "2", "more"), said(core.MustPath("house/garden/pond"), "1", "frog"))
-			same(t, "shed", texts(s.last(shed, 9)), []string{"tools", "more"})
-			same(t, "pond", texts(s.last(core.MustPath("town/street/pond"), 9)), []string{"frog"})
+			same(t, "shed", words(s.last(shed, 9)), []string{"tools", "more"})
+			same(t, "pond", words(s.last(core.MustPath("town/street/pond"), 9)), []string{"frog"})
 		},
 		"a chain of migrations": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "one"))
 			s.change(migration)
 			s.append(asked(barn, "2", "two"))
 			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: barn}, To: street})
-			same(t, "history", texts(s.last(kitchen, 9)), []string{"one", "two"})
+			same(t, "history", words(s.last(kitchen, 9)), []string{"one", "two"})
 			same(t, "entry", s.entry(kitchen, "1").Message.Path, street)
 			same(t, "waiting", s.waiting(), []core.Path{street})
 		},
@@ -156,16 +156,16 @@ func intoBegun(t *testing.T, s *shelf) {
 	s.commit(&core.Batch{Journal: []core.Record{{Key: core.Key{Turn: turn}, Progress: core.Started}}})
 	s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: garden})
 
-	same(t, "due", texts(s.due(garden)), []string{"new waiting", "old waiting"})
+	same(t, "due", words(s.due(garden)), []string{"new waiting", "old waiting"})
 	same(t, "numbers", seqs(s.due(garden)), []uint64{2, 4})
 	same(t, "journal", len(s.journal(turn)), 1)
 	s.commit(&core.Batch{Answered: []core.TurnID{turn}}) // the old place's turn ends
-	same(t, "due after the old turn", texts(s.due(garden)), []string{"new waiting"})
+	same(t, "due after the old turn", words(s.due(garden)), []string{"new waiting"})
 	s.again()
-	same(t, "due after opening again", texts(s.due(garden)), []string{"new waiting"})
+	same(t, "due after opening again", words(s.due(garden)), []string{"new waiting"})
 	got := s.append(asked(garden, "3", "newest"))
 	s.answer(garden, 2)
-	same(t, "due after the new turn", texts(s.due(garden)), []string{"newest"})
+	same(t, "due after the new turn", words(s.due(garden)), []string{"newest"})
 	s.answer(garden, got[0].Message.Seq)
 	same(t, "waiting", len(s.waiting()), 0)
 	same(t, "history", len(s.last(garden, 99)), 6)

@@ -18,8 +18,8 @@ func logCases() map[string]func(*testing.T, *shelf) {
 			same(t, "numbers", seqs(got), []uint64{1, 1, 2})
 			got = s.append(said(kitchen, "c", "4"))
 			same(t, "next number", seqs(got), []uint64{3})
-			same(t, "kitchen", texts(s.last(kitchen, 10)), []string{"1", "3", "4"})
-			same(t, "garden", texts(s.last(garden, 10)), []string{"2"})
+			same(t, "kitchen", words(s.last(kitchen, 10)), []string{"1", "3", "4"})
+			same(t, "garden", words(s.last(garden, 10)), []string{"2"})
 		},
 		"an id is taken once in its place": func(t *testing.T, s *shelf) {
 			s.append(said(kitchen, "a", "first"), said(kitchen, "b", "second"))
@@ -29,8 +29,8 @@ func logCases() map[string]func(*testing.T, *shelf) {
 			s.commit(b)
 			same(t, "known", b.Known, []bool{false, true, true, false})
 			same(t, "numbers", seqs(b.Append), []uint64{3, 1, 3, 1})
-			same(t, "kitchen", texts(s.last(kitchen, 10)), []string{"first", "second", "third"})
-			same(t, "due", texts(s.due(kitchen)), []string{"third"})
+			same(t, "kitchen", words(s.last(kitchen, 10)), []string{"first", "second", "third"})
+			same(t, "due", words(s.due(kitchen)), []string{"third"})
 		},
 		"long ids that begin alike are different": func(t *testing.T, s *shelf) {
 			long := strings.Repeat("x", 1000)
@@ -41,7 +41,7 @@ func logCases() map[string]func(*testing.T, *shelf) {
 		},
 		"without an id nothing is a repetition": func(t *testing.T, s *shelf) {
 			s.append(said(kitchen, "", "one"), said(kitchen, "", "two"))
-			same(t, "kitchen", texts(s.last(kitchen, 10)), []string{"one", "two"})
+			same(t, "kitchen", words(s.last(kitchen, 10)), []string{"one", "two"})
 			s.view(func(v core.View) error {
 				if _, ok, err := v.Entry(kitchen, ""); ok || err != nil {
 					t.Errorf("Entry without an id: %t, %v", ok, err)
@@ -56,13 +56,13 @@ func logCases() map[string]func(*testing.T, *shelf) {
 				s.append(said(kitchen, fmt.Sprint(i), text))
 			}
 			s.again()
-			same(t, "texts", texts(s.last(kitchen, 100)), want)
+			same(t, "texts", words(s.last(kitchen, 100)), want)
 		},
 		"all of it is there after opening again": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "a", "one"), asked(kitchen, "b", "two"))
 			s.answer(kitchen, 1)
 			s.again()
-			same(t, "due", texts(s.due(kitchen)), []string{"two"})
+			same(t, "due", words(s.due(kitchen)), []string{"two"})
 			b := &core.Batch{Append: []core.Entry{said(kitchen, "a", "one"), said(kitchen, "c", "three")}}
 			s.commit(b)
 			same(t, "numbers", seqs(b.Append), []uint64{1, 3})
@@ -191,7 +191,7 @@ func readCases() map[string]func(*testing.T, *shelf) {
 			for i := range 10 {
 				s.append(said(kitchen, fmt.Sprint(i), fmt.Sprint(i)), said(garden, fmt.Sprint(i), "x"))
 			}
-			same(t, "last 3", texts(s.last(kitchen, 3)), []string{"7", "8", "9"})
+			same(t, "last 3", words(s.last(kitchen, 3)), []string{"7", "8", "9"})
 			same(t, "last 100", len(s.last(kitchen, 100)), 10)
 			same(t, "last 0", len(s.last(kitchen, 0)), 0)
 			same(t, "last -1", len(s.last(kitchen, -1)), 0)
@@ -225,7 +225,7 @@ func readCases() map[string]func(*testing.T, *shelf) {
 			s.append(at(said(garden, "1", "garden"), 1), at(said(shed, "1", "shed"), 2), at(said(fence, "1", "fence"), 3))
 			s.view(func(v core.View) error {
 				got, err := v.Recent(garden, 10, nil)
-				same(t, "recent", texts(got), []string{"garden", "shed"})
+				same(t, "recent", words(got), []string{"garden", "shed"})
 				return err
 			})
 		},
@@ -245,7 +245,7 @@ func readCases() map[string]func(*testing.T, *shelf) {
 			for i := range 100 {
 				s.append(said(kitchen, fmt.Sprint("n", i), "more"))
 			}
-			same(t, "read before", texts(got), []string{"the text"})
+			same(t, "read before", words(got), []string{"the text"})
 		},
 	}
 }
@@ -271,9 +271,9 @@ func recent(t *testing.T, s *shelf) {
 	s.view(func(v core.View) error {
 		house := core.MustPath("house")
 		got, err := v.Recent(house, 4, nil)
-		same(t, "the last four", texts(got), []string{"26", "27", "28", "29"})
+		same(t, "the last four", words(got), []string{"26", "27", "28", "29"})
 		got, _ = v.Recent(house, 4, func(p core.Path) bool { return p != shed })
-		same(t, "without the shed", texts(got), []string{"24", "25", "27", "28"})
+		same(t, "without the shed", words(got), []string{"24", "25", "27", "28"})
 		got, _ = v.Recent(core.Path{}, 100, nil)
 		same(t, "everything", len(got), 31)
 		same(t, "the oldest first", got[0].Message.Text, "old")

@@ -13,13 +13,13 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 		"due entries wait until they are answered": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "one"), said(kitchen, "2", "talk"), asked(kitchen, "3", "two"), asked(garden, "1", "three"))
 			same(t, "waiting", s.waiting(), []core.Path{garden, kitchen})
-			same(t, "due", texts(s.due(kitchen)), []string{"one", "two"})
+			same(t, "due", words(s.due(kitchen)), []string{"one", "two"})
 			s.answer(kitchen, 2)
-			same(t, "due after one", texts(s.due(kitchen)), []string{"two"})
+			same(t, "due after one", words(s.due(kitchen)), []string{"two"})
 			same(t, "mark", s.head(kitchen).Answered, 2)
 			s.answer(kitchen, 3)
 			same(t, "waiting after all", s.waiting(), []core.Path{garden})
-			same(t, "history", texts(s.last(kitchen, 9)), []string{"one", "talk", "two"})
+			same(t, "history", words(s.last(kitchen, 9)), []string{"one", "talk", "two"})
 		},
 		"the mark never goes back": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"))
@@ -31,10 +31,10 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 			s.append(asked(kitchen, "1", "one"))
 			s.answer(kitchen, 1000)
 			s.append(asked(kitchen, "2", "two"))
-			same(t, "due", texts(s.due(kitchen)), []string{"two"})
+			same(t, "due", words(s.due(kitchen)), []string{"two"})
 			s.answer(garden, 5)
 			s.append(asked(garden, "1", "first"))
-			same(t, "due in the garden", texts(s.due(garden)), []string{"first"})
+			same(t, "due in the garden", words(s.due(garden)), []string{"first"})
 		},
 		"due is bounded": func(t *testing.T, s *shelf) {
 			for i := range 5 {
@@ -42,7 +42,7 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 			}
 			s.view(func(v core.View) error {
 				got, err := v.Due(kitchen, 2)
-				same(t, "due", texts(got), []string{"0", "1"})
+				same(t, "due", words(got), []string{"0", "1"})
 				return err
 			})
 		},
@@ -58,19 +58,19 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 			})
 			s.again()
 			same(t, "waiting", len(s.waiting()), 0)
-			same(t, "history", texts(s.last(kitchen, 9)), []string{"how are you?", "fine"})
+			same(t, "history", words(s.last(kitchen, 9)), []string{"how are you?", "fine"})
 			same(t, "self", s.entry(kitchen, "2").Self, true)
 		},
 		"an edited entry waits with its new text": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "old"))
 			s.change(core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "new"}})
-			same(t, "due", texts(s.due(kitchen)), []string{"new"})
+			same(t, "due", words(s.due(kitchen)), []string{"new"})
 		},
 		"a deleted entry waits as deleted": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "old"))
 			s.change(core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: "1"})
 			got := s.due(kitchen)
-			same(t, "due", texts(got), []string{""})
+			same(t, "due", words(got), []string{""})
 			same(t, "deleted", got[0].Deleted, true)
 		},
 	}
