@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -232,6 +233,29 @@ func TestSalvage(t *testing.T) {
 	if saved < 400 {
 		t.Error("next to nothing was saved")
 	}
+}
+
+func TestSalvageOfWhatIsKnown(t *testing.T) {
+	source := open(t, t.TempDir())
+	populated(t, source)
+	var before, after bytes.Buffer
+	if err := errors.Join(source.Export(t.Context(), &before, core.Path{}), source.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	report, err := Salvage(dir, source.file)
+	if err != nil || report.Dropped != 0 || len(report.Faults) != 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	db := open(t, dir)
+	if err := db.Export(t.Context(), &after, core.Path{}); err != nil || before.String() != after.String() {
+		t.Errorf("%v\n%s\n%s", err, &before, &after)
+	}
+	fresh := save(t, db, Fact{Text: "a new one", Origin: group})
+	if _, err := db.SaveFact(t.Context(), fresh, 0); err != nil {
+		t.Error(err)
+	}
+	want(t, "memories", len(recall(t, db, Query{See: []core.Path{group, alone}})), 5)
 }
 
 func TestSalvageOfNothing(t *testing.T) {

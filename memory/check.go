@@ -27,6 +27,8 @@ func (db *DB) Check(ctx context.Context) error {
 				c.due()
 				c.heads()
 				c.journal()
+				c.facts()
+				c.rest()
 			}
 			return errors.Join(c.faults...)
 		})
@@ -249,4 +251,35 @@ func (c *checker) journal() {
 		_, err = decodeRecord(value)
 		return err
 	})
+}
+
+// facts: words lead to each of them, and to nothing else.
+func (c *checker) facts() {
+	words, led := c.bucket(bucketWords), 0
+	c.rows(bucketFacts, func(k, value []byte) error {
+		f, err := decodeFact(value)
+		if err != nil {
+			return err
+		}
+		for _, term := range f.terms() {
+			led++
+			if words.Get(postingKey(f.Origin, term, k)) == nil {
+				return fmt.Errorf("memory %s is not found by %q", f.ID, term)
+			}
+		}
+		return nil
+	})
+	if n := words.Stats().KeyN; len(c.faults) == 0 && n != led {
+		c.note(fmt.Errorf("words: %d are there, %d lead to a memory", n, led))
+	}
+}
+
+// rest: what the other buckets hold can be read.
+func (c *checker) rest() {
+	for bucket, rule := range rules() {
+		switch bucket {
+		case bucketPlugins, bucketStates, bucketUsage, bucketAliases:
+			c.rows(bucket, rule)
+		}
+	}
 }

@@ -1,12 +1,10 @@
 package memory
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -258,262 +256,19 @@ func TestKnowledgeMoves(t *testing.T) {
 	}
 }
 
-// crowdOf makes a database in which many say and know much.
-func populated(t testing.TB, db *DB) {
-	t.Helper()
-	say := func(place core.Path, id, author, text string, private bool) core.Entry {
-		e := message(place, id, text)
-		e.Message.Author = core.Author{ID: author, Name: "Name" + author}
-		e.Message.Private = private
-		return e
-	}
-	quoting := say(group, "g3", "2000", "as jay said", false)
-	quoting.Message.ReplyTo = &core.Quote{ID: "g1", From: core.Author{ID: "1000", Name: "Name1000"}, Text: "JAYSECRET in public"}
-	reply := say(alone, "p2", "bot", "I keep your JAYSECRET", true)
-	reply.Self = true
-	waiting := say(group, "g4", "1000", "JAYSECRET waiting", false)
-	waiting.Due = true
-	asking := say(group, "g5", "2000", "ann waits", false)
-	asking.Due = true
-	add(t, db, say(group, "g1", "1000", "JAYSECRET in public", false), say(group, "g2", "2000", "ann speaks", false), quoting,
-		say(alone, "p1", "1000", "JAYSECRET in private", true), reply, waiting, asking)
-	turn := core.TurnID{Path: group, Seq: 4}
-	err := db.Commit(t.Context(), &core.Batch{
-		Change: []core.Event{{Kind: core.KindReaction, Target: "g2", Data: "👍", Message: core.Message{Path: group, Author: core.Author{ID: "1000"}}}},
-		Journal: []core.Record{
-			{Key: core.Key{Turn: turn}, Progress: core.Started, Data: json.RawMessage(`{"last":4,"attempts":1}`)},
-			{Key: core.Key{Turn: turn, Round: 1}, Progress: core.Accepted, Data: json.RawMessage(`{"response":"JAYSECRET planned"}`)},
-			{Key: core.Key{Turn: core.TurnID{Path: group, Seq: 5}}, Progress: core.Started, Data: json.RawMessage(`{"last":5}`)},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	save(t, db, Fact{Text: "JAYSECRET about jay", Origin: group, About: []core.Path{jay}})
-	save(t, db, Fact{Text: "JAYSECRET by jay", Origin: group, By: jay})
-	save(t, db, Fact{Text: "JAYSECRET from his chat", Origin: alone})
-	save(t, db, Fact{Text: "ann likes tea", Origin: group, About: []core.Path{ann}})
-	for _, path := range []core.Path{jay, alone, ann, group} {
-		if _, err := db.Put(t.Context(), "bio", Item{Path: path, Key: "k", Value: json.RawMessage(`"JAYSECRET"`)[:], Version: 0}); path != group && path != ann && err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, path := range []core.Path{ann, group} {
-		db.Put(t.Context(), "bio", Item{Path: path, Key: "k", Value: json.RawMessage(`"of others"`), Version: AnyVersion})
-	}
-	db.SetState(t.Context(), alone, core.State{Topic: "JAYSECRET"})
-	db.SetState(t.Context(), group, core.State{Topic: "tea"})
-	db.AddUse(t.Context(), Use{Day: "2026-11-20", Person: jay, Engine: "e"}, Use{Day: "2026-11-20", Person: ann, Engine: "e"})
-}
-
-// traces fails if one of the words stands anywhere in the file after compacting.
-func traces(t *testing.T, db *DB, words ...string) {
-	t.Helper()
-	if _, _, err := db.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(db.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, word := range words {
-		for i := 0; ; {
-			at := bytes.Index(content[i:], []byte(word))
-			if at < 0 {
-				break
-			}
-			t.Errorf("%q stands in the file: %q", word, content[max(i+at-40, 0):i+at+40])
-			i += at + 1
-		}
-	}
-}
-
-func TestForgetAPerson(t *testing.T) {
-	db := open(t, t.TempDir())
-	populated(t, db)
-	if err := db.Forget(t.Context(), jay); err != nil {
-		t.Fatal(err)
-	}
-	db.view(t.Context(), func(v *view) error {
-		got, err := v.Last(group, 99)
-		var said []string
-		for _, e := range got {
-			said = append(said, e.Message.Text)
-		}
-		want(t, "the group", said, []string{"ann speaks", "as jay said", "ann waits"})
-		want(t, "the quote", got[1].Message.ReplyTo, &core.Quote{ID: "g1"})
-		want(t, "reactions", len(got[0].Reactions), 0)
-		due, _ := v.Due(group, 9)
-		want(t, "who waits", len(due), 1)
-		journal, _ := v.Journal(core.TurnID{Path: group, Seq: 5})
-		want(t, "ann's journal", len(journal), 1)
-		return err
-	})
-	want(t, "memories", recall(t, db, Query{See: []core.Path{group, alone}}), []string{"ann likes tea"})
-
-	// The turn that answered him ends.
-	turn := core.TurnID{Path: group, Seq: 4}
-	reply := message(group, "r", "you said JAYSECRET")
-	reply.Self = true
-	err := db.Commit(t.Context(), &core.Batch{
-		Append:   []core.Entry{reply},
-		Journal:  []core.Record{{Key: core.Key{Turn: turn, Round: 1, Step: 1}, Progress: core.Done, Data: json.RawMessage(`"JAYSECRET"`)}},
-		Answered: []core.TurnID{turn},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// What was begun before is left out.
-	late := message(group, "late", "JAYSECRET late")
-	late.Message.Author.ID, late.Due = "1000", true
-	if err := db.Commit(WithEpoch(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.SaveFact(t.Context(), Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}, 0); !errors.Is(err, ErrForgotten) {
-		t.Errorf("%v, want ErrForgotten", err)
-	}
-	// What a platform delivers again does not bring him back.
-	for _, id := range []string{"p1", "g1"} {
-		place := map[string]core.Path{"p1": alone, "g1": group}[id]
-		b := &core.Batch{Append: []core.Entry{message(place, id, "JAYSECRET back-filled")}}
-		if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
-			t.Errorf("%s: known is %v, %v", id, b.Known, err)
-		}
-	}
-	traces(t, db, "JAYSECRET", "1000", "Name1000", "jay\x01")
-	want(t, "who waits at the end", len(dueIn(t, db, group)), 1)
-
-	// What he says from now on is kept, under numbers that no turn has.
-	e := message(alone, "new", "hello again")
-	e.Message.Author.ID = "1000"
-	if got := add(t, db, e); got[0].Message.Seq <= 2 {
-		t.Errorf("number %d was given before", got[0].Message.Seq)
-	}
-	// The next turn of the place is not muted any more.
-	next := message(group, "n", "for ann")
-	next.Self = true
-	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{next}, Answered: []core.TurnID{{Path: group, Seq: 5}}}); err != nil {
-		t.Fatal(err)
-	}
-	db.view(t.Context(), func(v *view) error {
-		got, err := v.Last(group, 1)
-		want(t, "the next reply", got[0].Message.Text, "for ann")
-		return err
-	})
-}
-
-func dueIn(t *testing.T, db *DB, place core.Path) (entries []core.Entry) {
-	t.Helper()
-	if err := db.view(t.Context(), func(v *view) (err error) { entries, err = v.Due(place, 99); return err }); err != nil {
-		t.Fatal(err)
-	}
-	return entries
-}
-
-func TestForgetAPlaceOrAll(t *testing.T) {
-	for _, path := range []core.Path{group, {}} {
-		db := open(t, t.TempDir())
-		populated(t, db)
-		if err := db.Forget(t.Context(), path); err != nil {
-			t.Fatal(err)
-		}
-		left := everything(t, db)
-		if path.IsZero() {
-			want(t, "places", len(left), 0)
-			traces(t, db, "JAYSECRET", "ann", "1000", "2000", "group")
-			continue
-		}
-		want(t, "places", len(left), 1)
-		traces(t, db, "in public", "ann speaks", "ann likes", "chat\x01group", "chat/group")
-		want(t, "memories", recall(t, db, Query{See: []core.Path{group, alone}}), []string{"JAYSECRET from his chat"})
-	}
-}
-
-func TestExportAndImport(t *testing.T) {
-	db := open(t, t.TempDir())
-	populated(t, db)
-	var all, his, place bytes.Buffer
-	for w, path := range map[*bytes.Buffer]core.Path{&all: {}, &his: jay, &place: group} {
-		if err := db.Export(t.Context(), w, path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := strings.Count(his.String(), "\n"); got != 3+2+1+1 {
-		t.Errorf("%d lines of jay:\n%s", got, &his)
-	}
-	if strings.Contains(his.String(), "ann") {
-		t.Errorf("ann stands in jay's export:\n%s", &his)
-	}
-	if strings.Contains(place.String(), "private") || !strings.Contains(place.String(), "ann likes tea") {
-		t.Errorf("the group's export:\n%s", &place)
-	}
-	other := open(t, t.TempDir())
-	for range 2 { // the second time it finds everything there
-		n, err := other.Import(t.Context(), strings.NewReader(all.String()))
-		if err != nil || n != strings.Count(all.String(), "\n") {
-			t.Fatalf("%d lines, %v", n, err)
-		}
-	}
-	wanted, got := everything(t, db), everything(t, other)
-	for _, entries := range wanted {
-		for i := range entries {
-			entries[i].Due = false
-		}
-	}
-	want(t, "entries", got, wanted)
-	want(t, "memories", len(recall(t, other, Query{See: []core.Path{group, alone}})), 4)
-	want(t, "waiting", len(dueIn(t, other, group)), 0)
-	s, _ := other.State(t.Context(), group)
-	want(t, "state", s.Topic, "tea")
-}
-
-func TestImportOfWhatIsNone(t *testing.T) {
-	db := open(t, t.TempDir())
-	good := `{"entry":{"kind":"message","message":{"path":"a/b","id":"1","text":"x"}}}` + "\n"
-	for _, bad := range []string{"x", "{}", `{"entry":{}}`, `{"entry":{"kind":"edit","message":{"path":"a/b"}}}`, `{"item":{}}`, `{"other":1}`, `{"state":{}}`} {
-		_, err := db.Import(t.Context(), strings.NewReader(good+bad))
-		saying(t, err, "line 2")
-	}
-	want(t, "kept", len(everything(t, db)[core.MustPath("a/b")]), 1)
-}
-
-// FuzzImport: whatever can be imported can be exported and imported again.
-func FuzzImport(f *testing.F) {
-	f.Add([]byte(`{"entry":{"kind":"message","message":{"path":"a/b","id":"1","text":"x","time":"2026-11-20T08:00:00Z"}}}`))
-	f.Add([]byte(`{"memory":{"text":"x","tags":["y"],"about":["a/@user/1"]}}`))
-	f.Add([]byte(`{"use":{"day":"2026-11-20","engine":"e","calls":1,"in":5}}`))
-	f.Add([]byte(`{"item":{"plugin":"p","key":"k","value":{}}}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		one, err := parseRow(text)
-		if err != nil {
-			return
-		}
-		again, err := json.Marshal(one)
-		if err != nil {
-			t.Skip(err)
-		}
-		if _, err := parseRow(again); err != nil {
-			t.Fatalf("%v\n%s\n%s", err, text, again)
-		}
-	})
-}
-
 func TestRetention(t *testing.T) {
 	db := open(t, t.TempDir())
 	now := day
 	db.clock = func() time.Time { return now }
+	b := &core.Batch{}
 	for i := range 1200 {
 		e := message([]core.Path{group, topic, alone}[i%3], fmt.Sprint(i), "x")
 		e.Message.Time = day.Add(-time.Duration(1200-i) * time.Hour)
-		e.Due = i == 300 // alone's 100th waits
-		if i%3 == 0 {
-			add(t, db, e)
-			continue
-		}
-		b := &core.Batch{Append: []core.Entry{e}}
-		if err := db.Commit(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
+		e.Due = i == 300 // the group's 101st
+		b.Append = append(b.Append, e)
+	}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
 	}
 	old := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 1}}, Progress: core.Done, Time: day.Add(-time.Hour * 500)}
 	open1 := core.Record{Key: core.Key{Turn: core.TurnID{Path: topic, Seq: 399}}, Progress: core.Done, Time: day.Add(-time.Hour * 500)}

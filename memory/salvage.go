@@ -1,12 +1,16 @@
 package memory
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"go.etcd.io/bbolt"
 
@@ -184,6 +188,30 @@ func rules() map[string]func(key, value []byte) error {
 			_, err2 := decodeRecord(value)
 			return errors.Join(err, err2)
 		},
+		bucketFacts: func(key, value []byte) error {
+			if len(key) != 8 {
+				return errFields
+			}
+			f, err := decodeFact(value)
+			return errors.Join(err, f.check())
+		},
+		bucketUsage: func(key, value []byte) error {
+			_, err := readUse(key, value)
+			return err
+		},
+		bucketPlugins: func(key, value []byte) error {
+			_, rest, _ := bytes.Cut(key, []byte{ending})
+			_, err := itemAt(rest, value)
+			return err
+		},
+		bucketStates: func(key, value []byte) error {
+			_, err := placeOf(key)
+			return errors.Join(err, json.Unmarshal(value, new(core.State)))
+		},
+		bucketAliases: func(key, value []byte) error {
+			_, err := placeOf(key)
+			return errors.Join(err, json.Unmarshal(value, new(alias)))
+		},
 	}
 }
 
@@ -191,7 +219,7 @@ func rules() map[string]func(key, value []byte) error {
 func (db *DB) rebuild() error {
 	return db.write(context.Background(), &job{run: func(t *tx) error {
 		r := rebuilder{tx: t, heads: make(map[string]head), lost: make(map[string]bool)}
-		for _, do := range []func() error{r.clear, r.entries, r.write} {
+		for _, do := range []func() error{r.clear, r.entries, r.write, r.facts} {
 			if err := do(); err != nil {
 				return fmt.Errorf("rebuild: %w", err)
 			}
@@ -308,6 +336,33 @@ func (r *rebuilder) write() error {
 			h.answered = h.last
 		}
 		if err := writeHead(r.bucket(bucketPlaces), []byte(key), h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// facts makes the postings anew, and gives no number twice.
+func (r *rebuilder) facts() error {
+	if err := r.empty(bucketWords); err != nil {
+		return err
+	}
+	b := r.bucket(bucketFacts)
+	var facts []Fact
+	c := b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		f, err := decodeFact(v)
+		if err != nil {
+			return err
+		}
+		f.ID = strconv.FormatUint(binary.BigEndian.Uint64(k), 36)
+		facts = append(facts, f)
+		if err := b.SetSequence(binary.BigEndian.Uint64(k)); err != nil {
+			return err
+		}
+	}
+	for _, f := range facts {
+		if err := r.putFact(f); err != nil {
 			return err
 		}
 	}
