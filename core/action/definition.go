@@ -40,7 +40,7 @@ func define(owner string, a core.Action) (*Definition, error) {
 	d.Similes, d.DependsOn = slices.Clone(a.Similes), slices.Clone(a.DependsOn)
 	faults := []error{d.lintName(), d.lintBrief(), d.lintRules(), d.compile()}
 	if d.input != nil {
-		faults = append(faults, d.lintPermission(), d.lintExamples())
+		faults = append(faults, d.lintPermission(), d.lintDefaults(), d.lintExamples())
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("action %s of %s: %w", a.Name, owner, err)
@@ -142,6 +142,20 @@ func (d *Definition) lintRoot() error {
 	d.properties = make(map[string]bool, len(properties))
 	for name := range maps.Keys(properties) {
 		d.properties[name] = true
+	}
+	return nil
+}
+
+// lintDefaults refuses a default that the schema itself refuses.
+func (d *Definition) lintDefaults() error {
+	v := make(map[string]any)
+	if !d.input.fill(v) {
+		return nil
+	}
+	for _, f := range d.input.check(v) {
+		if f.path != "" && f.keyword != "required" {
+			return fmt.Errorf("default: payload%s: %s", dotted(f.path), f.text)
+		}
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ func (h *Held) May(a core.Author) bool {
 // Expired reports whether it is too late to confirm the step.
 func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.Before(h.Expires) }
 
+// waited reports whether the step had, or has, to be confirmed.
+func (h *Held) waited() bool { return !h.Asked.IsZero() || h.On != 0 }
+
 // hold lets a step wait for its confirmation.
 func (e *execution) hold(t task, d *Definition) ending {
 	switch {

@@ -102,8 +102,12 @@ func TestConfirmationAfterACrash(t *testing.T) {
 func TestConfirmationOfTheModelsOwn(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
-	job := newJournal().job(s, by(core.Member), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
+	j := newJournal()
+	job := j.job(s, by(core.Member), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
 	same2(t, "one person", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search pending"})
+	if len(j.disk) != 1 {
+		t.Error("the question is not on disk before it is asked")
+	}
 	job = newJournal().job(s, by(core.Bot), step("web_search", `{}`, func(s *core.Step) { s.Confirm = true }))
 	same2(t, "the bot", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search skipped: web_search must be confirmed, and nobody alone asked for it"})
 }
@@ -130,5 +134,28 @@ func TestResumeOfNothing(t *testing.T) {
 	run(t, NewRuntime(Options{}), job)
 	if _, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true); !errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v", err)
+	}
+}
+
+// TestAHeldStepIsLeftToWhoTookItUp: the turn that asked may be taken up again
+// after a crash, while the confirmed step is already on its way.
+func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
+	for _, progress := range []core.Progress{core.Pending, core.Taken, core.Started} {
+		var w world
+		r := NewRuntime(Options{})
+		_, job := held(t, &w, r)
+		j := job.Journal.(*journal)
+		for k, rec := range j.disk {
+			if k.Step == 1 {
+				rec.Progress = progress
+				j.disk[k] = rec
+			}
+		}
+		job.Plan.Steps = []core.Step{step("transfer", `{"n":5}`), step("receipt", `{}`), step("web_search", `{}`)}
+		same2(t, string(progress), told(run(t, r, job)), []string{"1 transfer pending", "2 receipt pending", "3 web_search done"})
+		same2(t, "calls", w.did(), nil)
+		if rec, _ := j.Find(core.Key{Turn: job.Turn, Round: 1, Step: 1}); rec.Progress != progress {
+			t.Errorf("%s became %s", progress, rec.Progress)
+		}
 	}
 }

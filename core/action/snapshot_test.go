@@ -3,6 +3,8 @@ package action
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -56,6 +58,7 @@ func TestLint(t *testing.T) {
 		{"example refused", func(a *core.Action) {
 			a.Examples.Examples = []core.Example{{Scenario: "bad", Payload: json.RawMessage(`{"n":"x"}`)}}
 		}, `example "bad": payload.n: is string but should be integer`},
+		{"default refused", schema(`{"type":"object","properties":{"a":{"type":"string","enum":["x"],"default":"y"}}}`), "default: payload.a: y should be one of"},
 		{"output schema", func(a *core.Action) { a.Output = json.RawMessage(`{"type":"x"}`) }, "output schema: unknown type x"},
 		{"limits", func(a *core.Action) { a.Retries = -1 }, "must not be negative"},
 		{"half a rate", func(a *core.Action) { a.RateLimit.Count = 1 }, "needs a count and a time"},
@@ -69,6 +72,28 @@ func TestLint(t *testing.T) {
 			_, err := Build(plug{"tools", []core.Action{w.act("good"), w.act("tried", test.change)}})
 			want(t, err, "of tools", test.want)
 		})
+	}
+}
+
+func TestNothingIsLoaded(t *testing.T) {
+	loaded := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		loaded = true
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	defer server.Close()
+	for _, raw := range []string{
+		`{"type":"object","properties":{"a":{"$ref":"` + server.URL + `/a"}}}`,
+		`{"type":"object","$id":"` + server.URL + `/root","properties":{"a":{"$ref":"other#/x"}}}`,
+		`{"type":"object","properties":{"a":{"$dynamicRef":"` + server.URL + `/a#x"}}}`,
+		`{"$schema":"` + server.URL + `/meta","type":"object","properties":{"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`,
+	} {
+		if _, err := compile(json.RawMessage(raw)); err == nil {
+			t.Errorf("%s compiles", raw)
+		}
+	}
+	if loaded {
+		t.Error("something was loaded")
 	}
 }
 

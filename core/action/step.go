@@ -50,10 +50,13 @@ func (e *execution) former(t task) (ending, bool) {
 	}
 	end := ending{progress: r.Progress, outcome: h.Outcome, undone: h.Undone}
 	switch r.Progress {
-	case core.Pending:
-		end.held = &h
-		return end, t.held == nil // what is taken up again waits no more
-	case core.Taken:
+	case core.Pending, core.Taken, core.Started:
+		if t.held == nil && h.waited() { // whoever took it up goes on with it
+			return ending{progress: core.Pending, outcome: h.Outcome, held: &h}, true
+		}
+	}
+	switch r.Progress {
+	case core.Pending, core.Taken:
 		return end, false
 	case core.Started:
 		if d, ok := e.Snapshot.Resolve(t.step.Type); ok && repeatable(d) {
