@@ -64,6 +64,7 @@ type message struct {
 		Text string `json:"text"`
 	} `json:"quote"`
 	Forward *origin `json:"forward_origin"`
+	Linked  bool    `json:"is_automatic_forward"` // of the channel that the group belongs to
 
 	Text            string                   `json:"text"`
 	Entities        []tgbotapi.MessageEntity `json:"entities"`

@@ -110,7 +110,7 @@ func arguments(spec *command.Spec, rest string) []string {
 // describe adds to a text what the message holds besides words.
 func describe(m *message, text string) string {
 	lines := []string{}
-	if m.Forward != nil {
+	if m.Forward != nil && !m.Linked {
 		lines = append(lines, "[forwarded]")
 	}
 	if text = strings.TrimSpace(text); text != "" {

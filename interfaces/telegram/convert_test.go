@@ -1,0 +1,140 @@
+package telegram
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"synthbot/core"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+var rewrite = flag.Bool("update", false, "rewrite golden files")
+
+func testConverter() *converter {
+	return &converter{
+		name: "telegram", self: user{ID: telegramtest.BotID, UserName: telegramtest.BotName, IsBot: true}, commands: commands(),
+		places: newPlaces(), keys: newSigner(telegramtest.Token), now: func() time.Time { return time.Unix(1795165200, 0) },
+	}
+}
+
+// outcome is what a golden file shows of an update.
+type outcome struct {
+	Events  []core.Event `json:"events"`
+	Album   string       `json:"album,omitempty"`
+	Refused string       `json:"refused,omitempty"`
+}
+
+func TestUpdates(t *testing.T) {
+	files, err := filepath.Glob("testdata/updates/*.json")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d updates, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u, _, err := decode(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := testConverter().convert(u)
+			o := outcome{Events: c.events, Album: c.album}
+			if c.press != nil {
+				o.Refused = c.press.refused
+			}
+			golden(t, strings.TrimSuffix(file, ".json")+".golden", o)
+		})
+	}
+}
+
+func golden(t *testing.T, file string, v any) {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	if *rewrite {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+func TestDecodeBad(t *testing.T) {
+	for raw, want := range map[string]int64{
+		`{"update_id":7,"message":{"message_id":"x"}}`: 7, `{"update_id":8,"message":[]}`: 8, `{"update_id":"9"}`: 0, `5`: 0, `null`: 0, `{}`: 0,
+	} {
+		if u, id, err := decode(json.RawMessage(raw)); err == nil || id != want || u != nil {
+			t.Errorf("%s: %v, number %d, %v", raw, u, id, err)
+		}
+	}
+}
+
+// FuzzUpdate holds what every event promises, whatever an update says.
+func FuzzUpdate(f *testing.F) {
+	files, _ := filepath.Glob("testdata/updates/*.json")
+	for _, file := range files {
+		if raw, err := os.ReadFile(file); err == nil {
+			f.Add(raw)
+		}
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		u, id, err := decode(raw)
+		if err != nil {
+			return
+		}
+		if id <= 0 {
+			t.Fatalf("number %d", id)
+		}
+		for _, e := range testConverter().convert(u).events {
+			m := &e.Message
+			if m.Path.Interface() != "telegram" || m.ID == "" && e.Target == "" || len(m.ID) > 256 {
+				t.Fatalf("no identity: %+v", e)
+			}
+			if len(m.Text) > core.MaxText || len(m.Author.Name) > core.MaxName || len(m.Author.Tag) > core.MaxName || !utf8.ValidString(m.Text) {
+				t.Fatalf("not capped: %+v", e)
+			}
+			if q := m.ReplyTo; q != nil && len(q.Text) > core.MaxQuote {
+				t.Fatalf("quote not capped: %+v", q)
+			}
+			if _, err := json.Marshal(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestSpan(t *testing.T) {
+	for _, tc := range []struct {
+		text           string
+		offset, length int
+		want           string
+	}{
+		{"😀/start", 2, 6, "/start"}, {"abc", 1, 99, "bc"}, {"abc", 9, 1, ""}, {"abc", -1, 2, ""}, {"abc", 0, -1, ""}, {"😀", 1, 1, ""}, {"", 0, 1, ""},
+	} {
+		if got := span(tc.text, tc.offset, tc.length); got != tc.want {
+			t.Errorf("span(%q, %d, %d) = %q, want %q", tc.text, tc.offset, tc.length, got, tc.want)
+		}
+	}
+}
