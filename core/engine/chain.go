@@ -48,7 +48,8 @@ func (o Options) withDefaults() Options {
 type Chain struct {
 	links  []*link // those that need a network
 	last   core.Model
-	lone   bool // last is all there is
+	quiet  core.Model // last, where it is chosen and stands in for nobody
+	lone   bool       // last is all there is
 	prices map[string]Config
 	log    *slog.Logger
 	clock  func() time.Time
@@ -76,6 +77,8 @@ func New(tables []Config, o Options) (*Chain, error) {
 	if last != nil {
 		last.Clock, last.Zone, last.Standby = o.Clock, o.Zone, !c.lone
 		c.last = offline.New(*last)
+		last.Standby = false
+		c.quiet = offline.New(*last)
 	}
 	if c.lone && c.last == nil {
 		return nil, errors.New("no engine is left: enable one, or leave the offline engine in")
@@ -175,7 +178,7 @@ func (c *Chain) order(place core.Path) []*link {
 // the next. Its error is a *core.ModelError that wraps what every engine said.
 func (c *Chain) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if c.prefersLast(q.Path) {
-		return c.askLast(ctx, q, nil)
+		return c.askLast(ctx, c.quiet, q, nil)
 	}
 	answer, failed := c.askLinks(ctx, q)
 	if len(failed) == 0 && !c.lone {
@@ -184,7 +187,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if ctx.Err() != nil {
 		return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: context.Cause(ctx)}
 	}
-	return c.askLast(ctx, q, failed)
+	return c.askLast(ctx, c.last, q, failed)
 }
 
 // prefersLast reports whether the place is to be served by the last link alone.
@@ -192,11 +195,11 @@ func (c *Chain) prefersLast(place core.Path) bool {
 	return c.prefer != nil && c.last != nil && c.prefer(place) == c.last.Limits().Engine
 }
 
-func (c *Chain) askLast(ctx context.Context, q core.Question, failed []*core.ModelError) (core.Answer, error) {
-	if c.last == nil {
+func (c *Chain) askLast(ctx context.Context, last core.Model, q core.Question, failed []*core.ModelError) (core.Answer, error) {
+	if last == nil {
 		return core.Answer{}, worst(failed)
 	}
-	answer, err := ask(ctx, c.last, q)
+	answer, err := ask(ctx, last, q)
 	if err == nil {
 		return answer, nil
 	}

@@ -59,3 +59,35 @@ func TestFaultsOfTablesComeTogether(t *testing.T) {
 		}
 	}
 }
+
+// Who chose the offline engine is not told that a model is missing; who gets it
+// for want of a model is.
+func TestStandbySaysSo(t *testing.T) {
+	s := newServer(t, body(500, ""))
+	c, err := New([]Config{s.table()}, Options{Patience: -1, Prefer: func(place core.Path) string {
+		if place.String() == "console/chosen" {
+			return "offline"
+		}
+		return ""
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for place, want := range map[string]bool{"console/chosen": false, "console/other": true} {
+		q := question(func(core.Limits) (core.Request, error) {
+			r := hello()
+			r.Messages[0].Text = strings.Replace(r.Messages[0].Text, "hello", "explain the Riemann hypothesis", 1)
+			return r, nil
+		})
+		q.Path = core.MustPath(place)
+		a, err := c.Ask(bounded(t), q)
+		if err != nil || a.Engine != "offline" {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		says := strings.Contains(a.Text, "language model can't be reached") || strings.Contains(a.Text, "usually thinks for me") || strings.Contains(a.Text, "until my language model is back")
+		if says != want {
+			t.Errorf("%s: %s", place, a.Text)
+		}
+	}
+}

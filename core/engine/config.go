@@ -27,6 +27,8 @@ type Config struct {
 	Vision         bool `toml:"vision" doc:"The model can see pictures." default:"false"`
 	Stream         bool `toml:"stream" doc:"Read the answer while it is written, where somebody wants to see it grow." default:"true"`
 
+	Parallel int `toml:"parallel" doc:"How many calls may run at a time; further ones wait their turn, and the time-out begins after it. 0 for no limit; 1 suits a server at home." default:"0" min:"0" max:"1000"`
+
 	Temperature float64 `toml:"temperature" doc:"How freely it speaks, 0 to 2; below 0 leaves it to the server." default:"-1" min:"-1" max:"2"`
 	TopP        float64 `toml:"top_p" doc:"Nucleus sampling, 0 to 1; 0 leaves it to the server." default:"0" min:"0" max:"1"`
 	Effort      string  `toml:"reasoning_effort" doc:"How long a reasoning model may think, where the provider knows it; empty leaves it to the server." default:"" oneof:"|none|minimal|low|medium|high"`

@@ -27,7 +27,7 @@ const (
 )
 
 // NewEmbedder makes an Embedder of a table with an embedding_model. Any
-// provider will do that speaks the openai API.
+// provider will do that speaks the openai API. It is an io.Closer, too.
 func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	o = o.withDefaults()
 	cfg = cfg.withDefaults()

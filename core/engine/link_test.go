@@ -56,7 +56,7 @@ func fails(kind core.ModelErrorKind, after time.Duration, errs ...error) func(co
 
 func chainOf(standby bool, models ...*script) *Chain {
 	o := Options{}.withDefaults()
-	c := &Chain{log: o.Log, clock: time.Now, wait: o.Patience, last: offline.New(offline.Options{Standby: standby})}
+	c := &Chain{log: o.Log, clock: time.Now, wait: o.Patience, last: offline.New(offline.Options{Standby: standby}), quiet: offline.New(offline.Options{})}
 	for _, m := range models {
 		c.links = append(c.links, newLink(m.name, m, o.Log, time.Now))
 	}

@@ -23,8 +23,12 @@ type remote struct {
 	preset preset
 	model  llms.Model
 	redact *strings.Replacer
+
+	transport *transport
 	// learned is the strictest manner that the server has not refused.
 	learned atomic.Int32
+	// seats has one token for each call that may run; nil: any number may.
+	seats chan struct{}
 }
 
 // neutral is the model name that the library sees. Its own guesses about names
@@ -40,7 +44,10 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 	if p.name == "openai" && cfg.BaseURL != "" && !strings.Contains(cfg.BaseURL, "api.openai.com") {
 		p.maxField = "max_tokens" // servers of other makers often know no other
 	}
-	r := &remote{cfg: cfg, preset: p, redact: redactor(cfg.APIKey)}
+	r := &remote{cfg: cfg, preset: p, redact: redactor(cfg.APIKey), transport: t}
+	if cfg.Parallel > 0 {
+		r.seats = make(chan struct{}, cfg.Parallel)
+	}
 	structure := cfg.Structure
 	if structure == structureAuto {
 		structure = p.structure
@@ -74,6 +81,14 @@ func (r *remote) Limits() core.Limits { return r.cfg.limits() }
 // Generate implements core.Model. A server that refuses the form of a request
 // is asked again in a plainer one, and what it took is remembered.
 func (r *remote) Generate(ctx context.Context, request core.Request) (core.Answer, error) {
+	if r.seats != nil {
+		select {
+		case r.seats <- struct{}{}:
+			defer func() { <-r.seats }()
+		case <-ctx.Done():
+			return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Engine: r.cfg.Name, Err: context.Cause(ctx)}
+		}
+	}
 	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
 	begin := r.manner(request)

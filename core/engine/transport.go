@@ -98,13 +98,9 @@ func newBase() *http.Transport {
 	}
 }
 
-// client never follows a redirect: the key would go with it.
-func (t *transport) client() *http.Client {
-	return &http.Client{
-		Transport:     t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
+// client is what the library is given. It follows no redirect, with which the
+// key would go: RoundTrip takes every status but 200 for an error.
+func (t *transport) client() *http.Client { return &http.Client{Transport: t} }
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
