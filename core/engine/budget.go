@@ -24,7 +24,7 @@ type BudgetConfig struct {
 
 // PlaceBudget is one [[budget.place]] table.
 type PlaceBudget struct {
-	Path   core.Path `toml:"path" doc:"The place, or the subtree, that shares this budget." example:"discord/81384788765712384"`
+	Path   core.Path `toml:"path" doc:"The place, or the subtree, that shares this budget." example:"console/kitchen"`
 	Tokens int64     `toml:"tokens" doc:"Tokens in a day; 0 for no limit." default:"0" min:"0"`
 	Cost   float64   `toml:"cost" doc:"Cost in a day; 0 for no limit." default:"0" min:"0"`
 }
