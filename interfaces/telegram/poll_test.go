@@ -1,0 +1,329 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// bubble runs a test in fake time, with a platform that needs no network.
+func bubble(t *testing.T, alter func(*Options), test func(*testing.T, *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		server, stop := telegramtest.InMemory()
+		defer stop()
+		test(t, inhabit(&world{Server: server, alter: alter}))
+		synctest.Wait()
+	})
+}
+
+// run listens within a bubble; the returned function ends it.
+func (w *world) run(t *testing.T, in core.Inbox) (*Driver, func() error) {
+	t.Helper()
+	d, err := New(w.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Listen(ctx, in) }()
+	return d, func() error { cancel(); defer d.api.http.CloseIdleConnections(); return <-done }
+}
+
+func messageTexts(events []core.Event) (list []string) {
+	for _, e := range events {
+		list = append(list, e.Message.Text)
+	}
+	return list
+}
+
+func TestPoisonIsLeftBehind(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		w.Say(jay, jay, telegramtest.Saying{Text: "before"})
+		w.Push(`{"message":{"message_id":"poison","date":1,"chat":{"id":1000,"type":"private"}}}`)
+		w.Push(`{"message":{"message_id":1,"date":"poison","chat":[]}}`)
+		w.Say(jay, jay, telegramtest.Saying{Text: "after"})
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		got := messageTexts(in.Wait(t, 2))
+		synctest.Wait()
+		if !slices.Equal(got, []string{"before", "after"}) || w.Waiting() != 0 {
+			t.Errorf("%q came in, %d updates wait", got, w.Waiting())
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestUnconfirmed sees an update confirmed only after it was taken in.
+func TestUnconfirmed(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		hold := make(chan struct{})
+		in := &coretest.Inbox{Fail: func([]core.Event) error { <-hold; return nil }}
+		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
+		_, stop := w.run(t, in)
+		time.Sleep(time.Minute)
+		if w.Waiting() != 1 {
+			t.Error("confirmed before it was taken in")
+		}
+		close(hold)
+		time.Sleep(time.Second)
+		if w.Waiting() != 0 {
+			t.Error("not confirmed")
+		}
+		_ = stop()
+	})
+}
+
+// TestNumbersRestart is what happens after a week of silence.
+func TestNumbersRestart(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		w.Say(jay, jay, telegramtest.Saying{Text: "high"})
+		in.Wait(t, 1)
+		time.Sleep(8 * 24 * time.Hour)
+		w.Skip(1000)
+		w.Say(jay, jay, telegramtest.Saying{Text: "low"})
+		if got := messageTexts(in.Wait(t, 2)); got[1] != "low" {
+			t.Errorf("%q came in", got)
+		}
+		_ = stop()
+	})
+}
+
+// TestBadEvent leaves behind what the store refuses for ever, and nothing else.
+func TestBadEvent(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{Fail: func(events []core.Event) error {
+			for _, e := range events {
+				if e.Message.Text == "bad" {
+					return errors.New("never")
+				}
+			}
+			return nil
+		}}
+		for _, text := range []string{"one", "bad", "two"} {
+			w.Say(jay, jay, telegramtest.Saying{Text: text})
+		}
+		_, stop := w.run(t, in)
+		time.Sleep(time.Minute)
+		w.Say(jay, jay, telegramtest.Saying{Text: "three"})
+		time.Sleep(time.Minute)
+		if got := messageTexts(in.Events()); !slices.Equal(got, []string{"one", "two", "three"}) || w.Waiting() != 0 {
+			t.Errorf("%q came in, %d wait", got, w.Waiting())
+		}
+		_ = stop()
+	})
+}
+
+// TestAlbums joins parts, also those that come late, and keeps what follows in
+// its place behind them.
+func TestAlbums(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		part := func(chat int64, album, file, caption string) {
+			w.Say(chat, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": album, "caption": caption,
+				"photo": []any{map[string]any{"file_id": file, "file_unique_id": "u" + file, "width": 10, "height": 10}}}})
+		}
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		part(jay, "1", "a", "holidays")
+		w.Say(group, jay, telegramtest.Saying{Text: "elsewhere"})
+		time.Sleep(300 * time.Millisecond)
+		part(jay, "1", "b", "")
+		time.Sleep(500 * time.Millisecond)
+		part(jay, "1", "c", "the sea")
+		part(jay, "2", "d", "")
+		w.Say(jay, jay, telegramtest.Saying{Text: "look"})
+		time.Sleep(5 * time.Second)
+		var got []string
+		for _, e := range in.Events() {
+			refs := ""
+			for _, a := range e.Message.Attachments {
+				refs += a.Ref
+			}
+			got = append(got, e.Message.ID+":"+refs+":"+e.Message.Text)
+		}
+		if want := []string{"1::elsewhere", "1:abc:holidays\nthe sea", "4:d:", "5::look"}; !slices.Equal(got, want) {
+			t.Errorf("%q came in, want %q", got, want)
+		}
+		if w.Waiting() != 0 {
+			t.Errorf("%d updates wait", w.Waiting())
+		}
+		_ = stop()
+	})
+}
+
+func TestWrongToken(t *testing.T) {
+	told := ""
+	w := newWorld(t, func(o *Options) {
+		o.Config.Token = core.NewSecret("1:wrong")
+		o.Admin = func(text string) { told = text }
+	})
+	err := w.driver(t).Listen(t.Context(), &coretest.Inbox{})
+	if err == nil || !strings.Contains(err.Error(), "token") || told == "" || strings.Contains(err.Error()+told, "1:wrong") {
+		t.Errorf("%v, admins are told %q", err, told)
+	}
+}
+
+// TestTwoReaders tells admins once, and goes on when the other one has gone.
+func TestTwoReaders(t *testing.T) {
+	var told atomic.Int32
+	alter := func(o *Options) { o.Admin = func(string) { told.Add(1) } }
+	bubble(t, alter, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		other, err := New(w.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+			_, _ = other.api.call(ctx, "getUpdates", map[string]string{"timeout": "30"})
+			cancel()
+		}
+		other.api.http.CloseIdleConnections()
+		if told.Load() != 1 {
+			t.Errorf("admins were told %d times", told.Load())
+		}
+		w.Say(jay, jay, telegramtest.Saying{Text: "still here"})
+		in.Wait(t, 1)
+		_ = stop()
+	})
+}
+
+// TestDeaf gives a poll up that the server never answers.
+func TestDeaf(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		var hung atomic.Int32
+		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
+			if c.Method == "getUpdates" && hung.Add(1) == 1 {
+				return telegramtest.Fault{Kind: telegramtest.Hang}
+			}
+			return telegramtest.Fault{}
+		})
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		w.Say(jay, jay, telegramtest.Saying{Text: "hello?"})
+		time.Sleep(2 * time.Minute)
+		if len(in.Events()) != 1 {
+			t.Error("deaf")
+		}
+		_ = stop()
+	})
+}
+
+// TestPollFaults lets getUpdates fail in every way.
+func TestPollFaults(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		kinds := []telegramtest.FaultKind{telegramtest.Limited, telegramtest.Internal, telegramtest.BadGateway, telegramtest.Unavailable,
+			telegramtest.Reset, telegramtest.Cut, telegramtest.Hang}
+		n := 0
+		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
+			if c.Method != "getUpdates" {
+				return telegramtest.Fault{}
+			}
+			if n++; n%2 == 0 {
+				return telegramtest.Fault{Kind: kinds[n/2%len(kinds)], RetryAfter: 2}
+			}
+			return telegramtest.Fault{}
+		})
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		for i := range 20 {
+			w.Say(jay, jay, telegramtest.Saying{Text: fmt.Sprint(i)})
+			time.Sleep(10 * time.Second)
+		}
+		time.Sleep(5 * time.Minute)
+		if got := messageTexts(in.Events()); len(got) != 20 || got[19] != "19" {
+			t.Errorf("%q came in", got)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(w.log.String(), telegramtest.Token[10:]) {
+			t.Error("the token shows in the log")
+		}
+	})
+}
+
+// TestUnreachable starts before the network is there.
+func TestUnreachable(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		n := 0
+		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
+			if n++; n < 12 {
+				return telegramtest.Fault{Kind: telegramtest.Reset}
+			}
+			return telegramtest.Fault{}
+		})
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
+		time.Sleep(10 * time.Minute)
+		if len(in.Events()) != 1 {
+			t.Error("never came up")
+		}
+		_ = stop()
+	})
+}
+
+func TestMigration(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		const to = -1004242424242
+		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
+		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to })
+		parts := &coretest.Parts{}
+		if err := do(t, d, "message_telegram", place("telegram", basic, 0), `{"text":"hi"}`, parts); err != nil {
+			t.Fatal(err)
+		}
+		if list := w.Messages(to); len(list) != 1 || list[0].Text != "hi" {
+			t.Errorf("the supergroup shows %+v", list)
+		}
+		e := in.Wait(t, 1)[0]
+		if e.Kind != core.KindMigration || e.Message.Path != place("telegram", basic, 0) || e.To != place("telegram", to, 0) {
+			t.Errorf("event %+v", e)
+		}
+		before := len(w.Calls("sendMessage"))
+		if err := do(t, d, "message_telegram", place("telegram", basic, 0), `{"text":"again"}`, &coretest.Parts{}); err != nil || len(w.Calls("sendMessage")) != before+1 {
+			t.Errorf("%v; the old number was used again", err)
+		}
+		_ = stop()
+	})
+}
+
+// do carries an action out.
+func do(t testing.TB, d *Driver, name string, at core.Path, payload string, parts *coretest.Parts) error {
+	t.Helper()
+	return doCtx(context.Background(), t, d, name, at, payload, parts)
+}
+
+func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Path, payload string, parts *coretest.Parts) error {
+	t.Helper()
+	for _, a := range d.Actions() {
+		if a.Name == name {
+			call := core.Call{Path: at, Author: core.Author{ID: "1000"}, Payload: []byte(payload), Parts: parts}
+			if a.Check != nil {
+				if err := a.Check(ctx, call); err != nil {
+					return err
+				}
+			}
+			_, err := a.Do(ctx, call)
+			return err
+		}
+	}
+	t.Fatalf("no action %s", name)
+	return nil
+}
