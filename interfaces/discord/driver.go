@@ -90,7 +90,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 	d := &Driver{
 		name: o.Name, set: set, log: o.Log, clock: o.Clock, state: o.State, tell: o.Admin, admins: o.Admins, tempo: t,
 		specs: o.Commands, remember: o.Remember,
-		book: newBook(o.Name), queue: newQueue(), starts: &starts{every: t.identify, next: make(map[int]time.Time)},
+		book: newBook(o.Name), queue: newQueue(), starts: newStarts(t.identify),
 		lanes: newLanes(), targets: newTargets(), replies: newReplies(),
 		told: make(map[string]bool), token: make(chan struct{}),
 	}

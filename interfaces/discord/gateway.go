@@ -109,21 +109,41 @@ func (d *Driver) awaitStarts(ctx context.Context, g gateway) error {
 
 // starts spaces identifies: one for each bucket of shards in each period.
 type starts struct {
-	every time.Duration
-	mu    sync.Mutex
-	next  map[int]time.Time
+	every   time.Duration
+	mu      sync.Mutex
+	buckets map[int]*start
 }
 
-// wait takes the next free moment of the shard's bucket.
-func (s *starts) wait(ctx context.Context, shard, concurrency int) bool {
+// start is one bucket. Who holds the token may identify, from next on.
+type start struct {
+	token chan struct{}
+	next  time.Time
+}
+
+func newStarts(every time.Duration) *starts {
+	return &starts{every: every, buckets: make(map[int]*start)}
+}
+
+// wait waits for the shard's turn to identify. done is to be called when it has
+// done so, or will not; calling it again has no effect.
+func (s *starts) wait(ctx context.Context, shard, concurrency int) (done func(), err error) {
 	s.mu.Lock()
-	now := time.Now()
-	bucket := shard % concurrency
-	at := s.next[bucket]
-	if at.Before(now) {
-		at = now
+	b := s.buckets[shard%concurrency]
+	if b == nil {
+		b = &start{token: make(chan struct{}, 1)}
+		b.token <- struct{}{}
+		s.buckets[shard%concurrency] = b
 	}
-	s.next[bucket] = at.Add(s.every)
 	s.mu.Unlock()
-	return sleep(ctx, at.Sub(now))
+	if !received(ctx, b.token) {
+		return nil, ctx.Err()
+	}
+	if !sleep(ctx, time.Until(b.next)) {
+		b.token <- struct{}{}
+		return nil, ctx.Err()
+	}
+	return sync.OnceFunc(func() {
+		b.next = time.Now().Add(s.every)
+		b.token <- struct{}{}
+	}), nil
 }

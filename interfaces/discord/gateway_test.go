@@ -23,7 +23,7 @@ type wires struct {
 	sessions map[string]*session
 	conns    map[*peer]bool
 	opened   int
-	identify []time.Time
+	identify map[int][]time.Time
 	resumes  int
 	intents  []int
 	guilds   []map[string]any
@@ -72,7 +72,7 @@ func (l *peer) shut(code int, text string) {
 
 func (g *wires) init() {
 	g.interval = 200 * time.Millisecond
-	g.sessions, g.conns = map[string]*session{}, map[*peer]bool{}
+	g.sessions, g.conns, g.identify = map[string]*session{}, map[*peer]bool{}, map[int][]time.Time{}
 	g.guilds = []map[string]any{guildFixture(guildID)}
 }
 
@@ -218,19 +218,13 @@ func (s *server) identified(l *peer, data json.RawMessage) bool {
 		l.shut(4010, "Invalid shard.")
 		return false
 	}
-	// Of the last identifies, as many as may come at once may be as young as this.
-	young := 0
-	for _, t := range s.identify {
-		if now.Sub(t) < s.between*9/10 {
-			young++
-		}
-	}
-	s.identify = append(s.identify, now)
-	if young >= max(s.concurrency, 1) && s.between > 0 {
-		s.t.Errorf("identify %v after the last one", now.Sub(s.identify[len(s.identify)-2]))
+	bucket := d.Shard[0] % max(s.concurrency, 1)
+	if all := s.identify[bucket]; len(all) > 0 && now.Sub(all[len(all)-1]) < s.between*9/10 {
+		s.t.Errorf("identify %v after the last one", now.Sub(all[len(all)-1]))
 		l.send(envelopeOut{Op: opInvalid, Data: false})
 		return false
 	}
+	s.identify[bucket] = append(s.identify[bucket], now)
 	sess := &session{id: "session-" + strconv.Itoa(len(s.sessions)+1), on: l, intents: d.Intents, shard: d.Shard}
 	s.sessions[sess.id] = sess
 	var named []any

@@ -60,7 +60,8 @@ func (b *book) normal(m *message, p place) (out core.Message, ok bool) {
 	out.Attachments = attachments(m)
 	out.ReplyTo = b.quote(m, p)
 	out.Addressed = b.addressed(m, p, self)
-	return out, true
+	// What says nothing at all is not worth keeping.
+	return out, out.Text != "" || len(out.Attachments) > 0 || out.Addressed != core.NotAddressed
 }
 
 func (b *book) author(u *user, m *member, p place) core.Author {

@@ -20,8 +20,8 @@ import (
 
 // Errors that stop the interface; they are written for people.
 var (
-	errToken   = errors.New("Discord refuses the token: put a valid one where the configuration's token points to") //nolint:staticcheck // a name begins it
-	errIntents = errors.New("Discord refuses the intents: switch them on for this bot in the developer portal")
+	errToken   = errors.New("the token is refused by Discord: put a valid one where the configuration's token points to")
+	errIntents = errors.New("the intents are refused by Discord: switch them on for this bot in the developer portal")
 )
 
 // Intents: guilds, moderation is not needed, messages, reactions and polls of
@@ -48,10 +48,14 @@ type shard struct {
 	resume *resume // nil: the next session is a new one
 	stands bool    // this connection got as far as READY or RESUMED
 	opened *wire
+
+	identified func()         // tells that this connection has identified
+	closing    sync.WaitGroup // the library's ends of connections
 }
 
 // run keeps connecting until ctx ends, which is no error, or it is of no use.
 func (s *shard) run(ctx context.Context) error {
+	defer s.closing.Wait()
 	wait := time.Duration(0)
 	for {
 		if !sleep(ctx, wait) {
@@ -110,11 +114,11 @@ func (d *Driver) fatal(why error) error {
 	case 4004:
 		return errToken
 	case 4010:
-		return fmt.Errorf("Discord refuses the shard (%w)", c) //nolint:staticcheck // a name begins it
+		return fmt.Errorf("the shard is refused by Discord (%w)", c)
 	case 4011:
-		return fmt.Errorf("Discord wants this bot to be sharded: set shards to auto (%w)", c) //nolint:staticcheck // a name begins it
+		return fmt.Errorf("this bot must be sharded: set shards to auto (%w)", c)
 	case 4012:
-		return fmt.Errorf("Discord does not know this version of its gateway any more (%w)", c) //nolint:staticcheck // a name begins it
+		return fmt.Errorf("this version of the gateway is not known to Discord any more (%w)", c)
 	case 4013:
 		return fmt.Errorf("%w (%w)", errIntents, c)
 	case 4014:
@@ -129,11 +133,17 @@ func (d *Driver) fatal(why error) error {
 // connect opens a connection and returns why it ended.
 func (s *shard) connect(ctx context.Context) error {
 	going := s.going()
-	if going == nil && !s.d.starts.wait(ctx, s.id, s.at.concurrency) {
-		return ctx.Err()
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	s.identified = func() {}
+	if going == nil {
+		done, err := s.d.starts.wait(ctx, s.id, s.at.concurrency)
+		if err != nil {
+			return err
+		}
+		defer done()
+		s.identified = done
+	}
 	sess, left := s.session(ctx, going)
 	err := open(sess) // bounded: every wait of the library goes through our connection
 	s.mu.Lock()
@@ -150,12 +160,16 @@ func (s *shard) connect(ctx context.Context) error {
 	case <-ctx.Done():
 		w.leave()
 	}
-	// The library closes for a second what is closed already, and says so.
-	select {
-	case <-left:
-	case <-time.After(5 * time.Second):
-		s.d.log.Error("the library does not let go of a connection", "shard", s.id)
-	}
+	// The library closes for a second what is closed already; only its last
+	// event is waited for before the next connection.
+	s.closing.Go(func() {
+		select {
+		case <-left:
+		case <-time.After(10 * time.Second):
+			s.d.log.Error("the library does not let go of a connection", "shard", s.id)
+		}
+	})
+	<-w.quiet
 	return w.end(nil)
 }
 
@@ -300,6 +314,7 @@ func (s *shard) addressFailed(going *resume) {
 // watch puts a wire around a connection and ends it with ctx.
 func (s *shard) watch(ctx context.Context, conn net.Conn, going *resume) net.Conn {
 	w := newWire(conn, "Bot "+s.d.set.Token.Reveal(), going, s.d.tempo.patience)
+	w.identified = s.identified
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened = w

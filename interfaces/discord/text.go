@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"synthbot/core"
@@ -24,11 +25,15 @@ func short(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// line is a text on one line, without control characters.
+// line is a text on one line, without characters that control what stands
+// around it.
 func line(s string, n int) string {
 	return short(strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		switch {
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
 			return ' '
+		case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+			return -1 // the direction of writing
 		}
 		return r
 	}, s)), " "), n)

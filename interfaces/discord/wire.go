@@ -79,6 +79,8 @@ type wire struct {
 	net.Conn
 	token  string
 	resume *resume
+	// identified is called when the library's identify is on its way.
+	identified func()
 
 	in    *bufio.Reader
 	out   []byte // read, and not given to the library yet
@@ -94,10 +96,12 @@ type wire struct {
 	reading  bool      // the library waits for us, not we for it
 	err      error     // the first reason to end
 	ended    chan struct{}
+	quiet    chan struct{} // closed when the library got its last message
+	hush     sync.Once
 }
 
 func newWire(c net.Conn, token string, r *resume, patience time.Duration) *wire {
-	w := &wire{Conn: c, token: token, resume: r, idle: patience, ended: make(chan struct{})}
+	w := &wire{Conn: c, token: token, resume: r, idle: patience, ended: make(chan struct{}), quiet: make(chan struct{})}
 	if r != nil {
 		w.seq = r.seq
 	}
@@ -163,6 +167,7 @@ func (w *wire) Read(b []byte) (int, error) {
 	defer w.setReading(false)
 	for len(w.out) == 0 {
 		if err := w.next(); err != nil {
+			w.hush.Do(func() { close(w.quiet) })
 			return 0, w.end(err)
 		}
 	}
@@ -308,7 +313,7 @@ func (w *wire) Write(b []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
-	frame := b
+	frame, starts := b, false
 	if text, ok := unmasked(b); ok {
 		var e envelope
 		if json.Unmarshal(text, &e) == nil && e.Op != nil {
@@ -316,6 +321,7 @@ func (w *wire) Write(b []byte) (int, error) {
 			if frame, err = w.written(*e.Op, b); err != nil {
 				return 0, w.endLocked(err)
 			}
+			starts = *e.Op == opIdentify && w.identified != nil
 		}
 	}
 	if err := w.Conn.SetWriteDeadline(time.Now().Add(20 * time.Second)); err != nil {
@@ -323,6 +329,9 @@ func (w *wire) Write(b []byte) (int, error) {
 	}
 	if _, err := w.Conn.Write(frame); err != nil {
 		return 0, w.endLocked(err)
+	}
+	if starts {
+		w.identified()
 	}
 	return len(b), nil
 }

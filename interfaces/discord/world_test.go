@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -207,6 +209,9 @@ func (j *journal) Send(ctx context.Context, n int, what core.Sent, do func(conte
 	return nil
 }
 
+// calls makes the keys of calls differ.
+var calls atomic.Int64
+
 // act calls an action as Ann, in the hall.
 func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core.Call)) (core.Result, error) {
 	t.Helper()
@@ -216,7 +221,7 @@ func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core
 	}
 	call := core.Call{
 		Path: core.MustPath("discord/" + guildID + "/" + hallID), Author: core.Author{ID: annID}, Payload: raw,
-		Parts: &journal{base: "k" + strings.ReplaceAll(fmt.Sprintf("%p", &raw), "0x", "")},
+		Parts: &journal{base: "k" + strconv.FormatInt(calls.Add(1), 36)},
 	}
 	for _, f := range change {
 		f(&call)

@@ -1,0 +1,162 @@
+package discord
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+func TestRestartFindsWhatWasMissed(t *testing.T) {
+	s := newServer(t)
+	state := shelf()
+	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
+	stop := s.listening(t, first, in)
+	until(t, "connected", func() bool { return first.book.known(guildID) })
+	s.say(hallID, annID, hello())
+	s.say(topicID, annID, hello())
+	s.say(dmID, annID, "private")
+	in.wait(t, core.KindMessage, 3)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.forget()
+	for i := range 120 {
+		s.say(hallID, annID, fmt.Sprintf("missed %d", i))
+	}
+	s.say(topicID, annID, "missed in the topic")
+	s.say(dmID, annID, "missed in private")
+	_, in = s.up(t, func(o *Options) { o.State = state })
+	s.say(hallID, annID, "live")
+	in.wait(t, core.KindMessage, 123)
+	var hall []string
+	for _, e := range in.all() {
+		switch e.Message.Path.String() {
+		case "discord/" + guildID + "/" + hallID:
+			hall = append(hall, e.Message.Text)
+		case "discord/" + guildID + "/" + hallID + "/" + topicID:
+			if e.Message.Text != "missed in the topic" {
+				t.Errorf("in the topic: %q", e.Message.Text)
+			}
+		case "discord/@me/" + dmID:
+			if !e.Message.Private || e.Message.Addressed != core.Direct {
+				t.Errorf("in private: %+v", e.Message)
+			}
+		default:
+			t.Errorf("elsewhere: %v", e.Message.Path)
+		}
+	}
+	if len(hall) != 121 || hall[0] != "missed 0" || hall[119] != "missed 119" || hall[120] != "live" {
+		t.Errorf("in the hall: %d, %q", len(hall), hall)
+	}
+	if n := len(s.requests("GET /channels/" + dmID)); n != 2 {
+		t.Errorf("the direct messages were asked for %d times: once what they are, once what was missed", n)
+	}
+}
+
+func TestNothingMissedIsNotAskedFor(t *testing.T) {
+	s := newServer(t)
+	state := shelf()
+	d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
+	stop := s.listening(t, d, in)
+	until(t, "connected", func() bool { return d.book.known(guildID) })
+	s.say(hallID, annID, hello())
+	in.wait(t, core.KindMessage, 1)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	_, in = s.up(t, func(o *Options) { o.State = state })
+	s.say(roomID, annID, "elsewhere")
+	in.wait(t, core.KindMessage, 1)
+	if got := s.requests("GET /channels/" + hallID + "/messages"); len(got) != 0 {
+		t.Errorf("asked %d times", len(got))
+	}
+}
+
+func TestBackfillIsBounded(t *testing.T) {
+	s := newServer(t)
+	d, in := s.up(t, func(o *Options) { o.Config.BackfillCount = 30 })
+	s.say(hallID, annID, "first")
+	in.wait(t, core.KindMessage, 1)
+	s.forget()
+	for i := range 80 {
+		s.say(hallID, annID, fmt.Sprint(i))
+	}
+	s.drop()
+	until(t, "a new session", func() bool { return s.live() == 1 })
+	s.say(hallID, annID, "last")
+	in.wait(t, core.KindMessage, 32)
+	until(t, "noted", func() bool { cur, _ := d.cursors.get(hallID); return cur.Seen.After(time.Time{}) })
+	if got := in.texts(); got[len(got)-1] != "last" || len(got) != 32 {
+		t.Errorf("%d: %q", len(got), got)
+	}
+}
+
+// A cut of the gateway with a hundred messages in it, over several channels:
+// all are found, in order, once.
+func TestCut(t *testing.T) {
+	s := newServer(t)
+	channels := []string{hallID, roomID, dmID}
+	_, in := s.up(t)
+	want := map[string][]string{}
+	talk := func(n int, what string) {
+		for i := range n {
+			c, text := channels[i%len(channels)], fmt.Sprintf("%s %d", what, i)
+			s.say(c, annID, text)
+			want[c] = append(want[c], text)
+		}
+	}
+	talk(6, "before")
+	in.wait(t, core.KindMessage, 6)
+	s.mu.Lock()
+	s.script = func(_ int, p *peer) bool { return true } // nobody gets in
+	s.mu.Unlock()
+	s.forget()
+	s.drop()
+	talk(100, "cut")
+	s.mu.Lock()
+	s.script = nil
+	s.mu.Unlock()
+	until(t, "a new session", func() bool { return s.live() == 1 })
+	talk(9, "after")
+	in.wait(t, core.KindMessage, 115)
+	got := map[string][]string{}
+	for _, e := range in.all() {
+		el := e.Message.Path.Elements()
+		got[el[len(el)-1]] = append(got[el[len(el)-1]], e.Message.Text)
+	}
+	for _, c := range channels {
+		if !slices.Equal(got[c], want[c]) {
+			t.Errorf("%s:\n%s\nwant\n%s", c, strings.Join(got[c], ","), strings.Join(want[c], ","))
+		}
+	}
+}
+
+func TestUnknownThreadIsLookedUp(t *testing.T) {
+	s := newServer(t)
+	_, in := s.up(t)
+	for i := range 5 {
+		s.say(topicID, annID, fmt.Sprint(i))
+	}
+	for i, e := range in.wait(t, core.KindMessage, 5) {
+		if e.Message.Path.String() != "discord/"+guildID+"/"+hallID+"/"+topicID || e.Message.Text != fmt.Sprint(i) {
+			t.Errorf("%d: %s in %s", i, e.Message.Text, e.Message.Path)
+		}
+	}
+	if n := len(s.requests("GET /channels/" + topicID)); n != 1 {
+		t.Errorf("looked up %d times", n)
+	}
+}
+
+func TestGroupMessagesAreNotPrivate(t *testing.T) {
+	s := newServer(t)
+	_, in := s.up(t)
+	s.say(groupID, annID, "hello all")
+	m := in.wait(t, core.KindMessage, 1)[0].Message
+	if m.Private || m.Addressed != core.NotAddressed || m.Path.String() != "discord/@me/"+groupID {
+		t.Errorf("%+v", m)
+	}
+}

@@ -1,0 +1,112 @@
+package discord
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// still is an intake without a platform, in the guild of the tests.
+func still(t testing.TB) *intake {
+	t.Helper()
+	d, err := newDriver(Options{
+		Config:   Config{Token: core.NewSecret("x"), APIURL: "http://127.0.0.1:1", MessageContent: true},
+		Clock:    func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
+		Commands: registry(),
+	}, hasty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.count = 1
+	d.book.setMe(user{ID: botID, Name: "aria"}, appID)
+	raw, _ := json.Marshal(guildFixture(guildID))
+	g, _ := decode[guildPayload](raw)
+	d.book.setGuild(g)
+	for _, c := range []channel{
+		{ID: topicID, Guild: guildID, Parent: hallID, Type: threadPublic, Name: "topic"},
+		{ID: "810000000000000005", Guild: guildID, Type: 2, Name: "voice"},
+		{ID: dmID, Type: channelDirect}, {ID: groupID, Type: channelGroup},
+	} {
+		d.book.setChannel(c)
+	}
+	d.synced = true
+	d.busy.close() // nothing is answered
+	return newIntake(d, newInbox())
+}
+
+func registry() []command.Spec {
+	return []command.Spec{
+		{Name: "help", Brief: "Say what I can do", Briefs: map[string]string{"it": "Dire cosa so fare", "xx": "?"}},
+		{Name: "forget", Brief: "Forget something", Args: []command.Arg{{Name: "who", Brief: "Whom", Choices: []string{"me", "all"}}, {Name: "what", Required: true, Rest: true}}},
+		{Name: "sleep", Brief: "Sleep for a while", Rank: core.Moderator, Args: []command.Arg{{Name: "time", Brief: "How long"}}},
+		{Name: "remember", Brief: "Remember something", Args: []command.Arg{{Name: "what", Brief: "What", Required: true, Rest: true}}},
+		{Name: "zone", Brief: "Set the time zone", Rank: core.Admin, Args: []command.Arg{{Name: "zone", Brief: "Which", Choices: zones()}}},
+	}
+}
+
+func zones() (list []string) {
+	for _, a := range []string{"Europe", "Asia", "America"} {
+		for c := 'A'; c <= 'P'; c++ {
+			list = append(list, a+"/"+string(c)+"town")
+		}
+	}
+	return list
+}
+
+// TestEvents reads events as the platform documents them.
+func TestEvents(t *testing.T) {
+	files, err := filepath.Glob("testdata/events/*.json")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d events, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var e envelope
+			if err := json.Unmarshal(raw, &e); err != nil {
+				t.Fatal(err)
+			}
+			in := still(t)
+			in.frame(t.Context(), frame{kind: strings.ToLower(e.Type), data: e.Data})
+			var got bytes.Buffer
+			enc := json.NewEncoder(&got)
+			enc.SetEscapeHTML(false)
+			enc.SetIndent("", " ")
+			for _, event := range in.batch {
+				if err := enc.Encode(event); err != nil {
+					t.Fatal(err)
+				}
+			}
+			compareGolden(t, strings.TrimSuffix(file, ".json")+".golden", got.Bytes())
+		})
+	}
+}
+
+func compareGolden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs:\n%s", file, got)
+	}
+}

@@ -1,0 +1,437 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/markdown"
+)
+
+// kind is the kind of an action's error; "" where there is none.
+func kind(err error) core.ErrorKind {
+	var e *core.Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	if err != nil {
+		return core.ErrorKind(err.Error())
+	}
+	return ""
+}
+
+func TestLongMessage(t *testing.T) {
+	s := newServer(t)
+	d := s.bot(t)
+	long := "# Title\n\n" + strings.Repeat("A sentence of some words. ", 100) + "\n\n```go\n" + strings.Repeat("x := 1\n", 400) + "```\nThe end."
+	if _, err := act(t, d, "message_discord", map[string]any{"text": long, "reply_to_message_id": "5", "buttons": []any{map[string]any{"label": "More"}}}); err != nil {
+		t.Fatal(err)
+	}
+	all := s.bots(hallID)
+	if len(all) < 3 {
+		t.Fatalf("%d messages", len(all))
+	}
+	for i, m := range all {
+		text := m["content"].(string)
+		if strings.Count(text, "```")%2 != 0 {
+			t.Errorf("part %d has half a fence", i)
+		}
+		if (m["message_reference"] != nil) != (i == 0) || (m["components"] != nil) != (i == len(all)-1) {
+			t.Errorf("part %d: reply %v, buttons %v", i, m["message_reference"], m["components"])
+		}
+	}
+	if !strings.HasSuffix(all[len(all)-1]["content"].(string), "The end.") {
+		t.Error("the end is missing")
+	}
+}
+
+func TestLongAnswerAsFile(t *testing.T) {
+	s := newServer(t)
+	d := s.bot(t, func(o *Options) { o.Config.LongAnswers, o.Config.LongParts = "file", 2 })
+	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("A sentence of some words. ", 400)}); err != nil {
+		t.Fatal(err)
+	}
+	posts := s.requests("POST /channels/" + hallID + "/messages")
+	if len(posts) != 1 || !strings.Contains(string(posts[0].raw), `filename="answer.md"`) {
+		t.Errorf("%d messages", len(posts))
+	}
+}
+
+func TestRepeatedSendIsOneMessage(t *testing.T) {
+	for name, fault := range map[string]int{"answer lost": faultLost, "502": 502, "500": 500, "503": 503} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			d := s.bot(t)
+			n := 0
+			s.faults(func(*http.Request) int {
+				if n++; n <= 2 {
+					return fault
+				}
+				return 0
+			})
+			if _, err := act(t, d, "message_discord", map[string]any{"text": "once"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.texts(hallID); len(got) != 1 {
+				t.Errorf("said %d times", len(got))
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		payload map[string]any
+		want    core.ErrorKind
+	}{
+		"empty":             {map[string]any{"text": "  "}, core.Invalid},
+		"elsewhere":         {map[string]any{"text": "x", "interface_path": "telegram/1"}, core.Invalid},
+		"a person":          {map[string]any{"text": "x", "interface_path": "discord/@user/1"}, core.Invalid},
+		"a guild":           {map[string]any{"text": "x", "interface_path": "discord/1"}, core.Invalid},
+		"embed without":     {map[string]any{"embeds": []any{map[string]any{}}}, core.Invalid},
+		"embed address":     {map[string]any{"embeds": []any{map[string]any{"title": "x", "url": "javascript:x"}}}, core.Invalid},
+		"button address":    {map[string]any{"text": "x", "buttons": []any{map[string]any{"label": "x", "url": "file:///etc"}}}, core.Invalid},
+		"button data":       {map[string]any{"text": "x", "buttons": []any{map[string]any{"label": "x", "data": strings.Repeat("d", 90)}}}, core.Invalid},
+		"buttons alike":     {map[string]any{"text": "x", "buttons": []any{map[string]any{"label": "x"}, map[string]any{"label": "x"}}}, core.Invalid},
+		"buttons too many":  {map[string]any{"text": "x", "buttons": make([]map[string]any, 30)}, core.Invalid},
+		"channel not there": {map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/5"}, core.Broken},
+	} {
+		s := newServer(t)
+		d := s.bot(t)
+		if _, err := act(t, d, "message_discord", c.payload); kind(err) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestClosedChannelIsLeftAlone(t *testing.T) {
+	s := newServer(t)
+	var told []string
+	d, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
+	s.shut(roomID, 50001)
+	to := map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/" + roomID}
+	for range 5 {
+		if _, err := act(t, d, "message_discord", to); kind(err) != core.Broken {
+			t.Errorf("ended with %v", err)
+		}
+	}
+	if n := len(s.requests("POST /channels/" + roomID)); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], roomID) {
+		t.Errorf("admins were told %q", told)
+	}
+	s.shut(roomID, 0)
+	s.say(roomID, annID, "come back")
+	in.wait(t, core.KindMessage, 1)
+	if _, err := act(t, d, "message_discord", to); err != nil {
+		t.Errorf("after a sign of life: %v", err)
+	}
+}
+
+func TestLimitsAreObeyed(t *testing.T) {
+	s := newServer(t)
+	s.perCount, s.perTime = 5, 300*time.Millisecond
+	d := s.bot(t)
+	for range 17 {
+		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(s.texts(hallID)); got != 17 || s.hits > 0 {
+		t.Errorf("%d messages, %d limits run into", got, s.hits)
+	}
+}
+
+func TestLimitsThatComeUnforeseen(t *testing.T) {
+	for name, fault := range map[string]int{"HTML": faultHTML, "shared": faultShare} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			d := s.bot(t)
+			n := 0
+			s.faults(func(*http.Request) int {
+				if n++; n == 1 {
+					return fault
+				}
+				return 0
+			})
+			if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(s.texts(hallID)); got != 1 {
+				t.Errorf("%d messages", got)
+			}
+		})
+	}
+}
+
+func TestGlobalLimit(t *testing.T) {
+	s := newServer(t)
+	s.perAll = 20
+	d := s.bot(t)
+	var wait sync.WaitGroup
+	for i := range 40 {
+		wait.Go(func() {
+			channel := []string{hallID, roomID}[i%2]
+			if _, err := act(t, d, "message_discord", map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/" + channel}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if n := len(s.texts(hallID)) + len(s.texts(roomID)); n != 40 {
+		t.Errorf("%d messages", n)
+	}
+}
+
+func TestPaceStaysBelowTheGlobalLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(true)
+		begun := time.Now()
+		var at []time.Time
+		for range 5 * globalRate {
+			q := &request{method: "GET", route: "/x"}
+			if err := l.enter(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+			at = append(at, time.Now())
+		}
+		for i := range at[globalRate:] {
+			if d := at[i+globalRate].Sub(at[i]); d < time.Second {
+				t.Fatalf("request %d came %v after the one %d before it", i+globalRate, d, globalRate)
+			}
+		}
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("took %v: bursts are allowed", took)
+		}
+	})
+}
+
+func TestLimiterHonoursTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(false)
+		head := http.Header{}
+		for k, v := range map[string]string{"X-RateLimit-Bucket": "b", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "2.5"} {
+			head.Set(k, v)
+		}
+		here := &request{method: "POST", route: "/channels/{}/messages", ids: []string{"1"}}
+		there := &request{method: "POST", route: "/channels/{}/messages", ids: []string{"2"}}
+		begun := time.Now()
+		l.learn(here, head)
+		if _ = l.enter(t.Context(), there); time.Since(begun) != 0 {
+			t.Error("another channel waits as well")
+		}
+		if _ = l.enter(t.Context(), here); time.Since(begun) < 2500*time.Millisecond {
+			t.Errorf("waited %v", time.Since(begun))
+		}
+		l.block(here, &apiError{after: time.Hour, global: true})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := l.enter(ctx, there); err == nil {
+			t.Error("a global limit does not bind")
+		}
+		fast := &request{method: "POST", route: "/interactions/{}/{}/callback", ids: []string{"1", "2"}, fast: true}
+		before := time.Now()
+		if err := l.enter(t.Context(), fast); err != nil || time.Since(before) != 0 {
+			t.Error("an interaction waits")
+		}
+	})
+}
+
+func TestLanesKeepOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLanes()
+		leave, err := l.enter(t.Context(), "c", normal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		wait := func(name string, priority int, ctx context.Context) {
+			go func() {
+				leave, err := l.enter(ctx, "c", priority)
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				order = append(order, name)
+				mu.Unlock()
+				leave()
+			}()
+			synctest.Wait()
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		wait("low", low, t.Context())
+		wait("one", normal, t.Context())
+		wait("gone", high, gone)
+		wait("two", normal, t.Context())
+		wait("high", high, t.Context())
+		cancel()
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		if got := strings.Join(order, " "); got != "high one two low" {
+			t.Errorf("order: %s", got)
+		}
+		if len(l.all) != 0 {
+			t.Errorf("%d lanes are left", len(l.all))
+		}
+	})
+}
+
+func TestOtherActions(t *testing.T) {
+	s := newServer(t)
+	d, in := s.up(t)
+	theirs := s.say(hallID, annID, "hello")
+	in.wait(t, core.KindMessage, 1)
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "first"}); err != nil {
+		t.Fatal(err)
+	}
+	mine := s.bots(hallID)[0]["id"].(string)
+	forum := func(c *core.Call) { c.Path = core.MustPath("discord/" + guildID + "/" + forumID) }
+	moderator := func(c *core.Call) { c.Author.Rank = core.Moderator }
+	for _, c := range []struct {
+		name, action string
+		payload      map[string]any
+		want         core.ErrorKind
+		request      string
+		change       []func(*core.Call)
+	}{
+		{"edit", "edit_discord", map[string]any{"message_id": mine, "text": "**second**"}, "", "PATCH /channels/" + hallID + "/messages/" + mine, nil},
+		{"edit another's", "edit_discord", map[string]any{"message_id": theirs, "text": "x"}, core.Broken, "", nil},
+		{"edit too long", "edit_discord", map[string]any{"message_id": mine, "text": strings.Repeat("word ", 900)}, core.Invalid, "", nil},
+		{"react", "react_discord", map[string]any{"message_id": theirs, "emoji": "👍"}, "", "PUT /channels/" + hallID + "/messages/" + theirs + "/reactions/👍/@me", nil},
+		{"react with a server's", "react_discord", map[string]any{"message_id": theirs, "emoji": "<:wave:771234567890123456>"}, "", "PUT /channels/" + hallID + "/messages/" + theirs + "/reactions/wave:771234567890123456/@me", nil},
+		{"react to nothing", "react_discord", map[string]any{"message_id": "5", "emoji": "👍"}, core.Broken, "", nil},
+		{"delete another's", "delete_discord", map[string]any{"message_id": theirs}, core.Forbidden, "", nil},
+		{"delete as moderator", "delete_discord", map[string]any{"message_id": theirs}, "", "DELETE /channels/" + hallID + "/messages/" + theirs, []func(*core.Call){moderator}},
+		{"delete", "delete_discord", map[string]any{"message_id": mine}, "", "DELETE /channels/" + hallID + "/messages/" + mine, nil},
+		{"file", "file_discord", map[string]any{"name": "../../etc/a b.py", "content": "print(1)", "text": "here"}, "", "POST /channels/" + hallID + "/messages", nil},
+		{"poll", "poll_discord", map[string]any{"question": "Which?", "answers": []string{"a", "b"}, "hours": 2}, "", "POST /channels/" + hallID + "/messages", nil},
+		{"thread", "thread_discord", map[string]any{"name": "Trip", "text": "go"}, "", "POST /channels/" + hallID + "/threads", nil},
+		{"post", "thread_discord", map[string]any{"name": "Rules", "text": "be kind"}, "", "POST /channels/" + forumID + "/threads", []func(*core.Call){forum}},
+		{"post without text", "thread_discord", map[string]any{"name": "Rules"}, core.Invalid, "", []func(*core.Call){forum}},
+		{"thread in private", "thread_discord", map[string]any{"name": "x", "interface_path": "discord/@me/" + dmID}, core.Invalid, "", nil},
+	} {
+		before := len(s.requests(c.request))
+		got, err := act(t, d, c.action, c.payload, c.change...)
+		if kind(err) != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if c.request != "" && len(s.requests(c.request)) == before {
+			t.Errorf("%s: nothing was asked for", c.name)
+		}
+		if c.name == "thread" && (len(got.Next) != 1 || !strings.Contains(string(got.Output), hallID)) {
+			t.Errorf("thread: %+v", got)
+		}
+	}
+	files := s.requests("POST /channels/" + hallID + "/messages")
+	if !strings.Contains(string(files[1].raw), `filename="a_b.py"`) {
+		t.Errorf("the file's name: %.300s", files[1].raw)
+	}
+	if closed := d.targets.refused(hallID); closed != nil {
+		t.Errorf("the channel is marked: %v", closed)
+	}
+}
+
+func TestActionsAreWellFormed(t *testing.T) {
+	s := newServer(t)
+	for _, a := range s.bot(t).Actions() {
+		if len(a.Brief) >= 100 || len(a.Examples.Examples) == 0 || a.Examples.Instructions.WhenToUse == "" || a.Do == nil {
+			t.Errorf("%s: %+v", a.Name, a.Examples)
+		}
+	}
+}
+
+func TestTyping(t *testing.T) {
+	s := newServer(t)
+	d := s.bot(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { d.Think(ctx, core.MustPath("discord/"+guildID+"/"+hallID)); close(done) }()
+	until(t, "typing is kept up", func() bool { return len(s.requests("POST /channels/"+hallID+"/typing")) > 2 })
+	cancel()
+	<-done
+	n := len(s.requests("POST /channels/" + hallID + "/typing"))
+	d.Think(ctx, core.MustPath("discord/"+guildID+"/"+hallID))
+	if got := len(s.requests("POST /channels/" + hallID + "/typing")); got != n {
+		t.Errorf("typing goes on: %d, %d", n, got)
+	}
+}
+
+func TestFetch(t *testing.T) {
+	s := newServer(t)
+	d := s.bot(t)
+	got, err := d.Fetch(t.Context(), core.Attachment{Name: "a", Ref: "/attachments/1/2/a.txt?ex=1"}, 100)
+	if err != nil || string(got) != "a file" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, ref := range []string{"", "http://evil/attachments/1", "//evil/attachments/1", "attachments/1", "/attachments/../api/v9/users/@me"} {
+		if _, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 100); kind(err) != core.Invalid {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "/attachments/1"}, 3); kind(err) != core.Invalid {
+		t.Errorf("too large: %v", err)
+	}
+}
+
+func TestTokenNeverShows(t *testing.T) {
+	s := newServer(t)
+	d := s.bot(t)
+	s.web.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	err := d.rest.do(ctx, request{method: "POST", route: "/interactions/{}/{}/callback", ids: []string{"1", "SECRET"}, body: 1, fast: true, once: true})
+	if err == nil || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "T0ken") {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestRender(t *testing.T) {
+	for in, want := range map[string]string{
+		"# A\n## B\n##### C":               "# A\n## B\n**C**",
+		"a **b** *c* ~~d~~ `e`":            "a **b** *c* ~~d~~ `e`",
+		"snake_case_name and 2 * 3":        `snake\_case\_name and 2 \* 3`,
+		"- a\n- b\n  1. c\n  2. d":         "- a\n- b\n  1. c\n  2. d",
+		"- [x] done\n- [ ] open":           "- ☑ done\n- ☐ open",
+		"> a\n>\n> > b":                    "> a\n> \n> ┃ b",
+		"| a | b |\n|---|--:|\n| 1 | 22 |": "```\na │  b\n──┼───\n1 │ 22\n```",
+		"```go\nx\n```":                    "```go\nx\n```",
+		"[x](https://a.b) <https://c.d>":   "[x](https://a.b) https://c.d",
+		"[x](javascript:y)":                "x (javascript:y)",
+		"<@123> <#5> <:a:1234567> <t:5:R>": "<@123> <#5> <:a:1234567> <t:5:R>",
+		"a\n\n---\n\nb":                    "a\n\n⎯⎯⎯⎯⎯⎯⎯⎯\n\nb",
+		"\\# no title":                     `\# no title`,
+		"1\\. no list":                     `1\. no list`,
+		"see https://a.b/c_d_e now":        "see https://a.b/c_d_e now",
+		"||spoiler||":                      `\|\|spoiler\|\|`,
+		"![cat](https://a.b/c.png)":        "[cat](https://a.b/c.png)",
+		"    x := `a`":                     "```\nx := `a`\n```",
+		"line one\nline two":               "line one\nline two",
+	} {
+		if got := render(in); got != want {
+			t.Errorf("%q renders as\n%s\nwant\n%s", in, got, want)
+		}
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	for _, s := range []string{"# a\n| b | c |\n|-|-|\n| d | e |", "> > a\n```\nb", "- [ ] x\n  - y", "**a *b** c*", strings.Repeat("x", 3000), "`` ` ``"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for i, p := range parts(s) {
+			if n := markdown.UTF16(p); n > maxContent || strings.TrimSpace(p) == "" {
+				t.Fatalf("part %d has %d characters", i, n)
+			}
+		}
+	})
+}
