@@ -115,7 +115,7 @@ func (s *speaker) chat(m match) string {
 
 // opinion answers "do you like …?".
 func (s *speaker) opinion(thing string) string {
-	if hit := mentioned(thing, s.persona.likes, s.books); hit != "" {
+	if hit := mentioned(thing, slices.Concat(s.persona.likes, s.persona.interests), s.books); hit != "" {
 		return s.say("yeslike", map[string]string{"thing": hit})
 	}
 	if hit := mentioned(thing, s.persona.dislikes, s.books); hit != "" {

@@ -119,6 +119,7 @@ func TestConversations(t *testing.T) {
 		{asked{text: "What do you dislike?"}, `meetings|spam`, ""},
 		{asked{text: "what are you interested in?"}, `radio plays|moss|green tea`, ""},
 		{asked{text: "Do you like tea?"}, `green tea`, ""},
+		{asked{text: "do you like moss?"}, `moss`, ""},
 		{asked{text: "do you like spam?"}, `(?i)spam`, ""},
 		{asked{text: "do you like cars?"}, `opinion|never thought|not on my list`, ""},
 		{asked{text: "thanks a lot!"}, `(?i)welcome|pleasure|any time`, ""},
