@@ -121,15 +121,18 @@ func (i Inline) labelled() string {
 	switch {
 	case label == "":
 		return i.URL
-	case i.Bare():
+	case i.tells(label):
 		return label
 	}
 	return label + " (" + i.URL + ")"
 }
 
 // Bare reports whether a link's text already tells its address.
-func (i Inline) Bare() bool {
-	label := i.Inlines.Plain()
+func (i Inline) Bare() bool { return i.tells(i.Inlines.Plain()) }
+
+// tells reports whether label is as good as the address. It is given, because
+// links nest: to make it anew at each level would double the work each time.
+func (i Inline) tells(label string) bool {
 	for _, scheme := range []string{"", "mailto:", "http://", "https://"} {
 		if i.URL == scheme+label || i.URL == scheme+label+"/" {
 			return true
