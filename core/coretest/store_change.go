@@ -158,6 +158,7 @@ func intoBegun(t *testing.T, s *shelf) {
 
 	same(t, "due", words(s.due(garden)), []string{"new waiting", "old waiting"})
 	same(t, "numbers", seqs(s.due(garden)), []uint64{2, 4})
+	same(t, "what was answered is due", s.entry(kitchen, "1").Due, false)
 	same(t, "journal", len(s.journal(turn)), 1)
 	s.commit(&core.Batch{Answered: []core.TurnID{turn}}) // the old place's turn ends
 	same(t, "due after the old turn", words(s.due(garden)), []string{"new waiting"})

@@ -277,6 +277,8 @@ func recent(t *testing.T, s *shelf) {
 		got, _ = v.Recent(core.Path{}, 100, nil)
 		same(t, "everything", len(got), 31)
 		same(t, "the oldest first", got[0].Message.Text, "old")
+		got, _ = v.Recent(core.Path{}, 2, nil)
+		same(t, "fewer than places", words(got), []string{"28", "29"})
 		got, _ = v.Recent(house, 0, nil)
 		same(t, "none", len(got), 0)
 		got, _ = v.Recent(house, 5, func(core.Path) bool { return false })
