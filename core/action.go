@@ -132,9 +132,9 @@ type Parts interface {
 	// holds it as sent. key is the same whenever this part is tried (at most 25
 	// characters, letters and digits): platforms that know idempotency keys get
 	// it. do returns the platform's id of the message; its error comes back as it
-	// is, and the part then counts as not sent. A part that may have been sent
-	// before a crash is tried once more, and never again. What was sent joins
-	// the history when the turn ends.
+	// is, and the part then counts as not sent. A part that was in flight at a
+	// crash is sent once more. What was sent joins the history when the turn
+	// ends.
 	Send(ctx context.Context, n int, what Sent, do func(ctx context.Context, key string) (id string, err error)) error
 }
 

@@ -77,7 +77,8 @@ type Observer interface {
 	Observe(TurnEnd)
 }
 
-// TurnEnd tells that a turn is over and journalled.
+// TurnEnd tells that a turn is over and journalled, or, with a Turn whose Seq is
+// 0, that a private message will have none.
 type TurnEnd struct {
 	Turn     TurnID
 	Messages []string // the platform ids of what it answered

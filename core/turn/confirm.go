@@ -60,7 +60,7 @@ func (t *turn) inquire(ctx context.Context, done []action.Done) error {
 // put sends a message of our own, with buttons where the interface has them.
 func (t *turn) put(ctx context.Context, step core.Key, what core.Sent, choices []core.Choice) error {
 	if c := t.with.chooser(t.path); c != nil {
-		return c.Choose(ctx, t.Parts(step), what, choices)
+		return c.Choose(ctx, asking{t.Parts(step), what.Data}, what, choices)
 	}
 	d, ok := t.snapshot.Message(t.path.Interface())
 	if !ok {
@@ -72,21 +72,24 @@ func (t *turn) put(ctx context.Context, step core.Key, what core.Sent, choices [
 	}
 	_, err = d.Do(ctx, core.Call{
 		Key: step, Path: t.path, Private: t.who.Private, Author: t.who.Authors[0], Payload: payload,
-		Parts: tagged{t.Parts(step), what.Data},
+		Parts: asking{t.Parts(step), what.Data},
 	})
 	return err
 }
 
-// tagged are parts whose messages keep something with them.
-type tagged struct {
+// asking are the parts of a question, told apart from those of the step that it
+// is about. The log keeps data with them.
+type asking struct {
 	core.Parts
 	data string
 }
 
+const askingFrom = 10_000
+
 // Send implements core.Parts.
-func (p tagged) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (p asking) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	what.Data = p.data
-	return p.Parts.Send(ctx, n, what, do)
+	return p.Parts.Send(ctx, askingFrom+n, what, do)
 }
 
 func (s *setup) chooser(place core.Path) core.Chooser {
@@ -149,8 +152,7 @@ func (t *turn) decide(ctx context.Context, q question, agreed bool) (taken bool,
 		}
 		return press, nil
 	}
-	note := t.record(core.Key{Turn: t.id, Round: decided}, core.Accepted, q.String())
-	if err := t.Write(ctx, note); err != nil {
+	if err := t.note(ctx, origin, q); err != nil {
 		return true, err
 	}
 	job := action.Job{
@@ -170,6 +172,24 @@ func (t *turn) decide(ctx context.Context, q question, agreed bool) (taken bool,
 		return true, err
 	}
 	return true, t.inquire(ctx, done)
+}
+
+// note keeps in the turn's own journal that it decides the question; a former
+// attempt that did so may have sent something already.
+func (t *turn) note(ctx context.Context, origin *journal, q question) error {
+	key := core.Key{Turn: t.id, Round: decided}
+	if before, ok := t.Find(key); ok {
+		var records []core.Record
+		err := t.store.View(ctx, func(v core.View) (err error) {
+			records, err = v.Journal(origin.id)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return origin.recall(records, before.Time)
+	}
+	return t.Write(ctx, t.record(key, core.Accepted, q.String()))
 }
 
 // origin returns the journal of the turn that asked, and the step that waits;

@@ -40,6 +40,22 @@ func newJournal(o *setup, id core.TurnID, records []core.Record) *journal {
 	return j
 }
 
+// recall takes up what former attempts sent, since that moment; it joins the
+// history with the rest. records come in the order of their keys.
+func (j *journal) recall(records []core.Record, since time.Time) error {
+	for _, r := range records {
+		if r.Key.Part == 0 || r.Progress != core.Done || r.Time.Before(since) {
+			continue
+		}
+		var what core.Sent
+		if err := json.Unmarshal(r.Data, &what); err != nil {
+			return fmt.Errorf("journal of %s: %w", j.id, err)
+		}
+		j.sent = append(j.sent, what)
+	}
+	return nil
+}
+
 // Find returns what is known under a key.
 func (j *journal) Find(k core.Key) (core.Record, bool) {
 	j.mu.Lock()
@@ -97,21 +113,17 @@ type parts struct {
 }
 
 // Send implements core.Parts. Whether a send that a crash cut short reached the
-// platform cannot be known: it is tried once more, under the same key, and its
-// record then says Unknown, so that there is no third time.
+// platform cannot be known: it is tried once more, under the same key, so that a
+// platform that knows such keys takes it once.
 func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	key := p.step
 	key.Part = uint16(n)
 	r, known := p.Find(key)
-	if known && (r.Progress == core.Done || r.Progress == core.Unknown && p.former[key] == core.Unknown) {
-		return p.again(r)
+	if known && r.Progress == core.Done {
+		return nil
 	}
-	if p.mustAnnounce(key, known) {
-		progress := core.Started
-		if p.cut(key) {
-			progress = core.Unknown
-		}
-		if err := p.Write(ctx, p.record(key, progress, what)); err != nil {
+	if !known && !p.covered(key) {
+		if err := p.Write(ctx, p.record(key, core.Started, what)); err != nil {
 			return err
 		}
 	}
@@ -125,35 +137,11 @@ func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context
 	return nil
 }
 
-// again takes a part that was sent, for all we can know, as sent.
-func (p *parts) again(r core.Record) error {
-	var what core.Sent
-	if err := json.Unmarshal(r.Data, &what); err != nil {
-		return fmt.Errorf("journal of %s: %w", p.id, err)
-	}
-	if what.Time.IsZero() {
-		what.Time = r.Time
-	}
-	p.delivered(what)
-	return nil
-}
-
-// mustAnnounce reports whether the part needs a record of its own before it is
-// sent. The first part of a step that began just now is covered by the step's.
-func (p *parts) mustAnnounce(key core.Key, known bool) bool {
-	if known || p.cut(key) {
-		return p.cut(key)
-	}
+// covered reports whether the record of the step itself says already that this
+// part may have been sent: the first one of a step that has begun.
+func (p *parts) covered(key core.Key) bool {
 	step, _ := p.Find(p.step)
-	return key.Part > 1 || step.Progress != core.Started
-}
-
-// cut reports whether a former attempt may have sent the part.
-func (p *parts) cut(key core.Key) bool {
-	if progress, ok := p.former[key]; ok {
-		return progress == core.Started
-	}
-	return key.Part == 1 && p.former[p.step] == core.Started
+	return key.Part == 1 && step.Progress == core.Started
 }
 
 func (j *journal) delivered(s core.Sent) {

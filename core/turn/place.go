@@ -141,6 +141,9 @@ func (p *place) open(ctx context.Context) (*turn, error) {
 			return err
 		}
 		t.journal = newJournal(with, id, records)
+		if err := t.journal.recall(records, time.Time{}); err != nil {
+			return err
+		}
 		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
 		t.who = caused(t.messages)
 		return t.read(v)

@@ -153,7 +153,8 @@ func (t *Turns) Run(life, work context.Context) error {
 func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
 	s := t.setup.Load()
 	var b core.Batch
-	for _, e := range events {
+	var passed []*core.Message // what nobody will answer
+	for i, e := range events {
 		if err := check(&e); err != nil {
 			return err
 		}
@@ -163,10 +164,9 @@ func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
 		}
 		if s.rank(&e.Message); s.admits(&e.Message) {
 			b.Append = append(b.Append, core.Entry{Event: e, Due: s.due(&e)})
+		} else {
+			passed = append(passed, &events[i].Message)
 		}
-	}
-	if len(b.Append)+len(b.Change) == 0 {
-		return nil
 	}
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("receive: %w", err)
@@ -174,7 +174,12 @@ func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
 	for i, entry := range b.Append {
 		if entry.Due && !b.Known[i] {
 			t.wake(entry.Message.Path)
+		} else {
+			passed = append(passed, &b.Append[i].Message)
 		}
+	}
+	for _, m := range passed {
+		s.pass(m)
 	}
 	for _, e := range b.Change {
 		t.withdraw(&e)
@@ -242,6 +247,14 @@ func (t *Turns) withdraw(e *core.Event) {
 	defer t.mu.Unlock()
 	if p, ok := t.awake[e.Message.Path]; ok {
 		p.deleted(e.Target)
+	}
+}
+
+// pass tells those who wait for it that a private message has no turn: its
+// author is shut out, or it was received before.
+func (s *setup) pass(m *core.Message) {
+	if m.Private {
+		s.observe(core.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
 	}
 }
 

@@ -206,6 +206,7 @@ func TestSameMessageTwice(t *testing.T) {
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
 	b.receive(said("1", "jay", "hi"))
+	b.ended(1) // at once: it has no turn
 	b.receive(said("2", "jay", "again"))
 	b.ended(1)
 	b.stands("once", "once")
@@ -391,6 +392,6 @@ func TestAccess(t *testing.T) {
 	for i, who := range []string{"eve", "stranger", "ann", "root"} {
 		b.receive(said(fmt.Sprint(i), who, who))
 	}
-	b.ended(2)
+	b.ended(4)
 	b.history("ann", "root", "ok", "ok")
 }
