@@ -19,7 +19,7 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 	}
 	h.begun = true
 	cur, known := t.d.cursors.get(channel)
-	fetch, guild := (h.fetch || h.over) && known, h.guild()
+	fetch, guild := h.fetch && known, h.guild
 	t.jobs.Go(func() {
 		select {
 		case t.slot <- struct{}{}:
@@ -39,17 +39,6 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 	})
 }
 
-// guild is the guild of the events that wait.
-func (h *hold) guild() string {
-	if len(h.frames) == 0 {
-		return ""
-	}
-	head, _ := decode[struct {
-		Guild string `json:"guild_id"`
-	}](h.frames[0].data)
-	return head.Guild
-}
-
 // found takes in what a channel's job brought, then what waited for it.
 func (t *intake) found(ctx context.Context, f found) {
 	h := t.holds[f.channel]
@@ -64,7 +53,11 @@ func (t *intake) found(ctx context.Context, f found) {
 		seen[m.ID] = true
 		t.message(m, f.place)
 	}
-	for _, w := range h.frames {
+	sound, rest := h.frames, []frame(nil)
+	if h.gap {
+		sound, rest = h.frames[:h.sound], h.frames[h.sound:]
+	}
+	for _, w := range sound {
 		if w.kind == "message_create" {
 			if m, ok := decode[message](w.data); ok && seen[m.ID] {
 				continue
@@ -72,15 +65,22 @@ func (t *intake) found(ctx context.Context, f found) {
 		}
 		t.take(ctx, w, f.place)
 	}
-	if h.over {
-		// What was dropped lies behind what was just taken in.
-		if !t.commit(ctx) {
-			return
-		}
-		again := &hold{fetch: true}
-		t.holds[f.channel] = again
-		t.begin(ctx, f.channel, again)
+	if h.gap && t.commit(ctx) {
+		t.again(ctx, f.channel, f.place.Guild, rest)
 	}
+}
+
+// again fetches what lies behind a gap. The messages among what waits are found
+// there as well.
+func (t *intake) again(ctx context.Context, channel, guild string, rest []frame) {
+	h := &hold{fetch: true, guild: guild}
+	for _, w := range rest {
+		if w.kind != "message_create" {
+			h.frames = append(h.frames, w)
+		}
+	}
+	t.holds[channel] = h
+	t.begin(ctx, channel, h)
 }
 
 // lookUp asks what kind of channel this is and, of a thread, its parent. What

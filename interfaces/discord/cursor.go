@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -78,9 +79,8 @@ func (c *cursors) flush(ctx context.Context) error {
 	return err
 }
 
-// seen notes that a message of a channel is durable; fresh tells that the
-// channel was not known.
-func (c *cursors) seen(channel string, p place, id string, at time.Time, awake bool) (fresh bool) {
+// seen notes that a message of a channel is durable.
+func (c *cursors) seen(channel string, p place, id string, at time.Time, awake bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cur, known := c.all[channel]
@@ -96,7 +96,20 @@ func (c *cursors) seen(channel string, p place, id string, at time.Time, awake b
 	if awake {
 		cur.Awake = at
 	}
-	return !known
+}
+
+// expect notes a channel that was never heard of before its first message is
+// durable, so that this one can be found again.
+func (c *cursors) expect(channel string, p place, id string, at time.Time) {
+	n, err := strconv.ParseUint(id, 10, 64)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.all[channel]; known || err != nil || n == 0 {
+		return
+	}
+	c.evict()
+	c.all[channel] = &cursor{place: p, Last: strconv.FormatUint(n-1, 10), Seen: at}
+	c.dirty = true
 }
 
 // spoke notes that the bot said something in a channel.

@@ -96,20 +96,30 @@ func (t *intake) ready(ctx context.Context, f frame) {
 	}
 	t.listed[strconv.Itoa(f.shard)] = named
 	t.d.syncOnce(ctx, &t.jobs)
+	t.gap(f.shard)
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)
 		if !ok || t.d.set.BackfillCount == 0 || !t.ours(cur.Guild, f.shard) {
 			continue
 		}
 		if t.holds[id] != nil {
-			t.holds[id].fetch = true
 			continue
 		}
-		t.holds[id] = &hold{fetch: true}
+		t.holds[id] = &hold{fetch: true, guild: cur.Guild}
 		if named[cur.Guild] {
 			t.absent[cur.Guild] = append(t.absent[cur.Guild], id)
 		} else {
 			t.begin(ctx, id, t.holds[id])
+		}
+	}
+}
+
+// gap notes that something may be missing behind the events that wait now: what
+// was being fetched may have been fetched too early.
+func (t *intake) gap(shard int) {
+	for _, h := range t.holds {
+		if h.begun && !h.gap && t.ours(h.guild, shard) {
+			h.gap, h.sound = true, len(h.frames)
 		}
 	}
 }

@@ -38,8 +38,10 @@ type intake struct {
 type hold struct {
 	frames []frame
 	fetch  bool // its missed messages are wanted
-	over   bool // too many waited: they must be fetched as well
 	begun  bool
+	gap    bool // something is missing behind the first sound ones of frames
+	sound  int
+	guild  string
 }
 
 // found is what a job brings.
@@ -159,7 +161,7 @@ func (t *intake) frame(ctx context.Context, f frame) {
 	}
 	p, known := t.placeOf(head.Channel, head.Guild, head.Kind)
 	if !known {
-		h := &hold{}
+		h := &hold{guild: head.Guild}
 		t.holds[head.Channel] = h
 		t.wait(ctx, head.Channel, h, f)
 		return
@@ -169,10 +171,10 @@ func (t *intake) frame(ctx context.Context, f frame) {
 
 // wait puts an event aside until its channel is ready.
 func (t *intake) wait(ctx context.Context, channel string, h *hold, f frame) {
-	if len(h.frames) >= maxHeld {
-		h.over = true // the messages are found again; the rest is not worth the room
-	} else {
+	if len(h.frames) < maxHeld {
 		h.frames = append(h.frames, f)
+	} else if !h.gap {
+		h.gap, h.sound = true, maxHeld // messages are found again; the rest is not worth the room
 	}
 	t.begin(ctx, channel, h)
 }
@@ -225,6 +227,7 @@ func (t *intake) message(m *message, p place) {
 	out, ok := t.d.book.normal(m, p)
 	if ok {
 		t.d.targets.clear(channel)
+		t.d.cursors.expect(channel, p, id, at)
 		t.batch = append(t.batch, core.Event{Kind: core.KindMessage, Message: out})
 	}
 	awake := own || ok && out.Addressed != core.NotAddressed

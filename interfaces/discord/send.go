@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"synthbot/core"
 	"synthbot/core/markdown"
@@ -141,6 +142,9 @@ func priority(name string) int {
 func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
 	texts := parts(text)
+	if !visible(text) {
+		text, texts = "", nil
+	}
 	if len(texts) == 0 && len(s.Embeds) == 0 {
 		return nil, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
@@ -179,6 +183,13 @@ func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
 		}
 	}
 	return list, err
+}
+
+// visible reports whether a text has anything to see.
+func visible(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)
+	})
 }
 
 // asFile is a very long answer as a file, with its beginning as the message.

@@ -29,8 +29,9 @@ func kind(err error) core.ErrorKind {
 func TestLongMessage(t *testing.T) {
 	s := newServer(t)
 	d := s.bot(t)
+	id := s.say(hallID, annID, "tell me")
 	long := "# Title\n\n" + strings.Repeat("A sentence of some words. ", 100) + "\n\n```go\n" + strings.Repeat("x := 1\n", 400) + "```\nThe end."
-	if _, err := act(t, d, "message_discord", map[string]any{"text": long, "reply_to_message_id": "5", "buttons": []any{map[string]any{"label": "More"}}}); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": long, "reply_to_message_id": id, "buttons": []any{map[string]any{"label": "More"}}}); err != nil {
 		t.Fatal(err)
 	}
 	all := s.bots(hallID)

@@ -40,19 +40,20 @@ type server struct {
 	t   testing.TB
 	web *httptest.Server
 
-	mu       sync.Mutex
-	last     uint64 // the newest id given
-	channels map[string]*room
-	limits   map[string]*allowance
-	perCount int           // requests of one bucket …
-	perTime  time.Duration // … in this time; 0: no limits
-	global   []time.Time
-	perAll   int // requests per second over all; 0: no limit
-	fault    func(r *http.Request) int
-	got      []asked
-	hits     int // limits that were run into
-	stored   map[string]json.RawMessage
-	answers  []asked // to interactions
+	mu        sync.Mutex
+	last      uint64 // the newest id given
+	channels  map[string]*room
+	limits    map[string]*allowance
+	perCount  int           // requests of one bucket …
+	perTime   time.Duration // … in this time; 0: no limits
+	global    []time.Time
+	perAll    int // requests per second over all; 0: no limit
+	fault     func(r *http.Request) int
+	got       []asked
+	hits      int  // limits that were run into
+	forgetful bool // requests are not kept
+	stored    map[string]json.RawMessage
+	answers   []asked // to interactions
 
 	wires
 }
@@ -82,6 +83,7 @@ const (
 	faultHTML  = -429 // a 429 of what stands before the API
 	faultLost  = -1   // the request works, its answer is lost
 	faultShare = -2   // a 429 that others caused
+	faultReset = -3   // the connection breaks before anything happened
 )
 
 func newServer(t testing.TB) *server {
@@ -196,7 +198,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	a := asked{method: r.Method, path: path, raw: raw, body: s.body(r, raw)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.got = append(s.got, a)
+	if !s.forgetful {
+		s.got = append(s.got, a)
+	}
 	if !free && s.limited(w, r, path) {
 		return
 	}
@@ -206,6 +210,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.broken(w, fault) {
 		return
+	}
+	if fault == faultReset {
+		panic(http.ErrAbortHandler)
 	}
 	rec := httptest.NewRecorder()
 	s.route(rec, r, strings.Split(strings.Trim(path, "/"), "/"), a)
@@ -436,6 +443,12 @@ func (s *server) post(w http.ResponseWriter, c *room, a asked) {
 	c.messages = append(c.messages, m)
 	if nonce != "" {
 		c.nonces[nonce] = m
+	}
+	if ref, ok := a.body["message_reference"].(map[string]any); ok && !slices.ContainsFunc(c.messages, func(m map[string]any) bool { return m["id"] == ref["message_id"] }) {
+		if ref["fail_if_not_exists"] != false {
+			s.t.Error("a reply that fails where its message is gone")
+		}
+		m["message_reference"] = nil
 	}
 	s.dispatch(c.Guild, "MESSAGE_CREATE", s.event(c, m))
 	reply(w, m)

@@ -1,0 +1,144 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/markdown"
+)
+
+func TestInterface(t *testing.T) {
+	coretest.TestInterface(t, func(t *testing.T) coretest.World {
+		return &world{s: newServer(t), state: shelf()}
+	})
+}
+
+// world is the server as the suite sees it.
+type world struct {
+	s     *server
+	state State
+
+	mu      sync.Mutex
+	log     bytes.Buffer
+	running int // drivers that were made and did not end
+}
+
+func (w *world) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(b)
+}
+
+// guest is a driver that tells when it ends.
+type guest struct {
+	*Driver
+	w *world
+}
+
+func (g guest) Listen(ctx context.Context, in core.Inbox) error {
+	defer g.w.count(-1)
+	return g.Driver.Listen(ctx, in)
+}
+
+func (w *world) count(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running += n
+}
+
+func (w *world) Start(t testing.TB) core.Interface {
+	d := w.s.bot(t, func(o *Options) {
+		o.State = w.state
+		o.Log = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	d.tempo.typing = 8 * time.Second
+	t.Cleanup(d.rest.close)
+	w.count(1)
+	return guest{d, w}
+}
+
+func (w *world) Places() []coretest.Place {
+	return []coretest.Place{
+		{Path: core.MustPath("discord/" + guildID + "/" + hallID)},
+		{Path: core.MustPath("discord/@me/" + dmID), Private: true},
+		{Path: core.MustPath("discord/" + guildID + "/" + hallID + "/" + topicID)},
+		{Path: core.MustPath("discord/@me/" + groupID)},
+	}
+}
+
+func channelOf(p coretest.Place) string {
+	e := p.Path.Elements()
+	return e[len(e)-1]
+}
+
+func (w *world) Say(t testing.TB, p coretest.Place, say coretest.Say) string {
+	until(t, "the bot is there", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.running == 0 || w.s.live() > 0
+	})
+	who := say.Person
+	if who == "" {
+		who = annID
+	}
+	text := say.Text
+	if say.Mention {
+		text = "<@" + botID + "> " + text
+	}
+	return w.s.say(channelOf(p), who, text, func(m map[string]any) {
+		if say.ReplyTo == "" {
+			return
+		}
+		m["type"], m["message_reference"] = messageReply, map[string]any{"message_id": say.ReplyTo}
+		for _, o := range w.s.channels[channelOf(p)].messages {
+			if o["id"] == say.ReplyTo {
+				m["referenced_message"] = o
+			}
+		}
+	})
+}
+
+func (w *world) Shown(t testing.TB, p coretest.Place) []coretest.Shown {
+	var list []coretest.Shown
+	for _, m := range w.s.bots(channelOf(p)) {
+		s := coretest.Shown{ID: m["id"].(string), Text: markdown.Plain(markdown.Parse(m["content"].(string)))}
+		if ref, ok := m["message_reference"].(map[string]any); ok {
+			s.ReplyTo, _ = ref["message_id"].(string)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func (w *world) Fail(_ testing.TB, p coretest.Place, faults ...coretest.SendFault) {
+	w.s.faults(func(r *http.Request) int {
+		if len(faults) == 0 || r.Method != "POST" || !strings.HasSuffix(r.URL.Path, "/"+channelOf(p)+"/messages") {
+			return 0
+		}
+		f := faults[0]
+		faults = faults[1:]
+		return map[coretest.SendFault]int{coretest.SendLimited: faultShare, coretest.SendBroken: 502, coretest.SendReset: faultReset}[f]
+	})
+}
+
+func (w *world) Thinking(_ testing.TB, p coretest.Place) int {
+	return len(w.s.requests("POST /channels/" + channelOf(p) + "/typing"))
+}
+
+func (w *world) Limit() int              { return maxContent }
+func (w *world) Measure(text string) int { return markdown.UTF16(text) }
+func (w *world) Secrets() []string       { return []string{strings.TrimPrefix(token, "Bot ")} }
+
+func (w *world) Log() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.String()
+}

@@ -1,0 +1,264 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// echo answers every message of a channel, in order, through the action.
+type echo struct {
+	t    *testing.T
+	d    *Driver
+	mu   sync.Mutex
+	wait map[core.Path]chan core.Event
+	all  sync.WaitGroup
+	done sync.WaitGroup
+}
+
+func (e *echo) take(event core.Event) {
+	if event.Kind != core.KindMessage {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.wait[event.Message.Path]
+	if c == nil {
+		c = make(chan core.Event, 256)
+		e.wait[event.Message.Path] = c
+		e.all.Go(func() {
+			for event := range c {
+				e.answer(event)
+			}
+		})
+	}
+	c <- event
+}
+
+func (e *echo) answer(event core.Event) {
+	defer e.done.Done()
+	raw, _ := json.Marshal(map[string]string{"text": "re: " + event.Message.Text, "reply_to_message_id": event.Message.ID})
+	call := core.Call{Path: event.Message.Path, Author: event.Message.Author, Payload: raw, Parts: &journal{base: event.Message.ID}}
+	// A turn tries a step again that failed for the moment; so does this.
+	for try := 0; ; try++ {
+		_, err := e.d.sendMessage(context.Background(), call)
+		if err == nil {
+			return
+		}
+		if kind(err) != core.Temporary || try == 5 {
+			e.t.Errorf("%s: %v", event.Message.Text, err)
+			return
+		}
+	}
+}
+
+func (e *echo) close() {
+	e.mu.Lock()
+	for _, c := range e.wait {
+		close(c)
+	}
+	e.mu.Unlock()
+	e.all.Wait()
+}
+
+// trouble breaks the gateway in every way in turn until stop is closed.
+func (s *server) trouble(stop <-chan struct{}) (times int) {
+	ways := []func(){
+		s.drop,
+		func() { s.each(func(p *peer) { p.send(envelopeOut{Op: opReconnect}) }) },
+		func() { s.forget(); s.each(func(p *peer) { p.send(envelopeOut{Op: opInvalid, Data: false}) }) },
+		func() { s.each(func(p *peer) { p.shut(4009, "Session timed out.") }) },
+		func() { s.forget(); s.drop() },
+	}
+	tick := time.NewTicker(150 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return times
+		case <-tick.C:
+			if s.live() > 0 {
+				ways[times%len(ways)]()
+				times++
+			}
+		}
+	}
+}
+
+func TestSoak(t *testing.T) {
+	messages, rooms := 10_000, 200
+	if testing.Short() {
+		messages, rooms = 600, 20
+	}
+	s := newServer(t)
+	s.forgetful = true
+	ids := s.rooms(rooms)
+	var n int
+	faults := []int{faultLost, 502, 500, 503, faultShare, faultHTML, faultReset}
+	e := &echo{t: t, d: s.bot(t, func(o *Options) { o.Config.BackfillCount = 10_000 }), wait: map[core.Path]chan core.Event{}}
+	in := newInbox()
+	in.answer = e.take
+	s.listening(t, e.d, in)
+	until(t, "connected", func() bool { return e.d.book.known(guildID) })
+	// Every channel is known before the trouble begins: that of a message in an
+	// unknown one may be lost with a session.
+	e.done.Add(len(ids))
+	for _, id := range ids {
+		s.say(id, annID, "first")
+	}
+	e.done.Wait()
+	goroutines, heap := runtime.NumGoroutine(), heapSize()
+	s.faults(func(r *http.Request) int {
+		if n++; n%20 != 0 || strings.HasSuffix(r.URL.Path, "/gateway/bot") {
+			return 0
+		}
+		f := faults[n/20%len(faults)]
+		if f == faultHTML && n%2000 != 0 {
+			return 0 // it stops everything for a second
+		}
+		return f
+	})
+	stop, stopped := make(chan struct{}), make(chan int)
+	go func() { stopped <- s.trouble(stop) }()
+	e.done.Add(messages)
+	begun := time.Now()
+	for i := range messages {
+		s.say(ids[rand.N(len(ids))], annID, strconv.Itoa(i))
+		if i%25 == 0 {
+			time.Sleep(2 * time.Millisecond) // the pace of a crowd, not a wait for anything
+		}
+	}
+	close(stop)
+	troubles := <-stopped
+	until(t, "a session", func() bool { return s.live() > 0 })
+	answered := make(chan struct{})
+	go func() { e.done.Wait(); close(answered) }()
+	select {
+	case <-answered:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("not everything was answered: %d events", len(in.all()))
+	}
+	took := time.Since(begun)
+	s.faults(nil)
+	s.checkEchoes(ids, messages)
+	in.mu.Lock()
+	in.events, in.known = nil, map[string]bool{}
+	in.mu.Unlock()
+	t.Logf("%d messages in %v, %d troubles, goroutines %d then %d, heap %d kB then %d kB",
+		messages, took.Round(time.Millisecond), troubles, goroutines, runtime.NumGoroutine(), heap>>10, heapSize()>>10)
+	until(t, "goroutines are gone", func() bool { return runtime.NumGoroutine() < goroutines+30 })
+	e.close()
+}
+
+// checkEchoes holds what stands in the channels against what was said there.
+func (s *server) checkEchoes(ids []string, messages int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := 0
+	for _, id := range ids {
+		var said, echoed []string
+		for _, m := range s.channels[id].messages {
+			text := m["content"].(string)
+			if rest, ok := strings.CutPrefix(text, "re: "); ok {
+				echoed = append(echoed, rest)
+			} else {
+				said = append(said, text)
+			}
+		}
+		if got, want := strings.Join(echoed, " "), strings.Join(said, " "); got != want {
+			s.t.Errorf("%s: answered %s\nsaid %s", id, got, want)
+		}
+		total += len(echoed)
+	}
+	if total != messages+len(ids) {
+		s.t.Errorf("%d answers to %d messages", total, messages+len(ids))
+	}
+}
+
+// rooms makes further channels in the guild.
+func (s *server) rooms(n int) []string {
+	var ids []string
+	list := s.guilds[0]["channels"].([]any)
+	for i := range n {
+		id := fmt.Sprint(811000000000000000 + i)
+		s.open(channel{ID: id, Guild: guildID, Name: "room " + id})
+		list = append(list, map[string]any{"id": id, "type": 0, "name": "room " + id})
+		ids = append(ids, id)
+	}
+	s.guilds[0]["channels"] = list
+	return ids
+}
+
+func heapSize() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// 2,500 guilds, as a large bot finds them when it connects.
+func TestMemoryOfManyGuilds(t *testing.T) {
+	guilds, most := 2500, uint64(150<<20)
+	if testing.Short() {
+		guilds, most = 250, 30<<20
+	}
+	s := newServer(t)
+	s.interval = 30 * time.Second
+	last := fmt.Sprint(uint64(guilds) << 22)
+	s.script = func(_ int, p *peer) bool {
+		_, _, _ = p.conn.ReadMessage()
+		p.send(envelopeOut{Op: opDispatch, Seq: 1, Type: "READY", Data: map[string]any{"user": map[string]any{"id": botID}, "session_id": "x"}})
+		for i := range guilds {
+			p.send(envelopeOut{Op: opDispatch, Seq: i + 2, Type: "GUILD_CREATE", Data: largeGuild(fmt.Sprint(uint64(i+1) << 22))})
+		}
+		_, _, _ = p.conn.ReadMessage()
+		_, _, _ = p.conn.ReadMessage()
+		return true
+	}
+	before := heapSize()
+	d, in := s.bot(t), newInbox()
+	s.listening(t, d, in)
+	begun := time.Now()
+	until(t, "all guilds", func() bool { return d.book.known(last) })
+	took := time.Since(begun)
+	in.mu.Lock()
+	in.events, in.known = nil, map[string]bool{}
+	in.mu.Unlock()
+	grown := heapSize() - before
+	t.Logf("%d guilds take %d MB of heap and %v", guilds, grown>>20, took.Round(time.Millisecond))
+	if grown > most {
+		t.Errorf("%d guilds take %d MB", guilds, grown>>20)
+	}
+}
+
+// largeGuild has 60 channels, 40 roles, and people in voice channels.
+func largeGuild(id string) map[string]any {
+	g := map[string]any{"id": id, "name": "Guild " + id, "owner_id": "1", "description": strings.Repeat("x", 500)}
+	var channels, roles, members []any
+	n, _ := strconv.ParseUint(id, 10, 64)
+	for i := range 60 {
+		channels = append(channels, map[string]any{
+			"id": fmt.Sprint(n + uint64(i)*7 + 900), "type": 0, "name": fmt.Sprintf("channel-number-%d", i), "topic": strings.Repeat("t", 200),
+			"permission_overwrites": []any{map[string]any{"id": id, "type": 0, "allow": "1024", "deny": "8192"}},
+		})
+	}
+	for i := range 40 {
+		roles = append(roles, map[string]any{"id": fmt.Sprint(n + uint64(i)*3 + 90_000), "name": fmt.Sprintf("role number %d", i), "permissions": "104324673"})
+	}
+	for i := range 50 {
+		members = append(members, map[string]any{"user": map[string]any{"id": fmt.Sprint(i), "username": "somebody"}, "roles": []string{id}, "nick": "nick"})
+	}
+	g["channels"], g["roles"], g["members"], g["emojis"] = channels, roles, members, members
+	return g
+}
