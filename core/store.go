@@ -13,6 +13,7 @@ var (
 	ErrClosed  = errors.New("the store is closed")
 	ErrLocked  = errors.New("the store is in use by another process")
 	ErrDamaged = errors.New("the store is damaged")
+	ErrFull    = errors.New("the disk is full") // of writes; they work again when there is room
 )
 
 // TurnID names a turn: the place, and the first entry that it answers.
@@ -86,6 +87,9 @@ type Batch struct {
 	Change []Event
 	// Journal writes records; a Key's later record replaces the earlier one.
 	Journal []Record
+	// States replaces what the conversations in these places are about; the zero
+	// State forgets it.
+	States map[Path]State
 	// Answered moves the mark of each place over all due entries up to Seq, the
 	// last one that its turn answered.
 	Answered []TurnID
@@ -120,6 +124,8 @@ type View interface {
 	// Recent returns the n newest entries by time of all places at or below
 	// root for which keep returns true; a nil keep means all of them.
 	Recent(root Path, n int, keep func(Path) bool) ([]Entry, error)
+	// State tells what the conversation in a place is about.
+	State(place Path) (State, error)
 	// Journal returns a turn's records in the order of their keys.
 	Journal(turn TurnID) ([]Record, error)
 }
@@ -134,14 +140,4 @@ type Store interface {
 	View(ctx context.Context, f func(View) error) error
 	// Close waits for what is being written.
 	Close() error
-}
-
-// StateView is the ability of a View to tell what a conversation is about.
-type StateView interface {
-	State(place Path) (State, error)
-}
-
-// StateStore is the ability of a Store to keep what a conversation is about.
-type StateStore interface {
-	SetState(ctx context.Context, place Path, s State) error
 }

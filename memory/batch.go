@@ -27,6 +27,7 @@ type batch struct {
 	from    *core.Batch
 	entries []entry
 	records []record
+	states  map[core.Path][]byte
 	size    int
 
 	epochs *epochs
@@ -99,7 +100,9 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 			return nil, fmt.Errorf("answered %d: %w: no place", i, ErrBatch)
 		}
 	}
-	return w, nil
+	var err error
+	w.states, err = states(b.States)
+	return w, err
 }
 
 func checkEntry(e *core.Entry) error {
@@ -133,7 +136,7 @@ func checkChange(e *core.Event) error {
 }
 
 func (w *batch) empty() bool {
-	return len(w.entries)+len(w.records)+len(w.from.Change)+len(w.from.Answered) == 0
+	return len(w.entries)+len(w.records)+len(w.from.Change)+len(w.from.Answered)+len(w.states) == 0
 }
 
 // run writes the batch: entries first, so that the rest may speak of them.
@@ -160,12 +163,26 @@ func (w *batch) run(t *tx) error {
 			return err
 		}
 	}
+	for path, value := range w.states {
+		if w.mutes(path) {
+			continue
+		}
+		if err := t.setState(path, value); err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
+	}
 	for _, turn := range w.from.Answered {
 		if err := t.answered(turn); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mutes reports whether a turn of the place ends here that answered somebody who
+// was forgotten meanwhile.
+func (w *batch) mutes(place core.Path) bool {
+	return slices.ContainsFunc(w.muted, func(t core.TurnID) bool { return t.Path == place })
 }
 
 // publish tells the caller the numbers, and the paths where places moved.

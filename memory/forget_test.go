@@ -54,8 +54,8 @@ func populated(t testing.TB, db *DB) {
 	for _, path := range []core.Path{ann, group} {
 		db.Put(t.Context(), "bio", Item{Path: path, Key: "k", Value: json.RawMessage(`"of others"`), Version: AnyVersion})
 	}
-	db.SetState(t.Context(), alone, core.State{Topic: "JAYSECRET"})
-	db.SetState(t.Context(), group, core.State{Topic: "tea"})
+	setState(t, db, alone, core.State{Topic: "JAYSECRET"})
+	setState(t, db, group, core.State{Topic: "tea"})
 	db.AddUse(t.Context(), Use{Day: "2026-11-20", Person: jay, Engine: "e"}, Use{Day: "2026-11-20", Person: ann, Engine: "e"})
 }
 

@@ -207,7 +207,7 @@ func TestPluginItems(t *testing.T) {
 func TestStatesAndUse(t *testing.T) {
 	db := open(t, t.TempDir())
 	s := core.State{Topic: "tea", SlotsFilled: map[string]json.RawMessage{"x": json.RawMessage(`1`)}}
-	if err := db.SetState(t.Context(), group, s); err != nil {
+	if err := setState(t, db, group, s); err != nil {
 		t.Fatal(err)
 	}
 	got, err := db.State(t.Context(), group)
@@ -215,7 +215,7 @@ func TestStatesAndUse(t *testing.T) {
 	if got, _ := db.State(t.Context(), topic); !got.IsZero() || err != nil {
 		t.Errorf("the topic's state: %+v, %v", got, err)
 	}
-	db.SetState(t.Context(), group, core.State{})
+	setState(t, db, group, core.State{})
 	if got, err := db.State(t.Context(), group); !got.IsZero() || err != nil {
 		t.Errorf("after it was cleared: %+v, %v", got, err)
 	}
@@ -239,7 +239,7 @@ func TestKnowledgeMoves(t *testing.T) {
 	add(t, db, message(group, "1", "x"))
 	save(t, db, Fact{Text: "said in the group", Origin: group})
 	save(t, db, Fact{Text: "said in the topic", Origin: topic})
-	db.SetState(t.Context(), group, core.State{Topic: "tea"})
+	setState(t, db, group, core.State{Topic: "tea"})
 	db.Put(t.Context(), "bio", Item{Path: topic, Key: "k", Value: json.RawMessage(`1`)})
 	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}}}); err != nil {
 		t.Fatal(err)
@@ -358,4 +358,10 @@ func BenchmarkRecall(b *testing.B) {
 			b.ReportMetric(float64(found)/float64(b.N), "found")
 		})
 	}
+}
+
+// setState lets a conversation be about something.
+func setState(t testing.TB, db *DB, place core.Path, s core.State) error {
+	t.Helper()
+	return db.Commit(t.Context(), &core.Batch{States: map[core.Path]core.State{place: s}})
 }

@@ -19,7 +19,7 @@ func (db *DB) State(ctx context.Context, place core.Path) (s core.State, err err
 	return s, err
 }
 
-// State is DB.State within a view, for those who ask the View for it.
+// State implements core.View.
 func (v *view) State(path core.Path) (s core.State, err error) {
 	err = v.read(path, func(p place) error {
 		value := v.bucket(bucketStates).Get(p.key)
@@ -34,25 +34,36 @@ func (v *view) State(path core.Path) (s core.State, err error) {
 	return s, err
 }
 
-// SetState replaces what the conversation in a place is about.
-func (db *DB) SetState(ctx context.Context, path core.Path, s core.State) error {
-	if path.IsZero() {
-		return fmt.Errorf("state: %w: no place", ErrBatch)
-	}
-	value, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("state: %w: %w", ErrBatch, err)
-	}
-	return db.write(ctx, &job{size: len(value), run: func(t *tx) error {
-		p, err := t.resolve(path)
-		if err != nil {
-			return err
+// states encodes what conversations are about; a zero State is no value.
+func states(all map[core.Path]core.State) (map[core.Path][]byte, error) {
+	values := make(map[core.Path][]byte, len(all))
+	for path, s := range all {
+		if path.IsZero() {
+			return nil, fmt.Errorf("state: %w: no place", ErrBatch)
 		}
 		if s.IsZero() {
-			return t.bucket(bucketStates).Delete(p.key)
+			values[path] = nil
+			continue
 		}
-		return t.bucket(bucketStates).Put(p.key, value)
-	}})
+		value, err := json.Marshal(s)
+		if err != nil {
+			return nil, fmt.Errorf("state: %w: %w", ErrBatch, err)
+		}
+		values[path] = value
+	}
+	return values, nil
+}
+
+// setState replaces what the conversation in a place is about.
+func (t *tx) setState(path core.Path, value []byte) error {
+	p, err := t.resolve(path)
+	if err != nil {
+		return err
+	}
+	if value == nil {
+		return t.bucket(bucketStates).Delete(p.key)
+	}
+	return t.bucket(bucketStates).Put(p.key, value)
 }
 
 // Use counts what was spent on a day, for a person (or the bot itself, the zero

@@ -17,9 +17,9 @@ import (
 	"synthbot/core"
 )
 
-// ErrFull is what writes fail with while the disk is full. Reads go on, and so
+// ErrFull is core's, which writes fail with while the disk is full. Reads go on, and so
 // do writes as soon as there is room.
-var ErrFull = errors.New("the disk is full")
+var ErrFull = core.ErrFull
 
 // writer is the one goroutine that writes. It ends when the queue is closed and
 // empty.

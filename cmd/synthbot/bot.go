@@ -27,7 +27,8 @@ type bot struct {
 	program *program
 	log     *slog.Logger
 	store   core.Store
-	ledger  engine.Ledger // nil: nothing is remembered of what was spent
+	runtime *action.Runtime // rate limits and what is busy outlive a reload
+	ledger  engine.Ledger   // nil: nothing is remembered of what was spent
 	turns   *turn.Turns
 
 	mu      sync.Mutex
@@ -72,7 +73,7 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 	if err != nil {
 		return nil, err
 	}
-	b := &bot{program: p, log: log, parts: parts}
+	b := &bot{program: p, log: log, parts: parts, runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: log})}
 	if b.store, err = open(); err != nil {
 		return nil, errors.Join(err, parts.engines.Close())
 	}
@@ -91,7 +92,7 @@ func (b *bot) options(p *parts) turn.Options {
 	clock := c.clock(b.program.clock)
 	o := turn.Options{
 		Store: b.store, Catalogue: &catalogue, Clock: clock, Log: b.log,
-		Runtime:  action.NewRuntime(action.Options{Clock: clock, Log: b.log}),
+		Runtime:  b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker),
 		Persona:  func(place core.Path, user string) core.Persona { return p.cast.at(place).For(user) },
 		Settings: c.settings, Access: c.Access, Admins: paths(c.Bot.Admins), Names: p.cast.names(), Config: c.turnConfig(),
@@ -210,6 +211,7 @@ func (b *bot) live(ctx context.Context, control func(life context.Context)) erro
 
 // Close ends what assemble began.
 func (b *bot) Close() error {
+	b.runtime.Wait()
 	if l, ok := b.ledger.(*ledger); ok {
 		l.wait()
 	}

@@ -23,6 +23,7 @@ func (nothing) Due(core.Path, int) ([]core.Entry, error)           { return nil,
 func (nothing) Entry(core.Path, string) (core.Entry, bool, error)  { return core.Entry{}, false, nil }
 func (nothing) After(core.Path, uint64, int) ([]core.Entry, error) { return nil, nil }
 func (nothing) Last(core.Path, int) ([]core.Entry, error)          { return nil, nil }
+func (nothing) State(core.Path) (core.State, error)                { return core.State{}, nil }
 func (nothing) Journal(core.TurnID) ([]core.Record, error)         { return nil, nil }
 func (nothing) Recent(core.Path, int, func(core.Path) bool) ([]core.Entry, error) {
 	return nil, nil

@@ -3,6 +3,7 @@ package coretest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +23,7 @@ type MemStore struct {
 	ids     map[core.Path]map[string]uint64 // by the path that a message came with
 	aliases map[core.Path]memAlias
 	records map[core.Key]core.Record
+	states  map[core.Path]core.State
 }
 
 // memPlace is a log without gaps: number n stands at n-1.
@@ -44,6 +46,7 @@ func NewMemStore() *MemStore {
 		ids:     make(map[core.Path]map[string]uint64),
 		aliases: make(map[core.Path]memAlias),
 		records: make(map[core.Key]core.Record),
+		states:  make(map[core.Path]core.State),
 	}
 }
 
@@ -52,7 +55,7 @@ func NewMemStore() *MemStore {
 func (s *MemStore) Reopen() *MemStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &MemStore{places: s.places, ids: s.ids, aliases: s.aliases, records: s.records}
+	return &MemStore{places: s.places, ids: s.ids, aliases: s.aliases, records: s.records, states: s.states}
 }
 
 // Close implements core.Store.
@@ -101,6 +104,10 @@ func (s *MemStore) Commit(ctx context.Context, b *core.Batch) error {
 		r.Data = slices.Clone(r.Data)
 		s.records[r.Key] = r
 	}
+	for path, state := range b.States {
+		at, _ := s.resolve(path)
+		s.states[at] = state
+	}
 	for _, turn := range b.Answered {
 		s.answer(turn)
 	}
@@ -127,6 +134,11 @@ func checkBatch(b *core.Batch) error {
 	for i, turn := range b.Answered {
 		if turn.Path.IsZero() {
 			return fmt.Errorf("answered %d: no place", i)
+		}
+	}
+	for path := range b.States {
+		if path.IsZero() {
+			return errors.New("state: no place")
 		}
 	}
 	return nil
@@ -326,6 +338,10 @@ func (s *MemStore) move(from, to core.Path) {
 			s.records[r.Key] = r
 		}
 	}
+	if state, ok := s.states[from]; ok {
+		s.states[to] = state
+		delete(s.states, from)
+	}
 	delete(s.places, from)
 	s.aliases[from] = memAlias{to: to, shift: shift}
 }
@@ -353,6 +369,12 @@ type memView struct{ s *MemStore }
 func (v memView) Head(p core.Path) (core.Head, error) {
 	p, _ = v.s.resolve(p)
 	return v.head(p), nil
+}
+
+// State implements core.View.
+func (v memView) State(p core.Path) (core.State, error) {
+	at, _ := v.s.resolve(p)
+	return v.s.states[at], nil
 }
 
 func (v memView) head(p core.Path) core.Head {

@@ -46,6 +46,19 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 				return err
 			})
 		},
+		"what a conversation is about": func(t *testing.T, s *shelf) {
+			tea := core.State{Topic: "tea", SlotsFilled: map[string]json.RawMessage{"sugar": json.RawMessage("2")}}
+			s.append(said(kitchen, "1", "tea?"), said(garden, "1", "roses"))
+			s.commit(&core.Batch{States: map[core.Path]core.State{kitchen: tea, garden: {Topic: "roses"}}})
+			s.again()
+			same(t, "state", s.state(kitchen), tea)
+			s.commit(&core.Batch{States: map[core.Path]core.State{garden: {}}})
+			same(t, "state that was forgotten", s.state(garden), core.State{})
+			same(t, "state of a place below", s.state(shed), core.State{})
+			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: street})
+			same(t, "state that moved", s.state(street), tea)
+			same(t, "state under the old path", s.state(kitchen), tea)
+		},
 		"one batch closes a turn": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "how are you?"))
 			turn := core.TurnID{Path: kitchen, Seq: 1}
@@ -114,4 +127,13 @@ func (s *shelf) journal(turn core.TurnID) (records []core.Record) {
 	s.t.Helper()
 	s.view(func(v core.View) (err error) { records, err = v.Journal(turn); return err })
 	return records
+}
+
+func (s *shelf) state(place core.Path) (state core.State) {
+	s.t.Helper()
+	s.view(func(v core.View) (err error) {
+		state, err = v.State(place)
+		return err
+	})
+	return state
 }

@@ -95,12 +95,12 @@ func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
 // conversation is the exchange with the model in one round.
 type conversation struct {
 	*turn
-	round  uint16
-	prompt *prompt.Prompt
-	first  string // its first words
-	last   string
-	best   core.Plan // the latest plan of which something may run
-	faults []core.Fault
+	round   uint16
+	dialect core.Dialect // of the engine that was asked last
+	first   string       // its first words
+	last    string
+	best    core.Plan // the latest plan of which something may run
+	faults  []core.Fault
 }
 
 // ask puts the prompt, or a correction of it, to the engines and reads the plan.
@@ -108,6 +108,7 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 	answer, err := c.with.Asker.Ask(ctx, core.Question{
 		Path: c.path, Person: c.person(),
 		Build: func(l core.Limits) (core.Request, error) {
+			c.dialect = l.Dialect
 			p, err := prompt.Build(c.parts, l)
 			if err != nil {
 				return core.Request{}, err
@@ -128,6 +129,9 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 // hear reads an answer: its plan is validated whole, and looked at by reviewers.
 func (c *conversation) hear(ctx context.Context, a core.Answer) {
 	p, faults := plan.Read(a, c.with.Keys...)
+	if prose, ok := plan.Prose(a.Text); ok && c.dialect == core.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
+		p, faults = core.Plan{Response: prose}, nil // in this dialect text is how one speaks
+	}
 	checked, more := c.snapshot.Check(p, c.who)
 	c.faults = append(faults, more...)
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {

@@ -13,24 +13,11 @@ import (
 // close ends the turn in one commit: what was sent joins the history, and the
 // mark moves.
 func (t *turn) close(ctx context.Context) error {
-	if err := t.carryOn(ctx); err != nil {
-		return err
-	}
 	if err := t.end(ctx, core.Done); err != nil {
 		return err
 	}
 	t.with.observe(core.TurnEnd{Turn: t.id, Messages: t.ids(), Answered: len(t.sent) > 0})
 	return nil
-}
-
-// carryOn keeps what the conversation is about for the next turn. A crash right
-// behind it does no harm: the same plan says the same again.
-func (t *turn) carryOn(ctx context.Context) error {
-	s, ok := t.store.(core.StateStore)
-	if !ok || t.about.IsZero() {
-		return nil
-	}
-	return s.SetState(ctx, t.path, plan.Merge(t.parts.State, t.since(), t.clock(), stateAge, t.about))
 }
 
 // setAside gives the turn up, so that it blocks its place no longer.
@@ -59,6 +46,9 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 	b := core.Batch{
 		Journal:  append(t.later, t.opening(p)),
 		Answered: []core.TurnID{{Path: t.path, Seq: t.last}},
+	}
+	if !t.about.IsZero() {
+		b.States = map[core.Path]core.State{t.path: plan.Merge(t.parts.State, t.since(), t.clock(), stateAge, t.about)}
 	}
 	for _, s := range t.sent {
 		b.Append = append(b.Append, t.own(s))

@@ -29,12 +29,11 @@ func (t *turn) read(v core.View) error {
 	t.parts.History = slices.DeleteFunc(window, func(e core.Entry) bool {
 		return !e.Spoken() || e.Message.Seq > t.last || t.answers(e.Message.Seq)
 	})
-	if s, ok := v.(core.StateView); ok {
-		if t.parts.State, err = s.State(t.path); err != nil {
-			return err
-		}
-		t.parts.State = plan.Merge(t.parts.State, t.since(), o.Clock(), stateAge, core.State{})
+	state, err := v.State(t.path)
+	if err != nil {
+		return err
 	}
+	t.parts.State = plan.Merge(state, t.since(), o.Clock(), stateAge, core.State{})
 	if t.who.Private || o.Scope == scopeChat || o.Config.Recent == 0 {
 		return nil
 	}
