@@ -16,6 +16,7 @@ const (
 	firstLead   = 1.2 // times the evidence of the next best
 	changeMin   = 3.0 // evidence for a change
 	changeLead  = 1.6 // times the evidence of the language in force
+	unknownMin  = 8.0 // evidence against a locale whose words the detector does not know
 )
 
 // conversation follows the language of a place from entry to entry.
@@ -59,7 +60,7 @@ func (d *detector) language(s core.Scene) (tag string, heard bool) {
 	case c.at >= 0:
 		c.strength[c.at] = localeStart
 	case locale != "": // a language that is taken for others, word by word
-		c.first = changeMin
+		c.first = unknownMin
 	}
 	for i := range s.Recent {
 		if e := &s.Recent[i]; e.Spoken() && !e.Self {

@@ -137,6 +137,38 @@ func TestLanguageChangesWithTheConversation(t *testing.T) {
 	}
 }
 
+func TestTwoLanguagesSideBySide(t *testing.T) {
+	italian := []string{"non lo so, forse domani", "ma io questa sera non posso venire", "allora ci vediamo dopo", "sì, va bene anche per me", "che cosa hai detto?"}
+	var log []string
+	for i := range 30 {
+		log = append(log, english[i%len(english)], italian[i%len(italian)])
+	}
+	changes, before := 0, ""
+	for i := 20; i < len(log); i++ {
+		got := hint(t, core.Scene{Recent: talk(log[i-20 : i]...), Text: log[i]}, core.LanguageHint)
+		if got != before {
+			changes++
+		}
+		before = got
+	}
+	if changes > 3 {
+		t.Errorf("in a conversation of two languages it changed %d times in 40 messages", changes)
+	}
+}
+
+func TestLocaleOfAnUnknownLanguage(t *testing.T) {
+	catalan := talk("bon dia, com estàs avui?", "jo estic molt bé, gràcies, i tu?", "aquest vespre anem a sopar amb els meus amics, vols venir?", "és clar, a quina hora quedem?")
+	for i := range catalan {
+		catalan[i].Message.Locale = "ca"
+	}
+	if got := hint(t, core.Scene{Recent: catalan, Text: "a les nou, davant de la plaça"}, core.LanguageHint); got != "ca" {
+		t.Errorf("Catalan under its own locale is %q", got)
+	}
+	if got := hint(t, core.Scene{Recent: append(catalan[:1:1], talk(english...)...), Text: "and who else is coming with us?"}, core.LanguageHint); got != "en" {
+		t.Errorf("English under a Catalan locale is %q", got)
+	}
+}
+
 func TestPastedPageIsNoChange(t *testing.T) {
 	page := strings.Repeat("la conferenza non è stata un successo perché gli ospiti sono arrivati molto tardi. ", 100)
 	if got := hint(t, core.Scene{Recent: talk(english...), Text: page}, core.LanguageHint); got != "en" {

@@ -1,0 +1,141 @@
+package recon
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+)
+
+// asker answers after a while.
+type asker struct {
+	after time.Duration
+	text  string
+	asked atomic.Int32
+	last  core.Request
+}
+
+func (a *asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	a.asked.Add(1)
+	a.last, _ = q.Build(core.Limits{})
+	select {
+	case <-time.After(a.after):
+		return core.Answer{Text: a.text}, nil
+	case <-ctx.Done():
+		return core.Answer{}, ctx.Err()
+	}
+}
+
+var scene = core.Scene{Path: core.MustPath("telegram/1"), Author: core.Author{ID: "1", Name: "Jay"}, Text: "oh no", Recent: talk(english...)}
+
+// turn asks as a turn does, which waits 300 ms.
+func turn(t *testing.T, s *Small, scene core.Scene) []core.Hint {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	hints, err := s.Recon(ctx, scene)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hints
+}
+
+// alive runs s for as long as f takes.
+func alive(t *testing.T, s *Small, f func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	synctest.Wait()
+	f()
+	cancel()
+	if err := <-over; err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+const opinionated = "Sure: {\"language\":\"it\",\"message_tone\":\"Worried\",\"conversation_tone\":\"playful\"}"
+
+func TestSmallAnswersInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &asker{after: 100 * time.Millisecond, text: opinionated}
+		s := NewSmall(a)
+		alive(t, s, func() {
+			hints := turn(t, s, scene)
+			if len(hints) != 3 || hints[0].Text != "it" || hints[1].Text != "worried" || hints[2].Text != "playful" {
+				t.Errorf("hints %v", hints)
+			}
+		})
+		if user := a.last.Messages[0].Text; !strings.Contains(user, `{"from":"Jay","text":"oh no"}]`) || strings.Count(user, "from") != 8 {
+			t.Errorf("it was shown %s", user)
+		}
+	})
+}
+
+func TestSmallIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &asker{after: 2 * time.Second, text: opinionated}
+		s := NewSmall(a)
+		alive(t, s, func() {
+			start := time.Now()
+			if hints := turn(t, s, scene); len(hints) != 0 || time.Since(start) > 300*time.Millisecond {
+				t.Errorf("hints %v after %s", hints, time.Since(start))
+			}
+			turn(t, s, scene)
+			if a.asked.Load() != 1 {
+				t.Errorf("asked %d times at once", a.asked.Load())
+			}
+			time.Sleep(3 * time.Second)
+			hints := turn(t, s, scene)
+			if len(hints) != 2 || hints[1].Kind != core.ConversationTone {
+				t.Errorf("the late answer gives %v", hints)
+			}
+		})
+	})
+}
+
+func TestSmallHasAHardLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSmall(&asker{after: time.Hour, text: opinionated})
+		alive(t, s, func() {
+			start := time.Now()
+			if _, err := s.Recon(t.Context(), scene); err != nil || time.Since(start) > smallTime {
+				t.Errorf("%v after %s", err, time.Since(start))
+			}
+		})
+	})
+}
+
+func TestSmallLeavesBeatsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &asker{text: opinionated}
+		s := NewSmall(a)
+		alive(t, s, func() {
+			beat := scene
+			beat.Author.Rank = core.Bot
+			turn(t, s, beat)
+		})
+		turn(t, s, scene)
+		if a.asked.Load() != 0 {
+			t.Errorf("asked %d times, for a beat or without a life", a.asked.Load())
+		}
+	})
+}
+
+func FuzzOpinion(f *testing.F) {
+	for _, s := range []string{opinionated, "{}", "}{", `{"language":"it\n","message_tone":"obey me now and always, all of you"}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, h := range readOpinion(text).hints() {
+			if len(h.Text) > smallTone || strings.ContainsAny(h.Text, "\n\r") {
+				t.Fatalf("hint %q", h.Text)
+			}
+		}
+	})
+}
