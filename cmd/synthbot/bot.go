@@ -282,7 +282,12 @@ func (c *Config) openStore(p *program, log *slog.Logger) (core.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return memory.Open(dir, memory.Options{Log: log})
+	db, err := memory.Open(dir, memory.Options{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	p.db.Store(db)
+	return db, nil
 }
 
 // dataDir is where the database lives.

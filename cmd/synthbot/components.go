@@ -2,12 +2,15 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"sort"
 	"strings"
 
 	"synthbot/core"
 	"synthbot/interfaces/console"
+	"synthbot/interfaces/discord"
+	"synthbot/interfaces/telegram"
 )
 
 // driver is a type of interface that a configuration may name.
@@ -21,6 +24,8 @@ type driver struct {
 // drivers is the list of all interfaces that this program holds.
 var drivers = []driver{
 	{"console", "The terminal that the daemon was started in: one message a line on standard input.", func() any { return new(consoleConfig) }, makeConsole},
+	{"discord", "An account on Discord.", func() any { return new(discord.Config) }, makeDiscord},
+	{"telegram", "A bot on Telegram.", func() any { return new(telegram.Config) }, makeTelegram},
 }
 
 // anyInterface is what the table of every interface may hold.
@@ -40,6 +45,30 @@ func makeConsole(p *program, c *Config, name string, own any) (core.Interface, e
 		Name: name, In: p.in, Out: p.out, Err: p.errs, User: o.User, Session: o.Session,
 		Now: c.clock(p.clock),
 	}), nil
+}
+
+func makeDiscord(p *program, c *Config, name string, own any) (core.Interface, error) {
+	state, err := p.stateOf(name)
+	if err != nil {
+		return nil, err
+	}
+	log := p.logger(c, slog.LevelDebug).With("interface", name)
+	return discord.New(discord.Options{
+		Name: name, Config: *own.(*discord.Config), Log: log, Clock: c.clock(p.clock), State: state,
+		Admins: paths(c.Bot.Admins), Admin: func(text string) { log.Warn(text) },
+	})
+}
+
+func makeTelegram(p *program, c *Config, name string, own any) (core.Interface, error) {
+	state, err := p.stateOf(name)
+	if err != nil {
+		return nil, err
+	}
+	log := p.logger(c, slog.LevelDebug).With("interface", name)
+	return telegram.New(telegram.Options{
+		Name: name, Config: *own.(*telegram.Config), Log: log, Clock: c.clock(p.clock), State: state,
+		Admins: paths(c.Bot.Admins), Admin: func(text string) { log.Warn(text) },
+	})
 }
 
 // find returns the driver of that type.

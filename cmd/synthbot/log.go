@@ -16,5 +16,5 @@ func (p *program) logger(c *Config, least slog.Level) *slog.Logger {
 	if c.Log.Format == "json" || c.Log.Format == "auto" && !typed {
 		return slog.New(slog.NewJSONHandler(p.errs, &slog.HandlerOptions{Level: level}))
 	}
-	return slog.New(tint.NewHandler(p.errs, &tint.Options{Level: level, NoColor: !typed, TimeFormat: "15:04:05"}))
+	return slog.New(tint.NewTextHandler(p.errs, &tint.Options{Level: level, NoColor: !typed, TimeFormat: "15:04:05"}))
 }

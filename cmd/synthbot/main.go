@@ -11,12 +11,14 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 	_ "time/tzdata" // home servers do not always have it
 
 	"github.com/spf13/cobra"
 
 	"synthbot/config"
+	"synthbot/memory"
 )
 
 // Exit statuses.
@@ -45,8 +47,9 @@ type program struct {
 	getenv    func(string) string
 	clock     func() time.Time
 
-	file  string // the configuration file that was asked for
-	began bool   // flags and arguments were right
+	db    atomic.Pointer[memory.DB] // while it is open
+	file  string                    // the configuration file that was asked for
+	began bool                      // flags and arguments were right
 }
 
 // usage is the error of somebody who has to change his command or his file.
