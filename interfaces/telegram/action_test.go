@@ -1,0 +1,356 @@
+package telegram
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// TestPlain sends again without styles what the platform refuses.
+func TestPlain(t *testing.T) {
+	w := newWorld(t, nil)
+	d, _ := w.listen(t, &coretest.Inbox{})
+	w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: can't parse entities: Unsupported start tag"})
+	if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"**bold** [l](https://example.org/x)","buttons":[{"text":"ok"}]}`, &coretest.Parts{}); err != nil {
+		t.Fatal(err)
+	}
+	m := w.Messages(jay)[0]
+	if m.Text != "bold l (https://example.org/x)" || m.HTML || len(m.Markup) == 0 {
+		t.Errorf("%+v", m)
+	}
+	w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BUTTON_TYPE_INVALID"},
+		telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BUTTON_TYPE_INVALID"})
+	if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x","buttons":[{"text":"ok"}]}`, &coretest.Parts{}); err != nil {
+		t.Fatal(err)
+	}
+	if m := w.Messages(jay)[1]; m.Text != "x" || len(m.Markup) != 0 {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestTopics(t *testing.T) {
+	w := newWorld(t, nil)
+	d, _ := w.listen(t, &coretest.Inbox{})
+	for _, tc := range []struct {
+		path   string
+		thread int
+		err    core.ErrorKind
+	}{
+		{"telegram/-1009876543210/7", 7, ""}, {"telegram/-1009876543210", 0, ""}, {"telegram/-1009876543210/1", 0, ""},
+		{"telegram/-1009876543210/9", 0, core.Broken}, {"telegram/-1009876543210/77", 0, core.Broken}, {"telegram/@user/1000", 0, ""},
+	} {
+		err := do(t, d, "message_telegram", core.MustPath(tc.path), `{"text":"`+tc.path+`"}`, &coretest.Parts{})
+		var e *core.Error
+		if errors.As(err, &e); e != nil && e.Kind != tc.err || e == nil && tc.err != "" {
+			t.Errorf("%s: %v, want %q", tc.path, err, tc.err)
+		}
+		for _, m := range append(w.Messages(forum), w.Messages(jay)...) {
+			if m.Text == tc.path && m.Thread != tc.thread {
+				t.Errorf("%s landed in %d", tc.path, m.Thread)
+			}
+		}
+	}
+	if n := len(w.Messages(forum)) + len(w.Messages(jay)); n != 4 {
+		t.Errorf("%d messages stand", n)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	w := newWorld(t, nil)
+	in := &coretest.Inbox{}
+	d, _ := w.listen(t, in)
+	at := place("telegram", jay, 0)
+	if err := do(t, d, "message_telegram", at, `{"text":"one","silent":true}`, &coretest.Parts{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ name, payload string }{
+		{"edit_telegram", `{"message_id":"1","text":"*two*"}`}, {"edit_telegram", `{"message_id":1,"text":"*two*"}`}, {"react_telegram", `{"message_id":1,"emoji":"👍"}`},
+	} {
+		if err := do(t, d, step.name, at, step.payload, &coretest.Parts{}); err != nil {
+			t.Errorf("%s %s: %v", step.name, step.payload, err)
+		}
+	}
+	if m := w.Messages(jay)[0]; m.Text != "two" || m.Edits != 1 || len(m.Reactions) != 1 || !m.Silent {
+		t.Errorf("%+v", m)
+	}
+	for range 2 { // gone is gone
+		if err := do(t, d, "delete_telegram", at, `{"message_id":1}`, &coretest.Parts{}); err != nil {
+			t.Error(err)
+		}
+	}
+	var kinds []string
+	for _, e := range in.Wait(t, 3) {
+		kinds = append(kinds, string(e.Kind)+e.Message.ID)
+	}
+	if got := strings.Join(kinds, " "); !strings.HasPrefix(got, "edit1 edit1 deletion1") {
+		t.Errorf("history is told %s", got)
+	}
+	theirs := w.Say(jay, jay, telegramtest.Saying{Text: "mine"})
+	for name, payload := range map[string]string{
+		"edit_telegram": `{"message_id":` + id(int64(theirs)) + `,"text":"x"}`, "react_telegram": `{"message_id":` + id(int64(theirs)) + `,"emoji":"🦄🦄"}`,
+		"delete_telegram": `{"message_id":` + id(int64(theirs)) + `}`, "photo_telegram": `{"url":"http://10.0.0.1/x"}`, "document_telegram": `{}`,
+		"poll_telegram": `{"question":"?","options":["one"]}`,
+	} {
+		err := do(t, d, name, at, payload, &coretest.Parts{})
+		var e *core.Error
+		if !errors.As(err, &e) || e.Kind != core.Invalid || e.Text == "" {
+			t.Errorf("%s %s: %v, want it refused", name, payload, err)
+		}
+	}
+}
+
+func TestMedia(t *testing.T) {
+	w := newWorld(t, nil)
+	w.AddFile("AgACAg", []byte("x"))
+	d, _ := w.listen(t, &coretest.Inbox{})
+	png := "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+	long := strings.Repeat("many words ", 300)
+	for _, tc := range []struct{ name, payload string }{
+		{"photo_telegram", `{"url":"https://example.org/cat.jpg","caption":"a **cat**"}`},
+		{"photo_telegram", `{"ref":"AgACAg"}`},
+		{"photo_telegram", `{"data":"` + png + `","caption":"drawn","buttons":[{"text":"again"}]}`},
+		{"document_telegram", `{"content":"a;b","name":"../../etc/table.csv","caption":"` + long + `"}`},
+		{"poll_telegram", `{"question":"When?","options":["Fri","Sat"],"anonymous":false}`},
+	} {
+		parts := &coretest.Parts{}
+		if err := do(t, d, tc.name, place("telegram", forum, 7), tc.payload, parts); err != nil {
+			t.Errorf("%s %.60s: %v", tc.name, tc.payload, err)
+		}
+		for _, s := range parts.Sent() {
+			if s.ID == "" || s.Text == "" || s.Path != place("telegram", forum, 7) {
+				t.Errorf("journalled %+v", s)
+			}
+		}
+	}
+	list := w.Messages(forum)
+	if len(list) != 6 {
+		t.Fatalf("%d messages stand", len(list))
+	}
+	if list[0].Text != "a cat" || list[0].Source != "https://example.org/cat.jpg" || len(list[2].File) == 0 || len(list[2].Markup) == 0 {
+		t.Errorf("photos %+v", list[:3])
+	}
+	if got := list[3].Text + " " + list[4].Text; strings.TrimSpace(got) != strings.TrimSpace(long) || list[4].Kind != "text" {
+		t.Errorf("the caption became %d and %d characters", len(list[3].Text), len(list[4].Text))
+	}
+	if c := w.Calls("sendDocument")[0]; c.Params["document.name"] != "table.csv" || string(c.Files["document"]) != "a;b" {
+		t.Errorf("uploaded %q", c.Params["document.name"])
+	}
+}
+
+// TestButtons presses what message_telegram offers: once, and only who may.
+func TestButtons(t *testing.T) {
+	w := newWorld(t, nil)
+	in := &coretest.Inbox{}
+	d, _ := w.listen(t, in)
+	payload := `{"text":"Go on?","buttons":[{"text":"Yes, for 1001","for":1001,"data":"yes:1"},{"text":"Нет, спасибо 🙂, не сейчас, а когда-нибудь потом, может быть, завтра"},{"text":"Site","url":"https://example.org/x"}]}`
+	if err := do(t, d, "message_telegram", place("telegram", group, 0), payload, &coretest.Parts{}); err != nil {
+		t.Fatal(err)
+	}
+	message := w.Messages(group)[0].ID
+	stranger := w.Press(group, message, jay, 0)
+	right := w.Press(group, message, ann, 0)
+	anyone := w.Press(group, message, jay, 1)
+	events := in.Wait(t, 2)
+	first, second := events[0], events[1]
+	if first.Kind != core.KindPress || first.Data != "yes:1" || first.Message.Author.ID != "1001" || first.Target != id(int64(message)) || first.Message.Author.Rank != core.Moderator {
+		t.Errorf("event %+v", first)
+	}
+	if second.Data != "Нет, спасибо 🙂, не сейчас, а когда-нибудь потом, может быть, завтра" || second.Message.Author.ID != "1000" {
+		t.Errorf("event %+v", second)
+	}
+	await(t, func() bool {
+		return w.Answered(stranger) && w.Answered(right) && w.Answered(anyone) && len(w.Messages(group)[0].Markup) == 0
+	})
+	for _, c := range w.Calls("answerCallbackQuery") {
+		if refused := c.Params["callback_query_id"] == stranger; refused != (c.Params["text"] == pressStranger) {
+			t.Errorf("press answered with %q", c.Params["text"])
+		}
+	}
+}
+
+// await waits for what happens in another goroutine.
+func await(t *testing.T, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never happened")
+		}
+	}
+}
+
+// TestChoices asks as the core does: whispers, settles.
+func TestChoices(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		at, parts := place("telegram", forum, 7), &coretest.Parts{}
+		choices := []core.Choice{{Label: "Confirm", Data: "confirm:18446744073709551615.65535.65535:y"[:40]}, {Label: "Cancel", Data: "confirm:1.1.1:n"}}
+		if err := d.Choose(t.Context(), parts, core.Sent{Path: at, Text: "Delete *all*?"}, choices); err != nil {
+			t.Fatal(err)
+		}
+		m := w.Messages(forum)[0]
+		if m.Text != "Delete all?" || m.Thread != 7 || parts.Sent()[0].ID != id(int64(m.ID)) {
+			t.Fatalf("question %+v", m)
+		}
+		first := w.Press(forum, m.ID, ann, 0)
+		e := in.Wait(t, 1)[0]
+		if e.Data != choices[0].Data || e.Message.Path != at || e.Target != id(int64(m.ID)) {
+			t.Errorf("event %+v", e)
+		}
+		if err := d.Whisper(t.Context(), e.Message, "Not yours."); err != nil || !w.Answered(first) {
+			t.Errorf("whisper: %v", err)
+		}
+		second := w.Press(forum, m.ID, jay, 1)
+		in.Wait(t, 2)
+		if err := d.Settle(t.Context(), core.Sent{Path: at, ID: id(int64(m.ID)), Text: "Cancelled."}); err != nil {
+			t.Error(err)
+		}
+		if m := w.Messages(forum)[0]; m.Text != "Cancelled." || len(m.Markup) != 0 {
+			t.Errorf("settled as %+v", m)
+		}
+		time.Sleep(2 * whisperWait)
+		if calls := w.Calls("answerCallbackQuery"); !w.Answered(second) || len(calls) != 2 || calls[0].Params["text"] != "Not yours." || calls[1].Params["text"] != "" {
+			t.Errorf("%d answers: %+v", len(calls), calls)
+		}
+		_ = stop()
+	})
+}
+
+func TestSigner(t *testing.T) {
+	s := newSigner("token")
+	sealed, ok := s.seal(-100, kindData, 123456789, strings.Repeat("x", 40))
+	if !ok || len(sealed) > maxCallback {
+		t.Fatalf("%q does not fit", sealed)
+	}
+	kind, person, data, ok := s.open(-100, sealed)
+	if !ok || kind != kindData || person != 123456789 || len(data) != 40 {
+		t.Errorf("%c %d %q %v", kind, person, data, ok)
+	}
+	for i := range sealed {
+		forged := []byte(sealed)
+		forged[i] ^= 1
+		if _, _, _, ok := s.open(-100, string(forged)); ok {
+			t.Fatalf("byte %d may be changed", i)
+		}
+	}
+	if _, _, _, ok := s.open(-101, sealed); ok {
+		t.Error("it may be used in another chat")
+	}
+	if _, _, _, ok := newSigner("other").open(-100, sealed); ok {
+		t.Error("another bot's buttons are good")
+	}
+}
+
+func TestMenu(t *testing.T) {
+	alter := func(o *Options) { o.Commands, o.Admins = commands(), []core.Path{core.MustPath("telegram/@user/1000")} }
+	bubble(t, alter, func(t *testing.T, w *world) {
+		for range 2 {
+			_, stop := w.run(t, &coretest.Inbox{})
+			synctest.Wait()
+			time.Sleep(time.Second)
+			_ = stop()
+		}
+		set := w.Commands()
+		if n := len(w.Calls("setMyCommands")); n != 6 || len(set) != 6 {
+			t.Errorf("%d calls set %d lists", n, len(set))
+		}
+		for key, want := range map[string]string{
+			`{"type":"default"} `: "help", `{"type":"default"} it`: "help", `{"type":"all_chat_administrators"} `: "help,persona", `{"chat_id":1000,"type":"chat"} `: "help,persona,reload",
+		} {
+			var list []struct{ Command, Description string }
+			_ = json.Unmarshal([]byte(set[key]), &list)
+			var names []string
+			for _, c := range list {
+				names = append(names, c.Command)
+			}
+			if got := strings.Join(names, ","); got != want {
+				t.Errorf("%s is offered %s, want %s", key, got, want)
+			}
+		}
+		if !strings.Contains(set[`{"type":"default"} it`], "Mostra") {
+			t.Error("the Italian list is not Italian")
+		}
+	})
+}
+
+func TestRanks(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		for _, who := range []int64{ann, jay, ann} {
+			w.Say(group, who, telegramtest.Saying{Text: "x"})
+		}
+		events := in.Wait(t, 3)
+		if events[0].Message.Author.Rank != core.Moderator || events[1].Message.Author.Rank != core.Member || len(w.Calls("getChatAdministrators")) != 1 {
+			t.Errorf("ranks %v, %v after %d questions", events[0].Message.Author.Rank, events[1].Message.Author.Rank, len(w.Calls("getChatAdministrators")))
+		}
+		w.Change(group, func(c *telegramtest.Chat) { c.Admins = []int64{jay} })
+		w.Push(`{"chat_member":{"chat":{"id":-1001234567890,"type":"supergroup"},"from":{"id":1001},"date":1,"old_chat_member":{"user":{"id":1000},"status":"member"},"new_chat_member":{"user":{"id":1000},"status":"administrator"}}}`)
+		w.Say(group, jay, telegramtest.Saying{Text: "x"})
+		if e := in.Wait(t, 4)[3]; e.Message.Author.Rank != core.Moderator {
+			t.Error("the new moderator is not one")
+		}
+		_ = stop()
+	})
+}
+
+func TestAcknowledge(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Config.Acknowledge = "👀" })
+	in := &coretest.Inbox{}
+	d, _ := w.listen(t, in)
+	w.Say(jay, jay, telegramtest.Saying{Text: "hi"})
+	w.Say(group, jay, telegramtest.Saying{Text: "not for the bot"})
+	in.Wait(t, 2)
+	await(t, func() bool { return len(w.Calls("setMessageReaction")) == 1 })
+	d.Observe(core.TurnEnd{Turn: core.TurnID{Path: place("telegram", jay, 0)}, Messages: []string{"1"}})
+	await(t, func() bool { return len(w.Calls("setMessageReaction")) == 2 })
+	if c := w.Calls("setMessageReaction"); !strings.Contains(c[0].Params["reaction"], "👀") || c[1].Params["reaction"] != "[]" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestFetch(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "photo.jpg"), []byte("local"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(o *Options) { o.Config.MaxFile, o.Config.FilesDir = 1000, dir })
+	w.AddFile("small", []byte("content"))
+	w.AddFile("large", bytes.Repeat([]byte("x"), 2000))
+	w.AddFile("../../../getMe", []byte("{}"))
+	w.AddFile("//evil.example/x", []byte("{}"))
+	w.AddFile(filepath.Join(dir, "photo.jpg"), []byte("x"))
+	w.AddFile(dir+"/../secret", []byte("x"))
+	w.AddFile("/etc/passwd", []byte("x"))
+	d := w.driver(t)
+	for ref, want := range map[string]string{"small": "content", filepath.Join(dir, "photo.jpg"): "local"} {
+		if got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", ref, got, err)
+		}
+	}
+	for _, ref := range []string{"large", "unknown", "", "../../../getMe", "//evil.example/x", dir + "/../secret", "/etc/passwd"} {
+		got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref})
+		if err == nil || strings.Contains(err.Error(), telegramtest.Token[10:]) {
+			t.Errorf("%s: %q, %v", ref, got, err)
+		}
+	}
+	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "small", Size: 5000}); err == nil {
+		t.Error("what says that it is too large is fetched")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Fetch(ended, core.Attachment{Ref: "small"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}

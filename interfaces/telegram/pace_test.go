@@ -1,0 +1,302 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+func paced(o *Options) { o.Config.Pace = "platform" }
+
+// TestPace sends far too much of everything at once. The platform, which counts,
+// must never complain, and all must arrive in order.
+func TestPace(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		w.Strict()
+		const chats, each = 40, 6
+		for i := range chats {
+			w.AddPerson(telegramtest.Person{ID: int64(2000 + i), Name: "P"})
+		}
+		d, stop := w.run(t, &coretest.Inbox{})
+		began := time.Now()
+		var all sync.WaitGroup
+		send := func(chat int64, n int) {
+			all.Go(func() {
+				for i := range n {
+					if err := do(t, d, "message_telegram", place("telegram", chat, 0), fmt.Sprintf(`{"text":"%d"}`, i), &coretest.Parts{}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		thinking, enough := context.WithCancel(t.Context())
+		for i := range chats {
+			send(int64(2000+i), each)
+			all.Go(func() { d.Think(thinking, place("telegram", int64(2000+i), 0)) })
+		}
+		send(group, 50)
+		all.Go(func() { time.Sleep(time.Minute); enough() })
+		all.Wait()
+		took := time.Since(began)
+		for _, c := range w.Calls("") {
+			if c.Status == 429 {
+				t.Fatal("the platform had to complain")
+			}
+		}
+		for i := range chats {
+			if got := shownTexts(w, int64(2000+i)); !slices.IsSorted(got) || len(got) != each {
+				t.Fatalf("chat %d shows %q", i, got)
+			}
+		}
+		if n := len(w.Messages(group)); n != 50 || took < 2*time.Minute || took > 4*time.Minute {
+			t.Errorf("%d messages in the group after %v", n, took)
+		}
+		_ = stop()
+	})
+}
+
+func shownTexts(w *world, chat int64) (list []string) {
+	for _, m := range w.Messages(chat) {
+		list = append(list, m.Text)
+	}
+	return list
+}
+
+// TestBurst lets a few messages through at once.
+func TestBurst(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		began := time.Now()
+		for range 3 {
+			if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took > 100*time.Millisecond {
+			t.Errorf("three messages took %v", took)
+		}
+		_ = stop()
+	})
+}
+
+// TestWaitIsObeyed makes no call into a chat that was told to wait, while others
+// go on, and keeps the order.
+func TestWaitIsObeyed(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 30})
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range 3 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second)
+				if err := do(t, d, "message_telegram", place("telegram", jay, 0), fmt.Sprintf(`{"text":"%d"}`, i), &coretest.Parts{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(5 * time.Second)
+		if err := do(t, d, "message_telegram", place("telegram", ann, 0), `{"text":"meanwhile"}`, &coretest.Parts{}); err != nil || time.Since(began) > 6*time.Second {
+			t.Errorf("another chat had to wait: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		d.Think(ctx, place("telegram", jay, 0))
+		cancel()
+		all.Wait()
+		if got := shownTexts(w, jay); !slices.Equal(got, []string{"0", "1", "2"}) || w.Early() != 0 || time.Since(began) < 30*time.Second {
+			t.Errorf("%q stand after %v; %d calls came early", got, time.Since(began), w.Early())
+		}
+		_ = stop()
+	})
+}
+
+// TestWaitForAll takes two chats that are told to wait for everybody.
+func TestWaitForAll(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 60, Global: true})
+		var all sync.WaitGroup
+		for i, chat := range []int64{jay, ann, group, forum} {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second)
+				if err := do(t, d, "message_telegram", place("telegram", chat, 0), `{"text":"x"}`, &coretest.Parts{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if w.Early() > 1 { // the second chat finds out
+			t.Errorf("%d calls came early", w.Early())
+		}
+		_ = stop()
+	})
+}
+
+// TestWaitSurvives remembers over a restart that it was told to wait.
+func TestWaitSurvives(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 60})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		gone := make(chan error, 1)
+		go func() {
+			gone <- doCtx(ctx, t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
+		}()
+		time.Sleep(time.Second)
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("a wait that is cancelled gives %v", err)
+		}
+		_ = stop()
+		d, stop = w.run(t, &coretest.Inbox{})
+		began := time.Now()
+		if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{}); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); w.Early() != 0 || took < 50*time.Second || took > 65*time.Second {
+			t.Errorf("sent after %v, %d calls came early", took, w.Early())
+		}
+		_ = stop()
+	})
+}
+
+// TestWaitTooLong gives up at once where the caller has not that much time.
+func TestWaitTooLong(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 3600})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		err := doCtx(ctx, t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
+		var e *core.Error
+		if !errors.As(err, &e) || e.Kind != core.Temporary || e.After != time.Hour || time.Since(began) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		_ = stop()
+	})
+}
+
+// TestPriority lets the urgent overtake what waits.
+func TestPriority(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 10})
+		var all sync.WaitGroup
+		for i, p := range []string{"normal", "low", "normal", "high"} {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				if err := do(t, d, "message_telegram", place("telegram", jay, 0), fmt.Sprintf(`{"text":"%d %s","priority":"%s"}`, i, p, p), &coretest.Parts{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if got := strings.Join(shownTexts(w, jay), ","); got != "0 normal,3 high,2 normal,1 low" {
+			t.Errorf("%s", got)
+		}
+		_ = stop()
+	})
+}
+
+// TestSendFaults meets every fault once; only where the platform had sent
+// already may a message stand twice.
+func TestSendFaults(t *testing.T) {
+	for kind, want := range map[telegramtest.FaultKind]int{
+		telegramtest.Internal: 1, telegramtest.BadGateway: 1, telegramtest.Unavailable: 1, telegramtest.Reset: 1, telegramtest.Hang: 1,
+		telegramtest.Cut: 1, telegramtest.ResetAfter: 2, telegramtest.HangAfter: 2, telegramtest.CutAfter: 2,
+	} {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			d, stop := w.run(t, &coretest.Inbox{})
+			w.FailNext("sendMessage", telegramtest.Fault{Kind: kind})
+			parts := &coretest.Parts{}
+			if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, parts); err != nil {
+				t.Errorf("fault %d: %v", kind, err)
+			}
+			list := w.Messages(jay)
+			if len(list) != want || parts.Sent()[0].ID != fmt.Sprint(list[len(list)-1].ID) {
+				t.Errorf("fault %d: %d messages stand, want %d", kind, len(list), want)
+			}
+			_ = stop()
+		})
+	}
+}
+
+// TestGivesUp sends at most once more without knowing, and fails in words.
+func TestGivesUp(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		for fault, calls := range map[telegramtest.Fault]int{
+			{Kind: telegramtest.ResetAfter}: 2, {Kind: telegramtest.BadGateway}: maxTries,
+			{Kind: telegramtest.Refused, Code: 403, Text: "Forbidden: bot was blocked by the user"}: 1,
+		} {
+			before := len(w.Calls("sendMessage"))
+			w.Fail(func(c telegramtest.Call) telegramtest.Fault {
+				if c.Method == "sendMessage" {
+					return fault
+				}
+				return telegramtest.Fault{}
+			})
+			err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
+			var e *core.Error
+			if n := len(w.Calls("sendMessage")) - before; n != calls || !errors.As(err, &e) || e.Text == "" {
+				t.Errorf("fault %+v: %d calls, %v; want %d", fault, n, err, calls)
+			}
+			if e != nil && (strings.Contains(e.Text, "sendMessage") || strings.Contains(err.Error(), telegramtest.Token[10:])) {
+				t.Errorf("error %q is not for people", err)
+			}
+		}
+		_ = stop()
+	})
+}
+
+// TestThink types again and again, and stops.
+func TestThink(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		w.Strict()
+		d, stop := w.run(t, &coretest.Inbox{})
+		ctx, cancel := context.WithTimeout(t.Context(), 21*time.Second)
+		d.Think(ctx, place("telegram", forum, 8))
+		cancel()
+		time.Sleep(time.Minute)
+		calls := w.Calls("sendChatAction")
+		if len(calls) != 5 || calls[0].Params["message_thread_id"] != "8" {
+			t.Errorf("%d signs, %+v", len(calls), calls)
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
+		d.Think(ctx, place("telegram", jay, 0))
+		cancel()
+		if n := len(w.Calls("sendChatAction")) - 5; n > 70 {
+			t.Errorf("typed %d times in an hour of one thought", n)
+		}
+		_ = stop()
+	})
+}
+
+func TestWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(true)
+		var times []time.Time
+		for range 100 {
+			if err := p.wait(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+			times = append(times, time.Now())
+		}
+		for i := range times[:70] {
+			if times[i+30].Sub(times[i]) < time.Second {
+				t.Fatalf("31 calls within %v", times[i+30].Sub(times[i]))
+			}
+		}
+	})
+}
