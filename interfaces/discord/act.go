@@ -13,7 +13,7 @@ import (
 
 // onMessage is the payload of what is done to a message.
 type onMessage struct {
-	ID     string    `json:"message_id"`
+	ID     messageID `json:"message_id"`
 	Path   core.Path `json:"interface_path"`
 	Text   string    `json:"text"`
 	Emoji  string    `json:"emoji"`
@@ -42,7 +42,7 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 	if len(texts) != 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
 	}
-	return core.Result{}, d.rewrite(ctx, channel, p.ID, texts[0])
+	return core.Result{}, d.rewrite(ctx, channel, string(p.ID), texts[0])
 }
 
 // rewrite gives one of our messages another text.
@@ -66,7 +66,7 @@ func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error
 	}
 	if call.Author.Rank < core.Moderator {
 		var m message
-		err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}/messages/{}", ids: []string{channel, p.ID}, out: &m})
+		err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}/messages/{}", ids: []string{channel, string(p.ID)}, out: &m})
 		if notFound(err) {
 			return core.Result{}, nil
 		}
@@ -77,7 +77,7 @@ func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error
 			return core.Result{}, core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
 		}
 	}
-	err = d.rest.do(ctx, request{method: "DELETE", route: "/channels/{}/messages/{}", ids: []string{channel, p.ID}})
+	err = d.rest.do(ctx, request{method: "DELETE", route: "/channels/{}/messages/{}", ids: []string{channel, string(p.ID)}})
 	if err != nil && !notFound(err) {
 		return core.Result{}, failure("deleting the message", err)
 	}
@@ -102,7 +102,7 @@ func (d *Driver) reactTo(ctx context.Context, call core.Call) (core.Result, erro
 	if p.Remove {
 		method = "DELETE"
 	}
-	err = d.rest.do(ctx, request{method: method, route: "/channels/{}/messages/{}/reactions/{}/@me", ids: []string{channel, p.ID, sign}})
+	err = d.rest.do(ctx, request{method: method, route: "/channels/{}/messages/{}/reactions/{}/@me", ids: []string{channel, string(p.ID), sign}})
 	if err != nil && !(p.Remove && notFound(err)) {
 		return core.Result{}, failure("reacting", err)
 	}
@@ -150,7 +150,7 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 	var p struct {
 		Name string    `json:"name"`
 		Text string    `json:"text"`
-		ID   string    `json:"message_id"`
+		ID   messageID `json:"message_id"`
 		Path core.Path `json:"interface_path"`
 	}
 	channelID, err := d.read(call, &p, &p.Path)
@@ -161,7 +161,7 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 	if len(p.Path.Elements()) != 3 || known.thread() || p.Path.Elements()[1] == me {
 		return core.Result{}, core.Errorf(core.Invalid, "threads are opened in channels of a server only")
 	}
-	q, err := threadRequest(channelID, known, p.Name, p.Text, p.ID)
+	q, err := threadRequest(channelID, known, p.Name, p.Text, string(p.ID))
 	if err != nil {
 		return core.Result{}, err
 	}

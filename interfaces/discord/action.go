@@ -14,14 +14,14 @@ const sendTime = 15 * time.Minute
 // pathProperty and its kin are parts of several schemas.
 const (
 	pathProperty = `"interface_path":{"type":"string","title":"place","description":"Where; left out: here."}`
-	idProperty   = `"message_id":{"type":"string","minLength":1,"maxLength":32,"title":"message","description":"The message's id."}`
+	idProperty   = `"message_id":{"type":["string","integer"],"minLength":1,"maxLength":32,"title":"message","description":"The message's id."}`
 )
 
 const messageSchema = `{"type":"object","properties":{
 "text":{"type":"string","title":"text","description":"What to say, as Markdown."},
 ` + pathProperty + `,
 "recipient":{"type":"string","title":"recipient","description":"Instead of interface_path: #channel of this server."},
-"reply_to_message_id":{"type":"string","maxLength":32,"title":"reply to","description":"The message to reply to."},
+"reply_to_message_id":{"type":["string","integer"],"maxLength":32,"title":"reply to","description":"The message to reply to."},
 "embeds":{"type":"array","maxItems":10,"items":{"type":"object","properties":{"title":{"type":"string"},"description":{"type":"string"},"url":{"type":"string"},"color":{"type":"integer","minimum":0,"maximum":16777215},
 "fields":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"name":{"type":"string"},"value":{"type":"string"},"inline":{"type":"boolean"}},"required":["name","value"]}}},"additionalProperties":false}},
 "buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string","minLength":1,"maxLength":80},"data":{"type":"string","maxLength":75},"url":{"type":"string"},"style":{"type":"string","enum":["primary","secondary","success","danger"]}},"required":["label"],"additionalProperties":false}},
@@ -38,7 +38,7 @@ const reactSchema = `{"type":"object","properties":{` + idProperty + `,"emoji":{
 
 const fileSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":100,"title":"file name"},"content":{"type":"string","minLength":1,"title":"content","description":"The file's text."},"text":{"type":"string","description":"What to say with it."},` + pathProperty + `},"required":["name","content"],"additionalProperties":false}`
 
-const threadSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":100,"title":"title"},"text":{"type":"string","title":"text","description":"The first message; needed in a forum."},"message_id":{"type":"string","maxLength":32,"description":"The message to begin it from."},` + pathProperty + `},"required":["name"],"additionalProperties":false}`
+const threadSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":100,"title":"title"},"text":{"type":"string","title":"text","description":"The first message; needed in a forum."},"message_id":{"type":["string","integer"],"maxLength":32,"description":"The message to begin it from."},` + pathProperty + `},"required":["name"],"additionalProperties":false}`
 
 const pollSchema = `{"type":"object","properties":{"question":{"type":"string","minLength":1,"maxLength":300,"title":"question"},"answers":{"type":"array","minItems":1,"maxItems":10,"items":{"type":"string","minLength":1,"maxLength":55}},"hours":{"type":"integer","minimum":1,"maximum":768,"default":24},"multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `},"required":["question","answers"],"additionalProperties":false}`
 

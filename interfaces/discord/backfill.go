@@ -93,7 +93,7 @@ func (d *Driver) lookUp(ctx context.Context, id string, cur cursor, known bool, 
 		return cur.place
 	}
 	var c channel
-	err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}", ids: []string{id}, out: &c})
+	err := d.patiently(ctx, request{method: "GET", route: "/channels/{}", ids: []string{id}, out: &c})
 	if err != nil {
 		d.log.Warn("a channel cannot be looked up", "channel", id, "error", err)
 		p := place{Guild: guild}
@@ -109,6 +109,19 @@ func (d *Driver) lookUp(ctx context.Context, id string, cur cursor, known bool, 
 	return place{Guild: guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
 }
 
+// patiently makes a request that may fail for a while: what it asks for is
+// needed, and events wait for it.
+func (d *Driver) patiently(ctx context.Context, q request) error {
+	wait := d.tempo.backoff
+	for try := 1; ; try++ {
+		err := d.rest.do(ctx, q)
+		if err == nil || !unsure(err) || try == 8 || !sleep(ctx, jitter(wait)) {
+			return err
+		}
+		wait = min(2*wait, d.tempo.longest)
+	}
+}
+
 // missed fetches what was said in a channel behind a message, oldest first,
 // within the configured bounds.
 func (d *Driver) missed(ctx context.Context, channel, last string) []message {
@@ -121,7 +134,7 @@ func (d *Driver) missed(ctx context.Context, channel, last string) []message {
 	var all []message
 	for len(all) < d.set.BackfillCount {
 		var page []message
-		err := d.rest.do(ctx, request{
+		err := d.patiently(ctx, request{
 			method: "GET", route: "/channels/{}/messages", ids: []string{channel}, out: &page,
 			query: url.Values{"after": {last}, "limit": {strconv.Itoa(min(pageSize, d.set.BackfillCount-len(all)))}},
 		})

@@ -11,6 +11,7 @@ import (
 )
 
 func TestRestartFindsWhatWasMissed(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	state := shelf()
 	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
@@ -58,6 +59,7 @@ func TestRestartFindsWhatWasMissed(t *testing.T) {
 }
 
 func TestNothingMissedIsNotAskedFor(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	state := shelf()
 	d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
@@ -77,6 +79,7 @@ func TestNothingMissedIsNotAskedFor(t *testing.T) {
 }
 
 func TestBackfillIsBounded(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t, func(o *Options) { o.Config.BackfillCount = 30 })
 	s.say(hallID, annID, "first")
@@ -98,6 +101,7 @@ func TestBackfillIsBounded(t *testing.T) {
 // A cut of the gateway with a hundred messages in it, over several channels:
 // all are found, in order, once.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	channels := []string{hallID, roomID, dmID}
 	_, in := s.up(t)
@@ -136,6 +140,7 @@ func TestCut(t *testing.T) {
 }
 
 func TestUnknownThreadIsLookedUp(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	_, in := s.up(t)
 	for i := range 5 {
@@ -152,6 +157,7 @@ func TestUnknownThreadIsLookedUp(t *testing.T) {
 }
 
 func TestGroupMessagesAreNotPrivate(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	_, in := s.up(t)
 	s.say(groupID, annID, "hello all")

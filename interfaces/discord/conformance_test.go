@@ -17,6 +17,7 @@ import (
 
 func TestInterface(t *testing.T) {
 	coretest.TestInterface(t, func(t *testing.T) coretest.World {
+		t.Parallel()
 		return &world{s: newServer(t), state: shelf()}
 	})
 }

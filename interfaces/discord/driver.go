@@ -55,7 +55,9 @@ type Driver struct {
 	lanes   *lanes
 	targets *targets
 	cursors *cursors
-	replies *replies
+	replies *replies // commands without an answer
+	presses *replies // presses that may get a whisper
+	drafts  drafts
 	count   int // shards, once Listen knows
 
 	mu        sync.Mutex
@@ -91,7 +93,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 		name: o.Name, set: set, log: o.Log, clock: o.Clock, state: o.State, tell: o.Admin, admins: o.Admins, tempo: t,
 		specs: o.Commands, remember: o.Remember,
 		book: newBook(o.Name), queue: newQueue(), starts: newStarts(t.identify),
-		lanes: newLanes(), targets: newTargets(), replies: newReplies(),
+		lanes: newLanes(), targets: newTargets(), replies: newReplies(), presses: newReplies(), drafts: drafts{all: make(map[string]*draft)},
 		told: make(map[string]bool), token: make(chan struct{}),
 	}
 	if d.log == nil {
@@ -171,6 +173,7 @@ func (d *Driver) listen(ctx context.Context, cancel func(), in core.Inbox) error
 	}
 	begin(newIntake(d, in).run)
 	begin(d.watchToken)
+	begin(d.clearDrafts)
 	for id := range count {
 		begin((&shard{d: d, id: id, count: count, at: g}).run)
 	}

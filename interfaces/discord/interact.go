@@ -55,6 +55,18 @@ func (r *replies) add(p pending) {
 	r.all = append(kept, p)
 }
 
+// find returns the oldest one that match accepts.
+func (r *replies) find(match func(pending) bool) (pending, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.all {
+		if match(p) && time.Since(p.at) < replyAge {
+			return p, true
+		}
+	}
+	return pending{}, false
+}
+
 // take removes and returns the oldest one that match accepts.
 func (r *replies) take(match func(pending) bool) (pending, bool) {
 	r.mu.Lock()
@@ -109,12 +121,13 @@ type crew struct {
 }
 
 // run starts f, unless the end has come.
-func (c *crew) run(f func()) {
+func (c *crew) run(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.over {
 		c.all.Go(f)
 	}
+	return !c.over
 }
 
 // close waits for all of them.
@@ -136,7 +149,7 @@ func (i *interaction) person() *user {
 func (d *Driver) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
 	person, err := core.MakePath(d.name, "@user", who)
-	return !found || whom == anyone || whom == who || err == nil && slices.Contains(d.admins, person)
+	return !found || whom == anyone || whom == judged || whom == who || err == nil && slices.Contains(d.admins, person)
 }
 
 // interact takes a press or a command in. It is answered when it is durable, or
@@ -151,9 +164,11 @@ func (t *intake) interact(ctx context.Context, f frame, p place) {
 		return
 	}
 	t.batch = append(t.batch, e)
+	waiting := t.d.presses
 	if i.Type == interactCommand {
-		t.d.replies.add(pending{id: i.ID, app: i.App, token: i.Token, channel: i.Channel, who: e.Message.Author.ID, at: time.Now()})
+		waiting = t.d.replies
 	}
+	waiting.add(pending{id: i.ID, app: i.App, token: i.Token, channel: i.Channel, who: e.Message.Author.ID, at: time.Now()})
 	durable := make(chan struct{})
 	t.after = append(t.after, func() { close(durable) })
 	t.d.background(ctx, func(ctx context.Context) {
@@ -175,7 +190,7 @@ func (d *Driver) accept(ctx context.Context, i *interaction) {
 		return
 	}
 	d.respond(ctx, i, answerSilently, nil)
-	if whom, _, _ := strings.Cut(i.Data.Custom, ":"); whom == anyone {
+	if whom, _, _ := strings.Cut(i.Data.Custom, ":"); whom == anyone || whom == judged {
 		return
 	}
 	// What was for one person is done with.

@@ -36,6 +36,7 @@ func (s *server) answered(t *testing.T, n int) []asked {
 }
 
 func TestPress(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	_, in := s.up(t)
 	question := map[string]any{"id": "5", "channel_id": hallID, "author": map[string]any{"id": botID}}
@@ -51,6 +52,7 @@ func TestPress(t *testing.T) {
 }
 
 func TestStrangersPress(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	_, in := s.up(t, func(o *Options) { o.Admins = []core.Path{core.MustPath("discord/@user/" + bobID)} })
 	question := map[string]any{"id": "5", "channel_id": hallID}
@@ -71,6 +73,7 @@ func TestStrangersPress(t *testing.T) {
 }
 
 func TestSlowDiskDefersAllTheSame(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
 	d.tempo.defers = 50 * time.Millisecond
@@ -91,6 +94,7 @@ func TestSlowDiskDefersAllTheSame(t *testing.T) {
 }
 
 func TestCommandIsAnsweredInItsPlace(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
 	s.interact("100", map[string]any{"data": map[string]any{"name": "help", "type": 1}})
@@ -112,6 +116,7 @@ func TestCommandIsAnsweredInItsPlace(t *testing.T) {
 }
 
 func TestCommandWithoutAnswer(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
 	s.interact("100", map[string]any{"data": map[string]any{"name": "help", "type": 1}})
@@ -124,6 +129,7 @@ func TestCommandWithoutAnswer(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	_, in := s.up(t, func(o *Options) { o.Commands = registry() })
 	s.interact("100", map[string]any{"type": interactComplete, "data": map[string]any{"name": "zone", "type": 1,
@@ -142,6 +148,7 @@ func TestCompletion(t *testing.T) {
 func shelf() State { return &brief{values: map[string][]byte{}} }
 
 func TestCommandsAreSynchronisedWhenTheyChanged(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	state := shelf()
 	syncs := func() int { return len(s.requests("PUT /applications/")) }

@@ -43,7 +43,7 @@ func pings(reply bool) map[string]any {
 type say struct {
 	Text     string     `json:"text"`
 	Path     core.Path  `json:"interface_path"`
-	ReplyTo  string     `json:"reply_to_message_id"`
+	ReplyTo  messageID  `json:"reply_to_message_id"`
 	Embeds   []sayEmbed `json:"embeds"`
 	Buttons  []button   `json:"buttons"`
 	For      string     `json:"buttons_for"`
@@ -95,12 +95,35 @@ func (d *Driver) read(call core.Call, into any, path *core.Path) (channel string
 	if path.IsZero() {
 		*path = call.Path
 	}
+	if channel, err = d.channelOf(*path); err != nil {
+		return "", err
+	}
+	return channel, d.targets.refused(channel)
+}
+
+// channelOf is the channel that a path of ours names.
+func (d *Driver) channelOf(path core.Path) (string, error) {
 	e := path.Elements()
 	if len(e) < 3 || len(e) > 4 || e[0] != d.name || path.IsPerson() {
 		return "", core.Errorf(core.Invalid, "%s is no place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, d.name, d.name)
 	}
-	channel = e[len(e)-1]
-	return channel, d.targets.refused(channel)
+	return e[len(e)-1], nil
+}
+
+// messageID is an id of the platform, which models write as a number at times.
+type messageID string
+
+// UnmarshalJSON reads a text or a number.
+func (m *messageID) UnmarshalJSON(text []byte) error {
+	var n json.Number
+	if err := json.Unmarshal(text, &n); err == nil {
+		*m = messageID(n)
+		return nil
+	}
+	var s string
+	err := json.Unmarshal(text, &s)
+	*m = messageID(strings.TrimSpace(s))
+	return err
 }
 
 // checkMessage says whether a message makes sense before anything is sent.
@@ -316,10 +339,15 @@ func (d *Driver) post(ctx context.Context, call core.Call, channel string, to co
 	}
 	p, ok := d.replies.take(func(p pending) bool { return p.channel == channel && p.who == call.Author.ID })
 	if ok && time.Since(p.at) < replyAge {
+		d.finish(ctx, channel, nil)
 		if id, err := d.fulfil(ctx, p, m); err == nil {
 			d.cursors.spoke(channel, d.clock())
 			return id, nil
 		}
+	}
+	if id, ok := d.finish(ctx, channel, m); ok {
+		d.cursors.spoke(channel, d.clock())
+		return id, nil
 	}
 	id, err := d.create(ctx, channel, m)
 	if err != nil {

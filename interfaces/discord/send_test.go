@@ -27,6 +27,7 @@ func kind(err error) core.ErrorKind {
 }
 
 func TestLongMessage(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
 	id := s.say(hallID, annID, "tell me")
@@ -53,6 +54,7 @@ func TestLongMessage(t *testing.T) {
 }
 
 func TestLongAnswerAsFile(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t, func(o *Options) { o.Config.LongAnswers, o.Config.LongParts = "file", 2 })
 	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("A sentence of some words. ", 400)}); err != nil {
@@ -112,6 +114,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestClosedChannelIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	var told []string
 	d, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
@@ -137,6 +140,7 @@ func TestClosedChannelIsLeftAlone(t *testing.T) {
 }
 
 func TestLimitsAreObeyed(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.perCount, s.perTime = 5, 300*time.Millisecond
 	d := s.bot(t)
@@ -174,6 +178,7 @@ func TestLimitsThatComeUnforeseen(t *testing.T) {
 }
 
 func TestGlobalLimit(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.perAll = 20
 	d := s.bot(t)
@@ -288,6 +293,7 @@ func TestLanesKeepOrder(t *testing.T) {
 }
 
 func TestOtherActions(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
 	theirs := s.say(hallID, annID, "hello")
@@ -343,6 +349,7 @@ func TestOtherActions(t *testing.T) {
 }
 
 func TestActionsAreWellFormed(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	for _, a := range s.bot(t).Actions() {
 		if len(a.Brief) >= 100 || len(a.Examples.Examples) == 0 || a.Examples.Instructions.WhenToUse == "" || a.Do == nil {
@@ -352,6 +359,7 @@ func TestActionsAreWellFormed(t *testing.T) {
 }
 
 func TestTyping(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -368,6 +376,7 @@ func TestTyping(t *testing.T) {
 }
 
 func TestFetch(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
 	got, err := d.Fetch(t.Context(), core.Attachment{Name: "a", Ref: "/attachments/1/2/a.txt?ex=1"}, 100)
@@ -385,6 +394,7 @@ func TestFetch(t *testing.T) {
 }
 
 func TestTokenNeverShows(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
 	s.web.Close()

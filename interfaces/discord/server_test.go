@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -490,7 +491,9 @@ func (s *server) one(w http.ResponseWriter, c *room, p []string, a asked) {
 		refuse(w, 403, 50005, "Cannot edit a message authored by another user", nil)
 	default:
 		s.mentions(a)
-		c.messages[i]["content"] = a.body["content"]
+		changed := maps.Clone(c.messages[i])
+		changed["content"] = a.body["content"]
+		c.messages[i] = changed
 		reply(w, c.messages[i])
 	}
 }

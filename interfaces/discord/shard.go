@@ -169,7 +169,10 @@ func (s *shard) connect(ctx context.Context) error {
 			s.d.log.Error("the library does not let go of a connection", "shard", s.id)
 		}
 	})
-	<-w.quiet
+	select {
+	case <-w.quiet:
+	case <-left:
+	}
 	return w.end(nil)
 }
 
@@ -194,8 +197,8 @@ func open(sess *discordgo.Session) (err error) {
 	return sess.Open()
 }
 
-// session makes a session of the library for one connection. left gets a token
-// when the library is done with it.
+// session makes a session of the library for one connection. left is closed when
+// the library is done with it.
 func (s *shard) session(ctx context.Context, going *resume) (sess *discordgo.Session, left <-chan struct{}) {
 	sess, _ = discordgo.New("Bot " + s.d.set.Token.Reveal()) // it has no way to fail
 	sess.StateEnabled, sess.SyncEvents, sess.Compress = false, true, false
@@ -212,8 +215,9 @@ func (s *shard) session(ctx context.Context, going *resume) (sess *discordgo.Ses
 	dialer.HandshakeTimeout = s.d.tempo.patience
 	dialer.NetDialContext, dialer.NetDialTLSContext = s.dials(ctx, going)
 	sess.Dialer = &dialer
-	gone := make(chan struct{}, 1)
-	sess.AddHandler(func(_ *discordgo.Session, _ *discordgo.Disconnect) { signal(gone) })
+	gone := make(chan struct{})
+	leave := sync.OnceFunc(func() { close(gone) })
+	sess.AddHandler(func(_ *discordgo.Session, _ *discordgo.Disconnect) { leave() })
 	sess.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) { s.event(ctx, e) })
 	return sess, gone
 }
@@ -226,12 +230,14 @@ func (s *shard) event(ctx context.Context, e *discordgo.Event) {
 	if e.Type == "ready" || e.Type == "resumed" {
 		s.stand(e)
 	}
+	if !s.d.queue.push(ctx.Done(), frame{shard: s.id, kind: e.Type, data: e.RawData}) {
+		return // it comes again
+	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.resume != nil {
 		s.resume.seq = max(s.resume.seq, e.Sequence)
 	}
-	s.mu.Unlock()
-	s.d.queue.push(ctx.Done(), frame{shard: s.id, kind: e.Type, data: e.RawData})
 }
 
 // stand notes that the session stands, and how to resume it.

@@ -13,6 +13,7 @@ import (
 func hello() string { return "hello <@" + botID + ">" }
 
 func TestMessageComesInAndIsAnswered(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
 	id := s.say(hallID, bobID, hello())
@@ -70,6 +71,7 @@ func TestResume(t *testing.T) {
 }
 
 func TestReconnectAsTheAnswerToResume(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.script = func(n int, l *peer) bool {
 		if n != 2 {
@@ -86,6 +88,7 @@ func TestReconnectAsTheAnswerToResume(t *testing.T) {
 }
 
 func TestInvalidSession(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.between = hasty.identify
 	_, in := s.up(t)
@@ -104,6 +107,7 @@ func TestInvalidSession(t *testing.T) {
 }
 
 func TestInvalidSessionInTheMiddle(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.between = hasty.identify
 	_, in := s.up(t)
@@ -140,6 +144,7 @@ func TestFatal(t *testing.T) {
 }
 
 func TestTokenRefusedByREST(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t, func(o *Options) { o.Config.Token = core.NewSecret("wrong") })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -150,6 +155,7 @@ func TestTokenRefusedByREST(t *testing.T) {
 }
 
 func TestWithoutContentIntent(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.allowed = intentsAlways
 	told := make(chan string, 10)
@@ -166,6 +172,7 @@ func TestWithoutContentIntent(t *testing.T) {
 }
 
 func TestSilentGateway(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.silent = true
 	d := s.bot(t)
@@ -205,6 +212,7 @@ func TestStopAtAnyTime(t *testing.T) {
 }
 
 func TestShards(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.shards, s.concurrency, s.between = 4, 2, hasty.identify
 	s.guilds = nil
@@ -226,6 +234,7 @@ func TestShards(t *testing.T) {
 }
 
 func TestInboxThatRefuses(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	d, in := s.bot(t), newInbox()
 	in.fail = 3

@@ -1,0 +1,81 @@
+package discord
+
+import (
+	"context"
+
+	"synthbot/core"
+	"synthbot/core/markdown"
+)
+
+var _ core.Chooser = (*Driver)(nil)
+
+// judged stands for the person in a button of which the core decides itself who
+// may press it.
+const judged = "?"
+
+// Choose sends a question with a button for each choice.
+func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
+	var list []button
+	for _, c := range choices {
+		list = append(list, button{Label: c.Label, Data: c.Data})
+	}
+	rows, err := components(list, judged)
+	if err != nil {
+		return err
+	}
+	channel, err := d.channelOf(what.Path)
+	if err != nil {
+		return err
+	}
+	leave, err := d.lanes.enter(ctx, channel, high)
+	if err != nil {
+		return failure("the question", err)
+	}
+	defer leave()
+	return parts.Send(ctx, 1, what, func(ctx context.Context, key string) (string, error) {
+		m := &outgoing{Content: single(what.Text), Components: rows, Mentions: nobody(), Nonce: key, Enforce: key != ""}
+		return d.post(ctx, core.Call{Path: what.Path}, channel, what.Path, m)
+	})
+}
+
+// single is a text as one message, visibly shortened where it must be.
+func single(text string) string {
+	rendered := render(text)
+	if markdown.UTF16(rendered) <= maxContent {
+		return rendered
+	}
+	list := markdown.Split(rendered, maxContent-2, markdown.UTF16)
+	return list[0] + " …"
+}
+
+// Settle replaces a question by its outcome, without buttons.
+func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
+	channel, err := d.channelOf(m.Path)
+	if err != nil {
+		return err
+	}
+	err = d.rest.do(ctx, request{
+		method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{channel, m.ID},
+		body: map[string]any{"content": single(m.Text), "components": []any{}, "allowed_mentions": nobody()},
+	})
+	if err != nil {
+		return failure("changing the question", err)
+	}
+	return nil
+}
+
+// Whisper tells something to who pressed; nobody else sees it.
+func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
+	p, ok := d.presses.find(func(p pending) bool { return p.id == press.ID })
+	if !ok {
+		return core.Errorf(core.Invalid, "%q is no press, or an old one", press.ID)
+	}
+	err := d.rest.do(ctx, request{
+		method: "POST", route: "/webhooks/{}/{}", ids: []string{p.app, p.token},
+		body: map[string]any{"content": single(text), "flags": ephemeral, "allowed_mentions": nobody()},
+	})
+	if err != nil {
+		return failure("telling that person", err)
+	}
+	return nil
+}
