@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strconv"
 	"sync"
 	"time"
@@ -42,8 +43,8 @@ var (
 // New makes a driver. It asks nobody yet, so a wrong token is Listen's error.
 func New(o Options) (*Driver, error) {
 	o.defaults()
-	if p, err := core.MakePath(o.Name, "1"); err != nil || p.Interface() != o.Name {
-		return nil, fmt.Errorf("interface name %q: %w", o.Name, err)
+	if !regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`).MatchString(o.Name) { // actions are named after it
+		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are possible, at most 40", o.Name)
 	}
 	api, err := newClient(&o)
 	if err != nil {

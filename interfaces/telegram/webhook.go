@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"time"
 
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
@@ -119,6 +121,7 @@ func (d *Driver) dropWebhook(ctx context.Context) {
 // hookCall is one update that the platform brought; answer tells whether it is
 // on disk.
 type hookCall struct {
+	id     int64
 	raw    json.RawMessage
 	answer chan error
 }
@@ -147,7 +150,8 @@ func (d *Driver) hookHandler(calls chan<- hookCall) http.Handler {
 }
 
 func bring(ctx context.Context, calls chan<- hookCall, raw json.RawMessage) error {
-	c := hookCall{raw, make(chan error, 1)}
+	_, id, _ := decode(raw)
+	c := hookCall{id, raw, make(chan error, 1)}
 	select {
 	case calls <- c:
 	case <-ctx.Done():
@@ -183,6 +187,7 @@ func (d *Driver) takeCalls(ctx context.Context, i *intake, calls <-chan hookCall
 
 // takeWaiting hands in what can be, and answers its callers.
 func (d *Driver) takeWaiting(ctx context.Context, i *intake, waiting []hookCall) []hookCall {
+	slices.SortStableFunc(waiting, func(a, b hookCall) int { return cmp.Compare(a.id, b.id) })
 	raws := make([]json.RawMessage, len(waiting))
 	for n, c := range waiting {
 		raws[n] = c.raw
@@ -190,8 +195,7 @@ func (d *Driver) takeWaiting(ctx context.Context, i *intake, waiting []hookCall)
 	_, err := i.take(ctx, raws)
 	var still []hookCall
 	for _, c := range waiting {
-		_, id, _ := decode(c.raw)
-		if err == nil && i.pending[id] {
+		if err == nil && i.pending[c.id] {
 			still = append(still, c)
 			continue
 		}

@@ -3,6 +3,7 @@ package telegramtest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -169,28 +170,54 @@ func (s *Server) Hook() (url string, certificate []byte) {
 // reverse proxy at address would pass them on. An update stays until it is
 // answered with 200.
 func (s *Server) Deliver(client *http.Client, address string) error {
-	s.mu.Lock()
-	list, secret := slices.Clone(s.updates), s.hook.secret
-	s.mu.Unlock()
-	for _, u := range list {
-		req, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(u.raw))
-		if err != nil {
+	for _, u := range s.waiting() {
+		if err := s.deliver(client, address, u); err != nil {
 			return err
 		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-Telegram-Bot-Api-Secret-Token", secret)
-		resp, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("webhook: status %d", resp.StatusCode)
-		}
-		s.mu.Lock()
-		s.updates = slices.DeleteFunc(s.updates, func(x update) bool { return x.id == u.id })
-		s.mu.Unlock()
 	}
+	return nil
+}
+
+// DeliverAtOnce is Deliver over as many connections as there are updates.
+func (s *Server) DeliverAtOnce(client *http.Client, address string) error {
+	list := s.waiting()
+	errs := make(chan error, len(list))
+	for _, u := range list {
+		go func() { errs <- s.deliver(client, address, u) }()
+	}
+	var all error
+	for range list {
+		all = errors.Join(all, <-errs)
+	}
+	return all
+}
+
+func (s *Server) waiting() []update {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.updates)
+}
+
+func (s *Server) deliver(client *http.Client, address string, u update) error {
+	req, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(u.raw))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	req.Header.Set("X-Telegram-Bot-Api-Secret-Token", s.hook.secret)
+	s.mu.Unlock()
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("webhook: status %d", resp.StatusCode)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.updates = slices.DeleteFunc(s.updates, func(x update) bool { return x.id == u.id })
 	return nil
 }

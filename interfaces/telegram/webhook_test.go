@@ -1,0 +1,234 @@
+package telegram
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// freeAddress finds a port of the loopback.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+func TestWebhook(t *testing.T) {
+	address := freeAddress(t)
+	w := newWorld(t, func(o *Options) { o.Config.Webhook = Webhook{URL: "https://bot.example.org/hook", Listen: address} })
+	var broken atomic.Bool
+	in := &coretest.Inbox{Fail: func([]core.Event) error {
+		if broken.Load() {
+			return errors.New("the disk is full")
+		}
+		return nil
+	}}
+	_, stop := w.listen(t, in)
+	await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	w.Say(jay, jay, telegramtest.Saying{Text: "one"})
+	w.Push(`{"message":{"message_id":"poison"}}`)
+	w.Say(jay, jay, telegramtest.Saying{Text: "two"})
+	if err := w.Deliver(client, "http://"+address+"/hook"); err != nil || w.Waiting() != 0 {
+		t.Errorf("%v, %d updates wait", err, w.Waiting())
+	}
+	broken.Store(true)
+	w.Say(jay, jay, telegramtest.Saying{Text: "three"})
+	if err := w.Deliver(client, "http://"+address+"/hook"); err == nil {
+		t.Error("acknowledged what is not on disk")
+	}
+	broken.Store(false)
+	if err := w.Deliver(client, "http://"+address+"/hook"); err != nil {
+		t.Error(err)
+	}
+	if got := messageTexts(in.Events()); !slices.Equal(got, []string{"one", "two", "three"}) {
+		t.Errorf("%q came in", got)
+	}
+	hookRefuses(t, client, "http://"+address)
+	stop()
+	if url, _ := w.Hook(); url == "" {
+		t.Error("the webhook is gone after a stop: updates would not be kept for it")
+	}
+}
+
+// hookRefuses calls like somebody else.
+func hookRefuses(t *testing.T, client *http.Client, address string) {
+	t.Helper()
+	for _, secret := range []string{"", "wrong", telegramtest.Token} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(`{"update_id":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(secretHeader, secret)
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("secret %q: status %d", secret, resp.StatusCode)
+		}
+	}
+}
+
+// TestWebhookAlbum holds the calls of an album until it is complete.
+func TestWebhookAlbum(t *testing.T) {
+	address := freeAddress(t)
+	w := newWorld(t, func(o *Options) { o.Config.Webhook = Webhook{URL: "https://bot.example.org/hook", Listen: address} })
+	in := &coretest.Inbox{}
+	w.listen(t, in)
+	await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+	for _, file := range []string{"a", "b", "c"} {
+		w.Say(jay, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": "7", "photo": []any{map[string]any{"file_id": file, "width": 1, "height": 1}}}})
+	}
+	if err := w.DeliverAtOnce(client, "http://"+address); err != nil {
+		t.Fatal(err)
+	}
+	events := in.Wait(t, 1)
+	if len(events) != 1 || len(events[0].Message.Attachments) != 3 {
+		t.Errorf("%d events, %+v", len(events), events[0].Message.Attachments)
+	}
+}
+
+func TestWebhookCertificate(t *testing.T) {
+	address := freeAddress(t)
+	certificate, key := selfSigned(t)
+	w := newWorld(t, func(o *Options) {
+		o.Config.Webhook = Webhook{URL: "https://127.0.0.1/hook", Listen: address, Certificate: certificate, Key: key, Secret: core.NewSecret("s3cret")}
+	})
+	in := &coretest.Inbox{}
+	w.listen(t, in)
+	await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	_, sent := w.Hook()
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(sent) || strings.Contains(string(sent), "PRIVATE") {
+		t.Fatalf("the platform got %q as certificate", sent)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	defer client.CloseIdleConnections()
+	w.Say(jay, jay, telegramtest.Saying{Text: "safe"})
+	if err := w.Deliver(client, "https://"+address+"/hook"); err != nil {
+		t.Error(err)
+	}
+	in.Wait(t, 1)
+}
+
+func selfSigned(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "127.0.0.1"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certificate, key = filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")
+	for file, block := range map[string]*pem.Block{certificate: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: pkcs8}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certificate, key
+}
+
+// TestWebhookTakenAway goes on by polling where a webhook was left behind.
+func TestWebhookTakenAway(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, err := New(w.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.api.call(t.Context(), "setWebhook", map[string]string{"url": "https://old.example.org"}); err != nil {
+			t.Fatal(err)
+		}
+		d.api.http.CloseIdleConnections()
+		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		in.Wait(t, 1)
+		_ = stop()
+	})
+}
+
+func TestNewRefuses(t *testing.T) {
+	good := Config{Token: core.NewSecret("1:a"), APIURL: "https://api.telegram.org"}
+	for name, alter := range map[string]func(*Options){
+		"no token":    func(o *Options) { o.Config.Token = core.Secret{} },
+		"odd token":   func(o *Options) { o.Config.Token = core.NewSecret("a/../b") },
+		"bad address": func(o *Options) { o.Config.APIURL = "ftp://x" },
+		"name":        func(o *Options) { o.Name = "a/b c" },
+		"webhook":     func(o *Options) { o.Config.Webhook.URL = "http://x" },
+		"half a pair": func(o *Options) { o.Config.Webhook = Webhook{URL: "https://x.y", Key: "k"} },
+		"odd secret":  func(o *Options) { o.Config.Webhook = Webhook{URL: "https://x.y", Secret: core.NewSecret("a b")} },
+	} {
+		o := Options{Config: good}
+		alter(&o)
+		if d, err := New(o); err == nil || d != nil || strings.Contains(err.Error(), "a/../b") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRedacted looks for the token in every error of a call.
+func TestRedacted(t *testing.T) {
+	w := newWorld(t, nil)
+	d := w.driver(t)
+	for kind := telegramtest.Limited; kind <= telegramtest.Refused; kind++ {
+		w.FailNext("getMe", telegramtest.Fault{Kind: kind, Text: "Bad Request: /bot" + telegramtest.Token + "/getMe"})
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_, err := d.api.call(ctx, "getMe", nil)
+		cancel()
+		if err == nil && kind < telegramtest.ResetAfter {
+			t.Errorf("fault %d is none", kind)
+		}
+		for ; err != nil; err = errors.Unwrap(err) {
+			if strings.Contains(err.Error(), telegramtest.Token[12:]) {
+				t.Errorf("fault %d: the token shows in %T", kind, err)
+			}
+		}
+	}
+	closed, err := New(Options{Config: Config{Token: core.NewSecret(telegramtest.Token), APIURL: "http://127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := closed.api.call(t.Context(), "getMe", nil); err == nil || strings.Contains(err.Error(), telegramtest.Token[12:]) {
+		t.Errorf("refused connection: %v", err)
+	}
+}
