@@ -70,7 +70,7 @@ func (p *program) catalogue(cfg *Config) (*action.Snapshot, error) {
 
 // speakers are the enabled interfaces and the terminal.
 func (p *program) speakers(cfg *Config) ([]core.Interface, error) {
-	all, err := cfg.make(p)
+	all, err := cfg.interfaces(p, nil, nil)
 	if err != nil || slices.ContainsFunc(all, func(i core.Interface) bool { return i.Name() == "console" }) {
 		return all, err
 	}

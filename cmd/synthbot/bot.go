@@ -66,18 +66,29 @@ func (p *program) describe(c *Config, log *slog.Logger, interfaces []core.Interf
 	return b, nil
 }
 
-// assemble puts a bot together; open gives it its store. Whoever assembled it
-// closes it.
-func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store, error), interfaces ...core.Interface) (*bot, error) {
-	parts, err := p.describe(c, log, interfaces)
+// assemble puts a bot together: open gives it its store, and then make its
+// interfaces, which may keep things there. Whoever assembled it closes it.
+func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store, error), make func() ([]core.Interface, error)) (*bot, error) {
+	if _, err := c.loadCast(); err != nil {
+		return nil, err // before a database is made
+	}
+	store, err := open()
 	if err != nil {
 		return nil, err
 	}
-	b := &bot{program: p, log: log, parts: parts, runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: log})}
-	if b.store, err = open(); err != nil {
-		return nil, errors.Join(err, parts.engines.Close())
+	interfaces, err := make()
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
 	}
-	if db, ok := b.store.(*memory.DB); ok {
+	parts, err := p.describe(c, log, interfaces)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	b := &bot{
+		program: p, log: log, store: store, parts: parts,
+		runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: log}),
+	}
+	if db, ok := store.(*memory.DB); ok {
 		b.ledger = &ledger{db: db, cost: b.cost, log: log}
 	}
 	b.turns = turn.New(b.options(parts))

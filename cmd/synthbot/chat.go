@@ -53,7 +53,7 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		History: func(ctx context.Context) []string { return b.saidBefore(ctx, place) },
 	})
 	log := p.logger(cfg, slog.LevelWarn)
-	b, err = p.assemble(cfg, log, func() (core.Store, error) { return cfg.openStore(p, log) }, here)
+	b, err = p.assemble(cfg, log, func() (core.Store, error) { return cfg.openStore(p, log) }, only(here))
 	if err != nil {
 		return err
 	}
@@ -63,6 +63,11 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		case <-life.Done():
 		}
 	}))
+}
+
+// only is for a bot whose interfaces need no store.
+func only(all ...core.Interface) func() ([]core.Interface, error) {
+	return func() ([]core.Interface, error) { return all, nil }
 }
 
 // closing closes c after an action that ended with err.

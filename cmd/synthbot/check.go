@@ -33,11 +33,9 @@ func (p *program) check() error {
 	if err != nil {
 		return err
 	}
-	interfaces, err := cfg.make(p)
-	if err != nil {
-		return err
-	}
-	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.openStore(p, log) }, interfaces...)
+	b, err := p.assemble(cfg, log,
+		func() (core.Store, error) { return cfg.openStore(p, log) },
+		func() ([]core.Interface, error) { return cfg.interfaces(p, nil, nil) })
 	database := "can be opened"
 	switch {
 	case errors.Is(err, core.ErrLocked):

@@ -52,7 +52,7 @@ func makeDiscord(p *program, c *Config, name string, own any) (core.Interface, e
 	if err != nil {
 		return nil, err
 	}
-	log := p.logger(c, slog.LevelDebug).With("interface", name)
+	log := p.logger(c, slog.LevelDebug)
 	return discord.New(discord.Options{
 		Name: name, Config: *own.(*discord.Config), Log: log, Clock: c.clock(p.clock), State: state,
 		Admins: paths(c.Bot.Admins), Admin: func(text string) { log.Warn(text) },
@@ -64,7 +64,7 @@ func makeTelegram(p *program, c *Config, name string, own any) (core.Interface, 
 	if err != nil {
 		return nil, err
 	}
-	log := p.logger(c, slog.LevelDebug).With("interface", name)
+	log := p.logger(c, slog.LevelDebug)
 	return telegram.New(telegram.Options{
 		Name: name, Config: *own.(*telegram.Config), Log: log, Clock: c.clock(p.clock), State: state,
 		Admins: paths(c.Bot.Admins), Admin: func(text string) { log.Warn(text) },

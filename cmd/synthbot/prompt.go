@@ -54,12 +54,9 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 		return err
 	}
 	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
-	all, err := p.speakers(cfg)
-	if err != nil {
-		return err
-	}
 	log := p.logger(cfg, slog.LevelWarn)
-	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p) }, all...)
+	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p) },
+		func() ([]core.Interface, error) { return p.speakers(cfg) })
 	if err != nil {
 		return err
 	}

@@ -38,11 +38,12 @@ func (p *program) daemon(ctx context.Context) error {
 		return err
 	}
 	log := p.logger(cfg, slog.LevelDebug)
-	interfaces, err := cfg.interfaces(p, nil, nil)
-	if err != nil {
-		return err
+	if len(cfg.enabled) == 0 {
+		return cfg.nobody()
 	}
-	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.openStore(p, log) }, interfaces...)
+	b, err := p.assemble(cfg, log,
+		func() (core.Store, error) { return cfg.openStore(p, log) },
+		func() ([]core.Interface, error) { return cfg.interfaces(p, nil, nil) })
 	if err != nil {
 		return err
 	}
@@ -90,6 +91,9 @@ func (b *bot) reload(life context.Context) error {
 	if was != is {
 		return usagef("%s: bot.data_dir: changes with a restart only", cfg.file)
 	}
+	if len(cfg.enabled) == 0 {
+		return cfg.nobody()
+	}
 	interfaces, err := cfg.interfaces(p, old.config, old.interfaces)
 	if err != nil {
 		return err
@@ -102,15 +106,7 @@ func (b *bot) reload(life context.Context) error {
 	return b.exchange(life, next)
 }
 
-// make makes the interfaces that are enabled, if any.
-func (c *Config) make(p *program) ([]core.Interface, error) {
-	if len(c.enabled) == 0 {
-		return nil, nil
-	}
-	return c.interfaces(p, nil, nil)
-}
-
-// interfaces makes the interfaces that are enabled, at least one; one whose table is the same
+// interfaces makes the interfaces that are enabled; one whose table is the same
 // as in the old configuration is taken over as it is.
 func (c *Config) interfaces(p *program, old *Config, made []core.Interface) ([]core.Interface, error) {
 	var all []core.Interface
@@ -125,10 +121,11 @@ func (c *Config) interfaces(p *program, old *Config, made []core.Interface) ([]c
 		}
 		all = append(all, i)
 	}
-	if len(all) == 0 {
-		return nil, usagef("%s: interfaces: none is enabled, so nobody could talk to the bot; enable one, or try `synthbot chat`", c.file)
-	}
 	return all, nil
+}
+
+func (c *Config) nobody() error {
+	return usagef("%s: interfaces: none is enabled, so nobody could talk to the bot; enable one, or try `synthbot chat`", c.file)
 }
 
 // same returns the interface that was made for an equal table.

@@ -14,9 +14,15 @@ import (
 	"synthbot/core/prompt"
 )
 
-// maxAttempts is how often a turn is tried; after that it only apologises, and
-// should even that not come to its end, it is set aside without a word.
-const maxAttempts = 3
+// A turn is tried three times; after that it only apologises, and should even
+// that not come to its end, it is set aside without a word. When the process
+// dies, every turn that ran looks guilty, though one was at most: so the first
+// two tries that a death cut short do not count, and from then on the turn is
+// tried alone, with no other suspect beside it.
+const (
+	maxTries  = 3
+	freeTries = 2
+)
 
 // maxPause bounds the time between two tries of a turn that cannot be written.
 const maxPause = 30 * time.Second
@@ -28,6 +34,8 @@ var errWithdrawn = errors.New("the message was deleted")
 type place struct {
 	turns *Turns
 	path  core.Path
+
+	panics int // of the turn that is tried, in this life
 
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
@@ -81,6 +89,7 @@ func (p *place) safely() (more bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.turns.setup.Load().Log.Error("turn panicked", "path", p.path, "panic", r, "stack", string(debug.Stack()))
+			p.panics++
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
@@ -93,18 +102,27 @@ func (p *place) next(ctx context.Context) (more bool, err error) {
 	if t == nil || err != nil {
 		return false, err
 	}
-	switch {
-	case t.attempt > maxAttempts+1:
-		return true, t.setAside(ctx)
-	case t.attempt > maxAttempts:
+	if t.suspect() {
+		p.turns.alone.Lock()
+		defer p.turns.alone.Unlock()
+	}
+	if err := t.begin(ctx); err != nil {
+		return false, err
+	}
+	switch tries := max(t.attempt-freeTries, p.panics+1); {
+	case tries > maxTries+1:
+		err = t.setAside(ctx)
+	case tries > maxTries:
 		err = t.apologise(ctx)
 	default:
 		err = t.take(ctx)
 	}
-	if err != nil && ctx.Err() != nil {
-		t.giveBack()
+	if err != nil {
+		t.giveBack() // what went wrong was not this turn's fault
+		return true, err
 	}
-	return true, err
+	p.panics = 0
+	return true, nil
 }
 
 // turn is one turn of a place.
@@ -126,7 +144,7 @@ type turn struct {
 	origins  []*journal    // of turns whose questions this one decided
 }
 
-// open finds what waits, and commits that it is tried.
+// open finds what waits.
 func (p *place) open(ctx context.Context) (*turn, error) {
 	with := p.turns.setup.Load()
 	t := &turn{place: p, with: with, snapshot: with.Catalogue.Load()}
@@ -152,8 +170,16 @@ func (p *place) open(ctx context.Context) (*turn, error) {
 		return nil, err
 	}
 	t.log = with.Log.With("path", p.path, "turn", t.id.Seq)
+	return t, nil
+}
+
+// suspect reports whether the process died more than once while this turn ran.
+func (t *turn) suspect() bool { return t.attempt >= freeTries }
+
+// begin commits that the turn is tried.
+func (t *turn) begin(ctx context.Context) error {
 	t.attempt++
-	return t, t.Write(ctx, t.opening(core.Started))
+	return t.Write(ctx, t.opening(core.Started))
 }
 
 // choose says what the turn answers: what a former attempt chose, or what
@@ -175,8 +201,7 @@ func (t *turn) opening(p core.Progress) core.Record {
 	return t.record(core.Key{Turn: t.id}, p, core.Opening{Last: t.last, Attempts: t.attempt})
 }
 
-// giveBack uncounts an attempt that was cut short by the end of work, and not
-// by any fault of its own.
+// giveBack uncounts an attempt that ended without any fault of its own.
 func (t *turn) giveBack() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.turns.work), time.Second)
 	defer cancel()

@@ -92,6 +92,8 @@ type Turns struct {
 	store core.Store
 	setup atomic.Pointer[setup]
 
+	alone sync.Mutex // held by the one suspect that is tried
+
 	mu     sync.Mutex
 	awake  map[core.Path]*place
 	life   context.Context // nil until Run; ends when no further turn may begin
