@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -60,6 +61,9 @@ func (d *Driver) askGateway(ctx context.Context) (gateway, error) {
 	if err := gatewayAddress(bot.URL); err != nil {
 		return gateway{}, err
 	}
+	if d.set.api.Scheme == "https" && !strings.HasPrefix(bot.URL, "wss:") {
+		return gateway{}, fmt.Errorf("gateway: %q is not encrypted, and the token would go there", bot.URL)
+	}
 	g := gateway{address: bot.URL, shards: min(max(bot.Shards, 1), maxShards), remaining: -1, concurrency: max(bot.Limit.Concurrency, 1)}
 	if r := bot.Limit.Remaining; r != nil && bot.Limit.Reset > 0 {
 		g.remaining, g.reset = *r, time.Duration(bot.Limit.Reset)*time.Millisecond
@@ -93,6 +97,20 @@ func (d *Driver) findGateway(ctx context.Context) (gateway, error) {
 			return g, ctx.Err()
 		}
 	}
+}
+
+// freshGateway asks again before a further session begins; where the old answer
+// must do, it does.
+func (d *Driver) freshGateway(ctx context.Context, old gateway) (gateway, error) {
+	g, err := d.askGateway(ctx)
+	var api *apiError
+	switch {
+	case err == nil:
+		return g, d.awaitStarts(ctx, g)
+	case errors.As(err, &api) && api.status == 401:
+		return old, errToken
+	}
+	return old, ctx.Err()
 }
 
 // awaitStarts waits where the platform allows no more sessions today: beyond

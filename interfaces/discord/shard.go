@@ -39,10 +39,11 @@ const (
 
 // shard keeps one of the gateway connections alive.
 type shard struct {
-	d     *Driver
-	id    int
-	count int
-	at    gateway
+	d       *Driver
+	id      int
+	count   int
+	at      gateway
+	located bool // at was in use before
 
 	mu     sync.Mutex
 	resume *resume // nil: the next session is a new one
@@ -137,6 +138,9 @@ func (s *shard) connect(ctx context.Context) error {
 	defer cancel()
 	s.identified = func() {}
 	if going == nil {
+		if err := s.locate(ctx); err != nil {
+			return err
+		}
 		done, err := s.d.starts.wait(ctx, s.id, s.at.concurrency)
 		if err != nil {
 			return err
@@ -174,6 +178,16 @@ func (s *shard) connect(ctx context.Context) error {
 	case <-left:
 	}
 	return w.end(nil)
+}
+
+// locate asks where to connect to, but not the first time: that was asked for
+// all shards.
+func (s *shard) locate(ctx context.Context) (err error) {
+	if s.located {
+		s.at, err = s.d.freshGateway(ctx, s.at)
+	}
+	s.located = true
+	return err
 }
 
 // going is a copy of what is needed to resume; nil where a session must begin.

@@ -1,0 +1,142 @@
+package discord
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"synthbot/core"
+)
+
+func TestRank(t *testing.T) {
+	in := still(t)
+	b := in.d.book
+	const keeper = "830000000000000005"
+	b.setRole(guildID, guildRole{ID: keeper, Power: 1 << 13})
+	b.setRole(guildID, guildRole{ID: "830000000000000006", Power: powerAdmin})
+	room := channel{ID: roomID, Guild: guildID, Over: []overwrite{
+		{ID: guildID, Deny: 1 << 13}, {ID: modRole, Allow: 1 << 13}, {ID: "5", Allow: 1 << 13}, {ID: "6", Deny: 1 << 13},
+	}}
+	b.setChannel(room)
+	b.setChannel(channel{ID: topicID, Guild: guildID, Parent: roomID, Type: threadPublic})
+	for name, c := range map[string]struct {
+		channel, who string
+		m            *member
+		want         core.Rank
+	}{
+		"nobody":                  {hallID, annID, &member{}, core.Member},
+		"unknown member":          {hallID, annID, nil, core.Member},
+		"by role":                 {hallID, annID, &member{Roles: []string{keeper}}, core.Moderator},
+		"taken in this channel":   {roomID, annID, &member{Roles: []string{keeper}}, core.Member},
+		"and in its threads":      {topicID, annID, &member{Roles: []string{keeper}}, core.Member},
+		"given back to a role":    {roomID, annID, &member{Roles: []string{modRole}}, core.Moderator},
+		"given to a person":       {roomID, "5", &member{}, core.Moderator},
+		"taken from a person":     {roomID, "6", &member{Roles: []string{modRole}}, core.Member},
+		"administrator":           {roomID, annID, &member{Roles: []string{"830000000000000006"}}, core.Moderator},
+		"owner":                   {roomID, "700000000000000009", &member{}, core.Moderator},
+		"as an interaction tells": {hallID, annID, &member{Permissions: "8192"}, core.Moderator},
+		"which overrules":         {hallID, annID, &member{Permissions: "0", Roles: []string{keeper}}, core.Member},
+	} {
+		p, _ := b.place(c.channel)
+		if got := b.rank(p, c.who, c.m); got != c.want {
+			t.Errorf("%s: rank %d", name, got)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	d := still(t).d
+	for name, want := range map[string]string{
+		"#room": "discord/" + guildID + "/" + roomID, "Hall": "discord/" + guildID + "/" + hallID,
+		"#topic": "discord/" + guildID + "/" + hallID + "/" + topicID, "Ground floor": "", "nowhere": "", "": "",
+	} {
+		if got, err := d.Find(hall(), name); got.String() != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %v, %v", name, got, err)
+		}
+	}
+	if _, err := d.Find(core.MustPath("discord/@me/"+dmID), "#room"); err == nil {
+		t.Error("found from a direct message")
+	}
+}
+
+func TestTwoAccounts(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	first, in := s.up(t)
+	other, also := s.bot(t, func(o *Options) { o.Name = "second" }), newInbox()
+	s.listening(t, other, also)
+	until(t, "both", func() bool { return s.live() == 2 && other.book.known(guildID) })
+	s.say(hallID, annID, "to both")
+	if got := in.wait(t, core.KindMessage, 1)[0].Message.Path; got != hall() {
+		t.Errorf("first: %v", got)
+	}
+	if got := also.wait(t, core.KindMessage, 1)[0].Message.Path.String(); got != "second/"+guildID+"/"+hallID {
+		t.Errorf("second: %v", got)
+	}
+	names := map[string]bool{}
+	for _, a := range append(first.Actions(), other.Actions()...) {
+		if names[a.Name] {
+			t.Errorf("%s twice", a.Name)
+		}
+		names[a.Name] = true
+	}
+	if _, err := act(t, other, "message_second", map[string]any{"text": "x"}); kind(err) != core.Invalid {
+		t.Errorf("another account's place: %v", err)
+	}
+}
+
+func TestQueueHoldsTheGatewayBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, never := newQueue(), make(chan struct{})
+		big := frame{kind: "x", data: make([]byte, maxQueued*2/3)}
+		if !q.push(never, big) {
+			t.Fatal("an empty queue is full")
+		}
+		pushed := make(chan bool, 2)
+		go func() { pushed <- q.push(never, big) }()
+		gone, cancel := context.WithCancel(t.Context())
+		go func() { pushed <- q.push(gone.Done(), big) }()
+		synctest.Wait()
+		if len(pushed) != 0 {
+			t.Fatal("more is taken than may wait")
+		}
+		cancel()
+		if <-pushed {
+			t.Error("pushed by whom nobody waits for")
+		}
+		if n := len(q.take(10)); n != 1 || !<-pushed || len(q.take(10)) != 1 || len(q.take(10)) != 0 {
+			t.Errorf("took %d", n)
+		}
+	})
+}
+
+func TestConfig(t *testing.T) {
+	good := Config{Token: core.NewSecret("x")}
+	if s, err := good.check(); err != nil || s.api.String() != "https://discord.com" || s.shards != 0 {
+		t.Errorf("defaults: %+v, %v", s, err)
+	}
+	for want, c := range map[string]Config{
+		"token":   {},
+		"api_url": {Token: good.Token, APIURL: "discord.com"},
+		"cdn_url": {Token: good.Token, CDNURL: "ftp://x"},
+		"shards":  {Token: good.Token, Shards: "many"},
+		"pace":    {Token: good.Token, Pace: "fast"},
+	} {
+		if _, err := New(Options{Config: c}); err == nil || !strings.HasPrefix(err.Error(), "discord: "+want+": ") {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+func TestTokenIsNotSentInTheClear(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	safe := *d.set.api
+	safe.Scheme = "https" // while requests go on to the test's server
+	d.set.api = &safe
+	if _, err := d.askGateway(t.Context()); err == nil || !strings.Contains(err.Error(), "not encrypted") {
+		t.Errorf("asked: %v", err)
+	}
+}
