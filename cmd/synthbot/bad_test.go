@@ -131,3 +131,27 @@ func TestBadPersonas(t *testing.T) {
 		})
 	}
 }
+
+// TestPromptSizes holds what `synthbot prompt` prints for "hello" below the
+// bars, the shipped persona included.
+func TestPromptSizes(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	const catalogue = "../../core/prompt/testdata/catalogue29.json"
+	for _, tc := range []struct {
+		name string
+		args []string
+		bar  int
+	}{
+		{"message action alone", nil, 4200},
+		{"29 actions", []string{"--catalogue", catalogue}, 9500},
+		{"lite", []string{"--lite"}, 2500},
+	} {
+		var out, errs bytes.Buffer
+		status := run(t.Context(), append([]string{"prompt", "--path", "console/main", "--text", "hello"}, tc.args...), nil, &out, &errs)
+		size := len([]rune(strings.TrimSpace(out.String())))
+		if status != 0 || size > tc.bar {
+			t.Errorf("%s: status %d, %d characters, at most %d are allowed (%s)", tc.name, status, size, tc.bar, errs.String())
+		}
+		t.Logf("%s: %d characters", tc.name, size)
+	}
+}

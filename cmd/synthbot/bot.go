@@ -46,7 +46,7 @@ type parts struct {
 }
 
 // describe puts together what a configuration describes.
-func (p *program) describe(c *Config, log *slog.Logger, interfaces []core.Interface) (*parts, error) {
+func (p *program) describe(c *Config, log *slog.Logger, interfaces []core.Interface, further ...core.Plugin) (*parts, error) {
 	b := &parts{config: c, interfaces: interfaces}
 	var err error
 	if b.cast, err = c.loadCast(); err != nil {
@@ -59,7 +59,7 @@ func (p *program) describe(c *Config, log *slog.Logger, interfaces []core.Interf
 	for i, driver := range interfaces {
 		plugins[i] = driver
 	}
-	if b.snapshot, err = action.Build(plugins...); err != nil {
+	if b.snapshot, err = action.Build(append(plugins, further...)...); err != nil {
 		return nil, usage{fmt.Errorf("actions: %w", err)}
 	}
 	b.snapshot = b.snapshot.With(c.policy())
@@ -68,7 +68,7 @@ func (p *program) describe(c *Config, log *slog.Logger, interfaces []core.Interf
 
 // assemble puts a bot together: open gives it its store, and then make its
 // interfaces, which may keep things there. Whoever assembled it closes it.
-func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store, error), make func() ([]core.Interface, error)) (*bot, error) {
+func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store, error), make func() ([]core.Interface, error), further ...core.Plugin) (*bot, error) {
 	if _, err := c.loadCast(); err != nil {
 		return nil, err // before a database is made
 	}
@@ -80,7 +80,7 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	parts, err := p.describe(c, log, interfaces)
+	parts, err := p.describe(c, log, interfaces, further...)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}

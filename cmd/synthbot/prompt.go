@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -17,6 +18,7 @@ import (
 // asked is what `synthbot prompt` is to show the prompt of.
 type asked struct {
 	path, text, author string
+	catalogue          string
 	lite               bool
 	limit              int
 }
@@ -31,6 +33,7 @@ func (p *program) promptCommand() *cobra.Command {
 	f.StringVar(&a.path, "path", "", "the `place` that it is written in")
 	f.StringVar(&a.text, "text", "", "the message's `text`")
 	f.StringVar(&a.author, "author", "someone", "who writes it")
+	f.StringVar(&a.catalogue, "catalogue", "", "a `file` of further actions, as `synthbot actions --format json` prints them")
 	f.BoolVar(&a.lite, "lite", false, "the lite prompt")
 	f.IntVar(&a.limit, "limit", 0, "characters that it may have (default: the first engine's max_prompt_chars)")
 	for _, required := range []string{"path", "text"} {
@@ -55,8 +58,12 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	}
 	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
 	log := p.logger(cfg, slog.LevelWarn)
+	further, err := loadCatalogue(a.catalogue)
+	if err != nil {
+		return err
+	}
 	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p) },
-		func() ([]core.Interface, error) { return p.speakers(cfg) })
+		func() ([]core.Interface, error) { return p.speakers(cfg) }, further)
 	if err != nil {
 		return err
 	}
@@ -69,7 +76,7 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 		Author: core.Author{ID: a.author, Name: a.author}, Private: place.Interface() == "console", Addressed: core.Direct,
 	}, limits)
 	if err == nil {
-		err = p.printJSON(&built)
+		_, err = fmt.Fprintf(p.out, "%s\n", built.JSON())
 	}
 	return closing(b, err)
 }

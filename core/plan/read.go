@@ -141,10 +141,11 @@ func (r *reader) calls(a core.Answer) {
 			r.plan.Steps = append(r.plan.Steps, core.Step{Type: c.Name, Payload: payload, Priority: core.DefaultPriority})
 		}
 	}
-	if said {
-		return
-	}
-	if prose, ok := Prose(a.Text); ok {
+	if beside, faults := Read(core.Answer{Text: a.Text, Truncated: a.Truncated}, r.keys...); len(faults) == 0 {
+		beside.Steps = append(beside.Steps, r.plan.Steps...)
+		beside.Repaired = beside.Repaired || r.plan.Repaired
+		r.plan = beside
+	} else if prose, ok := Prose(a.Text); ok && !said {
 		r.plan.Response = prose
 	}
 }

@@ -181,3 +181,16 @@ func each(steps []core.Step) func(func(*core.Step) bool) {
 		}
 	}
 }
+
+// TestWordsBesideCalls: a model may speak in JSON and call tools at once.
+func TestWordsBesideCalls(t *testing.T) {
+	call := core.ToolCall{ID: "1", Name: "look", Arguments: []byte(`{"at":"moss"}`)}
+	p, faults := Read(core.Answer{Text: `{"response":"Let me look.","intent":"query"}`, Calls: []core.ToolCall{call}})
+	if len(faults) > 0 || p.Response != "Let me look." || p.Intent != "query" || len(p.Steps) != 1 || p.Steps[0].Type != "look" {
+		t.Errorf("%+v, faults %v", p, faults)
+	}
+	p, faults = Read(core.Answer{Text: "Let me look.", Calls: []core.ToolCall{call}})
+	if len(faults) > 0 || p.Response != "Let me look." || len(p.Steps) != 1 {
+		t.Errorf("prose: %+v, faults %v", p, faults)
+	}
+}

@@ -41,6 +41,10 @@ func (p *Parts) inputType(last *core.Entry) string {
 	return string(last.Kind)
 }
 
+// manyWait is how many messages may wait before the prompt says of each who
+// said it, whoever that is.
+const manyWait = 5
+
 // several reports whether more than one person speaks.
 func (p *Parts) several() bool {
 	for i := range p.Messages {
@@ -125,7 +129,7 @@ func (w *writer) source(p *Parts, m *core.Message) {
 
 // speakers says who said what, where several people wait for an answer.
 func (w *writer) speakers(p *Parts) {
-	if !p.several() {
+	if !p.several() && len(p.Messages) <= manyWait {
 		return
 	}
 	w.list("messages")

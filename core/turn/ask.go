@@ -96,8 +96,9 @@ func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
 type conversation struct {
 	*turn
 	round   uint16
-	dialect core.Dialect // of the engine that was asked last
-	first   string       // its first words
+	dialect core.Dialect    // of the engine that was asked last
+	calls   []core.ToolCall // of its last words
+	first   string          // its first words
 	last    string
 	best    core.Plan // the latest plan of which something may run
 	faults  []core.Fault
@@ -145,7 +146,7 @@ func (c *conversation) hear(ctx context.Context, a core.Answer) {
 	if len(more) > 0 {
 		c.best.Steps = nil // it went back: nothing of it runs as it is
 	}
-	c.last = a.Text
+	c.last, c.calls = a.Text, a.Calls
 	if c.first == "" {
 		c.first = a.Text
 	}
@@ -170,7 +171,7 @@ func (c *conversation) settle() core.Plan {
 
 // correction words what was wrong with the last reply.
 func (c *conversation) correction(reply string) func(*prompt.Prompt) core.Request {
-	x := prompt.Correction{Faults: c.faults, Reply: reply}
+	x := prompt.Correction{Faults: c.faults, Reply: reply, Calls: c.calls}
 	for _, d := range c.snapshot.Concerned(c.faults) {
 		x.Actions = append(x.Actions, prompt.CorrectionAction{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples})
 	}

@@ -104,7 +104,13 @@ func (t *turn) gather(ctx context.Context) {
 	iface := t.path.Interface()
 	_, chat := t.snapshot.Message(iface)
 	t.parts.Interface, t.parts.Chat = iface, chat
-	t.parts.Persona = o.Persona(t.path, last.Author.Name)
+	user := "" // in a group, the instructions stay the same whoever speaks
+	if t.who.Private {
+		user = last.Author.Name
+	}
+	t.parts.Persona = o.Persona(t.path, user)
+	t.parts.Zone = o.Clock().Location()
+	t.parts.Participants = t.participants()
 	t.parts.Messages = t.messages
 	t.parts.Lite, t.parts.Scope = o.Lite, o.Scope
 	t.parts.Actions = t.offer()
@@ -112,6 +118,36 @@ func (t *turn) gather(ctx context.Context) {
 		Path: t.path, Private: t.who.Private, Author: last.Author, Text: last.Text,
 		Locale: last.Locale, Now: o.Clock(), Recent: t.parts.History,
 	})
+}
+
+// participants are the people of a group's window, newest first.
+func (t *turn) participants() []json.RawMessage {
+	if t.who.Private {
+		return nil
+	}
+	var people []json.RawMessage
+	seen := make(map[string]bool)
+	for _, list := range [][]core.Entry{t.messages, t.parts.History} {
+		for i := range slices.Backward(list) {
+			a := &list[i].Message.Author
+			if list[i].Self || a.ID == "" || seen[a.ID] {
+				continue
+			}
+			seen[a.ID] = true
+			raw, err := json.Marshal(participant{a.Name, a.Tag, a.Bot})
+			if err == nil {
+				people = append(people, raw)
+			}
+		}
+	}
+	return people
+}
+
+// participant is how a prompt tells of a person.
+type participant struct {
+	Name string `json:"username"`
+	Tag  string `json:"usertag,omitempty"`
+	Bot  bool   `json:"bot,omitempty"`
 }
 
 // offer is the catalogue as this person sees it here.
