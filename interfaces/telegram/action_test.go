@@ -39,6 +39,26 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// TestLongReply replies with the first part and puts buttons below the last.
+func TestLongReply(t *testing.T) {
+	w := newWorld(t, nil)
+	d, _ := w.listen(t, &coretest.Inbox{})
+	to := w.Say(jay, jay, telegramtest.Saying{Text: "tell me"})
+	payload := `{"text":"` + strings.Repeat("many words ", 900) + `","reply_to_message_id":` + id(int64(to)) + `,"buttons":[{"text":"more"}]}`
+	if err := do(t, d, "message_telegram", place("telegram", jay, 0), payload, &coretest.Parts{}); err != nil {
+		t.Fatal(err)
+	}
+	list := w.Messages(jay)
+	for i, m := range list {
+		if first, last := i == 0, i == len(list)-1; (m.ReplyTo == to) != first || (len(m.Markup) > 0) != last {
+			t.Errorf("part %d replies to %d, has buttons %s", i, m.ReplyTo, m.Markup)
+		}
+	}
+	if len(list) != 3 {
+		t.Errorf("%d parts", len(list))
+	}
+}
+
 func TestTopics(t *testing.T) {
 	w := newWorld(t, nil)
 	d, _ := w.listen(t, &coretest.Inbox{})

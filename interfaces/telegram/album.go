@@ -6,18 +6,15 @@ import (
 	"synthbot/core"
 )
 
-// ready sorts out the albums that may still grow. It joins the others, and says
-// how far the batch may be confirmed.
+// ready sorts out the albums that may still grow; nothing follows them in their
+// places. It joins the others, and says how far the batch may be confirmed.
 func (i *intake) ready(items []item) (ready []item, offset int64) {
 	waiting := i.growing(items)
 	i.pending = nil
 	albums := map[string]int{}
-	blocked := map[string]bool{} // chats in which an album waits: what follows it waits too
 	for _, it := range items {
-		place := it.place()
 		switch key := it.key(); {
-		case key != "" && waiting[key], place != "" && blocked[place]:
-			blocked[place] = true
+		case waiting[key]:
 			i.wait(it.id)
 			if offset == 0 {
 				offset = it.id

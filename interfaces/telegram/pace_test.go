@@ -273,10 +273,18 @@ func TestThink(t *testing.T) {
 		if len(calls) != 5 || calls[0].Params["message_thread_id"] != "8" {
 			t.Errorf("%d signs, %+v", len(calls), calls)
 		}
+		w.Say(forum, jay, telegramtest.Saying{Text: "in General"})
+		time.Sleep(time.Minute)
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		d.Think(ctx, place("telegram", forum, 0))
+		cancel()
+		if calls := w.Calls("sendChatAction"); len(calls) != 6 || calls[5].Params["message_thread_id"] != "1" {
+			t.Errorf("General gets %+v", calls[len(calls)-1])
+		}
 		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
 		d.Think(ctx, place("telegram", jay, 0))
 		cancel()
-		if n := len(w.Calls("sendChatAction")) - 5; n > 70 {
+		if n := len(w.Calls("sendChatAction")) - 6; n > 70 {
 			t.Errorf("typed %d times in an hour of one thought", n)
 		}
 		_ = stop()
