@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 		{Name: "home", Provider: "ollama", Key: core.NewSecret("k1"), Timeout: 90 * time.Second, Chars: 24000, Headers: map[string]string{"X-Title": "bot"}},
 		{Name: "spare", Provider: "offline", Timeout: 2 * time.Minute, Chars: 24000},
 	}
-	if diff := cmp.Diff(want, bot.Engines, cmp.AllowUnexported(core.Secret{})); diff != "" {
+	if diff := cmp.Diff(want, bot.Engines, cmp.Comparer(func(a, b core.Secret) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 	if got := telegram["telegram"]; got.Token.Reveal() != "t1" || got.Pace != "platform" {

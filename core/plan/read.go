@@ -141,8 +141,8 @@ func (r *reader) calls(a core.Answer) {
 			r.plan.Steps = append(r.plan.Steps, core.Step{Type: c.Name, Payload: payload, Priority: core.DefaultPriority})
 		}
 	}
-	if beside, faults := Read(core.Answer{Text: a.Text, Truncated: a.Truncated}, r.keys...); len(faults) == 0 {
-		beside.Steps = append(beside.Steps, r.plan.Steps...)
+	if beside, faults := Read(core.Answer{Text: a.Text, Truncated: a.Truncated}, r.keys...); len(faults) == 0 && len(beside.Steps) == 0 {
+		beside.Steps = r.plan.Steps
 		beside.Repaired = beside.Repaired || r.plan.Repaired
 		r.plan = beside
 	} else if prose, ok := Prose(a.Text); ok && !said {
