@@ -46,11 +46,9 @@ func (t *intake) found(ctx context.Context, f found) {
 		return
 	}
 	delete(t.holds, f.channel)
-	seen := make(map[string]bool, len(f.missed))
 	for i := range f.missed {
 		m := &f.missed[i]
 		m.Channel, m.Guild = f.channel, f.place.Guild
-		seen[m.ID] = true
 		t.message(m, f.place)
 	}
 	sound, rest := h.frames, []frame(nil)
@@ -58,12 +56,7 @@ func (t *intake) found(ctx context.Context, f found) {
 		sound, rest = h.frames[:h.sound], h.frames[h.sound:]
 	}
 	for _, w := range sound {
-		if w.kind == "message_create" {
-			if m, ok := decode[message](w.data); ok && seen[m.ID] {
-				continue
-			}
-		}
-		t.take(ctx, w, f.place)
+		t.take(ctx, w, f.place) // what was fetched as well is taken once
 	}
 	if h.gap && t.commit(ctx) {
 		t.again(ctx, f.channel, f.place.Guild, rest)

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -164,5 +165,47 @@ func TestGroupMessagesAreNotPrivate(t *testing.T) {
 	m := in.wait(t, core.KindMessage, 1)[0].Message
 	if m.Private || m.Addressed != core.NotAddressed || m.Path.String() != "discord/@me/"+groupID {
 		t.Errorf("%+v", m)
+	}
+}
+
+// A session is lost while a channel's messages are being fetched: what came
+// before is taken, what comes behind the gap is fetched anew.
+func TestGapBehindAGap(t *testing.T) {
+	in := still(t)
+	box := newInbox()
+	in.in = box
+	said := func(id, text string) frame {
+		return frame{kind: "message_create", data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
+			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}
+	}
+	h := &hold{begun: true, fetch: true, guild: guildID}
+	in.holds[hallID] = h
+	ctx, cancel := context.WithCancel(t.Context())
+	in.wait(ctx, hallID, h, said("1300000000000000001", "before"))
+	in.frame(ctx, frame{kind: "ready", data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)})
+	in.wait(ctx, hallID, h, said("1300000000000000009", "behind"))
+	in.wait(ctx, hallID, h, frame{kind: "message_delete", data: []byte(`{}`)})
+	p, _ := in.d.book.place(hallID)
+	in.found(ctx, found{channel: hallID, place: p})
+	cancel()
+	in.jobs.Wait()
+	if got := strings.Join(box.texts(), ","); got != "before" {
+		t.Errorf("taken: %s", got)
+	}
+	again := in.holds[hallID]
+	if cur, _ := in.d.cursors.get(hallID); again == nil || !again.fetch || len(again.frames) != 1 || cur.Last != "1300000000000000001" {
+		t.Errorf("then %+v from %+v", again, cur)
+	}
+}
+
+// More than may wait: what is beyond is fetched.
+func TestMoreThanMayWait(t *testing.T) {
+	in := still(t)
+	h := &hold{begun: true, fetch: true, guild: guildID}
+	for range maxHeld + 5 {
+		in.wait(t.Context(), hallID, h, frame{kind: "message_create"})
+	}
+	if len(h.frames) != maxHeld || !h.gap || h.sound != maxHeld {
+		t.Errorf("%d wait, a gap: %v behind %d", len(h.frames), h.gap, h.sound)
 	}
 }

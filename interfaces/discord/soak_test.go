@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -215,12 +216,12 @@ func TestMemoryOfManyGuilds(t *testing.T) {
 	}
 	s := newServer(t)
 	s.interval = 30 * time.Second
-	last := fmt.Sprint(uint64(guilds) << 22)
+	last, large := fmt.Sprint(uint64(guilds)<<22), largeGuild()
 	s.script = func(_ int, p *peer) bool {
 		_, _, _ = p.conn.ReadMessage()
 		p.send(envelopeOut{Op: opDispatch, Seq: 1, Type: "READY", Data: map[string]any{"user": map[string]any{"id": botID}, "session_id": "x"}})
 		for i := range guilds {
-			p.send(envelopeOut{Op: opDispatch, Seq: i + 2, Type: "GUILD_CREATE", Data: largeGuild(fmt.Sprint(uint64(i+1) << 22))})
+			p.send(envelopeOut{Op: opDispatch, Seq: i + 2, Type: "GUILD_CREATE", Data: large(fmt.Sprint(uint64(i+1) << 22))})
 		}
 		_, _, _ = p.conn.ReadMessage()
 		_, _, _ = p.conn.ReadMessage()
@@ -230,7 +231,7 @@ func TestMemoryOfManyGuilds(t *testing.T) {
 	d, in := s.bot(t), newInbox()
 	s.listening(t, d, in)
 	begun := time.Now()
-	until(t, "all guilds", func() bool { return d.book.known(last) })
+	within(t, 2*time.Minute, "all guilds", func() bool { return d.book.known(last) })
 	took := time.Since(begun)
 	in.mu.Lock()
 	in.events, in.known = nil, map[string]bool{}
@@ -242,23 +243,24 @@ func TestMemoryOfManyGuilds(t *testing.T) {
 	}
 }
 
-// largeGuild has 60 channels, 40 roles, and people in voice channels.
-func largeGuild(id string) map[string]any {
+// largeGuild writes guilds of 60 channels, 40 roles, and people in voice channels.
+func largeGuild() func(id string) json.RawMessage {
+	const id = "@@"
 	g := map[string]any{"id": id, "name": "Guild " + id, "owner_id": "1", "description": strings.Repeat("x", 500)}
 	var channels, roles, members []any
-	n, _ := strconv.ParseUint(id, 10, 64)
 	for i := range 60 {
 		channels = append(channels, map[string]any{
-			"id": fmt.Sprint(n + uint64(i)*7 + 900), "type": 0, "name": fmt.Sprintf("channel-number-%d", i), "topic": strings.Repeat("t", 200),
+			"id": id + strconv.Itoa(100+i), "type": 0, "name": fmt.Sprintf("channel-number-%d", i), "topic": strings.Repeat("t", 200),
 			"permission_overwrites": []any{map[string]any{"id": id, "type": 0, "allow": "1024", "deny": "8192"}},
 		})
 	}
 	for i := range 40 {
-		roles = append(roles, map[string]any{"id": fmt.Sprint(n + uint64(i)*3 + 90_000), "name": fmt.Sprintf("role number %d", i), "permissions": "104324673"})
+		roles = append(roles, map[string]any{"id": id + strconv.Itoa(200+i), "name": fmt.Sprintf("role number %d", i), "permissions": "104324673"})
 	}
 	for i := range 50 {
 		members = append(members, map[string]any{"user": map[string]any{"id": fmt.Sprint(i), "username": "somebody"}, "roles": []string{id}, "nick": "nick"})
 	}
 	g["channels"], g["roles"], g["members"], g["emojis"] = channels, roles, members, members
-	return g
+	raw, _ := json.Marshal(g)
+	return func(to string) json.RawMessage { return bytes.ReplaceAll(raw, []byte(id), []byte(to)) }
 }

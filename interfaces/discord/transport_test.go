@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,9 @@ func TestResume(t *testing.T) {
 			_, in := s.up(t)
 			s.say(hallID, annID, "one")
 			in.wait(t, core.KindMessage, 1)
+			s.mu.Lock()
+			beats := s.beats
+			s.mu.Unlock()
 			cut(s)
 			s.say(hallID, annID, "two")
 			until(t, "resumed", func() bool { s.mu.Lock(); defer s.mu.Unlock(); s.deaf = s.deaf && s.resumes == 0; return s.resumes > 0 })
@@ -63,6 +67,9 @@ func TestResume(t *testing.T) {
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			if n := s.beats - beats; name == "heartbeats forgotten" && n > 3 {
+				t.Errorf("noticed after %d heartbeats", n)
+			}
 			if n := len(s.identify[0]); n != 1 {
 				t.Errorf("identified %d times", n)
 			}
@@ -242,4 +249,22 @@ func TestInboxThatRefuses(t *testing.T) {
 	until(t, "connected", func() bool { return s.live() > 0 })
 	s.say(hallID, annID, "kept")
 	in.wait(t, core.KindMessage, 1)
+}
+
+func TestTokenRefusedLater(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	go func() { ended <- d.Listen(ctx, newInbox()) }()
+	until(t, "connected", func() bool { return d.book.known(guildID) })
+	s.faults(func(*http.Request) int { return 401 })
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != core.Broken {
+		t.Errorf("sent: %v", err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the token is refused") {
+		t.Errorf("ended with %v", err)
+	}
 }

@@ -114,7 +114,12 @@ func (i *inbox) texts() []string {
 // until waits for a condition that nothing tells of.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); {
+	within(t, 20*time.Second, what, ok)
+}
+
+func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !ok(); {
 		if time.Now().After(end) {
 			t.Fatalf("not in time: %s", what)
 		}
