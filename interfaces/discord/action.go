@@ -22,7 +22,7 @@ const messageSchema = `{"type":"object","properties":{
 ` + pathProperty + `,
 "recipient":{"type":"string","title":"recipient","description":"Instead of interface_path: #channel of this server."},
 "reply_to_message_id":{"type":["string","integer"],"maxLength":32,"title":"reply to","description":"The message to reply to."},
-"embeds":{"type":"array","maxItems":10,"items":{"type":"object","properties":{"title":{"type":"string"},"description":{"type":"string"},"url":{"type":"string"},"color":{"type":"integer","minimum":0,"maximum":16777215},
+"embeds":{"type":"array","maxItems":10,"items":{"type":"object","properties":{"title":{"type":"string"},"description":{"type":"string"},"url":{"type":"string"},"color":{"type":"integer"},
 "fields":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"name":{"type":"string"},"value":{"type":"string"},"inline":{"type":"boolean"}},"required":["name","value"]}}},"additionalProperties":false}},
 "buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string","minLength":1,"maxLength":80},"data":{"type":"string","maxLength":75},"url":{"type":"string"},"style":{"type":"string","enum":["primary","secondary","success","danger"]}},"required":["label"],"additionalProperties":false}},
 "buttons_for":{"type":"string","enum":["asker","everyone"]},

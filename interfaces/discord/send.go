@@ -228,7 +228,10 @@ func embeds(list []sayEmbed) ([]sayEmbed, error) {
 	total := 0
 	for i := range list {
 		e := &list[i]
-		e.Description = render(e.Description)
+		e.Description, e.Color = render(e.Description), min(max(e.Color, 0), 0xffffff)
+		if len(e.Fields) > 25 {
+			return nil, core.Errorf(core.Invalid, "embeds[%d].fields: at most 25 are allowed", i)
+		}
 		total += len(e.Title) + len(e.Description)
 		for _, f := range e.Fields {
 			total += len(f.Name) + len(f.Value)

@@ -152,11 +152,22 @@ func TestSoak(t *testing.T) {
 	took := time.Since(begun)
 	s.faults(nil)
 	s.checkEchoes(ids, messages)
+	// What the test itself keeps is no memory of the driver's.
 	in.mu.Lock()
 	in.events, in.known = nil, map[string]bool{}
 	in.mu.Unlock()
+	s.mu.Lock()
+	for _, id := range ids {
+		s.channels[id].messages, s.channels[id].nonces = nil, map[string]map[string]any{}
+	}
+	s.sessions = map[string]*session{}
+	s.mu.Unlock()
+	after := heapSize()
+	if after > heap+16<<20 {
+		t.Errorf("heap %d kB, then %d kB", heap>>10, after>>10)
+	}
 	t.Logf("%d messages in %v, %d troubles, goroutines %d then %d, heap %d kB then %d kB",
-		messages, took.Round(time.Millisecond), troubles, goroutines, runtime.NumGoroutine(), heap>>10, heapSize()>>10)
+		messages, took.Round(time.Millisecond), troubles, goroutines, runtime.NumGoroutine(), heap>>10, after>>10)
 	until(t, "goroutines are gone", func() bool { return runtime.NumGoroutine() < goroutines+30 })
 	e.close()
 }

@@ -1,0 +1,26 @@
+package discord
+
+import (
+	"testing"
+
+	"synthbot/core/action"
+)
+
+// The catalogue takes the actions as they are: names, schemas, examples.
+func TestCatalogueTakesTheActions(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	snapshot, err := action.Build(s.bot(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := snapshot.Message("discord"); !ok || len(snapshot.All()) != 7 {
+		t.Errorf("%d actions", len(snapshot.All()))
+	}
+	size := 0
+	for _, d := range snapshot.All() {
+		size += len(d.Minified) + len(d.Brief) + len(d.Name)
+		t.Logf("%s: %d", d.Name, len(d.Minified))
+	}
+	t.Logf("%d characters in a prompt", size)
+}
