@@ -113,6 +113,7 @@ func (p *presses) expect(query string) <-chan struct{} {
 	if p.waiting == nil {
 		p.waiting = map[string]chan struct{}{}
 	}
+	room(p.waiting, maxPlaces)
 	c := make(chan struct{})
 	p.waiting[query] = c
 	return c

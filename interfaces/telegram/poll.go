@@ -231,6 +231,9 @@ func (i *intake) deliver(ctx context.Context, items []item) error {
 	var events []core.Event
 	for _, it := range items {
 		events = append(events, it.events...)
+		if it.press != nil && it.press.choice { // before anybody can whisper
+			it.press.answered = i.d.presses.expect(it.press.query)
+		}
 	}
 	if len(events) > 0 {
 		if err := i.in.Receive(ctx, events...); err != nil {
@@ -290,9 +293,6 @@ func (i *intake) hopeless(it item, others bool) bool {
 // afterwards does what is to be done once an item is on disk.
 func (i *intake) afterwards(it item) {
 	if it.press != nil {
-		if it.press.choice {
-			it.press.answered = i.d.presses.expect(it.press.query)
-		}
 		if !i.d.later(func(ctx context.Context) { i.d.answerPress(ctx, it.press) }) {
 			i.d.presses.answer(it.press.query)
 		}

@@ -94,6 +94,9 @@ func (r *ranks) fetch(ctx context.Context, chat int64) (map[int64]bool, error) {
 		return nil, err
 	}
 	raw, err := r.d.api.call(ctx, "getChatAdministrators", params)
+	if isCode(err, 429) {
+		r.d.pace.block(chat, afterOf(err))
+	}
 	if err != nil {
 		return nil, err
 	}
