@@ -172,7 +172,7 @@ func TestMedia(t *testing.T) {
 func TestButtons(t *testing.T) {
 	w := newWorld(t, nil)
 	in := &coretest.Inbox{}
-	d, _ := w.listen(t, in)
+	d := w.driver(t)
 	payload := `{"text":"Go on?","buttons":[{"text":"Yes, for 1001","for":1001,"data":"yes:1"},{"text":"Нет, спасибо 🙂, не сейчас, а когда-нибудь потом, может быть, завтра"},{"text":"Site","url":"https://example.org/x"}]}`
 	if err := do(t, d, "message_telegram", place("telegram", group, 0), payload, &coretest.Parts{}); err != nil {
 		t.Fatal(err)
@@ -181,6 +181,7 @@ func TestButtons(t *testing.T) {
 	stranger := w.Press(group, message, jay, 0)
 	right := w.Press(group, message, ann, 0)
 	anyone := w.Press(group, message, jay, 1)
+	w.listen(t, in) // now, so that the buttons are still there for all three
 	events := in.Wait(t, 2)
 	first, second := events[0], events[1]
 	if first.Kind != core.KindPress || first.Data != "yes:1" || first.Message.Author.ID != "1001" || first.Target != id(int64(message)) || first.Message.Author.Rank != core.Moderator {
