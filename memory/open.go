@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -116,6 +117,9 @@ func (db *DB) openBolt() (err error) {
 		InitialMmapSize: mapSize,
 		OpenFile:        db.openFile,
 	})
+	if err != nil && strings.Contains(err.Error(), "file size too small") { // bbolt has no error of its own for that
+		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
+	}
 	if err == nil {
 		db.bolt.AllocSize = allocStep
 	}

@@ -47,11 +47,8 @@ type parts struct {
 
 // describe puts together what a configuration describes.
 func (p *program) describe(c *Config, log *slog.Logger, interfaces []core.Interface, further ...core.Plugin) (*parts, error) {
-	b := &parts{config: c, interfaces: interfaces}
+	b := &parts{config: c, interfaces: interfaces, cast: c.cast}
 	var err error
-	if b.cast, err = c.loadCast(); err != nil {
-		return nil, err
-	}
 	if b.engines, err = c.engines(p, log); err != nil {
 		return nil, err
 	}
@@ -69,9 +66,6 @@ func (p *program) describe(c *Config, log *slog.Logger, interfaces []core.Interf
 // assemble puts a bot together: open gives it its store, and then make its
 // interfaces, which may keep things there. Whoever assembled it closes it.
 func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store, error), make func() ([]core.Interface, error), further ...core.Plugin) (*bot, error) {
-	if _, err := c.loadCast(); err != nil {
-		return nil, err // before a database is made
-	}
 	store, err := open()
 	if err != nil {
 		return nil, err
@@ -200,7 +194,9 @@ func (b *bot) exchange(life context.Context, next *parts) error {
 // live runs the bot: turns first, then interfaces. It lasts as long as control
 // does, which may change things meanwhile; when it returns, everything that
 // live started is over.
-func (b *bot) live(ctx context.Context, control func(life context.Context)) error {
+// Turns that still run then have that much time to finish; what is cut short
+// goes on in the next life.
+func (b *bot) live(ctx context.Context, patience time.Duration, control func(life context.Context)) error {
 	life, end := context.WithCancel(ctx)
 	defer end()
 	turns, rest := context.WithCancel(context.WithoutCancel(ctx))
@@ -208,14 +204,20 @@ func (b *bot) live(ctx context.Context, control func(life context.Context)) erro
 	work, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	over := make(chan error, 1)
-	go func() { over <- b.turns.Run(turns, work) }()
+	go func() {
+		err := b.turns.Run(turns, work)
+		if err != nil {
+			end() // nobody would answer
+		}
+		over <- err
+	}()
 	for _, i := range b.parts.interfaces {
 		b.listen(life, i)
 	}
 	control(life)
 	err := b.hangUpAll()
 	rest()
-	late := time.AfterFunc(grace, abort)
+	late := time.AfterFunc(patience, abort)
 	defer late.Stop()
 	return errors.Join(<-over, err)
 }
@@ -267,10 +269,15 @@ func (b *bot) find(i core.Interface) *listener {
 
 // hangUp stops one interface and waits for it.
 func (b *bot) hangUp(i core.Interface) {
-	if l := b.find(i); l != nil {
-		l.stop()
-		<-l.over
+	l := b.find(i)
+	if l == nil {
+		return
 	}
+	l.stop()
+	<-l.over
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running = slices.DeleteFunc(b.running, func(other *listener) bool { return other == l })
 }
 
 // hangUpAll stops all interfaces, the last one first, and returns their errors.

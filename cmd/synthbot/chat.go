@@ -8,12 +8,16 @@ import (
 	"os/user"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
 	"synthbot/interfaces/console"
 )
+
+// goodbye is how long a turn may take to finish after the user left.
+const goodbye = time.Second
 
 func (p *program) chatCommand() *cobra.Command {
 	var name, session string
@@ -36,15 +40,11 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	all, err := cfg.loadCast()
-	if err != nil {
-		return err
-	}
 	place, err := core.MakePath("console", session)
 	if err != nil {
 		return usagef("--session: %w", err)
 	}
-	who := all.at(place)
+	who := cfg.cast.at(place)
 	var b *bot
 	here := console.New(console.Options{
 		In: p.in, Out: p.out, Err: p.errs, User: p.user(name), Session: session, Rank: core.Admin,
@@ -57,7 +57,7 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	if err != nil {
 		return err
 	}
-	return closing(b, b.live(ctx, func(life context.Context) {
+	return closing(b, b.live(ctx, goodbye, func(life context.Context) {
 		select {
 		case <-b.find(here).over:
 		case <-life.Done():

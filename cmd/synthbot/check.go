@@ -18,42 +18,43 @@ func (p *program) checkCommand() *cobra.Command {
 	})
 }
 
-// check does all that run does before it connects.
+// check does all that run does before it connects, and changes nothing.
 func (p *program) check() error {
 	cfg, err := p.mustLoad()
 	if err != nil {
 		return err
 	}
-	who, err := cfg.loadCast()
-	if err != nil {
-		return err
-	}
 	log := p.logger(cfg, slog.LevelError)
-	engines, err := cfg.engines(p, log)
+	database := "can be opened"
+	b, err := p.assemble(cfg, log,
+		func() (core.Store, error) {
+			s, err := cfg.readStore(p)
+			if errors.Is(err, core.ErrLocked) {
+				database = "is in use by a running synthbot"
+				return nothing{}, nil
+			}
+			if _, none := s.(nothing); none && err == nil {
+				database = "will be made"
+			}
+			return s, err
+		},
+		func() ([]core.Interface, error) { return cfg.interfaces(p, nil, nil) })
 	if err != nil {
 		return err
 	}
-	b, err := p.assemble(cfg, log,
-		func() (core.Store, error) { return cfg.openStore(p, log) },
-		func() ([]core.Interface, error) { return cfg.interfaces(p, nil, nil) })
-	database := "can be opened"
-	switch {
-	case errors.Is(err, core.ErrLocked):
-		database = "is in use by a running synthbot"
-	case err != nil:
-		return err
-	default:
-		if err := b.Close(); err != nil {
-			return err
-		}
-	}
+	p.found(cfg, b.parts.engines.Names(), database)
+	return b.Close()
+}
+
+// found prints what was checked, a line each.
+func (p *program) found(cfg *Config, engines []string, database string) {
 	dir, err := cfg.dataDir(p.getenv)
 	if err != nil {
-		return err
+		dir = err.Error()
 	}
 	fmt.Fprintf(p.out, "ok  configuration  %s\n", cfg.file)
-	fmt.Fprintf(p.out, "ok  persona        %s\n", who.main.Name)
-	fmt.Fprintf(p.out, "ok  engines        %s\n", strings.Join(engines.Names(), ", "))
+	fmt.Fprintf(p.out, "ok  persona        %s\n", cfg.cast.main.Name)
+	fmt.Fprintf(p.out, "ok  engines        %s\n", strings.Join(engines, ", "))
 	fmt.Fprintf(p.out, "ok  database       in %s, %s\n", dir, database)
 	for _, e := range cfg.enabled {
 		fmt.Fprintf(p.out, "ok  interface      %s\n", e.name)
@@ -61,5 +62,4 @@ func (p *program) check() error {
 	if len(cfg.enabled) == 0 {
 		fmt.Fprintf(p.out, "!   interface      none is enabled: `synthbot run` would refuse to start\n")
 	}
-	return nil
 }

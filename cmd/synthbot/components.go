@@ -16,6 +16,7 @@ import (
 // driver is a type of interface that a configuration may name.
 type driver struct {
 	kind, doc string
+	fixed     bool // cannot be exchanged while the process lives
 	// config makes the driver's own configuration struct.
 	config func() any
 	make   func(p *program, c *Config, name string, own any) (core.Interface, error)
@@ -23,9 +24,9 @@ type driver struct {
 
 // drivers is the list of all interfaces that this program holds.
 var drivers = []driver{
-	{"console", "The terminal that the daemon was started in: one message a line on standard input.", func() any { return new(consoleConfig) }, makeConsole},
-	{"discord", "An account on Discord.", func() any { return new(discord.Config) }, makeDiscord},
-	{"telegram", "A bot on Telegram.", func() any { return new(telegram.Config) }, makeTelegram},
+	{"console", "The terminal that the daemon was started in: one message a line on standard input.", true, func() any { return new(consoleConfig) }, makeConsole},
+	{"discord", "An account on Discord.", false, func() any { return new(discord.Config) }, makeDiscord},
+	{"telegram", "A bot on Telegram.", false, func() any { return new(telegram.Config) }, makeTelegram},
 }
 
 // anyInterface is what the table of every interface may hold.

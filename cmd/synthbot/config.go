@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -28,9 +30,13 @@ type Config struct {
 	Corrector  Corrector               `toml:"corrector" doc:"What happens to a plan that is wrong."`
 	Shares     []turn.Share            `toml:"share" doc:"Places that may see each other's history and facts; private chats never can."`
 	Overrides  []Override              `toml:"override" doc:"The settings of a subtree; of each setting, the longest matching path wins."`
+	Plugins    map[string]config.Table `toml:"plugins" doc:"What the bot can do besides talk, one table a plugin."`
+	Admin      Listener                `toml:"admin" doc:"The admin's page."`
+	Metrics    Listener                `toml:"metrics" doc:"Health and metrics."`
 	Log        LogConfig               `toml:"log" doc:"The log, which goes to standard error."`
 
-	file    string    // where it was read from; empty: the built-in defaults
+	file    string // where it was read from; empty: the built-in defaults
+	cast    *cast
 	enabled []enabled // the interfaces, in the order of their names
 }
 
@@ -95,25 +101,82 @@ type Corrector struct {
 	Attempts int `toml:"attempts" default:"2" min:"0" max:"5" doc:"How often a model may correct a plan that is wrong."`
 }
 
+// Listener says where something is served.
+type Listener struct {
+	Listen string `toml:"listen" default:"" doc:"The address, like 127.0.0.1:8787; empty: nowhere."`
+}
+
 // LogConfig governs the log, which goes to standard error.
 type LogConfig struct {
 	Level  slog.Level `toml:"level" default:"INFO" doc:"DEBUG, INFO, WARN or ERROR. Message texts are logged at DEBUG only."`
 	Format string     `toml:"format" default:"auto" oneof:"auto|text|json" doc:"auto is text on a terminal and json elsewhere."`
 }
 
-// load reads the configuration, all faults at once.
+// load reads the configuration and all that it names, all faults at once.
 func (p *program) load() (*Config, error) {
 	c := &Config{file: p.find()}
+	o := config.Options{Getenv: p.getenv}
+	var d *config.Document
 	if c.file == "" {
-		return c, config.Read("built-in defaults", nil, c, config.Options{Getenv: p.getenv})
+		d = config.Parse("built-in defaults", nil, o)
+	} else {
+		d = config.Open(c.file, o)
 	}
-	d := config.Open(c.file, config.Options{Getenv: p.getenv})
 	d.Decode(c)
 	decodeInterfaces(c)
-	for i := range c.Engines {
-		engineFaults(d, i, c.Engines[i].Check())
-	}
+	c.checkEngines(d)
+	c.checkRest(d)
+	c.loadCast(d)
 	return c, d.Err()
+}
+
+// checkEngines finds what is wrong with the engines taken together.
+func (c *Config) checkEngines(d *config.Document) {
+	names := make(map[string]bool)
+	for i := range c.Engines {
+		e := &c.Engines[i]
+		engineFaults(d, i, e.Check())
+		name := cmp.Or(e.Name, e.Provider)
+		if names[name] {
+			d.Fault("is the name of another engine; give each its own", "engine", i, "name")
+		}
+		names[name] = true
+		if e.Provider == offline && !e.Disabled && i+1 < len(c.Engines) {
+			d.Fault("always answers, so that no engine behind it would be asked; put it last", "engine", i, "provider")
+		}
+	}
+	for i := range c.Overrides {
+		if name := c.Overrides[i].Engine; name != "" && !names[name] && name != offline {
+			d.Fault("names no engine; there is "+known(names), "override", i, "engine")
+		}
+	}
+}
+
+const offline = "offline"
+
+func known(names map[string]bool) string {
+	list := slices.Sorted(maps.Keys(names))
+	if !names[offline] {
+		list = append(list, offline)
+	}
+	return strings.Join(list, ", ")
+}
+
+// checkRest refuses what this version does not have.
+func (c *Config) checkRest(d *config.Document) {
+	for name, address := range map[string]string{"admin": c.Admin.Listen, "metrics": c.Metrics.Listen} {
+		if address != "" {
+			d.Fault("this version serves nothing there; leave it empty", name, "listen")
+		}
+	}
+	for name, table := range c.Plugins {
+		var own struct {
+			Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is there."`
+		}
+		if table.Peek(&own); own.Enabled {
+			d.Fault("this version has no such plugin; take the table out", "plugins", name)
+		}
+	}
 }
 
 // engineFaults gives the faults of an engine's table their lines, but for keys

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -47,6 +48,7 @@ type program struct {
 	getenv    func(string) string
 	clock     func() time.Time
 
+	level slog.LevelVar
 	db    atomic.Pointer[memory.DB] // while it is open
 	file  string                    // the configuration file that was asked for
 	began bool                      // flags and arguments were right
@@ -96,7 +98,8 @@ func (p *program) root() *cobra.Command {
 	root.SetOut(p.out)
 	root.SetErr(p.errs)
 	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
-		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.versionCommand())
+		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.memoryCommand(),
+		p.backupCommand(), p.restoreCommand(), p.versionCommand())
 	return root
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 
+	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/turn"
@@ -16,7 +17,7 @@ type Override struct {
 	Path        core.Path `toml:"path" required:"true" example:"discord/81384788765712384" doc:"The place, with all below it."`
 	Persona     string    `toml:"persona" example:"persona/gm.toml" doc:"Who the bot is there: a persona file or a character card."`
 	Engine      string    `toml:"engine" example:"home" doc:"The engine that is asked first there."`
-	Activation  string    `toml:"activation" oneof:"|mention|keyword|always|never" example:"mention" doc:"What the bot answers in groups there: what mentions it, what holds a keyword as well, everything, or nothing."`
+	Activation  *string   `toml:"activation" oneof:"mention|keyword|always|never" example:"mention" doc:"What the bot answers in groups there: what mentions it, what holds a keyword as well, everything, or nothing."`
 	Keywords    []string  `toml:"keywords" example:"help, bot" doc:"The words that wake it there, with activation = \"keyword\"."`
 	ActionsDeny []string  `toml:"actions_deny" example:"web_*" doc:"Actions that are not to be had there; * stands for any letters."`
 }
@@ -46,8 +47,8 @@ func (c *Config) longest(place core.Path, sets func(*Override) bool) *Override {
 // settings are what holds in a place.
 func (c *Config) settings(place core.Path) turn.Settings {
 	s := turn.Settings{Activation: c.Bot.Activation, Keywords: c.Bot.Keywords}
-	if o := c.longest(place, func(o *Override) bool { return o.Activation != "" }); o != nil {
-		s.Activation = o.Activation
+	if o := c.longest(place, func(o *Override) bool { return o.Activation != nil }); o != nil {
+		s.Activation = *o.Activation
 	}
 	if o := c.longest(place, func(o *Override) bool { return len(o.Keywords) > 0 }); o != nil {
 		s.Keywords = o.Keywords
@@ -82,22 +83,14 @@ type cast struct {
 }
 
 // loadCast reads every persona that the configuration names.
-func (c *Config) loadCast() (*cast, error) {
-	main, err := c.loadPersona(c.Persona.Path)
-	if err != nil {
-		return nil, err
-	}
-	all := &cast{config: c, main: main, others: make(map[string]*persona.Persona)}
+func (c *Config) loadCast(d *config.Document) {
+	c.cast = &cast{config: c, others: make(map[string]*persona.Persona)}
+	c.cast.main = c.loadPersona(c.Persona.Path, d, "persona", "path")
 	for i := range c.Overrides {
-		file := c.Overrides[i].Persona
-		if file == "" || all.others[file] != nil {
-			continue
-		}
-		if all.others[file], err = c.loadPersona(file); err != nil {
-			return nil, err
+		if file := c.Overrides[i].Persona; file != "" && c.cast.others[file] == nil {
+			c.cast.others[file] = c.loadPersona(file, d, "override", i, "persona")
 		}
 	}
-	return all, nil
 }
 
 // at is who the bot is in a place.
@@ -118,13 +111,15 @@ func (a *cast) names() []string {
 }
 
 // loadPersona reads a persona file; no file is the persona that is built in.
-func (c *Config) loadPersona(file string) (*persona.Persona, error) {
+// What is wrong becomes a fault of the key that names it.
+func (c *Config) loadPersona(file string, d *config.Document, at ...any) *persona.Persona {
 	if file == "" {
-		return persona.Embedded(), nil
+		return persona.Embedded()
 	}
 	who, err := persona.Load(c.beside(file))
 	if err != nil {
-		return nil, usage{err}
+		d.Fault(oneLine(err.Error()), at...)
+		return persona.Embedded()
 	}
-	return who, nil
+	return who
 }

@@ -27,7 +27,12 @@ func (p *program) promptCommand() *cobra.Command {
 	var a asked
 	c := &cobra.Command{
 		Use: "prompt --path P --text T", Short: "Print the prompt that a message would produce", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return p.prompt(c.Context(), a) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("path") || !c.Flags().Changed("text") {
+				return usagef("prompt: give the place with --path and the message with --text")
+			}
+			return p.prompt(c.Context(), a)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&a.path, "path", "", "the `place` that it is written in")
@@ -36,11 +41,6 @@ func (p *program) promptCommand() *cobra.Command {
 	f.StringVar(&a.catalogue, "catalogue", "", "a `file` of further actions, as `synthbot actions --format json` prints them")
 	f.BoolVar(&a.lite, "lite", false, "the lite prompt")
 	f.IntVar(&a.limit, "limit", 0, "characters that it may have (default: the first engine's max_prompt_chars)")
-	for _, required := range []string{"path", "text"} {
-		if err := c.MarkFlagRequired(required); err != nil {
-			panic(err) // the flag stands above
-		}
-	}
 	return p.fileFlag(c)
 }
 
@@ -48,6 +48,9 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	place, err := core.ParsePath(a.path)
 	if err != nil {
 		return usagef("--path: %w", err)
+	}
+	if place.IsPerson() {
+		return usagef("--path: %s is a person, not a place", place)
 	}
 	if a.limit < 0 {
 		return usagef("--limit: %d is below 0", a.limit)

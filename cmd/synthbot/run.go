@@ -47,7 +47,7 @@ func (p *program) daemon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return closing(b, b.live(ctx, func(life context.Context) { b.serve(life, hup) }))
+	return closing(b, b.live(ctx, grace, func(life context.Context) { b.serve(life, hup) }))
 }
 
 // serve is the daemon's life once everything is up.
@@ -94,6 +94,9 @@ func (b *bot) reload(life context.Context) error {
 	if len(cfg.enabled) == 0 {
 		return cfg.nobody()
 	}
+	if err := unmoved(old.config, cfg); err != nil {
+		return err
+	}
 	interfaces, err := cfg.interfaces(p, old.config, old.interfaces)
 	if err != nil {
 		return err
@@ -102,6 +105,7 @@ func (b *bot) reload(life context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.level.Set(cfg.Log.Level)
 	b.log.Info("reloaded", "file", cfg.file)
 	return b.exchange(life, next)
 }
@@ -126,6 +130,22 @@ func (c *Config) interfaces(p *program, old *Config, made []core.Interface) ([]c
 
 func (c *Config) nobody() error {
 	return usagef("%s: interfaces: none is enabled, so nobody could talk to the bot; enable one, or try `synthbot chat`", c.file)
+}
+
+// unmoved refuses to change what holds on to this process's own input.
+func unmoved(old, next *Config) error {
+	held := func(c *Config) (list []any) {
+		for _, e := range c.enabled {
+			if e.fixed {
+				list = append(list, e.name, e.own)
+			}
+		}
+		return list
+	}
+	if !reflect.DeepEqual(held(old), held(next)) {
+		return usagef("%s: interfaces: a console changes with a restart only", next.file)
+	}
+	return nil
 }
 
 // same returns the interface that was made for an equal table.

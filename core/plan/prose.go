@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"regexp"
 	"strings"
 	"unicode"
@@ -29,16 +30,35 @@ func Prose(text string) (string, bool) {
 	if i := strings.LastIndex(strings.ToLower(text), "final answer:"); i >= 0 {
 		text = strings.TrimSpace(final.ReplaceAllString(text[i:], ""))
 	}
-	if text == "" || len(text) > maxProse || machine.MatchString(text) || private.MatchString(text) {
-		return "", false
-	}
-	if text[0] == '<' && text[len(text)-1] == '>' { // a page, or a tag of some tool
-		return "", false
-	}
-	if reasonOpen.MatchString(text) || reasonClose.MatchString(text) || !strings.ContainsFunc(text, letter) {
+	text, ok := unwrap(text)
+	if !ok || !fit(text) {
 		return "", false
 	}
 	return text, true
+}
+
+// unwrap takes a text out of the JSON string that it is; any other JSON value is
+// not for people.
+func unwrap(text string) (string, bool) {
+	if !json.Valid([]byte(text)) {
+		return text, true
+	}
+	var inner string
+	if json.Unmarshal([]byte(text), &inner) != nil {
+		return "", false
+	}
+	return strings.TrimSpace(inner), true
+}
+
+// fit reports whether a text holds nothing but what one says to people.
+func fit(text string) bool {
+	switch {
+	case text == "" || len(text) > maxProse || machine.MatchString(text) || private.MatchString(text):
+		return false
+	case text[0] == '<' && text[len(text)-1] == '>': // a page, or a tag of some tool
+		return false
+	}
+	return !reasonOpen.MatchString(text) && !reasonClose.MatchString(text) && strings.ContainsFunc(text, letter)
 }
 
 // letter reports whether the rune can be part of what is said; emoji can.

@@ -194,3 +194,27 @@ func TestWordsBesideCalls(t *testing.T) {
 		t.Errorf("prose: %+v, faults %v", p, faults)
 	}
 }
+
+func TestNoRawJSONForPeople(t *testing.T) {
+	for text, want := range map[string]string{
+		"null": "", "42": "", "true": "", `"just a string"`: "just a string", "[1]": "", "Hello there.": "Hello there.", `"{\"a\":1}"`: "",
+	} {
+		if got, ok := Prose(text); got != want && ok || ok != (want != "") {
+			t.Errorf("Prose(%s) = %q, %v; want %q", text, got, ok, want)
+		}
+	}
+	p, faults := Read(core.Answer{Text: `{"response":"{\"response\":\"inner\"}"}`})
+	if p.Response != "inner" || len(faults) > 0 {
+		t.Errorf("a plan in a plan reads as %+v, %v", p, faults)
+	}
+}
+
+// BenchmarkRead reads a usual answer: a fenced plan with words around it.
+func BenchmarkRead(b *testing.B) {
+	a := core.Answer{Text: "Sure!\n```json\n" + `{"response":"Hello, Jay. How was the market today?","intent":"greeting","confidence":0.9,"actions":[{"type":"memory_save","payload":{"text":"Jay was at the market"}}],"suggestions":["Tell me"]}` + "\n```"}
+	for b.Loop() {
+		if _, faults := Read(a); len(faults) > 0 {
+			b.Fatal(faults)
+		}
+	}
+}

@@ -45,8 +45,8 @@ func (a *Access) names(list []core.Path, person core.Path, m *core.Message) bool
 	})
 }
 
-// rank raises the author to what the configuration makes of him. What the
-// platform says of moderators stands; who is an admin, only the file says.
+// rank raises the author to what the configuration makes of him; what the driver
+// says of him stands.
 func (s *setup) rank(m *core.Message) {
 	person, err := m.Path.Person(m.Author.ID)
 	switch {

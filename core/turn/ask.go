@@ -30,6 +30,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 	if t.parts.Interface == "" {
 		t.gather(ctx)
 	}
+	t.parts.Actions = t.offer(round)
 	p, err := t.think(ctx, round)
 	if err != nil {
 		return p, err
@@ -58,10 +59,15 @@ func (t *turn) thinking(cancel context.CancelCauseFunc) {
 	defer t.turns.mu.Unlock()
 	t.cancel = cancel
 	t.asking = nil
-	if cancel != nil {
-		t.asking = make(map[string]bool, len(t.messages))
-		for i := range t.messages {
-			t.asking[t.messages[i].Message.ID] = true
+	if cancel == nil {
+		return
+	}
+	t.asking = make(map[string]bool, len(t.messages))
+	for i := range t.messages {
+		id := t.messages[i].Message.ID
+		t.asking[id] = true
+		if t.gone[id] {
+			cancel(errWithdrawn)
 		}
 	}
 }
@@ -140,6 +146,9 @@ func (c *conversation) hear(ctx context.Context, a core.Answer) {
 	}
 	checked, more = c.snapshot.Review(ctx, c.who, checked, c.log)
 	c.faults = append(c.faults, more...)
+	if a.Truncated {
+		c.faults = append(c.faults, core.Fault{Text: "the reply was cut off in the middle: it is too long; answer in fewer words"})
+	}
 	if len(checked.Steps) > 0 || len(c.faults) == 0 {
 		c.best = checked
 	}

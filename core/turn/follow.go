@@ -10,7 +10,7 @@ import (
 
 // worthWords reports whether what came of the round goes back to the model, and
 // prepares the next round's prompt for it.
-func (t *turn) worthWords(round uint16, p core.Plan) bool {
+func (t *turn) worthWords() bool {
 	var outputs []prompt.Output
 	for _, d := range t.outcome {
 		if words(&d) {
@@ -25,9 +25,6 @@ func (t *turn) worthWords(round uint16, p core.Plan) bool {
 	t.parts.Kind = prompt.Delivery
 	t.parts.Outputs = append(t.parts.Outputs, outputs...)
 	t.parts.Said = t.said()
-	t.parts.Actions = slices.DeleteFunc(slices.Clone(t.parts.Actions), func(a prompt.Action) bool {
-		return !t.speaks(a.Name) && (round+1 >= lastRound || called(p, a.Name))
-	})
 	return true
 }
 
@@ -43,14 +40,9 @@ func words(d *action.Done) bool {
 	return false
 }
 
-// speaks reports whether the action is the place's message action.
-func (t *turn) speaks(name string) bool {
-	d, ok := t.snapshot.Message(t.path.Interface())
-	return ok && d.Name == name
-}
-
-func called(p core.Plan, name string) bool {
-	return slices.ContainsFunc(p.Steps, func(s core.Step) bool { return s.Type == name })
+// called reports whether the turn called the action in an earlier round.
+func (t *turn) called(name string) bool {
+	return slices.ContainsFunc(t.finished, func(d action.Done) bool { return d.Action == name })
 }
 
 // said is what the turn sent so far.

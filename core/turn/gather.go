@@ -69,18 +69,11 @@ const (
 // reach is the subtree that the scope opens.
 func (t *turn) reach() core.Path {
 	if t.with.Scope == scopeInterface {
-		return core.MustPath(t.path.String()[:interfaceLen(t.path)])
-	}
-	return core.Path{}
-}
-
-func interfaceLen(p core.Path) int {
-	for i, c := range p.String() {
-		if c == '/' {
-			return i
+		if root, err := core.MakePath(t.path.Interface()); err == nil {
+			return root
 		}
 	}
-	return len(p.String())
+	return core.Path{}
 }
 
 // shared reports whether the admin lists both places together in one share.
@@ -113,7 +106,6 @@ func (t *turn) gather(ctx context.Context) {
 	t.parts.Participants = t.participants()
 	t.parts.Messages = t.messages
 	t.parts.Lite, t.parts.Scope = o.Lite, o.Scope
-	t.parts.Actions = t.offer()
 	t.contribute(ctx, core.Scene{
 		Path: t.path, Private: t.who.Private, Author: last.Author, Text: last.Text,
 		Locale: last.Locale, Now: o.Clock(), Recent: t.parts.History,
@@ -150,11 +142,15 @@ type participant struct {
 	Bot  bool   `json:"bot,omitempty"`
 }
 
-// offer is the catalogue as this person sees it here.
-func (t *turn) offer() []prompt.Action {
+// offer is the catalogue as this person sees it here, in a round: first all of
+// it, then what was not called yet, and in the last one only ways to speak.
+func (t *turn) offer(round uint16) []prompt.Action {
 	definitions := t.snapshot.Offer(t.who)
 	actions := make([]prompt.Action, 0, len(definitions))
 	for _, d := range definitions {
+		if !d.IsMessage() && (round == lastRound || t.called(d.Name)) {
+			continue
+		}
 		actions = append(actions, prompt.Action{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Essential: d.Essential || d.IsMessage()})
 	}
 	return actions

@@ -39,12 +39,16 @@ type place struct {
 
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
+	gone   map[string]bool         // the messages deleted since the log was read
 	asking map[string]bool         // the messages thought about, until a plan is accepted
 	cancel context.CancelCauseFunc // ends that thinking
 }
 
 // deleted ends the thinking about the message. turns.mu is held.
 func (p *place) deleted(id string) {
+	if p.gone != nil {
+		p.gone[id] = true
+	}
 	if p.asking[id] {
 		p.cancel(errWithdrawn)
 	}
@@ -88,9 +92,8 @@ func (p *place) stay(more bool) bool {
 func (p *place) safely() (more bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			p.turns.setup.Load().Log.Error("turn panicked", "path", p.path, "panic", r, "stack", string(debug.Stack()))
 			p.panics++
-			err = fmt.Errorf("panic: %v", r)
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
 	return p.next(p.turns.work)
@@ -148,6 +151,9 @@ type turn struct {
 func (p *place) open(ctx context.Context) (*turn, error) {
 	with := p.turns.setup.Load()
 	t := &turn{place: p, with: with, snapshot: with.Catalogue.Load()}
+	p.turns.mu.Lock()
+	p.gone = make(map[string]bool)
+	p.turns.mu.Unlock()
 	var records []core.Record
 	err := p.turns.store.View(ctx, func(v core.View) error {
 		waiting, err := v.Due(p.path, mergeMax)
@@ -216,17 +222,16 @@ func (t *turn) take(ctx context.Context) error {
 	if t.sift(); len(t.messages) == 0 {
 		return t.close(ctx)
 	}
-	next := uint16(1)
 	if q, agreed, ok := t.decision(); ok {
 		taken, err := t.decide(ctx, q, agreed)
 		if err != nil {
 			return err
 		}
-		if taken && !t.worthWords(0, core.Plan{}) {
+		if taken && !t.worthWords() {
 			return t.close(ctx)
 		}
 	}
-	for round := next; round <= lastRound; round++ {
+	for round := uint16(1); round <= lastRound; round++ {
 		plan, err := t.plan(ctx, round)
 		if errors.Is(err, errWithdrawn) {
 			return nil // what is left waits; the next look at the log finds it
@@ -237,7 +242,7 @@ func (t *turn) take(ctx context.Context) error {
 		if err := t.execute(ctx, round, plan); err != nil {
 			return err
 		}
-		if round == lastRound || !t.worthWords(round, plan) {
+		if round == lastRound || !t.worthWords() {
 			break
 		}
 	}

@@ -28,5 +28,6 @@ func (t *Turns) Preview(ctx context.Context, m core.Message, l core.Limits) (pro
 		return prompt.Prompt{}, err
 	}
 	this.gather(ctx)
+	this.parts.Actions = this.offer(1)
 	return prompt.Build(this.parts, l)
 }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/core"
+	"synthbot/memory"
+)
+
+func (p *program) backupCommand() *cobra.Command {
+	return p.fileFlag(&cobra.Command{
+		Use: "backup FILE", Short: "Write a consistent copy of the database", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return p.withDB(func(db *memory.DB) error { return db.Backup(args[0]) })
+		},
+	})
+}
+
+func (p *program) restoreCommand() *cobra.Command {
+	var salvage bool
+	c := &cobra.Command{
+		Use: "restore FILE", Short: "Put a backup where no database is yet", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return p.restore(args[0], salvage) },
+	}
+	c.Flags().BoolVar(&salvage, "salvage", false, "FILE is damaged: save what can be read of it")
+	return p.fileFlag(c)
+}
+
+func (p *program) restore(file string, salvage bool) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	dir, err := cfg.dataDir(p.getenv)
+	if err != nil {
+		return err
+	}
+	if !salvage {
+		return memory.Restore(dir, file)
+	}
+	saved, err := memory.Salvage(dir, file)
+	if err != nil {
+		return err
+	}
+	for _, bucket := range []string{"log", "journal", "facts"} {
+		fmt.Fprintf(p.out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
+	}
+	fmt.Fprintf(p.out, "dropped %d that made no sense; %d parts could not be read\n", saved.Dropped, len(saved.Faults))
+	return nil
+}
+
+func (p *program) memoryCommand() *cobra.Command {
+	c := &cobra.Command{Use: "memory", Short: "Search, export, import and forget what is kept"}
+	c.AddCommand(p.searchCommand(), p.exportCommand(), p.importCommand(), p.forgetCommand())
+	return c
+}
+
+func (p *program) searchCommand() *cobra.Command {
+	var place string
+	c := &cobra.Command{
+		Use: "search TEXT", Short: "Print the facts that answer best, as seen from a place", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			from, err := core.ParsePath(place)
+			if err != nil {
+				return usagef("--path: %w", err)
+			}
+			return p.withDB(func(db *memory.DB) error {
+				found, err := db.Recall(c.Context(), memory.Query{See: []core.Path{from}, Text: args[0], N: 20})
+				for _, f := range found {
+					fmt.Fprintf(p.out, "%s  %s  %s\n", f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().StringVar(&place, "path", "console/main", "the `place` from which it is looked at")
+	return p.fileFlag(c)
+}
+
+func (p *program) exportCommand() *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use: "export [PATH]", Short: "Print all that is kept of a place, a person, or everybody", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if format != "jsonl" {
+				return usagef("--format: jsonl is all there is")
+			}
+			path, err := optionalPath(args)
+			if err != nil {
+				return err
+			}
+			return p.withDB(func(db *memory.DB) error { return db.Export(c.Context(), p.out, path) })
+		},
+	}
+	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
+	return p.fileFlag(c)
+}
+
+func (p *program) importCommand() *cobra.Command {
+	return p.fileFlag(&cobra.Command{
+		Use: "import FILE", Short: "Add what an export holds", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return usage{err}
+			}
+			defer f.Close()
+			cfg, err := p.load()
+			if err != nil {
+				return err
+			}
+			dir, err := cfg.dataDir(p.getenv)
+			if err != nil {
+				return err
+			}
+			db, err := memory.Open(dir, memory.Options{})
+			if err != nil {
+				return err
+			}
+			n, err := db.Import(c.Context(), f)
+			fmt.Fprintf(p.out, "%d lines\n", n)
+			return closing(db, err)
+		},
+	})
+}
+
+func (p *program) forgetCommand() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use: "forget [PATH]", Short: "Erase a place, a person, or with --all everything", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			path, err := optionalPath(args)
+			if err != nil {
+				return err
+			}
+			if path.IsZero() != all {
+				return usagef("memory forget: name a place or a person, or say --all")
+			}
+			return p.withDB(func(db *memory.DB) error { return forget(c.Context(), db, path) })
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "everything")
+	return p.fileFlag(c)
+}
+
+// forget erases, and compacts, so that nothing is left in the file.
+func forget(ctx context.Context, db *memory.DB, path core.Path) error {
+	if err := db.Forget(ctx, path); err != nil {
+		return err
+	}
+	_, _, err := db.Compact(ctx)
+	return err
+}
+
+func optionalPath(args []string) (core.Path, error) {
+	if len(args) == 0 {
+		return core.Path{}, nil
+	}
+	path, err := core.ParsePath(args[0])
+	if err != nil {
+		return path, usage{err}
+	}
+	return path, nil
+}
+
+// withDB calls f with the database, which must be there.
+func (p *program) withDB(f func(*memory.DB) error) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	db, err := cfg.readDB(p)
+	if err != nil {
+		return err
+	}
+	if db == nil {
+		return errors.New("there is no database yet")
+	}
+	return closing(db, f(db))
+}
