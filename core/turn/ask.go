@@ -45,7 +45,11 @@ func (t *turn) think(ctx context.Context, round uint16) (core.Plan, error) {
 	defer cancel(nil)
 	t.thinking(cancel)
 	defer t.thinking(nil)
-	p, err := t.converse(ctx, round)
+	var p core.Plan
+	err := ctx.Err()
+	if err == nil {
+		p, err = t.converse(ctx, round)
+	}
 	if context.Cause(ctx) == errWithdrawn {
 		t.giveBack()
 		return p, errWithdrawn

@@ -46,6 +46,37 @@ func TestFollowUp(t *testing.T) {
 	}
 }
 
+// TestFollowUpAfterACrash: what was called before the crash is not offered again,
+// and the model is not asked again for the first round.
+func TestFollowUpAfterACrash(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	web := coretest.NewPlugin("web",
+		core.Action{Name: "search", Brief: "Search", Permission: core.Everyone},
+		core.Action{Name: "fetch", Brief: "Fetch", Permission: core.Everyone})
+	with := func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, web) }
+	first := coretest.NewAsker(`{"actions":[{"type":"search","payload":{"q":"moss"}}]}`, plan("never said"))
+	first.Hold = make(chan struct{}, 1)
+	first.Hold <- struct{}{} // for round 1 only
+	b := start(t, s, room, first, with)
+	b.receive(said("1", "jay", "what is moss?"))
+	b.thinks(2)
+	b.kill()
+
+	b = start(t, s, room, coretest.NewAsker(plan("Moss is green.")), with)
+	b.ended(1)
+	b.stands("Moss is green.")
+	asked := b.asker.Asked()
+	if len(asked) != 1 || len(web.Calls()) != 1 {
+		t.Fatalf("the model was asked %d times, and %d calls were made", len(asked), len(web.Calls()))
+	}
+	system := strings.Join(asked[0].System, "\n")
+	if strings.Contains(system, `"search":{`) || !strings.Contains(system, `"fetch":{`) || !strings.Contains(b.input(0), `"q":"moss"`) {
+		t.Errorf("the follow-up was asked with %s and %s", system, b.input(0))
+	}
+}
+
 func TestFailuresAreTold(t *testing.T) {
 	broken := coretest.NewPlugin("oven", core.Action{Name: "bake", Brief: "Bake", Permission: core.Everyone,
 		Do: func(context.Context, core.Call) (core.Result, error) {

@@ -357,6 +357,50 @@ func TestDeletionEndsTheThinking(t *testing.T) {
 	b.stands()
 }
 
+// blocking is an injector that waits until it is let go.
+type blocking struct{ begun, release chan struct{} }
+
+func (b blocking) Inject(context.Context, core.Scene) (json.RawMessage, error) {
+	close(b.begun)
+	<-b.release
+	return nil, nil
+}
+
+// TestDeletionWhileGathering: the model was not asked yet.
+func TestDeletionWhileGathering(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	slow := blocking{make(chan struct{}), make(chan struct{})}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
+		o.Injectors = map[string]core.Injector{"slow": slow}
+	})
+	b.receive(said("1", "jay", "secret"))
+	<-slow.begun
+	b.receive(core.Event{Kind: core.KindDeletion, Target: "1", Message: core.Message{Path: place}})
+	close(slow.release)
+	if end := b.ended(1)[0]; end.Answered || len(b.asker.Asked()) > 0 {
+		t.Errorf("the turn ended as %+v; the model was asked %d times", end, len(b.asker.Asked()))
+	}
+}
+
+// TestEditBeforeTheAnswer: the new text counts.
+func TestEditBeforeTheAnswer(t *testing.T) {
+	b := fresh(t, plan("ok"))
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "ann", "first"))
+	b.thinks(1)
+	b.receive(said("2", "jay", "five")) // waits behind ann's turn
+	edit := said("2", "jay", "six")
+	edit.Kind = core.KindEdit
+	b.receive(edit)
+	close(b.asker.Hold)
+	b.ended(2)
+	if in := b.input(1); !strings.Contains(in, `"text":"six"`) || strings.Contains(in, "five") {
+		t.Errorf("the model was told %s", in)
+	}
+	b.history("first", "six", "ok", "ok")
+}
+
 func TestSetAside(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
