@@ -109,13 +109,13 @@ bot_tokens = 0
 	}
 	each := *killMessages / *kills
 	said := 0
-	for k := range *kills {
+	for range *kills {
 		for range each {
 			person := int64(1000 + rand.IntN(killChats))
 			platform.Say(person, person, telegramtest.Saying{Text: fmt.Sprintf("m%d", said)})
 			said++
 		}
-		life(func() { time.Sleep(time.Duration(10+rand.IntN(120+k)) * time.Millisecond) })
+		life(func() { time.Sleep(time.Duration(50+rand.IntN(350)) * time.Millisecond) })
 	}
 	life(func() {
 		t.Logf("%d of %d were answered before the last life", answered(platform, said), said)

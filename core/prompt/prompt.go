@@ -103,7 +103,9 @@ func Build(p Parts, l core.Limits) (Prompt, error) {
 // build leaves reserve characters free for what travels behind the prompt.
 func build(p *Parts, l core.Limits, reserve int) (Prompt, error) {
 	d := newDraft(p, l)
+	d.fixed += d.spared
 	before := d.total(0)
+	d.fixed -= d.spared
 	if err := d.reduce(before, reserve, l); err != nil {
 		return Prompt{}, err
 	}
@@ -191,6 +193,7 @@ func newDraft(p *Parts, l core.Limits) *draft {
 		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
 	}
 	d.instructions = p.instructions(l, d.actions.size+textSize(d.verbose))
+	d.spared = textSize(p.instructions(core.Limits{Dialect: l.Dialect}, 0)) - textSize(d.instructions)
 	d.fixed += textSize(d.instructions)
 	return d
 }

@@ -28,6 +28,7 @@ type draft struct {
 	actions          part
 	instructions     string
 	verbose          string
+	spared           int // characters of example dialogue that there was no room for
 	fixed            int // everything but the context's value and the number at the end
 }
 

@@ -50,6 +50,7 @@ type Console struct {
 	number atomic.Uint64
 
 	mu      sync.Mutex
+	broken  error                    // of the output; nothing more can be said
 	waiting map[string]chan struct{} // by message id; closed when its turn is over
 	screen  *screen                  // the terminal, while Listen has it
 }
@@ -167,6 +168,15 @@ func (c *Console) Think(ctx context.Context, place core.Path) {
 func (c *Console) say(text string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	err := c.show(text)
+	if err != nil {
+		c.broken = fmt.Errorf("%s: output: %w", c.opt.Name, err)
+	}
+	return err
+}
+
+// show puts a message where the user sees it; c.mu is held.
+func (c *Console) show(text string) error {
 	switch {
 	case c.screen != nil:
 		return c.screen.print(c.spoken(text, c.screen.width()))
@@ -174,6 +184,13 @@ func (c *Console) say(text string) error {
 		return write(c.opt.Out, c.spoken(text, defaultWidth))
 	}
 	return write(c.opt.Out, clean(text, true))
+}
+
+// spoiled returns the error of an output that cannot be written to.
+func (c *Console) spoiled() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
 }
 
 // notice tells the user what is no part of the conversation; c.mu is held.

@@ -47,7 +47,8 @@ func (c *Console) script(ctx context.Context, in core.Inbox) error {
 	}
 }
 
-// exchange hands a line in and waits until its turn is over.
+// exchange hands a line in and waits until its turn is over. Its error is the
+// output's, if nobody can read the replies any more.
 func (c *Console) exchange(ctx context.Context, in core.Inbox, text string) error {
 	if text == "" {
 		return nil
@@ -61,7 +62,7 @@ func (c *Console) exchange(ctx context.Context, in core.Inbox, text string) erro
 	case <-over:
 	case <-ctx.Done():
 	}
-	return nil
+	return c.spoiled()
 }
 
 // lines reads the input in a goroutine of its own, because a read of standard
