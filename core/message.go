@@ -147,7 +147,8 @@ type Entry struct {
 	Reactions map[string]int `json:"reactions,omitempty"`
 }
 
-// Spoken reports whether the entry is talk that belongs into a history.
+// Spoken reports whether the entry is talk that belongs into a history: a
+// message, or the press of a button by which a person says something.
 func (e *Entry) Spoken() bool {
-	return e.Kind == KindMessage && !e.Deleted
+	return (e.Kind == KindMessage || e.Kind == KindPress && e.Message.Text != "") && !e.Deleted
 }

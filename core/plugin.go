@@ -84,6 +84,9 @@ type TurnEnd struct {
 	Messages []string // the platform ids of what it answered
 	Answered bool     // something was sent
 	Aside    bool     // given up after too many tries
+	// What the model took the messages for, as it said; "" and 0 if it did not.
+	Intent     string
+	Confidence float64
 }
 
 // Scene is what a plugin may know about the turn that it contributes to.

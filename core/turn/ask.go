@@ -251,6 +251,12 @@ func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
 	}
 	t.outcome = done
 	t.finished = append(t.finished, done...)
+	if p.Intent != "" {
+		t.intent, t.confidence = p.Intent, 0
+	}
+	if p.Confidence != nil {
+		t.confidence = *p.Confidence
+	}
 	t.about = plan.Merge(t.about, t.clock(), t.clock(), 0, p.Context)
 	return t.inquire(ctx, done)
 }

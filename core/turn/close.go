@@ -16,7 +16,9 @@ func (t *turn) close(ctx context.Context) error {
 	if err := t.end(ctx, core.Done); err != nil {
 		return err
 	}
-	t.with.observe(core.TurnEnd{Turn: t.id, Messages: t.ids(), Answered: len(t.sent) > 0})
+	t.log.Info("turn over", "messages", len(t.messages), "sent", len(t.sent), "steps", len(t.finished),
+		"attempt", t.attempt, "intent", t.intent, "confidence", t.confidence)
+	t.with.observe(core.TurnEnd{Turn: t.id, Messages: t.ids(), Answered: len(t.sent) > 0, Intent: t.intent, Confidence: t.confidence})
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -52,9 +53,26 @@ func (t *turn) inquire(ctx context.Context, done []action.Done) error {
 		}
 		if err != nil {
 			t.log.Error("question not asked", "action", d.Action, "err", err)
+			continue
 		}
+		time.AfterFunc(d.Held.Expires.Sub(t.clock()), func() { t.turns.expire(t.path, t.who.Private, q) })
 	}
 	return nil
+}
+
+// expire lets a question go that nobody answered in time. After a restart it goes
+// when somebody presses its buttons.
+func (t *Turns) expire(place core.Path, private bool, q question) {
+	b := core.Batch{Append: []core.Entry{{Due: true, Self: true, Event: core.Event{
+		Kind: core.KindPress, Data: q.String() + ":n", Message: core.Message{
+			Path: place, ID: "expired-" + q.String(), Time: t.setup.Load().Clock(), Private: private,
+		},
+	}}}}
+	if err := t.store.Commit(context.Background(), &b); err != nil {
+		t.setup.Load().Log.Warn("question not expired", "path", place, "err", err)
+		return
+	}
+	t.wake(place)
 }
 
 // put sends a message of our own, with buttons where the interface has them.
@@ -147,7 +165,7 @@ func (t *turn) decide(ctx context.Context, q question, agreed bool) (taken bool,
 		return press, err
 	}
 	if text := t.refuse(origin, held, q); text != "" {
-		if press {
+		if press && !t.messages[0].Self {
 			t.whisper(ctx, text)
 		}
 		return press, nil
@@ -221,7 +239,7 @@ func (t *turn) refuse(j *journal, h *action.Held, q question) string {
 	if h == nil {
 		return "I no longer know what this was about."
 	}
-	if !h.May(t.who.Authors[0]) {
+	if !t.messages[0].Self && !h.May(t.who.Authors[0]) {
 		return "Only the person who asked for it can answer this."
 	}
 	r, _ := j.Find(core.Key{Turn: j.id, Round: q.round, Step: q.step})
@@ -278,8 +296,8 @@ func (t *turn) asked(q question) string {
 func (t *turn) fate(h *action.Held, q question, agreed bool) string {
 	i := slices.IndexFunc(t.outcome, func(d action.Done) bool { return d.Step == int(q.step) })
 	switch {
-	case agreed && h.Expired(t.clock()):
-		return "⌛ It is too late for that: the question has expired."
+	case h.Expired(t.clock()) && (agreed || t.messages[0].Self):
+		return "⌛ The question has expired."
 	case !agreed:
 		return "✗ Cancelled."
 	case i >= 0 && t.outcome[i].Progress == core.Done:

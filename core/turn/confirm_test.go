@@ -3,8 +3,10 @@ package turn_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/coretest"
 	"synthbot/core/turn"
 )
@@ -136,5 +138,40 @@ func TestConfirmationSurvivesRestart(t *testing.T) {
 	b.ended(1)
 	if len(bank.Calls()) != 1 {
 		t.Errorf("it paid %d times", len(bank.Calls()))
+	}
+}
+
+// TestQuestionExpires: nobody answered in time, and the question says so.
+func TestQuestionExpires(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, bank)
+		o.Runtime = action.NewRuntime(action.Options{Expire: 50 * time.Millisecond})
+		o.Chooser = func(core.Path) core.Chooser { return room }
+	})
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(2) // the message's turn, and the question's end
+	if len(bank.Calls()) != 0 || len(room.Choices()) != 0 || len(room.Whispers()) != 0 {
+		t.Errorf("%d calls, buttons %v, whispers %q", len(bank.Calls()), room.Choices(), room.Whispers())
+	}
+	if texts := room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "⌛ The question has expired.") {
+		t.Errorf("the room holds %q", texts)
+	}
+}
+
+// TestSuggestionPressed: the press is what the person says.
+func TestSuggestionPressed(t *testing.T) {
+	b := fresh(t, plan("Green."), plan("Yes."))
+	press := said("1", "jay", "")
+	press.Kind, press.Target, press.Data = core.KindPress, "room-1", "What is moss?"
+	b.receive(press)
+	b.ended(1)
+	b.receive(said("2", "jay", "really?"))
+	b.ended(1)
+	if in := b.input(1); !strings.Contains(in, "What is moss?") {
+		t.Errorf("the history does not know what was said: %s", in)
 	}
 }

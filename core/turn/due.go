@@ -20,6 +20,9 @@ func (s *setup) due(e *core.Event) bool {
 	case core.KindContinue:
 		return true
 	case core.KindPress:
+		if _, _, confirms := parseQuestion(e.Data); !confirms && e.Message.Text == "" {
+			e.Message.Text = e.Data // who presses a suggestion says it
+		}
 		return !e.Message.Author.Bot
 	case core.KindMessage:
 		return !e.Message.Author.Bot && s.wanted(&e.Message)

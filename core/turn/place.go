@@ -140,11 +140,13 @@ type turn struct {
 	attempt  int
 	log      *slog.Logger
 
-	parts    prompt.Parts  // what the model is told
-	outcome  []action.Done // of the latest round
-	finished []action.Done // of all rounds
-	about    core.State    // what the plans say that it is about
-	origins  []*journal    // of turns whose questions this one decided
+	parts      prompt.Parts  // what the model is told
+	outcome    []action.Done // of the latest round
+	finished   []action.Done // of all rounds
+	intent     string        // as the latest plan that names one
+	confidence float64
+	about      core.State // what the plans say that it is about
+	origins    []*journal // of turns whose questions this one decided
 }
 
 // open finds what waits.
@@ -272,7 +274,7 @@ func (t *turn) sift() {
 		return e.Deleted || !e.Self && e.Kind != core.KindContinue && !t.with.admits(&m)
 	})
 	for i := range t.messages {
-		if t.messages[i].Kind != core.KindContinue {
+		if e := &t.messages[i]; e.Kind != core.KindContinue && !e.Self {
 			t.with.rank(&t.messages[i].Message)
 		}
 	}

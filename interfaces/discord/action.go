@@ -25,6 +25,7 @@ const messageSchema = `{"type":"object","properties":{
 "embeds":{"type":"array","maxItems":10,"items":{"type":"object","properties":{"title":{"type":"string"},"description":{"type":"string"},"url":{"type":"string"},"color":{"type":"integer"},
 "fields":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"name":{"type":"string"},"value":{"type":"string"},"inline":{"type":"boolean"}},"required":["name","value"]}}},"additionalProperties":false}},
 "buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string","minLength":1,"maxLength":80},"data":{"type":"string","maxLength":75},"url":{"type":"string"},"style":{"type":"string","enum":["primary","secondary","success","danger"]}},"required":["label"],"additionalProperties":false}},
+"suggestions":{"type":"array","items":{"type":"string"}},
 "buttons_for":{"type":"string","enum":["asker","everyone"]},
 "silent":{"type":"boolean","description":"Without a notification."},
 "priority":{"type":"string","enum":["low","normal","high"]}

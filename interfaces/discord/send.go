@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -17,12 +18,13 @@ import (
 
 // Bounds of the platform.
 const (
-	maxEmbeds   = 10
-	maxButtons  = 25
-	rowButtons  = 5
-	maxCustom   = 100
-	maxFileSize = 10 << 20
-	nonceAge    = 2 * time.Minute // how long the platform certainly knows a nonce
+	maxEmbeds     = 10
+	maxButtons    = 25
+	rowButtons    = 5
+	maxSuggestion = 75 // bytes
+	maxCustom     = 100
+	maxFileSize   = 10 << 20
+	nonceAge      = 2 * time.Minute // how long the platform certainly knows a nonce
 )
 
 const flagSilent = 1 << 12
@@ -46,6 +48,7 @@ type say struct {
 	ReplyTo  messageID  `json:"reply_to_message_id"`
 	Embeds   []sayEmbed `json:"embeds"`
 	Buttons  []button   `json:"buttons"`
+	Suggest  []string   `json:"suggestions"`
 	For      string     `json:"buttons_for"`
 	Silent   bool       `json:"silent"`
 	Priority string     `json:"priority"`
@@ -194,7 +197,7 @@ func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
 	}
 	var err error
 	if last.Embeds, err = embeds(s.Embeds); err == nil {
-		last.Components, err = components(s.Buttons, owner(call, s.For))
+		last.Components, err = components(s.buttons(), owner(call, s.For))
 	}
 	for i := range list {
 		list[i].Mentions = pings(list[i].Reference != nil && !s.Silent)
@@ -261,6 +264,20 @@ func owner(call core.Call, whom string) string {
 		return anyone
 	}
 	return call.Author.ID
+}
+
+// buttons are those that were asked for, and behind them one for each suggestion
+// there is room for; who presses that one says it.
+func (s *say) buttons() []button {
+	list := s.Buttons
+	for _, text := range s.Suggest {
+		text = strings.Join(strings.Fields(text), " ")
+		same := func(b button) bool { return b.Data == text }
+		if text != "" && len(text) <= maxSuggestion && len(list) < maxButtons && !slices.ContainsFunc(list, same) {
+			list = append(slices.Clip(list), button{Label: text, Data: text})
+		}
+	}
+	return list
 }
 
 // components are rows of buttons.

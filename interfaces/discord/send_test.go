@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -445,4 +446,13 @@ func FuzzRender(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSuggestionsAreButtons: who presses one says it.
+func TestSuggestionsAreButtons(t *testing.T) {
+	s := say{Buttons: []button{{Label: "Yes", Data: "Yes"}}, Suggest: []string{"Yes", "Tell me  more", " ", strings.Repeat("long ", 20)}}
+	want := []button{{Label: "Yes", Data: "Yes"}, {Label: "Tell me more", Data: "Tell me more"}}
+	if got := s.buttons(); !slices.Equal(got, want) {
+		t.Errorf("buttons %+v, want %+v", got, want)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -373,5 +374,14 @@ func TestFetch(t *testing.T) {
 	cancel()
 	if _, err := d.Fetch(ended, core.Attachment{Ref: "small"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestSuggestionsAreButtons: who presses one says it.
+func TestSuggestionsAreButtons(t *testing.T) {
+	list := suggested([]button{{Text: "Yes"}}, []string{"Tell me  more", " ", "\u2800", strings.Repeat("long ", 20), "No"})
+	want := []button{{Text: "Yes"}, {Text: "Tell me more"}, {Text: "No"}}
+	if !slices.Equal(list, want) {
+		t.Errorf("buttons %+v, want %+v", list, want)
 	}
 }

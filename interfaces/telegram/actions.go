@@ -27,6 +27,8 @@ const (
 			"data": {"type": "string", "maxLength": 40, "description": "Is said instead of text."},
 			"for": {"type": ["string", "integer"], "description": "The only person who may press it, by id."}}}}`
 
+	suggestionsProperty = `"suggestions": {"type": "array", "items": {"type": "string"}}`
+
 	fileProperties = `"url": {"type": "string", "description": "A public https address."},
 		"ref": {"type": "string", "description": "A file that somebody sent, by its ref."},
 		"data": {"type": "string", "contentEncoding": "base64", "description": "The file itself; for programs."},
@@ -61,7 +63,7 @@ func (d *Driver) messageAction() core.Action {
 		Similes: []string{"send_message_" + d.opt.Name, d.opt.Name + "_message"},
 		Brief:   "Send a message to a chat or topic, as Markdown",
 		Schema: object(`"text"`, `"text": {"type": "string", "minLength": 1, "title": "text", "description": "What to say, as Markdown."}`,
-			pathProperty, rankProperty, replyProperty, buttonsProperty, silentProperty),
+			pathProperty, rankProperty, replyProperty, buttonsProperty, suggestionsProperty, silentProperty),
 		Examples: core.Examples{
 			Description: "Says something in a Telegram chat.",
 			Instructions: core.Instructions{

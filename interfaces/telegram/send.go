@@ -52,6 +52,7 @@ type text struct {
 	Priority string   `json:"priority"`
 	ReplyTo  anyID    `json:"reply_to_message_id"`
 	Buttons  []button `json:"buttons"`
+	Suggest  []string `json:"suggestions"`
 	Silent   bool     `json:"silent"`
 }
 
@@ -99,8 +100,24 @@ func (d *Driver) message(call core.Call) (text, target, error) {
 	if !speaks(visible(t.Text)) {
 		return t, to, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
+	t.Buttons = suggested(t.Buttons, t.Suggest)
 	_, err = d.keyboard(to.spot.chat, t.Buttons)
 	return t, to, err
+}
+
+// maxSuggestion is the longest suggestion that fits on a button, in UTF-16 units.
+const maxSuggestion = 64
+
+// suggested adds a button for each suggestion there is room for; who presses it
+// says it.
+func suggested(list []button, texts []string) []button {
+	for _, s := range texts {
+		s = strings.Join(strings.Fields(visible(s)), " ")
+		if speaks(s) && markdown.UTF16(s) <= maxSuggestion && len(list) < maxButtons {
+			list = append(list, button{Text: s})
+		}
+	}
+	return list
 }
 
 // speaks reports whether a text holds anything that a person would see.
