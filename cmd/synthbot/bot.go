@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/engine"
@@ -28,7 +29,8 @@ type bot struct {
 	log     *slog.Logger
 	store   core.Store
 	runtime *action.Runtime // rate limits and what is busy outlive a reload
-	ledger  engine.Ledger   // nil: nothing is remembered of what was spent
+	metrics *admin.Metrics
+	ledger  engine.Ledger // nil: nothing is remembered of what was spent
 	turns   *turn.Turns
 
 	mu      sync.Mutex
@@ -79,7 +81,7 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 		return nil, errors.Join(err, store.Close())
 	}
 	b := &bot{
-		program: p, log: log, store: store, parts: parts,
+		program: p, log: log, store: store, parts: parts, metrics: admin.NewMetrics(),
 		runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: log}),
 	}
 	if db, ok := store.(*memory.DB); ok {
@@ -106,6 +108,7 @@ func (b *bot) options(p *parts) turn.Options {
 		Recons:    []core.Recon{recon.New()},
 		Injectors: make(map[string]core.Injector),
 	}
+	o.Observers = append(o.Observers, b.metrics)
 	for _, i := range p.interfaces {
 		if x, ok := i.(core.Injector); ok {
 			o.Injectors[i.Name()] = x

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ type Config struct {
 	Overrides  []Override              `toml:"override" doc:"The settings of a subtree; of each setting, the longest matching path wins."`
 	Plugins    map[string]config.Table `toml:"plugins" doc:"What the bot can do besides talk, one table a plugin."`
 	Admin      Listener                `toml:"admin" doc:"The admin's page."`
-	Metrics    Listener                `toml:"metrics" doc:"Health and metrics."`
+	Metrics    Listener                `toml:"metrics" doc:"Health and metrics: /healthz, /readyz and /metrics, on an address of this machine alone."`
 	Log        LogConfig               `toml:"log" doc:"The log, which goes to standard error."`
 
 	file    string // where it was read from; empty: the built-in defaults
@@ -164,10 +165,11 @@ func known(names map[string]bool) string {
 
 // checkRest refuses what this version does not have.
 func (c *Config) checkRest(d *config.Document) {
-	for name, address := range map[string]string{"admin": c.Admin.Listen, "metrics": c.Metrics.Listen} {
-		if address != "" {
-			d.Fault("this version serves nothing there; leave it empty", name, "listen")
-		}
+	if c.Admin.Listen != "" {
+		d.Fault("this version has no page; leave it empty", "admin", "listen")
+	}
+	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
+		d.Fault("is no address of this machine alone; write one like 127.0.0.1:9787", "metrics", "listen")
 	}
 	for name, table := range c.Plugins {
 		var own struct {
@@ -177,6 +179,16 @@ func (c *Config) checkRest(d *config.Document) {
 			d.Fault("this version has no such plugin; take the table out", "plugins", name)
 		}
 	}
+}
+
+// loopback reports whether only this machine can reach the address.
+func loopback(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // engineFaults gives the faults of an engine's table their lines, but for keys

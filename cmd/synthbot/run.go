@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"reflect"
@@ -16,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"synthbot/admin"
 	"synthbot/core"
 )
 
@@ -54,6 +57,7 @@ func (p *program) daemon(ctx context.Context) error {
 func (b *bot) serve(life context.Context, hup <-chan os.Signal) {
 	var others sync.WaitGroup
 	others.Go(func() { b.watchdog(life) })
+	others.Go(func() { b.serveMetrics(life, b.parts.config.Metrics.Listen) })
 	b.notify(daemon.SdNotifyReady)
 	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
 		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())
@@ -73,6 +77,25 @@ func (b *bot) serve(life context.Context, hup <-chan os.Signal) {
 	b.notify(daemon.SdNotifyStopping)
 	b.log.Info("stopping")
 	others.Wait()
+}
+
+// serveMetrics lets this machine look at metrics and health until life ends.
+func (b *bot) serveMetrics(life context.Context, address string) {
+	if address == "" {
+		return
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		b.log.Error("metrics are not served", "err", err)
+		return
+	}
+	b.log.Info("metrics", "address", listener.Addr().String())
+	server := admin.Server(b.metrics.Handler(b.turns.Pulse))
+	stop := context.AfterFunc(life, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		b.log.Error("metrics are no longer served", "err", err)
+	}
 }
 
 // reload reads and checks the whole configuration, and then changes what

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,6 +90,55 @@ func (d *daemonUnderTest) answers(line string) string {
 }
 
 const withTerminal = "[bot]\ndata_dir = \"data\"\n[interfaces.console]\nenabled = true\n"
+
+// freeAddress is one of this machine that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// fetch gets a page of the daemon; it may take a moment to listen.
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	for range 100 {
+		r, err := http.Get(url)
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d, %v", url, r.StatusCode, err)
+		}
+		return string(body)
+	}
+	t.Fatalf("%s is not served", url)
+	return ""
+}
+
+func TestMetricsOfTheDaemon(t *testing.T) {
+	address := freeAddress(t)
+	d := startDaemon(t, withTerminal+"[metrics]\nlisten = \""+address+"\"\n")
+	d.tells("READY=1")
+	d.answers("hello")
+	d.answers("hello again") // the first turn is over by now
+	if body := fetch(t, "http://"+address+"/healthz"); body != "ok\n" {
+		t.Errorf("healthz says %q", body)
+	}
+	if body := fetch(t, "http://"+address+"/metrics"); !strings.Contains(body, `synthbot_turns_total{outcome="answered"}`) {
+		t.Errorf("metrics: %s", body)
+	}
+	d.stop()
+	if status := <-d.status; status != statusDone {
+		t.Errorf("it ended with %d", status)
+	}
+}
 
 func TestDaemon(t *testing.T) {
 	d := startDaemon(t, withTerminal)
