@@ -12,14 +12,15 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/plan"
+	"synthbot/core/prompt"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestCorpus reads and checks what models answered, or might: NAME.in is a text,
 // NAME.answer a core.Answer; NAME.want is the plan that may run, the faults, the
-// actions that a correction has to show, and what people see where the model
-// does not correct itself.
+// actions that a correction has to show, the correction prompt itself, and what
+// people see where the model does not correct itself.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/corpus/*.txtar")
 	if err != nil {
@@ -106,13 +107,51 @@ func verdict(t *testing.T, name, kind string, data []byte) string {
 	for _, f := range faults {
 		b.WriteString("fault " + f.String() + "\n")
 	}
-	if concerned := s.Concerned(faults); len(concerned) > 0 {
+	concerned := s.Concerned(faults)
+	if len(concerned) > 0 {
 		b.WriteString("concerned " + list(concerned) + "\n")
+	}
+	if len(faults) > 0 {
+		b.WriteString("correction " + corrected(t, name, answer, faults, concerned) + "\n")
 	}
 	if prose, ok := plan.Prose(answer.Text); ok && len(checked.Steps) == 0 {
 		b.WriteString("prose " + prose + "\n")
 	}
 	return b.String()
+}
+
+// corrected is the correction prompt, as the turn asks it. For one action it is
+// under 2,000 characters, quotes aside.
+func corrected(t *testing.T, name string, a core.Answer, faults []core.Fault, concerned []*Definition) string {
+	t.Helper()
+	const said = "please do it"
+	base, err := prompt.Build(prompt.Parts{Interface: "telegram", Chat: true, Messages: []core.Entry{{Event: core.Event{
+		Kind: core.KindMessage, Message: core.Message{Path: core.MustPath("telegram/-100/7"), ID: "1", Text: said},
+	}}}}, core.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := prompt.Correction{Prompt: &base, Faults: faults, Reply: a.Text, Calls: a.Calls}
+	for _, d := range concerned {
+		c.Actions = append(c.Actions, prompt.CorrectionAction{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples})
+	}
+	asked := c.Request().Messages
+	text := asked[len(asked)-1].Text
+	var quotes struct {
+		System struct {
+			Message  string `json:"message"`
+			Reply    string `json:"your_reply"`
+			Original string `json:"original_user_message"`
+		} `json:"system_message"`
+	}
+	if err := json.Unmarshal([]byte(text), &quotes); err != nil {
+		t.Errorf("%s: the correction is no JSON: %v", name, err)
+	}
+	q := quotes.System
+	if own := len([]rune(text)) - len([]rune(q.Reply)) - len([]rune(q.Original)); len(concerned) == 1 && own >= 2000 {
+		t.Errorf("%s: the correction takes %d characters besides its quotes", name, own)
+	}
+	return text
 }
 
 func answerOf(t *testing.T, data []byte) core.Answer {
