@@ -30,6 +30,7 @@ type Config struct {
 	Budget     engine.BudgetConfig     `toml:"budget" doc:"Hard limits by day; a day begins at midnight in the bot's time zone."`
 	Corrector  Corrector               `toml:"corrector" doc:"What happens to a plan that is wrong."`
 	Shares     []turn.Share            `toml:"share" doc:"Places that may see each other's history and facts; private chats never can."`
+	Grants     []Grant                 `toml:"grant" doc:"Lets what is said in one place make the bot write to another one; nothing private ever leaves its place."`
 	Overrides  []Override              `toml:"override" doc:"The settings of a subtree; of each setting, the longest matching path wins."`
 	Plugins    map[string]config.Table `toml:"plugins" doc:"What the bot can do besides talk, one table a plugin."`
 	Admin      Listener                `toml:"admin" doc:"The admin's page."`

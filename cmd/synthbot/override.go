@@ -56,9 +56,18 @@ func (c *Config) settings(place core.Path) turn.Settings {
 	return s
 }
 
-// policy is what the overrides say about actions.
+// Grant lets turns of one subtree write to another one.
+type Grant struct {
+	From core.Path `toml:"from" required:"true" example:"discord/81384788765712384/1" doc:"Where it may be asked for, with all below it."`
+	To   core.Path `toml:"to" required:"true" example:"discord/81384788765712384/2" doc:"Where the bot may write then, with all below it."`
+}
+
+// policy is what grants and overrides say about actions.
 func (c *Config) policy() action.Policy {
 	var p action.Policy
+	for _, g := range c.Grants {
+		p.Grants = append(p.Grants, action.Grant{From: g.From, To: g.To})
+	}
 	for _, o := range c.Overrides {
 		if len(o.ActionsDeny) > 0 {
 			p.Rules = append(p.Rules, action.Rule{Path: o.Path, Actions: o.ActionsDeny, Permission: action.Nobody})

@@ -55,13 +55,70 @@ func (t *turn) inquire(ctx context.Context, done []action.Done) error {
 			t.log.Error("question not asked", "action", d.Action, "err", err)
 			continue
 		}
-		time.AfterFunc(d.Held.Expires.Sub(t.clock()), func() { t.turns.expire(t.path, t.who.Private, q) })
+		t.turns.expireAt(d.Held.Expires, t.path, t.who.Private, q)
 	}
 	return nil
 }
 
-// expire lets a question go that nobody answered in time. After a restart it goes
-// when somebody presses its buttons.
+// expireAt lets the question go at that time, if nobody answered it.
+func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q question) {
+	time.AfterFunc(when.Sub(t.setup.Load().Clock()), func() { t.expire(place, private, q) })
+}
+
+// Where questions of a former life are looked for: in places where something
+// was said not long ago, among what was said last.
+const (
+	questionAge   = time.Hour
+	questionDepth = 50
+)
+
+// rearm lets the questions of a former life expire, too.
+func (t *Turns) rearm(v core.View) error {
+	heads, err := v.Places(core.Path{})
+	if err != nil {
+		return err
+	}
+	now := t.setup.Load().Clock()
+	for _, h := range heads {
+		if now.Sub(h.Time) > questionAge {
+			continue
+		}
+		entries, err := v.Last(h.Path, questionDepth)
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			if err := t.rearmOne(v, &entries[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rearmOne looks at one entry: is it a question that still waits?
+func (t *Turns) rearmOne(v core.View, e *core.Entry) error {
+	q, _, ok := parseQuestion(e.Data)
+	if !ok || !e.Self || e.Kind != core.KindMessage {
+		return nil
+	}
+	id := core.TurnID{Path: e.Message.Path, Seq: q.turn}
+	records, err := v.Journal(id)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.Key != (core.Key{Turn: id, Round: q.round, Step: q.step}) || r.Progress != core.Pending {
+			continue
+		}
+		if h, err := action.ReadHeld(r); err == nil {
+			t.expireAt(h.Expires, id.Path, e.Message.Private, q)
+		}
+	}
+	return nil
+}
+
+// expire lets a question go that nobody answered in time.
 func (t *Turns) expire(place core.Path, private bool, q question) {
 	b := core.Batch{Append: []core.Entry{{Due: true, Self: true, Event: core.Event{
 		Kind: core.KindPress, Data: q.String() + ":n", Message: core.Message{

@@ -175,3 +175,30 @@ func TestSuggestionPressed(t *testing.T) {
 		t.Errorf("the history does not know what was said: %s", in)
 	}
 }
+
+// TestQuestionExpiresAfterRestart: it was asked in a former life.
+func TestQuestionExpiresAfterRestart(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	with := func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, bank)
+		o.Runtime = action.NewRuntime(action.Options{Expire: time.Minute})
+		o.Chooser = func(core.Path) core.Chooser { return room }
+	}
+	b := start(t, s, room, coretest.NewAsker(pays, says), with)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.stop()
+
+	late := func() time.Time { return time.Now().Add(2 * time.Minute) }
+	b = start(t, s, room, coretest.NewAsker(says), with, func(o *turn.Options) {
+		o.Clock = late
+		o.Runtime = action.NewRuntime(action.Options{Expire: time.Minute, Clock: late})
+	})
+	b.ended(1)
+	if texts := room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "⌛ The question has expired.") || len(bank.Calls()) != 0 {
+		t.Errorf("the room holds %q, %d calls", texts, len(bank.Calls()))
+	}
+}

@@ -129,8 +129,10 @@ func (t *Turns) Reconfigure(o Options) {
 func (t *Turns) Run(life, work context.Context) error {
 	var waiting []core.Path
 	err := t.store.View(life, func(v core.View) (err error) {
-		waiting, err = v.Waiting()
-		return err
+		if waiting, err = v.Waiting(); err != nil {
+			return err
+		}
+		return t.rearm(v)
 	})
 	if err != nil && life.Err() == nil {
 		return fmt.Errorf("waiting places: %w", err)
