@@ -57,7 +57,8 @@ func (p *program) daemon(ctx context.Context) error {
 func (b *bot) serve(life context.Context, hup <-chan os.Signal) {
 	var others sync.WaitGroup
 	others.Go(func() { b.watchdog(life) })
-	others.Go(func() { b.serveMetrics(life, b.parts.config.Metrics.Listen) })
+	address := b.parts.config.Metrics.Listen
+	others.Go(func() { b.serveMetrics(life, address) })
 	b.notify(daemon.SdNotifyReady)
 	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
 		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())
@@ -167,6 +168,9 @@ func unmoved(old, next *Config) error {
 	}
 	if !reflect.DeepEqual(held(old), held(next)) {
 		return usagef("%s: interfaces: a console changes with a restart only", next.file)
+	}
+	if old.Metrics != next.Metrics {
+		return usagef("%s: metrics.listen: changes with a restart only", next.file)
 	}
 	return nil
 }
