@@ -11,7 +11,7 @@ import (
 	"synthbot/core/turn"
 )
 
-func withPlugin(t *testing.T, p *coretest.Plugin, script ...any) *bot {
+func withPlugin(t *testing.T, p core.Plugin, script ...any) *bot {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
