@@ -16,12 +16,12 @@ type Asker struct {
 
 	begun   chan struct{}
 	mu      sync.Mutex
-	script  []any // string or error
+	script  []any // string, core.Answer or error
 	asked   []core.Request
 	persons []core.Path
 }
 
-// NewAsker makes an Asker from answers: strings, or errors.
+// NewAsker makes an Asker from answers: strings, core.Answers, or errors.
 func NewAsker(script ...any) *Asker {
 	return &Asker{Limits: core.Limits{Engine: "script"}, script: script, begun: make(chan struct{}, 1<<16)}
 }
@@ -43,8 +43,11 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if ctx.Err() != nil {
 		return core.Answer{}, ctx.Err()
 	}
-	if err, bad := next.(error); bad {
-		return core.Answer{}, err
+	switch next := next.(type) {
+	case error:
+		return core.Answer{}, next
+	case core.Answer:
+		return next, nil
 	}
 	return core.Answer{Engine: a.Limits.Engine, Text: next.(string)}, nil
 }

@@ -83,7 +83,7 @@ func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
 	text, err := c.ask(ctx, nil)
 	for try := 0; err == nil && len(c.faults) > 0 && try < t.with.Config.Attempts; try++ {
 		before := text
-		if text, err = c.ask(ctx, c.correction(text)); text == before {
+		if text, err = c.ask(ctx, c.correction()); text == before {
 			break
 		}
 	}
@@ -134,7 +134,16 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 		return "", err
 	}
 	c.hear(ctx, answer)
-	return answer.Text, nil
+	return wording(answer), nil
+}
+
+// wording is all that an answer says, to tell whether it is the same again.
+func wording(a core.Answer) string {
+	text := a.Text
+	for _, call := range a.Calls {
+		text += "\n" + call.Name + " " + string(call.Arguments)
+	}
+	return text
 }
 
 // hear reads an answer: its plan is validated whole, and looked at by reviewers.
@@ -183,8 +192,8 @@ func (c *conversation) settle() core.Plan {
 }
 
 // correction words what was wrong with the last reply.
-func (c *conversation) correction(reply string) func(*prompt.Prompt) core.Request {
-	x := prompt.Correction{Faults: c.faults, Reply: reply, Calls: c.calls}
+func (c *conversation) correction() func(*prompt.Prompt) core.Request {
+	x := prompt.Correction{Faults: c.faults, Reply: c.last, Calls: c.calls}
 	for _, d := range c.snapshot.Concerned(c.faults) {
 		x.Actions = append(x.Actions, prompt.CorrectionAction{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples})
 	}

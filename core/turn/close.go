@@ -65,7 +65,7 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 		b.Append = append(b.Append, t.sequel())
 	}
 	if err := t.store.Commit(ctx, &b); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUnwritten, err)
 	}
 	t.later = nil
 	return nil

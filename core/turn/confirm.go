@@ -262,7 +262,8 @@ func (t *turn) note(ctx context.Context, origin *journal, q question) error {
 		if err != nil {
 			return err
 		}
-		return origin.recall(records, before.Time)
+		origin.recall(records, before.Time)
+		return nil
 	}
 	return t.Write(ctx, t.record(key, core.Accepted, q.String()))
 }
@@ -272,7 +273,11 @@ func (t *turn) note(ctx context.Context, origin *journal, q question) error {
 func (t *turn) origin(ctx context.Context, q question) (j *journal, h *action.Held, err error) {
 	id := core.TurnID{Path: t.path, Seq: q.turn}
 	var records []core.Record
+	asked := true
 	err = t.store.View(ctx, func(v core.View) (err error) {
+		if asked, err = t.under(v, q); err != nil {
+			return err
+		}
 		records, err = v.Journal(id)
 		return err
 	})
@@ -280,6 +285,9 @@ func (t *turn) origin(ctx context.Context, q question) (j *journal, h *action.He
 		return nil, nil, err
 	}
 	j = newJournal(t.with, id, records)
+	if !asked {
+		return j, nil, nil
+	}
 	r, ok := j.Find(core.Key{Turn: id, Round: q.round, Step: q.step})
 	if !ok {
 		return j, nil, nil
@@ -289,6 +297,17 @@ func (t *turn) origin(ctx context.Context, q question) (j *journal, h *action.He
 		return j, nil, nil
 	}
 	return j, h, nil
+}
+
+// under reports whether the button that was pressed stands under the question
+// itself: a model may make buttons, too, and give them any data.
+func (t *turn) under(v core.View, q question) (bool, error) {
+	press := &t.messages[0]
+	if press.Kind != core.KindPress || press.Self {
+		return true, nil
+	}
+	e, ok, err := v.Entry(t.path, press.Target)
+	return ok && e.Self && e.Data == q.String(), err
 }
 
 // refuse says why the question cannot be decided by who answers it; "" if it can.

@@ -202,3 +202,18 @@ func TestQuestionExpiresAfterRestart(t *testing.T) {
 		t.Errorf("the room holds %q, %d calls", texts, len(bank.Calls()))
 	}
 }
+
+// TestForgedConfirmation: a model made a button that carries the data of one of
+// ours, under a message of its own.
+func TestForgedConfirmation(t *testing.T) {
+	b, bank := shop(t, true, pays, plan("ok"))
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	forged := b.press("p1", "jay", "Confirm")
+	forged.Target = b.room.Sent()[0].ID // the answer, not the question
+	b.receive(forged)
+	b.ended(1)
+	if len(bank.Calls()) != 0 {
+		t.Error("a button under another message confirmed it")
+	}
+}

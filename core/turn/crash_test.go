@@ -25,6 +25,12 @@ type mortal struct {
 	left int
 }
 
+func (m *mortal) kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = 0
+}
+
 var errDead = errors.New("the process is dead")
 
 func (m *mortal) Commit(ctx context.Context, b *core.Batch) error {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,6 +13,9 @@ import (
 
 	"synthbot/core"
 )
+
+// errUnwritten is the store's failure to take what a turn writes.
+var errUnwritten = errors.New("journal not written")
 
 // journal is one turn's view of its records: what a former attempt wrote, and
 // what this one adds. It implements action.Journal.
@@ -41,19 +45,18 @@ func newJournal(o *setup, id core.TurnID, records []core.Record) *journal {
 }
 
 // recall takes up what former attempts sent, since that moment; it joins the
-// history with the rest. records come in the order of their keys.
-func (j *journal) recall(records []core.Record, since time.Time) error {
+// history with the rest. records come in the order of their keys; one that
+// cannot be read is left out, so that it holds nobody up.
+func (j *journal) recall(records []core.Record, since time.Time) {
 	for _, r := range records {
 		if r.Key.Part == 0 || r.Progress != core.Done || r.Time.Before(since) {
 			continue
 		}
 		var what core.Sent
-		if err := json.Unmarshal(r.Data, &what); err != nil {
-			return fmt.Errorf("journal of %s: %w", j.id, err)
+		if json.Unmarshal(r.Data, &what) == nil {
+			j.sent = append(j.sent, what)
 		}
-		j.sent = append(j.sent, what)
 	}
-	return nil
 }
 
 // Find returns what is known under a key.
@@ -73,7 +76,7 @@ func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 		return nil
 	}
 	if err := j.store.Commit(ctx, &b); err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return fmt.Errorf("%w: %w", errUnwritten, err)
 	}
 	j.later = nil
 	j.keep(records)

@@ -120,12 +120,13 @@ func (p *place) next(ctx context.Context) (more bool, err error) {
 	default:
 		err = t.take(ctx)
 	}
-	if err != nil {
+	if ctx.Err() != nil || errors.Is(err, errUnwritten) {
 		t.giveBack() // what went wrong was not this turn's fault
-		return true, err
 	}
-	p.panics = 0
-	return true, nil
+	if err == nil {
+		p.panics = 0
+	}
+	return true, err
 }
 
 // turn is one turn of a place.
@@ -167,9 +168,7 @@ func (p *place) open(ctx context.Context) (*turn, error) {
 			return err
 		}
 		t.journal = newJournal(with, id, records)
-		if err := t.journal.recall(records, time.Time{}); err != nil {
-			return err
-		}
+		t.journal.recall(records, time.Time{})
 		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
 		t.who = caused(t.messages)
 		return t.read(v)
@@ -194,15 +193,18 @@ func (t *turn) begin(ctx context.Context) error {
 // waits now.
 func choose(waiting []core.Entry, j *journal, late func(*core.Entry) bool) (chosen []core.Entry, last uint64, attempts int) {
 	if o, ok := j.opened(); ok {
+		last = o.Last
 		for _, e := range waiting {
 			if e.Message.Seq <= o.Last {
 				chosen = append(chosen, e)
 			}
 		}
-		return chosen, o.Last, o.Attempts
+		attempts = o.Attempts
 	}
-	chosen = merge(waiting, late)
-	return chosen, chosen[len(chosen)-1].Message.Seq, 0
+	if len(chosen) == 0 { // nothing was noted, or the place has moved and counts anew
+		chosen = merge(waiting, late)
+	}
+	return chosen, max(last, chosen[len(chosen)-1].Message.Seq), attempts
 }
 
 func (t *turn) opening(p core.Progress) core.Record {
@@ -232,6 +234,9 @@ func (t *turn) take(ctx context.Context) error {
 		if taken && !t.worthWords() {
 			return t.close(ctx)
 		}
+		if err := t.flush(ctx); err != nil {
+			return err
+		}
 	}
 	for round := uint16(1); round <= lastRound; round++ {
 		plan, err := t.plan(ctx, round)
@@ -247,11 +252,24 @@ func (t *turn) take(ctx context.Context) error {
 		if round == lastRound || !t.worthWords() {
 			break
 		}
+		if err := t.flush(ctx); err != nil {
+			return err
+		}
 	}
 	if err := t.atLeastAWord(ctx); err != nil {
 		return err
 	}
 	return t.close(ctx)
+}
+
+// flush puts what was done on disk: the model may think for long about it.
+func (t *turn) flush(ctx context.Context) error {
+	for _, o := range t.origins {
+		if err := o.Write(ctx); err != nil {
+			return err
+		}
+	}
+	return t.Write(ctx)
 }
 
 // atLeastAWord sees to it that a person whose turn came to nothing is told.
@@ -270,7 +288,7 @@ func (t *turn) atLeastAWord(ctx context.Context) error {
 func (t *turn) sift() {
 	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool {
 		m := e.Message
-		t.with.rank(&m)
+		t.with.rank(&m) // as the configuration says now
 		return e.Deleted || !e.Self && e.Kind != core.KindContinue && !t.with.admits(&m)
 	})
 	for i := range t.messages {

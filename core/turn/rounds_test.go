@@ -59,9 +59,11 @@ func TestFollowUpAfterACrash(t *testing.T) {
 	first := coretest.NewAsker(`{"actions":[{"type":"search","payload":{"q":"moss"}}]}`, plan("never said"))
 	first.Hold = make(chan struct{}, 1)
 	first.Hold <- struct{}{} // for round 1 only
-	b := start(t, s, room, first, with)
+	m := &mortal{Store: s, left: 1000, die: func() {}}
+	b := start(t, m, room, first, with)
 	b.receive(said("1", "jay", "what is moss?"))
 	b.thinks(2)
+	m.kill() // nothing more is written, as when the process dies
 	b.kill()
 
 	b = start(t, s, room, coretest.NewAsker(plan("Moss is green.")), with)

@@ -71,8 +71,8 @@ type Options struct {
 	Clock     func() time.Time
 	Log       *slog.Logger
 	Config    Config
-
 	Settings  func(place core.Path) Settings
+
 	Access    Access
 	Admins    []core.Path
 	Names     []string // the bot's name and aliases: a word of a group message that wakes it
@@ -166,7 +166,8 @@ func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
 			b.Change = append(b.Change, e)
 			continue
 		}
-		if s.rank(&e.Message); s.admits(&e.Message) {
+		m := e.Message // the log keeps the rank that the platform gave
+		if s.rank(&m); s.admits(&m) {
 			b.Append = append(b.Append, core.Entry{Event: e, Due: s.due(&e)})
 		} else {
 			passed = append(passed, &events[i].Message)

@@ -439,3 +439,39 @@ func TestAccess(t *testing.T) {
 	b.ended(4)
 	b.history("ann", "root", "ok", "ok")
 }
+
+// TestAdminNoMore: what somebody may do is looked up when the turn starts.
+func TestAdminNoMore(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	power := coretest.NewPlugin("power", core.Action{Name: "ban", Brief: "Ban somebody", Permission: core.Admins})
+	ban := `{"response":"ok","actions":[{"type":"ban"}]}`
+	b := start(t, s, room, coretest.NewAsker(plan("ok"), ban), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, power)
+		o.Admins = []core.Path{core.MustPath("room/@user/root")}
+	})
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "ann", "hi"))
+	b.thinks(1)
+	b.receive(said("2", "root", "ban ann")) // waits, and is no admin by the time of his turn
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins = nil }))
+	close(b.asker.Hold)
+	b.ended(2)
+	if len(power.Calls()) != 0 {
+		t.Error("somebody who was an admin once may still do what admins may")
+	}
+}
+
+// TestCallsAreWordsToo: in the tools dialect an answer is not the same again
+// because it has no text.
+func TestCallsAreWordsToo(t *testing.T) {
+	call := func(name, arguments string) core.Answer {
+		return core.Answer{Calls: []core.ToolCall{{ID: "1", Name: name, Arguments: []byte(arguments)}}}
+	}
+	b := fresh(t, call("fly", `{}`), call("swim", `{}`), call("message_room", `{"text":"hi"}`))
+	b.asker.Limits.Dialect = core.DialectTools
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	b.stands("hi")
+}
