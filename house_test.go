@@ -30,7 +30,7 @@ var rooms = []struct {
 	may  []string
 }{
 	{"core", nil},
-	{"core/turn", []string{"core", "core/action", "core/plan", "core/prompt"}},
+	{"core/turn", []string{"core", "core/action", "core/command", "core/plan", "core/prompt"}},
 	{"core/prompt", []string{"core"}},
 	{"core/plan", []string{"core"}},
 	{"core/action", []string{"core"}},
@@ -42,9 +42,10 @@ var rooms = []struct {
 	{"interfaces/*", []string{"core", "core/action", "core/markdown", "core/command"}},
 	{"memory", []string{"core"}},
 	{"persona", []string{"core"}},
-	{"plugins/*", []string{"core", "core/action"}},
+	{"plugins/*", []string{"core", "core/action", "core/command", "core/markdown"}},
+	{"plugins/plugintest", []string{"core", "core/*", "memory", "config"}},
 	{"config", []string{"core"}},
-	{"admin", []string{"core"}},
+	{"admin", []string{"core", "core/command"}},
 	{"cmd/*", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin"}},
 }
 

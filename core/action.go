@@ -124,6 +124,7 @@ type Call struct {
 	Payload json.RawMessage // validated, defaults applied
 	Target  string          // as the model wrote it
 	Parts   Parts           // journals what is sent; never nil
+	Sees    []Path          // this place, and those that share with it: what was said there may be told here
 }
 
 // Parts journals the messages that one step sends, so that none is sent twice.

@@ -143,6 +143,8 @@ type Entry struct {
 	Self    bool `json:"self,omitempty"`    // the bot's own
 	Rev     int  `json:"rev,omitempty"`     // how often it was edited
 	Deleted bool `json:"deleted,omitempty"` // its text is gone, its number stays
+	// Reply, where set, is what the entry is answered with, without asking a model.
+	Reply string `json:"reply,omitempty"`
 	// Reactions counts them by emoji.
 	Reactions map[string]int `json:"reactions,omitempty"`
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -20,8 +21,10 @@ const (
 type Limits struct {
 	Engine  string
 	Chars   int // of the whole prompt; 0: no limit
+	Tokens  int // of the whole prompt, room for the answer already taken off; 0: no limit
 	Dialect Dialect
-	Vision  bool
+	Vision  bool // pictures may travel beside the text
+	Hearing bool // sounds may
 }
 
 // Role says who speaks in a Request.
@@ -101,6 +104,9 @@ type Question struct {
 	Person Path // who caused it; zero for the bot itself
 	Build  func(Limits) (Request, error)
 }
+
+// ErrNoEngine is what asking fails with where there is none to be asked.
+var ErrNoEngine = errors.New("no engine is configured")
 
 // Asker answers a Question with the first engine that can.
 type Asker interface {

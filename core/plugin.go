@@ -93,11 +93,12 @@ type TurnEnd struct {
 type Scene struct {
 	Path    Path
 	Private bool
-	Author  Author
+	Author  Author // who caused it; the zero Author where that is nobody or many
 	Text    string
 	Locale  string
 	Now     time.Time
 	Recent  []Entry // the place's latest, oldest first; not to be changed
+	Sees    []Path  // this place, and those that share with it: what was said there may be told here
 }
 
 // Injector is the ability to put something into a prompt's context.

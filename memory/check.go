@@ -261,7 +261,7 @@ func (c *checker) facts() {
 		if err != nil {
 			return err
 		}
-		for _, term := range f.terms() {
+		for _, term := range factTerms(&f) {
 			led++
 			if words.Get(postingKey(f.Origin, term, k)) == nil {
 				return fmt.Errorf("memory %s is not found by %q", f.ID, term)

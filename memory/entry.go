@@ -43,6 +43,7 @@ const (
 	tagDeleted     = 21
 	tagReaction    = 22
 	tagReactors    = 23
+	tagReply       = 24
 	tagFirst       = 1 // within groups
 	tagSecond      = 2
 	tagThird       = 3
@@ -70,6 +71,7 @@ func encodeLine(l *line) []byte {
 	f.flag(tagSelf, l.Self)
 	f.signed(tagRev, int64(l.Rev))
 	f.flag(tagDeleted, l.Deleted)
+	f.text(tagReply, l.Reply)
 	for _, emoji := range slices.Sorted(maps.Keys(l.Reactions)) {
 		f.group(tagReaction, func(g *fields) {
 			g.text(tagFirst, emoji)
@@ -183,6 +185,8 @@ func (l *line) read(f field) error {
 		return l.readReaction(f.text)
 	case tagReactors:
 		return l.readReactors(f.text)
+	case tagReply:
+		l.Reply = f.text
 	}
 	return readMessage(f, &l.Message)
 }

@@ -2,15 +2,10 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"synthbot/core"
 )
-
-// ErrForgotten is what is returned instead of keeping what concerns somebody who
-// was forgotten while it was made.
-var ErrForgotten = errors.New("the person was forgotten meanwhile")
 
 // epochs remembers who was forgotten when, while the process lives: what was
 // begun before, in memory, ends with the process.

@@ -198,7 +198,7 @@ func parseRow(text []byte) (r row, err error) {
 		return r, checkEntry(r.Entry)
 	case r.Memory != nil:
 		r.Memory.ID = ""
-		return r, r.Memory.check()
+		return r, checkFact(r.Memory)
 	case r.Item != nil:
 		return r, checkItem(r.Item.Plugin, r.Item.Key)
 	case r.State != nil && !r.State.Path.IsZero(), r.Use != nil && len(r.Use.Day) == 10:

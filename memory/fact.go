@@ -4,38 +4,19 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"synthbot/core"
 )
 
-// Fact is something that the bot was told or found out.
-type Fact struct {
-	ID         string      `json:"id,omitempty"` // given by Save
-	Text       string      `json:"text"`
-	Tags       []string    `json:"tags,omitempty"`
-	About      []core.Path `json:"about,omitempty"` // people and places
-	Topic      string      `json:"topic,omitempty"` // one fact of a topic about the same replaces another
-	Origin     core.Path   `json:"origin,omitzero"` // where it was said: it is seen there and below, nowhere else
-	Importance int         `json:"importance,omitempty"`
-	Language   string      `json:"language,omitempty"` // BCP 47, of Text
-	Time       time.Time   `json:"time,omitzero"`
-	By         core.Path   `json:"by,omitzero"` // who said it; zero: the bot itself
-	// Former holds what it said before, newest first.
-	Former []Former `json:"former,omitempty"`
-}
-
-// Former is what a fact said before it was changed.
-type Former struct {
-	Text string    `json:"text"`
-	Time time.Time `json:"time,omitzero"`
-	By   core.Path `json:"by,omitzero"`
-}
+// What facts are made of stands with the words of the house.
+type (
+	Fact   = core.Fact
+	Former = core.Former
+)
 
 // Limits of a fact.
 const (
@@ -44,11 +25,7 @@ const (
 	maxFormer   = 20
 )
 
-// ErrUnknown is what changing a fact that is not there, or not to be seen from
-// where one stands, fails with.
-var ErrUnknown = errors.New("no such memory")
-
-func (f *Fact) check() error {
+func checkFact(f *Fact) error {
 	switch {
 	case f.Text == "" || len(f.Text) > maxFactText:
 		return fmt.Errorf("memory: %w: a text of %d bytes", ErrBatch, len(f.Text))
@@ -68,15 +45,15 @@ func (f *Fact) check() error {
 // says the same or has the same Topic: the newest wins, what it said before
 // stays as Former. epoch is the one under which the caller read what he made
 // the fact of (see DB.Epoch); a fact about or by somebody who was forgotten
-// since is not kept, and ErrForgotten returned.
+// since is not kept, and core.ErrForgotten returned.
 func (db *DB) SaveFact(ctx context.Context, f Fact, epoch uint64) (Fact, error) {
-	if err := f.check(); err != nil {
+	if err := checkFact(&f); err != nil {
 		return Fact{}, err
 	}
 	var saved Fact
 	err := db.write(ctx, &job{size: len(f.Text) * 4, run: func(t *tx) (err error) {
 		if db.forgot(epoch, append([]core.Path{f.By}, f.About...)...) {
-			return fmt.Errorf("memory: %w: %w", ErrBatch, ErrForgotten)
+			return fmt.Errorf("memory: %w: %w", ErrBatch, core.ErrForgotten)
 		}
 		saved, err = t.saveFact(f)
 		return err
@@ -106,15 +83,15 @@ func (t *tx) saveFact(f Fact) (Fact, error) {
 	if err := t.dropFact(*old); err != nil {
 		return Fact{}, err
 	}
-	f = old.merge(f)
+	f = mergeFacts(old, f)
 	return f, t.putFact(f)
 }
 
 // merge lets a newer fact replace f.
-func (f *Fact) merge(newer Fact) Fact {
+func mergeFacts(f *Fact, newer Fact) Fact {
 	newer.ID, newer.Origin, newer.Former = f.ID, f.Origin, f.Former
 	if newer.Text != f.Text {
-		newer.Former = slices.Insert(slices.Clone(f.Former), 0, Former{f.Text, f.Time, f.By})
+		newer.Former = slices.Insert(slices.Clone(f.Former), 0, Former{Text: f.Text, Time: f.Time, By: f.By})
 	}
 	if len(newer.Former) > maxFormer {
 		newer.Former = newer.Former[:maxFormer]
@@ -139,7 +116,7 @@ func (t *tx) replacedBy(f Fact) (*Fact, error) {
 	if f.ID != "" {
 		old, ok, err := t.fact(f.ID)
 		if err == nil && !ok {
-			err = fmt.Errorf("%w: %w", ErrBatch, ErrUnknown)
+			err = fmt.Errorf("%w: %w", ErrBatch, core.ErrUnknown)
 		}
 		return &old, err
 	}
@@ -164,7 +141,7 @@ func (t *tx) replacedBy(f Fact) (*Fact, error) {
 func factKey(id string) ([]byte, error) {
 	n, err := strconv.ParseUint(id, 36, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w: %q", ErrBatch, ErrUnknown, id)
+		return nil, fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id)
 	}
 	return binary.BigEndian.AppendUint64(nil, n), nil
 }
@@ -203,8 +180,8 @@ func (t *tx) putFact(f Fact) error {
 		return fmt.Errorf("memory: %w", err)
 	}
 	words := t.bucket(bucketWords)
-	rank := f.rank()
-	for _, term := range f.terms() {
+	rank := rankFact(&f)
+	for _, term := range factTerms(&f) {
 		if err := words.Put(postingKey(f.Origin, term, key), rank); err != nil {
 			return fmt.Errorf("word: %w", err)
 		}
@@ -214,7 +191,7 @@ func (t *tx) putFact(f Fact) error {
 
 // rank is kept with each posting, so that a fact need not be read to be ranked:
 // its time (4 bytes, hours), importance (1), and how many words it has (2).
-func (f *Fact) rank() []byte {
+func rankFact(f *Fact) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(max(f.Time.Unix()/3600, 0)))
 	b = append(b, byte(min(max(f.Importance, 0), 10)))
 	return binary.BigEndian.AppendUint16(b, uint16(min(len(f.Text)/6, math.MaxUint16)))
@@ -230,7 +207,7 @@ func (t *tx) dropFact(f Fact) error {
 		return fmt.Errorf("memory: %w", err)
 	}
 	words := t.bucket(bucketWords)
-	for _, term := range f.terms() {
+	for _, term := range factTerms(&f) {
 		if err := words.Delete(postingKey(f.Origin, term, key)); err != nil {
 			return fmt.Errorf("word: %w", err)
 		}
@@ -239,12 +216,12 @@ func (t *tx) dropFact(f Fact) error {
 }
 
 // DropFact forgets a fact that can be seen from one of these places; else the
-// error wraps ErrUnknown.
+// error wraps core.ErrUnknown.
 func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 	return db.write(ctx, &job{run: func(t *tx) error {
 		f, ok, err := t.fact(id)
-		if err == nil && (!ok || !f.seenFrom(see)) {
-			err = fmt.Errorf("%w: %w: %q", ErrBatch, ErrUnknown, id)
+		if err == nil && (!ok || !seenFrom(&f, see)) {
+			err = fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id)
 		}
 		if err != nil {
 			return err
@@ -253,6 +230,6 @@ func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 	}})
 }
 
-func (f *Fact) seenFrom(places []core.Path) bool {
+func seenFrom(f *Fact, places []core.Path) bool {
 	return slices.ContainsFunc(places, func(p core.Path) bool { return p.Within(f.Origin) })
 }

@@ -122,8 +122,8 @@ func TestForgetAPerson(t *testing.T) {
 	if err := db.Commit(WithEpoch(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.SaveFact(t.Context(), Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}, 0); !errors.Is(err, ErrForgotten) {
-		t.Errorf("%v, want ErrForgotten", err)
+	if _, err := db.SaveFact(t.Context(), Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}, 0); !errors.Is(err, core.ErrForgotten) {
+		t.Errorf("%v, want core.ErrForgotten", err)
 	}
 	// What a platform delivers again does not bring him back.
 	for _, id := range []string{"p1", "g1"} {

@@ -111,7 +111,7 @@ func TestFactsStayWhereTheyWereSaid(t *testing.T) {
 	}
 	same := save(t, db, Fact{Text: "jay told a secret", Origin: group, About: []core.Path{jay}, Topic: "secret"})
 	want(t, "a fact of another origin is another fact", len(same.Former), 0)
-	if err := db.DropFact(t.Context(), same.ID, alone, other); !errors.Is(err, ErrUnknown) {
+	if err := db.DropFact(t.Context(), same.ID, alone, other); !errors.Is(err, core.ErrUnknown) {
 		t.Errorf("dropped from where it cannot be seen: %v", err)
 	}
 	if err := db.DropFact(t.Context(), same.ID, topic); err != nil {
@@ -129,7 +129,7 @@ func TestTheNewestWins(t *testing.T) {
 	want(t, "one of the same topic", moved.ID, first.ID)
 	moved = save(t, db, Fact{Text: "Jay lives in Bergen", Language: "en", Origin: group, About: about, Topic: "home", Time: day.Add(3)})
 	want(t, "what it said before", moved.Former, []Former{
-		{"Jay moved to Oslo", day.Add(2), ann}, {"In Rome Jay lives!", day.Add(1), core.Path{}}, {"Jay lives in Rome", day, jay},
+		{Text: "Jay moved to Oslo", Time: day.Add(2), By: ann}, {Text: "In Rome Jay lives!", Time: day.Add(1)}, {Text: "Jay lives in Rome", Time: day, By: jay},
 	})
 	other := save(t, db, Fact{Text: "Jay works in Oslo", Language: "en", Origin: topic, About: about, Topic: "home"})
 	if other.ID == first.ID {
@@ -141,8 +141,8 @@ func TestTheNewestWins(t *testing.T) {
 	want(t, "changed", changed.Importance, 3)
 	want(t, "tags", changed.Tags, []string{"b", "a"})
 	want(t, "former", len(changed.Former), 4)
-	if _, err := db.SaveFact(t.Context(), Fact{ID: "zzz", Text: "x"}, 0); !errors.Is(err, ErrUnknown) {
-		t.Errorf("%v, want ErrUnknown", err)
+	if _, err := db.SaveFact(t.Context(), Fact{ID: "zzz", Text: "x"}, 0); !errors.Is(err, core.ErrUnknown) {
+		t.Errorf("%v, want core.ErrUnknown", err)
 	}
 	if _, err := db.SaveFact(t.Context(), Fact{Text: strings.Repeat("x", 1<<20)}, 0); !errors.Is(err, ErrBatch) {
 		t.Errorf("%v, want ErrBatch", err)
@@ -169,8 +169,8 @@ func TestPluginItems(t *testing.T) {
 			t.Errorf("version %d, %v", got, err)
 		}
 	}
-	if _, err := put("bio", jay, "main", `{}`, 1); !errors.Is(err, ErrVersion) {
-		t.Errorf("%v, want ErrVersion", err)
+	if _, err := put("bio", jay, "main", `{}`, 1); !errors.Is(err, core.ErrVersion) {
+		t.Errorf("%v, want core.ErrVersion", err)
 	}
 	if _, err := put("bio", jay, "main", `{`, 3); !errors.Is(err, ErrBatch) {
 		t.Errorf("%v, want ErrBatch", err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,21 +11,11 @@ import (
 	"synthbot/core"
 )
 
-// Item is one thing that a plugin keeps. The zero Path is the plugin's own,
-// not of any place or person.
-type Item struct {
-	Path    core.Path
-	Key     string
-	Version uint64 // 1 when it is first put, rising; 0: not there
-	Time    time.Time
-	Value   json.RawMessage
-}
+// Item is core's.
+type Item = core.Item
 
-// AnyVersion lets Put replace whatever is there.
-const AnyVersion = ^uint64(0)
-
-// ErrVersion is what Put fails with when somebody else was faster.
-var ErrVersion = errors.New("it was changed meanwhile")
+// AnyVersion is core's.
+const AnyVersion = core.AnyVersion
 
 const maxPluginKey = 1024
 
@@ -86,7 +75,7 @@ func readItem(path core.Path, key string, value []byte) (Item, error) {
 }
 
 // Put keeps an item and returns its new version. item.Version must be the one
-// that is there, 0 for none, or AnyVersion; else the error wraps ErrVersion. A
+// that is there, 0 for none, or AnyVersion; else the error wraps core.ErrVersion. A
 // nil Value takes the item away.
 func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64, err error) {
 	if err := checkItem(plugin, item.Key); err != nil {
@@ -111,7 +100,7 @@ func (t *tx) putItem(plugin string, item Item) (uint64, error) {
 		return 0, err
 	}
 	if item.Version != AnyVersion && item.Version != old.Version {
-		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is there, %d was read", ErrBatch, ErrVersion, plugin, item.Key, old.Version, item.Version)
+		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is there, %d was read", ErrBatch, core.ErrVersion, plugin, item.Key, old.Version, item.Version)
 	}
 	key := pluginKey(plugin, old.Path, item.Key)
 	if item.Value == nil {

@@ -17,23 +17,11 @@ import (
 	"synthbot/core"
 )
 
-// Query asks for facts.
-type Query struct {
-	// See are the places that the asker stands in: only what was said there or
-	// above is looked at. Places that share what they know are named together.
-	See      []core.Path
-	Text     string // words; "": by importance and time alone
-	Language string // of Text; "": words are tried in all languages
-	Tags     []string
-	About    []core.Path // all of these
-	N        int         // how many at most
-}
-
-// Found is a fact and how well it answers.
-type Found struct {
-	Fact
-	Score float64
-}
+// Query and Found are core's.
+type (
+	Query = core.FactQuery
+	Found = core.Found
+)
 
 // Kinds of term; the first byte of each.
 const (
@@ -63,7 +51,7 @@ func short(s string) string {
 
 func aboutTerm(p core.Path) string { return termAbout + short(p.String()) }
 
-func (f *Fact) abouts() string {
+func abouts(f *Fact) string {
 	var all []string
 	for _, p := range f.About {
 		all = append(all, p.String())
@@ -73,7 +61,7 @@ func (f *Fact) abouts() string {
 }
 
 func topicTerm(f Fact) string {
-	return termTopic + short(strings.ToLower(strings.TrimSpace(f.Topic))+"\n"+f.abouts())
+	return termTopic + short(strings.ToLower(strings.TrimSpace(f.Topic))+"\n"+abouts(&f))
 }
 
 // sameTerm is the same of facts that say the same in the same words, in any
@@ -81,11 +69,11 @@ func topicTerm(f Fact) string {
 func sameTerm(f Fact) string {
 	said := terms(f.Text, f.Language)
 	slices.Sort(said)
-	return termSame + short(strings.Join(said, " ")+"\n"+f.abouts())
+	return termSame + short(strings.Join(said, " ")+"\n"+abouts(&f))
 }
 
 // terms are all that a fact can be found by.
-func (f *Fact) terms() []string {
+func factTerms(f *Fact) []string {
 	all := []string{termAll, sameTerm(*f)}
 	if f.Topic != "" {
 		all = append(all, topicTerm(*f))
@@ -320,7 +308,7 @@ func (s *search) best() ([]Found, error) {
 			return nil, err
 		}
 		if ok {
-			found = append(found, Found{f, h.score})
+			found = append(found, Found{Fact: f, Score: h.score})
 		}
 	}
 	return found, nil

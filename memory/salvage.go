@@ -193,7 +193,7 @@ func rules() map[string]func(key, value []byte) error {
 				return errFields
 			}
 			f, err := decodeFact(value)
-			return errors.Join(err, f.check())
+			return errors.Join(err, checkFact(&f))
 		},
 		bucketUsage: func(key, value []byte) error {
 			_, err := readUse(key, value)

@@ -1,10 +1,14 @@
-// Package command holds what a chat command looks like to those who offer it:
-// names, arguments, rank, help. Interfaces show commands in their platform's
-// own way and hand a call in as a core.Event of kind core.KindCommand; what a
-// command does is not their business.
+// Package command is the registry of chat commands: what they are called, who
+// may call them, how their arguments are read, and what they do. Interfaces
+// show commands in their platform's own way and hand a call in as a core.Event
+// of kind core.KindCommand; turns carry it out.
 package command
 
-import "synthbot/core"
+import (
+	"context"
+
+	"synthbot/core"
+)
 
 // Arg is one argument of a command.
 type Arg struct {
@@ -17,9 +21,38 @@ type Arg struct {
 
 // Spec is a chat command as it is offered.
 type Spec struct {
-	Name   string // [a-z0-9_]{1,32}
-	Brief  string // one line under 100 characters, verb first
-	Args   []Arg
-	Rank   core.Rank         // the least rank that sees and may call it
-	Briefs map[string]string // Brief in other languages, by language tag
+	Name    string // [a-z0-9_]{1,32}
+	Brief   string // one line under 100 characters, verb first
+	Args    []Arg
+	Rank    core.Rank         // the least rank that sees and may call it
+	Private bool              // it is carried out in private places only: its answer is for one person
+	Briefs  map[string]string // Brief in other languages, by language tag
+}
+
+// Command is a Spec and what is done.
+type Command struct {
+	Spec
+	// Do carries the call out and returns what is answered, as Markdown. It may
+	// run twice when the process dies in between. An error of type *core.Error
+	// is told to the person, any other one goes to the log.
+	Do func(ctx context.Context, c Call) (string, error)
+}
+
+// Call is one use of a command. Its author has the rank that the Spec asks for.
+type Call struct {
+	Path    core.Path
+	Private bool
+	Author  core.Author
+	Person  core.Path // the author's
+	Locale  string
+	Args    map[string]string // by Arg.Name; what was left out is missing
+	Target  string            // the id of the message that it was called on, where it was
+	Sees    []core.Path       // this place, and those that share with it
+	Epoch   uint64            // under which it was received; see core.Facts
+}
+
+// Commander is the ability of a plugin to offer commands. It returns the same
+// list whenever it is asked.
+type Commander interface {
+	Commands() []Command
 }

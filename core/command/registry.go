@@ -1,0 +1,132 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Registry is a set of commands. The zero value is empty. It does not change.
+type Registry struct{ list []Command } // by name
+
+var wellNamed = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+
+// New makes a registry; its error names every command that is not right.
+func New(lists ...[]Command) (*Registry, error) {
+	r := &Registry{}
+	var faults []error
+	for _, c := range slices.Concat(lists...) {
+		if err := c.check(); err != nil {
+			faults = append(faults, fmt.Errorf("command %q: %w", c.Name, err))
+			continue
+		}
+		if _, twice := r.Find(c.Name); twice {
+			faults = append(faults, fmt.Errorf("command %q: there are two of that name", c.Name))
+			continue
+		}
+		r.list = append(r.list, c)
+		slices.SortFunc(r.list, func(a, b Command) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return r, errors.Join(faults...)
+}
+
+func (c *Command) check() error {
+	switch {
+	case !wellNamed.MatchString(c.Name):
+		return errors.New("the name must be of a-z, 0-9 and _, at most 32 letters")
+	case !brief(c.Brief):
+		return errors.New("the brief must be one line under 100 characters")
+	case c.Do == nil:
+		return errors.New("it does nothing")
+	}
+	optional := false
+	for i, a := range c.Args {
+		switch {
+		case !wellNamed.MatchString(a.Name) || !brief(a.Brief):
+			return fmt.Errorf("argument %q: its name or its brief is not right", a.Name)
+		case a.Rest && i+1 < len(c.Args):
+			return fmt.Errorf("argument %q: only the last one takes the rest", a.Name)
+		case a.Required && optional:
+			return fmt.Errorf("argument %q: is required behind one that is not", a.Name)
+		}
+		optional = optional || !a.Required
+	}
+	return nil
+}
+
+func brief(s string) bool {
+	return s != "" && len([]rune(s)) < 100 && !strings.ContainsAny(s, "\r\n")
+}
+
+// Find returns the command of that name, in any case.
+func (r *Registry) Find(name string) (Command, bool) {
+	name = strings.ToLower(name)
+	i := slices.IndexFunc(r.list, func(c Command) bool { return c.Name == name })
+	if i < 0 {
+		return Command{}, false
+	}
+	return r.list[i], true
+}
+
+// Specs lists the commands that somebody of that rank may call, by name.
+func (r *Registry) Specs(rank core.Rank) []Spec {
+	var specs []Spec
+	for _, c := range r.list {
+		if c.Rank <= rank {
+			specs = append(specs, c.Spec)
+		}
+	}
+	return specs
+}
+
+// Parse reads what was written behind a command's name. The error is for the
+// person, and tells how the command is used.
+func (s *Spec) Parse(given []string) (map[string]string, error) {
+	args := make(map[string]string)
+	for i, a := range s.Args {
+		value := ""
+		if i < len(given) {
+			value = given[i]
+		}
+		if a.Rest && i < len(given) {
+			value = strings.Join(given[i:], " ")
+		}
+		if value = strings.TrimSpace(value); value == "" {
+			if a.Required {
+				return nil, core.Errorf(core.Invalid, "%s is missing. %s", a.Name, s.Usage())
+			}
+			continue
+		}
+		if len(a.Choices) > 0 && !slices.Contains(a.Choices, value) {
+			return nil, core.Errorf(core.Invalid, "%s is one of %s. %s", a.Name, strings.Join(a.Choices, ", "), s.Usage())
+		}
+		args[a.Name] = value
+	}
+	if n := len(s.Args); len(given) > n && (n == 0 || !s.Args[n-1].Rest) {
+		return nil, core.Errorf(core.Invalid, "That is too much for it. %s", s.Usage())
+	}
+	return args, nil
+}
+
+// Usage is how the command is written.
+func (s *Spec) Usage() string {
+	b := strings.Builder{}
+	b.WriteString("Usage: `/" + s.Name)
+	for _, a := range s.Args {
+		name := a.Name
+		if len(a.Choices) > 0 {
+			name = strings.Join(a.Choices, "|")
+		}
+		if a.Required {
+			b.WriteString(" " + name)
+		} else {
+			b.WriteString(" [" + name + "]")
+		}
+	}
+	b.WriteString("`")
+	return b.String()
+}

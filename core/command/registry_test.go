@@ -1,0 +1,76 @@
+package command
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+)
+
+func nothing(context.Context, Call) (string, error) { return "", nil }
+
+func TestNew(t *testing.T) {
+	good := Command{Spec: Spec{Name: "help", Brief: "Tell what there is"}, Do: nothing}
+	bad := []struct {
+		c    Command
+		want string
+	}{
+		{Command{Spec: Spec{Name: "Help", Brief: "x"}, Do: nothing}, "the name"},
+		{Command{Spec: Spec{Name: "a", Brief: "two\nlines"}, Do: nothing}, "the brief"},
+		{Command{Spec: Spec{Name: "a", Brief: "x"}}, "nothing"},
+		{Command{Spec: Spec{Name: "a", Brief: "x", Args: []Arg{{Name: "r", Brief: "x", Rest: true}, {Name: "s", Brief: "x"}}}, Do: nothing}, "the rest"},
+		{Command{Spec: Spec{Name: "a", Brief: "x", Args: []Arg{{Name: "r", Brief: "x"}, {Name: "s", Brief: "x", Required: true}}}, Do: nothing}, "required"},
+		{good, "two of that name"},
+	}
+	for _, b := range bad {
+		if _, err := New([]Command{good}, []Command{b.c}); err == nil || !strings.Contains(err.Error(), b.want) {
+			t.Errorf("%+v: %v, want %q", b.c.Spec, err, b.want)
+		}
+	}
+}
+
+func TestSpecs(t *testing.T) {
+	r, err := New([]Command{
+		{Spec: Spec{Name: "usage", Brief: "x", Rank: core.Admin}, Do: nothing},
+		{Spec: Spec{Name: "help", Brief: "x"}, Do: nothing},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Specs(core.Moderator); len(s) != 1 || s[0].Name != "help" {
+		t.Errorf("a moderator sees %v", s)
+	}
+	if s := r.Specs(core.Admin); len(s) != 2 || s[0].Name != "help" || s[1].Name != "usage" {
+		t.Errorf("an admin sees %v", s)
+	}
+	if _, ok := r.Find("HELP"); !ok {
+		t.Error("a command has one case only")
+	}
+}
+
+func TestParse(t *testing.T) {
+	s := Spec{Name: "remind", Args: []Arg{
+		{Name: "what", Brief: "x", Required: true, Choices: []string{"add", "list"}}, {Name: "text", Brief: "x", Rest: true},
+	}}
+	cases := []struct {
+		given []string
+		want  map[string]string
+		fault string
+	}{
+		{[]string{"add", "tea", " at  five"}, map[string]string{"what": "add", "text": "tea  at  five"}, ""},
+		{[]string{"list"}, map[string]string{"what": "list"}, ""},
+		{nil, nil, "what is missing. Usage: `/remind add|list [text]`"},
+		{[]string{"drop"}, nil, "what is one of add, list"},
+	}
+	for _, c := range cases {
+		got, err := s.Parse(c.given)
+		if c.fault == "" && (err != nil || !maps.Equal(got, c.want)) || c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)) {
+			t.Errorf("%q: %v, %v", c.given, got, err)
+		}
+	}
+	if _, err := (&Spec{Name: "help"}).Parse([]string{"x"}); err == nil {
+		t.Error("more than it takes was taken")
+	}
+}

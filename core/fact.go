@@ -1,0 +1,108 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Errors of Facts and Items.
+var (
+	// ErrUnknown is what changing a fact that is not there, or not to be seen
+	// from where one stands, fails with.
+	ErrUnknown = errors.New("no such memory")
+	// ErrForgotten is what is returned instead of keeping what concerns somebody
+	// who was forgotten while it was made.
+	ErrForgotten = errors.New("the person was forgotten meanwhile")
+	// ErrVersion is what Put fails with when somebody else was faster.
+	ErrVersion = errors.New("it was changed meanwhile")
+)
+
+// Fact is something that the bot was told or found out.
+type Fact struct {
+	ID         string    `json:"id,omitempty"` // given by SaveFact
+	Text       string    `json:"text"`
+	Tags       []string  `json:"tags,omitempty"`
+	About      []Path    `json:"about,omitempty"` // people and places
+	Topic      string    `json:"topic,omitempty"` // one fact of a topic about the same replaces another
+	Origin     Path      `json:"origin,omitzero"` // where it was said: it is seen there and below, nowhere else
+	Importance int       `json:"importance,omitempty"`
+	Language   string    `json:"language,omitempty"` // BCP 47, of Text
+	Time       time.Time `json:"time,omitzero"`
+	By         Path      `json:"by,omitzero"` // who said it; zero: the bot itself
+	// Former holds what it said before, newest first.
+	Former []Former `json:"former,omitempty"`
+}
+
+// Former is what a fact said before it was changed.
+type Former struct {
+	Text string    `json:"text"`
+	Time time.Time `json:"time,omitzero"`
+	By   Path      `json:"by,omitzero"`
+}
+
+// FactQuery asks for facts.
+type FactQuery struct {
+	// See are the places that the asker stands in (Scene.Sees, Call.Sees): only
+	// what was said there or above is looked at.
+	See      []Path
+	Text     string // words; "": by importance and time alone
+	Language string // of Text; "": words are tried in all languages
+	Tags     []string
+	About    []Path // all of these
+	N        int    // how many at most
+}
+
+// Found is a fact and how well it answers.
+type Found struct {
+	Fact
+	Score float64
+}
+
+// Facts is what the bot knows. Safe for concurrent use.
+type Facts interface {
+	// SaveFact keeps a fact and returns it as it stands then. With an ID it
+	// replaces that one. Without, it replaces one of the same origin, about the
+	// same, that says the same or has the same Topic: the newest wins, what it
+	// said before stays as Former. epoch is the one under which the caller read
+	// what he made the fact of; a fact about or by somebody who was forgotten
+	// since is not kept, and ErrForgotten returned.
+	SaveFact(ctx context.Context, f Fact, epoch uint64) (Fact, error)
+	// DropFact forgets a fact that can be seen from one of these places; else
+	// the error wraps ErrUnknown.
+	DropFact(ctx context.Context, id string, see ...Path) error
+	// Recall returns the facts that answer best, best first.
+	Recall(ctx context.Context, q FactQuery) ([]Found, error)
+	// Epoch is the number of times that somebody was forgotten. Who makes
+	// something of what he reads reads it first and hands it in with the result.
+	Epoch() uint64
+}
+
+// Item is one thing that a plugin keeps. The zero Path is the plugin's own, not
+// of any place or person. What is kept under a person's path is shown to him,
+// and erased with him, without the plugin's doing.
+type Item struct {
+	Path    Path
+	Key     string
+	Version uint64 // 1 when it is first put, rising; 0: not there
+	Time    time.Time
+	Value   json.RawMessage
+}
+
+// AnyVersion lets Put replace whatever is there.
+const AnyVersion = ^uint64(0)
+
+// Items is what one plugin keeps. Safe for concurrent use.
+type Items interface {
+	// Get returns what stands under path and key; ok is false, and the version 0,
+	// where there is nothing.
+	Get(ctx context.Context, path Path, key string) (item Item, ok bool, err error)
+	// Put keeps an item and returns its new version. item.Version must be the one
+	// that is there, 0 for none, or AnyVersion; else the error wraps ErrVersion.
+	// A nil Value takes the item away. It is on disk when Put returns.
+	Put(ctx context.Context, item Item) (version uint64, err error)
+	// List returns what is kept at or below root, by path and key; for the zero
+	// Path everything.
+	List(ctx context.Context, root Path) ([]Item, error)
+}

@@ -1,0 +1,123 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+)
+
+// Host is what the bot lends to a plugin. All of it is there and safe for
+// concurrent use, from New until the plugin's Run has returned.
+type Host struct {
+	Name     string           // the plugin's
+	Log      *slog.Logger     // never for what people said, but at Debug
+	Clock    func() time.Time // in the bot's time zone
+	Language string           // the bot's, BCP 47
+	Items    Items            // what the plugin keeps
+	Facts    Facts
+	Inbox    Inbox  // puts reminders, beats and the like into places
+	Reader   Reader // what was said
+	// Asker asks the engines within their budgets. Where the bot has no engine
+	// but the built-in one, its error is ErrNoEngine.
+	Asker Asker
+	Desk  Desk
+	// Changed tells the bot that Actions returns another list from now on. It
+	// returns at once.
+	Changed func()
+}
+
+// Reader reads what a Store holds.
+type Reader interface {
+	// View calls f with one consistent state. No call across a network, and no
+	// writing, belongs inside.
+	View(ctx context.Context, f func(View) error) error
+}
+
+// Desk passes on what a plugin wants of the bot's interfaces.
+type Desk interface {
+	// Tell writes to a place, or to a person in private, at once and outside of
+	// any turn: at most once, and not into the history.
+	Tell(ctx context.Context, to Path, text string) error
+	// Admins tells all admins. It returns at once.
+	Admins(text string)
+	// Carry sends a file into a place as a part of a step. Where the interface
+	// cannot, the error's Kind is Broken.
+	Carry(ctx context.Context, parts Parts, n int, what Sent, f Upload) error
+	// Fetch returns the content of an attachment of a message in the place, at
+	// most max bytes; a larger one is an error.
+	Fetch(ctx context.Context, place Path, a Attachment, max int64) ([]byte, error)
+	// Admin reports whether the person is one of the bot's admins.
+	Admin(person Path) bool
+}
+
+// Upload is a file that the bot sends.
+type Upload struct {
+	Name string // with its ending
+	MIME string
+	Data []byte
+	Alt  string // says in words what a picture shows
+	Kind Media  // as what it is shown; Audio with Voice: a voice message
+}
+
+// Biographer is the ability of a plugin to tell about people.
+type Biographer interface {
+	// Bios returns, by Author.ID, what a prompt tells of people beside their
+	// names, at most 400 bytes each: only what may be told in the scene.
+	Bios(ctx context.Context, s Scene, people []Author) (map[string]json.RawMessage, error)
+}
+
+// Admission is what becomes of a message.
+type Admission int
+
+// Admissions.
+const (
+	Admit   Admission = iota
+	Quiet             // it is context, and gets no answer
+	Blank             // that it was there is kept, its words are not; no model is asked
+	Discard           // it never was
+)
+
+// Verdict is what a Gate says.
+type Verdict struct {
+	Admission Admission
+	// Reply, where set, is answered to the message, without asking a model.
+	Reply string
+}
+
+// Gate is the ability of a plugin to keep messages out, beyond what the
+// configuration says. Judge is called for what is about to be received, but for
+// what admins do, and once more before a message is answered (again is true
+// then, and nothing is counted); it returns at once. Of several gates the
+// strictest counts.
+type Gate interface {
+	Judge(m *Message, again bool) Verdict
+}
+
+// Keeper is the ability of a plugin that keeps data about people elsewhere than
+// under their own path in its Items.
+type Keeper interface {
+	// Kept returns what is kept about a person, as JSON objects.
+	Kept(ctx context.Context, person Path) ([]json.RawMessage, error)
+	// Erase takes it away.
+	Erase(ctx context.Context, person Path) error
+}
+
+// Fetcher is the ability of an interface to fetch what was attached to a
+// message.
+type Fetcher interface {
+	// Fetch returns the content, at most max bytes; a larger one is an error.
+	Fetch(ctx context.Context, a Attachment, max int64) ([]byte, error)
+}
+
+// Teller is the ability of an interface to write outside of any turn, to a place
+// or to a person in private. It tries once, and longer texts are split.
+type Teller interface {
+	Tell(ctx context.Context, to Path, text string) error
+}
+
+// Carrier is the ability of an interface to send a file: as the n-th part of a
+// step, through parts.Send, what.Text being its caption.
+type Carrier interface {
+	Carry(ctx context.Context, parts Parts, n int, what Sent, f Upload) error
+}
