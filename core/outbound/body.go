@@ -1,0 +1,93 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"synthbot/core"
+)
+
+// capped refuses bodies over a limit.
+type capped struct {
+	next *http.Transport
+	max  int64 // negative: none
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *capped) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(r)
+	if err != nil || t.max < 0 {
+		return resp, err
+	}
+	if resp.ContentLength > t.max && r.Method != http.MethodHead {
+		_ = resp.Body.Close()
+		return nil, ErrTooLarge
+	}
+	resp.Body = &body{ReadCloser: resp.Body, left: t.max}
+	return resp, nil
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections through.
+func (t *capped) CloseIdleConnections() { t.next.CloseIdleConnections() }
+
+// body ends with ErrTooLarge where there is more than it may hold.
+type body struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, ErrTooLarge
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1] // one more, to see whether there is more
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n - 1, ErrTooLarge
+	}
+	return n, err
+}
+
+// Read reads and closes a response's body. It returns what it read beside an
+// error.
+func Read(resp *http.Response) ([]byte, error) {
+	data, err := io.ReadAll(resp.Body)
+	return data, errors.Join(err, resp.Body.Close())
+}
+
+// Fault says what went wrong with a request in words that are fit for people.
+// The URL, which may hold a secret, is left out of what the log gets.
+func Fault(err error) *core.Error {
+	var already *core.Error
+	if errors.As(err, &already) {
+		return already
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	kind, text := core.Broken, "The server could not be asked."
+	var dns *net.DNSError
+	var timeout net.Error
+	switch {
+	case errors.Is(err, ErrPrivate):
+		kind, text = core.Forbidden, "That address is not a public one, and may not be asked."
+	case errors.Is(err, ErrRedirect):
+		text = "The server wants to send the request elsewhere, which is not allowed."
+	case errors.Is(err, ErrTooLarge):
+		text = "The server's answer is too large."
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		kind, text = core.Temporary, "The server took too long to answer."
+	case errors.As(err, &dns) && dns.IsNotFound:
+		text = "There is no server of that name."
+	case errors.As(err, &timeout):
+		kind, text = core.Temporary, "The server cannot be reached."
+	}
+	return &core.Error{Kind: kind, Text: text, Err: err}
+}

@@ -1,0 +1,169 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a client refuses.
+var (
+	// ErrPrivate is what a request to an address that is not public, or that is
+	// written in no right way, fails with.
+	ErrPrivate = errors.New("not a public address")
+	// ErrRedirect is what a request fails with that was sent on too often, or to
+	// somewhere else.
+	ErrRedirect = errors.New("redirect refused")
+	// ErrTooLarge is what reading fails with once a body is over the limit.
+	ErrTooLarge = errors.New("the answer is too large")
+)
+
+// Defaults of Options.
+const (
+	DefaultTimeout = 30 * time.Second
+	DefaultBody    = 1 << 20 // bytes
+)
+
+const (
+	maxAddresses = 8 // of one name that are tried
+	dialTimeout  = 5 * time.Second
+	maxHeader    = 64 << 10
+)
+
+// Options of a client. The zero value is the strictest one: public addresses
+// only, no redirects, DefaultTimeout, DefaultBody.
+type Options struct {
+	Allow     []Peer        // private ones that may be reached
+	Timeout   time.Duration // of a request, its body included; 0: DefaultTimeout, negative: none
+	MaxBody   int64         // bytes of a body, decompressed; 0: DefaultBody, negative: any
+	Redirects int           // how many are followed
+	// Elsewhere lets redirects lead to other hosts, and lose https. Without it
+	// they may not, since a client passes most headers on, secrets too.
+	Elsewhere bool
+	// Lookup resolves a name, for tests; nil: the system's resolver.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// New makes a client. It is safe for concurrent use, and meant to be kept.
+func New(o Options) *http.Client {
+	o.defaults()
+	return &http.Client{
+		Timeout:       max(0, o.Timeout),
+		CheckRedirect: o.redirect,
+		Transport: &capped{max: o.MaxBody, next: &http.Transport{
+			DialContext:            o.dial,
+			ForceAttemptHTTP2:      true,
+			MaxResponseHeaderBytes: maxHeader,
+			MaxIdleConns:           16,
+			IdleConnTimeout:        time.Minute,
+			TLSHandshakeTimeout:    10 * time.Second,
+		}},
+	}
+}
+
+func (o *Options) defaults() {
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = DefaultBody
+	}
+	if o.Lookup == nil {
+		o.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+}
+
+// redirect is a client's CheckRedirect.
+func (o *Options) redirect(r *http.Request, via []*http.Request) error {
+	if len(via) > o.Redirects {
+		return fmt.Errorf("%w: more than %d", ErrRedirect, o.Redirects)
+	}
+	if from := via[0].URL; !o.Elsewhere && !sameSite(from, r.URL) {
+		return fmt.Errorf("%w: from %s to %s", ErrRedirect, from.Host, r.URL.Host)
+	}
+	return nil
+}
+
+// sameSite reports whether a redirect stays with who was asked. It may turn http
+// into https.
+func sameSite(from, to *url.URL) bool {
+	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
+		return false
+	}
+	return from.Scheme == to.Scheme && port(from) == port(to) || from.Scheme == "http" && to.Scheme == "https"
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return defaultPort(u.Scheme)
+}
+
+// dial connects to the first address of a host that answers, among those that are
+// public or listed.
+func (o *Options) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	host = plain(host)
+	addrs, err := o.addresses(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool { return !o.may(host, port, a) })
+	if len(addrs) == 0 {
+		return nil, fmt.Errorf("%w: %s", ErrPrivate, host)
+	}
+	dialer := net.Dialer{Timeout: dialTimeout}
+	for _, a := range addrs {
+		var conn net.Conn
+		if conn, err = dialer.DialContext(ctx, network, net.JoinHostPort(a.String(), port)); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// addresses resolves a host; it never returns none without an error.
+func (o *Options) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	switch {
+	case host == "" || numeric(host):
+		return nil, fmt.Errorf("%w: %q is no right way to write one", ErrPrivate, host)
+	case local(host):
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+	}
+	addrs, err := o.Lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	if len(addrs) == 0 {
+		return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
+	return slices.Clone(addrs[:min(len(addrs), maxAddresses)]), nil
+}
+
+func (o *Options) may(host, port string, a netip.Addr) bool {
+	if Public(a) {
+		return true
+	}
+	for _, p := range o.Allow {
+		if p.covers(host, port, a) {
+			return true
+		}
+	}
+	return false
+}

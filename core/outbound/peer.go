@@ -1,0 +1,118 @@
+package outbound
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Peer is something that may be reached though it is private: an address
+// ("10.0.0.5"), a range ("10.0.0.0/8"), or a name ("search.lan"); an address and
+// a name also with a port ("127.0.0.1:8080", "[::1]:8080"), which is then the
+// only one. A range covers what a name resolves to, a name itself alone. The zero
+// Peer is nobody.
+type Peer struct {
+	prefix netip.Prefix
+	name   string
+	port   string
+}
+
+// ParsePeer reads a Peer.
+func ParsePeer(text string) (Peer, error) {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return Peer{prefix: p.Masked()}, nil
+	}
+	host, port := text, ""
+	if a, err := netip.ParseAddr(text); err == nil {
+		return Peer{prefix: single(a)}, nil
+	}
+	if h, p, err := net.SplitHostPort(text); err == nil {
+		host, port = h, p
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+		return Peer{}, errors.New("the port is no number from 1 to 65535")
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return Peer{prefix: single(a), port: port}, nil
+	}
+	if host = plain(host); host == "" || strings.ContainsAny(host, "/:@?#[] \t\n*") || numeric(host) {
+		return Peer{}, errors.New("write an address, a range like 10.0.0.0/8, or a host, each but a range also with a port")
+	}
+	return Peer{name: host, port: port}, nil
+}
+
+// PeerOf is the host and port that a URL of the configuration names: who writes
+// such a URL means it. It is the zero Peer where the URL names none.
+func PeerOf(u *url.URL) Peer {
+	port := u.Port()
+	if port == "" {
+		port = defaultPort(u.Scheme)
+	}
+	if u.Hostname() == "" || port == "" {
+		return Peer{}
+	}
+	p, err := ParsePeer(net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return Peer{}
+	}
+	return p
+}
+
+func defaultPort(scheme string) string {
+	switch scheme {
+	case "http":
+		return "80"
+	case "https":
+		return "443"
+	}
+	return ""
+}
+
+func single(a netip.Addr) netip.Prefix {
+	a = a.Unmap()
+	return netip.PrefixFrom(a, a.BitLen())
+}
+
+// plain is a host as names are compared.
+func plain(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
+
+// covers reports whether a connection to addr, dialled as host, is one to p.
+func (p Peer) covers(host, port string, addr netip.Addr) bool {
+	switch {
+	case p.port != "" && p.port != port:
+		return false
+	case p.prefix.IsValid():
+		return p.prefix.Contains(addr.Unmap().WithZone(""))
+	}
+	return p.name != "" && p.name == host
+}
+
+// String writes the peer as ParsePeer reads it.
+func (p Peer) String() string {
+	host := p.name
+	if p.prefix.IsValid() {
+		host = p.prefix.String()
+		if p.prefix.IsSingleIP() {
+			host = p.prefix.Addr().String()
+		}
+	}
+	if p.port == "" {
+		return host
+	}
+	return net.JoinHostPort(host, p.port)
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (p Peer) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Peer) UnmarshalText(text []byte) error {
+	read, err := ParsePeer(string(text))
+	if err == nil {
+		*p = read
+	}
+	return err
+}
