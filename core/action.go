@@ -125,6 +125,7 @@ type Call struct {
 	Target  string          // as the model wrote it
 	Parts   Parts           // journals what is sent; never nil
 	Sees    []Path          // this place, and those that share with it: what was said there may be told here
+	Epoch   uint64          // under which the turn read what it knows; for Facts.SaveFact
 }
 
 // Parts journals the messages that one step sends, so that none is sent twice.

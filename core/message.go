@@ -41,6 +41,9 @@ const (
 	Mention      Addressed = "mention" // the platform's own mention
 	Reply        Addressed = "reply"   // a reply to one of the bot's messages
 	Name         Addressed = "name"    // called by name in the text
+	// Overheard is talk among others at which the bot may say something, too. It
+	// is never a driver's word: turns decide it.
+	Overheard Addressed = "overheard"
 )
 
 // Quote is the message that another one replies to.

@@ -42,11 +42,18 @@ type Picture struct {
 	Data []byte
 }
 
+// Sound travels beside a text, too.
+type Sound struct {
+	MIME string
+	Data []byte
+}
+
 // Utterance is one message of a Request.
 type Utterance struct {
 	Role     Role
 	Text     string
 	Pictures []Picture
+	Sounds   []Sound
 	Calls    []ToolCall // by the model
 	CallID   string     // the call that Text is the result of
 }

@@ -77,6 +77,43 @@ type Observer interface {
 	Observe(TurnEnd)
 }
 
+// Lasting is the ability of an Injector whose value holds for a while: it is not
+// asked again in the same place for the same person before that time is over.
+type Lasting interface {
+	Lasts() time.Duration
+}
+
+// Section is one piece of a prompt, for whoever wants to see where it grows.
+type Section struct {
+	Name    string `json:"name"`
+	Size    int    `json:"size"` // characters
+	Items   int    `json:"items,omitempty"`
+	Dropped int    `json:"dropped,omitempty"` // items that gave way
+}
+
+// Ask is one question to a model.
+type Ask struct {
+	Round    int           `json:"round"`
+	Engine   string        `json:"engine,omitempty"` // that answered
+	Took     time.Duration `json:"took"`
+	Usage    Usage         `json:"usage,omitzero"`
+	Sections []Section     `json:"sections,omitempty"`
+	Faults   []string      `json:"faults,omitempty"` // what was wrong with the answer
+	Err      string        `json:"err,omitempty"`
+}
+
+// Trace is how a turn came to its answer. It holds people's words (Memories,
+// Plans): it is for admins, and leaves the place for nobody else.
+type Trace struct {
+	Began    time.Time     `json:"began"`
+	Took     time.Duration `json:"took"`
+	Thought  time.Duration `json:"thought"` // of it, waiting for models
+	Asks     []Ask         `json:"asks,omitempty"`
+	Memories []string      `json:"memories,omitempty"`
+	Plans    []Plan        `json:"plans,omitempty"`
+	Steps    []Outcome     `json:"steps,omitempty"`
+}
+
 // TurnEnd tells that a turn is over and journalled, or, with a Turn whose Seq is
 // 0, that a private message will have none.
 type TurnEnd struct {
@@ -87,6 +124,9 @@ type TurnEnd struct {
 	// What the model took the messages for, as it said; "" and 0 if it did not.
 	Intent     string
 	Confidence float64
+	Person     Path   // who caused it; zero: the bot, or many
+	Private    bool   // the place is
+	Trace      *Trace // nil where nothing was tried
 }
 
 // Scene is what a plugin may know about the turn that it contributes to.

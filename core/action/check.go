@@ -61,7 +61,7 @@ func (c *checker) fault(field, action, format string, args ...any) {
 // respond makes a plan's response its first message, unless a message says so
 // already.
 func (c *checker) respond(response string, steps []core.Step) []core.Step {
-	if response == "" || c.said(response, steps, true) {
+	if response == "" || c.who.Mute || c.said(response, steps, true) {
 		return steps
 	}
 	d, ok := c.Message(c.who.Path.Interface())

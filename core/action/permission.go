@@ -17,6 +17,13 @@ type Who struct {
 	Authors   []core.Author `json:"authors,omitempty"`
 	Scopes    []core.Path   `json:"scopes,omitempty"`    // further subtrees that the place belongs to
 	Continued int           `json:"continued,omitempty"` // how often in a row the model asked to go on, up to this turn
+	// Only, where not empty, are patterns of the only actions of the turn; with
+	// Mute it has none that shows anything to people.
+	Only []string `json:"only,omitempty"`
+	Mute bool     `json:"mute,omitempty"`
+	// What the turn goes by: the places it sees, and the epoch of what it read.
+	Sees  []core.Path `json:"-"`
+	Epoch uint64      `json:"-"`
 }
 
 // Nobody is the permission of a Rule that closes an action.
@@ -54,7 +61,7 @@ func (s *Snapshot) permission(d *Definition, w Who) core.Permission {
 	allowed, length := d.Allows(), -1
 	for i := range s.policy.Rules {
 		r := &s.policy.Rules[i]
-		if n := len(r.Path.String()); n >= length && r.covers(w) && r.matches(d.Name) {
+		if n := len(r.Path.String()); n >= length && r.covers(w) && r.matches(d) {
 			allowed, length = r.Permission, n
 		}
 	}
@@ -65,11 +72,12 @@ func (r *Rule) covers(w Who) bool {
 	return w.Path.Within(r.Path) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(r.Path) })
 }
 
-func (r *Rule) matches(name string) bool {
-	return slices.ContainsFunc(r.Actions, func(pattern string) bool {
-		ok, err := path.Match(pattern, name)
-		return ok && err == nil
-	})
+func (r *Rule) matches(d *Definition) bool { return slices.ContainsFunc(r.Actions, d.named) }
+
+// named reports whether the action's name matches the pattern.
+func (d *Definition) named(pattern string) bool {
+	ok, err := path.Match(pattern, d.Name)
+	return ok && err == nil
 }
 
 // rank is the lowest one among those who caused the turn.
@@ -106,6 +114,9 @@ func (w Who) canConfirm() bool {
 func (s *Snapshot) refuse(d *Definition, w Who, payload map[string]any) string {
 	if !s.present(d, w) {
 		return "does not work in this place"
+	}
+	if w.Mute && d.home != "" || len(w.Only) > 0 && !slices.ContainsFunc(w.Only, d.named) {
+		return "is not for a turn of this kind"
 	}
 	if d.Confirm && !w.canConfirm() {
 		return unconfirmable

@@ -140,6 +140,10 @@ func (e *execution) call(t task) core.Call {
 	c := core.Call{
 		Key: e.key(t.number), Path: e.Who.Path, Private: e.Who.Private,
 		Payload: slices.Clone(t.step.Payload), Target: t.step.Target, Parts: e.Journal.Parts(e.key(t.number)),
+		Sees: e.Who.Sees, Epoch: e.Who.Epoch,
+	}
+	if len(c.Sees) == 0 {
+		c.Sees = []core.Path{e.Who.Path}
 	}
 	if who, ok := e.Who.person(); ok {
 		c.Author = who

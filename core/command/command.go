@@ -48,7 +48,6 @@ type Call struct {
 	Args    map[string]string // by Arg.Name; what was left out is missing
 	Target  string            // the id of the message that it was called on, where it was
 	Sees    []core.Path       // this place, and those that share with it
-	Epoch   uint64            // under which it was received; see core.Facts
 }
 
 // Commander is the ability of a plugin to offer commands. It returns the same

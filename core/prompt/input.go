@@ -37,6 +37,8 @@ func (p *Parts) inputType(last *core.Entry) string {
 			return "beat"
 		}
 		return "message"
+	case core.KindReminder:
+		return "event_reminder"
 	}
 	return string(last.Kind)
 }

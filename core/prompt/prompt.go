@@ -41,10 +41,11 @@ type Parts struct {
 	Scope   string
 	Zone    *time.Location // of all times; nil: as they come
 
-	// Texts holds what stands in attached text files and PDFs, Pictures the data
-	// of attached images, both by Attachment.Ref.
+	// Texts holds what stands in attached text files and PDFs, Pictures and Sounds
+	// the data of attached images and voices, all by Attachment.Ref.
 	Texts    map[string]string
 	Pictures map[string]core.Picture
+	Sounds   map[string]core.Sound
 
 	Outputs []Output // of a Delivery
 	Said    []string // of a Delivery: what this turn sent already
@@ -138,20 +139,15 @@ func (p *Prompt) JSON() []byte {
 // MarshalJSON implements json.Marshaler.
 func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 
-// Section is one piece of a prompt, for whoever wants to see where it grows.
-type Section struct {
-	Name    string `json:"name"`
-	Size    int    `json:"size"` // characters
-	Items   int    `json:"items,omitempty"`
-	Dropped int    `json:"dropped,omitempty"` // items that gave way
-}
+// Section is core's.
+type Section = core.Section
 
 // Sections are the pieces of the prompt, the keys of the context first.
 func (p *Prompt) Sections() []Section {
 	var list []Section
 	p.draft.sections(func(s *section) {
 		if s.had > 0 {
-			list = append(list, Section{"context." + s.name, s.cost(), len(s.items), s.had - len(s.items)})
+			list = append(list, Section{Name: "context." + s.name, Size: s.cost(), Items: len(s.items), Dropped: s.had - len(s.items)})
 		}
 	})
 	for _, s := range []Section{

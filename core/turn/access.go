@@ -36,6 +36,32 @@ func (s *setup) admits(m *core.Message) bool {
 	return rule != "allow" || a.names(a.Allow, person, m)
 }
 
+// judge asks the gates; the strictest counts, and of its equals the first.
+func (s *setup) judge(m *core.Message, again bool) (strictest core.Verdict) {
+	if m.Author.Rank >= core.Admin {
+		return strictest
+	}
+	for _, g := range s.Gates {
+		if v := g.Judge(m, again); v.Admission > strictest.Admission || strictest == (core.Verdict{}) {
+			strictest = v
+		}
+	}
+	return strictest
+}
+
+// stands reports whether an entry that waits is still to be answered.
+func (s *setup) stands(e *core.Entry) bool {
+	if e.Self || impulsive(e.Kind) || e.Reply != "" {
+		return true
+	}
+	m := e.Message // as the configuration says now
+	if s.rank(&m); !s.admits(&m) {
+		return false
+	}
+	v := s.judge(&m, true)
+	return v.Admission == core.Admit || v.Admission == core.Quiet && e.Kind == core.KindCommand
+}
+
 // names reports whether the list holds the person, the place, or what the
 // place lies in.
 func (a *Access) names(list []core.Path, person core.Path, m *core.Message) bool {

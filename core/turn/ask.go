@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -27,15 +28,19 @@ func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 		}
 		return p, nil
 	}
-	if t.parts.Interface == "" {
-		t.gather(ctx)
-	}
-	t.parts.Actions = t.offer(round)
-	p, err := t.think(ctx, round)
-	if err != nil {
-		return p, err
+	p, ok := t.scripted(ctx)
+	if !ok {
+		if t.parts.Interface == "" {
+			t.gather(ctx)
+		}
+		t.parts.Actions = t.offer(round)
+		var err error
+		if p, err = t.think(ctx, round); err != nil {
+			return p, err
+		}
 	}
 	t.Later(t.record(key, core.Accepted, p))
+	t.trace.Plans = append(t.trace.Plans, p)
 	return p, nil
 }
 
@@ -93,7 +98,7 @@ func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
 	if err != nil {
 		t.log.Error("no engine answered", "err", err)
 		if !c.usable() {
-			return t.say(trouble(err)), nil
+			return t.speechless(err), nil
 		}
 	}
 	if len(c.faults) > 0 {
@@ -116,6 +121,8 @@ type conversation struct {
 
 // ask puts the prompt, or a correction of it, to the engines and reads the plan.
 func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) core.Request) (string, error) {
+	began := time.Now()
+	var sections []core.Section
 	answer, err := c.with.Asker.Ask(ctx, core.Question{
 		Path: c.path, Person: c.person(),
 		Build: func(l core.Limits) (core.Request, error) {
@@ -124,16 +131,20 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 			if err != nil {
 				return core.Request{}, err
 			}
+			sections = p.Sections()
 			if correct != nil {
 				return correct(&p), nil
 			}
 			return p.Request(), nil
 		},
 	})
+	if err == nil {
+		c.hear(ctx, answer)
+	}
+	c.traced(time.Since(began), answer, sections, err)
 	if err != nil {
 		return "", err
 	}
-	c.hear(ctx, answer)
 	return wording(answer), nil
 }
 
@@ -187,6 +198,9 @@ func (c *conversation) settle() core.Plan {
 		if prose, ok := plan.Prose(text); ok {
 			return c.say(prose)
 		}
+	}
+	if c.unasked() {
+		return core.Plan{}
 	}
 	return c.say(lost)
 }

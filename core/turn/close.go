@@ -18,7 +18,8 @@ func (t *turn) close(ctx context.Context) error {
 	}
 	t.log.Info("turn over", "messages", len(t.messages), "sent", len(t.sent), "steps", len(t.finished),
 		"attempt", t.attempt, "intent", t.intent, "confidence", t.confidence)
-	t.with.observe(core.TurnEnd{Turn: t.id, Messages: t.ids(), Answered: len(t.sent) > 0, Intent: t.intent, Confidence: t.confidence})
+	t.spoke()
+	t.finish(core.TurnEnd{Answered: len(t.sent) > 0, Intent: t.intent, Confidence: t.confidence})
 	return nil
 }
 
@@ -28,7 +29,7 @@ func (t *turn) setAside(ctx context.Context) error {
 	if err := t.end(ctx, core.SetAside); err != nil {
 		return err
 	}
-	t.with.observe(core.TurnEnd{Turn: t.id, Messages: t.ids(), Aside: true})
+	t.finish(core.TurnEnd{Aside: true})
 	return nil
 }
 
@@ -73,7 +74,11 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 
 // own is the entry of something that the bot said.
 func (t *turn) own(s core.Sent) core.Entry {
-	return core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Data: s.Data, Message: core.Message{
+	kind := core.KindMessage
+	if t.command() {
+		kind = core.KindCommand
+	}
+	return core.Entry{Self: true, Event: core.Event{Kind: kind, Data: s.Data, Message: core.Message{
 		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.who.Private && s.Path == t.path,
 		Author: core.Author{Name: t.with.Persona(s.Path, "").Name, Bot: true, Rank: core.Bot},
 	}}}

@@ -15,30 +15,56 @@ const (
 )
 
 // due decides, once and for ever, whether an event wants an answer.
-func (s *setup) due(e *core.Event) bool {
+func (t *Turns) due(s *setup, e *core.Event) bool {
+	m := &e.Message
 	switch e.Kind {
-	case core.KindContinue:
+	case core.KindContinue, core.KindReminder, core.KindBeat:
 		return true
 	case core.KindPress:
-		if _, _, confirms := parseQuestion(e.Data); !confirms && e.Message.Text == "" {
-			e.Message.Text = e.Data // who presses a suggestion says it
+		if _, _, confirms := parseQuestion(e.Data); !confirms && m.Text == "" {
+			m.Text = e.Data // who presses a suggestion says it
 		}
-		return !e.Message.Author.Bot
+		return !m.Author.Bot
+	case core.KindCommand:
+		if s.commanded(e) {
+			return true
+		}
+		e.Kind, e.Command = core.KindMessage, nil // it is talk like any other
 	case core.KindMessage:
-		return !e.Message.Author.Bot && s.wanted(&e.Message)
+	default:
+		return false
 	}
-	return false
+	here := s.Settings(m.Path)
+	if m.Author.Bot {
+		return here.Bots && s.wanted(m, &here) && t.ears.bot(m)
+	}
+	wanted := s.wanted(m, &here)
+	if !wanted && !m.Private && t.ears.chance(m, &here, s.Clock()) {
+		m.Addressed, wanted = core.Overheard, true
+	}
+	t.ears.heard(m, wanted, s.Clock())
+	return wanted
+}
+
+// commanded reports whether the event calls a command that this person may call
+// here. To everybody else it looks as if there were none.
+func (s *setup) commanded(e *core.Event) bool {
+	if s.Commands == nil || e.Command == nil || e.Message.Author.Bot {
+		return false
+	}
+	c, ok := s.Commands.Find(e.Command.Name)
+	return ok && c.Rank <= e.Message.Author.Rank
 }
 
 // wanted reports whether the message is one that the bot answers in that place.
-func (s *setup) wanted(m *core.Message) bool {
+func (s *setup) wanted(m *core.Message, here *Settings) bool {
 	if m.Addressed == core.NotAddressed && s.names.in(m.Text) {
 		m.Addressed = core.Name
 	}
 	if m.Private {
 		return true
 	}
-	switch here := s.Settings(m.Path); here.Activation {
+	switch here.Activation {
 	case Always:
 		return true
 	case Never:
@@ -103,7 +129,7 @@ func lastRune(s string) rune {
 // ones of one author.
 func merge(waiting []core.Entry, late func(*core.Entry) bool) []core.Entry {
 	messages, old := 0, 0
-	for messages < len(waiting) && waiting[messages].Kind == core.KindMessage {
+	for messages < len(waiting) && waiting[messages].Kind == core.KindMessage && waiting[messages].Reply == "" {
 		if old == messages && late(&waiting[messages]) {
 			old++
 		}

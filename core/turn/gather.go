@@ -4,18 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sync"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
-)
-
-// Bounds of what plugins add to a prompt.
-const (
-	contributionTime = 300 * time.Millisecond // for all of them together
-	injectionMax     = 2000                   // bytes of one injection
 )
 
 // read takes from the store what the prompt will tell of the past.
@@ -34,7 +27,14 @@ func (t *turn) read(v core.View) error {
 		return err
 	}
 	t.parts.State = plan.Merge(state, t.since(), o.Clock(), stateAge, core.State{})
-	if t.who.Private || o.Scope == scopeChat || o.Config.Recent == 0 {
+	if t.who.Sees, err = t.sees(v); err != nil || t.who.Private {
+		return err
+	}
+	t.here = o.Settings(t.path)
+	if t.here.Scope == "" {
+		t.here.Scope = o.Scope
+	}
+	if t.here.Scope == scopeChat || o.Config.Recent == 0 {
 		return nil
 	}
 	recent, err := v.Recent(t.reach(), o.Config.Recent, t.shared)
@@ -68,7 +68,7 @@ const (
 
 // reach is the subtree that the scope opens.
 func (t *turn) reach() core.Path {
-	if t.with.Scope == scopeInterface {
+	if t.here.Scope == scopeInterface {
 		if root, err := core.MakePath(t.path.Interface()); err == nil {
 			return root
 		}
@@ -84,6 +84,43 @@ func (t *turn) shared(other core.Path) bool {
 	return slices.ContainsFunc(t.with.Shares, func(s Share) bool {
 		return within(t.path, s.Paths) && within(other, s.Paths)
 	})
+}
+
+// seenMax is how many places a place may see besides itself.
+const seenMax = 100
+
+// sees lists this place and those that share what they know with it. What is
+// said in private is seen in its own place alone.
+func (t *turn) sees(v core.View) ([]core.Path, error) {
+	all := []core.Path{t.path}
+	if t.who.Private {
+		return all, nil
+	}
+	for _, s := range t.with.Shares {
+		if !within(t.path, s.Paths) {
+			continue
+		}
+		for _, root := range s.Paths {
+			heads, err := v.Places(root)
+			if err != nil {
+				return nil, err
+			}
+			for _, h := range heads {
+				if open, err := public(v, h.Path); err != nil {
+					return nil, err
+				} else if open && !slices.Contains(all, h.Path) && len(all) <= seenMax {
+					all = append(all, h.Path)
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// public reports whether others can read along in the place.
+func public(v core.View, place core.Path) (bool, error) {
+	last, err := v.Last(place, 1)
+	return err == nil && len(last) > 0 && !last[0].Message.Private, err
 }
 
 func within(p core.Path, roots []core.Path) bool {
@@ -103,43 +140,74 @@ func (t *turn) gather(ctx context.Context) {
 	}
 	t.parts.Persona = o.Persona(t.path, user)
 	t.parts.Zone = o.Clock().Location()
-	t.parts.Participants = t.participants()
 	t.parts.Messages = t.messages
-	t.parts.Lite, t.parts.Scope = o.Lite, o.Scope
-	t.contribute(ctx, core.Scene{
-		Path: t.path, Private: t.who.Private, Author: last.Author, Text: last.Text,
-		Locale: last.Locale, Now: o.Clock(), Recent: t.parts.History,
-	})
+	t.parts.Lite, t.parts.Scope = o.Lite, t.here.Scope
+	if t.who.Mute {
+		t.parts.Chat = false
+	}
+	s := core.Scene{
+		Path: t.path, Private: t.who.Private, Text: last.Text,
+		Locale: last.Locale, Now: o.Clock(), Recent: t.parts.History, Sees: t.who.Sees,
+	}
+	if len(t.who.Authors) == 1 {
+		s.Author = t.who.Authors[0]
+	}
+	t.contribute(ctx, s)
+	t.parts.Recon.Instructions = append(t.parts.Recon.Instructions, t.occasion()...)
 }
 
-// participants are the people of a group's window, newest first.
-func (t *turn) participants() []json.RawMessage {
-	if t.who.Private {
-		return nil
+// occasion words what is special about the moment.
+func (t *turn) occasion() []string {
+	first := &t.messages[0]
+	switch {
+	case first.Kind == core.KindMessage && t.with.late(first):
+		waited := t.clock().Sub(first.Message.Time).Round(time.Minute)
+		return []string{"You were away: these messages have waited for " + waited.String() + ". Acknowledge them together in one short message."}
+	case t.unasked() && first.Kind != core.KindBeat:
+		return []string{"Nobody spoke to you: you overheard this. Say something only if it truly helps or amuses those who talk; else IGNORE."}
 	}
-	var people []json.RawMessage
+	return nil
+}
+
+// people are those of the window, newest first.
+func (t *turn) people() []core.Author {
+	var people []core.Author
 	seen := make(map[string]bool)
 	for _, list := range [][]core.Entry{t.messages, t.parts.History} {
 		for i := range slices.Backward(list) {
-			a := &list[i].Message.Author
+			a := list[i].Message.Author
 			if list[i].Self || a.ID == "" || seen[a.ID] {
 				continue
 			}
 			seen[a.ID] = true
-			raw, err := json.Marshal(participant{a.Name, a.Tag, a.Bot})
-			if err == nil {
-				people = append(people, raw)
-			}
+			people = append(people, a)
 		}
 	}
 	return people
 }
 
+// participants tell of people: in a group of everybody, in private only what
+// there is to tell.
+func (t *turn) participants(people []core.Author, bios map[string]json.RawMessage) []json.RawMessage {
+	var list []json.RawMessage
+	for _, a := range people {
+		if t.who.Private && bios[a.ID] == nil {
+			continue
+		}
+		raw, err := json.Marshal(participant{a.Name, a.Tag, a.Bot, bios[a.ID]})
+		if err == nil {
+			list = append(list, raw)
+		}
+	}
+	return list
+}
+
 // participant is how a prompt tells of a person.
 type participant struct {
-	Name string `json:"username"`
-	Tag  string `json:"usertag,omitempty"`
-	Bot  bool   `json:"bot,omitempty"`
+	Name string          `json:"username"`
+	Tag  string          `json:"usertag,omitempty"`
+	Bot  bool            `json:"bot,omitempty"`
+	Bio  json.RawMessage `json:"bio,omitempty"`
 }
 
 // offer is the catalogue as this person sees it here, in a round: first all of
@@ -154,82 +222,4 @@ func (t *turn) offer(round uint16) []prompt.Action {
 		actions = append(actions, prompt.Action{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Essential: d.Essential || d.IsMessage()})
 	}
 	return actions
-}
-
-// contribute asks plugins for hints and injections, all at once; who is late,
-// fails or says too much is left out.
-func (t *turn) contribute(ctx context.Context, s core.Scene) {
-	ctx, cancel := context.WithTimeout(ctx, contributionTime)
-	defer cancel()
-	c := contributions{injections: make(map[string]json.RawMessage)}
-	var all sync.WaitGroup
-	for _, r := range t.with.Recons {
-		all.Go(func() { c.hint(t, "recon", func() ([]core.Hint, error) { return r.Recon(ctx, s) }) })
-	}
-	for name, i := range t.with.Injectors {
-		all.Go(func() { c.inject(t, name, func() (json.RawMessage, error) { return i.Inject(ctx, s) }) })
-	}
-	over := make(chan struct{})
-	go func() { all.Wait(); close(over) }()
-	select {
-	case <-over:
-	case <-ctx.Done():
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.late = true
-	t.parts.Injections = c.injections
-	t.parts.Recon = prompt.Merge(c.hints, "", t.with.Language)
-	if first := &t.messages[0]; t.with.late(first) {
-		waited := t.clock().Sub(first.Message.Time).Round(time.Minute)
-		t.parts.Recon.Instructions = append(t.parts.Recon.Instructions,
-			"You were away: these messages have waited for "+waited.String()+". Acknowledge them together in one short message.")
-	}
-}
-
-// contributions collects what plugins say; what comes late is dropped.
-type contributions struct {
-	mu         sync.Mutex
-	late       bool
-	hints      []core.Hint
-	injections map[string]json.RawMessage
-}
-
-func (c *contributions) hint(t *turn, name string, ask func() ([]core.Hint, error)) {
-	c.safely(t, name, func() error {
-		hints, err := ask()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !c.late {
-			c.hints = append(c.hints, hints...)
-		}
-		return err
-	})
-}
-
-func (c *contributions) inject(t *turn, name string, ask func() (json.RawMessage, error)) {
-	c.safely(t, name, func() error {
-		value, err := ask()
-		if len(value) > injectionMax || len(value) > 0 && !json.Valid(value) {
-			t.log.Warn("injection left out", "plugin", name, "bytes", len(value), "limit", injectionMax)
-			return err
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !c.late && len(value) > 0 {
-			c.injections[name] = value
-		}
-		return err
-	})
-}
-
-func (c *contributions) safely(t *turn, name string, f func() error) {
-	defer func() {
-		if r := recover(); r != nil {
-			t.log.Error("contribution panicked", "plugin", name, "panic", r)
-		}
-	}()
-	if err := f(); err != nil {
-		t.log.Warn("contribution left out", "plugin", name, "err", err)
-	}
 }

@@ -141,6 +141,7 @@ type turn struct {
 	attempt  int
 	log      *slog.Logger
 
+	here       Settings      // that hold in the place
 	parts      prompt.Parts  // what the model is told
 	outcome    []action.Done // of the latest round
 	finished   []action.Done // of all rounds
@@ -148,12 +149,14 @@ type turn struct {
 	confidence float64
 	about      core.State // what the plans say that it is about
 	origins    []*journal // of turns whose questions this one decided
+	trace      core.Trace
 }
 
 // open finds what waits.
 func (p *place) open(ctx context.Context) (*turn, error) {
 	with := p.turns.setup.Load()
-	t := &turn{place: p, with: with, snapshot: with.Catalogue.Load()}
+	t := &turn{place: p, with: with, snapshot: with.Catalogue.Load(), trace: core.Trace{Began: time.Now()}}
+	epoch := with.epoch() // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
 	p.turns.mu.Unlock()
@@ -171,6 +174,7 @@ func (p *place) open(ctx context.Context) (*turn, error) {
 		t.journal.recall(records, time.Time{})
 		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
 		t.who = caused(t.messages)
+		t.who.Epoch = epoch
 		return t.read(v)
 	})
 	if err != nil || t.journal == nil {
@@ -274,6 +278,9 @@ func (t *turn) flush(ctx context.Context) error {
 
 // atLeastAWord sees to it that a person whose turn came to nothing is told.
 func (t *turn) atLeastAWord(ctx context.Context) error {
+	if t.unasked() {
+		return nil
+	}
 	worked := slices.ContainsFunc(t.finished, func(d action.Done) bool {
 		return d.Progress == core.Done || d.Progress == core.Pending
 	})
@@ -286,18 +293,17 @@ func (t *turn) atLeastAWord(ctx context.Context) error {
 // sift leaves out what was taken back, and what comes from people who are shut
 // out by now; and it looks again at what everybody may do.
 func (t *turn) sift() {
-	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool {
-		m := e.Message
-		t.with.rank(&m) // as the configuration says now
-		return e.Deleted || !e.Self && e.Kind != core.KindContinue && !t.with.admits(&m)
-	})
+	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return e.Deleted || !t.with.stands(&e) })
 	for i := range t.messages {
-		if e := &t.messages[i]; e.Kind != core.KindContinue && !e.Self {
+		if e := &t.messages[i]; !impulsive(e.Kind) && !e.Self {
 			t.with.rank(&t.messages[i].Message)
 		}
 	}
 	if len(t.messages) > 0 {
+		sees, epoch := t.who.Sees, t.who.Epoch
 		t.who = caused(t.messages)
+		t.who.Sees, t.who.Epoch = sees, epoch
+		t.impulse()
 	}
 }
 
@@ -312,6 +318,13 @@ func caused(messages []core.Entry) action.Who {
 		}
 	}
 	return w
+}
+
+func (s *setup) epoch() uint64 {
+	if s.Epoch == nil {
+		return 0
+	}
+	return s.Epoch()
 }
 
 // wait pauses, or ends with ctx.

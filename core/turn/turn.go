@@ -22,7 +22,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -31,6 +30,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/command"
 )
 
 // Config is the part of the configuration that turns are governed by.
@@ -51,6 +51,7 @@ type Share struct {
 const (
 	OnMention = "mention" // the bot is mentioned, replied to, or called by name
 	OnKeyword = "keyword" // as on mention, or one of the keywords is said
+	Ambient   = "ambient" // as on mention; now and then the model may say something by itself
 	Always    = "always"
 	Never     = "never"
 )
@@ -59,6 +60,17 @@ const (
 type Settings struct {
 	Activation string
 	Keywords   []string
+	// With Ambient: after how many messages, or how long after it was last asked,
+	// the model may say something; 0: never for that reason.
+	AmbientMessages int
+	AmbientEvery    time.Duration
+	// Attention is how long after an answer the same person may go on without
+	// addressing the bot again; 0: not at all.
+	Attention time.Duration
+	Blind     bool   // what is not answered is not kept either
+	Bots      bool   // other bots are answered, for a few rounds
+	Language  string // to answer in, whatever recon finds; "": what it finds
+	Scope     string // of history_recent; "": Options.Scope
 }
 
 // Options is what turns need. Those above the blank line are required.
@@ -77,7 +89,7 @@ type Options struct {
 	Admins    []core.Path
 	Names     []string // the bot's name and aliases: a word of a group message that wakes it
 	Language  string   // where recon finds none
-	Scope     string   // chat, interface or unified
+	Scope     string   // chat, interface or unified, where Settings name none
 	Lite      bool
 	Shares    []Share
 	Keys      []string // further top-level keys of plans that plugins registered
@@ -85,6 +97,20 @@ type Options struct {
 	Injectors map[string]core.Injector // by the key of the context
 	Observers []core.Observer
 	Chooser   func(place core.Path) core.Chooser // the interface's ability, or nil
+	Commands  *command.Registry                  // nil: there are none
+	Gates     []core.Gate
+	Bios      []core.Biographer
+	Epoch     func() uint64 // see core.Facts; nil: 0
+	// Open reads what people attached, within limits of its own: texts of
+	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
+	Open func(ctx context.Context, place core.Path, files []core.Attachment) Opened
+}
+
+// Opened is what stands in attached files.
+type Opened struct {
+	Texts    map[string]string
+	Pictures map[string]core.Picture
+	Sounds   map[string]core.Sound
 }
 
 // Turns takes events in and answers them. It implements core.Inbox.
@@ -93,6 +119,8 @@ type Turns struct {
 	setup atomic.Pointer[setup]
 
 	alone sync.Mutex // held by the one suspect that is tried
+	ears  ears
+	held  injected
 
 	mu     sync.Mutex
 	awake  map[core.Path]*place
@@ -151,70 +179,6 @@ func (t *Turns) Run(life, work context.Context) error {
 	t.count() // whoever still saw life alive has added his place by now
 	t.places.Wait()
 	return nil
-}
-
-// Receive implements core.Inbox.
-func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
-	s := t.setup.Load()
-	var b core.Batch
-	var passed []*core.Message // what nobody will answer
-	for i, e := range events {
-		if err := check(&e); err != nil {
-			return err
-		}
-		if changes(e.Kind) {
-			b.Change = append(b.Change, e)
-			continue
-		}
-		m := e.Message // the log keeps the rank that the platform gave
-		if s.rank(&m); s.admits(&m) {
-			b.Append = append(b.Append, core.Entry{Event: e, Due: s.due(&e)})
-		} else {
-			passed = append(passed, &events[i].Message)
-		}
-	}
-	if err := t.store.Commit(ctx, &b); err != nil {
-		return fmt.Errorf("receive: %w", err)
-	}
-	for i, entry := range b.Append {
-		if entry.Due && !b.Known[i] {
-			t.wake(entry.Message.Path)
-		} else {
-			passed = append(passed, &b.Append[i].Message)
-		}
-	}
-	for _, m := range passed {
-		s.pass(m)
-	}
-	for _, e := range b.Change {
-		t.withdraw(&e)
-	}
-	return nil
-}
-
-var errEvent = errors.New("bad event")
-
-// check refuses what no driver may deliver.
-func check(e *core.Event) error {
-	m := &e.Message
-	switch {
-	case m.Path.IsZero() || m.Path.IsPerson():
-		return fmt.Errorf("%w: %s %q has no place", errEvent, e.Kind, m.ID)
-	case m.ID == "" && e.Target == "":
-		return fmt.Errorf("%w: %s in %s has no id", errEvent, e.Kind, m.Path)
-	case len(m.Text) > core.MaxText:
-		return fmt.Errorf("%w: %s in %s has %d bytes of text, at most %d are allowed", errEvent, e.Kind, m.Path, len(m.Text), core.MaxText)
-	}
-	return nil
-}
-
-// changes reports whether the event changes entries instead of being one.
-func changes(k core.Kind) bool {
-	switch k {
-	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-		return true
-	}
-	return false
 }
 
 // wake makes sure that somebody looks at what waits in the place.

@@ -1,0 +1,114 @@
+package turn
+
+import (
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Bounds of what is listened to.
+const (
+	botRounds = 3         // messages of bots in a row that are answered
+	earsMax   = 4096      // places that are listened to at the same time
+	earAge    = time.Hour // a place that was silent for so long is forgotten
+)
+
+// ears remember, while the process lives, how talk goes on in places where
+// nobody speaks to the bot. Safe for concurrent use.
+type ears struct {
+	mu     sync.Mutex
+	places map[core.Path]*ear
+}
+
+// ear is one place's.
+type ear struct {
+	last     time.Time // something was said
+	since    int       // messages that were only overheard, since the bot was last asked
+	asked    time.Time // when that was, or when listening began
+	answered time.Time // when the bot last spoke
+	to       string    // the id of the person whom it answered
+	bots     int       // messages of bots in a row that were answered
+}
+
+// at returns the place's ear. mu is held.
+func (a *ears) at(place core.Path, now time.Time) *ear {
+	if e, ok := a.places[place]; ok {
+		return e
+	}
+	if a.places == nil {
+		a.places = make(map[core.Path]*ear)
+	}
+	if len(a.places) >= earsMax {
+		a.prune(now)
+	}
+	e := &ear{asked: now, last: now}
+	a.places[place] = e
+	return e
+}
+
+// prune forgets who was silent for long; if nobody was, all of them.
+func (a *ears) prune(now time.Time) {
+	for place, e := range a.places {
+		if now.Sub(e.last) > earAge {
+			delete(a.places, place)
+		}
+	}
+	if len(a.places) >= earsMax {
+		clear(a.places)
+	}
+}
+
+// bot counts a bot's message that speaks to us and reports whether it is
+// answered: two bots that answer each other are cut off after a few rounds, until
+// a person speaks.
+func (a *ears) bot(m *core.Message) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.at(m.Path, m.Time)
+	e.bots++
+	return e.bots <= botRounds
+}
+
+// chance reports whether the bot may say something to a message that was not
+// meant for it: it has just answered this person, or listens and was not asked
+// for a while.
+func (a *ears) chance(m *core.Message, here *Settings, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.at(m.Path, now)
+	if here.Attention > 0 && e.to == m.Author.ID && e.to != "" && now.Sub(e.answered) <= here.Attention {
+		return here.Activation != Never
+	}
+	if here.Activation != Ambient {
+		return false
+	}
+	if n := here.AmbientMessages; n > 0 && e.since+1 >= n {
+		return true
+	}
+	return here.AmbientEvery > 0 && now.Sub(e.asked) >= here.AmbientEvery
+}
+
+// heard notes a person's message.
+func (a *ears) heard(m *core.Message, wanted bool, now time.Time) {
+	if m.Private {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.at(m.Path, now)
+	e.last, e.bots = now, 0
+	if wanted {
+		e.since, e.asked = 0, now
+	} else {
+		e.since++
+	}
+}
+
+// spoke notes that the bot answered a person, or, with "", several or none.
+func (a *ears) spoke(place core.Path, person string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.at(place, now)
+	e.answered, e.to = now, person
+}

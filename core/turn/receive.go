@@ -1,0 +1,114 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"synthbot/core"
+)
+
+// Receive implements core.Inbox.
+func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
+	s := t.setup.Load()
+	var b core.Batch
+	var passed []*core.Message // what nobody will answer
+	for i, e := range events {
+		if err := check(&e); err != nil {
+			return err
+		}
+		if changes(e.Kind) {
+			b.Change = append(b.Change, e)
+			continue
+		}
+		if entry, ok := t.entry(s, e); ok {
+			b.Append = append(b.Append, entry)
+		} else {
+			passed = append(passed, &events[i].Message)
+		}
+	}
+	if err := t.store.Commit(ctx, &b); err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
+	for i, entry := range b.Append {
+		if entry.Due && !b.Known[i] {
+			t.wake(entry.Message.Path)
+		} else {
+			passed = append(passed, &b.Append[i].Message)
+		}
+	}
+	for _, m := range passed {
+		s.pass(m)
+	}
+	for _, e := range b.Change {
+		t.withdraw(&e)
+	}
+	return nil
+}
+
+var errEvent = errors.New("bad event")
+
+// check refuses what no driver may deliver.
+func check(e *core.Event) error {
+	m := &e.Message
+	switch {
+	case m.Path.IsZero() || m.Path.IsPerson():
+		return fmt.Errorf("%w: %s %q has no place", errEvent, e.Kind, m.ID)
+	case m.ID == "" && e.Target == "":
+		return fmt.Errorf("%w: %s in %s has no id", errEvent, e.Kind, m.Path)
+	case len(m.Text) > core.MaxText:
+		return fmt.Errorf("%w: %s in %s has %d bytes of text, at most %d are allowed", errEvent, e.Kind, m.Path, len(m.Text), core.MaxText)
+	}
+	return nil
+}
+
+// changes reports whether the event changes entries instead of being one.
+func changes(k core.Kind) bool {
+	switch k {
+	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
+		return true
+	}
+	return false
+}
+
+// impulsive reports whether events of the kind come from the bot itself.
+func impulsive(k core.Kind) bool { return k == core.KindBeat || k == core.KindContinue }
+
+// entry is what an event becomes in the log; ok is false where it is not kept.
+// The log keeps the rank that the platform gave; what the configuration makes of
+// it is asked whenever it matters.
+func (t *Turns) entry(s *setup, e core.Event) (entry core.Entry, ok bool) {
+	platform := e.Message.Author.Rank
+	var v core.Verdict
+	if !impulsive(e.Kind) {
+		if s.rank(&e.Message); !s.admits(&e.Message) {
+			return entry, false
+		}
+		v = s.judge(&e.Message, false)
+	}
+	if v.Admission == core.Discard && v.Reply == "" {
+		return entry, false
+	}
+	if v.Admission >= core.Blank {
+		blank(&e)
+	}
+	entry.Reply = v.Reply
+	entry.Due = v.Reply != "" ||
+		v.Admission == core.Admit && t.due(s, &e) ||
+		v.Admission == core.Quiet && e.Kind == core.KindCommand && s.commanded(&e) // how else would one wake it?
+	e.Message.Author.Rank = platform
+	entry.Event = e
+	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand
+	return entry, entry.Due || !talk || !s.Settings(e.Message.Path).Blind
+}
+
+// blank takes the words out of an event: that somebody came by is all that is
+// kept.
+func blank(e *core.Event) {
+	m := &e.Message
+	e.Kind, e.Command, e.Data = core.KindMessage, nil, ""
+	e.Message = core.Message{
+		Path: m.Path, ID: m.ID, Time: m.Time, Private: m.Private, Scopes: m.Scopes, Locale: m.Locale, Addressed: m.Addressed,
+		Author: core.Author{ID: m.Author.ID, Rank: m.Author.Rank, Bot: m.Author.Bot},
+	}
+}

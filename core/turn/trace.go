@@ -1,0 +1,44 @@
+package turn
+
+import (
+	"time"
+
+	"synthbot/core"
+)
+
+// traced notes what came of one question to the engines.
+func (c *conversation) traced(took time.Duration, a core.Answer, sections []core.Section, err error) {
+	ask := core.Ask{Round: int(c.round), Engine: a.Engine, Took: took, Usage: a.Usage, Sections: sections}
+	if err != nil {
+		ask.Err = err.Error()
+	} else {
+		for _, f := range c.faults {
+			ask.Faults = append(ask.Faults, f.String())
+		}
+	}
+	c.trace.Thought += took
+	c.trace.Asks = append(c.trace.Asks, ask)
+}
+
+// finish tells everybody that the turn is over.
+func (t *turn) finish(end core.TurnEnd) {
+	t.trace.Took = time.Since(t.trace.Began)
+	t.trace.Memories = t.parts.Recon.Memories
+	for _, d := range t.finished {
+		t.trace.Steps = append(t.trace.Steps, d.Outcome)
+	}
+	end.Turn, end.Messages, end.Person, end.Private, end.Trace = t.id, t.ids(), t.person(), t.who.Private, &t.trace
+	t.with.observe(end)
+}
+
+// spoke lets the place's ear know that the bot answered.
+func (t *turn) spoke() {
+	if t.who.Private || len(t.sent) == 0 {
+		return
+	}
+	to := ""
+	if len(t.who.Authors) == 1 {
+		to = t.who.Authors[0].ID
+	}
+	t.turns.ears.spoke(t.path, to, t.clock())
+}
