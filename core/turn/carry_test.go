@@ -1,0 +1,251 @@
+package turn_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// called is a chat command.
+func called(id, author, name string, args ...string) core.Event {
+	e := said(id, author, "/"+name+" "+strings.Join(args, " "))
+	e.Kind, e.Command = core.KindCommand, &core.Command{Name: name, Args: args}
+	return e
+}
+
+func commands(t *testing.T, calls *[]command.Call) *command.Registry {
+	t.Helper()
+	do := func(_ context.Context, c command.Call) (string, error) {
+		*calls = append(*calls, c)
+		switch c.Args["what"] {
+		case "fail":
+			return "", errors.New("a secret of the machine")
+		case "refuse":
+			return "", core.Errorf(core.Invalid, "Not that.")
+		case "silent":
+			return "", nil
+		}
+		return "You said " + c.Args["what"] + ".", nil
+	}
+	what := []command.Arg{{Name: "what", Brief: "Anything", Required: true, Rest: true}}
+	r, err := command.New([]command.Command{
+		{Spec: command.Spec{Name: "echo", Brief: "Say it back", Args: what}, Do: do},
+		{Spec: command.Spec{Name: "usage", Brief: "Tell what was spent", Rank: core.Admin, Args: what}, Do: do},
+		{Spec: command.Spec{Name: "mydata", Brief: "Show what is kept", Private: true, Args: what}, Do: do},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestCommands(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	var calls []command.Call
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("What do you mean?")), func(o *turn.Options) {
+		o.Commands = commands(t, &calls)
+		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
+	})
+	open := called("8", "jay", "mydata", "x")
+	open.Message.Private, open.Message.Addressed = false, core.NotAddressed
+	stray := called("10", "jay", "usage", "x")
+	stray.Message.Path, stray.Message.Private, stray.Message.Addressed = square, false, core.NotAddressed
+	for _, c := range []struct {
+		e    core.Event
+		want string
+	}{
+		{called("1", "jay", "ECHO", "a", "b"), "You said a b."},
+		{called("2", "jay", "echo"), "what is missing. Usage: `/echo what`"},
+		{called("3", "jay", "echo", "fail"), "Sorry, that did not work. (E-COMMAND)"},
+		{called("4", "jay", "echo", "refuse"), "Not that."},
+		{called("5", "jay", "echo", "silent"), "Done."},
+		{called("6", "jay", "usage", "x"), "What do you mean?"}, // as if there were none: the model is asked
+		{called("7", "boss", "usage", "x"), "You said x."},
+		{open, "That is between us: please say /mydata to me in a private chat."},
+		{called("9", "jay", "nonsense"), "What do you mean?"},
+	} {
+		b.receive(c.e)
+		b.ended(1)
+		if texts := b.room.Texts(); texts[len(texts)-1] != c.want {
+			t.Errorf("%v: %q, want %q", c.e.Command, texts[len(texts)-1], c.want)
+		}
+	}
+	b.receive(stray) // another bot's command, perhaps
+	if n := len(b.asker.Asked()); n != 2 {
+		t.Errorf("the model was asked %d times, want 2", n)
+	}
+	if last := calls[len(calls)-1]; last.Person != core.MustPath("room/@user/boss") || last.Author.Rank != core.Admin || !last.Private {
+		t.Errorf("the call was %+v", last)
+	}
+}
+
+// TestCommandsStayOutOfPrompts: what a command answers is no talk.
+func TestCommandsStayOutOfPrompts(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	var calls []command.Call
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Commands = commands(t, &calls) })
+	b.receive(called("1", "jay", "echo", "PRIVATEDATA"))
+	b.ended(1)
+	b.receive(said("2", "jay", "hi"))
+	b.ended(1)
+	if in := b.input(0); strings.Contains(in, "PRIVATEDATA") {
+		t.Errorf("the model was told %s", in)
+	}
+}
+
+func TestReminder(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Time for tea!"), &core.ModelError{Kind: core.RetryLater}))
+	due := said("r-1", "jay", "tea")
+	due.Kind, due.Data = core.KindReminder, `{"late":"2h"}`
+	b.receive(due, due)
+	b.ended(2) // the second is known already
+	if in := b.input(0); !strings.Contains(in, `"type":"event_reminder"`) || !strings.Contains(in, "late") {
+		t.Errorf("the model was told %s", in)
+	}
+	due.Message.ID = "r-2"
+	b.receive(due)
+	b.ended(1)
+	b.stands("Time for tea!", "⏰ tea") // and where no model answers, in the person's own words
+}
+
+// beat is the bot's own initiative.
+func beat(id, data string) core.Event {
+	return core.Event{Kind: core.KindBeat, Data: data, Message: core.Message{
+		Path: square, ID: id, Text: "Look after the diary.", Time: time.Now(), Author: core.Author{Rank: core.Bot},
+	}}
+}
+
+func TestBeat(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	diary := coretest.NewPlugin("diary", core.Action{Name: "diary_write", Permission: core.OwnBeats}, core.Action{Name: "other", Permission: core.Everyone})
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(
+		`{"response":"Hello all!","actions":[{"type":"diary_write","payload":{}}]}`,
+		`{"actions":[{"type":"message_room","payload":{"text":"Heard?"}},{"type":"other","payload":{}}]}`,
+	), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, diary) })
+	b.receive(beat("b1", `{"beat":"diary","quiet":true,"actions":["diary_*"]}`))
+	b.ended(1)
+	if calls := diary.Calls(); len(calls) != 1 || calls[0].Author.Rank != core.Bot {
+		t.Errorf("the calls were %+v", calls)
+	}
+	if in := b.input(0); !strings.Contains(in, `"type":"beat"`) {
+		t.Errorf("the model was told %s", in)
+	}
+	if sys := strings.Join(b.asker.Asked()[0].System, ""); strings.Contains(sys, "message_room") || !strings.Contains(sys, "diary_write") || strings.Contains(sys, `"other"`) {
+		t.Errorf("it was offered %s", sys)
+	}
+	b.receive(beat("b2", `{"beat":"diary","quiet":true,"actions":["diary_*"]}`))
+	b.ended(1)
+	if calls := diary.Calls(); len(calls) != 1 {
+		t.Errorf("what the beat may not do was done: %+v", calls)
+	}
+	b.stands() // a quiet beat says nothing, whatever the model wants
+}
+
+func TestBeatSpeaks(t *testing.T) {
+	b := fresh(t, plan("Good morning, all."))
+	b.receive(beat("b1", `{"beat":"morning"}`))
+	b.ended(1)
+	b.stands("Good morning, all.")
+}
+
+// biographer knows one person, and says too much of another.
+type biographer struct{}
+
+func (biographer) Bios(_ context.Context, s core.Scene, people []core.Author) (map[string]json.RawMessage, error) {
+	return map[string]json.RawMessage{"jay": json.RawMessage(`{"likes":"tea"}`), "ann": json.RawMessage(`"` + strings.Repeat("x", 1000) + `"`)}, nil
+}
+
+// lasting counts how often it is asked.
+type lasting struct{ asked int }
+
+func (l *lasting) Lasts() time.Duration { return time.Hour }
+func (l *lasting) Inject(context.Context, core.Scene) (json.RawMessage, error) {
+	l.asked++
+	return json.RawMessage(`"sunny"`), nil
+}
+
+func TestContributions(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	weather := &lasting{}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
+		o.Bios = []core.Biographer{biographer{}}
+		o.Injectors = map[string]core.Injector{"weather": weather}
+		o.Open = func(_ context.Context, _ core.Path, files []core.Attachment) turn.Opened {
+			return turn.Opened{Texts: map[string]string{files[0].Ref: "what stands in the file"}}
+		}
+		o.Settings = func(core.Path) turn.Settings { return turn.Settings{Language: "it"} }
+	})
+	first := talk("1", "ann", "hi")
+	second := talk("2", "jay", "Aria, read this")
+	second.Message.Attachments = []core.Attachment{{Kind: core.File, Name: "a.txt", Ref: "ref-1"}}
+	b.receive(first, second)
+	b.ended(1)
+	in := b.input(0)
+	for _, want := range []string{`"bio":{"likes":"tea"}`, `{"username":"ann"}`, `"weather":"sunny"`, "what stands in the file", `"language":"it"`} {
+		if !strings.Contains(in, want) {
+			t.Errorf("the model was not told %s in %s", want, in)
+		}
+	}
+	b.receive(talk("3", "jay", "Aria, again"))
+	b.ended(1)
+	if weather.asked != 1 {
+		t.Errorf("the injector was asked %d times within its hour", weather.asked)
+	}
+}
+
+// TestSees: what a call may look at are its own place and those that share with
+// it; never a private one.
+func TestSees(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(`{"actions":[{"type":"look","payload":{}}]}`), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, eye)
+		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
+	})
+	private := said("1", "jay", "Aria, between us")
+	other := talk("2", "jay", "in the hall")
+	other.Message.Path = core.MustPath("room/hall")
+	b.receive(private)
+	b.ended(1)
+	b.receive(other, talk("3", "jay", "Aria!"))
+	b.ended(1)
+	calls := eye.Calls()
+	if got := calls[0].Sees; len(got) != 1 || got[0] != place {
+		t.Errorf("a private place sees %v", got)
+	}
+	if got := calls[1].Sees; len(got) != 2 || got[0] != square || got[1] != other.Message.Path {
+		t.Errorf("a shared place sees %v", got)
+	}
+}
+
+func TestTrace(t *testing.T) {
+	b := fresh(t, "no plan at all: {", plan("Hello."))
+	b.receive(said("1", "jay", "hi"))
+	end := b.ended(1)[0]
+	if end.Trace == nil || len(end.Trace.Asks) != 2 || len(end.Trace.Plans) != 1 || end.Person != core.MustPath("room/@user/jay") || !end.Private {
+		t.Fatalf("the turn ended as %+v", end)
+	}
+	if a := end.Trace.Asks[0]; len(a.Faults) == 0 || len(a.Sections) == 0 || a.Engine != "script" {
+		t.Errorf("the first question was %+v", a)
+	}
+	if a := end.Trace.Asks[1]; len(a.Faults) != 0 {
+		t.Errorf("the second one was %+v", a)
+	}
+}

@@ -1,0 +1,215 @@
+package turn_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+var square = core.MustPath("room/square")
+
+// talk is a message of a group that is addressed to nobody.
+func talk(id, author, text string) core.Event {
+	e := said(id, author, text)
+	e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, core.NotAddressed
+	return e
+}
+
+// clock is moved by hand.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// group starts a bot whose groups have these settings.
+func group(t *testing.T, settings turn.Settings, script ...any) (*bot, *clock) {
+	c := &clock{now: time.Now()}
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(script...), func(o *turn.Options) {
+		o.Settings = func(core.Path) turn.Settings { return settings }
+		o.Clock = c.Now
+	})
+	return b, c
+}
+
+func (b *bot) logged(path core.Path) (texts []string) {
+	b.t.Helper()
+	err := b.store.View(context.Background(), func(v core.View) error {
+		entries, err := v.Last(path, 100)
+		for _, e := range entries {
+			texts = append(texts, e.Message.Text)
+		}
+		return err
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return texts
+}
+
+func TestAmbient(t *testing.T) {
+	b, c := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 3, AmbientEvery: time.Hour},
+		`{"actions":[{"type":"IGNORE"}]}`, plan("By the way …"), plan("Yes?"))
+	b.receive(talk("1", "jay", "one"), talk("2", "ann", "two"), talk("3", "jay", "three"))
+	b.ended(1) // the third message was the model's chance, and it had nothing to say
+	b.stands()
+	if in := b.input(0); !strings.Contains(in, "Nobody spoke to you") || !strings.Contains(in, `"text":"three"`) {
+		t.Errorf("the model was told %s", in)
+	}
+	b.receive(talk("4", "jay", "four"))
+	c.advance(2 * time.Hour)
+	b.receive(talk("5", "ann", "five"))
+	b.ended(1) // the time was
+	b.stands("By the way …")
+	b.receive(talk("6", "ann", "Aria, are you there?"))
+	b.ended(1) // and who calls is answered in any case
+	b.stands("By the way …", "Yes?")
+	if in := b.input(2); strings.Contains(in, "Nobody spoke to you") {
+		t.Errorf("who called was overheard: %s", in)
+	}
+}
+
+func TestAmbientWithoutEngine(t *testing.T) {
+	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, &core.ModelError{Kind: core.Fatal})
+	b.receive(talk("1", "jay", "one"))
+	b.ended(1)
+	b.stands() // nobody asked, so nobody is bothered
+}
+
+func TestAttention(t *testing.T) {
+	b, c := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Minute}, plan("Here."), plan("Still here."))
+	b.receive(talk("1", "jay", "Aria?"))
+	b.ended(1)
+	b.receive(talk("2", "ann", "not to the bot"), talk("3", "jay", "and then?"))
+	b.ended(1)
+	b.stands("Here.", "Still here.")
+	c.advance(2 * time.Minute)
+	b.receive(talk("4", "jay", "too late"))
+	b.receive(talk("5", "jay", "Aria?"))
+	b.ended(1)
+	if asked := b.asker.Asked(); len(asked) != 3 {
+		t.Errorf("the model was asked %d times, want 3", len(asked))
+	}
+}
+
+func TestBlind(t *testing.T) {
+	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Blind: true}, plan("Here."))
+	b.receive(talk("1", "jay", "between us"), talk("2", "jay", "Aria?"))
+	b.ended(1)
+	if got := b.logged(square); len(got) != 2 || got[0] != "Aria?" {
+		t.Errorf("the log holds %q", got)
+	}
+}
+
+func TestBots(t *testing.T) {
+	for _, allowed := range []bool{false, true} {
+		b, _ := group(t, turn.Settings{Activation: turn.OnMention, Bots: allowed}, plan("a"), plan("b"), plan("c"), plan("d"), plan("e"))
+		other := func(id string) core.Event {
+			e := talk(id, "other", "Aria?")
+			e.Message.Author.Bot = true
+			return e
+		}
+		want := 0
+		for _, id := range []string{"1", "2", "3", "4", "5"} {
+			b.receive(other(id))
+			if allowed && want < 3 {
+				b.ended(1)
+				want++
+			}
+		}
+		b.receive(talk("6", "jay", "Aria?"))
+		b.ended(1)
+		b.receive(other("7"))
+		if allowed {
+			b.ended(1)
+			want++ // a person spoke, so the count begins anew
+		}
+		if n := len(b.asker.Asked()); n != want+1 {
+			t.Errorf("allowed %v: the model was asked %d times, want %d", allowed, n, want+1)
+		}
+		b.stop()
+	}
+}
+
+// judge is a gate of a test: by the author's name.
+type judge map[string]core.Verdict
+
+func (j judge) Judge(m *core.Message, _ bool) core.Verdict { return j[m.Author.ID] }
+
+func TestGates(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	gate := judge{
+		"quiet":    {Admission: core.Quiet},
+		"gone":     {Admission: core.Discard},
+		"stranger": {Admission: core.Blank, Reply: "Your code is 1234."},
+		"flood":    {Admission: core.Quiet, Reply: "Slow down."},
+		"boss":     {Admission: core.Discard},
+	}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
+		o.Gates = []core.Gate{judge{}, gate}
+		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
+	})
+	b.receive(said("1", "quiet", "context"), said("2", "gone", "never was"))
+	b.receive(said("3", "stranger", "secret words"))
+	b.ended(3) // the first two have none, and are told so
+	b.receive(said("4", "flood", "again"))
+	b.ended(1)
+	b.receive(said("5", "boss", "hi"))
+	b.ended(1)
+	b.stands("Your code is 1234.", "Slow down.", "Hello.")
+	want := []string{"context", "", "Your code is 1234.", "again", "Slow down.", "hi", "Hello."}
+	if got := b.logged(place); strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("the log holds %q, want %q", got, want)
+	}
+	if n := len(b.asker.Asked()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// late is a gate that shuts ann out from some time on.
+type late struct{ shut atomic.Bool }
+
+func (l *late) Judge(m *core.Message, _ bool) (v core.Verdict) {
+	if l.shut.Load() && m.Author.ID == "ann" {
+		v.Admission = core.Discard
+	}
+	return v
+}
+
+// TestGateWhileWaiting: who is shut out while his message waits gets no answer.
+func TestGateWhileWaiting(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	gate := &late{}
+	asker := coretest.NewAsker(plan("First."), plan("Never."))
+	asker.Hold = make(chan struct{})
+	b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) { o.Gates = []core.Gate{gate} })
+	b.receive(said("1", "jay", "hi"))
+	b.thinks(1)
+	b.receive(said("2", "ann", "me too"))
+	gate.shut.Store(true)
+	close(asker.Hold)
+	b.ended(2)
+	b.stands("First.")
+}
