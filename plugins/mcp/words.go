@@ -1,0 +1,170 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what a server's words may take.
+const (
+	maxName        = 64   // of an action
+	maxBrief       = 99   // characters
+	maxDescription = 1500 // bytes of a tool's description, in the correction tier
+	maxHint        = 160  // bytes of a property's description
+)
+
+// plain is a name as the catalogue compares names.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == '.' || r == ' ' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// actionName is what a server's tool is called here. With mark it ends in a few
+// letters that only this tool has.
+func actionName(server, tool string, mark bool) string {
+	name := server + "_" + strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '_'
+	}, tool), "_")
+	if !mark && len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(server + "\x00" + tool))
+	end := "_" + hex.EncodeToString(sum[:3])
+	return name[:min(len(name), maxName-len(end))] + end
+}
+
+// line is a text on one line: no control characters, no runs of space.
+func line(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// cut shortens a text to at most so many bytes, visibly.
+func cut(text string, most int) string {
+	const mark = "…"
+	if len(text) <= most {
+		return text
+	}
+	text = text[:max(0, most-len(mark))]
+	for len(text) > 0 && !utf8.ValidString(text[max(0, len(text)-utf8.UTFMax):]) {
+		text = text[:len(text)-1]
+	}
+	return text + mark
+}
+
+// sentence is the first sentence of a text.
+func sentence(text string) string {
+	for i, r := range text {
+		switch r {
+		case '。', '！', '？':
+			return text[:i]
+		case '.', '!', '?', ';':
+			rest := text[i+1:]
+			if rest == "" || rest[0] == ' ' && !abbreviated(text[:i]) {
+				return text[:i]
+			}
+		}
+	}
+	return text
+}
+
+// abbreviated reports whether a full stop behind the text ends no sentence.
+func abbreviated(text string) bool {
+	word := text[strings.LastIndexAny(text, " (")+1:]
+	return slices.Contains([]string{"e.g", "i.e", "etc", "vs", "approx", "No", "no", "incl"}, word)
+}
+
+// fillers stand before the verb in descriptions, and say nothing.
+var fillers = [...]string{
+	"this tool can be used to ", "this tool is used to ", "this tool allows you to ", "this tool will ", "this tool ", "this function ",
+	"a tool that ", "a tool to ", "a tool for ", "tool that ", "tool to ", "use this tool to ", "use this to ", "used to ", "use to ",
+	"allows you to ", "allows to ", "lets you ", "can be used to ", "you can ", "helps you ", "please ", "it ",
+}
+
+// brief is one line that says what a tool does, verb first as far as that can
+// be had from its description.
+func brief(server, tool, description string) string {
+	text := sentence(line(strings.NewReplacer("`", "", "*", "", "#", "").Replace(description)))
+	for {
+		rest := text
+		for _, f := range fillers {
+			if len(rest) > len(f) && strings.EqualFold(rest[:len(f)], f) {
+				rest = rest[len(f):]
+			}
+		}
+		if rest == text {
+			break
+		}
+		text = rest
+	}
+	if text = strings.TrimRight(text, " :,"); text == "" {
+		return clip("Run " + line(tool) + " of " + server)
+	}
+	first, rest, _ := strings.Cut(text, " ")
+	if verb, ok := imperative(first); ok {
+		return clip(strings.TrimSpace(verb + " " + rest))
+	}
+	return clip("Run " + line(tool) + ": " + text)
+}
+
+// clip shortens a brief to what the catalogue takes.
+func clip(text string) string {
+	if utf8.RuneCountInString(text) <= maxBrief {
+		return text
+	}
+	runes := []rune(text)
+	return strings.TrimRight(string(runes[:maxBrief-1]), " ,;") + "…"
+}
+
+// verbs are what descriptions of tools begin with, in their plain form.
+const verbs = " access activate add analyze analyse annotate append apply archive ask assign attach begin browse build calculate call cancel capture change check clear click clone close" +
+	" combine commit compare compile compress compute configure connect control convert copy count create crop deactivate decode decrypt define delete deliver demonstrate deploy describe detect determine" +
+	" disable disconnect display do download drag draw drop duplicate edit emit enable encode encrypt enter estimate evaluate execute expand export extract fetch fill filter find finish follow fork" +
+	" format forward generate get give go grant hover identify import index initialize insert inspect install invite invoke join keep launch leave link list load locate lock log look make manage" +
+	" mark measure merge modify monitor move mute navigate notify observe open order parse pause perform persist place play plot post predict prepare press preview print process produce provide publish" +
+	" pull push put query queue read rebuild recall receive recommend record refresh register reject release reload remember remove rename render reopen reorder repeat replace reply report request reserve" +
+	" reset resize resolve restart restore resume retrieve return revert review revoke rotate run sample save scan schedule score scrape search select send set share show simulate sleep solve sort split" +
+	" start stop store stream submit subscribe suggest summarize summarise swap switch sync take tell test toggle track transcribe transfer transform translate trigger turn type uncompress undo uninstall" +
+	" unlock unpause unsubscribe unzip update upgrade upload use validate verify view wait watch write zip "
+
+// imperative is a verb in its plain form, however a description writes it; ok is
+// false where the word is none that is known.
+func imperative(word string) (string, bool) {
+	lower := strings.ToLower(word)
+	known := func(w string) bool { return w != "" && strings.Contains(verbs, " "+w+" ") }
+	forms := []string{lower}
+	if stem, ok := strings.CutSuffix(lower, "s"); ok {
+		forms = append(forms, stem)
+	}
+	if stem, ok := strings.CutSuffix(lower, "es"); ok {
+		forms = append(forms, stem)
+	}
+	if stem, ok := strings.CutSuffix(lower, "ies"); ok {
+		forms = append(forms, stem+"y")
+	}
+	for _, f := range forms {
+		if known(f) {
+			return strings.ToUpper(f[:1]) + f[1:], true
+		}
+	}
+	return "", false
+}
