@@ -1,0 +1,118 @@
+package plugintest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"synthbot/core"
+	"synthbot/memory"
+)
+
+// items is what one plugin keeps, in the script's database.
+type items struct {
+	db     *memory.DB
+	plugin string
+}
+
+// Get implements core.Items.
+func (i items) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
+	return i.db.Get(ctx, i.plugin, path, key)
+}
+
+// Put implements core.Items.
+func (i items) Put(ctx context.Context, item core.Item) (uint64, error) {
+	return i.db.Put(ctx, i.plugin, item)
+}
+
+// List implements core.Items.
+func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
+	return i.db.List(ctx, i.plugin, root)
+}
+
+// watched is a store that tells when something was written.
+type watched struct {
+	*memory.DB
+	stir func()
+}
+
+// Commit implements core.Store.
+func (w watched) Commit(ctx context.Context, b *core.Batch) error {
+	defer w.stir()
+	return w.DB.Commit(ctx, b)
+}
+
+// desk is a core.Desk that writes down what it is told.
+type desk struct {
+	script *Script
+	mu     sync.Mutex
+	told   []utterance
+	files  int
+}
+
+func (d *desk) note(u utterance) {
+	d.mu.Lock()
+	d.told = append(d.told, u)
+	d.mu.Unlock()
+	d.script.poke()
+}
+
+// take returns what was told since it was last taken.
+func (d *desk) take() []utterance {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	told := d.told
+	d.told = nil
+	return told
+}
+
+// Tell implements core.Desk.
+func (d *desk) Tell(_ context.Context, to core.Path, text string) error {
+	d.note(utterance{kind: "tell", place: to, text: text})
+	return nil
+}
+
+// Admins implements core.Desk.
+func (d *desk) Admins(text string) { d.note(utterance{kind: "admins", text: text}) }
+
+// Carry implements core.Desk.
+func (d *desk) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+	return parts.Send(ctx, n, what, func(context.Context, string) (string, error) {
+		text := f.Name
+		if what.Text != "" {
+			text += " | " + what.Text
+		}
+		d.note(utterance{kind: "file", place: what.Path, text: text})
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.files++
+		return fmt.Sprintf("file-%d", d.files), nil
+	})
+}
+
+// Fetch implements core.Desk: what is attached are the script's files.
+func (d *desk) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int64) ([]byte, error) {
+	data, ok := d.script.content(a.Ref)
+	switch {
+	case !ok:
+		return nil, core.Errorf(core.Broken, "The file is no longer there.")
+	case int64(len(data)) > max:
+		return nil, core.Errorf(core.Invalid, "The file is too large.")
+	}
+	return data, nil
+}
+
+// Admin implements core.Desk.
+func (d *desk) Admin(person core.Path) bool { return slices.Contains(d.script.admins, person) }
+
+// content is a file of the script.
+func (s *Script) content(name string) ([]byte, bool) {
+	for _, f := range s.archive.Files {
+		if f.Name == name {
+			return []byte(strings.TrimSuffix(string(f.Data), "\n")), true
+		}
+	}
+	return nil, false
+}

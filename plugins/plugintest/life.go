@@ -1,0 +1,215 @@
+package plugintest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/recon"
+	"synthbot/core/turn"
+	"synthbot/memory"
+)
+
+// life is the bot from a start to a stop.
+type life struct {
+	db        *memory.DB
+	turns     *turn.Turns
+	runtime   *action.Runtime
+	catalogue action.Catalogue
+	plugins   []core.Plugin // the script's
+	all       []core.Plugin // and the rooms
+	changed   chan struct{}
+	stop      func() error
+}
+
+// inbox hands in what plugins want to happen, once there are turns.
+type inbox struct {
+	ready chan struct{}
+	life  *life
+}
+
+// Receive implements core.Inbox.
+func (i inbox) Receive(ctx context.Context, events ...core.Event) error {
+	select {
+	case <-i.ready:
+		return i.life.turns.Receive(ctx, events...)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// start begins a life.
+func (s *Script) start() {
+	s.t.Helper()
+	s.lived = true
+	db, err := memory.Open(s.dir, memory.Options{Clock: s.clock.now, Log: s.log})
+	if err != nil {
+		s.Fatalf("%v", err)
+	}
+	l := &life{db: db, changed: make(chan struct{}, 1)}
+	s.world = l
+	in := inbox{make(chan struct{}), l}
+	if err := s.populate(l, in); err != nil {
+		s.world = nil
+		s.Fatalf("%v", errors.Join(err, db.Close()))
+	}
+	l.runtime = action.NewRuntime(action.Options{Clock: s.Now, Log: s.log})
+	l.turns = turn.New(s.options(l))
+	close(in.ready)
+	l.stop = s.run(l)
+	s.settle()
+}
+
+// populate makes the plugins and the catalogue.
+func (s *Script) populate(l *life, in core.Inbox) error {
+	for _, room := range s.rooms {
+		l.all = append(l.all, room)
+	}
+	for _, b := range s.plan.builders {
+		t := s.expand(string(table(s.archive, b.name, len(s.plan.builders) == 1)))
+		p, err := b.make(s.host(l, b.name, in), []byte(t), s.Var)
+		if err == nil {
+			err = checkName(p, b.name)
+		}
+		if err != nil {
+			return err
+		}
+		l.plugins, l.all = append(l.plugins, p), append(l.all, p)
+	}
+	return l.offer()
+}
+
+// offer puts what the plugins offer now into force.
+func (l *life) offer() error {
+	snapshot, err := action.Build(l.all...)
+	if err == nil {
+		l.catalogue.Swap(snapshot)
+	}
+	return err
+}
+
+func (s *Script) host(l *life, name string, in core.Inbox) core.Host {
+	h := core.Host{
+		Name: name, Log: s.log.With("plugin", name), Clock: s.Now, Language: s.language,
+		Items: items{l.db, name}, Facts: l.db, Inbox: in, Reader: l.db, Asker: s.model, Desk: s.desk,
+		Changed: func() {
+			select {
+			case l.changed <- struct{}{}:
+			default:
+			}
+		},
+	}
+	if !s.engine {
+		h.Asker = none{}
+	}
+	return h
+}
+
+func (s *Script) options(l *life) turn.Options {
+	o := turn.Options{
+		Store: watched{l.db, s.poke}, Catalogue: &l.catalogue, Runtime: l.runtime, Asker: s.model,
+		Persona: func(core.Path, string) core.Persona { return core.Persona{Name: "Aria", Text: "You are Aria."} },
+		Clock:   s.Now, Log: s.log, Config: turn.Config{History: 20, Recent: 10, Attempts: 2},
+		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },
+		Admins:   s.admins, Names: []string{"Aria"}, Language: s.language, Scope: "chat",
+		Recons: []core.Recon{recon.New()}, Injectors: make(map[string]core.Injector),
+		Observers: []core.Observer{observer(s.poke)},
+	}
+	if len(s.shares) > 0 {
+		o.Shares = []turn.Share{{Paths: s.shares}}
+	}
+	if s.buttons {
+		o.Chooser = func(place core.Path) core.Chooser { return s.room(place.Interface()) }
+	}
+	for _, p := range l.plugins {
+		able(&o, p)
+	}
+	for _, f := range s.plan.tune {
+		f(&o)
+	}
+	return o
+}
+
+// able gives the turns what a plugin can do besides actions.
+func able(o *turn.Options, p core.Plugin) {
+	if x, ok := p.(core.Injector); ok {
+		o.Injectors[p.Name()] = x
+	}
+	if x, ok := p.(core.Recon); ok {
+		o.Recons = append(o.Recons, x)
+	}
+	if x, ok := p.(core.Observer); ok {
+		o.Observers = append(o.Observers, x)
+	}
+}
+
+// observer pokes when a turn is over.
+type observer func()
+
+// Observe implements core.Observer.
+func (o observer) Observe(core.TurnEnd) { o() }
+
+// goodbye is how long turns may take to finish.
+const goodbye = 5 * time.Second
+
+// run brings the turns, and then the plugins, to life. What it returns ends both,
+// the plugins last.
+func (s *Script) run(l *life) func() error {
+	begun, end := context.WithCancel(context.Background())
+	work, abort := context.WithCancel(context.Background())
+	back, leave := context.WithCancel(context.Background())
+	var turns, plugins sync.WaitGroup
+	errs := make(chan error, len(l.plugins)+2)
+	turns.Go(func() { errs <- l.turns.Run(begun, work) })
+	plugins.Go(func() { errs <- l.watch(back) })
+	for _, p := range l.plugins {
+		if r, ok := p.(core.Runner); ok {
+			plugins.Go(func() { errs <- r.Run(back) })
+		}
+	}
+	return func() error {
+		end()
+		late := time.AfterFunc(goodbye, abort)
+		turns.Wait()
+		late.Stop()
+		abort()
+		leave()
+		plugins.Wait()
+		l.runtime.Wait()
+		close(errs)
+		var all error
+		for err := range errs {
+			all = errors.Join(all, err)
+		}
+		return errors.Join(all, l.db.Close())
+	}
+}
+
+// watch renews the catalogue when a plugin says so.
+func (l *life) watch(ctx context.Context) error {
+	for {
+		select {
+		case <-l.changed:
+			if err := l.offer(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// end ends the life, if there is one.
+func (s *Script) end() {
+	if s.world == nil {
+		return
+	}
+	l := s.world
+	s.world = nil
+	if err := l.stop(); err != nil {
+		s.t.Errorf("%s:%d: the bot's end: %v", s.file, s.line.number, err)
+	}
+}

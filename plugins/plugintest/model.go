@@ -1,0 +1,122 @@
+package plugintest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"synthbot/core"
+)
+
+// model is a core.Asker whose answers come from the script.
+type model struct {
+	stir func()
+
+	mu     sync.Mutex
+	waits  []*question
+	asked  int
+	latest *question
+}
+
+// question is one that was asked.
+type question struct {
+	request core.Request
+	answer  chan any // core.Answer or error
+}
+
+// text is what the model is told of the moment.
+func (q *question) text() string {
+	var parts []string
+	for _, m := range q.request.Messages {
+		parts = append(parts, m.Text)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// rules are what it is told of itself and of its actions.
+func (q *question) rules() string { return strings.Join(q.request.System, "\n") }
+
+// Ask implements core.Asker.
+func (m *model) Ask(ctx context.Context, asked core.Question) (core.Answer, error) {
+	r, err := asked.Build(core.Limits{Engine: "script"})
+	if err != nil {
+		return core.Answer{}, err
+	}
+	q := &question{request: r, answer: make(chan any, 1)}
+	m.mu.Lock()
+	m.waits, m.latest = append(m.waits, q), q
+	m.asked++
+	m.mu.Unlock()
+	m.stir()
+	select {
+	case a := <-q.answer:
+		if err, ok := a.(error); ok {
+			return core.Answer{}, err
+		}
+		return a.(core.Answer), nil
+	case <-ctx.Done():
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.waits = slices.DeleteFunc(m.waits, func(other *question) bool { return other == q })
+		return core.Answer{}, ctx.Err()
+	}
+}
+
+// pending is how many questions wait.
+func (m *model) pending() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.waits)
+}
+
+// told is the question that the script speaks about: the one that waits longest,
+// or else the last one; nil where there was none.
+func (m *model) told() *question {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.waits) > 0 {
+		return m.waits[0]
+	}
+	return m.latest
+}
+
+// say answers the question that waits longest.
+func (m *model) say(answer any) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.waits) == 0 {
+		return false
+	}
+	q := m.waits[0]
+	m.waits, m.latest = m.waits[1:], q
+	q.answer <- answer
+	return true
+}
+
+func (m *model) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.asked
+}
+
+// none is a core.Asker where no engine is configured.
+type none struct{}
+
+func (none) Ask(context.Context, core.Question) (core.Answer, error) {
+	return core.Answer{}, core.ErrNoEngine
+}
+
+// failure is an engine's error as a script names it.
+func failure(name string) error {
+	if name == "none" {
+		return core.ErrNoEngine
+	}
+	kind := core.ModelErrorKind(name)
+	switch kind {
+	case core.RetryLater, core.Fatal, core.Refused, core.TooLong:
+		return &core.ModelError{Kind: kind, Engine: "script", Err: errors.New("the script says so")}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package plugintest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+)
+
+// toys are actions for scripts of this package.
+func toys() core.Plugin {
+	return coretest.NewPlugin("toys",
+		core.Action{Name: "roll", Brief: "Roll dice", Do: func(context.Context, core.Call) (core.Result, error) {
+			return core.Result{Output: json.RawMessage(`{"total":7}`)}, nil
+		}},
+		core.Action{Name: "wipe", Brief: "Delete everything", Confirm: true},
+	)
+}
+
+// keeper uses what a Host lends.
+type keeper struct {
+	core.Host
+	prefix string
+	wet    *atomic.Bool
+}
+
+type keeperConfig struct {
+	Prefix string `toml:"prefix" doc:"What goes before." default:""`
+}
+
+func newKeeper(h core.Host, c keeperConfig) (*keeper, error) {
+	return &keeper{h, c.Prefix, new(atomic.Bool)}, nil
+}
+
+func (k *keeper) Name() string { return k.Host.Name }
+
+func (k *keeper) Actions() []core.Action {
+	list := []core.Action{{
+		Name: "keep", Brief: "Keep something", Do: k.keep,
+		Schema: json.RawMessage(`{"type":"object","properties":{"what":{"type":"string"}},"required":["what"]}`),
+	}}
+	if k.wet.Load() {
+		list = append(list, core.Action{Name: "swim", Brief: "Swim", Schema: json.RawMessage(`{"type":"object"}`), Do: k.swim})
+	}
+	return list
+}
+
+func (k *keeper) swim(context.Context, core.Call) (core.Result, error) {
+	return core.Result{Output: json.RawMessage(`"wet"`)}, nil
+}
+
+func (k *keeper) keep(ctx context.Context, c core.Call) (core.Result, error) {
+	var p struct{ What string }
+	if err := json.Unmarshal(c.Payload, &p); err != nil {
+		return core.Result{}, err
+	}
+	if k.wet.CompareAndSwap(false, p.What == "swimming") && p.What == "swimming" {
+		k.Changed()
+		return core.Result{Output: json.RawMessage(`"soon"`)}, nil
+	}
+	person, err := c.Path.Person(c.Author.ID)
+	if err != nil {
+		return core.Result{}, err
+	}
+	_, err = k.Items.Put(ctx, core.Item{Path: person, Key: "what", Version: core.AnyVersion, Value: json.RawMessage(`"` + p.What + `"`)})
+	k.Desk.Admins(person.String() + " keeps " + p.What + map[bool]string{true: " (true)", false: ""}[k.Desk.Admin(person)])
+	err = errors.Join(err, k.Desk.Tell(ctx, person, "kept"))
+	err = errors.Join(err, k.Desk.Carry(ctx, c.Parts, 1, core.Sent{Path: c.Path, Text: "here it is"}, core.Upload{Name: "tea.txt"}))
+	data, wrong := k.Desk.Fetch(ctx, c.Path, core.Attachment{Ref: "note.txt"}, 100)
+	_, asked := k.Asker.Ask(ctx, core.Question{})
+	out, broken := json.Marshal(map[string]string{"file": string(data), "asked": asked.Error()})
+	return core.Result{Output: out}, errors.Join(err, wrong, broken)
+}
+
+// Inject implements core.Injector.
+func (k *keeper) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
+	person, err := s.Path.Person(s.Author.ID)
+	if err != nil {
+		return nil, err
+	}
+	i, ok, err := k.Items.Get(ctx, person, "what")
+	if err != nil || !ok {
+		return nil, err
+	}
+	return json.RawMessage(strings.Replace(string(i.Value), `"`, `"`+k.prefix, 1)), nil
+}
+
+func TestScripts(t *testing.T) {
+	Run(t, "testdata/[ta]*.txt", With(toys()))
+	Run(t, "testdata/plugin.txt", Named("keeper", newKeeper))
+}
+
+// TestLive is a conversation in true time.
+func TestLive(t *testing.T) {
+	Run(t, "testdata/talk.txt", With(toys()), Live())
+}
+
+// TestFaults: what is not so is told with its line and what there was.
+func TestFaults(t *testing.T) {
+	for name, tc := range map[string]struct{ script, want string }{
+		"another text":        {"Jay> hi\nsays< Hello.\nbot= Hi.", "script:3: bot= Hi.\nthere is:\n  said: bot= Hello.\n"},
+		"no match":            {"Jay> hi\nsays< Hello.\nbot~ ^Hi", "script:3: bot~ ^Hi\nthere is:"},
+		"nothing said":        {"Jay (aside)> hi\nbot= Hi.", "script:2: bot= Hi.\nthat is not there:\n  nothing more was said\n"},
+		"elsewhere":           {"Jay> hi\nsays< Hello.\nbot @ room/2= Hello.", "that is not there:\n  said: bot= Hello."},
+		"no answer":           {"Jay> hi\nbot= Hi.", "the model is asked, and waits for an answer: "},
+		"no question":         {"Jay (aside)> hi\nsays< Hello.", "script:2: says< Hello.\nthe model is not asked anything"},
+		"unexpected":          {"Jay> hi\nsays< Hello.\nJay> and?", "script:3: Jay> and?\nbefore this, it was not expected:\n  said: bot= Hello."},
+		"unexpected at last":  {"Jay> hi\nsays< Hello.\n", "script:3: the end\nbefore this, it was not expected:"},
+		"unasked at last":     {"Jay> hi\n", "script:2: the end\nthe model is asked, and the script has no answer"},
+		"something":           {"Jay> hi\nsays< Hello.\nnothing", "it was not expected:\n  said: bot= Hello."},
+		"not in the prompt":   {"Jay> hi\nprompt~ moon", "script:2: prompt~ moon\nit was asked:\n"},
+		"in the prompt":       {"Jay> hi\nprompt! \"hi\"", "it was asked:\n"},
+		"never asked":         {"Jay (aside)> hi\nprompt~ hi", "the model was never asked"},
+		"how often":           {"Jay> hi\nsays< Hello.\nbot= Hello.\nasked 2", "the model was asked 1 times"},
+		"no button":           {"Jay> hi\nsays< Hello.\nbot= Hello.\npress Yes", `there is no button "Yes"`},
+		"dead":                {"stop\nJay> hi", "the bot is not alive"},
+		"back in time":        {"Jay (aside)> hi\nclock 2020-01-01T00:00:00Z", "it is 2026-03-02T10:00:00Z already"},
+		"a setting too late":  {"Jay (aside)> hi\nzone Europe/Rome", "that must stand before anything happens"},
+		"an unknown verb":     {"dance wildly", `nothing is called "dance"`},
+		"an unknown way":      {"Jay (shouting)> hi", `"shouting" is no way to say something`},
+		"a configuration":     {"Jay (aside)> hi\n-- keeper.toml --\nprefiks = \"x\"\n", "prefiks"},
+		"no file":             {"Jay (file x.png)> hi", `the script has no file "x.png"`},
+		"no kind of an error": {"Jay> hi\nfails< boom", "no core.ModelErrorKind"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := faultOf(t, tc.script, With(toys()), Named("keeper", newKeeper)); !strings.Contains(got, tc.want) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// faultOf runs a script that fails, and returns its fault.
+func faultOf(t *testing.T, script string, options ...Option) (fault string) {
+	note := func(p *plan) { p.caught = func(text string) { fault = text } }
+	Text(t, script, append(options, note)...)
+	return fault
+}
