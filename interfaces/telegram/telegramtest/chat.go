@@ -44,6 +44,26 @@ type Chat struct {
 
 	next     int
 	messages []*Message
+	drafts   []Draft
+}
+
+// Draft is a text that a bot showed while it was writing. It is no message: the
+// next one in the chat takes it away.
+type Draft struct {
+	ID     int64
+	Thread int
+	Text   string
+	At     time.Time
+}
+
+// Drafts returns all texts that were shown as drafts in a chat, in order.
+func (s *Server) Drafts(chat int64) []Draft {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.chats[chat]; c != nil {
+		return slices.Clone(c.drafts)
+	}
+	return nil
 }
 
 func (c *Chat) json() map[string]any {
@@ -68,7 +88,7 @@ type Message struct {
 	Text      string
 	HTML      bool // it came with styles
 	Entities  []Entity
-	Kind      string // text, photo, document, poll
+	Kind      string // text, rich, photo, document, voice, audio, video, animation, poll
 	File      []byte
 	Source    string // the address or id that a file was sent by
 	ReplyTo   int
@@ -231,7 +251,9 @@ func (s *Server) bot() map[string]any {
 // messageJSON writes a message as the platform does.
 func (s *Server) messageJSON(c *Chat, m *Message) map[string]any {
 	raw := map[string]any{"message_id": m.ID, "date": m.At.Unix(), "chat": c.json()}
-	if m.Text != "" {
+	if m.Kind == "rich" {
+		raw["rich_message"] = map[string]any{"blocks": []any{map[string]any{"type": "paragraph", "text": m.Text}}}
+	} else if m.Text != "" {
 		raw["text"] = m.Text
 		if e := slices.Concat(m.Entities, spans(m.Text)); len(e) > 0 {
 			raw["entities"] = e
@@ -247,7 +269,7 @@ func (s *Server) messageJSON(c *Chat, m *Message) map[string]any {
 		raw["reply_markup"] = m.Markup
 	}
 	if to := c.find(m.ReplyTo); to != nil {
-		quoted := s.messageJSON(c, &Message{ID: to.ID, Text: to.Text, Thread: to.Thread, Entities: to.Entities, At: to.At})
+		quoted := s.messageJSON(c, &Message{ID: to.ID, Text: to.Text, Kind: to.Kind, Thread: to.Thread, Entities: to.Entities, At: to.At})
 		if quoted["from"] = s.bot(); to.From != BotID {
 			quoted["from"] = s.people[to.From].json()
 		}

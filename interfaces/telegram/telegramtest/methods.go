@@ -2,7 +2,6 @@ package telegramtest
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,12 @@ func methods() map[string]method {
 		"sendmessage":            (*Server).sendMessage,
 		"sendphoto":              func(s *Server, c Call) (any, error) { return s.sendFile(c, "photo") },
 		"senddocument":           func(s *Server, c Call) (any, error) { return s.sendFile(c, "document") },
+		"sendvoice":              func(s *Server, c Call) (any, error) { return s.sendFile(c, "voice") },
+		"sendaudio":              func(s *Server, c Call) (any, error) { return s.sendFile(c, "audio") },
+		"sendvideo":              func(s *Server, c Call) (any, error) { return s.sendFile(c, "video") },
+		"sendanimation":          func(s *Server, c Call) (any, error) { return s.sendFile(c, "animation") },
+		"sendmessagedraft":       (*Server).sendDraft,
+		"sendrichmessage":        (*Server).sendRich,
 		"sendpoll":               (*Server).sendPoll,
 		"sendchataction":         (*Server).sendChatAction,
 		"editmessagetext":        (*Server).editText,
@@ -80,8 +85,8 @@ func topic(chat *Chat, thread string, general bool) (int, error) {
 	return id, nil
 }
 
-// draft checks what all messages have in common.
-func (s *Server) draft(c Call) (*Chat, *Message, error) {
+// begin checks what all messages have in common.
+func (s *Server) begin(c Call) (*Chat, *Message, error) {
 	chat, err := s.room(c)
 	if err != nil {
 		return nil, nil, err
@@ -190,7 +195,7 @@ func words(c Call, field string, limit int) (string, []Entity, error) {
 }
 
 func (s *Server) sendMessage(c Call) (any, error) {
-	chat, m, err := s.draft(c)
+	chat, m, err := s.begin(c)
 	if err != nil {
 		return nil, err
 	}
@@ -206,55 +211,6 @@ func (s *Server) put(chat *Chat, m *Message) any {
 	raw := s.messageJSON(chat, m)
 	raw["from"] = s.bot()
 	return raw
-}
-
-func (s *Server) sendFile(c Call, kind string) (any, error) {
-	chat, m, err := s.draft(c)
-	if err != nil {
-		return nil, err
-	}
-	if m.Text, m.Entities, err = words(c, "caption", maxCaption); err != nil {
-		return nil, err
-	}
-	m.Kind, m.File, m.Source = kind, c.Files[kind], c.Params[kind]
-	switch {
-	case m.File == nil && m.Source == "":
-		return nil, refuse("there is no %s in the request", kind)
-	case strings.HasPrefix(m.Source, "http") && strings.Contains(m.Source, "broken"):
-		return nil, refuse("failed to get HTTP URL content")
-	case m.File == nil && !strings.HasPrefix(m.Source, "http") && s.files[m.Source] == nil:
-		return nil, refuse("wrong file identifier/HTTP URL specified")
-	case kind == "photo" && m.File != nil && !strings.HasPrefix(http.DetectContentType(m.File), "image/"):
-		return nil, refuse("IMAGE_PROCESS_FAILED")
-	}
-	return s.put(chat, m), nil
-}
-
-func (s *Server) sendPoll(c Call) (any, error) {
-	chat, m, err := s.draft(c)
-	if err != nil {
-		return nil, err
-	}
-	var options []struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal([]byte(c.Params["options"]), &options) != nil {
-		return nil, refuse("can't parse options JSON object")
-	}
-	m.Kind, m.Text = "poll", c.Params["question"]
-	switch n := units(m.Text); {
-	case n == 0 || n > 300:
-		return nil, refuse("poll question length must not exceed 300")
-	case len(options) < 2 || len(options) > 12:
-		return nil, refuse("poll must have at least 2 answer options")
-	}
-	for _, o := range options {
-		if n := units(o.Text); n == 0 || n > 100 {
-			return nil, refuse("poll options length must not exceed 100")
-		}
-		m.Text += "\n" + o.Text
-	}
-	return s.put(chat, m), nil
 }
 
 func (s *Server) sendChatAction(c Call) (any, error) {
@@ -296,7 +252,15 @@ func (s *Server) editText(c Call) (any, error) {
 	if strings.EqualFold(c.Method, "editMessageCaption") {
 		field, limit = "caption", maxCaption
 	}
-	text, entities, err := words(c, field, limit)
+	kind := "text"
+	var text string
+	var entities []Entity
+	if c.Params["rich_message"] != "" {
+		kind = "rich"
+		text, err = richWords(c)
+	} else {
+		text, entities, err = words(c, field, limit)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -304,8 +268,10 @@ func (s *Server) editText(c Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if (field == "text") != (m.Kind == "text") {
+	if written := m.Kind == "text" || m.Kind == "rich"; (field == "text") != written {
 		return nil, refuse("there is no text in the message to edit")
+	} else if written {
+		m.Kind = kind
 	}
 	if m.Text == text && slices.Equal(m.Entities, entities) && string(m.Markup) == string(markup) {
 		return nil, refuse("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +29,8 @@ type Call struct {
 	Method string
 	Params map[string]string
 	Files  map[string][]byte // what was uploaded, by field
-	At     time.Time
+	At     time.Time         // when it arrived
+	Done   time.Time         // when it was answered
 	Status int
 	Chat   int64
 }
@@ -43,6 +45,10 @@ type Server struct {
 	people   map[int64]*Person
 	chats    map[int64]*Chat
 	fail     func(Call) Fault
+	delay    func(Call) time.Duration
+	lacks    []string
+	revoked  bool
+	noted    chan struct{} // closed and replaced when a request is answered
 	strict   bool
 	calls    []Call
 	updates  []update
@@ -90,7 +96,7 @@ func newServer() *Server {
 	return &Server{
 		people: map[int64]*Person{}, chats: map[int64]*Chat{}, arrived: make(chan struct{}), blocked: map[int64]time.Time{},
 		queries: map[string]bool{}, files: map[string][]byte{}, commands: map[string]string{}, closing: make(chan struct{}),
-		lastID: 870000000,
+		lastID: 870000000, noted: make(chan struct{}),
 	}
 }
 
@@ -139,7 +145,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveFile(w, strings.Join(parts[2:], "/"))
 		return
 	}
-	if len(parts) != 2 || parts[0] != "bot"+Token {
+	if len(parts) != 2 || parts[0] != "bot"+Token || s.isRevoked() {
 		reply(w, failure{401, "Unauthorized", nil})
 		return
 	}
@@ -158,6 +164,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve answers one request, or fails it on demand.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, c Call) {
 	fault := s.arrive(&c)
+	if !s.linger(r, c) {
+		return
+	}
 	if fault.before() {
 		s.note(c, fault.status())
 		s.breakDown(w, r, fault)
@@ -182,15 +191,17 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, c Call) {
 func (s *Server) note(c Call, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.Status = status
+	c.Status, c.Done = status, time.Now()
 	s.calls = append(s.calls, c)
+	close(s.noted)
+	s.noted = make(chan struct{})
 }
 
 func (s *Server) perform(c Call) (any, *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do, known := methods()[strings.ToLower(c.Method)]
-	if !known {
+	if !known || slices.Contains(s.lacks, c.Method) {
 		return nil, &failure{404, "Not Found: method not found", nil}
 	}
 	result, err := do(s, c)

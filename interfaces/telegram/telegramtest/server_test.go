@@ -55,6 +55,12 @@ func TestServerRefuses(t *testing.T) {
 		{"sendChatAction", "chat_id=-1001&action=typing&message_thread_id=1", `"ok":true`},
 		{"sendMessage", `chat_id=1000&text=x&reply_parameters={"message_id":99}`, "message to be replied not found"},
 		{"editMessageText", "chat_id=1000&message_id=1&text=hi", "message is not modified"},
+		{"sendMessageDraft", "chat_id=1000&draft_id=7&text=half", `"ok":true`},
+		{"sendMessageDraft", "chat_id=1000&draft_id=0&text=half", "must be non-zero"},
+		{"sendMessageDraft", "chat_id=-1001&draft_id=7&text=half", "TEXTDRAFT_PEER_INVALID"},
+		{"sendVoice", "chat_id=1000&voice=unknown", "wrong file identifier"},
+		{"sendRichMessage", `chat_id=1000&rich_message={"html":"<table><tr><td>x</td></tr></table>"}`, `"type":"paragraph"`},
+		{"sendRichMessage", `chat_id=1000&rich_message={"html":"<td>x</td>"}`, "can't parse rich message"},
 		{"nosuch", "", "Not Found"},
 	} {
 		resp, err := http.PostForm(s.URL+"/bot"+Token+"/"+tc.method, values(tc.query))
@@ -66,6 +72,31 @@ func TestServerRefuses(t *testing.T) {
 		_ = resp.Body.Close()
 		if !strings.Contains(string(b[:n]), tc.want) {
 			t.Errorf("%s %.60s: %s, want %q", tc.method, tc.query, b[:n], tc.want)
+		}
+	}
+}
+
+func TestParseRich(t *testing.T) {
+	for source, want := range map[string]string{
+		"<h1>T &lt;x&gt;</h1><p>a <b>b</b><br>c</p><hr/>":                                       "T <x>\na b\nc",
+		"<ul><li>one<ol><li>two</li></ol></li></ul>":                                            "onetwo",
+		`<table bordered><tr><th align="left">a</th><th>b</th></tr><tr><td>c</td></tr></table>`: "a | b | \nc |",
+		"<p><p>x</p></p>":            "!inside of",
+		"<td>x</td>":                 "!inside of",
+		"<b>x</b>":                   "!inside of",
+		"<p><b><b>x</b></b></p>":     "!inside of",
+		"<p>x":                       "!no end",
+		"<p>x</b>":                   "!unexpected end",
+		"<script>x</script>":         "!inside of",
+		strings.Repeat("<hr/>", 501): "!TOO_LONG",
+	} {
+		text, err := ParseRich(source)
+		if reason, bad := strings.CutPrefix(want, "!"); bad {
+			if err == nil || !strings.Contains(err.Error(), reason) {
+				t.Errorf("%.40q: %v, want an error with %q", source, err, reason)
+			}
+		} else if err != nil || text != want {
+			t.Errorf("%q = %q, %v; want %q", source, text, err, want)
 		}
 	}
 }

@@ -1,0 +1,91 @@
+package telegramtest
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Delay sets how long requests take before they are answered; nil: no time.
+// Requests of getUpdates are not delayed: they wait for updates.
+func (s *Server) Delay(f func(Call) time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay = f
+}
+
+// linger delays a request; false: who asked has gone.
+func (s *Server) linger(r *http.Request, c Call) bool {
+	s.mu.Lock()
+	f := s.delay
+	s.mu.Unlock()
+	if f == nil {
+		return true
+	}
+	t := time.NewTimer(f(c))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+	case <-s.closing:
+	}
+	return false
+}
+
+// Lack makes the server one of an older version, that does not know these
+// methods.
+func (s *Server) Lack(methods ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lacks = methods
+}
+
+// Revoke takes the token away: from now on the server does not know the bot.
+func (s *Server) Revoke() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revoked = true
+	if s.reader != nil {
+		close(s.reader)
+		s.reader = nil
+	}
+}
+
+func (s *Server) isRevoked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revoked
+}
+
+// Await returns when ok does; it looks again after each request that the server
+// answered. It fails the test after twenty seconds.
+func (s *Server) Await(tb testing.TB, ok func() bool) {
+	tb.Helper()
+	late := time.NewTimer(20 * time.Second)
+	defer late.Stop()
+	for {
+		s.mu.Lock()
+		noted := s.noted
+		s.mu.Unlock()
+		if ok() {
+			return
+		}
+		select {
+		case <-noted:
+		case <-late.C:
+			tb.Fatal("it never happened")
+		}
+	}
+}
+
+// Forget drops what was said and asked so far, to measure the memory of others.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = nil
+	clear(s.queries)
+	for _, c := range s.chats {
+		c.messages, c.drafts = nil, nil
+	}
+}
