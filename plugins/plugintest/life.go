@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/command"
 	"synthbot/core/recon"
 	"synthbot/core/turn"
 	"synthbot/memory"
@@ -57,7 +58,12 @@ func (s *Script) start() {
 		s.Fatalf("%v", errors.Join(err, db.Close()))
 	}
 	l.runtime = action.NewRuntime(action.Options{Clock: s.Now, Log: s.log})
-	l.turns = turn.New(s.options(l))
+	o, err := s.options(l)
+	if err != nil {
+		s.world = nil
+		s.Fatalf("%v", errors.Join(err, db.Close()))
+	}
+	l.turns = turn.New(o)
 	close(in.ready)
 	l.stop = s.run(l)
 	s.settle()
@@ -108,7 +114,7 @@ func (s *Script) host(l *life, name string, in core.Inbox) core.Host {
 	return h
 }
 
-func (s *Script) options(l *life) turn.Options {
+func (s *Script) options(l *life) (turn.Options, error) {
 	o := turn.Options{
 		Store: watched{l.db, s.poke}, Catalogue: &l.catalogue, Runtime: l.runtime, Asker: s.model,
 		Persona: func(core.Path, string) core.Persona { return core.Persona{Name: "Aria", Text: "You are Aria."} },
@@ -116,7 +122,7 @@ func (s *Script) options(l *life) turn.Options {
 		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },
 		Admins:   s.admins, Names: []string{"Aria"}, Language: s.language, Scope: "chat",
 		Recons: []core.Recon{recon.New()}, Injectors: make(map[string]core.Injector),
-		Observers: []core.Observer{observer(s.poke)},
+		Observers: []core.Observer{observer(s.poke)}, Epoch: l.db.Epoch,
 	}
 	if len(s.shares) > 0 {
 		o.Shares = []turn.Share{{Paths: s.shares}}
@@ -124,16 +130,22 @@ func (s *Script) options(l *life) turn.Options {
 	if s.buttons {
 		o.Chooser = func(place core.Path) core.Chooser { return s.room(place.Interface()) }
 	}
+	var commands [][]command.Command
 	for _, p := range l.plugins {
 		able(&o, p)
+		if x, ok := p.(command.Commander); ok {
+			commands = append(commands, x.Commands())
+		}
 	}
 	for _, f := range s.plan.tune {
 		f(&o)
 	}
-	return o
+	var err error
+	o.Commands, err = command.New(commands...)
+	return o, err
 }
 
-// able gives the turns what a plugin can do besides actions.
+// able gives the turns what a plugin can do besides actions and commands.
 func able(o *turn.Options, p core.Plugin) {
 	if x, ok := p.(core.Injector); ok {
 		o.Injectors[p.Name()] = x
@@ -143,6 +155,12 @@ func able(o *turn.Options, p core.Plugin) {
 	}
 	if x, ok := p.(core.Observer); ok {
 		o.Observers = append(o.Observers, x)
+	}
+	if x, ok := p.(core.Biographer); ok {
+		o.Bios = append(o.Bios, x)
+	}
+	if x, ok := p.(core.Gate); ok {
+		o.Gates = append(o.Gates, x)
 	}
 }
 

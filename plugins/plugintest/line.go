@@ -33,10 +33,10 @@ const (
 )
 
 var (
-	speech  = regexp.MustCompile(`^([\pL][\pL\pN_ .-]*?)\s*(?:\(([^)]*)\))?\s*(?:@\s*(\S+?))?\s*>(?: |$)(?s:(.*))$`)
-	answer  = regexp.MustCompile(`^(model|says|does|fails)<(?: |$)?(?s:(.*))$`)
-	expect  = regexp.MustCompile(`^(bot|edit|whisper|tell|admins|file|prompt|rules)(?:\s*@\s*(\S+?))?\s*([=~!])(?: |$)(?s:(.*))$`)
-	command = regexp.MustCompile(`^([a-z]+)(?:\s+(?s:(.*)))?$`)
+	speech = regexp.MustCompile(`^([\pL][\pL\pN_ .-]*?)\s*(?:\(([^)]*)\))?\s*(?:@\s*(\S+?))?\s*>(?: |$)(?s:(.*))$`)
+	answer = regexp.MustCompile(`^(model|says|does|fails)<(?: |$)?(?s:(.*))$`)
+	expect = regexp.MustCompile(`^(bot|edit|whisper|tell|admins|file|prompt|rules)(?:\s*@\s*(\S+?))?\s*([=~!])(?: |$)(?s:(.*))$`)
+	order  = regexp.MustCompile(`^([a-z]+)(?:\s+(?s:(.*)))?$`)
 )
 
 // parse reads a script. Its error begins with the number of the line.
@@ -88,7 +88,7 @@ func parseLine(text string) (line, error) {
 		}
 		return l, nil
 	}
-	if m := command.FindStringSubmatch(text); m != nil {
+	if m := order.FindStringSubmatch(text); m != nil {
 		return line{kind: does, name: m[1], arg: m[2]}, nil
 	}
 	return line{}, fmt.Errorf("%q is nothing that a script can say", text)

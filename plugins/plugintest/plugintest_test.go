@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/coretest"
 )
 
@@ -88,6 +89,29 @@ func (k *keeper) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 		return nil, err
 	}
 	return json.RawMessage(strings.Replace(string(i.Value), `"`, `"`+k.prefix, 1)), nil
+}
+
+// Commands implements command.Commander.
+func (k *keeper) Commands() []command.Command {
+	return []command.Command{{
+		Spec: command.Spec{Name: "kept", Brief: "Tell what is kept", Args: []command.Arg{{Name: "of", Brief: "Whom"}}},
+		Do: func(_ context.Context, c command.Call) (string, error) {
+			return "You, " + c.Author.Name + ", ask of " + c.Args["of"] + ".", nil
+		},
+	}}
+}
+
+// Judge implements core.Gate.
+func (k *keeper) Judge(m *core.Message, _ bool) core.Verdict {
+	if m.Author.ID == "eve" {
+		return core.Verdict{Reply: "Go away."}
+	}
+	return core.Verdict{}
+}
+
+// Bios implements core.Biographer.
+func (k *keeper) Bios(context.Context, core.Scene, []core.Author) (map[string]json.RawMessage, error) {
+	return map[string]json.RawMessage{"jay": json.RawMessage(`{"likes":"tea"}`)}, nil
 }
 
 func TestScripts(t *testing.T) {
