@@ -25,6 +25,7 @@ type Config struct {
 	ContextTokens  int  `toml:"context_tokens" doc:"The model's context window in tokens; where it is given, a prompt leaves room for the answer inside of it." default:"0" min:"0" max:"100000000"`
 	MaxTokens      int  `toml:"max_tokens" doc:"The longest answer in tokens; 0 leaves it to the server." default:"2048" min:"0" max:"1000000"`
 	Vision         bool `toml:"vision" doc:"The model can see pictures." default:"false"`
+	Hearing        bool `toml:"hearing" doc:"The model can hear voice messages (APIs that take input_audio)." default:"false"`
 	Stream         bool `toml:"stream" doc:"Read the answer while it is written, where somebody wants to see it grow." default:"true"`
 
 	Parallel int `toml:"parallel" doc:"How many calls may run at a time; further ones wait their turn, and the time-out begins after it. 0 for no limit; 1 suits a server at home." default:"0" min:"0" max:"1000"`
@@ -46,7 +47,8 @@ const (
 	defaultTimeout   = 120 * time.Second
 	minPromptChars   = 2000 // less does not hold the instructions
 	anthropicTokens  = 4096 // Anthropic wants a number in any case
-	charsPerToken    = 3    // of compact JSON, on the cautious side
+	minPromptTokens  = 700
+	charsPerToken    = 3 // of compact JSON, on the cautious side: for reservations
 	providerOffline  = "offline"
 	structureAuto    = "auto"
 	structureSchema  = "schema"
@@ -100,8 +102,14 @@ func (c Config) Check() error {
 	if d := core.Dialect(c.Dialect); d != core.DialectJSON && d != core.DialectTools {
 		fault("dialect: %q is unknown; use json or tools", c.Dialect)
 	}
-	if n := c.promptChars(); n != 0 && n < minPromptChars {
-		fault("max_prompt_chars: %d characters are left for the prompt, at least %d are needed; raise it, or context_tokens, or lower max_tokens", n, minPromptChars)
+	if n := c.MaxPromptChars; n != 0 && n < minPromptChars {
+		fault("max_prompt_chars: %d characters do not hold a prompt, at least %d are needed", n, minPromptChars)
+	}
+	if c.ContextTokens != 0 && c.promptTokens() < minPromptTokens {
+		fault("context_tokens: %d tokens are left for the prompt beside max_tokens, at least %d are needed; raise it, or lower max_tokens", c.ContextTokens-c.MaxTokens, minPromptTokens)
+	}
+	if c.Hearing && p.name == "anthropic" {
+		fault("hearing: this API takes no sounds; take it out")
 	}
 	return errors.Join(faults...)
 }
@@ -131,22 +139,21 @@ func (c Config) endpoint(p preset) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// promptChars is how long a prompt may be, in characters: the configured limit,
-// and what the context window leaves beside the answer. 0 is no limit.
-func (c Config) promptChars() int {
-	chars := c.MaxPromptChars
-	if c.ContextTokens > 0 {
-		window := max(1, (c.ContextTokens-c.MaxTokens)*charsPerToken)
-		if chars == 0 || window < chars {
-			chars = window
-		}
+// promptTokens is what the context window leaves beside the answer; 0 is no
+// limit.
+func (c Config) promptTokens() int {
+	if c.ContextTokens <= 0 {
+		return 0
 	}
-	return chars
+	return max(1, c.ContextTokens-c.MaxTokens)
 }
 
 // limits are what the prompt builder is told.
 func (c Config) limits() core.Limits {
-	return core.Limits{Engine: c.Name, Chars: c.promptChars(), Dialect: core.Dialect(c.Dialect), Vision: c.Vision}
+	return core.Limits{
+		Engine: c.Name, Chars: c.MaxPromptChars, Tokens: c.promptTokens(), Dialect: core.Dialect(c.Dialect),
+		Vision: c.Vision, Hearing: c.Hearing,
+	}
 }
 
 // Cost is the price of a call, in the currency that the prices are in.

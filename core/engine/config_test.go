@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 		"query":            {Config{Provider: "vllm", Model: "m", BaseURL: "http://x/v1?key=secret"}, "base_url: no query"},
 		"dialect":          {Config{Provider: "vllm", Model: "m", Dialect: "xml"}, `dialect: "xml"`},
 		"too small":        {Config{Provider: "vllm", Model: "m", MaxPromptChars: 100}, "max_prompt_chars: 100 characters"},
-		"window too small": {Config{Provider: "vllm", Model: "m", ContextTokens: 2048, MaxTokens: 2000}, "max_prompt_chars: 144 characters"},
+		"window too small": {Config{Provider: "vllm", Model: "m", ContextTokens: 2048, MaxTokens: 2000}, "context_tokens: 48 tokens"},
 	} {
 		err := tc.cfg.Check()
 		if got := fmt.Sprint(err); (err == nil) != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Contains(got, "secret@") {
@@ -60,12 +60,13 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-func TestPromptChars(t *testing.T) {
+func TestLimits(t *testing.T) {
 	for _, tc := range []struct{ chars, window, answer, want int }{
-		{0, 0, 0, 0}, {24000, 0, 2048, 24000}, {24000, 8192, 2048, 18432}, {10000, 8192, 2048, 10000}, {0, 4096, 1024, 9216}, {0, 100, 200, 1},
+		{0, 0, 0, 0}, {24000, 0, 2048, 0}, {24000, 8192, 2048, 6144}, {0, 4096, 1024, 3072}, {0, 100, 200, 1},
 	} {
-		if got := (Config{MaxPromptChars: tc.chars, ContextTokens: tc.window, MaxTokens: tc.answer}).promptChars(); got != tc.want {
-			t.Errorf("%+v: %d", tc, got)
+		l := (Config{MaxPromptChars: tc.chars, ContextTokens: tc.window, MaxTokens: tc.answer, Vision: true, Hearing: true}).limits()
+		if l.Tokens != tc.want || l.Chars != tc.chars || !l.Vision || !l.Hearing {
+			t.Errorf("%+v: %+v", tc, l)
 		}
 	}
 }

@@ -20,6 +20,9 @@ func (openAI) order() []string {
 // being asked.
 func (openAI) amend(body map[string]json.RawMessage, c *call) error {
 	set(body, "model", c.cfg.Model)
+	if err := amendSounds(body); err != nil {
+		return err
+	}
 	if c.cfg.Temperature < 0 {
 		delete(body, "temperature")
 	}

@@ -128,6 +128,25 @@ func TestPicturesTravelAsDataURLs(t *testing.T) {
 	}
 }
 
+func TestSoundsTravelAsParts(t *testing.T) {
+	s := newServer(t, aiSays("yo"))
+	s.strict = strictAI
+	r := hello()
+	r.Messages[0].Sounds = []core.Sound{{MIME: "audio/mpeg", Data: []byte{1, 2, 3}}, {MIME: "audio/ogg; codecs=opus", Data: []byte{4, 5, 6}}}
+	r.Messages[0].Pictures = []core.Picture{{MIME: "image/png", Data: []byte{7, 8, 9}}}
+	ask1(t, s.model(func(c *Config) { c.Hearing, c.Vision = true, true }), r)
+	raw := s.last().raw
+	for _, want := range []string{`{"input_audio":{"data":"AQID","format":"mp3"},"type":"input_audio"}`, `"data":"BAUG","format":"ogg"`, `"data:image/png;base64,BwgJ"`} {
+		if !strings.Contains(raw, want) {
+			t.Errorf("%s is not in %s", want, raw)
+		}
+	}
+	ask1(t, s.model(), r)
+	if strings.Contains(s.last().raw, "AQID") {
+		t.Error("an engine that cannot hear was sent a sound")
+	}
+}
+
 // Shapes of a 200 that make the library panic, fail, or call nothing an answer.
 func TestOpenAIShapes(t *testing.T) {
 	answer := func(text string, calls ...core.ToolCall) core.Answer {

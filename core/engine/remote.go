@@ -279,10 +279,15 @@ func (r *remote) userParts(u core.Utterance) []llms.ContentPart {
 	if strings.TrimSpace(u.Text) != "" {
 		parts = append(parts, llms.TextPart(u.Text))
 	}
-	if !r.cfg.Vision {
-		return parts
+	for _, s := range u.Sounds {
+		if r.cfg.Hearing {
+			parts = append(parts, llms.ImageURLPart(soundMark+soundFormat(s.MIME)+";base64,"+base64.StdEncoding.EncodeToString(s.Data)))
+		}
 	}
 	for _, p := range u.Pictures {
+		if !r.cfg.Vision {
+			break
+		}
 		if r.preset.name == "anthropic" {
 			parts = append(parts, llms.BinaryPart(p.MIME, p.Data))
 		} else {

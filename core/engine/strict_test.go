@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -96,6 +97,11 @@ func strictAIMessage(i int, m map[string]any, open map[string]bool) string {
 		case "image_url":
 			if url := part["image_url"].(map[string]any)["url"].(string); !strings.HasPrefix(url, "data:image/") {
 				return "bad image"
+			}
+		case "input_audio":
+			sound := part["input_audio"].(map[string]any)
+			if data, err := base64.StdEncoding.DecodeString(sound["data"].(string)); err != nil || len(data) == 0 || sound["format"] == "" || len(sound) != 2 {
+				return "bad sound"
 			}
 		default:
 			return fmt.Sprintf("unknown part %v", part["type"])

@@ -41,8 +41,8 @@ func (c Correction) Request() core.Request {
 	reply := strings.ToValidUTF8(or(cut(c.Reply, replyQuote), "{}"), "\uFFFD")
 	mend := []core.Utterance{{Role: core.RoleModel, Text: reply}, {Role: core.RoleUser, Text: message}}
 	reserve := textSize(p.parts.plan()) + textSize(message) + textSize(reply)
-	if p.limits.Chars > 0 && p.Size+reserve > p.limits.Chars {
-		smaller, err := build(p.parts, p.limits, reserve)
+	if !p.fits(reserve) {
+		smaller, err := within(p.parts, p.limits, reserve)
 		if err != nil {
 			r := p.Request()
 			r.Messages = mend[1:]

@@ -194,6 +194,9 @@ func (w *writer) attachment(p *Parts, l core.Limits, a *core.Attachment) {
 	if _, ok := p.Pictures[a.Ref]; ok && l.Vision && a.Kind == core.Image {
 		w.truth("shown")
 	}
+	if _, ok := p.Sounds[a.Ref]; ok && l.Hearing && a.Kind == core.Audio {
+		w.truth("heard")
+	}
 	if text := p.Texts[a.Ref]; text != "" {
 		w.slot("text", text, true)
 	}
@@ -210,6 +213,22 @@ func (p *Parts) pictures(l core.Limits) []core.Picture {
 		for _, a := range p.Messages[i].Message.Attachments {
 			if picture, ok := p.Pictures[a.Ref]; ok && a.Kind == core.Image {
 				list = append(list, picture)
+			}
+		}
+	}
+	return list
+}
+
+// sounds is the data that the engine gets to hear, in the order of the text.
+func (p *Parts) sounds(l core.Limits) []core.Sound {
+	if !l.Hearing {
+		return nil
+	}
+	var list []core.Sound
+	for i := range p.Messages {
+		for _, a := range p.Messages[i].Message.Attachments {
+			if sound, ok := p.Sounds[a.Ref]; ok && a.Kind == core.Audio {
+				list = append(list, sound)
 			}
 		}
 	}

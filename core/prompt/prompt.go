@@ -98,7 +98,7 @@ type Prompt struct {
 // Build makes the prompt for an engine of these limits. The error is a
 // *core.ModelError of kind core.TooLong that names the sizes.
 func Build(p Parts, l core.Limits) (Prompt, error) {
-	return build(&p, l, textSize(p.plan()))
+	return within(&p, l, textSize(p.plan()))
 }
 
 // build leaves reserve characters free for what travels behind the prompt.

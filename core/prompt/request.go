@@ -23,7 +23,7 @@ func (p *Prompt) Request() core.Request {
 	} else {
 		r.System = append(r.System, `{"actions":`+string(p.Actions)+`}`)
 	}
-	ask := core.Utterance{Role: core.RoleUser, Text: userJSON(context, p.Input), Pictures: p.parts.pictures(p.limits)}
+	ask := core.Utterance{Role: core.RoleUser, Text: userJSON(context, p.Input), Pictures: p.parts.pictures(p.limits), Sounds: p.parts.sounds(p.limits)}
 	r.Messages = alternate(append(r.Messages, ask))
 	if len(p.System) > 0 {
 		r.Messages = append(r.Messages, p.delivery()...)
@@ -70,6 +70,7 @@ func alternate(list []core.Utterance) []core.Utterance {
 		if n := len(out); n > 0 && out[n-1].Role == u.Role {
 			out[n-1].Text += "\n" + u.Text
 			out[n-1].Pictures = append(out[n-1].Pictures, u.Pictures...)
+			out[n-1].Sounds = append(out[n-1].Sounds, u.Sounds...)
 			continue
 		}
 		out = append(out, u)

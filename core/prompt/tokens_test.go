@@ -1,0 +1,83 @@
+package prompt
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+)
+
+// talkIn is a prompt's parts with a history in one script.
+func talkIn(text string, n int) Parts {
+	p := Parts{Interface: "room", Messages: []core.Entry{said("room/1", 1000, "Jay", text)}}
+	for i := range n {
+		p.History = append(p.History, said("room/1", uint64(i+1), "Ann", text))
+	}
+	return p
+}
+
+func TestTokens(t *testing.T) {
+	for name, text := range map[string]string{
+		"English":  strings.Repeat("the quick brown fox ", 10),
+		"Russian":  strings.Repeat("съешь ещё этих булок ", 10),
+		"Japanese": strings.Repeat("いろはにほへとちりぬるを", 15),
+		"emoji":    strings.Repeat("🦊🍵", 50),
+	} {
+		p := talkIn(text, 60)
+		free, err := Build(p, core.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tight, err := Build(p, core.Limits{Tokens: 2500})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if tight.Before != free.Size || tight.Size >= free.Size {
+			t.Errorf("%s: %d characters before, %d now; without a limit %d", name, tight.Before, tight.Size, free.Size)
+		}
+		if n := tight.tokens(); n > 2500 || n < 1200 {
+			t.Errorf("%s: %d tokens of 2500 were used", name, n)
+		}
+		if !strings.Contains(string(tight.Input), text) {
+			t.Errorf("%s: the input was cut", name)
+		}
+	}
+	if a, b := tokensOf(t, strings.Repeat("x", 1000)), tokensOf(t, strings.Repeat("界", 1000)); b < a+900 {
+		t.Errorf("1,000 letters are %d tokens, 1,000 ideographs %d", a, b)
+	}
+}
+
+func tokensOf(t *testing.T, text string) int {
+	t.Helper()
+	p, err := Build(talkIn(text, 0), core.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.tokens()
+}
+
+// TestTokensTooFew: what cannot be made to fit is an error that says so.
+func TestTokensTooFew(t *testing.T) {
+	_, err := Build(talkIn("hello", 5), core.Limits{Tokens: 50})
+	var m *core.ModelError
+	if !errors.As(err, &m) || m.Kind != core.TooLong {
+		t.Errorf("%v, want %s", err, core.TooLong)
+	}
+}
+
+func TestSounds(t *testing.T) {
+	p := talkIn("listen", 0)
+	p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.Audio, Ref: "v"}}
+	p.Sounds = map[string]core.Sound{"v": {MIME: "audio/ogg", Data: []byte("noise")}}
+	for _, hears := range []bool{false, true} {
+		built, err := Build(p, core.Limits{Hearing: hears})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := built.Request()
+		if got := len(r.Messages[len(r.Messages)-1].Sounds); (got == 1) != hears || strings.Contains(string(built.Input), `"heard":true`) != hears {
+			t.Errorf("hearing %v: %d sounds, %s", hears, got, built.Input)
+		}
+	}
+}
