@@ -1,0 +1,369 @@
+package discordtest
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Opcodes of the gateway.
+const (
+	OpDispatch  = 0
+	OpHeartbeat = 1
+	OpIdentify  = 2
+	OpResume    = 6
+	OpReconnect = 7
+	OpInvalid   = 9
+	OpHello     = 10
+	OpAck       = 11
+)
+
+// Intents.
+const (
+	intentGuilds          = 1 << 0
+	intentMembers         = 1 << 1
+	intentPresences       = 1 << 8
+	intentMessages        = 1 << 9
+	intentReactions       = 1 << 10
+	intentDirect          = 1 << 12
+	intentDirectReactions = 1 << 13
+	intentContent         = 1 << 15
+
+	intentsKnown = 1<<26 - 1
+)
+
+// Settings are how the gateway behaves. The zero value of Intents allows all but
+// the members' and presences'.
+type Settings struct {
+	Interval    time.Duration // between two heartbeats
+	Shards      int           // recommended
+	Concurrency int           // identifies at once
+	Between     time.Duration // the least time between two identifies of a bucket
+	Remaining   int           // sessions that may still be begun
+	Reset       time.Duration // until there are more
+	Intents     int           // that may be asked for
+	Deaf        bool          // heartbeats are not acknowledged
+	Silent      bool          // nothing is said at all
+	Closed      bool          // connections end at once
+	// Script, where set, may take a connection over, the n-th one of all: when it
+	// returns true, the connection ends.
+	Script func(n int, c *Conn) bool
+}
+
+// Gateway changes how the gateway behaves from now on.
+func (s *Server) Gateway(change func(*Settings)) {
+	s.mu.Lock()
+	defer s.unlock()
+	change(&s.gateway.Settings)
+}
+
+// Identify is one beginning of a session.
+type Identify struct {
+	At      time.Time
+	Intents int
+	Shard   [2]int
+}
+
+// gateway is the platform's other half.
+type gateway struct {
+	Settings
+	sessions   map[string]*session
+	conns      map[*Conn]bool
+	opened     int
+	identifies []Identify
+	made       int
+	resumes    int
+	beats      int
+	running    sync.WaitGroup
+}
+
+func (g *gateway) init() {
+	g.Settings = Settings{Interval: 200 * time.Millisecond, Shards: 1, Concurrency: 1, Remaining: 1000, Reset: time.Second}
+	g.sessions, g.conns = map[string]*session{}, map[*Conn]bool{}
+}
+
+func (s *Server) gatewayURL() string { return "ws" + strings.TrimPrefix(s.URL, "http") + "/gateway" }
+
+func (s *Server) getGateway(*Call, []string) (any, *failure) {
+	g := &s.gateway
+	return map[string]any{"url": s.gatewayURL(), "shards": g.Shards, "session_start_limit": map[string]any{
+		"total": 1000, "remaining": g.Remaining, "reset_after": g.Reset.Milliseconds(), "max_concurrency": g.Concurrency}}, nil
+}
+
+// Payload is one message of the gateway.
+type Payload struct {
+	Op   int    `json:"op"`
+	Seq  int    `json:"s,omitempty"`
+	Type string `json:"t,omitempty"`
+	Data any    `json:"d"`
+}
+
+// received is one message of the bot's.
+type received struct {
+	Op   *int            `json:"op"`
+	Data json.RawMessage `json:"d"`
+}
+
+// Conn is one connection to the gateway. What is sent waits in a queue, so that
+// a slow bot holds nobody up.
+type Conn struct {
+	ws *websocket.Conn
+
+	mu     sync.Mutex
+	queue  []any
+	filled chan struct{}
+	gone   chan struct{}
+	once   sync.Once
+}
+
+// closing is what stands in a queue where the connection is to be closed.
+type closing struct {
+	code int
+	text string
+}
+
+func newConn(ws *websocket.Conn) *Conn {
+	return &Conn{ws: ws, filled: make(chan struct{}, 1), gone: make(chan struct{})}
+}
+
+// Send sends a message after those that wait.
+func (c *Conn) Send(p any) {
+	c.mu.Lock()
+	c.queue = append(c.queue, p)
+	c.mu.Unlock()
+	select {
+	case c.filled <- struct{}{}:
+	default:
+	}
+}
+
+// Close closes the connection behind what waits.
+func (c *Conn) Close(code int, text string) { c.Send(closing{code, text}) }
+
+// Drop cuts the connection at once.
+func (c *Conn) Drop() {
+	c.once.Do(func() { close(c.gone) })
+	_ = c.ws.UnderlyingConn().Close()
+}
+
+// Read waits for the bot's next message; false where the connection ended.
+func (c *Conn) Read() bool {
+	_, _, err := c.ws.ReadMessage()
+	return err == nil
+}
+
+// Waiting is how many messages have not been sent yet.
+func (c *Conn) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue)
+}
+
+// write sends what waits until the connection ends.
+func (c *Conn) write() {
+	for {
+		c.mu.Lock()
+		var next any
+		if len(c.queue) > 0 {
+			next, c.queue = c.queue[0], c.queue[1:]
+		}
+		c.mu.Unlock()
+		switch p := next.(type) {
+		case nil:
+			select {
+			case <-c.filled:
+			case <-c.gone:
+				return
+			}
+		case closing:
+			_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(p.code, p.text), time.Now().Add(time.Second))
+			c.Drop()
+			return
+		default:
+			if c.ws.WriteJSON(p) != nil {
+				c.Drop()
+				return
+			}
+		}
+	}
+}
+
+// connect serves one gateway connection.
+func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
+	up := websocket.Upgrader{}
+	ws, err := up.Upgrade(w, r, nil)
+	if err != nil {
+		return
+	}
+	c := newConn(ws)
+	s.mu.Lock()
+	g := &s.gateway
+	if q := r.URL.Query(); q.Get("v") != "9" || q.Get("encoding") != "json" {
+		s.breach("the gateway is asked for as %s", r.URL.RawQuery)
+	}
+	g.opened++
+	n, set := g.opened, g.Settings
+	g.conns[c] = true
+	g.running.Add(1)
+	s.unlock()
+	written := make(chan struct{})
+	go func() { defer close(written); c.write() }()
+	defer s.left(c, written)
+	switch {
+	case set.Closed:
+	case set.Silent:
+		c.Read()
+	default:
+		c.Send(Payload{Op: OpHello, Data: map[string]any{"heartbeat_interval": set.Interval.Milliseconds()}})
+		if set.Script == nil || !set.Script(n, c) {
+			s.listen(c)
+		}
+	}
+}
+
+// left forgets a connection.
+func (s *Server) left(c *Conn, written <-chan struct{}) {
+	c.Drop()
+	<-written
+	_ = c.ws.Close()
+	s.mu.Lock()
+	defer s.unlock()
+	delete(s.gateway.conns, c)
+	for _, sess := range s.gateway.sessions {
+		if sess.on == c {
+			sess.on, sess.lost = nil, time.Now()
+		}
+	}
+	s.gateway.running.Done()
+}
+
+// maxSent is how many messages a bot may send in a minute.
+const maxSent = 120
+
+// listen reads what the bot says, until it leaves or breaks a rule.
+func (s *Server) listen(c *Conn) {
+	known := false
+	var sent []time.Time
+	for {
+		s.mu.Lock()
+		interval := s.gateway.Interval
+		s.mu.Unlock()
+		_ = c.ws.SetReadDeadline(time.Now().Add(3*interval + 2*time.Second))
+		_, raw, err := c.ws.ReadMessage()
+		if err != nil {
+			if websocket.IsCloseError(err, 1000, 1001) {
+				s.ended(c)
+			}
+			return
+		}
+		now := time.Now()
+		sent = append(slices.DeleteFunc(sent, func(t time.Time) bool { return now.Sub(t) > time.Minute }), now)
+		var p received
+		switch {
+		case len(sent) > maxSent:
+			c.Close(4008, "Rate limited.")
+		case len(raw) > 4096 || json.Unmarshal(raw, &p) != nil || p.Op == nil:
+			c.Close(4002, "Error while decoding payload.")
+		case *p.Op == OpHeartbeat:
+			s.heartbeat(c, p.Data)
+		case known:
+			c.Close(4005, "Already authenticated.")
+		case *p.Op == OpIdentify:
+			known = s.identified(c, p.Data)
+		case *p.Op == OpResume:
+			known = s.resumed(c, p.Data)
+		default:
+			c.Close(4001, "Unknown opcode.")
+		}
+	}
+}
+
+// ended forgets the session of a bot that closed its connection for good.
+func (s *Server) ended(c *Conn) {
+	s.mu.Lock()
+	defer s.unlock()
+	for id, sess := range s.gateway.sessions {
+		if sess.on == c {
+			delete(s.gateway.sessions, id)
+		}
+	}
+}
+
+// heartbeat acknowledges one, and holds its number against what was sent.
+func (s *Server) heartbeat(c *Conn, data json.RawMessage) {
+	s.mu.Lock()
+	defer s.unlock()
+	s.gateway.beats++
+	for _, sess := range s.gateway.sessions {
+		if n, err := strconv.Atoi(string(data)); err == nil && sess.on == c && n > sess.seq {
+			s.breach("a heartbeat with %d, and only %d was sent", n, sess.seq)
+		}
+	}
+	if !s.gateway.Deaf {
+		c.Send(Payload{Op: OpAck})
+	}
+}
+
+// each does something to all connections.
+func (s *Server) each(f func(*Conn)) {
+	s.mu.Lock()
+	var all []*Conn
+	for c := range s.gateway.conns {
+		all = append(all, c)
+	}
+	s.mu.Unlock()
+	for _, c := range all {
+		f(c)
+	}
+}
+
+// Drop cuts all connections; sessions can be resumed.
+func (s *Server) Drop() { s.each((*Conn).Drop) }
+
+// Send sends a message to all connections.
+func (s *Server) Send(p Payload) { s.each(func(c *Conn) { c.Send(p) }) }
+
+// Close closes all connections.
+func (s *Server) Close(code int, text string) { s.each(func(c *Conn) { c.Close(code, text) }) }
+
+// Forget ends all sessions: nobody is told what happens from now on, and they
+// cannot be resumed.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.unlock()
+	s.gateway.sessions = map[string]*session{}
+}
+
+// Live counts the sessions that a bot listens to.
+func (s *Server) Live() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, sess := range s.gateway.sessions {
+		if sess.on != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Counts tells how many connections were opened, sessions resumed, and
+// heartbeats sent so far.
+func (s *Server) Counts() (opened, resumes, beats int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gateway.opened, s.gateway.resumes, s.gateway.beats
+}
+
+// Identifies lists the beginnings of sessions, also those that were refused.
+func (s *Server) Identifies() []Identify {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.gateway.identifies)
+}

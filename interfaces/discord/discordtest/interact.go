@@ -1,0 +1,317 @@
+package discordtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Kinds of interaction, and of the answers to them.
+const (
+	kindCommand    = 2
+	kindPress      = 3
+	kindCompletion = 4
+
+	AnswerMessage = 4
+	AnswerLater   = 5 // a message that is being thought about
+	AnswerNothing = 6 // the press was taken
+	AnswerChange  = 7 // of the message that was pressed
+	AnswerChoices = 8
+)
+
+// How long an interaction may wait for its answer, and for what follows it.
+const (
+	answerTime = 3 * time.Second
+	tokenTime  = 15 * time.Minute
+)
+
+// Interaction is what came of an interaction so far.
+type Interaction struct {
+	ID, Person, Channel string
+	At, Answered        time.Time // Answered: zero where it was not
+	Answer              int       // how
+	Choices             []string  // of a completion
+	// Original is the message that answers it, or the one that was pressed.
+	Original string
+	// Whispers are what only the person sees, in order.
+	Whispers []Message
+
+	kind   int
+	token  string
+	gone   bool // its answer was taken away
+	hidden *Message
+}
+
+// Interaction returns what came of an interaction so far.
+func (s *Server) Interaction(id string) Interaction {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.interactions[id]
+	if i == nil {
+		return Interaction{}
+	}
+	copied := *i
+	if i.hidden != nil {
+		copied.Whispers = append([]Message{*i.hidden}, i.Whispers...)
+	}
+	return copied
+}
+
+// interact tells the bot of an interaction; s.mu is held.
+func (s *Server) interact(kind int, channel, person string, data map[string]any, more map[string]any) string {
+	c, p := s.channels[channel], s.person(person)
+	i := &Interaction{ID: s.id(), Person: person, Channel: channel, At: time.Now(), kind: kind}
+	i.token = "token-of-" + i.ID
+	s.interactions[i.ID] = i
+	e := map[string]any{
+		"id": i.ID, "application_id": AppID, "token": i.token, "type": kind, "version": 1, "channel_id": channel, "channel": c.json(),
+		"locale": "it", "data": data, "app_permissions": strconv.FormatUint(s.power(c, BotID), 10), "entitlements": []any{},
+		"authorizing_integration_owners": map[string]any{}, "context": 1,
+	}
+	if c.Guild != "" {
+		m := s.member(c.Guild, person).json()
+		m["user"], m["permissions"] = p.json(), strconv.FormatUint(s.power(c, person), 10)
+		e["guild_id"], e["guild_locale"], e["member"], e["context"] = c.Guild, "en-US", m, 0
+	} else {
+		e["user"] = p.json()
+	}
+	for k, v := range more {
+		e[k] = v
+	}
+	s.dispatch(c.Guild, channel, "INTERACTION_CREATE", e)
+	return i.ID
+}
+
+// Press lets a person press a button of one of the bot's messages, by its custom
+// id; it returns the interaction's id.
+func (s *Server) Press(channel, message, person, custom string) (string, error) {
+	s.mu.Lock()
+	defer s.unlock()
+	m := s.channels[channel].find(message)
+	if m == nil || !slices.Contains(m.Buttons(), custom) {
+		return "", fmt.Errorf("message %s has no button %q", message, custom)
+	}
+	data := map[string]any{"component_type": 2, "custom_id": custom}
+	id := s.interact(kindPress, channel, person, data, map[string]any{"message": s.json(m)})
+	s.interactions[id].Original = message
+	return id, nil
+}
+
+// Command lets a person call a command that the bot told of; it returns the
+// interaction's id.
+func (s *Server) Command(channel, person, name string, options map[string]string) (string, error) {
+	s.mu.Lock()
+	defer s.unlock()
+	cmd, err := s.offered(channel, person, name, chatCommand)
+	if err != nil {
+		return "", err
+	}
+	given := []any{}
+	for _, o := range cmd.Options {
+		value, ok := options[o.Name]
+		if !ok && o.Required {
+			return "", fmt.Errorf("/%s: %s is required", name, o.Name)
+		}
+		if ok {
+			given = append(given, map[string]any{"type": o.Type, "name": o.Name, "value": value})
+		}
+	}
+	return s.interact(kindCommand, channel, person, map[string]any{"id": "1", "name": name, "type": chatCommand, "options": given}, nil), nil
+}
+
+// Menu lets a person call a command of a message's context menu.
+func (s *Server) Menu(channel, person, name, message string) (string, error) {
+	s.mu.Lock()
+	defer s.unlock()
+	m := s.channels[channel].find(message)
+	if m == nil {
+		return "", fmt.Errorf("there is no message %s", message)
+	}
+	if _, err := s.offered(channel, person, name, messageCommand); err != nil {
+		return "", err
+	}
+	data := map[string]any{
+		"id": "1", "name": name, "type": messageCommand, "target_id": message,
+		"resolved": map[string]any{"messages": map[string]any{message: s.json(m)}},
+	}
+	return s.interact(kindCommand, channel, person, data, nil), nil
+}
+
+// Complete lets a person write the beginning of an option.
+func (s *Server) Complete(channel, person, name, option, text string) (string, error) {
+	s.mu.Lock()
+	defer s.unlock()
+	cmd, err := s.offered(channel, person, name, chatCommand)
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(cmd.Options, func(o appOption) bool { return o.Name == option && o.Complete }) {
+		return "", fmt.Errorf("/%s: %s is not completed by the bot", name, option)
+	}
+	return s.interact(kindCompletion, channel, person, map[string]any{"id": "1", "name": name, "type": chatCommand,
+		"options": []any{map[string]any{"type": 3, "name": option, "value": text, "focused": true}}}, nil), nil
+}
+
+// postCallback takes the first answer to an interaction.
+func (s *Server) postCallback(call *Call, ids []string) (any, *failure) {
+	i := s.interactions[ids[0]]
+	body := decode[struct {
+		Type int             `json:"type"`
+		Data json.RawMessage `json:"data"`
+	}](call.Body)
+	allowed := map[int][]int{
+		kindCommand: {AnswerMessage, AnswerLater}, kindPress: {AnswerMessage, AnswerLater, AnswerNothing, AnswerChange}, kindCompletion: {AnswerChoices},
+	}
+	switch {
+	case i == nil || i.token != ids[1] || call.At.Sub(i.At) > answerTime:
+		s.breach("an interaction is answered too late")
+		return nil, &failure{status: 404, code: 10062, text: "Unknown interaction"}
+	case !i.Answered.IsZero():
+		return nil, &failure{status: 400, code: 40060, text: "Interaction has already been acknowledged."}
+	case !slices.Contains(allowed[i.kind], body.Type):
+		return nil, malformed("type", "INTERACTION_TYPE_INVALID")
+	}
+	inner := *call
+	inner.Body = body.Data
+	if f := s.acknowledge(&inner, i, body.Type); f != nil {
+		return nil, f
+	}
+	i.Answered, i.Answer = call.At, body.Type
+	return nil, nil
+}
+
+// acknowledge does what the first answer says.
+func (s *Server) acknowledge(call *Call, i *Interaction, kind int) *failure {
+	c := s.channels[i.Channel]
+	switch kind {
+	case AnswerChoices:
+		return i.complete(call.Body)
+	case AnswerMessage:
+		form, f := s.form(call, c)
+		if f != nil {
+			return f
+		}
+		s.answerWith(c, i, &form.Message)
+	case AnswerLater:
+		m := &Message{Thinking: true, Interaction: i.ID, kind: 20, Hidden: decode[written](call.Body).Flags&(1<<6) != 0}
+		s.answerWith(c, i, m)
+	case AnswerChange:
+		if _, f := s.change(call, c, c.find(i.Original)); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// answerWith puts the answer where it belongs; s.mu is held.
+func (s *Server) answerWith(c *Channel, i *Interaction, m *Message) {
+	m.Interaction, m.kind = i.ID, 20
+	if m.Hidden {
+		m.ID, m.Channel, m.Author, m.At = s.id(), c.ID, BotID, time.Now().UTC()
+		i.hidden, i.Original = m, m.ID
+		return
+	}
+	i.Original = s.put(c, m).ID
+	s.dispatch(c.Guild, c.ID, "MESSAGE_CREATE", s.event(c, m))
+}
+
+func (i *Interaction) complete(data json.RawMessage) *failure {
+	body := decode[struct {
+		Choices []struct{ Name, Value string } `json:"choices"`
+	}](data)
+	if body.Choices == nil || len(body.Choices) > 25 {
+		return malformed("choices", "BASE_TYPE_MAX_LENGTH")
+	}
+	i.Choices = []string{}
+	for _, c := range body.Choices {
+		if units(c.Name) < 1 || units(c.Name) > 100 || units(c.Value) < 1 || units(c.Value) > 100 {
+			return malformed("choices", "BASE_TYPE_BAD_LENGTH")
+		}
+		i.Choices = append(i.Choices, c.Value)
+	}
+	return nil
+}
+
+// followed returns the interaction whose token still works.
+func (s *Server) followed(call *Call, ids []string) (*Interaction, *failure) {
+	for _, i := range s.interactions {
+		if ids[0] != AppID || i.token != ids[1] {
+			continue
+		}
+		if call.At.Sub(i.At) > tokenTime {
+			return nil, &failure{status: 401, code: 50027, text: "Invalid Webhook Token"}
+		}
+		if i.Answered.IsZero() {
+			return nil, &failure{status: 404, code: 10015, text: "Unknown Webhook"}
+		}
+		return i, nil
+	}
+	return nil, &failure{status: 404, code: 10015, text: "Unknown Webhook"}
+}
+
+// patchOriginal changes the answer, or makes it at last.
+func (s *Server) patchOriginal(call *Call, ids []string) (any, *failure) {
+	i, f := s.followed(call, ids)
+	if f != nil {
+		return nil, f
+	}
+	c := s.channels[i.Channel]
+	m := i.hidden
+	if m == nil {
+		m = c.find(i.Original)
+	}
+	if m == nil || i.gone {
+		return nil, &failure{status: 404, code: 10008, text: "Unknown Message"}
+	}
+	if m.Hidden {
+		form, f := s.changes(call, c, m)
+		if f != nil {
+			return nil, f
+		}
+		*m = form.Message
+		m.Thinking = false
+		return s.json(m), nil
+	}
+	return s.change(call, c, m)
+}
+
+func (s *Server) deleteOriginal(call *Call, ids []string) (any, *failure) {
+	i, f := s.followed(call, ids)
+	if f != nil {
+		return nil, f
+	}
+	c := s.channels[i.Channel]
+	m := c.find(i.Original)
+	if i.hidden == nil && m == nil || i.gone {
+		return nil, &failure{status: 404, code: 10008, text: "Unknown Message"}
+	}
+	if i.gone, i.hidden = true, nil; m != nil {
+		s.remove(c, m)
+	}
+	return nil, nil
+}
+
+// postFollowUp says something more.
+func (s *Server) postFollowUp(call *Call, ids []string) (any, *failure) {
+	i, f := s.followed(call, ids)
+	if f != nil {
+		return nil, f
+	}
+	c := s.channels[i.Channel]
+	form, f := s.form(call, c)
+	if f != nil {
+		return nil, f
+	}
+	m := &form.Message
+	m.Interaction = i.ID
+	if m.Hidden {
+		m.ID, m.Channel, m.Author, m.At = s.id(), c.ID, BotID, time.Now().UTC()
+		i.Whispers = append(i.Whispers, *m)
+		return s.json(m), nil
+	}
+	s.put(c, m)
+	s.dispatch(c.Guild, c.ID, "MESSAGE_CREATE", s.event(c, m))
+	return s.json(m), nil
+}

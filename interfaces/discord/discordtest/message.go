@@ -1,0 +1,331 @@
+package discordtest
+
+import (
+	"encoding/json"
+	"maps"
+	"mime"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// File is a file that goes with a message.
+type File struct {
+	Name string
+	MIME string
+	Alt  string // the description
+	Data []byte
+
+	id, path string
+	extra    map[string]any
+}
+
+// Message is what stands in a channel.
+type Message struct {
+	ID, Channel, Author string
+	Text                string
+	ReplyTo             string
+	Embeds              json.RawMessage
+	Components          json.RawMessage
+	Poll                json.RawMessage // as it was asked for
+	Mentions            json.RawMessage // what the bot allowed to be mentioned
+	Files               []File
+	Silent              bool
+	Edits               int
+	At                  time.Time
+	Reactions           []string // the bot's own
+	Interaction         string   // the id of the interaction that it answers
+	Thinking            bool     // an answer that is still to come
+	Hidden              bool     // only one person sees it
+
+	kind   int
+	edited time.Time
+	nonce  string
+	extra  map[string]any
+}
+
+// Buttons lists the custom ids of the message's buttons, or the addresses that
+// they lead to.
+func (m *Message) Buttons() []string {
+	var ids []string
+	type part struct {
+		Custom     string `json:"custom_id"`
+		URL        string `json:"url"`
+		Components []part `json:"components"`
+	}
+	for _, row := range decode[[]part](m.Components) {
+		for _, b := range row.Components {
+			ids = append(ids, b.Custom+b.URL)
+		}
+	}
+	return ids
+}
+
+// Messages returns the bot's messages that stand in a channel, the oldest first.
+func (s *Server) Messages(channel string) []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Message
+	if c := s.channels[channel]; c != nil {
+		for _, m := range c.messages {
+			if m.Author == BotID && !m.Thinking {
+				list = append(list, *m)
+			}
+		}
+	}
+	return list
+}
+
+// Texts returns the texts of Messages.
+func (s *Server) Texts(channel string) []string {
+	var texts []string
+	for _, m := range s.Messages(channel) {
+		texts = append(texts, m.Text)
+	}
+	return texts
+}
+
+// Everything returns all messages that stand in a channel, the oldest first.
+func (s *Server) Everything(channel string) []Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Message
+	for _, m := range s.channels[channel].messages {
+		list = append(list, *m)
+	}
+	return list
+}
+
+// Thinking counts the answers in a channel that are still to come.
+func (s *Server) Thinking(channel string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, m := range s.channels[channel].messages {
+		if m.Thinking {
+			n++
+		}
+	}
+	return n
+}
+
+// Typing counts the signs of typing that the bot gave in a channel.
+func (s *Server) Typing(channel string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.channels[channel].typing
+}
+
+// Clear empties a channel, as if nothing had ever been said there.
+func (s *Server) Clear(channel string) {
+	s.mu.Lock()
+	defer s.unlock()
+	c := s.channels[channel]
+	c.messages, c.nonces = nil, map[string]*Message{}
+}
+
+func (c *Channel) find(id string) *Message {
+	i := slices.IndexFunc(c.messages, func(m *Message) bool { return m.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return c.messages[i]
+}
+
+// Saying is what goes with a person's words.
+type Saying struct {
+	ReplyTo string
+	Files   []File
+	Extra   map[string]any // further fields of the message, as the platform writes them
+}
+
+// Say lets a person say something; the bot is told. It returns the message's id.
+func (s *Server) Say(channel, person, text string, more ...Saying) string {
+	s.mu.Lock()
+	defer s.unlock()
+	c := s.channels[channel]
+	m := &Message{ID: s.id(), Channel: channel, Author: s.person(person).ID, Text: text, At: time.Now().UTC(), extra: map[string]any{}}
+	if c.thread() && len(c.messages) == 0 && s.channels[c.Parent] != nil && s.channels[c.Parent].Type == Forum {
+		m.ID = c.ID // a post's first message has the post's id
+	}
+	for _, x := range more {
+		m.ReplyTo = x.ReplyTo
+		for _, f := range x.Files {
+			m.Files = append(m.Files, s.keep(channel, f))
+		}
+		maps.Copy(m.extra, x.Extra)
+	}
+	if m.ReplyTo != "" {
+		m.kind = 19
+	}
+	c.messages = append(c.messages, m)
+	s.dispatch(c.Guild, channel, "MESSAGE_CREATE", s.event(c, m))
+	return m.ID
+}
+
+// keep puts a file on the file server; s.mu is held.
+func (s *Server) keep(channel string, f File) File {
+	if f.MIME == "" {
+		f.MIME = mime.TypeByExtension(path.Ext(f.Name))
+	}
+	f.id = s.id()
+	f.path = "/attachments/" + channel + "/" + f.id + "/" + f.Name
+	s.files[f.path] = f.Data
+	return f
+}
+
+// Edit changes a person's message.
+func (s *Server) Edit(channel, id, text string) {
+	s.mu.Lock()
+	defer s.unlock()
+	c := s.channels[channel]
+	m := c.find(id)
+	m.Text, m.edited = text, time.Now().UTC()
+	m.Edits++
+	s.dispatch(c.Guild, channel, "MESSAGE_UPDATE", s.event(c, m))
+}
+
+// Delete takes messages away, one or several at once.
+func (s *Server) Delete(channel string, ids ...string) {
+	s.mu.Lock()
+	defer s.unlock()
+	c := s.channels[channel]
+	c.messages = slices.DeleteFunc(c.messages, func(m *Message) bool { return slices.Contains(ids, m.ID) })
+	kind, data := "MESSAGE_DELETE", map[string]any{"id": ids[0], "channel_id": channel}
+	if len(ids) > 1 {
+		kind, data = "MESSAGE_DELETE_BULK", map[string]any{"ids": ids, "channel_id": channel}
+	}
+	if c.Guild != "" {
+		data["guild_id"] = c.Guild
+	}
+	s.dispatch(c.Guild, channel, kind, data)
+}
+
+// React puts a person's emoji on a message, or takes it away.
+func (s *Server) React(channel, id, person, emoji string, on bool) {
+	s.mu.Lock()
+	defer s.unlock()
+	c, p := s.channels[channel], s.person(person)
+	data := map[string]any{"user_id": p.ID, "channel_id": channel, "message_id": id, "emoji": map[string]any{"id": nil, "name": emoji}, "burst": false, "type": 0}
+	kind := "MESSAGE_REACTION_REMOVE"
+	if c.Guild != "" {
+		data["guild_id"] = c.Guild
+	}
+	if on {
+		kind = "MESSAGE_REACTION_ADD"
+		if c.Guild != "" {
+			member := s.member(c.Guild, person).json()
+			member["user"] = p.json()
+			data["member"] = member
+		}
+	}
+	s.dispatch(c.Guild, channel, kind, data)
+}
+
+// Tell tells the bot's sessions of an event of any kind.
+func (s *Server) Tell(guild, channel, kind string, data map[string]any) {
+	s.mu.Lock()
+	defer s.unlock()
+	s.dispatch(guild, channel, kind, data)
+}
+
+var (
+	userMention = regexp.MustCompile(`<@!?(\d+)>`)
+	roleMention = regexp.MustCompile(`<@&(\d+)>`)
+)
+
+// json is a message as REST tells it; s.mu is held.
+func (s *Server) json(m *Message) map[string]any {
+	e := map[string]any{
+		"id": m.ID, "channel_id": m.Channel, "content": m.Text, "type": m.kind, "timestamp": stamp(m.At), "edited_timestamp": nil,
+		"author": s.person(m.Author).json(), "mentions": s.mentioned(m), "mention_roles": found(roleMention, m.Text),
+		"mention_everyone": strings.Contains(m.Text, "@everyone"), "attachments": s.attached(m), "embeds": list(m.Embeds),
+		"components": list(m.Components), "pinned": false, "tts": false, "flags": m.flags(),
+	}
+	if !m.edited.IsZero() {
+		e["edited_timestamp"] = stamp(m.edited)
+	}
+	if m.nonce != "" {
+		e["nonce"] = m.nonce
+	}
+	if m.ReplyTo != "" {
+		e["message_reference"] = map[string]any{"type": 0, "message_id": m.ReplyTo, "channel_id": m.Channel}
+		e["referenced_message"] = nil
+		if to := s.channels[m.Channel].find(m.ReplyTo); to != nil {
+			inner := *to
+			inner.ReplyTo = ""
+			e["referenced_message"] = s.json(&inner)
+		}
+	}
+	maps.Copy(e, m.extra)
+	return e
+}
+
+func (m *Message) flags() int {
+	n := 0
+	if m.Silent {
+		n |= 1 << 12
+	}
+	if m.Hidden {
+		n |= 1 << 6
+	}
+	if m.Thinking {
+		n |= 1 << 7
+	}
+	return n
+}
+
+func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000000+00:00") }
+
+func found(pattern *regexp.Regexp, text string) []string {
+	ids := []string{}
+	for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+		if !slices.Contains(ids, m[1]) {
+			ids = append(ids, m[1])
+		}
+	}
+	return ids
+}
+
+func (s *Server) mentioned(m *Message) []any {
+	users := []any{}
+	for _, id := range found(userMention, m.Text) {
+		u := s.person(id).json()
+		if c := s.channels[m.Channel]; c != nil && c.Guild != "" {
+			u["member"] = s.member(c.Guild, id).json()
+		}
+		users = append(users, u)
+	}
+	return users
+}
+
+func (s *Server) attached(m *Message) []any {
+	files := []any{}
+	for _, f := range m.Files {
+		address := s.signed(f.path, time.Now().Add(24*time.Hour))
+		a := map[string]any{"id": f.id, "filename": f.Name, "size": len(f.Data), "url": address, "proxy_url": address}
+		if f.MIME != "" {
+			a["content_type"] = f.MIME
+		}
+		if f.Alt != "" {
+			a["description"] = f.Alt
+		}
+		maps.Copy(a, f.extra)
+		files = append(files, a)
+	}
+	return files
+}
+
+// event is a message as the gateway tells it; s.mu is held.
+func (s *Server) event(c *Channel, m *Message) map[string]any {
+	e := s.json(m)
+	if c.Guild != "" {
+		e["guild_id"] = c.Guild
+		if _, webhook := m.extra["webhook_id"]; !webhook {
+			e["member"] = s.member(c.Guild, m.Author).json()
+		}
+	}
+	return e
+}

@@ -1,0 +1,357 @@
+package discordtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const maxRequest = 40 << 20
+
+// failure is a refusal of the platform.
+type failure struct {
+	status, code int
+	text         string
+	more         map[string]any
+}
+
+// malformed is the refusal of a form; field says which part of it.
+func malformed(field, reason string) *failure {
+	return &failure{400, 50035, "Invalid Form Body", map[string]any{"errors": map[string]any{
+		field: map[string]any{"_errors": []any{map[string]any{"code": reason, "message": reason}}}}}}
+}
+
+func refuse(w http.ResponseWriter, f failure) {
+	body := map[string]any{"code": f.code, "message": f.text}
+	for k, v := range f.more {
+		body[k] = v
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(f.status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// ServeHTTP implements the platform.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch path, api := strings.CutPrefix(r.URL.Path, "/api/v9"); {
+	case r.URL.Path == "/gateway" || r.URL.Path == "/gateway/":
+		s.connect(w, r)
+	case strings.HasPrefix(r.URL.Path, "/attachments/"):
+		s.serveFile(w, r)
+	case api:
+		s.serve(w, r, path)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// serve answers one request of the REST interface, or fails it on demand.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) {
+	c, err := readCall(r, path)
+	if err != nil {
+		refuse(w, failure{status: 400, code: 50109, text: "The request body contains invalid JSON."})
+		return
+	}
+	to, ids := find(c.Method, path)
+	if !to.free && r.Header.Get("Authorization") != "Bot "+Token {
+		refuse(w, failure{status: 401, text: "401: Unauthorized"})
+		return
+	}
+	head := http.Header{}
+	answer, fault := s.answer(&c, to, ids, head)
+	if fault.Kind != None {
+		s.note(c, fault.status())
+		s.breakDown(w, r, fault)
+		return
+	}
+	s.note(c, answer.Code)
+	for k, v := range head {
+		w.Header()[k] = v
+	}
+	if answer.Body.Len() > 0 {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+// answer does what is asked for, unless the request is to fail.
+func (s *Server) answer(c *Call, to route, ids []string, head http.Header) (*httptest.ResponseRecorder, Fault) {
+	s.mu.Lock()
+	defer s.unlock()
+	fault := Fault{}
+	if !to.free {
+		fault = s.limits.take(c, to.path, head)
+	}
+	if fault.Kind == None && s.fail != nil {
+		fault = s.fail(*c).filled()
+		s.limits.obey(c, to.path, fault)
+	}
+	w := httptest.NewRecorder()
+	if fault.Kind != None && !fault.late() {
+		return w, fault
+	}
+	result, refused := any(nil), &failure{status: 404, text: "404: Not Found"}
+	if to.do != nil {
+		result, refused = to.do(s, c, ids)
+	}
+	switch {
+	case refused != nil:
+		refuse(w, *refused)
+	case result == nil:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		_ = json.NewEncoder(w).Encode(result)
+	}
+	return w, fault
+}
+
+// note writes a request down.
+func (s *Server) note(c Call, status int) {
+	s.mu.Lock()
+	defer s.unlock()
+	c.Status = status
+	if !s.forget {
+		s.calls = append(s.calls, c)
+	}
+}
+
+// readCall reads a request in each of the forms that the platform takes.
+func readCall(r *http.Request, path string) (Call, error) {
+	c := Call{Method: r.Method, Path: path, At: time.Now(), query: map[string]string{}}
+	for k, v := range r.URL.Query() {
+		c.query[k] = v[0]
+	}
+	raw, err := io.ReadAll(io.LimitReader(r.Body, maxRequest))
+	if err != nil {
+		return c, err
+	}
+	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if strings.HasPrefix(kind, "multipart/") {
+		if err := c.form(multipart.NewReader(bytes.NewReader(raw), params["boundary"])); err != nil {
+			return c, err
+		}
+	} else if len(raw) > 0 {
+		c.Body = raw
+	}
+	if len(c.Body) > 0 && !json.Valid(c.Body) {
+		return c, fmt.Errorf("no JSON")
+	}
+	return c, nil
+}
+
+// form reads JSON and the files beside it.
+func (c *Call) form(parts *multipart.Reader) error {
+	for {
+		p, err := parts.NextPart()
+		if err == io.EOF {
+			return c.describe()
+		}
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(p)
+		if err != nil {
+			return err
+		}
+		if p.FormName() == "payload_json" {
+			c.Body = data
+			continue
+		}
+		id, ok := strings.CutPrefix(p.FormName(), "files[")
+		if !ok {
+			return fmt.Errorf("a part %q", p.FormName())
+		}
+		c.Files = append(c.Files, File{Name: p.FileName(), MIME: p.Header.Get("Content-Type"), Data: data, id: strings.TrimSuffix(id, "]")})
+	}
+}
+
+// describe takes from the JSON what it says of the files.
+func (c *Call) describe() error {
+	body := decode[struct {
+		Attachments []struct {
+			ID          json.RawMessage `json:"id"`
+			Filename    string          `json:"filename"`
+			Description string          `json:"description"`
+		} `json:"attachments"`
+	}](c.Body)
+	for _, a := range body.Attachments {
+		at := -1
+		for i := range c.Files {
+			if c.Files[i].id == strings.Trim(string(a.ID), `"`) {
+				at = i
+			}
+		}
+		if at < 0 {
+			return fmt.Errorf("attachment %s is described and not there", a.ID)
+		}
+		c.Files[at].Alt = a.Description
+		if a.Filename != "" {
+			c.Files[at].Name = a.Filename
+		}
+	}
+	return nil
+}
+
+// route is one kind of request. ids are what stands for {} in its path.
+type route struct {
+	method, path string
+	free         bool // known by its token, and not limited
+	do           func(s *Server, c *Call, ids []string) (any, *failure)
+}
+
+func routes() []route {
+	return []route{
+		{"GET", "/gateway", false, (*Server).getGateway},
+		{"GET", "/gateway/bot", false, (*Server).getGateway},
+		{"GET", "/users/@me", false, (*Server).getMe},
+		{"POST", "/users/@me/channels", false, (*Server).postDirect},
+		{"GET", "/guilds/{}/members/{}", false, (*Server).getMember},
+		{"GET", "/channels/{}", false, (*Server).getChannel},
+		{"POST", "/channels/{}/typing", false, (*Server).postTyping},
+		{"GET", "/channels/{}/messages", false, (*Server).getMessages},
+		{"POST", "/channels/{}/messages", false, (*Server).postMessage},
+		{"GET", "/channels/{}/messages/{}", false, (*Server).getMessage},
+		{"PATCH", "/channels/{}/messages/{}", false, (*Server).patchMessage},
+		{"DELETE", "/channels/{}/messages/{}", false, (*Server).deleteMessage},
+		{"PUT", "/channels/{}/messages/{}/reactions/{}/@me", false, (*Server).putReaction},
+		{"DELETE", "/channels/{}/messages/{}/reactions/{}/@me", false, (*Server).deleteReaction},
+		{"POST", "/channels/{}/threads", false, (*Server).postThread},
+		{"POST", "/channels/{}/messages/{}/threads", false, (*Server).postThread},
+		{"POST", "/attachments/refresh-urls", false, (*Server).refreshFiles},
+		{"PUT", "/applications/{}/commands", false, (*Server).putCommands},
+		{"PUT", "/applications/{}/guilds/{}/commands", false, (*Server).putCommands},
+		{"POST", "/interactions/{}/{}/callback", true, (*Server).postCallback},
+		{"PATCH", "/webhooks/{}/{}/messages/@original", true, (*Server).patchOriginal},
+		{"DELETE", "/webhooks/{}/{}/messages/@original", true, (*Server).deleteOriginal},
+		{"POST", "/webhooks/{}/{}", true, (*Server).postFollowUp},
+	}
+}
+
+// find returns the route of a request; one without do where there is none.
+func find(method, path string) (route, []string) {
+	given := strings.Split(path, "/")
+	for _, to := range routes() {
+		want := strings.Split(to.path, "/")
+		if to.method != method || len(want) != len(given) {
+			continue
+		}
+		var ids []string
+		fits := true
+		for i, w := range want {
+			if w == "{}" {
+				ids = append(ids, given[i])
+			} else if w != given[i] {
+				fits = false
+			}
+		}
+		if fits {
+			return to, ids
+		}
+	}
+	return route{path: path}, nil
+}
+
+// major is the id that a path's limits hang on.
+func major(path string) string {
+	parts := strings.Split(path, "/")
+	if len(parts) > 2 && (parts[1] == "channels" || parts[1] == "guilds" || parts[1] == "webhooks") {
+		return parts[2]
+	}
+	return ""
+}
+
+func hash(text string) string {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, text)
+	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+func (s *Server) getMe(*Call, []string) (any, *failure) { return s.people[BotID].json(), nil }
+
+// postDirect opens direct messages with a person.
+func (s *Server) postDirect(c *Call, _ []string) (any, *failure) {
+	body := decode[struct {
+		Recipient string `json:"recipient_id"`
+	}](c.Body)
+	p := s.people[body.Recipient]
+	if p == nil {
+		return nil, &failure{status: 400, code: 50033, text: "Invalid Recipient(s)"}
+	}
+	if p.direct == "" {
+		p.direct = s.open(Channel{ID: s.id(), Type: Direct, People: []string{p.ID}}).ID
+	}
+	return s.channels[p.direct].json(), nil
+}
+
+// DirectOf is the channel of direct messages with a person; "" where there is
+// none yet.
+func (s *Server) DirectOf(person string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.person(person).direct
+}
+
+func (s *Server) getMember(_ *Call, ids []string) (any, *failure) {
+	g := s.guild(ids[0])
+	if g == nil {
+		return nil, &failure{status: 404, code: 10004, text: "Unknown Guild"}
+	}
+	m := g.Members[ids[1]]
+	if m == nil {
+		return nil, &failure{status: 404, code: 10007, text: "Unknown Member"}
+	}
+	out := m.json()
+	out["user"] = s.person(ids[1]).json()
+	return out, nil
+}
+
+var signature = regexp.MustCompile(`^ex=([0-9a-f]+)&is=[0-9a-f]+&hm=([0-9a-f]+)&?$`)
+
+// serveFile serves a file to whoever has a signature that is not too old.
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.unlock()
+	if r.Header.Get("Authorization") != "" {
+		s.breach("the token goes to the files' host")
+	}
+	data, known := s.files[r.URL.Path]
+	m := signature.FindStringSubmatch(r.URL.RawQuery)
+	if !known || m == nil {
+		http.Error(w, "This content is no longer available.", http.StatusNotFound)
+		return
+	}
+	until, _ := strconv.ParseInt(m[1], 16, 64)
+	if m[2] != mac(r.URL.Path, until) || time.Now().Unix() > until {
+		http.Error(w, "This content is no longer available.", http.StatusNotFound)
+		return
+	}
+	_, _ = w.Write(data)
+}
+
+// refreshFiles signs addresses anew.
+func (s *Server) refreshFiles(c *Call, _ []string) (any, *failure) {
+	body := decode[struct {
+		URLs []string `json:"attachment_urls"`
+	}](c.Body)
+	fresh := []any{}
+	for _, address := range body.URLs {
+		u, err := url.Parse(address)
+		if err != nil || !strings.HasPrefix(address, s.URL+"/attachments/") {
+			return nil, malformed("attachment_urls", "ATTACHMENT_NOT_FOUND")
+		}
+		fresh = append(fresh, map[string]any{"original": address, "refreshed": s.signed(u.Path, time.Now().Add(24*time.Hour))})
+	}
+	return map[string]any{"refreshed_urls": fresh}, nil
+}
