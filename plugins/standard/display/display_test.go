@@ -1,0 +1,171 @@
+package display
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"image/png"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"synthbot/core/markdown"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestShow shows the contents of a file: each is called NAME, or NAME: FORMAT; what
+// people see follows it.
+func TestShow(t *testing.T) {
+	const file = "testdata/show.txtar"
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := &txtar.Archive{Comment: archive.Comment}
+	for i := 0; i+1 < len(archive.Files); i += 2 {
+		in, want := archive.Files[i], archive.Files[i+1]
+		_, format, _ := strings.Cut(in.Name, ": ")
+		s := Show(in.Data, format, "")
+		got := fmt.Sprintf("%s\n%s\n", s.Format, s.Text)
+		if s.Picture != nil {
+			got = fmt.Sprintf("%s\n%s of %s\n%s\n", s.Format, s.Picture.Name, s.Picture.MIME, s.Text)
+			picture(t, in.Name, s.Picture.Data)
+		}
+		if got != string(want.Data) && !*update {
+			t.Errorf("%s:\n%swant:\n%s", in.Name, got, want.Data)
+		}
+		fresh.Files = append(fresh.Files, in, txtar.File{Name: "want", Data: []byte(got)})
+	}
+	if len(fresh.Files) < 60 {
+		t.Errorf("%d contents and answers", len(fresh.Files))
+	}
+	if *update {
+		if err := os.WriteFile(file, txtar.Format(fresh), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// picture holds that a PNG is one of the right size, and not empty.
+func picture(t *testing.T, name string, data []byte) {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if b := img.Bounds(); b.Dx() != width || b.Dy() != height {
+		t.Errorf("%s: %v", name, b)
+	}
+	colours := make(map[any]bool)
+	for x := range width {
+		for y := range height {
+			colours[img.At(x, y)] = true
+		}
+	}
+	if len(colours) < 5 {
+		t.Errorf("%s: nothing is drawn", name)
+	}
+}
+
+func TestLargeContentIsCutVisibly(t *testing.T) {
+	var rows, wide []string
+	for i := range 500 {
+		rows = append(rows, fmt.Sprintf(`{"n":%d,"text":%q}`, i, strings.Repeat("ä", 200)))
+		wide = append(wide, fmt.Sprintf(`"c%d":%d`, i, i))
+	}
+	list := "[" + strings.Join(rows, ",") + "]"
+	object := "{" + strings.Join(wide, ",") + "}"
+	for _, tc := range []struct{ content, format, want string }{
+		{list, "table", "more rows"},
+		{"[" + object + "," + object + "]", "table", "more columns"},
+		{list, "list", "more"},
+		{list, "card", "more"},
+		{object, "card", "more"},
+		{`{"items":` + list + `}`, "balance_card", "more"},
+		{`"` + strings.Repeat("x", 20_000) + `"`, "markdown", "…"},
+		{`[` + strings.Repeat("[", 100) + strings.Repeat("]", 101), "", "cannot be shown"},
+		{`"` + strings.Repeat("x", maxContent) + `"`, "", "cannot be shown"},
+		{`[` + strings.Repeat("1,", maxNodes) + `1]`, "", "cannot be shown"},
+	} {
+		s := Show(json.RawMessage(tc.content), tc.format, "")
+		if n := len(s.Text); n > 2*maxMarkdown || !strings.Contains(s.Text, tc.want) {
+			t.Errorf("%s of %.40s: %d bytes, %.200s", tc.format, tc.content, n, s.Text)
+		}
+	}
+}
+
+func TestManyPointsAreDrawn(t *testing.T) {
+	var points []string
+	for i := range 5000 {
+		points = append(points, fmt.Sprintf("[%d,%d]", i, i*i%997))
+	}
+	s := Show(json.RawMessage(`{"series":[{"data":[`+strings.Join(points, ",")+`]}]}`), "chart", "Noise")
+	if s.Picture == nil || !strings.Contains(s.Text, "4000 more left out") || s.Picture.Alt == "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestDataIsNoMarkup(t *testing.T) {
+	for _, s := range []string{
+		"*bold* _it_ ~no~", "[x](http://evil.example)", "![x](y)", "<b>x</b>", "`code`", "# head", "- item", "1. one", "12) x", "> quote", "a | b", "&amp; &lt;", "snake_case_name", "_x_", "\\*", "+ x", "=====", "~~~", "||x||", "a\nb\n\n# c", "@everyone",
+	} {
+		blocks := markdown.Parse(escape(s))
+		if got, want := markdown.Plain(blocks), strings.Join(strings.Fields(s), " "); got != want || len(blocks) != 1 || blocks[0].Kind != markdown.Paragraph {
+			t.Errorf("%q is shown as %q", s, got)
+		}
+		for _, content := range []string{`{"k":%s}`, `[{"k":%s}]`, `[%s,1]`, `{"value":%s}`} {
+			quoted, _ := json.Marshal(s)
+			text := Show(json.RawMessage(fmt.Sprintf(content, quoted)), "", "").Text
+			if strings.Contains(strings.ReplaceAll(text, `\]`, ""), "](") || strings.Contains(text, "<b>") && !strings.Contains(text, `\<b`) {
+				t.Errorf("%q in %s: %s", s, content, text)
+			}
+		}
+	}
+}
+
+func FuzzShow(f *testing.F) {
+	for _, format := range []string{"", "chart", "table", "x"} {
+		f.Add([]byte(`{"labels":["a"],"series":[{"data":[1,[2,3],{"x":1,"y":2}]}]}`), format, "t")
+		f.Add([]byte(`[{"a":1,"b":"x|y"},{"c":null}]`), format, "")
+		f.Add([]byte(`{"type":"table","data":{"columns":["a",{"key":"b"}],"rows":[[1],{"b":2}]}}`), format, "*")
+		f.Add([]byte(`{"value":1e400,"unit":"_","change":-0.0}`), format, "")
+	}
+	f.Fuzz(func(t *testing.T, content []byte, format, title string) {
+		s := Show(content, format, title)
+		if s.Text == "" || !utf8.ValidString(s.Text) && utf8.Valid(content) && utf8.ValidString(title) || len(s.Text) > 4*maxMarkdown+4*maxText {
+			t.Errorf("%q as %q: %q", content, format, s.Text)
+		}
+		if s.Picture != nil && len(s.Picture.Data) == 0 {
+			t.Error("an empty picture")
+		}
+	})
+}
+
+// FuzzEscape holds that data is never markup.
+func FuzzEscape(f *testing.F) {
+	f.Add("*a* [b](c) 1. x")
+	f.Add("1) `_~")
+	f.Fuzz(func(t *testing.T, s string) {
+		want := strings.Join(strings.Fields(s), " ")
+		if len(s) > 200 || !utf8.ValidString(s) || want == "" || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError }) {
+			return
+		}
+		if got := markdown.Plain(markdown.Parse(escape(s))); got != want && !strings.Contains(s, "://") && !strings.Contains(s, "www.") && !strings.Contains(s, "@") {
+			t.Errorf("%q is shown as %q", want, got)
+		}
+	})
+}
+
+func BenchmarkChart(b *testing.B) {
+	content := json.RawMessage(`{"labels":["Mon","Tue","Wed"],"series":[{"data":[1,2,3]},{"data":[3,2,1]}]}`)
+	for b.Loop() {
+		if Show(content, "chart", "").Picture == nil {
+			b.Fatal("no picture")
+		}
+	}
+}

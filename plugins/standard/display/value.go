@@ -1,0 +1,162 @@
+package display
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"slices"
+)
+
+// Bounds of content that is shown.
+const (
+	maxContent = 256 << 10 // bytes
+	maxDepth   = 24
+	maxNodes   = 20_000
+)
+
+// value is a JSON value whose members keep their order: it is the order of
+// columns and lines. The zero value is null.
+type value struct {
+	kind    kind
+	text    string // of a scalar
+	list    []value
+	members []member
+}
+
+type member struct {
+	key   string
+	value value
+}
+
+type kind int
+
+const (
+	null kind = iota
+	text
+	number
+	truth
+	array
+	object
+)
+
+var errContent = errors.New("too large or too deep to be shown")
+
+// read decodes content.
+func read(raw []byte) (value, error) {
+	if len(raw) > maxContent {
+		return value{}, errContent
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	r := reader{Decoder: d, left: maxNodes}
+	v, err := r.next(0)
+	if err != nil {
+		return value{}, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return value{}, errors.New("more than one value")
+	}
+	return v, nil
+}
+
+type reader struct {
+	*json.Decoder
+	left int
+}
+
+func (r *reader) next(depth int) (value, error) {
+	if r.left--; r.left < 0 || depth > maxDepth {
+		return value{}, errContent
+	}
+	t, err := r.Token()
+	if err != nil {
+		return value{}, err
+	}
+	switch t := t.(type) {
+	case string:
+		return value{kind: text, text: t}, nil
+	case json.Number:
+		return value{kind: number, text: string(t)}, nil
+	case bool:
+		return value{kind: truth, text: yes(t)}, nil
+	case json.Delim:
+		if t == '[' {
+			return r.array(depth)
+		}
+		return r.object(depth)
+	}
+	return value{}, nil
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func (r *reader) array(depth int) (value, error) {
+	v := value{kind: array}
+	for r.More() {
+		e, err := r.next(depth + 1)
+		if err != nil {
+			return value{}, err
+		}
+		v.list = append(v.list, e)
+	}
+	_, err := r.Token()
+	return v, err
+}
+
+func (r *reader) object(depth int) (value, error) {
+	v := value{kind: object}
+	for r.More() {
+		key, err := r.Token()
+		if err != nil {
+			return value{}, err
+		}
+		e, err := r.next(depth + 1)
+		if err != nil {
+			return value{}, err
+		}
+		v.members = append(v.members, member{key.(string), e})
+	}
+	_, err := r.Token()
+	return v, err
+}
+
+// scalar reports whether the value fits on a line by itself.
+func (v value) scalar() bool { return v.kind <= truth }
+
+// get returns the first member that has one of the names, in their order.
+func (v value) get(names ...string) value {
+	for _, name := range names {
+		if i := slices.IndexFunc(v.members, func(m member) bool { return m.key == name }); i >= 0 {
+			return v.members[i].value
+		}
+	}
+	return value{}
+}
+
+// all reports whether it is an array of at least one element, each of that kind.
+func (v value) all(is func(value) bool) bool {
+	return v.kind == array && len(v.list) > 0 && !slices.ContainsFunc(v.list, func(e value) bool { return !is(e) })
+}
+
+func isObject(v value) bool { return v.kind == object }
+func isArray(v value) bool  { return v.kind == array }
+func isNumber(v value) bool { _, ok := v.number(); return ok }
+
+// mostNumber is beyond what a chart can draw to scale.
+const mostNumber = 1e15
+
+// number is the value of a number that can be drawn.
+func (v value) number() (float64, bool) {
+	if v.kind != number {
+		return 0, false
+	}
+	f, err := json.Number(v.text).Float64()
+	return f, err == nil && math.Abs(f) <= mostNumber
+}

@@ -1,0 +1,155 @@
+package display
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what is shown, in characters, but for those that say so.
+const (
+	maxLabel    = 60
+	maxCell     = 80
+	maxLine     = 400 // of a card or a list
+	maxText     = 3500
+	maxMarkdown = 12_000
+)
+
+// escape keeps a text from being markup, wherever it stands. It is one line
+// afterwards.
+func escape(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	var b strings.Builder
+	before := ' '
+	for i, r := range s {
+		rest := s[i+utf8.RuneLen(r):]
+		if special(r, before, rest) || opens(r, s[:i], rest) {
+			b.WriteByte('\\')
+		}
+		if unicode.IsControl(r) {
+			r = utf8.RuneError
+		}
+		b.WriteRune(r)
+		before = r
+	}
+	return b.String()
+}
+
+// opens reports whether a character makes a list, a heading or a rule of the
+// line that it stands at the beginning of, maybe behind a number.
+func opens(r rune, before, rest string) bool {
+	alone := rest == "" || rest[0] == ' '
+	switch {
+	case (r == '.' || r == ')') && before != "":
+		return alone && digits(before)
+	case before != "":
+		return false
+	case r == '-' || r == '+' || r == '#':
+		return alone || rest[0] == byte(r)
+	}
+	return r == '='
+}
+
+// special reports whether a character can be markup where it stands. An
+// underscore within a word is none.
+func special(r, before rune, rest string) bool {
+	if r == '_' {
+		after, _ := utf8.DecodeRuneInString(rest)
+		return !wordy(before) || !wordy(after)
+	}
+	return strings.ContainsRune("\\`*[]<>|~&", r)
+}
+
+func wordy(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+// clip cuts a text to n characters, visibly.
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}
+
+// label is a key as people read it: "fromAccount" is "From account".
+func label(key string) string {
+	var b strings.Builder
+	before := rune(0)
+	for i, r := range clip(strings.Join(strings.Fields(key), " "), maxLabel) {
+		switch {
+		case (r == '_' || r == '-') && wordy(before):
+			r = ' '
+		case unicode.IsUpper(r) && unicode.IsLower(before):
+			b.WriteByte(' ')
+			r = unicode.ToLower(r)
+		case i == 0:
+			r = unicode.ToUpper(r)
+		}
+		b.WriteRune(r)
+		before = r
+	}
+	return escape(b.String())
+}
+
+// heading is a title's line; "" where there is none.
+func heading(title string) string {
+	if title = clip(strings.TrimSpace(title), maxLabel); title == "" {
+		return ""
+	}
+	return "**" + escape(title) + "**\n"
+}
+
+// apart is a heading with an empty line behind it.
+func apart(title string) string {
+	if h := heading(title); h != "" {
+		return h + "\n"
+	}
+	return ""
+}
+
+// line is a value on one line, escaped.
+func (v value) line(most int) string { return escape(clip(v.plain(), most)) }
+
+// plain is a value in words.
+func (v value) plain() string {
+	switch v.kind {
+	case null:
+		return "–"
+	case array:
+		return v.joined(", ")
+	case object:
+		return v.joined("; ")
+	}
+	return v.text
+}
+
+// joined are the parts of a value, on one line.
+func (v value) joined(between string) string {
+	var parts []string
+	size := 0
+	for _, e := range v.list {
+		parts = append(parts, e.plain())
+		if size += len(parts[len(parts)-1]); size > 2*maxLine {
+			break // what follows would be cut anyway
+		}
+	}
+	for _, m := range v.members {
+		parts = append(parts, m.key+": "+m.value.plain())
+		if size += len(parts[len(parts)-1]); size > 2*maxLine {
+			break
+		}
+	}
+	if len(parts) == 0 {
+		return "–"
+	}
+	return strings.Join(parts, between)
+}
+
+// title is what an object calls itself; "" where it does not.
+func (v value) title() string {
+	if t := v.get("title", "heading"); t.kind == text {
+		return t.text
+	}
+	return ""
+}
