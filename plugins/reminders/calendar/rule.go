@@ -1,0 +1,147 @@
+package calendar
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/teambition/rrule-go"
+)
+
+// Limits of a rule.
+const (
+	maxRule     = 200   // bytes
+	maxInterval = 1000  // of its unit
+	maxCount    = 10000 // occurrences
+)
+
+// ErrRule is what every refused rule's error wraps.
+var ErrRule = errors.New("bad rule")
+
+// Rule says how something comes again: an RRULE of RFC 5545, never more than
+// once an hour. The zero Rule never does.
+type Rule struct {
+	text   string
+	option rrule.ROption
+	real   bool // in real hours: no wall clock has a say
+	utc    bool // it ends at a moment, not at a wall clock's time
+}
+
+// ParseRule reads an RRULE, with or without its name in front.
+func ParseRule(text string) (Rule, error) {
+	text = strings.ToUpper(strings.TrimSpace(text))
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "RRULE:"), ";")
+	if text == "" || len(text) > maxRule || strings.ContainsAny(text, " \t\r\n") {
+		return Rule{}, fmt.Errorf("%w: it must be one RRULE of at most %d letters, like FREQ=WEEKLY;BYDAY=MO", ErrRule, maxRule)
+	}
+	if strings.Contains(text, "DTSTART") || strings.Count(text, "FREQ=") != 1 {
+		return Rule{}, fmt.Errorf("%w: it must have one FREQ and no DTSTART", ErrRule)
+	}
+	option, err := rrule.StrToROption(text)
+	if err != nil {
+		return Rule{}, fmt.Errorf("%w: %w", ErrRule, err)
+	}
+	r := Rule{text: text, option: *option, utc: untilUTC(text)}
+	r.real = option.Freq == rrule.HOURLY && !strings.Contains(text, "BY")
+	if err := r.check(); err != nil {
+		return Rule{}, err
+	}
+	return r, nil
+}
+
+func untilUTC(text string) bool {
+	_, rest, ok := strings.Cut(text, "UNTIL=")
+	until, _, _ := strings.Cut(rest, ";")
+	return ok && strings.HasSuffix(until, "Z")
+}
+
+// check refuses what comes too often, and what could not be counted out.
+func (r *Rule) check() error {
+	o := &r.option
+	switch {
+	case o.Freq > rrule.HOURLY:
+		return fmt.Errorf("%w: FREQ=%s is too often; HOURLY is the least", ErrRule, o.Freq)
+	case len(o.Bysecond) > 0 || len(o.Byminute) > 1:
+		return fmt.Errorf("%w: it would come more than once an hour", ErrRule)
+	case o.Freq == rrule.HOURLY && len(o.Bymonth)+len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byeaster)+len(o.Bysetpos) > 0:
+		return fmt.Errorf("%w: with FREQ=HOURLY only BYDAY and BYHOUR go; write FREQ=DAILY with BYHOUR", ErrRule)
+	case o.Interval > maxInterval || o.Count > maxCount || o.Count < 0:
+		return fmt.Errorf("%w: INTERVAL is at most %d and COUNT at most %d", ErrRule, maxInterval, maxCount)
+	}
+	o.Dtstart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	if _, err := rrule.NewRRule(*o); err != nil {
+		return fmt.Errorf("%w: %w", ErrRule, err)
+	}
+	return nil
+}
+
+// String is the RRULE; "" for the zero Rule.
+func (r Rule) String() string { return r.text }
+
+// IsZero reports whether the rule never comes again.
+func (r Rule) IsZero() bool { return r.text == "" }
+
+// Next is the first occurrence after a moment, of the series that begins at
+// start, but none behind the horizon. Its wall clock is start's, in the zone of
+// start, whatever happens to clocks in between; only a plain FREQ=HOURLY counts
+// real hours.
+func (r Rule) Next(start, after time.Time, horizon time.Duration) (next time.Time, ok bool) {
+	if r.IsZero() {
+		return time.Time{}, false
+	}
+	loc := start.Location()
+	read := func(t time.Time) time.Time { return Resolve(t, loc) }
+	show := func(t time.Time) time.Time { return Wall(t.In(loc)) }
+	if r.real {
+		read = func(t time.Time) time.Time { return t.In(loc) }
+		show = func(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+	}
+	far := later(start, after).Add(horizon)
+	series, err := r.series(show(start), r.until(show), show(far))
+	if err != nil {
+		return time.Time{}, false
+	}
+	// What is left out of a day is told a little later than its wall clock says.
+	from := show(after).Add(-clockJump)
+	for t, more := series(); more; t, more = series() {
+		if t.Before(from) {
+			continue
+		}
+		if at := read(t); at.After(after) && !at.Before(start) {
+			return at, !at.After(far)
+		}
+	}
+	return time.Time{}, false
+}
+
+// clockJump is more than clocks are ever put forward by.
+const clockJump = 25 * time.Hour
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// until is where the rule itself ends, as its series counts.
+func (r *Rule) until(show func(time.Time) time.Time) time.Time {
+	if until := r.option.Until; !until.IsZero() && (r.utc || r.real) {
+		return show(until)
+	}
+	return r.option.Until
+}
+
+func (r *Rule) series(start, until, far time.Time) (rrule.Next, error) {
+	o := r.option
+	o.Dtstart, o.Until = start, until
+	if until.IsZero() || until.After(far) {
+		o.Until = far
+	}
+	rule, err := rrule.NewRRule(o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRule, err)
+	}
+	return rule.Iterator(), nil
+}

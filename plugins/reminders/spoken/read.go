@@ -1,0 +1,229 @@
+package spoken
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Errors of reading. ErrUnclear and ErrPast are what a text's error wraps.
+var (
+	ErrUnclear = errors.New("no time that is understood")
+	ErrPast    = errors.New("that time is past")
+)
+
+// Limits of what is looked at.
+const (
+	maxWhole = 200  // bytes of a text that is nothing but a time
+	maxText  = 4000 // bytes of one that holds a time
+	maxEdge  = 16   // words at its beginning and at its end
+)
+
+// When is a time that was read.
+type When struct {
+	At     time.Time
+	Repeat string // an RRULE; "" for once
+}
+
+// Clock is a wall clock: the moment at which it shows that time of a day.
+type Clock func(year int, month time.Month, day, hour, minute, second int, zone *time.Location) time.Time
+
+// Reader reads times. It does not change, and reads its files when it first
+// needs them.
+type Reader struct {
+	lexicons func() []*lexicon
+	at       Clock
+}
+
+// New makes a reader that tries the language first, a tag like "it" or "pt-BR".
+func New(language string, at Clock) *Reader {
+	tags := languages()
+	first, _, _ := strings.Cut(strings.ToLower(language), "-")
+	if i := slices.Index(tags, first); i > 0 {
+		tags = slices.Insert(slices.Delete(tags, i, i+1), 0, first)
+	}
+	return &Reader{at: at, lexicons: sync.OnceValue(func() []*lexicon {
+		list := make([]*lexicon, len(tags))
+		for i, tag := range tags {
+			list[i] = readLexicon(tag)
+		}
+		return list
+	})}
+}
+
+// Read reads a text that is nothing but a time, as of now and in now's zone. A
+// date and time as RFC 3339 writes them is read too, without an offset in now's
+// zone. It never returns what is not after now.
+func (r *Reader) Read(text string, now time.Time) (When, error) {
+	text = strings.TrimSpace(text)
+	if len(text) > maxWhole {
+		return When{}, fmt.Errorf("%w: it is too long", ErrUnclear)
+	}
+	if w, ok := r.written(text, now); ok {
+		return future(w, now)
+	}
+	words := split(text)
+	worst := ErrUnclear
+	for _, l := range r.lexicons() {
+		p := parser{tokens: l.tokens(words), bare: true, said: nothing()}
+		p.at = p.skip(0, glue, the)
+		end := p.parse()
+		if p.at = end; p.said.empty() || p.skip(0, glue)+end < len(p.tokens) {
+			continue
+		}
+		w, err := r.settle(p.said, now)
+		if err == nil {
+			return w, nil
+		}
+		if errors.Is(err, ErrPast) {
+			worst = err
+		}
+	}
+	return When{}, worst
+}
+
+// written reads the forms that a computer writes.
+func (r *Reader) written(text string, now time.Time) (When, bool) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04Z07:00"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return When{At: t.In(now.Location())}, true
+		}
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return When{At: r.at(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), now.Location())}, true
+		}
+	}
+	return When{}, false
+}
+
+func future(w When, now time.Time) (When, error) {
+	if !w.At.After(now) {
+		return When{}, ErrPast
+	}
+	return w, nil
+}
+
+// Find reads the time at the beginning or at the end of a text, or in parts at
+// both, and returns what else the text says.
+func (r *Reader) Find(text string, now time.Time) (w When, rest string, err error) {
+	if len(text) > maxText {
+		return When{}, text, fmt.Errorf("%w: the text is too long", ErrUnclear)
+	}
+	words := split(text)
+	best, worst := 0, ErrUnclear
+	for _, l := range r.lexicons() {
+		f := l.find(words)
+		if f.words() <= best {
+			continue
+		}
+		got, err := r.settle(f.said, now)
+		if err != nil {
+			if errors.Is(err, ErrPast) {
+				worst = err
+			}
+			continue
+		}
+		best, w, rest = f.words(), got, f.rest(text)
+	}
+	if best == 0 {
+		return When{}, text, worst
+	}
+	return w, rest, nil
+}
+
+// found is a time in a text: so many words in front, and from some word on.
+type found struct {
+	all         []word
+	front, back int
+	keep        int // the first word that is text
+	said        said
+}
+
+func (f *found) words() int { return f.front + len(f.all) - f.back }
+
+// rest is the text between, without words that only join it.
+func (f *found) rest(text string) string {
+	if f.keep >= f.back {
+		return ""
+	}
+	from, to := 0, len(text)
+	if f.keep > 0 {
+		from = f.all[f.keep-1].end
+	}
+	if f.back < len(f.all) {
+		to = f.all[f.back].start
+	}
+	rest := strings.TrimLeft(text[from:to], ",;:.- \t\r\n")
+	return strings.TrimRight(rest, ",;: \t\r\n")
+}
+
+// find looks for a time at both ends.
+func (l *lexicon) find(words []word) found {
+	head := found{all: words, back: len(words), said: nothing()}
+	tokens := l.tokens(words[:min(len(words), maxEdge)])
+	p := parser{tokens: tokens, said: nothing()}
+	p.at = p.skip(0, glue)
+	if end := p.parse(); !p.said.empty() {
+		head.front, head.said = tokens[end-1].to, p.said
+		p.at = end
+		head.keep = head.front
+		if n := p.skip(0, glue); n > 0 {
+			head.keep = tokens[end+n-1].to
+		}
+	}
+	tail := l.tail(words, head)
+	if both, ok := join(head, tail); ok {
+		return both
+	}
+	if tail.words() > head.words() {
+		return tail
+	}
+	return head
+}
+
+// tail finds the longest time at the end, behind the head.
+func (l *lexicon) tail(words []word, head found) found {
+	tail := found{all: words, back: len(words), said: nothing()}
+	from := max(head.keep, len(words)-maxEdge)
+	tokens := l.tokens(words[from:])
+	for i := range tokens {
+		p := parser{tokens: tokens, at: i, said: nothing()}
+		if end := p.parse(); end == len(tokens) && !p.said.empty() {
+			tail.back, tail.said = from+tokens[i].from, p.said
+			break
+		}
+	}
+	q := parser{tokens: l.tokens(words[:min(len(words), maxEdge)])}
+	if n := q.skip(0, glue); n > 0 {
+		tail.keep = min(q.tokens[n-1].to, tail.back)
+	}
+	return tail
+}
+
+// join puts two parts of a time together, where they go together.
+func join(a, b found) (found, bool) {
+	if a.said.empty() || b.said.empty() {
+		return found{}, false
+	}
+	s, t := a.said, b.said
+	switch {
+	case s.span != nil && t.span != nil, s.rule != nil && t.rule != nil, s.day != nil && t.day != nil,
+		s.time >= 0 && t.time >= 0, s.part >= 0 && t.part >= 0:
+		return found{}, false
+	}
+	if t.span != nil {
+		s.span = t.span
+	}
+	if t.rule != nil {
+		s.rule = t.rule
+	}
+	if t.day != nil {
+		s.day = t.day
+	}
+	s.time, s.part = max(s.time, t.time), max(s.part, t.part)
+	return found{all: a.all, front: a.front, keep: a.keep, back: b.back, said: s}, true
+}

@@ -1,0 +1,196 @@
+package spoken
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// settle finds the moment that was meant.
+func (r *Reader) settle(s said, now time.Time) (When, error) {
+	s.hearDay()
+	switch {
+	case s.rule != nil && s.span == nil:
+		return r.repeated(&s, now)
+	case s.rule != nil:
+		return When{}, ErrUnclear
+	case s.span != nil:
+		return r.stretch(&s, now)
+	case s.day != nil:
+		return r.onDay(&s, now)
+	case s.time >= 0 || s.part >= 0:
+		at := r.clockOn(now, s.minutes())
+		if !at.After(now) {
+			at = r.clockOn(now.AddDate(0, 0, 1), s.minutes())
+		}
+		return future(When{At: at}, now)
+	}
+	return When{}, ErrUnclear
+}
+
+// hearDay moves an hour into the part of the day that was named.
+func (s *said) hearDay() {
+	h := s.time / 60
+	switch {
+	case s.time < 0:
+	case s.part == evening && h >= 5 && h < 12, s.part == afternoon && h >= 1 && h < 12:
+		s.time += 12 * 60
+	case s.part == evening && h == 12: // twelve at night
+		s.time = 24*60 + s.time%60
+	}
+}
+
+// minutes of the day: as said, or the hour that its part means.
+func (s *said) minutes() int {
+	switch {
+	case s.time >= 0:
+		return s.time
+	case s.part >= 0:
+		return s.part * 60
+	}
+	return morning * 60
+}
+
+func (r *Reader) clockOn(day time.Time, minutes int) time.Time {
+	return r.at(day.Year(), day.Month(), day.Day(), minutes/60, minutes%60, 0, day.Location())
+}
+
+// stretch counts from now: days and more by the calendar, the rest in real time.
+func (r *Reader) stretch(s *said, now time.Time) (When, error) {
+	clocked := s.time >= 0 || s.part >= 0
+	if s.day != nil || clocked && s.span.seconds > 0 {
+		return When{}, ErrUnclear
+	}
+	at := now
+	if s.span.months != 0 || s.span.days != 0 {
+		day := addMonths(now, s.span.months).AddDate(0, 0, s.span.days)
+		if clocked {
+			return future(When{At: r.clockOn(day, s.minutes())}, now)
+		}
+		at = r.at(day.Year(), day.Month(), day.Day(), now.Hour(), now.Minute(), now.Second(), now.Location())
+	} else if clocked {
+		return When{}, ErrUnclear
+	}
+	const most = 200 * 366 * 24 * 3600 // seconds; what is more does not fit a Duration
+	if s.span.seconds > most {
+		return When{}, ErrUnclear
+	}
+	at = at.Add(time.Duration(s.span.seconds * float64(time.Second)))
+	return future(When{At: at.Truncate(time.Second)}, now)
+}
+
+// addMonths stays within the month that it counts to: a month after 31 January
+// is 28 February.
+func addMonths(t time.Time, n int) time.Time {
+	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, 12, 0, 0, 0, t.Location())
+	last := first.AddDate(0, 1, -1).Day()
+	return first.AddDate(0, 0, min(t.Day(), last)-1)
+}
+
+func (r *Reader) onDay(s *said, now time.Time) (When, error) {
+	for _, day := range s.day.days(now) {
+		if at := r.clockOn(day, s.minutes()); at.After(now) {
+			return When{At: at}, nil
+		}
+	}
+	return When{}, fmt.Errorf("%w", ErrPast)
+}
+
+// days are the days that may be meant, the next one first.
+func (d *dayWord) days(now time.Time) (list []time.Time) {
+	noon := time.Date(now.Year(), now.Month(), now.Day(), 12, 0, 0, 0, now.Location())
+	switch d.kind {
+	case day:
+		return []time.Time{noon.AddDate(0, 0, d.value)}
+	case weekday:
+		first := noon.AddDate(0, 0, (d.value-int(now.Weekday())+7)%7)
+		return []time.Time{first, first.AddDate(0, 0, 7)}
+	case date:
+		for year := now.Year(); year <= now.Year()+8; year++ { // leap days may be that far
+			if y := d.value / 10000; y != 0 {
+				year = y
+			}
+			at := time.Date(year, time.Month(d.value/100%100), d.value%100, 12, 0, 0, 0, now.Location())
+			if at.Day() == d.value%100 {
+				list = append(list, at)
+			}
+			if d.value/10000 != 0 {
+				break
+			}
+		}
+	case nth:
+		for i := range 12 {
+			first := time.Date(now.Year(), now.Month()+time.Month(i), 1, 12, 0, 0, 0, now.Location())
+			if at := first.AddDate(0, 0, d.value-1); at.Month() == first.Month() {
+				list = append(list, at)
+			}
+		}
+	}
+	return list
+}
+
+// repeated finds the first time of what comes again.
+func (r *Reader) repeated(s *said, now time.Time) (When, error) {
+	rule := *s.rule
+	if rule.unit < anHour || rule.n < 1 || rule.n > 1000 {
+		return When{}, fmt.Errorf("%w: at most once an hour", ErrUnclear)
+	}
+	if d := s.day; d != nil && d.kind == weekday && rule.unit == aWeek && rule.weekdays == nil {
+		rule.weekdays = []int{d.value} // every week on monday
+	}
+	w := When{Repeat: rule.text()}
+	if rule.weekdays != nil {
+		for i := range 8 {
+			day := now.AddDate(0, 0, i)
+			at := r.clockOn(day, s.minutes())
+			if at.After(now) && rule.on(day.Weekday()) {
+				w.At = at
+				return w, nil
+			}
+		}
+		return When{}, ErrUnclear
+	}
+	if rule.unit == anHour && (s.day != nil || s.time >= 0 || s.part >= 0) {
+		return When{}, ErrUnclear
+	}
+	if s.day == nil && (rule.unit == anHour || rule.unit > aDay || rule.n > 1) {
+		return r.afterOne(w, s, &rule, now)
+	}
+	first := said{day: s.day, time: s.minutes(), part: -1}
+	once, err := r.settle(first, now)
+	w.At = once.At
+	return w, err
+}
+
+// afterOne begins one interval from now.
+func (r *Reader) afterOne(w When, s *said, rule *rule, now time.Time) (When, error) {
+	one := said{span: &span{}, time: s.time, part: s.part}
+	if !one.span.add(float64(rule.n), rule.unit) {
+		return When{}, ErrUnclear
+	}
+	once, err := r.stretch(&one, now)
+	w.At = once.At
+	return w, err
+}
+
+func (r *rule) on(d time.Weekday) bool {
+	for _, each := range r.weekdays {
+		if each == int(d) {
+			return true
+		}
+	}
+	return false
+}
+
+// text is the RRULE.
+func (r *rule) text() string {
+	b := strings.Builder{}
+	b.WriteString("FREQ=" + []string{"", "", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"}[r.unit])
+	if r.n > 1 {
+		fmt.Fprintf(&b, ";INTERVAL=%d", r.n)
+	}
+	for i, d := range r.weekdays {
+		b.WriteString([]string{";BYDAY=", ","}[min(i, 1)] + []string{"SU", "MO", "TU", "WE", "TH", "FR", "SA"}[d%7])
+	}
+	return b.String()
+}

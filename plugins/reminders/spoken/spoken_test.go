@@ -1,0 +1,219 @@
+package spoken
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// plainClock is a Clock without any finesse: the caller's is tested where it is.
+func plainClock(y int, m time.Month, d, h, mi, s int, zone *time.Location) time.Time {
+	return time.Date(y, m, d, h, mi, s, 0, zone)
+}
+
+var now = time.Date(2026, 11, 20, 15, 0, 0, 0, time.UTC) // a Friday
+
+// TestRead: each language says the same things.
+func TestRead(t *testing.T) {
+	for want, texts := range map[string][]string{
+		"2026-11-20 15:10:00": {"in 10 minutes", "10 minutes from now", "in 10 min", "in 10m", "10min", "In ten minutes, please", "tra 10 minuti", "fra dieci minuti",
+			"in 10 Minuten", "in zehn minuten", "dans 10 minutes", "d'ici dix minutes", "en 10 minutos", "dentro de diez minutos", "em 10 minutos", "daqui a dez minutos"},
+		"2026-11-20 15:30:00": {"in half an hour", "in 30 minutes", "tra mezz'ora", "fra mezz’ora", "in einer halben Stunde", "dans une demi-heure", "en media hora", "dentro de media hora", "daqui a meia hora"},
+		"2026-11-20 16:30:00": {"in an hour and a half", "in 1.5 hours", "in 1 hour and 30 minutes", "in 1h30", "tra un'ora e mezza", "tra 1 ora e 30 minuti", "in anderthalb Stunden", "in 1,5 Stunden", "dans une heure et demie", "dans 1h30", "en una hora y media", "daqui a uma hora e meia"},
+		"2026-11-20 15:15:00": {"in a quarter of an hour", "tra un quarto d'ora", "in einer Viertelstunde", "dans un quart d'heure", "en un cuarto de hora", "em um quarto de hora"},
+		"2026-11-21 09:00:00": {"tomorrow at 9", "tomorrow at 9am", "at 9 tomorrow", "tomorrow morning", "tomorrow", "at 9", "9am", "21 November at 9", "November 21st, 9:00", "2026-11-21T09:00", "2026-11-21 09:00:00", "2026-11-21",
+			"domani alle 9", "domani mattina", "domattina alle 9", "alle 9 di domani", "domani alle ore 9.00", "il 21 novembre alle 9", "il 21 alle nove",
+			"morgen um 9", "morgen um 9 Uhr", "morgen früh", "um neun Uhr", "am 21. November um 9 Uhr", "am 21.11. um 9 Uhr", "am Samstag um 9",
+			"demain à 9h", "demain à 9 heures", "demain matin", "le 21 novembre à 9h00", "samedi à 9 heures",
+			"mañana a las 9", "mañana por la mañana", "mañana a las nueve de la mañana", "el 21 de noviembre a las 9", "el sábado a las 9",
+			"amanhã às 9", "amanhã de manhã", "amanhã às 9h", "no dia 21 às 9", "sábado às 9 da manhã"},
+		"2026-11-22 18:30:00": {"the day after tomorrow at 18:30", "day after tomorrow at 6:30 pm", "sunday at 6:30pm", "dopodomani alle 18:30", "dopodomani alle 6 e mezza di sera", "domenica alle 18.30",
+			"übermorgen um 18:30", "übermorgen um halb sieben abends", "Sonntag um 18.30 Uhr", "après-demain à 18h30", "dimanche à 6 heures et demie du soir", "pasado mañana a las 18:30",
+			"pasado mañana a las seis y media de la tarde", "depois de amanhã às 18h30", "domingo às 6 e meia da tarde", "22/11 at 18:30", "22.11.2026 18:30"},
+		"2026-11-20 20:00:00": {"tonight", "this evening", "at 8 in the evening", "at 8pm", "20:00", "stasera", "alle 8 di sera", "stasera alle 8", "heute Abend", "heute abend um 8", "heute um 20 Uhr",
+			"ce soir", "ce soir à 8 heures", "esta noche", "esta noche a las 8", "hoje à noite", "hoje às 8 da noite"},
+		"2026-11-23 08:00:00": {"monday at 8", "next monday at 8", "on monday at 8 o'clock", "lunedì alle 8", "lunedì prossimo alle 8", "lunedi alle otto", "nächsten Montag um 8", "am Montag um acht",
+			"lundi prochain à 8h", "lundi à huit heures", "el lunes que viene a las 8", "el próximo lunes a las ocho", "na segunda-feira às 8", "segunda às 8", "próxima segunda às oito"},
+		"2026-11-21 16:45:00": {"tomorrow at quarter to five in the afternoon", "tomorrow at a quarter to 5 pm", "domani alle 5 meno un quarto di pomeriggio", "morgen um Viertel vor fünf nachmittags",
+			"demain à 5 heures moins le quart de l'après-midi", "mañana a las cinco menos cuarto de la tarde", "amanhã às cinco menos um quarto da tarde"},
+		"2026-11-27 15:00:00": {"in a week", "in 7 days", "tra una settimana", "in einer Woche", "dans une semaine", "en una semana", "daqui a uma semana"},
+		"2027-02-20 15:00:00": {"in 3 months", "tra tre mesi", "in drei Monaten", "dans 3 mois", "en tres meses", "daqui a três meses"},
+		"2026-11-22 09:00:00": {"in 2 days at 9", "in 2 days in the morning", "tra due giorni alle 9", "in 2 Tagen um 9", "dans 2 jours à 9h", "en dos días a las 9", "em 2 dias às 9"},
+		"2026-11-21 12:00:00": {"tomorrow at noon", "domani a mezzogiorno", "morgen mittag", "demain à midi", "mañana al mediodía", "amanhã ao meio-dia"},
+		"2026-11-21 00:00:00": {"at midnight", "a mezzanotte", "um Mitternacht", "à minuit", "a medianoche", "à meia-noite", "today at midnight"},
+		"2027-03-04 09:00:00": {"4/3/2027", "March 4", "4th of March 2027", "il 4 marzo", "am 4. März", "le 4 mars", "el 4 de marzo de 2027", "4 de março"},
+		"2028-02-29 09:00:00": {"29 February", "29 febbraio"},
+		"2027-01-01 09:00:00": {"1 January", "le 1er janvier", "1º de janeiro"},
+		"2026-12-31 09:00:00": {"31 December", "31 dicembre"},
+	} {
+		for _, text := range texts {
+			w, err := New("en", plainClock).Read(text, now)
+			if err != nil || w.Repeat != "" || w.At.Format(time.DateTime) != want {
+				t.Errorf("%q is %s, %q, %v; want %s", text, w.At.Format(time.DateTime), w.Repeat, err, want)
+			}
+		}
+	}
+}
+
+func TestRepeats(t *testing.T) {
+	for want, texts := range map[string][]string{
+		"2026-11-21 09:00 FREQ=DAILY":                       {"every day at 9", "daily at 9", "every morning at 9", "ogni giorno alle 9", "tutti i giorni alle 9", "jeden Tag um 9", "täglich um 9 Uhr", "tous les jours à 9h", "chaque jour à 9 heures", "todos los días a las 9", "cada día a las 9", "todos os dias às 9", "todo dia às 9"},
+		"2026-11-23 18:30 FREQ=WEEKLY;BYDAY=MO":             {"every monday at 18:30", "mondays at 18:30 every week", "ogni lunedì alle 18:30", "jeden Montag um 18:30", "tous les lundis à 18h30", "todos los lunes a las 18:30", "toda segunda às 18h30"},
+		"2026-11-24 09:00 FREQ=WEEKLY;BYDAY=TU,TH":          {"every tuesday and thursday", "every tuesday, thursday at 9", "ogni martedì e giovedì", "jeden Dienstag und Donnerstag", "tous les mardis et jeudis", "todos los martes y jueves", "toda terça e quinta"},
+		"2026-11-23 08:00 FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR": {"every weekday at 8", "ogni giorno feriale alle 8", "jeden Werktag um 8", "chaque jour ouvrable à 8h", "cada día laborable a las 8", "todo dia útil às 8"},
+		"2026-11-20 17:00 FREQ=HOURLY;INTERVAL=2":           {"every 2 hours", "ogni due ore", "alle 2 Stunden", "toutes les 2 heures", "cada dos horas", "a cada 2 horas"},
+		"2026-11-20 16:00 FREQ=HOURLY":                      {"hourly", "every hour", "stündlich", "ogni ora"},
+		"2026-11-22 09:00 FREQ=DAILY;INTERVAL=2":            {"every other day at 9", "every 2 days at 9"},
+		"2026-12-01 09:00 FREQ=MONTHLY":                     {"every month on the 1st", "on the 1st of every month", "ogni mese il 1 alle 9"},
+		"2026-12-24 18:00 FREQ=YEARLY":                      {"every year on 24 December at 18:00", "ogni anno il 24 dicembre alle 18", "jedes Jahr am 24. Dezember um 18 Uhr"},
+	} {
+		for _, text := range texts {
+			w, err := New("it", plainClock).Read(text, now)
+			if got := w.At.Format("2006-01-02 15:04 ") + w.Repeat; err != nil || got != want {
+				t.Errorf("%q is %s, %v; want %s", text, got, err, want)
+			}
+		}
+	}
+}
+
+// TestUnclear: no reading is better than a wrong one.
+func TestUnclear(t *testing.T) {
+	r := New("en", plainClock)
+	for text, want := range map[string]error{
+		"": ErrUnclear, "soon": ErrUnclear, "9": ErrUnclear, "the third friday of next month at 9": ErrUnclear, "tomorrow at 25": ErrUnclear, "at 9 at 10": ErrUnclear,
+		"when the rain stops": ErrUnclear, "tomorrow monday": ErrUnclear, "in 2 hours at 9": ErrUnclear, "every 5 minutes": ErrUnclear, "31/2": ErrPast, "in 99999999 years": ErrUnclear,
+		"today": ErrPast, "today at 9": ErrPast, "oggi alle 9": ErrPast, "20 November 2026": ErrPast, "2020-01-01T00:00:00Z": ErrPast, "in 0 minutes": ErrPast,
+		"3 days after tomorrow": ErrUnclear, "five days before christmas": ErrUnclear, "every second": ErrUnclear, strings.Repeat("in 10 minutes ", 20): ErrUnclear,
+	} {
+		if w, err := r.Read(text, now); !errors.Is(err, want) {
+			t.Errorf("%q is %+v, %v, want %v", text, w, err, want)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	for _, tc := range []struct{ text, at, rest string }{
+		{"call mum tomorrow at 9", "2026-11-21 09:00", "call mum"},
+		{"tomorrow at 9 call mum", "2026-11-21 09:00", "call mum"},
+		{"tomorrow call mum at 9", "2026-11-21 09:00", "call mum"},
+		{"in 10 minutes to take the pizza out", "2026-11-20 15:10", "take the pizza out"},
+		{"me to water the plants every monday at 9", "2026-11-23 09:00 FREQ=WEEKLY;BYDAY=MO", "water the plants"},
+		{"every day at 8: stretch!", "2026-11-21 08:00 FREQ=DAILY", "stretch!"},
+		{"chiamare la mamma domani alle 9", "2026-11-21 09:00", "chiamare la mamma"},
+		{"domani alle 9 di chiamare la mamma", "2026-11-21 09:00", "chiamare la mamma"},
+		{"tra mezz'ora spegni il forno", "2026-11-20 15:30", "spegni il forno"},
+		{"morgen um 9 Mama anrufen", "2026-11-21 09:00", "Mama anrufen"},
+		{"mich in 10 Minuten an die Pizza", "2026-11-20 15:10", "die Pizza"},
+		{"demain à 9h appeler maman", "2026-11-21 09:00", "appeler maman"},
+		{"llamar a mamá mañana a las 9", "2026-11-21 09:00", "llamar a mamá"},
+		{"amanhã às 9 ligar para a mãe", "2026-11-21 09:00", "ligar para a mãe"},
+		{"\"buy 3 kg of apples\" on 24 December", "2026-12-24 09:00", "\"buy 3 kg of apples\""},
+		{"tomorrow: \"no!\"", "2026-11-21 09:00", "\"no!\""},
+		{"monday report due at 17:00", "2026-11-23 17:00", "report due"},
+		{"tomorrow at 9", "2026-11-21 09:00", ""},
+		{"mon café dans 10 minutes", "2026-11-20 15:10", "mon café"},
+		{"2026-11-21 dentist", "2026-11-21 09:00", "dentist"},
+		{"call the 9 people", "", ""},
+		{"nothing in it", "", ""},
+	} {
+		w, rest, err := New("en", plainClock).Find(tc.text, now)
+		got := strings.TrimSpace(w.At.Format("2006-01-02 15:04 ") + w.Repeat)
+		if err != nil {
+			got = ""
+		}
+		if got != tc.at || err == nil && rest != tc.rest {
+			t.Errorf("%q is at %s: %q, %v; want %s: %q", tc.text, got, rest, err, tc.at, tc.rest)
+		}
+	}
+}
+
+// TestZones: days are those of now's zone.
+func TestZones(t *testing.T) {
+	tokyo, err := time.LoadLocation("Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC).In(tokyo) // the 21st, 01:00
+	for text, want := range map[string]string{"tomorrow at 9": "2026-11-22T09:00:00+09:00", "2026-11-22T09:00": "2026-11-22T09:00:00+09:00", "2026-11-22T09:00:00+01:00": "2026-11-22T17:00:00+09:00", "at 2": "2026-11-21T02:00:00+09:00"} {
+		w, err := New("en", plainClock).Read(text, late)
+		if err != nil || w.At.Format(time.RFC3339) != want {
+			t.Errorf("%q is %s, %v, want %s", text, w.At.Format(time.RFC3339), err, want)
+		}
+	}
+}
+
+// TestWords holds the files to the list of languages, and each to all meanings
+// that every language has.
+func TestWords(t *testing.T) {
+	entries, err := files.ReadDir("words")
+	if err != nil || len(entries) != len(languages()) {
+		t.Fatalf("%d files, %v", len(entries), err)
+	}
+	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, halfTo, oclock, am, pm, workday, glue, number, unit, day, part, hour, weekday, month}
+	for _, tag := range languages() {
+		l := readLexicon(tag)
+		has := make(map[sense]bool)
+		for key, phrases := range l.phrases {
+			for _, p := range phrases {
+				for _, s := range p {
+					if !slices.Contains(kinds, s.kind) {
+						t.Errorf("%s: %q means %q, which is nothing", tag, key, s.kind)
+					}
+					has[s] = true
+				}
+			}
+		}
+		for _, k := range []kind{in, at, on, next, every, and, half, quarter, to, workday} {
+			if !has[sense{k, 0}] {
+				t.Errorf("%s has no word for %q", tag, k)
+			}
+		}
+		for k, most := range map[kind]int{weekday: 6, month: 12, unit: aYear, day: 2, number: 12} {
+			for v := range most + 1 {
+				if !has[sense{k, float64(v)}] && !(v == 0 && (k == month || k == number)) {
+					t.Errorf("%s has no word for %s %d", tag, k, v)
+				}
+			}
+		}
+	}
+}
+
+// FuzzRead: what is read lies ahead, in bounds, and no text makes it panic; what
+// is found leaves nothing but pieces of the text.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{"in 10 minutes", "domani alle 9 chiamare", "am 21.11. um halb 10 abends", "every 2 weeks on monday", "à 9h30", "9.30", "1,5h", "29/2/2028", "º", "99:99", "1 2 3 4", "\u032b", "100000000000000000000", "hAlB 1"} {
+		f.Add(s)
+	}
+	r := New("en", plainClock)
+	f.Fuzz(func(t *testing.T, text string) {
+		if w, err := r.Read(text, now); err == nil && !w.At.After(now) {
+			t.Fatalf("%q is read as %s", text, w.At)
+		}
+		w, rest, err := r.Find(text, now)
+		if err != nil {
+			return
+		}
+		if !w.At.After(now) || w.At.Year() > 9999 || !strings.Contains(text, rest) {
+			t.Fatalf("%q is %s, rest %q", text, w.At, rest)
+		}
+	})
+}
+
+func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		New("en", plainClock).lexicons()
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	r := New("en", plainClock)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Read("amanhã às 9", now); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package spoken
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// word is a word of a text, and where it stands.
+type word struct {
+	fold       string
+	start, end int
+	dot        bool // a full stop follows, and more
+}
+
+// split cuts a text into words. Digits hold together over what dates and times
+// are written with.
+func split(text string) []word {
+	var words []word
+	start := -1
+	for i, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r) || start >= 0 && joins(text, i, r) {
+			if start < 0 {
+				start = i
+			}
+			continue
+		}
+		if start >= 0 {
+			words = append(words, word{fold(text[start:i]), start, i, r == '.' && strings.TrimSpace(text[i+1:]) != ""})
+			start = -1
+		}
+	}
+	if start >= 0 {
+		words = append(words, word{fold(text[start:]), start, len(text), false})
+	}
+	return words
+}
+
+func joins(text string, i int, r rune) bool {
+	if !strings.ContainsRune(":.,/-", r) {
+		return r == 'º' || r == 'ª'
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	after, _ := utf8.DecodeRuneInString(text[i+1:])
+	return unicode.IsDigit(before) && unicode.IsDigit(after)
+}
+
+// fold makes words comparable: lower case, without accents.
+func fold(s string) string {
+	return strings.Map(foldRune, strings.ReplaceAll(strings.ToLower(s), "ß", "ss"))
+}
+
+func foldRune(r rune) rune {
+	const from, to = "àáâãäåçèéêëìíîïñòóôõöùúûüýº", "aaaaaaceeeeiiiinooooouuuuyo"
+	if r < utf8.RuneSelf {
+		return r
+	}
+	if unicode.Is(unicode.Mn, r) {
+		return -1
+	}
+	if i := strings.IndexRune(from, r); i >= 0 {
+		return rune(to[utf8.RuneCountInString(from[:i])])
+	}
+	return r
+}
+
+// token is one or more words with what they may mean; the zero Token means
+// nothing.
+type token struct {
+	from, to int // the words
+	senses   []sense
+}
+
+// tokens reads the words of one language; those that mean nothing stand alone.
+func (l *lexicon) tokens(words []word) []token {
+	var list []token
+	for i := 0; i < len(words); {
+		n, phrases := l.lookup(words[i:])
+		if n == 0 {
+			senses := l.numeric(&words[i])
+			for _, each := range senses {
+				list = append(list, token{i, i + 1, each})
+			}
+			if len(senses) == 0 {
+				list = append(list, token{from: i, to: i + 1})
+			}
+			i++
+			continue
+		}
+		list = append(list, expand(phrases, i, i+n)...)
+		i += n
+	}
+	return list
+}
+
+// expand makes a token of a phrase's meanings, and several of one that stands
+// for several words.
+func expand(phrases []phrase, from, to int) []token {
+	one := token{from: from, to: to}
+	for _, p := range phrases {
+		if len(p) == 1 {
+			one.senses = append(one.senses, p[0])
+		}
+	}
+	if len(one.senses) > 0 {
+		return []token{one}
+	}
+	var list []token
+	for _, s := range phrases[0] {
+		list = append(list, token{from, to, []sense{s}})
+	}
+	return list
+}
+
+// lookup finds the longest phrase at the front of the words.
+func (l *lexicon) lookup(words []word) (n int, phrases []phrase) {
+	key := ""
+	for i := 0; i < len(words) && i < l.longest; i++ {
+		if i > 0 {
+			key += " "
+		}
+		key += words[i].fold
+		if p, ok := l.phrases[key]; ok {
+			n, phrases = i+1, p
+		}
+	}
+	return n, phrases
+}
+
+// numeric reads a word with digits: mostly one token, two for "10min" and "9am".
+func (l *lexicon) numeric(w *word) [][]sense {
+	s := w.fold
+	if s == "" || s[0] < '0' || s[0] > '9' {
+		return nil
+	}
+	if n, err := strconv.Atoi(s); err == nil {
+		return whole(n, len(s))
+	}
+	if strings.ContainsAny(s, "/-") || strings.Count(s, ".") == 2 {
+		return dateOf(s)
+	}
+	if mark := strings.IndexAny(s, ":.,h"); mark > 0 && mark < len(s)-1 {
+		return pair(w, mark)
+	}
+	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		return nil // a number without end
+	}
+	n, err := strconv.Atoi(s[:end])
+	if err != nil {
+		return nil
+	}
+	switch tail := s[end:]; tail {
+	case "st", "nd", "rd", "th", "er", "o", "a", "re":
+		return [][]sense{{{nth, float64(n)}}}
+	default:
+		if p := l.phrases[tail]; len(p) > 0 && len(p[0]) == 1 && (p[0][0].kind == unit || p[0][0].kind == am || p[0][0].kind == pm) {
+			return append(whole(n, end), []sense{p[0][0]})
+		}
+	}
+	return nil
+}
+
+func whole(n, length int) [][]sense {
+	if length > 5 {
+		return nil
+	}
+	return [][]sense{{{number, float64(n)}, {digits, float64(n)}}}
+}
+
+// pair reads 18:30, 9.30, 9h30, 1.5 and 21.11.
+func pair(w *word, mark int) [][]sense {
+	s, tail := w.fold, kind("")
+	for _, suffix := range []kind{am, pm} {
+		if cut, ok := strings.CutSuffix(s, string(suffix)); ok {
+			s, tail = cut, suffix
+		}
+	}
+	a, err := strconv.Atoi(s[:mark])
+	b, err2 := strconv.Atoi(s[mark+1:])
+	if err != nil || err2 != nil || a > 999 || b > 99 {
+		return nil
+	}
+	long := len(s)-mark-1 == 2 // two digits, as minutes have
+	var senses []sense
+	switch {
+	case s[mark] == ':' && long && a < 24 && b < 60:
+		senses = append(senses, sense{clock, float64(a*60 + b)})
+	case s[mark] == 'h' && long && b < 60:
+		senses = append(senses, sense{hours, float64(a*60 + b)})
+	case s[mark] == '.' && a < 100:
+		if senses = append(senses, sense{dotted, float64(a*100 + b)}); w.dot {
+			senses[0].value = -senses[0].value // a date for sure
+		}
+	}
+	if s[mark] == '.' || s[mark] == ',' {
+		if v, err := strconv.ParseFloat(s[:mark]+"."+s[mark+1:], 64); err == nil {
+			senses = append(senses, sense{number, v})
+		}
+	}
+	if len(senses) == 0 {
+		return nil
+	}
+	if tail != "" {
+		return [][]sense{senses, {{tail, 0}}}
+	}
+	return [][]sense{senses}
+}
+
+// dateOf reads 2026-11-21, 21/11, 21/11/2026 and 21.11.2026.
+func dateOf(s string) [][]sense {
+	fields := strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == '-' || r == '.' })
+	if len(fields) < 2 || len(fields) > 3 {
+		return nil
+	}
+	var n [3]int
+	for i, f := range fields {
+		v, err := strconv.Atoi(f)
+		if err != nil || v > 9999 {
+			return nil
+		}
+		n[i] = v
+	}
+	y, m, d := n[2], n[1], n[0]
+	if len(fields[0]) == 4 {
+		y, m, d = n[0], n[1], n[2]
+	}
+	if m > 12 && d <= 12 {
+		m, d = d, m
+	}
+	if len(fields) == 3 && y < 100 {
+		y += 2000
+	}
+	if m < 1 || m > 12 || d < 1 || d > 31 || strings.Contains(s, "-") && len(fields) < 3 {
+		return nil
+	}
+	return [][]sense{{{date, pack(y, m, d)}}}
+}
+
+// pack makes one number of a date; the year is 0 where none was said.
+func pack(y, m, d int) float64 { return float64(y*10000 + m*100 + d) }
