@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -47,30 +48,16 @@ func (p *program) actions(format string) error {
 	if err != nil {
 		return err
 	}
-	snapshot, err := p.catalogue(cfg)
+	b, err := p.assemble(cfg, p.logger(cfg, slog.LevelWarn), func() (core.Store, error) { return nothing{}, nil }, p.speakers)
 	if err != nil {
 		return err
 	}
-	return print(snapshot.All(), offered(snapshot))
-}
-
-// catalogue is what the configuration's interfaces can do; the terminal is
-// always one of them.
-func (p *program) catalogue(cfg *Config) (*action.Snapshot, error) {
-	all, err := p.speakers(cfg)
-	if err != nil {
-		return nil, err
-	}
-	plugins := make([]core.Plugin, len(all))
-	for i, s := range all {
-		plugins[i] = s
-	}
-	return action.Build(plugins...)
+	return closing(b, print(b.parts.snapshot.All(), offered(b.parts.snapshot)))
 }
 
 // speakers are the enabled interfaces and the terminal.
-func (p *program) speakers(cfg *Config) ([]core.Interface, error) {
-	all, err := cfg.interfaces(p, nil, nil)
+func (p *program) speakers(m maker) ([]core.Interface, error) {
+	all, err := m.config.interfaces(m, nil)
 	if err != nil || slices.ContainsFunc(all, func(i core.Interface) bool { return i.Name() == "console" }) {
 		return all, err
 	}

@@ -13,6 +13,8 @@ import (
 	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/command"
+	"synthbot/core/document"
 	"synthbot/core/engine"
 	"synthbot/core/recon"
 	"synthbot/core/turn"
@@ -23,19 +25,26 @@ import (
 const grace = 20 * time.Second
 
 // bot is a store, the turns on it, and what is exchanged when the configuration
-// changes: persona, engines, catalogue, interfaces.
+// changes: persona, engines, plugins, catalogue, interfaces.
 type bot struct {
 	program *program
 	log     *slog.Logger
 	store   core.Store
+	db      *memory.DB // the store, where it is one of ours; else nil
+	overlay *overlay
 	runtime *action.Runtime // rate limits and what is busy outlive a reload
 	metrics *admin.Metrics
 	ledger  engine.Ledger // nil: nothing is remembered of what was spent
 	turns   *turn.Turns
 
+	changed  chan struct{} // a token when a plugin's actions are others
+	exchange sync.Mutex    // held while parts are exchanged
+	told     told
+	telling  sync.WaitGroup
+
 	mu      sync.Mutex
 	parts   *parts
-	running []*listener // in the order in which they were started
+	running []*worker // in the order in which they were started
 }
 
 // parts are what one configuration describes.
@@ -43,51 +52,99 @@ type parts struct {
 	config     *Config
 	cast       *cast
 	engines    *engine.Chain
+	plugins    []loaded
+	commands   *command.Registry
 	snapshot   *action.Snapshot
 	interfaces []core.Interface
+	small      *recon.Small // nil: no small model is asked
 }
 
-// describe puts together what a configuration describes.
-func (p *program) describe(c *Config, log *slog.Logger, interfaces []core.Interface, further ...core.Plugin) (*parts, error) {
-	b := &parts{config: c, interfaces: interfaces, cast: c.cast}
+// maker is what interfaces are made with.
+type maker struct {
+	*program
+	config *Config
+	specs  []command.Spec
+	admins []core.Path
+	tell   func(text string) // tells the admins
+}
+
+// making makes the interfaces of a bot.
+type making func(maker) ([]core.Interface, error)
+
+// describe puts together what a configuration describes; before are the parts in
+// force, of which is kept what did not change.
+func (b *bot) describe(c *Config, before *parts, interfaces making, further ...core.Plugin) (*parts, error) {
+	p := &parts{config: c, cast: c.cast}
+	var kept []loaded
+	if before != nil {
+		kept = before.plugins
+	}
 	var err error
-	if b.engines, err = c.engines(p, log); err != nil {
+	if p.engines, err = c.engines(b.program, b.log, func(place core.Path) string { return b.prefer(c, place) }); err != nil {
 		return nil, err
 	}
-	plugins := make([]core.Plugin, len(interfaces))
-	for i, driver := range interfaces {
-		plugins[i] = driver
+	if p.plugins, err = b.load(c, kept); err != nil {
+		return nil, err
 	}
-	if b.snapshot, err = action.Build(append(plugins, further...)...); err != nil {
-		return nil, usage{fmt.Errorf("actions: %w", err)}
+	if p.commands, err = b.commands(p.plugins); err != nil {
+		return nil, err
 	}
-	b.snapshot = b.snapshot.With(c.policy())
-	return b, nil
+	d := &desk{b: b, log: b.log}
+	m := maker{program: b.program, config: c, specs: p.commands.Specs(core.Bot), admins: b.admins(c), tell: d.Admins}
+	if p.interfaces, err = interfaces(m); err != nil {
+		return nil, err
+	}
+	if p.small, err = c.small(b.program, b.log); err != nil {
+		return nil, err
+	}
+	return p, p.catalogue(further...)
 }
 
-// assemble puts a bot together: open gives it its store, and then make its
+// catalogue gathers the actions of all plugins and interfaces.
+func (p *parts) catalogue(further ...core.Plugin) error {
+	var all []core.Plugin
+	for _, i := range p.interfaces {
+		all = append(all, i)
+	}
+	for _, l := range p.plugins {
+		all = append(all, l.Plugin)
+	}
+	snapshot, err := action.Build(append(all, further...)...)
+	if err != nil {
+		return usage{fmt.Errorf("actions: %w", err)}
+	}
+	p.snapshot = snapshot.With(p.config.policy())
+	return nil
+}
+
+// admins are the people who may do everything: those of the configuration, and
+// those who were made admins since.
+func (b *bot) admins(c *Config) []core.Path {
+	return append(paths(c.Bot.Admins), b.overlay.admins()...)
+}
+
+// assemble puts a bot together: open gives it its store, and interfaces makes its
 // interfaces, which may keep things there. Whoever assembled it closes it.
-func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store, error), make func() ([]core.Interface, error), further ...core.Plugin) (*bot, error) {
+func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store, error), interfaces making, further ...core.Plugin) (*bot, error) {
 	store, err := open()
 	if err != nil {
 		return nil, err
 	}
-	interfaces, err := make()
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	parts, err := p.describe(c, log, interfaces, further...)
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
 	b := &bot{
-		program: p, log: log, store: store, parts: parts, metrics: admin.NewMetrics(),
+		program: p, log: log, store: store, metrics: admin.NewMetrics(), changed: make(chan struct{}, 1),
 		runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: log}),
 	}
-	if db, ok := store.(*memory.DB); ok {
-		b.ledger = &ledger{db: db, cost: b.cost, log: log}
+	if b.db, _ = store.(*memory.DB); b.db != nil {
+		b.ledger = &ledger{db: b.db, cost: b.cost, log: log}
 	}
-	b.turns = turn.New(b.options(parts))
+	if b.overlay, err = openOverlay(context.Background(), b.items("bot")); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	if b.parts, err = b.describe(c, nil, interfaces, further...); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	b.embed(c)
+	b.turns = turn.New(b.options(b.parts))
 	return b, nil
 }
 
@@ -101,26 +158,62 @@ func (b *bot) options(p *parts) turn.Options {
 		Store: b.store, Catalogue: &catalogue, Clock: clock, Log: b.log,
 		Runtime:  b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker),
-		Persona:  func(place core.Path, user string) core.Persona { return p.cast.at(place).For(user) },
-		Settings: c.settings, Access: c.Access, Admins: paths(c.Bot.Admins), Names: p.cast.names(), Config: c.turnConfig(),
+		Persona:  func(place core.Path, user string) core.Persona { return b.castAt(p, place).For(user) },
+		Settings: func(place core.Path) turn.Settings { return b.settings(c, place) },
+		Access:   c.Access, Admins: b.admins(c), Names: p.cast.names(), Config: c.turnConfig(),
 		Language: c.Bot.Language, Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
 		Chooser:   p.chooser,
 		Recons:    []core.Recon{recon.New()},
 		Injectors: make(map[string]core.Injector),
+		Observers: []core.Observer{b.metrics},
+		Commands:  p.commands,
+		Gates:     []core.Gate{b.overlay},
+		Epoch:     b.facts().Epoch,
+		Open:      b.open(p),
 	}
-	o.Observers = append(o.Observers, b.metrics)
+	if p.small != nil {
+		o.Recons = append(o.Recons, p.small)
+	}
 	for _, i := range p.interfaces {
-		if x, ok := i.(core.Injector); ok {
-			o.Injectors[i.Name()] = x
-		}
-		if x, ok := i.(core.Recon); ok {
-			o.Recons = append(o.Recons, x)
-		}
-		if x, ok := i.(core.Observer); ok {
-			o.Observers = append(o.Observers, x)
-		}
+		equip(&o, i)
+	}
+	for _, l := range p.plugins {
+		equip(&o, l.Plugin)
 	}
 	return o
+}
+
+// equip adds what a plugin is able to do.
+func equip(o *turn.Options, p core.Plugin) {
+	if x, ok := p.(core.Injector); ok {
+		o.Injectors[p.Name()] = x
+	}
+	if x, ok := p.(core.Recon); ok {
+		o.Recons = append(o.Recons, x)
+	}
+	if x, ok := p.(core.Observer); ok {
+		o.Observers = append(o.Observers, x)
+	}
+	if x, ok := p.(core.Biographer); ok {
+		o.Bios = append(o.Bios, x)
+	}
+	if x, ok := p.(core.Gate); ok {
+		o.Gates = append(o.Gates, x)
+	}
+}
+
+// open reads what people attach, as far as an engine can make use of it.
+func (b *bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
+	d := &desk{b: b, log: b.log}
+	o := document.Options{Fetch: d.Fetch, PDF: pdfText, Log: b.log}
+	for i := range p.config.Engines {
+		if e := &p.config.Engines[i]; !e.Disabled {
+			o.Vision, o.Hearing = o.Vision || e.Vision, o.Hearing || e.Hearing
+		}
+	}
+	return func(ctx context.Context, place core.Path, files []core.Attachment) turn.Opened {
+		return turn.Opened(document.Open(ctx, o, place, files))
+	}
 }
 
 // budgeted asks the engines of p while there is something left to spend.
@@ -173,137 +266,13 @@ func (p *parts) chooser(place core.Path) core.Chooser {
 	return c
 }
 
-// exchange puts other parts in force: turns that run keep theirs to the end,
-// interfaces that are new are started, and those that are gone stop.
-func (b *bot) exchange(life context.Context, next *parts) error {
-	b.mu.Lock()
-	old := b.parts
-	b.parts = next
-	b.mu.Unlock()
-	for _, i := range old.interfaces {
-		if !slices.Contains(next.interfaces, i) {
-			b.hangUp(i)
-		}
-	}
-	b.turns.Reconfigure(b.options(next))
-	for _, i := range next.interfaces {
-		if !slices.Contains(old.interfaces, i) {
-			b.listen(life, i)
-		}
-	}
-	return old.engines.Close()
-}
-
-// live runs the bot: turns first, then interfaces. It lasts as long as control
-// does, which may change things meanwhile; when it returns, everything that
-// live started is over.
-// Turns that still run then have that much time to finish; what is cut short
-// goes on in the next life.
-func (b *bot) live(ctx context.Context, patience time.Duration, control func(life context.Context)) error {
-	life, end := context.WithCancel(ctx)
-	defer end()
-	turns, rest := context.WithCancel(context.WithoutCancel(ctx))
-	defer rest()
-	work, abort := context.WithCancel(context.WithoutCancel(ctx))
-	defer abort()
-	over := make(chan error, 1)
-	go func() {
-		err := b.turns.Run(turns, work)
-		if err != nil {
-			end() // nobody would answer
-		}
-		over <- err
-	}()
-	for _, i := range b.parts.interfaces {
-		b.listen(life, i)
-	}
-	control(life)
-	err := b.hangUpAll()
-	rest()
-	late := time.AfterFunc(patience, abort)
-	defer late.Stop()
-	return errors.Join(<-over, err)
-}
-
-// Close ends what assemble began.
-func (b *bot) Close() error {
-	b.runtime.Wait()
-	if l, ok := b.ledger.(*ledger); ok {
-		l.wait()
-	}
-	return errors.Join(b.store.Close(), b.parts.engines.Close())
-}
-
-// listener is an interface at work.
-type listener struct {
-	core.Interface
-	stop context.CancelFunc
-	over chan struct{}
-	err  error // once it is over
-}
-
-// listen starts an interface.
-func (b *bot) listen(life context.Context, i core.Interface) {
-	ctx, stop := context.WithCancel(life)
-	l := &listener{Interface: i, stop: stop, over: make(chan struct{})}
-	b.mu.Lock()
-	b.running = append(b.running, l)
-	b.mu.Unlock()
-	go func() {
-		defer close(l.over)
-		if err := i.Listen(ctx, b.turns); err != nil && ctx.Err() == nil {
-			l.err = fmt.Errorf("interface %s: %w", i.Name(), err)
-			b.log.Error("interface ended", "interface", i.Name(), "err", err)
-		}
-	}()
-}
-
-// find returns the interface's listener.
-func (b *bot) find(i core.Interface) *listener {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, l := range b.running {
-		if l.Interface == i {
-			return l
-		}
-	}
-	return nil
-}
-
-// hangUp stops one interface and waits for it.
-func (b *bot) hangUp(i core.Interface) {
-	l := b.find(i)
-	if l == nil {
-		return
-	}
-	l.stop()
-	<-l.over
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.running = slices.DeleteFunc(b.running, func(other *listener) bool { return other == l })
-}
-
-// hangUpAll stops all interfaces, the last one first, and returns their errors.
-func (b *bot) hangUpAll() error {
-	b.mu.Lock()
-	running := b.running
-	b.mu.Unlock()
-	var errs []error
-	for i := len(running) - 1; i >= 0; i-- {
-		running[i].stop()
-		<-running[i].over
-		errs = append(errs, running[i].err)
-	}
-	return errors.Join(errs...)
-}
-
 // openStore opens the configuration's database, making it where there is none.
 func (c *Config) openStore(p *program, log *slog.Logger) (core.Store, error) {
 	dir, err := c.dataDir(p.getenv)
 	if err != nil {
 		return nil, err
 	}
-	db, err := memory.Open(dir, memory.Options{Log: log})
+	db, err := memory.Open(dir, memory.Options{Config: c.Memory, Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -57,17 +57,17 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	if err != nil {
 		return err
 	}
-	return closing(b, b.live(ctx, goodbye, func(life context.Context) {
+	return closing(b, b.live(ctx, goodbye, func(life *lives) {
 		select {
 		case <-b.find(here).over:
-		case <-life.Done():
+		case <-life.intake.Done():
 		}
 	}))
 }
 
 // only is for a bot whose interfaces need no store.
-func only(all ...core.Interface) func() ([]core.Interface, error) {
-	return func() ([]core.Interface, error) { return all, nil }
+func only(all ...core.Interface) making {
+	return func(maker) ([]core.Interface, error) { return all, nil }
 }
 
 // closing closes c after an action that ended with err.

@@ -38,7 +38,7 @@ func (p *program) check() error {
 			}
 			return s, err
 		},
-		func() ([]core.Interface, error) { return cfg.interfaces(p, nil, nil) })
+		func(m maker) ([]core.Interface, error) { return cfg.interfaces(m, nil) })
 	if err != nil {
 		return err
 	}

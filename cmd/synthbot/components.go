@@ -19,7 +19,7 @@ type driver struct {
 	fixed     bool // cannot be exchanged while the process lives
 	// config makes the driver's own configuration struct.
 	config func() any
-	make   func(p *program, c *Config, name string, own any) (core.Interface, error)
+	make   func(m maker, name string, own any) (core.Interface, error)
 }
 
 // drivers is the list of all interfaces that this program holds.
@@ -40,35 +40,33 @@ type consoleConfig struct {
 	Session string `toml:"session" default:"main" doc:"The last element of the conversation's path."`
 }
 
-func makeConsole(p *program, c *Config, name string, own any) (core.Interface, error) {
+func makeConsole(m maker, name string, own any) (core.Interface, error) {
 	o := own.(*consoleConfig)
 	return console.New(console.Options{
-		Name: name, In: p.in, Out: p.out, Err: p.errs, User: o.User, Session: o.Session,
-		Now: c.clock(p.clock),
+		Name: name, In: m.in, Out: m.out, Err: m.errs, User: o.User, Session: o.Session,
+		Now: m.config.clock(m.clock),
 	}), nil
 }
 
-func makeDiscord(p *program, c *Config, name string, own any) (core.Interface, error) {
-	state, err := p.stateOf(name)
+func makeDiscord(m maker, name string, own any) (core.Interface, error) {
+	state, err := m.stateOf(name)
 	if err != nil {
 		return nil, err
 	}
-	log := p.logger(c, slog.LevelDebug)
 	return discord.New(discord.Options{
-		Name: name, Config: *own.(*discord.Config), Log: log, Clock: c.clock(p.clock), State: state,
-		Admins: paths(c.Bot.Admins), Admin: func(text string) { log.Warn(text) },
+		Name: name, Config: *own.(*discord.Config), Log: m.logger(m.config, slog.LevelDebug), Clock: m.config.clock(m.program.clock), State: state,
+		Admins: m.admins, Admin: m.tell, Commands: m.specs, Remember: "remember",
 	})
 }
 
-func makeTelegram(p *program, c *Config, name string, own any) (core.Interface, error) {
-	state, err := p.stateOf(name)
+func makeTelegram(m maker, name string, own any) (core.Interface, error) {
+	state, err := m.stateOf(name)
 	if err != nil {
 		return nil, err
 	}
-	log := p.logger(c, slog.LevelDebug)
 	return telegram.New(telegram.Options{
-		Name: name, Config: *own.(*telegram.Config), Log: log, Clock: c.clock(p.clock), State: state,
-		Admins: paths(c.Bot.Admins), Admin: func(text string) { log.Warn(text) },
+		Name: name, Config: *own.(*telegram.Config), Log: m.logger(m.config, slog.LevelDebug), Clock: m.config.clock(m.program.clock), State: state,
+		Admins: m.admins, Admin: m.tell, Commands: m.specs,
 	})
 }
 

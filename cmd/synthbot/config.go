@@ -17,6 +17,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/core/turn"
+	"synthbot/memory"
 )
 
 // Config is the whole configuration file. Each package brings its own part.
@@ -33,6 +34,7 @@ type Config struct {
 	Grants     []Grant                 `toml:"grant" doc:"Lets what is said in one place make the bot write to another one; nothing private ever leaves its place."`
 	Overrides  []Override              `toml:"override" doc:"The settings of a subtree; of each setting, the longest matching path wins."`
 	Plugins    map[string]config.Table `toml:"plugins" doc:"What the bot can do besides talk, one table a plugin."`
+	Memory     memory.Config           `toml:"memory" doc:"How long what was said is kept."`
 	Admin      Listener                `toml:"admin" doc:"The admin's page."`
 	Metrics    Listener                `toml:"metrics" doc:"Health and metrics: /healthz, /readyz and /metrics, on an address of this machine alone."`
 	Log        LogConfig               `toml:"log" doc:"The log, which goes to standard error."`
@@ -40,18 +42,24 @@ type Config struct {
 	file    string // where it was read from; empty: the built-in defaults
 	cast    *cast
 	enabled []enabled // the interfaces, in the order of their names
+	chosen  []chosen  // the plugins, in the order of the program's list
 }
 
 // Bot is who runs and where.
 type Bot struct {
-	Name       string        `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
-	DataDir    string        `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then the user's state directory."`
-	Timezone   Zone          `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
-	Language   string        `toml:"language" default:"en" doc:"The language to answer in where none was recognised."`
-	Activation string        `toml:"activation" default:"mention" oneof:"mention|keyword|always|never" doc:"What the bot answers in groups: what mentions it, what holds a keyword as well, everything, or nothing. What is written in private is always answered."`
-	Keywords   []string      `toml:"keywords" example:"help, bot" doc:"The words that wake it, with activation = \"keyword\"."`
-	Backlog    time.Duration `toml:"backlog" default:"1h" min:"0s" doc:"What waited longer than this for an answer, after the bot was away, is acknowledged together; 0s: nothing is."`
-	Admins     []Person      `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The people who may do everything."`
+	Name            string        `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
+	DataDir         string        `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then the user's state directory."`
+	Timezone        Zone          `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
+	Language        string        `toml:"language" default:"en" doc:"The language to answer in where none was recognised."`
+	Activation      string        `toml:"activation" default:"mention" oneof:"mention|keyword|ambient|always|never" doc:"What the bot answers in groups: what mentions it, what holds a keyword as well, what mentions it and now and then what it overhears, everything, or nothing. What is written in private is always answered."`
+	Keywords        []string      `toml:"keywords" example:"help, bot" doc:"The words that wake it, with activation = \"keyword\"."`
+	AmbientMessages int           `toml:"ambient_messages" default:"20" min:"0" doc:"With activation = \"ambient\": after how many overheard messages the model may say something; 0: never for that reason."`
+	AmbientEvery    time.Duration `toml:"ambient_every" default:"30m" min:"0s" doc:"With activation = \"ambient\": how long after it was last asked the model may say something to the next message; 0s: never for that reason."`
+	Attention       time.Duration `toml:"attention" default:"0s" min:"0s" max:"1h" doc:"How long after an answer in a group the same person may go on without addressing the bot again; 0s: not at all."`
+	Observe         bool          `toml:"observe" default:"true" doc:"Whether talk of groups that is not for the bot is kept, as context for its answers."`
+	Bots            bool          `toml:"bots" default:"false" doc:"Whether other bots are answered: three messages in a row at most, until a person speaks."`
+	Backlog         time.Duration `toml:"backlog" default:"1h" min:"0s" doc:"What waited longer than this for an answer, after the bot was away, is acknowledged together; 0s: nothing is."`
+	Admins          []Person      `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The people who may do everything."`
 }
 
 // Zone is a time zone by its name.
@@ -94,6 +102,7 @@ type PersonaConfig struct {
 // PromptConfig governs what a model is told.
 type PromptConfig struct {
 	Lite  bool   `toml:"lite" default:"false" doc:"Essential actions only, without their schemas, for small models."`
+	Recon string `toml:"recon" example:"small" doc:"An engine, by its name, that is asked beside each turn for language and tone; empty: a small local detector alone."`
 	Scope string `toml:"scope" default:"chat" oneof:"chat|interface|unified" doc:"How far history_recent reaches, always within one [[share]]."`
 	turn.Config
 }
@@ -126,6 +135,7 @@ func (p *program) load() (*Config, error) {
 	}
 	d.Decode(c)
 	decodeInterfaces(c)
+	decodePlugins(c, d)
 	c.checkEngines(d)
 	c.checkRest(d)
 	c.loadCast(d)
@@ -172,13 +182,8 @@ func (c *Config) checkRest(d *config.Document) {
 	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
 		d.Fault("is no address of this machine alone; write one like 127.0.0.1:9787", "metrics", "listen")
 	}
-	for name, table := range c.Plugins {
-		var own struct {
-			Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is there."`
-		}
-		if table.Peek(&own); own.Enabled {
-			d.Fault("this version has no such plugin; take the table out", "plugins", name)
-		}
+	if name := c.Prompt.Recon; name != "" && !slices.ContainsFunc(c.Engines, func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == name }) {
+		d.Fault("names no engine", "prompt", "recon")
 	}
 }
 
@@ -249,9 +254,9 @@ func (c *Config) turnConfig() turn.Config {
 }
 
 // engines makes the chain of language models.
-func (c *Config) engines(p *program, log *slog.Logger) (*engine.Chain, error) {
+func (c *Config) engines(p *program, log *slog.Logger, prefer func(core.Path) string) (*engine.Chain, error) {
 	clock := c.clock(p.clock)
-	chain, err := engine.New(c.Engines, engine.Options{Log: log, Clock: clock, Zone: clock().Location(), Prefer: c.prefer})
+	chain, err := engine.New(c.Engines, engine.Options{Log: log, Clock: clock, Zone: clock().Location(), Prefer: prefer})
 	if err != nil {
 		return nil, usage{err}
 	}
@@ -260,7 +265,7 @@ func (c *Config) engines(p *program, log *slog.Logger) (*engine.Chain, error) {
 
 // page renders the example file and the reference.
 func page() config.Page {
-	tables := map[string][]config.Component{}
+	tables := map[string][]config.Component{"plugins": pluginTables()}
 	for _, d := range drivers {
 		tables["interfaces"] = append(tables["interfaces"], config.Component{Name: d.kind, Doc: d.doc, Into: []any{new(anyInterface), d.config()}})
 	}

@@ -99,7 +99,7 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.errs)
 	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
 		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.memoryCommand(),
-		p.backupCommand(), p.restoreCommand(), p.versionCommand())
+		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.pdfTextCommand())
 	return root
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path"
+	"time"
 
 	"synthbot/config"
 	"synthbot/core"
@@ -14,19 +15,27 @@ import (
 // Override is what differs in a subtree. Of each setting, the one with the
 // longest matching path wins.
 type Override struct {
-	Path        core.Path `toml:"path" required:"true" example:"discord/81384788765712384" doc:"The place, with all below it."`
-	Persona     string    `toml:"persona" example:"persona/gm.toml" doc:"Who the bot is there: a persona file or a character card."`
-	Engine      string    `toml:"engine" example:"home" doc:"The engine that is asked first there."`
-	Activation  *string   `toml:"activation" oneof:"mention|keyword|always|never" example:"mention" doc:"What the bot answers in groups there: what mentions it, what holds a keyword as well, everything, or nothing."`
-	Keywords    []string  `toml:"keywords" example:"help, bot" doc:"The words that wake it there, with activation = \"keyword\"."`
-	ActionsDeny []string  `toml:"actions_deny" example:"web_*" doc:"Actions that are not to be had there; * stands for any letters."`
+	Path         core.Path      `toml:"path" required:"true" example:"discord/81384788765712384" doc:"The place, with all below it."`
+	Persona      string         `toml:"persona" example:"persona/gm.toml" doc:"Who the bot is there: a persona file or a character card."`
+	Engine       string         `toml:"engine" example:"home" doc:"The engine that is asked first there."`
+	Activation   *string        `toml:"activation" oneof:"mention|keyword|ambient|always|never" example:"mention" doc:"What the bot answers in groups there, as in [bot]."`
+	Keywords     []string       `toml:"keywords" example:"help, bot" doc:"The words that wake it there, with activation = \"keyword\"."`
+	Observe      *bool          `toml:"observe" example:"false" doc:"Whether talk that is not for the bot is kept there, as in [bot]."`
+	Bots         *bool          `toml:"bots" example:"true" doc:"Whether other bots are answered there, as in [bot]."`
+	Attention    *time.Duration `toml:"attention" example:"1m" doc:"How long after an answer the same person need not address the bot again there, as in [bot]."`
+	Language     string         `toml:"language" example:"it" doc:"The language to answer in there, whatever is spoken."`
+	Scope        *string        `toml:"scope" oneof:"chat|interface|unified" example:"interface" doc:"How far history_recent reaches there, always within one [[share]]."`
+	ActionsAllow []string       `toml:"actions_allow" example:"dice_*, memory_*" doc:"Where given, the only actions that are to be had there, besides what an interface does in its own places; * stands for any letters."`
+	ActionsDeny  []string       `toml:"actions_deny" example:"web_*" doc:"Actions that are not to be had there; * stands for any letters."`
 }
 
 // Check implements the configuration's own check.
 func (o *Override) Check(fault func(text string, at ...any)) {
-	for i, pattern := range o.ActionsDeny {
-		if _, err := path.Match(pattern, ""); err != nil {
-			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), "actions_deny", i)
+	for key, patterns := range map[string][]string{"actions_deny": o.ActionsDeny, "actions_allow": o.ActionsAllow} {
+		for i, pattern := range patterns {
+			if _, err := path.Match(pattern, ""); err != nil {
+				fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), key, i)
+			}
 		}
 	}
 }
@@ -46,12 +55,34 @@ func (c *Config) longest(place core.Path, sets func(*Override) bool) *Override {
 
 // settings are what holds in a place.
 func (c *Config) settings(place core.Path) turn.Settings {
-	s := turn.Settings{Activation: c.Bot.Activation, Keywords: c.Bot.Keywords}
+	b := &c.Bot
+	s := turn.Settings{
+		Activation: b.Activation, Keywords: b.Keywords, AmbientMessages: b.AmbientMessages, AmbientEvery: b.AmbientEvery,
+		Attention: b.Attention, Blind: !b.Observe, Bots: b.Bots,
+	}
+	if len(c.Overrides) == 0 {
+		return s
+	}
 	if o := c.longest(place, func(o *Override) bool { return o.Activation != nil }); o != nil {
 		s.Activation = *o.Activation
 	}
 	if o := c.longest(place, func(o *Override) bool { return len(o.Keywords) > 0 }); o != nil {
 		s.Keywords = o.Keywords
+	}
+	if o := c.longest(place, func(o *Override) bool { return o.Observe != nil }); o != nil {
+		s.Blind = !*o.Observe
+	}
+	if o := c.longest(place, func(o *Override) bool { return o.Bots != nil }); o != nil {
+		s.Bots = *o.Bots
+	}
+	if o := c.longest(place, func(o *Override) bool { return o.Attention != nil }); o != nil {
+		s.Attention = *o.Attention
+	}
+	if o := c.longest(place, func(o *Override) bool { return o.Language != "" }); o != nil {
+		s.Language = o.Language
+	}
+	if o := c.longest(place, func(o *Override) bool { return o.Scope != nil }); o != nil {
+		s.Scope = *o.Scope
 	}
 	return s
 }
@@ -69,6 +100,9 @@ func (c *Config) policy() action.Policy {
 		p.Grants = append(p.Grants, action.Grant{From: g.From, To: g.To})
 	}
 	for _, o := range c.Overrides {
+		if len(o.ActionsAllow) > 0 {
+			p.Only = append(p.Only, action.Only{Path: o.Path, Actions: o.ActionsAllow})
+		}
 		if len(o.ActionsDeny) > 0 {
 			p.Rules = append(p.Rules, action.Rule{Path: o.Path, Actions: o.ActionsDeny, Permission: action.Nobody})
 		}
@@ -108,6 +142,15 @@ func (a *cast) at(place core.Path) *persona.Persona {
 		return a.others[o.Persona]
 	}
 	return a.main
+}
+
+// named is the persona of a file that the configuration names; nil if there is
+// none.
+func (a *cast) named(file string) *persona.Persona {
+	if file == a.config.Persona.Path {
+		return a.main
+	}
+	return a.others[file]
 }
 
 // names lists what the bot is called, anywhere.

@@ -66,7 +66,7 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 		return err
 	}
 	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p) },
-		func() ([]core.Interface, error) { return p.speakers(cfg) }, further)
+		p.speakers, further)
 	if err != nil {
 		return err
 	}

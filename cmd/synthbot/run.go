@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -46,19 +47,19 @@ func (p *program) daemon(ctx context.Context) error {
 	}
 	b, err := p.assemble(cfg, log,
 		func() (core.Store, error) { return cfg.openStore(p, log) },
-		func() ([]core.Interface, error) { return cfg.interfaces(p, nil, nil) })
+		func(m maker) ([]core.Interface, error) { return cfg.interfaces(m, nil) })
 	if err != nil {
 		return err
 	}
-	return closing(b, b.live(ctx, grace, func(life context.Context) { b.serve(life, hup) }))
+	return closing(b, b.live(ctx, grace, func(life *lives) { b.serve(life, hup) }))
 }
 
 // serve is the daemon's life once everything is up.
-func (b *bot) serve(life context.Context, hup <-chan os.Signal) {
+func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 	var others sync.WaitGroup
-	others.Go(func() { b.watchdog(life) })
+	others.Go(func() { b.watchdog(life.intake) })
 	address := b.parts.config.Metrics.Listen
-	others.Go(func() { b.serveMetrics(life, address) })
+	others.Go(func() { b.serveMetrics(life.intake, address) })
 	b.notify(daemon.SdNotifyReady)
 	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
 		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())
@@ -71,7 +72,7 @@ func (b *bot) serve(life context.Context, hup <-chan os.Signal) {
 			}
 			b.notify(daemon.SdNotifyReady)
 			continue
-		case <-life.Done():
+		case <-life.intake.Done():
 		}
 		break
 	}
@@ -101,7 +102,9 @@ func (b *bot) serveMetrics(life context.Context, address string) {
 
 // reload reads and checks the whole configuration, and then changes what
 // differs. Whatever is wrong with it leaves the old one in force.
-func (b *bot) reload(life context.Context) error {
+func (b *bot) reload(life *lives) error {
+	b.exchange.Lock()
+	defer b.exchange.Unlock()
 	p, old := b.program, b.parts
 	cfg, err := p.mustLoad()
 	if err != nil {
@@ -121,29 +124,25 @@ func (b *bot) reload(life context.Context) error {
 	if err := unmoved(old.config, cfg); err != nil {
 		return err
 	}
-	interfaces, err := cfg.interfaces(p, old.config, old.interfaces)
-	if err != nil {
-		return err
-	}
-	next, err := p.describe(cfg, b.log, interfaces)
+	next, err := b.describe(cfg, old, func(m maker) ([]core.Interface, error) { return cfg.interfaces(m, old) })
 	if err != nil {
 		return err
 	}
 	p.level.Set(cfg.Log.Level)
 	b.log.Info("reloaded", "file", cfg.file)
-	return b.exchange(life, next)
+	return b.replace(life, next)
 }
 
 // interfaces makes the interfaces that are enabled; one whose table is the same
 // as in the old configuration is taken over as it is.
-func (c *Config) interfaces(p *program, old *Config, made []core.Interface) ([]core.Interface, error) {
+func (c *Config) interfaces(m maker, old *parts) ([]core.Interface, error) {
 	var all []core.Interface
 	for _, e := range c.enabled {
-		if i := same(e, old, made); i != nil {
+		if i := same(e, old, &m); i != nil {
 			all = append(all, i)
 			continue
 		}
-		i, err := e.make(p, c, e.name, e.own)
+		i, err := e.make(m, e.name, e.own)
 		if err != nil {
 			return nil, fmt.Errorf("interface %s: %w", e.name, err)
 		}
@@ -175,14 +174,15 @@ func unmoved(old, next *Config) error {
 	return nil
 }
 
-// same returns the interface that was made for an equal table.
-func same(e enabled, old *Config, made []core.Interface) core.Interface {
-	if old == nil {
+// same returns the interface that was made for an equal table, the same commands
+// and the same admins.
+func same(e enabled, old *parts, m *maker) core.Interface {
+	if old == nil || !reflect.DeepEqual(old.commands.Specs(core.Bot), m.specs) || !slices.Equal(old.config.Bot.Admins, m.config.Bot.Admins) {
 		return nil
 	}
-	for k, was := range old.enabled {
+	for k, was := range old.config.enabled {
 		if was.name == e.name && was.kind == e.kind && reflect.DeepEqual(was.own, e.own) {
-			return made[k]
+			return old.interfaces[k]
 		}
 	}
 	return nil

@@ -33,7 +33,16 @@ const Nobody core.Permission = "nobody"
 // action declares.
 type Policy struct {
 	Rules  []Rule
+	Only   []Only
 	Grants []Grant
+}
+
+// Only names the only actions that are to be had in a place and below it, besides
+// what an interface does in its own places. Of several, the one with the longest
+// path counts.
+type Only struct {
+	Path    core.Path
+	Actions []string
 }
 
 // Rule sets who may cause the actions whose names match one of the patterns
@@ -68,8 +77,23 @@ func (s *Snapshot) permission(d *Definition, w Who) core.Permission {
 	return allowed
 }
 
-func (r *Rule) covers(w Who) bool {
-	return w.Path.Within(r.Path) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(r.Path) })
+func (r *Rule) covers(w Who) bool { return w.within(r.Path) }
+
+// within reports whether the turn takes place there.
+func (w Who) within(root core.Path) bool {
+	return w.Path.Within(root) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(root) })
+}
+
+// lists reports whether the action is among those that are to be had.
+func (p *Policy) lists(d *Definition, w Who) bool {
+	open, length := true, -1
+	for i := range p.Only {
+		o := &p.Only[i]
+		if n := len(o.Path.String()); n >= length && d.home == "" && w.within(o.Path) {
+			open, length = slices.ContainsFunc(o.Actions, d.named), n
+		}
+	}
+	return open
 }
 
 func (r *Rule) matches(d *Definition) bool { return slices.ContainsFunc(r.Actions, d.named) }
@@ -114,6 +138,9 @@ func (w Who) canConfirm() bool {
 func (s *Snapshot) refuse(d *Definition, w Who, payload map[string]any) string {
 	if !s.present(d, w) {
 		return "does not work in this place"
+	}
+	if !s.policy.lists(d, w) {
+		return "is closed here"
 	}
 	if w.Mute && d.home != "" || len(w.Only) > 0 && !slices.ContainsFunc(w.Only, d.named) {
 		return "is not for a turn of this kind"

@@ -101,7 +101,9 @@ func (p *place) safely() (more bool, err error) {
 
 // next takes one turn, if anything waits.
 func (p *place) next(ctx context.Context) (more bool, err error) {
-	t, err := p.open(ctx)
+	with := p.turns.enter()
+	defer with.users.Done()
+	t, err := p.open(ctx, with)
 	if t == nil || err != nil {
 		return false, err
 	}
@@ -153,8 +155,7 @@ type turn struct {
 }
 
 // open finds what waits.
-func (p *place) open(ctx context.Context) (*turn, error) {
-	with := p.turns.setup.Load()
+func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 	t := &turn{place: p, with: with, snapshot: with.Catalogue.Load(), trace: core.Trace{Began: time.Now()}}
 	epoch := with.epoch() // before anything is read
 	p.turns.mu.Lock()

@@ -118,7 +118,8 @@ type Turns struct {
 	store core.Store
 	setup atomic.Pointer[setup]
 
-	alone sync.Mutex // held by the one suspect that is tried
+	swap  sync.RWMutex // against a change of setup between its reading and its use
+	alone sync.Mutex   // held by the one suspect that is tried
 	ears  ears
 	held  injected
 
@@ -141,13 +142,29 @@ func New(o Options) *Turns {
 type setup struct {
 	Options
 	names *names
+	users sync.WaitGroup // turns that run on it
 }
 
 // Reconfigure puts other options in force, for all that begins from now on. The
-// store stays the one that New was given.
-func (t *Turns) Reconfigure(o Options) {
+// store stays the one that New was given. drained blocks until the turns that
+// run on the former options are over.
+func (t *Turns) Reconfigure(o Options) (drained func()) {
 	o.Store = t.store
-	t.setup.Store(&setup{Options: o, names: newNames(o.Names)})
+	t.swap.Lock()
+	defer t.swap.Unlock()
+	if old := t.setup.Swap(&setup{Options: o, names: newNames(o.Names)}); old != nil {
+		return old.users.Wait
+	}
+	return func() {}
+}
+
+// enter returns the options that a turn runs on; it leaves them when it is over.
+func (t *Turns) enter() *setup {
+	t.swap.RLock()
+	defer t.swap.RUnlock()
+	s := t.setup.Load()
+	s.users.Add(1)
+	return s
 }
 
 // Run takes up what a former life left unanswered and then answers what is

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+
+	"synthbot/core"
+	"synthbot/memory"
+)
+
+// inbox takes in what plugins put into places.
+type inbox struct{ b *bot }
+
+func (i inbox) Receive(ctx context.Context, events ...core.Event) error {
+	return i.b.turns.Receive(ctx, events...)
+}
+
+// asker asks the engines that are in force when it is asked.
+type asker struct{ b *bot }
+
+func (a asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	a.b.mu.Lock()
+	p := a.b.parts
+	a.b.mu.Unlock()
+	if p == nil || !p.config.thinks() {
+		return core.Answer{}, core.ErrNoEngine
+	}
+	return a.b.budgeted(p, p.config.clock(a.b.program.clock)).Ask(ctx, q)
+}
+
+// thinks reports whether there is an engine but the built-in one.
+func (c *Config) thinks() bool {
+	for i := range c.Engines {
+		if e := &c.Engines[i]; !e.Disabled && e.Provider != offline && e.Provider != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// items is what a plugin keeps.
+func (b *bot) items(plugin string) core.Items {
+	if b.db == nil {
+		return nowhere{}
+	}
+	return kept{b.db, plugin}
+}
+
+func (b *bot) facts() core.Facts {
+	if b.db == nil {
+		return nowhere{}
+	}
+	return b.db
+}
+
+var _ core.Facts = (*memory.DB)(nil)
+
+// nowhere is what plugins keep where there is no database: for commands that
+// only look.
+type nowhere struct{}
+
+func (nowhere) Get(_ context.Context, path core.Path, key string) (core.Item, bool, error) {
+	return core.Item{Path: path, Key: key}, false, nil
+}
+func (nowhere) Put(context.Context, core.Item) (uint64, error)       { return 0, core.ErrClosed }
+func (nowhere) List(context.Context, core.Path) ([]core.Item, error) { return nil, nil }
+func (nowhere) SaveFact(context.Context, core.Fact, uint64) (core.Fact, error) {
+	return core.Fact{}, core.ErrClosed
+}
+func (nowhere) DropFact(context.Context, string, ...core.Path) error         { return core.ErrUnknown }
+func (nowhere) Recall(context.Context, core.FactQuery) ([]core.Found, error) { return nil, nil }
+func (nowhere) Epoch() uint64                                                { return 0 }
+
+// kept is what one plugin keeps in the database.
+type kept struct {
+	db     *memory.DB
+	plugin string
+}
+
+func (k kept) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
+	return k.db.Get(ctx, k.plugin, path, key)
+}
+func (k kept) Put(ctx context.Context, item core.Item) (uint64, error) {
+	return k.db.Put(ctx, k.plugin, item)
+}
+func (k kept) List(ctx context.Context, root core.Path) ([]core.Item, error) {
+	return k.db.List(ctx, k.plugin, root)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"synthbot/core"
+)
+
+// changed is what was changed by command in a place and below it. What is nil
+// was not.
+type changed struct {
+	Persona    *string `json:"persona,omitempty"` // a file
+	Engine     *string `json:"engine,omitempty"`
+	Activation *string `json:"activation,omitempty"`
+	Asleep     *bool   `json:"asleep,omitempty"`
+	Admin      *bool   `json:"admin,omitempty"` // of a person
+}
+
+func (c changed) isZero() bool { return c == changed{} }
+
+// overlay is what was changed by command. It outlives the process; the file's
+// overrides count where their path is longer. Safe for concurrent use.
+type overlay struct {
+	items core.Items
+
+	mu     sync.RWMutex
+	places map[core.Path]changed
+}
+
+const overlayKey = "changed"
+
+// openOverlay reads what was changed in former lives.
+func openOverlay(ctx context.Context, items core.Items) (*overlay, error) {
+	o := &overlay{items: items, places: make(map[core.Path]changed)}
+	all, err := items.List(ctx, core.Path{})
+	if err != nil {
+		return nil, fmt.Errorf("settings changed by command: %w", err)
+	}
+	for _, i := range all {
+		var c changed
+		if i.Key == overlayKey && json.Unmarshal(i.Value, &c) == nil {
+			o.places[i.Path] = c
+		}
+	}
+	return o, nil
+}
+
+// change applies f to what was changed at the path, and keeps it.
+func (o *overlay) change(ctx context.Context, at core.Path, f func(*changed)) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.places[at]
+	f(&c)
+	item := core.Item{Path: at, Key: overlayKey, Version: core.AnyVersion}
+	if !c.isZero() {
+		raw, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		item.Value = raw
+	}
+	if _, err := o.items.Put(ctx, item); err != nil {
+		return fmt.Errorf("settings changed by command: %w", err)
+	}
+	if c.isZero() {
+		delete(o.places, at)
+	} else {
+		o.places[at] = c
+	}
+	return nil
+}
+
+// at returns what sets reports to be set, at the longest path that holds the
+// place, and that path; ok is false where nothing was changed.
+func (o *overlay) at(place core.Path, sets func(changed) bool) (c changed, at core.Path, ok bool) {
+	if o == nil {
+		return c, at, false
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if len(o.places) == 0 {
+		return c, at, false
+	}
+	for at = place; ; at = at.Parent() {
+		if c, ok = o.places[at]; ok && sets(c) {
+			return c, at, true
+		}
+		if at.IsZero() {
+			return changed{}, at, false
+		}
+	}
+}
+
+// admins are the people who were made admins by command.
+func (o *overlay) admins() []core.Path {
+	if o == nil {
+		return nil
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	var people []core.Path
+	for _, p := range slices.SortedFunc(maps.Keys(o.places), func(a, b core.Path) int { return strings.Compare(a.String(), b.String()) }) {
+		if c := o.places[p]; c.Admin != nil && *c.Admin && p.IsPerson() {
+			people = append(people, p)
+		}
+	}
+	return people
+}
+
+// Judge implements core.Gate: in a place that was put to sleep what is said is
+// context.
+func (o *overlay) Judge(m *core.Message, _ bool) core.Verdict {
+	c, _, ok := o.at(m.Path, func(c changed) bool { return c.Asleep != nil })
+	if ok && *c.Asleep {
+		return core.Verdict{Admission: core.Quiet}
+	}
+	return core.Verdict{}
+}

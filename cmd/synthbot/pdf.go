@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"synthbot/core/document"
+)
+
+// Limits of the process that reads a PDF.
+const (
+	pdfCommand = "pdf-text"
+	pdfTime    = 10 * time.Second
+	pdfMemory  = 768 << 20
+	pdfInput   = 16 << 20
+	pdfOutput  = 1 << 20
+)
+
+// pdfTextCommand reads a PDF on standard input and prints its text. It is not
+// for people: the daemon starts it for each PDF, so that a file made to hang its
+// parser, or to take all memory, ends this process and nothing else.
+func (p *program) pdfTextCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: pdfCommand, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			for _, l := range []struct {
+				what  int
+				limit uint64
+			}{{unix.RLIMIT_CPU, uint64(pdfTime / time.Second)}, {unix.RLIMIT_DATA, pdfMemory}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0}} {
+				if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
+					return fmt.Errorf("limits: %w", err)
+				}
+			}
+			data, err := io.ReadAll(io.LimitReader(p.in, pdfInput))
+			if err != nil {
+				return err
+			}
+			text, err := document.PDFText(data)
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(p.out, text)
+			return err
+		},
+	}
+}
+
+// pdfText reads a PDF in a process of its own.
+func pdfText(ctx context.Context, data []byte) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("pdf: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pdfTime)
+	defer cancel()
+	var said, complained capped
+	c := exec.CommandContext(ctx, self, pdfCommand)
+	c.Env = []string{"GOMAXPROCS=1"} // and nothing else of ours
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(data), &said, &complained
+	c.WaitDelay = time.Second
+	if err := c.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", errors.New("pdf: it takes too long to read")
+		}
+		return "", fmt.Errorf("pdf: %w: %s", err, oneLine(strings.TrimSpace(complained.String())))
+	}
+	return said.String(), nil
+}
+
+// capped keeps the beginning of what is written into it.
+type capped struct{ bytes.Buffer }
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.Buffer.Write(p[:min(len(p), max(pdfOutput-c.Len(), 0))])
+	return len(p), nil
+}

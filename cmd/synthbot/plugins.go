@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"synthbot/config"
+	"synthbot/core"
+)
+
+// ability is a plugin that a configuration may turn on.
+type ability struct {
+	name, doc string
+	usual     bool // it is there without being asked for
+	config    func() any
+	make      func(h core.Host, own any) (core.Plugin, error)
+}
+
+// own makes an ability's constructor of a plugin's.
+func own[C any, P core.Plugin](make func(core.Host, C) (P, error)) func(core.Host, any) (core.Plugin, error) {
+	return func(h core.Host, c any) (core.Plugin, error) { return make(h, *c.(*C)) }
+}
+
+// anyPlugin is what the table of every plugin may hold.
+type anyPlugin struct {
+	Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is there."`
+}
+
+// chosen is a plugin that a configuration turns on.
+type chosen struct {
+	ability
+	own any
+}
+
+// decodePlugins reads each plugin's table with its own struct; those that are
+// usual are there without one.
+func decodePlugins(c *Config, d *config.Document) {
+	for _, a := range abilities {
+		table, named := c.Plugins[a.name]
+		if !named && !a.usual {
+			continue
+		}
+		common := anyPlugin{}
+		table.Peek(&common)
+		if named && !common.Enabled {
+			table = table.Unresolved() // its secrets may be absent
+		}
+		own := a.config()
+		if table.Decode(&common, own); named && !common.Enabled {
+			continue
+		}
+		c.chosen = append(c.chosen, chosen{a, own})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
+		if !slices.ContainsFunc(abilities, func(a ability) bool { return a.name == name }) {
+			d.Fault("there is no such plugin; there is "+abilityNames(), "plugins", name)
+		}
+	}
+}
+
+func abilityNames() string {
+	names := make([]string, len(abilities))
+	for i, a := range abilities {
+		names[i] = a.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// loaded is a plugin that was made, and what it was made of.
+type loaded struct {
+	core.Plugin
+	chosen
+}
+
+// Name is the plugin's.
+func (l loaded) Name() string { return l.Plugin.Name() }
+
+// load makes the plugins that are turned on; one whose table is the same as
+// before is taken over as it is.
+func (b *bot) load(c *Config, before []loaded) ([]loaded, error) {
+	var all []loaded
+	for _, next := range c.chosen {
+		i := slices.IndexFunc(before, func(l loaded) bool { return l.name == next.name && reflect.DeepEqual(l.own, next.own) })
+		if i >= 0 {
+			all = append(all, before[i])
+			continue
+		}
+		p, err := next.make(b.host(c, next.name), next.own)
+		if err != nil {
+			return nil, usage{fmt.Errorf("plugins.%s: %w", next.name, err)}
+		}
+		all = append(all, loaded{p, next})
+	}
+	return all, nil
+}
+
+// host is what a plugin is lent.
+func (b *bot) host(c *Config, name string) core.Host {
+	return core.Host{
+		Name: name, Log: b.log.With("plugin", name), Clock: c.clock(b.program.clock), Language: c.Bot.Language,
+		Items: b.items(name), Facts: b.facts(), Inbox: inbox{b}, Reader: b.store, Asker: asker{b}, Desk: &desk{b: b, log: b.log},
+		Changed: func() {
+			select {
+			case b.changed <- struct{}{}:
+			default: // one is on its way
+			}
+		},
+	}
+}
+
+// pluginTables are the plugins' tables in the reference.
+func pluginTables() (tables []config.Component) {
+	for _, a := range abilities {
+		doc := a.doc
+		if a.usual {
+			doc += " It is there without a table, too."
+		}
+		tables = append(tables, config.Component{Name: a.name, Doc: doc, Into: []any{new(anyPlugin), a.config()}})
+	}
+	return tables
+}

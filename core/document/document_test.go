@@ -1,0 +1,160 @@
+package document
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+var (
+	place = core.MustPath("room/1")
+	png   = []byte("\x89PNG\r\n\x1a\n and so on")
+)
+
+// onePage is a PDF of one page with a line of text.
+func onePage(line string) []byte {
+	content := "BT /F1 12 Tf 72 720 Td (" + line + ") Tj ET"
+	objects := []string{
+		"<< /Type /Catalog /Pages 2 0 R >>",
+		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>",
+		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content),
+		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+	}
+	var b bytes.Buffer
+	b.WriteString("%PDF-1.4\n")
+	offsets := make([]int, len(objects))
+	for i, o := range objects {
+		offsets[i] = b.Len()
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
+	}
+	xref := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(objects)+1)
+	for _, o := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", o)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, xref)
+	return b.Bytes()
+}
+
+func TestOpen(t *testing.T) {
+	files := map[string][]byte{
+		"t": []byte("hello\r\nworld"), "p": []byte("pdf"), "i": png, "v": []byte("OggS"), "big": []byte("x"), "liar": []byte("<html>"), "bin": {0, 1, 2},
+	}
+	fetched := make(chan string, 100)
+	o := Options{
+		Log: slog.New(slog.DiscardHandler), Vision: true, Hearing: true,
+		Fetch: func(_ context.Context, _ core.Path, a core.Attachment, _ int64) ([]byte, error) {
+			fetched <- a.Ref
+			if a.Ref == "lost" {
+				return nil, errors.New("not there")
+			}
+			return files[a.Ref], nil
+		},
+		PDF: func(_ context.Context, data []byte) (string, error) { return "read " + string(data), nil },
+	}
+	c := Open(t.Context(), o, place, []core.Attachment{
+		{Kind: core.File, Name: "a.TXT", Ref: "t"},
+		{Kind: core.File, Name: "a.pdf", MIME: "application/pdf", Ref: "p"},
+		{Kind: core.Image, Ref: "i"},
+		{Kind: core.Audio, MIME: "audio/ogg", Ref: "v"},
+		{Kind: core.File, Name: "b.txt", Ref: "big", Size: maxTextFile + 1},
+		{Kind: core.Image, Ref: "liar"},
+		{Kind: core.File, Name: "c.txt", Ref: "bin"},
+		{Kind: core.File, Name: "d.exe", Ref: "exe"},
+		{Kind: core.Video, Ref: "film"},
+		{Kind: core.File, Name: "e.md", Ref: "lost"},
+		{Kind: core.File, Name: "f.md"},
+	})
+	if len(c.Texts) != 2 || c.Texts["t"] != "hello\nworld" || c.Texts["p"] != "read pdf" {
+		t.Errorf("texts %q", c.Texts)
+	}
+	if len(c.Pictures) != 1 || c.Pictures["i"].MIME != "image/png" || len(c.Sounds) != 1 || c.Sounds["v"].MIME != "audio/ogg" {
+		t.Errorf("pictures %v, sounds %v", c.Pictures, c.Sounds)
+	}
+	close(fetched)
+	for ref := range fetched {
+		if ref == "big" || ref == "exe" || ref == "film" {
+			t.Errorf("%s was fetched for nothing", ref)
+		}
+	}
+	o.Vision, o.Hearing = false, false
+	if c := Open(t.Context(), o, place, []core.Attachment{{Kind: core.Image, Ref: "i"}, {Kind: core.Audio, Ref: "v"}}); len(c.Pictures)+len(c.Sounds) > 0 {
+		t.Errorf("what no engine can use was fetched: %v", c)
+	}
+}
+
+func TestFewFiles(t *testing.T) {
+	n := make(chan int, 100)
+	o := Options{Log: slog.New(slog.DiscardHandler), Fetch: func(context.Context, core.Path, core.Attachment, int64) ([]byte, error) {
+		n <- 1
+		return []byte("x"), nil
+	}}
+	var many []core.Attachment
+	for i := range 20 {
+		many = append(many, core.Attachment{Kind: core.File, Name: "a.txt", Ref: fmt.Sprint(i)})
+	}
+	Open(t.Context(), o, place, many)
+	if len(n) != maxFiles {
+		t.Errorf("%d files were fetched, want %d", len(n), maxFiles)
+	}
+}
+
+func TestText(t *testing.T) {
+	for in, want := range map[string]string{
+		"\xEF\xBB\xBFmark":                  "mark",
+		"\xFF\xFEh\x00i\x00":                "hi",
+		"\xFE\xFF\x00h\x00i":                "hi",
+		"caf\xE9":                           "café",
+		"a\rb\r\nc\n":                       "a\nb\nc",
+		"\x1b[1mbold\x1b[0m in a log\tfile": "\x1b[1mbold\x1b[0m in a log\tfile",
+	} {
+		if got, err := Text([]byte(in)); got != want || err != nil {
+			t.Errorf("%q: %q, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"a\x00b", "\x93curly\x94", "\xFF\xFEx"} {
+		if got, err := Text([]byte(in)); err == nil {
+			t.Errorf("%q passed for the text %q", in, got)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	if got := Clip(strings.Repeat("ä", MaxText+5)); !strings.HasSuffix(got, "\n[…5 characters cut…]") || utf8.RuneCountInString(got) > MaxText+30 {
+		t.Errorf("…%s", got[len(got)-40:])
+	}
+	if s := strings.Repeat("ä", MaxText); Clip(s) != s {
+		t.Error("what fits was cut")
+	}
+}
+
+func TestPDFText(t *testing.T) {
+	got, err := PDFText(onePage("The answer is 42."))
+	if err != nil || !strings.Contains(got, "The answer is 42.") {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, bad := range [][]byte{nil, []byte("%PDF-1.4"), []byte("no pdf"), onePage("x")[:200]} {
+		if got, err := PDFText(bad); err == nil {
+			t.Errorf("%q gave %q", bad, got)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add([]byte("hello"))
+	f.Add([]byte("\xFF\xFEh\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Text(data)
+		if err == nil && (!utf8.ValidString(s) || strings.ContainsRune(s, 0)) {
+			t.Errorf("%q", s)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package document
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// endings of files that hold text whatever their type is said to be.
+var endings = []string{
+	"txt", "md", "markdown", "rst", "csv", "tsv", "json", "jsonl", "xml", "html", "htm", "yaml", "yml", "toml", "ini", "conf", "log", "tex", "srt", "vtt", "ics", "vcf", "eml",
+	"go", "py", "js", "ts", "c", "h", "cpp", "hpp", "cs", "java", "kt", "rs", "rb", "php", "sh", "sql", "lua", "pl", "r", "swift", "css", "diff", "patch",
+}
+
+func ending(name string) string { return strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")) }
+
+// textual reports whether a file is said to hold text.
+func textual(mime, name string) bool {
+	switch {
+	case strings.HasPrefix(mime, "text/"), strings.HasSuffix(mime, "+json"), strings.HasSuffix(mime, "+xml"):
+		return true
+	case mime == "application/json", mime == "application/xml", mime == "application/x-yaml", mime == "application/toml", mime == "application/javascript", mime == "application/sql":
+		return true
+	case mime == "", mime == "application/octet-stream":
+		return slices.Contains(endings, ending(name))
+	}
+	return false
+}
+
+var errBinary = errors.New("no text")
+
+// Text reads a text file: UTF-8, UTF-16 with its mark, or else Latin-1. What
+// holds control characters is no text.
+func Text(data []byte) (string, error) {
+	s, err := decode(data)
+	if err != nil {
+		return "", err
+	}
+	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\f' && r != 0x1B }) {
+		return "", errBinary
+	}
+	return strings.TrimSpace(s), nil
+}
+
+func decode(data []byte) (string, error) {
+	switch {
+	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}):
+		return wide(data[2:], binary.LittleEndian)
+	case bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
+		return wide(data[2:], binary.BigEndian)
+	}
+	data = bytes.TrimPrefix(data, []byte{0xEF, 0xBB, 0xBF})
+	if utf8.Valid(data) {
+		return string(data), nil
+	}
+	runes := make([]rune, len(data))
+	for i, b := range data {
+		if b >= 0x80 && b < 0xA0 {
+			return "", errBinary
+		}
+		runes[i] = rune(b)
+	}
+	return string(runes), nil
+}
+
+func wide(data []byte, order binary.ByteOrder) (string, error) {
+	if len(data)%2 != 0 {
+		return "", errBinary
+	}
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = order.Uint16(data[2*i:])
+	}
+	return string(utf16.Decode(units)), nil
+}
+
+// Clip shortens a text to MaxText characters, with a visible mark.
+func Clip(s string) string {
+	if utf8.RuneCountInString(s) <= MaxText {
+		return s
+	}
+	runes := []rune(s)
+	return string(runes[:MaxText]) + fmt.Sprintf("\n[…%d characters cut…]", len(runes)-MaxText)
+}
