@@ -33,7 +33,7 @@ type Server struct {
 
 	Timeout   time.Duration `toml:"timeout" default:"60s" min:"1s" max:"15m" doc:"How long one call may take."`
 	Start     time.Duration `toml:"start" default:"30s" min:"1s" max:"10m" doc:"How long it may take to start."`
-	MaxOutput int           `toml:"max_output" default:"12000" min:"200" max:"60000" doc:"How many bytes of an output the model is shown."`
+	MaxOutput int           `toml:"max_output" default:"12000" min:"1000" max:"60000" doc:"How many bytes of an output the model is shown."`
 	Media     bool          `toml:"media" default:"true" doc:"Send pictures and sounds that a tool returns into the chat."`
 }
 

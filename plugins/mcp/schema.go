@@ -15,14 +15,14 @@ const (
 )
 
 // errSchema is what a schema that is no object is refused with.
-var errSchema = errors.New("its schema is no object")
+var errSchema = errors.New("its schema describes no object")
 
 // schemaOf is a tool's schema as the catalogue takes it and prompts can bear it:
 // descriptions cut, and left out where the whole is long; titled as what a
 // person is asked to confirm. raw is what the SDK decoded.
 func schemaOf(raw any, title string, defaults bool) (json.RawMessage, error) {
 	root, ok := raw.(map[string]any)
-	if !ok {
+	if !ok || root["type"] != nil && root["type"] != "object" {
 		return nil, errSchema
 	}
 	for _, most := range []int{maxHint, 0} {
@@ -56,7 +56,7 @@ func (t trimmer) schema(v any, depth int) any {
 	c := make(map[string]any, len(m))
 	for key, value := range m {
 		switch key {
-		case "$schema", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly":
+		case "$schema", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly": // of these, table names what has no words
 		case "default":
 			if t.defaults {
 				c[key] = value
@@ -87,9 +87,15 @@ func (t trimmer) table(v any, depth int) any {
 	c := make(map[string]any, len(m))
 	for name, s := range m {
 		c[name] = t.schema(s, depth+1)
+		if p, ok := c[name].(map[string]any); ok && p["description"] == nil && depth < maxDepth {
+			p["title"] = spaced(name) // prompts do without
+		}
 	}
 	return c
 }
+
+// spaced is a name as words.
+func spaced(name string) string { return strings.NewReplacer("_", " ", "-", " ").Replace(name) }
 
 // list copies one schema or several.
 func (t trimmer) list(v any, depth int) any {
@@ -190,5 +196,5 @@ func word(s map[string]any, name string) string {
 	case "email":
 		return "ann@example.org"
 	}
-	return "the " + strings.ReplaceAll(strings.ReplaceAll(name, "_", " "), "-", " ")
+	return "the " + spaced(name)
 }

@@ -64,7 +64,10 @@ func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	text = text[:max(0, most-len(mark))]
+	if most < len(mark) {
+		return ""
+	}
+	text = text[:most-len(mark)]
 	for len(text) > 0 && !utf8.ValidString(text[max(0, len(text)-utf8.UTFMax):]) {
 		text = text[:len(text)-1]
 	}
@@ -138,7 +141,7 @@ func clip(text string) string {
 // verbs are what descriptions of tools begin with, in their plain form.
 const verbs = " access activate add analyze analyse annotate append apply archive ask assign attach begin browse build calculate call cancel capture change check clear click clone close" +
 	" combine commit compare compile compress compute configure connect control convert copy count create crop deactivate decode decrypt define delete deliver demonstrate deploy describe detect determine" +
-	" disable disconnect display do download drag draw drop duplicate edit emit enable encode encrypt enter estimate evaluate execute expand export extract fetch fill filter find finish follow fork" +
+	" disable disconnect display do download drag draw drop duplicate echo edit emit enable encode encrypt enter estimate evaluate execute expand export extract fetch fill filter find finish follow fork" +
 	" format forward generate get give go grant hover identify import index initialize insert inspect install invite invoke join keep launch leave link list load locate lock log look make manage" +
 	" mark measure merge modify monitor move mute navigate notify observe open order parse pause perform persist place play plot post predict prepare press preview print process produce provide publish" +
 	" pull push put query queue read rebuild recall receive recommend record refresh register reject release reload remember remove rename render reopen reorder repeat replace reply report request reserve" +

@@ -1,0 +1,81 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"synthbot/core"
+)
+
+// reach makes the connection to a server that serves HTTP. The address is the
+// configuration's own, so that it may be a private one; a redirect is the
+// server's, and is not followed: it would take the headers along.
+func (s *server) reach() (*link, error) {
+	l := newLink()
+	base, _ := http.DefaultTransport.(*http.Transport)
+	next := base.Clone()
+	l.transport = &mcp.StreamableClientTransport{
+		Endpoint: s.conf.URL, MaxEventSize: maxFrame, MaxRetries: 2,
+		HTTPClient: &http.Client{
+			Transport:     &carrier{next: next, link: l, headers: s.conf.Headers, patience: s.conf.Start},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	l.work.Go(func() { <-l.ctx.Done(); next.CloseIdleConnections() })
+	return l, nil
+}
+
+// carrier carries requests while the link lasts.
+type carrier struct {
+	next     http.RoundTripper
+	link     *link
+	headers  map[string]core.Secret
+	patience time.Duration // with the beginning of a stream
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	unlink := context.AfterFunc(c.link.ctx, func() { cancel(context.Cause(c.link.ctx)) })
+	done := func() { unlink(); cancel(nil) }
+	r = r.Clone(ctx)
+	for name, value := range c.headers {
+		r.Header.Set(name, value.Reveal())
+	}
+	if r.Method == http.MethodGet { // the SDK waits for its headers with no limit
+		timer := time.AfterFunc(c.patience, func() { cancel(errStart) })
+		defer timer.Stop()
+	}
+	resp, err := c.next.RoundTrip(r)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	resp.Body = &released{&gauge{resp.Body, c.link, most(resp)}, done}
+	return resp, nil
+}
+
+// most is how long a body may be: a message, or anything where it is a stream.
+func most(resp *http.Response) int {
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return -1
+	}
+	return maxFrame
+}
+
+// released is a body that lets go of what it holds when it is closed.
+type released struct {
+	io.ReadCloser
+	release func()
+}
+
+// Close implements io.Closer.
+func (r *released) Close() error {
+	defer r.release()
+	return r.ReadCloser.Close()
+}

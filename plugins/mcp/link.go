@@ -1,0 +1,98 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// What a server may send, beyond which it counts as broken.
+const (
+	maxFrame   = 12 << 20 // bytes of one message
+	floodBytes = 64 << 20 // at once
+	floodLines = 5000
+	bytesPerS  = 1 << 20 // and on and on
+	linesPerS  = 200
+)
+
+// Why a link ended.
+var (
+	errEnded   = errors.New("the server ended the connection")
+	errExit    = errors.New("the process ended")
+	errFlood   = errors.New("the server sends more than anybody could read")
+	errLarge   = errors.New("the server sent too large a message")
+	errStart   = errors.New("the server took too long to start")
+	errDeaf    = errors.New("the server does not answer any more")
+	errStopped = errors.New("it was stopped")
+)
+
+// link is one connection to a server, from its start to its end.
+type link struct {
+	transport mcp.Transport
+	ctx       context.Context         // ends with the link; its cause says why
+	fail      context.CancelCauseFunc // ends it, at once and hard
+	flood     *flood
+	work      sync.WaitGroup // what belongs to it
+}
+
+func newLink() *link {
+	l := &link{flood: newFlood()}
+	l.ctx, l.fail = context.WithCancelCause(context.Background())
+	return l
+}
+
+// ended waits until nothing of the link is left; somebody must have ended it.
+func (l *link) ended() { l.work.Wait() }
+
+// flood measures what comes in: bursts are fine, a stream without end is not.
+type flood struct {
+	mu           sync.Mutex
+	bytes, lines float64 // that may still come now
+	at           time.Time
+}
+
+func newFlood() *flood { return &flood{bytes: floodBytes, lines: floodLines, at: time.Now()} }
+
+// take reports whether that much more may come.
+func (f *flood) take(bytes, lines int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	passed := now.Sub(f.at).Seconds()
+	f.at = now
+	f.bytes = min(floodBytes, f.bytes+passed*bytesPerS) - float64(bytes)
+	f.lines = min(floodLines, f.lines+passed*linesPerS) - float64(lines)
+	return f.bytes >= 0 && f.lines >= 0
+}
+
+// gauge is a reader that ends the link when too much comes.
+type gauge struct {
+	io.ReadCloser
+	link *link
+	left int // bytes that may come in all; negative: any
+}
+
+func (g *gauge) Read(p []byte) (int, error) {
+	n, err := g.ReadCloser.Read(p)
+	lines := 0
+	for _, c := range p[:n] {
+		if c == '\n' {
+			lines++
+		}
+	}
+	if !g.link.flood.take(n, lines) {
+		g.link.fail(errFlood)
+		return 0, errFlood
+	}
+	if g.left >= 0 {
+		if g.left -= n; g.left < 0 {
+			g.link.fail(errLarge)
+			return 0, errLarge
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,119 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"synthbot/core"
+)
+
+// Plugin offers the tools of all configured servers.
+type Plugin struct {
+	host    core.Host
+	servers []*server
+
+	mu      sync.Mutex // of those who make the list anew
+	actions atomic.Pointer[[]core.Action]
+}
+
+// New makes the plugin. Nothing is started before Run.
+func New(h core.Host, c Config) (*Plugin, error) { return build(h, c, standard()) }
+
+func build(h core.Host, c Config, t times) (*Plugin, error) {
+	if err := fault(&c); err != nil {
+		return nil, err
+	}
+	p := &Plugin{host: h}
+	for _, conf := range c.Servers {
+		p.servers = append(p.servers, newServer(h, complete(conf), t, p.rename))
+	}
+	p.actions.Store(&[]core.Action{})
+	return p, nil
+}
+
+// fault is the first thing that is wrong with a configuration, in case that
+// nobody looked.
+func fault(c *Config) (err error) {
+	note := func(where string) func(string, ...any) {
+		return func(text string, at ...any) {
+			if err == nil {
+				err = fmt.Errorf("%s%v: %s", where, at, text)
+			}
+		}
+	}
+	c.Check(note(""))
+	for i := range c.Servers {
+		c.Servers[i].Check(note("server " + c.Servers[i].Name + " "))
+	}
+	return err
+}
+
+// complete fills in what a table made in code left empty.
+func complete(s Server) Server {
+	if s.Timeout <= 0 {
+		s.Timeout = time.Minute
+	}
+	if s.Start <= 0 {
+		s.Start = 30 * time.Second
+	}
+	if s.MaxOutput <= 0 {
+		s.MaxOutput = 12_000
+	}
+	return s
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return "mcp" }
+
+// Actions implements core.Plugin: what the servers that are there offer now.
+func (p *Plugin) Actions() []core.Action { return slices.Clone(*p.actions.Load()) }
+
+// Run implements core.Runner: it keeps all servers alive, and ends them.
+func (p *Plugin) Run(ctx context.Context) error {
+	var work sync.WaitGroup
+	for _, s := range p.servers {
+		work.Go(func() { s.run(ctx) })
+	}
+	work.Wait()
+	return nil
+}
+
+// rename gives all entries of all servers their names, and tells the bot.
+func (p *Plugin) rename() {
+	p.mu.Lock()
+	var entries []entry
+	for _, s := range p.servers {
+		if list := s.entries.Load(); list != nil && s.life.Load() != nil {
+			entries = append(entries, *list...)
+		}
+	}
+	list := named(entries)
+	p.actions.Store(&list)
+	p.mu.Unlock()
+	p.host.Changed()
+}
+
+// named names actions. Those whose names the catalogue could not keep apart are
+// told apart by a few letters, but for our own. Who is called how depends on
+// nothing but on who is there.
+func named(entries []entry) []core.Action {
+	taken := make(map[string]int)
+	for _, e := range entries {
+		taken[plain(e.action.Name)]++
+	}
+	list := make([]core.Action, 0, len(entries))
+	for _, e := range entries {
+		a := e.action
+		if taken[plain(a.Name)] > 1 && !e.own {
+			a.Name = actionName(e.server, e.tool, true)
+		}
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b core.Action) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
