@@ -1,0 +1,125 @@
+// Package program runs a program that the configuration names: bytes in, bytes
+// out. There is no shell, the environment is small, and the program ends with all
+// that it started when its time is up or it says too much. It is not for programs
+// that stay.
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// Defaults and bounds.
+const (
+	DefaultTimeout = 30 * time.Second
+	DefaultOutput  = 1 << 20 // bytes
+	maxComplaint   = 2000    // bytes of what it says on standard error, for the log
+	goodbye        = time.Second
+)
+
+// Program is what is run, and how. Argv is required. Safe for concurrent use.
+type Program struct {
+	Argv      []string               // the program and its arguments; they are passed on as they are
+	Dir       string                 // "": the bot's
+	Env       map[string]core.Secret // besides PATH, HOME, LANG, TZ and TMPDIR
+	Timeout   time.Duration          // 0: DefaultTimeout
+	MaxOutput int                    // bytes; 0: DefaultOutput
+}
+
+// Run runs the program once and returns what it wrote to standard output. The
+// error is a *core.Error, its text fit for people; beside the error of a program
+// that ended with a status of its own stands what it wrote.
+func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
+	if p.Timeout <= 0 {
+		p.Timeout = DefaultTimeout
+	}
+	if p.MaxOutput <= 0 {
+		p.MaxOutput = DefaultOutput
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	out, complaint := &output{max: p.MaxOutput, full: cancel}, &tail{}
+	c := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
+	c.Dir, c.Env = p.Dir, p.environment()
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), out, complaint
+	c.WaitDelay = goodbye
+	group(c)
+	if err := c.Start(); err != nil {
+		return nil, &core.Error{Kind: core.Broken, Text: "The program cannot be started.", Err: err}
+	}
+	err := c.Wait()
+	end(c)
+	return out.verdict(ctx, err, complaint)
+}
+
+// environment is all that the program knows of the bot's own.
+func (p Program) environment() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "LANG", "TZ", "TMPDIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range p.Env {
+		env = append(env, name+"="+value.Reveal())
+	}
+	slices.Sort(env)
+	return env
+}
+
+// output keeps what the program writes, and ends it when that is too much.
+type output struct {
+	said bytes.Buffer
+	max  int
+	over bool
+	full func()
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if o.said.Len()+len(p) > o.max {
+		o.over = true
+		o.full()
+		return 0, errors.New("too much output")
+	}
+	return o.said.Write(p)
+}
+
+// verdict says what became of the program. stdin that nobody read is no error.
+func (o *output) verdict(ctx context.Context, err error, complaint *tail) ([]byte, error) {
+	var status *exec.ExitError
+	switch {
+	case o.over:
+		return nil, core.Errorf(core.Broken, "The program says too much.")
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, &core.Error{Kind: core.Temporary, Text: "The program took too long.", Err: ctx.Err()}
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &status):
+		return o.said.Bytes(), &core.Error{Kind: core.Broken, Text: "The program failed.", Err: fmt.Errorf("%w: %s", err, complaint)}
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		return nil, &core.Error{Kind: core.Broken, Text: "The program failed.", Err: err}
+	}
+	return o.said.Bytes(), nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - maxComplaint; over > 0 {
+		t.kept = t.kept[over:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "") }
