@@ -1,0 +1,107 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+type updatePayload struct {
+	ID         string   `json:"id" title:"memory" doc:"Which memory, by the id that stands behind it." min:"1" max:"16"`
+	Text       string   `json:"text" title:"new text" doc:"What is true now, whole, as one sentence that can be understood by itself." min:"3" max:"1000"`
+	Topic      string   `json:"topic,omitempty" title:"topic" doc:"A word like home or job." max:"64"`
+	Tags       []string `json:"tags,omitempty" title:"tags" doc:"Further words to find it by." max:"8"`
+	Importance int      `json:"importance,omitempty" title:"importance" doc:"0 to 10; it can rise only." min:"0" max:"10"`
+	Language   string   `json:"language,omitempty" title:"language" doc:"The language of the text; left out: as before." max:"35"`
+}
+
+func (p *Plugin) updateAction() core.Action {
+	return action.Typed(core.Action{
+		Name: "memory_update", Similes: []string{"update_memory", "memory_change"},
+		Brief: "Change a memory that is not true any more",
+		Examples: core.Examples{
+			Description: "Puts a new text in place of a memory's old one, which stays as its history.",
+			Instructions: core.Instructions{
+				WhenToUse: "When somebody corrects what you remember of him or of what he told you.",
+				CommonPitfalls: []string{
+					"The id stands behind the memory in memories, and in what memory_search finds: do not make one up.",
+					"The new text replaces the old one; it is not added to it.",
+					"A memory can be changed only where it was said.",
+				},
+				Notes: []string{"Who it is about stays as it was."},
+			},
+			Similar:  []string{"memory_forget takes one away", "memory_save keeps a new one"},
+			Examples: []core.Example{{Scenario: "Jay, of whom you remember (id 3f) that he lives in Rome, says that he moved", Payload: json.RawMessage(`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)}},
+		},
+		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+	}, p.update)
+}
+
+// allowed returns the fact that a call names, if the caller may do away with it.
+func (p *Plugin) allowed(ctx context.Context, c *core.Call, id string) (core.Fact, core.Path, error) {
+	person, err := caller(c)
+	if err != nil {
+		return core.Fact{}, person, err
+	}
+	f, err := p.fact(ctx, id, sees(c.Path, c.Sees), person)
+	if err == nil && !may(&f, c.Path, person, c.Author.Rank) {
+		err = errNotHis
+	}
+	return f, person, err
+}
+
+func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core.Result, error) {
+	f, person, err := p.allowed(ctx, &c, u.ID)
+	if err != nil {
+		return core.Result{}, err
+	}
+	if f.Origin != c.Path {
+		return core.Result{}, core.Errorf(core.Forbidden, "that was said in another place, and can be changed only there; a new memory can be saved here")
+	}
+	f = core.Fact{
+		ID: f.ID, Text: line(u.Text, textMax), About: f.About, Topic: label(u.Topic), Tags: labels(u.Tags),
+		Importance: u.Importance, Language: f.Language, Origin: f.Origin, By: person,
+	}
+	if u.Language != "" {
+		f.Language = p.language(u.Language)
+	}
+	if f.Text == "" {
+		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
+	}
+	_, err = p.host.Facts.SaveFact(ctx, f, c.Epoch)
+	return core.Result{}, worded(u.ID, err)
+}
+
+type forgetPayload struct {
+	ID string `json:"id" title:"memory" doc:"Which memory, by the id that stands behind it." min:"1" max:"16"`
+}
+
+func (p *Plugin) forgetAction() core.Action {
+	return action.Typed(core.Action{
+		Name: "memory_forget", Similes: []string{"forget", "forget_memory", "memory_delete"},
+		Brief: "Forget a memory for good",
+		Examples: core.Examples{
+			Description: "Takes one memory away, with what it said before.",
+			Instructions: core.Instructions{
+				WhenToUse: "When somebody wants something that you remember gone.",
+				CommonPitfalls: []string{
+					"The id stands behind the memory in memories, and in what memory_search finds: do not make one up.",
+					"It cannot be taken back.",
+				},
+				Notes: []string{"Who wants everything about himself gone uses the command /forgetme."},
+			},
+			Similar:  []string{"memory_update puts another text in its place"},
+			Examples: []core.Example{{Scenario: "Jay asks you to forget that he had an accident, which you remember (id 3f)", Payload: json.RawMessage(`{"id":"3f"}`)}},
+		},
+		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+	}, p.forget)
+}
+
+func (p *Plugin) forget(ctx context.Context, c core.Call, f forgetPayload) (core.Result, error) {
+	if _, _, err := p.allowed(ctx, &c, f.ID); err != nil {
+		return core.Result{}, err
+	}
+	return core.Result{}, worded(f.ID, p.host.Facts.DropFact(ctx, f.ID, sees(c.Path, c.Sees)...))
+}

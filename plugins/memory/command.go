@@ -1,0 +1,206 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// Commands implements command.Commander.
+func (p *Plugin) Commands() []command.Command {
+	return []command.Command{
+		{Spec: command.Spec{
+			Name: "remember", Brief: "Remember something that you say, for this place",
+			Args: []command.Arg{{Name: "text", Brief: "What to remember", Rest: true}},
+		}, Do: p.remember},
+		{Spec: command.Spec{Name: "memories", Brief: "List what I remember about you"}, Do: p.memories},
+		{Spec: command.Spec{
+			Name: "forget", Brief: "Forget one memory",
+			Args: []command.Arg{{Name: "id", Brief: "Its id, as /memories tells it", Required: true}},
+		}, Do: p.forgetOne},
+		{Spec: command.Spec{
+			Name: "extract", Brief: "Say whether I may note by myself what is worth remembering of your talk",
+			Args: []command.Arg{{Name: "answer", Brief: "on or off; left out: tell how it is", Choices: []string{"on", "off"}}},
+		}, Do: p.agree},
+	}
+}
+
+// remember keeps a text of the caller's, or a message that he points at.
+func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
+	epoch := p.host.Facts.Epoch()
+	text, by := c.Args["text"], c.Person
+	if c.Target != "" {
+		said, author, err := p.target(ctx, &c)
+		if err != nil {
+			return "", err
+		}
+		if text = strings.TrimSpace(text); text == "" {
+			text = said
+		}
+		if !author.IsZero() {
+			by = author
+		}
+	}
+	if text = line(text, textMax+1); text == "" {
+		return "", core.Errorf(core.Invalid, "Tell me what to remember: `/remember text`.")
+	} else if len([]rune(text)) > textMax {
+		return "", core.Errorf(core.Invalid, "That is too long to remember; %d characters are the most.", textMax)
+	}
+	f, err := p.host.Facts.SaveFact(ctx, core.Fact{
+		Text: text, About: []core.Path{by}, Importance: 5, Language: p.language(c.Locale), Origin: c.Path, By: by,
+	}, epoch)
+	if err != nil {
+		return "", worded("", err)
+	}
+	return fmt.Sprintf("I will remember that (`%s`).", f.ID), nil
+}
+
+// target reads the message that a command was called on. What the bot said
+// itself has no author.
+func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, author core.Path, err error) {
+	err = p.host.Reader.View(ctx, func(v core.View) error {
+		e, ok, err := v.Entry(c.Path, c.Target)
+		if err != nil || !ok || e.Deleted {
+			return err
+		}
+		if text = strings.TrimSpace(e.Message.Text); e.Self {
+			return nil
+		}
+		author, err = c.Path.Person(e.Message.Author.ID)
+		return err
+	})
+	if err != nil {
+		return "", author, fmt.Errorf("message %s of %s: %w", c.Target, c.Path, err)
+	}
+	return text, author, nil
+}
+
+const listMax = 30 // memories that a command lists
+
+// memories lists what is remembered about the caller.
+func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
+	found, err := p.his(ctx, &c)
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "I remember nothing about you here.", nil
+	}
+	var b strings.Builder
+	for i, f := range found {
+		if i == listMax {
+			fmt.Fprintf(&b, "… and %d more.\n", len(found)-listMax)
+			break
+		}
+		fmt.Fprintf(&b, "- `%s` %s: %s\n", f.ID, p.date(f.Time), line(f.Text, shownMax))
+	}
+	return b.String() + "`/forget ID` takes one away.", nil
+}
+
+// forgetOne forgets a memory that can be seen here or that stands in the
+// caller's list.
+func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) {
+	id := strings.Trim(c.Args["id"], "`")
+	see := sees(c.Path, c.Sees)
+	f, err := p.fact(ctx, id, see, c.Person)
+	if err != nil && c.Private {
+		if f, err = p.hisOwn(ctx, &c, id); err == nil {
+			see = []core.Path{f.Origin}
+		}
+	}
+	if failed := (*core.Error)(nil); errors.As(err, &failed) {
+		return "", core.Errorf(core.Invalid, "I have no memory `%s` here. `/memories` lists them.", line(id, idMax))
+	}
+	if err != nil {
+		return "", err
+	}
+	if !may(&f, c.Path, c.Person, c.Author.Rank) {
+		return "", core.Errorf(core.Forbidden, "Somebody else told me that, about somebody else: only they, moderators and admins may take it away.")
+	}
+	if err := p.host.Facts.DropFact(ctx, f.ID, see...); err != nil && !errors.Is(err, core.ErrUnknown) {
+		return "", fmt.Errorf("forget: %w", err)
+	}
+	return "Forgotten.", nil
+}
+
+// his are the facts about the caller that he may be told here: what can be seen,
+// and in private also what he said himself elsewhere and what was said about
+// him in groups where he talks.
+func (p *Plugin) his(ctx context.Context, c *command.Call) ([]core.Found, error) {
+	q := core.FactQuery{See: sees(c.Path, c.Sees), About: []core.Path{c.Person}, N: findMax}
+	if !c.Private {
+		return p.host.Facts.Recall(ctx, q)
+	}
+	heads, err := p.places(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range heads {
+		q.See = append(q.See, h.Path)
+	}
+	found, err := p.host.Facts.Recall(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("recall: %w", err)
+	}
+	known := map[core.Path]bool{c.Path: true}
+	return slices.DeleteFunc(found, func(f core.Found) bool {
+		if f.By == c.Person || slices.ContainsFunc(sees(c.Path, c.Sees), func(see core.Path) bool { return see.Within(f.Origin) }) {
+			return false
+		}
+		there, asked := known[f.Origin]
+		if !asked {
+			there = p.talks(ctx, f.Origin, c)
+			known[f.Origin] = there
+		}
+		return !there
+	}), nil
+}
+
+// hisOwn finds a fact of the caller's list.
+func (p *Plugin) hisOwn(ctx context.Context, c *command.Call, id string) (core.Fact, error) {
+	found, err := p.his(ctx, c)
+	if err != nil {
+		return core.Fact{}, err
+	}
+	i := slices.IndexFunc(found, func(f core.Found) bool { return f.ID == id })
+	if i < 0 {
+		return core.Fact{}, unknown(id)
+	}
+	return found[i].Fact, nil
+}
+
+// talks reports whether the caller talks in a place that is not private.
+func (p *Plugin) talks(ctx context.Context, place core.Path, c *command.Call) (there bool) {
+	if place.Interface() != c.Path.Interface() {
+		return false
+	}
+	err := p.host.Reader.View(ctx, func(v core.View) error {
+		entries, err := v.Last(place, crowdReach)
+		for i := range entries {
+			m := &entries[i].Message
+			if m.Private {
+				there = false
+				break
+			}
+			there = there || !entries[i].Self && m.Author.ID == c.Author.ID
+		}
+		return err
+	})
+	return there && err == nil
+}
+
+func (p *Plugin) places(ctx context.Context) (heads []core.Head, err error) {
+	err = p.host.Reader.View(ctx, func(v core.View) error {
+		heads, err = v.Places(core.Path{})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("places: %w", err)
+	}
+	return heads, nil
+}

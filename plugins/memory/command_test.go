@@ -1,0 +1,81 @@
+package memory
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/plugins/plugintest"
+)
+
+// In private a person is listed what he said himself, and what was said about
+// him in groups where he talks; nothing that others said in private, or where he
+// is not.
+func TestHisList(t *testing.T) {
+	s := plugintest.NewStand(t, "memory")
+	p := made(t, s, standard())
+	his, hers := core.MustPath("room/@user/jay"), core.MustPath("room/@user/ann")
+	alone, secret, with, without := core.MustPath("room/jay"), core.MustPath("room/ann/jay"), core.MustPath("room/1"), core.MustPath("room/2")
+	says(t, s, alone, jay, "hello")
+	says(t, s, secret, jay, "hello, only the two of us") // private, too
+	says(t, s, with, jay, "hello all")
+	says(t, s, without, ann, "hello all")
+	for origin, text := range map[core.Path]string{alone: "alone", secret: "secret", with: "with", without: "without"} {
+		save(t, s, core.Fact{Text: text + " told by Ann", Origin: origin, By: hers, About: []core.Path{his}})
+		save(t, s, core.Fact{Text: text + " told by Jay", Origin: origin, By: his, About: []core.Path{his}})
+		save(t, s, core.Fact{Text: text + " about Ann", Origin: origin, By: his, About: []core.Path{hers}})
+	}
+	list := func(c command.Call) string {
+		t.Helper()
+		text, err := p.memories(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	call := command.Call{Path: alone, Private: true, Author: jay, Person: his}
+	for text, want := range map[string]bool{
+		"alone told by Ann": true, "alone told by Jay": true, "with told by Ann": true, "with told by Jay": true,
+		"without told by Jay": true, "without told by Ann": false, "secret told by Jay": true, "secret told by Ann": false, "about Ann": false,
+	} {
+		if got := strings.Contains(list(call), text); got != want {
+			t.Errorf("in private, %q is listed: %v", text, got)
+		}
+	}
+	call.Path, call.Private = with, false
+	if got := list(call); strings.Count(got, "told by") != 2 || strings.Count(got, "with told by") != 2 {
+		t.Errorf("in the group he is listed\n%s", got)
+	}
+}
+
+// What a person points at is remembered as said by who said it.
+func TestRememberThis(t *testing.T) {
+	s := plugintest.NewStand(t, "memory")
+	p := made(t, s, standard())
+	entry := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: "m7", Author: ann, Text: "I live in Rome", Time: s.Clock()}}}
+	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{entry}}); err != nil {
+		t.Fatal(err)
+	}
+	c := command.Call{Path: place, Author: jay, Person: core.MustPath("room/@user/jay"), Target: "m7", Args: map[string]string{}}
+	for _, given := range []string{"", "I live in Rome"} {
+		if given != "" {
+			c.Args["text"] = given
+		}
+		if _, err := p.remember(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := s.DB.Recall(t.Context(), core.FactQuery{See: []core.Path{place}, N: 10})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	if f := found[0]; f.Text != "I live in Rome" || f.By != core.MustPath("room/@user/ann") || len(f.About) != 1 || f.About[0] != f.By || f.Origin != place {
+		t.Errorf("%+v", f.Fact)
+	}
+	c.Args["text"] = strings.Repeat("x", textMax+1)
+	if _, err := p.remember(t.Context(), c); err == nil {
+		t.Error("a text that is too long is kept")
+	}
+}

@@ -1,0 +1,66 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// consent is what a person said about the reading of his talk. It is kept under
+// his path.
+type consent struct {
+	On bool `json:"on"`
+}
+
+const consentKey = "extract"
+
+// readable reports whether a person's words may be read: in private if he
+// agreed, elsewhere unless he refused.
+func (p *Plugin) readable(ctx context.Context, person core.Path, private bool) (bool, error) {
+	item, ok, err := p.host.Items.Get(ctx, person, consentKey)
+	if err != nil {
+		return false, fmt.Errorf("consent: %w", err)
+	}
+	if !ok {
+		return !private, nil
+	}
+	var c consent
+	err = json.Unmarshal(item.Value, &c)
+	return c.On, err
+}
+
+// agree tells how it is, or keeps what the person says.
+func (p *Plugin) agree(ctx context.Context, c command.Call) (string, error) {
+	answer, ok := c.Args["answer"]
+	if !ok {
+		return p.tellConsent(ctx, c.Person)
+	}
+	value, err := json.Marshal(consent{On: answer == "on"})
+	if err != nil {
+		return "", err
+	}
+	if _, err := p.host.Items.Put(ctx, core.Item{Path: c.Person, Key: consentKey, Version: core.AnyVersion, Value: value}); err != nil {
+		return "", fmt.Errorf("consent: %w", err)
+	}
+	return p.tellConsent(ctx, c.Person)
+}
+
+func (p *Plugin) tellConsent(ctx context.Context, person core.Path) (string, error) {
+	private, err := p.readable(ctx, person, true)
+	if err != nil {
+		return "", err
+	}
+	public, err := p.readable(ctx, person, false)
+	switch {
+	case err != nil:
+		return "", err
+	case private:
+		return "I note by myself what is worth remembering of your talk, in groups and in private. What you say in private stays there. `/extract off` ends it.", nil
+	case public:
+		return "In groups I note by myself what is worth remembering; in private only what you ask me to. `/extract on` lets me do so in private, `/extract off` ends it everywhere.", nil
+	}
+	return "I note nothing of your talk by myself, anywhere; only what you ask me to. `/extract on` changes that.", nil
+}

@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// What is brought up.
+const (
+	pinnedFrom = 8   // the importance from which on a fact about who speaks is always told
+	pinnedMax  = 2   // how many of them
+	pinnedLook = 200 // facts about who speaks that are looked at
+	lookMax    = 20  // facts that words led to, of which those are told that answer well
+	hintTop    = 100
+)
+
+// Recon implements core.Recon: it tells what is worth remembering now.
+func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]core.Hint, error) {
+	if p.config.Hints == 0 {
+		return nil, nil
+	}
+	found, err := p.pinned(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	more, err := p.answering(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range more {
+		if !slices.ContainsFunc(found, func(g core.Fact) bool { return g.ID == f.ID }) {
+			found = append(found, f)
+		}
+	}
+	here := crowdOf(&s)
+	var hints []core.Hint
+	room := p.config.HintChars
+	for i := range found {
+		text := p.hint(&found[i], &here)
+		if room -= utf8.RuneCountInString(text); room < 0 || len(hints) == p.config.Hints {
+			break
+		}
+		hints = append(hints, core.Hint{Kind: core.MemoryHint, Text: text, Priority: hintTop - len(hints)})
+	}
+	return hints, nil
+}
+
+// pinned are the most important facts about who speaks.
+func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error) {
+	if s.Author.ID == "" || s.Author.Rank == core.Bot {
+		return nil, nil
+	}
+	person, err := s.Path.Person(s.Author.ID)
+	if err != nil {
+		return nil, fmt.Errorf("speaker: %w", err)
+	}
+	found, err := p.host.Facts.Recall(ctx, core.FactQuery{See: sees(s.Path, s.Sees), About: []core.Path{person}, N: pinnedLook})
+	if err != nil {
+		return nil, fmt.Errorf("recall: %w", err)
+	}
+	var facts []core.Fact
+	for _, f := range found {
+		if f.Importance >= pinnedFrom {
+			facts = append(facts, f.Fact)
+		}
+	}
+	slices.SortStableFunc(facts, func(a, b core.Fact) int { return cmp.Compare(b.Importance, a.Importance) })
+	return facts[:min(len(facts), pinnedMax)], nil
+}
+
+// answering are the facts that have enough of the words that were said; the more
+// of them a fact has, the better.
+func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, error) {
+	words := p.words.content(s.Text)
+	if len(words) == 0 {
+		return nil, nil
+	}
+	ask := telling(words)
+	found, err := p.host.Facts.Recall(ctx, core.FactQuery{See: sees(s.Path, s.Sees), Text: strings.Join(ask, " "), N: lookMax})
+	if err != nil {
+		return nil, fmt.Errorf("recall: %w", err)
+	}
+	type match struct {
+		core.Fact
+		has int
+	}
+	var good []match
+	for _, f := range found {
+		text := p.words.content(strings.Join(append([]string{f.Text, f.Topic}, f.Tags...), " "))
+		if n := shared(ask, text); n >= enough(len(ask)) {
+			good = append(good, match{f.Fact, n})
+		}
+	}
+	slices.SortStableFunc(good, func(a, b match) int { return cmp.Compare(b.has, a.has) })
+	facts := make([]core.Fact, len(good))
+	for i := range good {
+		facts[i] = good[i].Fact
+	}
+	return facts, nil
+}
+
+// crowdOf are the people of a scene.
+func crowdOf(s *core.Scene) crowd {
+	c := crowd{place: s.Path}
+	c.add(s.Author)
+	for i := range slices.Backward(s.Recent) {
+		if e := &s.Recent[i]; !e.Self {
+			c.add(e.Message.Author)
+		}
+	}
+	return c
+}
+
+const hintMax = 400 // characters of one hint's fact
+
+// hint tells a fact on one line: what it says, about whom, of when, and its id.
+func (p *Plugin) hint(f *core.Fact, here *crowd) string {
+	about := ""
+	for _, person := range f.About {
+		if name := line(here.name(person), nameMax); name != "" && !strings.Contains(f.Text, name) {
+			about += name + ", "
+		}
+	}
+	if about != "" {
+		about = "about " + about
+	}
+	return fmt.Sprintf("%s (%s%s, id %s)", line(f.Text, hintMax), about, p.date(f.Time), f.ID)
+}

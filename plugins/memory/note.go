@@ -1,0 +1,131 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of an answer.
+const (
+	answerMax = 64 << 10 // bytes
+	startsMax = 64       // brackets that are tried as the beginning of its JSON
+	noteMin   = 3        // characters of a note
+	noteMax   = 300
+	noteTags  = 5
+)
+
+// note is a fact as a model names it. By and About are numbers of people.
+type note struct {
+	Text       string   `json:"text"`
+	By         int      `json:"by"`
+	About      []int    `json:"about"`
+	Topic      string   `json:"topic"`
+	Tags       []string `json:"tags"`
+	Importance int      `json:"importance"`
+	Language   string   `json:"language"`
+}
+
+var errNoNotes = errors.New("no notes in it")
+
+// notes reads an answer. Of what it names, that is taken which is whole, of
+// people who took part, and made of words that were said; refused counts the
+// rest.
+func (p *Plugin) notes(text string, c *part, lines []spoken) (notes []note, refused int, err error) {
+	raws, err := rawNotes(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	said := p.said(lines)
+	for _, raw := range raws {
+		n, ok := readNote(raw)
+		if len(notes) == p.config.ExtractFacts || !ok || !n.fits(len(c.people)) || !p.grounded(n.Text, c, said) {
+			refused++
+			continue
+		}
+		notes = append(notes, n)
+	}
+	return notes, refused, nil
+}
+
+// rawNotes finds the list of notes: the last JSON object that has one.
+func rawNotes(text string) (list []json.RawMessage, err error) {
+	if len(text) > answerMax {
+		return nil, errors.New("it is too long")
+	}
+	err = errNoNotes
+	for starts := 0; starts < startsMax; starts++ {
+		i := strings.IndexByte(text, '{')
+		if i < 0 {
+			break
+		}
+		var o struct {
+			Facts []json.RawMessage `json:"facts"`
+		}
+		d := json.NewDecoder(strings.NewReader(text[i:]))
+		if d.Decode(&o) != nil {
+			text = text[i+1:]
+			continue
+		}
+		if text = text[i+int(d.InputOffset()):]; o.Facts != nil {
+			list, err = o.Facts, nil
+		}
+	}
+	return list, err
+}
+
+// readNote reads one note; keys that none has are refused.
+func readNote(raw json.RawMessage) (n note, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if d.Decode(&n) != nil {
+		return note{}, false
+	}
+	n.Topic = label(n.Topic)
+	n.Tags = labels(n.Tags)
+	if !languageTag.MatchString(n.Language) {
+		n.Language = ""
+	}
+	return n, true
+}
+
+// fits reports whether a note keeps to what was asked.
+func (n *note) fits(people int) bool {
+	length := utf8.RuneCountInString(n.Text)
+	return length >= noteMin && length <= noteMax && n.Text == line(n.Text, noteMax) &&
+		n.By >= 1 && n.By <= people && len(n.About) <= people && len(n.Tags) <= noteTags &&
+		!slices.ContainsFunc(n.About, func(a int) bool { return a < 1 || a > people }) &&
+		len(slices.Compact(slices.Sorted(slices.Values(n.About)))) == len(n.About) &&
+		n.Importance >= 0 && n.Importance <= 10
+}
+
+// said are the words of people in the lines that the model was shown.
+func (p *Plugin) said(lines []spoken) (words []string) {
+	known := make(map[string]bool)
+	for i := range lines {
+		if lines[i].From == 0 {
+			continue
+		}
+		for _, w := range p.words.content(lines[i].Text) {
+			if !known[w] {
+				known[w] = true
+				words = append(words, w)
+			}
+		}
+	}
+	return words
+}
+
+// grounded reports whether at least half of a text's words were said, the names
+// of people aside: what is invented, or put into another language, is not.
+func (p *Plugin) grounded(text string, c *part, said []string) bool {
+	var names []string
+	for _, s := range c.people {
+		names = append(names, p.words.content(s.name)...)
+	}
+	words := slices.DeleteFunc(p.words.content(text), func(w string) bool { return slices.Contains(names, w) })
+	return len(words) > 0 && 2*shared(words, said) >= len(words)
+}

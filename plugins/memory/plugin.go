@@ -1,0 +1,174 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Plugin keeps, finds and forgets facts. Safe for concurrent use.
+type Plugin struct {
+	host    core.Host
+	config  Config
+	words   lexicon
+	actions []core.Action
+	waiting waiting
+}
+
+// New makes the plugin.
+func New(h core.Host, c Config) (*Plugin, error) {
+	p := &Plugin{host: h, config: c, words: newLexicon(), waiting: newWaiting()}
+	p.actions = []core.Action{p.saveAction(), p.updateAction(), p.forgetAction(), p.searchAction()}
+	return p, nil
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return "memory" }
+
+// Actions implements core.Plugin.
+func (p *Plugin) Actions() []core.Action { return p.actions }
+
+// me is how a payload names who speaks.
+const me = "me"
+
+// caller says who a call speaks for: a person, or, for its own turns, the bot,
+// which is the zero Path. Several people are nobody.
+func caller(c *core.Call) (core.Path, error) {
+	if c.Author.Rank == core.Bot {
+		return core.Path{}, nil
+	}
+	if c.Author.ID == "" {
+		return core.Path{}, core.Errorf(core.Forbidden, "several people spoke at once; it can be done when one of them asks for it alone")
+	}
+	person, err := c.Path.Person(c.Author.ID)
+	if err != nil {
+		return core.Path{}, fmt.Errorf("caller: %w", err)
+	}
+	return person, nil
+}
+
+// sees are the places whose facts a call may meet.
+func sees(place core.Path, all []core.Path) []core.Path {
+	if len(all) == 0 {
+		return []core.Path{place}
+	}
+	return all
+}
+
+// about finds the people that a payload names. Those who were not seen here come
+// back as names.
+func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (people []core.Path, strangers []string, err error) {
+	if len(names) == 0 {
+		return nil, nil, nil
+	}
+	here, err := seen(ctx, p.host.Reader, c.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	here.add(c.Author)
+	for _, name := range names {
+		if strings.EqualFold(strings.TrimSpace(name), me) && c.Author.ID != "" {
+			name = c.Author.ID
+		}
+		person, ok, err := here.find(name)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !ok:
+			if name = line(name, nameMax); name != "" {
+				strangers = append(strangers, name)
+			}
+		case !slices.Contains(people, person):
+			people = append(people, person)
+		}
+	}
+	return people, strangers, nil
+}
+
+// findMax is how many facts are looked through for one.
+const findMax = 1000
+
+// fact finds a fact by its id among those that can be seen.
+func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person core.Path) (core.Fact, error) {
+	queries := []core.FactQuery{{See: see, N: findMax}}
+	if !person.IsZero() {
+		queries = append([]core.FactQuery{{See: see, About: []core.Path{person}, N: findMax}}, queries...)
+	}
+	for _, q := range queries {
+		found, err := p.host.Facts.Recall(ctx, q)
+		if err != nil {
+			return core.Fact{}, fmt.Errorf("recall: %w", err)
+		}
+		if i := slices.IndexFunc(found, func(f core.Found) bool { return f.ID == id }); i >= 0 {
+			return found[i].Fact, nil
+		}
+	}
+	return core.Fact{}, unknown(id)
+}
+
+func unknown(id string) error {
+	return core.Errorf(core.Invalid, "there is no memory %q here; memory_search tells the ids", line(id, idMax))
+}
+
+// concerns reports whether a fact was told by the person, or is about him.
+func concerns(f *core.Fact, person core.Path) bool {
+	return !person.IsZero() && (f.By == person || slices.Contains(f.About, person))
+}
+
+// may reports whether who stands in a place with that rank may do away with a
+// fact.
+func may(f *core.Fact, place, person core.Path, rank core.Rank) bool {
+	switch {
+	case rank == core.Bot:
+		return f.By.IsZero()
+	case rank == core.Admin, concerns(f, person):
+		return true
+	}
+	return rank == core.Moderator && place.Within(f.Origin)
+}
+
+var errNotHis = core.Errorf(core.Forbidden, "that memory was told by somebody else, about somebody else: only they, moderators and admins may change it")
+
+// worded makes what a store says fit for people.
+func worded(id string, err error) error {
+	switch {
+	case errors.Is(err, core.ErrUnknown):
+		return unknown(id)
+	case errors.Is(err, core.ErrForgotten):
+		return &core.Error{Kind: core.Forbidden, Text: "somebody whom it concerns asked to be forgotten meanwhile", Err: err}
+	}
+	return err
+}
+
+// Limits of what is kept and shown.
+const (
+	textMax = 1000 // characters of a fact
+	nameMax = 64   // characters of a name, tag or topic
+	idMax   = 16
+)
+
+// line is a text on one line of at most so many characters.
+func line(text string, max int) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	if runes := []rune(text); len(runes) > max {
+		return strings.TrimSpace(string(runes[:max-1])) + "…"
+	}
+	return text
+}
+
+// label is a name, tag or topic as it is kept.
+func label(text string) string { return strings.ToLower(line(text, nameMax)) }
+
+func labels(list []string) []string {
+	var all []string
+	for _, text := range list {
+		if text = label(text); text != "" && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}

@@ -1,0 +1,76 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+type savePayload struct {
+	Text       string   `json:"text" title:"what to remember" doc:"One fact in one sentence that can be understood by itself, with names instead of pronouns, in the language it was said in." min:"3" max:"1000"`
+	About      []string `json:"about,omitempty" title:"about" doc:"The people it is about, by name, tag or id; me is who speaks. Left out: about no person." max:"8"`
+	Topic      string   `json:"topic,omitempty" title:"topic" doc:"A word like home, job or birthday: a newer memory of the same topic about the same people replaces this one." max:"64"`
+	Tags       []string `json:"tags,omitempty" title:"tags" doc:"Words to find it by that do not stand in the text." max:"8"`
+	Importance int      `json:"importance" title:"importance" doc:"0 to 10; from 8 on it is always before you when that person speaks." default:"3" min:"0" max:"10"`
+	Language   string   `json:"language,omitempty" title:"language" doc:"The language of the text, like it or pt-BR." max:"35"`
+}
+
+func (p *Plugin) saveAction() core.Action {
+	return action.Typed(core.Action{
+		Name: "memory_save", Similes: []string{"remember", "save_memory", "memory_add"},
+		Brief: "Remember a lasting fact about people, plans or things, for later conversations",
+		Examples: core.Examples{
+			Description: "Keeps one fact. It is told again where it fits, in this place only.",
+			Instructions: core.Instructions{
+				WhenToUse: "When somebody asks you to remember something, or says something of lasting worth: a preference, a relation, a date, a decision. Saying that you will remember is not enough: this does it.",
+				CommonPitfalls: []string{
+					"One fact a call: three facts are three calls.",
+					"\"He likes it\" means nothing next week: write who likes what.",
+					"What was said in the last few messages is before you anyway; small talk is not worth keeping.",
+					"Never passwords, keys or numbers of cards.",
+				},
+				Notes: []string{
+					"What says the same replaces the older one, and so does what has the same topic about the same people.",
+					"It needs no words from you afterwards: send your message in the same answer.",
+				},
+			},
+			Similar: []string{"memory_update changes one that is there"},
+			Examples: []core.Example{
+				{Scenario: "Jay says that he moved", Payload: json.RawMessage(`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`)},
+				{Scenario: "Ann asks to remember what the group decided", Payload: json.RawMessage(`{"text":"The group meets every first Friday at eight at Lea's","tags":["meeting"],"importance":6}`)},
+				{Scenario: "Jay tells of Ann, in Italian", Payload: json.RawMessage(`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`)},
+			},
+		},
+		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+	}, p.save)
+}
+
+func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Result, error) {
+	by, err := caller(&c)
+	if err != nil {
+		return core.Result{}, err
+	}
+	about, strangers, err := p.about(ctx, &c, s.About)
+	if err != nil {
+		return core.Result{}, err
+	}
+	f := core.Fact{
+		Text: line(s.Text, textMax), About: about, Topic: label(s.Topic), Tags: labels(append(s.Tags, strangers...)),
+		Importance: s.Importance, Language: p.language(s.Language), Origin: c.Path, By: by,
+	}
+	if f.Text == "" {
+		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
+	}
+	_, err = p.host.Facts.SaveFact(ctx, f, c.Epoch)
+	return core.Result{}, worded("", err)
+}
+
+// language is a language tag that looks like one, else the bot's.
+func (p *Plugin) language(tag string) string {
+	if languageTag.MatchString(tag) {
+		return tag
+	}
+	return p.host.Language
+}

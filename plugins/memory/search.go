@@ -1,0 +1,105 @@
+package memory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+const hour = time.Hour
+
+// languageTag is what a BCP 47 tag looks like.
+var languageTag = regexp.MustCompile(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}$`)
+
+const dateLayout = "2006-01-02"
+
+type searchPayload struct {
+	Query string   `json:"query,omitempty" title:"what to look for" doc:"Words that the memory may hold; a few that matter, no whole sentence." max:"300"`
+	About []string `json:"about,omitempty" title:"about" doc:"Only memories about all of these people, by name, tag or id; me is who speaks." max:"8"`
+	Tags  []string `json:"tags,omitempty" title:"tags" doc:"Only memories that have all of these tags." max:"8"`
+	Limit int      `json:"limit" title:"how many" doc:"How many at most." default:"5" min:"1" max:"20"`
+}
+
+func (p *Plugin) searchAction() core.Action {
+	return action.Typed(core.Action{
+		Name: "memory_search", Similes: []string{"recall", "search_memory"},
+		Brief: "Look up what you remember: by words, people or tags",
+		Examples: core.Examples{
+			Description: "Finds memories, best first, with their ids; the result comes back to you.",
+			Instructions: core.Instructions{
+				WhenToUse: "When you are asked for something that stands neither in memories nor in the history, or need a memory's id.",
+				CommonPitfalls: []string{
+					"What it finds comes back to you afterwards: promise nothing before.",
+					"Look for the words that the memory would hold, not for those of the question.",
+				},
+				Notes: []string{"Without a query it finds the most important and newest ones.", "It finds only what may be told in this place."},
+			},
+			Examples: []core.Example{
+				{Scenario: "Ann asks what Jay does for a living", Payload: json.RawMessage(`{"query":"job work","about":["Jay"]}`)},
+				{Scenario: "Jay asks what you know about him", Payload: json.RawMessage(`{"about":["me"],"limit":10}`)},
+			},
+		},
+		Permission: core.Everyone, Idempotent: true,
+	}, p.search)
+}
+
+// told is a memory as it is told to a model.
+type told struct {
+	ID     string   `json:"id"`
+	Text   string   `json:"text"`
+	About  []string `json:"about,omitempty"`
+	By     string   `json:"by,omitempty"`
+	Said   string   `json:"said"`
+	Tags   []string `json:"tags,omitempty"`
+	Before string   `json:"before,omitempty"`
+}
+
+func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core.Result, error) {
+	about, strangers, err := p.about(ctx, &c, s.About)
+	if err != nil {
+		return core.Result{}, err
+	}
+	q := core.FactQuery{See: sees(c.Path, c.Sees), Text: s.Query, Tags: labels(s.Tags), About: about, N: s.Limit}
+	q.Text = strings.TrimSpace(strings.Join(append(strangers, s.Query), " "))
+	found, err := p.host.Facts.Recall(ctx, q)
+	if err != nil {
+		return core.Result{}, fmt.Errorf("recall: %w", err)
+	}
+	here, err := seen(ctx, p.host.Reader, c.Path)
+	if err != nil {
+		return core.Result{}, err
+	}
+	here.add(c.Author)
+	list := make([]told, len(found))
+	for i := range found {
+		list[i] = p.tell(&found[i].Fact, &here)
+	}
+	out, err := json.Marshal(map[string]any{"memories": list})
+	return core.Result{Output: out}, err
+}
+
+const shownMax = 300 // characters of a memory that a search tells
+
+func (p *Plugin) tell(f *core.Fact, here *crowd) told {
+	t := told{ID: f.ID, Text: line(f.Text, shownMax), By: here.name(f.By), Said: p.date(f.Time), Tags: f.Tags}
+	for _, person := range f.About {
+		if name := here.name(person); name != "" {
+			t.About = append(t.About, name)
+		}
+	}
+	if len(f.Former) > 0 {
+		t.Before = line(f.Former[0].Text, shownMax)
+	}
+	return t
+}
+
+// date is a day in the bot's time zone.
+func (p *Plugin) date(t time.Time) string {
+	return t.In(p.host.Clock().Location()).Format(dateLayout)
+}
