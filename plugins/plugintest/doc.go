@@ -1,11 +1,26 @@
 // Package plugintest holds conversations with plugins, written as scripts,
 // through the real pipeline: the real turns, catalogue and database, around a
-// model that says what the script makes it say. It also holds [Conform], what
-// every plugin must do whatever it is for. Only tests import it; it knows no
-// plugin.
+// model that says what the script makes it say ([Run]). It also holds [Conform],
+// what every plugin must do whatever it is for, and a [Stand] for tests that
+// need no conversation. Only tests import it; it knows no plugin.
 //
 //	func TestScripts(t *testing.T) {
 //		plugintest.Run(t, "testdata/*.txt", plugintest.Of(New))
+//	}
+//
+//	func TestConform(t *testing.T) {
+//		plugintest.Conform(t, plugintest.Case{
+//			Name: "notes",
+//			Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+//				p, err := New(s.Host, Config{})
+//				if err != nil {
+//					t.Fatal(err)
+//				}
+//				return p
+//			},
+//			Keep: []plugintest.Sample{{Action: "note_add", Payload: `{"text":"` + plugintest.Canary + `"}`}},
+//			Ask:  []plugintest.Sample{{Action: "note_list", Payload: `{}`}},
+//		})
 //	}
 //
 // # A script

@@ -1,0 +1,353 @@
+package plugintest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/command"
+	"synthbot/core/coretest"
+)
+
+// Canary is a word that nobody says by himself. Where the payload or the text of
+// a [Sample] of Case.Keep holds it, it is what the plugin is told in private.
+const Canary = "kanarienvogel8051"
+
+// Case is what [Conform] is told of a plugin.
+type Case struct {
+	Name string
+	// Make makes the plugin. It may change the host: its Asker, say.
+	Make func(t *testing.T, s *Stand) core.Plugin
+	// Keep are calls by which Jay, in private, makes the plugin keep something
+	// about him that holds the Canary. None: it keeps nothing about people.
+	Keep []Sample
+	// Ask are calls that tell what is kept to who may hear it.
+	Ask []Sample
+	// Silent: nothing is told, not even to Jay in his private place: what is kept
+	// is for another purpose.
+	Silent bool
+}
+
+// Sample is one use of a plugin: an action with its payload, a command with its
+// arguments, or a turn that is over, after Text was said.
+type Sample struct {
+	Action  string
+	Payload string // JSON
+	Command string
+	Args    map[string]string
+	Text    string // with neither: what is said, and shown to the abilities
+}
+
+// Conform holds a plugin to all that every plugin must do: [coretest.TestPlugin],
+// the checks of the catalogue and of the commands, and privacy. What it is told
+// about a person in private is told nowhere else, and is gone when he is
+// forgotten.
+func Conform(t *testing.T, c Case) {
+	t.Helper()
+	coretest.TestPlugin(t, func(t *testing.T) core.Plugin { return c.Make(t, NewStand(t, c.Name)) })
+	t.Run("catalogue", func(t *testing.T) { testCatalogue(t, c.Make(t, NewStand(t, c.Name)), c.Name) })
+	t.Run("made and dropped", func(t *testing.T) {
+		s := NewStand(t, c.Name)
+		before := goleak.IgnoreCurrent()
+		c.Make(t, s)
+		if err := goleak.Find(before); err != nil {
+			t.Errorf("goroutines belong into Run: %v", err)
+		}
+	})
+	if len(c.Keep) > 0 {
+		t.Run("privacy", func(t *testing.T) { testPrivacy(t, &c) })
+	}
+}
+
+// testCatalogue: the catalogue takes the actions beside those of an interface,
+// and the registry the commands.
+func testCatalogue(t *testing.T, p core.Plugin, name string) {
+	if err := checkName(p, name); err != nil {
+		t.Error(err)
+	}
+	snapshot, err := action.Build(coretest.NewRoom("room"), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range snapshot.All() {
+		if d.Owner == name && len(d.Minified) > maxSchema {
+			t.Errorf("%s: a schema of %d bytes stands in every prompt; at most %d are fair", d.Name, len(d.Minified), maxSchema)
+		}
+	}
+	if x, ok := p.(command.Commander); ok {
+		if _, err := command.New(x.Commands()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// maxSchema is the longest schema, in bytes, of what every prompt holds.
+const maxSchema = 2500
+
+var (
+	jay     = core.Author{ID: "jay", Name: "Jay", Tag: "@jay"}
+	eve     = core.Author{ID: "eve", Name: "Eve", Tag: "@eve"}
+	jayPath = core.MustPath("room/@user/jay")
+	private = core.MustPath("room/jay")
+	group   = core.MustPath("room/1")
+)
+
+// stage is a plugin with what it is tried on.
+type stage struct {
+	*Case
+	t      *testing.T
+	stand  *Stand
+	plugin core.Plugin
+	count  int
+}
+
+func testPrivacy(t *testing.T, c *Case) {
+	s := &stage{Case: c, t: t, stand: NewStand(t, c.Name)}
+	s.plugin = c.Make(t, s.stand)
+	for _, k := range c.Keep {
+		s.use(k, private, jay)
+	}
+	if !s.kept() {
+		t.Fatal("it keeps nothing of what it was told; the case's Keep proves nothing")
+	}
+	if told := s.told(private, jay); !c.Silent && !strings.Contains(told, Canary) {
+		t.Errorf("what Jay said in private is not told there, neither unasked nor by Ask: %s", told)
+	}
+	for _, at := range []struct {
+		place core.Path
+		who   core.Author
+	}{{group, jay}, {group, eve}, {core.MustPath("room/eve"), eve}, {private, eve}} {
+		if at.place == private && at.who == eve {
+			continue // nobody but Jay is there
+		}
+		if told := s.told(at.place, at.who); strings.Contains(told, Canary) {
+			t.Errorf("what Jay said in private is told to %s in %s: %s", at.who.Name, at.place, told)
+		}
+	}
+	s.forget()
+}
+
+// kept reports whether the canary is on disk or in what a Keeper shows.
+func (s *stage) kept() bool {
+	if strings.Contains(s.disk(), Canary) {
+		return true
+	}
+	k, ok := s.plugin.(core.Keeper)
+	return ok && strings.Contains(s.shown(k), Canary)
+}
+
+func (s *stage) disk() string {
+	s.t.Helper()
+	var b bytes.Buffer
+	if err := s.stand.DB.Export(context.Background(), &b, core.Path{}); err != nil {
+		s.t.Fatal(err)
+	}
+	return b.String()
+}
+
+func (s *stage) shown(k core.Keeper) string {
+	s.t.Helper()
+	raws, err := k.Kept(context.Background(), jayPath)
+	if err != nil {
+		s.t.Errorf("Kept: %v", err)
+	}
+	for _, raw := range raws {
+		var object map[string]any
+		if err := json.Unmarshal(raw, &object); err != nil {
+			s.t.Errorf("Kept shows %s, which is no JSON object", raw)
+		}
+	}
+	return fmt.Sprintf("%s", raws)
+}
+
+// forget: Jay is shown what is kept of him, and then it is gone.
+func (s *stage) forget() {
+	ctx := context.Background()
+	keeper, ok := s.plugin.(core.Keeper)
+	shown := s.items()
+	if ok {
+		shown += s.shown(keeper)
+	}
+	facts, err := s.stand.DB.Recall(ctx, core.FactQuery{See: []core.Path{private}, N: 50})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if shown += fmt.Sprint(facts); !strings.Contains(shown, Canary) {
+		s.t.Error("what is kept of Jay is neither a fact, nor under his path in Items, nor shown by Kept")
+	}
+	if ok {
+		if err := keeper.Erase(ctx, jayPath); err != nil {
+			s.t.Errorf("Erase: %v", err)
+		}
+		if left := s.shown(keeper); strings.Contains(left, Canary) {
+			s.t.Errorf("after Erase, Kept still shows %s", left)
+		}
+		if err := keeper.Erase(ctx, jayPath); err != nil {
+			s.t.Errorf("Erase once more: %v", err)
+		}
+	}
+	if err := s.stand.DB.Forget(ctx, jayPath); err != nil {
+		s.t.Fatal(err)
+	}
+	if left := s.disk(); strings.Contains(left, Canary) {
+		s.t.Errorf("when Jay is forgotten, there is still\n%s", lines(left))
+	}
+	if told := s.told(private, jay); strings.Contains(told, Canary) {
+		s.t.Errorf("when Jay is forgotten, he is still told %s", told)
+	}
+}
+
+// items are those under Jay's path.
+func (s *stage) items() string {
+	list, err := s.stand.Items.List(context.Background(), jayPath)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, i := range list {
+		b.Write(i.Value)
+	}
+	return b.String()
+}
+
+// lines are those that hold the canary.
+func lines(text string) string {
+	list := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return !strings.Contains(l, Canary) })
+	return strings.Join(list, "\n")
+}
+
+// told is all that the plugin says there: what it adds to a prompt, unasked, and
+// what it answers to Ask.
+func (s *stage) told(place core.Path, who core.Author) string {
+	s.t.Helper()
+	var b strings.Builder
+	scene := s.scene(place, who, "what do you know about me?")
+	for _, raw := range contributions(s.t, s.plugin, scene) {
+		b.WriteString(raw + "\n")
+	}
+	for _, a := range s.Ask {
+		b.WriteString(s.use(a, place, who) + "\n")
+	}
+	return b.String()
+}
+
+func (s *stage) scene(place core.Path, who core.Author, text string) core.Scene {
+	return core.Scene{
+		Path: place, Private: place != group, Author: who, Text: text, Locale: "en", Now: s.stand.Clock(), Sees: []core.Path{place},
+	}
+}
+
+// contributions are what a plugin adds to a prompt.
+func contributions(t *testing.T, p core.Plugin, s core.Scene) (list []string) {
+	t.Helper()
+	ctx := context.Background()
+	if x, ok := p.(core.Injector); ok {
+		raw, err := x.Inject(ctx, s)
+		if err != nil {
+			t.Errorf("Inject: %v", err)
+		}
+		list = append(list, string(raw))
+	}
+	if x, ok := p.(core.Recon); ok {
+		hints, err := x.Recon(ctx, s)
+		if err != nil {
+			t.Errorf("Recon: %v", err)
+		}
+		list = append(list, fmt.Sprint(hints))
+	}
+	if x, ok := p.(core.Biographer); ok {
+		bios, err := x.Bios(ctx, s, []core.Author{jay, eve})
+		if err != nil {
+			t.Errorf("Bios: %v", err)
+		}
+		list = append(list, fmt.Sprintf("%s", bios))
+	}
+	return list
+}
+
+// use carries a sample out and returns what it tells.
+func (s *stage) use(u Sample, place core.Path, who core.Author) string {
+	s.t.Helper()
+	switch {
+	case u.Action != "":
+		return s.call(u, place, who)
+	case u.Command != "":
+		return s.command(u, place, who)
+	}
+	s.say(u.Text, place, who)
+	return strings.Join(contributions(s.t, s.plugin, s.scene(place, who, u.Text)), "\n")
+}
+
+func (s *stage) call(u Sample, place core.Path, who core.Author) string {
+	s.t.Helper()
+	for _, a := range s.plugin.Actions() {
+		if a.Name != u.Action {
+			continue
+		}
+		c := coretest.Call(&a, place, who, json.RawMessage(u.Payload))
+		s.count++
+		c.Key.Turn.Seq, c.Private, c.Epoch = uint64(s.count), place != group, s.stand.DB.Epoch()
+		r, err := a.Do(context.Background(), c)
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		return fmt.Sprintf("%s %+v %s", r.Output, r.Next, c.Parts.(*coretest.Parts).Sent())
+	}
+	s.t.Fatalf("there is no action %s", u.Action)
+	return ""
+}
+
+func (s *stage) command(u Sample, place core.Path, who core.Author) string {
+	s.t.Helper()
+	person, err := place.Person(who.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if x, ok := s.plugin.(command.Commander); ok {
+		for _, c := range x.Commands() {
+			if c.Name != u.Command {
+				continue
+			}
+			if c.Private && place == group {
+				return "" // turns carry it out in private places only
+			}
+			text, err := c.Do(context.Background(), command.Call{
+				Path: place, Private: place != group, Author: who, Person: person, Locale: "en",
+				Args: u.Args, Sees: []core.Path{place},
+			})
+			return fmt.Sprint(text, err)
+		}
+	}
+	s.t.Fatalf("there is no command %s", u.Command)
+	return ""
+}
+
+// say puts a message into the log, and tells an Observer that its turn is over.
+func (s *stage) say(text string, place core.Path, who core.Author) {
+	s.t.Helper()
+	s.count++
+	m := core.Message{
+		Path: place, ID: fmt.Sprintf("c%d", s.count), Author: who, Text: text, Time: s.stand.Clock(), Private: place != group,
+	}
+	b := core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: m}}}}
+	if err := s.stand.DB.Commit(context.Background(), &b); err != nil {
+		s.t.Fatal(err)
+	}
+	person, err := place.Person(who.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if x, ok := s.plugin.(core.Observer); ok {
+		x.Observe(core.TurnEnd{
+			Turn: core.TurnID{Path: place, Seq: b.Append[0].Message.Seq}, Messages: []string{m.ID}, Answered: true, Person: person, Private: m.Private,
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package plugintest
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/memory"
+)
+
+// Stand lends a plugin what a bot would, for tests that need no conversation: a
+// real database, and a desk, an inbox and a clock that the test looks after.
+// What stands in Host may be exchanged before the plugin is made.
+type Stand struct {
+	core.Host
+	DB *memory.DB
+
+	clock clock
+	mu    sync.Mutex
+	inbox []core.Event
+	desk  []string
+	files []core.Upload
+	lists int
+
+	// Attached is what the desk fetches, by Attachment.Ref.
+	Attached map[string][]byte
+	// People are admins.
+	People []core.Path
+	// Deaf, where set, is what Receive and Tell fail with.
+	Deaf error
+}
+
+// NewStand makes a Stand for the plugin of that name. Its clock stands at Monday,
+// 2 March 2026, 10:00 UTC, and goes on with the process's (or the bubble's) own.
+// The model answers with the script, as a coretest.Asker; without one there is no
+// engine.
+func NewStand(t testing.TB, name string, script ...any) *Stand {
+	t.Helper()
+	s := &Stand{Attached: make(map[string][]byte)}
+	s.clock.set(begins)
+	db, err := memory.Open(t.TempDir(), memory.Options{Clock: s.clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s.DB = db
+	s.Host = core.Host{
+		Name: name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: func() time.Time { return s.clock.now().UTC() },
+		Language: "en", Items: items{db, name}, Facts: db, Inbox: s, Reader: db, Asker: none{}, Desk: s, Changed: s.changed,
+	}
+	if len(script) > 0 {
+		s.Asker = coretest.NewAsker(script...)
+	}
+	return s
+}
+
+// Advance moves the clock; timers do not fire.
+func (s *Stand) Advance(d time.Duration) {
+	s.clock.mu.Lock()
+	defer s.clock.mu.Unlock()
+	s.clock.moved += d
+}
+
+// Set sets the clock.
+func (s *Stand) Set(to time.Time) { s.clock.set(to) }
+
+// Receive implements core.Inbox.
+func (s *Stand) Receive(ctx context.Context, events ...core.Event) error {
+	if s.Deaf != nil {
+		return s.Deaf
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range events {
+		known := slices.ContainsFunc(s.inbox, func(o core.Event) bool { return o.Message.Path == e.Message.Path && o.Message.ID == e.Message.ID })
+		if !known {
+			s.inbox = append(s.inbox, e)
+		}
+	}
+	return ctx.Err()
+}
+
+// Received returns the events so far, each once.
+func (s *Stand) Received() []core.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.inbox)
+}
+
+// Tell implements core.Desk.
+func (s *Stand) Tell(_ context.Context, to core.Path, text string) error {
+	if s.Deaf != nil {
+		return s.Deaf
+	}
+	s.note(to.String() + ": " + text)
+	return nil
+}
+
+// Admins implements core.Desk.
+func (s *Stand) Admins(text string) { s.note("admins: " + text) }
+
+func (s *Stand) note(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.desk = append(s.desk, text)
+}
+
+// Told returns what the desk was told, each as "PATH: text" or "admins: text".
+func (s *Stand) Told() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.desk)
+}
+
+// Carry implements core.Desk.
+func (s *Stand) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+	return parts.Send(ctx, n, what, func(context.Context, string) (string, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.files = append(s.files, f)
+		return "file", nil
+	})
+}
+
+// Carried returns the files that the desk carried.
+func (s *Stand) Carried() []core.Upload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.files)
+}
+
+// Fetch implements core.Desk.
+func (s *Stand) Fetch(_ context.Context, _ core.Path, a core.Attachment, max int64) ([]byte, error) {
+	data, ok := s.Attached[a.Ref]
+	switch {
+	case !ok:
+		return nil, core.Errorf(core.Broken, "The file is no longer there.")
+	case int64(len(data)) > max:
+		return nil, core.Errorf(core.Invalid, "The file is too large.")
+	}
+	return slices.Clone(data), nil
+}
+
+// Admin implements core.Desk.
+func (s *Stand) Admin(person core.Path) bool { return slices.Contains(s.People, person) }
+
+func (s *Stand) changed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lists++
+}
+
+// Changes counts how often the plugin said that its actions changed.
+func (s *Stand) Changes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists
+}
