@@ -20,7 +20,7 @@ func (s *server) reach() (*link, error) {
 	base, _ := http.DefaultTransport.(*http.Transport)
 	next := base.Clone()
 	l.transport = &mcp.StreamableClientTransport{
-		Endpoint: s.conf.URL, MaxEventSize: maxFrame, MaxRetries: 2,
+		Endpoint: s.conf.URL, MaxEventSize: maxFrame, MaxRetries: 1,
 		HTTPClient: &http.Client{
 			Transport:     &carrier{next: next, link: l, headers: s.conf.Headers, patience: s.conf.Start},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -95,9 +95,9 @@ func read(ctx context.Context, session *mcp.ClientSession) (*inventory, error) {
 func collect[T any](inv *inventory, most int, list iter.Seq2[*T, error]) ([]*T, error) {
 	var found []*T
 	for item, err := range list {
-		var answer *jsonrpc.Error
+		said, answered := answerOf(err)
 		switch {
-		case errors.As(err, &answer) && answer.Code == jsonrpc.CodeMethodNotFound:
+		case answered && said.Code == jsonrpc.CodeMethodNotFound:
 			return found, nil
 		case err != nil:
 			return nil, err

@@ -226,8 +226,7 @@ func (s *server) probe(ctx context.Context, l *life) error {
 	within, cancel := context.WithTimeout(ctx, s.times.probe)
 	defer cancel()
 	err := l.session.Ping(within, nil)
-	var answer *jsonrpc.Error
-	if err == nil || errors.As(err, &answer) || ctx.Err() != nil {
+	if _, answered := answerOf(err); err == nil || answered || ctx.Err() != nil {
 		return nil
 	}
 	if !sleep(l.ctx, s.times.grace/10) { // it has ended, and how says more
@@ -257,7 +256,7 @@ func (s *server) use(ctx context.Context, safe bool, f func(context.Context, *mc
 // explain words why a call failed.
 func (s *server) explain(ctx context.Context, l *life, safe bool, err error) error {
 	var already *core.Error
-	var answer *jsonrpc.Error
+	said, answered := answerOf(err)
 	gone := l.ctx.Err() != nil || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, io.EOF)
 	switch {
 	case errors.As(err, &already):
@@ -269,16 +268,29 @@ func (s *server) explain(ctx context.Context, l *life, safe bool, err error) err
 		return core.Errorf(core.Temporary, "The tool server %s ended in the middle of it.", s.conf.Name)
 	case gone:
 		return core.Errorf(core.Broken, "The tool server %s ended in the middle of it; it is not known whether this was done.", s.conf.Name)
-	case errors.As(err, &answer):
+	case answered:
 		kind := core.Broken
-		if answer.Code == jsonrpc.CodeInvalidParams {
+		if said.Code == jsonrpc.CodeInvalidParams {
 			kind = core.Invalid
 		}
-		return core.Errorf(kind, "The tool server %s says: %q", s.conf.Name, s.redact(cut(line(answer.Message), maxFault)))
+		return core.Errorf(kind, "The tool server %s says: %q", s.conf.Name, s.redact(cut(line(said.Message), maxFault)))
 	}
 	nudge(l.doubt)
 	return &core.Error{
 		Kind: core.Temporary, Text: fmt.Sprintf("The tool server %s cannot be asked just now.", s.conf.Name),
 		Err: errors.New(s.redact(line(err.Error()))),
 	}
+}
+
+// answerOf is what the server itself said of a failure; answered is false where it
+// was not the server: the SDK tells its own troubles in the same form.
+func answerOf(err error) (said *jsonrpc.Error, answered bool) {
+	if !errors.As(err, &said) {
+		return nil, false
+	}
+	switch said.Message {
+	case "rejected by transport", "server is closing", "client is closing", "unknown error":
+		return nil, false
+	}
+	return said, true
 }

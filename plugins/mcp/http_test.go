@@ -1,0 +1,214 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"synthbot/core"
+)
+
+// remote is a server at an address.
+func remote(url string) Server {
+	return Server{
+		Name: "test", URL: url, Headers: map[string]core.Secret{"X-Key": core.NewSecret("s3cr3t-token")},
+		Timeout: 5 * time.Second, Start: time.Second,
+	}
+}
+
+// serve serves the good server over HTTP, behind what the test puts before it.
+func serve(t *testing.T, before func(next http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
+	good := goodServer("good")
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return good }, nil)
+	s := httptest.NewServer(before(handler))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+		for session := range good.Sessions() {
+			_ = session.Close() // the client may be gone
+		}
+	})
+	return s
+}
+
+func asIs(next http.Handler) http.Handler { return next }
+
+func TestHTTP(t *testing.T) {
+	keys := make(chan string, 100)
+	s := serve(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case keys <- r.Header.Get("X-Key"):
+			default:
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	b := start(t, nil, remote(s.URL))
+	b.there("test_echo")
+	if out := b.must("test_echo", `{"text":"over HTTP"}`); !strings.Contains(out, "over HTTP") {
+		t.Error(out)
+	}
+	b.must("test_grow", `{}`)
+	b.there("test_grown")
+	b.end()
+	for range len(keys) {
+		if key := <-keys; key != "s3cr3t-token" {
+			t.Errorf("a request without its header: %q", key)
+		}
+	}
+	if strings.Contains(b.log.String(), "s3cr3t") {
+		t.Error(b.log)
+	}
+}
+
+func TestHTTPHangs(t *testing.T) {
+	s := serve(t, asIs)
+	conf := remote(s.URL)
+	conf.Timeout = 200 * time.Millisecond
+	b := start(t, nil, conf)
+	b.there("test_hang")
+	if _, err := b.call("test_hang", `{}`); err == nil {
+		t.Error("no error")
+	}
+	b.must("test_echo", `{"text":"still there"}`)
+}
+
+// A server that goes away takes its actions with it, and brings them back.
+func TestHTTPDies(t *testing.T) {
+	first := serve(t, asIs)
+	b := start(t, func(p *times) { p.beat = 50 * time.Millisecond }, remote(first.URL))
+	b.there("test_echo")
+	address := first.Listener.Addr().String()
+	first.CloseClientConnections()
+	first.Close()
+	b.gone()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Skip("the port was taken meanwhile")
+	}
+	again := &httptest.Server{Listener: listener, Config: &http.Server{Handler: mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return goodServer("good") }, nil)}}
+	again.Start()
+	t.Cleanup(func() { again.CloseClientConnections(); again.Close() })
+	b.there("test_echo")
+	b.must("test_echo", `{"text":"again"}`)
+	b.end()
+}
+
+// The headers, in which secrets are, do not go where a server points.
+func TestHTTPRedirect(t *testing.T) {
+	var reached atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer other.Close()
+	s := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer s.Close()
+	b := start(t, nil, remote(s.URL))
+	b.says("mcp server is gone", 2)
+	b.end()
+	if reached.Load() > 0 {
+		t.Error("the redirect was followed")
+	}
+}
+
+// broken answers as a server does until its tools are listed, and then with what
+// the test says.
+func broken(then http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		id, found := idOf(string(body))
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method != http.MethodPost:
+			http.Error(w, "no", http.StatusMethodNotAllowed)
+		case strings.Contains(string(body), `"server/discover"`):
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, id)
+		case strings.Contains(string(body), `"initialize"`):
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`, id)
+		case strings.Contains(string(body), `"tools/list"`):
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"one","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}}`, id)
+		case strings.Contains(string(body), `"tools/call"`):
+			then(w, r)
+		case found:
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}
+}
+
+func idOf(body string) (string, bool) {
+	_, rest, found := strings.Cut(body, `"id":`)
+	end := strings.IndexAny(rest, ",}")
+	if !found || end < 0 {
+		return "null", false
+	}
+	return rest[:end], true
+}
+
+func TestHTTPBroken(t *testing.T) {
+	endless := func(kind, chunk string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			for r.Context().Err() == nil {
+				if _, err := io.WriteString(w, strings.Repeat(chunk, 1000)); err != nil {
+					return
+				}
+			}
+		}
+	}
+	for name, tc := range map[string]struct {
+		then http.HandlerFunc
+		dies bool
+	}{
+		"an error":          {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusServiceUnavailable) }, false},
+		"an inner error":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) }, false},
+		"no JSON":           {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, true},
+		"endless JSON":      {endless("application/json", "[[[[[[[["), true},
+		"an endless stream": {endless("text/event-stream", ": x\n\n"), true},
+		"an endless event":  {endless("text/event-stream", "data: xxxxxxxx"), true},
+		"another type":      {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "image/png") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(broken(tc.then))
+			t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+			b := start(t, nil, remote(s.URL))
+			b.there("test_one")
+			_, err := b.call("test_one", `{}`)
+			var e *core.Error
+			if !errors.As(err, &e) || e.Kind != core.Temporary {
+				t.Errorf("%v", err)
+			}
+			if tc.dies {
+				b.gone()
+			}
+			b.there("test_one")
+		})
+	}
+}
+
+// A server whose stream never begins does not hold up its start for ever.
+func TestHTTPSilentStream(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			<-r.Context().Done()
+			return
+		}
+		broken(nil)(w, r)
+	}))
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	conf := remote(s.URL)
+	conf.Start = 300 * time.Millisecond
+	b := start(t, nil, conf)
+	b.says("mcp server is gone", 1)
+	b.end()
+}

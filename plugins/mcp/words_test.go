@@ -1,0 +1,157 @@
+package mcp
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+func TestBrief(t *testing.T) {
+	for description, want := range map[string]string{
+		"Returns the weather. For any city.":                    "Return the weather",
+		"This tool allows you to search the web":                "Search the web",
+		"A tool that Lists all issues in a repo; use with care": "List all issues in a repo",
+		"Copies a file": "Copy a file",
+		"Pushes commits, e.g. after a merge. Needs rights.": "Push commits, e.g. after a merge",
+		"Weather for a city":   "Run the_tool: Weather for a city",
+		"Files of the project": "Run the_tool: Files of the project",
+		"":                     "Run the_tool of srv",
+		" \n\t ":               "Run the_tool of srv",
+		"**Create** a `file`\n\n## Usage\nlots of text":                "Create a file Usage lots of text",
+		"查询天气。需要城市。":                                                   "Run the_tool: 查询天气",
+		"Get\x00 a\u202e line\u2028break":                              "Get a line break",
+		"Use this tool to":                                             "Use this tool to",
+		"List " + strings.Repeat("very ", 40) + "long lists of things": "List " + strings.Repeat("very ", 18) + "ver…",
+		"v1.2 of the API: fetch":                                       "Run the_tool: v1.2 of the API: fetch",
+	} {
+		if got := brief("srv", "the_tool", description); got != want {
+			t.Errorf("%q: %q, want %q", description, got, want)
+		}
+	}
+}
+
+func TestActionName(t *testing.T) {
+	long := strings.Repeat("a", 80)
+	for _, tc := range []struct {
+		tool string
+		mark bool
+		want string
+	}{
+		{"read_file", false, "srv_read_file"},
+		{"Read File", false, "srv_read_file"},
+		{"a/b.c-d", false, "srv_a_b.c-d"},
+		{"read_file", true, "srv_read_file_"},
+		{long, false, "srv_" + strings.Repeat("a", 53) + "_"},
+		{"日本", false, "srv_"},
+	} {
+		got := actionName("srv", tc.tool, tc.mark)
+		if !strings.HasPrefix(got, tc.want) || len(got) > maxName {
+			t.Errorf("%s: %s, want %s", tc.tool, got, tc.want)
+		}
+	}
+	if actionName("srv", long+"1", false) == actionName("srv", long+"2", false) {
+		t.Error("two long names are one")
+	}
+}
+
+// Names that the catalogue could not keep apart are told apart, always alike.
+func TestClashes(t *testing.T) {
+	e := func(server, tool string, own bool) entry {
+		return entry{server: server, tool: tool, own: own, action: core.Action{Name: actionName(server, tool, false)}}
+	}
+	entries := []entry{e("a", "read_file", false), e("a", "ReadFile", false), e("a", "resource-read", false), e("a", resourceRead, true), e("b", "other", false), e("a-b", "c", false), e("a", "b_c", false)}
+	seen := make(map[string]bool)
+	for _, a := range named(entries) {
+		if seen[plain(a.Name)] {
+			t.Errorf("%s is there twice", a.Name)
+		}
+		seen[plain(a.Name)] = true
+	}
+	if !seen["aresourceread"] || !seen["bother"] || seen["areadfile"] || seen["abc"] {
+		t.Errorf("%v", seen)
+	}
+	first := named(entries)
+	entries[0], entries[1] = entries[1], entries[0]
+	for i, a := range named(entries) {
+		if a.Name != first[i].Name {
+			t.Errorf("%s was %s before", a.Name, first[i].Name)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for most := range 12 {
+		if got := cut("äöü€😀", most); len(got) > most || !utf8.ValidString(got) {
+			t.Errorf("%d: %q", most, got)
+		}
+	}
+	if got := cut("abcdef", 5); got != "ab…" {
+		t.Error(got)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	redact := redactor(&Server{
+		Env:     map[string]core.Secret{"A": core.NewSecret("abcdef"), "B": core.NewSecret("abcdefgh"), "C": core.NewSecret("1")},
+		Headers: map[string]core.Secret{"Authorization": core.NewSecret("Bearer tok-123456")},
+	})
+	if got := redact("abcdefgh abcdef 1 tok-123456 Bearer tok-123456"); got != "[secret] [secret] 1 [secret] [secret]" {
+		t.Error(got)
+	}
+}
+
+func TestFloodHeals(t *testing.T) {
+	f := newFlood()
+	if !f.take(0, floodLines) || f.take(0, 1) {
+		t.Error("a burst is not what it should be")
+	}
+	f.at = f.at.Add(-time.Second)
+	f.lines = 0
+	if !f.take(0, linesPerS-1) {
+		t.Error("it does not heal")
+	}
+}
+
+// FuzzTool: whatever a server says of a tool becomes an action that the
+// catalogue takes, or none.
+func FuzzTool(f *testing.F) {
+	f.Add("read_file", "Reads a file.", `{"type":"object","properties":{"path":{"type":"string","description":"where"}},"required":["path"]}`)
+	f.Add("x", "", `{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"enum":[1,2]}}}`)
+	f.Add("Ünï/..", "日本語。", `{"properties":{"n":{"type":"integer","default":"no","minimum":3},"l":{"type":"array","minItems":2,"items":{"type":"string","format":"uri"}}},"required":["n","l"]}`)
+	s := newServer(core.Host{Log: discardLog()}, complete(Server{Name: "srv"}), brisk(), func() {})
+	f.Fuzz(func(t *testing.T, name, description, schema string) {
+		tool, ok := toolOf(name, description, schema)
+		if !ok {
+			return
+		}
+		a, err := s.toolAction(tool, core.Admins)
+		if err != nil {
+			return
+		}
+		list := named([]entry{{server: "srv", tool: name, action: a}, {server: "srv", tool: name + "2", action: a}})
+		if _, err := action.Build(many(list)); err != nil {
+			t.Fatalf("%q: %v", name, err)
+		}
+		if !utf8.ValidString(a.Brief) || !utf8.Valid(a.Schema) {
+			t.Errorf("%q", a.Brief)
+		}
+	})
+}
+
+// FuzzOutput: what a tool gives back is shown as JSON within its bounds, and as
+// foreign.
+func FuzzOutput(f *testing.F) {
+	f.Add("text", `{"a":1}`, 1000)
+	f.Add("\x00\xff<&>\u2028\"\\", `[]`, 1000)
+	f.Add(strings.Repeat("\"", 5000), ``, 1500)
+	f.Fuzz(func(t *testing.T, text, data string, most int) {
+		if most < 1000 || most > 60_000 {
+			return
+		}
+		checkOutput(t, text, data, most)
+	})
+}
