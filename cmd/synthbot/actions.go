@@ -22,7 +22,7 @@ func (p *program) actionsCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return p.actions(format) },
 	}
 	c.Flags().StringVar(&format, "format", "table", "table, json, ai-tools or markdown")
-	return p.fileFlag(c)
+	return atDaemon(p.fileFlag(c))
 }
 
 // listed is an action as `synthbot actions --format json` prints it.
@@ -48,11 +48,11 @@ func (p *program) actions(format string) error {
 	if err != nil {
 		return err
 	}
-	b, err := p.assemble(cfg, p.logger(cfg, slog.LevelWarn), func() (core.Store, error) { return nothing{}, nil }, p.speakers)
+	b, err := p.looking(cfg, p.logger(cfg, slog.LevelWarn))
 	if err != nil {
 		return err
 	}
-	return closing(b, print(b.parts.snapshot.All(), offered(b.parts.snapshot)))
+	return p.closing(b, print(b.parts.snapshot.All(), offered(b.parts.snapshot)))
 }
 
 // speakers are the enabled interfaces and the terminal.

@@ -63,6 +63,7 @@ type parts struct {
 type maker struct {
 	*program
 	config *Config
+	log    *slog.Logger
 	specs  []command.Spec
 	admins []core.Path
 	tell   func(text string) // tells the admins
@@ -90,7 +91,7 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 		return nil, err
 	}
 	d := &desk{b: b, log: b.log}
-	m := maker{program: b.program, config: c, specs: p.commands.Specs(core.Bot), admins: b.admins(c), tell: d.Admins}
+	m := maker{program: b.program, config: c, log: b.log, specs: p.commands.Specs(core.Bot), admins: b.admins(c), tell: d.Admins}
 	if p.interfaces, err = interfaces(m); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,11 +15,38 @@ import (
 
 func (p *program) backupCommand() *cobra.Command {
 	return p.fileFlag(&cobra.Command{
-		Use: "backup FILE", Short: "Write a consistent copy of the database", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return p.withDB(func(db *memory.DB) error { return db.Backup(args[0]) })
-		},
+		Use: "backup FILE", Short: "Write a consistent copy of the database, also while the daemon runs; - is standard output", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return p.backup(c.Context(), args[0]) },
 	})
+}
+
+// backup writes a copy to a file; the daemon, which may not be allowed to write
+// there, is given the open file.
+func (p *program) backup(ctx context.Context, file string) error {
+	if file == "-" {
+		return p.withDB(func(db *memory.DB) error {
+			_, err := db.WriteTo(p.out)
+			return err
+		})
+	}
+	d, ok := p.daemonAt()
+	if !ok {
+		return p.withDB(func(db *memory.DB) error { return db.Backup(file) })
+	}
+	part := file + ".part"
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return errors.Join(usage{err}, d.Close())
+	}
+	var status exited
+	err = p.ask(ctx, d, []string{"backup", "-"}, p.in, f)
+	if errors.As(err, &status) && status == statusDone {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return os.Rename(part, file)
 }
 
 func (p *program) restoreCommand() *cobra.Command {
@@ -79,7 +107,7 @@ func (p *program) searchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&place, "path", "console/main", "the `place` from which it is looked at")
-	return p.fileFlag(c)
+	return atDaemon(p.fileFlag(c))
 }
 
 func (p *program) exportCommand() *cobra.Command {
@@ -98,35 +126,51 @@ func (p *program) exportCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
-	return p.fileFlag(c)
+	return atDaemon(p.fileFlag(c))
 }
 
 func (p *program) importCommand() *cobra.Command {
 	return p.fileFlag(&cobra.Command{
-		Use: "import FILE", Short: "Add what an export holds", Args: cobra.ExactArgs(1),
+		Use: "import FILE", Short: "Add what an export holds; - is standard input", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			f, err := os.Open(args[0])
-			if err != nil {
-				return usage{err}
+			from := p.in
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return usage{err}
+				}
+				defer f.Close()
+				from = f
 			}
-			defer f.Close()
-			cfg, err := p.load()
-			if err != nil {
-				return err
+			if p.host == nil {
+				if d, ok := p.daemonAt(); ok {
+					return p.ask(c.Context(), d, []string{"memory", "import", "-"}, from, p.out)
+				}
 			}
-			dir, err := cfg.dataDir(p.getenv)
-			if err != nil {
-				return err
-			}
-			db, err := memory.Open(dir, memory.Options{})
-			if err != nil {
-				return err
-			}
-			n, err := db.Import(c.Context(), f)
-			fmt.Fprintf(p.out, "%d lines\n", n)
-			return closing(db, err)
+			return p.importFrom(c.Context(), from)
 		},
 	})
+}
+
+// importFrom adds what an export holds, making the database where there is none.
+func (p *program) importFrom(ctx context.Context, r io.Reader) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	db, err := cfg.readDB(p)
+	if db == nil && err == nil {
+		var dir string
+		if dir, err = cfg.dataDir(p.getenv); err == nil {
+			db, err = memory.Open(dir, memory.Options{})
+		}
+	}
+	if err != nil {
+		return err
+	}
+	n, err := db.Import(ctx, r)
+	fmt.Fprintf(p.out, "%d lines\n", n)
+	return p.closing(db, err)
 }
 
 func (p *program) forgetCommand() *cobra.Command {
@@ -145,7 +189,7 @@ func (p *program) forgetCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "everything")
-	return p.fileFlag(c)
+	return atDaemon(p.fileFlag(c))
 }
 
 // forget erases, and compacts, so that nothing is left in the file.
@@ -181,5 +225,5 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 	if db == nil {
 		return errors.New("there is no database yet")
 	}
-	return closing(db, f(db))
+	return p.closing(db, f(db))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os/signal"
@@ -30,7 +31,7 @@ func (p *program) chatCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&name, "user", "", "your `name` (default: your login)")
 	c.Flags().StringVar(&session, "session", "main", "the conversation to go on with")
-	return p.fileFlag(c)
+	return atDaemon(p.fileFlag(c))
 }
 
 func (p *program) chat(ctx context.Context, name, session string) error {
@@ -38,20 +39,28 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	defer stop()
+	if p.host == nil {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		defer stop()
+	}
 	place, err := core.MakePath("console", session)
 	if err != nil {
 		return usagef("--session: %w", err)
 	}
 	who := cfg.cast.at(place)
 	var b *bot
-	here := console.New(console.Options{
+	o := console.Options{
 		In: p.in, Out: p.out, Err: p.errs, User: p.user(name), Session: session, Rank: core.Admin,
 		Terminal: console.IsTerminal(p.in) && console.IsTerminal(p.out), NoColor: p.getenv("NO_COLOR") != "" || p.getenv("TERM") == "dumb",
 		PersonaName: who.Name, Greeting: who.For(p.user(name)).Greeting, Now: cfg.clock(p.clock), Locale: p.locale(),
 		History: func(ctx context.Context) []string { return b.saidBefore(ctx, place) },
-	})
+	}
+	if p.host != nil {
+		b = p.host.bot
+		return p.host.sit(ctx, o)
+	}
+	here := console.New(o)
 	log := p.logger(cfg, slog.LevelWarn)
 	b, err = p.assemble(cfg, log, func() (core.Store, error) { return cfg.openStore(p, log) }, only(here))
 	if err != nil {
@@ -63,6 +72,17 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		case <-life.intake.Done():
 		}
 	}))
+}
+
+// sit lets somebody talk to the daemon.
+func (b *bot) sit(ctx context.Context, o console.Options) error {
+	b.mu.Lock()
+	h := b.parts.hall()
+	b.mu.Unlock()
+	if h == nil {
+		return errors.New("the daemon has a console of its own: talk to it there, or take it out of the configuration")
+	}
+	return h.Sit(ctx, o)
 }
 
 // only is for a bot whose interfaces need no store.

@@ -124,7 +124,14 @@ type LogConfig struct {
 }
 
 // load reads the configuration and all that it names, all faults at once.
+// In the daemon it is the one in force.
 func (p *program) load() (*Config, error) {
+	if p.host != nil {
+		p.host.mu.Lock()
+		defer p.host.mu.Unlock()
+		c := *p.host.parts.config
+		return &c, nil
+	}
 	c := &Config{file: p.find()}
 	o := config.Options{Getenv: p.getenv}
 	var d *config.Document

@@ -30,7 +30,7 @@ func (p *program) historyCommand() *cobra.Command {
 	}
 	c.Flags().IntVarP(&n, "last", "n", 50, "how many messages, the newest ones")
 	c.Flags().StringVar(&format, "format", "text", "text or jsonl")
-	return p.fileFlag(c)
+	return atDaemon(p.fileFlag(c))
 }
 
 // look calls f with a view of the database.
@@ -43,7 +43,7 @@ func (p *program) look(ctx context.Context, f func(core.View) error) error {
 	if err != nil {
 		return err
 	}
-	return closing(s, s.View(ctx, f))
+	return p.closing(s, s.View(ctx, f))
 }
 
 func (p *program) places(ctx context.Context) error {

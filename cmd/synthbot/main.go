@@ -35,7 +35,7 @@ func main() {
 
 // run carries out one command line and returns the exit status.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
-	p := &program{in: in, out: out, errs: errs, getenv: os.Getenv, clock: time.Now}
+	p := &program{in: in, out: out, errs: errs, getenv: os.Getenv, clock: time.Now, args: args}
 	root := p.root()
 	root.SetArgs(args)
 	return p.report(root.ExecuteContext(ctx))
@@ -52,6 +52,8 @@ type program struct {
 	db    atomic.Pointer[memory.DB] // while it is open
 	file  string                    // the configuration file that was asked for
 	began bool                      // flags and arguments were right
+	args  []string                  // the whole command line
+	host  *host                     // the daemon that the command is carried out in; nil: none
 }
 
 // usage is the error of somebody who has to change his command or his file.
@@ -63,9 +65,12 @@ func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, 
 func (p *program) report(err error) int {
 	var faults config.Faults
 	var u usage
+	var status exited
 	switch {
 	case err == nil:
 		return statusDone
+	case errors.As(err, &status):
+		return int(status)
 	case errors.As(err, &faults):
 		for _, f := range faults {
 			fmt.Fprintln(p.errs, oneLine(f.String()))
@@ -92,14 +97,17 @@ func (p *program) root() *cobra.Command {
 		Short:         "A companion with a persona for your community, on your own server",
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		PersistentPreRun:  func(*cobra.Command, []string) { p.began = true },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			p.began = true
+			return p.forward(c, p.args)
+		},
 	}
 	root.SetIn(p.in)
 	root.SetOut(p.out)
 	root.SetErr(p.errs)
 	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
 		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.memoryCommand(),
-		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.pdfTextCommand())
+		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.reloadCommand(), p.pdfTextCommand())
 	return root
 }
 

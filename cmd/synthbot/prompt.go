@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/core/turn"
 	"synthbot/memory"
 )
 
@@ -41,7 +43,7 @@ func (p *program) promptCommand() *cobra.Command {
 	f.StringVar(&a.catalogue, "catalogue", "", "a `file` of further actions, as `synthbot actions --format json` prints them")
 	f.BoolVar(&a.lite, "lite", false, "the lite prompt")
 	f.IntVar(&a.limit, "limit", 0, "characters that it may have (default: the first engine's max_prompt_chars)")
-	return p.fileFlag(c)
+	return atDaemon(p.fileFlag(c))
 }
 
 func (p *program) prompt(ctx context.Context, a asked) error {
@@ -65,8 +67,7 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
-	b, err := p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p) },
-		p.speakers, further)
+	b, err := p.looking(cfg, log, further)
 	if err != nil {
 		return err
 	}
@@ -81,11 +82,40 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	if err == nil {
 		_, err = fmt.Fprintf(p.out, "%s\n", built.JSON())
 	}
-	return closing(b, err)
+	return p.closing(b, err)
+}
+
+// looking is a bot to look at: the daemon's, or one that is made for it.
+func (p *program) looking(cfg *Config, log *slog.Logger, further ...core.Plugin) (*bot, error) {
+	if p.host == nil {
+		return p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p) }, p.speakers, further...)
+	}
+	p.host.mu.Lock()
+	parts := *p.host.parts
+	p.host.mu.Unlock()
+	parts.config = cfg
+	if err := parts.catalogue(further...); err != nil {
+		return nil, err
+	}
+	b := &bot{program: p.host.program, log: log, store: p.host.store, db: p.host.db, overlay: p.host.overlay, runtime: p.host.runtime, metrics: p.host.metrics, parts: &parts}
+	b.turns = turn.New(b.options(&parts))
+	return b, nil
+}
+
+// closing closes c after an action that ended with err; what is the daemon's
+// stays open.
+func (p *program) closing(c io.Closer, err error) error {
+	if p.host != nil {
+		return err
+	}
+	return closing(c, err)
 }
 
 // readDB opens the database where there is one; nil where there is none.
 func (c *Config) readDB(p *program) (*memory.DB, error) {
+	if p.host != nil {
+		return p.host.db, nil
+	}
 	dir, err := c.dataDir(p.getenv)
 	if err != nil {
 		return nil, err

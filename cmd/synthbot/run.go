@@ -21,6 +21,7 @@ import (
 
 	"synthbot/admin"
 	"synthbot/core"
+	"synthbot/interfaces/console"
 )
 
 func (p *program) runCommand() *cobra.Command {
@@ -47,7 +48,7 @@ func (p *program) daemon(ctx context.Context) error {
 	}
 	b, err := p.assemble(cfg, log,
 		func() (core.Store, error) { return cfg.openStore(p, log) },
-		func(m maker) ([]core.Interface, error) { return cfg.interfaces(m, nil) })
+		func(m maker) ([]core.Interface, error) { return cfg.staffed(m, nil) })
 	if err != nil {
 		return err
 	}
@@ -60,17 +61,16 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 	others.Go(func() { b.watchdog(life.intake) })
 	address := b.parts.config.Metrics.Listen
 	others.Go(func() { b.serveMetrics(life.intake, address) })
+	others.Go(func() { b.serveControl(life) })
 	b.notify(daemon.SdNotifyReady)
 	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
 		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())
 	for {
 		select {
 		case <-hup:
-			b.notify(reloading())
 			if err := b.reload(life); err != nil {
-				b.log.Error("configuration refused, the old one stays in force", "file", b.parts.config.file, "err", err)
+				b.log.Error("configuration refused, the old one stays in force", "err", err)
 			}
-			b.notify(daemon.SdNotifyReady)
 			continue
 		case <-life.intake.Done():
 		}
@@ -105,6 +105,8 @@ func (b *bot) serveMetrics(life context.Context, address string) {
 func (b *bot) reload(life *lives) error {
 	b.exchange.Lock()
 	defer b.exchange.Unlock()
+	b.notify(reloading())
+	defer b.notify(daemon.SdNotifyReady)
 	p, old := b.program, b.parts
 	cfg, err := p.mustLoad()
 	if err != nil {
@@ -124,7 +126,7 @@ func (b *bot) reload(life *lives) error {
 	if err := unmoved(old.config, cfg); err != nil {
 		return err
 	}
-	next, err := b.describe(cfg, old, func(m maker) ([]core.Interface, error) { return cfg.interfaces(m, old) })
+	next, err := b.describe(cfg, old, func(m maker) ([]core.Interface, error) { return cfg.staffed(m, old) })
 	if err != nil {
 		return err
 	}
@@ -149,6 +151,34 @@ func (c *Config) interfaces(m maker, old *parts) ([]core.Interface, error) {
 		all = append(all, i)
 	}
 	return all, nil
+}
+
+// staffed are the daemon's interfaces: those of the configuration, and the hall
+// for those who come in by the control socket.
+func (c *Config) staffed(m maker, old *parts) ([]core.Interface, error) {
+	all, err := c.interfaces(m, old)
+	if err != nil || slices.ContainsFunc(all, func(i core.Interface) bool { return i.Name() == hallName }) {
+		return all, err
+	}
+	if old != nil {
+		if h := old.hall(); h != nil {
+			return append(all, h), nil
+		}
+	}
+	return append(all, console.NewHall(hallName)), nil
+}
+
+// hallName is the interface of terminals that come and go.
+const hallName = "console"
+
+// hall is where guests sit; nil where the daemon has a console of its own.
+func (p *parts) hall() *console.Hall {
+	for _, i := range p.interfaces {
+		if h, ok := i.(*console.Hall); ok {
+			return h
+		}
+	}
+	return nil
 }
 
 func (c *Config) nobody() error {
@@ -224,4 +254,16 @@ func (b *bot) watchdog(ctx context.Context) {
 		}
 		b.notify(daemon.SdNotifyWatchdog)
 	}
+}
+
+func (p *program) reloadCommand() *cobra.Command {
+	return atDaemon(p.fileFlag(&cobra.Command{
+		Use: "reload", Short: "Let the running daemon read its configuration again", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if p.host == nil {
+				return errors.New("no daemon runs with this configuration")
+			}
+			return p.host.reload(p.host.life)
+		},
+	}))
 }

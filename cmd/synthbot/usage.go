@@ -22,7 +22,7 @@ func (p *program) usageCommand() *cobra.Command {
 		},
 	}
 	c.Flags().IntVar(&days, "days", 30, "how many days, up to today")
-	return p.fileFlag(c)
+	return atDaemon(p.fileFlag(c))
 }
 
 // spent is what one engine was used for on one day.
@@ -45,7 +45,7 @@ func (p *program) usage(c *cobra.Command, days int) error {
 	if db != nil {
 		today := cfg.clock(p.clock)()
 		uses, err := db.Uses(c.Context(), today.AddDate(0, 0, 1-days).Format(time.DateOnly), today.Format(time.DateOnly))
-		if err := closing(db, err); err != nil {
+		if err := p.closing(db, err); err != nil {
 			return err
 		}
 		for _, u := range uses {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -106,15 +108,23 @@ func (c *Console) Listen(ctx context.Context, in core.Inbox) error {
 
 // receive hands one message in.
 func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) error {
-	err := in.Receive(ctx, core.Event{Kind: core.KindMessage, Message: core.Message{
+	e := core.Event{Kind: core.KindMessage, Message: core.Message{
 		Path: c.place, ID: id, Text: text, Time: c.opt.Now(), Private: true, Addressed: core.Direct, Locale: c.opt.Locale,
 		Author: core.Author{ID: c.opt.User, Name: c.opt.User, Rank: c.opt.Rank},
-	}})
+	}}
+	if words := strings.Fields(text); len(words) > 0 && commandName.MatchString(words[0]) {
+		e.Kind, e.Command = core.KindCommand, &core.Command{Name: words[0][1:], Args: words[1:]}
+	}
+	err := in.Receive(ctx, e)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: inbox: %w", c.opt.Name, err)
 	}
 	return nil
 }
+
+// commandName is what a line begins with that may be a chat command. One that the
+// bot does not know is talk like any other.
+var commandName = regexp.MustCompile(`^/[a-z0-9_]{1,32}$`)
 
 // nextID is unique among all messages of this and every other run.
 func (c *Console) nextID() string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"syscall"
 
 	"golang.org/x/term"
@@ -217,7 +216,7 @@ const minWidth = 4
 // onFile calls f with the descriptor of a file, without changing its mode; ok is
 // false where stream is no file.
 func onFile(stream any, f func(fd int) error) (ok bool, err error) {
-	file, ok := stream.(*os.File)
+	file, ok := stream.(syscall.Conn)
 	if !ok {
 		return false, nil
 	}

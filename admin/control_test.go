@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// served starts a control socket in a directory.
+func served(t *testing.T, dir string, carry Carry) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- ServeControl(ctx, dir, slog.New(slog.DiscardHandler), carry) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// dial connects as soon as somebody listens.
+func dial(t *testing.T, dir string) *Control {
+	t.Helper()
+	for t.Context().Err() == nil {
+		if c, ok := DialControl(dir); ok {
+			return c
+		}
+	}
+	t.Fatal("nobody listens")
+	return nil
+}
+
+func TestControl(t *testing.T) {
+	for name, dir := range map[string]string{"short": t.TempDir(), "long": filepath.Join(t.TempDir(), strings.Repeat("long", 40))} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		served(t, dir, func(_ context.Context, a Ask, in, out, errs *os.File) int {
+			line, err := bufio.NewReader(in).ReadString('\n')
+			fmt.Fprintf(out, "%v %s %s", a.Args, a.Env["TERM"], line)
+			fmt.Fprintf(errs, "%v", err)
+			return 3
+		})
+		c := dial(t, dir)
+		in, typed := pipe(t)
+		shown, out := pipe(t)
+		fmt.Fprintln(typed, "typed")
+		status, err := c.Run(t.Context(), Ask{Args: []string{"history", "x"}, Env: map[string]string{"TERM": "vt"}}, in, out, out)
+		out.Close()
+		text, _ := io.ReadAll(shown)
+		if status != 3 || err != nil || string(text) != "[history x] vt typed\n<nil>" {
+			t.Errorf("%s: status %d, %v, %q", name, status, err, text)
+		}
+		if info, err := os.Stat(filepath.Join(dir, SocketName)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// TestControlClientLeaves: who goes away cuts his command short.
+func TestControlClientLeaves(t *testing.T) {
+	dir, ended := t.TempDir(), make(chan struct{})
+	served(t, dir, func(ctx context.Context, _ Ask, _, _, _ *os.File) int {
+		<-ctx.Done()
+		close(ended)
+		return 0
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	r, w := pipe(t)
+	gone := make(chan error, 1)
+	c := dial(t, dir)
+	go func() {
+		_, err := c.Run(ctx, Ask{}, r, w, w)
+		gone <- err
+	}()
+	leave()
+	if err := <-gone; err == nil {
+		t.Error("a command that was cut short succeeded")
+	}
+	<-ended
+}
+
+// TestControlForeigners: what is no command of ours is dropped, and the next one
+// is served.
+func TestControlForeigners(t *testing.T) {
+	dir := t.TempDir()
+	served(t, dir, func(context.Context, Ask, *os.File, *os.File, *os.File) int { return 7 })
+	dial(t, dir).Close()
+	for _, text := range []string{"", "x", "\x00\x00\x00\x02{}", "\xff\xff\xff\xff", "GET / HTTP/1.1\r\n\r\n"} {
+		c, err := net.Dial("unix", filepath.Join(dir, SocketName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, text)
+		if text != "" {
+			if n, _ := c.Read(make([]byte, 1)); n > 0 {
+				t.Errorf("%q was answered", text)
+			}
+		}
+		c.Close()
+	}
+	r, w := pipe(t)
+	if status, err := dial(t, dir).Run(t.Context(), Ask{}, r, w, w); status != 7 || err != nil {
+		t.Errorf("status %d, %v", status, err)
+	}
+}
+
+func TestControlNobody(t *testing.T) {
+	if _, ok := DialControl(t.TempDir()); ok {
+		t.Error("somebody was there")
+	}
+}

@@ -1,0 +1,102 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/interfaces/console"
+)
+
+// inbox hands what was received to a channel.
+type inbox chan core.Event
+
+func (i inbox) Receive(_ context.Context, events ...core.Event) error {
+	for _, e := range events {
+		i <- e
+	}
+	return nil
+}
+
+func opened(t *testing.T) (*console.Hall, inbox) {
+	t.Helper()
+	h, in := console.NewHall("console"), make(inbox, 16)
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- h.Listen(ctx, in) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+	for { // until it is open
+		err := h.Sit(ctx, console.Options{In: strings.NewReader(""), Out: io.Discard, Session: "probe"})
+		if err == nil {
+			return h, in
+		}
+		if !errors.Is(err, console.ErrClosed) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestHall(t *testing.T) {
+	h, in := opened(t)
+	r, w := io.Pipe()
+	var out bytes.Buffer
+	over := make(chan error, 1)
+	go func() { over <- h.Sit(t.Context(), console.Options{In: r, Out: &out, Session: "kitchen", User: "jay"}) }()
+	if _, err := io.WriteString(w, "hello\n"); err != nil {
+		t.Fatal(err)
+	}
+	e := <-in
+	if e.Message.Path != core.MustPath("console/kitchen") || e.Message.Text != "hello" || e.Kind != core.KindMessage {
+		t.Errorf("received %+v", e)
+	}
+	if err := h.Sit(t.Context(), console.Options{In: strings.NewReader(""), Out: io.Discard, Session: "kitchen"}); !errors.Is(err, console.ErrTaken) {
+		t.Errorf("%v, want ErrTaken", err)
+	}
+	say := h.Actions()[0]
+	call := core.Call{Path: e.Message.Path, Payload: []byte(`{"text":"Hello, Jay."}`), Parts: new(coretest.Parts)}
+	if err := say.Check(t.Context(), call); err != nil {
+		t.Error(err)
+	}
+	if _, err := say.Do(t.Context(), call); err != nil {
+		t.Error(err)
+	}
+	h.Observe(core.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
+	if _, err := io.WriteString(w, "/help me now\n"); err != nil {
+		t.Fatal(err)
+	}
+	if e = <-in; e.Kind != core.KindCommand || e.Command.Name != "help" || len(e.Command.Args) != 2 {
+		t.Errorf("received %+v", e)
+	}
+	h.Observe(core.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
+	w.Close()
+	if err := <-over; err != nil || out.String() != "Hello, Jay.\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+	if _, err := say.Do(t.Context(), call); err == nil {
+		t.Error("an empty seat was spoken to")
+	}
+}
+
+func TestPathsAreNoCommands(t *testing.T) {
+	h, in := opened(t)
+	over := make(chan error, 1)
+	go func() {
+		over <- h.Sit(t.Context(), console.Options{In: strings.NewReader("/etc/passwd is a file\n"), Out: io.Discard, Session: "x"})
+	}()
+	e := <-in
+	if e.Kind != core.KindMessage {
+		t.Errorf("received %+v", e)
+	}
+	h.Observe(core.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
+	<-over
+}
