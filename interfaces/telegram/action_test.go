@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,7 @@ func TestPlain(t *testing.T) {
 	w := newWorld(t, nil)
 	d, _ := w.listen(t, &coretest.Inbox{})
 	w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: can't parse entities: Unsupported start tag"})
-	if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"**bold** [l](https://example.org/x)","buttons":[{"text":"ok"}]}`, &coretest.Parts{}); err != nil {
+	if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"**bold** [l](https://example.org/x)","buttons":[{"label":"ok"}]}`, &coretest.Parts{}); err != nil {
 		t.Fatal(err)
 	}
 	m := w.Messages(jay)[0]
@@ -32,7 +33,7 @@ func TestPlain(t *testing.T) {
 	}
 	w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BUTTON_TYPE_INVALID"},
 		telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: BUTTON_TYPE_INVALID"})
-	if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x","buttons":[{"text":"ok"}]}`, &coretest.Parts{}); err != nil {
+	if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x","buttons":[{"label":"ok"}]}`, &coretest.Parts{}); err != nil {
 		t.Fatal(err)
 	}
 	if m := w.Messages(jay)[1]; m.Text != "x" || len(m.Markup) != 0 {
@@ -45,7 +46,7 @@ func TestLongReply(t *testing.T) {
 	w := newWorld(t, nil)
 	d, _ := w.listen(t, &coretest.Inbox{})
 	to := w.Say(jay, jay, telegramtest.Saying{Text: "tell me"})
-	payload := `{"text":"` + strings.Repeat("many words ", 900) + `","reply_to_message_id":` + id(int64(to)) + `,"buttons":[{"text":"more"}]}`
+	payload := `{"text":"` + strings.Repeat("many words ", 900) + `","reply_to_message_id":` + id(int64(to)) + `,"buttons":[{"label":"more"}]}`
 	if err := do(t, d, "message_telegram", place("telegram", jay, 0), payload, &coretest.Parts{}); err != nil {
 		t.Fatal(err)
 	}
@@ -135,12 +136,11 @@ func TestMedia(t *testing.T) {
 	w := newWorld(t, nil)
 	w.AddFile("AgACAg", []byte("x"))
 	d, _ := w.listen(t, &coretest.Inbox{})
-	png := "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 	long := strings.Repeat("many words ", 300)
 	for _, tc := range []struct{ name, payload string }{
 		{"photo_telegram", `{"url":"https://example.org/cat.jpg","caption":"a **cat**"}`},
 		{"photo_telegram", `{"ref":"AgACAg"}`},
-		{"photo_telegram", `{"data":"` + png + `","caption":"drawn","buttons":[{"text":"again"}]}`},
+		{"photo_telegram", `{"url":"https://example.org/a/dog.png","silent":true}`},
 		{"document_telegram", `{"content":"a;b","name":"../../etc/table.csv","caption":"` + long + `"}`},
 		{"poll_telegram", `{"question":"When?","options":["Fri","Sat"],"anonymous":false}`},
 	} {
@@ -158,7 +158,7 @@ func TestMedia(t *testing.T) {
 	if len(list) != 6 {
 		t.Fatalf("%d messages stand", len(list))
 	}
-	if list[0].Text != "a cat" || list[0].Source != "https://example.org/cat.jpg" || len(list[2].File) == 0 || len(list[2].Markup) == 0 {
+	if list[0].Text != "a cat" || list[0].Source != "https://example.org/cat.jpg" || list[2].Text != "" || !list[2].Silent {
 		t.Errorf("photos %+v", list[:3])
 	}
 	if got := list[3].Text + " " + list[4].Text; strings.TrimSpace(got) != strings.TrimSpace(long) || list[4].Kind != "text" {
@@ -174,30 +174,79 @@ func TestButtons(t *testing.T) {
 	w := newWorld(t, nil)
 	in := &coretest.Inbox{}
 	d := w.driver(t)
-	payload := `{"text":"Go on?","buttons":[{"text":"Yes, for 1001","for":1001,"data":"yes:1"},{"text":"Нет, спасибо 🙂, не сейчас, а когда-нибудь потом, может быть, завтра"},{"text":"Site","url":"https://example.org/x"}]}`
-	if err := do(t, d, "message_telegram", place("telegram", group, 0), payload, &coretest.Parts{}); err != nil {
-		t.Fatal(err)
+	const long = "Нет, спасибо 🙂, не сейчас, а когда-нибудь потом, может быть, завтра"
+	at := place("telegram", group, 0)
+	for _, payload := range []string{
+		`{"text":"Go on?","buttons":[{"label":"Yes","data":"yes:1"},{"label":"No","data":"no"},{"label":"Site","url":"https://example.org/x"}]}`,
+		`{"text":"Who comes?","buttons":[{"label":"` + long + `"}],"buttons_for":"everyone"}`,
+	} {
+		if err := do(t, d, "message_telegram", at, payload, &coretest.Parts{}); err != nil { // jay asked
+			t.Fatal(err)
+		}
 	}
-	message := w.Messages(group)[0].ID
-	stranger := w.Press(group, message, jay, 0)
-	right := w.Press(group, message, ann, 0)
-	anyone := w.Press(group, message, jay, 1)
+	message, open := w.Messages(group)[0].ID, w.Messages(group)[1].ID
+	stranger := w.Press(group, message, ann, 0)
+	right := w.Press(group, message, jay, 0)
+	anyone := w.Press(group, open, ann, 0)
 	w.listen(t, in) // now, so that the buttons are still there for all three
 	events := in.Wait(t, 2)
 	first, second := events[0], events[1]
-	if first.Kind != core.KindPress || first.Data != "yes:1" || first.Message.Author.ID != "1001" || first.Target != id(int64(message)) || first.Message.Author.Rank != core.Moderator {
+	if first.Kind != core.KindPress || first.Data != "yes:1" || first.Message.Author.ID != "1000" || first.Target != id(int64(message)) {
 		t.Errorf("event %+v", first)
 	}
-	if second.Data != "Нет, спасибо 🙂, не сейчас, а когда-нибудь потом, может быть, завтра" || second.Message.Author.ID != "1000" {
+	if second.Data != long || second.Message.Author.ID != "1001" || second.Message.Author.Rank != core.Moderator {
 		t.Errorf("event %+v", second)
 	}
-	await(t, func() bool {
-		return w.Answered(stranger) && w.Answered(right) && w.Answered(anyone) && len(w.Messages(group)[0].Markup) == 0
+	w.Await(t, func() bool {
+		list := w.Messages(group)
+		return w.Answered(stranger) && w.Answered(right) && w.Answered(anyone) && len(list[0].Markup)+len(list[1].Markup) == 0
 	})
 	for _, c := range w.Calls("answerCallbackQuery") {
 		if refused := c.Params["callback_query_id"] == stranger; refused != (c.Params["text"] == pressStranger) {
 			t.Errorf("press answered with %q", c.Params["text"])
 		}
+	}
+}
+
+// TestButtonRows lays buttons out: a few one below the other, more of them side
+// by side, none where its label would not be seen.
+func TestButtonRows(t *testing.T) {
+	d := newWorld(t, nil).driver(t)
+	to, err := d.target(core.Call{Path: place("telegram", jay, 0)}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		label string
+		n     int
+		want  string
+	}{{"a", 1, "1"}, {"a", 3, "1,1,1"}, {"a", 4, "3,1"}, {"a", 15, "3,3,3,3,3"}, {"a", 25, "5,5,5,5,5"}, {"quite a long label", 5, "2,2,1"}} {
+		list := buttons{}
+		for range tc.n {
+			list.Buttons = append(list.Buttons, button{Label: tc.label})
+		}
+		raw, err := d.keyboard(core.Call{}, to, list)
+		var k struct {
+			Rows [][]any `json:"inline_keyboard"`
+		}
+		if err != nil || json.Unmarshal([]byte(raw), &k) != nil {
+			t.Fatal(raw, err)
+		}
+		var rows []string
+		for _, row := range k.Rows {
+			rows = append(rows, fmt.Sprint(len(row)))
+		}
+		if got := strings.Join(rows, ","); got != tc.want {
+			t.Errorf("%d times %q stand in rows of %s, want %s", tc.n, tc.label, got, tc.want)
+		}
+	}
+	for _, bad := range []button{{Label: " "}, {Label: strings.Repeat("x", 200)}, {Label: "x", URL: "javascript:x"}, {Label: "x", Data: strings.Repeat("x", 80)}} {
+		if _, err := d.keyboard(core.Call{}, to, buttons{Buttons: []button{bad}}); err == nil {
+			t.Errorf("%+v is a button", bad)
+		}
+	}
+	if _, err := d.keyboard(core.Call{}, to, buttons{Buttons: make([]button, 26)}); err == nil {
+		t.Error("26 buttons are possible")
 	}
 }
 
@@ -274,21 +323,27 @@ func TestSigner(t *testing.T) {
 	}
 }
 
+// TestMenu offers each audience what it may call, in its language, once; and
+// takes away what is offered no more.
 func TestMenu(t *testing.T) {
-	alter := func(o *Options) { o.Commands, o.Admins = commands(), []core.Path{core.MustPath("telegram/@user/1000")} }
+	offer := commands()
+	alter := func(o *Options) { o.Commands, o.Admins = offer, []core.Path{core.MustPath("telegram/@user/1000")} }
 	bubble(t, alter, func(t *testing.T, w *world) {
-		for range 2 {
+		life := func() {
 			_, stop := w.run(t, &coretest.Inbox{})
 			synctest.Wait()
 			time.Sleep(time.Second)
 			_ = stop()
 		}
+		life()
+		life()
 		set := w.Commands()
-		if n := len(w.Calls("setMyCommands")); n != 6 || len(set) != 6 {
+		if n := len(w.Calls("setMyCommands")); n != 8 || len(set) != 8 {
 			t.Errorf("%d calls set %d lists", n, len(set))
 		}
 		for key, want := range map[string]string{
-			`{"type":"default"} `: "help", `{"type":"default"} it`: "help", `{"type":"all_chat_administrators"} `: "help,persona", `{"chat_id":1000,"type":"chat"} `: "help,persona,reload",
+			`{"type":"default"} `: "help", `{"type":"default"} it`: "help", `{"type":"all_private_chats"} `: "help,export",
+			`{"type":"all_chat_administrators"} `: "help,persona", `{"chat_id":1000,"type":"chat"} `: "help,persona,export,reload",
 		} {
 			var list []struct{ Command, Description string }
 			_ = json.Unmarshal([]byte(set[key]), &list)
@@ -302,6 +357,16 @@ func TestMenu(t *testing.T) {
 		}
 		if !strings.Contains(set[`{"type":"default"} it`], "Mostra") {
 			t.Error("the Italian list is not Italian")
+		}
+		offer = slices.Clone(offer[1:]) // nothing Italian is left
+		life()
+		if set := w.Commands(); len(set) != 4 || strings.Contains(set[`{"type":"all_private_chats"} `], "help") {
+			t.Errorf("then %v is offered", set)
+		}
+		offer = nil
+		life()
+		if set := w.Commands(); len(set) != 0 {
+			t.Errorf("at last %v is offered", set)
 		}
 	})
 }
@@ -327,19 +392,43 @@ func TestRanks(t *testing.T) {
 	})
 }
 
+// TestAcknowledge puts a reaction on what is being answered, and takes it away
+// when that is over.
 func TestAcknowledge(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.Config.Acknowledge = "👀" })
-	in := &coretest.Inbox{}
-	d, _ := w.listen(t, in)
-	w.Say(jay, jay, telegramtest.Saying{Text: "hi"})
-	w.Say(group, jay, telegramtest.Saying{Text: "not for the bot"})
-	in.Wait(t, 2)
-	await(t, func() bool { return len(w.Calls("setMessageReaction")) == 1 })
-	d.Observe(core.TurnEnd{Turn: core.TurnID{Path: place("telegram", jay, 0)}, Messages: []string{"1"}})
-	await(t, func() bool { return len(w.Calls("setMessageReaction")) == 2 })
-	if c := w.Calls("setMessageReaction"); !strings.Contains(c[0].Params["reaction"], "👀") || c[1].Params["reaction"] != "[]" {
-		t.Errorf("%+v", c)
-	}
+	bubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		at := place("telegram", group, 0)
+		w.Say(group, jay, telegramtest.Saying{Text: "@" + telegramtest.BotName + " hi"})
+		w.Say(group, ann, telegramtest.Saying{Text: "not for the bot"})
+		in.Wait(t, 2)
+		synctest.Wait()
+		if n := len(w.Calls("setMessageReaction")); n != 0 {
+			t.Errorf("%d reactions before anything is thought", n)
+		}
+		for range 2 { // two questions of one turn
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			d.Think(ctx, at)
+			cancel()
+		}
+		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}, Messages: []string{"1"}})
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		d.Think(ctx, at) // about nothing
+		cancel()
+		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at}, Messages: []string{"2"}}) // no turn
+		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: place("telegram", ann, 0), Seq: 9}, Messages: []string{"77"}})
+		time.Sleep(time.Second)
+		var got []string
+		for _, c := range w.Calls("setMessageReaction") {
+			got = append(got, fmt.Sprint(c.Chat, " ", c.Params["message_id"], " ", strings.Contains(c.Params["reaction"], "👀")))
+		}
+		// The last one was marked by a former life, if at all.
+		if want := []string{fmt.Sprint(group, " 1 true"), fmt.Sprint(group, " 1 false"), fmt.Sprint(ann, " 77 false")}; !slices.Equal(got, want) {
+			t.Errorf("reactions %q, want %q", got, want)
+		}
+		_ = stop()
+	})
 }
 
 func TestFetch(t *testing.T) {
@@ -357,31 +446,32 @@ func TestFetch(t *testing.T) {
 	w.AddFile("/etc/passwd", []byte("x"))
 	d := w.driver(t)
 	for ref, want := range map[string]string{"small": "content", filepath.Join(dir, "photo.jpg"): "local"} {
-		if got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}); err != nil || string(got) != want {
+		if got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 1500); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", ref, got, err)
 		}
 	}
 	for _, ref := range []string{"large", "unknown", "", "../../../getMe", "//evil.example/x", dir + "/../secret", "/etc/passwd"} {
-		got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref})
+		got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 1500)
 		if err == nil || strings.Contains(err.Error(), telegramtest.Token[10:]) {
 			t.Errorf("%s: %q, %v", ref, got, err)
 		}
 	}
-	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "small", Size: 5000}); err == nil {
+	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "small", Size: 5000}, 9000); err == nil {
 		t.Error("what says that it is too large is fetched")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Fetch(ended, core.Attachment{Ref: "small"}); !errors.Is(err, context.Canceled) {
+	if _, err := d.Fetch(ended, core.Attachment{Ref: "small"}, 100); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
 
 // TestSuggestionsAreButtons: who presses one says it.
 func TestSuggestionsAreButtons(t *testing.T) {
-	list := suggested([]button{{Text: "Yes"}}, []string{"Tell me  more", " ", "\u2800", strings.Repeat("long ", 20), "No"})
-	want := []button{{Text: "Yes"}, {Text: "Tell me more"}, {Text: "No"}}
-	if !slices.Equal(list, want) {
-		t.Errorf("buttons %+v, want %+v", list, want)
+	list := buttons{Buttons: []button{{Label: "Yes"}}}
+	list.suggest([]string{"Tell me  more", " ", "\u2800", strings.Repeat("long ", 20), "No"})
+	want := []button{{Label: "Yes"}, {Label: "Tell me more"}, {Label: "No"}}
+	if !slices.Equal(list.Buttons, want) {
+		t.Errorf("buttons %+v, want %+v", list.Buttons, want)
 	}
 }

@@ -90,7 +90,7 @@ func (c *converter) press(q *callback) converted {
 	p.chat, p.message = m.Chat.ID, m.ID
 	kind, only, data, ok := c.keys.open(m.Chat.ID, q.Data)
 	if ok && kind == kindText {
-		data, ok = label(m, q.Data)
+		data, ok = labelOf(m, q.Data)
 	}
 	switch {
 	case !ok:
@@ -114,8 +114,8 @@ func (c *converter) press(q *callback) converted {
 	return converted{events: []core.Event{e}, press: p}
 }
 
-// label is the text of the button that carries data.
-func label(m *message, data string) (string, bool) {
+// labelOf is the text of the button that carries data.
+func labelOf(m *message, data string) (string, bool) {
 	if m.Markup == nil {
 		return "", false
 	}

@@ -51,7 +51,7 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 	}
 	a, to, _ := d.about(call)
 	p := parts(a.Text, maxText)[0]
-	if err := d.editTo(ctx, to, a.Message, p); err != nil {
+	if err := d.editTo(ctx, to, a.Message, tgbotapi.Params{}, p); err != nil {
 		return core.Result{}, explain(err)
 	}
 	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.source}})
@@ -60,16 +60,17 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 
 // editTo changes a message. One that says this already is as it should be; one
 // with a file has a caption.
-func (d *Driver) editTo(ctx context.Context, to target, message anyID, p part) error {
-	params := tgbotapi.Params{"message_id": id(int64(message))}
+func (d *Driver) editTo(ctx context.Context, to target, message anyID, params tgbotapi.Params, p part) error {
+	params["message_id"] = id(int64(message))
 	if !d.opt.Config.Previews {
-		params["link_preview_options"] = `{"is_disabled":true}`
+		params["link_preview_options"] = noPreview
 	}
 	r := request{method: "editMessageText", params: params, chat: to.spot.chat, again: true}
-	_, err := d.styled(ctx, r, "text", p)
+	_, err := d.written(ctx, r, p)
 	var e *apiError
 	if errors.As(err, &e) && e.says("no text in the message") {
 		delete(params, "text")
+		delete(params, "link_preview_options")
 		r.method = "editMessageCaption"
 		_, err = d.styled(ctx, r, "caption", p)
 	}

@@ -31,7 +31,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 	p := shortened(what.Text)
 	return parts.Send(ctx, 1, what, func(ctx context.Context, _ string) (string, error) {
 		r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: 1}
-		return d.sent(to, r, func(r request) (json.RawMessage, error) { return d.styled(ctx, r, "text", p) })
+		return d.say(ctx, to, r, p, true)
 	})
 }
 
@@ -71,7 +71,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	if err != nil {
 		return core.Errorf(core.Invalid, "%q is no message", m.ID)
 	}
-	if err := d.editTo(ctx, to, anyID(message), shortened(m.Text)); err != nil {
+	if err := d.editTo(ctx, to, anyID(message), tgbotapi.Params{}, shortened(m.Text)); err != nil {
 		return explain(err)
 	}
 	return nil

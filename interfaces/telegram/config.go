@@ -17,6 +17,8 @@ type Config struct {
 	Pace        string        `toml:"pace" default:"platform" oneof:"platform|off" doc:"platform: stay below the published limits; off: only obey what the server answers."`
 	Timeout     time.Duration `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take; uploads and downloads get ten times as long."`
 	Acknowledge string        `toml:"acknowledge" doc:"A reaction that is put on a message while its answer is being made; empty: none." example:"👀"`
+	Stream      string        `toml:"stream" default:"auto" oneof:"auto|edit|off" doc:"How an answer shows while it is written. auto: as the platform's own draft in private chats, by edits elsewhere; edit: by edits; off: not at all."`
+	RichTables  bool          `toml:"rich_tables" default:"false" doc:"Send texts that hold tables as rich messages, which show them as such. Old apps, and some that are not Telegram's own, show nothing of them."`
 	Previews    bool          `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, also those that a person made the bot write."`
 	MaxFile     int64         `toml:"max_file" default:"20971520" min:"0" doc:"The largest file, in bytes, that is fetched."`
 	FilesDir    string        `toml:"files_dir" doc:"Where a Bot API server of your own keeps files on this machine; empty: files are fetched from it."`

@@ -95,16 +95,16 @@ func (c *converter) edit(m *message) converted {
 	if !ok || m.Location != nil {
 		return converted{}
 	}
+	if m.Album != "" {
+		said.Attachments = nil // the album's others would be lost
+	}
 	return converted{events: []core.Event{{Kind: core.KindEdit, Message: said}}}
 }
 
 // said is a message without what only the platform understands; ok is false
 // where nobody said anything.
 func (c *converter) said(m *message) (core.Message, bool) {
-	text, entities := m.Text, m.Entities
-	if text == "" {
-		text, entities = m.Caption, m.CaptionEntities
-	}
+	text, entities := m.content()
 	files := attachments(m)
 	mentioned := c.mentioned(text, entities)
 	if text = describe(m, text); text == "" && len(files) == 0 {
@@ -184,10 +184,8 @@ func (c *converter) quote(m *message) *core.Quote {
 	}
 	switch r := m.ReplyTo; {
 	case r != nil && r.TopicCreated == nil:
-		text := r.Text
-		if text == "" {
-			text = describe(r, r.Caption)
-		}
+		text, _ := r.content()
+		text = describe(r, text)
 		if part != "" {
 			text = part
 		}

@@ -28,6 +28,7 @@ type request struct {
 	chat   int64 // 0: of no chat
 	rank   int   // urgent ones overtake what waits for the same chat
 	again  bool  // doing it twice is doing it once
+	once   bool  // it is not repeated unless nothing can have come of it
 }
 
 // do carries a request out. It returns the server's result, or an error that
@@ -64,7 +65,11 @@ func (d *Driver) once(ctx context.Context, r *request) (json.RawMessage, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return d.api.call(ctx, r.method, r.params, r.files...)
+	raw, err := d.api.call(ctx, r.method, r.params, r.files...)
+	if isCode(err, 401) {
+		d.unauthorised(err)
+	}
+	return raw, err
 }
 
 // attempts counts the tries of one request.
@@ -91,7 +96,7 @@ func (t *attempts) after(ctx context.Context, err error) error {
 		t.r.params["chat_id"] = strconv.FormatInt(api.migrate, 10)
 		delete(t.r.params, "message_thread_id")
 		return t.count(err)
-	case errors.As(err, &api) && api.code < 500:
+	case errors.As(err, &api) && api.code < 500, t.r.once:
 		return err
 	case errors.As(err, &network) && network.unknown && !t.r.again:
 		if t.unknowns++; t.unknowns >= maxUnknowns {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
@@ -28,10 +29,14 @@ type Driver struct {
 	ranks   *ranks
 	keys    *signer
 	presses presses
+	drafts  drafts
+	marks   marks
+	noRich  atomic.Bool // the server knows no rich messages
 
-	mu    sync.Mutex
-	inbox core.Inbox // while Listen runs
-	crew  *crew      // while Listen runs
+	mu    sync.Mutex // all below are there while Listen runs
+	inbox core.Inbox
+	crew  *crew
+	abort context.CancelCauseFunc
 }
 
 var (
@@ -55,37 +60,56 @@ func New(o Options) (*Driver, error) {
 	}
 	d := &Driver{
 		opt: o, log: o.Log.With("interface", o.Name), api: api, places: newPlaces(),
-		pace: newPacer(o.Config.Pace != "off"), keys: newSigner(o.Config.Token.Reveal()),
+		pace: newPacer(o.Config.Pace != "off"), keys: newSigner(o.Config.Token.Reveal()), drafts: drafts{all: map[spot]*draft{}},
 	}
 	d.ranks = newRanks(d)
 	d.loadWaits(context.Background())
+	d.loadPlaces(context.Background())
+	d.loadDrafts(context.Background())
 	return d, nil
 }
 
 // Name is the interface's name.
 func (d *Driver) Name() string { return d.opt.Name }
 
+// Type is the kind of interface, whatever its table is called.
+func (d *Driver) Type() string { return "telegram" }
+
 // Listen takes updates in until ctx ends, or until the platform refuses the
-// token.
+// token, in whatever call.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
-	ctx, cancel := context.WithCancel(ctx)
-	crew := newCrew(ctx)
+	life, abort := context.WithCancelCause(ctx)
+	crew := newCrew(life)
 	d.mu.Lock()
-	d.inbox, d.crew = in, crew
+	d.inbox, d.crew, d.abort = in, crew, abort
 	d.mu.Unlock()
 	defer func() {
-		cancel()
+		abort(nil)
 		crew.wait()
 		d.mu.Lock()
-		d.inbox, d.crew = nil, nil
+		d.inbox, d.crew, d.abort = nil, nil, nil
 		d.mu.Unlock()
+		d.savePlaces(context.WithoutCancel(ctx))
 		d.api.http.CloseIdleConnections()
 	}()
-	err := d.listen(ctx, in)
-	if ctx.Err() != nil {
+	err := d.listen(life, in)
+	switch cause := context.Cause(life); {
+	case ctx.Err() != nil:
 		return nil
+	case isCode(cause, 401):
+		err = cause
 	}
 	return d.fatal(err)
+}
+
+// unauthorised ends Listen: the platform does not know the token any more.
+func (d *Driver) unauthorised(err error) {
+	d.mu.Lock()
+	abort := d.abort
+	d.mu.Unlock()
+	if abort != nil {
+		abort(err)
+	}
 }
 
 func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
@@ -95,6 +119,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	}
 	d.log.Info("connected", "bot", self.UserName)
 	d.later(d.offerCommands)
+	d.later(d.clearDrafts)
 	i := &intake{d: d, in: in, convert: &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.keys, now: d.opt.Clock,
 	}}
@@ -183,7 +208,7 @@ type crew struct {
 	group sync.WaitGroup
 }
 
-const crewSize = 64
+const crewSize = 256
 
 func newCrew(ctx context.Context) *crew {
 	return &crew{ctx: ctx, slots: make(chan struct{}, crewSize)}

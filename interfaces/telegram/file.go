@@ -18,17 +18,23 @@ import (
 	"synthbot/core"
 )
 
-// Fetch returns the content of an attachment that this driver gave. It reads
-// nothing but files of the Bot API server, at most Config.MaxFile bytes, and for
-// at most ten times Config.Timeout.
-func (d *Driver) Fetch(ctx context.Context, a core.Attachment) ([]byte, error) {
-	if a.Ref == "" || a.Size > d.opt.Config.MaxFile {
-		return nil, d.tooLarge()
+var _ core.Fetcher = (*Driver)(nil)
+
+// Fetch returns the content of an attachment that this driver gave, at most most
+// bytes and no more than Config.MaxFile. It reads nothing but files of the Bot
+// API server, for at most ten times Config.Timeout.
+func (d *Driver) Fetch(ctx context.Context, a core.Attachment, most int64) ([]byte, error) {
+	most = min(most, d.opt.Config.MaxFile)
+	switch {
+	case a.Ref == "":
+		return nil, core.Errorf(core.Broken, "the file is not there")
+	case a.Size > most:
+		return nil, tooLarge(most)
 	}
 	raw, err := d.do(ctx, request{method: "getFile", params: tgbotapi.Params{"file_id": a.Ref}, again: true})
 	if err != nil {
 		if codeSays(err, "file is too big") {
-			return nil, d.tooLarge()
+			return nil, tooLarge(most)
 		}
 		return nil, explain(err)
 	}
@@ -39,23 +45,23 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment) ([]byte, error) {
 	if err := json.Unmarshal(raw, &f); err != nil || f.Path == "" {
 		return nil, core.Errorf(core.Broken, "the file is not there any more")
 	}
-	if f.Size > d.opt.Config.MaxFile {
-		return nil, d.tooLarge()
+	if f.Size > most {
+		return nil, tooLarge(most)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*d.opt.Config.Timeout)
 	defer cancel()
 	if filepath.IsAbs(f.Path) {
-		return d.local(f.Path)
+		return d.local(f.Path, most)
 	}
-	return d.download(ctx, f.Path)
+	return d.download(ctx, f.Path, most)
 }
 
-func (d *Driver) tooLarge() error {
-	return core.Errorf(core.Invalid, "the file is larger than %d bytes", d.opt.Config.MaxFile)
+func tooLarge(most int64) error {
+	return core.Errorf(core.Invalid, "the file is larger than %d bytes", most)
 }
 
 // download fetches a file from where the calls go to, and from nowhere else.
-func (d *Driver) download(ctx context.Context, file string) ([]byte, error) {
+func (d *Driver) download(ctx context.Context, file string, most int64) ([]byte, error) {
 	var clean []string
 	for element := range strings.SplitSeq(file, "/") {
 		if element == "" || element == "." || element == ".." {
@@ -77,23 +83,23 @@ func (d *Driver) download(ctx context.Context, file string) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, core.Errorf(core.Broken, "the file is not there any more (%d)", resp.StatusCode)
 	}
-	return d.readFile(resp.Body, &w)
+	return readFile(resp.Body, most, &w)
 }
 
-func (d *Driver) readFile(r io.Reader, w *wire) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, d.opt.Config.MaxFile+1))
+func readFile(r io.Reader, most int64, w *wire) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
 	switch {
 	case err != nil:
 		return nil, explain(w.broken(err, false))
-	case int64(len(data)) > d.opt.Config.MaxFile:
-		return nil, d.tooLarge()
+	case int64(len(data)) > most:
+		return nil, tooLarge(most)
 	}
 	return data, nil
 }
 
 // local reads a file that a server of one's own keeps on this machine, if it
 // lies where the configuration says.
-func (d *Driver) local(file string) ([]byte, error) {
+func (d *Driver) local(file string, most int64) ([]byte, error) {
 	dir := d.opt.Config.FilesDir
 	inside, err := filepath.Rel(dir, file)
 	if dir == "" || err != nil || !filepath.IsLocal(inside) {
@@ -110,5 +116,5 @@ func (d *Driver) local(file string) ([]byte, error) {
 		return nil, &core.Error{Kind: core.Broken, Text: "the file is not there any more", Err: err}
 	}
 	defer func() { _ = f.Close() }()
-	return d.readFile(f, &wire{ctx: context.Background(), client: d.api, method: "file"})
+	return readFile(f, most, &wire{ctx: context.Background(), client: d.api, method: "file"})
 }

@@ -3,7 +3,8 @@ package telegram
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"maps"
 	"net"
 	"net/url"
 	"path"
@@ -15,16 +16,17 @@ import (
 	"synthbot/core/markdown"
 )
 
-// media is what the photo and document actions send: exactly one of URL, Ref,
-// Content and Data says which file.
+// media is what the photo and document actions send: exactly one of URL, Ref and
+// Content says which file.
 type media struct {
 	URL     string `json:"url"`
 	Ref     string `json:"ref"`
 	Content string `json:"content"` // a text
-	Data    []byte `json:"data"`    // base64
 	Name    string `json:"name"`
 	Caption string `json:"caption"`
-	text
+	Path    string `json:"interface_path"`
+	ReplyTo anyID  `json:"reply_to_message_id"`
+	Silent  bool   `json:"silent"`
 }
 
 const maxUpload = 10 << 20
@@ -39,20 +41,18 @@ func (d *Driver) media(call core.Call) (media, target, error) {
 		return m, to, err
 	}
 	given := 0
-	for _, is := range []bool{m.URL != "", m.Ref != "", m.Content != "", len(m.Data) > 0} {
+	for _, is := range []bool{m.URL != "", m.Ref != "", m.Content != ""} {
 		if is {
 			given++
 		}
 	}
 	switch {
 	case given != 1:
-		err = core.Errorf(core.Invalid, "say which file, in exactly one way: url, ref, content or data")
+		err = core.Errorf(core.Invalid, "say which file, in exactly one way: by url or ref, or, for a document, its content")
 	case m.URL != "" && !fetchable(m.URL):
 		err = core.Errorf(core.Invalid, "url: it must be a public https address")
-	case len(m.Content)+len(m.Data) > maxUpload:
+	case len(m.Content) > maxUpload:
 		err = core.Errorf(core.Invalid, "the file is larger than %d bytes", maxUpload)
-	default:
-		_, err = d.keyboard(to.spot.chat, m.Buttons)
 	}
 	return m, to, err
 }
@@ -93,66 +93,104 @@ func (d *Driver) sendMedia(ctx context.Context, call core.Call, kind, method, fa
 	if err != nil {
 		return core.Result{}, err
 	}
-	list := []part{{}}
-	if speaks(visible(m.Caption)) {
-		list = parts(m.Caption, maxCaption)
-	}
-	file := m.file(kind, fallback)
-	said := strings.TrimSpace(fmt.Sprintf("[%s %s] %s", kind, m.title(fallback), list[0].source))
-	err = call.Parts.Send(ctx, 1, core.Sent{Path: to.path, Text: said}, func(ctx context.Context, _ string) (string, error) {
-		params, err := d.mediaParams(to, m, len(list) == 1)
-		if err != nil {
-			return "", err
-		}
-		r := request{method: method, params: params, files: []tgbotapi.RequestFile{file}, chat: to.spot.chat, rank: rank(m.Priority)}
-		return d.sent(to, r, func(r request) (json.RawMessage, error) {
-			if list[0].html == "" {
-				return d.do(ctx, r)
-			}
-			return d.styled(ctx, r, "caption", list[0])
-		})
-	})
+	list := captions(m.Caption)
+	send := attached{method: method, field: kind, file: m.file(fallback), caption: list[0], params: to.params(), here: d.same(call.Path, to)}
+	send.params.AddBool("disable_notification", m.Silent)
+	replyTo(send.params, m.ReplyTo)
+	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].source)}
+	err = call.Parts.Send(ctx, 1, what, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, send) })
 	if err != nil || len(list) == 1 {
 		return core.Result{}, err
 	}
-	m.ReplyTo = 0
-	return core.Result{}, d.sendParts(ctx, call, to, m.text, list[1:], 2)
+	return core.Result{}, d.sendParts(ctx, call, to, text{Silent: m.Silent}, list[1:], 2)
 }
 
-func (d *Driver) mediaParams(to target, m media, last bool) (tgbotapi.Params, error) {
-	params := to.params()
-	params.AddBool("disable_notification", m.Silent)
-	replyTo(params, m.ReplyTo)
-	if !last {
-		return params, nil
+// captions splits what stands below a file: the first part is short.
+func captions(text string) []part {
+	if !speaks(visible(text)) {
+		return []part{{}}
 	}
-	markup, err := d.keyboard(to.spot.chat, m.Buttons)
-	params.AddNonEmpty("reply_markup", markup)
-	return params, err
+	return parts(text, maxCaption)
+}
+
+// shownFile is how the history tells of a file.
+func shownFile(kind, name, alt, caption string) string {
+	said := "[" + kind + " " + name
+	if alt = oneLine(alt); alt != "" {
+		said += ": " + alt
+	}
+	return strings.TrimSpace(said + "] " + caption)
+}
+
+// attached is a message with a file.
+type attached struct {
+	method  string
+	field   string
+	file    tgbotapi.RequestFileData
+	caption part
+	params  tgbotapi.Params
+	here    bool // it goes to the place of its turn
+}
+
+// attach sends a file. What the platform does not take as what it should be
+// shown as, it gets as a document.
+func (d *Driver) attach(ctx context.Context, to target, a attached) (string, error) {
+	if a.here {
+		if _, _, err := d.finish(ctx, to, request{method: a.method}, part{}); err != nil {
+			return "", err
+		}
+	}
+	once := func(method, field string) (json.RawMessage, error) {
+		r := request{
+			method: method, params: maps.Clone(a.params), files: []tgbotapi.RequestFile{{Name: field, Data: a.file}},
+			chat: to.spot.chat,
+		}
+		if a.caption.html == "" {
+			return d.do(ctx, r)
+		}
+		return d.styled(ctx, r, "caption", a.caption)
+	}
+	return d.sent(to, request{}, func(request) (json.RawMessage, error) {
+		raw, err := once(a.method, a.field)
+		if aboutFile(err) && a.field != "document" && a.file.NeedsUpload() {
+			d.log.Info("sent as a document", "chat", to.spot.chat, "method", a.method, "error", err)
+			raw, err = once("sendDocument", "document")
+		}
+		return raw, err
+	})
+}
+
+// aboutFile reports whether a refusal is about what a file holds or may be.
+func aboutFile(err error) bool {
+	var e *apiError
+	return errors.As(err, &e) && e.code == 400 && e.says("IMAGE_PROCESS_FAILED", "PHOTO_", "wrong type of", "wrong file",
+		"VOICE_MESSAGES_FORBIDDEN", "VIDEO_", "file must be", "failed to get HTTP URL", "WEBPAGE_", "file is too big")
 }
 
 // file is what travels, in the way that was chosen.
-func (m *media) file(kind, fallback string) tgbotapi.RequestFile {
-	f := tgbotapi.RequestFile{Name: kind}
+func (m *media) file(fallback string) tgbotapi.RequestFileData {
 	switch {
 	case m.URL != "":
-		f.Data = tgbotapi.FileURL(m.URL)
+		return tgbotapi.FileURL(m.URL)
 	case m.Ref != "":
-		f.Data = tgbotapi.FileID(m.Ref)
-	case m.Content != "":
-		f.Data = tgbotapi.FileBytes{Name: m.title(fallback), Bytes: []byte(m.Content)}
-	default:
-		f.Data = tgbotapi.FileBytes{Name: m.title(fallback), Bytes: m.Data}
+		return tgbotapi.FileID(m.Ref)
 	}
-	return f
+	return tgbotapi.FileBytes{Name: m.title(fallback), Bytes: []byte(m.Content)}
 }
 
 // title is the file's name.
 func (m *media) title(fallback string) string {
-	name := path.Base("/" + strings.ReplaceAll(visible(m.Name), "\\", "/"))
-	if u, err := url.Parse(m.URL); m.Name == "" && err == nil && m.URL != "" {
-		name = path.Base("/" + u.Path)
+	name := m.Name
+	if u, err := url.Parse(m.URL); name == "" && err == nil {
+		name = u.Path
 	}
+	return fileName(name, fallback)
+}
+
+// fileName makes a name of one that is foreign: no more than the last element
+// of a path.
+func fileName(foreign, fallback string) string {
+	name := path.Base("/" + strings.ReplaceAll(visible(foreign), "\\", "/"))
 	if name = oneLine(cut(name, 128)); name == "" || name == "/" || name == "." {
 		return fallback
 	}

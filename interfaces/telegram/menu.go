@@ -27,26 +27,35 @@ type menu struct {
 	Commands []tgbotapi.BotCommand `json:"commands"`
 }
 
-// menus lists what is offered to whom: everybody, administrators of groups,
-// admins in their private chats; each in each language that somebody wrote.
-func (d *Driver) menus() []menu {
-	type audience struct {
-		scope map[string]any
-		rank  core.Rank
-	}
+// audience is who sees a list: the platform shows each person the narrowest one.
+type audience struct {
+	scope   map[string]any
+	rank    core.Rank
+	private bool // commands for private places are of use there
+}
+
+func (d *Driver) audiences() []audience {
 	list := []audience{
-		{map[string]any{"type": "default"}, core.Member},
-		{map[string]any{"type": "all_chat_administrators"}, core.Moderator},
+		{map[string]any{"type": "default"}, core.Member, false},
+		{map[string]any{"type": "all_private_chats"}, core.Member, true},
+		{map[string]any{"type": "all_chat_administrators"}, core.Moderator, false},
 	}
 	for _, p := range d.opt.Admins {
 		if s, err := spotOf(d.opt.Name, p); err == nil && p.IsPerson() {
-			list = append(list, audience{map[string]any{"type": "chat", "chat_id": s.chat}, core.Admin})
+			list = append(list, audience{map[string]any{"type": "chat", "chat_id": s.chat}, core.Admin, true})
 		}
 	}
+	return list
+}
+
+// menus lists what is offered to whom: everybody, people in private,
+// administrators of groups, admins in their private chats; each in each language
+// that somebody wrote.
+func (d *Driver) menus() []menu {
 	var menus []menu
-	for _, a := range list {
+	for _, a := range d.audiences() {
 		for _, language := range d.languages() {
-			menus = append(menus, menu{a.scope, language, d.offered(a.rank, language)})
+			menus = append(menus, menu{a.scope, language, d.offered(a, language)})
 		}
 	}
 	return menus
@@ -73,17 +82,20 @@ func platformLanguage(tag string) string {
 	return base
 }
 
-func (d *Driver) offered(rank core.Rank, language string) []tgbotapi.BotCommand {
+func (d *Driver) offered(to audience, language string) []tgbotapi.BotCommand {
 	name := regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 	list := []tgbotapi.BotCommand{}
 	for _, spec := range d.opt.Commands {
+		if spec.Rank > to.rank || spec.Private && !to.private {
+			continue
+		}
 		brief := spec.Brief
 		for tag, text := range spec.Briefs {
 			if language != "" && platformLanguage(tag) == language {
 				brief = text
 			}
 		}
-		if brief = cut(oneLine(brief), maxMenuBrief); spec.Rank <= rank && name.MatchString(spec.Name) && brief != "" && len(list) < maxMenu {
+		if brief = cut(oneLine(brief), maxMenuBrief); name.MatchString(spec.Name) && brief != "" && len(list) < maxMenu {
 			list = append(list, tgbotapi.BotCommand{Command: spec.Name, Description: brief})
 		}
 	}
@@ -91,29 +103,82 @@ func (d *Driver) offered(rank core.Rank, language string) []tgbotapi.BotCommand 
 }
 
 // offerCommands puts the commands into the platform's menu, unless they are
-// there already.
+// there already, and takes away what is offered no more.
 func (d *Driver) offerCommands(ctx context.Context) {
 	menus := d.menus()
+	if len(d.opt.Commands) == 0 {
+		menus = nil
+	}
 	data, err := json.Marshal(menus)
-	if err != nil || len(d.opt.Commands) == 0 {
+	if err != nil {
 		return
 	}
 	sum := sha256.Sum256(data)
-	mark := []byte(hex.EncodeToString(sum[:]))
-	if old, err := d.opt.State.Get(ctx, menuKey); err == nil && string(old) == string(mark) {
+	now := offering{Mark: hex.EncodeToString(sum[:])}
+	var was offering
+	if old, err := d.opt.State.Get(ctx, menuKey); err == nil && old != nil {
+		_ = json.Unmarshal(old, &was) // what cannot be read is offered anew
+	}
+	if was.Mark == now.Mark || was.Mark == "" && len(menus) == 0 {
 		return
 	}
 	for _, m := range menus {
-		if err := d.offer(ctx, m); err != nil {
-			if ctx.Err() == nil {
-				d.log.Warn("commands not offered", "error", err)
-			}
-			return
-		}
+		now.Lists = append(now.Lists, listed{m.Scope, m.Language})
 	}
-	if err := d.opt.State.Put(ctx, menuKey, mark); err != nil && ctx.Err() == nil {
+	if err := d.offerAll(ctx, menus, was.without(now)); err != nil {
+		if ctx.Err() == nil {
+			d.log.Warn("commands not offered", "error", err)
+		}
+		return
+	}
+	if data, err = json.Marshal(now); err == nil {
+		err = d.opt.State.Put(ctx, menuKey, data)
+	}
+	if err != nil && ctx.Err() == nil {
 		d.log.Warn("commands offered, but not noted", "error", err)
 	}
+}
+
+// offering is what was offered: its mark, and which lists there are.
+type offering struct {
+	Mark  string   `json:"mark"`
+	Lists []listed `json:"lists"`
+}
+
+type listed struct {
+	Scope    map[string]any `json:"scope"`
+	Language string         `json:"language,omitempty"`
+}
+
+func (l listed) key() string {
+	data, _ := json.Marshal(l) // keys sorted
+	return string(data)
+}
+
+// without lists what other has not.
+func (o offering) without(other offering) []listed {
+	return slices.DeleteFunc(slices.Clone(o.Lists), func(l listed) bool {
+		return slices.ContainsFunc(other.Lists, func(x listed) bool { return x.key() == l.key() })
+	})
+}
+
+func (d *Driver) offerAll(ctx context.Context, menus []menu, gone []listed) error {
+	for _, m := range menus {
+		if err := d.offer(ctx, m); err != nil {
+			return err
+		}
+	}
+	for _, l := range gone {
+		params := tgbotapi.Params{}
+		params.AddNonEmpty("language_code", l.Language)
+		if err := params.AddInterface("scope", l.Scope); err != nil {
+			return err
+		}
+		if _, err := d.do(ctx, request{method: "deleteMyCommands", params: params, again: true}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *Driver) offer(ctx context.Context, m menu) error {

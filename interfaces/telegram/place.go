@@ -77,10 +77,15 @@ type places struct {
 	forums  map[int64]bool
 	aliases map[int64]int64
 	threads map[[2]int64]int64
+	titles  map[spot]label // of groups and topics
+	people  map[int64]label
+	changed bool
 }
 
 func newPlaces() *places {
-	return &places{forums: map[int64]bool{}, aliases: map[int64]int64{}, threads: map[[2]int64]int64{}}
+	return &places{
+		forums: map[int64]bool{}, aliases: map[int64]int64{}, threads: map[[2]int64]int64{}, titles: map[spot]label{}, people: map[int64]label{},
+	}
 }
 
 // saw takes notice of a message.
@@ -97,6 +102,8 @@ func (p *places) saw(m *message) {
 		room(p.threads, maxThreads)
 		p.threads[[2]int64{m.Chat.ID, m.ID}] = m.Thread
 	}
+	p.changed = true
+	p.named(m)
 }
 
 // sent takes notice of a message of the bot's own.
@@ -108,6 +115,7 @@ func (p *places) sent(s spot, id int64) {
 	defer p.mu.Unlock()
 	room(p.threads, maxThreads)
 	p.threads[[2]int64{s.chat, id}] = s.thread
+	p.changed = true
 }
 
 // thread is the topic in which a message stands, as far as it is known.

@@ -192,16 +192,18 @@ func (i *intake) remember(id int64) {
 
 // items decodes and converts; what cannot be read is left behind.
 func (i *intake) items(ctx context.Context, raws []json.RawMessage) []item {
-	items := make([]item, 0, len(raws))
-	for _, raw := range raws {
-		u, id, err := decode(raw)
-		it := item{id: id}
-		if err != nil {
+	items, updates := make([]item, len(raws)), make([]*update, len(raws))
+	for n, raw := range raws {
+		var err error
+		if updates[n], items[n].id, err = decode(raw); err != nil {
 			i.d.log.Error("update left behind", "error", err)
-		} else {
-			it.converted = i.understand(ctx, u)
 		}
-		items = append(items, it)
+	}
+	i.d.ranks.meet(ctx, updates)
+	for n, u := range updates {
+		if u != nil {
+			items[n].converted = i.understand(ctx, u)
+		}
 	}
 	return items
 }
@@ -231,6 +233,7 @@ func (i *intake) deliver(ctx context.Context, items []item) error {
 	var events []core.Event
 	for _, it := range items {
 		events = append(events, it.events...)
+		i.before(it)
 		if it.press != nil && it.press.choice { // before anybody can whisper
 			it.press.answered = i.d.presses.expect(it.press.query)
 		}
@@ -290,16 +293,26 @@ func (i *intake) hopeless(it item, others bool) bool {
 	return i.failed[it.id] >= maxFailures
 }
 
+// before takes notice of what people say, so that it is known when the answer
+// begins.
+func (i *intake) before(it item) {
+	for n := range it.events {
+		e := &it.events[n]
+		if e.Kind != core.KindMessage || e.Message.Author.Bot {
+			continue
+		}
+		i.d.passDraft(e.Message.Path)
+		if i.d.opt.Config.Acknowledge != "" {
+			i.d.marks.heard(&e.Message)
+		}
+	}
+}
+
 // afterwards does what is to be done once an item is on disk.
 func (i *intake) afterwards(it item) {
 	if it.press != nil {
 		if !i.d.later(func(ctx context.Context) { i.d.answerPress(ctx, it.press) }) {
 			i.d.presses.answer(it.press.query)
-		}
-	}
-	for _, e := range it.events {
-		if e.Kind == core.KindMessage && e.Message.Addressed != core.NotAddressed && !e.Message.Author.Bot {
-			i.d.acknowledge(e.Message)
 		}
 	}
 }

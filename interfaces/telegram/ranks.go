@@ -45,6 +45,36 @@ func (r *ranks) raise(ctx context.Context, m *core.Message) {
 	}
 }
 
+const meetAtOnce = 16
+
+// meet asks about all groups that are new in a batch at the same time, so that
+// no group waits for another one.
+func (r *ranks) meet(ctx context.Context, updates []*update) {
+	strangers := map[int64]bool{}
+	for _, u := range updates {
+		if u != nil && u.Message != nil && u.Message.Chat.ID < 0 {
+			strangers[u.Message.Chat.ID] = true
+		}
+	}
+	r.mu.Lock()
+	for chat := range strangers {
+		if r.chats[chat] != nil {
+			delete(strangers, chat)
+		}
+	}
+	r.mu.Unlock()
+	if len(strangers) < 2 {
+		return
+	}
+	var all sync.WaitGroup
+	slots := make(chan struct{}, meetAtOnce)
+	for chat := range strangers {
+		slots <- struct{}{}
+		all.Go(func() { r.of(ctx, chat); <-slots })
+	}
+	all.Wait()
+}
+
 // of returns the administrators of a chat. Only the first time somebody waits
 // for the platform.
 func (r *ranks) of(ctx context.Context, chat int64) map[int64]bool {
@@ -93,7 +123,7 @@ func (r *ranks) fetch(ctx context.Context, chat int64) (map[int64]bool, error) {
 	if err := r.d.pace.wait(ctx, 0); err != nil {
 		return nil, err
 	}
-	raw, err := r.d.api.call(ctx, "getChatAdministrators", params)
+	raw, err := r.d.once(ctx, &request{method: "getChatAdministrators", params: params})
 	if isCode(err, 429) {
 		r.d.pace.block(chat, afterOf(err))
 	}

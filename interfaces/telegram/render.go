@@ -30,6 +30,7 @@ type renderer struct {
 	out      strings.Builder
 	units    int
 	indent   string   // before each line but the first of a block
+	breaks   string   // what ends a line; empty: a line break
 	styles   []string // open inline tags
 	links    int      // how many of them are links
 	quoted   bool
@@ -55,7 +56,13 @@ func escape(s string) string {
 }
 
 // lines ends n lines.
-func (r *renderer) lines(n int) { r.text(strings.Repeat("\n", n) + r.indent) }
+func (r *renderer) lines(n int) {
+	if r.breaks != "" {
+		r.raw(strings.Repeat(r.breaks, n))
+		return
+	}
+	r.text(strings.Repeat("\n", n) + r.indent)
+}
 
 func (r *renderer) blocks(list []markdown.Block, tight bool) {
 	for i, b := range list {

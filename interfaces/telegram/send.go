@@ -12,7 +12,6 @@ import (
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 
 	"synthbot/core"
-	"synthbot/core/markdown"
 )
 
 // target is where a call goes to.
@@ -47,20 +46,14 @@ func (t target) params() tgbotapi.Params {
 
 // text is what message_telegram sends.
 type text struct {
-	Text     string   `json:"text"`
-	Path     string   `json:"interface_path"`
-	Priority string   `json:"priority"`
-	ReplyTo  anyID    `json:"reply_to_message_id"`
-	Buttons  []button `json:"buttons"`
-	Suggest  []string `json:"suggestions"`
-	Silent   bool     `json:"silent"`
-}
-
-type button struct {
-	Text string `json:"text"`
-	URL  string `json:"url"`
-	Data string `json:"data"`
-	For  anyID  `json:"for"`
+	Text      string   `json:"text"`
+	Path      string   `json:"interface_path"`
+	Recipient string   `json:"recipient"`
+	Priority  string   `json:"priority"`
+	ReplyTo   anyID    `json:"reply_to_message_id"`
+	Suggest   []string `json:"suggestions"`
+	Silent    bool     `json:"silent"`
+	buttons
 }
 
 // anyID is an id that a model may write as a number or as a text.
@@ -100,24 +93,9 @@ func (d *Driver) message(call core.Call) (text, target, error) {
 	if !speaks(visible(t.Text)) {
 		return t, to, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
-	t.Buttons = suggested(t.Buttons, t.Suggest)
-	_, err = d.keyboard(to.spot.chat, t.Buttons)
+	t.suggest(t.Suggest)
+	_, err = d.keyboard(call, to, t.buttons)
 	return t, to, err
-}
-
-// maxSuggestion is the longest suggestion that fits on a button, in UTF-16 units.
-const maxSuggestion = 64
-
-// suggested adds a button for each suggestion there is room for; who presses it
-// says it.
-func suggested(list []button, texts []string) []button {
-	for _, s := range texts {
-		s = strings.Join(strings.Fields(visible(s)), " ")
-		if speaks(s) && markdown.UTF16(s) <= maxSuggestion && len(list) < maxButtons {
-			list = append(list, button{Text: s})
-		}
-	}
-	return list
 }
 
 // speaks reports whether a text holds anything that a person would see.
@@ -135,6 +113,9 @@ func (d *Driver) checkMessage(_ context.Context, call core.Call) error {
 // sendMessage carries the message action out.
 func (d *Driver) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
 	t, to, err := d.message(call)
+	if err == nil && t.Recipient != "" { // whoever checked the plan should have put a path in its place
+		err = core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
+	}
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -148,13 +129,13 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 		params := to.params()
 		params.AddBool("disable_notification", t.Silent)
 		if !d.opt.Config.Previews {
-			params["link_preview_options"] = `{"is_disabled":true}`
+			params["link_preview_options"] = noPreview
 		}
 		if i == 0 {
 			replyTo(params, t.ReplyTo)
 		}
 		if i == len(list)-1 {
-			markup, err := d.keyboard(to.spot.chat, t.Buttons)
+			markup, err := d.keyboard(call, to, t.buttons)
 			if err != nil {
 				return err
 			}
@@ -163,13 +144,33 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 		what := core.Sent{Path: to.path, Text: p.source}
 		err := call.Parts.Send(ctx, n+i, what, func(ctx context.Context, _ string) (string, error) {
 			r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: rank(t.Priority)}
-			return d.sent(to, r, func(r request) (json.RawMessage, error) { return d.styled(ctx, r, "text", p) })
+			return d.say(ctx, to, r, p, d.same(call.Path, to))
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// noPreview keeps the platform from fetching what a text links to.
+const noPreview = `{"is_disabled":true}`
+
+// same reports whether a message of a turn in that place goes to it.
+func (d *Driver) same(here core.Path, to target) bool {
+	s, err := spotOf(d.opt.Name, here)
+	return err == nil && s == to.spot
+}
+
+// say sends one message of text. Where it goes to the place of its turn, it
+// takes the place of what was shown while it was written.
+func (d *Driver) say(ctx context.Context, to target, r request, p part, here bool) (string, error) {
+	if here {
+		if message, done, err := d.finish(ctx, to, r, p); done {
+			return message, err
+		}
+	}
+	return d.sent(to, r, func(r request) (json.RawMessage, error) { return d.written(ctx, r, p) })
 }
 
 // rank turns a priority into a place in what waits.
@@ -229,60 +230,6 @@ func aboutWords(err error) bool {
 	var e *apiError
 	return errors.As(err, &e) && e.code == 400 && e.migrate == 0 &&
 		!e.says("chat not found", "thread not found", "TOPIC_", "rights", "FORBIDDEN", "to edit not found", "not modified",
-			"can't be edited", "no text in the message", "no caption in the message", "PEER_ID_INVALID", "replied not found")
-}
-
-const (
-	maxButtons = 40
-	rowUnits   = 30 // texts of one row, together
-)
-
-// keyboard writes the buttons below a message; "" for none.
-func (d *Driver) keyboard(chat int64, list []button) (string, error) {
-	if len(list) == 0 {
-		return "", nil
-	}
-	if len(list) > maxButtons {
-		return "", core.Errorf(core.Invalid, "buttons: at most %d are possible", maxButtons)
-	}
-	var rows [][]tgbotapi.InlineKeyboardButton
-	width := rowUnits + 1
-	for i, b := range list {
-		made, err := d.button(chat, i, b)
-		if err != nil {
-			return "", err
-		}
-		units := markdown.UTF16(made.Text)
-		if width += units; width > rowUnits || len(rows[len(rows)-1]) >= 4 {
-			rows, width = append(rows, nil), units
-		}
-		rows[len(rows)-1] = append(rows[len(rows)-1], made)
-	}
-	data, err := json.Marshal(tgbotapi.NewInlineKeyboardMarkup(rows...))
-	return string(data), err
-}
-
-func (d *Driver) button(chat int64, i int, b button) (tgbotapi.InlineKeyboardButton, error) {
-	label := strings.Join(strings.Fields(visible(b.Text)), " ")
-	made := tgbotapi.InlineKeyboardButton{Text: label}
-	switch {
-	case !speaks(label) || markdown.UTF16(label) > 128:
-		return made, core.Errorf(core.Invalid, "buttons[%d].text: say what the button does, in a few words", i)
-	case b.URL != "":
-		if !linkable(b.URL) {
-			return made, core.Errorf(core.Invalid, "buttons[%d].url: it must be a full https address", i)
-		}
-		made.URL = &b.URL
-		return made, nil
-	}
-	kind, data := byte(kindData), b.Data
-	if data == "" {
-		kind, data = kindText, strconv.Itoa(i)
-	}
-	sealed, ok := d.keys.seal(chat, kind, int64(b.For), data)
-	if !ok {
-		return made, core.Errorf(core.Invalid, "buttons[%d].data: at most 40 bytes are possible", i)
-	}
-	made.CallbackData = &sealed
-	return made, nil
+			"can't be edited", "no text in the message", "no caption in the message", "PEER_ID_INVALID", "replied not found") &&
+		!aboutFile(err)
 }

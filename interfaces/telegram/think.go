@@ -16,9 +16,11 @@ const (
 )
 
 // Think shows that the bot is typing until ctx ends, or for a few minutes at
-// most. It shows nothing where that would take room from messages.
+// most. It shows nothing where that would take room from messages, and where a
+// growing text tells it already.
 func (d *Driver) Think(ctx context.Context, p core.Path) {
 	if s, err := spotOf(d.opt.Name, p); err == nil {
+		d.acknowledge(p, s)
 		d.typing(ctx, s)
 	}
 	<-ctx.Done()
@@ -34,7 +36,7 @@ func (d *Driver) typing(ctx context.Context, s spot) {
 		params["message_thread_id"] = strconv.Itoa(general)
 	}
 	for end := time.Now().Add(typingMost); time.Now().Before(end); {
-		if d.pace.spare(s.chat) {
+		if !d.drafts.stands(s) && d.pace.spare(s.chat) {
 			if _, err := d.once(ctx, &request{method: "sendChatAction", params: params}); err != nil && ctx.Err() == nil {
 				d.typingFailed(s, err)
 				if !isCode(err, 429, 500, 502, 503, 504) {
@@ -53,33 +55,4 @@ func (d *Driver) typingFailed(s spot, err error) {
 		d.pace.block(s.chat, e.after)
 	}
 	d.log.Debug("typing not shown", "chat", s.chat, "error", err)
-}
-
-// acknowledge puts the configured reaction on a message that is being answered.
-func (d *Driver) acknowledge(m core.Message) {
-	if d.opt.Config.Acknowledge != "" {
-		d.mark(m.Path, m.ID, d.opt.Config.Acknowledge)
-	}
-}
-
-// Observe takes the reaction away when the turn is over.
-func (d *Driver) Observe(end core.TurnEnd) {
-	if d.opt.Config.Acknowledge == "" || end.Turn.Path.Interface() != d.opt.Name {
-		return
-	}
-	for _, message := range end.Messages {
-		d.mark(end.Turn.Path, message, "")
-	}
-}
-
-func (d *Driver) mark(p core.Path, message, emoji string) {
-	s, err := spotOf(d.opt.Name, p)
-	if err != nil {
-		return
-	}
-	d.later(func(ctx context.Context) {
-		if err := d.setReaction(ctx, s, message, emoji); err != nil && ctx.Err() == nil {
-			d.log.Debug("reaction not set", "path", p, "error", err)
-		}
-	})
 }

@@ -9,7 +9,8 @@ import (
 
 // This file knows what updates look like. It decodes them one by one, with the
 // library's types where those are still right, and with our own where the
-// platform has grown since: topics, quotes, reactions, forwards.
+// platform has grown since: topics, quotes, reactions, forwards, checklists; what
+// rich messages hold is read in rich.go.
 
 // update is one thing that the platform tells; one of its fields is set.
 type update struct {
@@ -84,11 +85,19 @@ type message struct {
 	Contact   *tgbotapi.Contact    `json:"contact"`
 	Dice      *tgbotapi.Dice       `json:"dice"`
 	Poll      *poll                `json:"poll"`
+	Checklist *checklist           `json:"checklist"`
+	Rich      json.RawMessage      `json:"rich_message"`
 
 	MigrateTo    int64                          `json:"migrate_to_chat_id"`
 	MigrateFrom  int64                          `json:"migrate_from_chat_id"`
-	TopicCreated *struct{}                      `json:"forum_topic_created"`
+	TopicCreated *topicNotice                   `json:"forum_topic_created"`
+	TopicEdited  *topicNotice                   `json:"forum_topic_edited"`
 	Markup       *tgbotapi.InlineKeyboardMarkup `json:"reply_markup"`
+}
+
+// topicNotice tells what a topic is called; an edit may leave the name out.
+type topicNotice struct {
+	Name string `json:"name"`
 }
 
 // origin is where a forwarded message comes from.
@@ -127,6 +136,14 @@ type poll struct {
 	Options  []struct {
 		Text string `json:"text"`
 	} `json:"options"`
+}
+
+type checklist struct {
+	Title string `json:"title"`
+	Tasks []struct {
+		Text string `json:"text"`
+		Done int64  `json:"completion_date"`
+	} `json:"tasks"`
 }
 
 type callback struct {

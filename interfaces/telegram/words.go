@@ -69,10 +69,7 @@ func (c *converter) mentioned(text string, entities []tgbotapi.MessageEntity) bo
 
 // command reads a message that begins with one of the bot's commands.
 func (c *converter) command(m *message) (name string, args []string, ok bool) {
-	text, entities := m.Text, m.Entities
-	if text == "" {
-		text, entities = m.Caption, m.CaptionEntities
-	}
+	text, entities := m.content()
 	if len(entities) == 0 || entities[0].Type != "bot_command" || entities[0].Offset != 0 || m.Forward != nil {
 		return "", nil, false
 	}
@@ -131,6 +128,8 @@ func describe(m *message, text string) string {
 		lines = append(lines, fmt.Sprintf("[dice %s: %d]", oneLine(m.Dice.Emoji), m.Dice.Value))
 	case m.Poll != nil:
 		lines = append(lines, m.Poll.describe())
+	case m.Checklist != nil:
+		lines = append(lines, m.Checklist.describe())
 	}
 	if len(lines) == 1 && m.Forward != nil && len(attachments(m)) == 0 {
 		return "" // a forwarded notice of the platform
@@ -151,6 +150,29 @@ func (p *poll) describe() string {
 		options = append(options, oneLine(o.Text))
 	}
 	return fmt.Sprintf("[poll: %s: %s]", oneLine(p.Question), strings.Join(options, " | "))
+}
+
+func (l *checklist) describe() string {
+	tasks := []string{}
+	for _, t := range l.Tasks {
+		box := "☐ "
+		if t.Done != 0 {
+			box = "☑ "
+		}
+		tasks = append(tasks, box+oneLine(t.Text))
+	}
+	return fmt.Sprintf("[checklist: %s: %s]", oneLine(l.Title), strings.Join(tasks, " | "))
+}
+
+// content is the text of a message, in whichever field it stands.
+func (m *message) content() (string, []tgbotapi.MessageEntity) {
+	switch {
+	case m.Text != "":
+		return m.Text, m.Entities
+	case m.Caption != "":
+		return m.Caption, m.CaptionEntities
+	}
+	return readRich(m.Rich), nil
 }
 
 // attachments lists the files of a message; of a photo the largest size.

@@ -47,6 +47,7 @@ type Server struct {
 	fail     func(Call) Fault
 	delay    func(Call) time.Duration
 	lacks    []string
+	stalled  string // a file
 	revoked  bool
 	noted    chan struct{} // closed and replaced when a request is answered
 	strict   bool
@@ -142,7 +143,7 @@ func (s *Server) Early() int {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if len(parts) > 2 && parts[0] == "file" && parts[1] == "bot"+Token {
-		s.serveFile(w, strings.Join(parts[2:], "/"))
+		s.serveFile(w, r, strings.Join(parts[2:], "/"))
 		return
 	}
 	if len(parts) != 2 || parts[0] != "bot"+Token || s.isRevoked() {

@@ -93,12 +93,23 @@ func (s *Server) getFile(c Call) (any, error) {
 	return map[string]any{"file_id": id, "file_unique_id": "u" + id, "file_size": len(data), "file_path": path}, nil
 }
 
-func (s *Server) serveFile(w http.ResponseWriter, path string) {
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, path string) {
 	s.mu.Lock()
-	data, known := s.files[strings.TrimPrefix(path, "documents/")]
+	id := strings.TrimPrefix(path, "documents/")
+	data, known := s.files[id]
+	stalled := id == s.stalled
 	s.mu.Unlock()
 	if !known {
 		http.Error(w, "404", http.StatusNotFound)
+		return
+	}
+	if stalled {
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)+1))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-s.closing:
+		}
 		return
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
@@ -133,4 +144,11 @@ func (s *Server) deleteWebhook(c Call) (any, error) {
 
 func (s *Server) webhookInfo(Call) (any, error) {
 	return map[string]any{"url": s.hook.url, "pending_update_count": len(s.updates)}, nil
+}
+
+// Stall makes downloads of a file begin and never end.
+func (s *Server) Stall(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalled = id
 }

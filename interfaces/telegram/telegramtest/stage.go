@@ -89,3 +89,13 @@ func (s *Server) Forget() {
 		c.messages, c.drafts = nil, nil
 	}
 }
+
+// Remove deletes a message, as a person with the right to do so does; the bot is
+// not told.
+func (s *Server) Remove(chat int64, id int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.chats[chat].find(id); m != nil {
+		m.Deleted = true
+	}
+}

@@ -1,0 +1,112 @@
+package telegram
+
+import (
+	"context"
+	"net/http"
+	"path"
+	"strings"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core"
+)
+
+var (
+	_ core.Teller  = (*Driver)(nil)
+	_ core.Carrier = (*Driver)(nil)
+)
+
+// Tell writes to a place, or to a person in private: he must have written to the
+// bot before. Each message is tried once; it is tried again only where the
+// platform has certainly not taken it.
+func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
+	s, err := spotOf(d.opt.Name, to)
+	if err != nil {
+		return core.Errorf(core.Invalid, "%q is no place of %s", to, d.opt.Name)
+	}
+	if !speaks(visible(text)) {
+		return core.Errorf(core.Invalid, "there is nothing to tell")
+	}
+	for _, p := range parts(text, maxText) {
+		params := target{spot: s}.params()
+		if !d.opt.Config.Previews {
+			params["link_preview_options"] = noPreview
+		}
+		r := request{method: "sendMessage", params: params, chat: s.chat, rank: 1, once: true}
+		if _, err := d.written(ctx, r, p); err != nil {
+			return explain(err)
+		}
+	}
+	return nil
+}
+
+// What the platform takes, in bytes.
+const (
+	maxPhoto = 10 << 20
+	maxCarry = 50 << 20
+)
+
+// restParts is how many parts the rest of one caption may have. They are
+// numbered behind n*restParts, so that they meet no other part of the step.
+const restParts = 256
+
+// Carry sends a file as what it is: a picture, an animation, a video, a voice
+// message where it is one (Ogg), else as a document. What a caption cannot hold
+// goes on as messages.
+func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+	to, err := d.target(core.Call{Path: what.Path}, "")
+	switch {
+	case err != nil:
+		return err
+	case len(f.Data) == 0:
+		return core.Errorf(core.Invalid, "the file is empty")
+	case len(f.Data) > maxCarry:
+		return core.Errorf(core.Invalid, "the file is larger than %d bytes", maxCarry)
+	}
+	form := formOf(&f)
+	name := fileName(f.Name, form.name)
+	list := captions(what.Text)
+	send := attached{
+		method: form.method, field: form.field, file: tgbotapi.FileBytes{Name: name, Bytes: f.Data}, caption: list[0], params: to.params(), here: true,
+	}
+	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].source), Data: what.Data}
+	err = parts.Send(ctx, n, said, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, send) })
+	if err != nil || len(list) == 1 {
+		return err
+	}
+	return d.sendParts(ctx, core.Call{Path: what.Path, Parts: parts}, to, text{}, list[1:], n*restParts+1)
+}
+
+// form is how a file is sent.
+type form struct{ method, field, noun, name string }
+
+// formOf chooses the form by what the file wants to be and what it is.
+func formOf(f *core.Upload) form {
+	mime, _, _ := strings.Cut(f.MIME, ";")
+	if mime == "" || mime == "application/octet-stream" {
+		mime, _, _ = strings.Cut(http.DetectContentType(f.Data), ";")
+	}
+	document := form{"sendDocument", "document", "document", "file.bin"}
+	switch f.Kind {
+	case core.Image:
+		switch {
+		case mime == "image/gif":
+			return form{"sendAnimation", "animation", "animation", "picture.gif"}
+		case len(f.Data) > maxPhoto || mime != "image/png" && mime != "image/jpeg" && mime != "image/webp":
+			return document
+		}
+		return form{"sendPhoto", "photo", "photo", "picture.png"}
+	case core.Audio:
+		switch mime {
+		case "audio/ogg", "application/ogg", "audio/opus":
+			return form{"sendVoice", "voice", "voice", "voice.ogg"}
+		case "audio/mpeg", "audio/mp3", "audio/mp4", "audio/m4a", "audio/x-m4a", "audio/aac":
+			return form{"sendAudio", "audio", "audio", "audio" + path.Ext(f.Name)}
+		}
+	case core.Video:
+		if mime == "video/mp4" {
+			return form{"sendVideo", "video", "video", "video.mp4"}
+		}
+	}
+	return document
+}

@@ -1,0 +1,271 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// TestTell writes outside of turns: to places and to people, once.
+func TestTell(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		for to, chat := range map[string]int64{"telegram/@user/1001": ann, "telegram/-1009876543210/8": forum} {
+			if err := d.Tell(t.Context(), core.MustPath(to), "**Good** <morning>"); err != nil {
+				t.Errorf("%s: %v", to, err)
+			}
+			if list := w.Messages(chat); len(list) != 1 || list[0].Text != "Good <morning>" || !list[0].HTML || chat == forum && list[0].Thread != 8 {
+				t.Errorf("%s: %+v", to, list)
+			}
+		}
+		if err := d.Tell(t.Context(), place("telegram", jay, 0), strings.Repeat("many words ", 900)); err != nil || len(w.Messages(jay)) != 3 {
+			t.Errorf("%d messages, %v", len(w.Messages(jay)), err)
+		}
+		for _, to := range []string{"telegram/5555", "discord/1/2", "telegram"} {
+			var e *core.Error
+			if err := d.Tell(t.Context(), core.MustPath(to), "x"); !errors.As(err, &e) || e.Kind != core.Invalid || e.Text == "" {
+				t.Errorf("%s: %v", to, err)
+			}
+		}
+		if err := d.Tell(t.Context(), place("telegram", jay, 0), " \u200b"); err == nil {
+			t.Error("told nothing")
+		}
+		_ = stop()
+	})
+}
+
+// TestTellOnce tries again only what has certainly not been told.
+func TestTellOnce(t *testing.T) {
+	for kind, want := range map[telegramtest.FaultKind]int{
+		telegramtest.BadGateway: 0, telegramtest.Reset: 0, telegramtest.ResetAfter: 1, telegramtest.Limited: 1, telegramtest.Refused: 1,
+	} {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			d, stop := w.up(t)
+			w.FailNext("sendMessage", telegramtest.Fault{Kind: kind, RetryAfter: 2, Text: "Bad Request: can't parse entities: x"})
+			err := d.Tell(t.Context(), place("telegram", ann, 0), "x")
+			told := kind == telegramtest.Limited || kind == telegramtest.Refused
+			if n := len(w.Messages(ann)); n != want || (err == nil) != told {
+				t.Errorf("fault %d: %d messages stand, %v", kind, n, err)
+			}
+			_ = stop()
+		})
+	}
+}
+
+const (
+	pngHead = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+	gifHead = "GIF89a\x01\x00\x01\x00"
+	oggHead = "OggS\x00\x02"
+	mp4Head = "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42mp41"
+	mp3Head = "ID3\x04\x00\x00\x00\x00\x00\x00"
+)
+
+// TestCarry sends each file as what it is, and tells the history.
+func TestCarry(t *testing.T) {
+	w := newWorld(t, nil)
+	d, _ := w.listen(t, &coretest.Inbox{})
+	at := place("telegram", forum, 7)
+	for i, tc := range []struct {
+		f          core.Upload
+		kind, said string
+	}{
+		{core.Upload{Name: "cat.png", MIME: "image/png", Data: []byte(pngHead), Alt: "a [black] cat", Kind: core.Image}, "photo", "[photo cat.png: a (black) cat] Look: *here*"},
+		{core.Upload{Name: "cat.gif", Data: []byte(gifHead), Kind: core.Image}, "animation", "[animation cat.gif] Look: *here*"},
+		{core.Upload{Name: "cat.svg", MIME: "image/svg+xml", Data: []byte("<svg/>"), Kind: core.Image}, "document", "[document cat.svg] Look: *here*"},
+		{core.Upload{Name: "no.png", MIME: "image/png", Data: []byte("broken"), Kind: core.Image}, "document", "[photo no.png] Look: *here*"},
+		{core.Upload{Name: "big.png", MIME: "image/png", Data: []byte(pngHead + strings.Repeat("x", maxPhoto)), Kind: core.Image}, "document", "[document big.png] Look: *here*"},
+		{core.Upload{Name: "v.ogg", MIME: "audio/ogg; codecs=opus", Data: []byte(oggHead), Kind: core.Audio}, "voice", "[voice v.ogg] Look: *here*"},
+		{core.Upload{Name: "s.mp3", MIME: "audio/mpeg", Data: []byte(mp3Head), Kind: core.Audio}, "audio", "[audio s.mp3] Look: *here*"},
+		{core.Upload{Name: "s.wav", MIME: "audio/wav", Data: []byte("RIFF"), Kind: core.Audio}, "document", "[document s.wav] Look: *here*"},
+		{core.Upload{Name: "m.mp4", MIME: "video/mp4", Data: []byte(mp4Head), Kind: core.Video}, "video", "[video m.mp4] Look: *here*"},
+		{core.Upload{Name: "../x/t.csv", MIME: "text/csv", Data: []byte("a;b"), Kind: core.File}, "document", "[document t.csv] Look: *here*"},
+		{core.Upload{Data: []byte("a;b")}, "document", "[document file.bin] Look: *here*"},
+	} {
+		parts := &coretest.Parts{}
+		if err := d.Carry(t.Context(), parts, 1, core.Sent{Path: at, Text: "Look: *here*", Data: "kept"}, tc.f); err != nil {
+			t.Errorf("%s: %v", tc.f.Name, err)
+			continue
+		}
+		m := w.Messages(forum)[i]
+		if m.Kind != tc.kind || m.Text != "Look: here" || m.Thread != 7 || string(m.File) != string(tc.f.Data) {
+			t.Errorf("%s stands as %s %q in %d", tc.f.Name, m.Kind, m.Text, m.Thread)
+		}
+		if s := parts.Sent()[0]; s.Text != tc.said || s.ID != id(int64(m.ID)) || s.Path != at || s.Data != "kept" {
+			t.Errorf("%s is journalled as %+v", tc.f.Name, s)
+		}
+	}
+	for _, bad := range []core.Upload{{Name: "empty"}, {Name: "huge", Data: make([]byte, maxCarry+1)}} {
+		var e *core.Error
+		if err := d.Carry(t.Context(), &coretest.Parts{}, 1, core.Sent{Path: at}, bad); !errors.As(err, &e) || e.Kind != core.Invalid {
+			t.Errorf("%s: %v", bad.Name, err)
+		}
+	}
+}
+
+// numbered is a core.Parts that keeps which parts there were.
+type numbered struct {
+	numbers []int
+	texts   []string
+}
+
+func (p *numbered) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+	p.numbers, p.texts = append(p.numbers, n), append(p.texts, what.Text)
+	_, err := do(ctx, "key")
+	return err
+}
+
+// TestCarryLongCaption keeps every word of a caption that is too long, in parts
+// that meet no other part of the step.
+func TestCarryLongCaption(t *testing.T) {
+	w := newWorld(t, nil)
+	d := w.driver(t)
+	parts := &numbered{}
+	caption := strings.Repeat("many words ", 600)
+	for n := 1; n <= 2; n++ {
+		f := core.Upload{Name: "x.txt", Data: []byte("x"), Kind: core.File}
+		if err := d.Carry(t.Context(), parts, n, core.Sent{Path: place("telegram", jay, 0), Text: caption}, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, seen := "", map[int]bool{}
+	for _, m := range w.Messages(jay) {
+		said += m.Text + " "
+	}
+	for _, n := range parts.numbers {
+		if seen[n] {
+			t.Errorf("part %d twice: %v", n, parts.numbers)
+		}
+		seen[n] = true
+	}
+	if letters(said) != letters(caption+caption) || len(w.Messages(jay)) != 6 {
+		t.Errorf("%d messages hold %d letters of %d", len(w.Messages(jay)), len(letters(said)), len(letters(caption+caption)))
+	}
+}
+
+// TestFetchTimeBox gives a download up that does not end.
+func TestFetchTimeBox(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		w.AddFile("slow", []byte("x"))
+		w.Stall("slow")
+		began := time.Now()
+		_, err := d.Fetch(t.Context(), core.Attachment{Ref: "slow"}, 100)
+		var e *core.Error
+		if !errors.As(err, &e) || e.Kind != core.Temporary || time.Since(began) > 51*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		_ = stop()
+	})
+}
+
+// TestFind looks names up as people say them, in the chat itself first.
+func TestFind(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		topic := func(thread int, name string) telegramtest.Saying {
+			return telegramtest.Saying{Thread: thread, Text: "x", Extra: map[string]any{"reply_to_message": map[string]any{
+				"message_id": thread, "date": 1, "chat": map[string]any{"id": forum, "type": "supergroup"}, "forum_topic_created": map[string]any{"name": name, "icon_color": 1}}}}
+		}
+		w.Say(forum, jay, topic(7, "Announcements"))
+		w.Say(forum, ann, topic(8, "Off topic"))
+		w.Say(group, ann, telegramtest.Saying{Text: "x"})
+		w.AddChat(telegramtest.Chat{ID: -1005, Type: "supergroup", Title: "off topic"})
+		w.Say(-1005, ann, telegramtest.Saying{Text: "x"})
+		in.Wait(t, 4)
+		look := func(d *Driver, from core.Path, name string) string {
+			p, err := d.Find(from, name)
+			if err != nil {
+				var e *core.Error
+				if !errors.As(err, &e) || e.Kind != core.Invalid {
+					t.Errorf("%s: %v", name, err)
+				}
+				return "!"
+			}
+			return p.String()
+		}
+		here := place("telegram", forum, 0)
+		for name, want := range map[string]string{
+			"#announcements": "telegram/-1009876543210/7", "Announcements": "telegram/-1009876543210/7", "off  TOPIC": "telegram/-1009876543210/8", "#general": "telegram/-1009876543210",
+			"Group": "telegram/-1001234567890", "@ann": "telegram/1001", "Ann Äpfel": "telegram/1001", "Jay": "telegram/1000", "#Jay": "!", "@nobody": "!", "": "!", "#": "!",
+		} {
+			if got := look(d, here, name); got != want {
+				t.Errorf("%q is %s, want %s", name, got, want)
+			}
+		}
+		if got := look(d, place("telegram", group, 0), "off topic"); got != "!" {
+			t.Errorf("one of two is taken: %s", got)
+		}
+		_ = stop()
+		again, stop := w.up(t)
+		if got := look(again, here, "#announcements") + look(again, here, "@ann"); got != "telegram/-1009876543210/7!" {
+			t.Errorf("after a restart: %s; of people nothing is kept", got)
+		}
+		_ = stop()
+	})
+}
+
+// TestRecipient resolves a name within what the catalogue permits.
+func TestRecipient(t *testing.T) {
+	w := newWorld(t, nil)
+	d := w.driver(t)
+	d.places.saw(&message{ID: 9, Thread: 7, IsTopic: true, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}, TopicCreated: &topicNotice{"News"}})
+	d.places.saw(&message{ID: 9, From: &user{ID: ann, UserName: "ann", FirstName: "Ann"}, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}})
+	s, err := action.Build(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := action.Who{Path: place("telegram", forum, 0), Authors: []core.Author{{ID: "1000"}}}
+	for name, want := range map[string]string{"#news": "telegram/-1009876543210/7", "@ann": ""} {
+		plan, faults := s.Check(core.Plan{Steps: []core.Step{{Type: "message_telegram", Payload: []byte(`{"text":"x","recipient":"` + name + `"}`)}}}, who)
+		if want == "" {
+			if len(faults) != 1 || len(plan.Steps) != 0 {
+				t.Errorf("%s: %+v, %v", name, plan.Steps, faults)
+			}
+			continue
+		}
+		if len(faults) != 0 || !strings.Contains(string(plan.Steps[0].Payload), want) || strings.Contains(string(plan.Steps[0].Payload), "recipient") {
+			t.Errorf("%s: %+v, %v", name, plan.Steps, faults)
+		}
+	}
+	if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x","recipient":"#news"}`, &coretest.Parts{}); err == nil {
+		t.Error("sent to the wrong place")
+	}
+}
+
+// TestCatalogue holds the definitions against the catalogue, and the size of
+// what every prompt holds of them.
+func TestCatalogue(t *testing.T) {
+	d := newWorld(t, nil).driver(t)
+	d.places.saw(&message{ID: 9, Thread: 7, IsTopic: true, Chat: chat{ID: forum, Type: "supergroup", IsForum: true}, TopicCreated: &topicNotice{"Announcements"}})
+	s, err := action.Build(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := action.Who{Path: place("telegram", forum, 0), Authors: []core.Author{{ID: "1000", Rank: core.Admin}}}
+	with := s.With(action.Policy{Grants: []action.Grant{{}}})
+	all := 0
+	for _, a := range s.All() {
+		size := len(a.Name) + len(a.Brief) + len(a.Minified)
+		all += size
+		if size > 700 || !strings.Contains(string(a.Minified), "buttons") && size > 470 {
+			t.Errorf("%s: %d characters\n%s", a.Name, size, a.Minified)
+		}
+		if len(a.Examples.Examples) < 2 || len(a.Examples.Instructions.CommonPitfalls) == 0 || a.Examples.Description == "" {
+			t.Errorf("%s lacks examples or pitfalls", a.Name)
+		}
+		for _, e := range a.Examples.Examples {
+			if _, faults := with.Check(core.Plan{Steps: []core.Step{{Type: a.Name, Payload: e.Payload}}}, who); len(faults) != 0 {
+				t.Errorf("%s: its own example %s: %v", a.Name, e.Payload, faults)
+			}
+		}
+	}
+	t.Logf("%d characters in all", all)
+}

@@ -1,0 +1,431 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core"
+)
+
+var _ core.Drafter = (*Driver)(nil)
+
+// A draft shows in one of two ways. In private chats the platform has drafts of
+// its own, which vanish by themselves. Elsewhere, and where the server does not
+// know them, a message stands in, which is edited and becomes the answer; it is
+// noted, so that a crash leaves none behind: the next message of the place takes
+// it, the end of a turn or of draftLeft takes it away. Only a message of which
+// the platform's answer was lost, or that a crash hit before it was noted, is
+// beyond that; there is one at most for each draft.
+const (
+	draftKey   = "drafts"
+	draftAfter = 700 * time.Millisecond // quick answers show at once
+	draftCall  = 5 * time.Second
+	draftRetry = 500 * time.Millisecond // where there was no room for a call
+	draftLeft  = 5 * time.Minute        // what a former life left behind
+	draftSigns = 15 * time.Second       // without news, the sign of typing goes on
+
+	draftPrivate = 1500 * time.Millisecond
+	draftGroup   = 5 * time.Second
+	draftFree    = 300 * time.Millisecond // with no pace to keep
+)
+
+// draft is a message that grows while it is being written.
+type draft struct {
+	at  spot
+	end chan struct{} // closed when it is not to change any more
+
+	mu      sync.Mutex
+	text    string        // the newest
+	shown   string        // the one that stands, or was refused
+	id      int64         // the message that stands in; 0: none
+	own     int64         // the id of the platform's own draft; 0: that is not used
+	last    time.Time     // when it was shown
+	left    bool          // by a former life, and not taken up yet
+	failed  bool          // nothing more can be shown
+	writing chan struct{} // closed when nobody writes it; nil: nobody does
+}
+
+// drafts are those of all places.
+type drafts struct {
+	mu    sync.Mutex
+	all   map[spot]*draft
+	count int64
+	noOwn bool // the server knows no drafts of its own
+
+	noting sync.Mutex
+}
+
+// Draft shows a text that is being written, as often as there is room for it.
+func (d *Driver) Draft(p core.Path, text string) {
+	s, err := spotOf(d.opt.Name, p)
+	if err != nil || d.opt.Config.Stream == "off" {
+		return
+	}
+	s.chat = d.places.now(s.chat)
+	if text == "" {
+		d.dropDraft(s, anyDraft)
+		return
+	}
+	a := d.drafts.open(s, d.opt.Config.Stream != "edit")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.text, a.left = text, false
+	if a.writing != nil || a.failed {
+		return
+	}
+	done := make(chan struct{})
+	if d.later(func(ctx context.Context) { defer close(done); d.write(ctx, a) }) {
+		a.writing = done
+	}
+}
+
+// open finds or makes the draft of a place.
+func (l *drafts) open(s spot, own bool) *draft {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.all[s]
+	if a == nil {
+		a = &draft{at: s, end: make(chan struct{})}
+		if own && s.chat > 0 && !l.noOwn {
+			if l.count == 0 {
+				l.count = time.Now().UnixMilli() & 0x3fffffff
+			}
+			l.count++
+			a.own = l.count
+		}
+		l.all[s] = a
+	}
+	return a
+}
+
+// write shows what is new until nothing is.
+func (d *Driver) write(ctx context.Context, a *draft) {
+	for {
+		a.mu.Lock()
+		pause := time.Until(a.last.Add(d.draftEvery(a.at)))
+		if a.last.IsZero() {
+			pause = draftAfter
+		}
+		a.mu.Unlock()
+		alive := a.rest(ctx, pause)
+		text, more := a.next(alive)
+		if !more {
+			return
+		}
+		if !d.pace.spare(a.at.chat) {
+			a.rest(ctx, draftRetry)
+			continue
+		}
+		d.show(ctx, a, text)
+	}
+}
+
+func (d *Driver) draftEvery(s spot) time.Duration {
+	switch {
+	case d.opt.Config.Pace == "off":
+		return draftFree
+	case s.chat > 0:
+		return draftPrivate
+	}
+	return draftGroup
+}
+
+// next returns what is to be shown; after false nobody writes the draft.
+func (a *draft) next(alive bool) (string, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !alive || a.failed || a.text == a.shown {
+		a.writing = nil
+		return "", false
+	}
+	return a.text, true
+}
+
+// rest waits; false: the draft is over.
+func (a *draft) rest(ctx context.Context, pause time.Duration) bool {
+	t := time.NewTimer(max(pause, 0))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-a.end:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// show makes one call. What goes out is not cut short by the end of Listen,
+// which waits for it: it may be a message that must be noted.
+func (d *Driver) show(ctx context.Context, a *draft, text string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), draftCall)
+	defer cancel()
+	list := parts(text, maxText)
+	if len(list) == 0 || !speaks(list[0].source) {
+		a.showed(text, nil, 0)
+		return
+	}
+	r, own := d.draftRequest(a, list[0])
+	raw, err := d.once(ctx, &r)
+	var m struct {
+		ID int64 `json:"message_id"`
+	}
+	if err == nil && !own {
+		err = json.Unmarshal(raw, &m)
+	}
+	if own && isCode(err, 400, 404) { // an older server, or an older idea of who may
+		d.drafts.disown(a)
+		return
+	}
+	if r.method == "sendMessage" && m.ID != 0 {
+		d.places.sent(a.at, m.ID)
+		d.noteDraft(ctx, a.at, m.ID)
+	}
+	a.showed(text, err, m.ID)
+	d.draftFailed(ctx, a, err)
+}
+
+// draftRequest is the call that brings a draft up to date; own tells that it is
+// one of the platform's own.
+func (d *Driver) draftRequest(a *draft, p part) (r request, own bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	params := target{spot: a.at}.params()
+	params["text"], params["parse_mode"] = p.html, tgbotapi.ModeHTML
+	switch {
+	case a.own != 0:
+		params["draft_id"] = id(a.own)
+		return request{method: "sendMessageDraft", params: params}, true
+	case a.id != 0:
+		delete(params, "message_thread_id")
+		params["message_id"] = id(a.id)
+		r.method = "editMessageText"
+	default:
+		r.method = "sendMessage"
+	}
+	if !d.opt.Config.Previews {
+		params["link_preview_options"] = noPreview
+	}
+	r.params = params
+	return r, false
+}
+
+// disown goes on with a message where the platform's own drafts do not work.
+func (l *drafts) disown(a *draft) {
+	l.mu.Lock()
+	l.noOwn = true
+	l.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.own = 0
+}
+
+// showed notes what became of a call. A message that stands in and cannot be
+// sent is not tried again: it may be there.
+func (a *draft) showed(text string, err error, message int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shown, a.last = text, time.Now()
+	if a.id == 0 && a.own == 0 {
+		a.id = message
+	}
+	switch {
+	case isCode(err, 429):
+		a.shown = ""
+	case a.own == 0 && a.id == 0 && err != nil, isCode(err, 400, 403) && !codeSays(err, "not modified"):
+		a.failed = true
+	}
+}
+
+func (d *Driver) draftFailed(ctx context.Context, a *draft, err error) {
+	if err == nil || codeSays(err, "not modified") {
+		return
+	}
+	if isCode(err, 429) {
+		d.pace.block(a.at.chat, afterOf(err))
+		d.saveWaits(ctx)
+	}
+	d.log.Debug("draft not shown", "chat", a.at.chat, "error", err)
+}
+
+// remove ends the draft of a place, if it is one of those; nil: it was not.
+func (l *drafts) remove(s spot, which func(*draft) bool) *draft {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.all[s]
+	if a == nil || !which(a) {
+		return nil
+	}
+	delete(l.all, s)
+	close(a.end)
+	return a
+}
+
+func anyDraft(*draft) bool { return true }
+
+func leftDraft(a *draft) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.left
+}
+
+// settle waits for the call that is under way, and returns the message that
+// stands in; 0: none does.
+func (a *draft) settle() int64 {
+	a.mu.Lock()
+	writing := a.writing
+	a.mu.Unlock()
+	if writing != nil {
+		<-writing
+	}
+	return a.id
+}
+
+// restore leaves a message that stands in for the next one to take.
+func (l *drafts) restore(s spot, message int64, left bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all[s] == nil {
+		l.all[s] = &draft{at: s, id: message, left: left, end: make(chan struct{})}
+	}
+}
+
+// stands reports whether a draft in the place shows that somebody is at work.
+func (l *drafts) stands(s spot) bool {
+	l.mu.Lock()
+	a := l.all[s]
+	l.mu.Unlock()
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.last.IsZero() && time.Since(a.last) < draftSigns
+}
+
+// finish makes the message of a request out of the draft that stands in its
+// place. done is false where there is none, or where it cannot become that
+// message: then it is gone, and the message is to be sent.
+func (d *Driver) finish(ctx context.Context, to target, r request, p part) (message string, done bool, err error) {
+	s := spot{d.places.now(to.spot.chat), to.spot.thread}
+	a := d.drafts.remove(s, anyDraft)
+	if a == nil {
+		return "", false, nil
+	}
+	stands := a.settle()
+	if stands == 0 {
+		return "", false, nil
+	}
+	if r.params["reply_parameters"] != "" || r.method != "sendMessage" {
+		d.eraseDraft(ctx, s, stands)
+		return "", false, nil
+	}
+	params := tgbotapi.Params{}
+	for _, key := range []string{"reply_markup", "link_preview_options"} {
+		params.AddNonEmpty(key, r.params[key])
+	}
+	err = d.editTo(ctx, to, anyID(stands), params, p)
+	var api *apiError
+	switch {
+	case err == nil:
+		d.noteDraft(ctx, s, 0)
+		return id(stands), true, nil
+	case errors.As(err, &api) && api.code < 500 && api.code != 429:
+		d.eraseDraft(ctx, s, stands)
+		return "", false, nil
+	}
+	d.drafts.restore(s, stands, false)
+	return "", true, explain(err)
+}
+
+// dropDraft takes a draft away, beside what else is done. The next one begins
+// anew at once.
+func (d *Driver) dropDraft(s spot, which func(*draft) bool) {
+	a := d.drafts.remove(s, which)
+	if a == nil {
+		return
+	}
+	d.later(func(ctx context.Context) {
+		if message := a.settle(); message != 0 {
+			d.eraseDraft(ctx, s, message)
+		}
+	})
+}
+
+// eraseDraft deletes a message that stood in for one.
+func (d *Driver) eraseDraft(ctx context.Context, s spot, message int64) {
+	r := request{method: "deleteMessage", params: tgbotapi.Params{"message_id": id(message)}, chat: s.chat, again: true}
+	_, err := d.do(ctx, r)
+	var api *apiError
+	if err != nil && (!errors.As(err, &api) || api.code >= 500 || api.code == 429) {
+		d.log.Warn("a draft is not gone", "chat", s.chat, "error", err)
+		return // the next life tries again
+	}
+	d.noteDraft(ctx, s, 0)
+}
+
+// noteDraft keeps in mind which messages stand in; 0: none does any more.
+func (d *Driver) noteDraft(ctx context.Context, s spot, message int64) {
+	d.drafts.noting.Lock()
+	defer d.drafts.noting.Unlock()
+	ctx = context.WithoutCancel(ctx)
+	all := d.notedDrafts(ctx)
+	key := place(d.opt.Name, s.chat, s.thread).String()
+	if message == 0 {
+		delete(all, key)
+	} else {
+		all[key] = message
+	}
+	raw, err := json.Marshal(all)
+	if err == nil {
+		err = d.opt.State.Put(ctx, draftKey, raw)
+	}
+	if err != nil {
+		d.log.Error("a draft is not noted", "error", err)
+	}
+}
+
+func (d *Driver) notedDrafts(ctx context.Context) map[string]int64 {
+	all := map[string]int64{}
+	if raw, err := d.opt.State.Get(ctx, draftKey); err == nil && raw != nil {
+		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
+	}
+	return all
+}
+
+// loadDrafts takes up what a former life left standing.
+func (d *Driver) loadDrafts(ctx context.Context) {
+	for key, message := range d.notedDrafts(ctx) {
+		if p, err := core.ParsePath(key); err == nil {
+			if s, err := spotOf(d.opt.Name, p); err == nil {
+				d.drafts.restore(s, message, true)
+			}
+		}
+	}
+}
+
+// clearDrafts takes away what nobody has taken up for a while.
+func (d *Driver) clearDrafts(ctx context.Context) {
+	if sleep(ctx, draftLeft) != nil {
+		return
+	}
+	d.drafts.mu.Lock()
+	places := slices.Collect(maps.Keys(d.drafts.all))
+	d.drafts.mu.Unlock()
+	for _, s := range places {
+		d.dropDraft(s, leftDraft)
+	}
+}
+
+// passDraft takes away what a former life left in a place that has moved on.
+func (d *Driver) passDraft(p core.Path) {
+	if s, err := spotOf(d.opt.Name, p); err == nil {
+		d.dropDraft(s, leftDraft)
+	}
+}

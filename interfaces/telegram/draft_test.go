@@ -1,0 +1,404 @@
+package telegram
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// stream lets a text grow, a word every tenth of a second.
+func stream(d *Driver, at core.Path, words int) string {
+	text := ""
+	for i := range words {
+		text += fmt.Sprintf("**word%d** ", i)
+		d.Draft(at, text)
+		time.Sleep(100 * time.Millisecond)
+	}
+	return text
+}
+
+// up runs a driver and waits until it listens.
+func (w *world) up(t *testing.T) (*Driver, func() error) {
+	t.Helper()
+	d, stop := w.run(t, &coretest.Inbox{})
+	synctest.Wait()
+	return d, stop
+}
+
+func (w *world) noted(t *testing.T) string {
+	t.Helper()
+	raw, _ := w.state.Get(t.Context(), draftKey)
+	return string(raw)
+}
+
+// TestDraftByEdits shows a growing text in a group as a message, which becomes
+// the answer.
+func TestDraftByEdits(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		w.Strict()
+		d, stop := w.up(t)
+		for _, chat := range []core.Path{place("telegram", group, 0), place("telegram", forum, 7)} {
+			s, _ := spotOf("telegram", chat)
+			text := stream(d, chat, 150) // 15 s
+			list := w.Messages(s.chat)
+			if len(list) != 1 || !strings.HasPrefix(list[0].Text, "word0 word1") || list[0].Thread != int(s.thread) || list[0].Edits < 2 || list[0].Edits > 4 {
+				t.Fatalf("%s shows %+v", chat, list)
+			}
+			if noted := w.noted(t); !strings.Contains(noted, chat.String()) {
+				t.Errorf("noted: %s", noted)
+			}
+			parts := &coretest.Parts{}
+			if err := do(t, d, "message_telegram", chat, `{"text":"`+text+`*done*","buttons":[{"label":"More"}]}`, parts); err != nil {
+				t.Fatal(err)
+			}
+			last := w.Messages(s.chat)
+			if len(last) != 1 || last[0].ID != list[0].ID || !strings.HasSuffix(last[0].Text, "word149 done") || len(last[0].Markup) == 0 || parts.Sent()[0].ID != id(int64(last[0].ID)) {
+				t.Errorf("%s: the answer stands as %+v, journalled %+v", chat, last, parts.Sent())
+			}
+			if noted := w.noted(t); noted != "{}" {
+				t.Errorf("still noted: %s", noted)
+			}
+			if err := do(t, d, "message_telegram", chat, `{"text":"another"}`, &coretest.Parts{}); err != nil || len(w.Messages(s.chat)) != 2 {
+				t.Errorf("another message: %v", err)
+			}
+		}
+		if n := len(w.Calls("sendMessageDraft")); n != 0 {
+			t.Errorf("%d drafts where the platform has none", n)
+		}
+		for _, c := range w.Calls("") {
+			if c.Status == 429 {
+				t.Fatal("the platform had to complain")
+			}
+		}
+		_ = stop()
+	})
+}
+
+// TestDraftPrivate uses the platform's own drafts, which leave nothing behind.
+func TestDraftPrivate(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		w.Strict()
+		d, stop := w.up(t)
+		at := place("telegram", jay, 0)
+		for turn := range 2 {
+			text := stream(d, at, 60) // 6 s
+			drafts := w.Drafts(jay)
+			if n := len(drafts) - 3*turn; n < 3 || n > 5 {
+				t.Fatalf("%d drafts are shown in 6 s", n)
+			}
+			if err := do(t, d, "message_telegram", at, `{"text":"`+text+`"}`, &coretest.Parts{}); err != nil {
+				t.Fatal(err)
+			}
+			list := w.Messages(jay)
+			if len(list) != turn+1 || list[turn].Edits != 0 {
+				t.Errorf("stands: %+v", list)
+			}
+			time.Sleep(time.Minute)
+			if now := w.Drafts(jay); len(now) != len(drafts) {
+				t.Error("a draft shows after the answer")
+			}
+		}
+		first, last := w.Drafts(jay)[0], w.Drafts(jay)[len(w.Drafts(jay))-1]
+		if first.ID == 0 || first.ID == last.ID || w.noted(t) != "" {
+			t.Errorf("drafts %d and %d, noted %q", first.ID, last.ID, w.noted(t))
+		}
+		_ = stop()
+	})
+}
+
+// TestDraftSwitch: an older server, and the configuration.
+func TestDraftSwitch(t *testing.T) {
+	for stands, alter := range map[int]func(*Options){
+		0: func(o *Options) { o.Config.Stream = "off" },
+		1: func(o *Options) { o.Config.Stream = "edit" },
+		2: nil, // an older server
+	} {
+		bubble(t, alter, func(t *testing.T, w *world) {
+			if stands == 2 {
+				w.Lack("sendMessageDraft")
+			}
+			d, stop := w.up(t)
+			at := place("telegram", jay, 0)
+			for range 2 {
+				stream(d, at, 20)
+				d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}})
+			}
+			stream(d, at, 20)
+			if n := len(w.Messages(jay)); n != min(stands, 1) {
+				t.Errorf("case %d: %d messages stand", stands, n)
+			}
+			if n := len(w.Calls("sendMessageDraft")); n != stands/2 { // asked once, never again
+				t.Errorf("case %d: %d drafts tried", stands, n)
+			}
+			_ = stop()
+		})
+	}
+}
+
+// TestDraftQuick shows nothing of an answer that is written in a moment.
+func TestDraftQuick(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		at := place("telegram", group, 0)
+		stream(d, at, 5)
+		if err := do(t, d, "message_telegram", at, `{"text":"quick"}`, &coretest.Parts{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got := shownTexts(w, group); len(got) != 1 || got[0] != "quick" || w.Messages(group)[0].Edits != 0 {
+			t.Errorf("stands: %q", got)
+		}
+		_ = stop()
+	})
+}
+
+// TestDraftGoes ends drafts in every way but the usual one; what stands then is
+// what was meant to.
+func TestDraftGoes(t *testing.T) {
+	at := place("telegram", group, 0)
+	do := func(t *testing.T, d *Driver, name, payload string) {
+		if err := do(t, d, name, at, payload, &coretest.Parts{}); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		end  func(*testing.T, *world, *Driver)
+		want string
+	}{
+		"taken back": {func(_ *testing.T, _ *world, d *Driver) { d.Draft(at, "") }, ""},
+		"begun anew": {func(_ *testing.T, _ *world, d *Driver) {
+			d.Draft(at, "")
+			d.Draft(at, "another engine")
+		}, "another engine"},
+		"the turn ends": {func(_ *testing.T, _ *world, d *Driver) {
+			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}})
+		}, ""},
+		"another turn ends": {func(_ *testing.T, _ *world, d *Driver) {
+			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: place("telegram", forum, 0), Seq: 5}})
+		}, "half a text"},
+		"a reply": {func(t *testing.T, w *world, d *Driver) {
+			to := w.Say(group, jay, telegramtest.Saying{Text: "which?"})
+			do(t, d, "message_telegram", `{"text":"this","reply_to_message_id":`+id(int64(to))+`}`)
+		}, "this"},
+		"a picture": {func(t *testing.T, _ *world, d *Driver) {
+			do(t, d, "photo_telegram", `{"url":"https://example.org/x.png","caption":"seen"}`)
+		}, "seen"},
+		"elsewhere": {func(t *testing.T, _ *world, d *Driver) {
+			do(t, d, "message_telegram", `{"text":"there","interface_path":"telegram/-4242"}`)
+		}, "half a text"},
+		"a question": {func(t *testing.T, _ *world, d *Driver) {
+			err := d.Choose(t.Context(), &coretest.Parts{}, core.Sent{Path: at, Text: "Sure?"}, []core.Choice{{Label: "Yes", Data: "c:y"}})
+			if err != nil {
+				t.Error(err)
+			}
+		}, "Sure?"},
+		"told from outside": {func(t *testing.T, _ *world, d *Driver) {
+			if err := d.Tell(t.Context(), at, "By the way."); err != nil {
+				t.Error(err)
+			}
+		}, "half a text|By the way."},
+		"deleted by a person": {func(t *testing.T, w *world, d *Driver) {
+			w.Remove(group, w.Messages(group)[0].ID)
+			do(t, d, "message_telegram", `{"text":"still"}`)
+		}, "still"},
+		"long": {func(t *testing.T, _ *world, d *Driver) {
+			do(t, d, "message_telegram", `{"text":"`+strings.Repeat("many words ", 500)+`"}`)
+		}, "2 parts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, w *world) {
+				d, stop := w.up(t)
+				d.Draft(at, "half a text")
+				time.Sleep(2 * time.Second)
+				if got := shownTexts(w, group); len(got) != 1 || got[0] != "half a text" {
+					t.Fatalf("at first %q stands", got)
+				}
+				first := w.Messages(group)[0].ID
+				tc.end(t, w, d)
+				time.Sleep(2 * time.Second)
+				got := strings.Join(shownTexts(w, group), "|")
+				if tc.want == "2 parts" {
+					if list := w.Messages(group); len(list) != 2 || list[0].ID != first || markdown.UTF16(got) < 5400 {
+						t.Errorf("%d parts stand", len(list))
+					}
+				} else if got != tc.want {
+					t.Errorf("%q stands, want %q", got, tc.want)
+				}
+				_ = stop()
+			})
+		})
+	}
+}
+
+// TestDraftCrash leaves a draft standing, and another process finds it.
+func TestDraftCrash(t *testing.T) {
+	at := place("telegram", group, 0)
+	for name, tc := range map[string]struct {
+		next func(*testing.T, *world, *Driver)
+		want string
+	}{
+		"the turn goes on": {func(t *testing.T, _ *world, d *Driver) {
+			if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
+				t.Error(err)
+			}
+		}, "1 whole"},
+		"it was finished, but not journalled": {func(t *testing.T, _ *world, d *Driver) {
+			if err := do(t, d, "message_telegram", at, `{"text":"half a text"}`, &coretest.Parts{}); err != nil {
+				t.Error(err)
+			}
+		}, "1 half a text"},
+		"it is written again": {func(t *testing.T, _ *world, d *Driver) {
+			d.Draft(at, "whole")
+			time.Sleep(10 * time.Minute)
+		}, "1 whole"},
+		"the turn was given up": {func(_ *testing.T, _ *world, d *Driver) {
+			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}, Aside: true})
+		}, ""},
+		"the place moves on": {func(t *testing.T, w *world, d *Driver) {
+			w.Say(group, jay, telegramtest.Saying{Text: "never mind"})
+		}, ""},
+		"nothing comes": {func(*testing.T, *world, *Driver) { time.Sleep(draftLeft) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, w *world) {
+				d, stop := w.up(t)
+				d.Draft(at, "half a text")
+				time.Sleep(2 * time.Second)
+				_ = stop()
+				d, stop = w.up(t)
+				time.Sleep(time.Second)
+				if got := shownTexts(w, group); len(got) != 1 {
+					t.Fatalf("%q stands after the crash", got)
+				}
+				tc.next(t, w, d)
+				time.Sleep(2 * time.Second)
+				got := ""
+				for _, m := range w.Messages(group) {
+					got += fmt.Sprint(m.ID, " ", m.Text)
+				}
+				if got != tc.want {
+					t.Errorf("%q stands, want %q", got, tc.want)
+				}
+				if noted := w.noted(t); noted != "{}" && name != "it is written again" {
+					t.Errorf("noted: %s", noted)
+				}
+				_ = stop()
+			})
+		})
+	}
+}
+
+// TestDraftFaults meets failures at the last moment; one message stands then.
+func TestDraftFaults(t *testing.T) {
+	at := place("telegram", group, 0)
+	for name, fault := range map[string]telegramtest.Fault{
+		"broken": {Kind: telegramtest.BadGateway}, "reset after it was done": {Kind: telegramtest.ResetAfter}, "wait": {Kind: telegramtest.Limited, RetryAfter: 4},
+		"not as HTML": {Kind: telegramtest.Refused, Text: "Bad Request: can't parse entities: x"}, "not at all": {Kind: telegramtest.Refused, Text: "Bad Request: message can't be edited"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, w *world) {
+				d, stop := w.up(t)
+				d.Draft(at, "half")
+				time.Sleep(2 * time.Second)
+				w.FailNext("editMessageText", fault)
+				if err := do(t, d, "message_telegram", at, `{"text":"**whole**"}`, &coretest.Parts{}); err != nil {
+					t.Fatal(err)
+				}
+				if got := shownTexts(w, group); len(got) != 1 || got[0] != "whole" || w.noted(t) != "{}" || w.Early() != 0 {
+					t.Errorf("%q stands, noted %s, %d early", got, w.noted(t), w.Early())
+				}
+				_ = stop()
+			})
+		})
+	}
+	bubble(t, nil, func(t *testing.T, w *world) { // an outage outlives the first try, not the message
+		d, stop := w.up(t)
+		d.Draft(at, "half")
+		time.Sleep(2 * time.Second)
+		w.Fail(func(c telegramtest.Call) telegramtest.Fault { return telegramtest.Fault{Kind: telegramtest.BadGateway} })
+		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err == nil {
+			t.Error("sent through an outage")
+		}
+		w.Fail(nil)
+		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
+			t.Error(err)
+		}
+		if got := shownTexts(w, group); len(got) != 1 || got[0] != "whole" {
+			t.Errorf("%q stands", got)
+		}
+		_ = stop()
+	})
+}
+
+// TestDraftLost bounds what a lost answer of the platform leaves behind: one
+// message, and no more tries.
+func TestDraftLost(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.ResetAfter}, telegramtest.Fault{Kind: telegramtest.ResetAfter})
+		stream(d, place("telegram", group, 0), 100)
+		if n := len(w.Messages(group)); n != 1 {
+			t.Errorf("%d messages stand", n)
+		}
+		_ = stop()
+	})
+}
+
+// TestDraftPace streams in many places at once, next to messages and signs of
+// typing: the platform, which counts, must never complain.
+func TestDraftPace(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		w.Strict()
+		d, stop := w.up(t)
+		var all sync.WaitGroup
+		for i := range 60 {
+			chat := int64(2000 + i)
+			if i%2 == 0 {
+				w.AddPerson(telegramtest.Person{ID: chat, Name: "P"})
+			} else {
+				chat = -1000000000000 - chat
+				w.AddChat(telegramtest.Chat{ID: chat, Type: "supergroup", Title: "G"})
+			}
+			all.Go(func() {
+				for range 3 {
+					ctx, cancel := context.WithCancel(t.Context())
+					var thought sync.WaitGroup
+					thought.Go(func() { d.Think(ctx, place("telegram", chat, 0)) })
+					text := stream(d, place("telegram", chat, 0), 80)
+					cancel()
+					thought.Wait()
+					if err := do(t, d, "message_telegram", place("telegram", chat, 0), `{"text":"`+text+`"}`, &coretest.Parts{}); err != nil {
+						t.Error(err)
+					}
+				}
+				if got := w.Messages(chat); len(got) != 3 {
+					t.Errorf("%d messages stand in %d", len(got), chat)
+				}
+			})
+		}
+		all.Wait()
+		synctest.Wait()
+		shown := 0
+		for _, c := range w.Calls("") {
+			if c.Status == 429 {
+				t.Fatal("the platform had to complain")
+			}
+			if c.Method == "editMessageText" || c.Method == "sendMessageDraft" {
+				shown++
+			}
+		}
+		if shown < 100 {
+			t.Errorf("only %d times was anything shown", shown)
+		}
+		_ = stop()
+	})
+}

@@ -1,0 +1,180 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// label is what people call a place or a person.
+type label struct {
+	Name string `json:"name,omitempty"`
+	Tag  string `json:"tag,omitempty"` // "@ann"
+}
+
+// called reports whether the label is meant; "#" and "@" before a name say that
+// it is one of a place, or a tag.
+func (l label) called(name string) bool {
+	if strings.HasPrefix(name, "@") {
+		return strings.EqualFold(l.Tag, name)
+	}
+	return l.Name != "" && strings.EqualFold(l.Name, strings.TrimPrefix(name, "#"))
+}
+
+// named notes what a message tells of names; p.mu is held.
+func (p *places) named(m *message) {
+	room(p.titles, maxPlaces)
+	room(p.people, maxPlaces)
+	if m.Chat.Title != "" {
+		p.titles[spot{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
+	}
+	for _, notice := range []*topicNotice{m.TopicCreated, m.TopicEdited, m.replyTopic()} {
+		if notice != nil && notice.Name != "" && m.Thread > general {
+			p.titles[spot{m.Chat.ID, m.Thread}] = label{Name: cut(notice.Name, core.MaxName)}
+		}
+	}
+	if m.From != nil && !m.From.IsBot && m.From.ID > 0 {
+		a := person(m.From)
+		p.people[m.From.ID] = label{a.Name, a.Tag}
+	}
+}
+
+// replyTopic is the notice that began the topic, to which each message there
+// replies that replies to no other.
+func (m *message) replyTopic() *topicNotice {
+	if m.ReplyTo == nil {
+		return nil
+	}
+	return m.ReplyTo.TopicCreated
+}
+
+// called lists the places of that name: those of the chat, if there are some,
+// else all others, people in their private chats among them.
+func (p *places) called(chat int64, name string) (list []spot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var others []spot
+	for s, l := range p.titles {
+		switch {
+		case !l.called(name):
+		case s.chat == chat:
+			list = append(list, s)
+		default:
+			others = append(others, s)
+		}
+	}
+	if p.forums[chat] && (label{Name: "General"}).called(name) && len(list) == 0 {
+		list = append(list, spot{chat: chat})
+	}
+	if len(list) > 0 {
+		return list
+	}
+	for person, l := range p.people {
+		if !strings.HasPrefix(name, "#") && l.called(name) {
+			others = append(others, spot{chat: person})
+		}
+	}
+	return others
+}
+
+// Find returns the place that people call so, as seen from another place: a
+// topic, a group, or a person, who stands for his private chat. Whether it may
+// be written to from there is not asked here.
+func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
+	name = strings.Join(strings.Fields(name), " ")
+	s, err := spotOf(d.opt.Name, from)
+	if err != nil || strings.Trim(name, "#@") == "" {
+		return core.Path{}, core.Errorf(core.Invalid, "%q is nobody and no place", name)
+	}
+	switch found := d.places.called(s.chat, name); len(found) {
+	case 0:
+		return core.Path{}, core.Errorf(core.Invalid, "%q is nobody and no place known here", name)
+	case 1:
+		return place(d.opt.Name, found[0].chat, found[0].thread), nil
+	}
+	return core.Path{}, core.Errorf(core.Invalid, "%q may be several: give interface_path", name)
+}
+
+// placesKey is the State's key of what is remembered about places; of people
+// nothing is kept there.
+const (
+	placesKey = "places"
+	saveTime  = 2 * time.Second
+)
+
+// knownPlaces is how places are kept.
+type knownPlaces struct {
+	Forums  []int64    `json:"forums,omitempty"`
+	Threads [][3]int64 `json:"threads,omitempty"` // chat, message, thread
+	Titles  []title    `json:"titles,omitempty"`
+}
+
+type title struct {
+	Chat   int64 `json:"chat"`
+	Thread int64 `json:"thread,omitempty"`
+	label
+}
+
+func (p *places) keep() (k knownPlaces, changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for chat := range p.forums {
+		k.Forums = append(k.Forums, chat)
+	}
+	for at, thread := range p.threads {
+		k.Threads = append(k.Threads, [3]int64{at[0], at[1], thread})
+	}
+	for s, l := range p.titles {
+		k.Titles = append(k.Titles, title{s.chat, s.thread, l})
+	}
+	changed, p.changed = p.changed, false
+	return k, changed
+}
+
+func (p *places) take(k knownPlaces) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, chat := range k.Forums {
+		p.forums[chat] = true
+	}
+	for _, t := range k.Threads {
+		p.threads[[2]int64{t[0], t[1]}] = t[2]
+	}
+	for _, t := range k.Titles {
+		p.titles[spot{t.Chat, t.Thread}] = t.label
+	}
+}
+
+// savePlaces keeps for the next life what the platform does not tell again. A
+// crash costs what was learned since; that is a convenience.
+func (d *Driver) savePlaces(ctx context.Context) {
+	k, changed := d.places.keep()
+	if !changed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveTime)
+	defer cancel()
+	data, err := json.Marshal(k)
+	if err == nil {
+		err = d.opt.State.Put(ctx, placesKey, data)
+	}
+	if err != nil {
+		d.log.Warn("places not kept", "error", err)
+	}
+}
+
+func (d *Driver) loadPlaces(ctx context.Context) {
+	var k knownPlaces
+	data, err := d.opt.State.Get(ctx, placesKey)
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, &k)
+	}
+	if err != nil {
+		d.log.Warn("places not read", "error", err)
+		return
+	}
+	d.places.take(k)
+}
