@@ -42,12 +42,10 @@ func (p *program) forward(c *cobra.Command, given []string) error {
 	return p.ask(c.Context(), d, given, p.in, p.out)
 }
 
-// daemonAt connects to the daemon of the configuration, where it runs.
+// daemonAt connects to the daemon of the configuration, where it runs. A file
+// with faults still says where that is.
 func (p *program) daemonAt() (*admin.Control, bool) {
-	cfg, err := p.load()
-	if err != nil {
-		return nil, false
-	}
+	cfg, _ := p.load()
 	dir, err := cfg.dataDir(p.getenv)
 	if err != nil {
 		return nil, false

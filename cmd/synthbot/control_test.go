@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"synthbot/memory"
+)
+
+// atDesk leaves the name of console to those who come in by the socket.
+const atDesk = "[bot]\ndata_dir = \"data\"\n[interfaces.desk]\ntype = \"console\"\n"
+
+// command runs another synthbot beside the daemon.
+func (d *daemonUnderTest) command(in string, args ...string) (status int, out, errs string) {
+	d.t.Helper()
+	var o, e bytes.Buffer
+	status = run(d.t.Context(), append(args, "-c", d.file), strings.NewReader(in), &o, &e)
+	return status, o.String(), e.String()
+}
+
+// TestCommandsAtTheDaemon: the same commands give the same answers, whether the
+// daemon runs or not.
+func TestCommandsAtTheDaemon(t *testing.T) {
+	d := startDaemon(t, atDesk)
+	d.tells("READY=1")
+	d.answers("hello there")
+	d.answers("a second line") // the first turn is over by now
+	if status, out, errs := d.command("from elsewhere\n", "chat", "--user", "ann"); status != 0 || out == "" || errs != "" {
+		t.Errorf("chat: %d, %q, %q", status, out, errs)
+	}
+	commands := [][]string{
+		{"history", "console/main"}, {"history"}, {"usage"}, {"actions"}, {"memory", "export", "console/main"},
+		{"prompt", "--path", "console/main", "--text", "hi", "--author", "ann"}, {"memory", "search", "tea"},
+	}
+	backup := filepath.Join(t.TempDir(), "copy.db")
+	alive := make([]string, len(commands))
+	for i, c := range commands {
+		status, out, errs := d.command("", c...)
+		if status != 0 || errs != "" {
+			t.Errorf("%v: %d, %q", c, status, errs)
+		}
+		alive[i] = out
+	}
+	if !strings.Contains(alive[0], "ann: from elsewhere") {
+		t.Errorf("history: %q", alive[0])
+	}
+	if status, _, errs := d.command("", "backup", backup); status != 0 || errs != "" {
+		t.Errorf("backup: %d, %q", status, errs)
+	}
+	if status, _, errs := d.command(alive[4], "memory", "import", "-"); status != 0 {
+		t.Errorf("import: %d, %q", status, errs)
+	}
+	if status, _, errs := d.command("", "history", "no//path"); status != statusUsage || !strings.HasPrefix(errs, "synthbot: ") {
+		t.Errorf("a wrong path: %d, %q", status, errs)
+	}
+	d.end()
+	for i, c := range commands {
+		status, out, errs := d.command("", c...)
+		if status != 0 || !same1(c, out, alive[i]) {
+			t.Errorf("%v, without the daemon: %d, %q, %q; with it %q", c, status, out, errs, alive[i])
+		}
+	}
+	if err := memory.Restore(t.TempDir(), backup); err != nil {
+		t.Errorf("the backup: %v", err)
+	}
+	if info, err := os.Stat(backup); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup: %v, %v", info, err)
+	}
+}
+
+// same1 compares answers; a prompt says what time it is.
+func same1(command []string, a, b string) bool {
+	if command[0] != "prompt" {
+		return a == b
+	}
+	at := func(s string) string { s, _, _ = strings.Cut(s, `"timestamp"`); return s }
+	return at(a) == at(b)
+}
+
+// end stops the daemon and waits for it.
+func (d *daemonUnderTest) end() {
+	d.t.Helper()
+	d.stop()
+	if status := <-d.status; status != statusDone {
+		d.t.Errorf("it ended with %d", status)
+	}
+}
+
+func TestReloadByCommand(t *testing.T) {
+	d := startDaemon(t, atDesk)
+	d.tells("READY=1")
+	d.write(atDesk + "[prompt]\nhistory = 7\n")
+	if status, _, errs := d.command("", "reload"); status != 0 {
+		t.Errorf("reload: %d, %q", status, errs)
+	}
+	d.write(atDesk + "[prompt]\nhistory = 0\n")
+	if status, _, errs := d.command("", "reload"); status != statusUsage || !strings.Contains(errs, "prompt.history") {
+		t.Errorf("reload of a wrong file: %d, %q", status, errs)
+	}
+	d.end()
+	d.write(atDesk)
+	if status, _, errs := d.command("", "reload"); status != statusFailed || !strings.Contains(errs, "no daemon runs") {
+		t.Errorf("reload without a daemon: %d, %q", status, errs)
+	}
+}
