@@ -30,7 +30,7 @@ func TestShow(t *testing.T) {
 	for i := 0; i+1 < len(archive.Files); i += 2 {
 		in, want := archive.Files[i], archive.Files[i+1]
 		_, format, _ := strings.Cut(in.Name, ": ")
-		s := Show(in.Data, format, "")
+		s := Show(in.Data, Options{Format: format})
 		got := fmt.Sprintf("%s\n%s\n", s.Format, s.Text)
 		if s.Picture != nil {
 			got = fmt.Sprintf("%s\n%s of %s\n%s\n", s.Format, s.Picture.Name, s.Picture.MIME, s.Text)
@@ -92,10 +92,17 @@ func TestLargeContentIsCutVisibly(t *testing.T) {
 		{`"` + strings.Repeat("x", maxContent) + `"`, "", "cannot be shown"},
 		{`[` + strings.Repeat("1,", maxNodes) + `1]`, "", "cannot be shown"},
 	} {
-		s := Show(json.RawMessage(tc.content), tc.format, "")
+		s := Show(json.RawMessage(tc.content), Options{Format: tc.format})
 		if n := len(s.Text); n > 2*maxMarkdown || !strings.Contains(s.Text, tc.want) {
 			t.Errorf("%s of %.40s: %d bytes, %.200s", tc.format, tc.content, n, s.Text)
 		}
+	}
+}
+
+func TestFieldsComeFirst(t *testing.T) {
+	got := Show(json.RawMessage(`{"n":[{"a":1,"b":2,"c":3},{"c":4,"b":5}]}`), Options{Fields: []string{"c", "x", "b"}}).Text
+	if want := "| C | B | A |\n|---:|---:|---:|\n| 3 | 2 | 1 |\n| 4 | 5 |   |"; got != want {
+		t.Errorf("%s", got)
 	}
 }
 
@@ -104,7 +111,7 @@ func TestManyPointsAreDrawn(t *testing.T) {
 	for i := range 5000 {
 		points = append(points, fmt.Sprintf("[%d,%d]", i, i*i%997))
 	}
-	s := Show(json.RawMessage(`{"series":[{"data":[`+strings.Join(points, ",")+`]}]}`), "chart", "Noise")
+	s := Show(json.RawMessage(`{"series":[{"data":[`+strings.Join(points, ",")+`]}]}`), Options{Format: "chart", Title: "Noise"})
 	if s.Picture == nil || !strings.Contains(s.Text, "4000 more left out") || s.Picture.Alt == "" {
 		t.Errorf("%+v", s)
 	}
@@ -120,7 +127,7 @@ func TestDataIsNoMarkup(t *testing.T) {
 		}
 		for _, content := range []string{`{"k":%s}`, `[{"k":%s}]`, `[%s,1]`, `{"value":%s}`} {
 			quoted, _ := json.Marshal(s)
-			text := Show(json.RawMessage(fmt.Sprintf(content, quoted)), "", "").Text
+			text := Show(json.RawMessage(fmt.Sprintf(content, quoted)), Options{}).Text
 			if strings.Contains(strings.ReplaceAll(text, `\]`, ""), "](") || strings.Contains(text, "<b>") && !strings.Contains(text, `\<b`) {
 				t.Errorf("%q in %s: %s", s, content, text)
 			}
@@ -136,7 +143,7 @@ func FuzzShow(f *testing.F) {
 		f.Add([]byte(`{"value":1e400,"unit":"_","change":-0.0}`), format, "")
 	}
 	f.Fuzz(func(t *testing.T, content []byte, format, title string) {
-		s := Show(content, format, title)
+		s := Show(content, Options{format, title, []string{"b", "x"}})
 		if s.Text == "" || !utf8.ValidString(s.Text) && utf8.Valid(content) && utf8.ValidString(title) || len(s.Text) > 4*maxMarkdown+4*maxText {
 			t.Errorf("%q as %q: %q", content, format, s.Text)
 		}
@@ -164,7 +171,7 @@ func FuzzEscape(f *testing.F) {
 func BenchmarkChart(b *testing.B) {
 	content := json.RawMessage(`{"labels":["Mon","Tue","Wed"],"series":[{"data":[1,2,3]},{"data":[3,2,1]}]}`)
 	for b.Loop() {
-		if Show(content, "chart", "").Picture == nil {
+		if Show(content, Options{Format: "chart"}).Picture == nil {
 			b.Fatal("no picture")
 		}
 	}

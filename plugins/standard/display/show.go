@@ -28,14 +28,23 @@ type Shown struct {
 	Picture *core.Upload // of a chart; Text says the same in words then
 }
 
+// Options say how content is to be shown. The zero value leaves it to Show.
+type Options struct {
+	Format string
+	Title  string
+	Fields []string // the properties of objects that come first, in this order
+}
+
 // Show never fails: what does not have the shape of its format is a card, and
 // what is no JSON at all is said to be that.
-func Show(content json.RawMessage, format, title string) Shown {
+func Show(content json.RawMessage, o Options) Shown {
+	title := o.Title
 	v, err := read(content)
 	if err != nil {
 		return Shown{Format: Card, Text: heading(title) + "_This cannot be shown._"}
 	}
-	f, kind := known(format)
+	v.arrange(o.Fields)
+	f, kind := known(o.Format)
 	v, f, kind, title = declared(v, f, kind, title)
 	if f == Auto {
 		f = best(v)

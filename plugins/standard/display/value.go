@@ -127,6 +127,26 @@ func (r *reader) object(depth int) (value, error) {
 	return v, err
 }
 
+// arrange puts the members of all objects into an order.
+func (v value) arrange(fields []string) {
+	if len(fields) == 0 {
+		return
+	}
+	place := func(m member) int {
+		if i := slices.Index(fields, m.key); i >= 0 {
+			return i
+		}
+		return len(fields)
+	}
+	slices.SortStableFunc(v.members, func(a, b member) int { return place(a) - place(b) })
+	for _, e := range v.list {
+		e.arrange(fields)
+	}
+	for _, m := range v.members {
+		m.value.arrange(fields)
+	}
+}
+
 // scalar reports whether the value fits on a line by itself.
 func (v value) scalar() bool { return v.kind <= truth }
 

@@ -1,0 +1,173 @@
+package standard
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/outbound"
+)
+
+// Config is the table [plugins.standard].
+type Config struct {
+	Actions []string      `toml:"actions" default:"display" oneof:"display|notify|wait|confirm|api_call|speak" doc:"The actions that are on. api_call needs an api, speak needs speech."`
+	Wait    time.Duration `toml:"longest_wait" default:"20s" min:"1s" max:"5m" doc:"How long wait may pause; the conversation stands still meanwhile."`
+	Admins  string        `toml:"notify_admins" default:"moderators" oneof:"everyone|moderators|admins|nobody" doc:"Whose wish notify may tell the admins something for."`
+	Notices int           `toml:"notices" default:"10" min:"1" max:"1000" doc:"How many notices an hour one person may cause."`
+	APIs    []API         `toml:"api" doc:"HTTP APIs that api_call may ask."`
+	Speech  Speech        `toml:"speech" doc:"What speak speaks with: a command, or a server that speaks the OpenAI API."`
+}
+
+// API is one HTTP API. Requests go nowhere but below its URL.
+type API struct {
+	Name       string                 `toml:"name" required:"true" example:"bank" doc:"What the model calls it: a-z, 0-9, - and _."`
+	URL        string                 `toml:"url" required:"true" example:"https://bank.example.org/v1" doc:"The address that all requests begin with."`
+	About      string                 `toml:"about" example:"Accounts and transactions" doc:"What it is for, in a few words for the model."`
+	Methods    []string               `toml:"methods" default:"GET" oneof:"GET|POST|PUT|PATCH|DELETE" doc:"What may be asked. Of all but GET the person is asked first."`
+	Headers    map[string]core.Secret `toml:"headers" example:"Authorization=env:BANK_AUTHORIZATION" doc:"Headers of every request."`
+	Permission string                 `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may cause requests."`
+	Confirm    bool                   `toml:"confirm" default:"true" doc:"Ask the person before every request that is no GET."`
+	Allow      []outbound.Peer        `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that it may be at."`
+	Timeout    time.Duration          `toml:"timeout" default:"20s" min:"1s" max:"5m" doc:"How long an answer may take."`
+	MaxBody    int64                  `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The largest answer, in bytes."`
+}
+
+// Speech says how a voice is made. One of Command and URL is set, or neither.
+type Speech struct {
+	Command []string      `toml:"command" example:"piper, --model, en.onnx, --output_file, -" doc:"A program that reads a text on its standard input and writes a sound file to its standard output; or give url."`
+	URL     string        `toml:"url" example:"https://api.openai.com/v1" doc:"Where /audio/speech is served; or give command."`
+	APIKey  core.Secret   `toml:"api_key" example:"env:OPENAI_API_KEY" doc:"The server's key."`
+	Model   string        `toml:"model" default:"tts-1" doc:"The server's model."`
+	Voice   string        `toml:"voice" default:"alloy" doc:"The voice, as the server calls it."`
+	Format  string        `toml:"format" default:"opus" oneof:"opus|mp3|aac|flac|wav" doc:"The format that the server is asked for; voice messages want opus."`
+	Timeout time.Duration `toml:"timeout" default:"60s" min:"1s" max:"10m" doc:"How long it may take to speak."`
+	MaxText int           `toml:"max_text" default:"1000" min:"50" max:"10000" doc:"The longest text, in characters."`
+}
+
+var (
+	apiName    = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
+	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+)
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	for i, name := range c.Actions {
+		switch {
+		case slices.Contains(c.Actions[:i], name):
+			fault("it is named twice", "actions", i)
+		case name == "api_call" && len(c.APIs) == 0:
+			fault("api_call has nothing to ask; add an api", "actions", i)
+		case name == "speak" && !c.Speech.there():
+			fault("speak has no voice; give speech a command or a url", "actions", i)
+		}
+	}
+	for i := range c.APIs {
+		for k := range i {
+			if c.APIs[k].Name == c.APIs[i].Name {
+				fault("another api is called so", "api", i, "name")
+			}
+		}
+	}
+}
+
+// Check implements the configuration's own check.
+func (a *API) Check(fault func(text string, at ...any)) {
+	if a.Name != "" && !apiName.MatchString(a.Name) {
+		fault("write a-z, 0-9, - and _, at most 32 letters", "name")
+	}
+	if u, why := address(a.URL); a.URL != "" && why != "" {
+		fault(why, "url")
+	} else if a.URL != "" && u.RawQuery != "" {
+		fault("no query belongs into it", "url")
+	}
+	checkHeaders(a.Headers, fault)
+}
+
+func checkHeaders(headers map[string]core.Secret, fault func(text string, at ...any)) {
+	for name, value := range headers {
+		switch {
+		case !headerName.MatchString(name):
+			fault("is no name of a header", "headers", name)
+		case strings.ContainsAny(value.Reveal(), "\r\n\x00"):
+			fault("holds a line break, which no header can", "headers", name)
+		}
+	}
+}
+
+// Check implements the configuration's own check.
+func (s *Speech) Check(fault func(text string, at ...any)) {
+	switch _, why := address(s.URL); {
+	case len(s.Command) > 0 && s.URL != "":
+		fault("it has a command already; give one of them", "url")
+	case len(s.Command) > 0 && s.Command[0] == "":
+		fault("the program has no name", "command", 0)
+	case s.URL != "" && why != "":
+		fault(why, "url")
+	}
+}
+
+func (s *Speech) there() bool { return len(s.Command) > 0 || s.URL != "" }
+
+// address reads the URL of a server, or says what is wrong with it.
+func address(text string) (u *url.URL, why string) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, "write it as https://host/path"
+	case u.User != nil:
+		return nil, "no name or password belongs into it; use headers"
+	case u.Fragment != "":
+		return nil, "no fragment belongs into it"
+	}
+	return u, ""
+}
+
+// defaults fills in what a Config made in code left empty.
+func (c *Config) defaults() error {
+	if c.Wait <= 0 {
+		c.Wait = 20 * time.Second
+	}
+	if c.Notices <= 0 {
+		c.Notices = 10
+	}
+	if c.Admins == "" {
+		c.Admins = string(core.Moderators)
+	}
+	for i := range c.APIs {
+		a := &c.APIs[i]
+		if len(a.Methods) == 0 {
+			a.Methods = []string{http.MethodGet}
+		}
+		if a.Permission == "" {
+			a.Permission = string(core.Admins)
+		}
+		if a.MaxBody <= 0 {
+			a.MaxBody = 256 << 10
+		}
+	}
+	if c.Speech.MaxText <= 0 {
+		c.Speech.MaxText = 1000
+	}
+	return c.faults()
+}
+
+// faults is everything that Check finds, for a Config that was not read from a
+// file.
+func (c *Config) faults() error {
+	var all []string
+	fault := func(text string, at ...any) { all = append(all, fmt.Sprint(at...)+": "+text) }
+	c.Check(fault)
+	for i := range c.APIs {
+		c.APIs[i].Check(fault)
+	}
+	c.Speech.Check(fault)
+	if len(all) > 0 {
+		return fmt.Errorf("plugins.standard: %s", strings.Join(all, "; "))
+	}
+	return nil
+}

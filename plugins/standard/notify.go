@@ -1,0 +1,119 @@
+package standard
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"synthbot/core"
+)
+
+const notifySchema = `{
+	"type": "object",
+	"title": "Send a notice",
+	"properties": {
+		"message": {"type": "string", "minLength": 1, "maxLength": 2000, "title": "message", "description": "What to tell, as Markdown."},
+		"type": {"type": "string", "enum": ["info", "success", "warning", "error"], "default": "info", "title": "kind"},
+		"to": {"type": "string", "enum": ["person", "here", "admins"], "default": "person", "title": "to", "description": "person: who is spoken with, in private; here: everyone in this place; admins: those who run the bot."}
+	},
+	"required": ["message"],
+	"additionalProperties": false
+}`
+
+type notice struct{ Message, Type, To string }
+
+// notify is the action that tells somebody something on the side.
+func (p *Plugin) notify() []core.Action {
+	return []core.Action{{
+		Name: "notify", Similes: []string{"send_notification", "alert"},
+		Brief:  "Tell the person in private, or the admins, something short",
+		Schema: json.RawMessage(notifySchema),
+		Examples: core.Examples{
+			Description: "Sends a short notice: to the person who is spoken with in private, to everyone in this place, or to the admins of the bot.",
+			Instructions: core.Instructions{
+				WhenToUse:      "For what is not part of the talk: a result, a warning, a failure; for the admins only what they must act on.",
+				CommonPitfalls: []string{"It is no answer: answers are messages.", "Nobody else than the three can be told."},
+				Notes:          []string{"Notices are counted for each person.", "Who is not allowed to may not have the admins told."},
+			},
+			Examples: []core.Example{
+				example("What else is to be done when a payment is not possible", `{"message":"Insufficient funds for this payment","type":"error"}`),
+				example("Calling for help", `{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
+			},
+		},
+		Permission: core.Everyone,
+		RateLimit:  core.RateLimit{Count: p.c.Notices, Per: time.Hour},
+		Check:      func(_ context.Context, c core.Call) error { _, err := p.notice(c); return err },
+		Do:         p.tell,
+	}}
+}
+
+// notice reads a call, and refuses it where it may not be carried out.
+func (p *Plugin) notice(c core.Call) (n notice, err error) {
+	if err := json.Unmarshal(c.Payload, &n); err != nil {
+		return n, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
+	}
+	switch {
+	case n.To == "admins" && !permits(p.c.Admins, c.Author.Rank):
+		return n, core.Errorf(core.Forbidden, "The admins are not to be told for who asked.")
+	case n.To == "person" && c.Author.ID == "":
+		return n, core.Errorf(core.Invalid, "There is no one person who could be told.")
+	}
+	return n, nil
+}
+
+// permits reports whether a rank is enough for a permission as it is configured.
+func permits(permission string, rank core.Rank) bool {
+	switch core.Permission(permission) {
+	case core.Everyone:
+		return true
+	case core.Moderators:
+		return rank >= core.Moderator
+	case core.Admins:
+		return rank >= core.Admin
+	}
+	return false
+}
+
+func (p *Plugin) tell(ctx context.Context, c core.Call) (core.Result, error) {
+	n, err := p.notice(c)
+	if err != nil {
+		return core.Result{}, err
+	}
+	text := sign(n.Type) + " " + n.Message
+	switch {
+	case n.To == "admins":
+		p.h.Desk.Admins(text + "\n(for " + who(c) + ")")
+		return core.Result{}, nil
+	case n.To == "here" || c.Private:
+		return core.Result{Next: []core.Step{say(c, text)}}, nil
+	}
+	person, err := c.Path.Person(c.Author.ID)
+	if err != nil {
+		return core.Result{}, &core.Error{Kind: core.Broken, Text: "The person cannot be found.", Err: err}
+	}
+	return core.Result{}, p.h.Desk.Tell(ctx, person, text)
+}
+
+// who names the cause of a notice for the admins.
+func who(c core.Call) string {
+	if c.Author.ID == "" {
+		return "nobody in particular, in " + c.Path.String()
+	}
+	person, err := c.Path.Person(c.Author.ID)
+	if err != nil {
+		return c.Path.String()
+	}
+	return person.String() + " in " + c.Path.String()
+}
+
+func sign(kind string) string {
+	switch kind {
+	case "success":
+		return "✅"
+	case "warning":
+		return "⚠️"
+	case "error":
+		return "❌"
+	}
+	return "ℹ️"
+}

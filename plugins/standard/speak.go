@@ -1,0 +1,109 @@
+package standard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/outbound"
+	"synthbot/core/program"
+)
+
+// maxSound is the largest sound file, in bytes.
+const maxSound = 20 << 20
+
+// speak is the action that says something aloud.
+func (p *Plugin) speak() []core.Action {
+	return []core.Action{{
+		Name: "speak", Similes: []string{"say_aloud", "voice_message"},
+		Brief: "Say something aloud, as a voice message",
+		Schema: json.RawMessage(`{"type":"object","title":"Speak","properties":{"text":{"type":"string","minLength":1,"maxLength":` + strconv.Itoa(p.c.Speech.MaxText) +
+			`,"title":"text","description":"What to say, as it is spoken: no markup, no emoji."}},"required":["text"],"additionalProperties":false}`),
+		Examples: core.Examples{
+			Description: "Speaks a text and sends it into this place as a voice message.",
+			Instructions: core.Instructions{
+				WhenToUse:      "When somebody asks to hear something, or spoke himself and would rather listen than read.",
+				CommonPitfalls: []string{"Write words as they are spoken: no Markdown, links or emoji.", "Do not send the same as a message, too."},
+				Notes:          []string{"It takes a few seconds.", "People see no text with it."},
+			},
+			Examples: []core.Example{example("Wishing a good night", `{"text":"Good night, and sleep well."}`)},
+		},
+		Permission: core.Everyone, Timeout: p.c.Speech.Timeout + 30*time.Second, Busy: core.Queue,
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+		Do:        p.spoken,
+	}}
+}
+
+func (p *Plugin) spoken(ctx context.Context, c core.Call) (core.Result, error) {
+	var q struct{ Text string }
+	if err := json.Unmarshal(c.Payload, &q); err != nil {
+		return core.Result{}, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
+	}
+	sound, err := p.sound(ctx, q.Text)
+	if err != nil {
+		return core.Result{}, err
+	}
+	mime, ending := soundOf(sound)
+	if mime == "" {
+		return core.Result{}, core.Errorf(core.Broken, "What was to be spoken came back as no sound.")
+	}
+	file := core.Upload{Name: "voice." + ending, MIME: mime, Data: sound, Alt: q.Text, Kind: core.Audio}
+	return core.Result{}, p.h.Desk.Carry(ctx, c.Parts, 1, core.Sent{Path: c.Path}, file)
+}
+
+// sound speaks a text.
+func (p *Plugin) sound(ctx context.Context, text string) ([]byte, error) {
+	if p.voice == nil {
+		return program.Program{Argv: p.c.Speech.Command, Timeout: p.c.Speech.Timeout, MaxOutput: maxSound}.Run(ctx, []byte(text))
+	}
+	to, err := url.JoinPath(p.c.Speech.URL, "audio/speech")
+	if err != nil {
+		return nil, err
+	}
+	body := encode(map[string]string{"model": p.c.Speech.Model, "voice": p.c.Speech.Voice, "response_format": p.c.Speech.Format, "input": text})
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	q.Header.Set("Content-Type", "application/json")
+	if !p.c.Speech.APIKey.IsZero() {
+		q.Header.Set("Authorization", "Bearer "+p.c.Speech.APIKey.Reveal())
+	}
+	resp, err := p.voice.Do(q)
+	if err != nil {
+		return nil, outbound.Fault(err)
+	}
+	data, err := outbound.Read(resp)
+	switch {
+	case err != nil:
+		return nil, outbound.Fault(err)
+	case resp.StatusCode != http.StatusOK:
+		_, err := answered(resp, data)
+		return nil, &core.Error{Kind: core.Temporary, Text: "The voice cannot be had at the moment.", After: after(resp), Err: err}
+	}
+	return data, nil
+}
+
+// soundOf tells what kind of sound file it is; "" where it is none.
+func soundOf(data []byte) (mime, ending string) {
+	switch {
+	case bytes.HasPrefix(data, []byte("OggS")):
+		return "audio/ogg", "ogg"
+	case bytes.HasPrefix(data, []byte("RIFF")):
+		return "audio/wav", "wav"
+	case bytes.HasPrefix(data, []byte("fLaC")):
+		return "audio/flac", "flac"
+	case bytes.HasPrefix(data, []byte("ID3")):
+		return "audio/mpeg", "mp3"
+	case len(data) > 2 && data[0] == 0xFF && data[1]&0xF6 == 0xF0:
+		return "audio/aac", "aac"
+	case len(data) > 2 && data[0] == 0xFF && data[1]&0xE0 == 0xE0:
+		return "audio/mpeg", "mp3"
+	}
+	return "", ""
+}

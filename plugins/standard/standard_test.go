@@ -1,0 +1,252 @@
+package standard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"synthbot/config"
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/outbound"
+	"synthbot/plugins/plugintest"
+)
+
+// others are actions of another plugin that the scripts use.
+func others() core.Plugin {
+	return coretest.NewPlugin("others",
+		core.Action{Name: "records", Do: func(context.Context, core.Call) (core.Result, error) {
+			return core.Result{Output: json.RawMessage(`[{"n":1,"eyes":3},{"n":2,"eyes":6}]`)}, nil
+		}},
+		core.Action{Name: "closed", Permission: core.Admins},
+	)
+}
+
+func TestScripts(t *testing.T) {
+	plugintest.Run(t, "testdata/bubble/*.txt", plugintest.Of(New), plugintest.With(others()))
+}
+
+func TestLiveScripts(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(server))
+	t.Cleanup(srv.Close)
+	plugintest.Run(t, "testdata/live/*.txt", plugintest.Of(New), plugintest.Live(),
+		plugintest.Var("server", srv.URL), plugintest.Var("key", "s3cret"))
+}
+
+// server is an API and a voice.
+func server(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/api/transactions":
+		fmt.Fprintf(w, `{"asked":%q,"transactions":[{"id":"t1","amount":-20},{"id":"t2","amount":5}]}`, r.URL.RawQuery+" key="+r.Header.Get("X-Key"))
+	case "/api/pay":
+		var body struct{ Amount int }
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		if body.Amount == 6 || r.Header.Get("Idempotency-Key") == "" {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprintf(w, `{"paid":%d}`, body.Amount)
+	case "/v1/audio/speech":
+		speech(w, r)
+	default:
+		http.Error(w, "no such account", http.StatusNotFound)
+	}
+}
+
+func speech(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Model, Voice, Input, Format string }
+	raw, _ := io.ReadAll(r.Body)
+	_ = json.Unmarshal(raw, &body)
+	switch {
+	case r.Header.Get("Authorization") != "Bearer s3cret" || !strings.Contains(string(raw), `"response_format":"mp3"`):
+		http.Error(w, "wrong", http.StatusUnauthorized)
+	case body.Input == "busy":
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case body.Input == "nonsense":
+		_, _ = io.WriteString(w, "{}")
+	default:
+		_, _ = io.WriteString(w, "ID3"+body.Model+body.Voice)
+	}
+}
+
+// everything is a Config with all actions on.
+func everything() Config {
+	return Config{
+		Actions: []string{"display", "notify", "wait", "confirm", "api_call", "speak"},
+		APIs:    []API{{Name: "bank", URL: "https://bank.example/v1", Methods: []string{"GET", "POST"}, Confirm: true}},
+		Speech:  Speech{Command: []string{"true"}},
+	}
+}
+
+func TestConform(t *testing.T) {
+	plugintest.Conform(t, plugintest.Case{Name: "standard", Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+		p, err := New(s.Host, everything())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}})
+}
+
+func TestConfig(t *testing.T) {
+	read := func(text string) (Config, error) {
+		var c Config
+		err := config.Read("standard.toml", []byte(text), &c, config.Options{})
+		return c, err
+	}
+	if c, err := read(""); err != nil || len(c.Actions) != 1 || c.Actions[0] != "display" {
+		t.Errorf("on by default: %v, %v", c.Actions, err)
+	}
+	for text, want := range map[string]string{
+		`actions = ["speak"]`:                         "speak has no voice",
+		`actions = ["api_call"]`:                      "nothing to ask",
+		`actions = ["wait", "wait"]`:                  "named twice",
+		`actions = ["dance"]`:                         "one of",
+		"[[api]]\nname = \"A B\"\nurl=\"http://x\"":   "at most 32 letters",
+		"[[api]]\nname = \"a\"\nurl=\"ftp://x\"":      "https://host/path",
+		"[[api]]\nname = \"a\"\nurl=\"http://u:p@x\"": "no name or password",
+		"[[api]]\nname = \"a\"\nurl=\"http://x\"\n[[api]]\nname = \"a\"\nurl=\"http://x\"": "another api",
+		"[[api]]\nname = \"a\"\nurl=\"http://x?y\"":                                        "no query",
+		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nheaders={\"a b\"=\"x\"}":                 "no name of a header",
+		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nheaders={a=\"x\\ny\"}":                   "line break",
+		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nallow=[\"10.0.0.1/99\"]":                 "write an address",
+		"[speech]\ncommand = [\"x\"]\nurl = \"http://x\"":                                  "give one of them",
+		"[speech]\nurl = \"x\"": "https://host/path",
+		"[[api]]\nname = \"a\"\nurl=\"http://x\"\nmethods=[\"TRACE\"]": "one of",
+	} {
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := New(core.Host{}, Config{Actions: []string{"speak"}}); err == nil {
+		t.Error("a Config made in code is not checked")
+	}
+}
+
+// TestEndpoints holds that requests go nowhere but below the API's address.
+func TestEndpoints(t *testing.T) {
+	for _, tc := range []struct{ base, endpoint, want string }{
+		{"https://bank.example", "/transactions", "https://bank.example/transactions"},
+		{"https://bank.example/v1", "/transactions?x=1", "https://bank.example/v1/transactions?q=a+b&x=1"},
+		{"https://bank.example/v1/", "transactions", "https://bank.example/v1/transactions"},
+		{"https://bank.example/v1", "https://bank.example/v1/a%20b", "https://bank.example/v1/a%20b"},
+		{"https://bank.example/v1", "/a#b", "https://bank.example/v1/a"},
+		{"https://bank.example/v1", "?x=1", "https://bank.example/v1/?x=1"},
+		{"https://bank.example/v1", "/a%252e%252e/b", "https://bank.example/v1/a%252e%252e/b"},
+		{"https://bank.example/v1", "https://bank.example/v10/a", ""},
+		{"https://bank.example/v1", "https://bank.example/", ""},
+		{"https://bank.example/v1", "http://bank.example/v1/a", ""},
+		{"https://bank.example/v1", "https://bank.example:444/v1/a", ""},
+		{"https://bank.example/v1", "https://evil.example/v1/a", ""},
+		{"https://bank.example/v1", "https://bank.example@evil.example/v1/a", ""},
+		{"https://bank.example/v1", "//evil.example/v1/a", ""},
+		{"https://bank.example/v1", "/../admin", ""},
+		{"https://bank.example/v1", "..", ""},
+		{"https://bank.example/v1", "/a/../../admin", ""},
+		{"https://bank.example/v1", "/%2e%2e/admin", ""},
+		{"https://bank.example/v1", "/a%2f..%2f..%2fadmin", ""},
+		{"https://bank.example/v1", `/..\..\admin`, ""},
+		{"https://bank.example/v1", `\\evil.example\a`, ""},
+		{"https://bank.example/v1", "/a\x00b", ""},
+		{"https://bank.example/v1", "/%00", ""},
+		{"https://bank.example/v1", "javascript:alert(1)", ""},
+		{"https://bank.example/v1", "file:///etc/passwd", ""},
+	} {
+		a := newAPI(&API{Name: "bank", URL: tc.base})
+		r := &request{Endpoint: tc.endpoint}
+		if strings.Contains(tc.want, "q=") {
+			r.Query = map[string]json.RawMessage{"q": json.RawMessage(`"a b"`)}
+		}
+		got, err := a.url(r)
+		if tc.want == "" && err == nil || tc.want != "" && (err != nil || got.String() != strings.Replace(tc.want, "/v1/?", "/v1?", 1) && got.String() != tc.want) {
+			t.Errorf("%s of %s: %v, %v", tc.endpoint, tc.base, got, err)
+		}
+	}
+}
+
+func FuzzEndpoint(f *testing.F) {
+	for _, e := range []string{"/a", "//x/a", "https://bank.example/v1/a", "/%2e%2e/", "?a=b"} {
+		f.Add(e)
+	}
+	a := newAPI(&API{Name: "bank", URL: "https://bank.example/v1"})
+	f.Fuzz(func(t *testing.T, endpoint string) {
+		u, err := a.url(&request{Endpoint: endpoint})
+		if err != nil {
+			return
+		}
+		again, err := url.Parse(u.String())
+		if err != nil || again.Scheme != "https" || again.Host != "bank.example" || again.Path != "/v1" && !strings.HasPrefix(again.Path, "/v1/") ||
+			strings.Contains(again.Path+"/", "/../") {
+			t.Errorf("%q leads to %s", endpoint, u)
+		}
+	})
+}
+
+// desk is a Desk that can carry nothing, or cannot be reached.
+type desk struct {
+	core.Desk
+	err error
+}
+
+func (d desk) Carry(context.Context, core.Parts, int, core.Sent, core.Upload) error { return d.err }
+
+func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		next int
+		fail bool
+	}{
+		{nil, 0, false},
+		{core.Errorf(core.Broken, "This place takes no files."), 1, false},
+		{core.Errorf(core.Temporary, "Later."), 0, true},
+		{errors.New("odd"), 0, true},
+	} {
+		s := plugintest.NewStand(t, "standard")
+		s.Host.Desk = desk{s.Host.Desk, tc.err}
+		p, err := New(s.Host, Config{Actions: []string{"display"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := p.Actions()[0]
+		c := coretest.Call(&a, core.MustPath("room/1"), core.Author{ID: "jay"}, json.RawMessage(`{"content":{"a":1,"b":2},"format":"chart"}`))
+		r, err := a.Do(t.Context(), c)
+		if (err != nil) != tc.fail || len(r.Next) != tc.next {
+			t.Errorf("%v: %+v, %v", tc.err, r, err)
+		}
+		if tc.next > 0 && !strings.Contains(string(r.Next[0].Payload), "Bar chart") {
+			t.Errorf("%s", r.Next[0].Payload)
+		}
+	}
+}
+
+// TestReadingOnly: an API that takes no changes offers none, and asks nobody.
+func TestReadingOnly(t *testing.T) {
+	for _, tc := range []struct {
+		methods    []string
+		confirm    bool
+		permission string
+		actions    int
+		want       core.Permission
+	}{
+		{nil, true, "", 1, core.Admins},
+		{[]string{"GET", "POST"}, true, "everyone", 2, core.Everyone},
+		{[]string{"GET", "POST"}, false, "moderators", 1, core.Moderators},
+	} {
+		p, err := New(plugintest.NewStand(t, "standard").Host, Config{
+			Actions: []string{"api_call"}, APIs: []API{{Name: "a", URL: "http://a.example", Methods: tc.methods, Confirm: tc.confirm, Permission: tc.permission, Allow: []outbound.Peer{}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := p.Actions()
+		if len(list) != tc.actions || list[0].Permission != tc.want || list[0].Confirm || tc.actions > 1 && !list[1].Confirm {
+			t.Errorf("%+v: %d actions, %s", tc, len(list), list[0].Permission)
+		}
+	}
+}
