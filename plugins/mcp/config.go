@@ -23,13 +23,13 @@ type Server struct {
 	Command []string               `toml:"command" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or give url."`
 	URL     string                 `toml:"url" example:"https://tools.example.org/mcp" doc:"Where it serves streamable HTTP; or give command."`
 	Dir     string                 `toml:"dir" doc:"The folder that the command runs in; empty: the bot's."`
-	Env     map[string]core.Secret `toml:"env" example:"env:GITHUB_TOKEN" doc:"Variables of the command's environment, which else holds little more than PATH and HOME."`
-	Headers map[string]core.Secret `toml:"headers" example:"env:TOOLS_KEY" doc:"Headers of every request to url."`
+	Env     map[string]core.Secret `toml:"env" example:"GITHUB_TOKEN=env:GITHUB_TOKEN" doc:"Variables of the command's environment, which else holds little more than PATH and HOME."`
+	Headers map[string]core.Secret `toml:"headers" example:"X-Key=env:TOOLS_KEY" doc:"Headers of every request to url."`
 
 	Tools       []string          `toml:"tools" example:"search_*" doc:"The tools that are offered, as the server calls them; * stands for any letters; empty: all."`
 	Permission  string            `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may cause its actions."`
-	Permissions map[string]string `toml:"permissions" example:"everyone" doc:"The same for single tools, by name or pattern: everyone, moderators, admins or nobody."`
-	Confirm     map[string]bool   `toml:"confirm" example:"false" doc:"Whether a person is asked first, by name or pattern of the tool; else he is, unless the server marks the tool as read-only."`
+	Permissions map[string]string `toml:"permissions" example:"search_*=everyone" doc:"The same for single tools, by name or pattern: everyone, moderators, admins or nobody."`
+	Confirm     map[string]bool   `toml:"confirm" example:"search_*=false" doc:"Whether a person is asked first, by name or pattern of the tool; else he is, unless the server marks the tool as read-only."`
 
 	Timeout   time.Duration `toml:"timeout" default:"60s" min:"1s" max:"15m" doc:"How long one call may take."`
 	Start     time.Duration `toml:"start" default:"30s" min:"1s" max:"10m" doc:"How long it may take to start."`

@@ -40,6 +40,7 @@ func everything(t *testing.T, args ...string) []string {
 // The reference server offers all that the protocol has, and what of it the bot
 // takes works.
 func TestEverything(t *testing.T) {
+	t.Parallel()
 	b := start(t, nil, Server{
 		Name: "every", Command: everything(t, "stdio"), Env: map[string]core.Secret{"EVERY_KEY": core.NewSecret("s3cr3t-token")},
 		Timeout: 10 * time.Second, Start: 20 * time.Second, Media: true,
@@ -50,7 +51,7 @@ func TestEverything(t *testing.T) {
 	for _, tc := range []struct{ action, payload, want string }{
 		{"every_echo", `{"message":"hello"}`, `"text":"Echo: hello"`},
 		{"every_get-sum", `{"a":2,"b":3}`, `The sum of 2 and 3 is 5.`},
-		{"every_get-structured-content", `{"location":"Chicago"}`, `"data":{"conditions":"Light rain / drizzle","humidity":82,"temperature":36}}`},
+		{"every_get-structured-content", `{"location":"Chicago"}`, `"result":{"conditions":"Light rain / drizzle","humidity":82,"temperature":36}}`},
 		{"every_get-tiny-image", `{}`, `[image/png, sent into the chat]`},
 		{"every_get-annotated-message", `{"messageType":"error"}`, `Error: Operation failed`},
 		{"every_get-resource-links", `{"count":2}`, `[resource demo://resource/dynamic/`},
@@ -84,6 +85,7 @@ func TestEverything(t *testing.T) {
 
 // The same over streamable HTTP, from before it is there until after it is gone.
 func TestEverythingHTTP(t *testing.T) {
+	t.Parallel()
 	argv := everything(t, "streamableHttp")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

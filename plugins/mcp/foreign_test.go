@@ -51,11 +51,11 @@ func TestOutput(t *testing.T) {
 		}
 	}
 	o := output{Foreign: "f", Text: ` {"b": [1, 2.0]}`, Data: json.RawMessage(`{"b":[1,2]}`)}
-	if raw := string(o.encode(1000)); raw != `{"foreign":"f","data":{"b":[1,2]}}` {
+	if raw := string(o.encode(1000)); raw != `{"foreign":"f","result":{"b":[1,2]}}` {
 		t.Error(raw)
 	}
 	o = output{Foreign: "f", Text: strings.Repeat("x", 3000)}
-	if raw := string(o.encode(1000)); len(raw) < 980 || !strings.HasSuffix(raw, `x…","cut":true}`) {
+	if raw := string(o.encode(1000)); len(raw) < 980 || !strings.HasSuffix(raw, `x…","truncated":true}`) {
 		t.Errorf("%d: %s", len(raw), raw[len(raw)-60:])
 	}
 }

@@ -73,6 +73,7 @@ func TestHTTP(t *testing.T) {
 }
 
 func TestHTTPHangs(t *testing.T) {
+	t.Parallel()
 	s := serve(t, asIs)
 	conf := remote(s.URL)
 	conf.Timeout = 200 * time.Millisecond
@@ -86,6 +87,7 @@ func TestHTTPHangs(t *testing.T) {
 
 // A server that goes away takes its actions with it, and brings them back.
 func TestHTTPDies(t *testing.T) {
+	t.Parallel()
 	first := serve(t, asIs)
 	b := start(t, func(p *times) { p.beat = 50 * time.Millisecond }, remote(first.URL))
 	b.there("test_echo")
@@ -107,6 +109,7 @@ func TestHTTPDies(t *testing.T) {
 
 // The headers, in which secrets are, do not go where a server points.
 func TestHTTPRedirect(t *testing.T) {
+	t.Parallel()
 	var reached atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer other.Close()
@@ -156,6 +159,7 @@ func idOf(body string) (string, bool) {
 }
 
 func TestHTTPBroken(t *testing.T) {
+	t.Parallel()
 	endless := func(kind, chunk string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", kind)
@@ -198,6 +202,7 @@ func TestHTTPBroken(t *testing.T) {
 
 // A server whose stream never begins does not hold up its start for ever.
 func TestHTTPSilentStream(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			<-r.Context().Done()

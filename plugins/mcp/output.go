@@ -20,13 +20,13 @@ const (
 	maxFault     = 300 // bytes of what a server says about a failure
 )
 
-// output is what the model is shown of a result. Foreign comes first, so that it
-// is read before what it warns of.
+// output is what the model is shown of a result. Foreign comes first, also by the
+// letters of its key, so that it is read before what it warns of.
 type output struct {
 	Foreign string          `json:"foreign"`
 	Text    string          `json:"text,omitempty"`
-	Data    json.RawMessage `json:"data,omitempty"`
-	Cut     bool            `json:"cut,omitempty"`
+	Data    json.RawMessage `json:"result,omitempty"`
+	Cut     bool            `json:"truncated,omitempty"`
 }
 
 // foreign says what comes from outside of the bot.

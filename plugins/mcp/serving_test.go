@@ -93,7 +93,7 @@ func deeds(s *mcp.Server) map[string]func(context.Context) (*mcp.CallToolResult,
 			}}, nil, nil
 		},
 		"huge": func(context.Context) (*mcp.CallToolResult, any, error) {
-			return text("%s", strings.Repeat("äöü \" ", 400_000)), nil, nil
+			return text("%s", strings.Repeat("äöü \" ", 40_000)), nil, nil
 		},
 		"enormous": func(context.Context) (*mcp.CallToolResult, any, error) {
 			return text("%s", strings.Repeat("x", maxFrame)), nil, nil

@@ -1,0 +1,76 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/plugins/plugintest"
+)
+
+// inside is a link to a server that runs inside of the test.
+func inside(good *mcp.Server) (*link, error) {
+	ours, its := mcp.NewInMemoryTransports()
+	session, err := good.Connect(context.Background(), its, nil)
+	if err != nil {
+		return nil, err
+	}
+	l := newLink()
+	l.transport = ours
+	l.work.Go(func() {
+		<-l.ctx.Done()
+		_ = session.Close() // the client may have closed it
+	})
+	return l, nil
+}
+
+// guard is a plugin of which one action is for admins, and one for everyone.
+func guard() *coretest.Plugin {
+	schema := json.RawMessage(`{"type":"object"}`)
+	return coretest.NewPlugin("guard",
+		core.Action{Name: "wipe", Brief: "Delete everything", Schema: schema, Permission: core.Admins},
+		core.Action{Name: "ban", Brief: "Ban somebody", Schema: schema, Permission: core.Moderators},
+		core.Action{Name: "pay", Brief: "Pay somebody", Schema: schema, Permission: core.Everyone, Confirm: true},
+	)
+}
+
+// TestScripts are conversations in which a server inside of the test is used.
+func TestScripts(t *testing.T) {
+	var plugin *Plugin
+	deeds := guard()
+	plugintest.Run(t, "testdata/*.txt",
+		plugintest.Named("mcp", func(h core.Host, c Config) (*Plugin, error) {
+			p, err := New(h, c)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range p.servers {
+				s.dial = func() (*link, error) { return inside(goodServer(s.conf.Command[0])) }
+			}
+			plugin = p
+			return p, nil
+		}),
+		plugintest.With(deeds),
+		plugintest.Verb("crash", func(s *plugintest.Script, _ string) {
+			for _, server := range plugin.servers {
+				if l := server.life.Load(); l != nil {
+					l.fail(errors.New("it crashed"))
+				}
+			}
+		}),
+		plugintest.Verb("done", func(s *plugintest.Script, want string) {
+			got := ""
+			for _, c := range deeds.Calls() {
+				got += string(c.Payload)
+			}
+			if got != want {
+				s.Fatalf("what was done is %q", got)
+			}
+		}),
+	)
+}
