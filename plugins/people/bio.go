@@ -1,0 +1,249 @@
+package people
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// bio is what may be told of a person, the newest first.
+type bio struct {
+	fields map[field][]value
+	others []hearsay
+}
+
+// hearsay is what somebody said of somebody else.
+type hearsay struct {
+	By    string `json:"by,omitempty"`
+	Field field  `json:"field"`
+	Says  string `json:"says"`
+
+	value value
+}
+
+// told reads what may be told of a person to who sees these places, of his
+// linked accounts too.
+func (p *Plugin) told(ctx context.Context, person core.Path, see []core.Path) (*bio, error) {
+	return p.gather(ctx, person, func(v *value) bool { return v.seen(see) }, nil)
+}
+
+// gather puts together what allowed lets through. Of linked accounts only what
+// abroad lets through counts; nil: the same.
+func (p *Plugin) gather(ctx context.Context, person core.Path, allowed, abroad func(*value) bool) (*bio, error) {
+	records, err := p.records(ctx, person)
+	if err != nil {
+		return nil, err
+	}
+	b := &bio{fields: make(map[field][]value)}
+	b.take(records, allowed)
+	if abroad == nil {
+		abroad = allowed
+	}
+	for _, other := range links(records) {
+		theirs, err := p.records(ctx, other)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(links(theirs), person) {
+			b.take(theirs, abroad)
+		}
+	}
+	b.settle()
+	return b, nil
+}
+
+// links are the accounts that a person's own records link him with.
+func links(records []record) (people []core.Path) {
+	for i := range records {
+		if path, err := core.ParsePath(records[i].key); err == nil && records[i].Linked {
+			people = append(people, path)
+		}
+	}
+	return people
+}
+
+// take adds what records hold.
+func (b *bio) take(records []record, allowed func(*value) bool) {
+	for i := range records {
+		r := &records[i]
+		for f, values := range r.Fields {
+			for _, v := range values {
+				switch {
+				case !allowed(&v):
+				case r.key == ownKey || r.key == botKey && f == relationship:
+					b.fields[f] = append(b.fields[f], v)
+				default:
+					b.others = append(b.others, hearsay{r.Name, f, v.Text, v})
+				}
+			}
+		}
+	}
+}
+
+func newest(a, b value) int {
+	return cmp.Or(b.Time.Compare(a.Time), strings.Compare(a.Text, b.Text))
+}
+
+// settle puts the newest first, and drops what stands there twice and what
+// others say against the person's own words.
+func (b *bio) settle() {
+	for f, values := range b.fields {
+		slices.SortFunc(values, newest)
+		var once []value
+		for _, v := range values {
+			if !holds(once, v.Text) && (!f.single() || len(once) == 0) {
+				once = append(once, v)
+			}
+		}
+		b.fields[f] = once
+	}
+	b.others = slices.DeleteFunc(b.others, func(h hearsay) bool {
+		return h.Field.single() && len(b.fields[h.Field]) > 0 ||
+			holds(b.fields[h.Field], h.Says) || holds(b.fields[h.Field.opposite()], h.Says)
+	})
+	slices.SortFunc(b.others, func(x, y hearsay) int { return cmp.Or(newest(x.value, y.value), strings.Compare(x.By, y.By)) })
+}
+
+func holds(values []value, text string) bool {
+	return slices.ContainsFunc(values, func(v value) bool { return strings.EqualFold(v.Text, text) })
+}
+
+// brief is the bio as a prompt tells it, in at most so many bytes: what finds no
+// room is left out; nil where nothing is left.
+func (b *bio) brief(most int) json.RawMessage {
+	w := writer{raw: []byte{'{'}, room: most - len(`{}`)}
+	for _, f := range order() {
+		texts := make([]string, len(b.fields[f]))
+		for i, v := range b.fields[f] {
+			texts[i] = v.Text
+		}
+		if f.single() {
+			w.single(string(f), texts)
+		} else {
+			w.list(string(f), texts)
+		}
+	}
+	said := make([]string, len(b.others))
+	for i, h := range b.others {
+		said[i] = h.String()
+	}
+	w.list("others_say", said)
+	if len(w.raw) == 1 {
+		return nil
+	}
+	return append(w.raw, '}')
+}
+
+// writer writes an object of texts as long as there is room.
+type writer struct {
+	raw  []byte
+	room int
+}
+
+// key is a key with what goes before it.
+func (w *writer) key(name string) string {
+	key := `"` + name + `":`
+	if len(w.raw) > 1 {
+		return "," + key
+	}
+	return key
+}
+
+// put writes something for which there must be room, and for so much more.
+func (w *writer) put(text string, more int) bool {
+	if len(text)+more > w.room {
+		return false
+	}
+	w.raw, w.room = append(w.raw, text...), w.room-len(text)
+	return true
+}
+
+func (w *writer) single(name string, texts []string) {
+	if len(texts) > 0 {
+		w.put(w.key(name)+quoted(texts[0]), 0)
+	}
+}
+
+func (w *writer) list(name string, texts []string) {
+	before := w.key(name) + "["
+	for _, text := range texts {
+		if w.put(before+quoted(text), len(`]`)) {
+			before = ","
+		}
+	}
+	if before == "," {
+		w.put("]", 0)
+	}
+}
+
+// quoted is a text as JSON.
+func quoted(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return `""` // no string fails
+	}
+	return string(raw)
+}
+
+func (h hearsay) String() string {
+	text := h.Says
+	if h.Field != facts {
+		text = string(h.Field) + " " + text
+	}
+	if h.By == "" {
+		return text
+	}
+	return h.By + ": " + text
+}
+
+// whole is all of the bio, for a model that asked for it.
+func (b *bio) whole() map[string]any {
+	all := make(map[string]any)
+	for f, values := range b.fields {
+		if f.single() {
+			all[string(f)] = values[0].Text
+			continue
+		}
+		list := make([]string, len(values))
+		for i := range values {
+			list[i] = values[i].Text
+		}
+		all[string(f)] = list
+	}
+	return all
+}
+
+// Bios implements core.Biographer.
+func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (map[string]json.RawMessage, error) {
+	bios := make(map[string]json.RawMessage)
+	for _, a := range people {
+		if a.ID == "" || a.Bot {
+			continue
+		}
+		person, err := s.Path.Person(a.ID)
+		if err != nil {
+			return nil, fmt.Errorf("person: %w", err)
+		}
+		b, err := p.told(ctx, person, sees(s.Path, s.Sees))
+		if err != nil {
+			return nil, err
+		}
+		if raw := b.brief(p.config.Bytes); raw != nil {
+			bios[a.ID] = raw
+		}
+	}
+	return bios, nil
+}
+
+// sees are the places that count for a scene or a call.
+func sees(place core.Path, all []core.Path) []core.Path {
+	if len(all) == 0 {
+		return []core.Path{place}
+	}
+	return all
+}

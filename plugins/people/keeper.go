@@ -1,0 +1,66 @@
+package people
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"synthbot/core"
+)
+
+// hearsayKept is what a person is shown of what he said of another one.
+type hearsayKept struct {
+	About  core.Path         `json:"about"`
+	Linked bool              `json:"linked,omitempty"`
+	Fields map[field][]value `json:"fields,omitempty"`
+}
+
+// said are the records that a person made of others.
+func (p *Plugin) said(ctx context.Context, person core.Path) ([]core.Item, error) {
+	items, err := p.host.Items.List(ctx, core.Path{})
+	if err != nil {
+		return nil, fmt.Errorf("bios: %w", err)
+	}
+	var his []core.Item
+	for _, item := range items {
+		if item.Key == person.String() && item.Path != person {
+			his = append(his, item)
+		}
+	}
+	return his, nil
+}
+
+// Kept implements core.Keeper: what he said of others lies under their paths.
+func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
+	items, err := p.said(ctx, person)
+	if err != nil {
+		return nil, err
+	}
+	var kept []json.RawMessage
+	for i := range items {
+		r, err := readRecord(&items[i])
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(hearsayKept{items[i].Path, r.Linked, r.Fields})
+		if err != nil {
+			return nil, fmt.Errorf("bio: %w", err)
+		}
+		kept = append(kept, raw)
+	}
+	return kept, nil
+}
+
+// Erase implements core.Keeper.
+func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
+	items, err := p.said(ctx, person)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if _, err := p.host.Items.Put(ctx, core.Item{Path: item.Path, Key: item.Key, Version: core.AnyVersion}); err != nil {
+			return fmt.Errorf("bio: %w", err)
+		}
+	}
+	return nil
+}

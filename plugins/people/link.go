@@ -1,0 +1,139 @@
+package people
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Limits of codes.
+const (
+	codeLetters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789" // none that looks like another
+	codeLength  = 8
+	codeLasts   = 10 * time.Minute
+	codesMax    = 5   // codes that a person gets in an hour, and that he may try
+	missesMax   = 100 // codes that are tried in vain in an hour, by all
+	linksMax    = 4   // of one person
+)
+
+// offer is a code that somebody was given.
+type offer struct {
+	person core.Path
+	until  time.Time
+}
+
+// codes are those that may be said now, by their hashes. They do not outlive the
+// process.
+type codes struct {
+	clock func() time.Time
+
+	mu     sync.Mutex
+	open   map[[sha256.Size]byte]offer
+	used   map[core.Path][]time.Time // when somebody asked for a code, or tried one
+	misses []time.Time
+}
+
+func newCodes(clock func() time.Time) *codes {
+	return &codes{clock: clock, open: make(map[[sha256.Size]byte]offer), used: make(map[core.Path][]time.Time)}
+}
+
+var errOften = core.Errorf(core.Occupied, "That was tried too often. Try again in an hour.")
+
+// give makes a code for a person; a former one of his ends.
+func (c *codes) give(person core.Path) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tidy()
+	if !c.spend(person) {
+		return "", errOften
+	}
+	for hash, o := range c.open {
+		if o.person == person {
+			delete(c.open, hash)
+		}
+	}
+	code, err := random()
+	if err != nil {
+		return "", err
+	}
+	c.open[sha256.Sum256([]byte(code))] = offer{person, c.clock().Add(codeLasts)}
+	return code, nil
+}
+
+// random makes a code. Bytes beyond the last whole multiple of the letters are
+// left out, so that each is as likely.
+func random() (string, error) {
+	const most = 256 - 256%len(codeLetters)
+	var code []byte
+	for buf := make([]byte, 1); len(code) < codeLength; {
+		if _, err := rand.Read(buf); err != nil {
+			return "", fmt.Errorf("code: %w", err)
+		}
+		if int(buf[0]) < most {
+			code = append(code, codeLetters[int(buf[0])%len(codeLetters)])
+		}
+	}
+	return string(code), nil
+}
+
+// take uses a code up and returns who was given it.
+func (c *codes) take(code string, by core.Path) (core.Path, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tidy()
+	if len(c.misses) >= missesMax || !c.spend(by) {
+		return core.Path{}, errOften
+	}
+	plain := strings.ToUpper(strings.NewReplacer("-", "", " ", "", "`", "").Replace(code))
+	hash := sha256.Sum256([]byte(plain))
+	o, ok := c.open[hash]
+	switch {
+	case !ok:
+		c.misses = append(c.misses, c.clock())
+		return core.Path{}, core.Errorf(core.Invalid, "There is no such code, or its time is over. `/link` without a code gives a new one.")
+	case o.person == by:
+		return core.Path{}, core.Errorf(core.Invalid, "Say this code with your other account.")
+	}
+	delete(c.open, hash)
+	return o.person, nil
+}
+
+// spend counts a use within the hour; false: there were enough.
+func (c *codes) spend(person core.Path) bool {
+	if len(c.used[person]) >= codesMax {
+		return false
+	}
+	c.used[person] = append(c.used[person], c.clock())
+	return true
+}
+
+// tidy drops what is over.
+func (c *codes) tidy() {
+	now := c.clock()
+	for hash, o := range c.open {
+		if !now.Before(o.until) {
+			delete(c.open, hash)
+		}
+	}
+	c.misses = recent(c.misses, now)
+	for person, list := range c.used {
+		if list = recent(list, now); len(list) > 0 {
+			c.used[person] = list
+		} else {
+			delete(c.used, person)
+		}
+	}
+}
+
+// recent are the times of the last hour.
+func recent(times []time.Time, now time.Time) []time.Time {
+	for len(times) > 0 && now.Sub(times[0]) >= time.Hour {
+		times = times[1:]
+	}
+	return times
+}

@@ -1,0 +1,203 @@
+package people
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// field is a part of a bio.
+type field string
+
+const (
+	nicknames    field = "names"
+	pronouns     field = "pronouns"
+	birthday     field = "birthday"
+	likes        field = "likes"
+	dislikes     field = "dislikes"
+	facts        field = "facts"
+	relationship field = "relationship"
+)
+
+// single reports whether a field has one value, which a newer one replaces.
+func (f field) single() bool { return f == pronouns || f == birthday || f == relationship }
+
+// opposite is the field that a value leaves when it enters f.
+func (f field) opposite() field {
+	switch f {
+	case likes:
+		return dislikes
+	case dislikes:
+		return likes
+	}
+	return ""
+}
+
+// order is the order in which fields are told, and in which they find room.
+func order() []field {
+	return []field{nicknames, pronouns, relationship, birthday, likes, dislikes, facts}
+}
+
+// Limits of a bio.
+const (
+	valueMax   = 120 // characters of one value
+	perField   = 12  // values of a field, of one source
+	perPayload = 8   // values of a field that one update brings
+	sourcesMax = 16  // people who said something of one person, or are linked with him
+)
+
+// Keys of records that are no person's.
+const (
+	ownKey = "own"
+	botKey = "bot"
+)
+
+// value is one thing that was said.
+type value struct {
+	Text    string    `json:"text"`
+	Origin  core.Path `json:"origin"`
+	Private bool      `json:"private,omitempty"` // the origin is
+	Time    time.Time `json:"time"`
+}
+
+// seen reports whether the value may be told to who sees these places.
+func (v *value) seen(see []core.Path) bool {
+	return slices.ContainsFunc(see, func(p core.Path) bool { return p.Within(v.Origin) })
+}
+
+// record is what one source said of a person.
+type record struct {
+	Fields map[field][]value `json:"fields,omitempty"`
+	Name   string            `json:"name,omitempty"`   // of who said it
+	Linked bool              `json:"linked,omitempty"` // who said it is the same person
+
+	key     string
+	version uint64
+}
+
+func (r *record) empty() bool { return !r.Linked && len(r.Fields) == 0 }
+
+// add puts values into a field. What is there already in the same words counts
+// as said anew, if it can be told where it is said now.
+func (r *record) add(f field, values ...value) {
+	if r.Fields == nil {
+		r.Fields = make(map[field][]value)
+	}
+	for _, v := range values {
+		if o := f.opposite(); o != "" {
+			r.drop(o, func(old *value) bool { return strings.EqualFold(old.Text, v.Text) })
+		}
+		r.drop(f, func(old *value) bool {
+			return (f.single() || strings.EqualFold(old.Text, v.Text)) && old.Origin == v.Origin
+		})
+		r.Fields[f] = append(r.Fields[f], v)
+	}
+	if n := len(r.Fields[f]); n > perField {
+		r.Fields[f] = slices.Clone(r.Fields[f][n-perField:])
+	}
+}
+
+// drop takes values out of a field.
+func (r *record) drop(f field, which func(*value) bool) {
+	rest := slices.DeleteFunc(r.Fields[f], func(v value) bool { return which(&v) })
+	if len(rest) == 0 {
+		delete(r.Fields, f)
+		return
+	}
+	r.Fields[f] = rest
+}
+
+// dropAll takes values out of all fields, and reports whether there were any.
+func (r *record) dropAll(which func(*value) bool) (found bool) {
+	for _, f := range order() {
+		before := len(r.Fields[f])
+		r.drop(f, which)
+		found = found || len(r.Fields[f]) < before
+	}
+	return found
+}
+
+// isRecord reports whether an item's key is that of a record.
+func isRecord(key string) bool {
+	if key == ownKey || key == botKey {
+		return true
+	}
+	path, err := core.ParsePath(key)
+	return err == nil && path.IsPerson()
+}
+
+func readRecord(item *core.Item) (record, error) {
+	r := record{key: item.Key, version: item.Version}
+	if err := json.Unmarshal(item.Value, &r); err != nil {
+		return record{}, fmt.Errorf("record %q of %s: %w", item.Key, item.Path, err)
+	}
+	return r, nil
+}
+
+// records are all that is kept of a person.
+func (p *Plugin) records(ctx context.Context, person core.Path) ([]record, error) {
+	items, err := p.host.Items.List(ctx, person)
+	if err != nil {
+		return nil, fmt.Errorf("bio: %w", err)
+	}
+	var all []record
+	for i := range items {
+		if items[i].Path != person || !isRecord(items[i].Key) {
+			continue
+		}
+		r, err := readRecord(&items[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+const tries = 5 // at a record that others change at the same time
+
+// edit changes a record, which is empty where there is none; one that is empty
+// afterwards is taken away.
+func (p *Plugin) edit(ctx context.Context, person core.Path, key string, change func(*record) error) error {
+	for range tries {
+		err := p.editOnce(ctx, person, key, change)
+		if !errors.Is(err, core.ErrVersion) {
+			return err
+		}
+	}
+	return core.Errorf(core.Temporary, "too many change that bio at once")
+}
+
+func (p *Plugin) editOnce(ctx context.Context, person core.Path, key string, change func(*record) error) error {
+	item, ok, err := p.host.Items.Get(ctx, person, key)
+	if err != nil {
+		return fmt.Errorf("bio: %w", err)
+	}
+	r := record{key: key}
+	if ok {
+		if r, err = readRecord(&item); err != nil {
+			return err
+		}
+	}
+	if err := change(&r); err != nil {
+		return err
+	}
+	item = core.Item{Path: person, Key: key, Version: r.version}
+	if !r.empty() {
+		if item.Value, err = json.Marshal(r); err != nil {
+			return fmt.Errorf("bio: %w", err)
+		}
+	} else if !ok {
+		return nil
+	}
+	if _, err := p.host.Items.Put(ctx, item); err != nil {
+		return fmt.Errorf("bio: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package people
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+type updatePayload struct {
+	Who          string   `json:"who,omitempty" title:"person" doc:"Whom it is about, by name, tag or id; left out: who speaks." max:"256"`
+	Names        []string `json:"names,omitempty" title:"names" doc:"What the person wants to be called." max:"8"`
+	Pronouns     string   `json:"pronouns,omitempty" title:"pronouns" doc:"As the person says them." max:"40"`
+	Birthday     string   `json:"birthday,omitempty" title:"birthday" doc:"MM-DD, or YYYY-MM-DD." max:"10"`
+	Likes        []string `json:"likes,omitempty" title:"likes" doc:"A few words each." max:"8"`
+	Dislikes     []string `json:"dislikes,omitempty" title:"dislikes" doc:"A few words each." max:"8"`
+	Facts        []string `json:"facts,omitempty" title:"facts" doc:"What else is worth knowing: work, home, family; a short line each." max:"8"`
+	Relationship string   `json:"relationship,omitempty" title:"relationship" doc:"How you get on with who speaks, as you see it." max:"120"`
+	Remove       []string `json:"remove,omitempty" title:"remove" doc:"What is not true any more, as it stands in the bio." max:"8"`
+}
+
+func (p *Plugin) updateAction() core.Action {
+	return action.Typed(core.Action{
+		Name: "bio_update", Similes: []string{"update_bio", "bio_save"},
+		Brief: "Note in a person's bio what they are called, like, do, and how you get on",
+		Examples: core.Examples{
+			Description: "Adds to what you know of a person for good; it is before you whenever they talk.",
+			Instructions: core.Instructions{
+				WhenToUse: "When people say something of themselves that will be true for years: a name, a like, a job, a birthday.",
+				CommonPitfalls: []string{
+					"Moods and plans of the day are no bio.",
+					"What somebody says of another goes under who; it counts less than their own words.",
+					"Do not send again what stands in the bio already.",
+					"relationship is your own view, and of who speaks only.",
+				},
+				Notes: []string{"Lists are added to; pronouns, birthday and relationship are replaced.", "It needs no words from you afterwards: send your message in the same answer."},
+			},
+			Similar: []string{"bio_request tells the whole bio"},
+			Examples: []core.Example{
+				{Scenario: "Jay, who speaks, says that he is called Jojo and hates olives", Payload: json.RawMessage(`{"names":["Jojo"],"dislikes":["olives"]}`)},
+				{Scenario: "Ann tells that Jay plays the piano", Payload: json.RawMessage(`{"who":"Jay","facts":["plays the piano"]}`)},
+				{Scenario: "Jay likes olives now; you are old friends by now", Payload: json.RawMessage(`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`)},
+			},
+		},
+		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
+	}, p.update)
+}
+
+func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core.Result, error) {
+	by, err := caller(&c)
+	if err != nil {
+		return core.Result{}, err
+	}
+	who, err := p.subject(ctx, &c, u.Who)
+	if err != nil {
+		return core.Result{}, err
+	}
+	fields, err := p.fields(&u)
+	if err != nil {
+		return core.Result{}, err
+	}
+	key, err := p.source(&c, by, who, fields)
+	if err != nil {
+		return core.Result{}, err
+	}
+	if err := p.room(ctx, who.path, key); err != nil {
+		return core.Result{}, err
+	}
+	if err := p.spend(ctx, by); err != nil {
+		return core.Result{}, err
+	}
+	return core.Result{}, p.write(ctx, &c, who, key, fields, u.Remove)
+}
+
+// source is the key of the record that the caller writes: of himself, of the
+// bot, or of what he says of somebody else.
+func (p *Plugin) source(c *core.Call, by core.Path, who subject, fields map[field][]string) (string, error) {
+	switch {
+	case by.IsZero():
+		return botKey, nil
+	case by == who.path:
+		return ownKey, nil
+	case fields[relationship] != nil:
+		return "", core.Errorf(core.Forbidden, "relationship is about who speaks, and nobody else")
+	case c.Private:
+		return "", core.Errorf(core.Forbidden, "what is told in private about others does not enter their bios")
+	}
+	return by.String(), nil
+}
+
+// room refuses one source too many.
+func (p *Plugin) room(ctx context.Context, person core.Path, key string) error {
+	records, err := p.records(ctx, person)
+	if err != nil {
+		return err
+	}
+	if len(records) >= sourcesMax && !slices.ContainsFunc(records, func(r record) bool { return r.key == key }) {
+		return core.Errorf(core.Forbidden, "enough people have said something of them")
+	}
+	return nil
+}
+
+// fields are what a payload brings, cleaned.
+func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
+	fields := make(map[field][]string)
+	for f, list := range map[field][]string{
+		nicknames: u.Names, pronouns: {u.Pronouns}, birthday: {u.Birthday}, likes: u.Likes, dislikes: u.Dislikes,
+		facts: u.Facts, relationship: {u.Relationship},
+	} {
+		for _, text := range list {
+			if text = line(text, valueMax); text != "" && len(fields[f]) < perPayload {
+				fields[f] = append(fields[f], text)
+			}
+		}
+	}
+	switch {
+	case len(fields) > p.config.Fields:
+		return nil, core.Errorf(core.Invalid, "%d fields at once; %d are the most", len(fields), p.config.Fields)
+	case len(fields) == 0 && len(u.Remove) == 0:
+		return nil, core.Errorf(core.Invalid, "there is nothing in it to note")
+	case fields[birthday] != nil && !isBirthday(fields[birthday][0]):
+		return nil, core.Errorf(core.Invalid, "birthday must be MM-DD or YYYY-MM-DD")
+	}
+	return fields, nil
+}
+
+// isBirthday reports whether there is such a day.
+func isBirthday(text string) bool {
+	if len(text) == len("01-02") {
+		text = "2000-" + text // a leap year
+	}
+	t, err := time.Parse(dayLayout, text)
+	return err == nil && t.Year() >= 1900 && t.Year() <= 2100
+}
+
+// write changes the record. Whoever speaks of himself also takes out what others
+// said; the bot's own view has its own record.
+func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key string, fields map[field][]string, remove []string) error {
+	gone := func(v *value) bool {
+		return slices.ContainsFunc(remove, func(text string) bool { return strings.EqualFold(line(text, valueMax), v.Text) })
+	}
+	keys := []string{key}
+	if key == ownKey && len(remove) > 0 {
+		records, err := p.records(ctx, who.path)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			if r.key != ownKey {
+				keys = append(keys, r.key)
+			}
+		}
+	}
+	if view := fields[relationship]; view != nil && key == ownKey && !slices.Contains(keys, botKey) {
+		keys = append(keys, botKey)
+	}
+	return p.guarded(ctx, c, who.path, keys, func(r *record) error {
+		r.dropAll(gone)
+		for f, texts := range fields {
+			if f == relationship && r.key != botKey || f != relationship && r.key != key {
+				continue
+			}
+			for _, text := range texts {
+				r.add(f, value{Text: text, Origin: c.Path, Private: c.Private, Time: p.host.Clock()})
+			}
+		}
+		if r.key == key && key != ownKey && key != botKey {
+			r.Name = line(c.Author.Name, valueMax)
+		}
+		return nil
+	})
+}
