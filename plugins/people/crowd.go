@@ -96,13 +96,3 @@ func (c *crowd) path(a core.Author) core.Path {
 	}
 	return p
 }
-
-// name is what the person is called; "" where he was not seen.
-func (c *crowd) name(person core.Path) string {
-	for _, a := range c.people {
-		if c.path(a) == person {
-			return a.Name
-		}
-	}
-	return ""
-}

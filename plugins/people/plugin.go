@@ -167,7 +167,7 @@ func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 	if n.N >= p.config.Daily {
 		year, month, day := now.Date()
 		left := time.Date(year, month, day+1, 0, 0, 0, 0, now.Location()).Sub(now)
-		return &core.Error{Kind: core.Forbidden, Text: "that is enough about people for today; tomorrow it goes on", After: left}
+		return &core.Error{Kind: core.Occupied, Text: "that is enough about people for today; tomorrow it goes on", After: left}
 	}
 	n.N++
 	if item.Value, err = json.Marshal(n); err != nil {
