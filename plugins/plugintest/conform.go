@@ -181,7 +181,7 @@ func (s *stage) forget() {
 		s.t.Fatal(err)
 	}
 	if shown += fmt.Sprint(facts); !strings.Contains(shown, Canary) {
-		s.t.Error("what is kept of Jay is neither a fact, nor under his path in Items, nor shown by Kept")
+		s.t.Error("what is kept of Jay is neither a fact, nor under his path or his private place in Items, nor shown by Kept")
 	}
 	if ok {
 		if err := keeper.Erase(ctx, jayPath); err != nil {
@@ -205,15 +205,17 @@ func (s *stage) forget() {
 	}
 }
 
-// items are those under Jay's path.
+// items are those under Jay's path, and in his private place, which goes with him.
 func (s *stage) items() string {
-	list, err := s.stand.Items.List(context.Background(), jayPath)
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	var b strings.Builder
-	for _, i := range list {
-		b.Write(i.Value)
+	for _, path := range []core.Path{jayPath, private} {
+		list, err := s.stand.Items.List(context.Background(), path)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, i := range list {
+			b.Write(i.Value)
+		}
 	}
 	return b.String()
 }
@@ -278,8 +280,10 @@ func (s *stage) use(u Sample, place core.Path, who core.Author) string {
 	s.t.Helper()
 	switch {
 	case u.Action != "":
+		s.say("please use "+u.Action, place, who)
 		return s.call(u, place, who)
 	case u.Command != "":
+		s.say("/"+u.Command, place, who)
 		return s.command(u, place, who)
 	}
 	s.say(u.Text, place, who)

@@ -1,0 +1,64 @@
+package games
+
+import (
+	"context"
+	"encoding/json"
+
+	"synthbot/core"
+)
+
+// Bounds of a choice.
+const (
+	maxThings = 100
+	maxThing  = 200 // bytes
+)
+
+type choicePayload struct {
+	Options []string `json:"options" doc:"The things to choose from; one that stands there twice is twice as likely." min:"1" max:"100"`
+	Count   int      `json:"count" doc:"How many to choose, in random order; as many as there are: a shuffle." default:"1" min:"1" max:"100"`
+}
+
+var choiceAction = core.Action{
+	Name: "random_choice", Similes: []string{"choose_random", "pick_random", "flip_coin", "shuffle"},
+	Brief: "Choose one or several of the given things at random",
+	Examples: core.Examples{
+		Description: "Picks without any preference, and gives what it picked back, in the order in which it picked.",
+		Instructions: core.Instructions{
+			WhenToUse: "When people leave something to chance: a winner, who begins, heads or tails, an order.",
+			CommonPitfalls: []string{
+				"Never choose by yourself when chance was asked for: you have favourites.",
+				"Give the things themselves, not a text that lists them.",
+			},
+			Notes: []string{"To let a group decide instead, use poll_create."},
+		},
+		Similar: []string{"dice_roll", "poll_create"},
+		Examples: []core.Example{
+			{Scenario: "Heads or tails", Payload: json.RawMessage(`{"options":["heads","tails"]}`)},
+			{Scenario: "An order of play", Payload: json.RawMessage(`{"options":["Ann","Ben","Jay"],"count":3}`)},
+		},
+	},
+	Permission: core.Everyone, Idempotent: true,
+}
+
+func (p *Plugin) choose(_ context.Context, _ core.Call, payload choicePayload) (core.Result, error) {
+	left := payload.Options
+	if len(left) == 0 || len(left) > maxThings {
+		return core.Result{}, core.Errorf(core.Invalid, "There must be between 1 and %d things to choose from.", maxThings)
+	}
+	for _, thing := range left {
+		if thing == "" || len(thing) > maxThing {
+			return core.Result{}, core.Errorf(core.Invalid, "Each thing must have between 1 and %d letters.", maxThing)
+		}
+	}
+	if payload.Count < 1 || payload.Count > len(left) {
+		return core.Result{}, core.Errorf(core.Invalid, "Of %d things between 1 and %d can be chosen.", len(left), len(left))
+	}
+	left = append([]string(nil), left...)
+	chosen := make([]string, 0, payload.Count)
+	for range payload.Count {
+		i := p.pick(len(left))
+		chosen = append(chosen, left[i])
+		left = append(left[:i], left[i+1:]...)
+	}
+	return output(map[string]any{"chosen": chosen, "of": len(payload.Options)})
+}

@@ -1,0 +1,103 @@
+package games
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/command"
+)
+
+// Plugin is the plugin. Safe for concurrent use.
+type Plugin struct {
+	host   core.Host
+	config Config
+	native map[string]native // by the interface's name
+	pick   func(n int) int   // a number below n
+	wake   chan struct{}     // a poll was made
+
+	mu sync.Mutex // held while votes and polls change
+}
+
+// New makes the plugin.
+func New(h core.Host, c Config) (*Plugin, error) {
+	p := &Plugin{host: h, config: c, native: make(map[string]native), pick: rand.IntN, wake: make(chan struct{}, 1)}
+	for _, text := range c.Native {
+		n, err := parseNative(text)
+		if err != nil {
+			return nil, err
+		}
+		p.native[n.iface] = n
+	}
+	return p, nil
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.host.Name }
+
+// Actions implements core.Plugin.
+func (p *Plugin) Actions() []core.Action {
+	return []core.Action{
+		action.Typed(diceAction, p.rollDice),
+		action.Typed(choiceAction, p.choose),
+		action.Typed(createAction, p.create),
+		action.Typed(voteAction, p.castVote),
+		action.Typed(closeAction, p.closePoll),
+	}
+}
+
+// Commands implements command.Commander.
+func (p *Plugin) Commands() []command.Command {
+	return []command.Command{
+		{Spec: command.Spec{
+			Name: "roll", Brief: "Roll dice, like 2d6+3", Args: []command.Arg{{Name: "dice", Brief: "What to roll: 1d6 if left out", Rest: true}},
+		}, Do: p.rollCommand},
+		{Spec: command.Spec{
+			Name: "vote", Brief: "Vote in a poll",
+			Args: []command.Arg{{Name: "choice", Brief: "The option's number or words; with several polls the poll's number first", Required: true, Rest: true}},
+		}, Do: p.voteCommand},
+		{Spec: command.Spec{Name: "polls", Brief: "Show the polls of this place"}, Do: p.pollsCommand},
+	}
+}
+
+// refused is what a person is told, as it is; anything else is what did not work.
+func refused(what string, err error) error {
+	var told *core.Error
+	if err == nil || errors.As(err, &told) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// output is a result for the model.
+func output(v any) (core.Result, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return core.Result{}, fmt.Errorf("output: %w", err)
+	}
+	return core.Result{Output: raw}, nil
+}
+
+// say is a result that says something in the place of the call.
+func say(c core.Call, text string) (core.Result, error) {
+	payload, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		return core.Result{}, fmt.Errorf("text: %w", err)
+	}
+	return core.Result{Next: []core.Step{{
+		Type: core.MessagePrefix + c.Path.Interface(), Payload: payload, Priority: core.DefaultPriority,
+	}}}, nil
+}
+
+func (p *Plugin) rollCommand(_ context.Context, c command.Call) (string, error) {
+	d, err := parseDice(c.Args["dice"])
+	if err != nil {
+		return "", err
+	}
+	return "🎲 " + d.roll(p.pick).String(), nil
+}

@@ -1,0 +1,265 @@
+package games
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// Bounds of polls.
+const (
+	maxOpen     = 10 // in one place
+	maxOptions  = 10
+	maxOption   = 55 // characters; the least that a platform allows
+	maxQuestion = 300
+	maxHours    = 720
+)
+
+// Keys of items. A poll stands under its place, votes and the mark of the maker
+// under people's paths, with place and number in the key.
+const (
+	pollKey = "poll/"
+	voteKey = "vote/"
+	madeKey = "made/"
+)
+
+// poll is an item of a place.
+type poll struct {
+	Number   int       `json:"number"`
+	Question string    `json:"question"`
+	Options  []string  `json:"options"`
+	Multiple bool      `json:"multiple,omitempty"`
+	Private  bool      `json:"private,omitempty"`
+	Made     core.Key  `json:"made"` // by which step
+	Ends     time.Time `json:"ends"`
+	// When it is over:
+	Closed bool  `json:"closed,omitempty"`
+	Counts []int `json:"counts,omitempty"`
+	Voters int   `json:"voters,omitempty"`
+	Told   bool  `json:"told,omitempty"` // and what concerned people is gone
+
+	item core.Item
+}
+
+type createPayload struct {
+	Question string   `json:"question" doc:"What is asked, as plain text." min:"1" max:"300"`
+	Options  []string `json:"options" doc:"The answers to choose from, each at most 55 characters." min:"2" max:"10"`
+	Hours    int      `json:"hours,omitempty" doc:"How long it is open; left out: as the bot is set up." min:"1" max:"720"`
+	Multiple bool     `json:"multiple,omitempty" doc:"Everybody may choose several."`
+}
+
+var createAction = core.Action{
+	Name: "poll_create", Similes: []string{"start_poll", "create_poll"},
+	Brief: "Start a poll in this place, with two to ten options",
+	Examples: core.Examples{
+		Description: "Asks everybody in the place to vote: by the platform's own poll where there is one, else by the bot, which counts.",
+		Instructions: core.Instructions{
+			WhenToUse: "When a group has to decide something and somebody wants a vote.",
+			CommonPitfalls: []string{
+				"The poll shows question and options itself: do not repeat them in your message.",
+				"Do not make the people's votes up, and do not vote yourself.",
+				"Each option is at most 55 characters; put explanations into a message.",
+			},
+			Notes: []string{
+				"A poll that the bot counts has a number; context.games shows how it stands. It ends by itself, and the result comes as a reminder.",
+				"Of the platform's own polls the bot learns no votes; they cannot be closed by poll_close.",
+			},
+		},
+		SideEffects: []string{"The poll is shown in the place."},
+		Similar:     []string{"poll_vote", "poll_close", "random_choice"},
+		Examples: []core.Example{
+			{Scenario: "Finding a day", Payload: json.RawMessage(`{"question":"When do we play?","options":["Friday","Saturday","Sunday"],"multiple":true,"hours":48}`)},
+			{Scenario: "A quick decision", Payload: json.RawMessage(`{"question":"Pizza tonight?","options":["Yes","No"],"hours":1}`)},
+		},
+	},
+	Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 5, Per: time.Hour},
+}
+
+// check refuses what the schema lets pass.
+func (c *createPayload) check() error {
+	if utf8.RuneCountInString(c.Question) > maxQuestion || strings.TrimSpace(c.Question) == "" {
+		return core.Errorf(core.Invalid, "The question must have between 1 and %d characters.", maxQuestion)
+	}
+	if len(c.Options) < 2 || len(c.Options) > maxOptions {
+		return core.Errorf(core.Invalid, "A poll has between 2 and %d options.", maxOptions)
+	}
+	for i, o := range c.Options {
+		c.Options[i] = strings.Join(strings.Fields(o), " ")
+		if n := utf8.RuneCountInString(c.Options[i]); n == 0 || n > maxOption {
+			return core.Errorf(core.Invalid, "Option %d must have between 1 and %d characters.", i+1, maxOption)
+		}
+		if slices.ContainsFunc(c.Options[:i], func(other string) bool { return strings.EqualFold(other, c.Options[i]) }) {
+			return core.Errorf(core.Invalid, "Option %d is there twice.", i+1)
+		}
+	}
+	if c.Hours < 0 || c.Hours > maxHours {
+		return core.Errorf(core.Invalid, "A poll is open for at most %d hours.", maxHours)
+	}
+	c.Question = strings.Join(strings.Fields(c.Question), " ")
+	return nil
+}
+
+func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload) (core.Result, error) {
+	if err := payload.check(); err != nil {
+		return core.Result{}, err
+	}
+	if n, ok := p.native[c.Path.Interface()]; ok && !c.Private {
+		return n.create(payload, p.config.PollFor)
+	}
+	if c.Author.ID == "" {
+		return core.Result{}, core.Errorf(core.Forbidden, "Several people spoke at once: one of them must ask for the poll.")
+	}
+	made, err := p.open(ctx, c, payload)
+	if err != nil {
+		return core.Result{}, refused("poll", err)
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+	return say(c, made.shown())
+}
+
+// create hands the poll to the interface.
+func (n native) create(payload createPayload, open time.Duration) (core.Result, error) {
+	fields := map[string]any{"question": payload.Question, n.options: payload.Options}
+	if payload.Multiple {
+		fields["multiple"] = true
+	}
+	if n.hours != "" {
+		if fields[n.hours] = payload.Hours; payload.Hours == 0 {
+			fields[n.hours] = max(int(open/time.Hour), 1)
+		}
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return core.Result{}, fmt.Errorf("poll: %w", err)
+	}
+	return core.Result{Next: []core.Step{{Type: "poll_" + n.iface, Payload: raw, Priority: core.DefaultPriority}}}, nil
+}
+
+// open makes a poll in the place, or finds the one that this very call made
+// before a crash.
+func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (poll, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	there, err := p.polls(ctx, c.Path)
+	if err != nil {
+		return poll{}, err
+	}
+	number, open := 1, 0
+	for _, other := range there {
+		if other.Made == c.Key {
+			return other, p.mark(ctx, c, other.Number)
+		}
+		if number = max(number, other.Number+1); !other.Closed {
+			open++
+		}
+	}
+	if open >= maxOpen {
+		return poll{}, core.Errorf(core.Occupied, "There are %d open polls here already; close one first.", open)
+	}
+	lasts := p.config.PollFor
+	if payload.Hours > 0 {
+		lasts = time.Duration(payload.Hours) * time.Hour
+	}
+	made := poll{
+		Number: number, Question: payload.Question, Options: payload.Options, Multiple: payload.Multiple,
+		Private: c.Private, Made: c.Key, Ends: p.host.Clock().Add(lasts),
+		item: core.Item{Path: c.Path, Key: fmt.Sprintf("%s%06d", pollKey, number)},
+	}
+	if err := p.put(ctx, &made); err != nil {
+		return poll{}, err
+	}
+	return made, p.mark(ctx, c, number)
+}
+
+// maker is who made a poll, under his own path.
+type maker struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+}
+
+func (p *Plugin) mark(ctx context.Context, c core.Call, number int) error {
+	person, err := c.Path.Person(c.Author.ID)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(maker{c.Author.ID, c.Author.Name})
+	if err != nil {
+		return err
+	}
+	_, err = p.host.Items.Put(ctx, core.Item{Path: person, Key: ofPoll(madeKey, c.Path, number), Version: core.AnyVersion, Value: raw})
+	return err
+}
+
+// ofPoll is the key of what a person has to do with a poll.
+func ofPoll(kind string, place core.Path, number int) string {
+	return kind + place.String() + "#" + strconv.Itoa(number)
+}
+
+// polls are those of a place, oldest first.
+func (p *Plugin) polls(ctx context.Context, place core.Path) ([]poll, error) {
+	items, err := p.host.Items.List(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	var list []poll
+	for _, i := range items {
+		if i.Path != place || !strings.HasPrefix(i.Key, pollKey) {
+			continue
+		}
+		one, err := readPoll(i)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+func readPoll(i core.Item) (one poll, err error) {
+	if err := json.Unmarshal(i.Value, &one); err != nil {
+		return poll{}, fmt.Errorf("poll %q of %s: %w", i.Key, i.Path, err)
+	}
+	one.item = i
+	return one, nil
+}
+
+// put keeps a poll as it is now.
+func (p *Plugin) put(ctx context.Context, one *poll) error {
+	raw, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	next := one.item
+	next.Value = raw
+	version, err := p.host.Items.Put(ctx, next)
+	if err != nil {
+		return err
+	}
+	one.item.Version = version
+	return nil
+}
+
+// shown is the poll as people see it.
+func (o *poll) shown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "📊 %s", o.Question)
+	for i, option := range o.Options {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, option)
+	}
+	how := "one"
+	if o.Multiple {
+		how = "one or several"
+	}
+	fmt.Fprintf(&b, "\nChoose %s until %s: tell me, or write /vote %d and the number. (Poll %d)", how, o.Ends.Format("2 Jan 15:04"), o.Number, o.Number)
+	return b.String()
+}

@@ -1,0 +1,246 @@
+package games
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+type closePayload struct {
+	Poll int `json:"poll,omitempty" doc:"The poll's number; left out: the only one that is open." min:"1"`
+}
+
+var closeAction = core.Action{
+	Name: "poll_close", Similes: []string{"end_poll", "close_poll"},
+	Brief: "Close an open poll that the bot counts, and get its result",
+	Examples: core.Examples{
+		Description: "Ends a poll before its time. Who made it may do so, and moderators.",
+		Instructions: core.Instructions{
+			WhenToUse:      "When the person wants the vote to be over now, and its result.",
+			CommonPitfalls: []string{"How an open poll stands is in context.games: nothing must be closed to tell it.", "It cannot be opened again."},
+		},
+		Similar:  []string{"poll_create", "poll_vote"},
+		Examples: []core.Example{{Scenario: "\"Enough, what is the result of poll 2?\"", Payload: json.RawMessage(`{"poll":2}`)}},
+	},
+	Permission: core.Everyone, Idempotent: true,
+}
+
+func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayload) (core.Result, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, err := p.find(ctx, c.Path, payload.Poll)
+	if err != nil {
+		return core.Result{}, refused("poll", err)
+	}
+	if mine, err := p.isMaker(ctx, c, one.Number); err != nil || !mine && c.Author.Rank < core.Moderator {
+		return core.Result{}, refused("poll", orForbidden(err))
+	}
+	if err := p.count(ctx, &one); err != nil {
+		return core.Result{}, refused("poll", err)
+	}
+	if err := p.settle(ctx, &one); err != nil {
+		return core.Result{}, refused("poll", err)
+	}
+	return output(one.result())
+}
+
+func orForbidden(err error) error {
+	if err != nil {
+		return err
+	}
+	return core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
+}
+
+func (p *Plugin) isMaker(ctx context.Context, c core.Call, number int) (bool, error) {
+	if c.Author.ID == "" {
+		return false, nil
+	}
+	person, err := c.Path.Person(c.Author.ID)
+	if err != nil {
+		return false, err
+	}
+	_, ok, err := p.host.Items.Get(ctx, person, ofPoll(madeKey, c.Path, number))
+	return ok, err
+}
+
+// tally counts the votes that are there now.
+func (p *Plugin) tally(ctx context.Context, o *poll) (counts []int, voters int, err error) {
+	counts = make([]int, len(o.Options))
+	err = p.people(ctx, o, voteKey, func(i core.Item) error {
+		var v vote
+		if err := json.Unmarshal(i.Value, &v); err != nil {
+			return fmt.Errorf("vote of %s: %w", i.Path, err)
+		}
+		voters++
+		for _, option := range v.Options {
+			if option >= 0 && option < len(counts) {
+				counts[option]++
+			}
+		}
+		return nil
+	})
+	return counts, voters, err
+}
+
+// people calls f with what people of the place's interface have to do with a
+// poll in that way.
+func (p *Plugin) people(ctx context.Context, o *poll, kind string, f func(core.Item) error) error {
+	place := o.item.Path
+	anybody, err := place.Person("x")
+	if err != nil {
+		return err
+	}
+	items, err := p.host.Items.List(ctx, anybody.Parent())
+	if err != nil {
+		return err
+	}
+	key := ofPoll(kind, place, o.Number)
+	for _, i := range items {
+		if i.Key != key {
+			continue
+		}
+		if err := f(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count closes a poll: from now on its numbers stand.
+func (p *Plugin) count(ctx context.Context, o *poll) (err error) {
+	if o.Counts, o.Voters, err = p.tally(ctx, o); err != nil {
+		return err
+	}
+	o.Closed = true
+	return p.put(ctx, o)
+}
+
+// settle notes that the result was told, and forgets who voted how.
+func (p *Plugin) settle(ctx context.Context, o *poll) error {
+	o.Told = true
+	if err := p.put(ctx, o); err != nil {
+		return err
+	}
+	for _, kind := range []string{voteKey, madeKey} {
+		err := p.people(ctx, o, kind, func(i core.Item) error {
+			i.Value, i.Version = nil, core.AnyVersion
+			_, err := p.host.Items.Put(ctx, i)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standing is a poll as the model is told of it.
+type standing struct {
+	Poll     int        `json:"poll"`
+	Question string     `json:"question"`
+	Votes    []counted  `json:"votes"`
+	Voters   int        `json:"voters"`
+	Multiple bool       `json:"multiple,omitempty"`
+	Ends     *time.Time `json:"ends,omitempty"` // of one that is open
+}
+
+type counted struct {
+	Option string `json:"option"`
+	Votes  int    `json:"votes"`
+}
+
+// result is a poll whose counts are known.
+func (o *poll) result() standing {
+	s := standing{Poll: o.Number, Question: o.Question, Voters: o.Voters, Multiple: o.Multiple}
+	for i, option := range o.Options {
+		s.Votes = append(s.Votes, counted{option, o.Counts[i]})
+	}
+	if !o.Closed {
+		s.Ends = &o.Ends
+	}
+	return s
+}
+
+// said is the result in words.
+func (s standing) said() string {
+	list := slices.Clone(s.Votes)
+	slices.SortStableFunc(list, func(a, b counted) int { return b.Votes - a.Votes })
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = fmt.Sprintf("%s: %d", c.Option, c.Votes)
+	}
+	return fmt.Sprintf("%s — %s (%d voted)", s.Question, strings.Join(texts, ", "), s.Voters)
+}
+
+// standings are the polls of a place as they stand now, newest first.
+func (p *Plugin) standings(ctx context.Context, place core.Path, open bool) ([]standing, error) {
+	there, err := p.polls(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	var list []standing
+	for _, o := range slices.Backward(there) {
+		if open && o.Closed {
+			continue
+		}
+		if !o.Closed {
+			if o.Counts, o.Voters, err = p.tally(ctx, &o); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, o.result())
+	}
+	return list, nil
+}
+
+// Bounds of what is told unasked.
+const (
+	maxInjected  = 1800 // bytes, below the limit of a turn
+	pollsToldMax = 5
+)
+
+// Inject implements core.Injector: how the open polls of the place stand.
+func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
+	if s.Path.IsZero() {
+		return nil, nil
+	}
+	list, err := p.standings(ctx, s.Path, true)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	for list = list[:min(len(list), pollsToldMax)]; len(list) > 0; list = list[:len(list)-1] {
+		raw, err := json.Marshal(map[string]any{"polls": list})
+		if err != nil || len(raw) <= maxInjected {
+			return raw, err
+		}
+	}
+	return nil, nil
+}
+
+// shownMax is how many polls the command shows.
+const shownMax = 10
+
+func (p *Plugin) pollsCommand(ctx context.Context, c command.Call) (string, error) {
+	list, err := p.standings(ctx, c.Path, false)
+	if err != nil {
+		return "", refused("polls", err)
+	}
+	if len(list) == 0 {
+		return "There are no polls here.", nil
+	}
+	var lines []string
+	for _, s := range list[:min(len(list), shownMax)] {
+		state := "over"
+		if s.Ends != nil {
+			state = "open until " + s.Ends.In(p.host.Clock().Location()).Format("2 Jan 15:04")
+		}
+		lines = append(lines, fmt.Sprintf("%d. %s, %s", s.Poll, s.said(), state))
+	}
+	return strings.Join(lines, "\n"), nil
+}

@@ -1,0 +1,107 @@
+package games
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// How long Run sleeps: at most, and after something did not work.
+const (
+	longest = time.Hour
+	again   = time.Minute
+)
+
+// Run implements core.Runner: it ends polls when their time has come.
+func (p *Plugin) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-p.wake:
+		case <-ctx.Done():
+			return nil
+		}
+		next, err := p.end(ctx)
+		if err != nil && ctx.Err() == nil {
+			p.host.Log.Error("polls could not be ended", "again", again, "err", err)
+			next = again
+		}
+		timer.Reset(next)
+	}
+}
+
+// end ends all polls whose time has come, takes away what is old, and returns how
+// long nothing more is to be done.
+func (p *Plugin) end(ctx context.Context) (time.Duration, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	items, err := p.host.Items.List(ctx, core.Path{})
+	if err != nil {
+		return 0, err
+	}
+	now, next := p.host.Clock(), longest
+	for _, i := range items {
+		if !strings.HasPrefix(i.Key, pollKey) || i.Path.IsPerson() {
+			continue
+		}
+		one, err := readPoll(i)
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case one.Told && now.Sub(one.Ends) > p.config.Keep:
+			i.Value = nil
+			_, err = p.host.Items.Put(ctx, i)
+		case one.Told:
+		case one.Closed || !now.Before(one.Ends):
+			err = p.announce(ctx, &one)
+		default:
+			next = min(next, one.Ends.Sub(now))
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return next, nil
+}
+
+// announce lets the persona tell the result. The event has an id of its own, so
+// that it is told once, whatever happens in between.
+func (p *Plugin) announce(ctx context.Context, o *poll) error {
+	if !o.Closed {
+		if err := p.count(ctx, o); err != nil {
+			return err
+		}
+	}
+	by := core.Author{ID: p.host.Name, Name: p.host.Name}
+	err := p.people(ctx, o, madeKey, func(i core.Item) error {
+		var m maker
+		if err := json.Unmarshal(i.Value, &m); err != nil {
+			return fmt.Errorf("maker of a poll: %w", err)
+		}
+		by = core.Author{ID: m.ID, Name: m.Name}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s := o.result()
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	err = p.host.Inbox.Receive(ctx, core.Event{Kind: core.KindReminder, Data: string(data), Message: core.Message{
+		Path: o.item.Path, ID: fmt.Sprintf("%s-poll-%d-%d", p.host.Name, o.Number, o.Ends.Unix()), Author: by, Time: p.host.Clock(),
+		Text: fmt.Sprintf("Poll %d is over: %s", o.Number, s.said()), Private: o.Private,
+	}})
+	if err != nil {
+		return fmt.Errorf("result: %w", err)
+	}
+	return p.settle(ctx, o)
+}

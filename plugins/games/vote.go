@@ -1,0 +1,204 @@
+package games
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+type votePayload struct {
+	Poll    int      `json:"poll,omitempty" doc:"The poll's number, as context.games tells; left out: the only one that is open." min:"1"`
+	Choices []string `json:"choices" doc:"What the person chose: options as they are written, or their numbers." min:"1" max:"10"`
+}
+
+var voteAction = core.Action{
+	Name: "poll_vote", Similes: []string{"vote"},
+	Brief: "Count the vote of the person who speaks, in an open poll",
+	Examples: core.Examples{
+		Description: "Notes what the person chose in a poll that the bot counts. A later vote replaces his earlier one.",
+		Instructions: core.Instructions{
+			WhenToUse: "When the person says which option of an open poll he is for.",
+			CommonPitfalls: []string{
+				"Only for the one who speaks: votes that he reports of others do not count.",
+				"Not for a guess: if it is unclear what he is for, ask.",
+			},
+		},
+		Similar: []string{"poll_create", "poll_close"},
+		Examples: []core.Example{
+			{Scenario: "\"Saturday is fine for me\"", Payload: json.RawMessage(`{"choices":["Saturday"]}`)},
+			{Scenario: "\"In poll 2 I take the first and the third\"", Payload: json.RawMessage(`{"poll":2,"choices":["1","3"]}`)},
+		},
+	},
+	Permission: core.Everyone, Idempotent: true,
+}
+
+// vote is an item of a person.
+type vote struct {
+	Options []int `json:"options"` // from 0
+}
+
+func (p *Plugin) castVote(ctx context.Context, c core.Call, payload votePayload) (core.Result, error) {
+	if c.Author.ID == "" {
+		return core.Result{}, core.Errorf(core.Forbidden, "Several people spoke at once: each must vote by himself.")
+	}
+	one, chosen, err := p.cast(ctx, c.Path, c.Author.ID, payload.Poll, payload.Choices)
+	if err != nil {
+		return core.Result{}, refused("vote", err)
+	}
+	return output(map[string]any{"poll": one.Number, "question": one.Question, "counted": chosen})
+}
+
+func (p *Plugin) voteCommand(ctx context.Context, c command.Call) (string, error) {
+	there, err := p.polls(ctx, c.Path)
+	if err != nil {
+		return "", refused("vote", err)
+	}
+	number, choices := readVote(c.Args["choice"], there)
+	one, chosen, err := p.cast(ctx, c.Path, c.Author.ID, number, choices)
+	if err != nil {
+		return "", refused("vote", err)
+	}
+	return fmt.Sprintf("✓ %s: %s", one.Question, strings.Join(chosen, ", ")), nil
+}
+
+// readVote reads "2 pizza", "pizza", "3", "1,3": the poll's number comes first,
+// if there is such a poll and something behind it.
+func readVote(text string, there []poll) (number int, choices []string) {
+	text = strings.TrimSpace(text)
+	first, rest, more := strings.Cut(text, " ")
+	n, err := strconv.Atoi(first)
+	if err == nil && more && slices.ContainsFunc(there, func(o poll) bool { return o.Number == n }) {
+		number, text = n, strings.TrimSpace(rest)
+	}
+	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+	if len(fields) > maxOptions || slices.ContainsFunc(fields, func(f string) bool { return !digits(f) }) {
+		fields = []string{text}
+	}
+	return number, fields
+}
+
+// cast counts a person's vote; what he chose before does not count any more.
+func (p *Plugin) cast(ctx context.Context, place core.Path, id string, number int, choices []string) (poll, []string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, err := p.find(ctx, place, number)
+	if err != nil {
+		return poll{}, nil, err
+	}
+	options, err := one.read(choices)
+	if err != nil {
+		return poll{}, nil, err
+	}
+	person, err := place.Person(id)
+	if err != nil {
+		return poll{}, nil, err
+	}
+	raw, err := json.Marshal(vote{options})
+	if err != nil {
+		return poll{}, nil, err
+	}
+	_, err = p.host.Items.Put(ctx, core.Item{Path: person, Key: ofPoll(voteKey, place, one.Number), Version: core.AnyVersion, Value: raw})
+	chosen := make([]string, len(options))
+	for i, o := range options {
+		chosen[i] = one.Options[o]
+	}
+	return one, chosen, err
+}
+
+// find returns an open poll of the place; 0 stands for the only one.
+func (p *Plugin) find(ctx context.Context, place core.Path, number int) (poll, error) {
+	there, err := p.polls(ctx, place)
+	if err != nil {
+		return poll{}, err
+	}
+	now := p.host.Clock()
+	open := slices.DeleteFunc(slices.Clone(there), func(o poll) bool { return o.Closed || !now.Before(o.Ends) })
+	switch {
+	case number == 0 && len(open) == 1:
+		return open[0], nil
+	case number == 0 && len(open) > 1:
+		return poll{}, core.Errorf(core.Invalid, "There are several open polls here: say which one, %s.", numbers(open))
+	}
+	if i := slices.IndexFunc(open, func(o poll) bool { return o.Number == number }); i >= 0 {
+		return open[i], nil
+	}
+	if slices.ContainsFunc(there, func(o poll) bool { return o.Number == number }) {
+		return poll{}, core.Errorf(core.Invalid, "Poll %d is over.", number)
+	}
+	return poll{}, core.Errorf(core.Invalid, "There is no such open poll here.")
+}
+
+func numbers(list []poll) string {
+	texts := make([]string, len(list))
+	for i, o := range list {
+		texts[i] = fmt.Sprintf("%d (%s)", o.Number, o.Question)
+	}
+	return strings.Join(texts, " or ")
+}
+
+// read finds the options that somebody means.
+func (o *poll) read(choices []string) ([]int, error) {
+	var options []int
+	for _, text := range choices {
+		i := o.option(text)
+		if i < 0 {
+			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", cut(text), o.listed())
+		}
+		if !slices.Contains(options, i) {
+			options = append(options, i)
+		}
+	}
+	switch {
+	case len(options) == 0:
+		return nil, core.Errorf(core.Invalid, "Nothing was chosen; the options are: %s.", o.listed())
+	case len(options) > 1 && !o.Multiple:
+		return nil, core.Errorf(core.Invalid, "In this poll only one option can be chosen.")
+	}
+	slices.Sort(options)
+	return options, nil
+}
+
+// option is the one that a text means: by its words, its number, or the only one
+// that begins so; -1: none.
+func (o *poll) option(text string) int {
+	text = strings.ToLower(strings.Join(strings.Fields(strings.Trim(text, " .\"'")), " "))
+	if i := slices.IndexFunc(o.Options, func(option string) bool { return strings.ToLower(option) == text }); i >= 0 {
+		return i
+	}
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(o.Options) {
+		return n - 1
+	}
+	found := -1
+	for i, option := range o.Options {
+		if text == "" || !strings.HasPrefix(strings.ToLower(option), text) {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
+	}
+	return found
+}
+
+func (o *poll) listed() string {
+	texts := make([]string, len(o.Options))
+	for i, option := range o.Options {
+		texts[i] = fmt.Sprintf("%d. %s", i+1, option)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// cut keeps a foreign text short.
+func cut(text string) string {
+	if r := []rune(text); len(r) > maxOption {
+		return string(r[:maxOption]) + "…"
+	}
+	return text
+}
