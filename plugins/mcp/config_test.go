@@ -1,0 +1,149 @@
+package mcp
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"synthbot/config"
+	"synthbot/core"
+)
+
+// environ is an environment for secrets.
+func environ(name string) string { return map[string]string{"KEY": "k-123456"}[name] }
+
+func configure(text string) (c Config, err error) {
+	return c, config.Read("c.toml", []byte(text), &c, config.Options{Getenv: environ})
+}
+
+func TestConfig(t *testing.T) {
+	var c Config
+	err := config.Read("c.toml", []byte(`
+[[server]]
+name = "files"
+command = ["npx", "-y", "server"]
+env = { KEY = "env:KEY" }
+permissions = { "read_*" = "everyone", write_file = "nobody" }
+confirm = { "*" = false, "delete_*" = true }
+[[server]]
+name = "far"
+url = "https://tools.example.org/mcp"
+headers = { Authorization = "env:KEY" }
+timeout = "5s"
+[serve]
+as = "room/@user/jay"
+see = ["room/1"]
+`), &c, config.Options{Getenv: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Servers[0]
+	if s.Env["KEY"].Reveal() != "k-123456" || s.Permission != "admins" || s.Timeout != time.Minute || s.Start != 30*time.Second || s.MaxOutput != 12_000 || !s.Media {
+		t.Errorf("%+v", s)
+	}
+	for tool, want := range map[string]string{"read_file": "everyone true", "write_file": " false", "list": "admins true"} {
+		p, open := s.permission(tool)
+		if got := string(p) + map[bool]string{true: " true", false: " false"}[open]; got != want {
+			t.Errorf("%s: %s, want %s", tool, got, want)
+		}
+	}
+	for tool, want := range map[string]bool{"delete_all": true, "write": false} {
+		if got, said := closest(s.Confirm, tool); got != want || !said {
+			t.Errorf("%s: %v", tool, got)
+		}
+	}
+	if _, err := New(core.Host{Log: discardLog()}, c); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfigFaults(t *testing.T) {
+	_, err := configure(`
+[[server]]
+name = "A b"
+command = ["x"]
+[[server]]
+name = "message-1"
+command = [""]
+headers = { X = "1" }
+[[server]]
+name = "both"
+command = ["x"]
+url = "http://h/"
+[[server]]
+name = "neither"
+[[server]]
+name = "bad-url"
+url = "ftp://h/"
+env = { A = "1" }
+[[server]]
+name = "passes"
+url = "https://me:pw@h/?key=1"
+[[server]]
+name = "patterns"
+command = ["x"]
+env = { "A-B" = "1" }
+tools = ["[a"]
+permissions = { a = "everybody", "[b" = "everyone" }
+confirm = { "[c" = true }
+[serve]
+as = "room/1"
+[[server]]
+name = "headers"
+url = "http://h"
+headers = { "a b" = "1" }
+`)
+	want := []string{
+		"3: server[0].name: write a-z", "server[1].name: write a-z", "server[1].command[0]: names no program", "server[1].headers: are for a url",
+		"server[2].url: stands beside command", "server[3].command: is missing", "server[4].url: is no address", "server[4].env: is for a command",
+		"server[5].url: no name, password", "server[6].env.A-B: is no name", "server[6].tools[0]: \"[a\" is no pattern",
+		`server[6].permissions.a: is "everybody"`, `server[6].permissions."[b": "[b" is no pattern`, `server[6].confirm."[c"`,
+		"serve.as: is no person", `server[7].headers."a b": is no name`,
+	}
+	if err == nil {
+		t.Fatal("no fault")
+	}
+	got := err.Error()
+	for _, w := range want {
+		if !strings.Contains(got, w) {
+			t.Errorf("no fault %q in\n%s", w, got)
+		}
+	}
+	if n := strings.Count(got, "\n") + 1; n != len(want) {
+		t.Errorf("%d faults, want %d:\n%s", n, len(want), got)
+	}
+	if strings.Contains(got, "pw") {
+		t.Error("a password is told")
+	}
+	_, err = configure("[[server]]\nname = \"a-b\"\ncommand = [\"x\"]\n[[server]]\nname = \"ab\"\ncommand = [\"x\"]")
+	if err == nil || !strings.Contains(err.Error(), "c.toml:5: server[1].name: another server is called so") {
+		t.Error(err)
+	}
+	_, err = configure("[serve]\nsee = [\"room/1\"]")
+	if diff := cmp.Diff("as: is missing; name the person in whose name the program acts", tail(err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// tail is a fault without its place in the file.
+func tail(err error) string {
+	if err == nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(err.Error(), "serve.")
+	return rest
+}
+
+// The page that documents the settings finds nothing wrong with their tags.
+func TestConfigTags(t *testing.T) {
+	if _, err := configure(""); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []Config{{Servers: []Server{{Name: "a", Command: []string{"x"}}, {Name: "a", Command: []string{"x"}}}}, {Servers: []Server{{Name: "a"}}}} {
+		if _, err := New(core.Host{Log: discardLog()}, c); err == nil {
+			t.Errorf("%+v was taken", c)
+		}
+	}
+}
