@@ -42,31 +42,39 @@ type Ask struct {
 // client's; Carry does not close them.
 type Carry func(ctx context.Context, a Ask, in, out, errs *os.File) int
 
-// ServeControl takes commands in dir until ctx ends and all of them are over. A
-// socket that is there already is replaced: who calls this holds the lock of the
-// database.
-func ServeControl(ctx context.Context, dir string, log *slog.Logger, carry Carry) error {
+// Socket takes commands in.
+type Socket struct{ listener *net.UnixListener }
+
+// ListenControl opens the control socket in dir; Serve closes it. A socket that is
+// there already is replaced: who calls this holds the lock of the database.
+func ListenControl(dir string) (*Socket, error) {
 	name, done, err := short(dir)
 	if err != nil {
-		return fmt.Errorf("control socket: %w", err)
+		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	defer done()
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("control socket: %w", err)
+		return nil, fmt.Errorf("control socket: %w", err)
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
-		return fmt.Errorf("control socket: %w", err)
+		return nil, fmt.Errorf("control socket: %w", err)
 	}
+	l.SetUnlinkOnClose(false) // the name may be a short one that is gone by then
 	if err := os.Chmod(name, 0o600); err != nil {
-		return errors.Join(fmt.Errorf("control socket: %w", err), l.Close())
+		return nil, errors.Join(fmt.Errorf("control socket: %w", err), l.Close())
 	}
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	return &Socket{l}, nil
+}
+
+// Serve takes commands until ctx ends and all of them are over.
+func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error {
+	stop := context.AfterFunc(ctx, func() { _ = s.listener.Close() })
 	defer stop()
 	var all sync.WaitGroup
 	defer all.Wait()
 	for {
-		c, err := l.AcceptUnix()
+		c, err := s.listener.AcceptUnix()
 		if ctx.Err() != nil {
 			return nil
 		}

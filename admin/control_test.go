@@ -16,9 +16,13 @@ import (
 // served starts a control socket in a directory.
 func served(t *testing.T, dir string, carry Carry) {
 	t.Helper()
+	s, err := ListenControl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan error, 1)
-	go func() { over <- ServeControl(ctx, dir, slog.New(slog.DiscardHandler), carry) }()
+	go func() { over <- s.Serve(ctx, slog.New(slog.DiscardHandler), carry) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-over; err != nil {
@@ -27,16 +31,13 @@ func served(t *testing.T, dir string, carry Carry) {
 	})
 }
 
-// dial connects as soon as somebody listens.
 func dial(t *testing.T, dir string) *Control {
 	t.Helper()
-	for t.Context().Err() == nil {
-		if c, ok := DialControl(dir); ok {
-			return c
-		}
+	c, ok := DialControl(dir)
+	if !ok {
+		t.Fatal("nobody listens")
 	}
-	t.Fatal("nobody listens")
-	return nil
+	return c
 }
 
 func TestControl(t *testing.T) {

@@ -34,10 +34,13 @@ type bot struct {
 	overlay *overlay
 	runtime *action.Runtime // rate limits and what is busy outlive a reload
 	metrics *admin.Metrics
+	traces  *admin.Traces
+	began   time.Time
 	ledger  engine.Ledger // nil: nothing is remembered of what was spent
 	turns   *turn.Turns
 
 	changed  chan struct{} // a token when a plugin's actions are others
+	again    chan struct{} // a token when the configuration is to be read again; nil: it cannot be
 	exchange sync.Mutex    // held while parts are exchanged
 	told     told
 	telling  sync.WaitGroup
@@ -132,7 +135,7 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 		return nil, err
 	}
 	b := &bot{
-		program: p, log: log, store: store, metrics: admin.NewMetrics(), changed: make(chan struct{}, 1),
+		program: p, log: log, store: store, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: p.clock(), changed: make(chan struct{}, 1),
 		runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: log}),
 	}
 	if b.db, _ = store.(*memory.DB); b.db != nil {
@@ -164,9 +167,10 @@ func (b *bot) options(p *parts) turn.Options {
 		Access:   c.Access, Admins: b.admins(c), Names: p.cast.names(), Config: c.turnConfig(),
 		Language: c.Bot.Language, Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
 		Chooser:   p.chooser,
+		Carrier:   p.carrier,
 		Recons:    []core.Recon{recon.New()},
 		Injectors: make(map[string]core.Injector),
-		Observers: []core.Observer{b.metrics},
+		Observers: []core.Observer{b.metrics, b.traces},
 		Commands:  p.commands,
 		Gates:     []core.Gate{b.overlay},
 		Epoch:     b.facts().Epoch,
@@ -259,6 +263,12 @@ func (p *parts) at(place core.Path) core.Interface {
 func (p *parts) thinker(place core.Path) core.Thinker {
 	t, _ := p.at(place).(core.Thinker)
 	return t
+}
+
+// carrier is the ability of a place's interface to send files.
+func (p *parts) carrier(place core.Path) core.Carrier {
+	c, _ := p.at(place).(core.Carrier)
+	return c
 }
 
 // chooser is the ability of a place's interface to ask with buttons.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"synthbot/core"
@@ -11,7 +10,7 @@ import (
 
 // commands are all chat commands: the bot's own and those of plugins.
 func (b *bot) commands(plugins []loaded) (*command.Registry, error) {
-	lists := [][]command.Command{b.own()}
+	lists := [][]command.Command{b.forAll(), b.forKeepers(), b.forAdmins()}
 	for _, l := range plugins {
 		if c, ok := l.Plugin.(command.Commander); ok {
 			lists = append(lists, c.Commands())
@@ -24,24 +23,42 @@ func (b *bot) commands(plugins []loaded) (*command.Registry, error) {
 	return r, nil
 }
 
-// own are the bot's own commands.
-func (b *bot) own() []command.Command {
-	return slices.Concat([]command.Command{
+// inForce are the parts in force.
+func (b *bot) inForce() *parts {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.parts
+}
+
+// forAll are the commands of everybody.
+func (b *bot) forAll() []command.Command {
+	return []command.Command{
 		{Spec: command.Spec{Name: "help", Brief: "Tell what you can say to me", Briefs: map[string]string{
-			"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst", "fr": "Dit ce que vous pouvez me demander", "es": "Dice lo que puedes pedirme",
+			"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst", "fr": "Dit ce que tu peux me demander",
+			"es": "Dice lo que puedes pedirme", "pt": "Diz o que me podes pedir",
 		}}, Do: b.help},
-	})
+		{Spec: command.Spec{Name: "start", Brief: "Say hello"}, Do: b.greet},
+		{Spec: command.Spec{Name: "id", Brief: "Tell what you and this place are called in my settings"}, Do: tellID},
+		{Spec: command.Spec{Name: "mydata", Brief: "Show and send all that I keep about you", Private: true, Briefs: map[string]string{
+			"it": "Mostra e invia tutto ciò che conservo su di te", "de": "Zeigt und schickt alles, was ich über dich weiß",
+			"fr": "Montre et envoie tout ce que je garde sur toi", "es": "Muestra y envía todo lo que guardo sobre ti",
+		}}, Do: b.myData},
+		{Spec: command.Spec{Name: "forgetme", Brief: "Erase all that I keep about you, everywhere", Private: true,
+			Args: []command.Arg{{Name: "sure", Brief: "Write yes: it cannot be undone"}},
+			Briefs: map[string]string{
+				"it": "Cancella tutto ciò che conservo su di te", "de": "Löscht alles, was ich über dich weiß",
+				"fr": "Efface tout ce que je garde sur toi", "es": "Borra todo lo que guardo sobre ti",
+			}}, Do: b.forgetMe},
+	}
 }
 
 // help lists the commands that are open to who asks.
 func (b *bot) help(_ context.Context, c command.Call) (string, error) {
-	b.mu.Lock()
-	commands := b.parts.commands
-	b.mu.Unlock()
 	var s strings.Builder
-	for _, spec := range commands.Specs(c.Author.Rank) {
-		if !spec.Private || c.Private {
-			s.WriteString("/" + spec.Name + " – " + briefIn(spec, c.Locale) + "\n")
+	s.WriteString("Just talk to me. Besides:\n\n")
+	for _, spec := range b.inForce().commands.Specs(c.Author.Rank) {
+		if spec.Name != "start" && (!spec.Private || c.Private) {
+			s.WriteString("- /" + spec.Name + " – " + briefIn(spec, c.Locale) + "\n")
 		}
 	}
 	return strings.TrimSpace(s.String()), nil
@@ -50,10 +67,24 @@ func (b *bot) help(_ context.Context, c command.Call) (string, error) {
 // briefIn is the brief in somebody's language, where there is one.
 func briefIn(s command.Spec, locale string) string {
 	language, _, _ := strings.Cut(locale, "-")
-	if brief := s.Briefs[language]; brief != "" {
+	if brief := s.Briefs[strings.ToLower(language)]; brief != "" {
 		return brief
 	}
 	return s.Brief
+}
+
+// greet says hello as the persona does.
+func (b *bot) greet(_ context.Context, c command.Call) (string, error) {
+	who := b.castAt(b.inForce(), c.Path).For(c.Author.Name)
+	if who.Greeting != "" {
+		return who.Greeting, nil
+	}
+	return "Hello, " + c.Author.Name + ". I am " + who.Name + ". Just talk to me; /help tells what else there is.", nil
+}
+
+// tellID tells the names that belong into the configuration.
+func tellID(_ context.Context, c command.Call) (string, error) {
+	return "You are `" + c.Person.String() + "`, and this place is `" + c.Path.String() + "`.", nil
 }
 
 var _ core.Gate = (*overlay)(nil)

@@ -116,16 +116,23 @@ func (p *pipes) close() {
 	p.copies.Wait()
 }
 
-// serveControl carries out what other processes ask the daemon for.
-func (b *bot) serveControl(life *lives) {
+// openControl opens the control socket, and returns what serves it: it carries out
+// what other processes ask the daemon for. Without it the bot talks all the same.
+func (b *bot) openControl(life *lives) (serve func()) {
 	dir, err := b.parts.config.dataDir(b.program.getenv)
+	var s *admin.Socket
 	if err == nil {
-		err = admin.ServeControl(life.intake, dir, b.log, func(ctx context.Context, a admin.Ask, in, out, errs *os.File) int {
-			return b.carry(ctx, life, a, in, out, errs)
-		})
+		s, err = admin.ListenControl(dir)
 	}
-	if err != nil {
-		b.log.Error("the control socket is not served", "err", err)
+	return func() {
+		if err == nil {
+			err = s.Serve(life.intake, b.log, func(ctx context.Context, a admin.Ask, in, out, errs *os.File) int {
+				return b.carry(ctx, life, a, in, out, errs)
+			})
+		}
+		if err != nil {
+			b.log.Error("the control socket is not served", "err", err)
+		}
 	}
 }
 

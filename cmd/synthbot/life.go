@@ -193,6 +193,16 @@ func (b *bot) start(life context.Context, name string, key any, r core.Runner) {
 	}()
 }
 
+// ended reports whether it is over.
+func (w *worker) ended() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
+	}
+}
+
 // find returns the worker of that key.
 func (b *bot) find(key any) *worker {
 	b.mu.Lock()

@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"synthbot/config"
@@ -151,6 +154,28 @@ func (a *cast) named(file string) *persona.Persona {
 		return a.main
 	}
 	return a.others[file]
+}
+
+// file is the file of a persona that the configuration names, by its name.
+func (a *cast) file(name string) (file string, ok bool) {
+	if strings.EqualFold(name, a.main.Name) {
+		return a.config.Persona.Path, true
+	}
+	for _, file := range slices.Sorted(maps.Keys(a.others)) {
+		if strings.EqualFold(name, a.others[file].Name) {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// known lists the names of all personas.
+func (a *cast) known() []string {
+	names := []string{a.main.Name}
+	for _, file := range slices.Sorted(maps.Keys(a.others)) {
+		names = append(names, a.others[file].Name)
+	}
+	return slices.Compact(names)
 }
 
 // names lists what the bot is called, anywhere.

@@ -97,7 +97,7 @@ func (p *program) looking(cfg *Config, log *slog.Logger, further ...core.Plugin)
 	if err := parts.catalogue(further...); err != nil {
 		return nil, err
 	}
-	b := &bot{program: p.host.program, log: log, store: p.host.store, db: p.host.db, overlay: p.host.overlay, runtime: p.host.runtime, metrics: p.host.metrics, parts: &parts}
+	b := &bot{program: p.host.program, log: log, store: p.host.store, db: p.host.db, overlay: p.host.overlay, runtime: p.host.runtime, metrics: p.host.metrics, traces: p.host.traces, parts: &parts}
 	b.turns = turn.New(b.options(&parts))
 	return b, nil
 }

@@ -52,6 +52,7 @@ func (p *program) daemon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.again = make(chan struct{}, 1)
 	return closing(b, b.live(ctx, grace, func(life *lives) { b.serve(life, hup) }))
 }
 
@@ -61,16 +62,17 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 	others.Go(func() { b.watchdog(life.intake) })
 	address := b.parts.config.Metrics.Listen
 	others.Go(func() { b.serveMetrics(life.intake, address) })
-	others.Go(func() { b.serveControl(life) })
+	others.Go(b.openControl(life))
 	b.notify(daemon.SdNotifyReady)
 	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
 		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())
 	for {
 		select {
 		case <-hup:
-			if err := b.reload(life); err != nil {
-				b.log.Error("configuration refused, the old one stays in force", "err", err)
-			}
+			b.reread(life)
+			continue
+		case <-b.again:
+			b.reread(life)
 			continue
 		case <-life.intake.Done():
 		}
@@ -79,6 +81,14 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 	b.notify(daemon.SdNotifyStopping)
 	b.log.Info("stopping")
 	others.Wait()
+}
+
+// reread reads the configuration again; admins are told of a refusal.
+func (b *bot) reread(life *lives) {
+	if err := b.reload(life); err != nil {
+		b.log.Error("configuration refused, the old one stays in force", "err", err)
+		(&desk{b: b, log: b.log}).Admins("The configuration was refused, the one before stays in force: " + oneLine(err.Error()))
+	}
 }
 
 // serveMetrics lets this machine look at metrics and health until life ends.

@@ -48,6 +48,9 @@ type Call struct {
 	Args    map[string]string // by Arg.Name; what was left out is missing
 	Target  string            // the id of the message that it was called on, where it was
 	Sees    []core.Path       // this place, and those that share with it
+	// Attach adds a file to the answer. Where the interface sends none, the
+	// person is told so.
+	Attach func(core.Upload)
 }
 
 // Commander is the ability of a plugin to offer commands. It returns the same

@@ -16,14 +16,16 @@ func (t *turn) scripted(ctx context.Context) (core.Plan, bool) {
 	case e.Reply != "":
 		return t.say(e.Reply), true
 	case e.Kind == core.KindCommand && e.Command != nil:
-		return t.say(t.obey(ctx, e)), true
+		var files []core.Upload
+		text := t.obey(ctx, e, func(f core.Upload) { files = append(files, f) })
+		return t.say(t.enclose(ctx, text, files)), true
 	}
 	return core.Plan{}, false
 }
 
 // obey carries a command out and returns what is answered. Whether the person may
 // call it is asked anew: he may have lost his rank since.
-func (t *turn) obey(ctx context.Context, e *core.Entry) string {
+func (t *turn) obey(ctx context.Context, e *core.Entry, attach func(core.Upload)) string {
 	m := &e.Message
 	c, ok := command.Command{}, false
 	if t.with.Commands != nil {
@@ -41,13 +43,38 @@ func (t *turn) obey(ctx context.Context, e *core.Entry) string {
 	}
 	text, err := c.Do(ctx, command.Call{
 		Path: t.path, Private: m.Private, Author: m.Author, Person: t.person(), Locale: m.Locale,
-		Args: args, Target: e.Target, Sees: t.who.Sees,
+		Args: args, Target: e.Target, Sees: t.who.Sees, Attach: attach,
 	})
 	switch {
 	case err != nil:
 		return t.excuse(c.Name, err)
 	case text == "":
 		return "Done."
+	}
+	return text
+}
+
+// enclosed is the round of a turn's journal that the files of a command's answer
+// are parts of.
+const enclosed = decided + 2
+
+// enclose sends the files of a command's answer, and returns what is to be said.
+func (t *turn) enclose(ctx context.Context, text string, files []core.Upload) string {
+	if len(files) == 0 {
+		return text
+	}
+	var c core.Carrier
+	if t.with.Carrier != nil {
+		c = t.with.Carrier(t.path)
+	}
+	if c == nil {
+		return text + "\n\nI cannot send files here."
+	}
+	parts := t.Parts(core.Key{Turn: t.id, Round: enclosed, Step: 1})
+	for i, f := range files {
+		if err := c.Carry(ctx, parts, i+1, core.Sent{Path: t.path}, f); err != nil {
+			return text + "\n\n" + t.excuse("file", err)
+		}
 	}
 	return text
 }

@@ -97,6 +97,7 @@ type Options struct {
 	Injectors map[string]core.Injector // by the key of the context
 	Observers []core.Observer
 	Chooser   func(place core.Path) core.Chooser // the interface's ability, or nil
+	Carrier   func(place core.Path) core.Carrier // likewise
 	Commands  *command.Registry                  // nil: there are none
 	Gates     []core.Gate
 	Bios      []core.Biographer

@@ -12,8 +12,9 @@ import (
 // Hall is an interface whose places are terminals that come and go: those of
 // people who talk to a daemon that runs already. Safe for concurrent use.
 type Hall struct {
-	name string
-	any  *Console // describes the action; nobody sits there
+	name  string
+	any   *Console      // describes the action; nobody sits there
+	ready chan struct{} // closed by Listen
 
 	mu    sync.Mutex
 	inbox core.Inbox // nil: Listen does not run
@@ -31,12 +32,12 @@ var (
 // Errors of Sit.
 var (
 	ErrTaken  = errors.New("somebody is talking in this session already")
-	ErrClosed = errors.New("the bot is not ready for guests")
+	ErrClosed = errors.New("the bot is going away")
 )
 
 // NewHall makes a hall of that name.
 func NewHall(name string) *Hall {
-	return &Hall{name: name, any: New(Options{Name: name}), seats: make(map[core.Path]*Console)}
+	return &Hall{name: name, any: New(Options{Name: name}), ready: make(chan struct{}), seats: make(map[core.Path]*Console)}
 }
 
 // Name is the interface's name.
@@ -82,6 +83,7 @@ func (h *Hall) Listen(ctx context.Context, in core.Inbox) error {
 	h.mu.Lock()
 	h.inbox, h.life = in, ctx
 	h.mu.Unlock()
+	close(h.ready)
 	<-ctx.Done()
 	h.mu.Lock()
 	h.inbox = nil
@@ -91,11 +93,16 @@ func (h *Hall) Listen(ctx context.Context, in core.Inbox) error {
 }
 
 // Sit lets somebody talk until he leaves, ctx ends, or the hall closes. The
-// options' Name is the hall's. It fails with ErrTaken where somebody sits
-// there, and with ErrClosed before and after Listen.
+// options' Name is the hall's. It waits for Listen, and fails with ErrTaken where
+// somebody sits there, and with ErrClosed after Listen.
 func (h *Hall) Sit(ctx context.Context, o Options) error {
 	o.Name = h.name
 	c := New(o)
+	select {
+	case <-h.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	h.mu.Lock()
 	in, life := h.inbox, h.life
 	switch {

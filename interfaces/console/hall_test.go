@@ -35,15 +35,10 @@ func opened(t *testing.T) (*console.Hall, inbox) {
 			t.Error(err)
 		}
 	})
-	for { // until it is open
-		err := h.Sit(ctx, console.Options{In: strings.NewReader(""), Out: io.Discard, Session: "probe"})
-		if err == nil {
-			return h, in
-		}
-		if !errors.Is(err, console.ErrClosed) {
-			t.Fatal(err)
-		}
+	if err := h.Sit(ctx, console.Options{In: strings.NewReader(""), Out: io.Discard, Session: "probe"}); err != nil {
+		t.Fatal(err)
 	}
+	return h, in
 }
 
 func TestHall(t *testing.T) {

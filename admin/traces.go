@@ -1,0 +1,92 @@
+package admin
+
+import (
+	"sync"
+
+	"synthbot/core"
+)
+
+// tracesMax is how many turns are remembered.
+const tracesMax = 500
+
+// Traces remembers the latest turns, for as long as the process lives. It
+// implements core.Observer. Safe for concurrent use.
+type Traces struct {
+	mu   sync.Mutex
+	ends []core.TurnEnd // a ring
+	next int
+	subs map[chan core.TurnEnd]bool
+}
+
+// Observe implements core.Observer.
+func (t *Traces) Observe(e core.TurnEnd) {
+	if e.Turn.Seq == 0 || e.Trace == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.ends) < tracesMax {
+		t.ends = append(t.ends, e)
+	} else {
+		t.ends[t.next] = e
+	}
+	t.next = (t.next + 1) % tracesMax
+	for sub := range t.subs {
+		select {
+		case sub <- e:
+		default: // who is slow misses something; turns wait for nobody
+		}
+	}
+}
+
+// Last returns the newest turn that meant accepts.
+func (t *Traces) Last(meant func(*core.TurnEnd) bool) (core.TurnEnd, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.ends {
+		e := &t.ends[(t.next-1-i+2*len(t.ends))%len(t.ends)]
+		if meant(e) {
+			return *e, true
+		}
+	}
+	return core.TurnEnd{}, false
+}
+
+// Recent returns the newest turns, at most n, newest first.
+func (t *Traces) Recent(n int) []core.TurnEnd {
+	var list []core.TurnEnd
+	t.Last(func(e *core.TurnEnd) bool {
+		list = append(list, *e)
+		return len(list) >= n
+	})
+	return list
+}
+
+// Subscribe returns a channel of the turns that end from now on; what it has no
+// room for is left out. done ends it.
+func (t *Traces) Subscribe(room int) (ends <-chan core.TurnEnd, done func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.subs == nil {
+		t.subs = make(map[chan core.TurnEnd]bool)
+	}
+	sub := make(chan core.TurnEnd, room)
+	t.subs[sub] = true
+	return sub, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.subs, sub)
+	}
+}
+
+// Forget drops what is remembered of a place or a person.
+func (t *Traces) Forget(path core.Path) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.ends {
+		e := &t.ends[i]
+		if e.Turn.Path.Within(path) || e.Person == path {
+			*e = core.TurnEnd{}
+		}
+	}
+}

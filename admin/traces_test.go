@@ -1,0 +1,45 @@
+package admin
+
+import (
+	"testing"
+
+	"synthbot/core"
+)
+
+func end(place string, seq uint64) core.TurnEnd {
+	p := core.MustPath(place)
+	person, _ := p.Person("jay")
+	return core.TurnEnd{Turn: core.TurnID{Path: p, Seq: seq}, Person: person, Trace: &core.Trace{}}
+}
+
+func TestTraces(t *testing.T) {
+	var traces Traces
+	if _, ok := traces.Last(func(*core.TurnEnd) bool { return true }); ok {
+		t.Error("something was remembered of nothing")
+	}
+	ends, done := traces.Subscribe(1)
+	for i := range uint64(tracesMax + 10) {
+		traces.Observe(end("room/1", i+1))
+	}
+	traces.Observe(core.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/1")}}) // there was no turn
+	traces.Observe(end("other/1", 7))
+	if e := <-ends; e.Turn.Seq != 1 {
+		t.Errorf("the subscriber was told of %v first", e.Turn)
+	}
+	done()
+	list := traces.Recent(3)
+	if len(list) != 3 || list[0].Turn.Path.Interface() != "other" || list[1].Turn.Seq != tracesMax+10 || list[2].Turn.Seq != tracesMax+9 {
+		t.Errorf("the latest are %v", list)
+	}
+	if n := len(traces.Recent(2 * tracesMax)); n != tracesMax {
+		t.Errorf("%d are remembered", n)
+	}
+	room := func(e *core.TurnEnd) bool { return e.Turn.Path == core.MustPath("room/1") }
+	if e, ok := traces.Last(room); !ok || e.Turn.Seq != tracesMax+10 {
+		t.Errorf("the last one there is %v", e.Turn)
+	}
+	traces.Forget(core.MustPath("room/@user/jay"))
+	if e, ok := traces.Last(room); ok {
+		t.Errorf("%v was not forgotten", e.Turn)
+	}
+}

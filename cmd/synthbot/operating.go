@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// forAdmins are the commands of admins.
+func (b *bot) forAdmins() []command.Command {
+	name := []command.Arg{{Name: "name", Brief: "Its name, or default"}}
+	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
+	return []command.Command{
+		{Spec: command.Spec{Name: "status", Brief: "Tell how I am", Rank: core.Admin}, Do: b.status},
+		{Spec: command.Spec{Name: "why", Brief: "Explain my last answer here", Rank: core.Admin}, Do: b.why},
+		{Spec: command.Spec{Name: "usage", Brief: "Tell what was spent today", Rank: core.Admin}, Do: b.spentToday},
+		{Spec: command.Spec{Name: "persona", Brief: "Show or change who I am here", Rank: core.Admin, Args: name}, Do: b.persona},
+		{Spec: command.Spec{Name: "engine", Brief: "Show or change which engine I ask here", Rank: core.Admin, Args: name}, Do: b.engine},
+		{Spec: command.Spec{Name: "say", Brief: "Let me say something in another place", Rank: core.Admin, Args: []command.Arg{
+			place, {Name: "text", Brief: "What to say", Required: true, Rest: true},
+		}}, Do: b.say},
+		{Spec: command.Spec{Name: "history", Brief: "Show what was said last in a group", Rank: core.Admin, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: b.lastWords},
+		{Spec: command.Spec{Name: "reload", Brief: "Read my settings again", Rank: core.Admin}, Do: b.reloadSoon},
+	}
+}
+
+// status tells how the bot is.
+func (b *bot) status(ctx context.Context, _ command.Call) (string, error) {
+	p := b.inForce()
+	waiting := 0
+	err := b.store.View(ctx, func(v core.View) error {
+		places, err := v.Waiting()
+		waiting = len(places)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "synthbot %s, up %s.\n", version, b.program.clock().Sub(b.began).Round(time.Second))
+	for _, i := range p.interfaces {
+		state := "running"
+		if w := b.find(i); w == nil || w.ended() {
+			state = "stopped"
+		}
+		fmt.Fprintf(&s, "- interface %s: %s\n", i.Name(), state)
+	}
+	for _, l := range p.plugins {
+		fmt.Fprintf(&s, "- plugin %s\n", l.Name())
+	}
+	fmt.Fprintf(&s, "- engines: %s\n- actions: %d\n- places that wait for an answer: %d", strings.Join(p.engines.Names(), ", "), len(p.snapshot.All()), waiting)
+	return s.String(), nil
+}
+
+// why explains the place's latest turn before this one.
+func (b *bot) why(_ context.Context, c command.Call) (string, error) {
+	e, ok := b.traces.Last(func(e *core.TurnEnd) bool { return e.Turn.Path == c.Path && e.Trace != nil && len(e.Trace.Asks) > 0 })
+	if !ok {
+		return "I have asked no model here since I was started.", nil
+	}
+	return explain(&e), nil
+}
+
+// explain words how a turn came to its answer.
+func explain(e *core.TurnEnd) string {
+	t := e.Trace
+	var s strings.Builder
+	fmt.Fprintf(&s, "Turn %d took %s, %s of it thinking.\n", e.Turn.Seq, brief(t.Took), brief(t.Thought))
+	for _, a := range t.Asks {
+		fmt.Fprintf(&s, "- round %d: %s, %s, %d tokens in (%d cached), %d out", a.Round, orNone(a.Engine), brief(a.Took), a.Usage.In, a.Usage.Cached, a.Usage.Out)
+		for i, f := range a.Faults {
+			if i == 0 {
+				s.WriteString("; wrong: ")
+			} else {
+				s.WriteString(", ")
+			}
+			s.WriteString("`" + strings.ReplaceAll(f, "`", "'") + "`")
+		}
+		if a.Err != "" {
+			s.WriteString("; failed")
+		}
+		s.WriteString("\n")
+	}
+	if n := len(t.Asks); n > 0 {
+		s.WriteString("Prompt, in characters: ")
+		for i, x := range t.Asks[n-1].Sections {
+			if i > 0 {
+				s.WriteString(", ")
+			}
+			fmt.Fprintf(&s, "%s %d", strings.TrimPrefix(x.Name, "context."), x.Size)
+			if x.Dropped > 0 {
+				fmt.Fprintf(&s, " (%d left out)", x.Dropped)
+			}
+		}
+		s.WriteString("\n")
+	}
+	for _, m := range t.Memories {
+		fmt.Fprintf(&s, "- remembered: %s\n", m)
+	}
+	for _, o := range t.Steps {
+		fmt.Fprintf(&s, "- did: %s", o.Action)
+		if o.Text != "" {
+			fmt.Fprintf(&s, " (%s: %s)", o.Kind, o.Text)
+		}
+		s.WriteString("\n")
+	}
+	return strings.TrimSpace(s.String())
+}
+
+func orNone(engine string) string {
+	if engine == "" {
+		return "no engine"
+	}
+	return engine
+}
+
+func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+// spentToday tells tokens and cost of today.
+func (b *bot) spentToday(ctx context.Context, _ command.Call) (string, error) {
+	c := b.inForce().config
+	day := c.clock(b.program.clock)().Format(time.DateOnly)
+	if b.db == nil {
+		return "", core.ErrClosed
+	}
+	uses, err := b.db.Uses(ctx, day, day)
+	if err != nil {
+		return "", err
+	}
+	var rows []spent
+	for _, u := range uses {
+		if !u.Person.IsPerson() {
+			rows = add(rows, spent{u.Day, u.Engine, u.Calls, u.Usage})
+		}
+	}
+	if len(rows) == 0 {
+		return "Nothing was spent today.", nil
+	}
+	var s strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&s, "- %s: %d calls, %d tokens in (%d cached), %d out, cost %.4f\n", r.engine, r.calls, r.In, r.Cached, r.Out, c.cost(r.engine, r.Usage))
+	}
+	return strings.TrimSpace(s.String()), nil
+}
+
+// say writes into another place.
+func (b *bot) say(ctx context.Context, c command.Call) (string, error) {
+	to, err := core.ParsePath(c.Args["path"])
+	if err != nil {
+		return "", core.Errorf(core.Invalid, "%q is no path.", c.Args["path"])
+	}
+	if err := (&desk{b: b, log: b.log}).Tell(ctx, to, c.Args["text"]); err != nil {
+		return "", err
+	}
+	return "Said.", nil
+}
+
+// lastWords shows what was said last in a place that others can read, too.
+func (b *bot) lastWords(ctx context.Context, c command.Call) (string, error) {
+	path, err := core.ParsePath(c.Args["path"])
+	if err != nil {
+		return "", core.Errorf(core.Invalid, "%q is no path.", c.Args["path"])
+	}
+	n, err := strconv.Atoi(c.Args["count"])
+	if err != nil || n < 1 || n > 50 {
+		n = 10
+	}
+	var s strings.Builder
+	err = b.store.View(ctx, func(v core.View) error {
+		entries, err := v.Last(path, n)
+		for i := range entries {
+			e := &entries[i]
+			if e.Message.Private && path != c.Path {
+				return core.Errorf(core.Forbidden, "That is a private conversation. What is said there stays there.")
+			}
+			if e.Spoken() {
+				fmt.Fprintf(&s, "%s %s: %s\n", e.Message.Time.Format("15:04"), e.Message.Author.Name, e.Message.Text)
+			}
+		}
+		return err
+	})
+	if s.Len() == 0 && err == nil {
+		return "Nothing was said there.", nil
+	}
+	return strings.TrimSpace(s.String()), err
+}
+
+// reloadSoon reads the configuration again when this answer is under way: an
+// interface that changes would wait for the turn that waits for it.
+func (b *bot) reloadSoon(context.Context, command.Call) (string, error) {
+	if b.again == nil {
+		return "", core.Errorf(core.Broken, "Only the daemon can do that.")
+	}
+	if err := b.tryConfig(); err != nil {
+		return "", &core.Error{Kind: core.Invalid, Text: "The settings stay as they are: " + oneLine(err.Error()), Err: err}
+	}
+	select {
+	case b.again <- struct{}{}:
+	default:
+	}
+	return "I am reading my settings again.", nil
+}
+
+// tryConfig tells what is wrong with the configuration file as it is now.
+func (b *bot) tryConfig() error {
+	_, err := b.program.mustLoad()
+	return err
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// mostData is how many bytes of a person's data are sent in a chat; whoever has
+// more gets it from an admin.
+const mostData = 8 << 20
+
+// myData shows and sends what is kept about who asks.
+func (b *bot) myData(ctx context.Context, c command.Call) (string, error) {
+	if b.db == nil {
+		return "", core.ErrClosed
+	}
+	var all bytes.Buffer
+	if err := b.db.Export(ctx, &all, c.Person); err != nil {
+		return "", err
+	}
+	e := json.NewEncoder(&all)
+	for _, l := range b.inForce().plugins {
+		k, ok := l.Plugin.(core.Keeper)
+		if !ok {
+			continue
+		}
+		kept, err := k.Kept(ctx, c.Person)
+		if err != nil {
+			return "", fmt.Errorf("plugin %s: %w", l.Name(), err)
+		}
+		for _, value := range kept {
+			if err := e.Encode(map[string]any{"plugin": l.Name(), "value": value}); err != nil {
+				return "", err
+			}
+		}
+	}
+	text := counted(all.Bytes())
+	if all.Len() > mostData {
+		return text + "\n\nThat is too much to be sent here: ask an admin for it.", nil
+	}
+	if all.Len() > 0 {
+		c.Attach(core.Upload{Name: "mydata.jsonl", MIME: "application/jsonl", Data: all.Bytes(), Kind: core.File})
+	}
+	return text, nil
+}
+
+// counted says in words what an export holds.
+func counted(export []byte) string {
+	kinds := make(map[string]int)
+	var order []string
+	lines := bufio.NewScanner(bytes.NewReader(export))
+	lines.Buffer(nil, len(export)+1)
+	for lines.Scan() {
+		var row map[string]json.RawMessage
+		if json.Unmarshal(lines.Bytes(), &row) != nil {
+			continue
+		}
+		kind := kindOf(row)
+		if kinds[kind]++; kinds[kind] == 1 {
+			order = append(order, kind)
+		}
+	}
+	if len(order) == 0 {
+		return "I keep nothing about you."
+	}
+	slices.Sort(order)
+	var s strings.Builder
+	s.WriteString("This is what I keep about you:\n\n")
+	for _, kind := range order {
+		fmt.Fprintf(&s, "- %s: %d\n", kind, kinds[kind])
+	}
+	s.WriteString("\nThe file holds all of it, one JSON object a line. /forgetme erases it.")
+	return s.String()
+}
+
+// kindOf names a line of an export for people.
+func kindOf(row map[string]json.RawMessage) string {
+	for _, k := range []struct{ key, name string }{
+		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"}, {"use", "days of use"}, {"state", "topics"},
+	} {
+		if _, ok := row[k.key]; ok {
+			return k.name
+		}
+	}
+	return "other"
+}
+
+// forgetMe erases who asks, everywhere.
+func (b *bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
+	if strings.ToLower(c.Args["sure"]) != "yes" {
+		return "This erases all that I keep about you: what you said to me in every place, memories, notes, and our private talk. It cannot be undone. If you are sure, write: /forgetme yes", nil
+	}
+	if err := b.forget(ctx, c.Person); err != nil {
+		return "", err
+	}
+	return "It is done: I know nothing about you any more.", nil
+}
+
+// forget erases a person or a place: from plugins, from the database, and from
+// what is in memory. The file is written anew, so that no trace is left in it.
+func (b *bot) forget(ctx context.Context, path core.Path) error {
+	if b.db == nil {
+		return core.ErrClosed
+	}
+	var errs []error
+	for _, l := range b.inForce().plugins {
+		if k, ok := l.Plugin.(core.Keeper); ok && path.IsPerson() {
+			errs = append(errs, k.Erase(ctx, path))
+		}
+	}
+	b.traces.Forget(path)
+	return errors.Join(append(errs, forget(ctx, b.db, path))...)
+}
