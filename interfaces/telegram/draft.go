@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +28,7 @@ const (
 	draftRetry = 500 * time.Millisecond // where there was no room for a call
 	draftLeft  = 5 * time.Minute        // what a former life left behind
 	draftSigns = 15 * time.Second       // without news, the sign of typing goes on
+	draftBytes = 8 * maxText            // hold the first message of a text, which is all that shows
 
 	draftPrivate = 1500 * time.Millisecond
 	draftGroup   = 5 * time.Second
@@ -47,7 +46,8 @@ type draft struct {
 	id      int64         // the message that stands in; 0: none
 	own     int64         // the id of the platform's own draft; 0: that is not used
 	last    time.Time     // when it was shown
-	left    bool          // by a former life, and not taken up yet
+	heir    bool          // of a former life, or of one that still ends: the note is what counts
+	left    bool          // so, and not taken up yet
 	failed  bool          // nothing more can be shown
 	writing chan struct{} // closed when nobody writes it; nil: nobody does
 }
@@ -154,11 +154,15 @@ func (a *draft) rest(ctx context.Context, pause time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return ctx.Err() == nil
 	case <-a.end:
 	case <-ctx.Done():
 	}
-	return false
+	select {
+	case <-a.end:
+		return false
+	default:
+		return ctx.Err() == nil
+	}
 }
 
 // show makes one call. What goes out is not cut short by the end of Listen,
@@ -166,10 +170,13 @@ func (a *draft) rest(ctx context.Context, pause time.Duration) bool {
 func (d *Driver) show(ctx context.Context, a *draft, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), draftCall)
 	defer cancel()
-	list := parts(text, maxText)
+	list := parts(text[:min(len(text), draftBytes)], maxText)
 	if len(list) == 0 || !speaks(list[0].source) {
 		a.showed(text, nil, 0)
 		return
+	}
+	if d.stands(ctx, a) == 0 {
+		a.begin()
 	}
 	r, own := d.draftRequest(a, list[0])
 	raw, err := d.once(ctx, &r)
@@ -179,8 +186,8 @@ func (d *Driver) show(ctx context.Context, a *draft, text string) {
 	if err == nil && !own {
 		err = json.Unmarshal(raw, &m)
 	}
-	if own && isCode(err, 400, 404) { // an older server, or an older idea of who may
-		d.drafts.disown(a)
+	if own && isCode(err, 400, 404) {
+		d.drafts.disown(a, isCode(err, 404))
 		return
 	}
 	if r.method == "sendMessage" && m.ID != 0 {
@@ -216,10 +223,11 @@ func (d *Driver) draftRequest(a *draft, p part) (r request, own bool) {
 	return r, false
 }
 
-// disown goes on with a message where the platform's own drafts do not work.
-func (l *drafts) disown(a *draft) {
+// disown goes on with a message where the platform's own drafts do not work:
+// here, or, on an older server, anywhere.
+func (l *drafts) disown(a *draft, anywhere bool) {
 	l.mu.Lock()
-	l.noOwn = true
+	l.noOwn = l.noOwn || anywhere
 	l.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -269,35 +277,18 @@ func (l *drafts) remove(s spot, which func(*draft) bool) *draft {
 
 func anyDraft(*draft) bool { return true }
 
-func leftDraft(a *draft) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.left
-}
-
-// settle waits for the call that is under way, and returns the message that
-// stands in; 0: none does.
-func (a *draft) settle() int64 {
+// settle waits for the call that is under way.
+func (a *draft) settle() {
 	a.mu.Lock()
 	writing := a.writing
 	a.mu.Unlock()
 	if writing != nil {
 		<-writing
 	}
-	return a.id
 }
 
-// restore leaves a message that stands in for the next one to take.
-func (l *drafts) restore(s spot, message int64, left bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.all[s] == nil {
-		l.all[s] = &draft{at: s, id: message, left: left, end: make(chan struct{})}
-	}
-}
-
-// stands reports whether a draft in the place shows that somebody is at work.
-func (l *drafts) stands(s spot) bool {
+// shows reports whether a draft in the place shows that somebody is at work.
+func (l *drafts) shows(s spot) bool {
 	l.mu.Lock()
 	a := l.all[s]
 	l.mu.Unlock()
@@ -318,7 +309,8 @@ func (d *Driver) finish(ctx context.Context, to target, r request, p part) (mess
 	if a == nil {
 		return "", false, nil
 	}
-	stands := a.settle()
+	a.settle()
+	stands := d.stands(ctx, a)
 	if stands == 0 {
 		return "", false, nil
 	}
@@ -334,7 +326,7 @@ func (d *Driver) finish(ctx context.Context, to target, r request, p part) (mess
 	var api *apiError
 	switch {
 	case err == nil:
-		d.noteDraft(ctx, s, 0)
+		d.forgetDraft(ctx, s, stands)
 		return id(stands), true, nil
 	case errors.As(err, &api) && api.code < 500 && api.code != 429:
 		d.eraseDraft(ctx, s, stands)
@@ -352,7 +344,8 @@ func (d *Driver) dropDraft(s spot, which func(*draft) bool) {
 		return
 	}
 	d.later(func(ctx context.Context) {
-		if message := a.settle(); message != 0 {
+		a.settle()
+		if message := d.stands(ctx, a); message != 0 {
 			d.eraseDraft(ctx, s, message)
 		}
 	})
@@ -367,65 +360,5 @@ func (d *Driver) eraseDraft(ctx context.Context, s spot, message int64) {
 		d.log.Warn("a draft is not gone", "chat", s.chat, "error", err)
 		return // the next life tries again
 	}
-	d.noteDraft(ctx, s, 0)
-}
-
-// noteDraft keeps in mind which messages stand in; 0: none does any more.
-func (d *Driver) noteDraft(ctx context.Context, s spot, message int64) {
-	d.drafts.noting.Lock()
-	defer d.drafts.noting.Unlock()
-	ctx = context.WithoutCancel(ctx)
-	all := d.notedDrafts(ctx)
-	key := place(d.opt.Name, s.chat, s.thread).String()
-	if message == 0 {
-		delete(all, key)
-	} else {
-		all[key] = message
-	}
-	raw, err := json.Marshal(all)
-	if err == nil {
-		err = d.opt.State.Put(ctx, draftKey, raw)
-	}
-	if err != nil {
-		d.log.Error("a draft is not noted", "error", err)
-	}
-}
-
-func (d *Driver) notedDrafts(ctx context.Context) map[string]int64 {
-	all := map[string]int64{}
-	if raw, err := d.opt.State.Get(ctx, draftKey); err == nil && raw != nil {
-		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
-	}
-	return all
-}
-
-// loadDrafts takes up what a former life left standing.
-func (d *Driver) loadDrafts(ctx context.Context) {
-	for key, message := range d.notedDrafts(ctx) {
-		if p, err := core.ParsePath(key); err == nil {
-			if s, err := spotOf(d.opt.Name, p); err == nil {
-				d.drafts.restore(s, message, true)
-			}
-		}
-	}
-}
-
-// clearDrafts takes away what nobody has taken up for a while.
-func (d *Driver) clearDrafts(ctx context.Context) {
-	if sleep(ctx, draftLeft) != nil {
-		return
-	}
-	d.drafts.mu.Lock()
-	places := slices.Collect(maps.Keys(d.drafts.all))
-	d.drafts.mu.Unlock()
-	for _, s := range places {
-		d.dropDraft(s, leftDraft)
-	}
-}
-
-// passDraft takes away what a former life left in a place that has moved on.
-func (d *Driver) passDraft(p core.Path) {
-	if s, err := spotOf(d.opt.Name, p); err == nil {
-		d.dropDraft(s, leftDraft)
-	}
+	d.forgetDraft(ctx, s, message)
 }

@@ -233,6 +233,10 @@ func TestDraftGoes(t *testing.T) {
 				} else if got != tc.want {
 					t.Errorf("%q stands, want %q", got, tc.want)
 				}
+				drafting := tc.want == "another engine" || strings.HasPrefix(tc.want, "half")
+				if noted := w.noted(t); strings.Contains(noted, "telegram/") != drafting {
+					t.Errorf("noted: %s", noted)
+				}
 				_ = stop()
 			})
 		})
@@ -295,6 +299,31 @@ func TestDraftCrash(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDraftReload: what another driver of the same bot showed, and finishes
+// while it ends, is an answer and no draft of a former life.
+func TestDraftReload(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		at := place("telegram", group, 0)
+		old, stop := w.up(t)
+		old.Draft(at, "half a text")
+		time.Sleep(2 * time.Second)
+		_ = stop()
+		next, stop := w.up(t) // it finds a draft
+		if err := do(t, old, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
+			t.Fatal(err)
+		}
+		next.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}})
+		time.Sleep(time.Second)
+		next.Draft(at, "the next answer")
+		time.Sleep(draftLeft)
+		if got := strings.Join(shownTexts(w, group), "|"); got != "whole|the next answer" {
+			t.Errorf("%q stands", got)
+		}
+		_ = stop()
+		old.api.http.CloseIdleConnections()
+	})
 }
 
 // TestDraftFaults meets failures at the last moment; one message stands then.

@@ -112,59 +112,105 @@ func (f *faults) decide(c telegramtest.Call) telegramtest.Fault {
 	return fault
 }
 
-// soak lets n messages come in over chats and looks at what stands.
+// soaking is a driver under load.
+type soaking struct {
+	*world
+	chats int
+	f     *faults
+	e     *echo
+	d     *Driver
+	early int
+}
+
+// soak lets n messages come in over chats, in two halves, and looks at what
+// stands and at what the second half left behind: no memory, no goroutines.
 func soak(t *testing.T, w *world, n, chats int, strict bool) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &soaking{world: w, chats: chats, e: newEcho(ctx, t), f: &faults{random: rand.New(rand.NewPCG(1, 2))}}
 	for i := range chats {
 		w.AddPerson(telegramtest.Person{ID: int64(5000 + i), Name: "P"})
 	}
-	f := &faults{random: rand.New(rand.NewPCG(1, 2)), hit: map[string]bool{}, done: map[string]bool{}}
-	w.Fail(f.decide)
+	w.Fail(s.f.decide)
 	if strict {
 		w.Strict()
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	e := newEcho(ctx, t)
 	storeFaults := rand.New(rand.NewPCG(3, 4))
-	e.failed = func() bool { return storeFaults.IntN(50) == 0 }
-	d, stop := w.run(t, e)
-	e.d = d
-	for i := range n {
-		w.Say(int64(5000+i%chats), int64(5000+i%chats), telegramtest.Saying{Text: fmt.Sprintf("m%05d", i)})
+	s.e.failed = func() bool { return storeFaults.IntN(50) == 0 }
+	var stop func() error
+	s.d, stop = w.run(t, s.e)
+	s.e.d = s.d
+	began := time.Now()
+	before, goroutines := s.half(t, 0, n/2)
+	after, more := s.half(t, n/2, n)
+	took := time.Since(began)
+	if after > before+256<<10 {
+		t.Errorf("the second half left %d bytes behind", after-before)
 	}
-	standing := func() (all int) {
-		for i := range chats {
-			all += len(w.Messages(int64(5000 + i)))
-		}
-		return all
+	if more > goroutines+2 || more > chats+20 {
+		t.Errorf("%d goroutines are left, %d after the first half, over %d chats", more, goroutines, chats)
+	}
+	cancel()
+	s.e.group.Wait()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d messages in %v of their time; %d early; %d and %d goroutines at rest; %d KiB, then %d KiB", n, took, s.early, goroutines, more, before>>10, after>>10)
+}
+
+// half lets the messages from..to come in; it returns what is left behind when
+// all is quiet.
+func (s *soaking) half(t *testing.T, from, to int) (bytes int64, goroutines int) {
+	s.f.reset()
+	early := s.Early()
+	for i := from; i < to; i++ {
+		chat := int64(5000 + i%s.chats)
+		s.Say(chat, chat, telegramtest.Saying{Text: fmt.Sprintf("m%05d", i)})
 	}
 	for last, same := -1, 0; same < 3; time.Sleep(2 * time.Minute) {
-		now := standing()
+		now := s.standing()
 		if same++; now != last {
 			last, same = now, 0
 		}
 	}
-	grown := runtime.NumGoroutine()
-	cancel()
-	e.group.Wait()
-	if err := stop(); err != nil {
-		t.Error(err)
+	for i := range s.chats {
+		s.f.check(t, s.Messages(int64(5000+i)), i, from, to, s.chats)
 	}
-	for i := range chats {
-		f.check(t, w.Messages(int64(5000+i)), i, n, chats)
+	if s.early += s.Early() - early; s.Early()-early > len(s.f.hit)/50+s.chats {
+		t.Errorf("%d calls came early", s.Early()-early)
 	}
-	if w.Early() > len(f.hit)/50+chats {
-		t.Errorf("%d calls came early", w.Early())
+	s.f.reset()
+	s.e.forget()
+	s.Forget()
+	s.log.forget()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc), runtime.NumGoroutine()
+}
+
+func (s *soaking) standing() (all int) {
+	for i := range s.chats {
+		all += len(s.Messages(int64(5000 + i)))
 	}
-	if grown > chats+20 {
-		t.Errorf("%d goroutines are left over %d chats", grown, chats)
-	}
-	t.Logf("%d messages stand for %d, %d hit in flight, %d early, %d goroutines at rest, lanes %d", standing(), n, len(f.hit), w.Early(), grown, len(d.pace.lanes))
+	return all
+}
+
+func (f *faults) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hit, f.done = map[string]bool{}, map[string]bool{}
+}
+
+func (e *echo) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.known = map[string]bool{}
 }
 
 // check holds what stands in a chat against what was said there.
-func (f *faults) check(t *testing.T, list []telegramtest.Message, chat, n, chats int) {
+func (f *faults) check(t *testing.T, list []telegramtest.Message, chat, from, to, chats int) {
 	t.Helper()
-	next := chat
+	next := from + chat
 	for i := 0; i < len(list); i++ {
 		want := fmt.Sprintf("re: m%05d", next)
 		if list[i].Text != want {
@@ -178,22 +224,26 @@ func (f *faults) check(t *testing.T, list []telegramtest.Message, chat, n, chats
 		}
 		next += chats
 	}
-	if next < n {
+	if next < to {
 		t.Fatalf("chat %d: nothing stands for m%05d", chat, next)
 	}
 }
 
-func TestSoak(t *testing.T) {
-	n := 10000
+// soaked is how many updates a soak takes.
+func soaked() int {
 	if testing.Short() {
-		n = 1000
+		return 1000
 	}
-	bubble(t, nil, func(t *testing.T, w *world) { soak(t, w, n, 50, false) })
+	return 10000
+}
+
+func TestSoak(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) { soak(t, w, soaked(), 50, false) })
 }
 
 // TestSoakPaced is the same within the platform's limits, which it enforces.
 func TestSoakPaced(t *testing.T) {
-	bubble(t, paced, func(t *testing.T, w *world) { soak(t, w, 2000, 50, true) })
+	bubble(t, paced, func(t *testing.T, w *world) { soak(t, w, soaked(), 50, true) })
 }
 
 // BenchmarkLatency is the driver alone, from an update to sendMessage, one after

@@ -132,6 +132,12 @@ func (l *logs) String() string {
 	return l.b.String()
 }
 
+func (l *logs) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b = bytes.Buffer{}
+}
+
 // stage shows a world to the conformance suite.
 type stage struct{ *world }
 

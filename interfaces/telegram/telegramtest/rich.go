@@ -3,6 +3,7 @@ package telegramtest
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -88,9 +89,10 @@ func ParseRich(s string) (string, error) {
 
 type richParser struct {
 	htmlParser
-	stack  []string
-	blocks int
-	cells  int
+	stack   []string
+	numbers []int // of the next item of each open list; bullets below 0
+	blocks  int
+	cells   int
 }
 
 func (p *richParser) run() error {
@@ -135,8 +137,12 @@ func (p *richParser) start() error {
 	}
 	p.at += end + 1
 	p.count(tag)
-	if slices.Contains([]string{"br", "hr", "input"}, tag) {
+	p.mark(tag, source)
+	switch tag {
+	case "br", "hr":
 		p.write("\n")
+		return nil
+	case "input":
 		return nil
 	}
 	p.stack = append(p.stack, tag)
@@ -144,6 +150,27 @@ func (p *richParser) start() error {
 		return refuse("RICH_MESSAGE_TOO_DEEP")
 	}
 	return nil
+}
+
+// mark writes what the app shows before items, and boxes.
+func (p *richParser) mark(tag, source string) {
+	switch tag {
+	case "ul":
+		p.numbers = append(p.numbers, -1)
+	case "ol":
+		_, start, _ := strings.Cut(source, `start="`)
+		p.numbers = append(p.numbers, int(atoi(strings.TrimSuffix(start, `"`))))
+	case "input":
+		p.write(map[bool]string{true: "[x] ", false: "[ ] "}[strings.Contains(source, "checked")])
+	case "li":
+		n := &p.numbers[len(p.numbers)-1]
+		if *n < 0 {
+			p.write("• ")
+			return
+		}
+		p.write(strconv.Itoa(*n) + ". ")
+		*n++
+	}
 }
 
 func (p *richParser) count(tag string) {
@@ -170,6 +197,8 @@ func (p *richParser) end() error {
 	switch tag {
 	case "td", "th":
 		p.write(" | ")
+	case "ul", "ol":
+		p.numbers = p.numbers[:len(p.numbers)-1]
 	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "li", "pre", "tr", "blockquote":
 		p.write("\n")
 	}

@@ -79,7 +79,7 @@ func TestServerRefuses(t *testing.T) {
 func TestParseRich(t *testing.T) {
 	for source, want := range map[string]string{
 		"<h1>T &lt;x&gt;</h1><p>a <b>b</b><br>c</p><hr/>":                                       "T <x>\na b\nc",
-		"<ul><li>one<ol><li>two</li></ol></li></ul>":                                            "onetwo",
+		"<ul><li>one<ol start=\"1\"><li>two</li></ol></li></ul>":                                "• one1. two",
 		`<table bordered><tr><th align="left">a</th><th>b</th></tr><tr><td>c</td></tr></table>`: "a | b | \nc |",
 		"<p><p>x</p></p>":            "!inside of",
 		"<td>x</td>":                 "!inside of",

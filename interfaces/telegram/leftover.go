@@ -1,0 +1,125 @@
+package telegram
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"synthbot/core"
+)
+
+// This file knows which messages stand in for drafts, also those of a former
+// life.
+
+func leftDraft(a *draft) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.left
+}
+
+// begin forgets a message that stood in and has become something else.
+func (a *draft) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.id, a.heir = 0, false
+}
+
+// stands returns the message that stands in for a draft; 0: none does. What
+// another life showed may have become an answer since.
+func (d *Driver) stands(ctx context.Context, a *draft) int64 {
+	a.mu.Lock()
+	message, heir := a.id, a.heir
+	a.mu.Unlock()
+	if heir && d.notedDrafts(context.WithoutCancel(ctx))[d.draftName(a.at)] != message {
+		return 0
+	}
+	return message
+}
+
+// restore leaves a message that stands in for the next one to take.
+func (l *drafts) restore(s spot, message int64, heir bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all[s] == nil {
+		l.all[s] = &draft{at: s, id: message, left: heir, heir: heir, end: make(chan struct{})}
+	}
+}
+
+// noteDraft keeps in mind that a message stands in.
+func (d *Driver) noteDraft(ctx context.Context, s spot, message int64) {
+	d.changeNotes(ctx, func(all map[string]int64) bool {
+		all[d.draftName(s)] = message
+		return true
+	})
+}
+
+// forgetDraft drops the note of a message that stands in no more. Another one
+// may do so in its place already.
+func (d *Driver) forgetDraft(ctx context.Context, s spot, message int64) {
+	d.changeNotes(ctx, func(all map[string]int64) bool {
+		if all[d.draftName(s)] != message {
+			return false
+		}
+		delete(all, d.draftName(s))
+		return true
+	})
+}
+
+func (d *Driver) changeNotes(ctx context.Context, change func(map[string]int64) bool) {
+	d.drafts.noting.Lock()
+	defer d.drafts.noting.Unlock()
+	ctx = context.WithoutCancel(ctx)
+	all := d.notedDrafts(ctx)
+	if !change(all) {
+		return
+	}
+	raw, err := json.Marshal(all)
+	if err == nil {
+		err = d.opt.State.Put(ctx, draftKey, raw)
+	}
+	if err != nil {
+		d.log.Error("drafts are not noted", "error", err)
+	}
+}
+
+func (d *Driver) draftName(s spot) string { return place(d.opt.Name, s.chat, s.thread).String() }
+
+func (d *Driver) notedDrafts(ctx context.Context) map[string]int64 {
+	all := map[string]int64{}
+	if raw, err := d.opt.State.Get(ctx, draftKey); err == nil && raw != nil {
+		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
+	}
+	return all
+}
+
+// loadDrafts takes up what a former life left standing.
+func (d *Driver) loadDrafts(ctx context.Context) {
+	for key, message := range d.notedDrafts(ctx) {
+		if p, err := core.ParsePath(key); err == nil {
+			if s, err := spotOf(d.opt.Name, p); err == nil {
+				d.drafts.restore(s, message, true)
+			}
+		}
+	}
+}
+
+// clearDrafts takes away what nobody has taken up for a while.
+func (d *Driver) clearDrafts(ctx context.Context) {
+	if sleep(ctx, draftLeft) != nil {
+		return
+	}
+	d.drafts.mu.Lock()
+	places := slices.Collect(maps.Keys(d.drafts.all))
+	d.drafts.mu.Unlock()
+	for _, s := range places {
+		d.dropDraft(s, leftDraft)
+	}
+}
+
+// passDraft takes away what a former life left in a place that has moved on.
+func (d *Driver) passDraft(p core.Path) {
+	if s, err := spotOf(d.opt.Name, p); err == nil {
+		d.dropDraft(s, leftDraft)
+	}
+}

@@ -1,0 +1,185 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// TestTokenRevoked ends the interface as soon as any call finds the token
+// refused, and tells why; actions fail in words then.
+func TestTokenRevoked(t *testing.T) {
+	told := ""
+	alter := func(o *Options) { o.Admin = func(text string) { told += text } }
+	at := place("telegram", jay, 0)
+	for name, notice := range map[string]func(*testing.T, *world, *Driver){
+		"by the poll": func(*testing.T, *world, *Driver) { time.Sleep(2 * time.Minute) },
+		"by a message": func(t *testing.T, w *world, d *Driver) {
+			var e *core.Error
+			if err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{}); !errors.As(err, &e) || e.Kind != core.Broken {
+				t.Errorf("sent: %v", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, alter, func(t *testing.T, w *world) {
+				told = ""
+				d, err := New(w.options())
+				if err != nil {
+					t.Fatal(err)
+				}
+				done := make(chan error, 1)
+				go func() { done <- d.Listen(t.Context(), &coretest.Inbox{}) }()
+				synctest.Wait()
+				w.Revoke()
+				notice(t, w, d)
+				synctest.Wait()
+				select {
+				case err := <-done:
+					if err == nil || !strings.Contains(err.Error(), "token") || !strings.Contains(told, "@BotFather") || strings.Contains(err.Error()+told, telegramtest.Token[10:]) {
+						t.Errorf("%v, admins are told %q", err, told)
+					}
+				default:
+					t.Fatal("Listen goes on")
+				}
+			})
+		})
+	}
+}
+
+// TestTokenRevokedWebhook: nobody polls there, so a call of ours must tell.
+func TestTokenRevokedWebhook(t *testing.T) {
+	var told atomic.Int32
+	address := freeAddress(t)
+	w := newWorld(t, func(o *Options) {
+		o.Config.Webhook = Webhook{URL: "https://bot.example.org/hook", Listen: address}
+		o.Admin = func(string) { told.Add(1) }
+	})
+	d := w.driver(t)
+	done := make(chan error, 1)
+	go func() { done <- d.Listen(t.Context(), &coretest.Inbox{}) }()
+	w.Await(t, func() bool { url, _ := w.Hook(); return url != "" })
+	w.Revoke()
+	_ = do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "token") || told.Load() != 1 {
+		t.Errorf("%v, told %d times", err, told.Load())
+	}
+}
+
+// TestTopicsOverRestart knows after a restart in which topic a message stands,
+// though the platform does not say so with reactions, and that General is one.
+func TestTopicsOverRestart(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		theirs := w.Say(forum, jay, telegramtest.Saying{Thread: 7, Text: "theirs"})
+		if err := do(t, d, "message_telegram", place("telegram", forum, 8), `{"text":"ours"}`, &coretest.Parts{}); err != nil {
+			t.Fatal(err)
+		}
+		in.Wait(t, 1)
+		_ = stop()
+		d, stop = w.run(t, in)
+		w.React(forum, theirs, ann, "👍")
+		w.React(forum, w.Messages(forum)[0].ID, ann, "🔥")
+		events := in.Wait(t, 3)[1:]
+		if events[0].Message.Path != place("telegram", forum, 7) || events[1].Message.Path != place("telegram", forum, 8) {
+			t.Errorf("reactions in %s and %s", events[0].Message.Path, events[1].Message.Path)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		d.Think(ctx, place("telegram", forum, 0))
+		cancel()
+		if c := w.Calls("sendChatAction"); len(c) != 1 || c[0].Params["message_thread_id"] != "1" {
+			t.Errorf("typing in General: %+v", c)
+		}
+		_ = stop()
+	})
+}
+
+// TestAdministratorsAtOnce asks about all groups of a batch together: a slow
+// platform costs one wait, not one a group.
+func TestAdministratorsAtOnce(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		const groups = 12
+		for i := range groups {
+			w.AddChat(telegramtest.Chat{ID: int64(-1000000 - i), Type: "supergroup", Title: "G", Admins: []int64{ann}})
+			w.Say(int64(-1000000-i), ann, telegramtest.Saying{Text: "x"})
+		}
+		w.Delay(func(c telegramtest.Call) time.Duration {
+			if c.Method == "getChatAdministrators" {
+				return time.Second
+			}
+			return 0
+		})
+		in := &coretest.Inbox{}
+		began := time.Now()
+		_, stop := w.run(t, in)
+		for _, e := range in.Wait(t, groups) {
+			if e.Message.Author.Rank != core.Moderator {
+				t.Errorf("%s: rank %d", e.Message.Path, e.Message.Author.Rank)
+			}
+		}
+		if took := time.Since(began); took > 1500*time.Millisecond || len(w.Calls("getChatAdministrators")) != groups {
+			t.Errorf("%d questions took %v", len(w.Calls("getChatAdministrators")), took)
+		}
+		_ = stop()
+	})
+}
+
+// TestRichTables sends what holds a table as a rich message, where that is
+// wanted and understood.
+func TestRichTables(t *testing.T) {
+	const table = `{"text":"**Prices** <here>\n\n| what | how much |\n|---|--:|\n| tea | 2 [€](https://example.org/eur) |\n\n- [x] done\n1. a\n   - b\n\n> said\n\n` + "```go\\nx := 1\\n```" + `","buttons":[{"label":"More"}]}`
+	rich := func(o *Options) { o.Config.RichTables = true }
+	for name, tc := range map[string]struct {
+		alter func(*Options)
+		stage func(*world)
+		kind  string
+		calls int // of sendRichMessage, for two messages
+	}{
+		"off":          {nil, func(*world) {}, "text", 0},
+		"on":           {rich, func(*world) {}, "rich", 2},
+		"older server": {rich, func(w *world) { w.Lack("sendRichMessage") }, "text", 1},
+		"refused": {rich, func(w *world) {
+			bad := telegramtest.Fault{Kind: telegramtest.Refused, Text: "Bad Request: can't parse rich message"}
+			w.FailNext("sendRichMessage", bad, bad)
+		}, "text", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.alter)
+			tc.stage(w)
+			d := w.driver(t)
+			for range 2 {
+				if err := do(t, d, "message_telegram", place("telegram", jay, 0), table, &coretest.Parts{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"no table"}`, &coretest.Parts{}); err != nil {
+				t.Fatal(err)
+			}
+			list := w.Messages(jay)
+			if len(list) != 3 || list[0].Kind != tc.kind || list[1].Kind != tc.kind || list[2].Kind != "text" || len(list[0].Markup) == 0 {
+				t.Fatalf("stands: %+v", list)
+			}
+			if lost := missing(letters(list[0].Text), letters("Prices here what how much tea 2 done a b said x1")); lost != "" {
+				t.Errorf("%q: %q is lost", list[0].Text, lost)
+			}
+			if n := len(w.Calls("sendRichMessage")); n != tc.calls {
+				t.Errorf("tried %d times", n)
+			}
+			if err := do(t, d, "edit_telegram", place("telegram", jay, 0), `{"message_id":1,"text":"| a |\n|---|\n| b |"}`, &coretest.Parts{}); err != nil {
+				t.Error(err)
+			}
+			if m := w.Messages(jay)[0]; m.Edits != 1 || (m.Kind == "rich") != (name == "on" || name == "refused") {
+				t.Errorf("edited: %+v", m)
+			}
+		})
+	}
+}
