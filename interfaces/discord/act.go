@@ -3,7 +3,6 @@ package discord
 import (
 	"context"
 	"net/url"
-	"path"
 	"regexp"
 	"strings"
 
@@ -124,25 +123,11 @@ func (d *Driver) file(ctx context.Context, call core.Call) (core.Result, error) 
 	if len(p.Content) > maxFileSize {
 		return core.Result{}, core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
 	}
-	name := fileName(p.Name)
-	m := outgoing{Mentions: nobody(), files: []upload{{name, []byte(p.Content)}}, text: strings.TrimSpace(p.Text + "\n[file: " + name + "]")}
-	if texts := parts(p.Text); len(texts) > 1 {
-		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
-	} else if len(texts) == 1 {
-		m.Content = texts[0]
+	if n := len(parts(p.Text)); n > 1 {
+		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
-	return core.Result{}, d.deliver(ctx, call, p.Path, channel, []outgoing{m}, normal)
-}
-
-var unfit = regexp.MustCompile(`[^\pL\pN._-]+`)
-
-// fileName makes a name that is nothing but one.
-func fileName(s string) string {
-	s = strings.Trim(unfit.ReplaceAllString(path.Base(strings.ReplaceAll(s, `\`, "/")), "_"), "._")
-	if s = short(s, 80); s == "" {
-		return "file.txt"
-	}
-	return s
+	m := fileMessage(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.File})
+	return core.Result{}, d.deliver(ctx, call, p.Path, channel, []outgoing{*m}, normal)
 }
 
 // thread opens a thread, or a post in a forum.
@@ -208,6 +193,30 @@ func threadRequest(channel string, p place, name, text, message string) (request
 	return q, nil
 }
 
+// sayPoll is a poll as the platform takes it.
+type sayPoll struct {
+	Question pollText     `json:"question"`
+	Answers  []pollAnswer `json:"answers"`
+	Hours    int          `json:"duration"`
+	Multiple bool         `json:"allow_multiselect"`
+}
+
+type pollText struct {
+	Text string `json:"text"`
+}
+
+type pollAnswer struct {
+	Media pollText `json:"poll_media"`
+}
+
+// Bounds of polls.
+const (
+	maxQuestion   = 300
+	maxAnswers    = 10
+	maxAnswerText = 55
+	maxPollHours  = 768
+)
+
 // poll starts a poll.
 func (d *Driver) poll(ctx context.Context, call core.Call) (core.Result, error) {
 	var p struct {
@@ -221,18 +230,27 @@ func (d *Driver) poll(ctx context.Context, call core.Call) (core.Result, error) 
 	if err != nil {
 		return core.Result{}, err
 	}
-	if markdown.UTF16(p.Question) > 300 || len(p.Answers) == 0 || len(p.Answers) > 10 {
-		return core.Result{}, core.Errorf(core.Invalid, "a poll needs a question of at most 300 characters and 1 to 10 answers")
-	}
-	var answers []any
+	poll := &sayPoll{Question: pollText{line(p.Question, 4*maxQuestion)}, Hours: min(max(p.Hours, 1), maxPollHours), Multiple: p.Multiple}
 	for _, a := range p.Answers {
-		answers = append(answers, map[string]any{"poll_media": map[string]string{"text": line(a, 200)}})
+		poll.Answers = append(poll.Answers, pollAnswer{pollText{line(a, 4*maxAnswerText)}})
 	}
-	m := outgoing{
-		Mentions: nobody(), text: "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]",
-		Poll: map[string]any{"question": map[string]string{"text": p.Question}, "answers": answers, "duration": max(p.Hours, 1), "allow_multiselect": p.Multiple},
+	if err := poll.check(); err != nil {
+		return core.Result{}, err
 	}
+	m := outgoing{Mentions: nobody(), text: "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]", Poll: poll}
 	return core.Result{}, d.deliver(ctx, call, p.Path, channel, []outgoing{m}, normal)
+}
+
+func (p *sayPoll) check() error {
+	if n := markdown.UTF16(p.Question.Text); n < 1 || n > maxQuestion || len(p.Answers) < 1 || len(p.Answers) > maxAnswers {
+		return core.Errorf(core.Invalid, "a poll needs a question of at most %d characters and 1 to %d answers", maxQuestion, maxAnswers)
+	}
+	for i, a := range p.Answers {
+		if n := markdown.UTF16(a.Media.Text); n < 1 || n > maxAnswerText {
+			return core.Errorf(core.Invalid, "answers[%d]: 1 to %d characters are allowed", i, maxAnswerText)
+		}
+	}
+	return nil
 }
 
 // Think shows that the bot is typing until ctx ends. The platform takes the sign

@@ -18,16 +18,13 @@ const (
 )
 
 const messageSchema = `{"type":"object","properties":{
-"text":{"type":"string","title":"text","description":"What to say, as Markdown."},
-` + pathProperty + `,
-"recipient":{"type":"string","title":"recipient","description":"Instead of interface_path: #channel of this server."},
-"reply_to_message_id":{"type":["string","integer"],"maxLength":32,"title":"reply to","description":"The message to reply to."},
-"embeds":{"type":"array","maxItems":10,"items":{"type":"object","properties":{"title":{"type":"string"},"description":{"type":"string"},"url":{"type":"string"},"color":{"type":"integer"},
-"fields":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"name":{"type":"string"},"value":{"type":"string"},"inline":{"type":"boolean"}},"required":["name","value"]}}},"additionalProperties":false}},
-"buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string","minLength":1,"maxLength":80},"data":{"type":"string","maxLength":75},"url":{"type":"string"},"style":{"type":"string","enum":["primary","secondary","success","danger"]}},"required":["label"],"additionalProperties":false}},
+"text":{"type":"string","title":"text"},
+"interface_path":{"type":"string","title":"place"},
+"reply_to_message_id":{"type":["string","integer"],"title":"reply to"},
+"embeds":{"type":"array","items":{"type":"object"}},
+"buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string"},"data":{"type":"string"},"url":{"type":"string"}},"required":["label"]}},
 "suggestions":{"type":"array","items":{"type":"string"}},
-"buttons_for":{"type":"string","enum":["asker","everyone"]},
-"silent":{"type":"boolean","description":"Without a notification."},
+"silent":{"type":"boolean"},
 "priority":{"type":"string","enum":["low","normal","high"]}
 },"additionalProperties":false}`
 
@@ -65,11 +62,16 @@ func (d *Driver) messageAction() core.Action {
 					"The words belong into text.", "Leave interface_path out to answer where you were asked.",
 					"A message pings nobody but the person it replies to: writing @everyone has no effect.",
 				},
-				Notes: []string{"Markdown is shown; tables become code blocks.", "Long texts are cut into several messages.", "Buttons are for the person you answer, unless buttons_for is everyone."},
+				Notes: []string{
+					"Markdown is shown; tables become code blocks. Long texts are cut into several messages by themselves.",
+					"A button says its data (or its label), or opens its url; it is for the person you answer.",
+					"An embed has title, description, url, color and fields of name, value and inline.",
+					"To write to another channel of this server, give recipient: its name, like #plans.",
+				},
 			},
 			Examples: []core.Example{
 				example("Answering where you were asked", `{"text":"Sure. Which one do you mean?"}`),
-				example("Replying to a message, with two buttons", `{"text":"Shall I?","reply_to_message_id":"1043221189","buttons":[{"label":"Yes","data":"yes","style":"success"},{"label":"No","data":"no"}]}`),
+				example("Replying to a message, with two buttons", `{"text":"Shall I?","reply_to_message_id":"1043221189","buttons":[{"label":"Yes","data":"yes"},{"label":"Rules","url":"https://example.org/rules"}]}`),
 				example("An embed with fields", `{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
 			},
 		},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
 )
 
 func TestRestartFindsWhatWasMissed(t *testing.T) {
@@ -18,21 +19,21 @@ func TestRestartFindsWhatWasMissed(t *testing.T) {
 	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
 	stop := s.listening(t, first, in)
 	until(t, "connected", func() bool { return first.book.known(guildID) })
-	s.say(hallID, annID, hello())
-	s.say(topicID, annID, hello())
-	s.say(dmID, annID, "private")
+	s.Say(hallID, annID, hello())
+	s.Say(topicID, annID, hello())
+	s.Say(dmID, annID, "private")
 	in.wait(t, core.KindMessage, 3)
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	s.forget()
+	s.Forget()
 	for i := range 120 {
-		s.say(hallID, annID, fmt.Sprintf("missed %d", i))
+		s.Say(hallID, annID, fmt.Sprintf("missed %d", i))
 	}
-	s.say(topicID, annID, "missed in the topic")
-	s.say(dmID, annID, "missed in private")
+	s.Say(topicID, annID, "missed in the topic")
+	s.Say(dmID, annID, "missed in private")
 	_, in = s.up(t, func(o *Options) { o.State = state })
-	s.say(hallID, annID, "live")
+	s.Say(hallID, annID, "live")
 	in.wait(t, core.KindMessage, 123)
 	var hall []string
 	for _, e := range in.all() {
@@ -54,7 +55,7 @@ func TestRestartFindsWhatWasMissed(t *testing.T) {
 	if len(hall) != 121 || hall[0] != "missed 0" || hall[119] != "missed 119" || hall[120] != "live" {
 		t.Errorf("in the hall: %d, %q", len(hall), hall)
 	}
-	if n := len(s.requests("GET /channels/" + dmID)); n != 2 {
+	if n := len(s.Calls("GET /channels/" + dmID)); n != 2 {
 		t.Errorf("the direct messages were asked for %d times: once what they are, once what was missed", n)
 	}
 }
@@ -66,15 +67,15 @@ func TestNothingMissedIsNotAskedFor(t *testing.T) {
 	d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
 	stop := s.listening(t, d, in)
 	until(t, "connected", func() bool { return d.book.known(guildID) })
-	s.say(hallID, annID, hello())
+	s.Say(hallID, annID, hello())
 	in.wait(t, core.KindMessage, 1)
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	_, in = s.up(t, func(o *Options) { o.State = state })
-	s.say(roomID, annID, "elsewhere")
+	s.Say(roomID, annID, "elsewhere")
 	in.wait(t, core.KindMessage, 1)
-	if got := s.requests("GET /channels/" + hallID + "/messages"); len(got) != 0 {
+	if got := s.Calls("GET /channels/" + hallID + "/messages"); len(got) != 0 {
 		t.Errorf("asked %d times", len(got))
 	}
 }
@@ -83,15 +84,15 @@ func TestBackfillIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t, func(o *Options) { o.Config.BackfillCount = 30 })
-	s.say(hallID, annID, "first")
+	s.Say(hallID, annID, "first")
 	in.wait(t, core.KindMessage, 1)
-	s.forget()
+	s.Forget()
 	for i := range 80 {
-		s.say(hallID, annID, fmt.Sprint(i))
+		s.Say(hallID, annID, fmt.Sprint(i))
 	}
-	s.drop()
-	until(t, "a new session", func() bool { return s.live() == 1 })
-	s.say(hallID, annID, "last")
+	s.Drop()
+	until(t, "a new session", func() bool { return s.Live() == 1 })
+	s.Say(hallID, annID, "last")
 	in.wait(t, core.KindMessage, 32)
 	until(t, "noted", func() bool { cur, _ := d.cursors.get(hallID); return cur.Seen.After(time.Time{}) })
 	if got := in.texts(); got[len(got)-1] != "last" || len(got) != 32 {
@@ -110,22 +111,18 @@ func TestCut(t *testing.T) {
 	talk := func(n int, what string) {
 		for i := range n {
 			c, text := channels[i%len(channels)], fmt.Sprintf("%s %d", what, i)
-			s.say(c, annID, text)
+			s.Say(c, annID, text)
 			want[c] = append(want[c], text)
 		}
 	}
 	talk(6, "before")
 	in.wait(t, core.KindMessage, 6)
-	s.mu.Lock()
-	s.script = func(_ int, p *peer) bool { return true } // nobody gets in
-	s.mu.Unlock()
-	s.forget()
-	s.drop()
+	s.Gateway(func(g *discordtest.Settings) { g.Closed = true }) // nobody gets in
+	s.Forget()
+	s.Drop()
 	talk(100, "cut")
-	s.mu.Lock()
-	s.script = nil
-	s.mu.Unlock()
-	until(t, "a new session", func() bool { return s.live() == 1 })
+	s.Gateway(func(g *discordtest.Settings) { g.Closed = false })
+	until(t, "a new session", func() bool { return s.Live() == 1 })
 	talk(9, "after")
 	in.wait(t, core.KindMessage, 115)
 	got := map[string][]string{}
@@ -145,14 +142,14 @@ func TestUnknownThreadIsLookedUp(t *testing.T) {
 	s := newServer(t)
 	_, in := s.up(t)
 	for i := range 5 {
-		s.say(topicID, annID, fmt.Sprint(i))
+		s.Say(topicID, annID, fmt.Sprint(i))
 	}
 	for i, e := range in.wait(t, core.KindMessage, 5) {
 		if e.Message.Path.String() != "discord/"+guildID+"/"+hallID+"/"+topicID || e.Message.Text != fmt.Sprint(i) {
 			t.Errorf("%d: %s in %s", i, e.Message.Text, e.Message.Path)
 		}
 	}
-	if n := len(s.requests("GET /channels/" + topicID)); n != 1 {
+	if n := len(s.Calls("GET /channels/" + topicID)); n != 1 {
 		t.Errorf("looked up %d times", n)
 	}
 }
@@ -161,7 +158,7 @@ func TestGroupMessagesAreNotPrivate(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	_, in := s.up(t)
-	s.say(groupID, annID, "hello all")
+	s.Say(groupID, annID, "hello all")
 	m := in.wait(t, core.KindMessage, 1)[0].Message
 	if m.Private || m.Addressed != core.NotAddressed || m.Path.String() != "discord/@me/"+groupID {
 		t.Errorf("%+v", m)

@@ -66,8 +66,8 @@ func TestTwoAccounts(t *testing.T) {
 	first, in := s.up(t)
 	other, also := s.bot(t, func(o *Options) { o.Name = "second" }), newInbox()
 	s.listening(t, other, also)
-	until(t, "both", func() bool { return s.live() == 2 && other.book.known(guildID) })
-	s.say(hallID, annID, "to both")
+	until(t, "both", func() bool { return s.Live() == 2 && other.book.known(guildID) })
+	s.Say(hallID, annID, "to both")
 	if got := in.wait(t, core.KindMessage, 1)[0].Message.Path; got != hall() {
 		t.Errorf("first: %v", got)
 	}

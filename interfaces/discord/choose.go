@@ -9,10 +9,6 @@ import (
 
 var _ core.Chooser = (*Driver)(nil)
 
-// judged stands for the person in a button of which the core decides itself who
-// may press it.
-const judged = "?"
-
 // Choose sends a question with a button for each choice.
 func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
 	var list []button
@@ -32,10 +28,8 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 		return failure("the question", err)
 	}
 	defer leave()
-	return parts.Send(ctx, 1, what, func(ctx context.Context, key string) (string, error) {
-		m := &outgoing{Content: single(what.Text), Components: rows, Mentions: nobody(), Nonce: key, Enforce: key != ""}
-		return d.post(ctx, core.Call{Path: what.Path}, channel, what.Path, m)
-	})
+	m := &outgoing{Content: single(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
+	return d.part(ctx, parts, 1, destination{channel: channel, place: what.Path}, m)
 }
 
 // single is a text as one message, visibly shortened where it must be.

@@ -1,12 +1,14 @@
 package discord
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -67,21 +69,47 @@ func (d *Driver) spec(name string) *command.Spec {
 	return nil
 }
 
-// commands is what the platform is told of the registry.
-func (d *Driver) commands() []appCommand {
-	var list []appCommand
+// Where a command can be called.
+const (
+	inGuilds = 0
+	inDirect = 1 // messages with the bot
+	inGroups = 2
+)
+
+// commands is what the platform is told of the registry: for one guild, or for
+// everywhere. A command that is answered in private exists in direct messages
+// only. Where guilds have lists of their own, the one for everywhere is for all
+// places that are no guild.
+func (d *Driver) commands(guild string) []appCommand {
+	list := []appCommand{}
 	for i := range d.specs[:min(len(d.specs), maxCommands)] {
-		list = append(list, appCommandOf(&d.specs[i]))
+		c := appCommandOf(&d.specs[i])
+		list = append(list, c)
+		if c.Name == d.remember {
+			list = append(list, appCommand{Name: menuName, Type: commandMessage, Permission: c.Permission, Contexts: slices.Clone(c.Contexts)})
+		}
 	}
-	if s := d.spec(d.remember); s != nil {
-		list = append(list, appCommand{Name: menuName, Type: commandMessage, Permission: permissionOf(s.Rank), Contexts: []int{0, 1, 2}})
+	for i := range list {
+		c := &list[i]
+		switch {
+		case guild != "" && !slices.Contains(c.Contexts, inGuilds):
+			c.Type = 0 // not here
+		case guild != "":
+			c.Contexts = nil // of the platform, these are for everywhere
+		case len(d.set.CommandGuilds) > 0:
+			c.Contexts = slices.DeleteFunc(c.Contexts, func(x int) bool { return x == inGuilds })
+		}
 	}
+	list = slices.DeleteFunc(list, func(c appCommand) bool { return c.Type == 0 })
 	slices.SortFunc(list, func(a, b appCommand) int { return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name)) })
 	return list
 }
 
 func appCommandOf(s *command.Spec) appCommand {
-	c := appCommand{Name: s.Name, Brief: line(s.Brief, 100), Type: commandChat, Permission: permissionOf(s.Rank), Contexts: []int{0, 1, 2}}
+	c := appCommand{Name: s.Name, Brief: line(s.Brief, 100), Type: commandChat, Permission: permissionOf(s.Rank), Contexts: []int{inGuilds, inDirect, inGroups}}
+	if s.Private {
+		c.Contexts = []int{inDirect}
+	}
 	for tag, brief := range s.Briefs {
 		if l := locale(tag); l != "" {
 			if c.Briefs == nil {
@@ -167,7 +195,7 @@ func (d *Driver) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 	begun := d.synced
 	d.synced = true
 	d.mu.Unlock()
-	if begun || len(d.specs) == 0 {
+	if begun {
 		return
 	}
 	jobs.Go(func() {
@@ -179,36 +207,75 @@ func (d *Driver) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 	})
 }
 
-// sync writes the commands where they differ from what was written last.
+// syncKey is the State's key of what the platform was told: for each guild, and
+// for "" everywhere, the sum of its commands.
+const syncKey = "commands"
+
+// sync writes the commands where they differ from what was written last, and
+// takes them from guilds that have none of their own any more.
 func (d *Driver) sync(ctx context.Context) error {
-	body, err := json.Marshal(d.commands())
+	told := make(map[string]string)
+	raw, err := d.state.Get(ctx, syncKey)
+	if err == nil && raw != nil {
+		err = json.Unmarshal(raw, &told)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", syncKey, err)
+	}
+	wanted := append([]string{""}, d.set.CommandGuilds...)
+	var faults []error
+	for _, guild := range wanted {
+		faults = append(faults, d.syncOne(ctx, guild, d.commands(guild), told))
+	}
+	for guild := range maps.Clone(told) {
+		if !slices.Contains(wanted, guild) {
+			faults = append(faults, d.syncOne(ctx, guild, nil, told))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// syncOne writes one list of commands where it changed, and notes that.
+func (d *Driver) syncOne(ctx context.Context, guild string, list []appCommand, told map[string]string) error {
+	if len(list) == 0 && told[guild] == "" {
+		return nil // nothing is there, and nothing shall be
+	}
+	if list == nil {
+		list = []appCommand{}
+	}
+	body, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
 	_, app := d.book.me()
-	guilds := d.set.CommandGuilds
-	if len(guilds) == 0 {
-		guilds = []string{""}
+	sum := sha256.Sum256(append(slices.Clip(body), app...))
+	mark := hex.EncodeToString(sum[:])
+	if told[guild] == mark {
+		return nil
 	}
-	for _, g := range guilds {
-		sum := sha256.Sum256(append(body, app...))
-		mark := []byte(hex.EncodeToString(sum[:]))
-		key := "commands/" + g
-		if old, err := d.state.Get(ctx, key); err == nil && bytes.Equal(old, mark) {
-			continue
-		}
-		q := request{method: "PUT", route: "/applications/{}/commands", ids: []string{app}, body: json.RawMessage(body)}
-		if g != "" {
-			q.route, q.ids = "/applications/{}/guilds/{}/commands", []string{app, g}
-		}
-		if err := d.rest.do(ctx, q); err != nil {
-			return err
-		}
-		if err := d.state.Put(ctx, key, mark); err != nil {
-			return err
-		}
+	q := request{method: "PUT", route: "/applications/{}/commands", ids: []string{app}, body: json.RawMessage(body)}
+	if guild != "" {
+		q.route, q.ids = "/applications/{}/guilds/{}/commands", []string{app, guild}
 	}
-	return nil
+	err = d.rest.do(ctx, q)
+	switch {
+	case err != nil && closedTo(err) && len(list) == 0:
+		// The bot is not there any more, and neither are its commands.
+	case err != nil && closedTo(err):
+		d.once("commands "+guild, d.name+": the chat commands cannot be offered in "+guild+
+			": invite the bot with the scope applications.commands, or take the guild out of command_guilds")
+		return err
+	case err != nil:
+		return err
+	}
+	if told[guild] = mark; len(list) == 0 {
+		delete(told, guild)
+	}
+	raw, err := json.Marshal(told)
+	if err != nil {
+		return err
+	}
+	return d.state.Put(ctx, syncKey, raw)
 }
 
 // complete suggests values of the argument that is being written.

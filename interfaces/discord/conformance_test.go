@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/discordtest"
 )
 
 func TestInterface(t *testing.T) {
@@ -84,7 +83,7 @@ func (w *world) Say(t testing.TB, p coretest.Place, say coretest.Say) string {
 	until(t, "the bot is there", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.running == 0 || w.s.live() > 0
+		return w.running == 0 || w.s.Live() > 0
 	})
 	who := say.Person
 	if who == "" {
@@ -94,49 +93,35 @@ func (w *world) Say(t testing.TB, p coretest.Place, say coretest.Say) string {
 	if say.Mention {
 		text = "<@" + botID + "> " + text
 	}
-	return w.s.say(channelOf(p), who, text, func(m map[string]any) {
-		if say.ReplyTo == "" {
-			return
-		}
-		m["type"], m["message_reference"] = messageReply, map[string]any{"message_id": say.ReplyTo}
-		for _, o := range w.s.channels[channelOf(p)].messages {
-			if o["id"] == say.ReplyTo {
-				m["referenced_message"] = o
-			}
-		}
-	})
+	return w.s.Say(channelOf(p), who, text, discordtest.Saying{ReplyTo: say.ReplyTo})
 }
 
 func (w *world) Shown(t testing.TB, p coretest.Place) []coretest.Shown {
 	var list []coretest.Shown
-	for _, m := range w.s.bots(channelOf(p)) {
-		s := coretest.Shown{ID: m["id"].(string), Text: markdown.Plain(markdown.Parse(m["content"].(string)))}
-		if ref, ok := m["message_reference"].(map[string]any); ok {
-			s.ReplyTo, _ = ref["message_id"].(string)
-		}
-		list = append(list, s)
+	for _, m := range w.s.Messages(channelOf(p)) {
+		list = append(list, coretest.Shown{ID: m.ID, Text: markdown.Plain(markdown.Parse(m.Text)), ReplyTo: m.ReplyTo})
 	}
 	return list
 }
 
 func (w *world) Fail(_ testing.TB, p coretest.Place, faults ...coretest.SendFault) {
-	w.s.faults(func(r *http.Request) int {
-		if len(faults) == 0 || r.Method != "POST" || !strings.HasSuffix(r.URL.Path, "/"+channelOf(p)+"/messages") {
-			return 0
-		}
-		f := faults[0]
-		faults = faults[1:]
-		return map[coretest.SendFault]int{coretest.SendLimited: faultShare, coretest.SendBroken: 502, coretest.SendReset: faultReset}[f]
-	})
+	kinds := map[coretest.SendFault]discordtest.FaultKind{
+		coretest.SendLimited: discordtest.Shared, coretest.SendBroken: discordtest.Broken, coretest.SendReset: discordtest.Reset,
+	}
+	var list []discordtest.Fault
+	for _, f := range faults {
+		list = append(list, discordtest.Fault{Kind: kinds[f]})
+	}
+	w.s.FailNext("POST /channels/"+channelOf(p)+"/messages", list...)
 }
 
 func (w *world) Thinking(_ testing.TB, p coretest.Place) int {
-	return len(w.s.requests("POST /channels/" + channelOf(p) + "/typing"))
+	return w.s.Typing(channelOf(p))
 }
 
 func (w *world) Limit() int              { return maxContent }
 func (w *world) Measure(text string) int { return markdown.UTF16(text) }
-func (w *world) Secrets() []string       { return []string{strings.TrimPrefix(token, "Bot ")} }
+func (w *world) Secrets() []string       { return []string{discordtest.Token} }
 
 func (w *world) Log() string {
 	w.mu.Lock()

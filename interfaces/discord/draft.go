@@ -28,6 +28,16 @@ type draft struct {
 type drafts struct {
 	mu  sync.Mutex
 	all map[string]*draft
+
+	notes    sync.Mutex
+	noted    map[string]string    // as the State has them; nil: not read yet
+	leftover map[string]*leftover // those of a former life that still stand
+}
+
+// leftover is a draft that a crash left standing.
+type leftover struct {
+	id   string
+	done chan struct{} // nil: nobody takes it away yet; closed when it is gone
 }
 
 // Draft shows a text that is being written, as often as the platform allows.
@@ -109,6 +119,7 @@ func (d *Driver) show(ctx context.Context, channel, id, text string) (string, er
 	if err := d.targets.refused(channel); err != nil {
 		return "", err
 	}
+	d.clearOld(ctx, channel)
 	var got created
 	err := d.rest.do(ctx, request{method: "POST", route: "/channels/{}/messages", ids: []string{channel}, body: body, out: &got, once: true})
 	if err == nil {
@@ -170,15 +181,20 @@ func (d *Driver) erase(ctx context.Context, channel, id string) {
 
 // noteDraft keeps in mind which drafts stand, so that a crash leaves none.
 func (d *Driver) noteDraft(ctx context.Context, channel, id string) {
-	d.drafts.mu.Lock()
-	defer d.drafts.mu.Unlock()
-	all := d.standing(ctx)
+	d.drafts.notes.Lock()
+	defer d.drafts.notes.Unlock()
+	d.recallDrafts(ctx)
+	d.setNote(ctx, channel, id)
+}
+
+// setNote notes a channel's draft; "" for none. The notes are locked.
+func (d *Driver) setNote(ctx context.Context, channel, id string) {
 	if id == "" {
-		delete(all, channel)
+		delete(d.drafts.noted, channel)
 	} else {
-		all[channel] = id
+		d.drafts.noted[channel] = id
 	}
-	raw, err := json.Marshal(all)
+	raw, err := json.Marshal(d.drafts.noted)
 	if err == nil {
 		err = d.state.Put(ctx, draftKey, raw)
 	}
@@ -187,20 +203,57 @@ func (d *Driver) noteDraft(ctx context.Context, channel, id string) {
 	}
 }
 
-// standing are the drafts that were noted.
-func (d *Driver) standing(ctx context.Context) map[string]string {
+// recallDrafts reads what a former life noted, once. The notes are locked.
+func (d *Driver) recallDrafts(ctx context.Context) {
+	if d.drafts.noted != nil {
+		return
+	}
 	all := make(map[string]string)
 	if raw, err := d.state.Get(ctx, draftKey); err == nil && raw != nil {
 		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
 	}
-	return all
+	d.drafts.noted, d.drafts.leftover = all, make(map[string]*leftover, len(all))
+	for channel, id := range all {
+		d.drafts.leftover[channel] = &leftover{id: id}
+	}
 }
 
-// clearDrafts takes away what a crash left standing.
+// clearOld takes away what a crash left standing in a channel, before anything
+// else is said there.
+func (d *Driver) clearOld(ctx context.Context, channel string) {
+	d.drafts.notes.Lock()
+	d.recallDrafts(ctx)
+	old := d.drafts.leftover[channel]
+	mine := old != nil && old.done == nil
+	if mine {
+		old.done = make(chan struct{})
+	}
+	d.drafts.notes.Unlock()
+	switch {
+	case old == nil:
+	case !mine:
+		received(ctx, old.done)
+	default:
+		defer close(old.done)
+		d.erase(ctx, channel, old.id)
+		d.drafts.notes.Lock()
+		defer d.drafts.notes.Unlock()
+		delete(d.drafts.leftover, channel)
+		d.setNote(ctx, channel, "")
+	}
+}
+
+// clearDrafts takes away what a crash left standing anywhere.
 func (d *Driver) clearDrafts(ctx context.Context) error {
-	for channel, id := range d.standing(ctx) {
-		d.erase(ctx, channel, id)
-		d.noteDraft(ctx, channel, "")
+	d.drafts.notes.Lock()
+	d.recallDrafts(ctx)
+	var channels []string
+	for channel := range d.drafts.leftover {
+		channels = append(channels, channel)
+	}
+	d.drafts.notes.Unlock()
+	for _, channel := range channels {
+		d.clearOld(ctx, channel)
 	}
 	return nil
 }

@@ -3,10 +3,12 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
 )
 
 func hall() core.Path { return core.MustPath("discord/" + guildID + "/" + hallID) }
@@ -18,20 +20,20 @@ func TestDraftBecomesTheMessage(t *testing.T) {
 	for i := range 200 {
 		d.Draft(hall(), strings.Repeat("word ", i+1))
 	}
-	until(t, "a draft", func() bool { return len(s.texts(hallID)) == 1 })
+	until(t, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
 	d.Draft(hall(), "a longer text")
-	until(t, "the newest text", func() bool { return s.texts(hallID)[0] == "a longer text" })
-	if n := len(s.requests("PATCH /channels/" + hallID)); n > 20 {
+	until(t, "the newest text", func() bool { return s.Texts(hallID)[0] == "a longer text" })
+	if n := len(s.Calls("PATCH /channels/" + hallID)); n > 20 {
 		t.Errorf("edited %d times", n)
 	}
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "The *whole* text."}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.texts(hallID); len(got) != 1 || got[0] != "The *whole* text." {
+	if got := s.Texts(hallID); len(got) != 1 || got[0] != "The *whole* text." {
 		t.Errorf("stands: %q", got)
 	}
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "Another."}); err != nil || len(s.texts(hallID)) != 2 {
-		t.Errorf("then: %q, %v", s.texts(hallID), err)
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "Another."}); err != nil || len(s.Texts(hallID)) != 2 {
+		t.Errorf("then: %q, %v", s.Texts(hallID), err)
 	}
 }
 
@@ -39,7 +41,7 @@ func TestDraftGoesAway(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, _ := s.up(t)
-	reply := s.say(hallID, annID, "tell me")
+	reply := s.Say(hallID, annID, "tell me")
 	for name, end := range map[string]func(){
 		"taken back": func() { d.Draft(hall(), "") },
 		"a reply": func() {
@@ -49,9 +51,9 @@ func TestDraftGoesAway(t *testing.T) {
 		},
 	} {
 		d.Draft(hall(), "half a tex")
-		until(t, "a draft", func() bool { return strings.Contains(strings.Join(s.texts(hallID), ","), "half") })
+		until(t, "a draft", func() bool { return strings.Contains(strings.Join(s.Texts(hallID), ","), "half") })
 		end()
-		until(t, name, func() bool { return !strings.Contains(strings.Join(s.texts(hallID), ","), "half") })
+		until(t, name, func() bool { return !strings.Contains(strings.Join(s.Texts(hallID), ","), "half") })
 	}
 }
 
@@ -61,9 +63,10 @@ func TestDraftOfACrashGoesAway(t *testing.T) {
 	state := shelf()
 	d := s.bot(t, func(o *Options) { o.State = state })
 	d.Draft(hall(), "half a tex")
-	until(t, "a draft", func() bool { return len(d.standing(context.Background())) == 1 })
+	noted := func() string { raw, _ := state.Get(context.Background(), draftKey); return string(raw) }
+	until(t, "a draft", func() bool { return strings.Contains(noted(), hallID) })
 	s.up(t, func(o *Options) { o.State = state })
-	until(t, "gone", func() bool { return len(s.texts(hallID)) == 0 && len(d.standing(context.Background())) == 0 })
+	until(t, "gone", func() bool { return len(s.Texts(hallID)) == 0 && !strings.Contains(noted(), hallID) })
 	d.busy.close()
 }
 
@@ -76,27 +79,26 @@ func TestQuestion(t *testing.T) {
 	if err := d.Choose(t.Context(), parts, core.Sent{Path: hall(), Text: "Shall I?"}, choices); err != nil {
 		t.Fatal(err)
 	}
-	asked := s.bots(hallID)[0]
-	raw, _ := json.Marshal(asked["components"])
-	if !strings.Contains(string(raw), `"custom_id":"?:q:1.2:y"`) || parts.done[1].ID != asked["id"] {
-		t.Errorf("asked %s, journalled %+v", raw, parts.done)
+	asked := s.Messages(hallID)[0]
+	if !slices.Contains(asked.Buttons(), "?:q:1.2:y") || parts.done[1].ID != asked.ID {
+		t.Errorf("asked %s, journalled %+v", asked.Components, parts.done)
 	}
-	s.interact("100", map[string]any{"type": interactPress, "message": asked, "data": map[string]any{"custom_id": "?:q:1.2:y"}})
+	id := s.press(t, hallID, asked.ID, annID, "?:q:1.2:y")
 	p := in.wait(t, core.KindPress, 1)[0]
-	if p.Data != "q:1.2:y" || p.Target != asked["id"] {
+	if p.Data != "q:1.2:y" || p.Target != asked.ID {
 		t.Errorf("pressed: %+v", p)
 	}
-	s.answered(t, 1)
+	s.answered(t, id, discordtest.AnswerNothing)
 	if err := d.Whisper(t.Context(), p.Message, "Only the person who asked may answer."); err != nil {
 		t.Fatal(err)
 	}
-	if w := s.answered(t, 2)[1]; w.path != "/webhooks/"+appID+"/token-100" || w.body["flags"] != 64.0 {
-		t.Errorf("whispered %s %v", w.path, w.body)
+	if w := s.Interaction(id).Whispers; len(w) != 1 || w[0].Text != "Only the person who asked may answer." {
+		t.Errorf("whispered %+v", w)
 	}
-	if err := d.Settle(t.Context(), core.Sent{Path: hall(), ID: asked["id"].(string), Text: "Shall I?\n\nDone."}); err != nil {
+	if err := d.Settle(t.Context(), core.Sent{Path: hall(), ID: asked.ID, Text: "Shall I?\n\nDone."}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.texts(hallID); len(got) != 1 || !strings.HasSuffix(got[0], "Done.") {
+	if got := s.Texts(hallID); len(got) != 1 || !strings.HasSuffix(got[0], "Done.") {
 		t.Errorf("settled as %q", got)
 	}
 	if err := d.Whisper(t.Context(), core.Message{ID: "5"}, "x"); kind(err) != core.Invalid {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type Options struct {
 	Remember string            // the command behind "Remember this"; empty: "remember"
 	Admin    func(text string) // tells the admins; nil: nobody is told
 	Admins   []core.Path       // people who may press what is for others
+	// Dial connects to the platform; nil: over the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Driver is one bot account on Discord. Safe for concurrent use; Listen is
@@ -44,6 +47,7 @@ type Driver struct {
 	tell   func(string)
 	admins []core.Path
 	tempo  tempo
+	dial   dial
 
 	specs    []command.Spec
 	remember string
@@ -61,9 +65,10 @@ type Driver struct {
 	count   int // shards, once Listen knows
 
 	mu        sync.Mutex
-	noContent bool            // the content intent was refused
-	told      map[string]bool // what admins were told
-	token     chan struct{}   // closed when the token is refused
+	direct    map[string]string // channels of direct messages, by person
+	noContent bool              // the content intent was refused
+	told      map[string]bool   // what admins were told
+	token     chan struct{}     // closed when the token is refused
 	refused   bool
 	synced    bool // the commands were told, or are being told
 	busy      crew // what answers interactions
@@ -73,6 +78,7 @@ var (
 	_ core.Interface = (*Driver)(nil)
 	_ core.Thinker   = (*Driver)(nil)
 	_ core.Observer  = (*Driver)(nil)
+	_ core.Fetcher   = (*Driver)(nil)
 )
 
 // New makes a driver; it connects to nothing yet.
@@ -94,7 +100,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 		specs: o.Commands, remember: o.Remember,
 		book: newBook(o.Name), queue: newQueue(), starts: newStarts(t.identify),
 		lanes: newLanes(), targets: newTargets(), replies: newReplies(), presses: newReplies(), drafts: drafts{all: make(map[string]*draft)},
-		told: make(map[string]bool), token: make(chan struct{}),
+		told: make(map[string]bool), direct: make(map[string]string), token: make(chan struct{}),
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -109,8 +115,11 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 	if d.remember == "" {
 		d.remember = "remember"
 	}
+	if d.dial = o.Dial; d.dial == nil {
+		d.dial = (&net.Dialer{Timeout: t.patience, KeepAlive: 15 * time.Second}).DialContext
+	}
 	d.cursors = newCursors(d.state)
-	d.rest = newRest(set, t, d.refuse)
+	d.rest = newRest(set, t, d.dial, d.refuse)
 	return d, nil
 }
 

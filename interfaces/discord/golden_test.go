@@ -44,6 +44,26 @@ func still(t testing.TB) *intake {
 	return newIntake(d, newInbox())
 }
 
+// guildFixture is the guild that events are read in.
+func guildFixture(id string) map[string]any {
+	return map[string]any{
+		"id": id, "name": "House", "owner_id": "700000000000000009", "joined_at": "2026-01-01T00:00:00Z",
+		"roles": []any{
+			map[string]any{"id": id, "name": "@everyone", "permissions": "1024"},
+			map[string]any{"id": modRole, "name": "Keepers", "permissions": "8192"},
+			map[string]any{"id": botRole, "name": "Aria", "permissions": "0", "tags": map[string]any{"bot_id": botID}},
+		},
+		"channels": []any{
+			map[string]any{"id": catID, "type": 4, "name": "Ground floor"},
+			map[string]any{"id": hallID, "type": 0, "name": "hall", "parent_id": catID},
+			map[string]any{"id": roomID, "type": 0, "name": "room"},
+			map[string]any{"id": forumID, "type": 15, "name": "forum"},
+		},
+		"threads": []any{},
+		"members": []any{map[string]any{"user": map[string]any{"id": botID}, "roles": []any{botRole}}},
+	}
+}
+
 func registry() []command.Spec {
 	return []command.Spec{
 		{Name: "help", Brief: "Say what I can do", Briefs: map[string]string{"it": "Dire cosa so fare", "xx": "?"}},

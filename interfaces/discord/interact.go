@@ -22,9 +22,6 @@ const (
 // ephemeral marks what only the person concerned sees.
 const ephemeral = 1 << 6
 
-// anyone stands for the person in a button that everybody may press.
-const anyone = "*"
-
 // replyAge is how long the platform takes an answer, less a little.
 const replyAge = 14 * time.Minute
 

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
@@ -44,6 +46,8 @@ type request struct {
 type upload struct {
 	name string
 	data []byte
+	mime string // "": said by the name alone
+	alt  string // what a picture shows
 }
 
 // address fills the ids into the route.
@@ -91,11 +95,21 @@ func (r *request) encode() (contentType string, body []byte, err error) {
 	part, _ := w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {`form-data; name="payload_json"`}, "Content-Type": {"application/json"}})
 	_, _ = part.Write(text)
 	for i, f := range r.files {
-		part, _ := w.CreateFormFile(fmt.Sprintf("files[%d]", i), f.name)
+		part, _ := w.CreatePart(f.header(i))
 		_, _ = part.Write(f.data) // a buffer takes everything
 	}
 	_ = w.Close()
 	return w.FormDataContentType(), b.Bytes(), nil
+}
+
+// header says which file comes next.
+func (u *upload) header(i int) textproto.MIMEHeader {
+	kind := "application/octet-stream"
+	if known, _, err := mime.ParseMediaType(u.mime); err == nil {
+		kind = known
+	}
+	name := fmt.Sprintf(`form-data; name="files[%d]"; filename="%s"`, i, strings.NewReplacer(`"`, "", `\`, "", "\r", "", "\n", "").Replace(u.name))
+	return textproto.MIMEHeader{"Content-Disposition": {name}, "Content-Type": {kind}}
 }
 
 // apiError is the server's refusal of a request.
@@ -126,13 +140,24 @@ type rest struct {
 	retry  time.Duration
 	dead   func() // told when the token is refused
 	files  *http.Transport
+	offset atomic.Int64 // how far the platform's clock is ahead of ours
 }
 
-func newRest(s settings, t tempo, dead func()) *rest {
+// ahead is how far the platform's clock is ahead of ours, to a second or two.
+func (r *rest) ahead() time.Duration { return time.Duration(r.offset.Load()) }
+
+// heard learns the platform's time from an answer.
+func (r *rest) heard(h http.Header) {
+	if at, err := http.ParseTime(h.Get("Date")); err == nil {
+		r.offset.Store(int64(at.Sub(time.Now().Truncate(time.Second))))
+	}
+}
+
+func newRest(s settings, t tempo, dial dial, dead func()) *rest {
 	sess, _ := discordgo.New("Bot " + s.Token.Reveal())
 	sess.LogLevel = -1
 	sess.UserAgent = "DiscordBot (synthbot, 1)"
-	wires := newTransport()
+	wires := newTransport(dial)
 	sess.Client = &http.Client{
 		Transport:     &transport{next: wires},
 		Timeout:       2 * time.Minute,
@@ -144,8 +169,9 @@ func newRest(s settings, t tempo, dead func()) *rest {
 // close lets go of connections that nobody uses.
 func (r *rest) close() { r.files.CloseIdleConnections() }
 
-func newTransport() *http.Transport {
+func newTransport(dial dial) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = dial
 	t.MaxIdleConnsPerHost = 16
 	t.ResponseHeaderTimeout = 30 * time.Second
 	return t
@@ -211,6 +237,7 @@ func (r *rest) try(ctx context.Context, q *request, contentType string, body []b
 	answer, err := r.sess.RequestWithLockedBucket(q.method, r.api.String()+"/api/v"+discordgo.APIVersion+q.address(), contentType, body, bucket, 0,
 		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
 	r.limits.learn(q, head)
+	r.heard(head)
 	if err != nil {
 		return bare(q, err)
 	}
@@ -295,8 +322,9 @@ func refusal(route string, resp *http.Response) *apiError {
 		e.code, e.text, e.global = body.Code, short(body.Message+" "+string(body.Errors), 300), body.Global
 		e.after = seconds(body.After)
 	}
-	if s, err := strconv.ParseFloat(resp.Header.Get("Retry-After"), 64); err == nil {
-		e.after = max(e.after, seconds(s))
+	// The header has whole seconds; the body is exact.
+	if s, err := strconv.ParseFloat(resp.Header.Get("Retry-After"), 64); err == nil && e.after == 0 {
+		e.after = seconds(s)
 	}
 	if e.status == 429 && e.after <= 0 {
 		e.after = time.Second

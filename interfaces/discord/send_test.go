@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/discordtest"
 )
 
 // kind is the kind of an action's error; "" where there is none.
@@ -31,25 +33,24 @@ func TestLongMessage(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
-	id := s.say(hallID, annID, "tell me")
+	id := s.Say(hallID, annID, "tell me")
 	long := "# Title\n\n" + strings.Repeat("A sentence of some words. ", 100) + "\n\n```go\n" + strings.Repeat("x := 1\n", 400) + "```\nThe end."
 	if _, err := act(t, d, "message_discord", map[string]any{"text": long, "reply_to_message_id": id, "buttons": []any{map[string]any{"label": "More"}}}); err != nil {
 		t.Fatal(err)
 	}
-	all := s.bots(hallID)
+	all := s.Messages(hallID)
 	if len(all) < 3 {
 		t.Fatalf("%d messages", len(all))
 	}
 	for i, m := range all {
-		text := m["content"].(string)
-		if strings.Count(text, "```")%2 != 0 {
+		if strings.Count(m.Text, "```")%2 != 0 {
 			t.Errorf("part %d has half a fence", i)
 		}
-		if (m["message_reference"] != nil) != (i == 0) || (m["components"] != nil) != (i == len(all)-1) {
-			t.Errorf("part %d: reply %v, buttons %v", i, m["message_reference"], m["components"])
+		if (m.ReplyTo != "") != (i == 0) || (len(m.Buttons()) > 0) != (i == len(all)-1) {
+			t.Errorf("part %d: reply %s, buttons %s", i, m.ReplyTo, m.Components)
 		}
 	}
-	if !strings.HasSuffix(all[len(all)-1]["content"].(string), "The end.") {
+	if !strings.HasSuffix(all[len(all)-1].Text, "The end.") {
 		t.Error("the end is missing")
 	}
 }
@@ -61,28 +62,26 @@ func TestLongAnswerAsFile(t *testing.T) {
 	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("A sentence of some words. ", 400)}); err != nil {
 		t.Fatal(err)
 	}
-	posts := s.requests("POST /channels/" + hallID + "/messages")
-	if len(posts) != 1 || !strings.Contains(string(posts[0].raw), `filename="answer.md"`) {
-		t.Errorf("%d messages", len(posts))
+	all := s.Messages(hallID)
+	if len(all) != 1 || len(all[0].Files) != 1 || all[0].Files[0].Name != "answer.md" || len(all[0].Files[0].Data) < 9000 {
+		t.Errorf("%d messages", len(all))
 	}
 }
 
 func TestRepeatedSendIsOneMessage(t *testing.T) {
-	for name, fault := range map[string]int{"answer lost": faultLost, "502": 502, "500": 500, "503": 503} {
+	for name, fault := range map[string]discordtest.Fault{
+		"answer lost": {Kind: discordtest.ResetAfter}, "never came": {Kind: discordtest.Reset}, "502": {Kind: discordtest.Broken},
+		"500": {Kind: discordtest.Broken, Status: 500}, "503": {Kind: discordtest.Refused, Status: 503},
+	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newServer(t)
 			d := s.bot(t)
-			n := 0
-			s.faults(func(*http.Request) int {
-				if n++; n <= 2 {
-					return fault
-				}
-				return 0
-			})
+			s.FailNext("POST", fault, fault)
 			if _, err := act(t, d, "message_discord", map[string]any{"text": "once"}); err != nil {
 				t.Fatal(err)
 			}
-			if got := s.texts(hallID); len(got) != 1 {
+			if got := s.Texts(hallID); len(got) != 1 {
 				t.Errorf("said %d times", len(got))
 			}
 		})
@@ -119,21 +118,21 @@ func TestClosedChannelIsLeftAlone(t *testing.T) {
 	s := newServer(t)
 	var told []string
 	d, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
-	s.shut(roomID, 50001)
+	s.RefuseChannel(roomID, 50001)
 	to := map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/" + roomID}
 	for range 5 {
 		if _, err := act(t, d, "message_discord", to); kind(err) != core.Broken {
 			t.Errorf("ended with %v", err)
 		}
 	}
-	if n := len(s.requests("POST /channels/" + roomID)); n != 1 {
+	if n := len(s.Calls("POST /channels/" + roomID)); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
 	if len(told) != 1 || !strings.Contains(told[0], roomID) {
 		t.Errorf("admins were told %q", told)
 	}
-	s.shut(roomID, 0)
-	s.say(roomID, annID, "come back")
+	s.RefuseChannel(roomID, 0)
+	s.Say(roomID, annID, "come back")
 	in.wait(t, core.KindMessage, 1)
 	if _, err := act(t, d, "message_discord", to); err != nil {
 		t.Errorf("after a sign of life: %v", err)
@@ -143,36 +142,32 @@ func TestClosedChannelIsLeftAlone(t *testing.T) {
 func TestLimitsAreObeyed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.perCount, s.perTime = 5, 300*time.Millisecond
+	s.Limit(5, 300*time.Millisecond, 0)
 	d := s.bot(t)
 	for range 17 {
 		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := len(s.texts(hallID)); got != 17 || s.hits > 0 {
-		t.Errorf("%d messages, %d limits run into", got, s.hits)
+	if hits, early := s.Hits(); len(s.Texts(hallID)) != 17 || hits+early > 0 {
+		t.Errorf("%d messages, %d limits run into, %d requests too early", len(s.Texts(hallID)), hits, early)
 	}
 }
 
 func TestLimitsThatComeUnforeseen(t *testing.T) {
-	for name, fault := range map[string]int{"HTML": faultHTML, "shared": faultShare} {
+	for name, fault := range map[string]discordtest.FaultKind{
+		"HTML": discordtest.Cloudflare, "shared": discordtest.Shared, "route": discordtest.Limited, "global": discordtest.Global,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
 			d := s.bot(t)
-			n := 0
-			s.faults(func(*http.Request) int {
-				if n++; n == 1 {
-					return fault
-				}
-				return 0
-			})
+			s.FailNext("POST", discordtest.Fault{Kind: fault})
 			if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); err != nil {
 				t.Fatal(err)
 			}
-			if got := len(s.texts(hallID)); got != 1 {
-				t.Errorf("%d messages", got)
+			if _, early := s.Hits(); len(s.Texts(hallID)) != 1 || early > 0 {
+				t.Errorf("%d messages, %d requests too early", len(s.Texts(hallID)), early)
 			}
 		})
 	}
@@ -181,7 +176,7 @@ func TestLimitsThatComeUnforeseen(t *testing.T) {
 func TestGlobalLimit(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.perAll = 20
+	s.Limit(0, 0, 20)
 	d := s.bot(t)
 	var wait sync.WaitGroup
 	for i := range 40 {
@@ -193,7 +188,7 @@ func TestGlobalLimit(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if n := len(s.texts(hallID)) + len(s.texts(roomID)); n != 40 {
+	if n := len(s.Texts(hallID)) + len(s.Texts(roomID)); n != 40 {
 		t.Errorf("%d messages", n)
 	}
 }
@@ -297,12 +292,13 @@ func TestOtherActions(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
-	theirs := s.say(hallID, annID, "hello")
+	theirs := s.Say(hallID, annID, "hello")
 	in.wait(t, core.KindMessage, 1)
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "first"}); err != nil {
 		t.Fatal(err)
 	}
-	mine := s.bots(hallID)[0]["id"].(string)
+	mine := s.Messages(hallID)[0].ID
+	s.ChangeGuild(guildID, func(g *discordtest.Guild) { g.Roles[2].Power = discordtest.MayManage })
 	forum := func(c *core.Call) { c.Path = core.MustPath("discord/" + guildID + "/" + forumID) }
 	moderator := func(c *core.Call) { c.Author.Rank = core.Moderator }
 	for _, c := range []struct {
@@ -328,21 +324,20 @@ func TestOtherActions(t *testing.T) {
 		{"post without text", "thread_discord", map[string]any{"name": "Rules"}, core.Invalid, "", []func(*core.Call){forum}},
 		{"thread in private", "thread_discord", map[string]any{"name": "x", "interface_path": "discord/@me/" + dmID}, core.Invalid, "", nil},
 	} {
-		before := len(s.requests(c.request))
+		before := len(s.Calls(c.request))
 		got, err := act(t, d, c.action, c.payload, c.change...)
 		if kind(err) != c.want {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if c.request != "" && len(s.requests(c.request)) == before {
+		if c.request != "" && len(s.Calls(c.request)) == before {
 			t.Errorf("%s: nothing was asked for", c.name)
 		}
 		if c.name == "thread" && (len(got.Next) != 1 || !strings.Contains(string(got.Output), hallID)) {
 			t.Errorf("thread: %+v", got)
 		}
 	}
-	files := s.requests("POST /channels/" + hallID + "/messages")
-	if !strings.Contains(string(files[1].raw), `filename="a_b.py"`) {
-		t.Errorf("the file's name: %.300s", files[1].raw)
+	if sent := s.Messages(hallID)[0]; len(sent.Files) != 1 || sent.Files[0].Name != "a_b.py" || sent.Text != "here" {
+		t.Errorf("the file: %+v", sent)
 	}
 	if closed := d.targets.refused(hallID); closed != nil {
 		t.Errorf("the channel is marked: %v", closed)
@@ -366,12 +361,12 @@ func TestTyping(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { d.Think(ctx, core.MustPath("discord/"+guildID+"/"+hallID)); close(done) }()
-	until(t, "typing is kept up", func() bool { return len(s.requests("POST /channels/"+hallID+"/typing")) > 2 })
+	until(t, "typing is kept up", func() bool { return s.Typing(hallID) > 2 })
 	cancel()
 	<-done
-	n := len(s.requests("POST /channels/" + hallID + "/typing"))
+	n := s.Typing(hallID)
 	d.Think(ctx, core.MustPath("discord/"+guildID+"/"+hallID))
-	if got := len(s.requests("POST /channels/" + hallID + "/typing")); got != n {
+	if got := s.Typing(hallID); got != n {
 		t.Errorf("typing goes on: %d, %d", n, got)
 	}
 }
@@ -380,7 +375,8 @@ func TestFetch(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
-	got, err := d.Fetch(t.Context(), core.Attachment{Name: "a", Ref: "/attachments/1/2/a.txt?ex=1"}, 100)
+	ref := strings.TrimPrefix(s.AddFile("a.txt", []byte("a file")), s.URL)
+	got, err := d.Fetch(t.Context(), core.Attachment{Name: "a", Ref: ref}, 100)
 	if err != nil || string(got) != "a file" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -389,8 +385,15 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
-	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "/attachments/1"}, 3); kind(err) != core.Invalid {
+	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 3); kind(err) != core.Invalid {
 		t.Errorf("too large: %v", err)
+	}
+	old, _, _ := strings.Cut(ref, "?")
+	if got, err := d.Fetch(t.Context(), core.Attachment{Ref: old + "?ex=1&is=1&hm=1"}, 100); err != nil || string(got) != "a file" {
+		t.Errorf("with an old signature: %q, %v", got, err)
+	}
+	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "/attachments/1/2/gone.txt"}, 100); kind(err) != core.Broken {
+		t.Errorf("a file that is gone: %v", err)
 	}
 }
 
@@ -398,7 +401,7 @@ func TestTokenNeverShows(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
-	s.web.Close()
+	d.rest.api, _ = url.Parse("http://127.0.0.1:1")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := d.rest.do(ctx, request{method: "POST", route: "/interactions/{}/{}/callback", ids: []string{"1", "SECRET"}, body: 1, fast: true, once: true})

@@ -290,7 +290,9 @@ type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 // The library's own contexts never end; ours does.
 func (s *shard) dials(ctx context.Context, going *resume) (open, secure dial) {
 	connect := func(network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{Timeout: s.d.tempo.patience}).DialContext(ctx, network, addr)
+		ctx, cancel := context.WithTimeout(ctx, s.d.tempo.patience)
+		defer cancel()
+		conn, err := s.d.dial(ctx, network, addr)
 		if err != nil {
 			s.addressFailed(going)
 		}

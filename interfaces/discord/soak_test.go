@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
 )
 
 // echo answers every message of a channel, in order, through the action.
@@ -75,11 +75,12 @@ func (e *echo) close() {
 // trouble breaks the gateway in every way in turn until stop is closed.
 func (s *server) trouble(stop <-chan struct{}) (times int) {
 	ways := []func(){
-		s.drop,
-		func() { s.each(func(p *peer) { p.send(envelopeOut{Op: opReconnect}) }) },
-		func() { s.forget(); s.each(func(p *peer) { p.send(envelopeOut{Op: opInvalid, Data: false}) }) },
-		func() { s.each(func(p *peer) { p.shut(4009, "Session timed out.") }) },
-		func() { s.forget(); s.drop() },
+		s.Drop,
+		func() { s.Send(discordtest.Payload{Op: opReconnect}) },
+		func() { s.Forget(); s.Send(discordtest.Payload{Op: opInvalid, Data: false}) },
+		func() { s.Close(4009, "Session timed out.") },
+		func() { s.Forget(); s.Drop() },
+		func() { s.Send(discordtest.Payload{Op: opInvalid, Data: true}) },
 	}
 	tick := time.NewTicker(150 * time.Millisecond)
 	defer tick.Stop()
@@ -88,12 +89,31 @@ func (s *server) trouble(stop <-chan struct{}) (times int) {
 		case <-stop:
 			return times
 		case <-tick.C:
-			if s.live() > 0 {
+			if s.Live() > 0 {
 				ways[times%len(ways)]()
 				times++
 			}
 		}
 	}
+}
+
+// faulty lets one request in twenty fail, in every way in turn.
+func (s *server) faulty() {
+	kinds := []discordtest.Fault{
+		{Kind: discordtest.ResetAfter}, {Kind: discordtest.Broken}, {Kind: discordtest.Broken, Status: 500}, {Kind: discordtest.Refused, Status: 503},
+		{Kind: discordtest.Shared}, {Kind: discordtest.Limited}, {Kind: discordtest.Reset}, {Kind: discordtest.Global},
+	}
+	n := 0
+	s.Fail(func(c discordtest.Call) discordtest.Fault {
+		n++
+		switch {
+		case n%20 != 0 || c.Is("GET /gateway"):
+			return discordtest.Fault{}
+		case n%4000 == 0:
+			return discordtest.Fault{Kind: discordtest.Cloudflare} // it stops everything for a second
+		}
+		return kinds[n/20%len(kinds)]
+	})
 }
 
 func TestSoak(t *testing.T) {
@@ -102,10 +122,8 @@ func TestSoak(t *testing.T) {
 		messages, rooms = 600, 20
 	}
 	s := newServer(t)
-	s.forgetful = true
+	s.Forgetful()
 	ids := s.rooms(rooms)
-	var n int
-	faults := []int{faultLost, 502, 500, 503, faultShare, faultHTML, faultReset}
 	e := &echo{t: t, d: s.bot(t, func(o *Options) { o.Config.BackfillCount = 10_000 }), wait: map[core.Path]chan core.Event{}}
 	in := newInbox()
 	in.answer = e.take
@@ -115,33 +133,24 @@ func TestSoak(t *testing.T) {
 	// unknown one may be lost with a session.
 	e.done.Add(len(ids))
 	for _, id := range ids {
-		s.say(id, annID, "first")
+		s.Say(id, annID, "first")
 	}
 	e.done.Wait()
 	goroutines, heap := runtime.NumGoroutine(), heapSize()
-	s.faults(func(r *http.Request) int {
-		if n++; n%20 != 0 || strings.HasSuffix(r.URL.Path, "/gateway/bot") {
-			return 0
-		}
-		f := faults[n/20%len(faults)]
-		if f == faultHTML && n%2000 != 0 {
-			return 0 // it stops everything for a second
-		}
-		return f
-	})
+	s.faulty()
 	stop, stopped := make(chan struct{}), make(chan int)
 	go func() { stopped <- s.trouble(stop) }()
 	e.done.Add(messages)
 	begun := time.Now()
 	for i := range messages {
-		s.say(ids[rand.N(len(ids))], annID, strconv.Itoa(i))
+		s.Say(ids[rand.N(len(ids))], annID, strconv.Itoa(i))
 		if i%25 == 0 {
 			time.Sleep(2 * time.Millisecond) // the pace of a crowd, not a wait for anything
 		}
 	}
 	close(stop)
 	troubles := <-stopped
-	until(t, "a session", func() bool { return s.live() > 0 })
+	until(t, "a session", func() bool { return s.Live() > 0 })
 	answered := make(chan struct{})
 	go func() { e.done.Wait(); close(answered) }()
 	select {
@@ -150,18 +159,16 @@ func TestSoak(t *testing.T) {
 		t.Fatalf("not everything was answered: %d events", len(in.all()))
 	}
 	took := time.Since(begun)
-	s.faults(nil)
-	s.checkEchoes(ids, messages)
+	s.Fail(nil)
+	s.checkEchoes(t, ids, messages)
 	// What the test itself keeps is no memory of the driver's.
 	in.mu.Lock()
 	in.events, in.known = nil, map[string]bool{}
 	in.mu.Unlock()
-	s.mu.Lock()
 	for _, id := range ids {
-		s.channels[id].messages, s.channels[id].nonces = nil, map[string]map[string]any{}
+		s.Clear(id)
 	}
-	s.sessions = map[string]*session{}
-	s.mu.Unlock()
+	s.Forget()
 	after := heapSize()
 	if after > heap+16<<20 {
 		t.Errorf("heap %d kB, then %d kB", heap>>10, after>>10)
@@ -173,41 +180,36 @@ func TestSoak(t *testing.T) {
 }
 
 // checkEchoes holds what stands in the channels against what was said there.
-func (s *server) checkEchoes(ids []string, messages int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *server) checkEchoes(t *testing.T, ids []string, messages int) {
+	t.Helper()
 	total := 0
 	for _, id := range ids {
 		var said, echoed []string
-		for _, m := range s.channels[id].messages {
-			text := m["content"].(string)
-			if rest, ok := strings.CutPrefix(text, "re: "); ok {
+		for _, m := range s.Everything(id) {
+			if rest, ok := strings.CutPrefix(m.Text, "re: "); ok {
 				echoed = append(echoed, rest)
 			} else {
-				said = append(said, text)
+				said = append(said, m.Text)
 			}
 		}
 		if got, want := strings.Join(echoed, " "), strings.Join(said, " "); got != want {
-			s.t.Errorf("%s: answered %s\nsaid %s", id, got, want)
+			t.Errorf("%s: answered %s\nsaid %s", id, got, want)
 		}
 		total += len(echoed)
 	}
 	if total != messages+len(ids) {
-		s.t.Errorf("%d answers to %d messages", total, messages+len(ids))
+		t.Errorf("%d answers to %d messages", total, messages+len(ids))
 	}
 }
 
 // rooms makes further channels in the guild.
 func (s *server) rooms(n int) []string {
 	var ids []string
-	list := s.guilds[0]["channels"].([]any)
 	for i := range n {
 		id := fmt.Sprint(811000000000000000 + i)
-		s.open(channel{ID: id, Guild: guildID, Name: "room " + id})
-		list = append(list, map[string]any{"id": id, "type": 0, "name": "room " + id})
+		s.AddChannel(discordtest.Channel{ID: id, Guild: guildID, Name: "room " + id})
 		ids = append(ids, id)
 	}
-	s.guilds[0]["channels"] = list
 	return ids
 }
 
@@ -219,25 +221,27 @@ func heapSize() uint64 {
 	return m.HeapAlloc
 }
 
-// 2,500 guilds, as a large bot finds them when it connects.
+// 2,500 guilds, as a large bot finds them when it connects. They come one after
+// the other: what waits on the wire is not the driver's memory.
 func TestMemoryOfManyGuilds(t *testing.T) {
 	guilds, most := 2500, uint64(150<<20)
-	if testing.Short() {
+	if testing.Short() || raceDetector {
 		guilds, most = 250, 30<<20
 	}
 	s := newServer(t)
-	s.interval = 30 * time.Second
 	last, large := fmt.Sprint(uint64(guilds)<<22), largeGuild()
-	s.script = func(_ int, p *peer) bool {
-		_, _, _ = p.conn.ReadMessage()
-		p.send(envelopeOut{Op: opDispatch, Seq: 1, Type: "READY", Data: map[string]any{"user": map[string]any{"id": botID}, "session_id": "x"}})
-		for i := range guilds {
-			p.send(envelopeOut{Op: opDispatch, Seq: i + 2, Type: "GUILD_CREATE", Data: large(fmt.Sprint(uint64(i+1) << 22))})
+	s.Gateway(func(g *discordtest.Settings) {
+		g.Interval = 30 * time.Second
+		g.Script = func(_ int, c *discordtest.Conn) bool {
+			c.Read()
+			c.Send(discordtest.Payload{Seq: 1, Type: "READY", Data: map[string]any{"user": map[string]any{"id": botID}, "session_id": "x"}})
+			for i := range guilds {
+				c.Send(discordtest.Payload{Seq: i + 2, Type: "GUILD_CREATE", Data: large(fmt.Sprint(uint64(i+1) << 22))})
+				c.Flush()
+			}
+			return c.Read() && !c.Read()
 		}
-		_, _, _ = p.conn.ReadMessage()
-		_, _, _ = p.conn.ReadMessage()
-		return true
-	}
+	})
 	before := heapSize()
 	d, in := s.bot(t), newInbox()
 	s.listening(t, d, in)

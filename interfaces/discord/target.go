@@ -63,15 +63,22 @@ func closedTo(err error) bool {
 		return false
 	}
 	switch api.code {
-	case 10008, 10014, 160002, 40060: // message, emoji, reply without history, interaction
+	case 10008, 10014, 10015, 10062, 40060, 160002: // message, emoji, webhook, interaction, reply without history
+		return false
+	case 20009, 20016, 200000, 200001, 240000: // explicit, slow mode, and what moderation lets no words through for
 		return false
 	}
 	return true
 }
 
-// marks the channel where that is so, and tells the admins once.
-func (d *Driver) mark(channel string, place core.Path, err error) {
-	if !closedTo(err) {
+// missingPermission is the code of a right that the bot does not have.
+const missingPermission = 50013
+
+// mark marks the channel where that is so, and tells the admins once. That a
+// file or a poll is not let in says nothing of words.
+func (d *Driver) mark(channel string, place core.Path, m *outgoing, err error) {
+	var api *apiError
+	if !closedTo(err) || errors.As(err, &api) && api.code == missingPermission && (len(m.files) > 0 || m.Poll != nil) {
 		return
 	}
 	d.targets.set(channel, err)

@@ -3,12 +3,12 @@ package discord
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
 )
 
 func hello() string { return "hello <@" + botID + ">" }
@@ -17,7 +17,7 @@ func TestMessageComesInAndIsAnswered(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
-	id := s.say(hallID, bobID, hello())
+	id := s.Say(hallID, bobID, hello())
 	m := in.wait(t, core.KindMessage, 1)[0].Message
 	if m.ID != id || m.Path.String() != "discord/"+guildID+"/"+hallID || m.Addressed != core.Mention || m.Text != "hello @aria" {
 		t.Errorf("came in as %+v", m)
@@ -31,7 +31,7 @@ func TestMessageComesInAndIsAnswered(t *testing.T) {
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "Hi @everyone!", "reply_to_message_id": id}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.texts(hallID); len(got) != 1 || got[0] != "Hi @everyone!" {
+	if got := s.Texts(hallID); len(got) != 1 || got[0] != "Hi @everyone!" {
 		t.Errorf("said %q", got)
 	}
 }
@@ -39,38 +39,35 @@ func TestMessageComesInAndIsAnswered(t *testing.T) {
 // what breaks a connection in the middle, each without loss
 func TestResume(t *testing.T) {
 	for name, cut := range map[string]func(*server){
-		"drop":                 (*server).drop,
-		"reconnect":            func(s *server) { s.each(func(l *peer) { l.send(envelopeOut{Op: opReconnect}) }) },
-		"invalid, can resume":  func(s *server) { s.each(func(l *peer) { l.send(envelopeOut{Op: opInvalid, Data: true}) }) },
-		"close 4000":           func(s *server) { s.each(func(l *peer) { l.shut(4000, "Unknown error.") }) },
-		"close 1001":           func(s *server) { s.each(func(l *peer) { l.shut(1001, "") }) },
-		"what is no message":   func(s *server) { s.each(func(l *peer) { l.send(nil) }) },
-		"text without opcode":  func(s *server) { s.each(func(l *peer) { l.send(map[string]any{"t": "x"}) }) },
-		"heartbeats forgotten": func(s *server) { s.mu.Lock(); s.deaf = true; s.mu.Unlock() },
+		"drop":                 func(s *server) { s.Drop() },
+		"reconnect":            func(s *server) { s.Send(discordtest.Payload{Op: opReconnect}) },
+		"invalid, can resume":  func(s *server) { s.Send(discordtest.Payload{Op: opInvalid, Data: true}) },
+		"close 4000":           func(s *server) { s.Close(4000, "Unknown error.") },
+		"close 1001":           func(s *server) { s.Close(1001, "") },
+		"what is no message":   func(s *server) { s.SendRaw([]any{}) },
+		"text without opcode":  func(s *server) { s.SendRaw(map[string]any{"t": "x"}) },
+		"heartbeats forgotten": func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Deaf = true }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
 			_, in := s.up(t)
-			s.say(hallID, annID, "one")
+			s.Say(hallID, annID, "one")
 			in.wait(t, core.KindMessage, 1)
-			s.mu.Lock()
-			beats := s.beats
-			s.mu.Unlock()
+			_, _, beats := s.Counts()
 			cut(s)
-			s.say(hallID, annID, "two")
-			until(t, "resumed", func() bool { s.mu.Lock(); defer s.mu.Unlock(); s.deaf = s.deaf && s.resumes == 0; return s.resumes > 0 })
-			s.say(hallID, annID, "three")
+			s.Say(hallID, annID, "two")
+			until(t, "resumed", func() bool { _, resumes, _ := s.Counts(); return resumes > 0 })
+			s.Gateway(func(g *discordtest.Settings) { g.Deaf = false })
+			s.Say(hallID, annID, "three")
 			in.wait(t, core.KindMessage, 3)
 			if got := strings.Join(in.texts(), " "); got != "one two three" {
 				t.Errorf("came in: %s", got)
 			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if n := s.beats - beats; name == "heartbeats forgotten" && n > 3 {
-				t.Errorf("noticed after %d heartbeats", n)
+			if _, _, now := s.Counts(); name == "heartbeats forgotten" && now-beats > 3 {
+				t.Errorf("noticed after %d heartbeats", now-beats)
 			}
-			if n := len(s.identify[0]); n != 1 {
+			if n := len(s.Identifies()); n != 1 {
 				t.Errorf("identified %d times", n)
 			}
 		})
@@ -80,33 +77,35 @@ func TestResume(t *testing.T) {
 func TestReconnectAsTheAnswerToResume(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.script = func(n int, l *peer) bool {
-		if n != 2 {
-			return false
+	s.Gateway(func(g *discordtest.Settings) {
+		g.Script = func(n int, c *discordtest.Conn) bool {
+			if n != 2 {
+				return false
+			}
+			c.Send(discordtest.Payload{Op: opReconnect})
+			c.Read()
+			return true
 		}
-		l.send(envelopeOut{Op: opReconnect})
-		_, _, _ = l.conn.ReadMessage()
-		return true
-	}
+	})
 	_, in := s.up(t)
-	s.drop()
-	s.say(hallID, annID, "found again")
+	s.Drop()
+	s.Say(hallID, annID, "found again")
 	in.wait(t, core.KindMessage, 1)
 }
 
 func TestInvalidSession(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.between = hasty.identify
+	s.Gateway(func(g *discordtest.Settings) { g.Between = hasty.identify })
 	_, in := s.up(t)
-	s.say(hallID, annID, "one")
+	s.Say(hallID, annID, "one")
 	in.wait(t, core.KindMessage, 1)
-	s.forget()
-	s.say(hallID, annID, "two")
-	s.say(hallID, annID, "three")
-	s.drop()
-	until(t, "a new session", func() bool { return s.live() == 1 })
-	s.say(hallID, annID, "four")
+	s.Forget()
+	s.Say(hallID, annID, "two")
+	s.Say(hallID, annID, "three")
+	s.Drop()
+	until(t, "a new session", func() bool { return s.Live() == 1 })
+	s.Say(hallID, annID, "four")
 	in.wait(t, core.KindMessage, 4)
 	if got := strings.Join(in.texts(), " "); got != "one two three four" {
 		t.Errorf("came in: %s", got)
@@ -116,12 +115,12 @@ func TestInvalidSession(t *testing.T) {
 func TestInvalidSessionInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.between = hasty.identify
+	s.Gateway(func(g *discordtest.Settings) { g.Between = hasty.identify })
 	_, in := s.up(t)
-	s.forget()
-	s.each(func(l *peer) { l.send(envelopeOut{Op: opInvalid, Data: false}) })
-	until(t, "a new session", func() bool { return s.live() == 1 })
-	s.say(hallID, annID, "heard")
+	s.Forget()
+	s.Send(discordtest.Payload{Op: opInvalid, Data: false})
+	until(t, "a new session", func() bool { return s.Live() == 1 })
+	s.Say(hallID, annID, "heard")
 	in.wait(t, core.KindMessage, 1)
 }
 
@@ -132,11 +131,13 @@ func TestFatal(t *testing.T) {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
-			s.script = func(_ int, l *peer) bool {
-				_, _, _ = l.conn.ReadMessage()
-				l.shut(code, "no")
-				return true
-			}
+			s.Gateway(func(g *discordtest.Settings) {
+				g.Script = func(_ int, c *discordtest.Conn) bool {
+					c.Read()
+					c.Close(code, "no")
+					return !c.Read()
+				}
+			})
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			defer cancel()
 			err := s.bot(t).Listen(ctx, newInbox())
@@ -164,12 +165,12 @@ func TestTokenRefusedByREST(t *testing.T) {
 func TestWithoutContentIntent(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.allowed = intentsAlways
+	s.Gateway(func(g *discordtest.Settings) { g.Intents = intentsAlways })
 	told := make(chan string, 10)
 	_, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told <- text } })
-	s.say(hallID, annID, "you do not see this")
-	s.say(hallID, annID, hello())
-	s.say(dmID, annID, "in private")
+	s.Say(hallID, annID, "you do not see this")
+	s.Say(hallID, annID, hello())
+	s.Say(dmID, annID, "in private")
 	if got := in.wait(t, core.KindMessage, 2); got[0].Message.Text != "hello @aria" || got[1].Message.Text != "in private" {
 		t.Errorf("came in: %+v", got)
 	}
@@ -181,32 +182,30 @@ func TestWithoutContentIntent(t *testing.T) {
 func TestSilentGateway(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.silent = true
+	s.Gateway(func(g *discordtest.Settings) { g.Silent = true })
 	d := s.bot(t)
 	d.tempo.patience = 50 * time.Millisecond
 	in := newInbox()
 	s.listening(t, d, in)
-	until(t, "a second try", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.opened > 1 })
-	s.mu.Lock()
-	s.silent = false
-	s.mu.Unlock()
-	until(t, "connected", func() bool { return s.live() > 0 })
+	until(t, "a second try", func() bool { opened, _, _ := s.Counts(); return opened > 1 })
+	s.Gateway(func(g *discordtest.Settings) { g.Silent = false })
+	until(t, "connected", func() bool { return s.Live() > 0 })
 }
 
 func TestStopAtAnyTime(t *testing.T) {
-	for name, state := range map[string]func(*server){
-		"connected": func(*server) {},
-		"silent":    func(s *server) { s.silent = true },
-		"no hello": func(s *server) {
-			s.script = func(_ int, l *peer) bool { _, _, _ = l.conn.ReadMessage(); _, _, _ = l.conn.ReadMessage(); return true }
+	for name, state := range map[string]func(*discordtest.Settings){
+		"connected": func(*discordtest.Settings) {},
+		"silent":    func(g *discordtest.Settings) { g.Silent = true },
+		"not ready": func(g *discordtest.Settings) {
+			g.Script = func(_ int, c *discordtest.Conn) bool { return c.Read() && !c.Read() }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
-			state(s)
+			s.Gateway(state)
 			stop := s.listening(t, s.bot(t), newInbox())
-			until(t, "a connection", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.opened > 0 })
+			until(t, "a connection", func() bool { opened, _, _ := s.Counts(); return opened > 0 })
 			begun := time.Now()
 			if err := stop(); err != nil {
 				t.Error(err)
@@ -221,20 +220,19 @@ func TestStopAtAnyTime(t *testing.T) {
 func TestShards(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.shards, s.concurrency, s.between = 4, 2, hasty.identify
-	s.guilds = nil
+	s.Gateway(func(g *discordtest.Settings) { g.Shards, g.Concurrency, g.Between = 4, 2, hasty.identify })
 	for i := range 8 {
-		s.guilds = append(s.guilds, guildFixture(fmt.Sprint(uint64(i+1)<<22)))
+		s.AddGuild(fmt.Sprint(uint64(i+1)<<22), nil)
 	}
 	in := newInbox()
 	d := s.bot(t)
 	s.listening(t, d, in)
-	until(t, "all shards", func() bool { return s.live() == 4 })
+	until(t, "all shards", func() bool { return s.Live() == 4 })
 	for i := range 8 {
 		id := fmt.Sprint(uint64(i+1) << 22)
 		until(t, "guild "+id, func() bool { return d.book.known(id) })
 	}
-	s.say(dmID, annID, "to the first")
+	s.Say(dmID, annID, "to the first")
 	if got := in.wait(t, core.KindMessage, 1); len(got) != 1 {
 		t.Errorf("came in %d times", len(got))
 	}
@@ -246,8 +244,8 @@ func TestInboxThatRefuses(t *testing.T) {
 	d, in := s.bot(t), newInbox()
 	in.fail = 3
 	s.listening(t, d, in)
-	until(t, "connected", func() bool { return s.live() > 0 })
-	s.say(hallID, annID, "kept")
+	until(t, "connected", func() bool { return s.Live() > 0 })
+	s.Say(hallID, annID, "kept")
 	in.wait(t, core.KindMessage, 1)
 }
 
@@ -260,7 +258,9 @@ func TestTokenRefusedLater(t *testing.T) {
 	defer cancel()
 	go func() { ended <- d.Listen(ctx, newInbox()) }()
 	until(t, "connected", func() bool { return d.book.known(guildID) })
-	s.faults(func(*http.Request) int { return 401 })
+	s.Fail(func(discordtest.Call) discordtest.Fault {
+		return discordtest.Fault{Kind: discordtest.Refused, Status: 401}
+	})
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != core.Broken {
 		t.Errorf("sent: %v", err)
 	}

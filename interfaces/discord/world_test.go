@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +16,31 @@ import (
 	"go.uber.org/goleak"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
 )
+
+// The world that tests live in.
+const (
+	botID   = discordtest.BotID
+	appID   = discordtest.AppID
+	guildID = discordtest.GuildID
+	hallID  = discordtest.HallID
+	roomID  = discordtest.RoomID
+	topicID = discordtest.TopicID
+	forumID = discordtest.ForumID
+	catID   = discordtest.CategoryID
+	dmID    = discordtest.DirectID
+	groupID = discordtest.GroupID
+	annID   = discordtest.AnnID
+	bobID   = discordtest.BobID
+	modRole = discordtest.KeeperRole
+	botRole = discordtest.BotRole
+)
+
+// server is the platform.
+type server struct{ *discordtest.Server }
+
+func newServer(t testing.TB) *server { return &server{discordtest.New(t)} }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -135,7 +158,7 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	t.Helper()
 	o := Options{Config: Config{
-		Token: core.NewSecret(strings.TrimPrefix(token, "Bot ")), APIURL: s.web.URL, CDNURL: s.web.URL, Pace: "off", MessageContent: true, BackfillCount: 500,
+		Token: core.NewSecret(discordtest.Token), APIURL: s.URL, CDNURL: s.URL, Pace: "off", MessageContent: true, BackfillCount: 500,
 	}}
 	if os.Getenv("DISCORD_TEST_LOG") != "" {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -182,7 +205,7 @@ func (s *server) up(t testing.TB, change ...func(*Options)) (*Driver, *inbox) {
 	t.Helper()
 	d, in := s.bot(t, change...), newInbox()
 	s.listening(t, d, in)
-	until(t, "connected", func() bool { return s.live() > 0 && (d.book.known(guildID) || len(s.guilds) == 0) })
+	until(t, "connected", func() bool { return s.Live() > 0 && d.book.known(guildID) })
 	return d, in
 }
 

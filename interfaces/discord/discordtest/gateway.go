@@ -158,11 +158,14 @@ func (c *Conn) Read() bool {
 	return err == nil
 }
 
-// Waiting is how many messages have not been sent yet.
-func (c *Conn) Waiting() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.queue)
+// Flush waits until everything is on its way, or the connection ended.
+func (c *Conn) Flush() {
+	done := make(chan struct{})
+	c.Send(done)
+	select {
+	case <-done:
+	case <-c.gone:
+	}
 }
 
 // write sends what waits until the connection ends.
@@ -181,6 +184,8 @@ func (c *Conn) write() {
 			case <-c.gone:
 				return
 			}
+		case chan struct{}:
+			close(p)
 		case closing:
 			_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(p.code, p.text), time.Now().Add(time.Second))
 			c.Drop()
@@ -367,3 +372,6 @@ func (s *Server) Identifies() []Identify {
 	defer s.mu.Unlock()
 	return slices.Clone(s.gateway.identifies)
 }
+
+// SendRaw sends any JSON to all connections.
+func (s *Server) SendRaw(v any) { s.each(func(c *Conn) { c.Send(v) }) }

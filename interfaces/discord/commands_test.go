@@ -1,0 +1,165 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/interfaces/discord/discordtest"
+)
+
+// synchronised runs a driver until it has told of its commands.
+func (s *server) synchronised(t *testing.T, state State, change func(*Options)) {
+	t.Helper()
+	d, in := s.bot(t, func(o *Options) { o.State, o.Commands = state, registry(); change(o) }), newInbox()
+	stop := s.listening(t, d, in)
+	until(t, "synchronised", func() bool {
+		raw, _ := state.Get(context.Background(), syncKey)
+		told := map[string]string{}
+		_ = json.Unmarshal(raw, &told)
+		for _, g := range append([]string{""}, d.set.CommandGuilds...) {
+			if told[g] == "" {
+				return len(d.specs) == 0 && len(told) == 0
+			}
+		}
+		return d.book.known(guildID) && len(told) == 1+len(d.set.CommandGuilds)
+	})
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCommandsAreSynchronisedWhenTheyChanged(t *testing.T) {
+	t.Parallel()
+	s, state := newServer(t), shelf()
+	syncs := func() int { return len(s.Calls("PUT /applications/")) }
+	same := func(*Options) {}
+	for _, step := range []struct {
+		what   string
+		change func(*Options)
+		more   int
+	}{
+		{"the first time", same, 1},
+		{"the same", same, 0},
+		{"for one guild", func(o *Options) { o.Config.CommandGuilds = []string{guildID} }, 2},
+		{"the same for the guild", func(o *Options) { o.Config.CommandGuilds = []string{guildID} }, 0},
+		{"for everywhere again", same, 2},
+		{"other words", func(o *Options) { o.Commands[0].Brief = "Say it" }, 1},
+		{"none", func(o *Options) { o.Commands = nil }, 1},
+		{"none again", func(o *Options) { o.Commands = nil }, 0},
+	} {
+		before := syncs()
+		s.synchronised(t, state, step.change)
+		if n := syncs() - before; n != step.more {
+			t.Errorf("%s: told %d times, want %d", step.what, n, step.more)
+		}
+	}
+	if all := append(s.Commands(""), s.Commands(guildID)...); len(all) != 0 {
+		t.Errorf("left: %v", all)
+	}
+}
+
+func TestCommandsWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		guilds        []string
+		global, guild string
+	}{
+		"everywhere": {nil, "forget,help,mine,remember,sleep,zone,> Remember this", ""},
+		"one guild":  {[]string{guildID}, "forget,help,mine,remember,sleep,zone,> Remember this", "forget,help,remember,sleep,zone,> Remember this"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			s.synchronised(t, shelf(), func(o *Options) {
+				o.Commands = append(o.Commands, command.Spec{Name: "mine", Brief: "Show what is kept of you", Private: true})
+				o.Config.CommandGuilds = c.guilds
+			})
+			if got := strings.Join(s.Commands(""), ","); got != c.global {
+				t.Errorf("everywhere: %s", got)
+			}
+			if got := strings.Join(s.Commands(guildID), ","); got != c.guild {
+				t.Errorf("in the guild: %s", got)
+			}
+			for channel, want := range map[string]string{hallID: "forget,help,remember", dmID: "forget,help,mine,remember,sleep,zone", groupID: "forget,help,remember,sleep,zone"} {
+				var can []string
+				for _, name := range []string{"forget", "help", "mine", "remember", "sleep", "zone"} {
+					if _, err := s.Command(channel, annID, name, map[string]string{"what": "x"}); err == nil {
+						can = append(can, name)
+					}
+				}
+				if got := strings.Join(can, ","); got != want {
+					t.Errorf("in %s one can call %s, want %s", channel, got, want)
+				}
+			}
+			if _, err := s.Command(hallID, bobID, "sleep", nil); err != nil {
+				t.Errorf("a moderator: %v", err)
+			}
+		})
+	}
+}
+
+func TestCommandsAreWrittenAsThePlatformWants(t *testing.T) {
+	d := still(t).d
+	raw, _ := json.Marshal(d.commands(""))
+	var list []appCommand
+	if err := json.Unmarshal(raw, &list); err != nil {
+		t.Fatal(err)
+	}
+	if f := list[0].Options; !f[0].Required || f[0].Name != "what" || len(f[1].Choices) != 2 {
+		t.Errorf("options of forget: %+v", f)
+	}
+	if z := list[4]; !z.Options[0].Complete || len(z.Options[0].Choices) > 0 || *z.Permission != "8" || *list[3].Permission != "8192" || list[1].Permission != nil {
+		t.Errorf("commands: %s", raw)
+	}
+	if b := list[1].Briefs; b["it"] == "" || len(b) != 1 {
+		t.Errorf("languages of help: %v", b)
+	}
+	if m := list[5]; m.Name != menuName || m.Type != commandMessage || !slices.Equal(m.Contexts, []int{inGuilds, inDirect, inGroups}) {
+		t.Errorf("the menu: %+v", m)
+	}
+}
+
+// A guild that does not let the bot offer commands costs that guild, and the
+// admins hear of it once.
+func TestCommandsOfAClosedGuild(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	told := make(chan string, 10)
+	s.Fail(func(c discordtest.Call) discordtest.Fault {
+		if c.Is("PUT /applications/" + appID + "/guilds/5/") {
+			return discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001}
+		}
+		return discordtest.Fault{}
+	})
+	s.up(t, func(o *Options) {
+		o.Commands, o.Config.CommandGuilds = registry(), []string{"5", guildID}
+		o.Admin = func(text string) { told <- text }
+	})
+	until(t, "the other guild's", func() bool { return len(s.Commands(guildID)) > 0 })
+	if text := <-told; !strings.Contains(text, "applications.commands") {
+		t.Errorf("admins were told %q", text)
+	}
+}
+
+func TestMenuRemembers(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	_, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	said := s.Say(hallID, bobID, "Ann likes <#"+roomID+">")
+	var id string
+	until(t, "the menu", func() bool {
+		var err error
+		id, err = s.Menu(hallID, annID, menuName, said)
+		return err == nil
+	})
+	e := in.wait(t, core.KindCommand, 1)[0]
+	if e.Command.Name != "remember" || !slices.Equal(e.Command.Args, []string{"Ann likes #room"}) || e.Target != said || e.Message.Author.ID != annID {
+		t.Errorf("called %+v with %+v", e, e.Command)
+	}
+	s.answered(t, id, discordtest.AnswerLater)
+}

@@ -1,0 +1,121 @@
+package discord
+
+import (
+	"strings"
+	"unicode"
+
+	"synthbot/core"
+	"synthbot/core/markdown"
+)
+
+// say is the payload of the message action.
+type say struct {
+	Text     string     `json:"text"`
+	Path     core.Path  `json:"interface_path"`
+	ReplyTo  messageID  `json:"reply_to_message_id"`
+	Embeds   []sayEmbed `json:"embeds"`
+	Buttons  []button   `json:"buttons"`
+	Suggest  []string   `json:"suggestions"`
+	Silent   bool       `json:"silent"`
+	Priority string     `json:"priority"`
+}
+
+type sayEmbed struct {
+	Title       string     `json:"title,omitempty"`
+	Description string     `json:"description,omitempty"`
+	URL         string     `json:"url,omitempty"`
+	Color       int        `json:"color,omitempty"`
+	Fields      []sayField `json:"fields,omitempty"`
+}
+
+type sayField struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Inline bool   `json:"inline,omitempty"`
+}
+
+// compose makes the messages that an action needs; the same payload always
+// makes the same ones.
+func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
+	list, err := d.words(s)
+	if err != nil {
+		return nil, err
+	}
+	first, last := &list[0], &list[len(list)-1]
+	if s.ReplyTo != "" {
+		first.Reference = map[string]any{"message_id": s.ReplyTo, "fail_if_not_exists": false}
+	}
+	if last.Embeds, err = embeds(s.Embeds); err == nil {
+		last.Components, err = components(s.buttons(), owner(call))
+	}
+	for i := range list {
+		list[i].Mentions = pings(list[i].Reference != nil && !s.Silent)
+		if s.Silent {
+			list[i].Flags = flagSilent
+		}
+		if list[i].text == "" && len(s.Embeds) > 0 {
+			list[i].text = "[embed: " + strings.TrimSpace(s.Embeds[0].Title+" "+s.Embeds[0].Description) + "]"
+		}
+	}
+	return list, err
+}
+
+// words cuts the text into messages; without one, there is one for the embeds.
+func (d *Driver) words(s *say) ([]outgoing, error) {
+	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
+	texts := parts(text)
+	if !visible(text) {
+		text, texts = "", nil
+	}
+	switch {
+	case len(texts) == 0 && len(s.Embeds) == 0:
+		return nil, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
+	case len(texts) == 0:
+		return []outgoing{{}}, nil
+	case len(texts) == 1:
+		return []outgoing{{Content: texts[0], text: text}}, nil
+	case len(texts) > d.set.LongParts && d.set.LongAnswers == "file":
+		return []outgoing{asFile(text, texts[0])}, nil
+	case len(texts) > maxMessages:
+		return nil, core.Errorf(core.Invalid, "text is too long: %d messages would be needed", len(texts))
+	}
+	var list []outgoing
+	for _, t := range texts {
+		list = append(list, outgoing{Content: t, text: t})
+	}
+	return list, nil
+}
+
+// visible reports whether a text has anything to see.
+func visible(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)
+	})
+}
+
+// asFile is a very long answer as a file, with its beginning as the message.
+func asFile(text, beginning string) outgoing {
+	brief := markdown.Split(beginning, 300, markdown.UTF16)[0]
+	return outgoing{Content: brief + "\n…", text: text, files: []upload{{name: "answer.md", data: []byte(text), mime: "text/markdown"}}}
+}
+
+// embeds checks and renders what stands in frames below a message.
+func embeds(list []sayEmbed) ([]sayEmbed, error) {
+	if len(list) > maxEmbeds {
+		return nil, core.Errorf(core.Invalid, "embeds: at most %d are allowed", maxEmbeds)
+	}
+	total := 0
+	for i := range list {
+		e := &list[i]
+		e.Description, e.Color = render(e.Description), min(max(e.Color, 0), 0xffffff)
+		size, err := e.size()
+		if err != nil {
+			return nil, core.Errorf(core.Invalid, "embeds[%d]%v", i, err)
+		}
+		total += size
+	}
+	if total > maxEmbedded {
+		return nil, core.Errorf(core.Invalid, "embeds: %d characters are allowed in all, not %d", maxEmbedded, total)
+	}
+	return list, nil
+}

@@ -1,0 +1,229 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// nonceAge is how long the platform certainly knows a nonce.
+const nonceAge = 2 * time.Minute
+
+// recaller is the ability of core.Parts to tell since when the n-th part has
+// been on its way, where a former life began to send it and nobody knows whether
+// that worked; the zero time where that is not so.
+type recaller interface{ Since(n int) time.Time }
+
+func since(parts core.Parts, n int) time.Time {
+	if r, ok := parts.(recaller); ok {
+		return r.Since(n)
+	}
+	return time.Time{}
+}
+
+// destination says where a message goes, and by whose doing.
+type destination struct {
+	channel string
+	place   core.Path
+	who     string // whose command it may answer; "": nobody's
+}
+
+// deliver sends messages to a channel, in order and with nothing between them.
+func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, channel string, list []outgoing, priority int) error {
+	leave, err := d.lanes.enter(ctx, channel, priority)
+	if err != nil {
+		return failure("the message", err)
+	}
+	defer leave()
+	at := destination{channel, to, call.Author.ID}
+	for i := range list {
+		if err := d.part(ctx, call.Parts, i+1, at, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part sends one message as the n-th part of a step. Under the nonce that the
+// part has in every attempt it is one message, and where that is too long ago,
+// the channel is asked for it first.
+func (d *Driver) part(ctx context.Context, parts core.Parts, n int, at destination, m *outgoing) error {
+	began := since(parts, n)
+	return parts.Send(ctx, n, core.Sent{Path: at.place, Text: m.text}, func(ctx context.Context, key string) (string, error) {
+		m.Nonce, m.Enforce = key, key != ""
+		id, err := d.post(ctx, at, m, began)
+		if err == nil {
+			d.cursors.spoke(at.channel, d.clock())
+		}
+		return id, err
+	})
+}
+
+// post sends one message. The first answer to a command takes the place of the
+// sign that it is being thought about, and what was drafted becomes the message.
+func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
+	if err := d.targets.refused(at.channel); err != nil {
+		return "", err
+	}
+	d.clearOld(ctx, at.channel)
+	if !began.IsZero() {
+		if id, err := d.look(ctx, at.channel, m, began); err != nil || id != "" {
+			return id, err
+		}
+	}
+	if id, ok := d.fulfil(ctx, at, m); ok {
+		return id, nil
+	}
+	if id, ok := d.finish(ctx, at.channel, m); ok {
+		return id, nil
+	}
+	id, err := d.create(ctx, at.channel, m)
+	if err == nil {
+		return id, nil
+	}
+	d.mark(at.channel, at.place, m, err)
+	var own *core.Error
+	if errors.As(err, &own) {
+		return "", err
+	}
+	return "", failure("sending a message", err)
+}
+
+type created struct {
+	ID string `json:"id"`
+}
+
+// fulfil answers a command that the person gave here; false where there is none,
+// or its time is over.
+func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (string, bool) {
+	p, ok := d.replies.take(func(p pending) bool { return p.channel == at.channel && p.who == at.who })
+	if !ok || time.Since(p.at) > replyAge {
+		return "", false
+	}
+	d.finish(ctx, at.channel, nil)
+	body := *m
+	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, 0
+	var got created
+	err := d.rest.do(ctx, request{
+		method: "PATCH", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.app, p.token}, body: &body, files: m.files, out: &got, fast: true,
+	})
+	if err != nil {
+		d.log.Warn("a command is answered by a message of its own", "error", err)
+	}
+	return got.ID, err == nil
+}
+
+// create puts a message into a channel, once: the platform knows the nonce for
+// some minutes. Where an attempt may have worked longer ago than that, the
+// channel itself is looked at first.
+func (d *Driver) create(ctx context.Context, channel string, m *outgoing) (string, error) {
+	q := request{method: "POST", route: "/channels/{}/messages", ids: []string{channel}, body: m, files: m.files, once: true}
+	var doubt time.Time // when an attempt first may have worked
+	wait := d.tempo.retry
+	for try := 1; ; try++ {
+		var got created
+		q.out = &got
+		began := time.Now()
+		err := d.rest.do(ctx, q)
+		if err == nil {
+			return got.ID, nil
+		}
+		if !unsure(err) || try >= maxTries || ctx.Err() != nil {
+			return "", err
+		}
+		if doubt.IsZero() {
+			doubt = began
+		}
+		if !sleep(ctx, jitter(wait)) {
+			return "", err
+		}
+		wait = min(2*wait, 20*time.Second)
+		if time.Since(doubt) > nonceAge {
+			if id, err := d.look(ctx, channel, m, doubt); err != nil || id != "" {
+				return id, err
+			}
+			doubt = time.Time{} // it never came
+		}
+	}
+}
+
+// unsure reports whether a request that failed may have worked all the same.
+func unsure(err error) bool {
+	var api *apiError
+	if errors.As(err, &api) {
+		return api.status >= 500
+	}
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// Bounds of the search for a message of our own.
+const (
+	lookPages = 3
+	lookSlack = 5 * time.Second // the platform's clock is known to a second or two
+)
+
+// look finds a message of our own that was sent since then; "" where there is
+// none, or the platform lets nobody look. An error means that it is not known.
+func (d *Driver) look(ctx context.Context, channel string, m *outgoing, since time.Time) (string, error) {
+	after := idAt(since.Add(d.rest.ahead() - lookSlack))
+	self := d.whoAmI(ctx)
+	for range lookPages {
+		var page []message
+		err := d.rest.do(ctx, request{
+			method: "GET", route: "/channels/{}/messages", ids: []string{channel}, out: &page, query: url.Values{"after": {after}, "limit": {"100"}},
+		})
+		if err != nil {
+			if closedTo(err) {
+				return "", nil
+			}
+			return "", failure("looking for the message", err)
+		}
+		for i := range page {
+			if page[i].Author != nil && page[i].Author.ID == self && m.is(&page[i]) {
+				return page[i].ID, nil
+			}
+			if newer(page[i].ID, after) {
+				after = page[i].ID
+			}
+		}
+		if len(page) < pageSize {
+			break
+		}
+	}
+	return "", nil
+}
+
+// whoAmI is the bot's own id, also before the gateway told it.
+func (d *Driver) whoAmI(ctx context.Context) string {
+	if self, _ := d.book.me(); self.ID != "" {
+		return self.ID
+	}
+	var me user
+	if err := d.rest.do(ctx, request{method: "GET", route: "/users/@me", out: &me}); err != nil {
+		return ""
+	}
+	d.book.setMe(me, "")
+	return me.ID
+}
+
+// is reports whether what stands in a channel is this message.
+func (m *outgoing) is(there *message) bool {
+	if strings.TrimSpace(there.Content) != strings.TrimSpace(m.Content) || len(there.Attachments) != len(m.files) || len(there.Embeds) < len(m.Embeds) {
+		return false
+	}
+	for i, f := range m.files {
+		if a := there.Attachments[i]; a.Size != int64(len(f.data)) {
+			return false
+		}
+	}
+	for i, e := range m.Embeds {
+		if there.Embeds[i].Title != e.Title || there.Embeds[i].Description != e.Description {
+			return false
+		}
+	}
+	return m.Poll == nil || there.Poll != nil && there.Poll.Question.Text == m.Poll.Question.Text
+}

@@ -1,0 +1,81 @@
+package discord
+
+import (
+	"context"
+
+	"synthbot/core"
+)
+
+var _ core.Teller = (*Driver)(nil)
+
+// Tell writes to a place, or to a person in private. It tries once: what may
+// have been sent is not sent again. Limits of the platform are waited out.
+func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
+	texts := parts(text)
+	if !visible(text) || len(texts) > maxMessages {
+		return core.Errorf(core.Invalid, "the text is empty, or too long")
+	}
+	channel, err := d.reach(ctx, to)
+	if err != nil {
+		return err
+	}
+	if err := d.targets.refused(channel); err != nil {
+		return err
+	}
+	leave, err := d.lanes.enter(ctx, channel, normal)
+	if err != nil {
+		return failure("the message", err)
+	}
+	defer leave()
+	for _, t := range texts {
+		m := &outgoing{Content: t, Mentions: nobody()}
+		var got created
+		err := d.rest.do(ctx, request{method: "POST", route: "/channels/{}/messages", ids: []string{channel}, body: m, out: &got, once: true})
+		if err != nil {
+			d.mark(channel, to, m, err)
+			return failure("sending a message", err)
+		}
+		d.wrote(channel, to, got.ID)
+	}
+	return nil
+}
+
+// wrote notes where a person was told something: what he answers is found also
+// when it comes while nobody listens.
+func (d *Driver) wrote(channel string, to core.Path, id string) {
+	if to.IsPerson() {
+		d.cursors.expect(channel, place{Kind: channelDirect}, id, d.clock())
+	}
+	d.cursors.spoke(channel, d.clock())
+}
+
+// reach is the channel of a place, or of direct messages with a person, which is
+// opened where there is none.
+func (d *Driver) reach(ctx context.Context, to core.Path) (string, error) {
+	if to.Interface() != d.name || !to.IsPerson() {
+		return d.channelOf(to)
+	}
+	person := to.Elements()[2]
+	d.mu.Lock()
+	channel := d.direct[person]
+	d.mu.Unlock()
+	if channel != "" {
+		return channel, nil
+	}
+	var made created
+	err := d.rest.do(ctx, request{method: "POST", route: "/users/@me/channels", body: map[string]string{"recipient_id": person}, out: &made})
+	if err != nil || made.ID == "" {
+		return "", failure("writing to that person", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.direct) >= maxDirect {
+		clear(d.direct)
+	}
+	d.direct[person] = made.ID
+	return made.ID, nil
+}
+
+// maxDirect is how many channels of direct messages are remembered by person;
+// the platform tells again what is forgotten.
+const maxDirect = 1000
