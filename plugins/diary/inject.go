@@ -1,0 +1,109 @@
+package diary
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// What an injection looks at.
+const (
+	placesMax = 16  // places that are looked into
+	toldMax   = 200 // characters of one entry
+)
+
+// told is a day or an entry as a prompt tells it.
+type told struct {
+	At       string   `json:"at"`
+	Note     string   `json:"note"`
+	Feelings []string `json:"feelings,omitempty"`
+	Mood     string   `json:"mood,omitempty"`
+
+	time time.Time
+}
+
+// Inject implements core.Injector: what the diary says of the last days, the
+// newest first, as long as there is room.
+func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
+	if p.config.Days == 0 {
+		return nil, nil
+	}
+	var notes []told
+	places := origins(s.Path, s.Sees)
+	for back, full := 0, false; back < p.config.Days && !full; back++ {
+		day := p.host.Clock().AddDate(0, 0, -back).Format(dayLayout)
+		for _, place := range places {
+			v, err := p.view(ctx, place, day)
+			if err != nil {
+				return nil, err
+			}
+			notes = append(notes, p.notes(&v)...)
+		}
+		full = size(notes) > p.config.Bytes
+	}
+	slices.SortStableFunc(notes, func(a, b told) int { return b.time.Compare(a.time) })
+	return fit(notes, p.config.Bytes), nil
+}
+
+// size is how long notes are, about.
+func size(notes []told) (n int) {
+	for i := range notes {
+		n += len(notes[i].Note)
+	}
+	return n
+}
+
+// origins are the places whose entries may be told: those that are seen, and
+// those above them.
+func origins(place core.Path, sees []core.Path) []core.Path {
+	all := []core.Path{place}
+	for _, see := range append([]core.Path{place}, sees...) {
+		for ; !see.IsZero() && !see.Parent().IsZero() && len(all) < placesMax; see = see.Parent() {
+			if !slices.Contains(all, see) {
+				all = append(all, see)
+			}
+		}
+	}
+	return all
+}
+
+// notes tell of a day: its digest, or else its entries; entries that came after
+// the digest, besides.
+func (p *Plugin) notes(v *view) (notes []told) {
+	rest := v.Entries
+	if d := v.Digest; d != nil {
+		notes = append(notes, told{At: v.day, Note: line(d.Text, 2*toldMax), Mood: d.Mood, time: d.Time})
+		rest = rest[min(d.N, len(rest)):]
+	}
+	for _, e := range rest {
+		at := e.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04")
+		notes = append(notes, told{At: at, Note: line(e.Summary, toldMax), Feelings: e.Feelings, time: e.Time})
+	}
+	return notes
+}
+
+// fit is a list of the first notes that fit into so many bytes, nil for none.
+func fit(notes []told, most int) json.RawMessage {
+	raw := []byte{'['}
+	for _, n := range notes {
+		one, err := json.Marshal(n)
+		if err != nil || !utf8.Valid(one) {
+			continue
+		}
+		if len(raw) > 1 {
+			one = append([]byte{','}, one...)
+		}
+		if len(raw)+len(one)+len(`]`) > most {
+			break
+		}
+		raw = append(raw, one...)
+	}
+	if len(raw) == 1 {
+		return nil
+	}
+	return append(raw, ']')
+}

@@ -1,0 +1,133 @@
+package diary
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"synthbot/core"
+)
+
+// shown is what a person is shown of an entry that he is in.
+type shown struct {
+	Place core.Path `json:"place"`
+	Day   string    `json:"day"`
+	open
+}
+
+// Kept implements core.Keeper: the entries that a person is in, without the
+// bot's private thoughts and without the other people's paths.
+func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
+	items, err := p.pages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var kept []json.RawMessage
+	for _, item := range items {
+		v := view{}
+		if err := json.Unmarshal(item.Value, &v); err != nil {
+			return nil, fmt.Errorf("diary of %s: %w", item.Path, err)
+		}
+		day, _ := isDay(item.Key)
+		for _, e := range v.Entries {
+			if !e.concerns(person) {
+				continue
+			}
+			e.By, e.People = core.Path{}, nil
+			raw, err := json.Marshal(shown{item.Path, day, e})
+			if err != nil {
+				return nil, fmt.Errorf("diary: %w", err)
+			}
+			kept = append(kept, raw)
+		}
+	}
+	return kept, nil
+}
+
+// pages are all days of all places.
+func (p *Plugin) pages(ctx context.Context) ([]core.Item, error) {
+	items, err := p.host.Items.List(ctx, core.Path{})
+	if err != nil {
+		return nil, fmt.Errorf("diary: %w", err)
+	}
+	return slices.DeleteFunc(items, func(i core.Item) bool { _, ok := isDay(i.Key); return !ok }), nil
+}
+
+// concerns reports whether a person is in the entry.
+func (e *open) concerns(person core.Path) bool {
+	return e.By == person || slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person })
+}
+
+// Erase implements core.Keeper: entries of him alone go, in others his name
+// does, and so do the digests that were made of them.
+func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
+	items, err := p.pages(ctx)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		d := page{}
+		if err := json.Unmarshal(item.Value, &d); err != nil {
+			return fmt.Errorf("diary of %s: %w", item.Path, err)
+		}
+		if !d.erase(person) {
+			continue
+		}
+		day, _ := isDay(item.Key)
+		if err := p.edit(ctx, item.Path, day, func(d *page) error { d.erase(person); return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erase takes a person out of a page, and reports whether he was in it.
+func (d *page) erase(person core.Path) (found bool) {
+	var names []someone // that he had
+	d.Entries = slices.DeleteFunc(d.Entries, func(e entry) bool {
+		if !e.concerns(person) {
+			return false
+		}
+		found = true
+		names = append(names, e.named(person)...)
+		return !slices.ContainsFunc(e.People, func(s someone) bool { return s.Path != person }) && (e.By.IsZero() || e.By == person)
+	})
+	if !found {
+		return false
+	}
+	d.Digest = nil
+	for i := range d.Entries {
+		if e := &d.Entries[i]; e.concerns(person) {
+			e.without(person, names)
+		}
+	}
+	return true
+}
+
+// named are the names under which an entry knows a person.
+func (e *open) named(person core.Path) (names []someone) {
+	for _, s := range e.People {
+		if s.Path == person {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+// without takes a person's names out of an entry.
+func (e *entry) without(person core.Path, names []someone) {
+	e.People = slices.DeleteFunc(e.People, func(s someone) bool { return s.Path == person })
+	if e.By == person {
+		e.By = core.Path{}
+	}
+	for _, s := range names {
+		e.Summary, e.Thought = s.without(e.Summary), s.without(e.Thought)
+		for i := range e.Tags {
+			e.Tags[i] = s.without(e.Tags[i])
+		}
+		for i := range e.Feelings {
+			e.Feelings[i] = s.without(e.Feelings[i])
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package diary
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+type writePayload struct {
+	Summary  string   `json:"summary" title:"what happened" doc:"What happened here and mattered to you, in one or two sentences. People of this place may read it." min:"3" max:"400"`
+	Thought  string   `json:"private_thought,omitempty" title:"private thought" doc:"What you think of it for yourself. Nobody will ever read it; it moves your mood." max:"400"`
+	Feelings []string `json:"feelings,omitempty" title:"feelings" doc:"How it made you feel, a word each." max:"5"`
+	Tags     []string `json:"tags,omitempty" title:"tags" doc:"What it was about, a word each." max:"5"`
+	People   []string `json:"people,omitempty" title:"people" doc:"Who was in it, by name, tag or id." max:"10"`
+}
+
+func (p *Plugin) writeAction() core.Action {
+	return action.Typed(core.Action{
+		Name: "diary_write", Similes: []string{"write_diary", "diary_entry"},
+		Brief: "Write into your own diary what happened here and how you felt about it",
+		Examples: core.Examples{
+			Description: "Adds an entry to the diary of this place. The latest ones are before you in the next days.",
+			Instructions: core.Instructions{
+				WhenToUse: "Now and then, when something happened that you would tell a friend of in the evening. You decide; nobody has to ask.",
+				CommonPitfalls: []string{
+					"Not every talk is worth an entry; most days have one or none.",
+					"summary can be read by people of this place: what they may not know belongs into private_thought, or nowhere.",
+					"It keeps no facts to look up later: it tells how it was.",
+				},
+				Notes: []string{"It needs no words from you afterwards: send your message in the same answer."},
+			},
+			Examples: []core.Example{
+				{Scenario: "Jay told the group that he got the job", Payload: json.RawMessage(`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann promised to bake a cake.","private_thought":"I will miss our late talks when he moves.","feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`)},
+				{Scenario: "A quiet evening", Payload: json.RawMessage(`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`)},
+			},
+		},
+		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
+	}, p.write)
+}
+
+func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.Result, error) {
+	e := entry{
+		open: open{
+			ID: fmt.Sprintf("%d-%d-%d", c.Key.Turn.Seq, c.Key.Round, c.Key.Step), Time: p.host.Clock(),
+			Summary: line(w.Summary, summaryMax), Feelings: words(w.Feelings), Tags: words(w.Tags),
+		},
+		Thought: line(w.Thought, thoughtMax),
+	}
+	if e.Summary == "" {
+		return core.Result{}, core.Errorf(core.Invalid, "there is nothing in it to write down")
+	}
+	if c.Author.ID != "" {
+		by, err := c.Path.Person(c.Author.ID)
+		if err != nil {
+			return core.Result{}, fmt.Errorf("author: %w", err)
+		}
+		e.By = by
+	}
+	if err := p.stands(ctx, &c); err != nil {
+		return core.Result{}, err
+	}
+	if err := p.people(ctx, &c, &e, w.People); err != nil {
+		return core.Result{}, err
+	}
+	if err := p.add(ctx, &c, &e); err != nil {
+		return core.Result{}, err
+	}
+	return core.Result{}, p.expire(ctx, c.Path)
+}
+
+// people notes who is in an entry: whom the payload names, and whom its words
+// do. Names of people who were not seen here are left out.
+func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []string) error {
+	here, err := seen(ctx, p.host.Reader, c.Path)
+	if err != nil {
+		return err
+	}
+	here.add(c.Author)
+	for _, name := range names {
+		if person, ok, err := here.find(name); err == nil && ok {
+			e.add(&here, person)
+		}
+	}
+	several, err := p.several(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, a := range here.people {
+		s := someone{here.path(a), line(a.Name, nameMax), line(a.Tag, nameMax)}
+		if s.Path == e.By || several[a.ID] || s.in(e) {
+			e.add(&here, s.Path)
+		}
+	}
+	return nil
+}
+
+const turnMax = 200 // entries that one turn may answer
+
+// several are the people who caused a turn together, by id; nobody where one
+// did, or the bot.
+func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, error) {
+	if c.Author.ID != "" || c.Author.Rank == core.Bot {
+		return nil, nil
+	}
+	ids := make(map[string]bool)
+	err := p.host.Reader.View(ctx, func(v core.View) error {
+		entries, err := v.After(c.Key.Turn.Path, max(c.Key.Turn.Seq, 1)-1, turnMax)
+		for i := range entries {
+			ids[entries[i].Message.Author.ID] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("turn %s: %w", c.Key.Turn, err)
+	}
+	return ids, nil
+}
+
+// add notes a person once.
+func (e *entry) add(here *crowd, person core.Path) {
+	if slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person }) {
+		return
+	}
+	for _, a := range here.people {
+		if here.path(a) == person {
+			e.People = append(e.People, someone{person, line(a.Name, nameMax), line(a.Tag, nameMax)})
+		}
+	}
+}
+
+// add puts an entry on today's page. What was written while somebody was
+// forgotten is taken off again.
+func (p *Plugin) add(ctx context.Context, c *core.Call, e *entry) error {
+	day := p.today()
+	err := p.edit(ctx, c.Path, day, func(d *page) error {
+		d.drop(e.ID)
+		if len(d.Entries) >= p.config.Daily {
+			return core.Errorf(core.Occupied, "the diary is full for today; tomorrow it has a new page")
+		}
+		d.Entries = append(d.Entries, *e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	failed := p.stands(ctx, c)
+	if failed == nil {
+		return nil
+	}
+	return errors.Join(failed, p.edit(ctx, c.Path, day, func(d *page) error { d.drop(e.ID); return nil }))
+}
+
+// drop takes an entry off the page.
+func (d *page) drop(id string) {
+	d.Entries = slices.DeleteFunc(d.Entries, func(e entry) bool { return e.ID == id })
+}
+
+// in reports whether an entry's words name the person.
+func (s someone) in(e *entry) bool {
+	for _, text := range append(append([]string{e.Summary, e.Thought}, e.Tags...), e.Feelings...) {
+		if s.without(text) != text {
+			return true
+		}
+	}
+	return false
+}
+
+// somebody stands where a name was.
+const somebody = "somebody"
+
+// without is a text in which the person's names are not to be read.
+func (s someone) without(text string) string {
+	names := []string{s.Tag, s.Name}
+	for part := range strings.FieldsSeq(s.Name) {
+		if len([]rune(part)) > 2 {
+			names = append(names, part)
+		}
+	}
+	for _, name := range names {
+		if name != "" {
+			text = replaceWord(text, name, somebody)
+		}
+	}
+	return text
+}
