@@ -47,6 +47,7 @@ var rooms = []struct {
 	{"persona", []string{"core"}},
 	{"plugins/plugintest", []string{"core", "core/*", "memory", "config"}},
 	{"plugins/*", []string{"core", "core/action", "core/command", "core/markdown", "core/outbound", "core/program"}},
+	{"plugins", nil},
 	{"config", []string{"core"}},
 	{"admin", []string{"core", "core/command"}},
 	{"cmd/*", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin"}},

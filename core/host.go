@@ -110,6 +110,21 @@ type Fetcher interface {
 	Fetch(ctx context.Context, a Attachment, max int64) ([]byte, error)
 }
 
+// Finding is one thing that was looked at before the bot is let run.
+type Finding struct {
+	What  string // in a word or two ("identity")
+	Found string // what is there ("@aria_bot")
+	Mend  string // what is to be done; "": it is as it should be
+	Fatal bool   // the bot cannot do without
+}
+
+// Prober is the ability of an interface to ask its platform who the bot is there,
+// and whether it may do what it needs. It does not need Listen, and disturbs no
+// bot that runs with the same account.
+type Prober interface {
+	Probe(ctx context.Context) []Finding
+}
+
 // Teller is the ability of an interface to write outside of any turn, to a place
 // or to a person in private. It tries once, and longer texts are split.
 type Teller interface {

@@ -1,5 +1,15 @@
 package main
 
+import (
+	"synthbot/plugins/games"
+	"synthbot/plugins/memory"
+	"synthbot/plugins/people"
+)
+
 // abilities is the list of all plugins that this program holds, in the order in
 // which they are made.
-var abilities = []ability{}
+var abilities = []ability{
+	{"memory", "Facts that the bot keeps, finds and forgets.", true, func() any { return new(memory.Config) }, own(memory.New)},
+	{"people", "Short bios of people, from what they say of themselves.", false, func() any { return new(people.Config) }, own(people.New)},
+	{"games", "Dice, random choice and polls.", false, func() any { return new(games.Config) }, own(games.New)},
+}

@@ -137,14 +137,21 @@ func TestBadPersonas(t *testing.T) {
 func TestPromptSizes(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	const catalogue = "../../core/prompt/testdata/catalogue29.json"
+	alone := filepath.Join(t.TempDir(), "config.toml")
+	var tables strings.Builder
+	for _, a := range abilities {
+		tables.WriteString("[plugins." + a.name + "]\nenabled = false\n")
+	}
+	write(t, alone, tables.String())
 	for _, tc := range []struct {
 		name string
 		args []string
 		bar  int
 	}{
-		{"message action alone", nil, 4200},
-		{"29 actions", []string{"--catalogue", catalogue}, 9500},
-		{"lite", []string{"--lite"}, 2500},
+		{"what is on by default", nil, 6000},
+		{"message action alone", []string{"-c", alone}, 4200},
+		{"29 actions", []string{"-c", alone, "--catalogue", catalogue}, 9500},
+		{"lite", []string{"-c", alone, "--lite"}, 2500},
 	} {
 		var out, errs bytes.Buffer
 		status := run(t.Context(), append([]string{"prompt", "--path", "console/main", "--text", "hello"}, tc.args...), nil, &out, &errs)

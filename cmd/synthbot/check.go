@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,14 +13,25 @@ import (
 )
 
 func (p *program) checkCommand() *cobra.Command {
-	return p.fileFlag(&cobra.Command{
+	var online bool
+	var path string
+	c := &cobra.Command{
 		Use: "check", Short: "Check everything up to connecting, and tell all faults at once", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return p.check() },
-	})
+		RunE: func(c *cobra.Command, _ []string) error {
+			place, err := core.ParsePath(path)
+			if path != "" && (err != nil || place.IsPerson()) {
+				return usagef("--path: %q is no place", path)
+			}
+			return p.check(c.Context(), place, online)
+		},
+	}
+	c.Flags().BoolVar(&online, "online", false, "also ask each platform and engine who we are")
+	c.Flags().StringVar(&path, "path", "", "print the settings that hold in a `place`, and where each comes from")
+	return p.fileFlag(c)
 }
 
 // check does all that run does before it connects, and changes nothing.
-func (p *program) check() error {
+func (p *program) check(ctx context.Context, place core.Path, online bool) error {
 	cfg, err := p.mustLoad()
 	if err != nil {
 		return err
@@ -42,8 +54,16 @@ func (p *program) check() error {
 	if err != nil {
 		return err
 	}
-	p.found(cfg, b.parts.engines.Names(), database)
-	return b.Close()
+	switch {
+	case !place.IsZero():
+		err = b.effective(p, place)
+	default:
+		p.found(cfg, b.parts.engines.Names(), database)
+	}
+	if online {
+		err = errors.Join(err, b.checkOnline(ctx, p))
+	}
+	return closing(b, err)
 }
 
 // found prints what was checked, a line each.

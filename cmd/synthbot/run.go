@@ -63,6 +63,7 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 	address := b.parts.config.Metrics.Listen
 	others.Go(func() { b.serveMetrics(life.intake, address) })
 	others.Go(b.openControl(life))
+	others.Go(func() { b.watch(life.intake) })
 	b.notify(daemon.SdNotifyReady)
 	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
 		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())

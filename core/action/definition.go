@@ -21,7 +21,8 @@ const maxBrief = 100
 type Definition struct {
 	core.Action
 	Owner    string          // the plugin that offers it
-	Minified json.RawMessage // the schema as prompts show it
+	Minified json.RawMessage // the schema without what no model needs: for corrections
+	Shown    json.RawMessage // the schema as prompts show it, shorter still
 
 	home       string // the interface in whose places it works; "": anywhere
 	input      *schema
@@ -122,7 +123,7 @@ func (d *Definition) compile() error {
 	} else if err := d.lintRoot(); err != nil {
 		d.input, errs = nil, append(errs, err)
 	} else {
-		d.Minified = minify(d.Schema)
+		d.Minified, d.Shown = minify(d.Schema), show(d.Schema)
 	}
 	if len(d.Output) > 0 {
 		if d.output, err = compile(d.Output); err != nil {

@@ -16,6 +16,7 @@ func FuzzSchema(f *testing.F) {
 	f.Add(`{"properties":{"a":{"$ref":"#"}},"allOf":[{"$ref":"#/$defs/x"}],"$defs":{"x":{"properties":{"b":{"default":{}}}}}}`, `{"a":{"a":{}}}`)
 	f.Add(`{"anyOf":[{"type":"string"},{"type":"array","items":{"enum":[1,null]}}],"not":{"const":5}}`, `[1]`)
 	f.Add(`{"$ref":"http://127.0.0.1:1/"}`, `1`)
+	f.Add(`{"type":"object","properties":{"a":{"type":"string","maxLength":3}},"additionalProperties":false,"not":{"additionalProperties":false,"properties":{"b":{}}}}`, `{"a":"x"}`)
 	f.Fuzz(func(t *testing.T, raw, value string) {
 		s, err := compile(json.RawMessage(raw))
 		if err != nil {
@@ -31,6 +32,9 @@ func FuzzSchema(f *testing.F) {
 		}
 		if m, err := compile(short); err == nil && (len(m.check(v)) == 0) != (len(s.check(v)) == 0) {
 			t.Fatalf("%s and its short form %s disagree on %s", raw, short, value)
+		}
+		if m, err := compile(show(json.RawMessage(raw))); err != nil || len(s.check(v)) == 0 && len(m.check(v)) > 0 {
+			t.Fatalf("%s shown as %s refuses %s (%v)", raw, show(json.RawMessage(raw)), value, err)
 		}
 		s.fill(v)
 	})

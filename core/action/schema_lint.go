@@ -1,6 +1,7 @@
 package action
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,25 +144,69 @@ func lintRequired(n map[string]any, known map[string]any) error {
 // minify leaves out of a schema what a model does not need to use it: the
 // brief says what the action is for, so the root's own words go too. The order
 // of keys stays.
-func minify(raw json.RawMessage) json.RawMessage { return shorten(raw, oneSchema, true) }
+func minify(raw json.RawMessage) json.RawMessage { return shorten(raw, oneSchema, needless) }
 
-func shorten(raw json.RawMessage, p position, root bool) json.RawMessage {
+// show leaves out besides what no model breaks unless it errs anyway: how long
+// texts and lists may be, and that there is nothing else. The reply is held to
+// it all the same, and a correction tells it. What validates still does; where
+// less said could mean more refused, nothing is left out.
+func show(raw json.RawMessage) json.RawMessage {
+	for _, keyword := range []string{`"not"`, `"oneOf"`, `"if"`, `"contains"`, `"unevaluated`, `"$dynamic`} {
+		if bytes.Contains(raw, []byte(keyword)) {
+			return minify(raw)
+		}
+	}
+	return shorten(raw, oneSchema, unspoken)
+}
+
+// needless reports whether a keyword is of no use to a model.
+func needless(m member, root bool) bool {
+	switch m.key {
+	case "$schema", "$id", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly":
+		return true
+	case "description":
+		return root
+	case "required":
+		return string(m.value) == "[]"
+	}
+	return false
+}
+
+// unspoken reports whether a keyword need not stand in every prompt.
+func unspoken(m member, root bool) bool {
+	switch m.key {
+	case "minLength", "maxLength", "minItems", "maxItems", "uniqueItems":
+		return true
+	case "additionalProperties":
+		return string(m.value) == "false"
+	}
+	return needless(m, root)
+}
+
+// leave says whether a keyword is left out, of the root or below.
+type leave func(m member, root bool) bool
+
+func shorten(raw json.RawMessage, p position, out leave) json.RawMessage {
+	return shortenAt(raw, p, out, true)
+}
+
+func shortenAt(raw json.RawMessage, p position, out leave, root bool) json.RawMessage {
 	switch p {
 	case oneSchema:
-		return shortenObject(raw, root)
+		return shortenObject(raw, out, root)
 	case listOfSchemas:
 		var list []json.RawMessage
 		if json.Unmarshal(raw, &list) != nil {
 			return raw
 		}
 		for i := range list {
-			list[i] = shorten(list[i], oneSchema, false)
+			list[i] = shortenAt(list[i], oneSchema, out, false)
 		}
 		return encode(list)
 	case mapOfSchemas:
 		o, ok := ordered(raw)
 		for i := range o {
-			o[i].value = shorten(o[i].value, oneSchema, false)
+			o[i].value = shortenAt(o[i].value, oneSchema, out, false)
 		}
 		if !ok {
 			return raw
@@ -171,25 +216,15 @@ func shorten(raw json.RawMessage, p position, root bool) json.RawMessage {
 	return raw
 }
 
-func shortenObject(raw json.RawMessage, root bool) json.RawMessage {
+func shortenObject(raw json.RawMessage, out leave, root bool) json.RawMessage {
 	o, ok := ordered(raw)
 	if !ok {
 		return raw
 	}
-	o = slices.DeleteFunc(o, func(m member) bool {
-		switch m.key {
-		case "$schema", "$id", "$comment", "title", "examples", "deprecated", "readOnly", "writeOnly":
-			return true
-		case "description":
-			return root
-		case "required":
-			return string(m.value) == "[]"
-		}
-		return false
-	})
+	o = slices.DeleteFunc(o, func(m member) bool { return out(m, root) })
 	for i := range o {
 		if positionOf(o[i].key) != notSchema {
-			o[i].value = shorten(o[i].value, positionOf(o[i].key), false)
+			o[i].value = shortenAt(o[i].value, positionOf(o[i].key), out, false)
 		}
 	}
 	return o.encode()

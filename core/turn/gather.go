@@ -219,7 +219,7 @@ func (t *turn) offer(round uint16) []prompt.Action {
 		if !d.IsMessage() && (round == lastRound || t.called(d.Name)) {
 			continue
 		}
-		actions = append(actions, prompt.Action{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Essential: d.Essential || d.IsMessage()})
+		actions = append(actions, prompt.Action{Name: d.Name, Brief: d.Brief, Schema: d.Shown, Essential: d.Essential || d.IsMessage()})
 	}
 	return actions
 }

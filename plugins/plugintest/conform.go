@@ -78,8 +78,8 @@ func testCatalogue(t *testing.T, p core.Plugin, name string) {
 		t.Fatal(err)
 	}
 	for _, d := range snapshot.All() {
-		if d.Owner == name && len(d.Minified) > maxSchema {
-			t.Errorf("%s: a schema of %d bytes stands in every prompt; at most %d are fair", d.Name, len(d.Minified), maxSchema)
+		if d.Owner == name && len(d.Shown) > maxSchema {
+			t.Errorf("%s: a schema of %d bytes stands in every prompt; at most %d are fair", d.Name, len(d.Shown), maxSchema)
 		}
 	}
 	if x, ok := p.(command.Commander); ok {
@@ -214,7 +214,7 @@ func (s *stage) items() string {
 			s.t.Fatal(err)
 		}
 		for _, i := range list {
-			b.Write(i.Value)
+			fmt.Fprintf(&b, "%s %s\n", i.Key, i.Value)
 		}
 	}
 	return b.String()

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"synthbot/core"
+)
+
+// What `check --online` goes by.
+const (
+	onlineTime = 20 * time.Second
+	leastDisk  = 200 << 20 // bytes that should be free
+)
+
+// errOnline is what is left when everything was told already.
+var errOnline = errors.New("something is to be mended, as told above")
+
+// checkOnline asks each platform and engine who we are, and looks at the machine:
+// a line each, with the mend where there is one.
+func (b *bot) checkOnline(ctx context.Context, p *program) error {
+	ctx, cancel := context.WithTimeout(ctx, onlineTime)
+	defer cancel()
+	cfg := b.inForce().config
+	groups := []struct {
+		name string
+		look func() []core.Finding
+	}{{"machine", func() []core.Finding { return cfg.machine(p.getenv) }}}
+	for _, i := range b.inForce().interfaces {
+		if prober, ok := i.(core.Prober); ok {
+			groups = append(groups, struct {
+				name string
+				look func() []core.Finding
+			}{i.Name(), func() []core.Finding { return prober.Probe(ctx) }})
+		}
+	}
+	groups = append(groups, struct {
+		name string
+		look func() []core.Finding
+	}{"engine", func() []core.Finding { return b.probeEngines(ctx) }})
+	found := make([][]core.Finding, len(groups))
+	var all sync.WaitGroup
+	for i, g := range groups {
+		all.Go(func() { found[i] = g.look() })
+	}
+	all.Wait()
+	fatal := false
+	for i, g := range groups {
+		for _, f := range found[i] {
+			fatal = fatal || f.Fatal && f.Mend != ""
+			p.finding(g.name, f)
+		}
+	}
+	if fatal {
+		return errOnline
+	}
+	return nil
+}
+
+// finding prints one line.
+func (p *program) finding(group string, f core.Finding) {
+	mark := "ok"
+	switch {
+	case f.Mend != "" && f.Fatal:
+		mark = "FAIL"
+	case f.Mend != "":
+		mark = "!"
+	}
+	line := fmt.Sprintf("%-4s %-10s %-12s %s", mark, group, f.What, f.Found)
+	if f.Mend != "" {
+		line += ": " + f.Mend
+	}
+	fmt.Fprintln(p.out, oneLine(line))
+}
+
+// probeEngines asks each engine for its models.
+func (b *bot) probeEngines(ctx context.Context) (list []core.Finding) {
+	for _, probe := range b.inForce().engines.Probe(ctx) {
+		f := core.Finding{What: probe.Engine, Found: "answers, takes the key and knows the model"}
+		if probe.Err != nil {
+			f = core.Finding{What: probe.Engine, Found: "cannot be used", Mend: engineMend(probe.Err), Fatal: true}
+		}
+		list = append(list, f)
+	}
+	if len(list) == 0 {
+		list = append(list, core.Finding{What: "none", Found: "the built-in one alone answers", Mend: "add an [[engine]] for real conversations"})
+	}
+	return list
+}
+
+// engineMend says what to do about an engine's error.
+func engineMend(err error) string {
+	var m *core.ModelError
+	if errors.As(err, &m) {
+		switch {
+		case m.Status == 401 || m.Status == 403:
+			return "the key is refused; check api_key"
+		case m.Status == 404:
+			return "nothing is there; check base_url"
+		case m.Kind == core.RetryLater:
+			return "it cannot be reached, or is busy: " + oneLine(fmt.Sprint(m.Err))
+		}
+	}
+	return oneLine(err.Error())
+}
+
+// machine looks at what the daemon will run on.
+func (c *Config) machine(getenv func(string) string) []core.Finding {
+	list := []core.Finding{modeOf(c.file, 0o077, "the configuration may hold secrets; chmod 600 it")}
+	dir, err := c.dataDir(getenv)
+	if err != nil {
+		return append(list, core.Finding{What: "data_dir", Found: "unknown", Mend: err.Error(), Fatal: true})
+	}
+	list = append(list, disk(dir))
+	if _, err := os.Stat(dir); err == nil {
+		list = append(list, modeOf(dir, 0o077, "it holds private talk; chmod 700 it"))
+	}
+	return append(list, credentials(getenv("CREDENTIALS_DIRECTORY"))...)
+}
+
+// modeOf finds fault with a file that others may read.
+func modeOf(file string, not os.FileMode, mend string) core.Finding {
+	info, err := os.Stat(file)
+	if err != nil {
+		return core.Finding{What: "mode", Found: file, Mend: err.Error()}
+	}
+	f := core.Finding{What: "mode", Found: fmt.Sprintf("%s is %04o", filepath.Base(file), info.Mode().Perm())}
+	if info.Mode().Perm()&not != 0 {
+		f.Mend = mend
+	}
+	return f
+}
+
+// disk finds fault with a disk that is nearly full.
+func disk(dir string) core.Finding {
+	for dir != "/" && dir != "." {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return core.Finding{What: "disk", Found: dir, Mend: err.Error()}
+	}
+	free := s.Bavail * uint64(s.Bsize)
+	f := core.Finding{What: "disk", Found: fmt.Sprintf("%d MiB are free", free>>20)}
+	if free < leastDisk {
+		f.Mend = "make room, or move data_dir"
+	}
+	return f
+}
+
+// credentials lists what systemd hands over.
+func credentials(dir string) []core.Finding {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return []core.Finding{{What: "credentials", Found: dir, Mend: err.Error(), Fatal: true}}
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return []core.Finding{{What: "credentials", Found: "from systemd: " + strings.Join(names, ", ")}}
+}
