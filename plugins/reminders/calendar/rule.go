@@ -3,6 +3,7 @@ package calendar
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -82,35 +83,50 @@ func (r Rule) String() string { return r.text }
 // IsZero reports whether the rule never comes again.
 func (r Rule) IsZero() bool { return r.text == "" }
 
-// Next is the first occurrence after a moment, of the series that begins at
-// start, but none behind the horizon. Its wall clock is start's, in the zone of
-// start, whatever happens to clocks in between; only a plain FREQ=HOURLY counts
-// real hours.
+// After yields the occurrences after a moment, in order, of the series that
+// begins at start; none that lies further than the horizon behind both. The wall
+// clock is start's, in the zone of start, whatever happens to clocks in between;
+// only a plain FREQ=HOURLY counts real hours.
+func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time.Time] {
+	return func(yield func(time.Time) bool) {
+		if r.IsZero() {
+			return
+		}
+		loc := start.Location()
+		read := func(t time.Time) time.Time { return Resolve(t, loc) }
+		show := func(t time.Time) time.Time { return Wall(t.In(loc)) }
+		if r.real {
+			read = func(t time.Time) time.Time { return t.In(loc) }
+			show = func(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+		}
+		far := later(start, after).Add(horizon)
+		series, err := r.series(show(start), r.until(show), show(far))
+		if err != nil {
+			return
+		}
+		// What clocks leave out is told a little later than it says itself.
+		from, last := show(after).Add(-clockJump), after
+		for t, more := series(); more; t, more = series() {
+			if t.Before(from) {
+				continue
+			}
+			at := read(t)
+			if at.After(far) {
+				return
+			}
+			if at.After(last) && !at.Before(start) {
+				if last = at; !yield(at) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Next is the first of After.
 func (r Rule) Next(start, after time.Time, horizon time.Duration) (next time.Time, ok bool) {
-	if r.IsZero() {
-		return time.Time{}, false
-	}
-	loc := start.Location()
-	read := func(t time.Time) time.Time { return Resolve(t, loc) }
-	show := func(t time.Time) time.Time { return Wall(t.In(loc)) }
-	if r.real {
-		read = func(t time.Time) time.Time { return t.In(loc) }
-		show = func(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
-	}
-	far := later(start, after).Add(horizon)
-	series, err := r.series(show(start), r.until(show), show(far))
-	if err != nil {
-		return time.Time{}, false
-	}
-	// What is left out of a day is told a little later than its wall clock says.
-	from := show(after).Add(-clockJump)
-	for t, more := series(); more; t, more = series() {
-		if t.Before(from) {
-			continue
-		}
-		if at := read(t); at.After(after) && !at.Before(start) {
-			return at, !at.After(far)
-		}
+	for at := range r.After(start, after, horizon) {
+		return at, true
 	}
 	return time.Time{}, false
 }

@@ -1,0 +1,211 @@
+package reminders
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/plugins/reminders/calendar"
+)
+
+type setPayload struct {
+	Text   string `json:"text" title:"text" min:"1" max:"4000" doc:"What to remind of, in words that make sense then."`
+	When   string `json:"when" title:"time" min:"1" max:"200" doc:"As the person said it (in 10 minutes, tomorrow at 9, domani alle 9), or his local date and time without offset: 2027-01-31T09:00."`
+	Repeat string `json:"repeat,omitempty" title:"repeat" max:"200" doc:"Only if it comes again: an RRULE, HOURLY at most (FREQ=WEEKLY;BYDAY=MO), or: every monday."`
+	Zone   string `json:"zone,omitempty" title:"time zone" max:"64" doc:"IANA zone of when, only if the person names another than his own."`
+}
+
+type listPayload struct {
+	All bool `json:"all,omitempty" title:"all" doc:"Everybody's of this place; for moderators."`
+}
+
+type cancelPayload struct {
+	ID string `json:"id" title:"reminder" min:"1" max:"200" doc:"Its id, as reminder_list tells it, or words of its text."`
+}
+
+// Actions implements core.Plugin.
+func (p *Plugin) Actions() []core.Action {
+	return []core.Action{p.setAction(), p.listAction(), p.cancelAction()}
+}
+
+func example(scenario, payload string) core.Example {
+	return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
+}
+
+func (p *Plugin) setAction() core.Action {
+	return action.Typed(core.Action{
+		Name: "reminder_set", Similes: []string{"remind_me", "set_reminder", "create_reminder"},
+		Brief: "Remind the person here at a time, once or again and again",
+		Examples: core.Examples{
+			Description: "Keeps a text and says it in this place when the time has come. The output tells the moment that was understood: tell that.",
+			Instructions: core.Instructions{
+				WhenToUse: "When somebody asks to be reminded of something, or agrees that you remind him.",
+				CommonPitfalls: []string{
+					"Hand on the time as the person said it; if you compute it yourself, write his local time without an offset.",
+					"The text is said as it stands: “call mum”, not “remind me to call mum”.",
+					"Nothing comes more than once an hour.",
+				},
+				Notes: []string{"A day without an hour means 9 in the morning.", "With a repeat, when is the first time."},
+			},
+			Examples: []core.Example{
+				example("“Remind me in ten minutes to take the pizza out”", `{"text":"take the pizza out","when":"in 10 minutes"}`),
+				example("“Ricordami domani alle 9 di chiamare la mamma”", `{"text":"chiamare la mamma","when":"domani alle 9"}`),
+				example("Every Monday, a time you computed", `{"text":"put the bins out","when":"2027-02-01T19:00","repeat":"FREQ=WEEKLY;BYDAY=MO"}`),
+				example("A call at nine in Tokyo", `{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
+			},
+		},
+		Permission: core.Everyone, Idempotent: true, Busy: core.Queue,
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+	}, p.doSet)
+}
+
+func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Result, error) {
+	a, err := askerOf(c)
+	if err != nil {
+		return core.Result{}, err
+	}
+	loc, err := p.zoneFor(ctx, a.person, in.Zone)
+	if err != nil {
+		return core.Result{}, err
+	}
+	w, err := p.wishFor(in, p.host.Clock().In(loc))
+	if err != nil {
+		return core.Result{}, err
+	}
+	w.seed = fmt.Sprintf("%s/%d/%d", c.Key.Turn, c.Key.Round, c.Key.Step)
+	r, err := p.set(ctx, a, w)
+	if err != nil {
+		return core.Result{}, err
+	}
+	return output(p.line(&r))
+}
+
+// wishFor reads the time and the rule.
+func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
+	w := wish{text: in.Text}
+	when, err := p.reader.Read(in.When, now)
+	if err != nil {
+		return w, unreadable(err)
+	}
+	w.when = when
+	repeat := in.Repeat
+	if repeat == "" {
+		repeat = when.Repeat
+	}
+	if repeat == "" {
+		return w, nil
+	}
+	rule, err := calendar.ParseRule(repeat)
+	if spelt, wrong := p.reader.Read(repeat, now); err != nil && wrong == nil && spelt.Repeat != "" {
+		rule, err = calendar.ParseRule(spelt.Repeat)
+	}
+	if err != nil {
+		return w, core.Errorf(core.Invalid, "That is no rule that is taken: write an RRULE like FREQ=WEEKLY;BYDAY=MO, at most once an hour.")
+	}
+	w.rule = rule
+	return w, nil
+}
+
+// line is how a reminder is told to a model.
+type line struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Due    string `json:"due"`
+	Day    string `json:"day"` // models are bad at calendars
+	Zone   string `json:"zone"`
+	Repeat string `json:"repeat,omitempty"`
+	By     string `json:"by,omitempty"`
+}
+
+func (p *Plugin) line(r *reminder) line {
+	return line{
+		ID: r.ID, Text: r.Text, Due: r.Due.Format(time.RFC3339), Day: r.Due.Weekday().String(),
+		Zone: r.Due.Location().String(), Repeat: r.Rule,
+	}
+}
+
+func output(v any) (core.Result, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return core.Result{}, fmt.Errorf("reminders: %w", err)
+	}
+	return core.Result{Output: raw}, nil
+}
+
+func (p *Plugin) listAction() core.Action {
+	return action.Typed(core.Action{
+		Name: "reminder_list", Similes: []string{"list_reminders", "show_reminders"},
+		Brief: "List the reminders that the person set here",
+		Examples: core.Examples{
+			Description: "Tells what this person is to be reminded of in this place, the next one first, with ids.",
+			Instructions: core.Instructions{
+				WhenToUse:      "When somebody asks what he is to be reminded of, or to find the id of one.",
+				CommonPitfalls: []string{"What was set in other places is not told here.", "Do not show people the ids unless they want to cancel one by a command."},
+			},
+			Examples: []core.Example{example("“What do I have coming up?”", `{}`), example("A moderator asks what is set in this group", `{"all":true}`)},
+		},
+		Permission: core.Everyone, Idempotent: true,
+	}, p.doList)
+}
+
+// listMax is how many reminders are told at once.
+const listMax = 20
+
+func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.Result, error) {
+	a, err := askerOf(c)
+	if err != nil {
+		return core.Result{}, err
+	}
+	if in.All && a.author.Rank < core.Moderator {
+		return core.Result{}, core.Errorf(core.Forbidden, "Everybody's reminders are for moderators.")
+	}
+	list, err := p.here(ctx, a, in.All)
+	if err != nil {
+		return core.Result{}, err
+	}
+	var out struct {
+		Reminders []line `json:"reminders"`
+		More      int    `json:"more,omitempty"`
+	}
+	out.Reminders = []line{}
+	for i := range list[:min(len(list), listMax)] {
+		l := p.line(&list[i])
+		if in.All {
+			l.By = list[i].Author.Name
+		}
+		out.Reminders = append(out.Reminders, l)
+	}
+	out.More = len(list) - len(out.Reminders)
+	return output(out)
+}
+
+func (p *Plugin) cancelAction() core.Action {
+	return action.Typed(core.Action{
+		Name: "reminder_cancel", Similes: []string{"cancel_reminder", "delete_reminder"},
+		Brief: "Cancel one of the reminders that were set here",
+		Examples: core.Examples{
+			Description: "Takes a reminder away for good, with all its repetitions.",
+			Instructions: core.Instructions{
+				WhenToUse:      "When somebody no longer wants to be reminded. Moderators may cancel everybody's.",
+				CommonPitfalls: []string{"Words must fit one reminder only; else use its id.", "To change a reminder, cancel it and set a new one."},
+			},
+			Examples: []core.Example{example("“Forget about the dentist”", `{"id":"dentist"}`), example("By the id that reminder_list told", `{"id":"mzxw6ytb"}`)},
+		},
+		Permission: core.Everyone,
+	}, p.doCancel)
+}
+
+func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (core.Result, error) {
+	a, err := askerOf(c)
+	if err != nil {
+		return core.Result{}, err
+	}
+	r, err := p.cancel(ctx, a, in.ID)
+	if err != nil {
+		return core.Result{}, err
+	}
+	return output(map[string]any{"cancelled": p.line(&r)})
+}

@@ -1,0 +1,144 @@
+package reminders
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/plugins/reminders/calendar"
+)
+
+// Commands implements command.Commander.
+func (p *Plugin) Commands() []command.Command {
+	return []command.Command{
+		{Spec: command.Spec{
+			Name: "remind", Brief: "Set, list or cancel reminders",
+			Args: []command.Arg{
+				{Name: "what", Brief: "add, list or cancel", Choices: []string{"add", "list", "cancel"}},
+				{Name: "text", Brief: "add: when and what (tomorrow at 9 call mum); cancel: its id or words of it", Rest: true},
+			},
+			Briefs: map[string]string{
+				"it": "Imposta, elenca o annulla promemoria", "de": "Erinnerungen setzen, zeigen oder absagen", "fr": "Créer, lister ou annuler des rappels",
+				"es": "Crear, listar o cancelar recordatorios", "pt": "Criar, listar ou cancelar lembretes",
+			},
+		}, Do: p.remind},
+		{Spec: command.Spec{
+			Name: "timezone", Brief: "Tell or choose your time zone",
+			Args: []command.Arg{{Name: "zone", Brief: "like Europe/Rome; off: the bot's", Rest: true}},
+			Briefs: map[string]string{
+				"it": "Mostra o scegli il tuo fuso orario", "de": "Deine Zeitzone zeigen oder wählen", "fr": "Voir ou choisir votre fuseau horaire",
+				"es": "Ver o elegir tu zona horaria", "pt": "Ver ou escolher o seu fuso horário",
+			},
+		}, Do: p.timezone},
+	}
+}
+
+func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
+	a := asker{place: c.Path, private: c.Private, author: c.Author, person: c.Person, locale: c.Locale}
+	text := c.Args["text"]
+	switch c.Args["what"] {
+	case "add":
+		return p.remindAdd(ctx, a, text)
+	case "cancel":
+		if text == "" {
+			return "", core.Errorf(core.Invalid, "Which one? `/remind list` tells their ids.")
+		}
+		r, err := p.cancel(ctx, a, text)
+		if err != nil {
+			return "", err
+		}
+		return "Cancelled: " + oneLine(r.Text), nil
+	}
+	return p.remindList(ctx, a)
+}
+
+func (p *Plugin) remindAdd(ctx context.Context, a asker, text string) (string, error) {
+	loc, err := p.zoneFor(ctx, a.person, "")
+	if err != nil {
+		return "", err
+	}
+	when, what, err := p.reader.Find(text, p.host.Clock().In(loc))
+	if err != nil {
+		return "", unreadable(err)
+	}
+	if what == "" {
+		return "", core.Errorf(core.Invalid, "What of? Write it like `/remind add tomorrow at 9 call mum`.")
+	}
+	w := wish{text: what, when: when}
+	if when.Repeat != "" {
+		if w.rule, err = calendar.ParseRule(when.Repeat); err != nil {
+			return "", core.Errorf(core.Invalid, "Nothing comes more than once an hour.")
+		}
+	}
+	r, err := p.set(ctx, a, w)
+	if err != nil {
+		return "", err
+	}
+	return "⏰ " + row(&r), nil
+}
+
+// row tells of a reminder in a line.
+func row(r *reminder) string {
+	s := fmt.Sprintf("%s: %s", told(r.Due), oneLine(r.Text))
+	if r.Rule != "" {
+		s += " · `" + r.Rule + "`"
+	}
+	return s + " · `" + r.ID + "`"
+}
+
+// oneLine keeps a person's words from looking like more than a line of a list.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func (p *Plugin) remindList(ctx context.Context, a asker) (string, error) {
+	all := a.author.Rank >= core.Moderator && !a.private
+	list, err := p.here(ctx, a, all)
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 0 {
+		return "No reminders are set here. Write `/remind add tomorrow at 9 call mum` to set one.", nil
+	}
+	b := strings.Builder{}
+	for i := range list[:min(len(list), listMax)] {
+		b.WriteString("- " + row(&list[i]))
+		if all && list[i].Author.Name != "" {
+			b.WriteString(" · " + oneLine(list[i].Author.Name))
+		}
+		b.WriteString("\n")
+	}
+	if more := len(list) - listMax; more > 0 {
+		fmt.Fprintf(&b, "… and %d more", more)
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
+	name := c.Args["zone"]
+	now := p.host.Clock()
+	switch strings.ToLower(name) {
+	case "":
+		loc, own, err := p.zoneOf(ctx, c.Person)
+		if err != nil {
+			return "", err
+		}
+		if !own {
+			return "You chose none; the bot's counts: " + told(now) + ".", nil
+		}
+		return "Your time zone is " + loc.String() + ": " + told(now.In(loc)) + ".", nil
+	case "off":
+		if err := p.setZone(ctx, c.Person, nil); err != nil {
+			return "", err
+		}
+		return "The bot's time zone counts for you now: " + told(now) + ".", nil
+	}
+	loc, ok := calendar.Zone(strings.ReplaceAll(name, " ", "_"))
+	if !ok {
+		return "", core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome or America/New_York.")
+	}
+	if err := p.setZone(ctx, c.Person, loc); err != nil {
+		return "", err
+	}
+	return "Your time zone is " + loc.String() + ": " + told(now.In(loc)) + ". Reminders that are set already stay as they are.", nil
+}

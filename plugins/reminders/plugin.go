@@ -1,0 +1,156 @@
+package reminders
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"synthbot/core"
+	"synthbot/plugins/reminders/calendar"
+	"synthbot/plugins/reminders/spoken"
+)
+
+// Plugin is the reminders of all people. Safe for concurrent use.
+type Plugin struct {
+	host   core.Host
+	config Config
+	reader *spoken.Reader
+	agenda *agenda
+}
+
+// New makes the plugin. It fires what falls due while Run runs.
+func New(h core.Host, c Config) (*Plugin, error) {
+	c.defaults()
+	return &Plugin{host: h, config: c, reader: spoken.New(h.Language, calendar.At), agenda: newAgenda(h.Items)}, nil
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.host.Name }
+
+// asker is who wants something, and where.
+type asker struct {
+	place   core.Path
+	private bool
+	author  core.Author
+	person  core.Path
+	locale  string
+}
+
+// person finds out who asks; nobody can be reminded who is nobody.
+func askerOf(c core.Call) (asker, error) {
+	a := asker{place: c.Path, private: c.Private, author: c.Author}
+	person, err := c.Path.Person(c.Author.ID)
+	if err != nil || c.Author.ID == "" {
+		return a, core.Errorf(core.Forbidden, "It is not clear whose reminder that is: one person must ask for it.")
+	}
+	a.person = person
+	return a, nil
+}
+
+// wish is a reminder that somebody wants.
+type wish struct {
+	text string
+	when spoken.When
+	rule calendar.Rule
+	seed string // the same for the same call, "" where that is not known
+}
+
+// set keeps a reminder. One that is there already is returned as it is.
+func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
+	now := p.host.Clock()
+	r := reminder{
+		Text: strings.TrimSpace(w.text), Place: a.place, Private: a.private, Author: a.author, Locale: a.locale,
+		Zone: zoneName(w.when.At.Location()), Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(), Set: now,
+	}
+	r.Due = r.Start
+	if !w.rule.IsZero() {
+		next, ok := w.rule.Next(r.Start, later(r.Start, now).Add(-time.Second), p.config.MaxAhead)
+		if !ok {
+			return r, core.Errorf(core.Invalid, "The rule %s never comes true.", r.Rule)
+		}
+		r.Due = next
+	}
+	if err := p.check(&r, now); err != nil {
+		return r, err
+	}
+	r.ID = identify(w.seed, &r)
+	known, err := p.room(ctx, a, &r)
+	if err != nil || known != nil {
+		if known != nil {
+			return *known, nil
+		}
+		return r, err
+	}
+	return r, p.keep(ctx, a.person, r)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// zoneName is a zone as it is kept: "" for one that has no name to find it by.
+func zoneName(loc *time.Location) string {
+	if _, ok := calendar.Zone(loc.String()); ok {
+		return loc.String()
+	}
+	return ""
+}
+
+func (p *Plugin) check(r *reminder, now time.Time) error {
+	n := utf8.RuneCountInString(r.Text)
+	switch {
+	case n == 0:
+		return core.Errorf(core.Invalid, "It is not said what to remind of.")
+	case n > p.config.MaxText:
+		return core.Errorf(core.Invalid, "The text has %d characters; at most %d are taken.", n, p.config.MaxText)
+	case !r.Due.After(now):
+		return core.Errorf(core.Invalid, "%s is past; it is %s now.", told(r.Due), told(now.In(r.Due.Location())))
+	case r.Due.Sub(now) > p.config.MaxAhead:
+		return core.Errorf(core.Invalid, "%s is too far ahead; at most %s are taken.", told(r.Due), days(p.config.MaxAhead))
+	}
+	return nil
+}
+
+// identify makes the id: the same when the same call is made again.
+func identify(seed string, r *reminder) string {
+	sum := sha256.Sum256([]byte(seed + "\x00" + r.Place.String() + "\x00" + r.Author.ID + "\x00" + r.Text + "\x00" + r.Rule))
+	if seed == "" {
+		sum = sha256.Sum256(append(sum[:], r.Due.UTC().Format(time.RFC3339)...))
+	}
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
+}
+
+// room sees that the person may have one more, and returns the one that is this
+// one already.
+func (p *Plugin) room(ctx context.Context, a asker, r *reminder) (*reminder, error) {
+	all, err := p.of(ctx, a.person)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		same := all[i].Place == r.Place && all[i].Text == r.Text && all[i].Rule == r.Rule && all[i].Due.Sub(r.Due).Abs() < time.Minute
+		if all[i].ID == r.ID || same {
+			return &all[i], nil
+		}
+	}
+	if len(all) >= p.config.PerPerson {
+		return nil, core.Errorf(core.Forbidden, "%d reminders wait already; one must be cancelled first.", len(all))
+	}
+	return nil, nil
+}
+
+// unreadable is what a person is told of a time. His words are not in it: it is
+// logged.
+func unreadable(err error) error {
+	if errors.Is(err, spoken.ErrPast) {
+		return core.Errorf(core.Invalid, "That time is past.")
+	}
+	return core.Errorf(core.Invalid, "I see no time in it that I understand. Say it like “in 10 minutes”, “tomorrow at 9” or 2027-01-31T09:00.")
+}

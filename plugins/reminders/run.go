@@ -1,0 +1,243 @@
+package reminders
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/plugins/reminders/calendar"
+)
+
+const (
+	nap     = time.Minute      // the longest sleep while something waits: clocks jump, machines are put to sleep
+	pause   = 30 * time.Second // after a fault of the store
+	atATime = 16               // so many are fired at once
+)
+
+// Run fires what falls due until ctx ends.
+func (p *Plugin) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	opened := false
+	for {
+		wait, err := time.Duration(0), error(nil)
+		if !opened {
+			err = p.agenda.open(ctx)
+			opened = err == nil
+		}
+		if opened {
+			wait, err = p.round(ctx)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			p.host.Log.Error("reminders wait", "err", err)
+			wait = pause
+		}
+		if !p.sleep(ctx, timer, wait) {
+			return nil
+		}
+	}
+}
+
+// sleep waits for the time, for something new, or for the end; wait < 0 is for
+// ever.
+func (p *Plugin) sleep(ctx context.Context, timer *time.Timer, wait time.Duration) bool {
+	timer.Stop()
+	if wait >= 0 {
+		timer.Reset(wait)
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-p.agenda.wake:
+	case <-timer.C:
+	}
+	return true
+}
+
+// round fires what is due, and says how long to sleep then.
+func (p *Plugin) round(ctx context.Context) (wait time.Duration, err error) {
+	for {
+		now := p.host.Clock()
+		at, ok, err := p.agenda.next(ctx, now)
+		if err != nil {
+			return 0, err
+		}
+		if !ok {
+			return -1, nil
+		}
+		if at.After(now) {
+			return min(at.Sub(now), nap), nil
+		}
+		if err := p.fireAll(ctx, p.agenda.take(now, atATime)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// errUnwritten is what firing fails with where only the pointers are there: who
+// set it may be about to write the rest.
+var errUnwritten = errors.New("not written yet")
+
+// fireAll fires some at once; their commits share their syncs. It fails where
+// none could be fired.
+func (p *Plugin) fireAll(ctx context.Context, due []entry) error {
+	errs := make([]error, len(due))
+	var all sync.WaitGroup
+	for i := range due {
+		all.Go(func() { errs[i] = p.fire(ctx, due[i]) })
+	}
+	all.Wait()
+	var last error
+	failed := 0
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		p.agenda.fail(due[i], p.host.Clock().Add(nap))
+		if !errors.Is(err, errUnwritten) {
+			failed++
+			last = fmt.Errorf("reminder %s of %s: %w", due[i].ID, due[i].Person, err)
+		}
+	}
+	switch {
+	case failed == len(due):
+		return last
+	case failed > 0:
+		p.host.Log.Error("reminders wait", "count", failed, "err", last)
+	}
+	return nil
+}
+
+// fire says that a reminder is due, and writes down when it comes again. After a
+// crash in between it does the same again, and the first step has no effect.
+func (p *Plugin) fire(ctx context.Context, e entry) error {
+	r, version, ok, err := p.get(ctx, e.pointer)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !ok && p.host.Clock().Sub(time.Unix(e.due, 0)) < nap:
+		return errUnwritten
+	case !ok: // it was cancelled, or its person was forgotten
+		return p.drop(ctx, e.pointer, time.Unix(e.due, 0))
+	case r.Due.Unix() != e.due:
+		return p.agenda.drop(ctx, e)
+	}
+	_, stands, err := p.host.Items.Get(ctx, r.Place, e.hereKey())
+	if err != nil {
+		return fmt.Errorf("reminder: %w", err)
+	}
+	if !stands { // the place was forgotten
+		return p.drop(ctx, e.pointer, r.Due)
+	}
+	d := p.dueNow(&r)
+	event, err := p.event(ctx, &r, d)
+	if err != nil {
+		return err
+	}
+	if err := p.host.Inbox.Receive(ctx, event); err != nil {
+		return err
+	}
+	if d.next.IsZero() {
+		return p.drop(ctx, e.pointer, r.Due)
+	}
+	return p.again(ctx, e, r, version, d)
+}
+
+// again writes down the next time.
+func (p *Plugin) again(ctx context.Context, e entry, r reminder, version uint64, d due) error {
+	r.Due, r.Told = d.next, r.Told+1
+	if err := p.agenda.add(ctx, r.Due, e.pointer); err != nil {
+		return err
+	}
+	if err := put(ctx, p.host.Items, e.Person, keyReminder+r.ID, r, version); err != nil {
+		return err // cancelled meanwhile: it is looked at once more
+	}
+	return p.agenda.drop(ctx, e)
+}
+
+// due is what is due of a reminder.
+type due struct {
+	at     time.Time
+	missed int           // how many times before that were never told
+	late   time.Duration // 0: in time
+	next   time.Time     // zero: that was the last one
+}
+
+// dueNow finds the latest time that is due; those before are not told one by one.
+func (p *Plugin) dueNow(r *reminder) due {
+	now := p.host.Clock()
+	d := due{at: r.Due}
+	if rule, err := calendar.ParseRule(r.Rule); err == nil {
+		for at := range rule.After(r.Start, r.Due, p.config.MaxAhead) {
+			if at.After(now) {
+				d.next = at
+				break
+			}
+			d.at = at
+			d.missed++
+		}
+	}
+	if late := now.Sub(d.at); late >= p.config.Late {
+		d.late = late
+	}
+	return d
+}
+
+// occasion is the Data of the event.
+type occasion struct {
+	ID     string `json:"id"`
+	Due    string `json:"due"`
+	Late   string `json:"late,omitempty"`
+	By     int    `json:"late_seconds,omitempty"`
+	Missed int    `json:"missed,omitempty"`
+	Repeat string `json:"repeat,omitempty"`
+	Next   string `json:"next,omitempty"`
+}
+
+// event is what is received.
+func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, error) {
+	o := occasion{ID: r.ID, Due: d.at.Format(time.RFC3339), Missed: d.missed, Repeat: r.Rule}
+	text := r.Text
+	if d.late > 0 {
+		o.Late, o.By = stretch(d.late), int(d.late/time.Second)
+		text += " " + lateness(p.host.Language, o.Late)
+	}
+	if !d.next.IsZero() {
+		o.Next = d.next.Format(time.RFC3339)
+	}
+	data, err := json.Marshal(o)
+	if err != nil {
+		return core.Event{}, fmt.Errorf("reminder: %w", err)
+	}
+	m := core.Message{
+		Path: r.Place, ID: fmt.Sprintf("reminder-%s-%s-%d", r.Author.ID, r.ID, d.at.Unix()),
+		Author: r.Author, Text: text, Time: p.host.Clock(), Private: r.Private, Locale: r.Locale,
+	}
+	if err := p.placed(ctx, &m); err != nil {
+		return core.Event{}, err
+	}
+	return core.Event{Kind: core.KindReminder, Message: m, Data: string(data)}, nil
+}
+
+// placed gives the message what people's messages of the place have.
+func (p *Plugin) placed(ctx context.Context, m *core.Message) error {
+	const back = 30
+	return p.host.Reader.View(ctx, func(v core.View) error {
+		entries, err := v.Last(m.Path, back)
+		for i := range entries {
+			if e := &entries[i]; !e.Self && e.Kind == core.KindMessage {
+				m.Scopes = e.Message.Scopes
+				m.Private = m.Private || e.Message.Private
+			}
+		}
+		return err
+	})
+}

@@ -1,0 +1,502 @@
+package reminders
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/plugins/plugintest"
+	"synthbot/plugins/reminders/calendar"
+	"synthbot/plugins/reminders/spoken"
+)
+
+// shelf is a small true core.Items in memory that counts what it is asked.
+type shelf struct {
+	mu     sync.Mutex
+	items  map[core.Path]map[string]core.Item
+	calls  int
+	listed int                   // items that List returned
+	fail   func(core.Item) error // before a Put, where set
+}
+
+func newShelf() *shelf { return &shelf{items: make(map[core.Path]map[string]core.Item)} }
+
+func (s *shelf) Get(_ context.Context, path core.Path, key string) (core.Item, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	item, ok := s.items[path][key]
+	return item, ok, nil
+}
+
+func (s *shelf) Put(_ context.Context, item core.Item) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	if s.fail != nil {
+		if err := s.fail(item); err != nil {
+			return 0, err
+		}
+	}
+	old := s.items[item.Path][item.Key]
+	if item.Version != core.AnyVersion && item.Version != old.Version {
+		return 0, core.ErrVersion
+	}
+	if item.Value == nil {
+		delete(s.items[item.Path], item.Key)
+		return 0, nil
+	}
+	if s.items[item.Path] == nil {
+		s.items[item.Path] = make(map[string]core.Item)
+	}
+	item.Version = old.Version + 1
+	s.items[item.Path][item.Key] = item
+	return item.Version, nil
+}
+
+func (s *shelf) List(_ context.Context, root core.Path) (list []core.Item, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	for path, items := range s.items {
+		if path.Within(root) {
+			for _, item := range items {
+				list = append(list, item)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b core.Item) int {
+		return strings.Compare(a.Path.String()+"\x00"+a.Key, b.Path.String()+"\x00"+b.Key)
+	})
+	s.listed += len(list)
+	return list, nil
+}
+
+func (s *shelf) count() (n int) {
+	for _, items := range s.items {
+		n += len(items)
+	}
+	return n
+}
+
+var (
+	group  = core.MustPath("room/1")
+	jay    = core.Author{ID: "jay", Name: "Jay", Rank: core.Moderator}
+	jayWay = core.MustPath("room/@user/jay")
+)
+
+func stand(t testing.TB, items core.Items) (*plugintest.Stand, *Plugin) {
+	t.Helper()
+	s := plugintest.NewStand(t, "reminders")
+	if items != nil {
+		s.Items = items
+	}
+	return s, restart(t, s)
+}
+
+func restart(t testing.TB, s *plugintest.Stand) *Plugin {
+	t.Helper()
+	p, err := New(s.Host, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// life runs the plugin for a while.
+func life(t *testing.T, p *Plugin, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error)
+	go func() { over <- p.Run(ctx) }()
+	time.Sleep(d)
+	synctest.Wait()
+	cancel()
+	if err := <-over; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func ask(t testing.TB, p *Plugin, text string, at time.Time, rule string) reminder {
+	t.Helper()
+	w := wish{text: text, when: spoken.When{At: at}}
+	if rule != "" {
+		var err error
+		if w.rule, err = calendar.ParseRule(rule); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := p.set(t.Context(), asker{place: group, author: jay, person: jayWay}, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func occasions(t *testing.T, s *plugintest.Stand) (list []occasion) {
+	t.Helper()
+	for _, e := range s.Received() {
+		var o occasion
+		if err := json.Unmarshal([]byte(e.Data), &o); err != nil || e.Kind != core.KindReminder {
+			t.Fatalf("%+v: %v", e, err)
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// TestClockChanges: over changes of clocks in four zones, every day at a wall
+// clock's time is told when a wall clock there shows it.
+func TestClockChanges(t *testing.T) {
+	for _, tc := range []struct {
+		zone, first string
+		want        []string
+	}{
+		{"Europe/Rome", "2027-03-27T02:30", []string{"2027-03-27T02:30:00+01:00", "2027-03-28T03:30:00+02:00", "2027-03-29T02:30:00+02:00"}},
+		{"Europe/Rome", "2027-10-30T09:00", []string{"2027-10-30T09:00:00+02:00", "2027-10-31T09:00:00+01:00", "2027-11-01T09:00:00+01:00"}},
+		{"America/New_York", "2027-11-06T01:30", []string{"2027-11-06T01:30:00-04:00", "2027-11-07T01:30:00-04:00", "2027-11-08T01:30:00-05:00"}},
+		{"America/New_York", "2027-03-13T09:00", []string{"2027-03-13T09:00:00-05:00", "2027-03-14T09:00:00-04:00", "2027-03-15T09:00:00-04:00"}},
+		{"Australia/Lord_Howe", "2027-04-03T01:45", []string{"2027-04-03T01:45:00+11:00", "2027-04-04T01:45:00+11:00", "2027-04-05T01:45:00+10:30"}},
+		{"Australia/Lord_Howe", "2027-10-02T02:15", []string{"2027-10-02T02:15:00+10:30", "2027-10-03T02:45:00+11:00", "2027-10-04T02:15:00+11:00"}},
+		{"America/Santiago", "2027-09-04T00:00", []string{"2027-09-04T00:00:00-04:00", "2027-09-05T01:00:00-03:00", "2027-09-06T00:00:00-03:00"}},
+		{"America/Santiago", "2027-04-03T23:30", []string{"2027-04-03T23:30:00-03:00", "2027-04-04T23:30:00-04:00", "2027-04-05T23:30:00-04:00"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			loc, ok := calendar.Zone(tc.zone)
+			if !ok {
+				t.Fatal(tc.zone)
+			}
+			wall, err := time.Parse("2006-01-02T15:04", tc.first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := calendar.Resolve(wall, loc)
+			s, p := stand(t, nil)
+			s.Set(first.Add(-time.Hour))
+			ask(t, p, "tea", first, "FREQ=DAILY;COUNT=3")
+			var told []string
+			seen := make(map[string]time.Time)
+			ctx, cancel := context.WithCancel(t.Context())
+			over := make(chan error)
+			go func() { over <- p.Run(ctx) }()
+			for range 75 * 4 { // 75 hours
+				time.Sleep(15 * time.Minute)
+				synctest.Wait()
+				for _, o := range occasions(t, s) {
+					if seen[o.Due].IsZero() {
+						seen[o.Due] = s.Clock()
+						told = append(told, o.Due)
+						due, err := time.Parse(time.RFC3339, o.Due)
+						if err != nil || s.Clock().Sub(due) >= 15*time.Minute || o.Late != "" {
+							t.Errorf("%s came at %s, late %q (%v)", o.Due, s.Clock(), o.Late, err)
+						}
+					}
+				}
+			}
+			cancel()
+			if err := <-over; err != nil {
+				t.Error(err)
+			}
+			if !slices.Equal(told, tc.want) {
+				t.Errorf("%s from %s: %q, want %q", tc.zone, tc.first, told, tc.want)
+			}
+		})
+	}
+}
+
+// TestCrash: wherever a life ends between falling due and having written so, the
+// next one tells each time once and misses none.
+func TestCrash(t *testing.T) {
+	for writes := range 5 {
+		synctest.Test(t, func(t *testing.T) {
+			items := newShelf()
+			s, p := stand(t, items)
+			begin := s.Clock()
+			ask(t, p, "once", begin.Add(time.Hour), "")
+			ask(t, p, "always", begin.Add(time.Hour), "FREQ=HOURLY;COUNT=3")
+			left := writes
+			items.fail = func(core.Item) error {
+				if left--; left < 0 {
+					return errors.New("the process is dead")
+				}
+				return nil
+			}
+			life(t, p, 61*time.Minute)
+			items.mu.Lock()
+			items.fail = nil
+			items.mu.Unlock()
+			life(t, restart(t, s), 3*time.Hour)
+			var got []string
+			for _, e := range s.Received() {
+				got = append(got, e.Message.Text)
+			}
+			slices.Sort(got)
+			if want := []string{"always", "always", "always", "once"}; !slices.Equal(got, want) {
+				t.Errorf("after %d writes: %q, want %q", writes, got, want)
+			}
+			if n := items.count() - len(items.items[hoursRoot()]); n != 0 {
+				t.Errorf("after %d writes %d items are left: %v", writes, n, items.items)
+			}
+		})
+	}
+}
+
+// TestDeaf: what cannot be received is tried again, and is late then.
+func TestDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := stand(t, nil)
+		ask(t, p, "tea", s.Clock().Add(time.Minute), "")
+		s.Deaf = core.ErrFull
+		life(t, p, 10*time.Minute)
+		s.Deaf = nil
+		p = restart(t, s)
+		ask(t, p, "coffee", s.Clock().Add(time.Minute), "")
+		life(t, p, 3*time.Minute)
+		got := s.Received()
+		if len(got) != 2 || got[0].Message.Text != "tea (late by 9m)" || got[1].Message.Text != "coffee" {
+			t.Errorf("received %+v", got)
+		}
+	})
+}
+
+// TestPoison: one that can never be received holds nothing up.
+func TestPoison(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := stand(t, nil)
+		p.host.Inbox = picky{s}
+		ask(t, p, "poison", s.Clock().Add(time.Minute), "")
+		for i := range 5 {
+			ask(t, p, fmt.Sprint("tea ", i), s.Clock().Add(time.Duration(i)*time.Hour+time.Minute), "")
+		}
+		life(t, p, 5*time.Hour)
+		if got := s.Received(); len(got) != 5 {
+			t.Errorf("received %+v", got)
+		}
+	})
+}
+
+type picky struct{ core.Inbox }
+
+func (i picky) Receive(ctx context.Context, events ...core.Event) error {
+	if events[0].Message.Text[:3] == "poi" {
+		return errors.New("bad event")
+	}
+	return i.Inbox.Receive(ctx, events...)
+}
+
+// TestForgotten: when the person or the place was forgotten, nothing is told,
+// and nothing is left.
+func TestForgotten(t *testing.T) {
+	for _, gone := range []core.Path{jayWay, group} {
+		synctest.Test(t, func(t *testing.T) {
+			s, p := stand(t, nil)
+			ask(t, p, "tea", s.Clock().Add(time.Hour), "")
+			if err := s.DB.Forget(t.Context(), gone); err != nil {
+				t.Fatal(err)
+			}
+			life(t, p, 2*time.Hour)
+			if got := s.Received(); len(got) != 0 {
+				t.Errorf("without %s: received %+v", gone, got)
+			}
+			if left, err := s.Items.List(t.Context(), core.MustPath("room")); err != nil || gone == group && len(left) != 0 {
+				t.Errorf("without %s: %d items are left, %v", gone, len(left), err)
+			}
+		})
+	}
+}
+
+// TestErased: what points to a person goes with him.
+func TestErased(t *testing.T) {
+	items := newShelf()
+	s, p := stand(t, items)
+	ask(t, p, "tea", s.Clock().Add(time.Hour), "")
+	if err := p.Erase(t.Context(), jayWay); err != nil {
+		t.Fatal(err)
+	}
+	for path, list := range items.items {
+		for key, item := range list {
+			if path != jayWay && strings.Contains(key+string(item.Value), "jay") {
+				t.Errorf("%s %s is left", path, key)
+			}
+		}
+	}
+}
+
+// TestPlaced: a reminder carries what people's messages of the place carry.
+func TestPlaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := stand(t, nil)
+		m := core.Message{Path: group, ID: "1", Author: jay, Text: "hello", Time: s.Clock(), Scopes: []core.Path{core.MustPath("room/category")}}
+		if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: m}}}}); err != nil {
+			t.Fatal(err)
+		}
+		ask(t, p, "tea", s.Clock().Add(time.Hour), "")
+		life(t, p, 2*time.Hour)
+		got := s.Received()
+		if len(got) != 1 || !slices.Equal(got[0].Message.Scopes, m.Scopes) || got[0].Message.Author != jay || got[0].Message.Private {
+			t.Fatalf("received %+v", got)
+		}
+		if want := fmt.Sprintf("-%d", s.Clock().Add(-time.Hour).Unix()); !strings.HasSuffix(got[0].Message.ID, want) {
+			t.Errorf("the id is %s, want %s at its end", got[0].Message.ID, want)
+		}
+	})
+}
+
+// TestAgenda: whatever is added and taken away, before and while it runs, all
+// that stands falls due in its order, once.
+func TestAgenda(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		items := newShelf()
+		s, p := stand(t, items)
+		p.config.PerPerson = 1 << 20
+		random := rand.New(rand.NewPCG(1, 2))
+		want := make(map[string]int64)
+		add := func(i int, span time.Duration) {
+			r := ask(t, p, fmt.Sprint("r", i), s.Clock().Add(time.Minute+time.Duration(random.Int64N(int64(span)))), "")
+			if want[r.Text] = r.Due.Unix(); random.IntN(5) == 0 {
+				if err := p.drop(t.Context(), pointer{jayWay, r.ID, group}, r.Due); err != nil {
+					t.Fatal(err)
+				}
+				delete(want, r.Text)
+			}
+		}
+		for i := range 500 {
+			add(i, 72*time.Hour)
+		}
+		for i := range 2 * windowMax { // more than is held
+			w := p.host.Clock().Add(26*time.Hour + time.Duration(random.Int64N(int64(time.Hour))))
+			want[fmt.Sprint("m", i)] = bare(t, p, fmt.Sprint("m", i), w)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error)
+		go func() { over <- p.Run(ctx) }()
+		for i := range 100 {
+			time.Sleep(time.Duration(random.Int64N(int64(time.Hour))))
+			add(1000+i, 3*time.Hour)
+		}
+		time.Sleep(80 * time.Hour)
+		synctest.Wait()
+		cancel()
+		if err := <-over; err != nil {
+			t.Fatal(err)
+		}
+		last := int64(0)
+		for _, e := range s.Received() {
+			due, ok := want[e.Message.Text]
+			if !ok || due+1 < last {
+				t.Errorf("%s, due at %d, came after %d (wanted: %v)", e.Message.Text, due, last, ok)
+			}
+			last = max(last, due)
+			delete(want, e.Message.Text)
+		}
+		if len(want) > 0 {
+			t.Errorf("%d never came: %v", len(want), want)
+		}
+		if n := len(items.items[hoursRoot()]); n > 4 {
+			t.Errorf("%d hours are left on disk", n)
+		}
+	})
+}
+
+// bare keeps a reminder without asking how many there are.
+func bare(t testing.TB, p *Plugin, text string, at time.Time) int64 {
+	r := reminder{ID: text, Text: text, Place: group, Author: jay, Start: at.Truncate(time.Second), Due: at.Truncate(time.Second)}
+	if err := p.keep(t.Context(), jayWay, r); err != nil {
+		t.Fatal(err)
+	}
+	return r.Due.Unix()
+}
+
+// TestManyWait: a hundred thousand that wait cost nothing: one hour of them is
+// read, and then, until one is due, nothing at all.
+func TestManyWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		items := newShelf()
+		s, p := stand(t, items)
+		many(t, p, 100_000)
+		p = restart(t, s)
+		items.calls, items.listed = 0, 0
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error)
+		go func() { over <- p.Run(ctx) }()
+		synctest.Wait()
+		if items.listed > 1500 || items.calls > 2 {
+			t.Errorf("the start read %d items in %d calls", items.listed, items.calls)
+		}
+		before := items.calls
+		time.Sleep(59 * time.Minute)
+		synctest.Wait()
+		if items.calls != before {
+			t.Errorf("%d calls while nothing was due", items.calls-before)
+		}
+		time.Sleep(2*time.Minute + 7*time.Second)
+		synctest.Wait()
+		if len(s.Received()) == 0 {
+			t.Error("the first one never came")
+		}
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// many keeps n reminders, over 30 days from an hour from now on.
+func many(t testing.TB, p *Plugin, n int) {
+	t.Helper()
+	begin := p.host.Clock().Add(time.Hour).Truncate(time.Second)
+	for i := range n {
+		bare(t, p, fmt.Sprintf("many%d", i), begin.Add(time.Duration(i)*(30*24*time.Hour/time.Duration(n))))
+	}
+}
+
+// BenchmarkWaiting is a wake-up with a hundred thousand waiting, of which none is
+// due.
+func BenchmarkWaiting(b *testing.B) {
+	_, p := stand(b, newShelf())
+	many(b, p, 100_000)
+	if err := p.agenda.open(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.round(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkStart is a start with a hundred thousand waiting in a real database,
+// until the plugin sleeps.
+func BenchmarkStart(b *testing.B) {
+	s, p := stand(b, nil)
+	var all sync.WaitGroup
+	begin := s.Clock().Add(time.Hour)
+	for g := range 100 {
+		all.Go(func() {
+			for i := range 1000 {
+				bare(b, p, fmt.Sprintf("r%d-%d", g, i), begin.Add(time.Duration(g*1000+i)*26*time.Second))
+			}
+		})
+	}
+	all.Wait()
+	b.ReportAllocs()
+	for b.Loop() {
+		p := restart(b, s)
+		if err := p.agenda.open(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := p.round(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

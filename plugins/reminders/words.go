@@ -1,0 +1,51 @@
+package reminders
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// told writes a moment for people.
+func told(t time.Time) string {
+	s := t.Format("Monday 2 January 2006, 15:04")
+	if name := t.Location().String(); name != "Local" && name != "" {
+		s += " (" + name + ")"
+	}
+	return s
+}
+
+// stretch writes a duration as short as sense allows: 45m, 2h, 3d 4h.
+func stretch(d time.Duration) string {
+	d = d.Round(time.Second)
+	day := 24 * time.Hour
+	switch {
+	case d >= 2*day:
+		return strings.TrimSuffix(fmt.Sprintf("%dd %dh", d/day, d%day/time.Hour), " 0h")
+	case d >= time.Hour:
+		return strings.TrimSuffix(fmt.Sprintf("%dh %dm", d/time.Hour, d%time.Hour/time.Minute), " 0m")
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+func days(d time.Duration) string { return fmt.Sprintf("%d days", d/(24*time.Hour)) }
+
+// lateness says in the bot's language that something comes late.
+func lateness(language, by string) string {
+	first, _, _ := strings.Cut(strings.ToLower(language), "-")
+	switch first {
+	case "it":
+		return "(in ritardo di " + by + ")"
+	case "de":
+		return "(" + by + " verspätet)"
+	case "fr":
+		return "(en retard de " + by + ")"
+	case "es":
+		return "(con " + by + " de retraso)"
+	case "pt":
+		return "(com " + by + " de atraso)"
+	}
+	return "(late by " + by + ")"
+}
