@@ -243,7 +243,7 @@ func (t *turn) decide(ctx context.Context, q question, agreed bool) (taken bool,
 	}
 	t.outcome = done
 	t.finished = append(t.finished, done...)
-	if err := t.settle(ctx, q, held, agreed); err != nil {
+	if err := t.settle(ctx, origin, q, held, agreed); err != nil {
 		return true, err
 	}
 	return true, t.inquire(ctx, done)
@@ -339,7 +339,7 @@ func (t *turn) whisper(ctx context.Context, text string) {
 
 // settle shows what became of the question: on itself, or, where it cannot be
 // changed any more, in a message of its own.
-func (t *turn) settle(ctx context.Context, q question, h *action.Held, agreed bool) error {
+func (t *turn) settle(ctx context.Context, origin *journal, q question, h *action.Held, agreed bool) error {
 	fate := t.fate(h, q, agreed)
 	c := t.with.chooser(t.path)
 	if c == nil {
@@ -350,7 +350,7 @@ func (t *turn) settle(ctx context.Context, q question, h *action.Held, agreed bo
 	}
 	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: h.Question + "\n\n" + fate}
 	if m.ID == "" {
-		m.ID = t.asked(q)
+		m.ID = t.asked(origin, q)
 	}
 	if err := c.Settle(ctx, m); err != nil && !errors.Is(err, context.Canceled) {
 		t.log.Warn("question not settled", "err", err)
@@ -358,8 +358,14 @@ func (t *turn) settle(ctx context.Context, q question, h *action.Held, agreed bo
 	return nil
 }
 
-// asked is the platform's id of the question.
-func (t *turn) asked(q question) string {
+// asked is the platform's id of the question. The turn that asked may have closed
+// after this one was received: then the question stands in no history yet.
+func (t *turn) asked(origin *journal, q question) string {
+	r, ok := origin.Find(core.Key{Turn: origin.id, Round: q.round, Step: q.step, Part: askingFrom + 1})
+	var what core.Sent
+	if ok && json.Unmarshal(r.Data, &what) == nil && what.ID != "" {
+		return what.ID
+	}
 	for _, e := range t.parts.History {
 		if e.Self && e.Data == q.String() {
 			return e.Message.ID

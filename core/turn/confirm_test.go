@@ -141,15 +141,22 @@ func TestConfirmationSurvivesRestart(t *testing.T) {
 	}
 }
 
-// TestQuestionExpires: nobody answered in time, and the question says so.
+// TestQuestionExpires: nobody answered in time, and the question says so; also
+// where the time was over before the turn that asked was.
 func TestQuestionExpires(t *testing.T) {
+	for _, soon := range []time.Duration{time.Nanosecond, 50 * time.Millisecond} {
+		t.Run(soon.String(), func(t *testing.T) { expires(t, soon) })
+	}
+}
+
+func expires(t *testing.T, soon time.Duration) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
 	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
 	b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
-		o.Runtime = action.NewRuntime(action.Options{Expire: 50 * time.Millisecond})
+		o.Runtime = action.NewRuntime(action.Options{Expire: soon})
 		o.Chooser = func(core.Path) core.Chooser { return room }
 	})
 	b.receive(said("1", "jay", "pay Ann"))
