@@ -1,0 +1,166 @@
+// Package banktest is a small bank: the agent of the blueprint in testdata/bank,
+// as strict as a real one would be. Only tests import it.
+package banktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Bank is a bank with one customer. It implements http.Handler.
+type Bank struct {
+	key string
+	mu  sync.Mutex
+	// accounts holds cents by account.
+	accounts map[string]int64
+	blocked  []string
+	done     map[string]any // what was done, by idempotency key
+	pages    []string
+}
+
+// New makes a bank; key is what requests must carry in Authorization.
+func New(key string) *Bank {
+	return &Bank{key: key, accounts: map[string]int64{"checking": 245032, "savings": 100000}, done: make(map[string]any)}
+}
+
+// Balance is what stands on an account, in cents.
+func (b *Bank) Balance(account string) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.accounts[account]
+}
+
+// Pages lists what was opened.
+func (b *Bank) Pages() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.pages)
+}
+
+// refusal is an error by the protocol of agents.
+type refusal struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// ServeHTTP implements http.Handler.
+func (b *Bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	switch account, terms := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/accounts/"), "/terms"); {
+	case r.URL.Path == "/health":
+		reply(w, map[string]string{"status": "ok", "version": "1.0.0"})
+	case r.Header.Get("Authorization") != b.key:
+		w.WriteHeader(http.StatusUnauthorized)
+	case r.URL.Path == "/invoke" && r.Method == http.MethodPost:
+		b.invoke(w, r)
+	case r.URL.Path == "/api/transactions" && r.Method == http.MethodGet:
+		reply(w, b.transactions())
+	case terms && r.Method == http.MethodGet:
+		w.Header().Set("Content-Type", "text/markdown")
+		fmt.Fprintf(w, "## Terms of your %s account\n\n- No fees.", account)
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+func reply(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+
+// invoke serves the protocol of agents. What was done under a key is not done
+// again.
+func (b *Bank) invoke(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Tool    string
+		Input   input
+		Context json.RawMessage
+	}
+	key := r.Header.Get("Idempotency-Key")
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&q); err != nil || key == "" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	output, known := b.done[key]
+	if !known {
+		var refused *refusal
+		if output, refused = b.do(q.Tool, &q.Input); refused != nil {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			reply(w, map[string]any{"success": false, "error": refused})
+			return
+		}
+		b.done[key] = output
+	}
+	reply(w, map[string]any{"success": true, "output": output})
+}
+
+// input is what any of the tools takes.
+type input struct {
+	AccountType, FromAccount, ToAccount, Currency, BillerID, CardID, Date, Recipient string
+	Route, URL, Target                                                               string
+	Amount                                                                           float64
+}
+
+func (b *Bank) do(tool string, in *input) (any, *refusal) {
+	switch tool {
+	case "check_balance":
+		return map[string]any{"accountType": in.AccountType, "balance": float64(b.accounts[in.AccountType]) / 100, "currency": "USD"}, nil
+	case "transfer":
+		return b.transfer(in)
+	case "pay_bill":
+		return b.take("checking", in)
+	case "transaction_history":
+		return b.transactions(), nil
+	case "balance_history":
+		return map[string]any{"labels": []string{"Jan", "Feb", "Mar"}, "series": []any{map[string]any{"name": in.AccountType, "data": []float64{2000, 2200.5, 2450.32}}}}, nil
+	case "block_card":
+		b.blocked = append(b.blocked, in.CardID)
+		return nil, nil
+	case "schedule_payment":
+		return map[string]any{"confirmationId": "s-1", "amount": in.Amount, "currency": "USD", "status": "scheduled"}, nil
+	case "navigate":
+		return b.open(in)
+	}
+	return nil, &refusal{"TOOL_NOT_FOUND", "There is no tool " + tool + "."}
+}
+
+func (b *Bank) transfer(in *input) (any, *refusal) {
+	if in.FromAccount == in.ToAccount {
+		return nil, &refusal{"INVALID_INPUT", "These are the same account."}
+	}
+	receipt, refused := b.take(in.FromAccount, in)
+	if refused == nil {
+		b.accounts[in.ToAccount] += cents(in.Amount)
+	}
+	return receipt, refused
+}
+
+func cents(amount float64) int64 { return int64(amount*100 + 0.5) }
+
+func (b *Bank) take(account string, in *input) (any, *refusal) {
+	if b.accounts[account] < cents(in.Amount) {
+		return nil, &refusal{"INSUFFICIENT_FUNDS", "There is not enough on the " + account + " account."}
+	}
+	b.accounts[account] -= cents(in.Amount)
+	return map[string]any{"confirmationId": fmt.Sprintf("c-%d", len(b.done)+1), "amount": in.Amount, "currency": in.Currency, "status": "done"}, nil
+}
+
+func (b *Bank) transactions() any {
+	return []any{
+		map[string]any{"date": "2026-03-01", "description": "Salary", "amount": 3000},
+		map[string]any{"date": "2026-02-27", "description": "Rent", "amount": -1200.5},
+	}
+}
+
+func (b *Bank) open(in *input) (any, *refusal) {
+	for _, page := range []string{in.Route, in.URL, in.Target} {
+		if page != "" {
+			b.pages = append(b.pages, page)
+			return map[string]any{"page": page}, nil
+		}
+	}
+	return nil, &refusal{"INVALID_INPUT", "Say which page: route or url."}
+}

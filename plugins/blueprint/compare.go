@@ -1,0 +1,406 @@
+package blueprint
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Change is one difference between two versions of a blueprint.
+type Change struct {
+	Tool     string // as the file calls it; "": the envelope
+	Text     string
+	Breaking bool // what was right before may fail now
+}
+
+func (c Change) String() string {
+	if c.Tool == "" {
+		return c.Text
+	}
+	return c.Tool + ": " + c.Text
+}
+
+// Compare tells how a blueprint changed: the breaking changes first. What it
+// cannot judge counts as breaking. A breaking change under an unchanged major
+// version is a change of its own.
+func Compare(before, after []byte) ([]Change, error) {
+	old, err := Read(before)
+	if err != nil {
+		return nil, fmt.Errorf("before: %w", err)
+	}
+	b, err := Read(after)
+	if err != nil {
+		return nil, fmt.Errorf("after: %w", err)
+	}
+	var d diff
+	d.tools(old, b)
+	d.envelope(old, b)
+	slices.SortStableFunc(d.changes, func(a, b Change) int {
+		switch {
+		case a.Breaking == b.Breaking:
+			return 0
+		case a.Breaking:
+			return -1
+		}
+		return 1
+	})
+	return d.changes, nil
+}
+
+// diff gathers changes.
+type diff struct {
+	changes []Change
+	tool    string
+}
+
+func (d *diff) add(breaking bool, format string, args ...any) {
+	d.changes = append(d.changes, Change{d.tool, fmt.Sprintf(format, args...), breaking})
+}
+
+func (d *diff) tools(old, b *Blueprint) {
+	before, after := byName(old), byName(b)
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		d.tool = name
+		t := after[name]
+		if t == nil {
+			d.add(true, "the tool is gone")
+			continue
+		}
+		d.compareTool(before[name], t)
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if d.tool = name; before[name] == nil {
+			d.add(false, "the tool is new")
+		}
+	}
+	d.tool = ""
+}
+
+func byName(b *Blueprint) map[string]*Tool {
+	m := make(map[string]*Tool, len(b.Tools))
+	for i := range b.Tools {
+		m[b.Tools[i].Name] = &b.Tools[i]
+	}
+	return m
+}
+
+func (d *diff) compareTool(before, after *Tool) {
+	d.schemas("input", before.Input, after.Input, false)
+	switch {
+	case before.Output == nil && after.Output != nil:
+		d.add(false, "the output has a schema now")
+	case before.Output != nil && after.Output == nil:
+		d.add(true, "the output has no schema any more")
+	default: // who reads an answer is bound by what was promised before
+		d.schemas("output", before.Output, after.Output, true)
+	}
+	if before.Annotations.ReadOnly != after.Annotations.ReadOnly {
+		d.add(before.Annotations.ReadOnly, "readOnlyHint is %t now", after.Annotations.ReadOnly)
+	}
+	if before.Security != after.Security {
+		d.add(stricter(before.permission(), after.permission()) != before.permission(), "who may use it, or whether it asks, has changed")
+	}
+	if before.Endpoint != after.Endpoint {
+		d.add(false, "it is called elsewhere")
+	}
+	if before.Description != after.Description || before.Title != after.Title {
+		d.add(false, "it is described in other words")
+	}
+}
+
+// schemas compares two schemas; the words of an output's are those of who reads
+// it.
+func (d *diff) schemas(what string, before, after json.RawMessage, output bool) {
+	var a, b map[string]any
+	if json.Unmarshal(before, &a) != nil || json.Unmarshal(after, &b) != nil {
+		if string(before) != string(after) {
+			d.add(true, "the %s has changed in a way that cannot be judged", what)
+		}
+		return
+	}
+	c := comparison{diff: d, output: output, before: a, after: b, left: 5000}
+	c.nodes(what, a, b, 0)
+}
+
+func (d *diff) envelope(old, b *Blueprint) {
+	broken := slices.ContainsFunc(d.changes, func(c Change) bool { return c.Breaking })
+	switch {
+	case broken && major(b.Version) == major(old.Version):
+		d.add(true, "the version is still %s: a change that breaks something wants another first number", orNone(b.Version))
+	case b.Version != old.Version:
+		d.add(false, "version %s has become %s", orNone(old.Version), orNone(b.Version))
+	}
+	if old.Endpoint != b.Endpoint || old.invoke != b.invoke {
+		d.add(false, "the agent is called elsewhere")
+	}
+	for _, part := range []struct {
+		name          string
+		before, after json.RawMessage
+	}{{"compliance", old.Compliance, b.Compliance}, {"security", old.Security, b.Security}} {
+		if !sameJSON(part.before, part.after) {
+			d.add(false, "what it says of %s has changed", part.name)
+		}
+	}
+}
+
+func major(v string) string {
+	if m := version.FindStringSubmatch(v); m != nil {
+		return m[1]
+	}
+	return v
+}
+
+func orNone(v string) string {
+	if v == "" {
+		return "none"
+	}
+	return clip(v, 40)
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return string(a) == string(b)
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+// comparison compares two schemas. narrower and wider mean breaking and harmless
+// for an input, and the other way round for an output.
+type comparison struct {
+	*diff
+	output        bool
+	before, after map[string]any // the roots
+	left          int
+}
+
+// narrower notes that fewer values are right than before.
+func (c *comparison) narrower(format string, args ...any) { c.add(!c.output, format, args...) }
+
+// wider notes that more values are right than before.
+func (c *comparison) wider(format string, args ...any) { c.add(c.output, format, args...) }
+
+// nodes compares two schemas at a place.
+func (c *comparison) nodes(at string, x, y any, depth int) {
+	if c.left--; c.left < 0 || depth > 24 || reflect.DeepEqual(x, y) && !refers(x) {
+		return
+	}
+	a, okA := resolve(c.before, x)
+	b, okB := resolve(c.after, y)
+	if !okA || !okB {
+		if !reflect.DeepEqual(x, y) {
+			c.add(true, "%s has changed in a way that cannot be judged", at)
+		}
+		return
+	}
+	c.types(at, a, b)
+	c.bounds(at, a, b)
+	c.enums(at, a, b)
+	c.required(at, a, b)
+	c.properties(at, a, b, depth)
+	if a["items"] != nil && b["items"] != nil {
+		c.nodes(at+"[]", a["items"], b["items"], depth+1)
+	}
+	c.rest(at, a, b)
+}
+
+func refers(node any) bool {
+	return strings.Contains(string(encode(node)), `"$ref"`)
+}
+
+// resolve follows references; ok is false for what is no object in the end.
+func resolve(root map[string]any, node any) (map[string]any, bool) {
+	for range 16 {
+		n, ok := node.(map[string]any)
+		if !ok {
+			return nil, node == true
+		}
+		ref, ok := n["$ref"].(string)
+		if !ok {
+			return n, true
+		}
+		node = follow(root, ref)
+	}
+	return nil, false
+}
+
+func (c *comparison) types(at string, a, b map[string]any) {
+	before, after := typesOf(a), typesOf(b)
+	if gone := without(before, after); len(gone) > 0 {
+		c.narrower("%s is no %s any more", at, strings.Join(gone, " or "))
+	}
+	if more := without(after, before); len(more) > 0 {
+		c.wider("%s can be %s now", at, strings.Join(more, " or "))
+	}
+}
+
+// typesOf are the types that a schema allows.
+func typesOf(n map[string]any) []string {
+	switch t := n["type"].(type) {
+	case string:
+		return []string{t}
+	case []any:
+		var list []string
+		for _, e := range t {
+			list = append(list, fmt.Sprint(e))
+		}
+		return list
+	}
+	return []string{"array", "boolean", "null", "number", "object", "string"}
+}
+
+// without are the types of a that b does not cover. A number covers integers.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(t string) bool {
+		return slices.Contains(b, t) || t == "integer" && slices.Contains(b, "number")
+	})
+}
+
+// bounds compares limits: a lower one is narrower for what is at most, a higher
+// one for what is at least.
+func (c *comparison) bounds(at string, a, b map[string]any) {
+	for key, least := range map[string]bool{
+		"minimum": true, "exclusiveMinimum": true, "minLength": true, "minItems": true, "minProperties": true,
+		"maximum": false, "exclusiveMaximum": false, "maxLength": false, "maxItems": false, "maxProperties": false,
+	} {
+		before, had := a[key].(float64)
+		after, has := b[key].(float64)
+		switch {
+		case had == has && before == after:
+		case has && (!had || (after > before) == least):
+			c.narrower("%s: %s is %v now", at, key, after)
+		case has:
+			c.wider("%s: %s is %v now", at, key, after)
+		case had:
+			c.wider("%s: %s is no limit any more", at, key)
+		}
+	}
+}
+
+// enums compares lists of values.
+func (c *comparison) enums(at string, a, b map[string]any) {
+	before, had := a["enum"].([]any)
+	after, has := b["enum"].([]any)
+	switch {
+	case had && !has:
+		c.wider("%s is not one of a few values any more", at)
+		return
+	case has && !had:
+		c.narrower("%s must be one of a few values now", at)
+		return
+	}
+	for _, v := range before {
+		if !containsValue(after, v) {
+			c.narrower("%s cannot be %s any more", at, clip(string(encode(v)), 60))
+		}
+	}
+	for _, v := range after {
+		if !containsValue(before, v) {
+			c.wider("%s can be %s now", at, clip(string(encode(v)), 60))
+		}
+	}
+}
+
+func containsValue(list []any, v any) bool {
+	return slices.ContainsFunc(list, func(e any) bool { return reflect.DeepEqual(e, v) })
+}
+
+func (c *comparison) required(at string, a, b map[string]any) {
+	before, _ := a["required"].([]any)
+	after, _ := b["required"].([]any)
+	for _, name := range after {
+		if !containsValue(before, name) {
+			c.narrower("%s.%v is required now", at, name)
+		}
+	}
+	for _, name := range before {
+		if !containsValue(after, name) {
+			c.wider("%s.%v is not required any more", at, name)
+		}
+	}
+}
+
+// properties compares what an object has. What an input does not know any more
+// may have been sent; what an output lacks may have been read.
+func (c *comparison) properties(at string, a, b map[string]any, depth int) {
+	before, _ := a["properties"].(map[string]any)
+	after, _ := b["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if p, ok := after[name]; ok {
+			c.nodes(at+"."+name, before[name], p, depth+1)
+		} else {
+			c.add(true, "%s.%s is gone", at, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if _, ok := before[name]; !ok {
+			c.add(false, "%s.%s is new", at, name)
+		}
+	}
+	if x, y := a["additionalProperties"], b["additionalProperties"]; !reflect.DeepEqual(x, y) {
+		switch {
+		case (x == nil || x == true) && (y == nil || y == true):
+		case y == false:
+			c.narrower("%s takes no other properties any more", at)
+		case x == false && (y == nil || y == true):
+			c.wider("%s takes other properties now", at)
+		default:
+			c.add(true, "%s: other properties have changed in a way that cannot be judged", at)
+		}
+	}
+}
+
+// rest looks at all other keywords: words are harmless, what is not known is not.
+func (c *comparison) rest(at string, a, b map[string]any) {
+	keys := slices.Sorted(maps.Keys(a))
+	for key := range b {
+		if _, ok := a[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if reflect.DeepEqual(a[key], b[key]) || judged(key) {
+			continue
+		}
+		x, y := a[key], b[key]
+		switch {
+		case key == "pattern" || key == "format" || key == "const" || key == "multipleOf" || key == "uniqueItems":
+			if y == nil {
+				c.wider("%s: there is no %s any more", at, key)
+			} else if x == nil {
+				c.narrower("%s: there is a %s now", at, key)
+			} else {
+				c.add(true, "%s: %s has changed", at, key)
+			}
+		case key == "default":
+			c.add(false, "%s: the default has changed", at)
+		case wording(key):
+			c.add(false, "%s: %s has changed", at, key)
+		default:
+			c.add(true, "%s: %s has changed in a way that cannot be judged", at, key)
+		}
+	}
+}
+
+// judged reports whether a keyword is compared elsewhere, or where it is used.
+func judged(key string) bool {
+	switch key {
+	case "type", "enum", "required", "properties", "additionalProperties", "items", "$defs", "definitions", "$ref",
+		"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties":
+		return true
+	}
+	return false
+}
+
+// wording reports whether a keyword changes nothing that is right or wrong.
+func wording(key string) bool {
+	switch key {
+	case "title", "description", "examples", "$comment", "$schema", "$id", "deprecated", "readOnly", "writeOnly":
+		return true
+	}
+	return strings.HasPrefix(key, "x-")
+}

@@ -1,0 +1,110 @@
+package blueprint
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/outbound"
+)
+
+// Config is the table [plugins.blueprint].
+type Config struct {
+	Sources []Source `toml:"source" doc:"Blueprints whose tools the bot may use."`
+	// Dir is what relative paths are relative to; "": the working directory.
+	Dir string
+}
+
+// Source is a blueprint, or a folder of them, and how its agent is asked: over
+// HTTP, or, with Command, as a program.
+type Source struct {
+	Path    string                 `toml:"path" required:"true" example:"blueprints/bank.json" doc:"An ai-tools.json, or a folder whose .json files are; relative to the configuration file."`
+	Prefix  string                 `toml:"prefix" example:"bank." doc:"What the names of its actions begin with."`
+	Tools   []string               `toml:"tools" example:"invoices.*" doc:"The tools that are offered, as the file calls them; * stands for any letters; empty: all."`
+	URL     string                 `toml:"url" example:"https://bank.example.org" doc:"Where the agent is; empty: where the file says."`
+	Headers map[string]core.Secret `toml:"headers" example:"Authorization=env:BANK_AUTHORIZATION" doc:"Headers of every request."`
+	Allow   []outbound.Peer        `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that it may be at."`
+	Command []string               `toml:"command" example:"/usr/local/bin/bank-tools, --json" doc:"A program that is called in place of a server, without a shell: JSON in, JSON out. It runs in the blueprint's folder."`
+	Env     map[string]core.Secret `toml:"env" example:"BANK_KEY=env:BANK_KEY" doc:"Variables of the command's environment, which else holds little more than PATH and HOME."`
+
+	Permission string        `toml:"permission" default:"" oneof:"|everyone|moderators|admins" doc:"Who may use its tools; empty: everyone what is marked as read-only, and admins the rest. A file can ask for more, never for less."`
+	Confirm    string        `toml:"confirm" default:"changes" oneof:"changes|always|never" doc:"When the person is asked first: for all that is not marked as read-only, always, or only where the file wants it."`
+	Show       bool          `toml:"show" default:"true" doc:"Show people tables, metrics, charts and texts that come back in the form that the outputSchema promises; the action display does it."`
+	Context    bool          `toml:"context" default:"false" doc:"Tell the agent who asks, and where."`
+	Timeout    time.Duration `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take."`
+	MaxBody    int64         `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The largest answer, in bytes."`
+}
+
+var (
+	prefixRule = regexp.MustCompile(`^[a-z0-9_.-]{0,32}$`)
+	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// When a person is asked.
+const (
+	askChanges = "changes"
+	askAlways  = "always"
+)
+
+// Check implements the configuration's own check.
+func (s *Source) Check(fault func(text string, at ...any)) {
+	if !prefixRule.MatchString(s.Prefix) {
+		fault("write a-z, 0-9, '_', '.' and '-', at most 32 letters", "prefix")
+	}
+	for i, pattern := range s.Tools {
+		if _, err := path.Match(pattern, ""); err != nil {
+			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), "tools", i)
+		}
+	}
+	switch {
+	case s.URL != "" && len(s.Command) > 0:
+		fault("there is a command already; give one of them", "url")
+	case s.URL != "" && !webAddress(s.URL):
+		fault("write it as https://host/path, without name, password, query and fragment", "url")
+	case len(s.Command) > 0 && s.Command[0] == "":
+		fault("the program has no name", "command", 0)
+	}
+	for name, value := range s.Headers {
+		if !headerName.MatchString(name) || strings.ContainsAny(value.Reveal(), "\r\n\x00") {
+			fault("is no header: a name without spaces, a value without line breaks", "headers", name)
+		}
+	}
+	for name := range s.Env {
+		if !envName.MatchString(name) {
+			fault("is no name of a variable", "env", name)
+		}
+	}
+}
+
+// webAddress reports whether a text is the address of a server.
+func webAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+}
+
+// offers reports whether a tool is wanted.
+func (s *Source) offers(tool string) bool {
+	for _, pattern := range s.Tools {
+		if ok, err := path.Match(pattern, tool); ok && err == nil {
+			return true
+		}
+	}
+	return len(s.Tools) == 0
+}
+
+func (s *Source) defaults() {
+	if s.Confirm == "" {
+		s.Confirm = askChanges
+	}
+	if s.Timeout <= 0 {
+		s.Timeout = 30 * time.Second
+	}
+	if s.MaxBody <= 0 {
+		s.MaxBody = 256 << 10
+	}
+}

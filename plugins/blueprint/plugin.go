@@ -1,0 +1,204 @@
+package blueprint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/core/outbound"
+	"synthbot/core/program"
+)
+
+// Plugin offers the tools of blueprints. Safe for concurrent use.
+type Plugin struct {
+	h       core.Host
+	loaded  []loaded
+	agents  []*agent
+	actions []core.Action
+}
+
+// New reads the blueprints. The error joins everything that is wrong with them.
+func New(h core.Host, c Config) (*Plugin, error) {
+	all, faults := c.load()
+	var errs []error
+	for _, f := range faults {
+		if f.Warning {
+			h.Log.Warn("blueprint", "warning", f.String())
+		} else {
+			errs = append(errs, errors.New(f.String()))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	p := &Plugin{h: h, loaded: all}
+	for i := range all {
+		p.add(&all[i])
+	}
+	return p, nil
+}
+
+// add takes a blueprint's tools up.
+func (p *Plugin) add(l *loaded) {
+	a := &agent{Source: l.source, blueprint: l.Blueprint, pace: &pace{limits: l.limits, clock: p.h.Clock}}
+	if len(l.source.Command) > 0 {
+		a.program = program.Program{
+			Argv: l.source.Command, Dir: filepath.Dir(l.File), Env: l.source.Env, Timeout: l.source.Timeout, MaxOutput: int(l.source.MaxBody),
+		}
+	} else {
+		a.client = outbound.New(outbound.Options{Allow: l.source.Allow, Timeout: l.source.Timeout, MaxBody: l.source.MaxBody, Redirects: 3})
+	}
+	p.agents = append(p.agents, a)
+	names := l.names()
+	for i := range l.Tools {
+		t := &l.Tools[i]
+		if !l.source.offers(t.Name) {
+			continue
+		}
+		action := t.fitting(l.source.adopt(t, names))
+		action.DependsOn = slices.DeleteFunc(action.DependsOn, func(name string) bool { return !l.offered(name) })
+		view := viewOf(t)
+		action.Do = func(ctx context.Context, c core.Call) (core.Result, error) { return a.do(ctx, t, view, c) }
+		p.actions = append(p.actions, action)
+	}
+}
+
+// offered reports whether an action is made of one of the tools.
+func (l *loaded) offered(name string) bool {
+	return slices.ContainsFunc(l.Tools, func(t Tool) bool {
+		return l.source.Prefix+t.action().Name == name && l.source.offers(t.Name)
+	})
+}
+
+// do carries a tool out, and has its output shown.
+func (a *agent) do(ctx context.Context, t *Tool, v view, c core.Call) (core.Result, error) {
+	output, err := a.call(ctx, t, c)
+	if err != nil {
+		return core.Result{}, err
+	}
+	r := core.Result{Output: output}
+	if step, ok := v.step(output); ok && a.Show && t.Output != nil {
+		r.Next = []core.Step{step}
+	}
+	return r, nil
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.h.Name }
+
+// Actions implements core.Plugin.
+func (p *Plugin) Actions() []core.Action { return slices.Clone(p.actions) }
+
+// Envelopes are what the blueprints say of their agents.
+func (p *Plugin) Envelopes() []Envelope {
+	list := make([]Envelope, len(p.loaded))
+	for i := range p.loaded {
+		list[i] = p.loaded[i].Envelope
+	}
+	return list
+}
+
+// Run implements core.Runner: it holds the blueprints against those that were
+// there before, and tells the admins what broke.
+func (p *Plugin) Run(ctx context.Context) error {
+	for i := range p.loaded {
+		if err := p.review(ctx, &p.loaded[i]); err != nil && ctx.Err() == nil {
+			p.h.Log.Error("blueprint not compared", "file", p.loaded[i].File, "err", err)
+		}
+	}
+	<-ctx.Done()
+	for _, a := range p.agents {
+		if a.client != nil {
+			a.client.CloseIdleConnections()
+		}
+	}
+	return nil
+}
+
+// accepted is what is kept of a blueprint.
+type accepted struct {
+	Blueprint json.RawMessage `json:"blueprint"`
+}
+
+// review compares a blueprint with the one that was accepted last, and accepts it.
+func (p *Plugin) review(ctx context.Context, l *loaded) error {
+	key := "accepted:" + filepath.ToSlash(filepath.Join(l.source.Path, filepath.Base(l.File)))
+	item, known, err := p.h.Items.Get(ctx, core.Path{}, key)
+	if err != nil {
+		return err
+	}
+	now := encode(accepted{l.data})
+	var before accepted
+	if known && json.Unmarshal(item.Value, &before) == nil {
+		if string(encode(before)) == string(now) {
+			return nil
+		}
+		p.report(l, before.Blueprint)
+	}
+	_, err = p.h.Items.Put(ctx, core.Item{Key: key, Version: core.AnyVersion, Value: now})
+	return err
+}
+
+// report tells what changed.
+func (p *Plugin) report(l *loaded, before json.RawMessage) {
+	changes, err := Compare(before, l.data)
+	if err != nil {
+		p.h.Log.Warn("the former blueprint cannot be read", "file", l.File, "err", err)
+		return
+	}
+	var broke []string
+	for _, c := range changes {
+		p.h.Log.Info("blueprint changed", "file", l.File, "change", c.Text, "tool", c.Tool, "breaking", c.Breaking)
+		if c.Breaking {
+			broke = append(broke, "- "+c.String())
+		}
+	}
+	if len(broke) > 0 {
+		const most = 20
+		if len(broke) > most {
+			broke = append(broke[:most], fmt.Sprintf("- … and %d more", len(broke)-most))
+		}
+		p.h.Desk.Admins("The blueprint " + l.Name + " (" + filepath.Base(l.File) + ") has changed in a way that can break what uses it:\n" + strings.Join(broke, "\n"))
+	}
+}
+
+// Commands implements command.Commander.
+func (p *Plugin) Commands() []command.Command {
+	return []command.Command{{
+		Spec: command.Spec{
+			Name: "blueprints", Brief: "Show the agents whose tools I use", Rank: core.Admin,
+			Args:   []command.Arg{{Name: "name", Brief: "Only this one, with all that its file says"}},
+			Briefs: map[string]string{"de": "Zeigt die Agenten, deren Werkzeuge ich benutze", "it": "Mostra gli agenti di cui uso gli strumenti"},
+		},
+		Do: func(_ context.Context, c command.Call) (string, error) { return p.shown(c.Args["name"]) },
+	}}
+}
+
+// shown words the envelopes for an admin.
+func (p *Plugin) shown(name string) (string, error) {
+	var b strings.Builder
+	for i := range p.loaded {
+		l := &p.loaded[i]
+		if name != "" && !strings.EqualFold(l.Name, name) {
+			continue
+		}
+		fmt.Fprintf(&b, "**%s** %s – %s\n", l.Name, l.Version, clip(l.Description, 300))
+		fmt.Fprintf(&b, "%d tools, from `%s`\n", len(l.Tools), filepath.Base(l.File))
+		if name != "" {
+			fmt.Fprintf(&b, "```json\n%s\n```\n", clip(indented(l.Raw), 3000))
+		}
+	}
+	switch {
+	case b.Len() > 0:
+		return strings.TrimSpace(b.String()), nil
+	case name != "":
+		return "", core.Errorf(core.Invalid, "There is no blueprint called %q.", name)
+	}
+	return "There are no blueprints.", nil
+}
