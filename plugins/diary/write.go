@@ -69,10 +69,11 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 	if err := p.people(ctx, &c, &e, w.People); err != nil {
 		return core.Result{}, err
 	}
-	if err := p.add(ctx, &c, &e); err != nil {
-		return core.Result{}, err
+	first, err := p.add(ctx, &c, &e)
+	if err == nil && first {
+		err = p.expire(ctx, c.Path)
 	}
-	return core.Result{}, p.expire(ctx, c.Path)
+	return core.Result{}, err
 }
 
 // people notes who is in an entry: whom the payload names, and whom its words
@@ -135,26 +136,27 @@ func (e *entry) add(here *crowd, person core.Path) {
 	}
 }
 
-// add puts an entry on today's page. What was written while somebody was
-// forgotten is taken off again.
-func (p *Plugin) add(ctx context.Context, c *core.Call, e *entry) error {
+// add puts an entry on today's page; first: the page is new. What was written
+// while somebody was forgotten is taken off again.
+func (p *Plugin) add(ctx context.Context, c *core.Call, e *entry) (first bool, err error) {
 	day := p.today()
-	err := p.edit(ctx, c.Path, day, func(d *page) error {
+	err = p.edit(ctx, c.Path, day, func(d *page) error {
 		d.drop(e.ID)
 		if len(d.Entries) >= p.config.Daily {
 			return core.Errorf(core.Occupied, "the diary is full for today; tomorrow it has a new page")
 		}
 		d.Entries = append(d.Entries, *e)
+		first = len(d.Entries) == 1
 		return nil
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	failed := p.stands(ctx, c)
 	if failed == nil {
-		return nil
+		return first, nil
 	}
-	return errors.Join(failed, p.edit(ctx, c.Path, day, func(d *page) error { d.drop(e.ID); return nil }))
+	return false, errors.Join(failed, p.edit(ctx, c.Path, day, func(d *page) error { d.drop(e.ID); return nil }))
 }
 
 // drop takes an entry off the page.

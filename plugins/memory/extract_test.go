@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,6 +200,46 @@ func TestResume(t *testing.T) {
 		synctest.Wait()
 		if n := len(model.Asked()); n != 3 {
 			t.Errorf("%d conversations are read, want the 3 of the last two days", n)
+		}
+	})
+}
+
+// counting counts what a plugin asks for.
+type counting struct {
+	core.Items
+	asked atomic.Int64
+}
+
+func (c *counting) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
+	c.asked.Add(1)
+	return c.Items.Get(ctx, path, key)
+}
+
+// A place is looked at once after its turns, however many they were; then it
+// costs nothing.
+func TestSleepCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plugintest.NewStand(t, "memory")
+		items := &counting{Items: s.Items}
+		s.Items = items
+		p := made(t, s, standard())
+		defer running(p)()
+		for range 10 {
+			for i := range 100 {
+				p.Observe(core.TurnEnd{Turn: core.TurnID{Path: core.MustPath(fmt.Sprint("room/", i)), Seq: 1}})
+			}
+			p.Observe(core.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/none")}}) // a message without a turn
+			time.Sleep(time.Minute)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := items.asked.Load(); n != 100 {
+			t.Errorf("100 places were looked at %d times", n)
+		}
+		time.Sleep(7 * 24 * time.Hour)
+		synctest.Wait()
+		if n := items.asked.Load(); n != 100 {
+			t.Errorf("a week later they were looked at %d times", n)
 		}
 	})
 }
