@@ -18,7 +18,7 @@ func (p *Plugin) Commands() []command.Command {
 			Name: "remember", Brief: "Remember something that you say, for this place",
 			Args: []command.Arg{{Name: "text", Brief: "What to remember", Rest: true}},
 		}, Do: p.remember},
-		{Spec: command.Spec{Name: "memories", Brief: "List what I remember about you"}, Do: p.memories},
+		{Spec: command.Spec{Name: "memories", Brief: "List what I remember of you"}, Do: p.memories},
 		{Spec: command.Spec{
 			Name: "forget", Brief: "Forget one memory",
 			Args: []command.Arg{{Name: "id", Brief: "Its id, as /memories tells it", Required: true}},
@@ -89,7 +89,7 @@ func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	if len(found) == 0 {
-		return "I remember nothing about you here.", nil
+		return "I remember nothing of you here.", nil
 	}
 	var b strings.Builder
 	for i, f := range found {
@@ -128,37 +128,54 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 	return "Forgotten.", nil
 }
 
-// his are the facts about the caller that he may be told here: what can be seen,
-// and in private also what he said himself elsewhere and what was said about
-// him in groups where he talks.
-func (p *Plugin) his(ctx context.Context, c *command.Call) ([]core.Found, error) {
-	q := core.FactQuery{See: sees(c.Path, c.Sees), About: []core.Path{c.Person}, N: findMax}
-	if !c.Private {
-		return p.host.Facts.Recall(ctx, q)
+// his are the facts about the caller, and those that he told, which he may be
+// told here: what can be seen, and in private also what he said himself
+// elsewhere and what was said about him in groups where he talks.
+func (p *Plugin) his(ctx context.Context, c *command.Call) ([]core.Fact, error) {
+	q := core.FactQuery{See: sees(c.Path, c.Sees), N: findMax}
+	if c.Private {
+		heads, err := p.places(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range heads {
+			q.See = append(q.See, h.Path)
+		}
 	}
-	heads, err := p.places(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range heads {
-		q.See = append(q.See, h.Path)
-	}
-	found, err := p.host.Facts.Recall(ctx, q)
+	latest, err := p.host.Facts.Recall(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
-	known := map[core.Path]bool{c.Path: true}
-	return slices.DeleteFunc(found, func(f core.Found) bool {
+	q.About = []core.Path{c.Person}
+	about, err := p.host.Facts.Recall(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("recall: %w", err)
+	}
+	var facts []core.Fact
+	known := make(map[string]bool)
+	for _, f := range slices.Concat(about, latest) {
+		if concerns(&f.Fact, c.Person) && !known[f.ID] {
+			known[f.ID] = true
+			facts = append(facts, f.Fact)
+		}
+	}
+	return p.tellable(ctx, c, facts), nil
+}
+
+// tellable are those of a person's facts that he may be told.
+func (p *Plugin) tellable(ctx context.Context, c *command.Call, facts []core.Fact) []core.Fact {
+	talks := make(map[core.Path]bool)
+	return slices.DeleteFunc(facts, func(f core.Fact) bool {
 		if f.By == c.Person || slices.ContainsFunc(sees(c.Path, c.Sees), func(see core.Path) bool { return see.Within(f.Origin) }) {
 			return false
 		}
-		there, asked := known[f.Origin]
+		there, asked := talks[f.Origin]
 		if !asked {
 			there = p.talks(ctx, f.Origin, c)
-			known[f.Origin] = there
+			talks[f.Origin] = there
 		}
 		return !there
-	}), nil
+	})
 }
 
 // hisOwn finds a fact of the caller's list.
@@ -167,11 +184,11 @@ func (p *Plugin) hisOwn(ctx context.Context, c *command.Call, id string) (core.F
 	if err != nil {
 		return core.Fact{}, err
 	}
-	i := slices.IndexFunc(found, func(f core.Found) bool { return f.ID == id })
+	i := slices.IndexFunc(found, func(f core.Fact) bool { return f.ID == id })
 	if i < 0 {
 		return core.Fact{}, unknown(id)
 	}
-	return found[i].Fact, nil
+	return found[i], nil
 }
 
 // talks reports whether the caller talks in a place that is not private.

@@ -26,6 +26,7 @@ func TestHisList(t *testing.T) {
 		save(t, s, core.Fact{Text: text + " told by Ann", Origin: origin, By: hers, About: []core.Path{his}})
 		save(t, s, core.Fact{Text: text + " told by Jay", Origin: origin, By: his, About: []core.Path{his}})
 		save(t, s, core.Fact{Text: text + " about Ann", Origin: origin, By: his, About: []core.Path{hers}})
+		save(t, s, core.Fact{Text: text + " of nobody", Origin: origin, By: hers})
 	}
 	list := func(c command.Call) string {
 		t.Helper()
@@ -38,7 +39,7 @@ func TestHisList(t *testing.T) {
 	call := command.Call{Path: alone, Private: true, Author: jay, Person: his}
 	for text, want := range map[string]bool{
 		"alone told by Ann": true, "alone told by Jay": true, "with told by Ann": true, "with told by Jay": true,
-		"without told by Jay": true, "without told by Ann": false, "secret told by Jay": true, "secret told by Ann": false, "about Ann": false,
+		"without told by Jay": true, "without told by Ann": false, "secret told by Jay": true, "secret told by Ann": false, "without about Ann": true, "of nobody": false,
 	} {
 		if got := strings.Contains(list(call), text); got != want {
 			t.Errorf("in private, %q is listed: %v", text, got)
