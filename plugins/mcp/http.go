@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,7 +21,7 @@ func (s *server) reach() (*link, error) {
 	l.transport = &mcp.StreamableClientTransport{
 		Endpoint: s.conf.URL, MaxEventSize: maxFrame, MaxRetries: 1,
 		HTTPClient: &http.Client{
-			Transport:     &carrier{next: next, link: l, headers: s.conf.Headers, patience: s.conf.Start},
+			Transport:     &carrier{next: next, link: l, headers: s.conf.Headers},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
@@ -32,10 +31,9 @@ func (s *server) reach() (*link, error) {
 
 // carrier carries requests while the link lasts.
 type carrier struct {
-	next     http.RoundTripper
-	link     *link
-	headers  map[string]core.Secret
-	patience time.Duration // with the beginning of a stream
+	next    http.RoundTripper
+	link    *link
+	headers map[string]core.Secret
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -46,10 +44,6 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(ctx)
 	for name, value := range c.headers {
 		r.Header.Set(name, value.Reveal())
-	}
-	if r.Method == http.MethodGet { // the SDK waits for its headers with no limit
-		timer := time.AfterFunc(c.patience, func() { cancel(errStart) })
-		defer timer.Stop()
 	}
 	resp, err := c.next.RoundTrip(r)
 	if err != nil {

@@ -11,8 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
@@ -58,6 +61,12 @@ func (j *journal) String() string {
 // start runs a plugin, until the test ends, whose servers are the test itself.
 func start(t *testing.T, tune func(*times), servers ...Server) *bench {
 	t.Helper()
+	return begin(t, tune, nil, servers...)
+}
+
+// begin is start with servers that are changed before they run.
+func begin(t *testing.T, tune func(*times), change func(*server), servers ...Server) *bench {
+	t.Helper()
 	b := &bench{t: t, stand: plugintest.NewStand(t, "mcp"), changed: make(chan struct{}, 1000), log: &journal{}}
 	h := b.stand.Host
 	h.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -69,6 +78,11 @@ func start(t *testing.T, tune func(*times), servers ...Server) *bench {
 	var err error
 	if b.Plugin, err = build(h, Config{Servers: servers}, pace); err != nil {
 		t.Fatal(err)
+	}
+	for _, s := range b.servers {
+		if change != nil {
+			change(s)
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -382,12 +396,24 @@ func TestListChanged(t *testing.T) {
 // A list that changes all the time is read now and then.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	b := start(t, func(p *times) { p.calm = time.Hour }, own("good"))
+	var lists atomic.Int32
+	good := goodServer("good")
+	good.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" {
+				lists.Add(1)
+			}
+			return next(ctx, method, r)
+		}
+	})
+	b := begin(t, func(p *times) { p.calm = time.Hour }, func(s *server) { s.dial = func() (*link, error) { return inside(good) } }, own("good"))
 	b.there("test_storm")
-	b.must("test_storm", `{}`)
-	b.must("test_echo", `{"text":"calm"}`)
-	if n := len(b.changed); n > 1 {
-		t.Errorf("the catalogue was swapped %d times", n)
+	for range 3 {
+		b.must("test_storm", `{}`)
+	}
+	b.must("test_grow", `{}`)
+	if n := lists.Load(); n > 2 {
+		t.Errorf("the list was read %d times", n)
 	}
 }
 
@@ -401,7 +427,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// What a server started goes with it.
+// What a server started goes with it, even when it dies.
 func TestChildren(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("processes cannot be looked at here")
@@ -416,7 +442,10 @@ func TestChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.end()
+	if _, err := b.call("test_die", `{}`); err == nil {
+		t.Error("it did not die")
+	}
+	b.gone()
 	if !vanished(pid) {
 		t.Errorf("process %d is still there", pid)
 	}
