@@ -21,6 +21,12 @@ type Metrics struct {
 	turns      *prometheus.CounterVec
 	intents    *prometheus.CounterVec
 	confidence prometheus.Histogram
+
+	took, own   prometheus.Histogram
+	models      *prometheus.HistogramVec
+	tokens      *prometheus.CounterVec
+	failures    prometheus.Counter
+	corrections prometheus.Counter
 }
 
 // NewMetrics makes metrics of their own registry.
@@ -38,9 +44,54 @@ func NewMetrics() *Metrics {
 			Buckets: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1},
 		}),
 	}
-	m.registry.MustRegister(m.turns, m.intents, m.confidence,
+	m.time()
+	m.registry.MustRegister(m.turns, m.intents, m.confidence, m.took, m.own, m.models, m.tokens, m.failures, m.corrections,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// time makes what tells of times and tokens.
+func (m *Metrics) time() {
+	fine := []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1}
+	slow := []float64{0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120}
+	m.took = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "synthbot_turn_seconds", Help: "How long turns took.", Buckets: slow,
+	})
+	m.own = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "synthbot_own_seconds", Help: "How long turns took, models aside.", Buckets: fine,
+	})
+	m.models = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "synthbot_model_seconds", Help: "How long models took to answer, by engine.", Buckets: slow,
+	}, []string{"engine"})
+	m.tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "synthbot_tokens_total", Help: "Tokens, by engine and kind: in, out, and cached, which are part of in.",
+	}, []string{"engine", "kind"})
+	m.failures = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "synthbot_model_errors_total", Help: "Questions that no engine answered.",
+	})
+	m.corrections = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "synthbot_corrections_total", Help: "Answers of models that were wrong.",
+	})
+}
+
+// traced counts what a turn took.
+func (m *Metrics) traced(t *core.Trace) {
+	m.took.Observe(t.Took.Seconds())
+	m.own.Observe(max(t.Took-t.Thought, 0).Seconds())
+	for i := range t.Asks {
+		a := &t.Asks[i]
+		if a.Err != "" {
+			m.failures.Inc()
+			continue
+		}
+		if len(a.Faults) > 0 {
+			m.corrections.Inc()
+		}
+		m.models.WithLabelValues(a.Engine).Observe(a.Took.Seconds())
+		m.tokens.WithLabelValues(a.Engine, "in").Add(float64(a.Usage.In))
+		m.tokens.WithLabelValues(a.Engine, "cached").Add(float64(a.Usage.Cached))
+		m.tokens.WithLabelValues(a.Engine, "out").Add(float64(a.Usage.Out))
+	}
 }
 
 // Observe implements core.Observer.
@@ -56,6 +107,9 @@ func (m *Metrics) Observe(e core.TurnEnd) {
 		outcome = "answered"
 	}
 	m.turns.WithLabelValues(outcome).Inc()
+	if e.Trace != nil {
+		m.traced(e.Trace)
+	}
 	if e.Intent == "" {
 		return
 	}
@@ -65,22 +119,27 @@ func (m *Metrics) Observe(e core.TurnEnd) {
 	}
 }
 
-// Handler serves /metrics, /healthz and /readyz. alive is asked for the latter
-// two: nil means that the bot takes messages in and answers them.
-func (m *Metrics) Handler(alive func(context.Context) error) http.Handler {
+// Handler serves /metrics, /healthz and /readyz. alive is asked for the second:
+// nil means that turns can be taken; ready for the last: nil means that messages
+// are taken in, too.
+func (m *Metrics) Handler(alive, ready func(context.Context) error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
-	health := func(w http.ResponseWriter, r *http.Request) {
-		if err := alive(r.Context()); err != nil {
-			http.Error(w, "the bot does not answer", http.StatusServiceUnavailable)
+	mux.HandleFunc("GET /healthz", health(alive, "the bot does not answer"))
+	mux.HandleFunc("GET /readyz", health(ready, "the bot takes nothing in"))
+	return mux
+}
+
+// health answers whether something is as it should be.
+func health(ask func(context.Context) error, otherwise string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := ask(r.Context()); err != nil {
+			http.Error(w, otherwise, http.StatusServiceUnavailable)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))
 	}
-	mux.HandleFunc("GET /healthz", health)
-	mux.HandleFunc("GET /readyz", health)
-	return mux
 }
 
 // Server makes a server that gives nobody much time.

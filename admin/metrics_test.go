@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 )
@@ -28,8 +29,8 @@ func get(t *testing.T, url string) (int, string) {
 
 func TestMetrics(t *testing.T) {
 	m := NewMetrics()
-	var sick error
-	server := httptest.NewServer(m.Handler(func(context.Context) error { return sick }))
+	var sick, full error
+	server := httptest.NewServer(m.Handler(func(context.Context) error { return sick }, func(context.Context) error { return full }))
 	defer server.Close()
 	turn := core.TurnID{Path: core.MustPath("room/secret-place"), Seq: 1}
 	m.Observe(core.TurnEnd{Turn: turn, Messages: []string{"m-1"}, Answered: true, Intent: "greeting", Confidence: 0.95})
@@ -37,22 +38,37 @@ func TestMetrics(t *testing.T) {
 	m.Observe(core.TurnEnd{Turn: turn, Aside: true})
 	m.Observe(core.TurnEnd{Turn: turn})
 	m.Observe(core.TurnEnd{}) // no turn
+	m.Observe(core.TurnEnd{Turn: turn, Trace: &core.Trace{Took: 3 * time.Second, Thought: 2900 * time.Millisecond, Asks: []core.Ask{
+		{Engine: "home", Took: time.Second, Usage: core.Usage{In: 100, Cached: 40, Out: 7}, Faults: []string{"secret fault"}},
+		{Engine: "home", Took: 2 * time.Second, Usage: core.Usage{In: 50, Out: 3}},
+		{Err: "secret error"},
+	}}})
 	_, body := get(t, server.URL+"/metrics")
 	for _, want := range []string{
-		`synthbot_turns_total{outcome="answered"} 2`, `synthbot_turns_total{outcome="aside"} 1`, `synthbot_turns_total{outcome="silent"} 1`,
+		`synthbot_turns_total{outcome="answered"} 2`, `synthbot_turns_total{outcome="aside"} 1`, `synthbot_turns_total{outcome="silent"} 2`,
+		`synthbot_tokens_total{engine="home",kind="in"} 150`, `synthbot_tokens_total{engine="home",kind="cached"} 40`, `synthbot_tokens_total{engine="home",kind="out"} 10`,
+		`synthbot_model_seconds_count{engine="home"} 2`, `synthbot_model_errors_total 1`, `synthbot_corrections_total 1`,
+		`synthbot_turn_seconds_sum 3`, `synthbot_own_seconds_bucket{le="0.1"} 1`,
 		`synthbot_intents_total{intent="greeting"} 1`, `synthbot_intent_confidence_count 1`, `go_goroutines`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in\n%s", want, body)
 		}
 	}
-	if strings.Contains(body, "secret-place") || strings.Contains(body, "m-1") {
+	if strings.Contains(body, "secret") || strings.Contains(body, "m-1") {
 		t.Error("a place or a message shows in the metrics")
 	}
 	if status, _ := get(t, server.URL+"/healthz"); status != 200 {
 		t.Errorf("healthz: %d", status)
 	}
 	sick = errors.New("the store at /secret is closed")
+	if status, _ := get(t, server.URL+"/healthz"); status != 503 {
+		t.Errorf("healthz of a sick bot: %d", status)
+	}
+	if status, _ := get(t, server.URL+"/readyz"); status != 200 {
+		t.Errorf("readyz: %d", status)
+	}
+	full = errors.New("the disk of /secret is full")
 	if status, body := get(t, server.URL+"/readyz"); status != 503 || strings.Contains(body, "secret") {
 		t.Errorf("readyz of a sick bot: %d %s", status, body)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"synthbot/admin"
@@ -44,6 +45,7 @@ type bot struct {
 	exchange sync.Mutex    // held while parts are exchanged
 	told     told
 	telling  sync.WaitGroup
+	full     atomic.Bool // the disk is
 
 	mu      sync.Mutex
 	parts   *parts
@@ -84,7 +86,7 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 		kept = before.plugins
 	}
 	var err error
-	if p.engines, err = c.engines(b.program, b.log, func(place core.Path) string { return b.prefer(c, place) }); err != nil {
+	if p.engines, err = c.engines(b.program, b.log, func(place core.Path) string { return b.prefer(c, place) }, b.engineHealth); err != nil {
 		return nil, err
 	}
 	if p.plugins, err = b.load(c, kept); err != nil {
@@ -148,6 +150,7 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 		return nil, errors.Join(err, store.Close())
 	}
 	b.embed(c)
+	p.bot.Store(b)
 	b.turns = turn.New(b.options(b.parts))
 	return b, nil
 }
@@ -184,6 +187,10 @@ func (b *bot) options(p *parts) turn.Options {
 	}
 	for _, l := range p.plugins {
 		equip(&o, l.Plugin)
+		if l.name == pairingName {
+			last := len(o.Gates) - 1
+			o.Gates[last] = exempt{o.Gates[last], &c.Access}
+		}
 	}
 	return o
 }
@@ -283,7 +290,11 @@ func (c *Config) openStore(p *program, log *slog.Logger) (core.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := memory.Open(dir, memory.Options{Config: c.Memory, Log: log})
+	db, err := memory.Open(dir, memory.Options{Config: c.Memory, Log: log, Full: func(full bool) {
+		if b := p.bot.Load(); b != nil {
+			b.diskFull(full)
+		}
+	}})
 	if err != nil {
 		return nil, err
 	}

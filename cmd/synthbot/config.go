@@ -261,9 +261,9 @@ func (c *Config) turnConfig() turn.Config {
 }
 
 // engines makes the chain of language models.
-func (c *Config) engines(p *program, log *slog.Logger, prefer func(core.Path) string) (*engine.Chain, error) {
+func (c *Config) engines(p *program, log *slog.Logger, prefer func(core.Path) string, health func(string, bool)) (*engine.Chain, error) {
 	clock := c.clock(p.clock)
-	chain, err := engine.New(c.Engines, engine.Options{Log: log, Clock: clock, Zone: clock().Location(), Prefer: prefer})
+	chain, err := engine.New(c.Engines, engine.Options{Log: log, Clock: clock, Zone: clock().Location(), Prefer: prefer, Health: health})
 	if err != nil {
 		return nil, usage{err}
 	}

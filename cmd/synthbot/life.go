@@ -164,7 +164,7 @@ type worker struct {
 
 // listen starts an interface.
 func (b *bot) listen(life context.Context, i core.Interface) {
-	b.start(life, "interface "+i.Name(), i, listening{i, b.turns})
+	b.start(life, "interface "+i.Name(), i, listening{i, doorbell{b.turns, b}})
 }
 
 // listening is an interface's Listen as a core.Runner.
@@ -188,7 +188,7 @@ func (b *bot) start(life context.Context, name string, key any, r core.Runner) {
 		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
 			w.err = fmt.Errorf("%s: %w", name, err)
 			b.log.Error("ended", "what", name, "err", err)
-			(&desk{b: b, log: b.log}).Admins(name + " has stopped: " + err.Error())
+			b.tell(name + " has stopped: " + oneLine(err.Error()))
 		}
 	}()
 }

@@ -50,6 +50,7 @@ type program struct {
 
 	level slog.LevelVar
 	db    atomic.Pointer[memory.DB] // while it is open
+	bot   atomic.Pointer[bot]       // that was assembled last
 	file  string                    // the configuration file that was asked for
 	began bool                      // flags and arguments were right
 	args  []string                  // the whole command line
@@ -107,7 +108,7 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.errs)
 	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
 		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.memoryCommand(),
-		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.reloadCommand(), p.pdfTextCommand())
+		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.reloadCommand(), p.pairCommand(), p.pdfTextCommand())
 	return root
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/core/turn"
 )
 
 // ability is a plugin that a configuration may turn on.
@@ -40,7 +41,7 @@ type chosen struct {
 func decodePlugins(c *Config, d *config.Document) {
 	for _, a := range abilities {
 		table, named := c.Plugins[a.name]
-		if !named && !a.usual {
+		if !named && !a.usual && !(a.name == pairingName && c.Access.Private == pairingName) {
 			continue
 		}
 		common := anyPlugin{}
@@ -95,6 +96,24 @@ func (b *bot) load(c *Config, before []loaded) ([]loaded, error) {
 		all = append(all, loaded{p, next})
 	}
 	return all, nil
+}
+
+// pairingName is the plugin that lets unknown people in by a code, and the access
+// that asks for it.
+const pairingName = "pairing"
+
+// exempt is a gate that asks nothing of whom the configuration lets in.
+type exempt struct {
+	core.Gate
+	access *turn.Access
+}
+
+// Judge implements core.Gate.
+func (e exempt) Judge(m *core.Message, again bool) core.Verdict {
+	if person, err := m.Path.Person(m.Author.ID); err == nil && e.access.Lets(person, m) {
+		return core.Verdict{}
+	}
+	return e.Gate.Judge(m, again)
 }
 
 // host is what a plugin is lent.

@@ -88,7 +88,7 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 func (b *bot) reread(life *lives) {
 	if err := b.reload(life); err != nil {
 		b.log.Error("configuration refused, the old one stays in force", "err", err)
-		(&desk{b: b, log: b.log}).Admins("The configuration was refused, the one before stays in force: " + oneLine(err.Error()))
+		b.tell("The configuration was refused, the one before stays in force: " + oneLine(err.Error()))
 	}
 }
 
@@ -103,7 +103,7 @@ func (b *bot) serveMetrics(life context.Context, address string) {
 		return
 	}
 	b.log.Info("metrics", "address", listener.Addr().String())
-	server := admin.Server(b.metrics.Handler(b.turns.Pulse))
+	server := admin.Server(b.metrics.Handler(b.turns.Pulse, b.ready))
 	stop := context.AfterFunc(life, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {

@@ -26,6 +26,9 @@ type Options struct {
 	// asked for a pause, before the last link answers; 0: 8 seconds, below 0: no
 	// wait at all.
 	Patience time.Duration
+	// Health is told when an engine is left alone after failures in a row, and
+	// when it answers again. It returns at once. Optional.
+	Health func(engine string, well bool)
 }
 
 func (o Options) withDefaults() Options {
@@ -46,6 +49,7 @@ func (o Options) withDefaults() Options {
 
 // Chain asks its engines in order. Safe for concurrent use.
 type Chain struct {
+	health func(engine string, well bool)
 	links  []*link // those that need a network
 	last   core.Model
 	quiet  core.Model // last, where it is chosen and stands in for nobody
@@ -63,7 +67,7 @@ type Chain struct {
 // joined, each with the table's name. Close the chain when nobody asks any more.
 func New(tables []Config, o Options) (*Chain, error) {
 	o = o.withDefaults()
-	c := &Chain{log: o.Log, clock: o.Clock, prefer: o.Prefer, wait: o.Patience, prices: map[string]Config{}}
+	c := &Chain{health: o.Health, log: o.Log, clock: o.Clock, prefer: o.Prefer, wait: o.Patience, prices: map[string]Config{}}
 	t := &transport{base: o.Transport, clock: o.Clock}
 	if t.base == nil {
 		c.pool = newBase()
@@ -120,7 +124,7 @@ func (c *Chain) addRemote(cfg Config, t *transport) error {
 		return err
 	}
 	c.prices[cfg.Name] = cfg
-	c.links = append(c.links, newLink(cfg.Name, model, c.log, c.clock))
+	c.links = append(c.links, newLink(cfg.Name, model, c.log, c.clock, c.health))
 	return nil
 }
 

@@ -30,7 +30,7 @@ const (
 	tripFor   = 30 * time.Second // for so long
 )
 
-func newLink(name string, model core.Model, log *slog.Logger, clock func() time.Time) *link {
+func newLink(name string, model core.Model, log *slog.Logger, clock func() time.Time, health func(string, bool)) *link {
 	l := &link{name: name, model: model, log: log.With("engine", name), clock: clock}
 	l.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:        name,
@@ -38,6 +38,13 @@ func newLink(name string, model core.Model, log *slog.Logger, clock func() time.
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 		OnStateChange: func(_ string, from, to gobreaker.State) {
 			l.log.Warn("engine's breaker changed", "from", from.String(), "to", to.String())
+			switch {
+			case health == nil:
+			case to == gobreaker.StateOpen && from == gobreaker.StateClosed:
+				health(name, false)
+			case to == gobreaker.StateClosed:
+				health(name, true)
+			}
 		},
 		IsSuccessful: healthy,
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },

@@ -58,7 +58,7 @@ func chainOf(standby bool, models ...*script) *Chain {
 	o := Options{}.withDefaults()
 	c := &Chain{log: o.Log, clock: time.Now, wait: o.Patience, last: offline.New(offline.Options{Standby: standby}), quiet: offline.New(offline.Options{})}
 	for _, m := range models {
-		c.links = append(c.links, newLink(m.name, m, o.Log, time.Now))
+		c.links = append(c.links, newLink(m.name, m, o.Log, time.Now, o.Health))
 	}
 	return c
 }
@@ -314,10 +314,40 @@ func TestFailuresAreLoggedWithoutTexts(t *testing.T) {
 		var out strings.Builder
 		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0, errors.New("bad key"))}}
 		c := chainOf(true)
-		c.links = []*link{newLink("model", m, slog.New(slog.NewTextHandler(&out, nil)), time.Now)}
+		c.links = []*link{newLink("model", m, slog.New(slog.NewTextHandler(&out, nil)), time.Now, nil)}
 		asks(t, c)
 		if !strings.Contains(out.String(), "bad key") || !strings.Contains(out.String(), "engine=model") || strings.Contains(out.String(), "hello") {
 			t.Error(out.String())
+		}
+	})
+}
+
+// TestHealth: who wants to know is told once that an engine fails, and once that
+// it answers again.
+func TestHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		sick := true
+		m := &script{name: "home", steps: []func(context.Context) (core.Answer, error){func(ctx context.Context) (core.Answer, error) {
+			if sick {
+				return fails(core.RetryLater, 0)(ctx)
+			}
+			return says("home")(ctx)
+		}}}
+		l := newLink("home", m, slog.New(slog.DiscardHandler), time.Now, func(name string, well bool) { told = append(told, fmt.Sprint(name, " ", well)) })
+		for range tripAfter + 3 {
+			l.ask(t.Context(), plainQuestion())
+		}
+		if want := []string{"home false"}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+		sick = false
+		time.Sleep(2 * tripFor)
+		for range 3 {
+			l.ask(t.Context(), plainQuestion())
+		}
+		if want := []string{"home false", "home true"}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
 		}
 	})
 }

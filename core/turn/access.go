@@ -9,7 +9,7 @@ import (
 // Access says who may talk to the bot at all. A place is named with all below
 // it. Deny wins over everything but admins, who cannot be shut out.
 type Access struct {
-	Private    string      `toml:"private" default:"open" oneof:"open|allow" doc:"Who may write in private: everybody, or who is in allow."`
+	Private    string      `toml:"private" default:"open" oneof:"open|pairing|allow" doc:"Who may write in private: everybody, whom an admin lets in by a code, or who is in allow."`
 	Groups     string      `toml:"groups" default:"open" oneof:"open|allow" doc:"Where the bot talks in groups: everywhere, or where allow says."`
 	Allow      []core.Path `toml:"allow" doc:"People and places that are let in."`
 	Deny       []core.Path `toml:"deny" doc:"People and places that are shut out."`
@@ -61,6 +61,9 @@ func (s *setup) stands(e *core.Entry) bool {
 	v := s.judge(&m, true)
 	return v.Admission == core.Admit || v.Admission == core.Quiet && e.Kind == core.KindCommand
 }
+
+// Lets reports whether allow names the person, the place, or what it lies in.
+func (a *Access) Lets(person core.Path, m *core.Message) bool { return a.names(a.Allow, person, m) }
 
 // names reports whether the list holds the person, the place, or what the
 // place lies in.

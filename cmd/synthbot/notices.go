@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"synthbot/core"
+)
+
+// tell tells the admins something that they must know.
+func (b *bot) tell(text string) { (&desk{b: b, log: b.log}).Admins(text) }
+
+// diskFull is told by the store when the disk is full, and when it is well again.
+// Meanwhile nothing is taken in, so that nothing is lost: platforms keep what was
+// not acknowledged.
+func (b *bot) diskFull(full bool) {
+	if b.full.Store(full); full {
+		b.tell("The disk is full. I take in no messages until there is room; nothing is lost.")
+		return
+	}
+	b.tell("There is room on the disk again, and I go on.")
+}
+
+// engineHealth is told by the chain of engines.
+func (b *bot) engineHealth(name string, well bool) {
+	if well {
+		b.tell("Engine " + name + " answers again.")
+		return
+	}
+	b.tell("Engine " + name + " fails, and is left alone for a while; the next one is asked.")
+}
+
+// ready returns nil when messages are taken in and turns can be taken.
+func (b *bot) ready(ctx context.Context) error {
+	if b.full.Load() {
+		return core.ErrFull
+	}
+	return b.turns.Pulse(ctx)
+}
+
+// doorbell lets the admins know when the bot comes to a new group.
+type doorbell struct {
+	core.Inbox
+	b *bot
+}
+
+// Receive implements core.Inbox.
+func (d doorbell) Receive(ctx context.Context, events ...core.Event) error {
+	if err := d.Inbox.Receive(ctx, events...); err != nil {
+		return err
+	}
+	for i := range events {
+		e := &events[i]
+		if e.Kind == core.KindMembership && e.Data == "added" && !e.Message.Private {
+			d.b.tell(newGroup(e))
+		}
+	}
+	return nil
+}
+
+func newGroup(e *core.Event) string {
+	by := ""
+	if name := oneLine(e.Message.Author.Name); name != "" {
+		by = " by " + name
+	}
+	return fmt.Sprintf("I was added to the group %s%s. To keep me out of it, add it to access.deny.", e.Message.Path, by)
+}

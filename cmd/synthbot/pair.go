@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/core"
+	"synthbot/plugins/pairing"
+)
+
+func (p *program) pairCommand() *cobra.Command {
+	return atDaemon(p.fileFlag(&cobra.Command{
+		Use: "pair [CODE]", Short: "Let a person in who has a code, or list those who wait", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return p.pair(c.Context(), args) },
+	}))
+}
+
+func (p *program) pair(ctx context.Context, args []string) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	b, err := p.looking(cfg, p.logger(cfg, slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	plugin := b.inForce().pairing()
+	switch {
+	case plugin == nil:
+		err = usagef("nobody waits to be let in: access.private is %q, not %q", cfg.Access.Private, pairingName)
+	case len(args) == 0:
+		var waiting []core.Path
+		waiting, err = plugin.Waiting(ctx)
+		for _, person := range waiting {
+			fmt.Fprintln(p.out, person)
+		}
+	default:
+		var person core.Path
+		if person, err = plugin.Pair(ctx, args[0], core.Path{}); err == nil {
+			fmt.Fprintf(p.out, "%s may talk to the bot now\n", person)
+		}
+	}
+	return p.closing(b, err)
+}
+
+// pairing is the plugin that lets people in; nil where none is asked.
+func (p *parts) pairing() *pairing.Plugin {
+	for _, l := range p.plugins {
+		if x, ok := l.Plugin.(*pairing.Plugin); ok {
+			return x
+		}
+	}
+	return nil
+}

@@ -1,0 +1,330 @@
+package pairing
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// Config is the plugin's table.
+type Config struct {
+	Valid time.Duration `toml:"valid" default:"24h" min:"1m" max:"720h" doc:"How long a code can be confirmed."`
+	Again time.Duration `toml:"again" default:"1h" min:"1m" max:"720h" doc:"How long an unknown person waits before he is told his code once more."`
+	Open  int           `toml:"open" default:"200" min:"1" max:"10000" doc:"How many codes may be open at a time; whoever comes then is told nothing."`
+}
+
+const (
+	pairedKey  = "paired"
+	codeKey    = "code "
+	codeLength = 8
+)
+
+// Plugin is the pairing of people. Safe for concurrent use.
+type Plugin struct {
+	core.Host
+	config Config
+
+	mu     sync.Mutex
+	loaded bool
+	paired map[core.Path]bool
+	codes  map[string]invitation // by hash
+	of     map[core.Path]*guest
+}
+
+// invitation is a code that waits to be confirmed.
+type invitation struct {
+	Person core.Path `json:"person"`
+	Name   string    `json:"name,omitempty"`
+	Until  time.Time `json:"until"`
+}
+
+// guest is an unknown person.
+type guest struct {
+	code string // plain, while the process lives
+	hash string
+	told time.Time
+}
+
+// New makes the plugin.
+func New(h core.Host, c Config) (*Plugin, error) {
+	return &Plugin{
+		Host: h, config: c, paired: make(map[core.Path]bool),
+		codes: make(map[string]invitation), of: make(map[core.Path]*guest),
+	}, nil
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.Host.Name }
+
+// Actions implements core.Plugin: a model lets nobody in.
+func (p *Plugin) Actions() []core.Action { return nil }
+
+// load reads what former lives left. mu is held.
+func (p *Plugin) load(ctx context.Context) error {
+	if p.loaded {
+		return nil
+	}
+	items, err := p.Items.List(ctx, core.Path{})
+	if err != nil {
+		return fmt.Errorf("pairing: %w", err)
+	}
+	for _, i := range items {
+		hash, isCode := strings.CutPrefix(i.Key, codeKey)
+		switch {
+		case i.Key == pairedKey:
+			p.paired[i.Path] = true
+		case isCode:
+			var v invitation
+			if json.Unmarshal(i.Value, &v) == nil && v.Until.After(p.Clock()) {
+				p.codes[hash] = v
+				p.of[v.Person] = &guest{hash: hash}
+			}
+		}
+	}
+	p.loaded = true
+	return nil
+}
+
+// Judge implements core.Gate.
+func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
+	if !m.Private {
+		return core.Verdict{}
+	}
+	person, err := m.Path.Person(m.Author.ID)
+	if err != nil {
+		return core.Verdict{Admission: core.Discard}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := p.load(ctx); err != nil {
+		p.Log.Error("nobody new is let in", "err", err)
+		return core.Verdict{Admission: core.Discard}
+	}
+	if p.paired[person] || strings.HasPrefix(m.Text, "/claim ") { // by which the first admin comes in
+		return core.Verdict{}
+	}
+	if again {
+		return core.Verdict{Admission: core.Blank}
+	}
+	return core.Verdict{Admission: core.Blank, Reply: p.invite(ctx, person, m.Author.Name)}
+}
+
+// invite returns what an unknown person is told; "" where he knows it already.
+// mu is held.
+func (p *Plugin) invite(ctx context.Context, person core.Path, name string) string {
+	now := p.Clock()
+	g := p.of[person]
+	if g != nil && now.Sub(g.told) < p.config.Again {
+		return ""
+	}
+	if g == nil || g.code == "" || p.codes[g.hash].Until.Before(now) {
+		fresh, err := p.fresh(ctx, person, name, g)
+		if err != nil {
+			p.Log.Error("no code", "err", err)
+			return ""
+		}
+		if g = fresh; g == nil {
+			return ""
+		}
+	}
+	g.told = now
+	return "I don't know you yet. Please give this code to one of my admins: " + g.code +
+		". When it is confirmed, write to me again."
+}
+
+// fresh makes a person's code, in place of an older one; nil where too many are
+// open. mu is held.
+func (p *Plugin) fresh(ctx context.Context, person core.Path, name string, old *guest) (*guest, error) {
+	if old != nil {
+		p.drop(ctx, old.hash)
+	}
+	for hash, v := range p.codes {
+		if v.Until.Before(p.Clock()) {
+			p.drop(ctx, hash)
+		}
+	}
+	if len(p.codes) >= p.config.Open {
+		return nil, nil
+	}
+	g := &guest{code: rand.Text()[:codeLength]}
+	g.hash = hashed(g.code)
+	v := invitation{person, name, p.Clock().Add(p.config.Valid)}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Items.Put(ctx, core.Item{Key: codeKey + g.hash, Value: raw, Version: core.AnyVersion}); err != nil {
+		return nil, err
+	}
+	p.codes[g.hash], p.of[person] = v, g
+	p.Desk.Admins(fmt.Sprintf("%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE.", clean(name), person))
+	return g, nil
+}
+
+// drop takes a code away. mu is held.
+func (p *Plugin) drop(ctx context.Context, hash string) {
+	v, ok := p.codes[hash]
+	if !ok {
+		return
+	}
+	delete(p.codes, hash)
+	delete(p.of, v.Person)
+	if _, err := p.Items.Put(ctx, core.Item{Key: codeKey + hash, Version: core.AnyVersion}); err != nil {
+		p.Log.Warn("an old code stays in the file", "err", err)
+	}
+}
+
+// Pair lets the person in whose code this is, and returns his path. The error is
+// for people.
+func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (core.Path, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.load(ctx); err != nil {
+		return core.Path{}, err
+	}
+	hash := hashed(strings.ToUpper(strings.TrimSpace(code)))
+	v, ok := p.codes[hash]
+	if !ok || v.Until.Before(p.Clock()) {
+		return core.Path{}, core.Errorf(core.Invalid, "Nobody has that code, or it is too old.")
+	}
+	raw, err := json.Marshal(struct {
+		At time.Time `json:"at"`
+		By core.Path `json:"by,omitzero"`
+	}{p.Clock(), by})
+	if err != nil {
+		return core.Path{}, err
+	}
+	if _, err := p.Items.Put(ctx, core.Item{Path: v.Person, Key: pairedKey, Value: raw, Version: core.AnyVersion}); err != nil {
+		return core.Path{}, fmt.Errorf("pairing: %w", err)
+	}
+	p.paired[v.Person] = true
+	p.drop(ctx, hash)
+	return v.Person, nil
+}
+
+// Unpair shuts a person out again.
+func (p *Plugin) Unpair(ctx context.Context, person core.Path) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.load(ctx); err != nil {
+		return err
+	}
+	if !p.paired[person] {
+		return core.Errorf(core.Invalid, "%s was not let in.", person)
+	}
+	if _, err := p.Items.Put(ctx, core.Item{Path: person, Key: pairedKey, Version: core.AnyVersion}); err != nil {
+		return fmt.Errorf("pairing: %w", err)
+	}
+	delete(p.paired, person)
+	return nil
+}
+
+// Waiting lists the people whose codes are open.
+func (p *Plugin) Waiting(ctx context.Context) ([]core.Path, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.load(ctx); err != nil {
+		return nil, err
+	}
+	var people []core.Path
+	for _, v := range p.codes {
+		people = append(people, v.Person)
+	}
+	slices.SortFunc(people, func(a, b core.Path) int { return strings.Compare(a.String(), b.String()) })
+	return people, nil
+}
+
+// Kept implements core.Keeper: a code that waits stands under no person's path.
+func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.load(ctx); err != nil {
+		return nil, err
+	}
+	var kept []json.RawMessage
+	for _, v := range p.codes {
+		if v.Person != person {
+			continue
+		}
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, raw)
+	}
+	return kept, nil
+}
+
+// Erase implements core.Keeper. Who was let in is a stranger again.
+func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.load(ctx); err != nil {
+		return err
+	}
+	if g := p.of[person]; g != nil {
+		p.drop(ctx, g.hash)
+	}
+	delete(p.paired, person)
+	_, err := p.Items.Put(ctx, core.Item{Path: person, Key: pairedKey, Version: core.AnyVersion})
+	return err
+}
+
+// Commands implements command.Commander.
+func (p *Plugin) Commands() []command.Command {
+	return []command.Command{
+		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.Admin,
+			Args: []command.Arg{{Name: "code", Brief: "The code that I told him", Required: true}}}, Do: p.pair},
+		{Spec: command.Spec{Name: "unpair", Brief: "Shut a person out again", Rank: core.Admin,
+			Args: []command.Arg{{Name: "person", Brief: "Like telegram/@user/1000", Required: true}}}, Do: p.unpair},
+	}
+}
+
+func (p *Plugin) pair(ctx context.Context, c command.Call) (string, error) {
+	person, err := p.Pair(ctx, c.Args["code"], c.Person)
+	if err != nil {
+		return "", err
+	}
+	return person.String() + " may talk to me now.", nil
+}
+
+func (p *Plugin) unpair(ctx context.Context, c command.Call) (string, error) {
+	person, err := core.ParsePath(c.Args["person"])
+	if err != nil || !person.IsPerson() {
+		return "", core.Errorf(core.Invalid, "%q is no person. Write it like telegram/@user/1000.", c.Args["person"])
+	}
+	if err := p.Unpair(ctx, person); err != nil {
+		return "", err
+	}
+	return person.String() + " is shut out.", nil
+}
+
+// hashed is what is kept of a code.
+func hashed(code string) string {
+	sum := sha256.Sum256([]byte("synthbot pairing " + code))
+	return hex.EncodeToString(sum[:])
+}
+
+// clean makes a foreign name fit for a line.
+func clean(name string) string {
+	name = strings.Join(strings.Fields(name), " ")
+	if runes := []rune(name); len(runes) > 60 {
+		name = string(runes[:60]) + "…"
+	}
+	if name == "" {
+		return "Somebody"
+	}
+	return name
+}

@@ -1,0 +1,66 @@
+package pairing
+
+import (
+	"strconv"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/plugins/plugintest"
+)
+
+func TestScripts(t *testing.T) { plugintest.Run(t, "testdata/*.txt", plugintest.Of(New)) }
+
+func made(t *testing.T, s *plugintest.Stand, c Config) *Plugin {
+	t.Helper()
+	p, err := New(s.Host, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func from(person string) *core.Message {
+	return &core.Message{Path: core.MustPath("room/" + person), Private: true, Author: core.Author{ID: person, Name: person}}
+}
+
+// TestCrowd: codes are bounded in number, and those of people who were forgotten
+// are gone.
+func TestCrowd(t *testing.T) {
+	s := plugintest.NewStand(t, "pairing")
+	p := made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
+	told := 0
+	for i := range 10 {
+		v := p.Judge(from(strconv.Itoa(i)), false)
+		if v.Admission != core.Blank {
+			t.Fatalf("person %d: %v", i, v)
+		}
+		if v.Reply != "" {
+			told++
+		}
+	}
+	if told != 3 {
+		t.Errorf("%d codes, want 3", told)
+	}
+	jay := core.MustPath("room/@user/1")
+	if kept, err := p.Kept(t.Context(), jay); err != nil || len(kept) != 1 {
+		t.Errorf("kept %s, %v", kept, err)
+	}
+	if err := p.Erase(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := p.Kept(t.Context(), jay); err != nil || len(kept) != 0 {
+		t.Errorf("kept %s, %v", kept, err)
+	}
+	if people, err := p.Waiting(t.Context()); err != nil || len(people) != 2 {
+		t.Errorf("waiting %v, %v", people, err)
+	}
+}
+
+func TestConform(t *testing.T) {
+	plugintest.Conform(t, plugintest.Case{
+		Name: "pairing",
+		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
+			return made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
+		},
+	})
+}
