@@ -11,9 +11,46 @@ import (
 	"synthbot/memory"
 )
 
-// items is what one plugin keeps, in the script's database.
+// database is the script's. One writes at a time: the writer of package memory
+// waits, in the hope of company, by the clock, and in a bubble the clock stands
+// still while somebody waits so.
+type database struct {
+	*memory.DB
+	one  sync.Mutex
+	stir func() // told when something was written; nil: nobody is
+}
+
+func (d *database) alone() (leave func()) {
+	d.one.Lock()
+	return func() {
+		d.one.Unlock()
+		if d.stir != nil {
+			d.stir()
+		}
+	}
+}
+
+// Commit implements core.Store.
+func (d *database) Commit(ctx context.Context, b *core.Batch) error {
+	defer d.alone()()
+	return d.DB.Commit(ctx, b)
+}
+
+// SaveFact implements core.Facts.
+func (d *database) SaveFact(ctx context.Context, f core.Fact, epoch uint64) (core.Fact, error) {
+	defer d.alone()()
+	return d.DB.SaveFact(ctx, f, epoch)
+}
+
+// DropFact implements core.Facts.
+func (d *database) DropFact(ctx context.Context, id string, see ...core.Path) error {
+	defer d.alone()()
+	return d.DB.DropFact(ctx, id, see...)
+}
+
+// items is what one plugin keeps.
 type items struct {
-	db     *memory.DB
+	db     *database
 	plugin string
 }
 
@@ -24,24 +61,13 @@ func (i items) Get(ctx context.Context, path core.Path, key string) (core.Item, 
 
 // Put implements core.Items.
 func (i items) Put(ctx context.Context, item core.Item) (uint64, error) {
+	defer i.db.alone()()
 	return i.db.Put(ctx, i.plugin, item)
 }
 
 // List implements core.Items.
 func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
 	return i.db.List(ctx, i.plugin, root)
-}
-
-// watched is a store that tells when something was written.
-type watched struct {
-	*memory.DB
-	stir func()
-}
-
-// Commit implements core.Store.
-func (w watched) Commit(ctx context.Context, b *core.Batch) error {
-	defer w.stir()
-	return w.DB.Commit(ctx, b)
 }
 
 // desk is a core.Desk that writes down what it is told.

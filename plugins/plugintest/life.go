@@ -16,7 +16,7 @@ import (
 
 // life is the bot from a start to a stop.
 type life struct {
-	db        *memory.DB
+	db        *database
 	turns     *turn.Turns
 	runtime   *action.Runtime
 	catalogue action.Catalogue
@@ -50,7 +50,7 @@ func (s *Script) start() {
 	if err != nil {
 		s.Fatalf("%v", err)
 	}
-	l := &life{db: db, changed: make(chan struct{}, 1)}
+	l := &life{db: &database{DB: db, stir: s.poke}, changed: make(chan struct{}, 1)}
 	s.world = l
 	in := inbox{make(chan struct{}), l}
 	if err := s.populate(l, in); err != nil {
@@ -116,7 +116,7 @@ func (s *Script) host(l *life, name string, in core.Inbox) core.Host {
 
 func (s *Script) options(l *life) (turn.Options, error) {
 	o := turn.Options{
-		Store: watched{l.db, s.poke}, Catalogue: &l.catalogue, Runtime: l.runtime, Asker: s.model,
+		Store: l.db, Catalogue: &l.catalogue, Runtime: l.runtime, Asker: s.model,
 		Persona: func(core.Path, string) core.Persona { return core.Persona{Name: "Aria", Text: "You are Aria."} },
 		Clock:   s.Now, Log: s.log, Config: turn.Config{History: 20, Recent: 10, Attempts: 2},
 		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },

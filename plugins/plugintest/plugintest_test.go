@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -164,4 +167,26 @@ func faultOf(t *testing.T, script string, options ...Option) (fault string) {
 	note := func(p *plan) { p.caught = func(text string) { fault = text } }
 	Text(t, script, append(options, note)...)
 	return fault
+}
+
+// TestManyWriters: in a bubble, where the clock stands still, too.
+func TestManyWriters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewStand(t, "toys")
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				for n := range 50 {
+					_, err := s.Items.Put(t.Context(), core.Item{Key: strconv.Itoa(i*100 + n), Value: json.RawMessage(`1`)})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if items, err := s.Items.List(t.Context(), core.Path{}); err != nil || len(items) != 200 {
+			t.Errorf("%d items, %v", len(items), err)
+		}
+	})
 }
