@@ -52,6 +52,7 @@ func (c *Config) Faults() []Fault {
 type loaded struct {
 	*Blueprint
 	source *Source
+	index  int // of the source
 	data   []byte
 }
 
@@ -74,7 +75,7 @@ func (c *Config) load() (all []loaded, faults []Fault) {
 				continue
 			}
 			faults = append(faults, b.check(s, i)...)
-			all = append(all, loaded{b, s, data})
+			all = append(all, loaded{b, s, i, data})
 		}
 	}
 	return all, append(faults, clashes(all)...)

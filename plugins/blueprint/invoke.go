@@ -45,10 +45,13 @@ type origin struct {
 
 // call carries a tool out and returns its output.
 func (a *agent) call(ctx context.Context, t *Tool, c core.Call) (json.RawMessage, error) {
+	input, err := t.aimed(c)
+	if err != nil {
+		return nil, err
+	}
 	if err := a.pace.take(); err != nil {
 		return nil, err
 	}
-	input := t.aimed(c)
 	switch {
 	case a.client == nil:
 		return a.run(ctx, t, c, input)
@@ -69,20 +72,19 @@ func (a *agent) call(ctx context.Context, t *Tool, c core.Call) (json.RawMessage
 
 // aimed is a tool's input: the payload, with the step's target where the schema
 // knows one.
-func (t *Tool) aimed(c core.Call) json.RawMessage {
+func (t *Tool) aimed(c core.Call) (json.RawMessage, error) {
+	var payload map[string]json.RawMessage
+	if err := json.Unmarshal(c.Payload, &payload); err != nil || payload == nil {
+		return nil, &core.Error{Kind: core.Invalid, Text: "The payload must be an object.", Err: err}
+	}
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	var payload map[string]json.RawMessage
-	if c.Target == "" || json.Unmarshal(t.Input, &schema) != nil || schema.Properties["target"] == nil ||
-		json.Unmarshal(c.Payload, &payload) != nil || payload["target"] != nil {
-		return c.Payload
-	}
-	if payload == nil {
-		payload = make(map[string]json.RawMessage)
+	if c.Target == "" || payload["target"] != nil || json.Unmarshal(t.Input, &schema) != nil || schema.Properties["target"] == nil {
+		return c.Payload, nil
 	}
 	payload["target"] = encode(c.Target)
-	return encode(payload)
+	return encode(payload), nil
 }
 
 func (a *agent) question(t *Tool, c core.Call, input json.RawMessage) question {

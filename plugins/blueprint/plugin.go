@@ -126,23 +126,60 @@ type accepted struct {
 	Blueprint json.RawMessage `json:"blueprint"`
 }
 
+// former is the blueprint that was accepted last, nil where there was none.
+func (l *loaded) former(ctx context.Context, items core.Items) (json.RawMessage, error) {
+	item, known, err := items.Get(ctx, core.Path{}, l.key())
+	var before accepted
+	if err != nil || !known || json.Unmarshal(item.Value, &before) != nil {
+		return nil, err
+	}
+	return before.Blueprint, nil
+}
+
+func (l *loaded) key() string {
+	return "accepted:" + filepath.ToSlash(filepath.Join(l.source.Path, filepath.Base(l.File)))
+}
+
 // review compares a blueprint with the one that was accepted last, and accepts it.
 func (p *Plugin) review(ctx context.Context, l *loaded) error {
-	key := "accepted:" + filepath.ToSlash(filepath.Join(l.source.Path, filepath.Base(l.File)))
-	item, known, err := p.h.Items.Get(ctx, core.Path{}, key)
+	before, err := l.former(ctx, p.h.Items)
 	if err != nil {
 		return err
 	}
 	now := encode(accepted{l.data})
-	var before accepted
-	if known && json.Unmarshal(item.Value, &before) == nil {
-		if string(encode(before)) == string(now) {
+	if before != nil {
+		if string(encode(accepted{before})) == string(now) {
 			return nil
 		}
-		p.report(l, before.Blueprint)
+		p.report(l, before)
 	}
-	_, err = p.h.Items.Put(ctx, core.Item{Key: key, Version: core.AnyVersion, Value: now})
+	_, err = p.h.Items.Put(ctx, core.Item{Key: l.key(), Version: core.AnyVersion, Value: now})
 	return err
+}
+
+// Changes tells how the files differ from what the bot used last, which items, the
+// plugin's own, remember: what can break as a fault, the rest as warnings. Files
+// that cannot be read are left out.
+func (c *Config) Changes(ctx context.Context, items core.Items) ([]Fault, error) {
+	all, _ := c.load()
+	var faults []Fault
+	for i := range all {
+		before, err := all[i].former(ctx, items)
+		if err != nil {
+			return nil, err
+		}
+		if before == nil {
+			continue
+		}
+		changes, err := Compare(before, all[i].data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", all[i].File, err)
+		}
+		for _, change := range changes {
+			faults = append(faults, Fault{File: all[i].File, Source: all[i].index, Tool: change.Tool, Text: change.Text, Warning: !change.Breaking})
+		}
+	}
+	return faults, nil
 }
 
 // report tells what changed.
