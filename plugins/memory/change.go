@@ -9,12 +9,12 @@ import (
 )
 
 type updatePayload struct {
-	ID         string   `json:"id" title:"memory" doc:"Which memory, by the id that stands behind it." min:"1" max:"16"`
-	Text       string   `json:"text" title:"new text" doc:"What is true now, whole, as one sentence that can be understood by itself." min:"3" max:"1000"`
-	Topic      string   `json:"topic,omitempty" title:"topic" doc:"A word like home or job." max:"64"`
-	Tags       []string `json:"tags,omitempty" title:"tags" doc:"Further words to find it by." max:"8"`
-	Importance int      `json:"importance,omitempty" title:"importance" doc:"0 to 10; it can rise only." min:"0" max:"10"`
-	Language   string   `json:"language,omitempty" title:"language" doc:"The language of the text; left out: as before." max:"35"`
+	ID         string   `json:"id" title:"memory" doc:"As it stands behind the memory." min:"1" max:"16"`
+	Text       string   `json:"text" title:"new text" doc:"All that is true now, in one sentence." min:"3" max:"1000"`
+	Topic      string   `json:"topic,omitempty" title:"topic" max:"64"`
+	Tags       []string `json:"tags,omitempty" title:"tags" max:"8"`
+	Importance int      `json:"importance,omitempty" title:"importance" min:"0" max:"10"`
+	Language   string   `json:"language,omitempty" title:"language" max:"35"`
 }
 
 func (p *Plugin) updateAction() core.Action {
@@ -75,7 +75,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 }
 
 type forgetPayload struct {
-	ID string `json:"id" title:"memory" doc:"Which memory, by the id that stands behind it." min:"1" max:"16"`
+	ID string `json:"id" title:"memory" doc:"As it stands behind the memory." min:"1" max:"16"`
 }
 
 func (p *Plugin) forgetAction() core.Action {

@@ -9,18 +9,18 @@ import (
 )
 
 type savePayload struct {
-	Text       string   `json:"text" title:"what to remember" doc:"One fact in one sentence that can be understood by itself, with names instead of pronouns, in the language it was said in." min:"3" max:"1000"`
-	About      []string `json:"about,omitempty" title:"about" doc:"The people it is about, by name, tag or id; me is who speaks. Left out: about no person." max:"8"`
-	Topic      string   `json:"topic,omitempty" title:"topic" doc:"A word like home, job or birthday: a newer memory of the same topic about the same people replaces this one." max:"64"`
-	Tags       []string `json:"tags,omitempty" title:"tags" doc:"Words to find it by that do not stand in the text." max:"8"`
-	Importance int      `json:"importance" title:"importance" doc:"0 to 10; from 8 on it is always before you when that person speaks." default:"3" min:"0" max:"10"`
-	Language   string   `json:"language,omitempty" title:"language" doc:"The language of the text, like it or pt-BR." max:"35"`
+	Text       string   `json:"text" title:"what to remember" doc:"One fact in one sentence, with names for pronouns." min:"3" max:"1000"`
+	About      []string `json:"about,omitempty" title:"about" doc:"People, by name or tag; me is who speaks." max:"8"`
+	Topic      string   `json:"topic,omitempty" title:"topic" doc:"Like home or job: the newer one replaces the older." max:"64"`
+	Tags       []string `json:"tags,omitempty" title:"tags" max:"8"`
+	Importance int      `json:"importance" title:"importance" default:"3" min:"0" max:"10"`
+	Language   string   `json:"language,omitempty" title:"language" max:"35"`
 }
 
 func (p *Plugin) saveAction() core.Action {
 	return action.Typed(core.Action{
 		Name: "memory_save", Similes: []string{"remember", "save_memory", "memory_add"},
-		Brief: "Remember a lasting fact about people, plans or things, for later conversations",
+		Brief: "Remember a lasting fact for later conversations",
 		Examples: core.Examples{
 			Description: "Keeps one fact. It is told again where it fits, in this place only.",
 			Instructions: core.Instructions{
@@ -30,9 +30,11 @@ func (p *Plugin) saveAction() core.Action {
 					"\"He likes it\" means nothing next week: write who likes what.",
 					"What was said in the last few messages is before you anyway; small talk is not worth keeping.",
 					"Never passwords, keys or numbers of cards.",
+					"Write in the language that it was said in; language names it, like it or pt-BR, where you are sure.",
 				},
 				Notes: []string{
 					"What says the same replaces the older one, and so does what has the same topic about the same people.",
+					"importance is 0 to 10: from 8 on it is always before you when that person speaks. tags are words to find it by that do not stand in the text.",
 					"It needs no words from you afterwards: send your message in the same answer.",
 				},
 			},

@@ -20,10 +20,10 @@ var languageTag = regexp.MustCompile(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}$`)
 const dateLayout = "2006-01-02"
 
 type searchPayload struct {
-	Query string   `json:"query,omitempty" title:"what to look for" doc:"Words that the memory may hold; a few that matter, no whole sentence." max:"300"`
-	About []string `json:"about,omitempty" title:"about" doc:"Only memories about all of these people, by name, tag or id; me is who speaks." max:"8"`
-	Tags  []string `json:"tags,omitempty" title:"tags" doc:"Only memories that have all of these tags." max:"8"`
-	Limit int      `json:"limit" title:"how many" doc:"How many at most." default:"5" min:"1" max:"20"`
+	Query string   `json:"query,omitempty" title:"what to look for" doc:"A few words that matter." max:"300"`
+	About []string `json:"about,omitempty" title:"about" doc:"As in memory_save." max:"8"`
+	Tags  []string `json:"tags,omitempty" title:"tags" max:"8"`
+	Limit int      `json:"limit" title:"how many" default:"5" min:"1" max:"20"`
 }
 
 func (p *Plugin) searchAction() core.Action {
