@@ -1,0 +1,152 @@
+package clock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+type weatherPayload struct {
+	Place string `json:"place,omitempty" title:"place" max:"100" doc:"A city, with its country where there are several: Paris, France. Left out: the person's place, else the bot's."`
+	Days  int    `json:"days" title:"days" default:"1" min:"1" max:"7" doc:"How many days, today among them."`
+}
+
+// Actions implements core.Plugin.
+func (p *Plugin) Actions() []core.Action {
+	if p.config.Weather == weatherOff {
+		return nil
+	}
+	example := func(scenario, payload string) core.Example {
+		return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
+	}
+	return []core.Action{action.Typed(core.Action{
+		Name: "weather", Similes: []string{"get_weather", "weather_forecast"}, Brief: "Look up the weather of a place, now and for the next days",
+		Examples: core.Examples{
+			Description: "Tells the weather of a place now, and day by day for up to a week.",
+			Instructions: core.Instructions{
+				WhenToUse:      "When somebody asks about the weather, or whether he needs a coat, an umbrella, a plan for indoors.",
+				CommonPitfalls: []string{"Do not make weather up: what you know of a climate is no forecast.", "For the day after tomorrow ask for 3 days."},
+				Notes:          []string{"place is looked for on a map by its name: no streets, no “here”."},
+			},
+			Examples: []core.Example{
+				example("“Do I need an umbrella?” from somebody whose place is known", `{}`),
+				example("“How will the weekend be in Lisbon?” on a Thursday", `{"place":"Lisbon, Portugal","days":4}`),
+			},
+		},
+		Permission: core.Everyone, Idempotent: true, Retries: 1, Timeout: 3*p.config.Timeout + time.Second,
+		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+	}, p.weather)}
+}
+
+// report is what the model is told.
+type report struct {
+	Place string      `json:"place"`
+	Time  string      `json:"local_time"`
+	Now   reportNow   `json:"now"`
+	Days  []reportDay `json:"days,omitempty"`
+}
+
+type reportNow struct {
+	Sky         string `json:"sky"`
+	Temperature string `json:"temperature"`
+	Feels       string `json:"feels_like"`
+	Wind        string `json:"wind"`
+	Gusts       string `json:"gusts,omitempty"`
+	Humidity    string `json:"humidity"`
+}
+
+type reportDay struct {
+	Date    string `json:"date"`
+	Day     string `json:"day"`
+	Sky     string `json:"sky"`
+	Min     string `json:"min"`
+	Max     string `json:"max"`
+	Rain    string `json:"rain_chance,omitempty"`
+	Sunrise string `json:"sunrise,omitempty"`
+	Sunset  string `json:"sunset,omitempty"`
+}
+
+func (p *Plugin) weather(ctx context.Context, c core.Call, in weatherPayload) (core.Result, error) {
+	s, err := p.where(ctx, c, in.Place)
+	if err != nil {
+		return core.Result{}, err
+	}
+	now := p.host.Clock()
+	f, ok := p.skies.fresh(s, now, p.config.Refresh/2)
+	if !ok {
+		if f, err = p.look(ctx, s); err != nil {
+			if f, ok = p.skies.fresh(s, now, tooOld); !ok {
+				return core.Result{}, &core.Error{Kind: core.Temporary, Text: "The weather service does not answer.", Err: err}
+			}
+		}
+	}
+	raw, err := json.Marshal(newReport(s, f, in.Days))
+	if err != nil {
+		return core.Result{}, fmt.Errorf("weather: %w", err)
+	}
+	return core.Result{Output: raw}, nil
+}
+
+// where finds the place that is meant.
+func (p *Plugin) where(ctx context.Context, c core.Call, name string) (*spot, error) {
+	if name == "" {
+		s, err := p.tellable(ctx, c.Path, c.Private, c.Author, c.Sees)
+		if err != nil || s != nil && !s.Bare {
+			return s, err
+		}
+		return p.atHome(ctx)
+	}
+	return p.locate(ctx, name, p.host.Language)
+}
+
+// atHome is the bot's place.
+func (p *Plugin) atHome(ctx context.Context) (*spot, error) {
+	if p.config.Place == "" {
+		return nil, core.Errorf(core.Invalid, "It is not said of which place.")
+	}
+	err := p.home.find(ctx, p)
+	if s := p.home.at(); s != nil {
+		return s, nil
+	}
+	return nil, &core.Error{Kind: core.Temporary, Text: "The map does not tell where the bot is.", Err: err}
+}
+
+// locate finds a city, with errors for people.
+func (p *Plugin) locate(ctx context.Context, name, language string) (*spot, error) {
+	s, err := p.server.locate(ctx, name, language)
+	switch {
+	case errors.Is(err, errNowhere):
+		return nil, core.Errorf(core.Invalid, "There is no such place on the map. Write a city, with its country where there are several.")
+	case err != nil:
+		return nil, &core.Error{Kind: core.Temporary, Text: "The map does not answer.", Err: err}
+	}
+	return s, nil
+}
+
+func newReport(s *spot, f *forecast, days int) report {
+	temperature := func(t float64) string { return degrees(t) + " " + f.Units.Temperature }
+	speed := func(v float64) string { return degrees(v) + " " + f.Units.Speed }
+	r := report{Place: s.String(), Time: f.Now.Time, Now: reportNow{
+		Sky: words(f.Now.Code), Temperature: temperature(f.Now.Temperature), Feels: temperature(f.Now.Feels),
+		Wind: speed(f.Now.Wind), Humidity: degrees(f.Now.Humidity) + " %",
+	}}
+	if f.Now.Gusts > f.Now.Wind*1.5 {
+		r.Now.Gusts = speed(f.Now.Gusts)
+	}
+	for _, d := range f.Days[:min(len(f.Days), max(days, 1))] {
+		day := reportDay{Date: d.Date, Sky: words(d.Code), Min: temperature(d.Min), Max: temperature(d.Max), Sunrise: d.Sunrise, Sunset: d.Sunset}
+		if t, err := time.Parse(time.DateOnly, d.Date); err == nil {
+			day.Day = t.Weekday().String()
+		}
+		if d.Rain >= 0 {
+			day.Rain = degrees(d.Rain) + " %"
+		}
+		r.Days = append(r.Days, day)
+	}
+	return r
+}

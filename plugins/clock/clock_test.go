@@ -1,0 +1,350 @@
+package clock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/plugins/plugintest"
+)
+
+// sky is a small true service: some cities, and one weather for all.
+type sky struct {
+	*httptest.Server
+	broken    atomic.Bool
+	forecasts atomic.Int32
+	hold      chan struct{} // where set, forecasts wait for it
+}
+
+func newSky(t *testing.T) *sky {
+	s := &sky{}
+	s.Server = httptest.NewServer(s.handler())
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *sky) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/search", s.search)
+	mux.HandleFunc("GET /v1/forecast", s.forecast)
+	return mux
+}
+
+func (s *sky) search(w http.ResponseWriter, r *http.Request) {
+	city := func(name, region, country, code, zone string, lat, lon float64) string {
+		return fmt.Sprintf(`{"id":1,"name":%q,"latitude":%g,"longitude":%g,"country_code":%q,"country":%q,"admin1":%q,"timezone":%q}`, name, lat, lon, code, country, region, zone)
+	}
+	q := r.URL.Query()
+	results := []string{}
+	switch name := strings.ToLower(q.Get("name")); {
+	case s.broken.Load():
+		http.Error(w, `{"error":true,"reason":"over quota"}`, http.StatusTooManyRequests)
+		return
+	case q.Get("language") != "en" || q.Get("count") != "10":
+		http.Error(w, "no such language", http.StatusBadRequest)
+		return
+	case name == "lisbon":
+		results = append(results, city("Lisbon", "Lisbon", "Portugal", "PT", "Europe/Lisbon", 38.7, -9.1))
+	case name == "rome":
+		results = append(results, city("Rome", "Lazio", "Italy", "IT", "Europe/Rome", 41.9, 12.5))
+	case name == "paris":
+		results = append(results, city("Paris", "Île-de-France", "France", "FR", "Europe/Paris", 48.9, 2.3), city("Paris", "Texas", "United States", "US", "America/Chicago", 33.7, -95.6))
+	case strings.HasPrefix(name, "kanarienvogel"):
+		results = append(results, city(name, "", "Nowhere", "XX", "Mars/Base", 10, 10))
+	}
+	if len(results) == 0 {
+		fmt.Fprint(w, `{"generationtime_ms":0.5}`)
+		return
+	}
+	fmt.Fprintf(w, `{"results":[%s],"generationtime_ms":0.5}`, strings.Join(results, ","))
+}
+
+const weather = `{"latitude":38.7,"longitude":-9.1,"timezone":"Europe/Lisbon","current":{"time":"2026-11-20T15:00","interval":900,"temperature_2m":12.3,"apparent_temperature":10.6,
+"relative_humidity_2m":80,"wind_speed_10m":14.2,"wind_gusts_10m":20.1,"weather_code":61},"daily":{"time":["2026-11-20","2026-11-21","2026-11-22"],"weather_code":[61,3,null],
+"temperature_2m_max":[14,15.2,9],"temperature_2m_min":[8,-3.2,1],"precipitation_probability_max":[90,60,null],"sunrise":["2026-11-20T07:09","2026-11-21T07:10"],"sunset":["2026-11-20T16:46","2026-11-21T16:45"]}}`
+
+func (s *sky) forecast(w http.ResponseWriter, r *http.Request) {
+	if s.hold != nil {
+		<-s.hold
+	}
+	s.forecasts.Add(1)
+	if s.broken.Load() || r.URL.Query().Get("timezone") != "auto" {
+		http.Error(w, `{"error":true}`, http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprint(w, weather)
+}
+
+func TestScripts(t *testing.T) {
+	plugintest.Run(t, "testdata/scripts/*.txt", plugintest.Of(New))
+}
+
+func TestLiveScripts(t *testing.T) {
+	s := newSky(t)
+	plugintest.Run(t, "testdata/live/*.txt", plugintest.Of(New), plugintest.Live(), plugintest.Var("server", s.URL),
+		plugintest.Verb("broken", func(*plugintest.Script, string) { s.broken.Store(true) }))
+}
+
+func TestConform(t *testing.T) {
+	s := newSky(t)
+	plugintest.Conform(t, plugintest.Case{
+		Name: "clock",
+		Make: func(t *testing.T, stand *plugintest.Stand) core.Plugin {
+			p, err := New(stand.Host, Config{Weather: weatherPrompt, Forecast: s.URL, Geocoding: s.URL, Timeout: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		},
+		Keep: []plugintest.Sample{{Command: "place", Args: map[string]string{"place": plugintest.Canary}}},
+		Ask:  []plugintest.Sample{{Command: "place"}, {Action: "weather", Payload: `{"days":1}`}},
+	})
+}
+
+func made(t testing.TB, c Config) (*plugintest.Stand, *Plugin) {
+	t.Helper()
+	s := plugintest.NewStand(t, "clock")
+	p, err := New(s.Host, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, p
+}
+
+func inject(t testing.TB, p *Plugin, s core.Scene) told {
+	t.Helper()
+	raw, err := p.Inject(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(raw) > maxInjection {
+		t.Errorf("%d bytes: %s", len(raw), raw)
+	}
+	var got told
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+var jay = core.MustPath("room/@user/jay")
+
+// TestRoom: whatever names there are, a prompt is told no more than fits.
+func TestRoom(t *testing.T) {
+	s, p := made(t, Config{Place: strings.Repeat("Ł", 200), Weather: weatherPrompt})
+	long := &spot{Name: strings.Repeat("Ñ", 60), Region: strings.Repeat("é", 60), Country: strings.Repeat("\"", 60), Lat: -40, Lon: 3, Zone: "Australia/Sydney", Origin: core.MustPath("room/jay")}
+	if err := p.keepPlace(t.Context(), jay, long); err != nil {
+		t.Fatal(err)
+	}
+	p.home.spot = &spot{Name: "x", Lat: 50}
+	f := &forecast{Now: hourly{Temperature: -12, Code: 96}}
+	f.Units.Temperature = "°C"
+	p.skies.put(p.home.spot, f, s.Clock())
+	p.skies.put(long, f, s.Clock())
+	scene := core.Scene{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay"}, Now: s.Clock()}
+	got := inject(t, p, scene)
+	if got.Now == "" || got.Season != "spring" || got.Person == nil || got.Person.Season != "autumn" || got.Person.Now == "" {
+		t.Errorf("told %+v, %+v", got, got.Person)
+	}
+	if again := inject(t, p, scene); *again.Person != *got.Person {
+		t.Errorf("told %+v, then %+v", got.Person, again.Person)
+	}
+}
+
+// wire answers requests without a network.
+type wire struct{ http.Handler }
+
+func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	w.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
+// TestWeatherNeverWaits: a prompt gets what is at hand; what is not comes in the
+// background, once, and a broken service is left alone for a while.
+func TestWeatherNeverWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sky := &sky{hold: make(chan struct{})}
+		s, p := made(t, Config{Place: "Lisbon", Weather: weatherPrompt})
+		p.server.client.Transport = wire{sky.handler()}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- p.Run(ctx) }()
+		synctest.Wait()
+		weather := func() string {
+			got := inject(t, p, core.Scene{Path: core.MustPath("room/1"), Now: s.Clock()})
+			synctest.Wait()
+			return got.Weather
+		}
+		if got := weather() + weather(); got != "" {
+			t.Errorf("told %q before anybody knew", got)
+		}
+		close(sky.hold)
+		synctest.Wait()
+		if got := weather(); got != "12 °C, light rain" {
+			t.Errorf("told %q", got)
+		}
+		time.Sleep(29 * time.Minute)
+		if weather(); sky.forecasts.Load() != 1 {
+			t.Errorf("asked %d times", sky.forecasts.Load())
+		}
+		sky.broken.Store(true)
+		time.Sleep(2 * time.Minute)
+		if got := weather() + weather() + weather(); strings.Count(got, "rain") != 3 || sky.forecasts.Load() != 2 {
+			t.Errorf("told %q; asked %d times: old weather is told until there is new, and who fails is left alone", got, sky.forecasts.Load())
+		}
+		time.Sleep(again)
+		if weather(); sky.forecasts.Load() != 3 {
+			t.Errorf("asked %d times: who failed is asked again in the end", sky.forecasts.Load())
+		}
+		time.Sleep(3 * time.Hour)
+		if got := weather(); got != "" {
+			t.Errorf("told %q, which is hours old", got)
+		}
+		sky.broken.Store(false)
+		time.Sleep(again)
+		if got := weather() + "/" + weather(); got != "/12 °C, light rain" {
+			t.Errorf("told %q when it works again", got)
+		}
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestIdle: where no weather is wanted, Run sleeps until it ends.
+func TestIdle(t *testing.T) {
+	for _, weather := range []string{weatherOff, weatherAsk, weatherPrompt} {
+		synctest.Test(t, func(t *testing.T) {
+			_, p := made(t, Config{Weather: weather})
+			ctx, cancel := context.WithCancel(t.Context())
+			over := make(chan error)
+			go func() { over <- p.Run(ctx) }()
+			time.Sleep(48 * time.Hour)
+			synctest.Wait()
+			cancel()
+			if err := <-over; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestBadServers: none of them is trusted, and none is waited for.
+func TestBadServers(t *testing.T) {
+	answers := map[string]http.HandlerFunc{
+		"nonsense": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+		"empty":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") },
+		"endless": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"results":[`+strings.Repeat(" ", maxAnswer)+`]}`)
+		},
+		"sends on": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
+		"no sense": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, strings.ReplaceAll(weather, "12.3", "1e300"))
+		},
+		"never comes": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	}
+	for name, answer := range answers {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(answer)
+			defer server.Close()
+			_, p := made(t, Config{Forecast: server.URL, Geocoding: server.URL, Timeout: 50 * time.Millisecond})
+			if s, err := p.server.locate(t.Context(), "Rome", "en"); err == nil {
+				t.Errorf("found %+v", s)
+			}
+			if f, err := p.server.forecast(t.Context(), &spot{}); err == nil {
+				t.Errorf("forecast %+v", f)
+			} else if strings.Contains(err.Error(), "latitude") {
+				t.Errorf("the error tells what was asked: %v", err)
+			}
+		})
+	}
+}
+
+func TestSeason(t *testing.T) {
+	at := func(lat float64) *spot { return &spot{Lat: lat} }
+	for _, tc := range []struct {
+		month time.Month
+		spot  *spot
+		zone  string
+		want  string
+	}{
+		{time.January, at(50), "", "winter"}, {time.December, at(50), "", "winter"}, {time.March, at(50), "", "spring"}, {time.November, at(50), "", "autumn"},
+		{time.January, at(-33), "", "summer"}, {time.July, at(-33), "", "winter"}, {time.January, at(1), "Asia/Singapore", ""},
+		{time.June, nil, "Europe/Rome", "summer"}, {time.June, nil, "Australia/Sydney", "winter"}, {time.June, nil, "Asia/Singapore", ""}, {time.June, nil, "UTC", ""},
+		{time.June, &spot{Bare: true, Zone: "America/Santiago"}, "America/Santiago", "winter"},
+	} {
+		if got := season(tc.month, hemisphere(tc.spot, tc.zone)); got != tc.want {
+			t.Errorf("%s at %+v, %s: %q, want %q", tc.month, tc.spot, tc.zone, got, tc.want)
+		}
+	}
+	_, p := made(t, Config{Hemisphere: "south"})
+	if got := season(time.June, p.hemisphere(nil, "Europe/Rome")); got != "winter" {
+		t.Errorf("told to be in the south: %s", got)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for address, want := range map[string]int{"": 0, "https://x.example": 0, "http://127.0.0.1:8080/om": 0, "ftp://x": 1, "x.example": 1, "https://": 1} {
+		faults := 0
+		(&Config{Forecast: address}).Check(func(string, ...any) { faults++ })
+		if faults != want {
+			t.Errorf("%q has %d faults, want %d", address, faults, want)
+		}
+	}
+}
+
+func TestManySkies(t *testing.T) {
+	k := newSkies()
+	now := time.Now()
+	for i := range 2 * maxSkies {
+		k.put(&spot{Lat: float64(i) / 10}, &forecast{}, now.Add(time.Duration(i)*time.Second))
+	}
+	if len(k.known) != maxSkies {
+		t.Errorf("%d are kept", len(k.known))
+	}
+	if _, ok := k.fresh(&spot{Lat: 2*maxSkies/10 - 0.1}, now, time.Hour); !ok {
+		t.Error("the newest is gone")
+	}
+}
+
+// FuzzAnswers: whatever servers say, what is made of it is short and sane.
+func FuzzAnswers(f *testing.F) {
+	f.Add(weather)
+	f.Add(`{"results":[{"name":"Rome\u0000\n\tx","latitude":1e9,"timezone":"Local"}],"current":{"time":"x"},"daily":{"time":["2026-01-01"],"weather_code":[]}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var a answered
+		var m found
+		if json.Unmarshal([]byte(text), &a) == nil {
+			if sky, err := a.read(); err == nil {
+				raw, err := json.Marshal(newReport(&spot{Name: "x"}, sky, maxDays))
+				if err != nil || len(raw) > 4000 {
+					t.Fatalf("%d bytes, %v", len(raw), err)
+				}
+			}
+		}
+		if json.Unmarshal([]byte(text), &m) == nil {
+			if s, err := m.pick(""); err == nil && (s.Name == "" || len([]rune(s.String())) > 200 || strings.ContainsAny(s.String(), "\n\x00")) {
+				t.Fatalf("found %+v", s)
+			}
+		}
+	})
+}
+
+func BenchmarkInject(b *testing.B) {
+	s, p := made(b, Config{Place: "Rome"})
+	scene := core.Scene{Path: core.MustPath("room/1"), Author: core.Author{ID: "jay"}, Now: s.Clock()}
+	b.ReportAllocs()
+	for b.Loop() {
+		inject(b, p, scene)
+	}
+}

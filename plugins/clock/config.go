@@ -1,0 +1,59 @@
+package clock
+
+import (
+	"net/url"
+	"time"
+)
+
+// Config is the table [plugins.clock].
+type Config struct {
+	Place      string        `toml:"place" doc:"Where the bot is at home, as it is told to the model and looked for on the map." example:"Rome, Italy"`
+	Hemisphere string        `toml:"hemisphere" default:"auto" oneof:"auto|north|south|none" doc:"Whose seasons are the bot's; auto: by its place or its time zone; none: no seasons are told."`
+	Weather    string        `toml:"weather" default:"ask" oneof:"off|ask|prompt" doc:"off: no weather, and no cities; ask: when somebody asks; prompt: in every prompt as well."`
+	Forecast   string        `toml:"forecast_url" default:"https://api.open-meteo.com" doc:"Where forecasts are served, by the API of Open-Meteo."`
+	Geocoding  string        `toml:"geocoding_url" default:"https://geocoding-api.open-meteo.com" doc:"Where cities are looked for, by the API of Open-Meteo."`
+	Units      string        `toml:"units" default:"metric" oneof:"metric|imperial" doc:"°C and km/h, or °F and mph."`
+	Refresh    time.Duration `toml:"refresh" default:"30m" min:"5m" max:"24h" doc:"How old weather may be before it is asked for again."`
+	Timeout    time.Duration `toml:"timeout" default:"10s" min:"1s" max:"1m" doc:"How long a server may take."`
+}
+
+// What Config.Weather may be.
+const (
+	weatherOff    = "off"
+	weatherAsk    = "ask"
+	weatherPrompt = "prompt"
+)
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	for key, address := range map[string]string{"forecast_url": c.Forecast, "geocoding_url": c.Geocoding} {
+		u, err := url.Parse(address)
+		if address != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
+			fault("it is no address; write one like https://api.open-meteo.com", key)
+		}
+	}
+}
+
+func (c *Config) defaults() {
+	if c.Hemisphere == "" {
+		c.Hemisphere = "auto"
+	}
+	if c.Weather == "" {
+		c.Weather = weatherAsk
+	}
+	if c.Forecast == "" {
+		c.Forecast = "https://api.open-meteo.com"
+	}
+	if c.Geocoding == "" {
+		c.Geocoding = "https://geocoding-api.open-meteo.com"
+	}
+	if c.Units == "" {
+		c.Units = "metric"
+	}
+	if c.Refresh <= 0 {
+		c.Refresh = 30 * time.Minute
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 10 * time.Second
+	}
+}

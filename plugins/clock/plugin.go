@@ -1,0 +1,125 @@
+package clock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"synthbot/core"
+)
+
+// Plugin tells the time, the season and the weather. Safe for concurrent use.
+type Plugin struct {
+	host   core.Host
+	config Config
+	server *server
+	skies  *skies
+	home   *home
+}
+
+// New makes the plugin. Run keeps the weather of prompts fresh.
+func New(h core.Host, c Config) (*Plugin, error) {
+	c.defaults()
+	return &Plugin{host: h, config: c, server: newServer(&c), skies: newSkies(), home: &home{name: c.Place}}, nil
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.host.Name }
+
+// spot is a place on the map.
+type spot struct {
+	Name    string    `json:"name"`
+	Region  string    `json:"region,omitempty"`
+	Country string    `json:"country,omitempty"`
+	Lat     float64   `json:"lat,omitempty"`
+	Lon     float64   `json:"lon,omitempty"`
+	Zone    string    `json:"zone,omitempty"`
+	Origin  core.Path `json:"origin,omitzero"` // where the person said it
+	// Bare says that only the zone is known.
+	Bare bool `json:"bare,omitempty"`
+}
+
+// String is the spot as people write it.
+func (s *spot) String() string {
+	text := s.Name
+	for _, more := range []string{s.Region, s.Country} {
+		if more != "" && more != s.Name {
+			text += ", " + more
+		}
+	}
+	return text
+}
+
+// location is the spot's time zone; nil where it is not known.
+func (s *spot) location() *time.Location {
+	return zoneOf(s.Zone)
+}
+
+func zoneOf(name string) *time.Location {
+	if name == "" || name == "Local" || len(name) > maxZone {
+		return nil
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil
+	}
+	return loc
+}
+
+// maxZone is longer than the name of any time zone.
+const maxZone = 64
+
+// keyPlace is under what a person's spot is kept.
+const keyPlace = "place"
+
+// placeOf is where a person is; nil where he never said.
+func (p *Plugin) placeOf(ctx context.Context, person core.Path) (*spot, error) {
+	item, ok, err := p.host.Items.Get(ctx, person, keyPlace)
+	if err != nil {
+		return nil, fmt.Errorf("place of %s: %w", person, err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	s := new(spot)
+	if err := json.Unmarshal(item.Value, s); err != nil {
+		return nil, fmt.Errorf("place of %s: %w", person, err)
+	}
+	return s, nil
+}
+
+// keepPlace keeps it; nil takes it away.
+func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error {
+	item := core.Item{Path: person, Key: keyPlace, Version: core.AnyVersion}
+	if s != nil {
+		raw, err := json.Marshal(s)
+		if err != nil {
+			return fmt.Errorf("place: %w", err)
+		}
+		item.Value = raw
+	}
+	if _, err := p.host.Items.Put(ctx, item); err != nil {
+		return fmt.Errorf("place: %w", err)
+	}
+	return nil
+}
+
+// tellable is where the author of a turn is, so far as that may be told there:
+// in private, or where what was said at its origin may be told.
+func (p *Plugin) tellable(ctx context.Context, place core.Path, private bool, author core.Author, sees []core.Path) (*spot, error) {
+	person, err := place.Person(author.ID)
+	if err != nil || author.ID == "" || author.Bot {
+		return nil, nil // nobody, or many
+	}
+	s, err := p.placeOf(ctx, person)
+	if s == nil || err != nil || private {
+		return s, err
+	}
+	for _, seen := range append(sees, place) {
+		if seen.Within(s.Origin) {
+			return s, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,256 @@
+package clock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// server asks the two services. Safe for concurrent use.
+type server struct {
+	client                       http.Client
+	forecastURL, geocodingURL    string
+	temperature, speed, unitTemp string
+	unitSpeed                    string
+}
+
+// maxAnswer is the longest answer that is read, in bytes.
+const maxAnswer = 256 << 10
+
+func newServer(c *Config) *server {
+	s := &server{
+		forecastURL: strings.TrimSuffix(c.Forecast, "/"), geocodingURL: strings.TrimSuffix(c.Geocoding, "/"),
+		temperature: "celsius", speed: "kmh", unitTemp: "°C", unitSpeed: "km/h",
+	}
+	if c.Units == "imperial" {
+		s.temperature, s.speed, s.unitTemp, s.unitSpeed = "fahrenheit", "mph", "°F", "mph"
+	}
+	s.client = http.Client{
+		Timeout:       c.Timeout,
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: c.Timeout},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return s
+}
+
+// get reads a JSON answer into v.
+func (s *server) get(ctx context.Context, address string, query url.Values, v any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("User-Agent", "synthbot")
+	r.Header.Set("Accept", "application/json")
+	answer, err := s.client.Do(r)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // without the address: it holds what a person wrote
+		}
+		return fmt.Errorf("%s: %w", r.URL.Host, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: status %d", r.URL.Host, answer.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", r.URL.Host, err)
+	case len(body) > maxAnswer:
+		return fmt.Errorf("%s: the answer is longer than %d bytes", r.URL.Host, maxAnswer)
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("%s: %w", r.URL.Host, err)
+	}
+	return nil
+}
+
+// errNowhere is what looking for a city fails with that is not on the map.
+var errNowhere = errors.New("there is no such place on the map")
+
+// found is what the map answers.
+type found struct {
+	Results []struct {
+		Name    string  `json:"name"`
+		Lat     float64 `json:"latitude"`
+		Lon     float64 `json:"longitude"`
+		Code    string  `json:"country_code"`
+		Country string  `json:"country"`
+		Region  string  `json:"admin1"`
+		Zone    string  `json:"timezone"`
+	} `json:"results"`
+}
+
+// locate finds a city, by its name or as "city, country". Where it is on no map,
+// the error is errNowhere.
+func (s *server) locate(ctx context.Context, name, language string) (*spot, error) {
+	city, rest, _ := strings.Cut(name, ",")
+	language, _, _ = strings.Cut(strings.ToLower(language), "-")
+	var f found
+	query := url.Values{"name": {strings.TrimSpace(city)}, "count": {"10"}, "format": {"json"}, "language": {language}}
+	if err := s.get(ctx, s.geocodingURL+"/v1/search", query, &f); err != nil {
+		return nil, err
+	}
+	return f.pick(strings.TrimSpace(rest))
+}
+
+// pick is the first result in that region or country; "" is anywhere.
+func (f *found) pick(in string) (*spot, error) {
+	for _, r := range f.Results {
+		s := &spot{Name: clean(r.Name), Region: clean(r.Region), Country: clean(r.Country), Lat: r.Lat, Lon: r.Lon, Zone: r.Zone}
+		if s.Name == "" || !(math.Abs(r.Lat) <= 90 && math.Abs(r.Lon) <= 180) {
+			continue
+		}
+		if s.location() == nil {
+			s.Zone = ""
+		}
+		if in == "" || strings.EqualFold(in, s.Region) || strings.EqualFold(in, s.Country) || strings.EqualFold(in, r.Code) || strings.EqualFold(in, s.Region+", "+s.Country) {
+			return s, nil
+		}
+	}
+	return nil, errNowhere
+}
+
+// clean keeps a name from a server a short line.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s)
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 60 {
+		s = string(r[:60])
+	}
+	return s
+}
+
+// forecast is the weather of a spot.
+type forecast struct {
+	Now   hourly
+	Days  []daily
+	Zone  string
+	Units struct{ Temperature, Speed string }
+}
+
+type hourly struct {
+	Time                                      string
+	Temperature, Feels, Humidity, Wind, Gusts float64
+	Code                                      int
+}
+
+type daily struct {
+	Date            string
+	Code            int
+	Min, Max, Rain  float64 // Rain: chance, per cent; below 0: not told
+	Sunrise, Sunset string
+}
+
+// answered is how the service writes a forecast.
+type answered struct {
+	Zone    string `json:"timezone"`
+	Current struct {
+		Time        string   `json:"time"`
+		Temperature *float64 `json:"temperature_2m"`
+		Feels       float64  `json:"apparent_temperature"`
+		Humidity    float64  `json:"relative_humidity_2m"`
+		Wind        float64  `json:"wind_speed_10m"`
+		Gusts       float64  `json:"wind_gusts_10m"`
+		Code        float64  `json:"weather_code"`
+	} `json:"current"`
+	Daily struct {
+		Time    []string   `json:"time"`
+		Code    []*float64 `json:"weather_code"`
+		Max     []*float64 `json:"temperature_2m_max"`
+		Min     []*float64 `json:"temperature_2m_min"`
+		Rain    []*float64 `json:"precipitation_probability_max"`
+		Sunrise []string   `json:"sunrise"`
+		Sunset  []string   `json:"sunset"`
+	} `json:"daily"`
+}
+
+// maxDays is how far a forecast reaches.
+const maxDays = 7
+
+func (s *server) forecast(ctx context.Context, at *spot) (*forecast, error) {
+	number := func(f float64) string { return strconv.FormatFloat(f, 'f', 4, 64) }
+	query := url.Values{
+		"latitude": {number(at.Lat)}, "longitude": {number(at.Lon)}, "timezone": {"auto"}, "forecast_days": {strconv.Itoa(maxDays)},
+		"temperature_unit": {s.temperature}, "wind_speed_unit": {s.speed},
+		"current": {"temperature_2m,apparent_temperature,relative_humidity_2m,wind_speed_10m,wind_gusts_10m,weather_code"},
+		"daily":   {"weather_code,temperature_2m_max,temperature_2m_min,precipitation_probability_max,sunrise,sunset"},
+	}
+	var a answered
+	if err := s.get(ctx, s.forecastURL+"/v1/forecast", query, &a); err != nil {
+		return nil, err
+	}
+	f, err := a.read()
+	if err != nil {
+		return nil, err
+	}
+	f.Units.Temperature, f.Units.Speed = s.unitTemp, s.unitSpeed
+	return f, nil
+}
+
+var errForecast = errors.New("the forecast cannot be read")
+
+// read takes what makes sense.
+func (a *answered) read() (*forecast, error) {
+	c := &a.Current
+	if _, err := time.Parse(localForm, c.Time); err != nil || c.Temperature == nil {
+		return nil, errForecast
+	}
+	for _, v := range []float64{*c.Temperature, c.Feels, c.Humidity, c.Wind, c.Gusts} {
+		if math.Abs(v) > 1000 {
+			return nil, errForecast
+		}
+	}
+	f := &forecast{Zone: a.Zone, Now: hourly{c.Time, *c.Temperature, c.Feels, c.Humidity, c.Wind, c.Gusts, int(min(max(c.Code, 0), 99))}}
+	d := &a.Daily
+	for i, date := range d.Time[:min(len(d.Time), maxDays)] {
+		if _, err := time.Parse(time.DateOnly, date); err != nil || at(d.Min, i) == nil || at(d.Max, i) == nil || at(d.Code, i) == nil {
+			continue
+		}
+		day := daily{Date: date, Code: int(min(max(*d.Code[i], 0), 99)), Min: *d.Min[i], Max: *d.Max[i], Rain: -1, Sunrise: hourOf(d.Sunrise, i), Sunset: hourOf(d.Sunset, i)}
+		if r := at(d.Rain, i); r != nil && *r >= 0 && *r <= 100 {
+			day.Rain = *r
+		}
+		if math.Abs(day.Min) <= 1000 && math.Abs(day.Max) <= 1000 {
+			f.Days = append(f.Days, day)
+		}
+	}
+	return f, nil
+}
+
+// localForm is how the service writes a wall clock's time.
+const localForm = "2006-01-02T15:04"
+
+func at(list []*float64, i int) *float64 {
+	if i >= len(list) {
+		return nil
+	}
+	return list[i]
+}
+
+func hourOf(list []string, i int) string {
+	if i >= len(list) {
+		return ""
+	}
+	t, err := time.Parse(localForm, list[i])
+	if err != nil {
+		return ""
+	}
+	return t.Format("15:04")
+}
