@@ -133,7 +133,7 @@ func (db *DB) startCheck(ctx context.Context, o Options) {
 	if o.Unchecked || !db.unclean {
 		return
 	}
-	db.work.Go(func() {
+	db.checking.Go(func() {
 		err := db.Check(ctx)
 		switch {
 		case err == nil:

@@ -248,10 +248,7 @@ func (t *tx) append(from *core.Entry, e *entry) error {
 			return err
 		}
 	}
-	h, err := t.head(p.key)
-	if err != nil {
-		return err
-	}
+	h := t.head(p.key)
 	if h.last == 0 {
 		h.last = t.floor
 	}

@@ -2,14 +2,18 @@ package memory
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.etcd.io/bbolt"
 
 	"synthbot/core"
 )
@@ -302,14 +306,14 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked.work.Wait()
+	checked.checking.Wait()
 	if len(heard) != 0 {
 		t.Errorf("a whole file: %v", <-heard)
 	}
 	// A mark that stands above what waits breaks a rule of ours, not of bbolt.
 	err = checked.write(t.Context(), &job{run: func(t *tx) error {
 		place := placeKey(core.MustPath("house/room2"))
-		h, _, _ := t.readHead(place)
+		h, _ := t.readHead(place)
 		h.count += 5
 		return writeHead(t.bucket(bucketPlaces), place, h)
 	}})
@@ -322,7 +326,7 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.work.Wait()
+	again.checking.Wait()
 	select {
 	case err := <-heard:
 		saying(t, errors.New(strings.Split(err.Error(), "\n")[0]), filepath.Base(file), "damaged", "house/room2")
@@ -334,7 +338,7 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last.work.Wait()
+	last.checking.Wait()
 	last.Close()
 	if len(heard) != 0 {
 		t.Error("checked though it was closed in order")
@@ -345,16 +349,16 @@ func TestUpgrade(t *testing.T) {
 	dir := t.TempDir()
 	db := furnished(t, dir)
 	want := everything(t, db)
-	failing := []step{
+	further := append(steps(),
 		func(t *tx) error { return t.bucket(bucketMeta).Put([]byte("first"), []byte("done")) },
 		func(*tx) error { return errors.New("of the second step") },
-	}
-	err := db.upgrade(1, failing)
-	backup := filepath.Join(dir, FileName+".version1")
-	saying(t, err, "version 3", "of the second step", backup)
+	)
+	err := db.upgrade(schema, further)
+	backup := fmt.Sprintf("%s.version%d", db.file, schema)
+	saying(t, err, fmt.Sprint("version ", schema+2), "of the second step", backup)
 	version, _, err := db.readMeta()
-	if err != nil || version != 2 {
-		t.Errorf("version %d, %v, want 2", version, err)
+	if err != nil || version != schema+1 {
+		t.Errorf("version %d, %v, want %d", version, err, schema+1)
 	}
 	restored := filepath.Join(t.TempDir(), "restored")
 	if err := Restore(restored, backup); err != nil {
@@ -364,12 +368,67 @@ func TestUpgrade(t *testing.T) {
 	if diff := equal(want, everything(t, old)); diff != "" {
 		t.Error(diff)
 	}
-	if version, _, err := old.readMeta(); err != nil || version != 1 {
+	if version, _, err := old.readMeta(); err != nil || version != schema {
 		t.Errorf("the backup's version is %d, %v", version, err)
 	}
 	if err := db.write(t.Context(), &job{run: func(t *tx) error {
-		return t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("1"))
+		return t.bucket(bucketMeta).Put([]byte(metaSchema), fmt.Append(nil, schema))
 	}}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestUpgradeOfVersion1 opens a file that a synthbot without vectors wrote.
+func TestUpgradeOfVersion1(t *testing.T) {
+	packed, err := os.Open(filepath.Join("testdata", "version1.db.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, FileName)
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, dir)
+	if kept, err := os.ReadFile(file + ".version1"); err != nil || !bytes.Equal(bucketsOf(t, kept), bucketsOf(t, content)) {
+		t.Errorf("the backup: %v", err)
+	}
+	want(t, "the group", len(everything(t, db)[group]), 5)
+	want(t, "memories", len(recall(t, db, Query{Text: "JAYSECRET", See: []core.Path{group, alone}})), 3)
+	db.Close()
+	again := open(t, dir)
+	want(t, "after opening again", len(everything(t, again)[alone]), 2)
+}
+
+// bucketsOf lists the buckets of a file.
+func bucketsOf(t *testing.T, content []byte) (names []byte) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.db")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(file, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.View(func(tx *bbolt.Tx) error {
+		return tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
+			names = fmt.Appendf(names, "%s ", name)
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }

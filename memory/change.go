@@ -47,8 +47,12 @@ func (t *tx) touch(path core.Path, id string, alter func(*line) bool) error {
 		return err
 	}
 	l, ok, err := t.line(p, seq)
-	if err != nil || !ok || l.Deleted || !alter(&l) {
-		return err
+	if err != nil {
+		t.db.odd(err)
+		return nil
+	}
+	if !ok || l.Deleted || !alter(&l) {
+		return nil
 	}
 	return t.rewrite(p, &l)
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -28,6 +29,7 @@ func (db *DB) Check(ctx context.Context) error {
 				c.heads()
 				c.journal()
 				c.facts()
+				c.vectors()
 				c.rest()
 			}
 			return errors.Join(c.faults...)
@@ -135,10 +137,7 @@ func (c *checker) entries() {
 		}
 		c.counts[string(key)]++
 		c.lasts[string(key)] = seq
-		h, _, err := c.readHead(key)
-		if err != nil {
-			return err
-		}
+		h, _ := c.readHead(key)
 		waits := l.Due && seq > h.answered
 		if there := has(due, k); there != waits {
 			return fmt.Errorf("%s#%d: waits is %t, it stands among those that wait: %t", path, seq, waits, there)
@@ -271,6 +270,49 @@ func (c *checker) facts() {
 	})
 	if n := words.Stats().KeyN; len(c.faults) == 0 && n != led {
 		c.note(fmt.Errorf("words: %d are there, %d lead to a memory", n, led))
+	}
+}
+
+// vectors: each leads to a fact of its origin, and stands among the sketches as
+// what it is.
+func (c *checker) vectors() {
+	sketched := 0
+	c.rows(bucketVectors, func(k, value []byte) error {
+		if len(k) < 9 {
+			return fmt.Errorf("%q: %w", k, errFields)
+		}
+		number := binary.BigEndian.Uint64(k[len(k)-8:])
+		origin, err := originOf(k[:len(k)-8])
+		if err != nil {
+			return err
+		}
+		v, err := decodeVector(value)
+		if err != nil {
+			return err
+		}
+		f, ok, err := c.fact(factID(number))
+		if err == nil && (!ok || f.Origin != origin) {
+			err = fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
+		}
+		if err != nil {
+			return err
+		}
+		if one := c.sketchAt(origin, number); !bytes.Equal(one, v.stored(number)) {
+			return fmt.Errorf("memory %s is sketched as %x", f.ID, one)
+		}
+		return nil
+	})
+	vectors := 0
+	c.rows(bucketVectors, func(_, _ []byte) error { vectors++; return nil })
+	c.rows(bucketSketches, func(k, value []byte) error {
+		if len(value) == 0 || len(value)%sketchBytes != 0 {
+			return fmt.Errorf("%q: %d bytes: %w", k, len(value), errFields)
+		}
+		sketched += len(value) / sketchBytes
+		return nil
+	})
+	if len(c.faults) == 0 && vectors != sketched {
+		c.note(fmt.Errorf("sketches: %d are there of %d vectors", sketched, vectors))
 	}
 }
 

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -41,7 +42,8 @@ func checkFact(f *Fact) error {
 }
 
 // SaveFact keeps a fact and returns it as it stands then. With an ID it replaces
-// that one. Without, it replaces one of the same origin, about the same, that
+// that one, which must be seen from Origin, where that is given; else the error
+// wraps core.ErrUnknown. Without an ID, it replaces one of the same origin, about the same, that
 // says the same or has the same Topic: the newest wins, what it said before
 // stays as Former. epoch is the one under which the caller read what he made
 // the fact of (see DB.Epoch); a fact about or by somebody who was forgotten
@@ -68,6 +70,11 @@ func (t *tx) saveFact(f Fact) (Fact, error) {
 	if f.Time.IsZero() {
 		f.Time = t.now
 	}
+	from, err := t.resolve(f.Origin)
+	if err != nil {
+		return Fact{}, err
+	}
+	f.Origin = from.path
 	old, err := t.replacedBy(f)
 	if err != nil {
 		return Fact{}, err
@@ -77,14 +84,29 @@ func (t *tx) saveFact(f Fact) (Fact, error) {
 		if err != nil {
 			return Fact{}, fmt.Errorf("memory: %w", err)
 		}
-		f.ID = strconv.FormatUint(n, 36)
+		f.ID = factID(n)
 		return f, t.putFact(f)
 	}
-	if err := t.dropFact(*old); err != nil {
-		return Fact{}, err
-	}
 	f = mergeFacts(old, f)
-	return f, t.putFact(f)
+	return f, t.replaceFact(*old, f)
+}
+
+// replaceFact puts a fact into the place of another. What says the same means
+// the same.
+func (t *tx) replaceFact(old, f Fact) error {
+	number, err := factNumber(old.ID)
+	if err != nil {
+		return err
+	}
+	v, known := t.vectorOf(old.Origin, number)
+	v.digits = bytes.Clone(v.digits)
+	if err := t.dropFact(old); err != nil {
+		return err
+	}
+	if err := t.putFact(f); err != nil || !known || old.Text != f.Text {
+		return err
+	}
+	return t.putVector(f.Origin, number, &v)
 }
 
 // merge lets a newer fact replace f.
@@ -115,7 +137,7 @@ func mergeFacts(f *Fact, newer Fact) Fact {
 func (t *tx) replacedBy(f Fact) (*Fact, error) {
 	if f.ID != "" {
 		old, ok, err := t.fact(f.ID)
-		if err == nil && !ok {
+		if err == nil && (!ok || !f.Origin.IsZero() && !f.Origin.Within(old.Origin)) {
 			err = fmt.Errorf("%w: %w", ErrBatch, core.ErrUnknown)
 		}
 		return &old, err
@@ -126,7 +148,7 @@ func (t *tx) replacedBy(f Fact) (*Fact, error) {
 	}
 	for _, term := range keys {
 		var found string
-		t.postings(f.Origin, term, 1, func(id uint64) { found = strconv.FormatUint(id, 36) })
+		t.postings(f.Origin, term, 1, func(id uint64) { found = factID(id) })
 		if found == "" {
 			continue
 		}
@@ -138,12 +160,21 @@ func (t *tx) replacedBy(f Fact) (*Fact, error) {
 	return nil, nil
 }
 
-func factKey(id string) ([]byte, error) {
+// factNumber reads a fact's number as people see it.
+func factNumber(id string) (uint64, error) {
 	n, err := strconv.ParseUint(id, 36, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id)
+		return 0, fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id)
 	}
-	return binary.BigEndian.AppendUint64(nil, n), nil
+	return n, nil
+}
+
+// factID is a fact's number as people see it.
+func factID(number uint64) string { return strconv.FormatUint(number, 36) }
+
+func factKey(id string) ([]byte, error) {
+	n, err := factNumber(id)
+	return binary.BigEndian.AppendUint64(nil, n), err
 }
 
 func (t *tx) fact(id string) (Fact, bool, error) {
@@ -186,6 +217,7 @@ func (t *tx) putFact(f Fact) error {
 			return fmt.Errorf("word: %w", err)
 		}
 	}
+	t.saved = append(t.saved, binary.BigEndian.Uint64(key))
 	return nil
 }
 
@@ -212,7 +244,7 @@ func (t *tx) dropFact(f Fact) error {
 			return fmt.Errorf("word: %w", err)
 		}
 	}
-	return nil
+	return t.dropVector(f.Origin, binary.BigEndian.Uint64(key))
 }
 
 // DropFact forgets a fact that can be seen from one of these places; else the
@@ -220,7 +252,7 @@ func (t *tx) dropFact(f Fact) error {
 func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 	return db.write(ctx, &job{run: func(t *tx) error {
 		f, ok, err := t.fact(id)
-		if err == nil && (!ok || !seenFrom(&f, see)) {
+		if err == nil && (!ok || !t.seenFrom(&f, see)) {
 			err = fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id)
 		}
 		if err != nil {
@@ -230,6 +262,11 @@ func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 	}})
 }
 
-func seenFrom(f *Fact, places []core.Path) bool {
-	return slices.ContainsFunc(places, func(p core.Path) bool { return p.Within(f.Origin) })
+// seenFrom reports whether a fact can be seen from one of these places, where
+// they are now.
+func (t *tx) seenFrom(f *Fact, places []core.Path) bool {
+	return slices.ContainsFunc(places, func(path core.Path) bool {
+		p, err := t.resolve(path)
+		return err == nil && p.path.Within(f.Origin)
+	})
 }

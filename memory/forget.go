@@ -74,7 +74,7 @@ func (f *forgetting) begin() error {
 	}
 	err := f.db.write(f.ctx, &job{run: func(t *tx) error {
 		f.db.epochs.raise(f.path)
-		if err := snapshot(&view{tx: *t, db: f.db}); err != nil {
+		if err := snapshot(&view{tx: *t}); err != nil {
 			return err
 		}
 		return f.mute(t)
@@ -137,11 +137,10 @@ func (f *forgetting) his(l *line) bool {
 // left out.
 func (f *forgetting) mute(t *tx) error {
 	return f.turns(t, func(turn core.TurnID, _ [][]byte) error {
-		h, _, err := t.readHead(placeKey(turn.Path))
-		if err == nil && turn.Seq > h.answered {
+		if h, _ := t.readHead(placeKey(turn.Path)); turn.Seq > h.answered {
 			f.db.epochs.mute(turn)
 		}
-		return err
+		return nil
 	})
 }
 
@@ -298,9 +297,9 @@ func (f *forgetting) placesWhole() error {
 
 // dropHead takes the head of a place that is empty now.
 func (f *forgetting) dropHead(t *tx, p place) error {
-	h, err := t.head(p.key)
-	if err != nil || h.count > 0 {
-		return err
+	h := t.head(p.key)
+	if h.count > 0 {
+		return nil
 	}
 	f.db.epochs.floor = max(f.db.epochs.floor, h.last)
 	*h = head{}

@@ -57,6 +57,14 @@ func placeOf(place []byte) (core.Path, error) {
 	return p, nil
 }
 
+// originOf reads the path of a place's key; that of the root is one too.
+func originOf(place []byte) (core.Path, error) {
+	if len(place) == 1 && place[0] == ending {
+		return core.Path{}, nil
+	}
+	return placeOf(place)
+}
+
 // subtree is the range of keys, from inclusive, to exclusive, of the places at
 // or below root. All places: from is nil, and so is to.
 func subtree(root core.Path) (from, to []byte) {

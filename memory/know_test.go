@@ -85,11 +85,15 @@ func TestRecallByWords(t *testing.T) {
 
 // TestFactsStayWhereTheyWereSaid: in no way that one can ask.
 func TestFactsStayWhereTheyWereSaid(t *testing.T) {
-	db := open(t, t.TempDir())
+	staysWhereSaid(t, open(t, t.TempDir()), func() {})
+}
+
+func staysWhereSaid(t *testing.T, db *DB, settled func()) {
 	save(t, db, Fact{Text: "jay told a secret", Origin: alone, About: []core.Path{jay}, Tags: []string{"x"}, Topic: "secret"})
 	save(t, db, Fact{Text: "jay told the topic", Origin: topic, About: []core.Path{jay}, Tags: []string{"x"}})
 	save(t, db, Fact{Text: "jay told the group", Origin: group, About: []core.Path{jay}, Tags: []string{"x"}})
 	save(t, db, Fact{Text: "jay told everybody", About: []core.Path{jay}, Tags: []string{"x"}})
+	settled()
 	other := core.MustPath("chat/group2")
 	for _, q := range []Query{{Text: "jay told"}, {Text: "jay", Language: "en"}, {Tags: []string{"x"}}, {About: []core.Path{jay}}, {}} {
 		for _, tc := range []struct {
@@ -321,42 +325,6 @@ func vocabulary() func() string {
 			fmt.Fprintf(&b, "word%d ", zipf.Uint64())
 		}
 		return b.String()
-	}
-}
-
-func BenchmarkRecall(b *testing.B) {
-	db := open(b, b.TempDir())
-	db.bolt.NoSync = true
-	text := vocabulary()
-	const n = 100000
-	for i := 0; i < n; i += 1000 {
-		err := db.write(b.Context(), &job{run: func(t *tx) error {
-			for k := range 1000 {
-				f := Fact{Text: text(), Origin: group, Language: "en", Time: day.Add(time.Duration(i+k) * time.Minute), About: []core.Path{core.MustPath(fmt.Sprint("chat/@user/", (i+k)%1000))}}
-				if _, err := t.saveFact(f); err != nil {
-					return err
-				}
-			}
-			return nil
-		}})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	for name, q := range map[string]Query{
-		"common":  {Text: "word0 word1 word2 word3 word4", Language: "en"},
-		"usual":   {Text: text(), Language: "en"},
-		"unknown": {Text: text()},
-		"about":   {About: []core.Path{core.MustPath("chat/@user/7")}, Text: "word1", Language: "en"},
-	} {
-		q.See, q.N = []core.Path{topic}, 10
-		b.Run(name, func(b *testing.B) {
-			found := 0
-			for b.Loop() {
-				found += len(recall(b, db, q))
-			}
-			b.ReportMetric(float64(found)/float64(b.N), "found")
-		})
 	}
 }
 

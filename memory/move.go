@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"go.etcd.io/bbolt"
 
@@ -116,13 +115,11 @@ func (t *tx) moveFacts(from, to core.Path) error {
 		return err
 	}
 	for _, f := range facts {
-		if err := t.dropFact(f); err != nil {
-			return err
-		}
-		if f.Origin, err = rebase(f.Origin, from, to); err != nil {
+		moved := f
+		if moved.Origin, err = rebase(f.Origin, from, to); err != nil {
 			return fmt.Errorf("%w: migration of a memory: %w", ErrBatch, err)
 		}
-		if err := t.putFact(f); err != nil {
+		if err := t.replaceFact(f, moved); err != nil {
 			return err
 		}
 	}
@@ -140,7 +137,7 @@ func (t *tx) factsBelow(root core.Path) ([]Fact, error) {
 		if !bytes.HasPrefix(term, []byte(termAll)) || len(term) != len(termAll)+1+8 {
 			continue
 		}
-		f, ok, err := t.fact(strconv.FormatUint(binary.BigEndian.Uint64(term[len(termAll)+1:]), 36))
+		f, ok, err := t.fact(factID(binary.BigEndian.Uint64(term[len(termAll)+1:])))
 		if err != nil {
 			return nil, err
 		}
@@ -191,14 +188,7 @@ func (t *tx) placesBelow(root core.Path) ([]core.Path, error) {
 // many as the other has.
 func (t *tx) move(from, to core.Path) error {
 	source, target := placeKey(from), placeKey(to)
-	old, err := t.head(source)
-	if err != nil {
-		return err
-	}
-	h, err := t.head(target)
-	if err != nil {
-		return err
-	}
+	old, h := t.head(source), t.head(target)
 	shift := h.last
 	waits := len(t.waiting(target, h.last)) > 0
 	if err := t.moveEntries(place{path: from, key: source}, place{path: to, key: target, shift: shift}, old.answered, waits); err != nil {
@@ -226,12 +216,12 @@ func (t *tx) moveEntries(from, to place, answered uint64, rewrite bool) error {
 	err := t.rekey(bucketLog, from.key, func(rest, value []byte) ([]byte, []byte, error) {
 		seq := binary.BigEndian.Uint64(rest)
 		if rewrite && seq <= answered {
-			l, err := decodeLine(value, from.path, seq)
-			if err != nil {
-				return nil, nil, err
+			if l, err := decodeLine(value, from.path, seq); err != nil {
+				t.db.odd(err)
+			} else {
+				l.Due = false
+				value = encodeLine(&l)
 			}
-			l.Due = false
-			value = encodeLine(&l)
 		}
 		return seqKey(to.key, seq+to.shift), value, nil
 	})

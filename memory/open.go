@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -42,19 +43,31 @@ type Options struct {
 	// Damaged, if set, is told when the check after an unclean stop, which goes
 	// on in the background, finds the file damaged.
 	Damaged func(error)
+	// Embedder lets facts be found by what they mean; see SetEmbedder.
+	Embedder Embedder
+	// Full, if set, is told when writing begins to fail because the disk is full,
+	// and again when it works. It is called by one goroutine at a time, which
+	// waits for it; it may use the DB.
+	Full func(bool)
 	// Unchecked leaves that check out.
 	Unchecked bool
 }
 
 // DB is the open database. Safe for concurrent use; one process at a time.
 type DB struct {
-	file   string
-	log    *slog.Logger
-	clock  func() time.Time
-	queue  *queue
-	epochs epochs
-	stop   context.CancelFunc // ends what works in the background
-	work   sync.WaitGroup
+	file     string
+	log      *slog.Logger
+	clock    func() time.Time
+	queue    *queue
+	epochs   epochs
+	meaning  *meaning
+	room     *room
+	oddities oddities
+	settings atomic.Pointer[Config]
+	reset    chan struct{}      // a token after they were exchanged
+	stop     context.CancelFunc // ends what works in the background
+	work     sync.WaitGroup
+	checking sync.WaitGroup // the check after an unclean stop
 
 	swap   sync.RWMutex // held by views, and by the writer while it exchanges the file
 	bolt   *bbolt.DB
@@ -70,26 +83,36 @@ type DB struct {
 // errors name the file, the likely cause and the mend; they wrap core.ErrLocked
 // or core.ErrDamaged where that is it. Close ends everything that it began.
 func Open(dir string, o Options) (*DB, error) {
-	file := filepath.Join(dir, FileName)
-	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue()}
-	if db.clock == nil {
-		db.clock = time.Now
-	}
+	db := newDB(filepath.Join(dir, FileName), o)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, openError(dir, err)
 	}
 	if err := db.open(); err != nil {
-		return nil, openError(file, err)
+		return nil, openError(db.file, err)
 	}
 	if err := db.prepare(); err != nil {
-		return nil, errors.Join(openError(file, err), db.release())
+		return nil, errors.Join(openError(db.file, err), db.release())
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
 	go db.writer()
+	db.room.begin(background)
+	db.meaning.begin(background, o.Embedder)
 	db.startCheck(background, o)
-	db.startPruning(background, o.Config)
+	db.startPruning(background)
 	return db, nil
+}
+
+// newDB is a DB whose file is still to be opened.
+func newDB(file string, o Options) *DB {
+	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue(), reset: make(chan struct{}, 1)}
+	if db.clock == nil {
+		db.clock = time.Now
+	}
+	db.meaning = &meaning{db: db, wake: make(chan struct{}, 1)}
+	db.room = &room{db: db, tell: o.Full, scarce: make(chan struct{}, 1)}
+	db.SetConfig(o.Config)
+	return db
 }
 
 // open opens the file itself. What bbolt trips over in a broken one becomes an
@@ -156,6 +179,7 @@ func (db *DB) Close() error {
 		return nil
 	}
 	db.stop()
+	db.checking.Wait()
 	db.work.Wait()
 	return db.release()
 }

@@ -7,10 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -123,22 +123,19 @@ func (t *tx) ranked(origin core.Path, term string, max int, use func(id uint64, 
 }
 
 // Recall returns the facts that answer best, best first. Words count the more
-// the rarer they are; importance and recency decide among equals.
+// the rarer they are; what a fact means counts as much, where there is an
+// Embedder that answers in time; importance and recency decide among equals.
 func (db *DB) Recall(ctx context.Context, q Query) (found []Found, err error) {
+	meant, known := db.meaning.query(ctx, q.Text, db.config().Recall)
 	err = db.view(ctx, func(v *view) error {
-		found, err = v.Recall(q)
-		return err
-	})
-	return found, err
-}
-
-// Recall is DB.Recall within a view, for those who ask the View for it.
-func (v *view) Recall(q Query) (found []Found, err error) {
-	err = v.read(core.Path{}, func(place) error {
-		s := &search{tx: &v.tx, q: q}
-		s.run()
-		found, err = s.best()
-		return err
+		return v.read(core.Path{}, func(place) error {
+			s := &search{tx: &v.tx, q: q}
+			if known {
+				s.meant = &meant
+			}
+			found = s.run()
+			return nil
+		})
 	})
 	return found, err
 }
@@ -147,11 +144,15 @@ func (v *view) Recall(q Query) (found []Found, err error) {
 type search struct {
 	*tx
 	q     Query
-	words []string
-	worth []float64 // of each word
+	meant *vector   // what the text means; nil: that is not known
+	words []string  // in all forms
+	asked []int     // which word of the text each is a form of
+	worth []float64 // of each
+	most  float64   // that all words of the text together are worth
 	must  []string  // terms that a fact must have
 	hits  []hit
 	index map[uint64]int // into hits, by fact
+	near  usual
 }
 
 // hit is a fact that something led to.
@@ -161,34 +162,57 @@ type hit struct {
 	words  uint64 // which of the words it has, a bit for each
 	must   int    // how many of the terms that it must have
 	rank   [7]byte
+	near   float64 // how like the text it is; 0: not known, or not at all
 	score  float64
 }
 
 // run looks at each origin that can be seen. Of a common word only the newest
-// facts are met; whether the best of those that other words led to have it too
-// is looked up in the end.
-func (s *search) run() {
-	s.words, s.must, s.index = s.queryWords(), s.conditions(), make(map[uint64]int)
-	s.worth = make([]float64, len(s.words))
+// facts are met; whether the best of those that something else led to have it
+// too is looked up in the end.
+func (s *search) run() []Found {
+	s.must, s.index = s.conditions(), make(map[uint64]int)
+	s.queryWords()
+	origins := s.origins()
 	counts := make([]int, len(s.words))
-	for _, origin := range s.origins() {
-		for _, term := range s.must {
-			s.ranked(origin, term, math.MaxInt, func(id uint64, rank []byte) { s.hit(id, origin, rank).must++ })
-		}
-		for i, word := range s.words {
-			counts[i] += s.ranked(origin, termWord+word, maxPostings, func(id uint64, rank []byte) {
-				s.hit(id, origin, rank).words |= 1 << i
-			})
-		}
-		if len(s.words)+len(s.must) == 0 {
-			s.ranked(origin, termAll, maxPostings, func(id uint64, rank []byte) { s.hit(id, origin, rank) })
-		}
+	for _, origin := range origins {
+		s.meet(origin, counts)
 	}
+	s.weigh(counts)
+	best := s.best()
+	best = s.means(best, origins)
+	s.refine(best, counts)
+	return s.found(best)
+}
+
+// meet makes hits of the facts of one origin that words and conditions lead to.
+func (s *search) meet(origin core.Path, counts []int) {
+	for _, term := range s.must {
+		s.ranked(origin, term, math.MaxInt, func(id uint64, rank []byte) { s.hit(id, origin, rank).must++ })
+	}
+	for i, word := range s.words {
+		counts[i] += s.ranked(origin, termWord+word, maxPostings, func(id uint64, rank []byte) {
+			s.hit(id, origin, rank).words |= 1 << i
+		})
+	}
+	if len(s.words)+len(s.must) == 0 {
+		s.ranked(origin, termAll, maxPostings, func(id uint64, rank []byte) { s.hit(id, origin, rank) })
+	}
+}
+
+// weigh says what each word is worth: the rarer, the more.
+func (s *search) weigh(counts []int) {
+	s.worth = make([]float64, len(s.words))
 	total := s.bucket(bucketFacts).Sequence()
+	least := make(map[int]float64) // of the words of the text, what their most frequent form is worth
 	for i, n := range counts {
 		s.worth[i] = math.Log1p(float64(total+1) / float64(n+1))
+		if worth, ok := least[s.asked[i]]; !ok || s.worth[i] < worth {
+			least[s.asked[i]] = s.worth[i]
+		}
 	}
-	s.refine(counts)
+	for word := range len(least) {
+		s.most += least[word]
+	}
 }
 
 func (s *search) hit(id uint64, origin core.Path, rank []byte) *hit {
@@ -202,38 +226,49 @@ func (s *search) hit(id uint64, origin core.Path, rank []byte) *hit {
 	return &s.hits[i]
 }
 
-// refine drops what fulfils too little, sorts, and looks the common words of the
-// best up.
-func (s *search) refine(counts []int) {
-	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool {
-		return h.must < len(s.must) || len(s.words) > 0 && len(s.must) == 0 && h.words == 0
-	})
-	s.sort()
-	best := s.hits[:min(len(s.hits), max(refined, s.q.N))]
+// answers reports whether a hit has all that it must have, and some of the words
+// where nothing else led to it.
+func (s *search) answers(h *hit) bool {
+	return h.must == len(s.must) && (h.words != 0 || len(s.words) == 0 || len(s.must) > 0)
+}
+
+// best chooses the hits that are worth a closer look, as indices.
+func (s *search) best() []int {
+	b := foremost[int]{keep: max(refined, s.q.N), order: s.order}
+	for i := range s.hits {
+		if h := &s.hits[i]; s.answers(h) {
+			h.score = s.score(h)
+			b.add(i)
+		}
+	}
+	return b.take()
+}
+
+// order puts the best first; of two that are as good, the newer.
+func (s *search) order(a, b int) int {
+	return cmp.Or(cmp.Compare(s.hits[b].score, s.hits[a].score), cmp.Compare(s.hits[b].id, s.hits[a].id))
+}
+
+// refine looks up which of the best have the common words too, and puts them in
+// their order.
+func (s *search) refine(best []int, counts []int) {
 	words := s.bucket(bucketWords)
 	for i, n := range counts {
 		if n < maxPostings {
 			continue
 		}
-		for k := range best {
-			h := &best[k]
+		for _, k := range best {
+			h := &s.hits[k]
 			key := postingKey(h.origin, termWord+s.words[i], binary.BigEndian.AppendUint64(nil, h.id))
 			if h.words&(1<<i) == 0 && words.Get(key) != nil {
 				h.words |= 1 << i
 			}
 		}
 	}
-	s.sort()
-}
-
-// sort puts the best first; of two that are as good, the newer.
-func (s *search) sort() {
-	for i := range s.hits {
-		s.hits[i].score = s.score(&s.hits[i])
+	for _, k := range best {
+		s.hits[k].score = s.score(&s.hits[k])
 	}
-	slices.SortFunc(s.hits, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.id, a.id))
-	})
+	slices.SortFunc(best, s.order)
 }
 
 // origins are the places that can be seen, and all above them.
@@ -268,48 +303,88 @@ func (s *search) conditions() []string {
 	return all
 }
 
-// queryWords are those of the text, in every language where its own is not
-// known.
-func (s *search) queryWords() []string {
+// queryWords lists the words of the text, stemmed, in every language where its
+// own is not known.
+func (s *search) queryWords() {
 	languages := []string{s.q.Language, ""}
 	if stemmer(s.q.Language) == nil {
 		languages = []string{"", "en", "de", "fr", "it", "es", "pt", "nl", "ru", "sv", "da", "no", "fi"}
 	}
-	var all []string
+	asked := make(map[string]int)
 	for _, language := range languages {
-		for _, word := range terms(s.q.Text, language) {
-			if !slices.Contains(all, word) && len(all) < maxQuery {
-				all = append(all, word)
+		stem := stemmer(language)
+		words(s.q.Text, func(word string) bool {
+			if _, ok := asked[word]; !ok {
+				asked[word] = len(asked)
 			}
-		}
+			stemmed := stemmed(word, stem)
+			if !slices.Contains(s.words, stemmed) {
+				s.words, s.asked = append(s.words, stemmed), append(s.asked, asked[word])
+			}
+			return len(s.words) < maxQuery
+		})
 	}
-	return all
 }
 
-// score weighs what was found: the words by how rare they are, then importance
-// and recency.
+// score weighs what was found: the words by how rare they are, what is meant,
+// then importance and recency. Squares let much of either count more than a
+// little of both; ranks, fused, found less.
 func (s *search) score(h *hit) float64 {
-	score := 0.0
-	for words := h.words; words != 0; words &= words - 1 {
-		score += s.worth[bits.TrailingZeros64(words)]
+	words := 0.0
+	for bit := h.words; bit != 0; bit &= bit - 1 {
+		words += s.worth[bits.TrailingZeros64(bit)]
 	}
+	length := float64(binary.BigEndian.Uint16(h.rank[5:]))
+	words /= 1 + length/200
 	said := time.Unix(int64(binary.BigEndian.Uint32(h.rank[:]))*3600, 0)
 	recency := math.Exp2(-float64(max(s.now.Sub(said), 0)) / float64(halfLife))
-	length := float64(binary.BigEndian.Uint16(h.rank[5:]))
-	return score/(1+length/200) + float64(h.rank[4])/10 + recency
+	also := float64(h.rank[4])/10 + recency
+	if s.meant == nil {
+		return words + also
+	}
+	words = min(words/max(s.most, 1), 1)
+	near := s.near.part(h.near)
+	return words*words + near*near + h.near/20 + also/20
 }
 
-// best reads the facts with the highest scores.
-func (s *search) best() ([]Found, error) {
-	var found []Found
-	for _, h := range s.hits[:min(len(s.hits), max(s.q.N, 0))] {
-		f, ok, err := s.fact(strconv.FormatUint(h.id, 36))
-		if err != nil {
-			return nil, err
+// found reads the facts.
+func (s *search) found(best []int) (found []Found) {
+	for _, i := range best {
+		if len(found) >= s.q.N {
+			break
 		}
-		if ok {
+		h := &s.hits[i]
+		f, ok, err := s.fact(factID(h.id))
+		if err != nil {
+			s.db.odd(fmt.Errorf("memory %s: %w", factID(h.id), err))
+		}
+		if err == nil && ok {
 			found = append(found, Found{Fact: f, Score: h.score})
 		}
 	}
-	return found, nil
+	return found
+}
+
+// foremost keeps the first few of many, in the order that order tells.
+type foremost[T any] struct {
+	keep  int
+	order func(a, b T) int
+	all   []T
+	full  bool // the last of all is the worst that may stay
+}
+
+func (f *foremost[T]) add(x T) {
+	if f.full && f.order(x, f.all[f.keep-1]) >= 0 {
+		return
+	}
+	if f.all = append(f.all, x); len(f.all) >= 2*f.keep {
+		f.take()
+		f.full = true
+	}
+}
+
+func (f *foremost[T]) take() []T {
+	slices.SortFunc(f.all, f.order)
+	f.all = f.all[:min(len(f.all), f.keep)]
+	return f.all
 }

@@ -13,6 +13,7 @@ import (
 
 // tail walks a place's log backward.
 type tail struct {
+	tx      *tx
 	cursor  *bbolt.Cursor
 	path    core.Path
 	prefix  []byte
@@ -23,7 +24,7 @@ type tail struct {
 }
 
 func (t *tx) tail(path core.Path, key []byte) *tail {
-	return &tail{cursor: t.bucket(bucketLog).Cursor(), path: path, prefix: key}
+	return &tail{tx: t, cursor: t.bucket(bucketLog).Cursor(), path: path, prefix: key}
 }
 
 // back goes to the next older entry; false when there is none.
@@ -41,7 +42,8 @@ func (t *tail) back() bool {
 	return bytes.HasPrefix(t.key, t.prefix)
 }
 
-func (t *tail) line() (line, error) { return lineAt(t.path, t.key, t.value) }
+// line reads the entry; ok is false where it cannot be read.
+func (t *tail) line() (l line, ok bool) { return t.tx.readLine(t.path, t.key, t.value) }
 
 func reverse(entries []core.Entry) { slices.Reverse(entries) }
 
@@ -57,22 +59,17 @@ func (v *view) Recent(root core.Path, n int, keep func(core.Path) bool) (entries
 		if err != nil {
 			return err
 		}
-		entries, err = v.merge(active, n)
-		return err
+		entries = v.merge(active, n)
+		return nil
 	})
 	return entries, err
 }
 
 // merge takes the n newest entries of some places.
-func (v *view) merge(places []core.Path, n int) ([]core.Entry, error) {
+func (v *view) merge(places []core.Path, n int) []core.Entry {
 	var tails tailHeap
 	for _, path := range places {
-		t := v.tail(path, placeKey(path))
-		more, err := t.step()
-		if err != nil {
-			return nil, err
-		}
-		if more {
+		if t := v.tail(path, placeKey(path)); t.step() {
 			tails = append(tails, t)
 		}
 	}
@@ -80,28 +77,22 @@ func (v *view) merge(places []core.Path, n int) ([]core.Entry, error) {
 	var entries []core.Entry
 	for len(entries) < n && len(tails) > 0 {
 		entries = append(entries, tails[0].at.Entry)
-		more, err := tails[0].step()
-		if err != nil {
-			return nil, err
-		}
-		if more {
+		if tails[0].step() {
 			heap.Fix(&tails, 0)
 		} else {
 			heap.Pop(&tails)
 		}
 	}
 	reverse(entries)
-	return entries, nil
+	return entries
 }
 
-// step goes back by one and reads what is there.
-func (t *tail) step() (bool, error) {
-	if !t.back() {
-		return false, nil
+// step goes back to the next entry that can be read.
+func (t *tail) step() (ok bool) {
+	for !ok && t.back() {
+		t.at, ok = t.line()
 	}
-	l, err := t.line()
-	t.at = l
-	return err == nil, err
+	return ok
 }
 
 // active lists the n places at or below root that were last active.
@@ -110,11 +101,7 @@ func (v *view) active(root core.Path, n int, keep func(core.Path) bool) ([]core.
 	from, to := subtree(root)
 	c := v.bucket(bucketPlaces).Cursor()
 	for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
-		h, err := decodeHead(value)
-		if err != nil {
-			return nil, err
-		}
-		if h.count > 0 {
+		if h := v.headOf(k, value); h.count > 0 {
 			all = append(all, activity{h.time, k})
 		}
 	}

@@ -1,8 +1,12 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"synthbot/core"
@@ -11,21 +15,38 @@ import (
 // Retention says how much of the history at or below a path is kept. Of several
 // the longest path that matches counts.
 type Retention struct {
-	Path     core.Path     `toml:"path" doc:"The place or subtree; empty: everywhere." example:"discord/81384788765712384"`
-	Messages int           `toml:"messages" doc:"How many messages each place keeps at most; 0: all." default:"0" min:"0"`
-	Age      time.Duration `toml:"age" doc:"How long messages are kept; 0: for ever." default:"0s"`
+	Path     core.Path     `toml:"path" example:"discord/81384788765712384" doc:"The place, with all below it; empty: everywhere."`
+	Messages int           `toml:"messages" default:"0" min:"0" doc:"How many messages each place keeps at most; 0: all."`
+	Age      time.Duration `toml:"age" default:"0s" min:"0s" doc:"How long messages are kept; 0s: for ever."`
 }
 
 // Config is what the user may set.
 type Config struct {
-	Keep    []Retention   `toml:"keep" doc:"How much history is kept, by place."`
-	Journal time.Duration `toml:"journal" doc:"How long it can be asked why the bot did what it did." default:"168h"`
-	Every   time.Duration `toml:"every" doc:"How often what is too old is taken away." default:"1h" min:"1m"`
+	Journal time.Duration `toml:"journal" default:"168h" min:"0s" doc:"How long it can be asked why the bot did what it did; 0s: for ever."`
+	Every   time.Duration `toml:"every" default:"1h" min:"1m" max:"168h" doc:"How often what is too old is taken away."`
+	Recall  time.Duration `toml:"recall" default:"250ms" min:"1ms" max:"30s" doc:"How long a search of memories may wait for the embedding of what is looked for; then it goes on by words alone."`
+	Keep    []Retention   `toml:"keep" doc:"How much history is kept, by place; of several tables, the longest matching path wins. Without any, all of it."`
 }
 
-// idAge is how long the id of a message that was pruned stays known: no platform
-// delivers again after that.
-const idAge = 60 * 24 * time.Hour
+// Check finds what no tag can tell.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	for i, r := range c.Keep {
+		if slices.ContainsFunc(c.Keep[:i], func(other Retention) bool { return other.Path == r.Path }) {
+			fault("is the second one for this path; write one table for each", "keep", i, "path")
+		}
+	}
+}
+
+const (
+	// idAge is how long the id of a message that was pruned or forgotten stays
+	// known: no platform delivers again after that.
+	idAge = 60 * 24 * time.Hour
+	// pendingAge is how much longer a turn stays in the journal that waits for a
+	// person's word.
+	pendingAge = 30 * 24 * time.Hour
+	// firstPrune is how soon after the start is pruned.
+	firstPrune = time.Minute
+)
 
 // policy finds the rule for a place.
 func (c *Config) policy(place core.Path) (best Retention) {
@@ -38,23 +59,51 @@ func (c *Config) policy(place core.Path) (best Retention) {
 	return best
 }
 
-// startPruning prunes now and then until ctx ends.
-func (db *DB) startPruning(ctx context.Context, c Config) {
-	if c.Every <= 0 {
-		return
+// SetConfig exchanges the configuration, as after a reload. It returns at once.
+func (db *DB) SetConfig(c Config) {
+	c.Keep = slices.Clone(c.Keep)
+	db.settings.Store(&c)
+	select {
+	case db.reset <- struct{}{}:
+	default:
 	}
+}
+
+// config is the one in force; not to be changed.
+func (db *DB) config() *Config { return db.settings.Load() }
+
+// startPruning prunes now and then until ctx ends; soon after the start, so that
+// a bot that never runs for long prunes too.
+func (db *DB) startPruning(ctx context.Context) {
 	db.work.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
+		for pause := firstPrune; ; pause = db.config().Every {
+			if !db.pauseForPruning(ctx, min(pause, db.config().Every)) {
 				return
-			case <-time.After(c.Every):
 			}
-			if err := db.Prune(ctx, c); err != nil && ctx.Err() == nil {
+			if err := db.Prune(ctx, *db.config()); err != nil && ctx.Err() == nil {
 				db.log.Error("old history could not be taken away", "error", err)
 			}
 		}
 	})
+}
+
+// pauseForPruning waits, anew after each change of the configuration; false when
+// ctx ended. Where nothing is to be pruned it waits for such a change.
+func (db *DB) pauseForPruning(ctx context.Context, pause time.Duration) bool {
+	for {
+		var over <-chan time.Time
+		if pause > 0 {
+			over = time.After(pause)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-over:
+			return true
+		case <-db.reset:
+			pause = min(firstPrune, db.config().Every)
+		}
+	}
 }
 
 // Prune takes away what is older, or more, than is to be kept, in small
@@ -79,8 +128,21 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 			return err
 		}
 	}
-	return db.pruneIDs(ctx)
+	return errors.Join(db.pruneIDs(ctx), db.pruneGone(ctx))
 }
+
+// pruneGone forgets the hashes of ids that were forgotten for long.
+func (db *DB) pruneGone(ctx context.Context) error {
+	oldest := db.oldestID()
+	_, err := db.sweep(ctx, bucketGone, nil, nil, func(_, v []byte) bool {
+		hour, size := uvarint(string(v))
+		return size > 0 && hour < oldest
+	}, func(t *tx, k, _ []byte) error { return t.bucket(bucketGone).Delete(k) })
+	return err
+}
+
+// oldestID is the hour of the oldest ids that stay.
+func (db *DB) oldestID() uint64 { return uint64(max(db.clock().Add(-idAge).Unix()/3600, 0)) }
 
 // prunePlace takes entries from the beginning of one log, up to the first that
 // is to stay.
@@ -125,32 +187,132 @@ func (t *tx) prunable(p place, old func(i int, l line) bool) (seqs []uint64, err
 	due := t.bucket(bucketDue)
 	c := t.bucket(bucketLog).Cursor()
 	for k, v := c.Seek(p.key); below(k, after(p.key)) && len(seqs) < sweepWrite; k, v = c.Next() {
-		l, err := lineAt(p.path, k, v)
+		_, seq, err := cutSeq(k)
 		if err != nil {
 			return nil, err
 		}
-		if !old(len(seqs), l) || has(due, k) {
+		// One that cannot be read goes with those before it.
+		if l, ok := t.readLine(p.path, k, v); ok && !old(len(seqs), l) || has(due, k) {
 			break
 		}
-		seqs = append(seqs, l.Message.Seq)
+		seqs = append(seqs, seq)
 	}
 	return seqs, nil
 }
 
-// pruneJournal drops the records of turns that are over and older than that.
+// pruneJournal drops the turns that are over, and all of whose records are older
+// than that: a part of a turn is worth nothing.
 func (db *DB) pruneJournal(ctx context.Context, oldest time.Time) error {
-	_, err := db.sweep(ctx, bucketJournal, nil, nil,
-		func(_, v []byte) bool {
-			w, err := decodeRecord(v)
-			return err == nil && w.Time.Before(oldest) && w.Progress != core.Pending
-		},
-		func(t *tx, k, _ []byte) error {
-			if over, err := t.over(k); err != nil || !over {
+	for start := []byte{}; start != nil; {
+		var turns [][]byte
+		err := db.view(ctx, func(v *view) error {
+			return db.guard(func() (err error) {
+				turns, start, err = v.oldTurns(start, oldest)
 				return err
-			}
-			return t.bucket(bucketJournal).Delete(k)
+			})
 		})
-	return err
+		if err != nil {
+			return err
+		}
+		if len(turns) == 0 {
+			continue
+		}
+		err = db.write(ctx, &job{run: func(t *tx) error {
+			for _, turn := range turns {
+				if err := t.pruneTurn(turn, oldest); err != nil {
+					return err
+				}
+			}
+			return nil
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oldTurns lists the first turns from start on that may go, as the beginnings of
+// their keys, and where to go on; nil at the end.
+func (t *tx) oldTurns(start []byte, oldest time.Time) (turns [][]byte, next []byte, err error) {
+	c := t.bucket(bucketJournal).Cursor()
+	k, _ := c.Seek(start)
+	for range sweepLook {
+		if k == nil || len(turns) == sweepWrite {
+			break
+		}
+		turn, err := turnOf(k)
+		if err != nil {
+			return nil, nil, err
+		}
+		old, err := t.isOld(turn, oldest)
+		if err != nil {
+			return nil, nil, err
+		}
+		if old {
+			turns = append(turns, turn)
+		}
+		k, _ = c.Seek(append(bytes.Clone(turn), bytes.Repeat([]byte{0xff}, 7)...)) // behind its last record
+	}
+	return turns, bytes.Clone(k), nil
+}
+
+// turnOf is the beginning of a journal key that says which turn it belongs to.
+func turnOf(key []byte) ([]byte, error) {
+	place, rest, err := cutPlace(key)
+	if err == nil && len(rest) < 8 {
+		err = fmt.Errorf("journal key %q: %w", key, errFields)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(key[:len(place)+8]), nil
+}
+
+// isOld reports whether a turn is answered and all of its records are older than
+// that; those of a turn that waits for a person's word, much older.
+func (t *tx) isOld(turn []byte, oldest time.Time) (bool, error) {
+	if over, err := t.over(turn); err != nil || !over {
+		return false, err
+	}
+	c := t.bucket(bucketJournal).Cursor()
+	for k, v := c.Seek(turn); bytes.HasPrefix(k, turn); k, v = c.Next() {
+		w, err := decodeRecord(v)
+		if err != nil {
+			continue // nobody can read it any more
+		}
+		limit := oldest
+		if w.Progress == core.Pending {
+			limit = oldest.Add(-pendingAge)
+		}
+		if !w.Time.Before(limit) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (t *tx) pruneTurn(turn []byte, oldest time.Time) error {
+	if old, err := t.isOld(turn, oldest); err != nil || !old {
+		return err
+	}
+	return t.deleteBelow(bucketJournal, turn)
+}
+
+// deleteBelow deletes all pairs whose keys begin so.
+func (t *tx) deleteBelow(bucket string, prefix []byte) error {
+	b := t.bucket(bucket)
+	var keys [][]byte
+	c := b.Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	for _, k := range keys {
+		if err := b.Delete(k); err != nil {
+			return fmt.Errorf("%s: %w", bucket, err)
+		}
+	}
+	return nil
 }
 
 // over reports whether the turn of a journal key is answered.
@@ -159,13 +321,13 @@ func (t *tx) over(key []byte) (bool, error) {
 	if err != nil || len(rest) < 8 {
 		return false, err
 	}
-	h, _, err := t.readHead(place)
-	return h.answered >= binary.BigEndian.Uint64(rest), err
+	h, _ := t.readHead(place)
+	return h.answered >= binary.BigEndian.Uint64(rest), nil
 }
 
 // pruneIDs forgets ids whose entries are gone for long.
 func (db *DB) pruneIDs(ctx context.Context) error {
-	oldest := uint64(max(db.clock().Add(-idAge).Unix()/3600, 0))
+	oldest := db.oldestID()
 	old := func(_, v []byte) bool {
 		_, n := uvarint(string(v))
 		if n <= 0 {

@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -23,6 +23,9 @@ type Salvaged struct {
 	Dropped int            // pairs that could be read but make no sense
 	Faults  []error        // what could not be read, the first of it
 }
+
+// derived are the buckets whose content follows from that of others.
+func derived() []string { return []string{bucketDue, bucketWords, bucketVectors, bucketSketches} }
 
 // salvageStep is how many pairs are written in one transaction.
 const salvageStep = 5000
@@ -92,17 +95,12 @@ type savedPair struct {
 }
 
 func (s *saver) wants(bucket string) bool {
-	for _, name := range buckets() {
-		if name == bucket {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(buckets(), bucket) && !slices.Contains(derived(), bucket)
 }
 
 func (s *saver) add(bucket string, key, value []byte) {
-	if bucket == bucketMeta {
-		return // the new file has its own
+	if bucket == bucketMeta && string(key) != metaSalt {
+		return // the new file has its own; without the salt, who was forgotten came back
 	}
 	if !sensible(bucket, key, value) {
 		s.report.Dropped++
@@ -355,7 +353,7 @@ func (r *rebuilder) facts() error {
 		if err != nil {
 			return err
 		}
-		f.ID = strconv.FormatUint(binary.BigEndian.Uint64(k), 36)
+		f.ID = factID(binary.BigEndian.Uint64(k))
 		facts = append(facts, f)
 		if err := b.SetSequence(binary.BigEndian.Uint64(k)); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 )
 
 // schema is the version of the file's format that this program writes.
-const schema = 1
+const schema = 2
 
 // Keys of the meta bucket.
 const (
@@ -39,7 +39,19 @@ func (db *DB) prepare() error {
 // leads from version 1 to 2.
 type step func(*tx) error
 
-func steps() []step { return nil }
+func steps() []step {
+	return []step{vectorBuckets}
+}
+
+// vectorBuckets makes room for what facts mean.
+func vectorBuckets(t *tx) error {
+	for _, name := range []string{bucketVectors, bucketSketches} {
+		if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
+			return fmt.Errorf("bucket %s: %w", name, err)
+		}
+	}
+	return nil
+}
 
 // upgrade brings the file up to the version behind the last step, each step in
 // a transaction of its own, after a backup beside it.

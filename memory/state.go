@@ -27,7 +27,8 @@ func (v *view) State(path core.Path) (s core.State, err error) {
 			return nil
 		}
 		if err := json.Unmarshal(value, &s); err != nil {
-			return fmt.Errorf("state of %s: %w", p.path, err)
+			v.db.odd(fmt.Errorf("state of %s: %w", p.path, err))
+			s = core.State{}
 		}
 		return nil
 	})

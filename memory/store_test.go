@@ -42,7 +42,7 @@ func sound(t testing.TB, dir string) {
 		t.Error(err)
 		return
 	}
-	db.work.Wait()
+	db.checking.Wait()
 	if err := db.Check(context.Background()); err != nil {
 		t.Error(err)
 	} else if err := db.boltCheck(); err != nil {

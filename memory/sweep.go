@@ -86,10 +86,7 @@ func (t *tx) remove(p place, seq uint64) error {
 	if err := t.bucket(bucketDue).Delete(key); err != nil {
 		return err
 	}
-	h, err := t.head(p.key)
-	if err != nil {
-		return err
-	}
+	h := t.head(p.key)
 	h.count--
 	last := t.tail(p.path, p.key)
 	if !last.back() {
@@ -98,9 +95,10 @@ func (t *tx) remove(p place, seq uint64) error {
 	if _, newest, err := cutSeq(last.key); err != nil || newest > seq {
 		return err
 	}
-	l, err := last.line()
-	h.time = l.Message.Time
-	return err
+	if l, ok := t.readLine(p.path, last.key, last.value); ok {
+		h.time = l.Message.Time
+	}
+	return nil
 }
 
 // below lists the places at or below root with their heads.
@@ -113,9 +111,7 @@ func (v *view) headsBelow(root core.Path) (map[core.Path]head, error) {
 		if err != nil {
 			return nil, err
 		}
-		if heads[path], err = decodeHead(value); err != nil {
-			return nil, err
-		}
+		heads[path] = v.headOf(k, value)
 	}
 	return heads, nil
 }

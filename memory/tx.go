@@ -11,25 +11,27 @@ import (
 
 // Buckets of the file.
 const (
-	bucketMeta    = "meta"
-	bucketPlaces  = "places"
-	bucketLog     = "log"
-	bucketIDs     = "ids"
-	bucketDue     = "due"
-	bucketJournal = "journal"
-	bucketAliases = "aliases"
-	bucketGone    = "gone"
-	bucketStates  = "states"
-	bucketPlugins = "plugins"
-	bucketUsage   = "usage"
-	bucketFacts   = "facts"
-	bucketWords   = "words"
+	bucketMeta     = "meta"
+	bucketPlaces   = "places"
+	bucketLog      = "log"
+	bucketIDs      = "ids"
+	bucketDue      = "due"
+	bucketJournal  = "journal"
+	bucketAliases  = "aliases"
+	bucketGone     = "gone"
+	bucketStates   = "states"
+	bucketPlugins  = "plugins"
+	bucketUsage    = "usage"
+	bucketFacts    = "facts"
+	bucketWords    = "words"
+	bucketVectors  = "vectors"
+	bucketSketches = "sketches"
 )
 
 func buckets() []string {
 	return []string{
 		bucketMeta, bucketPlaces, bucketLog, bucketIDs, bucketDue, bucketJournal, bucketAliases, bucketGone,
-		bucketStates, bucketPlugins, bucketUsage, bucketFacts, bucketWords,
+		bucketStates, bucketPlugins, bucketUsage, bucketFacts, bucketWords, bucketVectors, bucketSketches,
 	}
 }
 
@@ -40,9 +42,11 @@ const fill = 0.9
 // tx is one transaction. Heads that were touched stay in memory until the end.
 type tx struct {
 	*bbolt.Tx
+	db    *DB
 	now   time.Time
 	floor uint64           // the number before the first of a new place
 	heads map[string]*head // by place key
+	saved []uint64         // facts that were written
 }
 
 // bucket returns one of the buckets, all of which exist since Open.
@@ -55,28 +59,34 @@ func (t *tx) bucket(name string) *bbolt.Bucket {
 }
 
 // head returns the state of a place, to be changed in place: finish writes it.
-func (t *tx) head(place []byte) (*head, error) {
+func (t *tx) head(place []byte) *head {
 	if h, ok := t.heads[string(place)]; ok {
-		return h, nil
+		return h
 	}
-	h, _, err := t.readHead(place)
-	if err != nil {
-		return nil, err
-	}
+	h, _ := t.readHead(place)
 	if t.heads == nil {
 		t.heads = make(map[string]*head)
 	}
 	t.heads[string(place)] = &h
-	return &h, nil
+	return &h
 }
 
-func (t *tx) readHead(place []byte) (head, bool, error) {
+func (t *tx) readHead(place []byte) (head, bool) {
 	value := t.bucket(bucketPlaces).Get(place)
 	if value == nil {
-		return head{}, false, nil
+		return head{}, false
 	}
+	return t.headOf(place, value), true
+}
+
+// headOf reads a head; one that cannot be read is made anew.
+func (t *tx) headOf(place, value []byte) head {
 	h, err := decodeHead(value)
-	return h, true, err
+	if err != nil {
+		t.db.odd(fmt.Errorf("places: %q: %w", place, err))
+		return t.mendHead(place)
+	}
+	return h
 }
 
 // finish writes what was kept in memory. It runs once, before the commit.
@@ -115,8 +125,9 @@ func (t *tx) find(p place, id string) (seq uint64, known bool, err error) {
 		return 0, false, nil
 	}
 	seq, size := uvarint(string(value))
-	if size <= 0 {
-		return 0, false, fmt.Errorf("id %q of %s: %w", id, p.path, errFields)
+	if size <= 0 { // it is known; where it led is not
+		t.db.odd(fmt.Errorf("id %q of %s: %w", id, p.path, errFields))
+		return 0, true, nil
 	}
 	return seq + p.shift, true, nil
 }

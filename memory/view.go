@@ -38,7 +38,7 @@ func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 	db.swap.RLock()
 	defer db.swap.RUnlock()
 	err = db.bolt.View(func(b *bbolt.Tx) error {
-		v := &view{tx: tx{Tx: b, now: db.clock()}, db: db}
+		v := &view{tx: tx{Tx: b, db: db, now: db.clock()}}
 		defer func() { v.over = true }()
 		return f(v)
 	})
@@ -51,7 +51,6 @@ func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 // view is a core.View.
 type view struct {
 	tx
-	db   *DB
 	over bool
 }
 
@@ -78,9 +77,9 @@ func (v *view) read(path core.Path, f func(place) error) error {
 
 func (v *view) Head(path core.Path) (h core.Head, err error) {
 	err = v.read(path, func(p place) error {
-		stored, _, err := v.readHead(p.key)
+		stored, _ := v.readHead(p.key)
 		h = stored.of(p.path)
-		return err
+		return nil
 	})
 	return h, err
 }
@@ -98,11 +97,7 @@ func (v *view) Places(root core.Path) (heads []core.Head, err error) {
 			if err != nil {
 				return err
 			}
-			h, err := decodeHead(value)
-			if err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-			heads = append(heads, h.of(path))
+			heads = append(heads, v.headOf(k, value).of(path))
 		}
 		return nil
 	})
@@ -138,12 +133,11 @@ func (v *view) Due(path core.Path, max int) (entries []core.Entry, err error) {
 				return err
 			}
 			l, ok, err := v.line(p, seq)
-			if err != nil {
-				return err
+			if err != nil || !ok {
+				v.db.setAside(p, seq)
+				continue
 			}
-			if ok {
-				entries = append(entries, l.Entry)
-			}
+			entries = append(entries, l.Entry)
 		}
 		return nil
 	})
@@ -160,8 +154,11 @@ func (v *view) Entry(path core.Path, id string) (e core.Entry, ok bool, err erro
 			return err
 		}
 		l, there, err := v.line(p, seq)
-		e, ok = l.Entry, there
-		return err
+		if err != nil {
+			v.db.odd(err)
+		}
+		e, ok = l.Entry, there && err == nil
+		return nil
 	})
 	return e, ok, err
 }
@@ -175,11 +172,9 @@ func (v *view) After(path core.Path, seq uint64, max int) (entries []core.Entry,
 		c := v.bucket(bucketLog).Cursor()
 		k, value := c.Seek(seqKey(p.key, seq+1))
 		for ; len(entries) < max && bytes.HasPrefix(k, p.key); k, value = c.Next() {
-			l, err := lineAt(p.path, k, value)
-			if err != nil {
-				return err
+			if l, ok := v.readLine(p.path, k, value); ok {
+				entries = append(entries, l.Entry)
 			}
-			entries = append(entries, l.Entry)
 		}
 		return nil
 	})
@@ -198,11 +193,9 @@ func (v *view) Last(path core.Path, n int) (entries []core.Entry, err error) {
 	err = v.read(path, func(p place) error {
 		t := v.tail(p.path, p.key)
 		for len(entries) < n && t.back() {
-			l, err := t.line()
-			if err != nil {
-				return err
+			if l, ok := t.line(); ok {
+				entries = append(entries, l.Entry)
 			}
-			entries = append(entries, l.Entry)
 		}
 		reverse(entries)
 		return nil
@@ -219,11 +212,10 @@ func (v *view) Journal(turn core.TurnID) (records []core.Record, err error) {
 			if err != nil {
 				return err
 			}
-			w, err := decodeRecord(value)
-			if err != nil {
-				return fmt.Errorf("%s: %w", turn, err)
+			w, ok := v.readRecord(key, value)
+			if ok {
+				records = append(records, core.Record{Key: key, Progress: w.Progress, Time: w.Time, Data: w.Data})
 			}
-			records = append(records, core.Record{Key: key, Progress: w.Progress, Time: w.Time, Data: w.Data})
 		}
 		return nil
 	})

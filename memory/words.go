@@ -65,11 +65,7 @@ func terms(text, language string) []string {
 	seen := make(map[string]bool)
 	var all []string
 	words(text, func(word string) bool {
-		if stem != nil {
-			env := snowballstem.NewEnv(word)
-			stem(env)
-			word = env.Current()
-		}
+		word = stemmed(word, stem)
 		if !seen[word] {
 			seen[word] = true
 			all = append(all, word)
@@ -77,6 +73,16 @@ func terms(text, language string) []string {
 		return len(all) < maxWords
 	})
 	return all
+}
+
+// stemmed is the stem of a word; without a stemmer, the word.
+func stemmed(word string, stem func(*snowballstem.Env) bool) string {
+	if stem == nil {
+		return word
+	}
+	env := snowballstem.NewEnv(word)
+	stem(env)
+	return env.Current()
 }
 
 // words calls use for each word until it returns false.

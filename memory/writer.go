@@ -71,9 +71,10 @@ func (c *crowd) gather(q *queue) {
 		return
 	}
 	const patience = 8 // turns of others without a newcomer
+	const turns = 1e5  // where no time passes
 	limit := min(c.took/4, time.Millisecond)
 	start, seen, quiet := time.Now(), 0, 0
-	for quiet < patience || seen < c.size {
+	for turn := 0; turn < turns && (quiet < patience || seen < c.size); turn++ {
 		if time.Since(start) > limit {
 			return
 		}
@@ -107,6 +108,7 @@ func (db *DB) commit(jobs []*job) {
 			jobs[failed].done <- err
 			jobs = slices.Delete(jobs, failed, failed+1)
 		case len(jobs) == 1:
+			db.room.failed(err, jobs[0].size)
 			jobs[0].done <- err
 			return
 		default:
@@ -126,8 +128,10 @@ func (db *DB) try(jobs []*job) (failed int, err error) {
 		return failed, db.writeError(err)
 	}
 	id := 0
+	var saved []uint64
 	err = db.update(func(t *tx) error {
 		id = t.ID()
+		defer func() { saved = t.saved }()
 		for i, j := range jobs {
 			if err := db.guard(func() error { return j.run(t) }); err != nil {
 				failed = i
@@ -138,6 +142,9 @@ func (db *DB) try(jobs []*job) (failed int, err error) {
 	})
 	if failed < 0 && err != nil {
 		err = db.settle(id, err)
+	}
+	if err == nil {
+		db.meaning.saved(saved)
 	}
 	return failed, db.writeError(err)
 }
@@ -151,7 +158,7 @@ func (db *DB) update(f func(*tx) error) error {
 	marked, returned := db.marked, false
 	err := db.guard(func() error {
 		err := db.bolt.Update(func(b *bbolt.Tx) error {
-			t := &tx{Tx: b, now: db.clock(), floor: db.epochs.floor}
+			t := &tx{Tx: b, db: db, now: db.clock(), floor: db.epochs.floor}
 			if err := f(t); err != nil {
 				return err
 			}

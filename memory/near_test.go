@@ -1,0 +1,359 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"synthbot/core"
+)
+
+func TestVectorsComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pair := rapid.SliceOfN(rapid.Float32Range(-1e3, 1e3), 2, 400)
+		a := pair.Draw(t, "a")
+		b := rapid.SliceOfN(rapid.Float32Range(-1e3, 1e3), len(a), len(a)).Draw(t, "b")
+		v, ok := shrink("m", a)
+		w, ok2 := shrink("m", b)
+		if !ok || !ok2 {
+			t.Skip("no direction")
+		}
+		back, err := decodeVector(v.encode())
+		if err != nil || back.model != v.model || back.scale != v.scale || !slices.Equal(back.digits, v.digits) {
+			t.Fatalf("%v comes back as %v, %v", v, back, err)
+		}
+		if got, want := back.like(&w), cosine(a, b); math.Abs(got-want) > 0.02 {
+			t.Fatalf("like is %.4f, the cosine %.4f", got, want)
+		}
+	})
+}
+
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
+	for i := range a {
+		ab, aa, bb = ab+float64(a[i])*float64(b[i]), aa+float64(a[i])*float64(a[i]), bb+float64(b[i])*float64(b[i])
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+func FuzzVector(f *testing.F) {
+	v, _ := shrink("m", []float32{1, -2, 3})
+	f.Add(v.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := decodeVector(b)
+		if err != nil {
+			return
+		}
+		if x := v.like(&v); math.IsNaN(x) || x < 0 {
+			t.Fatalf("%x is like itself by %v", b, x)
+		}
+		v.sketch()
+	})
+}
+
+// cloud gives directions as embedding models do: in clusters, and all of them
+// with something in common.
+type cloud struct {
+	random  *rand.Rand
+	length  int
+	middles [][]float32
+}
+
+func newCloud(length int) *cloud {
+	c := &cloud{random: rand.New(rand.NewPCG(5, uint64(length))), length: length}
+	base := c.direction(1)
+	for range 300 {
+		middle := c.direction(1)
+		for i := range middle {
+			middle[i] += base[i]
+		}
+		c.middles = append(c.middles, middle)
+	}
+	return c
+}
+
+func (c *cloud) direction(size float64) []float32 {
+	v := make([]float32, c.length)
+	for i := range v {
+		v[i] = float32(c.random.NormFloat64() * size / math.Sqrt(float64(c.length)))
+	}
+	return v
+}
+
+func (c *cloud) any() []float32 {
+	v := c.direction(0.9)
+	for i, x := range c.middles[c.random.IntN(len(c.middles))] {
+		v[i] += x
+	}
+	return v
+}
+
+// put gives facts without more than a number their vectors.
+func (c *cloud) put(t testing.TB, db *DB, from, n int, text func() string) {
+	t.Helper()
+	err := db.write(t.Context(), &job{run: func(tx *tx) error {
+		for i := range n {
+			f, err := tx.saveFact(Fact{Text: text(), Origin: group, Language: "en", Time: day.Add(time.Duration(from+i) * time.Minute)})
+			if err != nil {
+				return err
+			}
+			number, _ := factNumber(f.ID)
+			v, _ := shrink("m", c.any())
+			if err := tx.putVector(f.Origin, number, &v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hitRate is the part of the ten nearest facts that glances find.
+func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
+	t.Helper()
+	found := 0
+	for range queries {
+		meant, _ := shrink("m", c.any())
+		err := db.view(t.Context(), func(v *view) error {
+			s := &search{tx: &v.tx, meant: &meant, index: map[uint64]int{}}
+			near := s.compare(s.glances([]core.Path{group}))
+			var all []float64
+			v.sketches(group, meant.model, func(fact uint64, _ []byte) { all = append(all, s.likeness(group, fact)) })
+			slices.Sort(all)
+			tenth := all[len(all)-10]
+			for _, h := range near[:10] {
+				if h.near >= tenth {
+					found++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return float64(found) / float64(10*queries)
+}
+
+// TestGlancesFindTheNearest: what is compared bit by bit first is as good as
+// comparing everything with everything.
+func TestGlancesFindTheNearest(t *testing.T) {
+	for _, length := range []int{48, 384, 1536} {
+		db := open(t, t.TempDir())
+		db.bolt.NoSync = true
+		c := newCloud(length)
+		n := 0
+		c.put(t, db, 0, 4000, func() string { n++; return fmt.Sprint("number ", n) })
+		rate := c.hitRate(t, db, 20)
+		t.Logf("length %d: %.1f %% of the nearest ten", length, 100*rate)
+		if rate < 0.98 {
+			t.Errorf("length %d: only %.1f %% of the nearest ten are found", length, 100*rate)
+		}
+	}
+}
+
+// tongue is a made-up language: every thing that can be said has several words,
+// and the things belong to fields. Its embeddings know what words mean, and know
+// no names.
+type tongue struct {
+	random *rand.Rand
+	cloud  *cloud
+	base   []float32
+	things [][]float32
+}
+
+const (
+	fieldsOfTongue = 40
+	thingsOfField  = 12
+	wordsOfThing   = 4
+	namesOfTongue  = 300
+)
+
+func newTongue() *tongue {
+	g := &tongue{random: rand.New(rand.NewPCG(1, 7)), cloud: newCloud(256)}
+	g.base = g.cloud.direction(1.5)
+	for range fieldsOfTongue {
+		middle := g.cloud.direction(1)
+		for range thingsOfField {
+			own := g.cloud.direction(0.8)
+			for i := range own {
+				own[i] += middle[i]
+			}
+			g.things = append(g.things, own)
+		}
+	}
+	return g
+}
+
+func wordOf(thing, one int) string { return fmt.Sprintf("w%dx%d", thing, one) }
+
+// embed adds up what the words of a text mean, and some noise.
+func (g *tongue) embed(text string) []float32 {
+	v := slices.Clone(g.base)
+	for word := range strings.FieldsSeq(text) {
+		var thing, one int
+		known, _ := fmt.Sscanf(word, "w%dx%d", &thing, &one)
+		for k, noise := range g.cloud.direction(0.35) {
+			if known == 2 {
+				v[k] += g.things[thing][k]
+			}
+			v[k] += noise
+		}
+	}
+	return v
+}
+
+func (g *tongue) filler() string { return fmt.Sprint("the", int(g.random.ExpFloat64()*4)) }
+
+// say makes a text, of three things of a field, a name, and words that say
+// nothing; and four ways to ask for it.
+func (g *tongue) say() (text string, asked map[string]string) {
+	field := g.random.IntN(fieldsOfTongue)
+	name := fmt.Sprint("name", g.random.IntN(namesOfTongue))
+	var told, other []string
+	for range 3 {
+		thing, one := field*thingsOfField+g.random.IntN(thingsOfField), g.random.IntN(wordsOfThing)
+		told, other = append(told, wordOf(thing, one)), append(other, wordOf(thing, (one+1)%wordsOfThing))
+	}
+	text = strings.Join([]string{name, g.filler(), told[0], g.filler(), told[1], g.filler(), told[2], g.filler()}, " ")
+	return text, map[string]string{
+		"in other words":     strings.Join([]string{g.filler(), other[0], other[1], g.filler()}, " "),
+		"by name":            strings.Join([]string{g.filler(), name, g.filler()}, " "),
+		"name and new words": strings.Join([]string{name, g.filler(), other[0], g.filler()}, " "),
+		"the same words":     strings.Join([]string{g.filler(), told[0], told[2]}, " "),
+	}
+}
+
+// TestMeaningHelps: with it, facts are found better than by words alone, in every
+// way of asking; by how much, it logs (mean reciprocal rank).
+func TestMeaningHelps(t *testing.T) {
+	db := open(t, t.TempDir())
+	db.bolt.NoSync = true
+	g := newTongue()
+	type case_ struct {
+		id    string
+		asked map[string]string
+	}
+	var cases []case_
+	err := db.write(t.Context(), &job{run: func(tx *tx) error {
+		for range 2500 {
+			text, asked := g.say()
+			f, err := tx.saveFact(Fact{Text: text, Language: "en", Origin: group, Time: day})
+			if err != nil {
+				return err
+			}
+			v, _ := shrink("m", g.embed(text))
+			number, _ := factNumber(f.ID)
+			if err := tx.putVector(group, number, &v); err != nil {
+				return err
+			}
+			cases = append(cases, case_{f.ID, asked})
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranks := map[string]*[2]float64{"by name": {}, "in other words": {}, "name and new words": {}, "the same words": {}}
+	for _, c := range cases[:80] {
+		for way, text := range c.asked {
+			meant, _ := shrink("m", g.embed(text))
+			for i, m := range []*vector{nil, &meant} {
+				ranks[way][i] += reciprocal(t, db, c.id, text, m) / 80
+			}
+		}
+	}
+	for way, r := range ranks {
+		t.Logf("%-20s words %.3f, words and meaning %.3f", way, r[0], r[1])
+		if r[1] < r[0]-0.02 || way != "by name" && way != "the same words" && r[1] < r[0]+0.1 {
+			t.Errorf("%s: %.3f by words, %.3f by words and meaning", way, r[0], r[1])
+		}
+	}
+}
+
+// reciprocal is one over the place of a fact among those that are found.
+func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64) {
+	err := db.view(t.Context(), func(v *view) error {
+		s := &search{tx: &v.tx, meant: meant, q: Query{Text: text, Language: "en", See: []core.Path{group}, N: 10}}
+		for i, f := range s.run() {
+			if f.ID == id {
+				r = 1 / float64(i+1)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// BenchmarkRecall searches 100,000 memories of one place, by words, and by words
+// and meaning.
+func BenchmarkRecall(b *testing.B) {
+	for _, length := range []int{384, 768, 1536} {
+		db := open(b, b.TempDir())
+		db.bolt.NoSync = true
+		c, text := newCloud(length), vocabulary()
+		for i := 0; i < 100000; i += 1000 {
+			c.put(b, db, i, 1000, text)
+		}
+		rate := 100 * c.hitRate(b, db, 20)
+		for _, q := range []struct {
+			name string
+			Query
+		}{
+			{"common", Query{Text: "word0 word1 word2 word3 word4", Language: "en"}},
+			{"usual", Query{Text: text(), Language: "en"}},
+			{"unknown", Query{Text: text()}},
+			{"tag", Query{Tags: []string{"x"}, Text: "word1", Language: "en"}},
+		} {
+			q.See, q.N = []core.Path{topic}, 10
+			for _, kind := range []string{"words", "meaning"} {
+				b.Run(fmt.Sprintf("length=%d/%s/%s", length, q.name, kind), func(b *testing.B) { benchRecall(b, db, c, q.Query, kind == "meaning", rate) })
+			}
+		}
+	}
+}
+
+func benchRecall(b *testing.B, db *DB, c *cloud, q Query, meaning bool, rate float64) {
+	found, begun := 0, spent()
+	for b.Loop() {
+		err := db.view(b.Context(), func(v *view) error {
+			s := &search{tx: &v.tx, q: q}
+			if meaning {
+				meant, _ := shrink("m", c.any())
+				s.meant = &meant
+			}
+			found += len(s.run())
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64((spent()-begun).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+	b.ReportMetric(float64(found)/float64(b.N), "found")
+	if meaning {
+		b.ReportMetric(rate, "%nearest")
+	}
+}
+
+// spent is the processor's time that the process has had: where others work on
+// the machine too, it says more than the clock.
+func spent() time.Duration {
+	var use syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {
+		return 0
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}

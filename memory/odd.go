@@ -1,0 +1,92 @@
+package memory
+
+import (
+	"fmt"
+	"sync"
+
+	"synthbot/core"
+)
+
+// maxOdd bounds how many different oddities are told in one life.
+const maxOdd = 1000
+
+// oddities remembers which unreadable records were told already.
+type oddities struct {
+	mu   sync.Mutex
+	told map[string]bool
+}
+
+// odd tells, once, that a record cannot be read. Whoever meets one leaves it out
+// and goes on: it must not block a place.
+func (db *DB) odd(err error) {
+	o := &db.oddities
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if text := err.Error(); !o.told[text] && len(o.told) < maxOdd {
+		if o.told == nil {
+			o.told = make(map[string]bool)
+		}
+		o.told[text] = true
+		db.log.Error("a record cannot be read and is left out", "file", db.file, "error", err)
+	}
+}
+
+// setAside sees to it, in a transaction of its own, that an entry which cannot be
+// read does not wait for an answer any more. It stays where it is, for a check to
+// find. setAside does not wait.
+func (db *DB) setAside(p place, seq uint64) {
+	j := &job{done: make(chan error, 1), run: func(t *tx) error {
+		key := seqKey(p.key, seq)
+		value := t.bucket(bucketLog).Get(key)
+		if _, err := decodeLine(value, p.path, seq); value != nil && err == nil {
+			return nil
+		}
+		return t.bucket(bucketDue).Delete(key)
+	}}
+	if db.queue.add(j) == nil {
+		db.log.Error("what waited for an answer cannot be read; it is set aside", "path", p.path, "entry", seq)
+	}
+}
+
+// readLine reads an entry; ok is false where it cannot be read, which is told.
+func (t *tx) readLine(path core.Path, k, value []byte) (l line, ok bool) {
+	l, err := lineAt(path, k, value)
+	if err != nil {
+		t.db.odd(fmt.Errorf("log: %w", err))
+	}
+	return l, err == nil
+}
+
+// readRecord reads a record of the journal. Of a step or a part that cannot be
+// read it is not known whether it happened; a plan or a turn's own record that
+// cannot be read is left out, and written anew.
+func (t *tx) readRecord(key core.Key, value []byte) (w written, ok bool) {
+	w, err := decodeRecord(value)
+	if err == nil {
+		return w, true
+	}
+	t.db.odd(fmt.Errorf("journal: %s, round %d, step %d, part %d: %w", key.Turn, key.Round, key.Step, key.Part, err))
+	return written{Progress: core.Unknown}, key.Step > 0
+}
+
+// mendHead makes a place's head anew from what stands in its log.
+func (t *tx) mendHead(place []byte) head {
+	var h head
+	c := t.bucket(bucketLog).Cursor()
+	for k, _ := c.Seek(place); below(k, after(place)); k, _ = c.Next() {
+		if _, seq, err := cutSeq(k); err == nil {
+			h.last = seq
+			h.count++
+		}
+	}
+	if last := t.tail(core.Path{}, place); last.back() {
+		if l, ok := last.line(); ok {
+			h.time = l.Message.Time
+		}
+	}
+	h.answered = h.last
+	if waiting := t.waiting(place, h.last); len(waiting) > 0 {
+		h.answered = waiting[0] - 1
+	}
+	return h
+}

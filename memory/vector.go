@@ -1,0 +1,250 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/bits"
+
+	"synthbot/core"
+)
+
+// maxLength bounds the length of a vector.
+const maxLength = 8192
+
+// vector says what a text means, as an embedding model sees it: a direction,
+// each number in a byte.
+type vector struct {
+	model  uint32 // tag of the model and the length: others are not compared
+	scale  float32
+	digits []byte // int8; of a vector that was read: the transaction's
+}
+
+// modelTag is what vectors of one model and one length have in common.
+func modelTag(model string, length int) uint32 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s\x00%d", model, length)
+	return h.Sum32()
+}
+
+// shrink makes a vector of an embedding; ok is false where that has no
+// direction.
+func shrink(model string, embedding []float32) (v vector, ok bool) {
+	sum, largest := 0.0, 0.0
+	for _, x := range embedding {
+		sum += float64(x) * float64(x)
+		largest = max(largest, math.Abs(float64(x)))
+	}
+	if !(sum > 0) || math.IsInf(sum, 0) || len(embedding) > maxLength {
+		return vector{}, false
+	}
+	v = vector{modelTag(model, len(embedding)), float32(largest / 127 / math.Sqrt(sum)), make([]byte, len(embedding))}
+	for i, x := range embedding {
+		v.digits[i] = byte(int8(math.Round(float64(x) / largest * 127)))
+	}
+	return v, true
+}
+
+// like is the cosine of the angle between two vectors of one model.
+func (v *vector) like(w *vector) float64 {
+	a, b := v.digits, w.digits
+	b = b[:len(a)]
+	var one, two, three, four int32 // sums of their own: the processor adds them side by side
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		one += int32(int8(a[i])) * int32(int8(b[i]))
+		two += int32(int8(a[i+1])) * int32(int8(b[i+1]))
+		three += int32(int8(a[i+2])) * int32(int8(b[i+2]))
+		four += int32(int8(a[i+3])) * int32(int8(b[i+3]))
+	}
+	for ; i < len(a); i++ {
+		one += int32(int8(a[i])) * int32(int8(b[i]))
+	}
+	return float64(one+two+three+four) * float64(v.scale) * float64(w.scale)
+}
+
+const vectorHeader = 8
+
+func (v *vector) encode() []byte {
+	b := make([]byte, 0, vectorHeader+len(v.digits))
+	b = binary.BigEndian.AppendUint32(b, v.model)
+	b = binary.BigEndian.AppendUint32(b, math.Float32bits(v.scale))
+	return append(b, v.digits...)
+}
+
+func decodeVector(b []byte) (v vector, err error) {
+	if len(b) <= vectorHeader || len(b) > vectorHeader+maxLength {
+		return vector{}, fmt.Errorf("vector of %d bytes: %w", len(b), errFields)
+	}
+	v = vector{binary.BigEndian.Uint32(b), math.Float32frombits(binary.BigEndian.Uint32(b[4:])), b[vectorHeader:]}
+	if scale := float64(v.scale); !(scale > 0) || math.IsInf(scale, 0) {
+		return vector{}, fmt.Errorf("vector of scale %v: %w", scale, errFields)
+	}
+	return v, nil
+}
+
+// sketchWords is the size of a sketch.
+const sketchWords = 16
+
+// sketch is a vector at a glance: on which side of so many planes through the
+// origin it lies. The nearer two vectors, the fewer bits differ.
+type sketch [sketchWords]uint64
+
+// sketch turns the vector in a fixed, haphazard way, so that every number has a
+// part in every bit, and keeps the signs.
+func (v *vector) sketch() (s sketch) {
+	n := sketchWords * 64
+	for n < len(v.digits) {
+		n *= 2
+	}
+	turned := make([]int32, n)
+	state := uint64(0)
+	for i, d := range v.digits {
+		if i%64 == 0 {
+			state = mix(uint64(i) + 1)
+		}
+		if turned[i] = int32(int8(d)); state>>(i%64)&1 == 1 {
+			turned[i] = -turned[i]
+		}
+	}
+	hadamard(turned)
+	for i := range sketchWords * 64 {
+		if turned[i] > 0 {
+			s[i/64] |= 1 << (i % 64)
+		}
+	}
+	return s
+}
+
+// mix scatters a number over 64 bits.
+func mix(x uint64) uint64 {
+	x *= 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// hadamard is the Walsh-Hadamard transform, in place. The length is a power of
+// two.
+func hadamard(x []int32) {
+	for half := 1; half < len(x); half *= 2 {
+		for at := 0; at < len(x); at += 2 * half {
+			low, high := x[at:at+half], x[at+half:at+2*half]
+			for i, a := range low {
+				b := high[i]
+				low[i], high[i] = a+b, a-b
+			}
+		}
+	}
+}
+
+// apart counts the bits in which a sketch differs from one as it is stored.
+func (s *sketch) apart(stored []byte) (n int) {
+	stored = stored[:8*sketchWords]
+	for i := range s {
+		n += bits.OnesCount64(s[i] ^ binary.LittleEndian.Uint64(stored[8*i:]))
+	}
+	return n
+}
+
+// Sketches stand many to a value, so that one search walks over few keys: a
+// value holds those of chunkFacts following numbers, each as the number within
+// them (1 byte), the model's tag (4) and the bits.
+const (
+	chunkFacts  = 60
+	sketchBytes = 1 + 4 + 8*sketchWords
+)
+
+func chunkKey(origin core.Path, fact uint64) []byte { return seqKey(placeKey(origin), fact/chunkFacts) }
+
+// putVector keeps what a fact means.
+func (t *tx) putVector(origin core.Path, fact uint64, v *vector) error {
+	if err := t.bucket(bucketVectors).Put(seqKey(placeKey(origin), fact), v.encode()); err != nil {
+		return fmt.Errorf("vector: %w", err)
+	}
+	return t.changeChunk(origin, fact, v.stored(fact))
+}
+
+// stored is a vector's sketch as it stands in its chunk.
+func (v *vector) stored(fact uint64) []byte {
+	one := make([]byte, 1, sketchBytes)
+	one[0] = byte(fact % chunkFacts)
+	one = binary.BigEndian.AppendUint32(one, v.model)
+	for _, word := range v.sketch() {
+		one = binary.LittleEndian.AppendUint64(one, word)
+	}
+	return one
+}
+
+// sketchAt finds a fact's sketch in its chunk; nil where there is none.
+func (t *tx) sketchAt(origin core.Path, fact uint64) []byte {
+	for rest := t.bucket(bucketSketches).Get(chunkKey(origin, fact)); len(rest) >= sketchBytes; rest = rest[sketchBytes:] {
+		if rest[0] == byte(fact%chunkFacts) {
+			return rest[:sketchBytes]
+		}
+	}
+	return nil
+}
+
+// dropVector forgets what a fact means, if it is known.
+func (t *tx) dropVector(origin core.Path, fact uint64) error {
+	b, key := t.bucket(bucketVectors), seqKey(placeKey(origin), fact)
+	if b.Get(key) == nil {
+		return nil
+	}
+	if err := b.Delete(key); err != nil {
+		return fmt.Errorf("vector: %w", err)
+	}
+	return t.changeChunk(origin, fact, nil)
+}
+
+// changeChunk replaces the sketch of one fact; nil takes it away.
+func (t *tx) changeChunk(origin core.Path, fact uint64, one []byte) error {
+	b, key := t.bucket(bucketSketches), chunkKey(origin, fact)
+	old := b.Get(key)
+	chunk := make([]byte, 0, len(old)+sketchBytes)
+	for rest := old; len(rest) >= sketchBytes; rest = rest[sketchBytes:] {
+		if one != nil && rest[0] > one[0] {
+			chunk, one = append(chunk, one...), nil
+		}
+		if rest[0] != byte(fact%chunkFacts) {
+			chunk = append(chunk, rest[:sketchBytes]...)
+		}
+	}
+	if chunk = append(chunk, one...); len(chunk) == 0 {
+		return b.Delete(key)
+	}
+	if err := b.Put(key, chunk); err != nil {
+		return fmt.Errorf("sketch: %w", err)
+	}
+	return nil
+}
+
+// sketches calls use for the sketches of one model of all facts of an origin.
+func (t *tx) sketches(origin core.Path, model uint32, use func(fact uint64, stored []byte)) {
+	prefix := placeKey(origin)
+	c := t.bucket(bucketSketches).Cursor()
+	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
+		if len(k) != len(prefix)+8 {
+			continue
+		}
+		first := binary.BigEndian.Uint64(k[len(prefix):]) * chunkFacts
+		for ; len(v) >= sketchBytes; v = v[sketchBytes:] {
+			if binary.BigEndian.Uint32(v[1:]) == model {
+				use(first+uint64(v[0]), v[5:])
+			}
+		}
+	}
+}
+
+// vectorOf reads what a fact means; ok is false where that is not known.
+func (t *tx) vectorOf(origin core.Path, fact uint64) (v vector, ok bool) {
+	value := t.bucket(bucketVectors).Get(seqKey(placeKey(origin), fact))
+	if value == nil {
+		return vector{}, false
+	}
+	v, err := decodeVector(value)
+	return v, err == nil
+}
