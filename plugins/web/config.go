@@ -1,0 +1,62 @@
+package web
+
+import (
+	"net/url"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/outbound"
+)
+
+// Config is the table [plugins.web].
+type Config struct {
+	SearXNG    string                 `toml:"searxng" example:"http://127.0.0.1:8888" doc:"The SearXNG server that searches the web, with its JSON format switched on; empty: there is no search."`
+	Headers    map[string]core.Secret `toml:"searxng_headers" example:"X-Key=env:SEARX_KEY" doc:"Headers of every request to it."`
+	Safe       string                 `toml:"safe_search" default:"moderate" oneof:"off|moderate|strict" doc:"How far the search leaves out what not everybody wants to see."`
+	Results    int                    `toml:"results" default:"6" min:"1" max:"20" doc:"How many results of a search the model is shown."`
+	Allow      []outbound.Peer        `toml:"allow" example:"wiki.lan, 10.0.0.5:8080" doc:"Private addresses, ranges or names that may be read all the same."`
+	Timeout    time.Duration          `toml:"timeout" default:"15s" min:"1s" max:"2m" doc:"How long a page or a search may take."`
+	MaxBody    int64                  `toml:"max_body" default:"2097152" min:"1024" max:"16777216" doc:"The largest page that is read, in bytes, unpacked."`
+	MaxText    int                    `toml:"max_text" default:"8000" min:"1000" max:"50000" doc:"How many bytes of a page's text the model is shown at once."`
+	PerMinute  int                    `toml:"per_minute" default:"10" min:"1" max:"1000" doc:"How many pages, and how many searches, a person may cause within a minute."`
+	Remember   time.Duration          `toml:"remember" default:"10m" min:"0s" max:"24h" doc:"How long a page or a search is not asked for again."`
+	UserAgent  string                 `toml:"user_agent" default:"Mozilla/5.0 (compatible; synthbot)" min:"1" max:"200" doc:"What the bot calls itself to servers."`
+	Permission string                 `toml:"permission" default:"everyone" oneof:"everyone|moderators|admins" doc:"Who may cause it."`
+}
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	if c.SearXNG == "" {
+		if len(c.Headers) > 0 {
+			fault("is for a search server, and there is none; set searxng", "searxng_headers")
+		}
+		return
+	}
+	u, err := url.Parse(c.SearXNG)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		fault("is no address; write it as http://host:port", "searxng")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		fault("no name, password, query or fragment belongs into it; put keys into searxng_headers", "searxng")
+	}
+}
+
+// complete fills in what a table made in code left empty.
+func (c Config) complete() Config {
+	fill(&c.Safe, "moderate")
+	fill(&c.Results, 6)
+	fill(&c.Timeout, 15*time.Second)
+	fill(&c.MaxBody, 2<<20)
+	fill(&c.MaxText, 8000)
+	fill(&c.PerMinute, 10)
+	fill(&c.UserAgent, "Mozilla/5.0 (compatible; synthbot)")
+	fill(&c.Permission, string(core.Everyone))
+	return c
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,383 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/go-shiori/go-readability"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
+
+	"synthbot/core"
+)
+
+// Bounds of what is made of a page.
+const (
+	maxElements = 30_000 // over it a page is shown as it is, as finding its article takes too long
+	maxPage     = 400_000
+	maxTitle    = 200
+	fewWords    = 200 // bytes of an article that is too short to be all of the page
+)
+
+// page is what is remembered of a page.
+type page struct {
+	url       string // where it really was
+	title     string
+	site      string
+	published string // a day
+	text      string
+	linked    string // the text with the addresses of links
+}
+
+func (p *page) size() int { return len(p.text) + len(p.linked) + len(p.url) + len(p.title) }
+
+// extract reads a body.
+func extract(body []byte, kind, header string, at *url.URL) (*page, error) {
+	if kind == kindText {
+		text := clean(decode(body, header))
+		return &page{url: at.String(), text: cut(text, maxPage), linked: cut(text, maxPage)}, nil
+	}
+	doc, err := html.Parse(strings.NewReader(decode(body, header)))
+	if err != nil {
+		return nil, &core.Error{Kind: core.Broken, Text: "The page cannot be read.", Err: err}
+	}
+	p := &page{url: at.String(), title: cut(squeeze(titleOf(doc)), maxTitle)}
+	hide(doc)
+	article := p.article(doc, at)
+	p.text, p.linked = cut(render(article, false, at), maxPage), cut(render(article, true, at), maxPage)
+	if p.text == "" {
+		return nil, core.Errorf(core.Broken, "The page has no text; perhaps scripts fill it.")
+	}
+	return p, nil
+}
+
+// article finds what a reader came for; where that is little, it is the whole
+// page.
+func (p *page) article(doc *html.Node, at *url.URL) (found *html.Node) {
+	defer func() {
+		if recover() != nil { // the library has seen fewer pages than there are
+			found = doc
+		}
+	}()
+	parser := readability.NewParser()
+	parser.MaxElemsToParse = maxElements
+	a, err := parser.ParseDocument(doc, at)
+	if err != nil || a.Node == nil {
+		return doc
+	}
+	p.site = cut(squeeze(a.SiteName), maxTitle)
+	if title := squeeze(a.Title); title != "" && title != at.String() {
+		p.title = cut(title, maxTitle)
+	}
+	if a.PublishedTime != nil && !a.PublishedTime.IsZero() {
+		p.published = a.PublishedTime.Format(time.DateOnly)
+	}
+	if short := render(a.Node, false, at); len(short) < fewWords && len(render(doc, false, at)) > 4*len(short) {
+		return doc
+	}
+	return a.Node
+}
+
+// decode is a body as text: as the header says, the body itself, or by guess.
+func decode(body []byte, header string) string {
+	encoding, _, _ := charset.DetermineEncoding(body[:min(len(body), 4096)], header)
+	text, err := encoding.NewDecoder().Bytes(body)
+	if err != nil {
+		text = bytes.ToValidUTF8(body, []byte("�"))
+	}
+	return strings.TrimPrefix(strings.ToValidUTF8(string(text), "�"), "\uFEFF")
+}
+
+// clean is a text without what nobody sees: control characters, and those that
+// hide or turn others around.
+func clean(text string) string {
+	const joiner = '\u200D' // inside of emoji
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\u00A0' || r == '\u2028' || r == '\u2029':
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r) && r != joiner:
+			return -1
+		}
+		return r
+	}, text)
+	return strings.TrimSpace(text)
+}
+
+// squeeze is a text on one line.
+func squeeze(text string) string { return strings.Join(strings.Fields(clean(text)), " ") }
+
+// titleOf is what a document calls itself.
+func titleOf(doc *html.Node) string {
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && n.Data == "title" && n.FirstChild != nil {
+			return n.FirstChild.Data
+		}
+	}
+	return ""
+}
+
+// hide takes out of a document what a reader does not see: orders are hidden
+// there.
+func hide(doc *html.Node) {
+	var hidden []*html.Node
+	for n := range doc.Descendants() {
+		if n.Type == html.CommentNode || n.Type == html.ElementNode && unseen(n) {
+			hidden = append(hidden, n)
+		}
+	}
+	for _, n := range hidden {
+		if n.Parent != nil {
+			n.Parent.RemoveChild(n)
+		}
+	}
+}
+
+// unseen reports whether an element says of itself that it is not shown.
+func unseen(n *html.Node) bool {
+	switch n.Data {
+	case "template", "noscript", "iframe", "object", "embed", "dialog":
+		return true
+	}
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "hidden":
+			return true
+		case "aria-hidden":
+			return strings.EqualFold(a.Val, "true")
+		case "type":
+			return n.Data == "input" && strings.EqualFold(a.Val, "hidden")
+		case "style":
+			return invisible(a.Val)
+		}
+	}
+	return false
+}
+
+// invisible reports whether a style hides what it is given to.
+func invisible(style string) bool {
+	for declaration := range strings.SplitSeq(strings.ToLower(style), ";") {
+		key, value, _ := strings.Cut(declaration, ":")
+		value = strings.TrimSpace(value)
+		switch strings.TrimSpace(key) {
+		case "display":
+			if strings.HasPrefix(value, "none") {
+				return true
+			}
+		case "visibility":
+			if strings.HasPrefix(value, "hidden") || strings.HasPrefix(value, "collapse") {
+				return true
+			}
+		case "opacity", "font-size":
+			if n, ok := leading(value); ok && n == 0 {
+				return true
+			}
+		case "text-indent", "left", "top", "right":
+			if n, ok := leading(value); ok && n <= -500 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leading is the number that a value begins with.
+func leading(value string) (float64, bool) {
+	end := strings.IndexFunc(value, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '-' })
+	if end < 0 {
+		end = len(value)
+	}
+	n, err := strconv.ParseFloat(value[:end], 64)
+	return n, err == nil
+}
+
+// renderer writes a document as plain text, blocks apart.
+type renderer struct {
+	b     strings.Builder
+	links bool
+	base  *url.URL
+	depth int
+	lists []int // of each list around: 0 unordered, else the next number
+	quiet bool  // the last thing written was a space or a line break
+}
+
+// maxNesting is how deep elements are followed.
+const maxNesting = 400
+
+func render(n *html.Node, links bool, base *url.URL) string {
+	r := &renderer{links: links, base: base, quiet: true}
+	r.node(n)
+	return tidy(clean(r.b.String()))
+}
+
+// tidy leaves no more than one empty line between blocks.
+func tidy(text string) string {
+	var lines []string
+	for l := range strings.SplitSeq(text, "\n") {
+		l = strings.TrimRight(l, " \t")
+		if l != "" || len(lines) > 0 && lines[len(lines)-1] != "" {
+			lines = append(lines, l)
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+func (r *renderer) node(n *html.Node) {
+	if r.depth++; r.depth > maxNesting || r.b.Len() > maxPage {
+		r.depth--
+		return
+	}
+	defer func() { r.depth-- }()
+	switch n.Type {
+	case html.TextNode:
+		r.text(n.Data)
+	case html.ElementNode:
+		r.element(n)
+	case html.DocumentNode:
+		r.children(n)
+	}
+}
+
+func (r *renderer) children(n *html.Node) {
+	for c := range n.ChildNodes() {
+		r.node(c)
+	}
+}
+
+// text writes words, white space as one space.
+func (r *renderer) text(s string) {
+	for _, c := range s {
+		if unicode.IsSpace(c) {
+			r.space()
+		} else {
+			r.b.WriteRune(c)
+			r.quiet = false
+		}
+	}
+}
+
+func (r *renderer) space() {
+	if !r.quiet {
+		r.b.WriteByte(' ')
+		r.quiet = true
+	}
+}
+
+// block writes something apart from what stands around it.
+func (r *renderer) block(before, gap string, n *html.Node) {
+	r.b.WriteString(gap + before)
+	r.quiet = true
+	r.children(n)
+	r.b.WriteString(gap)
+	r.quiet = true
+}
+
+func (r *renderer) element(n *html.Node) {
+	switch n.Data {
+	case "script", "style", "head", "svg", "math", "nav", "footer", "form", "button", "select", "textarea", "video", "audio", "canvas", "menu":
+	case "br":
+		r.b.WriteByte('\n')
+		r.quiet = true
+	case "hr":
+		r.b.WriteString("\n\n")
+		r.quiet = true
+	case "h1", "h2", "h3", "h4", "h5", "h6":
+		r.block(strings.Repeat("#", int(n.Data[1]-'0'))+" ", "\n\n", n)
+	case "p", "div", "section", "article", "main", "header", "aside", "blockquote", "figure", "table", "dl", "address", "details", "body":
+		r.block("", "\n\n", n)
+	case "tr", "dt", "dd", "figcaption", "summary", "caption":
+		r.block("", "\n", n)
+	case "td", "th":
+		r.children(n)
+		r.b.WriteString(" | ")
+		r.quiet = true
+	case "ul", "ol":
+		r.list(n)
+	case "li":
+		r.item(n)
+	case "pre":
+		r.pre(n)
+	case "img":
+		r.picture(n)
+	case "a":
+		r.link(n)
+	default:
+		r.children(n)
+	}
+}
+
+func (r *renderer) list(n *html.Node) {
+	first := 0
+	if n.Data == "ol" {
+		first = 1
+	}
+	r.lists = append(r.lists, first)
+	r.block("", "\n", n)
+	r.lists = r.lists[:len(r.lists)-1]
+}
+
+func (r *renderer) item(n *html.Node) {
+	mark := "- "
+	if i := len(r.lists) - 1; i >= 0 {
+		if r.lists[i] > 0 {
+			mark = fmt.Sprintf("%d. ", r.lists[i])
+			r.lists[i]++
+		}
+		mark = strings.Repeat("  ", min(i, 6)) + mark
+	}
+	r.block(mark, "\n", n)
+}
+
+// pre writes text as it stands, line by line.
+func (r *renderer) pre(n *html.Node) {
+	r.b.WriteString("\n\n")
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode && r.b.Len() <= maxPage {
+			r.b.WriteString(c.Data)
+		}
+	}
+	r.b.WriteString("\n\n")
+	r.quiet = true
+}
+
+func (r *renderer) picture(n *html.Node) {
+	if alt := squeeze(attribute(n, "alt")); len(alt) > 2 {
+		r.text("[picture: " + cut(alt, maxTitle) + "]")
+	}
+}
+
+// link writes a link's words, and where it leads if that is wanted.
+func (r *renderer) link(n *html.Node) {
+	before := r.b.Len()
+	r.children(n)
+	if !r.links || r.b.Len() == before {
+		return
+	}
+	to, err := url.Parse(strings.TrimSpace(attribute(n, "href")))
+	if err != nil {
+		return
+	}
+	if r.base != nil {
+		to = r.base.ResolveReference(to)
+	}
+	if to.Scheme != "http" && to.Scheme != "https" || len(to.String()) > 300 {
+		return
+	}
+	r.text(" <" + to.String() + ">")
+}
+
+func attribute(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}

@@ -1,0 +1,165 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/outbound"
+)
+
+// hit is one result of a search, as the server writes it and as the model is
+// shown it.
+type hit struct {
+	Title     string `json:"title"`
+	URL       string `json:"url"`
+	Content   string `json:"content,omitempty"`
+	Published string `json:"publishedDate,omitempty"`
+}
+
+// found is what the model is shown of a search. The keys are sorted on the way.
+type found struct {
+	Foreign string   `json:"foreign"`
+	Instant []string `json:"instant,omitempty"`
+	Results []hit    `json:"results"`
+}
+
+// Bounds of what is shown of each result.
+const (
+	maxHit     = 400
+	maxInstant = 3
+)
+
+var languageTag = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z]{2})?$`)
+
+// find carries out web_search.
+func (p *Plugin) find(ctx context.Context, _ core.Call, q searchPayload) (core.Result, error) {
+	if squeeze(q.Query) == "" {
+		return core.Result{}, core.Errorf(core.Invalid, "There is nothing to look for.")
+	}
+	request, err := p.query(ctx, q)
+	if err != nil {
+		return core.Result{}, err
+	}
+	response, err := p.search.Do(request)
+	if err != nil {
+		return core.Result{}, outbound.Fault(err)
+	}
+	if err := answered(response); err != nil {
+		_ = response.Body.Close() // it says nothing that is wanted
+		return core.Result{}, err
+	}
+	body, err := outbound.Read(response)
+	if err != nil {
+		return core.Result{}, outbound.Fault(err)
+	}
+	hits, err := hitsOf(body, p.conf.Results)
+	if err != nil {
+		return core.Result{}, &core.Error{Kind: core.Broken, Text: "What the search server says cannot be read.", Err: err}
+	}
+	return result(hits)
+}
+
+// query is the request that a search is.
+func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, error) {
+	u := p.base.JoinPath("search")
+	if strings.HasSuffix(p.base.Path, "/search") {
+		u = p.base.JoinPath()
+	}
+	language := q.Language
+	if !languageTag.MatchString(language) {
+		language = p.host.Language
+	}
+	values := url.Values{"q": {squeeze(q.Query)}, "format": {"json"}, "language": {language}, "safesearch": {safety(p.conf.Safe)}}
+	if q.Recent != "" {
+		values.Set("time_range", q.Recent)
+	}
+	u.RawQuery = values.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("searxng: %w", err)
+	}
+	request.Header.Set("User-Agent", p.conf.UserAgent)
+	request.Header.Set("Accept", "application/json")
+	for name, value := range p.conf.Headers {
+		request.Header.Set(name, value.Reveal())
+	}
+	return request, nil
+}
+
+func safety(level string) string {
+	switch level {
+	case "off":
+		return "0"
+	case "strict":
+		return "2"
+	}
+	return "1"
+}
+
+// answered says what a search server means that finds nothing.
+func answered(r *http.Response) error {
+	switch code := r.StatusCode; {
+	case code == http.StatusOK:
+		return nil
+	case code == http.StatusForbidden:
+		return &core.Error{Kind: core.Broken, Text: "The search server refuses to answer.", Err: fmt.Errorf("searxng: %s; it must have json among search.formats in its settings.yml", r.Status)}
+	case code == http.StatusTooManyRequests || code >= 500:
+		return &core.Error{Kind: core.Temporary, Text: "The search server cannot answer just now.", Err: fmt.Errorf("searxng: %s", r.Status)}
+	default:
+		return &core.Error{Kind: core.Broken, Text: "The search server does not answer.", Err: fmt.Errorf("searxng: %s", r.Status)}
+	}
+}
+
+// hitsOf reads a server's answer; what is no result is left out.
+func hitsOf(body []byte, most int) (found, error) {
+	var said struct {
+		Results []json.RawMessage
+		Answers []json.RawMessage
+	}
+	if err := json.Unmarshal(body, &said); err != nil {
+		return found{}, err
+	}
+	f := found{Foreign: stranger, Results: []hit{}}
+	for _, raw := range said.Results {
+		var h hit
+		if len(f.Results) == most || json.Unmarshal(raw, &h) != nil {
+			continue
+		}
+		if h, ok := h.fit(); ok {
+			f.Results = append(f.Results, h)
+		}
+	}
+	for _, raw := range said.Answers {
+		if text := instant(raw); text != "" && len(f.Instant) < maxInstant {
+			f.Instant = append(f.Instant, text)
+		}
+	}
+	return f, nil
+}
+
+// fit is a result as the model is shown it; ok is false where it leads nowhere.
+func (h hit) fit() (hit, bool) {
+	u, err := address(h.URL)
+	if err != nil || len(h.URL) > 2000 {
+		return h, false
+	}
+	published, _, _ := strings.Cut(h.Published, "T")
+	return hit{Title: cut(squeeze(h.Title), maxTitle), URL: u.String(), Content: cut(squeeze(h.Content), maxHit), Published: cut(squeeze(published), 20)}, true
+}
+
+// instant is an answer without a page; servers write it as a text, newer ones as
+// an object.
+func instant(raw json.RawMessage) string {
+	var text string
+	var object struct{ Answer string }
+	if json.Unmarshal(raw, &text) != nil && json.Unmarshal(raw, &object) == nil {
+		text = object.Answer
+	}
+	return cut(squeeze(text), maxHit)
+}
