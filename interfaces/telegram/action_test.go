@@ -185,6 +185,12 @@ func TestButtons(t *testing.T) {
 		}
 	}
 	message, open := w.Messages(group)[0].ID, w.Messages(group)[1].ID
+	for whom, where := range map[int64]string{1000: at.String(), 0: "telegram/1001"} { // elsewhere everybody may
+		to, err := d.target(core.Call{}, where)
+		if got := d.presser(core.Call{Path: at, Author: core.Author{ID: "1000"}}, to, ""); err != nil || got != whom {
+			t.Errorf("%s: %d may press, %v", where, got, err)
+		}
+	}
 	stranger := w.Press(group, message, ann, 0)
 	right := w.Press(group, message, jay, 0)
 	anyone := w.Press(group, open, ann, 0)
@@ -417,6 +423,7 @@ func TestAcknowledge(t *testing.T) {
 		d.Think(ctx, at) // about nothing
 		cancel()
 		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at}, Messages: []string{"2"}}) // no turn
+		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 2}, Messages: []string{"2"}})
 		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: place("telegram", ann, 0), Seq: 9}, Messages: []string{"77"}})
 		time.Sleep(time.Second)
 		var got []string
@@ -445,6 +452,13 @@ func TestFetch(t *testing.T) {
 	w.AddFile(dir+"/../secret", []byte("x"))
 	w.AddFile("/etc/passwd", []byte("x"))
 	d := w.driver(t)
+	w.AddFile("middle", bytes.Repeat([]byte("x"), 1200))
+	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "middle"}, 5000); err == nil {
+		t.Error("more than max_file is fetched")
+	}
+	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "small"}, 6); err == nil {
+		t.Error("more than was asked for is fetched")
+	}
 	for ref, want := range map[string]string{"small": "content", filepath.Join(dir, "photo.jpg"): "local"} {
 		if got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 1500); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", ref, got, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
@@ -203,6 +204,7 @@ func TestFind(t *testing.T) {
 		if got := look(d, place("telegram", group, 0), "off topic"); got != "!" {
 			t.Errorf("one of two is taken: %s", got)
 		}
+		synctest.Wait() // all is confirmed, so that nothing comes again
 		_ = stop()
 		again, stop := w.up(t)
 		if got := look(again, here, "#announcements") + look(again, here, "@ann"); got != "telegram/-1009876543210/7!" {

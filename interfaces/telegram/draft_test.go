@@ -144,6 +144,28 @@ func TestDraftSwitch(t *testing.T) {
 	}
 }
 
+// TestDraftTyping: a growing text is sign enough; when it stops growing, typing
+// goes on.
+func TestDraftTyping(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		at := place("telegram", jay, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		var thought sync.WaitGroup
+		thought.Go(func() { d.Think(ctx, at) })
+		stream(d, at, 200) // 20 s
+		typed := len(w.Calls("sendChatAction"))
+		time.Sleep(time.Minute)
+		later := len(w.Calls("sendChatAction"))
+		if typed != 1 || later < 8 {
+			t.Errorf("%d signs next to the text, %d after it stopped", typed, later-typed)
+		}
+		cancel()
+		thought.Wait()
+		_ = stop()
+	})
+}
+
 // TestDraftQuick shows nothing of an answer that is written in a moment.
 func TestDraftQuick(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
@@ -182,12 +204,18 @@ func TestDraftGoes(t *testing.T) {
 		"the turn ends": {func(_ *testing.T, _ *world, d *Driver) {
 			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}})
 		}, ""},
+		"a message has no turn": {func(_ *testing.T, _ *world, d *Driver) {
+			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at}})
+		}, "half a text"},
 		"another turn ends": {func(_ *testing.T, _ *world, d *Driver) {
 			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: place("telegram", forum, 0), Seq: 5}})
 		}, "half a text"},
 		"a reply": {func(t *testing.T, w *world, d *Driver) {
 			to := w.Say(group, jay, telegramtest.Saying{Text: "which?"})
 			do(t, d, "message_telegram", `{"text":"this","reply_to_message_id":`+id(int64(to))+`}`)
+			if list := w.Messages(group); len(list) != 1 || list[0].ReplyTo != to {
+				t.Errorf("it stands as %+v", list)
+			}
 		}, "this"},
 		"a picture": {func(t *testing.T, _ *world, d *Driver) {
 			do(t, d, "photo_telegram", `{"url":"https://example.org/x.png","caption":"seen"}`)
@@ -195,6 +223,12 @@ func TestDraftGoes(t *testing.T) {
 		"elsewhere": {func(t *testing.T, _ *world, d *Driver) {
 			do(t, d, "message_telegram", `{"text":"there","interface_path":"telegram/-4242"}`)
 		}, "half a text"},
+		"from elsewhere": {func(t *testing.T, _ *world, d *Driver) {
+			call := core.Call{Path: place("telegram", forum, 0), Payload: []byte(`{"text":"from there","interface_path":"` + at.String() + `"}`), Parts: &coretest.Parts{}}
+			if _, err := d.sendMessage(t.Context(), call); err != nil {
+				t.Error(err)
+			}
+		}, "half a text|from there"},
 		"a question": {func(t *testing.T, _ *world, d *Driver) {
 			err := d.Choose(t.Context(), &coretest.Parts{}, core.Sent{Path: at, Text: "Sure?"}, []core.Choice{{Label: "Yes", Data: "c:y"}})
 			if err != nil {
@@ -363,6 +397,19 @@ func TestDraftFaults(t *testing.T) {
 		}
 		if got := shownTexts(w, group); len(got) != 1 || got[0] != "whole" {
 			t.Errorf("%q stands", got)
+		}
+		_ = stop()
+	})
+}
+
+// TestDraftWaits obeys a 429 that a draft gets, and goes on then.
+func TestDraftWaits(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 5})
+		stream(d, place("telegram", group, 0), 100) // 10 s
+		if list := w.Messages(group); w.Early() != 0 || len(list) != 1 || !strings.Contains(list[0].Text, "word90") {
+			t.Errorf("%d calls came early, %+v stands", w.Early(), list)
 		}
 		_ = stop()
 	})

@@ -65,12 +65,19 @@ func TestTokenRevokedWebhook(t *testing.T) {
 	})
 	d := w.driver(t)
 	done := make(chan error, 1)
-	go func() { done <- d.Listen(t.Context(), &coretest.Inbox{}) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { done <- d.Listen(ctx, &coretest.Inbox{}) }()
 	w.Await(t, func() bool { url, _ := w.Hook(); return url != "" })
 	w.Revoke()
 	_ = do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
-	if err := <-done; err == nil || !strings.Contains(err.Error(), "token") || told.Load() != 1 {
-		t.Errorf("%v, told %d times", err, told.Load())
+	select {
+	case err := <-done:
+		if err == nil || !strings.Contains(err.Error(), "token") || told.Load() != 1 {
+			t.Errorf("%v, told %d times", err, told.Load())
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("Listen goes on")
 	}
 }
 

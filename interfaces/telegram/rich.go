@@ -246,15 +246,12 @@ func (r *richRenderer) table(b markdown.Block) {
 		r.tooLarge = true
 		return
 	}
-	outer := r.breaks
-	r.breaks = " " // a cell has one line
 	r.element("table bordered", func() {
 		for i, row := range b.Rows {
 			r.count++
 			r.element("tr", func() { r.row(row, b.Align, i == 0) })
 		}
 	})
-	r.breaks = outer
 }
 
 func (r *richRenderer) row(row []markdown.Inlines, align []markdown.Align, head bool) {
