@@ -9,12 +9,9 @@ import (
 )
 
 type updatePayload struct {
-	ID         string   `json:"id" title:"memory" doc:"As it stands behind the memory." min:"1" max:"16"`
-	Text       string   `json:"text" title:"new text" doc:"All that is true now, in one sentence." min:"3" max:"1000"`
-	Topic      string   `json:"topic,omitempty" title:"topic" max:"64"`
-	Tags       []string `json:"tags,omitempty" title:"tags" max:"8"`
-	Importance int      `json:"importance,omitempty" title:"importance" min:"0" max:"10"`
-	Language   string   `json:"language,omitempty" title:"language" max:"35"`
+	ID    string `json:"id" title:"memory" doc:"As it stands behind the memory." min:"1" max:"16"`
+	Text  string `json:"text" title:"new text" doc:"All that is true now, in one sentence." min:"3" max:"1000"`
+	Topic string `json:"topic,omitempty" title:"topic" max:"64"`
 }
 
 func (p *Plugin) updateAction() core.Action {
@@ -61,11 +58,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 		return core.Result{}, core.Errorf(core.Forbidden, "that was said in another place, and can be changed only there; a new memory can be saved here")
 	}
 	f = core.Fact{
-		ID: f.ID, Text: line(u.Text, textMax), About: f.About, Topic: label(u.Topic), Tags: labels(u.Tags),
-		Importance: u.Importance, Language: f.Language, Origin: f.Origin, By: person,
-	}
-	if u.Language != "" {
-		f.Language = p.language(u.Language)
+		ID: f.ID, Text: line(u.Text, textMax), About: f.About, Topic: label(u.Topic), Language: f.Language, Origin: f.Origin, By: person,
 	}
 	if f.Text == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")

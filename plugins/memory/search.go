@@ -20,16 +20,17 @@ var languageTag = regexp.MustCompile(`^[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8}){0,3}$`)
 const dateLayout = "2006-01-02"
 
 type searchPayload struct {
-	Query string   `json:"query,omitempty" title:"what to look for" doc:"A few words that matter." max:"300"`
+	Query string   `json:"query,omitempty" title:"what to look for" doc:"A few words or tags." max:"300"`
 	About []string `json:"about,omitempty" title:"about" doc:"As in memory_save." max:"8"`
-	Tags  []string `json:"tags,omitempty" title:"tags" max:"8"`
-	Limit int      `json:"limit" title:"how many" default:"5" min:"1" max:"20"`
 }
+
+// searched is how many memories one search tells at most.
+const searched = 10
 
 func (p *Plugin) searchAction() core.Action {
 	return action.Typed(core.Action{
 		Name: "memory_search", Similes: []string{"recall", "search_memory"},
-		Brief: "Look up what you remember: by words, people or tags",
+		Brief: "Look up what you remember, by words, tags or people",
 		Examples: core.Examples{
 			Description: "Finds memories, best first, with their ids; the result comes back to you.",
 			Instructions: core.Instructions{
@@ -42,7 +43,7 @@ func (p *Plugin) searchAction() core.Action {
 			},
 			Examples: []core.Example{
 				{Scenario: "Ann asks what Jay does for a living", Payload: json.RawMessage(`{"query":"job work","about":["Jay"]}`)},
-				{Scenario: "Jay asks what you know about him", Payload: json.RawMessage(`{"about":["me"],"limit":10}`)},
+				{Scenario: "Jay asks what you know about him", Payload: json.RawMessage(`{"about":["me"]}`)},
 			},
 		},
 		Permission: core.Everyone, Idempotent: true,
@@ -65,7 +66,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	if err != nil {
 		return core.Result{}, err
 	}
-	q := core.FactQuery{See: sees(c.Path, c.Sees), Text: s.Query, Tags: labels(s.Tags), About: about, N: s.Limit}
+	q := core.FactQuery{See: sees(c.Path, c.Sees), Text: s.Query, About: about, N: searched}
 	q.Text = strings.TrimSpace(strings.Join(append(strangers, s.Query), " "))
 	found, err := p.host.Facts.Recall(ctx, q)
 	if err != nil {

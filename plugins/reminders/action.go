@@ -12,18 +12,18 @@ import (
 )
 
 type setPayload struct {
-	Text   string `json:"text" title:"text" min:"1" max:"4000" doc:"What to remind of, in words that make sense then."`
-	When   string `json:"when" title:"time" min:"1" max:"200" doc:"As the person said it (in 10 minutes, tomorrow at 9, domani alle 9), or his local date and time without offset: 2027-01-31T09:00."`
-	Repeat string `json:"repeat,omitempty" title:"repeat" max:"200" doc:"Only if it comes again: an RRULE, HOURLY at most (FREQ=WEEKLY;BYDAY=MO), or: every monday."`
-	Zone   string `json:"zone,omitempty" title:"time zone" max:"64" doc:"IANA zone of when, only if the person names another than his own."`
+	Text   string `json:"text" title:"text" min:"1" max:"4000" doc:"What to remind of."`
+	When   string `json:"when" title:"time" min:"1" max:"200" doc:"As it was said (in 10 minutes, domani alle 9), or local: 2027-01-31T09:00."`
+	Repeat string `json:"repeat,omitempty" title:"repeat" max:"200" doc:"FREQ=WEEKLY;BYDAY=MO, or: every monday."`
+	Zone   string `json:"zone,omitempty" title:"time zone" max:"64" doc:"Only if another than the person's: Asia/Tokyo."`
 }
 
 type listPayload struct {
-	All bool `json:"all,omitempty" title:"all" doc:"Everybody's of this place; for moderators."`
+	All bool `json:"all,omitempty" title:"all" doc:"Everybody's; moderators only."`
 }
 
 type cancelPayload struct {
-	ID string `json:"id" title:"reminder" min:"1" max:"200" doc:"Its id, as reminder_list tells it, or words of its text."`
+	ID string `json:"id" title:"reminder" min:"1" max:"200" doc:"Its id, or words of it."`
 }
 
 // Actions implements core.Plugin.
