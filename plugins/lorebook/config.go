@@ -1,0 +1,61 @@
+package lorebook
+
+import (
+	"synthbot/core"
+)
+
+// Config is the table [plugins.lorebook].
+type Config struct {
+	Sources   []Source `toml:"book" doc:"A book of lore beside that of the persona's own card."`
+	Depth     int      `toml:"depth" default:"4" min:"1" max:"50" doc:"How many of the latest messages are searched for keys, where a book does not say."`
+	Budget    int      `toml:"budget" default:"400" min:"20" max:"1000" doc:"How much of a book is told at once, in tokens, where the book does not say, and at most."`
+	Rounds    int      `toml:"rounds" default:"3" min:"0" max:"10" doc:"How often what was found is searched in turn, in books that want that."`
+	WordsOnly bool     `toml:"words_only" default:"false" doc:"Keys are whole words; else parts of words count, as most books expect."`
+
+	// Dir is what relative paths are relative to; "": the working directory.
+	Dir string
+	// Cards are the books of the personas' own cards.
+	Cards []Card
+}
+
+// Source is a book in a file.
+type Source struct {
+	Path   string      `toml:"path" required:"true" example:"lore/harbour.json" doc:"A character card or lorebook (.json), relative to the configuration file."`
+	Places []core.Path `toml:"places" example:"discord/81384788765712384" doc:"Where it is used, with all below; empty: everywhere."`
+}
+
+// Card is what a persona brings along, for the places at or below Path. Of
+// several, the one with the longest path counts.
+type Card struct {
+	Path core.Path
+	Char string // what {{char}} stands for
+	Book Book   // without entries: the persona has none
+}
+
+// Book is a collection of lore.
+type Book struct {
+	Name        string
+	Description string
+	ScanDepth   int // messages that are searched for keys; 0: not said
+	TokenBudget int // 0: not said
+	Recursive   bool
+	Entries     []Entry
+}
+
+// Entry is one piece of lore.
+type Entry struct {
+	ID            int
+	Name          string
+	Comment       string
+	Keys          []string
+	SecondaryKeys []string
+	Content       string
+	Enabled       bool
+	Constant      bool // told always
+	Selective     bool // one of SecondaryKeys must come up too
+	CaseSensitive bool
+	Regex         bool // Keys are regular expressions
+	Order         int  // lower is told earlier
+	Priority      int  // lower is left out earlier
+	Position      string
+}

@@ -1,0 +1,187 @@
+package lorebook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Plugin is the plugin. It does not change after New.
+type Plugin struct {
+	host   core.Host
+	config Config
+	books  []placed // of files
+	cards  []card   // the longest path first
+}
+
+// placed is a book with the places where it is used.
+type placed struct {
+	*volume
+	places []core.Path // none: everywhere
+}
+
+// card is a persona's own book, in its places.
+type card struct {
+	*volume
+	path core.Path
+	char string
+}
+
+// New reads the books. Its error names the first file that cannot be read.
+func New(h core.Host, c Config) (*Plugin, error) {
+	p := &Plugin{host: h, config: c}
+	for _, s := range c.Sources {
+		file := s.Path
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(c.Dir, file)
+		}
+		b, err := Load(file)
+		if err != nil {
+			return nil, err
+		}
+		p.books = append(p.books, placed{p.ready(b, s.Path), s.Places})
+	}
+	for _, one := range c.Cards {
+		p.cards = append(p.cards, card{p.ready(one.Book, one.Char), one.Path, one.Char})
+	}
+	slices.SortStableFunc(p.cards, func(a, b card) int { return len(b.path.String()) - len(a.path.String()) })
+	return p, nil
+}
+
+func (p *Plugin) ready(b Book, of string) *volume {
+	v, broken := prepare(b, p.config)
+	if broken > 0 {
+		p.host.Log.Warn("lore keys left out: they are no regular expressions", "book", of, "keys", broken)
+	}
+	return v
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.host.Name }
+
+// Actions implements core.Plugin: there are none.
+func (p *Plugin) Actions() []core.Action { return nil }
+
+// Bounds of one injection, and of what is searched for it.
+const (
+	maxInjected = 2000     // bytes, that a turn takes
+	maxScanned  = 16 << 10 // bytes of the latest messages
+)
+
+// Inject implements core.Injector: the lore that the talk touches, as a list of
+// texts.
+func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
+	volumes, char := p.volumes(s.Path)
+	var told []*entry
+	for _, v := range volumes {
+		told = append(told, v.fit(v.find(ctx, window(s, v.depth), p.config.Rounds))...)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	slices.SortStableFunc(told, func(a, b *entry) int { return a.order - b.order })
+	for len(told) > 0 {
+		raw, err := encode(told, char, user(s))
+		if err != nil || len(raw) <= maxInjected {
+			return raw, err
+		}
+		told = without(told)
+	}
+	return nil, nil
+}
+
+// volumes are the books that hold in a place, and who {{char}} is there.
+func (p *Plugin) volumes(place core.Path) (list []*volume, char string) {
+	char = "the bot"
+	if i := slices.IndexFunc(p.cards, func(c card) bool { return place.Within(c.path) }); i >= 0 {
+		list, char = append(list, p.cards[i].volume), p.cards[i].char
+	}
+	for _, b := range p.books {
+		if len(b.places) == 0 || slices.ContainsFunc(b.places, place.Within) {
+			list = append(list, b.volume)
+		}
+	}
+	return list, char
+}
+
+// window is what was said last, the newest at the end.
+func window(s core.Scene, depth int) string {
+	texts := []string{s.Text}
+	size := len(s.Text)
+	for i := range slices.Backward(s.Recent) {
+		if len(texts) >= depth || size > maxScanned {
+			break
+		}
+		if e := &s.Recent[i]; e.Spoken() {
+			texts = append(texts, e.Message.Text)
+			size += len(e.Message.Text)
+		}
+	}
+	slices.Reverse(texts)
+	all := strings.Join(texts, "\n")
+	if len(all) > maxScanned {
+		all = strings.ToValidUTF8(all[len(all)-maxScanned:], "")
+	}
+	return all
+}
+
+func user(s core.Scene) string {
+	if s.Author.Name == "" {
+		return "the person"
+	}
+	return s.Author.Name
+}
+
+// fit leaves out what exceeds the book's budget.
+func (v *volume) fit(found []*entry) []*entry {
+	for len(found) > 0 {
+		total := 0
+		for _, e := range found {
+			total += e.cost
+		}
+		if total <= v.budget {
+			break
+		}
+		found = without(found)
+	}
+	return found
+}
+
+// without leaves one entry out: the least important one, of equals the last.
+func without(list []*entry) []*entry {
+	least := 0
+	for i, e := range list {
+		if l := list[least]; e.constant == l.constant && e.priority <= l.priority || !e.constant && l.constant {
+			least = i
+		}
+	}
+	return slices.Delete(slices.Clone(list), least, least+1)
+}
+
+func encode(told []*entry, char, user string) (json.RawMessage, error) {
+	texts := make([]string, len(told))
+	for i, e := range told {
+		texts[i] = fill(e.text, char, user)
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(texts); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// fill puts names into the places that a text holds for them, in one pass: a
+// name that looks like such a place stays as it is.
+func fill(text, char, user string) string {
+	return strings.NewReplacer(
+		"{{char}}", char, "{{Char}}", char, "{{CHAR}}", char, "<BOT>", char, "<CHAR>", char,
+		"{{user}}", user, "{{User}}", user, "{{USER}}", user, "<USER>", user,
+	).Replace(text)
+}
