@@ -18,7 +18,7 @@ import (
 
 // Bounds of what is made of a page.
 const (
-	maxElements = 30_000 // over it a page is shown as it is, as finding its article takes too long
+	maxElements = 20_000 // over it a page is shown as it is, as finding its article takes too long
 	maxPage     = 400_000
 	maxTitle    = 200
 	fewWords    = 200 // bytes of an article that is too short to be all of the page
@@ -205,14 +205,15 @@ type renderer struct {
 	base  *url.URL
 	depth int
 	lists []int // of each list around: 0 unordered, else the next number
-	quiet bool  // the last thing written was a space or a line break
+	ends  int   // line breaks at the end
+	quiet bool  // a space at the end, or nothing but line breaks
 }
 
 // maxNesting is how deep elements are followed.
 const maxNesting = 400
 
 func render(n *html.Node, links bool, base *url.URL) string {
-	r := &renderer{links: links, base: base, quiet: true}
+	r := &renderer{links: links, base: base, quiet: true, ends: 2}
 	r.node(n)
 	return tidy(clean(r.b.String()))
 }
@@ -255,49 +256,53 @@ func (r *renderer) children(n *html.Node) {
 func (r *renderer) text(s string) {
 	for _, c := range s {
 		if unicode.IsSpace(c) {
-			r.space()
-		} else {
-			r.b.WriteRune(c)
-			r.quiet = false
+			if !r.quiet {
+				r.b.WriteByte(' ')
+			}
+			r.quiet = true
+			continue
 		}
+		r.b.WriteRune(c)
+		r.quiet, r.ends = false, 0
 	}
 }
 
-func (r *renderer) space() {
-	if !r.quiet {
-		r.b.WriteByte(' ')
-		r.quiet = true
+// lines sees to it that so many line breaks are at the end.
+func (r *renderer) lines(n int) {
+	for ; r.ends < n; r.ends++ {
+		r.b.WriteByte('\n')
 	}
+	r.quiet = true
 }
 
 // block writes something apart from what stands around it.
-func (r *renderer) block(before, gap string, n *html.Node) {
-	r.b.WriteString(gap + before)
-	r.quiet = true
+func (r *renderer) block(before string, gap int, n *html.Node) {
+	r.lines(gap)
+	if r.b.WriteString(before); before != "" {
+		r.ends = 0
+	}
 	r.children(n)
-	r.b.WriteString(gap)
-	r.quiet = true
+	r.lines(gap)
 }
 
 func (r *renderer) element(n *html.Node) {
 	switch n.Data {
-	case "script", "style", "head", "svg", "math", "nav", "footer", "form", "button", "select", "textarea", "video", "audio", "canvas", "menu":
+	case "script", "style", "head", "svg", "math", "nav", "footer", "form", "button", "select", "textarea", "video", "audio", "canvas", "menu", "title":
 	case "br":
 		r.b.WriteByte('\n')
+		r.ends++
 		r.quiet = true
 	case "hr":
-		r.b.WriteString("\n\n")
-		r.quiet = true
+		r.lines(2)
 	case "h1", "h2", "h3", "h4", "h5", "h6":
-		r.block(strings.Repeat("#", int(n.Data[1]-'0'))+" ", "\n\n", n)
+		r.block(strings.Repeat("#", int(n.Data[1]-'0'))+" ", 2, n)
 	case "p", "div", "section", "article", "main", "header", "aside", "blockquote", "figure", "table", "dl", "address", "details", "body":
-		r.block("", "\n\n", n)
+		r.block("", 2, n)
 	case "tr", "dt", "dd", "figcaption", "summary", "caption":
-		r.block("", "\n", n)
+		r.block("", 1, n)
 	case "td", "th":
 		r.children(n)
-		r.b.WriteString(" | ")
-		r.quiet = true
+		r.text(" | ")
 	case "ul", "ol":
 		r.list(n)
 	case "li":
@@ -318,8 +323,12 @@ func (r *renderer) list(n *html.Node) {
 	if n.Data == "ol" {
 		first = 1
 	}
+	gap := 2
+	if len(r.lists) > 0 {
+		gap = 1
+	}
 	r.lists = append(r.lists, first)
-	r.block("", "\n", n)
+	r.block("", gap, n)
 	r.lists = r.lists[:len(r.lists)-1]
 }
 
@@ -332,19 +341,19 @@ func (r *renderer) item(n *html.Node) {
 		}
 		mark = strings.Repeat("  ", min(i, 6)) + mark
 	}
-	r.block(mark, "\n", n)
+	r.block(mark, 1, n)
 }
 
 // pre writes text as it stands, line by line.
 func (r *renderer) pre(n *html.Node) {
-	r.b.WriteString("\n\n")
+	r.lines(2)
 	for c := range n.Descendants() {
 		if c.Type == html.TextNode && r.b.Len() <= maxPage {
 			r.b.WriteString(c.Data)
+			r.ends = 0
 		}
 	}
-	r.b.WriteString("\n\n")
-	r.quiet = true
+	r.lines(2)
 }
 
 func (r *renderer) picture(n *html.Node) {
