@@ -35,13 +35,15 @@ type batch struct {
 	dated  bool   // whether that is known
 	forgot func(epoch uint64, people ...core.Path) bool
 	muted  []core.TurnID // turns of people who were forgotten, that end here
+	people []string      // whom the turns answered that end here
 }
 
 type entry struct {
-	value []byte
-	path  core.Path // where it went
-	seq   uint64
-	known bool
+	encoded []byte    // as it came
+	value   []byte    // as it is written
+	path    core.Path // where it went
+	seq     uint64
+	known   bool
 }
 
 type record struct {
@@ -75,8 +77,8 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 		if err := checkEntry(e); err != nil {
 			return nil, fmt.Errorf("entry %d: %w", i, err)
 		}
-		w.entries[i].value = encodeLine(&line{Entry: *e})
-		w.size += len(w.entries[i].value) + 200
+		w.entries[i].encoded = encodeLine(&line{Entry: *e})
+		w.size += len(w.entries[i].encoded) + 200
 	}
 	for i := range b.Change {
 		if err := checkChange(&b.Change[i]); err != nil {
@@ -145,6 +147,9 @@ func (w *batch) run(t *tx) error {
 	for _, mark := range w.from.Answered {
 		w.muted = append(w.muted, w.epochs.ends(mark)...)
 	}
+	if err := w.findPeople(t); err != nil {
+		return err
+	}
 	for i := range w.entries {
 		if err := w.append(t, &w.from.Append[i], &w.entries[i]); err != nil {
 			return err
@@ -199,26 +204,63 @@ func (w *batch) publish() {
 	}
 }
 
+// maxPeople bounds how many people one turn is said to have answered.
+const maxPeople = 64
+
+// comesOf reports whether an entry comes of the turn that a batch ends.
+func comesOf(e *core.Entry) bool { return e.Self || e.Kind == core.KindContinue }
+
+// findPeople finds whom the turns answered that end here: what comes of them is
+// forgotten with these people.
+func (w *batch) findPeople(t *tx) error {
+	w.people = nil
+	if !slices.ContainsFunc(w.from.Append, func(e core.Entry) bool { return comesOf(&e) }) {
+		return nil
+	}
+	for _, mark := range w.from.Answered {
+		p, err := t.resolve(mark.Path)
+		if err != nil {
+			return err
+		}
+		for _, seq := range t.waiting(p.key, mark.Seq+p.shift) {
+			l, ok, err := t.line(p, seq)
+			if seq <= p.shift || !ok || err != nil {
+				continue // it waits on, or cannot be read
+			}
+			for _, person := range append(l.answers, l.Message.Author.ID) {
+				if person != "" && !l.Self && len(w.people) < maxPeople && !slices.Contains(w.people, person) {
+					w.people = append(w.people, person)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // append adds one entry, without what concerns people who were forgotten since
 // the batch was begun.
 func (w *batch) append(t *tx, from *core.Entry, e *entry) error {
 	m := &from.Message
-	gone := from.Self && slices.ContainsFunc(w.muted, func(turn core.TurnID) bool { return turn.Path == m.Path })
+	gone := comesOf(from) && len(w.muted) > 0
 	quoted := false
 	if w.dated && !gone {
 		gone = w.forgotAuthor(m.Path, m.Author.ID)
 		quoted = m.ReplyTo != nil && w.forgotAuthor(m.Path, m.ReplyTo.From.ID)
 	}
-	if !gone && !quoted {
+	if !gone && !quoted && (len(w.people) == 0 || !comesOf(from)) {
+		e.value = e.encoded
 		return t.append(from, e)
 	}
 	l := line{Entry: *from}
+	if comesOf(from) {
+		l.answers = w.people
+	}
 	if quoted {
 		l.Message.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
 	}
 	if gone {
 		erase(&l)
-		l.Due, l.Message.Author = false, core.Author{}
+		l.Due, l.Message.Author, l.answers = false, core.Author{}, nil
 	}
 	e.value = encodeLine(&l)
 	return t.append(&l.Entry, e)

@@ -10,11 +10,12 @@ import (
 )
 
 // line is an entry as it is stored: with who put which reaction on it, so that
-// one that is delivered again or taken away is counted right. Path and number
-// stand in the key.
+// one that is delivered again or taken away is counted right, and with whom it
+// answers. Path and number stand in the key.
 type line struct {
 	core.Entry
 	reactors map[string][]string // emoji by person
+	answers  []string            // people; of what the bot said and of what goes on with a turn
 }
 
 // Tags of an entry's fields. They are part of the file's format: a number once
@@ -44,6 +45,7 @@ const (
 	tagReaction    = 22
 	tagReactors    = 23
 	tagReply       = 24
+	tagAnswers     = 25
 	tagFirst       = 1 // within groups
 	tagSecond      = 2
 	tagThird       = 3
@@ -86,7 +88,15 @@ func encodeLine(l *line) []byte {
 			}
 		})
 	}
+	encodeAnswers(&f, l.answers)
 	return f
+}
+
+// encodeAnswers comes last, so that it can be added to what is encoded already.
+func encodeAnswers(f *fields, people []string) {
+	for _, person := range people {
+		f.text(tagAnswers, person)
+	}
 }
 
 func encodeMessage(f *fields, m *core.Message) {
@@ -187,6 +197,10 @@ func (l *line) read(f field) error {
 		return l.readReactors(f.text)
 	case tagReply:
 		l.Reply = f.text
+	case tagAnswers:
+		if f.text != "" {
+			l.answers = append(l.answers, f.text)
+		}
 	}
 	return readMessage(f, &l.Message)
 }

@@ -8,19 +8,33 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"synthbot/core"
 )
 
-// row is one line of an export: just one of its fields is set.
+// row is one line of an export: just one of its fields is set, but for Answers,
+// which says of an Entry whom it answers.
 type row struct {
-	Entry  *core.Entry `json:"entry,omitempty"`
-	Memory *Fact       `json:"memory,omitempty"`
-	State  *stateRow   `json:"state,omitempty"`
-	Item   *itemRow    `json:"item,omitempty"`
-	Use    *useRow     `json:"use,omitempty"`
+	Entry    *core.Entry  `json:"entry,omitempty"`
+	Answers  []string     `json:"answers,omitempty"`
+	Reaction *reactionRow `json:"reaction,omitempty"`
+	Memory   *Fact        `json:"memory,omitempty"`
+	State    *stateRow    `json:"state,omitempty"`
+	Item     *itemRow     `json:"item,omitempty"`
+	Use      *useRow      `json:"use,omitempty"`
+	Record   *core.Record `json:"record,omitempty"`
+}
+
+// reactionRow is what a person put on the message ID.
+type reactionRow struct {
+	Path   core.Path `json:"path"`
+	ID     string    `json:"id"`
+	Person string    `json:"person"`
+	Emoji  []string  `json:"emoji"`
 }
 
 type stateRow struct {
@@ -45,11 +59,17 @@ type useRow struct {
 
 // Export writes what is kept of a person, of a place and all below it, or, for
 // the zero Path, of everybody, as JSON Lines: entries in the order of places and
-// numbers, then memories, states, what plugins keep, and use. Journals stay out.
-// Bytes that are no UTF-8 are replaced.
+// numbers, each with the reactions to it; then memories with their former texts,
+// states, what plugins keep, and use.
+//
+// Of a person it writes all that he may ask for: what he said and what the bot
+// answered him, his reactions, his private places as a whole, what is known by
+// him or about him, what plugins keep under his path, and, beyond what other
+// exports hold, the journal of the turns that answered him. Bytes that are no
+// UTF-8 are replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
-	e := exporter{out: json.NewEncoder(out), path: path}
+	e := exporter{out: json.NewEncoder(out), path: path, private: make(map[core.Path]bool)}
 	e.out.SetEscapeHTML(false)
 	if path.IsPerson() {
 		e.person = path.Elements()[2]
@@ -66,87 +86,178 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 
 type exporter struct {
 	*view
-	out    *json.Encoder
-	path   core.Path
-	person string
+	out     *json.Encoder
+	path    core.Path
+	person  string
+	private map[core.Path]bool // his places
 }
 
 func (e *exporter) all() error {
+	if e.person != "" {
+		if err := e.each(bucketLog, e.findPrivate); err != nil {
+			return err
+		}
+	}
 	for _, part := range []struct {
 		bucket string
-		row    func(k, v []byte) (row, error)
+		write  func(k, v []byte) error
 	}{
 		{bucketLog, e.entry}, {bucketFacts, e.fact}, {bucketStates, e.state}, {bucketPlugins, e.item}, {bucketUsage, e.use},
 	} {
-		c := e.bucket(part.bucket).Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
-			r, err := part.row(k, v)
-			if err == nil && r != (row{}) {
-				err = e.out.Encode(r)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", part.bucket, err)
-			}
+		if err := e.each(part.bucket, part.write); err != nil {
+			return err
+		}
+	}
+	return e.records()
+}
+
+func (e *exporter) each(bucket string, use func(k, v []byte) error) error {
+	c := e.bucket(bucket).Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if err := use(k, v); err != nil {
+			return fmt.Errorf("%s: %w", bucket, err)
 		}
 	}
 	return nil
 }
 
-func (e *exporter) entry(k, v []byte) (row, error) {
-	place, seq, err := cutSeq(k)
+// line reads an entry, if it may concern whom the export is about.
+func (e *exporter) line(k, v []byte) (l line, ok bool, err error) {
+	place, _, err := cutSeq(k)
 	if err != nil {
-		return row{}, err
+		return line{}, false, err
 	}
 	path, err := placeOf(place)
 	if err != nil {
-		return row{}, err
+		return line{}, false, err
 	}
-	if e.person == "" && !path.Within(e.path) || e.person != "" && !bytes.Contains(v, []byte(e.person)) {
-		return row{}, nil
+	if e.person == "" && !path.Within(e.path) ||
+		e.person != "" && !e.private[path] && (path.Interface() != e.path.Interface() || !bytes.Contains(v, []byte(e.person))) {
+		return line{}, false, nil
 	}
-	l, err := decodeLine(v, path, seq)
-	if err != nil || e.person != "" && (l.Message.Author.ID != e.person || path.Interface() != e.path.Interface()) {
-		return row{}, err
-	}
-	return row{Entry: &l.Entry}, nil
+	l, ok = e.readLine(path, k, v)
+	return l, ok, nil
 }
 
-func (e *exporter) fact(_, v []byte) (row, error) {
+// findPrivate notes the places where he speaks with the bot alone.
+func (e *exporter) findPrivate(k, v []byte) error {
+	l, ok, err := e.line(k, v)
+	if ok && l.Message.Private && l.Message.Author.ID == e.person {
+		e.private[l.Message.Path] = true
+	}
+	return err
+}
+
+func (e *exporter) entry(k, v []byte) error {
+	l, ok, err := e.line(k, v)
+	if err != nil || !ok {
+		return err
+	}
+	whole := e.person == "" || e.private[l.Message.Path]
+	if whole || l.Message.Author.ID == e.person || slices.Contains(l.answers, e.person) {
+		r := row{Entry: &l.Entry, Answers: l.answers}
+		if !whole {
+			r.Answers = slices.DeleteFunc(slices.Clone(l.answers), func(other string) bool { return other != e.person })
+		}
+		err = e.out.Encode(r)
+	}
+	for _, person := range slices.Sorted(maps.Keys(l.reactors)) {
+		if err == nil && l.Message.ID != "" && (whole || person == e.person) {
+			err = e.out.Encode(row{Reaction: &reactionRow{l.Message.Path, l.Message.ID, person, l.reactors[person]}})
+		}
+	}
+	return err
+}
+
+func (e *exporter) fact(_, v []byte) error {
 	f, err := decodeFact(v)
 	if err != nil {
-		return row{}, err
+		return err
 	}
-	his := f.By == e.path || slices.Contains(f.About, e.path)
+	former := slices.ContainsFunc(f.Former, func(old Former) bool { return old.By == e.path })
+	his := f.By == e.path || former || slices.Contains(f.About, e.path) || e.private[f.Origin]
 	if e.person != "" && !his || e.person == "" && !f.Origin.Within(e.path) {
-		return row{}, nil
+		return nil
 	}
-	return row{Memory: &f}, nil
+	return e.out.Encode(row{Memory: &f})
 }
 
-func (e *exporter) state(k, v []byte) (row, error) {
+// holds reports whether what is kept under a path belongs to the export.
+func (e *exporter) holds(path core.Path) bool {
+	for above := path; !above.IsZero(); above = above.Parent() {
+		if e.private[above] {
+			return true
+		}
+	}
+	return path.Within(e.path)
+}
+
+func (e *exporter) state(k, v []byte) error {
 	path, err := placeOf(k)
-	if err != nil || !path.Within(e.path) {
-		return row{}, err
+	if err != nil || !e.holds(path) {
+		return err
 	}
 	s := stateRow{Path: path}
-	return row{State: &s}, json.Unmarshal(v, &s.State)
+	if err := json.Unmarshal(v, &s.State); err != nil {
+		return err
+	}
+	return e.out.Encode(row{State: &s})
 }
 
-func (e *exporter) item(k, v []byte) (row, error) {
+func (e *exporter) item(k, v []byte) error {
 	plugin, rest, _ := bytes.Cut(k, []byte{ending})
 	item, err := itemAt(rest, v)
-	if err != nil || !item.Path.Within(e.path) {
-		return row{}, err
+	if err != nil || !e.holds(item.Path) && (e.person == "" || item.Key != e.path.String()) {
+		return err
 	}
-	return row{Item: &itemRow{string(plugin), item.Path, item.Key, item.Value}}, nil
+	return e.out.Encode(row{Item: &itemRow{string(plugin), item.Path, item.Key, item.Value}})
 }
 
-func (e *exporter) use(k, v []byte) (row, error) {
+func (e *exporter) use(k, v []byte) error {
 	u, err := readUse(k, v)
-	if err != nil || !u.Person.Within(e.path) {
-		return row{}, err
+	if err != nil || !e.holds(u.Person) {
+		return err
 	}
-	return row{Use: &useRow{u.Day, u.Person, u.Engine, u.Calls, u.Usage}}, nil
+	return e.out.Encode(row{Use: &useRow{u.Day, u.Person, u.Engine, u.Calls, u.Usage}})
+}
+
+// records writes the journal of the turns that answered a person, or that took
+// place where he speaks with the bot alone.
+func (e *exporter) records() error {
+	if e.person == "" {
+		return nil
+	}
+	f := forgetting{db: e.db, path: e.path, person: e.person, heads: map[core.Path]head{}, whole: map[core.Path]uint64{}}
+	for path := range e.private {
+		f.whole[path] = math.MaxUint64
+	}
+	var err error
+	if f.within, err = core.MakePath(e.path.Elements()[0]); err != nil {
+		return err
+	}
+	if f.heads, err = e.headsBelow(f.within); err != nil {
+		return err
+	}
+	return f.turns(&e.tx, func(_ core.TurnID, keys [][]byte, answers bool) error {
+		for _, k := range keys {
+			if err := e.record(k, answers); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (e *exporter) record(k []byte, answers bool) error {
+	key, err := journalKeyOf(k)
+	if err != nil || !answers {
+		return err
+	}
+	w, ok := e.readRecord(key, e.bucket(bucketJournal).Get(k))
+	if !ok {
+		return nil
+	}
+	return e.out.Encode(row{Record: &core.Record{Key: key, Progress: w.Progress, Time: w.Time, Data: w.Data}})
 }
 
 // Limits of an import.
@@ -158,7 +269,8 @@ const (
 // Import adds what an export holds and returns how many lines it read. Entries
 // that are known stay as they are; none of the others waits for an answer.
 // Memories find those that they repeat; items and states replace what is there;
-// use is added up. An error names the line; what came before it is kept.
+// use is added up; records of a journal, which no bot could go on with, are left
+// out. An error names the line; what came before it is kept.
 func (db *DB) Import(ctx context.Context, r io.Reader) (lines int, err error) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxRow)
@@ -196,15 +308,25 @@ func parseRow(text []byte) (r row, err error) {
 	case r.Entry != nil:
 		r.Entry.Due = false
 		return r, checkEntry(r.Entry)
+	case r.Reaction != nil:
+		return r, checkReaction(r.Reaction)
 	case r.Memory != nil:
 		r.Memory.ID = ""
 		return r, checkFact(r.Memory)
 	case r.Item != nil:
 		return r, checkItem(r.Item.Plugin, r.Item.Key)
-	case r.State != nil && !r.State.Path.IsZero(), r.Use != nil && len(r.Use.Day) == 10:
+	case r.State != nil && !r.State.Path.IsZero(), r.Record != nil, r.Use != nil && len(r.Use.Day) == 10:
 		return r, nil
 	}
 	return row{}, fmt.Errorf("%w: nothing that can be imported", ErrBatch)
+}
+
+func checkReaction(r *reactionRow) error {
+	tooLong := slices.ContainsFunc(r.Emoji, func(emoji string) bool { return len(emoji) > maxEmoji })
+	if r.Path.IsZero() || r.ID == "" || r.Person == "" || len(r.ID) > maxIDBytes || len(r.Person) > maxIDBytes || len(r.Emoji) > maxReactors || tooLong {
+		return fmt.Errorf("%w: a reaction that cannot be one", ErrBatch)
+	}
+	return nil
 }
 
 func (db *DB) importRows(ctx context.Context, rows []row) error {
@@ -224,7 +346,17 @@ func (db *DB) importRows(ctx context.Context, rows []row) error {
 func (t *tx) importRow(r row) error {
 	switch {
 	case r.Entry != nil:
-		return t.append(r.Entry, &entry{value: encodeLine(&line{Entry: *r.Entry})})
+		return t.append(r.Entry, &entry{value: encodeLine(&line{Entry: *r.Entry, answers: r.Answers})})
+	case r.Reaction != nil: // the entry counts it already
+		return t.touch(r.Reaction.Path, r.Reaction.ID, func(l *line) bool {
+			if l.reactors == nil {
+				l.reactors = make(map[string][]string)
+			}
+			l.reactors[r.Reaction.Person] = r.Reaction.Emoji
+			return len(l.reactors) <= maxReactors
+		})
+	case r.Record != nil:
+		return nil
 	case r.Memory != nil:
 		_, err := t.saveFact(*r.Memory)
 		return err

@@ -270,3 +270,67 @@ func (t *tx) seenFrom(f *Fact, places []core.Path) bool {
 		return err == nil && p.path.Within(f.Origin)
 	})
 }
+
+// Listing asks for a page of facts.
+type Listing struct {
+	Below  core.Path // where they were said: there and below; the zero Path: anywhere
+	About  core.Path // whom; the zero Path: anybody
+	Before string    // the ID of the last one of the page before; "": the first page
+	N      int       // how many at most
+}
+
+// ListFacts returns a page of facts with what they said before, for the admin: those
+// first that were told last. next is to be given as Before for the page after it;
+// "": there is none.
+func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []Fact, next string, err error) {
+	before := uint64(math.MaxUint64)
+	if l.Before != "" {
+		if before, err = factNumber(l.Before); err != nil {
+			return nil, "", err
+		}
+	}
+	err = db.view(ctx, func(v *view) error {
+		return db.guard(func() error {
+			facts, next, err = v.list(l, before)
+			return err
+		})
+	})
+	return facts, next, err
+}
+
+func (t *tx) list(l Listing, before uint64) (facts []Fact, next string, err error) {
+	below, err := t.resolve(l.Below)
+	if err != nil {
+		return nil, "", err
+	}
+	c := t.bucket(bucketFacts).Cursor()
+	k, v := c.Seek(binary.BigEndian.AppendUint64(nil, before))
+	if k == nil {
+		k, v = c.Last()
+	}
+	for ; k != nil; k, v = c.Prev() {
+		if len(k) != 8 || binary.BigEndian.Uint64(k) >= before || !mentions(v, below.path) || !mentions(v, l.About) {
+			continue
+		}
+		f, err := decodeFact(v)
+		if err != nil {
+			t.db.odd(err)
+			continue
+		}
+		if !f.Origin.Within(below.path) || !l.About.IsZero() && !slices.Contains(f.About, l.About) {
+			continue
+		}
+		if len(facts) >= l.N {
+			return facts, next, nil
+		}
+		facts, next = append(facts, f), f.ID
+	}
+	return facts, "", nil
+}
+
+// mentions reports whether a path, or the beginning of one, may stand in a value;
+// it spares the decoding of those where it does not.
+func mentions(value []byte, p core.Path) bool {
+	quoted, err := json.Marshal(p)
+	return err != nil || p.IsZero() || bytes.Contains(value, quoted[:len(quoted)-1])
+}

@@ -21,9 +21,13 @@ import (
 // person back. What is written while Forget runs, of what was said before, is
 // left out; what is said afterwards is kept.
 //
-// Of a person go: what he said and put on messages, quotes of him, the journal of
-// turns that answered him, what was said by or about him, what plugins keep
-// under his path, what he used, and, as a whole, his private places.
+// Of a person go: what he said and put on messages; what the bot answered him, also
+// where he was one of several; quotes of either; the journal of the turns that
+// answered him; facts by him or about him, with their vectors; what plugins keep
+// under his path; what the conversations are about that he took part in; what he
+// used; and, as a whole, his private places. What others said stays, even where
+// they mention him: it is theirs. What a plugin keeps of him elsewhere is its own
+// business (core.Keeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	f := &forgetting{db: db, ctx: ctx, path: path}
 	if err := f.begin(); err != nil {
@@ -47,6 +51,9 @@ type forgetting struct {
 	within core.Path            // where to look
 	heads  map[core.Path]head   // as it was when it began
 	whole  map[core.Path]uint64 // places that go as a whole, up to that number
+	spoke  map[core.Path]bool   // places where he spoke
+	// told holds, by place, the ids of what the bot answered him.
+	told map[core.Path]map[string]bool
 }
 
 // begin raises the epoch, notes what is there at that moment, and mutes the turns
@@ -54,6 +61,7 @@ type forgetting struct {
 // search is long, and a turn may end while it goes on.
 func (f *forgetting) begin() error {
 	f.within, f.whole = f.path, make(map[core.Path]uint64)
+	f.spoke, f.told = make(map[core.Path]bool), make(map[core.Path]map[string]bool)
 	if f.path.IsPerson() {
 		elements := f.path.Elements()
 		f.person = elements[2]
@@ -96,22 +104,41 @@ func (f *forgetting) findWhole() error {
 	return nil
 }
 
-// findPrivate finds the places where he spoke with the bot alone.
+// findPrivate finds the places where he spoke, those where he spoke with the bot
+// alone, and what the bot answered him.
 func (f *forgetting) findPrivate() error {
 	from, to := subtree(f.within)
 	_, err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
-		if l, ok := f.read(k, v); ok && l.Message.Private && l.Message.Author.ID == f.person {
-			f.whole[l.Message.Path] = f.heads[l.Message.Path].last
+		l, ok := f.read(k, v)
+		if !ok || !f.his(&l) {
+			return false
+		}
+		path := l.Message.Path
+		if l.Message.Author.ID == f.person {
+			f.spoke[path] = true
+		} else {
+			f.tell(path, l.Message.ID)
+		}
+		if l.Message.Private && l.Message.Author.ID == f.person {
+			f.whole[path] = f.heads[path].last
 		}
 		return false
 	}, nil)
 	return err
 }
 
-// read decodes an entry that mentions the person and was there in the
-// beginning.
+// tell notes what the bot answered him.
+func (f *forgetting) tell(place core.Path, id string) {
+	if f.told[place] == nil {
+		f.told[place] = make(map[string]bool)
+	}
+	f.told[place][id] = true
+}
+
+// read decodes an entry that mentions the person, or stands where somebody may
+// quote what the bot answered him, and was there in the beginning.
 func (f *forgetting) read(k, v []byte) (line, bool) {
-	if !bytes.Contains(v, []byte(f.person)) {
+	if len(f.told) == 0 && !bytes.Contains(v, []byte(f.person)) {
 		return line{}, false
 	}
 	place, seq, err := cutSeq(k)
@@ -119,24 +146,25 @@ func (f *forgetting) read(k, v []byte) (line, bool) {
 		return line{}, false
 	}
 	path, err := placeOf(place)
-	if err != nil || seq > f.heads[path].last {
+	if err != nil || seq > f.heads[path].last || f.told[path] == nil && !bytes.Contains(v, []byte(f.person)) {
 		return line{}, false
 	}
 	l, err := decodeLine(v, path, seq)
 	return l, err == nil
 }
 
-// his reports whether an entry was said or done by the person, or by anybody in
-// a place that goes as a whole.
+// his reports whether an entry was said or done by the person, answers him, or
+// stands in a place that goes as a whole.
 func (f *forgetting) his(l *line) bool {
 	last, whole := f.whole[l.Message.Path]
-	return whole && l.Message.Seq <= last || f.person != "" && l.Message.Author.ID == f.person
+	return whole && l.Message.Seq <= last ||
+		f.person != "" && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person))
 }
 
 // mute notes which turns that are not over answer him: what they end with is
 // left out.
 func (f *forgetting) mute(t *tx) error {
-	return f.turns(t, func(turn core.TurnID, _ [][]byte) error {
+	return f.turns(t, func(turn core.TurnID, _ [][]byte, _ bool) error {
 		if h, _ := t.readHead(placeKey(turn.Path)); turn.Seq > h.answered {
 			f.db.epochs.mute(turn)
 		}
@@ -145,17 +173,17 @@ func (f *forgetting) mute(t *tx) error {
 }
 
 // turns calls use for each turn with a journal that answers him or speaks of
-// him, with the keys of its records.
-func (f *forgetting) turns(t *tx, use func(turn core.TurnID, keys [][]byte) error) error {
+// him, with the keys of its records and whether it answers him.
+func (f *forgetting) turns(t *tx, use func(turn core.TurnID, keys [][]byte, answers bool) error) error {
 	from, to := subtree(f.within)
 	var turn core.TurnID
 	var keys [][]byte
-	his := false
+	speaks, answers := false, false
 	flush := func() error {
-		if !his || len(keys) == 0 {
+		if !speaks && !answers || len(keys) == 0 {
 			return nil
 		}
-		return use(turn, keys)
+		return use(turn, keys, answers)
 	}
 	c := t.bucket(bucketJournal).Cursor()
 	for k, v := c.Seek(from); below(k, to); k, v = c.Next() {
@@ -167,10 +195,10 @@ func (f *forgetting) turns(t *tx, use func(turn core.TurnID, keys [][]byte) erro
 			if err := flush(); err != nil {
 				return err
 			}
-			turn, keys, his = key.Turn, nil, false
+			turn, keys, speaks, answers = key.Turn, nil, false, false
 		}
 		keys = append(keys, bytes.Clone(k))
-		his = his || f.concerns(t, key, v)
+		speaks, answers = speaks || f.speaks(v), answers || f.answers(t, key, v)
 	}
 	return flush()
 }
@@ -187,19 +215,18 @@ func journalKeyOf(k []byte) (core.Key, error) {
 	return journalRest(rest, path)
 }
 
-// concerns reports whether a record speaks of him, or opens a turn that answers
-// him.
-func (f *forgetting) concerns(t *tx, key core.Key, value []byte) bool {
+// speaks reports whether a record speaks of him.
+func (f *forgetting) speaks(value []byte) bool {
+	quoted, err := json.Marshal(f.person)
+	return err == nil && f.person != "" && bytes.Contains(value, quoted)
+}
+
+// answers reports whether a record opens a turn that answers him.
+func (f *forgetting) answers(t *tx, key core.Key, value []byte) bool {
 	if last, whole := f.whole[key.Turn.Path]; whole && key.Turn.Seq <= last {
 		return true
 	}
-	if f.person == "" {
-		return false
-	}
-	if quoted, err := json.Marshal(f.person); err == nil && bytes.Contains(value, quoted) {
-		return true
-	}
-	if key.Round != 0 || key.Step != 0 {
+	if f.person == "" || key.Round != 0 || key.Step != 0 {
 		return false
 	}
 	w, err := decodeRecord(value)
@@ -210,7 +237,7 @@ func (f *forgetting) concerns(t *tx, key core.Key, value []byte) bool {
 	place := placeKey(key.Turn.Path)
 	c := t.bucket(bucketLog).Cursor()
 	for k, v := c.Seek(seqKey(place, key.Turn.Seq)); below(k, seqKey(place, o.Last+1)); k, v = c.Next() {
-		if l, ok := f.read(k, v); ok && f.his(&l) {
+		if l, ok := f.read(k, v); ok && l.Due && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person)) {
 			return true
 		}
 	}
@@ -219,8 +246,13 @@ func (f *forgetting) concerns(t *tx, key core.Key, value []byte) bool {
 
 func (f *forgetting) journals() error {
 	return f.db.write(f.ctx, &job{run: func(t *tx) error {
-		return f.turns(t, func(_ core.TurnID, keys [][]byte) error {
+		return f.turns(t, func(_ core.TurnID, keys [][]byte, answers bool) error {
 			for _, k := range keys {
+				if answers {
+					if err := f.unsay(t, k); err != nil {
+						return err
+					}
+				}
 				if err := t.bucket(bucketJournal).Delete(k); err != nil {
 					return err
 				}
@@ -228,6 +260,30 @@ func (f *forgetting) journals() error {
 			return nil
 		})
 	}})
+}
+
+// unsay takes out what was sent as a part of a turn that answered him. Entries
+// know it themselves, but those that an older synthbot wrote.
+func (f *forgetting) unsay(t *tx, key []byte) error {
+	k, err := journalKeyOf(key)
+	if err != nil || k.Part == 0 {
+		return err
+	}
+	w, err := decodeRecord(t.bucket(bucketJournal).Get(key))
+	var sent core.Sent
+	if err != nil || json.Unmarshal(w.Data, &sent) != nil || sent.Path.IsZero() || sent.ID == "" {
+		return nil // nothing can be known of it
+	}
+	p, err := t.resolve(sent.Path)
+	if err != nil {
+		return nil
+	}
+	seq, known, err := t.find(p, sent.ID)
+	if err != nil || !known {
+		return err
+	}
+	f.tell(p.path, sent.ID)
+	return t.remove(p, seq)
 }
 
 // logs takes his entries out, and him out of the entries of others.
@@ -254,13 +310,15 @@ func (f *forgetting) logs() error {
 	return err
 }
 
-// blank takes quotes of him and his reactions out of somebody else's entry.
+// blank takes quotes of him, and of what he was answered, and his reactions out
+// of somebody else's entry.
 func (f *forgetting) blank(l *line) bool {
 	_, reacted := l.reactors[f.person]
 	if reacted {
 		unreact(l, f.person)
 	}
-	quoted := l.Message.ReplyTo != nil && l.Message.ReplyTo.From.ID == f.person
+	quote := l.Message.ReplyTo
+	quoted := quote != nil && (quote.From.ID == f.person || f.told[l.Message.Path][quote.ID]) && *quote != core.Quote{ID: quote.ID}
 	if quoted {
 		l.Message.ReplyTo = &core.Quote{ID: l.Message.ReplyTo.ID}
 	}
@@ -424,7 +482,7 @@ func (f *forgetting) plugins() error {
 func (f *forgetting) states() error {
 	return f.drop(bucketStates, func(k, _ []byte) bool {
 		path, err := placeOf(k)
-		return err == nil && f.goes(path)
+		return err == nil && (f.goes(path) || f.spoke[path])
 	})
 }
 

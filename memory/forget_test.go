@@ -191,11 +191,13 @@ func TestExportAndImport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Count(his.String(), "\n"); got != 3+2+1+1 {
+	if got := strings.Count(his.String(), "\n"); got != 4+1+3+1+2+1+2 {
 		t.Errorf("%d lines of jay:\n%s", got, &his)
 	}
-	if strings.Contains(his.String(), "ann") {
-		t.Errorf("ann stands in jay's export:\n%s", &his)
+	for _, word := range []string{"ann speaks", "ann waits", "ann likes", "2000"} {
+		if strings.Contains(his.String(), word) {
+			t.Errorf("%q stands in jay's export:\n%s", word, &his)
+		}
 	}
 	if strings.Contains(place.String(), "private") || !strings.Contains(place.String(), "ann likes tea") {
 		t.Errorf("the group's export:\n%s", &place)
@@ -218,6 +220,119 @@ func TestExportAndImport(t *testing.T) {
 	want(t, "waiting", len(dueIn(t, other, group)), 0)
 	s, _ := other.State(t.Context(), group)
 	want(t, "state", s.Topic, "tea")
+}
+
+// TestForgetWhatTheBotAnswered: its replies in public go with those whom they
+// answered, and what was said of them with it; what it answered others stays.
+func TestForgetWhatTheBotAnswered(t *testing.T) {
+	db := open(t, t.TempDir())
+	seq := uint64(0)
+	say := func(id, author string, due bool) {
+		e := message(group, id, "words of "+author+" in "+id)
+		e.Message.Author.ID, e.Due = author, due
+		add(t, db, e)
+		seq++
+	}
+	answer := func(id, text string, more ...core.Entry) {
+		reply := message(group, id, text)
+		reply.Self = true
+		b := &core.Batch{Append: append([]core.Entry{reply}, more...), Answered: []core.TurnID{{Path: group, Seq: seq}}}
+		if err := db.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		seq += uint64(len(b.Append))
+	}
+	say("1", "1000", true)
+	sequel := core.Entry{Due: true, Event: core.Event{Kind: core.KindContinue, Message: core.Message{Path: group, ID: "c"}}}
+	elsewhere := message(topic, "away", "JAYSECRET told elsewhere")
+	elsewhere.Self = true
+	answer("r1", "JAYSECRET alone", elsewhere, sequel)
+	seq-- // the one elsewhere
+	answer("r2", "JAYSECRET continued")
+	say("2", "1000", false)
+	say("3", "2000", true)
+	answer("r3", "for ann alone")
+	say("4", "1000", true)
+	say("5", "2000", true)
+	answer("r4", "JAYSECRET together")
+	quoting := message(group, "6", "ann quotes the bot")
+	quoting.Message.ReplyTo = &core.Quote{ID: "r1", From: core.Author{Name: "Bot", Bot: true}, Text: "JAYSECRET quoted"}
+	other := message(group, "7", "ann quotes again")
+	other.Message.ReplyTo = &core.Quote{ID: "r3", Text: "for ann alone"}
+	add(t, db, quoting, other)
+	setState(t, db, group, core.State{Topic: "JAYSECRET discussed"})
+	old := message(group, "old", "JAYSECRET of a time when entries did not know")
+	old.Self = true
+	add(t, db, old)
+	turn := core.TurnID{Path: group, Seq: 1}
+	err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{
+		{Key: core.Key{Turn: turn}, Progress: core.Done, Data: json.RawMessage(`{"last":1,"attempts":1}`)},
+		{Key: core.Key{Turn: turn, Round: 1, Step: 1, Part: 1}, Progress: core.Done, Data: json.RawMessage(`{"path":"chat/group","id":"old","text":"JAYSECRET"}`)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var his bytes.Buffer
+	if err := db.Export(t.Context(), &his, jay); err != nil {
+		t.Fatal(err)
+	}
+	for text, stands := range map[string]bool{"JAYSECRET alone": true, "continued": true, "together": true, "elsewhere": true, "for ann alone": false} {
+		if strings.Contains(his.String(), text) != stands {
+			t.Errorf("%q stands in his export: %t\n%s", text, !stands, &his)
+		}
+	}
+	other2 := open(t, t.TempDir())
+	var all bytes.Buffer
+	if err := db.Export(t.Context(), &all, core.Path{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other2.Import(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	for name, d := range map[string]*DB{"here": db, "after an import": other2} {
+		if err := d.Forget(t.Context(), jay); err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, e := range everything(t, d)[group] {
+			if said = append(said, e.Message.Text); e.Message.ReplyTo != nil {
+				said = append(said, ">"+e.Message.ReplyTo.Text)
+			}
+		}
+		left := []string{"words of 2000 in 3", "for ann alone", "words of 2000 in 5", "ann quotes the bot", ">", "ann quotes again", ">for ann alone"}
+		if d == other2 { // without a journal nobody can know of the old one
+			left = append(left, "JAYSECRET of a time when entries did not know")
+		}
+		want(t, name, said, left)
+	}
+	traces(t, db, "JAYSECRET", "1000")
+}
+
+// TestForgetAPlaceWithItsItems: of all plugins, and of nowhere else.
+func TestForgetAPlaceWithItsItems(t *testing.T) {
+	db := open(t, t.TempDir())
+	other := core.MustPath("chat/group2")
+	for _, plugin := range []string{"quiz", "diary"} {
+		for _, path := range []core.Path{group, topic, other, jay, {}} {
+			if _, err := db.Items(plugin).Put(t.Context(), Item{Path: path, Key: "k", Value: json.RawMessage(`1`)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := db.Forget(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	for _, plugin := range []string{"quiz", "diary"} {
+		items, err := db.Items(plugin).List(t.Context(), core.Path{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []core.Path
+		for _, item := range items {
+			left = append(left, item.Path)
+		}
+		want(t, plugin, left, []core.Path{{}, jay, other})
+	}
 }
 
 func TestImportOfWhatIsNone(t *testing.T) {

@@ -333,3 +333,55 @@ func setState(t testing.TB, db *DB, place core.Path, s core.State) error {
 	t.Helper()
 	return db.Commit(t.Context(), &core.Batch{States: map[core.Path]core.State{place: s}})
 }
+
+func TestListFacts(t *testing.T) {
+	db := open(t, t.TempDir())
+	for i := range 25 {
+		f := Fact{Text: fmt.Sprint("fact ", i), Origin: []core.Path{group, topic, alone, {}, core.MustPath("chat/group2")}[i%5]}
+		if i%2 == 0 {
+			f.About = []core.Path{jay}
+		}
+		save(t, db, f)
+	}
+	list := func(l Listing) (said []string) {
+		for pages := 0; ; pages++ {
+			facts, next, err := db.ListFacts(t.Context(), l)
+			if err != nil || len(facts) > l.N || pages > 30 {
+				t.Fatalf("page %d: %d facts, %v", pages, len(facts), err)
+			}
+			for _, f := range facts {
+				said = append(said, strings.TrimPrefix(f.Text, "fact "))
+			}
+			if next == "" {
+				return said
+			}
+			l.Before = next
+		}
+	}
+	for _, n := range []int{1, 2, 3, 5, 24, 25, 100} {
+		want(t, fmt.Sprint("all, by ", n), len(list(Listing{N: n})), 25)
+		want(t, fmt.Sprint("the group's, by ", n), list(Listing{Below: group, N: n}), []string{"21", "20", "16", "15", "11", "10", "6", "5", "1", "0"})
+		want(t, fmt.Sprint("about jay in private, by ", n), list(Listing{Below: alone, About: jay, N: n}), []string{"22", "12", "2"})
+	}
+	first := save(t, db, Fact{Text: "jay lives in rome", Origin: group, Topic: "home", About: []core.Path{jay}})
+	save(t, db, Fact{Text: "jay lives in oslo", Origin: group, Topic: "home", About: []core.Path{jay}})
+	facts, _, err := db.ListFacts(t.Context(), Listing{N: 1})
+	if err != nil || facts[0].ID != first.ID || facts[0].Text != "jay lives in oslo" || facts[0].Former[0].Text != "jay lives in rome" {
+		t.Errorf("%+v, %v", facts, err)
+	}
+	if _, _, err := db.ListFacts(t.Context(), Listing{Before: "!", N: 1}); !errors.Is(err, core.ErrUnknown) {
+		t.Errorf("%v, want core.ErrUnknown", err)
+	}
+}
+
+// TestAFactIsChangedFromWhereItIsSeen, and from nowhere else: what a guessed ID
+// leads to may be private.
+func TestAFactIsChangedFromWhereItIsSeen(t *testing.T) {
+	db := open(t, t.TempDir())
+	secret := save(t, db, Fact{Text: "a secret", Origin: alone})
+	if got, err := db.SaveFact(t.Context(), Fact{ID: secret.ID, Text: "guessed", Origin: group}, 0); !errors.Is(err, core.ErrUnknown) || got.Former != nil {
+		t.Errorf("%+v, %v, want core.ErrUnknown", got, err)
+	}
+	save(t, db, Fact{ID: secret.ID, Text: "another secret", Origin: alone})
+	want(t, "changed", recall(t, db, Query{See: []core.Path{alone}}), []string{"another secret"})
+}

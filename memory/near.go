@@ -11,10 +11,10 @@ import (
 
 // Bounds of a search by meaning.
 const (
-	glanced  = 500 // facts that look near at a glance, whose vectors are compared
-	nearBest = 100  // of them that may be hits
-	always   = 3    // that are, even where they are as near as others
-	crowded  = 30   // facts that it takes to say what is usual
+	glanced  = 700 // facts that look near at a glance, whose vectors are compared
+	nearBest = 100 // of them that may be hits
+	always   = 3   // that are, even where they are as near as others
+	crowded  = 30  // facts that it takes to say what is usual
 )
 
 // glance is a fact whose sketch is near.

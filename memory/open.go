@@ -53,6 +53,11 @@ type Options struct {
 	Unchecked bool
 }
 
+var (
+	_ core.Store = (*DB)(nil)
+	_ core.Facts = (*DB)(nil)
+)
+
 // DB is the open database. Safe for concurrent use; one process at a time.
 type DB struct {
 	file     string

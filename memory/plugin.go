@@ -19,6 +19,29 @@ const AnyVersion = core.AnyVersion
 
 const maxPluginKey = 1024
 
+var _ core.Items = items{}
+
+// items is what one plugin keeps.
+type items struct {
+	db     *DB
+	plugin string
+}
+
+// Items is what the plugin of that name keeps.
+func (db *DB) Items(plugin string) core.Items { return items{db, plugin} }
+
+func (i items) Get(ctx context.Context, path core.Path, key string) (Item, bool, error) {
+	return i.db.Get(ctx, i.plugin, path, key)
+}
+
+func (i items) Put(ctx context.Context, item Item) (uint64, error) {
+	return i.db.Put(ctx, i.plugin, item)
+}
+
+func (i items) List(ctx context.Context, root core.Path) ([]Item, error) {
+	return i.db.List(ctx, i.plugin, root)
+}
+
 // kept is an Item as it is stored.
 type kept struct {
 	Version uint64          `json:"n"`
@@ -81,8 +104,8 @@ func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64
 	if err := checkItem(plugin, item.Key); err != nil {
 		return 0, err
 	}
-	if item.Value != nil && !json.Valid(item.Value) {
-		return 0, fmt.Errorf("%w: the value of %q is no JSON", ErrBatch, item.Key)
+	if item.Value != nil && (len(item.Value) > maxEntryBytes || !json.Valid(item.Value)) {
+		return 0, fmt.Errorf("%w: the value of %q, of %d bytes, is no JSON or too large", ErrBatch, item.Key, len(item.Value))
 	}
 	j := &job{size: len(item.Value) + 200, run: func(t *tx) error {
 		version, err = t.putItem(plugin, item)
