@@ -143,18 +143,22 @@ func TestPromptSizes(t *testing.T) {
 		tables.WriteString("[plugins." + a.name + "]\nenabled = false\n")
 	}
 	write(t, alone, tables.String())
+	platforms := filepath.Join(t.TempDir(), "config.toml")
+	write(t, platforms, "[interfaces.telegram]\ntoken = \"123456:"+strings.Repeat("A", 35)+"\"\n[interfaces.discord]\ntoken = \""+strings.Repeat("A", 24)+".BBBBBB."+strings.Repeat("C", 32)+"\"\n")
 	for _, tc := range []struct {
-		name string
-		args []string
-		bar  int
+		name, path string
+		args       []string
+		bar        int
 	}{
-		{"what is on by default", nil, 6000},
-		{"message action alone", []string{"-c", alone}, 4200},
-		{"29 actions", []string{"-c", alone, "--catalogue", catalogue}, 9500},
-		{"lite", []string{"-c", alone, "--lite"}, 2500},
+		{"what is on by default", "console/main", nil, 6000},
+		{"what is on by default, on Telegram", "telegram/1000", []string{"-c", platforms}, 6000},
+		{"what is on by default, on Discord", "discord/@me/1", []string{"-c", platforms}, 6000},
+		{"message action alone", "console/main", []string{"-c", alone}, 4200},
+		{"29 actions", "console/main", []string{"-c", alone, "--catalogue", catalogue}, 9500},
+		{"lite", "console/main", []string{"-c", alone, "--lite"}, 2500},
 	} {
 		var out, errs bytes.Buffer
-		status := run(t.Context(), append([]string{"prompt", "--path", "console/main", "--text", "hello"}, tc.args...), nil, &out, &errs)
+		status := run(t.Context(), append([]string{"prompt", "--path", tc.path, "--text", "hello"}, tc.args...), nil, &out, &errs)
 		size := len([]rune(strings.TrimSpace(out.String())))
 		if status != 0 || size > tc.bar {
 			t.Errorf("%s: status %d, %d characters, at most %d are allowed (%s)", tc.name, status, size, tc.bar, errs.String())

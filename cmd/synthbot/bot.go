@@ -119,7 +119,18 @@ func (p *parts) catalogue(further ...core.Plugin) error {
 	if err != nil {
 		return usage{fmt.Errorf("actions: %w", err)}
 	}
-	p.snapshot = snapshot.With(p.config.policy())
+	policy := p.config.policy()
+	for i := range p.config.enabled {
+		e := &p.config.enabled[i]
+		root, err := core.MakePath(e.name)
+		if err != nil {
+			return err
+		}
+		if names := e.withheld(snapshot.All()); len(names) > 0 {
+			policy.Rules = slices.Insert(policy.Rules, 0, action.Rule{Path: root, Actions: names, Permission: action.Nobody})
+		}
+	}
+	p.snapshot = snapshot.With(policy)
 	return nil
 }
 

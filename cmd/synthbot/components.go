@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"sort"
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/interfaces/console"
 	"synthbot/interfaces/discord"
 	"synthbot/interfaces/telegram"
@@ -30,8 +32,18 @@ var drivers = []driver{
 
 // anyInterface is what the table of every interface may hold.
 type anyInterface struct {
-	Type    string `toml:"type" doc:"Which driver serves it. Default: the table's name."`
-	Enabled bool   `toml:"enabled" default:"true" doc:"Whether the interface is started."`
+	Type    string   `toml:"type" doc:"Which driver serves it. Default: the table's name."`
+	Enabled bool     `toml:"enabled" default:"true" doc:"Whether the interface is started."`
+	Offer   []string `toml:"offer" example:"react, poll, photo" doc:"Which of the interface's actions a model is offered besides its message action, without the interface's name; * stands for any letters. Each makes every prompt longer. synthbot actions lists them."`
+}
+
+// Check implements the configuration's own check.
+func (a *anyInterface) Check(fault func(text string, at ...any)) {
+	for i, pattern := range a.Offer {
+		if _, err := path.Match(pattern, ""); err != nil {
+			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), "offer", i)
+		}
+	}
 }
 
 type consoleConfig struct {
@@ -98,7 +110,7 @@ func decodeInterfaces(c *Config) {
 		}
 		table.Decode(&common, own)
 		if common.Enabled {
-			c.enabled = append(c.enabled, enabled{name, d, own})
+			c.enabled = append(c.enabled, enabled{name, d, own, common.Offer})
 		}
 	}
 	sort.Slice(c.enabled, func(i, j int) bool { return c.enabled[i].name < c.enabled[j].name })
@@ -108,7 +120,24 @@ func decodeInterfaces(c *Config) {
 type enabled struct {
 	name string
 	driver
-	own any
+	own   any
+	offer []string // patterns of its actions that are offered
+}
+
+// withheld lists the actions of an interface that no model is offered.
+func (e *enabled) withheld(all []*action.Definition) (names []string) {
+	for _, d := range all {
+		if d.Owner != e.name || d.IsMessage() {
+			continue
+		}
+		if !slices.ContainsFunc(e.offer, func(pattern string) bool {
+			ok, err := path.Match(pattern, strings.TrimSuffix(d.Name, "_"+e.name))
+			return ok && err == nil
+		}) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
 }
 
 func driverNames() string {

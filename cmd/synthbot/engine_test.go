@@ -42,7 +42,7 @@ base_url = %q
 price_in = 1.0
 stream = false
 [budget]
-person_tokens = 3000
+person_tokens = 2400
 `, url))
 	out, errs, status := chatting(t, "hello\nhello again\n", "-c", file)
 	lines := strings.Split(strings.TrimSpace(out), "\n")

@@ -144,7 +144,9 @@ func lintRequired(n map[string]any, known map[string]any) error {
 // minify leaves out of a schema what a model does not need to use it: the
 // brief says what the action is for, so the root's own words go too. The order
 // of keys stays.
-func minify(raw json.RawMessage) json.RawMessage { return shorten(raw, oneSchema, needless) }
+func minify(raw json.RawMessage) json.RawMessage {
+	return shorten(raw, oneSchema, form{needless, false})
+}
 
 // show leaves out besides what no model breaks unless it errs anyway: how long
 // texts and lists may be, and that there is nothing else. The reply is held to
@@ -156,7 +158,24 @@ func show(raw json.RawMessage) json.RawMessage {
 			return minify(raw)
 		}
 	}
-	return shorten(raw, oneSchema, unspoken)
+	return shorten(raw, oneSchema, form{unspoken, true})
+}
+
+// visible are the properties that a model is told of.
+func visible(properties json.RawMessage) json.RawMessage {
+	o, ok := ordered(properties)
+	if !ok {
+		return properties
+	}
+	return slices.DeleteFunc(o, func(m member) bool { return hidden(m.value) }).encode()
+}
+
+// hidden reports whether a property is taken, but no model is told of it any more.
+func hidden(property json.RawMessage) bool {
+	var p struct {
+		Deprecated bool `json:"deprecated"`
+	}
+	return json.Unmarshal(property, &p) == nil && p.Deprecated
 }
 
 // needless reports whether a keyword is of no use to a model.
@@ -183,30 +202,33 @@ func unspoken(m member, root bool) bool {
 	return needless(m, root)
 }
 
-// leave says whether a keyword is left out, of the root or below.
-type leave func(m member, root bool) bool
-
-func shorten(raw json.RawMessage, p position, out leave) json.RawMessage {
-	return shortenAt(raw, p, out, true)
+// form is what a schema is shortened to.
+type form struct {
+	out  func(m member, root bool) bool // the keyword is left out, of the root or below
+	hide bool                           // properties that are deprecated are
 }
 
-func shortenAt(raw json.RawMessage, p position, out leave, root bool) json.RawMessage {
+func shorten(raw json.RawMessage, p position, f form) json.RawMessage {
+	return shortenAt(raw, p, f, true)
+}
+
+func shortenAt(raw json.RawMessage, p position, f form, root bool) json.RawMessage {
 	switch p {
 	case oneSchema:
-		return shortenObject(raw, out, root)
+		return shortenObject(raw, f, root)
 	case listOfSchemas:
 		var list []json.RawMessage
 		if json.Unmarshal(raw, &list) != nil {
 			return raw
 		}
 		for i := range list {
-			list[i] = shortenAt(list[i], oneSchema, out, false)
+			list[i] = shortenAt(list[i], oneSchema, f, false)
 		}
 		return encode(list)
 	case mapOfSchemas:
 		o, ok := ordered(raw)
 		for i := range o {
-			o[i].value = shortenAt(o[i].value, oneSchema, out, false)
+			o[i].value = shortenAt(o[i].value, oneSchema, f, false)
 		}
 		if !ok {
 			return raw
@@ -216,15 +238,18 @@ func shortenAt(raw json.RawMessage, p position, out leave, root bool) json.RawMe
 	return raw
 }
 
-func shortenObject(raw json.RawMessage, out leave, root bool) json.RawMessage {
+func shortenObject(raw json.RawMessage, f form, root bool) json.RawMessage {
 	o, ok := ordered(raw)
 	if !ok {
 		return raw
 	}
-	o = slices.DeleteFunc(o, func(m member) bool { return out(m, root) })
+	o = slices.DeleteFunc(o, func(m member) bool { return f.out(m, root) })
 	for i := range o {
 		if positionOf(o[i].key) != notSchema {
-			o[i].value = shortenAt(o[i].value, positionOf(o[i].key), out, false)
+			if f.hide && o[i].key == "properties" {
+				o[i].value = visible(o[i].value)
+			}
+			o[i].value = shortenAt(o[i].value, positionOf(o[i].key), f, false)
 		}
 	}
 	return o.encode()

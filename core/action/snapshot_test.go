@@ -227,6 +227,7 @@ func TestMinify(t *testing.T) {
 func TestShow(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object","properties":{"a":{"type":"string","minLength":1,"maxLength":9,"description":"keep"},"l":{"type":"array","items":{"type":"integer","maximum":3},"maxItems":8}},"required":["a"],"additionalProperties":false}`: `{"type":"object","properties":{"a":{"type":"string","description":"keep"},"l":{"type":"array","items":{"type":"integer","maximum":3}}},"required":["a"]}`,
+		`{"properties":{"old":{"type":"string","deprecated":true},"a":{}}}`:         `{"properties":{"a":{}}}`,
 		`{"additionalProperties":{"type":"string"}}`:                                `{"additionalProperties":{"type":"string"}}`,
 		`{"oneOf":[{"additionalProperties":false},{"maxLength":3}],"title":"gone"}`: `{"oneOf":[{"additionalProperties":false},{"maxLength":3}]}`,
 	} {

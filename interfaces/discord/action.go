@@ -23,7 +23,7 @@ const messageSchema = `{"type":"object","properties":{
 "reply_to_message_id":{"type":["string","integer"],"title":"reply to"},
 "embeds":{"type":"array","items":{"type":"object"}},
 "buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string"},"data":{"type":"string"},"url":{"type":"string"}},"required":["label"]}},
-"suggestions":{"type":"array","items":{"type":"string"}},
+"suggestions":{"type":"array","items":{"type":"string"},"deprecated":true},
 "silent":{"type":"boolean"},
 "priority":{"type":"string","enum":["low","normal","high"]}
 },"additionalProperties":false}`
@@ -52,7 +52,7 @@ func example(scenario, payload string) core.Example {
 
 func (d *Driver) messageAction() core.Action {
 	return core.Action{
-		Name: core.MessagePrefix + d.name, Brief: "Send a message to a Discord channel, thread or direct message",
+		Name: core.MessagePrefix + d.name, Brief: "Send a message, as Markdown",
 		Schema: json.RawMessage(messageSchema),
 		Examples: core.Examples{
 			Description: "Says something in a channel, a thread or a direct message.",

@@ -21,9 +21,8 @@ const (
 	idProperty     = `"message_id":{"type":["string","integer"],"title":"message"}`
 	rankProperty   = `"priority":{"enum":["low","normal","high"],"title":"priority"}`
 
-	buttonsProperty = `"buttons":{"type":"array","maxItems":25,"title":"buttons","items":{"type":"object","additionalProperties":false,"required":["label"],` +
-		`"properties":{"label":{"type":"string"},"data":{"type":"string","maxLength":40},"url":{"type":"string"}}}},` +
-		`"buttons_for":{"enum":["asker","everyone"],"title":"who may press"}`
+	buttonsProperty = `"buttons":{"type":"array","maxItems":25,"title":"buttons","items":{"type":"object","required":["label"],` +
+		`"properties":{"label":{"type":"string"},"data":{"type":"string","maxLength":40},"url":{"type":"string"}}}}`
 
 	fileProperties = `"url":{"type":"string","title":"address","description":"A public https address."},` +
 		`"ref":{"type":"string","title":"file","description":"Of a file somebody sent."},` +
@@ -58,7 +57,7 @@ func (d *Driver) messageAction() core.Action {
 		Brief:   "Send a message, as Markdown",
 		Schema: object(`"text"`, `"text":{"type":"string","title":"text"}`, pathProperty,
 			`"recipient":{"type":"string","title":"recipient","description":"#topic or @name"}`, replyProperty, buttonsProperty,
-			`"suggestions":{"type":"array","items":{"type":"string"}}`, silentProperty, rankProperty),
+			`"suggestions":{"type":"array","items":{"type":"string"},"deprecated":true}`, silentProperty, rankProperty),
 		Examples: core.Examples{
 			Description: "Says something in a Telegram chat.",
 			Instructions: core.Instructions{
@@ -72,14 +71,14 @@ func (d *Driver) messageAction() core.Action {
 					"Emphasis, lists, quotes, tables and code are shown; HTML is not, it is told as it is.",
 					"Long texts are split by themselves: do not split them.", "An answer goes to the topic that it came from: leave interface_path out.",
 					"Pressing a button says its data, or its label where it has none; url opens an address instead.",
-					"Only who asked may press, unless buttons_for is everyone. A press takes the buttons away.",
+					"Only who asked may press; for a vote of many there are polls. A press takes the buttons away.",
 				},
 			},
 			Examples: []core.Example{
 				d.example("Answering the message at hand", `{"text":"Sure. Which one do you mean?"}`),
 				d.example("Answering one message among many", `{"text":"That one is **done**.","reply_to_message_id":"42"}`),
 				d.example("Asking with choices", `{"text":"Shall I go on?","buttons":[{"label":"Yes","data":"yes"},{"label":"No","data":"no"}]}`),
-				d.example("Offering an address to everybody", `{"text":"The menu is out.","buttons":[{"label":"Read it","url":"https://example.org/menu"}],"buttons_for":"everyone"}`),
+				d.example("Offering an address", `{"text":"The menu is out.","buttons":[{"label":"Read it","url":"https://example.org/menu"}]}`),
 				d.example("Telling another topic, without a sound", `{"text":"Moved here.","interface_path":$at,"silent":true}`),
 				d.example("Telling a topic by its name", `{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
