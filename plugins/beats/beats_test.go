@@ -1,0 +1,307 @@
+package beats
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/plugins/plugintest"
+)
+
+func TestScripts(t *testing.T) {
+	others := coretest.NewPlugin("others",
+		core.Action{Name: "diary_keep", Brief: "Keep the diary", Permission: core.OwnBeats},
+		core.Action{Name: "dice_roll", Brief: "Roll dice", Permission: core.Everyone})
+	plugintest.Run(t, "testdata/*.txt", plugintest.Of(New), plugintest.With(others))
+}
+
+func TestConform(t *testing.T) {
+	plugintest.Conform(t, plugintest.Case{
+		Name: "beats",
+		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin { return made(t, s, Config{}) },
+	})
+}
+
+func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
+	t.Helper()
+	p, err := New(s.Host, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// life runs the plugin for a while.
+func life(t *testing.T, p *Plugin, d time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error)
+	go func() { over <- p.Run(ctx) }()
+	time.Sleep(d)
+	synctest.Wait()
+	cancel()
+	if err := <-over; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func optIn(t testing.TB, s *plugintest.Stand, p *Plugin, places int) {
+	t.Helper()
+	for i := range places {
+		at := core.MustPath(fmt.Sprintf("room/%d", i))
+		if err := put(t.Context(), s.Items, at, keyWants, wants{On: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBudgets: neither a place nor all together get more in a day.
+func TestBudgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plugintest.NewStand(t, "beats")
+		p := made(t, s, Config{PerPlace: 2, PerDay: 7, Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x", Kind: kindInternal, Speak: true}}})
+		optIn(t, s, p, 1)
+		s.Set(time.Date(2026, 3, 2, 0, 0, 1, 0, time.UTC))
+		said := func(at string) {
+			m := core.Message{Path: core.MustPath(at), ID: s.Clock().String(), Author: core.Author{ID: "jay"}, Text: "x", Time: s.Clock()}
+			if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: m}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 20 { // somebody reacts to each
+			said("room/0")
+			life(t, p, 50*time.Minute)
+		}
+		if n := len(s.Received()); n != 2 {
+			t.Errorf("a place got %d in a day", n)
+		}
+		optIn(t, s, p, 20)
+		life(t, p, 7*time.Hour+time.Minute) // into the next day
+		if n := len(s.Received()); n < 7 || n > 7+7 {
+			t.Errorf("there were %d in two days", n)
+		}
+		perDay := make(map[string]int)
+		for _, e := range s.Received() {
+			perDay[e.Message.Time.Format(time.DateOnly)]++
+		}
+		for day, n := range perDay {
+			if n > 7 {
+				t.Errorf("%d on %s", n, day)
+			}
+		}
+	})
+}
+
+// TestNight: by each place's own clock, nobody is ever written to at night.
+func TestNight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plugintest.NewStand(t, "beats")
+		p := made(t, s, Config{PerPlace: 100, PerDay: 10000, Beats: []Beat{{Name: "a", Every: 15 * time.Minute, Prompt: "x", Kind: kindInternal, Speak: true}}})
+		zones := []string{"Europe/Rome", "America/New_York", "Asia/Tokyo", "Australia/Lord_Howe"}
+		for _, zone := range zones {
+			if err := put(t.Context(), s.Items, core.MustPath("room/"+zone[:3]), keyWants, wants{On: true, Zone: zone}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Set(time.Date(2027, 3, 27, 0, 0, 1, 0, time.UTC)) // clocks are put forward in Rome on the 28th
+		p.host.Inbox = forgetful{s, p}
+		life(t, p, 48*time.Hour)
+		hours := make(map[string][]int)
+		for _, e := range s.Received() {
+			i := slices.IndexFunc(zones, func(z string) bool { return strings.HasSuffix(e.Message.Path.String(), z[:3]) })
+			loc, _ := zoneOf(zones[i])
+			hour := e.Message.Time.In(loc).Hour()
+			if hours[zones[i]] = append(hours[zones[i]], hour); hour < 8 || hour >= 22 {
+				t.Errorf("written to in %s at %s", zones[i], e.Message.Time.In(loc))
+			}
+		}
+		for _, zone := range zones {
+			if list := hours[zone]; !slices.Contains(list, 8) || !slices.Contains(list, 21) {
+				t.Errorf("in %s there were only %v", zone, list)
+			}
+		}
+	})
+}
+
+// forgetful lets every beat look like the first one.
+type forgetful struct {
+	core.Inbox
+	p *Plugin
+}
+
+func (f forgetful) Receive(ctx context.Context, events ...core.Event) error {
+	if err := put(ctx, f.p.host.Items, events[0].Message.Path, keyGot, got{}); err != nil {
+		return err
+	}
+	return f.Inbox.Receive(ctx, events...)
+}
+
+// TestEvent is the format that turns read.
+func TestEvent(t *testing.T) {
+	for _, tc := range []struct {
+		beat Beat
+		want string
+	}{
+		{Beat{Kind: kindOutreach}, `{"beat":"a","quiet":false,"actions":["message_*"]}`},
+		{Beat{Kind: kindInternal}, `{"beat":"a","quiet":true,"actions":["diary_*","memory_*","bio_*"]}`},
+		{Beat{Kind: kindInternal, Actions: []string{"diary_*"}}, `{"beat":"a","quiet":true,"actions":["diary_*"]}`},
+		{Beat{Kind: kindInternal, Speak: true, Actions: []string{"web_*"}}, `{"beat":"a","quiet":false,"actions":["web_*","message_*"]}`},
+	} {
+		s := plugintest.NewStand(t, "beats")
+		tc.beat.Name, tc.beat.Prompt, tc.beat.Every = "a", "do", time.Hour
+		p := made(t, s, Config{Beats: []Beat{tc.beat}})
+		at := place{path: core.MustPath("room/1"), wants: wants{Private: true}}
+		if err := p.reach(t.Context(), &due{beat: &p.beats[0], at: time.Unix(1_800_000_000, 0)}, &at, scene{}); err != nil {
+			t.Fatal(err)
+		}
+		e := s.Received()[0]
+		m := e.Message
+		if e.Kind != core.KindBeat || e.Data != tc.want || m.ID != "beat-a-1800000000" || m.Text != "do" || !m.Private || m.Author != (core.Author{Bot: true, Rank: core.Bot}) {
+			t.Errorf("%+v, want %s", e, tc.want)
+		}
+	}
+}
+
+// TestGone: where the bot was thrown out it writes no more.
+func TestGone(t *testing.T) {
+	var s scene
+	s.see(&core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Author: core.Author{ID: "jay"}, Time: time.Unix(5, 0)}}})
+	s.see(&core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "removed"}})
+	if !s.gone || s.talked.Unix() != 5 {
+		t.Errorf("%+v", s)
+	}
+	if s.see(&core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "added"}}); s.gone {
+		t.Errorf("%+v", s)
+	}
+	p := made(t, plugintest.NewStand(t, "beats"), Config{Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x"}}})
+	gone := core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "blocked", Message: core.Message{Path: core.MustPath("room/1"), ID: "1"}}}
+	stand := p.host.Reader.(core.Store)
+	if err := stand.Commit(t.Context(), &core.Batch{Append: []core.Entry{gone}}); err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := p.judge(t.Context(), &due{beat: &p.beats[0], at: p.host.Clock()}, &place{path: core.MustPath("room/1"), wants: wants{On: true}})
+	if v != no || err != nil {
+		t.Errorf("judged %v, %v", v, err)
+	}
+}
+
+// TestIdle: without beats nothing is done at all, and with some, nothing is read
+// until one is due.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plugintest.NewStand(t, "beats")
+		counted := &counter{Items: s.Items}
+		s.Items = counted
+		life(t, made(t, s, Config{}), 100*time.Hour)
+		if counted.n != 0 {
+			t.Errorf("%d calls without beats", counted.n)
+		}
+		life(t, made(t, s, Config{Beats: []Beat{{Name: "a", At: []string{"12:00"}, Prompt: "x"}}}), 20*time.Hour) // from 10:00
+		if counted.n > 2 {
+			t.Errorf("%d calls for one beat", counted.n)
+		}
+	})
+}
+
+type counter struct {
+	core.Items
+	n int
+}
+
+func (c *counter) List(ctx context.Context, root core.Path) ([]core.Item, error) {
+	c.n++
+	return c.Items.List(ctx, root)
+}
+
+func (c *counter) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
+	c.n++
+	return c.Items.Get(ctx, path, key)
+}
+
+func TestSchedule(t *testing.T) {
+	rome, _ := zoneOf("Europe/Rome")
+	for _, tc := range []struct {
+		beat  Beat
+		after string
+		want  []string
+	}{
+		{Beat{At: []string{"18:30", "09:00"}}, "2027-03-27T10:00:00+01:00", []string{"2027-03-27T18:30:00+01:00", "2027-03-28T09:00:00+02:00"}},
+		{Beat{At: []string{"09:00"}, Days: []string{"mon", "Thu"}}, "2026-11-20T10:00:00+01:00", []string{"2026-11-23T09:00:00+01:00", "2026-11-26T09:00:00+01:00"}},
+		{Beat{Every: 6 * time.Hour}, "2026-11-20T10:00:00+01:00", []string{"2026-11-20T13:00:00+01:00", "2026-11-20T19:00:00+01:00"}},
+		{Beat{Every: 6 * time.Hour, Days: []string{"sun"}}, "2026-11-20T10:00:00+01:00", []string{"2026-11-22T01:00:00+01:00"}},
+	} {
+		s, err := readSchedule(&tc.beat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := time.Parse(time.RFC3339, tc.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range tc.want {
+			at = s.next(at, rome)
+			if got := at.In(rome).Format(time.RFC3339); got != want {
+				t.Errorf("%+v: %s, want %s", tc.beat, got, want)
+			}
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := Beat{Name: "a", Kind: kindOutreach, At: []string{"09:00"}, Prompt: "x"}
+	with := func(f func(*Beat)) Config {
+		b := good
+		f(&b)
+		return Config{Night: "none", Beats: []Beat{b}}
+	}
+	for name, tc := range map[string]struct {
+		c    Config
+		want string
+	}{
+		"good":        {with(func(*Beat) {}), ""},
+		"night":       {Config{Night: "22-8"}, "write it like 22:00-08:00, or none [night]"},
+		"twice":       {Config{Night: "none", Beats: []Beat{good, good}}, "there are two beats of that name [beat 1 name]"},
+		"name":        {with(func(b *Beat) { b.Name = "A b" }), "a name is of a-z, 0-9, - and _, at most 32 letters [beat 0 name]"},
+		"neither":     {with(func(b *Beat) { b.At = nil }), "give either at or every [beat 0 at]"},
+		"both":        {with(func(b *Beat) { b.Every = time.Hour }), "give either at or every [beat 0 at]"},
+		"too often":   {with(func(b *Beat) { b.At, b.Every = nil, time.Minute }), "that is too often; at least 15m0s [beat 0 every]"},
+		"no time":     {with(func(b *Beat) { b.At = []string{"9"} }), `"9" is no time of the day; write it like 09:30 [beat 0 at 0]`},
+		"no day":      {with(func(b *Beat) { b.Days = []string{"monday"} }), `"monday" is no day; write mon, tue, wed, thu, fri, sat or sun [beat 0 days 0]`},
+		"bad pattern": {with(func(b *Beat) { b.Actions = []string{"[x"} }), `"[x" is no pattern; write a name, or a part of one with * [beat 0 actions 0]`},
+	} {
+		var faults []string
+		tc.c.Check(func(text string, at ...any) { faults = append(faults, fmt.Sprint(text, " ", at)) })
+		if got := strings.Join(faults, "; "); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// FuzzTimes: what is read as times of a configuration makes a schedule that goes
+// on, and a night that is one.
+func FuzzTimes(f *testing.F) {
+	f.Add("09:30", "22:00-08:00", "mon", int64(0))
+	f.Add("00:00", "8:00-8:00", "sun", int64(86400*365))
+	loc, _ := zoneOf("America/Santiago")
+	f.Fuzz(func(t *testing.T, at, dark, day string, unix int64) {
+		n, err := readNight(dark)
+		if err == nil && n.from == n.to && n.holds(time.Unix(unix%1e9, 0)) {
+			t.Fatalf("%q is always night", dark)
+		}
+		s, err := readSchedule(&Beat{Name: "x", At: []string{at}, Days: []string{day}})
+		if err != nil {
+			return
+		}
+		after := time.Unix(unix%4e9, 0)
+		next := s.next(after, loc)
+		if !next.After(after) || next.Sub(after) > 15*24*time.Hour {
+			t.Fatalf("%q on %q: %s comes after %s", at, day, next, after)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package beats
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// Commands implements command.Commander.
+func (p *Plugin) Commands() []command.Command {
+	return []command.Command{{Spec: command.Spec{
+		Name: "beats", Brief: "Say whether I may write here on my own account",
+		Args: []command.Arg{
+			{Name: "what", Brief: "on or off; left out: tell how it is", Choices: []string{"on", "off"}},
+			{Name: "zone", Brief: "with on: the time zone here, like Europe/Rome", Rest: true},
+		},
+		Briefs: map[string]string{
+			"it": "Di' se posso scrivere qui di mia iniziativa", "de": "Sag, ob ich hier von mir aus schreiben darf", "fr": "Dire si je peux écrire ici de ma propre initiative",
+			"es": "Di si puedo escribir aquí por iniciativa propia", "pt": "Diz se posso escrever aqui por iniciativa própria",
+		},
+	}, Do: p.command}}
+}
+
+func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
+	w, said, err := get[wants](ctx, p.host.Items, c.Path, keyWants)
+	if err != nil {
+		return "", err
+	}
+	what := c.Args["what"]
+	if what == "" {
+		return p.tell(c.Path, w, said), nil
+	}
+	if !c.Private && c.Author.Rank < core.Moderator {
+		return "", core.Errorf(core.Forbidden, "In a group its moderators say that.")
+	}
+	if w.On != (what == "on") {
+		w.Since = p.host.Clock()
+	}
+	w.On, w.Private = what == "on", c.Private
+	if name := strings.ReplaceAll(c.Args["zone"], " ", "_"); name != "" {
+		loc, ok := zoneOf(name)
+		if !ok {
+			return "", core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
+		}
+		w.Zone = loc.String()
+	}
+	if err := put(ctx, p.host.Items, c.Path, keyWants, w); err != nil {
+		return "", err
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+	return p.tell(c.Path, w, true), nil
+}
+
+// tell says how it is here.
+func (p *Plugin) tell(at core.Path, w wants, said bool) string {
+	var here []string
+	named := false
+	for i := range p.beats {
+		b := &p.beats[i]
+		if b.silent() || !b.covers(at) {
+			continue
+		}
+		for _, root := range b.Places {
+			named = named || root == at
+		}
+		here = append(here, fmt.Sprintf("%s (%s)", b.Name, b.schedule.String()))
+	}
+	switch {
+	case said && !w.On, !said && !named:
+		return "I do not write here on my own account. `/beats on` lets me."
+	case len(here) == 0:
+		return "I may write here on my own account, but nothing is planned."
+	}
+	text := "I may write here on my own account: " + strings.Join(here, "; ")
+	if p.night != (night{}) {
+		text += ". Never at night (" + p.config.Night + ", " + p.zoneName(w) + ")"
+	}
+	return text + ". `/beats off` ends that."
+}
+
+func (p *Plugin) zoneName(w wants) string {
+	if loc := p.zone(w); loc != time.Local {
+		return loc.String()
+	}
+	return "my time zone"
+}

@@ -1,0 +1,101 @@
+package beats
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"time"
+
+	"synthbot/core"
+)
+
+// Config is the table [plugins.beats].
+type Config struct {
+	Beats    []Beat        `toml:"beat" doc:"What the bot does on its own account, and when."`
+	PerPlace int           `toml:"per_place" default:"3" min:"1" max:"100" doc:"How many beats a place gets a day, at most."`
+	PerDay   int           `toml:"per_day" default:"100" min:"1" max:"100000" doc:"How many beats there are a day in all places together, at most."`
+	Night    string        `toml:"night" default:"22:00-08:00" doc:"When nobody is written to, by the place's time zone; none: there is no night." example:"23:00-07:30"`
+	Silence  time.Duration `toml:"silence" default:"15m" min:"1m" max:"24h" doc:"How long nobody must have spoken in a place before a beat begins there."`
+}
+
+// Beat is one thing that the bot does on its own account.
+type Beat struct {
+	Name    string        `toml:"name" required:"true" example:"good-morning" doc:"What it is called: a-z, 0-9, - and _."`
+	Kind    string        `toml:"kind" default:"outreach" oneof:"outreach|internal" doc:"outreach: it may write to people who agreed; internal: for itself, unseen."`
+	At      []string      `toml:"at" example:"09:00, 18:30" doc:"At which times of the day, by the place's time zone; or give every."`
+	Every   time.Duration `toml:"every" example:"6h" min:"0s" max:"8760h" doc:"How often, at least 15m apart; or give at."`
+	Days    []string      `toml:"days" example:"mon, thu" doc:"On which days of the week: mon, tue, wed, thu, fri, sat, sun; empty: on all."`
+	Prompt  string        `toml:"prompt" required:"true" example:"Ask how everybody is, in one short line, or let it be." doc:"What the model is told to do."`
+	Places  []core.Path   `toml:"places" example:"telegram/-1001234567890" doc:"Where, with all below; empty: wherever it is wanted (outreach), or something was said since (internal). A place that stands here itself needs no /beats on."`
+	After   time.Duration `toml:"after" default:"24h" min:"0s" max:"8760h" doc:"Of an outreach: how long nobody must have spoken before."`
+	Actions []string      `toml:"actions" example:"diary_*" doc:"The actions that it may take, by name or pattern; empty: an outreach writes, an internal one keeps diary and memories."`
+	Speak   bool          `toml:"speak" default:"false" doc:"Lets an internal beat write to people as well; then it keeps to what an outreach keeps to."`
+}
+
+// Kinds of beat.
+const (
+	kindOutreach = "outreach"
+	kindInternal = "internal"
+)
+
+const leastEvery = 15 * time.Minute
+
+var beatName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
+
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	if _, err := readNight(c.Night); err != nil {
+		fault(err.Error(), "night")
+	}
+	seen := make(map[string]bool)
+	for i := range c.Beats {
+		b := &c.Beats[i]
+		b.check(func(text string, at ...any) { fault(text, append([]any{"beat", i}, at...)...) })
+		if seen[b.Name] {
+			fault("there are two beats of that name", "beat", i, "name")
+		}
+		seen[b.Name] = true
+	}
+}
+
+func (b *Beat) check(fault func(text string, at ...any)) {
+	if !beatName.MatchString(b.Name) {
+		fault("a name is of a-z, 0-9, - and _, at most 32 letters", "name")
+	}
+	if (b.Every > 0) == (len(b.At) > 0) {
+		fault(`give either at or every`, "at")
+	}
+	if b.Every > 0 && b.Every < leastEvery {
+		fault(fmt.Sprintf("that is too often; at least %s", leastEvery), "every")
+	}
+	for i, text := range b.At {
+		if _, err := readClock(text); err != nil {
+			fault(err.Error(), "at", i)
+		}
+	}
+	for i, text := range b.Days {
+		if _, err := readDay(text); err != nil {
+			fault(err.Error(), "days", i)
+		}
+	}
+	for i, pattern := range b.Actions {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), "actions", i)
+		}
+	}
+}
+
+func (c *Config) defaults() {
+	if c.PerPlace <= 0 {
+		c.PerPlace = 3
+	}
+	if c.PerDay <= 0 {
+		c.PerDay = 100
+	}
+	if c.Night == "" {
+		c.Night = "22:00-08:00"
+	}
+	if c.Silence <= 0 {
+		c.Silence = 15 * time.Minute
+	}
+}

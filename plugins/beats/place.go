@@ -1,0 +1,119 @@
+package beats
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"synthbot/core"
+)
+
+// place is where a beat may go.
+type place struct {
+	path core.Path
+	wants
+	last time.Time // when anything happened there
+}
+
+// candidates lists where a beat is wanted, of the places in a zone; where
+// something happened last comes first.
+func (p *Plugin) candidates(ctx context.Context, b *beat, zone *time.Location, all map[core.Path]wants) ([]place, error) {
+	var list []place
+	for path, w := range all {
+		if w.On && b.covers(path) && !b.silent() {
+			list = append(list, place{path: path, wants: w})
+		}
+	}
+	err := p.host.Reader.View(ctx, func(v core.View) error {
+		for i := range list {
+			head, err := v.Head(list[i].path)
+			if err != nil {
+				return err
+			}
+			list[i].last = head.Time
+		}
+		more, err := b.unsaid(v, all)
+		list = append(list, more...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("beats: %w", err)
+	}
+	list = slices.DeleteFunc(list, func(at place) bool { return p.zone(at.wants).String() != zone.String() })
+	slices.SortFunc(list, func(x, y place) int {
+		return cmp.Or(y.last.Compare(x.last), cmp.Compare(x.path.String(), y.path.String()))
+	})
+	return slices.CompactFunc(list, func(x, y place) bool { return x.path == y.path }), nil
+}
+
+// unsaid lists the places that said nothing about beats and get this one all the
+// same: those that the configuration names themselves, and, of what nobody sees,
+// all below those, or all there are.
+func (b *beat) unsaid(v core.View, all map[core.Path]wants) ([]place, error) {
+	var list []place
+	roots := b.Places
+	if b.silent() && len(roots) == 0 {
+		roots = []core.Path{{}}
+	}
+	for _, root := range roots {
+		heads, err := v.Places(root)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range heads {
+			w, said := all[h.Path]
+			if h.Path == root && !said || b.silent() {
+				w.On = true
+				list = append(list, place{path: h.Path, wants: w, last: h.Time})
+			}
+		}
+	}
+	return list, nil
+}
+
+// covers reports whether the beat is for that place.
+func (b *beat) covers(path core.Path) bool {
+	return len(b.Places) == 0 || slices.ContainsFunc(b.Places, path.Within)
+}
+
+// scene is what is going on in a place.
+type scene struct {
+	talked  time.Time // when a person last spoke; zero: not lately
+	gone    bool      // the bot was thrown out
+	private bool
+	locale  string
+	scopes  []core.Path
+}
+
+// lookBack is how many entries of a place are looked at.
+const lookBack = 60
+
+// look reads what is going on.
+func (p *Plugin) look(ctx context.Context, at core.Path) (s scene, err error) {
+	err = p.host.Reader.View(ctx, func(v core.View) error {
+		entries, err := v.Last(at, lookBack)
+		for i := range entries {
+			s.see(&entries[i])
+		}
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("beats: %w", err)
+	}
+	return s, nil
+}
+
+// see takes in an entry; those that come later count.
+func (s *scene) see(e *core.Entry) {
+	m := &e.Message
+	switch {
+	case e.Kind == core.KindMembership:
+		s.gone = e.Data == "removed" || e.Data == "blocked"
+	case e.Self || m.Author.Bot || !e.Spoken():
+	default:
+		s.talked, s.gone = m.Time, false
+		s.private, s.locale, s.scopes = m.Private, m.Locale, m.Scopes
+	}
+}

@@ -1,0 +1,154 @@
+package beats
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"synthbot/core"
+)
+
+// Plugin is the bot's own initiative. Safe for concurrent use.
+type Plugin struct {
+	host   core.Host
+	config Config
+	night  night
+	beats  []beat
+	wake   chan struct{} // a place wants something else
+}
+
+// beat is a Beat that was read.
+type beat struct {
+	*Beat
+	schedule
+}
+
+// silent reports whether nobody sees anything of it.
+func (b *beat) silent() bool { return b.Kind == kindInternal && !b.Speak }
+
+// New makes the plugin. Its beats come while Run runs.
+func New(h core.Host, c Config) (*Plugin, error) {
+	c.defaults()
+	p := &Plugin{host: h, config: c, wake: make(chan struct{}, 1)}
+	var err error
+	if p.night, err = readNight(c.Night); err != nil {
+		return nil, fmt.Errorf("night: %w", err)
+	}
+	for i := range p.config.Beats {
+		b := beat{Beat: &p.config.Beats[i]}
+		if b.Kind = cmp.Or(b.Kind, kindOutreach); b.Name == "" {
+			return nil, fmt.Errorf("beat %d has no name", i+1)
+		}
+		if b.schedule, err = readSchedule(b.Beat); err != nil {
+			return nil, err
+		}
+		p.beats = append(p.beats, b)
+	}
+	return p, nil
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.host.Name }
+
+// Actions implements core.Plugin: people and models cannot cause a beat.
+func (p *Plugin) Actions() []core.Action { return nil }
+
+// Keys of what is kept: of a place, what it wants and what it got; and under the
+// zero path, how many there were on a day.
+const (
+	keyWants = "wants"
+	keyGot   = "got"
+	keyDay   = "day"
+)
+
+// wants is what a place said about beats.
+type wants struct {
+	On      bool      `json:"on"`
+	Zone    string    `json:"zone,omitempty"` // "": the bot's
+	Private bool      `json:"private,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// got is what a place got.
+type got struct {
+	Day     string           `json:"day,omitempty"` // by the place's time zone
+	Count   int              `json:"count,omitempty"`
+	Latest  map[string]int64 `json:"latest,omitempty"` // by beat: the last time it was due, Unix
+	Reached time.Time        `json:"reached,omitzero"` // when it was last written to
+}
+
+// day counts all beats of a day, by the bot's time zone.
+type day struct {
+	Day   string `json:"day"`
+	Count int    `json:"count"`
+}
+
+// get reads what is kept; nothing is the zero value.
+func get[T any](ctx context.Context, items core.Items, path core.Path, key string) (v T, ok bool, err error) {
+	item, ok, err := items.Get(ctx, path, key)
+	if err == nil && ok {
+		err = json.Unmarshal(item.Value, &v)
+	}
+	if err != nil {
+		return v, false, fmt.Errorf("beats of %q: %w", path, err)
+	}
+	return v, ok, nil
+}
+
+func put(ctx context.Context, items core.Items, path core.Path, key string, v any) error {
+	raw, err := json.Marshal(v)
+	if err == nil {
+		_, err = items.Put(ctx, core.Item{Path: path, Key: key, Version: core.AnyVersion, Value: raw})
+	}
+	if err != nil {
+		return fmt.Errorf("beats of %q: %w", path, err)
+	}
+	return nil
+}
+
+// wanting lists the places that said something about beats.
+func (p *Plugin) wanting(ctx context.Context) (map[core.Path]wants, error) {
+	items, err := p.host.Items.List(ctx, core.Path{})
+	if err != nil {
+		return nil, fmt.Errorf("beats: %w", err)
+	}
+	all := make(map[core.Path]wants)
+	for _, item := range items {
+		var w wants
+		if item.Key == keyWants && json.Unmarshal(item.Value, &w) == nil {
+			all[item.Path] = w
+		}
+	}
+	return all, nil
+}
+
+// zone is whose wall clocks count in a place.
+func (p *Plugin) zone(w wants) *time.Location {
+	if loc, ok := zoneOf(w.Zone); ok {
+		return loc
+	}
+	return p.host.Clock().Location()
+}
+
+func zoneOf(name string) (*time.Location, bool) {
+	if name == "" || name == "Local" || len(name) > 64 {
+		return nil, false
+	}
+	loc, err := time.LoadLocation(name)
+	return loc, err == nil
+}
+
+// zones lists those that beats may be due in.
+func (p *Plugin) zones(all map[core.Path]wants) []*time.Location {
+	list := []*time.Location{p.host.Clock().Location()}
+	for _, w := range all {
+		loc := p.zone(w)
+		if !slices.ContainsFunc(list, func(l *time.Location) bool { return l.String() == loc.String() }) {
+			list = append(list, loc)
+		}
+	}
+	return list
+}

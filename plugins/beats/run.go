@@ -1,0 +1,284 @@
+package beats
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"synthbot/core"
+)
+
+const (
+	nap      = time.Minute     // the longest sleep: clocks jump, machines are put to sleep
+	grace    = 3 * time.Minute // what is later than that was missed
+	patience = time.Hour       // how long a beat waits for talk to end
+	ask      = 5 * time.Minute // how often it looks whether it did
+)
+
+// Run begins beats until ctx ends.
+func (p *Plugin) Run(ctx context.Context) error {
+	if len(p.beats) == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	l := loop{Plugin: p, until: p.host.Clock()}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.wake:
+			l.all = nil
+		case <-timer.C:
+		}
+		wait, err := l.round(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			p.host.Log.Error("beats wait", "err", err)
+			wait = nap
+		}
+		timer.Reset(wait)
+	}
+}
+
+// loop is what Run remembers.
+type loop struct {
+	*Plugin
+	all   map[core.Path]wants // as it was read last; nil: to be read anew
+	until time.Time           // all that was due up to here was looked at
+	busy  []due               // beats that wait for talk to end
+}
+
+// due is a beat that is due in some places.
+type due struct {
+	*beat
+	at     time.Time
+	zone   *time.Location
+	places []place   // that are left; nil: not looked for yet
+	retry  time.Time // when it is looked at again
+}
+
+// round begins what is due now, and says how long to sleep.
+func (l *loop) round(ctx context.Context) (time.Duration, error) {
+	now := l.host.Clock()
+	if l.all == nil || !l.next(l.until).After(now) {
+		all, err := l.wanting(ctx)
+		if err != nil {
+			return 0, err
+		}
+		l.all = all
+	}
+	list := append(l.ready(now), l.since(now)...)
+	l.until = now
+	for _, d := range list {
+		if err := l.begin(ctx, d); err != nil && ctx.Err() == nil {
+			l.host.Log.Error("beat dropped", "beat", d.Name, "err", err)
+		}
+	}
+	return min(max(l.next(now).Sub(now), 0), nap), nil
+}
+
+// ready takes what waited for long enough.
+func (l *loop) ready(now time.Time) (list []due) {
+	l.busy = slices.DeleteFunc(l.busy, func(d due) bool {
+		ready := !d.retry.After(now)
+		if ready {
+			list = append(list, d)
+		}
+		return ready
+	})
+	return list
+}
+
+// since lists what fell due since the last round. What is long past is dropped.
+func (l *loop) since(now time.Time) (list []due) {
+	from := l.until
+	if old := now.Add(-grace); from.Before(old) {
+		from = old
+	}
+	for i := range l.beats {
+		for _, zone := range l.zones(l.all) {
+			if at := l.beats[i].next(from, zone); !at.After(now) {
+				list = append(list, due{beat: &l.beats[i], at: at, zone: zone})
+			}
+		}
+	}
+	return list
+}
+
+// next is when something is to be looked at after a moment.
+func (l *loop) next(after time.Time) time.Time {
+	next := after.Add(24 * time.Hour)
+	for i := range l.beats {
+		for _, zone := range l.zones(l.all) {
+			if at := l.beats[i].next(after, zone); at.Before(next) {
+				next = at
+			}
+		}
+	}
+	for _, d := range l.busy {
+		if d.retry.Before(next) {
+			next = d.retry
+		}
+	}
+	return next
+}
+
+// begin begins a beat in all places where it may; where people talk it waits.
+func (l *loop) begin(ctx context.Context, d due) error {
+	if d.places == nil {
+		var err error
+		if d.places, err = l.candidates(ctx, d.beat, d.zone, l.all); err != nil {
+			return err
+		}
+	}
+	var left []place
+	for _, at := range d.places {
+		if w, said := l.all[at.path]; said {
+			at.wants = w // he may have changed his mind
+		}
+		v, s, err := l.judge(ctx, &d, &at)
+		if err != nil {
+			return err
+		}
+		switch v {
+		case later:
+			left = append(left, at)
+		case yes:
+			if err := l.reach(ctx, &d, &at, s); err != nil {
+				return err
+			}
+		}
+	}
+	now := l.host.Clock()
+	if d.retry = now.Add(ask); len(left) > 0 && d.retry.Sub(d.at) <= patience {
+		d.places = left
+		l.busy = append(l.busy, d)
+	}
+	return nil
+}
+
+// verdict says whether a beat may begin in a place.
+type verdict int
+
+const (
+	no verdict = iota
+	later
+	yes
+)
+
+// judge asks everything that may speak against a beat.
+func (p *Plugin) judge(ctx context.Context, d *due, at *place) (verdict, scene, error) {
+	now := p.host.Clock()
+	there := now.In(p.zone(at.wants))
+	if !d.silent() && (!at.On || p.night.holds(there)) {
+		return no, scene{}, nil
+	}
+	had, _, err := get[got](ctx, p.host.Items, at.path, keyGot)
+	if err != nil {
+		return no, scene{}, err
+	}
+	if had.Latest[d.Name] >= d.at.Unix() || had.Day == there.Format(time.DateOnly) && had.Count >= p.config.PerPlace {
+		return no, scene{}, nil
+	}
+	s, err := p.look(ctx, at.path)
+	if err != nil || s.gone {
+		return no, s, err
+	}
+	quiet := now.Sub(s.talked)
+	switch {
+	case d.silent() && len(d.Places) == 0 && s.talked.Unix() <= had.Latest[d.Name]:
+		return no, s, nil // nothing was said since
+	case !d.silent() && !had.Reached.IsZero() && !s.talked.After(had.Reached) && !at.Since.After(had.Reached):
+		return no, s, nil // nobody reacted to the last one
+	case d.Kind == kindOutreach && min(quiet, now.Sub(at.Since)) < d.After:
+		return no, s, nil
+	case quiet < p.config.Silence:
+		return later, s, nil
+	}
+	return yes, s, nil
+}
+
+// data is what a beat's event tells the turn.
+type data struct {
+	Beat    string   `json:"beat"`
+	Quiet   bool     `json:"quiet"`
+	Actions []string `json:"actions"`
+}
+
+// may lists the actions that a beat may take.
+func (b *beat) may() []string {
+	list := slices.Clone(b.Actions)
+	if len(list) == 0 && b.Kind == kindInternal {
+		list = []string{"diary_*", "memory_*", "bio_*"}
+	}
+	if !b.silent() {
+		list = append(list, core.MessagePrefix+"*")
+	}
+	return list
+}
+
+// reach begins a beat in a place. It is marked before: rather none than two.
+func (p *Plugin) reach(ctx context.Context, d *due, at *place, s scene) error {
+	now := p.host.Clock()
+	if ok, err := p.spend(ctx, now); err != nil || !ok {
+		return err
+	}
+	if err := p.mark(ctx, d, at, now); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(data{d.Name, d.silent(), d.may()})
+	if err != nil {
+		return fmt.Errorf("beat %s: %w", d.Name, err)
+	}
+	e := core.Event{Kind: core.KindBeat, Data: string(raw), Message: core.Message{
+		Path: at.path, ID: fmt.Sprintf("beat-%s-%d", d.Name, d.at.Unix()), Time: now, Text: d.Prompt,
+		Author: core.Author{Bot: true, Rank: core.Bot}, Private: at.Private || s.private, Locale: s.locale, Scopes: s.scopes,
+	}}
+	if err := p.host.Inbox.Receive(ctx, e); err != nil {
+		return fmt.Errorf("beat %s: %w", d.Name, err)
+	}
+	p.host.Log.Info("beat", "beat", d.Name, "path", at.path)
+	return nil
+}
+
+// spend takes one from the day's budget, if there is one left.
+func (p *Plugin) spend(ctx context.Context, now time.Time) (bool, error) {
+	today, _, err := get[day](ctx, p.host.Items, core.Path{}, keyDay)
+	if err != nil {
+		return false, err
+	}
+	if date := now.Format(time.DateOnly); today.Day != date {
+		today = day{Day: date}
+	}
+	if today.Count >= p.config.PerDay {
+		return false, nil
+	}
+	today.Count++
+	return true, put(ctx, p.host.Items, core.Path{}, keyDay, today)
+}
+
+// mark notes what a place gets.
+func (p *Plugin) mark(ctx context.Context, d *due, at *place, now time.Time) error {
+	had, _, err := get[got](ctx, p.host.Items, at.path, keyGot)
+	if err != nil {
+		return err
+	}
+	if date := now.In(p.zone(at.wants)).Format(time.DateOnly); had.Day != date {
+		had.Day, had.Count = date, 0
+	}
+	had.Count++
+	if had.Latest == nil {
+		had.Latest = make(map[string]int64)
+	}
+	had.Latest[d.Name] = d.at.Unix()
+	if !d.silent() {
+		had.Reached = now
+	}
+	return put(ctx, p.host.Items, at.path, keyGot, had)
+}

@@ -1,0 +1,136 @@
+package beats
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// clock is a time of the day, in minutes.
+type clock int
+
+// readClock reads "09:30".
+func readClock(text string) (clock, error) {
+	t, err := time.Parse("15:04", strings.TrimSpace(text))
+	if err != nil {
+		return 0, fmt.Errorf("%q is no time of the day; write it like 09:30", text)
+	}
+	return clock(t.Hour()*60 + t.Minute()), nil
+}
+
+func readDay(text string) (time.Weekday, error) {
+	i := slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, strings.ToLower(strings.TrimSpace(text)))
+	if i < 0 {
+		return 0, fmt.Errorf("%q is no day; write mon, tue, wed, thu, fri, sat or sun", text)
+	}
+	return time.Weekday(i), nil
+}
+
+// night is a part of the day; where both ends are the same there is none.
+type night struct{ from, to clock }
+
+var errNight = errors.New("write it like 22:00-08:00, or none")
+
+func readNight(text string) (night, error) {
+	if text == "none" {
+		return night{}, nil
+	}
+	from, to, ok := strings.Cut(text, "-")
+	if !ok {
+		return night{}, errNight
+	}
+	a, err := readClock(from)
+	b, err2 := readClock(to)
+	if err != nil || err2 != nil {
+		return night{}, errNight
+	}
+	return night{a, b}, nil
+}
+
+// holds reports whether a wall clock's time is at night.
+func (n night) holds(t time.Time) bool {
+	at := clock(t.Hour()*60 + t.Minute())
+	if n.from <= n.to {
+		return n.from <= at && at < n.to
+	}
+	return at >= n.from || at < n.to
+}
+
+// schedule says when a beat is due.
+type schedule struct {
+	at    []clock
+	every time.Duration
+	days  []time.Weekday
+}
+
+func readSchedule(b *Beat) (schedule, error) {
+	s := schedule{every: b.Every}
+	for _, text := range b.At {
+		c, err := readClock(text)
+		if err != nil {
+			return s, err
+		}
+		s.at = append(s.at, c)
+	}
+	for _, text := range b.Days {
+		d, err := readDay(text)
+		if err != nil {
+			return s, err
+		}
+		s.days = append(s.days, d)
+	}
+	if (s.every > 0) == (len(s.at) > 0) || s.every > 0 && s.every < leastEvery {
+		return s, fmt.Errorf("beat %q: give either at, or every of at least %s", b.Name, leastEvery)
+	}
+	slices.Sort(s.at)
+	return s, nil
+}
+
+func (s *schedule) on(d time.Weekday) bool { return len(s.days) == 0 || slices.Contains(s.days, d) }
+
+// next is when it is due after a moment, by the wall clocks of a zone. What is
+// due every so often is due at the same moments in each life of the bot.
+func (s *schedule) next(after time.Time, zone *time.Location) time.Time {
+	after = after.In(zone)
+	if s.every > 0 {
+		t := after.Truncate(s.every).Add(s.every)
+		for tries := 0; !s.on(t.In(zone).Weekday()) && tries < 10_000; tries++ {
+			t = t.Add(s.every)
+		}
+		return t
+	}
+	for i := range 9 {
+		day := time.Date(after.Year(), after.Month(), after.Day()+i, 12, 0, 0, 0, zone)
+		if !s.on(day.Weekday()) {
+			continue
+		}
+		for _, c := range s.at {
+			if t := time.Date(day.Year(), day.Month(), day.Day(), int(c)/60, int(c)%60, 0, 0, zone); t.After(after) {
+				return t
+			}
+		}
+	}
+	return after.AddDate(0, 0, 7) // no day has these times
+}
+
+// String is what people are told of it.
+func (s *schedule) String() string {
+	var when []string
+	for _, c := range s.at {
+		when = append(when, fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60))
+	}
+	text := strings.Join(when, ", ")
+	if s.every > 0 {
+		text = "every " + strings.TrimSuffix(strings.TrimSuffix(s.every.String(), "0s"), "0m")
+	}
+	var days []string
+	for _, d := range s.days {
+		days = append(days, d.String()[:3])
+	}
+	if len(days) > 0 {
+		text += " on " + strings.Join(days, ", ")
+	}
+	return text
+}
