@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/config"
 	"synthbot/core"
@@ -222,6 +223,40 @@ func TestPicturesThatCannotBeSentAreWords(t *testing.T) {
 		if tc.next > 0 && !strings.Contains(string(r.Next[0].Payload), "Bar chart") {
 			t.Errorf("%s", r.Next[0].Payload)
 		}
+	}
+}
+
+// TestLatest holds what a display without content shows: the last thing that was
+// done in its turn, and nothing that was not.
+func TestLatest(t *testing.T) {
+	s := plugintest.NewStand(t, "standard")
+	p, err := New(s.Host, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := core.TurnID{Path: core.MustPath("room/1"), Seq: 3}
+	at := func(round, step, part uint16) core.Key {
+		return core.Key{Turn: turn, Round: round, Step: step, Part: part}
+	}
+	record := func(k core.Key, progress core.Progress, seconds int, output string) core.Record {
+		o := core.Outcome{Action: "a", Result: core.Result{Output: json.RawMessage(output)}}
+		return core.Record{Key: k, Progress: progress, Time: s.Clock().Add(time.Duration(seconds) * time.Second), Data: encode(o)}
+	}
+	other := record(at(1, 1, 0), core.Done, 90, `"another turn"`)
+	other.Key.Turn.Seq = 4
+	batch := core.Batch{Journal: []core.Record{
+		record(at(1, 1, 0), core.Done, 20, `"later"`), record(at(1, 2, 0), core.Done, 10, `"earlier"`),
+		record(at(1, 3, 0), core.Failed, 30, `"taken back"`), record(at(1, 4, 0), core.Done, 40, ""),
+		record(at(1, 1, 1), core.Done, 50, `"a part"`), record(at(1, 0, 0), core.Accepted, 60, `"the plan"`), record(at(1, 5, 0), core.Done, 70, `"itself"`), other,
+	}}
+	if err := s.DB.Commit(t.Context(), &batch); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.latest(t.Context(), at(1, 5, 0)); err != nil || string(got) != `"later"` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := p.latest(t.Context(), core.Key{Turn: core.TurnID{Path: turn.Path, Seq: 9}}); err != nil || got != nil {
+		t.Errorf("of a turn that did nothing: %s, %v", got, err)
 	}
 }
 

@@ -62,8 +62,8 @@ func picture(t *testing.T, name string, data []byte) {
 		t.Errorf("%s: %v", name, b)
 	}
 	colours := make(map[any]bool)
-	for x := range width {
-		for y := range height {
+	for x := 0; x < width; x += 3 {
+		for y := 0; y < height; y += 3 {
 			colours[img.At(x, y)] = true
 		}
 	}
