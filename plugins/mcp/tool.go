@@ -119,6 +119,10 @@ func pitfalls(hints *mcp.ToolAnnotations) []string {
 // caller is the code of a tool's action.
 func (s *server) caller(tool string, safe bool) func(context.Context, core.Call) (core.Result, error) {
 	return func(ctx context.Context, c core.Call) (core.Result, error) {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(c.Payload, &object); err != nil || object == nil {
+			return core.Result{}, core.Errorf(core.Invalid, "The payload must be an object.")
+		}
 		var result *mcp.CallToolResult
 		err := s.use(ctx, safe, func(ctx context.Context, session *mcp.ClientSession) (err error) {
 			result, err = session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: c.Payload})

@@ -99,8 +99,13 @@ func TestDeepRender(t *testing.T) {
 		child := &html.Node{Type: html.ElementNode, Data: "div"}
 		n.AppendChild(child)
 		n = child
+		if i%50_000 == 300 {
+			n.AppendChild(&html.Node{Type: html.TextNode, Data: "seen"})
+		} else if i%50_000 == 500 {
+			n.AppendChild(&html.Node{Type: html.TextNode, Data: "too deep"})
+		}
 	}
-	if got := render(root, false, nil); got != "" {
+	if got := render(root, false, nil); got != "seen" {
 		t.Errorf("%q", got)
 	}
 }
