@@ -63,17 +63,58 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills the program for a while")
 	}
+	k := newKilling(t, echo(t))
+	platform := k.platform
+	each := *killMessages / *kills
+	said := 0
+	for range *kills {
+		for range each {
+			person := k.someChat()
+			platform.Say(person, person, telegramtest.Saying{Text: fmt.Sprintf("m%d", said)})
+			said++
+		}
+		k.life(func() { time.Sleep(time.Duration(50+rand.IntN(350)) * time.Millisecond) })
+	}
+	k.life(func() {
+		t.Logf("%d of %d were answered before the last life", answered(platform, said), said)
+		waitAnswered(t, platform, said, k.log.Name())
+	})
+	twice := 0
+	for text, n := range replies(platform) {
+		twice += n - 1
+		if n > 1+*kills/2 {
+			t.Errorf("%q stands %d times", text, n)
+		}
+	}
+	t.Logf("%d messages, %d kills, %d replies stand twice", said, *kills, twice)
+	if limit := *kills * killChats / 4; twice > limit {
+		t.Errorf("%d replies stand twice, which is more than can have been in flight", twice)
+	}
+}
+
+// killing is the program, run and killed again and again, at a platform that
+// stays.
+type killing struct {
+	*testing.T
+	binary, file string
+	platform     *telegramtest.Server
+	log          *os.File
+	pressed      map[string]bool // messages whose button was pressed
+}
+
+// newKilling builds the program, for a platform of killChats private chats and
+// the model at an address.
+func newKilling(t *testing.T, model string) *killing {
+	t.Helper()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "synthbot")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	k := &killing{T: t, binary: filepath.Join(dir, "synthbot"), file: filepath.Join(dir, "config.toml"), platform: telegramtest.New(t), pressed: make(map[string]bool)}
+	if out, err := exec.Command("go", "build", "-o", k.binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	platform := telegramtest.New(t)
 	for i := range killChats {
-		platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: fmt.Sprint("P", i)})
+		k.platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: fmt.Sprint("P", i)})
 	}
-	file := filepath.Join(dir, "config.toml")
-	write(t, file, fmt.Sprintf(`
+	write(t, k.file, fmt.Sprintf(`
 [bot]
 data_dir = "data"
 [[engine]]
@@ -88,49 +129,46 @@ pace = "off"
 [budget]
 person_tokens = 0
 bot_tokens = 0
-`, echo(t), telegramtest.Token, platform.URL))
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
+[plugins.memory]
+extract = false
+`, model, telegramtest.Token, k.platform.URL))
+	var err error
+	if k.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
+	t.Cleanup(func() { k.log.Close() })
+	return k
+}
 
-	life := func(until func()) {
-		c := exec.Command(binary, "run", "-c", file)
-		c.Stdout, c.Stderr = log, log
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		until()
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = c.Wait() // killed
+// someChat is one of the private chats.
+func (k *killing) someChat() int64 { return int64(1000 + rand.IntN(killChats)) }
+
+// life runs the program, and kills it when until returns.
+func (k *killing) life(until func()) {
+	k.Helper()
+	c := exec.Command(k.binary, "run", "-c", k.file)
+	c.Stdout, c.Stderr = k.log, k.log
+	if err := c.Start(); err != nil {
+		k.Fatal(err)
 	}
-	each := *killMessages / *kills
-	said := 0
-	for range *kills {
-		for range each {
-			person := int64(1000 + rand.IntN(killChats))
-			platform.Say(person, person, telegramtest.Saying{Text: fmt.Sprintf("m%d", said)})
-			said++
-		}
-		life(func() { time.Sleep(time.Duration(50+rand.IntN(350)) * time.Millisecond) })
+	until()
+	if err := c.Process.Kill(); err != nil {
+		k.Fatal(err)
 	}
-	life(func() {
-		t.Logf("%d of %d were answered before the last life", answered(platform, said), said)
-		waitAnswered(t, platform, said, log.Name())
-	})
-	twice := 0
-	for text, n := range replies(platform) {
-		twice += n - 1
-		if n > 1+*kills/2 {
-			t.Errorf("%q stands %d times", text, n)
+	_ = c.Wait() // killed
+}
+
+// pressAll presses the first button of each message that has one, once.
+func (k *killing) pressAll() {
+	for i := range killChats {
+		chat := int64(1000 + i)
+		for _, m := range k.platform.Messages(chat) {
+			key := fmt.Sprint(chat, "/", m.ID)
+			if m.From == telegramtest.BotID && len(m.Markup) > 0 && !k.pressed[key] {
+				k.pressed[key] = true
+				k.platform.Press(chat, m.ID, chat, 0)
+			}
 		}
-	}
-	t.Logf("%d messages, %d kills, %d replies stand twice", said, *kills, twice)
-	if limit := *kills * killChats / 4; twice > limit {
-		t.Errorf("%d replies stand twice, which is more than can have been in flight", twice)
 	}
 }
 
