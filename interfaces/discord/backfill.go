@@ -19,7 +19,11 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 	}
 	h.begun = true
 	cur, known := t.d.cursors.get(channel)
-	fetch, guild := h.fetch && known, h.guild
+	from, guild := cur.Last, h.guild
+	if !known {
+		from = h.from
+	}
+	fetch := h.fetch && from != ""
 	t.jobs.Go(func() {
 		select {
 		case t.slot <- struct{}{}:
@@ -29,7 +33,8 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 		f := found{channel: channel}
 		f.place = t.d.lookUp(ctx, channel, cur, known, guild)
 		if fetch {
-			f.missed = t.d.missed(ctx, channel, cur.Last)
+			f.missed = t.d.missed(ctx, channel, from)
+			t.d.introduce(ctx, f.place.Guild, f.missed)
 		}
 		<-t.slot
 		select {
@@ -56,7 +61,7 @@ func (t *intake) found(ctx context.Context, f found) {
 		sound, rest = h.frames[:h.sound], h.frames[h.sound:]
 	}
 	for _, w := range sound {
-		t.take(ctx, w, f.place) // what was fetched as well is taken once
+		t.take(w, f.place) // what was fetched as well is taken once
 	}
 	if h.gap && t.commit(ctx) {
 		t.again(ctx, f.channel, f.place.Guild, rest)
@@ -108,7 +113,7 @@ func (d *Driver) patiently(ctx context.Context, q request) error {
 	wait := d.tempo.backoff
 	for try := 1; ; try++ {
 		err := d.rest.do(ctx, q)
-		if err == nil || !unsure(err) || try == 8 || !sleep(ctx, jitter(wait)) {
+		if err == nil || ctx.Err() != nil || !unsure(err) || try == 8 || !sleep(ctx, jitter(wait)) {
 			return err
 		}
 		wait = min(2*wait, d.tempo.longest)
@@ -118,7 +123,7 @@ func (d *Driver) patiently(ctx context.Context, q request) error {
 // missed fetches what was said in a channel behind a message, oldest first,
 // within the configured bounds.
 func (d *Driver) missed(ctx context.Context, channel, last string) []message {
-	oldest := idAt(d.clock().Add(-d.set.BackfillAge))
+	oldest := idAt(d.clock().Add(d.rest.ahead() - d.set.BackfillAge))
 	if born(last).IsZero() || newer(oldest, last) {
 		if !born(last).IsZero() || last == "" {
 			last = oldest

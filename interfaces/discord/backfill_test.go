@@ -3,13 +3,11 @@ package discord
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"synthbot/core"
-	"synthbot/interfaces/discord/discordtest"
 )
 
 func TestRestartFindsWhatWasMissed(t *testing.T) {
@@ -97,43 +95,6 @@ func TestBackfillIsBounded(t *testing.T) {
 	until(t, "noted", func() bool { cur, _ := d.cursors.get(hallID); return cur.Seen.After(time.Time{}) })
 	if got := in.texts(); got[len(got)-1] != "last" || len(got) != 32 {
 		t.Errorf("%d: %q", len(got), got)
-	}
-}
-
-// A cut of the gateway with a hundred messages in it, over several channels:
-// all are found, in order, once.
-func TestCut(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	channels := []string{hallID, roomID, dmID}
-	_, in := s.up(t)
-	want := map[string][]string{}
-	talk := func(n int, what string) {
-		for i := range n {
-			c, text := channels[i%len(channels)], fmt.Sprintf("%s %d", what, i)
-			s.Say(c, annID, text)
-			want[c] = append(want[c], text)
-		}
-	}
-	talk(6, "before")
-	in.wait(t, core.KindMessage, 6)
-	s.Gateway(func(g *discordtest.Settings) { g.Closed = true }) // nobody gets in
-	s.Forget()
-	s.Drop()
-	talk(100, "cut")
-	s.Gateway(func(g *discordtest.Settings) { g.Closed = false })
-	until(t, "a new session", func() bool { return s.Live() == 1 })
-	talk(9, "after")
-	in.wait(t, core.KindMessage, 115)
-	got := map[string][]string{}
-	for _, e := range in.all() {
-		el := e.Message.Path.Elements()
-		got[el[len(el)-1]] = append(got[el[len(el)-1]], e.Message.Text)
-	}
-	for _, c := range channels {
-		if !slices.Equal(got[c], want[c]) {
-			t.Errorf("%s:\n%s\nwant\n%s", c, strings.Join(got[c], ","), strings.Join(want[c], ","))
-		}
 	}
 }
 

@@ -27,6 +27,9 @@ const (
 	powerModerator = powerAdmin | 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<13 | 1<<34 | 1<<40
 )
 
+// powerRead is what reading a channel's history takes: to see it, and the history.
+const powerRead = 1<<10 | 1<<16
+
 // me stands for a guild in the paths of direct messages.
 const me = "@me"
 
@@ -42,6 +45,15 @@ type place struct {
 
 func (p place) thread() bool {
 	return p.Kind == threadNews || p.Kind == threadPublic || p.Kind == threadPrivate
+}
+
+// talk reports whether people can talk in the channel itself.
+func (c *channel) talk() bool {
+	switch c.Type {
+	case 0, 2, 5, 13, threadNews, threadPublic, threadPrivate: // text, voice, news, stage
+		return true
+	}
+	return false
 }
 
 func (p place) private() bool { return p.Guild == "" && p.Kind != channelGroup }
@@ -268,6 +280,26 @@ func (b *book) power(p place, id string, roles []string) uint64 {
 		over = b.places[p.Parent].over
 	}
 	return overwritten(power, over, p.Guild, id, roles)
+}
+
+// reads reports whether the bot may read what was said in a channel of a guild,
+// as far as is known.
+func (b *book) reads(guild string, c channel) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	g := b.guilds[guild]
+	if g == nil {
+		return false
+	}
+	power := g.roles[guild].power
+	for _, r := range g.mine {
+		power |= g.roles[r].power
+	}
+	p := place{Kind: uint8(min(max(c.Type, 0), 255))}
+	if power&powerAdmin != 0 || p.thread() { // a thread that the platform tells of is open to the bot
+		return true
+	}
+	return overwritten(power, c.Over, guild, b.self.ID, g.mine)&powerRead == powerRead
 }
 
 func overwritten(power uint64, over []overwrite, guild, id string, roles []string) uint64 {

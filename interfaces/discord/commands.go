@@ -243,16 +243,11 @@ func (d *Driver) syncOne(ctx context.Context, guild string, list []appCommand, t
 	if list == nil {
 		list = []appCommand{}
 	}
-	body, err := json.Marshal(list)
-	if err != nil {
+	body, mark, err := d.written(list)
+	if err != nil || told[guild] == mark {
 		return err
 	}
 	_, app := d.book.me()
-	sum := sha256.Sum256(append(slices.Clip(body), app...))
-	mark := hex.EncodeToString(sum[:])
-	if told[guild] == mark {
-		return nil
-	}
 	q := request{method: "PUT", route: "/applications/{}/commands", ids: []string{app}, body: json.RawMessage(body)}
 	if guild != "" {
 		q.route, q.ids = "/applications/{}/guilds/{}/commands", []string{app, guild}
@@ -276,6 +271,17 @@ func (d *Driver) syncOne(ctx context.Context, guild string, list []appCommand, t
 		return err
 	}
 	return d.state.Put(ctx, syncKey, raw)
+}
+
+// written is a list of commands as the platform takes it, and its sum for this
+// application.
+func (d *Driver) written(list []appCommand) (body []byte, sum string, err error) {
+	if body, err = json.Marshal(list); err != nil {
+		return nil, "", err
+	}
+	_, app := d.book.me()
+	hash := sha256.Sum256(append(slices.Clip(body), app...))
+	return body, hex.EncodeToString(hash[:]), nil
 }
 
 // complete suggests values of the argument that is being written.

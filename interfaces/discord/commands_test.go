@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,14 +20,14 @@ func (s *server) synchronised(t *testing.T, state State, change func(*Options)) 
 	stop := s.listening(t, d, in)
 	until(t, "synchronised", func() bool {
 		raw, _ := state.Get(context.Background(), syncKey)
-		told := map[string]string{}
+		told, want := map[string]string{}, map[string]string{}
 		_ = json.Unmarshal(raw, &told)
 		for _, g := range append([]string{""}, d.set.CommandGuilds...) {
-			if told[g] == "" {
-				return len(d.specs) == 0 && len(told) == 0
+			if list := d.commands(g); len(list) > 0 {
+				_, want[g], _ = d.written(list)
 			}
 		}
-		return d.book.known(guildID) && len(told) == 1+len(d.set.CommandGuilds)
+		return d.book.known(guildID) && maps.Equal(told, want)
 	})
 	if err := stop(); err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ type cursors struct {
 	mu    sync.Mutex
 	all   map[string]*cursor
 	dirty bool
+	added bool // a channel that the State does not know
 }
 
 func newCursors(s State) *cursors { return &cursors{state: s, all: make(map[string]*cursor)} }
@@ -65,7 +66,7 @@ func (c *cursors) flush(ctx context.Context) error {
 		c.mu.Unlock()
 		return nil
 	}
-	c.dirty = false
+	c.dirty, c.added = false, false
 	raw, err := json.Marshal(c.all)
 	c.mu.Unlock()
 	if err == nil {
@@ -109,7 +110,14 @@ func (c *cursors) expect(channel string, p place, id string, at time.Time) {
 	}
 	c.evict()
 	c.all[channel] = &cursor{place: p, Last: strconv.FormatUint(n-1, 10), Seen: at}
-	c.dirty = true
+	c.dirty, c.added = true, true
+}
+
+// fresh reports whether there is a channel that the State does not know.
+func (c *cursors) fresh() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.added
 }
 
 // spoke notes that the bot said something in a channel.

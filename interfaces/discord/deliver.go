@@ -132,7 +132,7 @@ func (d *Driver) create(ctx context.Context, channel string, m *outgoing) (strin
 		if err == nil {
 			return got.ID, nil
 		}
-		if !unsure(err) || try >= maxTries || ctx.Err() != nil {
+		if ctx.Err() != nil || !unsure(err) || try >= maxTries {
 			return "", err
 		}
 		if doubt.IsZero() {
@@ -157,7 +157,7 @@ func unsure(err error) bool {
 	if errors.As(err, &api) {
 		return api.status >= 500
 	}
-	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	return err != nil
 }
 
 // Bounds of the search for a message of our own.

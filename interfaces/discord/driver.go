@@ -52,17 +52,20 @@ type Driver struct {
 	specs    []command.Spec
 	remember string
 
-	rest    *rest
-	book    *book
-	queue   *queue
-	starts  *starts
-	lanes   *lanes
-	targets *targets
-	cursors *cursors
-	replies *replies // commands without an answer
-	presses *replies // presses that may get a whisper
-	drafts  drafts
-	count   int // shards, once Listen knows
+	rest     *rest
+	book     *book
+	queue    *queue
+	starts   *starts
+	lanes    *lanes
+	targets  *targets
+	cursors  *cursors
+	replies  *replies // commands without an answer
+	presses  *replies // presses that may get a whisper
+	drafts   drafts
+	arrivals arrivals
+	alive    *alive
+	members  *members
+	count    int // shards, once Listen knows
 
 	mu        sync.Mutex
 	direct    map[string]string // channels of direct messages, by person
@@ -100,6 +103,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 		specs: o.Commands, remember: o.Remember,
 		book: newBook(o.Name), queue: newQueue(), starts: newStarts(t.identify),
 		lanes: newLanes(), targets: newTargets(), replies: newReplies(), presses: newReplies(), drafts: drafts{all: make(map[string]*draft)},
+		arrivals: arrivals{when: make(map[string]time.Time)}, alive: &alive{shards: make(map[int]time.Time)}, members: newMembers(),
 		told: make(map[string]bool), direct: make(map[string]string), token: make(chan struct{}),
 	}
 	if d.log == nil {
@@ -140,7 +144,7 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 // Listen connects and takes events in until ctx ends, which is no error, or the
 // platform refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
-	if err := d.cursors.load(ctx); err != nil {
+	if err := errors.Join(d.cursors.load(ctx), d.alive.load(ctx, d.state)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.name, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -149,9 +153,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	// What was taken in is noted, also when the time is over.
 	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
-	if late := d.cursors.flush(final); late != nil {
-		d.log.Error("what was seen is not noted", "error", late)
-	}
+	d.note(final, true)
 	d.busy.close()
 	d.rest.close()
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -192,6 +194,25 @@ func (d *Driver) listen(ctx context.Context, cancel func(), in core.Inbox) error
 		return err
 	default:
 		return nil
+	}
+}
+
+// note writes down what was taken in, and until when everything was. It is called
+// by the intake, or when that is over: everything before is on disk.
+func (d *Driver) note(ctx context.Context, now bool) {
+	at := d.alive.all(d.count)
+	d.noteCursors(ctx)
+	if !d.queue.empty() || at.IsZero() {
+		return
+	}
+	if err := d.alive.note(ctx, d.state, at, now); err != nil {
+		d.log.Error("until when the gateway was heard is not noted", "error", err)
+	}
+}
+
+func (d *Driver) noteCursors(ctx context.Context) {
+	if err := d.cursors.flush(ctx); err != nil {
+		d.log.Error("what was seen is not noted", "error", err)
 	}
 }
 

@@ -35,6 +35,7 @@ func still(t testing.TB) *intake {
 	for _, c := range []channel{
 		{ID: topicID, Guild: guildID, Parent: hallID, Type: threadPublic, Name: "topic"},
 		{ID: "810000000000000005", Guild: guildID, Type: 2, Name: "voice"},
+		{ID: "810000000000000006", Guild: guildID, Parent: forumID, Type: threadPublic, Name: "House rules"},
 		{ID: dmID, Type: channelDirect}, {ID: groupID, Type: channelGroup},
 	} {
 		d.book.setChannel(c)

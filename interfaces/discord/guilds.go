@@ -96,6 +96,8 @@ func (t *intake) ready(ctx context.Context, f frame) {
 	}
 	t.listed[strconv.Itoa(f.shard)] = named
 	t.d.syncOnce(ctx, &t.jobs)
+	t.since[f.shard], t.unseen = f.since, maxUnseen
+	t.d.members.fill()
 	t.gap(f.shard)
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)
@@ -152,8 +154,14 @@ func (t *intake) guild(ctx context.Context, f frame) {
 			last[c.ID] = c.Last
 		}
 	}
-	waiting := t.absent[g.ID]
-	delete(t.absent, g.ID)
+	t.awaited(ctx, g.ID, last)
+	t.overheard(ctx, f.shard, g)
+}
+
+// awaited fetches what was missed in the channels of a guild that is there now.
+func (t *intake) awaited(ctx context.Context, guild string, last map[string]string) {
+	waiting := t.absent[guild]
+	delete(t.absent, guild)
 	for _, id := range waiting {
 		h := t.holds[id]
 		if h == nil || h.begun {
@@ -165,6 +173,32 @@ func (t *intake) guild(ctx context.Context, f frame) {
 			continue
 		}
 		t.begin(ctx, id, h)
+	}
+}
+
+// maxUnseen is how many channels that were never heard of are fetched in one
+// session of the gateway.
+const maxUnseen = 200
+
+// overheard fetches what was said since the session before in channels of a
+// guild that were never heard of: somebody may have spoken to the bot there.
+func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
+	since := later(t.since[shard], g.Joined.Time)
+	if t.since[shard].IsZero() || t.d.set.BackfillCount == 0 {
+		return
+	}
+	from := idAt(since.Add(t.d.rest.ahead() - aliveSlack))
+	for _, list := range [][]channel{g.Channels, g.Threads} {
+		for _, c := range list {
+			_, known := t.d.cursors.get(c.ID)
+			if known || t.holds[c.ID] != nil || t.unseen <= 0 || !c.talk() || !newer(c.Last, from) || !t.d.book.reads(g.ID, c) {
+				continue
+			}
+			t.unseen--
+			h := &hold{fetch: true, from: from, guild: g.ID}
+			t.holds[c.ID] = h
+			t.begin(ctx, c.ID, h)
+		}
 	}
 }
 

@@ -26,6 +26,8 @@ type intake struct {
 	done chan found
 
 	holds  map[string]*hold           // channels whose events wait
+	since  map[int]time.Time          // by shard: until when the session before told everything
+	unseen int                        // channels never heard of that may still be fetched in this session
 	absent map[string][]string        // guilds that were announced and their channels to be fetched
 	listed map[string]map[string]bool // by shard: the guilds that READY named
 
@@ -37,7 +39,8 @@ type intake struct {
 // there is fetched.
 type hold struct {
 	frames []frame
-	fetch  bool // its missed messages are wanted
+	fetch  bool   // its missed messages are wanted
+	from   string // with fetch: the channel was never heard of; what is newer is wanted
 	begun  bool
 	gap    bool // something is missing behind the first sound ones of frames
 	sound  int
@@ -54,7 +57,7 @@ type found struct {
 func newIntake(d *Driver, in core.Inbox) *intake {
 	return &intake{
 		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan found),
-		holds: make(map[string]*hold), absent: make(map[string][]string), listed: make(map[string]map[string]bool),
+		holds: make(map[string]*hold), since: make(map[int]time.Time), absent: make(map[string][]string), listed: make(map[string]map[string]bool),
 	}
 }
 
@@ -80,18 +83,22 @@ func (t *intake) run(ctx context.Context) error {
 		case <-late.C:
 			t.hurry(ctx)
 		case <-flush.C:
-			if err := t.d.cursors.flush(ctx); err != nil {
-				t.d.log.Error("what was seen is not noted", "error", err)
-			}
+			t.d.note(ctx, false)
 		}
 		if !t.commit(ctx) {
+			t.d.alive.wait(true)
 			return nil
 		}
+		t.d.alive.wait(len(t.holds) > 0)
 	}
 }
 
 // commit hands the batch in, again and again until it is durable.
 func (t *intake) commit(ctx context.Context) bool {
+	if t.d.cursors.fresh() {
+		// A channel that was never heard of is noted before its first message is.
+		t.d.noteCursors(ctx)
+	}
 	if len(t.batch) > 0 {
 		for wait := t.d.tempo.retry; ; wait = min(2*wait, 10*time.Second) {
 			err := t.in.Receive(ctx, t.batch...)
@@ -143,9 +150,6 @@ func (t *intake) frame(ctx context.Context, f frame) {
 		return
 	}
 	if f.kind == "interaction_create" {
-		if t.d.quick(ctx, f.data) {
-			return
-		}
 		if c := head.Inner; c != nil && c.ID == head.Channel && head.Guild != "" {
 			c.Guild = head.Guild
 			if _, known := t.d.book.place(c.ID); !known {
@@ -166,7 +170,7 @@ func (t *intake) frame(ctx context.Context, f frame) {
 		t.wait(ctx, head.Channel, h, f)
 		return
 	}
-	t.take(ctx, f, p)
+	t.take(f, p)
 }
 
 // wait puts an event aside until its channel is ready.
@@ -199,7 +203,7 @@ func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
 }
 
 // take turns an event of a known channel into ours.
-func (t *intake) take(ctx context.Context, f frame, p place) {
+func (t *intake) take(f frame, p place) {
 	switch f.kind {
 	case "message_create":
 		if m, ok := decode[message](f.data); ok {
@@ -212,7 +216,7 @@ func (t *intake) take(ctx context.Context, f frame, p place) {
 	case "message_reaction_add", "message_reaction_remove":
 		t.react(f, p)
 	case "interaction_create":
-		t.interact(ctx, f, p)
+		t.interact(f, p)
 	}
 }
 

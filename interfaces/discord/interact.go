@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -77,27 +78,98 @@ func (r *replies) take(match func(pending) bool) (pending, bool) {
 	return pending{}, false
 }
 
-// quick answers what no inbox need know of: completions, and presses of what is
-// for somebody else. It sees to it that everything else is answered in time.
-func (d *Driver) quick(ctx context.Context, data []byte) bool {
-	i, ok := decode[interaction](data)
-	if !ok || i.ID == "" || i.Token == "" {
-		return true
+// arrival is an interaction from the moment that the gateway told of it: the
+// platform gives three seconds to answer it, whatever else waits.
+type arrival struct {
+	id      string
+	done    bool // nobody else need know of it
+	decided chan struct{}
+	once    sync.Once
+	refused bool // once decided: it makes no sense to us
+}
+
+// wanted reports whether the inbox is to know of what comes with it.
+func (a *arrival) wanted() bool { return a == nil || !a.done }
+
+// decide tells that it is on disk, or that it is refused.
+func (a *arrival) decide(refused bool) {
+	if a != nil {
+		a.once.Do(func() {
+			a.refused = refused
+			close(a.decided)
+		})
 	}
+}
+
+// Bounds of what is remembered of interactions.
+const (
+	maxArrivals = 1000 // from then on, old ones go
+	arrivalAge  = 5 * time.Minute
+)
+
+// arrivals are the latest interactions: what a resumed session tells again is
+// not answered again. Safe for concurrent use.
+type arrivals struct {
+	mu   sync.Mutex
+	when map[string]time.Time
+}
+
+// new reports whether an interaction was not heard of before.
+func (a *arrivals) new(id string, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, known := a.when[id]
+	if len(a.when) >= maxArrivals {
+		maps.DeleteFunc(a.when, func(_ string, at time.Time) bool { return now.Sub(at) > arrivalAge })
+	}
+	a.when[id] = now
+	return !known
+}
+
+func (a *arrivals) forget(c *arrival) {
+	if c != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.when, c.id)
+	}
+}
+
+// arrive answers what no inbox need know of: completions, and presses of what is
+// for somebody else. Everything else is answered when it is on disk, or a little
+// before the platform would call it failed.
+func (d *Driver) arrive(ctx context.Context, data []byte) *arrival {
+	i, ok := decode[interaction](data)
 	who := i.person()
+	c := &arrival{id: i.ID, done: true, decided: make(chan struct{})}
 	switch {
-	case who == nil:
-		return true
+	case !ok || i.ID == "" || i.Token == "" || who == nil || !d.arrivals.new(i.ID, time.Now()):
 	case i.Type == interactComplete:
 		d.background(ctx, func(ctx context.Context) { d.complete(ctx, &i) })
-		return true
 	case i.Type == interactPress && !d.mayPress(i.Data.Custom, who.ID):
+		d.background(ctx, func(ctx context.Context) { d.whisper(ctx, &i, "These buttons are for somebody else.") })
+	case i.Type == interactPress || i.Type == interactCommand:
+		c.done = false
 		d.background(ctx, func(ctx context.Context) {
-			d.respond(ctx, &i, answerNow, map[string]any{"content": "These buttons are for somebody else.", "flags": ephemeral, "allowed_mentions": nobody()})
+			limit := time.NewTimer(d.tempo.defers)
+			defer limit.Stop()
+			select {
+			case <-c.decided:
+				if c.refused {
+					d.whisper(ctx, &i, "That does not work here.")
+					return
+				}
+			case <-limit.C:
+			case <-ctx.Done():
+			}
+			d.accept(ctx, &i)
 		})
-		return true
 	}
-	return i.Type != interactPress && i.Type != interactCommand
+	return c
+}
+
+// whisper answers an interaction so that only the person concerned sees it.
+func (d *Driver) whisper(ctx context.Context, i *interaction, text string) {
+	d.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": nobody()})
 }
 
 // background runs f, which lasts seconds at most, beside the intake. It goes on
@@ -149,15 +221,15 @@ func (d *Driver) mayPress(custom, who string) bool {
 	return !found || whom == anyone || whom == judged || whom == who || err == nil && slices.Contains(d.admins, person)
 }
 
-// interact takes a press or a command in. It is answered when it is durable, or
-// a little before the platform would call it failed.
-func (t *intake) interact(ctx context.Context, f frame, p place) {
+// interact takes a press or a command in.
+func (t *intake) interact(f frame, p place) {
 	i, ok := decode[interaction](f.data)
-	if !ok {
+	if !ok || i.Type != interactPress && i.Type != interactCommand {
 		return
 	}
 	e, ok := t.d.event(&i, p)
 	if !ok {
+		f.call.decide(true)
 		return
 	}
 	t.batch = append(t.batch, e)
@@ -166,18 +238,7 @@ func (t *intake) interact(ctx context.Context, f frame, p place) {
 		waiting = t.d.replies
 	}
 	waiting.add(pending{id: i.ID, app: i.App, token: i.Token, channel: i.Channel, who: e.Message.Author.ID, at: time.Now()})
-	durable := make(chan struct{})
-	t.after = append(t.after, func() { close(durable) })
-	t.d.background(ctx, func(ctx context.Context) {
-		limit := time.NewTimer(t.d.tempo.defers)
-		defer limit.Stop()
-		select {
-		case <-durable:
-		case <-limit.C:
-		case <-ctx.Done():
-		}
-		t.d.accept(ctx, &i)
-	})
+	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
 // accept tells the platform that an interaction was taken.

@@ -159,3 +159,47 @@ func TestCompletion(t *testing.T) {
 
 // shelf is a State that outlives drivers.
 func shelf() State { return &brief{values: map[string][]byte{}} }
+
+// A message that says nothing cannot be remembered: who asks is told so, and
+// nobody else.
+func TestInteractionThatMakesNoSense(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	_, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	said := s.Say(hallID, bobID, "")
+	var id string
+	until(t, "the menu", func() bool {
+		var err error
+		id, err = s.Menu(hallID, annID, menuName, said)
+		return err == nil
+	})
+	got := s.answered(t, id, discordtest.AnswerMessage)
+	if len(got.Whispers) != 1 || len(s.Everything(hallID)) != 1 {
+		t.Errorf("answered with %+v", got)
+	}
+	for _, e := range in.all() {
+		if e.Kind == core.KindCommand {
+			t.Errorf("called %+v", e)
+		}
+	}
+}
+
+// What a resumed session tells again is answered once.
+func TestInteractionToldAgain(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "yes"})
+	id := s.press(t, hallID, m.ID, annID, annID+":yes")
+	in.wait(t, core.KindPress, 1)
+	s.answered(t, id, discordtest.AnswerNothing)
+	until(t, "the buttons are gone", func() bool { return len(s.Messages(hallID)[0].Buttons()) == 0 })
+	for _, p := range s.Told("INTERACTION_CREATE") {
+		s.Send(p)
+	}
+	s.Say(hallID, annID, "behind it")
+	in.wait(t, core.KindMessage, 1)
+	if n := len(s.Calls("POST /interactions/")); n != 1 {
+		t.Errorf("answered %d times", n)
+	}
+}

@@ -38,11 +38,16 @@ func newer(a, b string) bool {
 // people (or bots) said, or the bot's own.
 func (b *book) normal(m *message, p place) (out core.Message, ok bool) {
 	self, app := b.me()
-	if m.ID == "" || m.Author == nil || m.Author.ID == self.ID && self.ID != "" || m.Webhook != "" && m.Webhook == app {
+	starts := m.Type == messageThread
+	if starts {
+		m = m.beginning()
+	}
+	own := m.Author != nil && m.Author.ID == self.ID && self.ID != "" && m.Type != messageResult
+	if m.ID == "" || m.Author == nil || own || m.Webhook != "" && m.Webhook == app {
 		return out, false
 	}
 	switch m.Type {
-	case messagePlain, messageReply, messageCommand, messageThread, messageMenu:
+	case messagePlain, messageReply, messageCommand, messageThread, messageMenu, messageResult:
 	default:
 		return out, false
 	}
@@ -56,12 +61,38 @@ func (b *book) normal(m *message, p place) (out core.Message, ok bool) {
 	}
 	out.Author = b.author(m.Author, m.Member, p)
 	out.Author.Bot = out.Author.Bot || m.Webhook != "" || m.Author.System
-	out.Text = b.reader(m, p.Guild).said(m)
+	out.Text = short(b.post(m, p)+b.reader(m, p.Guild).said(m), core.MaxText)
 	out.Attachments = attachments(m)
-	out.ReplyTo = b.quote(m, p)
-	out.Addressed = b.addressed(m, p, self)
+	if !starts && m.Type != messageResult {
+		out.ReplyTo = b.quote(m, p)
+		out.Addressed = b.addressed(m, p, self)
+	}
 	// What says nothing at all is not worth keeping.
 	return out, out.Text != "" || len(out.Attachments) > 0 || out.Addressed != core.NotAddressed
+}
+
+// beginning is the message that a thread began with, in the thread: the platform
+// sends a message that only points to it. It was taken in where it was said, so
+// that here it speaks to nobody.
+func (m *message) beginning() *message {
+	to := m.Referenced
+	if to == nil {
+		return &message{}
+	}
+	there := *to
+	there.ID, there.Channel, there.Guild, there.Type, there.Reference = m.ID, m.Channel, m.Guild, messageThread, nil
+	return &there
+}
+
+// post is the title of a post, before its first message, which has its id.
+func (b *book) post(m *message, p place) string {
+	if m.ID != m.Channel || !p.thread() || p.name == "" {
+		return ""
+	}
+	if parent, ok := b.place(p.Parent); !ok || !forum(parent) {
+		return ""
+	}
+	return "[post: " + line(p.name, 100) + "]\n"
 }
 
 func (b *book) author(u *user, m *member, p place) core.Author {

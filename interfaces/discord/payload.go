@@ -100,13 +100,14 @@ type channelMention struct {
 	Name string `json:"name"`
 }
 
-// Kinds of message that people write; all others are notices of the platform.
+// Kinds of message that say something; all others are notices of the platform.
 const (
 	messagePlain   = 0
 	messageReply   = 19
 	messageCommand = 20
-	messageThread  = 21
+	messageThread  = 21 // what a thread begins with
 	messageMenu    = 23
+	messageResult  = 46 // of a poll
 )
 
 // flagVoice marks a voice message.

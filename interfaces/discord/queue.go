@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 )
 
 // frame is one event of the gateway, as it came.
@@ -11,6 +12,8 @@ type frame struct {
 	shard int
 	kind  string // lower case
 	data  json.RawMessage
+	call  *arrival  // with an interaction
+	since time.Time // with READY: until when the session before told everything
 }
 
 // maxQueued is how many bytes of events may wait; then the gateway does.
@@ -71,6 +74,13 @@ func (q *queue) take(max int) []frame {
 	q.mu.Unlock()
 	signal(q.freed)
 	return taken
+}
+
+// empty reports whether nothing waits.
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.frames) == 0
 }
 
 func signal(c chan<- struct{}) {

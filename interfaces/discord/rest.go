@@ -191,7 +191,7 @@ func (r *rest) do(ctx context.Context, q request) error {
 		}
 		err = r.try(ctx, &q, contentType, body)
 		pause, again := r.again(&q, err, wait)
-		if !again || try >= maxTries && !limited(err) || !sleep(ctx, pause) {
+		if ctx.Err() != nil || !again || try >= maxTries && !limited(err) || !sleep(ctx, pause) {
 			return err
 		}
 		wait = min(2*wait, 20*time.Second)
@@ -220,8 +220,6 @@ func (r *rest) again(q *request, err error, wait time.Duration) (time.Duration, 
 		case api.status == 401 && !q.fast:
 			r.dead()
 		}
-		return 0, false
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return 0, false
 	}
 	return jitter(wait), !q.once

@@ -244,9 +244,18 @@ func (s *shard) event(ctx context.Context, e *discordgo.Event) {
 	if e.Type == "ready" || e.Type == "resumed" {
 		s.stand(e)
 	}
-	if !s.d.queue.push(ctx.Done(), frame{shard: s.id, kind: e.Type, data: e.RawData}) {
+	f := frame{shard: s.id, kind: e.Type, data: e.RawData}
+	switch e.Type {
+	case "interaction_create":
+		f.call = s.d.arrive(ctx, e.RawData)
+	case "ready":
+		f.since = s.d.alive.begin(s.id, s.d.clock())
+	}
+	if f.call.wanted() && !s.d.queue.push(ctx.Done(), f) {
+		s.d.arrivals.forget(f.call)
 		return // it comes again
 	}
+	s.d.alive.touch(s.id, s.d.clock())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.resume != nil {
@@ -337,11 +346,22 @@ func (s *shard) addressFailed(going *resume) {
 func (s *shard) watch(ctx context.Context, conn net.Conn, going *resume) net.Conn {
 	w := newWire(conn, "Bot "+s.d.set.Token.Reveal(), going, s.d.tempo.patience)
 	w.identified = s.identified
+	w.heard = s.heard
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened = w
 	context.AfterFunc(ctx, w.leave)
 	return w
+}
+
+// heard is told that the gateway acknowledged a heartbeat.
+func (s *shard) heard() {
+	s.mu.Lock()
+	stands := s.stands
+	s.mu.Unlock()
+	if stands {
+		s.d.alive.touch(s.id, s.d.clock())
+	}
 }
 
 // told answers the library's one request, for the gateway's address, with what

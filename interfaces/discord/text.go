@@ -149,9 +149,12 @@ func (r reader) said(m *message) string {
 		parts = append(parts, m.Poll.text())
 	}
 	for i := range m.Embeds {
-		// A link's own preview says nothing that the person said.
-		if e := &m.Embeds[i]; e.Type == "" || e.Type == "rich" || e.Type == "poll_result" {
+		switch e := &m.Embeds[i]; e.Type {
+		case "", "rich":
 			parts = append(parts, r.words(e.text()))
+		case "poll_result":
+			parts = append(parts, e.result())
+		default: // a link's own preview says nothing that the person said
 		}
 	}
 	var said []string
@@ -177,6 +180,19 @@ func (p *poll) text() string {
 		b.WriteString(" (several answers allowed)")
 	}
 	return b.String() + "]"
+}
+
+// result is how a poll ended.
+func (e *embed) result() string {
+	said := make(map[string]string)
+	for _, f := range e.Fields {
+		said[f.Name] = line(f.Value, 400)
+	}
+	won := "no answer won"
+	if text := strings.TrimSpace(said["victor_answer_emoji_name"] + " " + said["victor_answer_text"]); text != "" {
+		won = text + " won with " + said["victor_answer_votes"]
+	}
+	return fmt.Sprintf("[poll closed: %s %s of %s votes]", said["poll_question_text"], won, said["total_votes"])
 }
 
 func (e *embed) text() string {

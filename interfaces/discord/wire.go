@@ -79,8 +79,9 @@ type wire struct {
 	net.Conn
 	token  string
 	resume *resume
-	// identified is called when the library's identify is on its way.
-	identified func()
+	// identified is called when the library's identify is on its way, heard when
+	// the gateway acknowledged a heartbeat.
+	identified, heard func()
 
 	in    *bufio.Reader
 	out   []byte // read, and not given to the library yet
@@ -261,6 +262,9 @@ func (w *wire) message(text []byte) error {
 		w.mu.Lock()
 		w.beat = time.Time{}
 		w.mu.Unlock()
+		if w.heard != nil {
+			w.heard()
+		}
 	case opDispatch:
 		w.mu.Lock()
 		w.seq = max(w.seq, e.Seq)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -38,9 +39,31 @@ const (
 )
 
 // server is the platform.
-type server struct{ *discordtest.Server }
+type server struct {
+	*discordtest.Server
+	tempo tempo
+}
 
-func newServer(t testing.TB) *server { return &server{discordtest.New(t)} }
+func newServer(t testing.TB) *server { return &server{discordtest.New(t), hasty} }
+
+// inBubble runs a test in fake time, with the driver's real patience. A
+// connection must not end in the very moment of a heartbeat: the library then
+// waits for a lock, in which fake time stands still.
+func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(27 * 365 * 24 * time.Hour) // the platform's ids begin in 2015
+		platform, end := discordtest.InMemory()
+		t.Cleanup(end)
+		t.Cleanup(func() {
+			for _, b := range platform.Breaches() {
+				t.Errorf("a rule was broken: %s", b)
+			}
+		})
+		platform.Gateway(func(g *discordtest.Settings) { g.Interval, g.Between = 41250*time.Millisecond, 5*time.Second })
+		f(t, &server{platform, usual})
+	})
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -60,9 +83,13 @@ type inbox struct {
 	fail    int // so many batches are refused
 	stir    chan struct{}
 	answer  func(core.Event)
+
+	patience time.Duration
 }
 
-func newInbox() *inbox { return &inbox{known: map[string]bool{}, stir: make(chan struct{}, 1)} }
+func newInbox() *inbox {
+	return &inbox{known: map[string]bool{}, stir: make(chan struct{}, 1), patience: 20 * time.Second}
+}
 
 func (i *inbox) Receive(_ context.Context, events ...core.Event) error {
 	i.mu.Lock()
@@ -104,7 +131,7 @@ func (i *inbox) all() []core.Event {
 // wait waits until n events of a kind came, and returns those.
 func (i *inbox) wait(t testing.TB, kind core.Kind, n int) []core.Event {
 	t.Helper()
-	limit := time.NewTimer(20 * time.Second)
+	limit := time.NewTimer(i.patience)
 	defer limit.Stop()
 	for {
 		var found []core.Event
@@ -157,7 +184,7 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 // bot makes a driver of the server's.
 func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	t.Helper()
-	o := Options{Config: Config{
+	o := Options{Dial: s.Dial, Config: Config{
 		Token: core.NewSecret(discordtest.Token), APIURL: s.URL, CDNURL: s.URL, Pace: "off", MessageContent: true, BackfillCount: 500,
 	}}
 	if os.Getenv("DISCORD_TEST_LOG") != "" {
@@ -166,7 +193,7 @@ func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	for _, f := range change {
 		f(&o)
 	}
-	d, err := newDriver(o, hasty)
+	d, err := newDriver(o, s.tempo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,6 +210,9 @@ func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() 
 	var err error
 	stop = func() error {
 		once.Do(func() {
+			if s.Dial != nil {
+				time.Sleep(1500 * time.Millisecond) // the first heartbeat is over
+			}
 			cancel()
 			select {
 			case err = <-ended:
@@ -200,7 +230,7 @@ func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() 
 	return stop
 }
 
-// up is a bot that is connected and knows its guild.
+// up is a bot that is connected and knows its guild, with what was missed.
 func (s *server) up(t testing.TB, change ...func(*Options)) (*Driver, *inbox) {
 	t.Helper()
 	d, in := s.bot(t, change...), newInbox()
@@ -267,4 +297,27 @@ func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core
 	}
 	t.Fatalf("no action %s", name)
 	return core.Result{}, nil
+}
+
+// frozen is a State that loses what is written after stop, as a dead process
+// does.
+type frozen struct {
+	State
+	mu   sync.Mutex
+	dead bool
+}
+
+func (f *frozen) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dead = true
+}
+
+func (f *frozen) Put(ctx context.Context, key string, value []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dead {
+		return nil
+	}
+	return f.State.Put(ctx, key, value)
 }

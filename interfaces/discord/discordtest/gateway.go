@@ -375,3 +375,18 @@ func (s *Server) Identifies() []Identify {
 
 // SendRaw sends any JSON to all connections.
 func (s *Server) SendRaw(v any) { s.each(func(c *Conn) { c.Send(v) }) }
+
+// Told lists the events of a kind that sessions were told of, as they were sent.
+func (s *Server) Told(kind string) []Payload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Payload
+	for _, sess := range s.gateway.sessions {
+		for _, p := range sess.log {
+			if p.Type == kind {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}

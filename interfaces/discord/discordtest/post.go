@@ -8,8 +8,16 @@ import (
 	"time"
 )
 
-// NonceAge is how long a message's nonce is honoured.
-const NonceAge = 3 * time.Minute
+// nonceAge is how long a message's nonce is honoured.
+const nonceAge = 3 * time.Minute
+
+// HonourNonces sets for how long a message's nonce is honoured from now on;
+// without it, three minutes.
+func (s *Server) HonourNonces(age time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nonceAge = age
+}
 
 // reach returns a channel that the bot sees and may do that in.
 func (s *Server) reach(id string, what uint64) (*Channel, *failure) {
@@ -115,7 +123,7 @@ func (s *Server) postMessage(call *Call, ids []string) (any, *failure) {
 	case len(form.Files) > 0 && !s.may(c, BotID, MayAttach) || len(form.Poll) > 0 && !s.may(c, BotID, MayPoll):
 		return nil, &failure{status: 403, code: 50013, text: "Missing Permissions"}
 	}
-	if old := c.repeated(form); old != nil {
+	if old := c.repeated(form, s.nonceAge); old != nil {
 		return s.json(old), nil
 	}
 	if f := s.refer(c, form); f != nil {
@@ -127,9 +135,9 @@ func (s *Server) postMessage(call *Call, ids []string) (any, *failure) {
 }
 
 // repeated is the message that the form's nonce was used for lately.
-func (c *Channel) repeated(form *form) *Message {
+func (c *Channel) repeated(form *form, age time.Duration) *Message {
 	old := c.nonces[form.nonce]
-	if form.nonce == "" || !form.enforce || old == nil || time.Since(old.At) > NonceAge {
+	if form.nonce == "" || !form.enforce || old == nil || time.Since(old.At) > age {
 		return nil
 	}
 	return old

@@ -40,6 +40,7 @@ type Server struct {
 	files        map[string][]byte // by path
 	commands     map[string][]appCommand
 	interactions map[string]*Interaction
+	nonceAge     time.Duration
 
 	calls   []Call
 	forget  bool
@@ -80,7 +81,7 @@ func InMemory() (*Server, func()) {
 func newServer() *Server {
 	s := &Server{
 		changed: make(chan struct{}), closing: make(chan struct{}), people: map[string]*Person{}, channels: map[string]*Channel{},
-		files: map[string][]byte{}, commands: map[string][]appCommand{}, interactions: map[string]*Interaction{},
+		files: map[string][]byte{}, commands: map[string][]appCommand{}, interactions: map[string]*Interaction{}, nonceAge: nonceAge,
 	}
 	s.limits.init()
 	s.gateway.init()

@@ -203,10 +203,14 @@ func (s *Server) ChangeGuild(id string, f func(*Guild)) {
 	f(s.guild(id))
 }
 
-// AddChannel makes a channel; the bot is told, but for direct messages.
-func (s *Server) AddChannel(c Channel) {
+// AddChannel makes a channel, with a new id where it has none, and returns that;
+// the bot is told, but for direct messages.
+func (s *Server) AddChannel(c Channel) string {
 	s.mu.Lock()
 	defer s.unlock()
+	if c.ID == "" {
+		c.ID = s.id()
+	}
 	made := s.open(c)
 	if c.Guild != "" && !c.Silent {
 		kind := "CHANNEL_CREATE"
@@ -215,6 +219,7 @@ func (s *Server) AddChannel(c Channel) {
 		}
 		s.dispatch(c.Guild, c.ID, kind, made.json())
 	}
+	return c.ID
 }
 
 // ChangeChannel changes a channel; the bot is told, as the platform does.

@@ -1,0 +1,106 @@
+package discord
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// aliveKey is the State's key of until when the gateway was heard.
+const aliveKey = "alive"
+
+// How exact the note of it is.
+const (
+	aliveEvery = 30 * time.Second // between two notes
+	aliveSlack = time.Minute      // for clocks, and for events on their way
+)
+
+// alive knows until when the gateway told everything, shard by shard. Safe for
+// concurrent use.
+type alive struct {
+	mu     sync.Mutex
+	shards map[int]time.Time
+	behind bool      // events wait that are not on disk
+	before time.Time // of a former life
+	noted  time.Time
+}
+
+// touch notes that a shard's session is alive.
+func (a *alive) touch(shard int, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shards[shard] = now
+}
+
+// begin notes that a shard has a new session, and returns until when the one
+// before told everything; zero where there never was one.
+func (a *alive) begin(shard int, now time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	until, known := a.shards[shard]
+	if !known {
+		until = a.before
+	}
+	a.shards[shard] = now
+	return until
+}
+
+// wait notes whether events wait that are not on disk.
+func (a *alive) wait(behind bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.behind = behind
+}
+
+// all is until when all shards told everything and it is on disk; zero where
+// nothing is known.
+func (a *alive) all(count int) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.behind || len(a.shards) < count {
+		return a.before
+	}
+	var times []time.Time
+	for _, at := range a.shards {
+		times = append(times, at)
+	}
+	if len(times) == 0 {
+		return a.before
+	}
+	return slices.MinFunc(times, time.Time.Compare)
+}
+
+// load reads what a former life noted.
+func (a *alive) load(ctx context.Context, s State) error {
+	raw, err := s.Get(ctx, aliveKey)
+	if err != nil || raw == nil {
+		return err
+	}
+	at, err := time.Parse(time.RFC3339, string(raw))
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.before, a.noted = at, at
+	return nil
+}
+
+// note writes it down where that is due; at is what was read when everything
+// before it was on disk.
+func (a *alive) note(ctx context.Context, s State, at time.Time, now bool) error {
+	a.mu.Lock()
+	due := at.Sub(a.noted) >= aliveEvery || now && at.After(a.noted)
+	a.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if err := s.Put(ctx, aliveKey, []byte(at.UTC().Format(time.RFC3339))); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.noted = at
+	return nil
+}

@@ -1,0 +1,175 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
+)
+
+// former is the journal of a step that a crash cut short: its first part was on
+// its way.
+type former struct {
+	journal
+	began time.Time
+}
+
+func (f *former) Since(n int) time.Time {
+	if n == 1 {
+		return f.began
+	}
+	return time.Time{}
+}
+
+var errCrash = errors.New("the process died")
+
+// A part that was in flight at a crash is one message in the end, also when the
+// platform has forgotten its nonce.
+func TestPartOfAFormerLife(t *testing.T) {
+	for name, c := range map[string]struct {
+		payload map[string]any
+		before  string        // said by the bot long before the part
+		lost    bool          // the part never reached the platform
+		away    time.Duration // between the lives
+		want    int           // messages in the end
+	}{
+		"it arrived, at once":       {map[string]any{"text": "Sure."}, "", false, time.Second, 1},
+		"it arrived, hours ago":     {map[string]any{"text": "Sure, *Ann*."}, "", false, 3 * time.Hour, 1},
+		"it was lost":               {map[string]any{"text": "Sure."}, "", true, 3 * time.Hour, 1},
+		"the same was said before":  {map[string]any{"text": "Sure."}, "Sure.", true, 3 * time.Hour, 2},
+		"an embed arrived":          {map[string]any{"embeds": []any{map[string]any{"title": "Rome", "description": "19"}}}, "", false, 3 * time.Hour, 1},
+		"another embed was said":    {map[string]any{"embeds": []any{map[string]any{"title": "Rome"}}}, "Rome", true, 3 * time.Hour, 2},
+		"another text came between": {map[string]any{"text": "Sure thing."}, "Sure.", false, 3 * time.Hour, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				if c.before != "" {
+					if _, err := act(t, s.bot(t), "message_discord", map[string]any{"text": c.before}); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Minute)
+				}
+				parts := &former{journal: journal{base: "crash"}}
+				with := func(call *core.Call) { call.Parts = &dying{parts: parts} }
+				began := time.Now()
+				if c.lost {
+					s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
+				}
+				if _, err := act(t, s.bot(t), "message_discord", c.payload, with); err == nil {
+					t.Fatal("it outlived the crash")
+				}
+				time.Sleep(c.away)
+				for range 60 {
+					s.Say(hallID, annID, "and then people talked on")
+				}
+				parts.began = began
+				if _, err := act(t, s.bot(t), "message_discord", c.payload, func(call *core.Call) { call.Parts = parts }); err != nil {
+					t.Fatal(err)
+				}
+				all := s.Messages(hallID)
+				if len(all) != c.want || parts.done[1].ID != all[len(all)-1].ID {
+					t.Errorf("%d messages stand, journalled as %s: %+v", len(all), parts.done[1].ID, all)
+				}
+			})
+		})
+	}
+}
+
+// dying sends, and dies before it has noted so.
+type dying struct{ parts *former }
+
+func (d *dying) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+	if err := d.parts.Send(ctx, n, what, do); err != nil {
+		return err
+	}
+	delete(d.parts.done, n)
+	return errCrash
+}
+
+// A draft that became the message carries no nonce; it is found all the same.
+func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := shelf()
+		first := s.bot(t, func(o *Options) { o.State = state })
+		first.Draft(hall(), "Su")
+		within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
+		parts := &former{journal: journal{base: "crash"}}
+		began := time.Now()
+		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = &dying{parts: parts} }); err == nil {
+			t.Fatal("it outlived the crash")
+		}
+		first.busy.close()
+		parts.began = began
+		next := s.bot(t, func(o *Options) { o.State = state })
+		if _, err := act(t, next, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = parts }); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Texts(hallID); len(got) != 1 || got[0] != "Sure." {
+			t.Errorf("stands: %q", got)
+		}
+	})
+}
+
+// Where nobody may read, nobody can look: the part is sent once more.
+func TestPartOfAFormerLifeWhereNobodyMayRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.ChangeChannel(hallID, func(c *discordtest.Channel) {
+			c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayReadHistory}}
+		})
+		parts := &former{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
+		if _, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = parts }); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.Messages(hallID)); n != 1 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
+
+// When it cannot be known whether a part arrived, it is not sent: a later try
+// finds out.
+func TestPartOfAFormerLifeThatCannotBeLookedFor(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.Fail(func(c discordtest.Call) discordtest.Fault {
+			if c.Is("GET /channels/") {
+				return discordtest.Fault{Kind: discordtest.Broken}
+			}
+			return discordtest.Fault{}
+		})
+		parts := &former{journal: journal{base: "crash"}, began: time.Now().Add(-time.Hour)}
+		_, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = parts })
+		if kind(err) != core.Temporary || len(s.Messages(hallID)) != 0 {
+			t.Errorf("%v, and %d messages stand", err, len(s.Messages(hallID)))
+		}
+	})
+}
+
+// An answer that was lost in a long outage of the platform: by the time that it
+// speaks again, the nonce is forgotten, and the channel is looked at.
+func TestLongOutageAfterALostAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.HonourNonces(nonceAge)
+		first := true
+		began := time.Now()
+		s.Fail(func(c discordtest.Call) discordtest.Fault {
+			switch {
+			case !c.Is("POST /channels/" + hallID + "/messages"):
+			case first:
+				first = false
+				return discordtest.Fault{Kind: discordtest.HangAfter}
+			case time.Since(began) < 150*time.Second:
+				return discordtest.Fault{Kind: discordtest.Hang}
+			}
+			return discordtest.Fault{}
+		})
+		if _, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."}); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.Messages(hallID)); n != 1 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
