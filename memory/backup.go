@@ -113,14 +113,15 @@ func copyFile(to, from string) error {
 	})
 }
 
-// checkFile opens and checks the database in dir; errors name its origin.
+// checkFile opens and checks the database in dir; errors name its origin. The
+// pages come first: bbolt trusts them, and could end the process.
 func checkFile(dir, origin string) error {
-	db, err := Open(dir, Options{Unchecked: true})
+	err := checkPages(filepath.Join(dir, FileName))
 	if err == nil {
-		if err = db.Check(context.Background()); err == nil {
-			err = db.boltCheck() // it would panic over what the other one finds
+		var db *DB
+		if db, err = Open(dir, Options{Unchecked: true}); err == nil {
+			err = errors.Join(db.Check(context.Background()), db.Close())
 		}
-		err = errors.Join(err, db.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", origin, err)

@@ -294,7 +294,105 @@ func FuzzWreck(f *testing.F) {
 				w.bucket(string(key), value, func([]byte, []byte, bool) {})
 			}
 		})
+		if _, err := w.root(); err == nil {
+			w.check(root)
+			w.freePages()
+		}
 	})
+}
+
+// TestTheListOfFreePages: a page that is free and in use, or neither, is found.
+func TestTheListOfFreePages(t *testing.T) {
+	db := furnished(t, t.TempDir())
+	for i := range 50 { // so that some pages are free
+		add(t, db, message(kitchen, fmt.Sprint(i), strings.Repeat("x", 5000)))
+	}
+	if err := errors.Join(db.Forget(t.Context(), kitchen), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(db.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wreck{file: bytes.NewReader(whole), size: int64(len(whole))}
+	root, err := w.root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := int(w.free) * 4096
+	n := int(order.Uint16(whole[list+10:]))
+	if n < 2 {
+		t.Fatalf("only %d pages are free", n)
+	}
+	for name, tc := range map[string]struct {
+		spoil func(b []byte)
+		says  string
+	}{
+		"as it was":      {func([]byte) {}, ""},
+		"in use":         {func(b []byte) { order.PutUint64(b[list+pageHeader:], root) }, "in use"},
+		"free twice":     {func(b []byte) { copy(b[list+pageHeader:], b[list+pageHeader+8:list+pageHeader+16]) }, "in use"},
+		"beyond the end": {func(b []byte) { order.PutUint64(b[list+pageHeader:], w.end) }, "is none"},
+		"neither":        {func(b []byte) { order.PutUint16(b[list+10:], uint16(n-1)) }, "neither in use nor free"},
+		"too many":       {func(b []byte) { order.PutUint16(b[list+10:], 0xfffe) }, "do not fit"},
+		"no list":        {func(b []byte) { order.PutUint16(b[list+8:], leafFlag) }, "it is none"},
+	} {
+		file := filepath.Join(t.TempDir(), "x.db")
+		content := bytes.Clone(whole)
+		tc.spoil(content)
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := Restore(filepath.Join(t.TempDir(), "data"), file)
+		if (err == nil) != (tc.says == "") || !strings.Contains(fmt.Sprint(err), tc.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && !errors.Is(err, core.ErrDamaged) {
+			t.Errorf("%s: %v is not ErrDamaged", name, err)
+		}
+	}
+}
+
+// TestALostPageIsFoundAtTheStart: after an unclean stop every single page of the
+// file is missed, and the mend is named.
+func TestALostPageIsFoundAtTheStart(t *testing.T) {
+	db := furnished(t, t.TempDir())
+	whole, err := os.ReadFile(filepath.Join(crash(t, db), FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wreck{file: bytes.NewReader(whole), size: int64(len(whole))}
+	root, err := w.root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.check(root)
+	found := 0
+	for page := uint64(2); page < w.end; page++ {
+		if w.seen[page/64]&(1<<(page%64)) == 0 || page == root {
+			continue // free, or so bad that Open refuses
+		}
+		dir := t.TempDir()
+		content := bytes.Clone(whole)
+		clear(content[page*4096 : (page+1)*4096])
+		if err := os.WriteFile(filepath.Join(dir, FileName), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var heard error
+		again, err := Open(dir, Options{Damaged: func(err error) { heard = err }})
+		if err == nil {
+			again.checking.Wait()
+			again.Close()
+			err = heard
+		}
+		saying(t, errors.New(strings.Split(fmt.Sprint(err), "\n")[0]), FileName, "damaged")
+		if !strings.Contains(fmt.Sprint(err), "`synthbot restore --salvage`") {
+			t.Errorf("page %d: %v does not name the mend", page, err)
+		}
+		found++
+	}
+	if found < 10 {
+		t.Errorf("only %d pages are in use", found)
+	}
 }
 
 func TestCheckAfterAnUncleanStop(t *testing.T) {

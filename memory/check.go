@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -62,17 +63,26 @@ func (c *checker) note(err error) bool {
 	return len(c.faults) < maxFaults && c.ctx.Err() == nil
 }
 
-// pages follows the tree of every bucket: each page is where and what it should
-// be and used once, and the keys rise. (bbolt's own check must not run while
-// somebody writes: it reads the list of free pages that the writer changes.)
+// pages follows the tree of every bucket. (bbolt's own check must not run while
+// somebody writes: it reads the list of free pages that the writer changes; and a
+// fault that it meets ends the process.)
 func (c *checker) pages() {
 	info, err := c.db.handle.Stat()
 	if !c.note(err) {
 		return
 	}
 	w := &wreck{file: c.db.handle, size: info.Size(), page: int64(c.db.bolt.Info().PageSize)}
+	w.check(uint64(c.Cursor().Bucket().Root()))
+	for _, fault := range w.faults {
+		c.note(fault)
+	}
+}
+
+// check walks all that is in use: each page is where and what it should be and
+// used once, and the keys rise.
+func (w *wreck) check(root uint64) {
 	w.seen = make([]uint64, w.size/w.page/64+1)
-	w.walk(uint64(c.Cursor().Bucket().Root()), 0, func(name, value []byte, isBucket bool) {
+	w.walk(root, 0, func(name, value []byte, isBucket bool) {
 		if !isBucket {
 			return
 		}
@@ -84,24 +94,30 @@ func (c *checker) pages() {
 			last = key
 		})
 	})
-	for _, fault := range w.faults {
-		c.note(fault)
-	}
 }
 
-// boltCheck is bbolt's own check. Nobody may write meanwhile.
-func (db *DB) boltCheck() error {
-	return db.guard(func() error {
-		return db.bolt.View(func(t *bbolt.Tx) error {
-			var faults []error
-			for err := range t.Check() {
-				if len(faults) < maxFaults {
-					faults = append(faults, err)
-				}
-			}
-			return errors.Join(faults...)
-		})
-	})
+// checkPages reports what is wrong with the pages of a file that nobody has open.
+func checkPages(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, bare(err))
+	}
+	defer f.Close()
+	size, err := fileSize(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	w := &wreck{file: f, size: size}
+	root, err := w.root()
+	if err != nil {
+		return fmt.Errorf("%w: %w", core.ErrDamaged, err)
+	}
+	w.check(root)
+	w.freePages()
+	if len(w.faults) > 0 {
+		return fmt.Errorf("%w: %w", core.ErrDamaged, errors.Join(w.faults...))
+	}
+	return nil
 }
 
 // rows calls look for all pairs of a bucket, until there are enough faults.

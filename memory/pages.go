@@ -23,12 +23,18 @@ type wreck struct {
 	faults []error
 	// seen, if set, has a bit for each page; one that is met twice is a fault.
 	seen []uint64
+	// Of the newest transaction, once root has found it.
+	free uint64 // the page of the list of free pages
+	end  uint64 // pages from here on were never used
 }
 
 const (
 	pageHeader   = 16
 	branchFlag   = 1
 	leafFlag     = 2
+	freeFlag     = 16
+	noFreeList   = 1<<64 - 1 // as its page: there is none
+	manyFree     = 0xFFFF    // as the count: the true one stands before the first
 	bucketFlag   = 1
 	elementSize  = 16
 	bucketHeader = 16
@@ -44,9 +50,10 @@ func (w *wreck) root() (page uint64, err error) {
 	err = fmt.Errorf("none of its first pages is whole")
 	for _, size := range []int64{4096, 8192, 16384, 65536} {
 		for at := range int64(2) {
-			root, tx, ok := w.meta(at*size, uint32(size))
-			if ok && tx >= newest {
-				page, newest, w.page, err = root, tx, size, nil
+			m, ok := w.meta(at*size, uint32(size))
+			if ok && m.tx >= newest {
+				page, newest, w.page, err = m.root, m.tx, size, nil
+				w.free, w.end = m.free, m.end
 			}
 		}
 		if err == nil {
@@ -58,16 +65,52 @@ func (w *wreck) root() (page uint64, err error) {
 
 // meta reads a first page: magic, version, page size, flags (4 each), root
 // bucket (16), freelist, end, transaction, checksum (8 each).
-func (w *wreck) meta(at int64, size uint32) (root, tx uint64, ok bool) {
+func (w *wreck) meta(at int64, size uint32) (found meta, ok bool) {
 	b := make([]byte, pageHeader+64)
 	if _, err := w.file.ReadAt(b, at); err != nil {
-		return 0, 0, false
+		return meta{}, false
 	}
 	m := b[pageHeader:]
 	sum := fnv.New64a()
 	sum.Write(m[:56])
 	ok = order.Uint32(m) == boltMagic && order.Uint32(m[8:]) == size && order.Uint64(m[56:]) == sum.Sum64()
-	return order.Uint64(m[16:]), order.Uint64(m[48:]), ok
+	return meta{order.Uint64(m[16:]), order.Uint64(m[32:]), order.Uint64(m[40:]), order.Uint64(m[48:])}, ok
+}
+
+// meta is what a first page says.
+type meta struct{ root, free, end, tx uint64 }
+
+// freePages checks the list of free pages, after all that is in use was walked:
+// each page is either in use or free, and none both. A list begins with how many
+// there are, where the page's header has no room for that; each is a number of
+// eight bytes.
+func (w *wreck) freePages() {
+	if w.free == noFreeList {
+		return
+	}
+	b, err := w.read(w.free)
+	if err != nil {
+		w.fault("list of free pages, page %d: %w", w.free, err)
+		return
+	}
+	numbers, n := b[pageHeader:], uint64(order.Uint16(b[10:]))
+	if n == manyFree && len(numbers) >= 8 {
+		numbers, n = numbers[8:], order.Uint64(numbers)
+	}
+	if order.Uint16(b[8:]) != freeFlag || n > uint64(len(numbers)/8) {
+		w.fault("list of free pages, page %d: it is none, or its %d numbers do not fit", w.free, n)
+		return
+	}
+	for i := range n {
+		if page := order.Uint64(numbers[8*i:]); page < 2 || page >= w.end || !w.first(page, 1) {
+			w.fault("page %d is said to be free, and is none or in use", page)
+		}
+	}
+	for page := uint64(2); page < min(w.end, uint64(len(w.seen))*64); page++ {
+		if w.first(page, 1) {
+			w.fault("page %d is neither in use nor free", page)
+		}
+	}
 }
 
 func (w *wreck) fault(format string, args ...any) {
@@ -126,6 +169,9 @@ func (w *wreck) read(page uint64) ([]byte, error) {
 func (w *wreck) first(page, n uint64) bool {
 	if w.seen == nil {
 		return true
+	}
+	if (page+n-1)/64 >= uint64(len(w.seen)) {
+		return false
 	}
 	for p := page; p < page+n; p++ {
 		if w.seen[p/64]&(1<<(p%64)) != 0 {

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -20,7 +21,7 @@ type room struct {
 	db     *DB
 	tell   func(bool)
 	scarce chan struct{} // a token when a write found no room
-	size   int           // of that write. The writer's
+	size   atomic.Int64  // of the largest of them
 }
 
 // failed takes note of a write that failed alone. The writer calls it.
@@ -28,7 +29,7 @@ func (r *room) failed(err error, size int) {
 	if !errors.Is(err, core.ErrFull) {
 		return
 	}
-	r.size = max(size, probeLeast)
+	r.size.Store(max(int64(size), r.size.Load(), probeLeast)) // nobody but the writer raises it
 	select {
 	case r.scarce <- struct{}{}:
 	default:
@@ -48,6 +49,7 @@ func (r *room) begin(ctx context.Context) {
 			if !r.await(ctx) {
 				return
 			}
+			r.size.Store(0)
 			r.say(false)
 		}
 	})
@@ -84,7 +86,7 @@ func (r *room) await(ctx context.Context) bool {
 // room stays in the file.
 func (r *room) probe(ctx context.Context) bool {
 	err := r.db.write(ctx, &job{run: func(t *tx) error {
-		return t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size))
+		return t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size.Load()))
 	}})
 	if errors.Is(err, core.ErrFull) {
 		return false

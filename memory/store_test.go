@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"synthbot/core"
 	"synthbot/core/coretest"
 )
@@ -45,12 +47,28 @@ func sound(t testing.TB, dir string) {
 	db.checking.Wait()
 	if err := db.Check(context.Background()); err != nil {
 		t.Error(err)
-	} else if err := db.boltCheck(); err != nil {
+	} else if err := boltCheck(db); err != nil {
 		t.Error(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
+	if err := checkPages(db.file); err != nil {
+		t.Error(err)
+	}
+}
+
+// boltCheck is bbolt's own check. Nobody may write meanwhile.
+func boltCheck(db *DB) error {
+	return db.guard(func() error {
+		return db.bolt.View(func(t *bbolt.Tx) error {
+			var faults []error
+			for err := range t.Check() {
+				faults = append(faults, err)
+			}
+			return errors.Join(faults...)
+		})
+	})
 }
 
 func TestStore(t *testing.T) {

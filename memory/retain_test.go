@@ -1,0 +1,128 @@
+package memory
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+)
+
+// TestPruningByItself: soon after the start, as often as is configured, and with
+// the configuration of the last reload.
+func TestPruningByItself(t *testing.T) {
+	o := Options{Config: Config{Every: time.Hour, Keep: []Retention{{Messages: 5}}}}
+	bubble(t, o, func(t *testing.T, _ string, db *DB) {
+		id := 0
+		fill := func() {
+			b := &core.Batch{}
+			for range 20 {
+				id++
+				e := message(kitchen, fmt.Sprint(id), "x")
+				e.Message.Time = time.Now()
+				b.Append = append(b.Append, e)
+			}
+			if err := db.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := func(what string, n int) {
+			t.Helper()
+			synctest.Wait()
+			want(t, what, len(everything(t, db)[kitchen]), n)
+		}
+		fill()
+		left("at once", 20)
+		time.Sleep(firstPrune)
+		left("soon after the start", 5)
+		fill()
+		time.Sleep(30 * time.Minute)
+		left("after half an hour", 25)
+		time.Sleep(31 * time.Minute)
+		left("after an hour", 5)
+		fill()
+		db.SetConfig(Config{Every: time.Hour, Keep: []Retention{{Messages: 15}}})
+		time.Sleep(firstPrune)
+		left("after a reload", 15)
+		db.SetConfig(Config{})
+		fill()
+		time.Sleep(100 * time.Hour)
+		left("when nothing is to be pruned", 35)
+		db.SetConfig(Config{Every: time.Hour, Keep: []Retention{{Age: 50 * time.Hour}}})
+		time.Sleep(firstPrune)
+		left("when all is too old", 0)
+	})
+}
+
+// TestTurnsArePrunedWhole: or not at all.
+func TestTurnsArePrunedWhole(t *testing.T) {
+	db := open(t, t.TempDir())
+	now := day
+	db.clock = func() time.Time { return now }
+	record := func(seq uint64, step uint16, p core.Progress, age time.Duration) core.Record {
+		return core.Record{Key: core.Key{Turn: core.TurnID{Path: kitchen, Seq: seq}, Round: 1, Step: step}, Progress: p, Time: day.Add(-age)}
+	}
+	week := 7 * 24 * time.Hour
+	b := &core.Batch{
+		Answered: []core.TurnID{{Path: kitchen, Seq: 1000}},
+		Journal: []core.Record{
+			record(1, 0, core.Accepted, 2*week), record(1, 1, core.Done, 2*week),
+			record(2, 0, core.Accepted, 2*week), record(2, 1, core.Done, week/2),
+			record(3, 0, core.Accepted, 2*week), record(3, 1, core.Pending, 2*week), record(3, 2, core.Done, 2*week),
+		},
+	}
+	for seq := range uint64(1000) {
+		b.Append = append(b.Append, message(kitchen, "", "x"))
+		if seq >= 10 {
+			b.Journal = append(b.Journal, record(seq, 0, core.Done, 2*week))
+		}
+	}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	prune := func(counts map[uint64]int) {
+		t.Helper()
+		if err := db.Prune(t.Context(), Config{Journal: week}); err != nil {
+			t.Fatal(err)
+		}
+		db.view(t.Context(), func(v *view) error {
+			for seq, n := range counts {
+				records, err := v.Journal(core.TurnID{Path: kitchen, Seq: seq})
+				want(t, fmt.Sprint("turn ", seq, " ", err), len(records), n)
+			}
+			return nil
+		})
+	}
+	prune(map[uint64]int{1: 0, 2: 2, 3: 3, 10: 0, 600: 0, 999: 0})
+	now = now.Add(week)
+	prune(map[uint64]int{2: 0, 3: 3})
+	now = now.Add(pendingAge)
+	prune(map[uint64]int{3: 0})
+}
+
+// TestHashesOfTheForgottenAreNotKeptForEver: no platform delivers again so late.
+func TestHashesOfTheForgottenAreNotKeptForEver(t *testing.T) {
+	db := open(t, t.TempDir())
+	now := day
+	db.clock = func() time.Time { return now }
+	add(t, db, message(kitchen, "1", "x"))
+	if err := db.Forget(t.Context(), kitchen); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 0} {
+		if err := db.Prune(t.Context(), Config{}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "hashes", size(t, db, bucketGone), n)
+		now = now.Add(2 * idAge)
+	}
+}
+
+func TestConfigCheck(t *testing.T) {
+	c := Config{Keep: []Retention{{Path: group}, {}, {Path: topic}, {Path: group, Messages: 5}}}
+	var faults []string
+	c.Check(func(text string, at ...any) { faults = append(faults, fmt.Sprint(text, at)) })
+	want(t, "faults", faults, []string{"is the second one for this path; write one table for each[keep 3 path]"})
+	want(t, "policy", c.policy(core.MustPath("chat/group/7/1")).Path, topic)
+}

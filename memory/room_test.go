@@ -1,0 +1,104 @@
+package memory
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+)
+
+// TestTheFullDiskIsTold: once when it fills, once when there is room again, which
+// is found although nobody writes; and nothing that was acknowledged is lost.
+func TestTheFullDiskIsTold(t *testing.T) {
+	var mu sync.Mutex
+	var told []bool
+	full := func(full bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, full)
+	}
+	heard := func() (since []bool) {
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		since, told = told, nil
+		return since
+	}
+	bubble(t, Options{Full: full}, func(t *testing.T, _ string, db *DB) {
+		d := faulty(t, db)
+		if err := commitN(db, 1); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "told while all is well", heard(), nil)
+		var space int64 // bytes that may be written still
+		limited := func(buf []byte, at int64) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if space < int64(len(buf)) && !isMeta(at) {
+				return 0, syscall.ENOSPC
+			}
+			return db.handle.WriteAt(buf, at)
+		}
+		d.write = limited
+		for n := 2; n < 5; n++ {
+			if err := commitN(db, n); !errors.Is(err, core.ErrFull) {
+				t.Errorf("message %d: %v, want core.ErrFull", n, err)
+			}
+		}
+		want(t, "told when it filled", heard(), []bool{true})
+		time.Sleep(10 * probeEvery)
+		want(t, "told while it stays full", heard(), nil)
+		holds(t, db, []int{1})
+		mu.Lock()
+		space = 2 * probeLeast
+		mu.Unlock()
+		time.Sleep(2 * probeEvery)
+		want(t, "told when there was room", heard(), []bool{false})
+		if err := commitN(db, 2); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		space = 0
+		mu.Unlock()
+		if err := commitN(db, 3); !errors.Is(err, core.ErrFull) {
+			t.Errorf("%v, want core.ErrFull", err)
+		}
+		want(t, "told when it filled again", heard(), []bool{true})
+		mu.Lock()
+		space = 1 << 40
+		mu.Unlock()
+		time.Sleep(2 * probeEvery)
+		want(t, "told at the end", heard(), []bool{false})
+		holds(t, db, []int{1, 2})
+	})
+}
+
+// TestRoomForALargeOne: what could not be written must fit before all is said to
+// be well.
+func TestRoomForALargeOne(t *testing.T) {
+	var mu sync.Mutex
+	var told []bool
+	bubble(t, Options{Full: func(full bool) { mu.Lock(); told = append(told, full); mu.Unlock() }}, func(t *testing.T, _ string, db *DB) {
+		d := faulty(t, db)
+		d.write = func(buf []byte, at int64) (int, error) {
+			if len(buf) > 1<<19 {
+				return 0, syscall.ENOSPC
+			}
+			return db.handle.WriteAt(buf, at)
+		}
+		large := message(kitchen, "large", strings.Repeat("x", 1<<20))
+		if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
+			t.Errorf("%v, want core.ErrFull", err)
+		}
+		time.Sleep(5 * probeEvery)
+		synctest.Wait()
+		mu.Lock()
+		want(t, "told", told, []bool{true})
+		mu.Unlock()
+	})
+}
