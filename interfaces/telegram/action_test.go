@@ -154,6 +154,11 @@ func TestMedia(t *testing.T) {
 			}
 		}
 	}
+	var e *core.Error
+	err := do(t, d, "photo_telegram", place("telegram", forum, 7), `{"url":"https://example.org/broken.png","caption":"**a**"}`, &coretest.Parts{})
+	if n := len(w.Calls("sendPhoto")); !errors.As(err, &e) || e.Kind != core.Invalid || !strings.Contains(e.Text, "file") || n != 4 {
+		t.Errorf("a picture that is not there: %v after %d calls", err, n)
+	}
 	list := w.Messages(forum)
 	if len(list) != 6 {
 		t.Fatalf("%d messages stand", len(list))
@@ -178,16 +183,21 @@ func TestButtons(t *testing.T) {
 	at := place("telegram", group, 0)
 	for _, payload := range []string{
 		`{"text":"Go on?","buttons":[{"label":"Yes","data":"yes:1"},{"label":"No","data":"no"},{"label":"Site","url":"https://example.org/x"}]}`,
-		`{"text":"Who comes?","buttons":[{"label":"` + long + `"}],"buttons_for":"everyone"}`,
+		`{"text":"Who comes?","buttons":[{"label":"` + long + `"}]}`,
 	} {
-		if err := do(t, d, "message_telegram", at, payload, &coretest.Parts{}); err != nil { // jay asked
+		author := core.Author{ID: "1000"} // asked for the first
+		if strings.Contains(payload, "Who") {
+			author.Rank = core.Bot // the bot itself for the second
+		}
+		call := core.Call{Path: at, Author: author, Payload: []byte(payload), Parts: &coretest.Parts{}}
+		if _, err := d.sendMessage(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
 	}
 	message, open := w.Messages(group)[0].ID, w.Messages(group)[1].ID
 	for whom, where := range map[int64]string{1000: at.String(), 0: "telegram/1001"} { // elsewhere everybody may
 		to, err := d.target(core.Call{}, where)
-		if got := d.presser(core.Call{Path: at, Author: core.Author{ID: "1000"}}, to, ""); err != nil || got != whom {
+		if got := d.presser(core.Call{Path: at, Author: core.Author{ID: "1000"}}, to); err != nil || got != whom {
 			t.Errorf("%s: %d may press, %v", where, got, err)
 		}
 	}

@@ -196,6 +196,8 @@ func explain(err error) error {
 		e.Text = "the bot may not write there: it was blocked or removed"
 	case api.says("chat not found"):
 		e.Kind, e.Text = core.Invalid, "there is no such chat, or the bot has never been there"
+	case aboutFile(err):
+		e.Kind, e.Text = core.Invalid, "Telegram does not take that file: it is not there, too large, or no such kind of file"
 	case api.says("thread not found", "TOPIC_DELETED"):
 		e.Text = "that topic is gone"
 	case api.says("TOPIC_CLOSED"):

@@ -6,6 +6,13 @@
 // forum; the General topic is the chat itself. A message's id is the platform's
 // number in its chat.
 //
+// An answer shows while it is written: as the platform's own draft in private
+// chats, elsewhere as a message that is edited and becomes the answer. No half
+// text stays behind, also after a crash (see draft.go for the one exception).
+// Besides, the driver tells places and people something outside of turns,
+// carries files, fetches what was attached, and finds topics, groups and people
+// by their names.
+//
 // Promises to the platform: an update is confirmed only after Inbox.Receive
 // returned; no more calls are made than the published limits allow, and none
 // while the platform has asked to wait. Promises to people: nothing that was

@@ -15,7 +15,6 @@ import (
 // same in every interface.
 type buttons struct {
 	Buttons []button `json:"buttons"`
-	For     string   `json:"buttons_for"` // asker, everyone
 }
 
 // button says data when it is pressed, or its label where there is none; or it
@@ -48,9 +47,9 @@ func (b *buttons) suggest(texts []string) {
 
 // presser is the only person who may press the buttons of a message: who asked
 // for it there. 0: anybody may.
-func (d *Driver) presser(call core.Call, to target, whom string) int64 {
+func (d *Driver) presser(call core.Call, to target) int64 {
 	who, err := strconv.ParseInt(call.Author.ID, 10, 64)
-	if err != nil || who <= 0 || whom == "everyone" || call.Author.Rank == core.Bot || !d.same(call.Path, to) {
+	if err != nil || who <= 0 || call.Author.Rank == core.Bot || !d.same(call.Path, to) {
 		return 0
 	}
 	return who
@@ -74,7 +73,7 @@ func (d *Driver) keyboard(call core.Call, to target, list buttons) (string, erro
 		across = 3
 	}
 	var rows [][]tgbotapi.InlineKeyboardButton
-	width, presser := 0, d.presser(call, to, list.For)
+	width, presser := 0, d.presser(call, to)
 	for i, b := range list.Buttons {
 		made, err := d.button(to.spot.chat, i, b, presser)
 		if err != nil {

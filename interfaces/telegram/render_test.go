@@ -169,6 +169,26 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestPartsWhole cuts neither a grapheme nor a code block open.
+func TestPartsWhole(t *testing.T) {
+	const family = "👨\u200d👩\u200d👧"
+	list := parts(strings.Repeat(family, 2000), maxText)
+	for _, p := range list {
+		if strings.ReplaceAll(p.source, family, "") != "" {
+			t.Fatal("a family is torn apart")
+		}
+	}
+	code := parts("```go\n"+strings.Repeat("line of code\n", 1000)+"```", maxText)
+	for i, p := range code {
+		if !strings.HasPrefix(p.html, `<pre><code class="language-go">`) || !strings.HasSuffix(p.html, "</code></pre>") {
+			t.Errorf("part %d is no code block: %.60q", i, p.html)
+		}
+	}
+	if len(list) < 3 || len(code) < 3 {
+		t.Errorf("%d and %d parts", len(list), len(code))
+	}
+}
+
 func checkParts(t *testing.T, text string, first, least int) {
 	t.Helper()
 	list := parts(text, first)

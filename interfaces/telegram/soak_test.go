@@ -231,7 +231,7 @@ func (f *faults) check(t *testing.T, list []telegramtest.Message, chat, from, to
 
 // soaked is how many updates a soak takes.
 func soaked() int {
-	if testing.Short() {
+	if testing.Short() || watched {
 		return 1000
 	}
 	return 10000
