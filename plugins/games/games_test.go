@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestNative(t *testing.T) {
 	own := coretest.NewPlugin("own", core.Action{
 		Name: "poll_room", Brief: "Start a poll", Permission: core.Everyone,
 		Schema: json.RawMessage(`{"type":"object","properties":{"question":{"type":"string"},"answers":{"type":"array"},"hours":{"type":"integer"}},"additionalProperties":false}`),
-		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil },
+		Do:     func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil },
 	})
 	plugintest.Run(t, "testdata/native.txt", plugintest.Of(seeded), plugintest.With(own),
 		plugintest.Verb("native", func(s *plugintest.Script, arg string) {
@@ -161,8 +162,13 @@ func TestChoiceIsFair(t *testing.T) {
 func TestChoiceKeepsItsOptions(t *testing.T) {
 	p := make1(t, plugintest.NewStand(t, "games"))
 	options := []string{"a", "b", "c"}
-	if _, err := p.choose(t.Context(), core.Call{}, choicePayload{Options: options, Count: 3}); err != nil || fmt.Sprint(options) != "[a b c]" {
+	r, err := p.choose(t.Context(), core.Call{}, choicePayload{Options: options, Count: 3})
+	if err != nil || fmt.Sprint(options) != "[a b c]" {
 		t.Errorf("%v: %q", err, options)
+	}
+	var out struct{ Chosen []string }
+	if err := json.Unmarshal(r.Output, &out); err != nil || !slices.Equal(slices.Sorted(slices.Values(out.Chosen)), options) {
+		t.Errorf("a shuffle gives %s, %v", r.Output, err)
 	}
 }
 

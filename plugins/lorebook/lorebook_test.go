@@ -130,7 +130,7 @@ func TestOrderAndBudget(t *testing.T) {
 			e("a "+strings.Repeat(long, 3), 1, 0, false), e("b "+strings.Repeat(long, 3), 2, 0, false), e("c "+strings.Repeat(long, 3), 3, 0, false)}}, "a b"},
 	} {
 		c := defaults
-		c.Budget = 500
+		c.Budget = 1000
 		var first []string
 		for _, text := range told(t, c, tc.book, "moss") {
 			first = append(first, text[:1])
@@ -211,6 +211,16 @@ func TestCards(t *testing.T) {
 		if err != nil || string(raw) != want {
 			t.Errorf("%s: %s, %v", place, raw, err)
 		}
+	}
+}
+
+// TestTwoBooks: what they tell is in one order.
+func TestTwoBooks(t *testing.T) {
+	c := defaults
+	c.Dir, c.Sources = "testdata", []Source{{Path: "world.json"}}
+	got := told(t, c, one(func(e *Entry) { e.Keys, e.Order = []string{"dragon"}, 200 }), "a dragon")
+	if strings.Join(got, " ") != "Dragons love tea. Dragons sleep by day. told" {
+		t.Errorf("%q", got)
 	}
 }
 

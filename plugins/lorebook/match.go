@@ -245,12 +245,9 @@ func (v *volume) find(ctx context.Context, text string, rounds int) []*entry {
 	if !v.recursive {
 		rounds = 0
 	}
-	for ; ; rounds-- {
+	for ; !s.over(); rounds-- {
 		var fresh strings.Builder
-		for i, e := range v.entries {
-			if i%100 == 0 && s.over() {
-				return nil
-			}
+		for _, e := range v.entries {
 			if !found[e] && len(found) < maxFound && (e.constant || e.touched(s)) {
 				found[e] = true
 				fresh.WriteString("\n" + e.text)

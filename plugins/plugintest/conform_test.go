@@ -104,6 +104,9 @@ func (n *notes) Inject(ctx context.Context, s core.Scene) (json.RawMessage, erro
 	if n.sins["long"] {
 		return json.RawMessage(`"` + strings.Repeat("x", 3000) + `"`), nil
 	}
+	if n.sins["mute"] {
+		return nil, nil
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.sins["remembers"] && len(n.list) > 0 {
@@ -169,6 +172,7 @@ func TestConformCanFail(t *testing.T) {
 		"remembers":       "is told to Eve",
 		"tells all":       "is told to Eve",
 		"tells him":       "is told to Jay in room/1",
+		"mute":            "is not told there",
 		"leaks":           "found unexpected goroutines",
 		"complains":       "want nil when its context",
 	} {

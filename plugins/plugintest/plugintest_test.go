@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -120,6 +122,22 @@ func (k *keeper) Bios(context.Context, core.Scene, []core.Author) (map[string]js
 func TestScripts(t *testing.T) {
 	Run(t, "testdata/[ta]*.txt", With(toys()))
 	Run(t, "testdata/plugin.txt", Named("keeper", newKeeper))
+}
+
+// TestUpdate: what is wrong is written anew, and what is missing is added.
+func TestUpdate(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "talk.txt")
+	before := "# A talk.\nJay> hi\nsays< Hello,\n\tJay.\nbot= Hi.\n\nJay> and?\nsays< Bye.\n-- x.toml --\n"
+	after := "# A talk.\nJay> hi\nsays< Hello,\n\tJay.\nbot= Hello,\n\nbot= Jay.\nJay> and?\nsays< Bye.\nbot= Bye.\n-- x.toml --\n"
+	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	*update = true
+	defer func() { *update = false }()
+	Run(t, file, With(toys()))
+	if got, err := os.ReadFile(file); err != nil || string(got) != after {
+		t.Errorf("%v:\n%s", err, got)
+	}
 }
 
 // TestLive is a conversation in true time.
