@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -79,6 +80,9 @@ type pipes struct {
 func (p *pipes) in(r io.Reader) *os.File {
 	if f, ok := r.(*os.File); ok {
 		return f
+	}
+	if r == nil {
+		r = strings.NewReader("")
 	}
 	theirs, ours, err := os.Pipe()
 	if err != nil {
