@@ -278,11 +278,19 @@ func (s *Server) messageJSON(c *Chat, m *Message) map[string]any {
 	return raw
 }
 
+var (
+	aMention = regexp.MustCompile(`@[A-Za-z0-9_]{4,32}`)
+	aCommand = regexp.MustCompile(`(?:^|\s)/[A-Za-z0-9_]{1,32}(?:@[A-Za-z0-9_]{4,32})?`)
+)
+
 // spans finds what the platform marks in a text by itself.
 func spans(text string) []Entity {
+	if !strings.ContainsAny(text, "@/") {
+		return nil
+	}
 	var list []Entity
-	for kind, pattern := range map[string]string{"mention": `@[A-Za-z0-9_]{4,32}`, "bot_command": `(?:^|\s)/[A-Za-z0-9_]{1,32}(?:@[A-Za-z0-9_]{4,32})?`} {
-		for _, at := range regexp.MustCompile(pattern).FindAllStringIndex(text, -1) {
+	for kind, pattern := range map[string]*regexp.Regexp{"mention": aMention, "bot_command": aCommand} {
+		for _, at := range pattern.FindAllStringIndex(text, -1) {
 			begin := at[1] - len(strings.TrimLeft(text[at[0]:at[1]], " \n\t"))
 			list = append(list, Entity{Type: kind, Offset: units(text[:begin]), Length: units(text[begin:at[1]])})
 		}

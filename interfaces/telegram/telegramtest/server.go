@@ -46,6 +46,7 @@ type Server struct {
 	chats    map[int64]*Chat
 	fail     func(Call) Fault
 	delay    func(Call) time.Duration
+	methods  map[string]method
 	lacks    []string
 	stalled  string // a file
 	revoked  bool
@@ -97,7 +98,7 @@ func newServer() *Server {
 	return &Server{
 		people: map[int64]*Person{}, chats: map[int64]*Chat{}, arrived: make(chan struct{}), blocked: map[int64]time.Time{},
 		queries: map[string]bool{}, files: map[string][]byte{}, commands: map[string]string{}, closing: make(chan struct{}),
-		lastID: 870000000, noted: make(chan struct{}),
+		lastID: 870000000, noted: make(chan struct{}), methods: methods(),
 	}
 }
 
@@ -201,7 +202,7 @@ func (s *Server) note(c Call, status int) {
 func (s *Server) perform(c Call) (any, *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	do, known := methods()[strings.ToLower(c.Method)]
+	do, known := s.methods[strings.ToLower(c.Method)]
 	if !known || slices.Contains(s.lacks, c.Method) {
 		return nil, &failure{404, "Not Found: method not found", nil}
 	}
