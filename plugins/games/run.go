@@ -91,14 +91,9 @@ func (p *Plugin) announce(ctx context.Context, o *poll) error {
 	if err != nil {
 		return err
 	}
-	s := o.result()
-	data, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	err = p.host.Inbox.Receive(ctx, core.Event{Kind: core.KindReminder, Data: string(data), Message: core.Message{
+	err = p.host.Inbox.Receive(ctx, core.Event{Kind: core.KindReminder, Message: core.Message{
 		Path: o.item.Path, ID: fmt.Sprintf("%s-poll-%d-%d", p.host.Name, o.Number, o.Ends.Unix()), Author: by, Time: p.host.Clock(),
-		Text: fmt.Sprintf("Poll %d is over: %s", o.Number, s.said()), Private: o.Private,
+		Text: fmt.Sprintf("Poll %d is over: %s", o.Number, o.result().said()), Private: o.Private,
 	}})
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
