@@ -9,9 +9,15 @@ import (
 	"time"
 )
 
-// globalRate is what the platform allows a bot over all, per second, less a
-// little.
-const globalRate = 48
+// globalRate is what the platform allows a bot over all in a second, less a
+// little; globalTime is that second, and a little more for the way there.
+const (
+	globalRate = 48
+	globalTime = 1100 * time.Millisecond
+)
+
+// resetSlack is added to the end of a period, which the server rounds.
+const resetSlack = 10 * time.Millisecond
 
 // maxBuckets is how many limits are remembered before old ones are dropped.
 const maxBuckets = 4096
@@ -73,7 +79,7 @@ func (l *limiter) take(q *request, now time.Time) time.Duration {
 		wait = max(wait, b.reset.Sub(now))
 	}
 	if l.pace && len(l.sent) >= globalRate {
-		wait = max(wait, l.sent[0].Add(time.Second).Sub(now))
+		wait = max(wait, l.sent[0].Add(globalTime).Sub(now))
 	}
 	if wait > 0 {
 		return wait
@@ -125,7 +131,7 @@ func (l *limiter) learn(q *request, h http.Header) {
 		l.names[q.key()] = name
 	}
 	b := l.find(q)
-	reset := time.Now().Add(seconds(after))
+	reset := time.Now().Add(seconds(after) + resetSlack)
 	if b.known && b.reset.After(time.Now()) {
 		left = min(left, b.left) // others are on their way
 	}

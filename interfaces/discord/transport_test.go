@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,12 +168,24 @@ func TestWithoutContentIntent(t *testing.T) {
 	s := newServer(t)
 	s.Gateway(func(g *discordtest.Settings) { g.Intents = intentsAlways })
 	told := make(chan string, 10)
-	_, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told <- text } })
+	d, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told <- text } })
 	s.Say(hallID, annID, "you do not see this")
 	s.Say(hallID, annID, hello())
 	s.Say(dmID, annID, "in private")
-	if got := in.wait(t, core.KindMessage, 2); got[0].Message.Text != "hello @aria" || got[1].Message.Text != "in private" {
-		t.Errorf("came in: %+v", got)
+	in.wait(t, core.KindMessage, 2)
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "Yes?"}); err != nil {
+		t.Fatal(err)
+	}
+	mine := s.Messages(hallID)[0].ID
+	s.Say(hallID, annID, "a reply", discordtest.Saying{ReplyTo: mine})
+	s.Say(hallID, annID, "nor this", discordtest.Saying{ReplyTo: mine, NoPing: true})
+	var got []string
+	for _, e := range in.wait(t, core.KindMessage, 4) {
+		got = append(got, string(e.Message.Addressed)+" "+e.Message.Text)
+	}
+	// That somebody replies is seen, what he says without a mention is not.
+	if want := []string{"mention hello @aria", "direct in private", "reply a reply", "reply "}; !slices.Equal(got, want) {
+		t.Errorf("came in: %q", got)
 	}
 	if len(told) != 1 || !strings.Contains(<-told, "message content intent") {
 		t.Errorf("admins were told %d things", len(told))

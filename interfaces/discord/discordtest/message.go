@@ -43,6 +43,7 @@ type Message struct {
 	kind   int
 	edited time.Time
 	nonce  string
+	pings  bool // whom it replies to
 	extra  map[string]any
 }
 
@@ -137,6 +138,7 @@ func (c *Channel) find(id string) *Message {
 // Saying is what goes with a person's words.
 type Saying struct {
 	ReplyTo string
+	NoPing  bool // the reply does not mention whom it replies to
 	Files   []File
 	Extra   map[string]any // further fields of the message, as the platform writes them
 }
@@ -151,7 +153,7 @@ func (s *Server) Say(channel, person, text string, more ...Saying) string {
 		m.ID = c.ID // a post's first message has the post's id
 	}
 	for _, x := range more {
-		m.ReplyTo = x.ReplyTo
+		m.ReplyTo, m.pings = x.ReplyTo, x.ReplyTo != "" && !x.NoPing
 		for _, f := range x.Files {
 			m.Files = append(m.Files, s.keep(channel, f))
 		}
@@ -291,7 +293,11 @@ func found(pattern *regexp.Regexp, text string) []string {
 
 func (s *Server) mentioned(m *Message) []any {
 	users := []any{}
-	for _, id := range found(userMention, m.Text) {
+	ids := found(userMention, m.Text)
+	if to := s.channels[m.Channel].find(m.ReplyTo); m.pings && to != nil && !slices.Contains(ids, to.Author) {
+		ids = append(ids, to.Author)
+	}
+	for _, id := range ids {
 		u := s.person(id).json()
 		if c := s.channels[m.Channel]; c != nil && c.Guild != "" {
 			u["member"] = s.member(c.Guild, id).json()

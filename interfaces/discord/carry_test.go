@@ -1,0 +1,101 @@
+package discord
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/discordtest"
+)
+
+func TestCarry(t *testing.T) {
+	picture := core.Upload{Name: "cat.png", MIME: "image/png", Data: []byte("PNG"), Alt: "A cat\non a sofa", Kind: core.Image}
+	for name, c := range map[string]struct {
+		to      string
+		caption string
+		file    core.Upload
+		want    discordtest.File
+		text    string // as it stands
+		noted   string // as it joins the history
+	}{
+		"a picture":  {hallID, "Your *cat*.", picture, discordtest.File{Name: "cat.png", MIME: "image/png", Alt: "A cat on a sofa"}, "Your *cat*.", "Your *cat*.\n[picture: A cat on a sofa]"},
+		"no caption": {dmID, "", picture, discordtest.File{Name: "cat.png", MIME: "image/png", Alt: "A cat on a sofa"}, "", "[picture: A cat on a sofa]"},
+		"a voice message": {hallID, "Listen.", core.Upload{Name: "answer.ogg", MIME: "audio/ogg; codecs=opus", Data: []byte("Ogg"), Kind: core.Audio},
+			discordtest.File{Name: "answer.ogg", MIME: "audio/ogg"}, "Listen.", "Listen.\n[sound: answer.ogg]"},
+		"a bad name":     {hallID, "x", core.Upload{Name: `..\..\"a";b.txt`, MIME: "no type", Data: []byte("x")}, discordtest.File{Name: "a_b.txt", MIME: "application/octet-stream"}, "x", "x\n[file: a_b.txt]"},
+		"too many words": {hallID, strings.Repeat("word ", 900), picture, discordtest.File{Name: "cat.png", MIME: "image/png", Alt: "A cat on a sofa"}, "…", "…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			d, parts := s.bot(t), &journal{base: "file"}
+			to := core.MustPath("discord/" + guildID + "/" + c.to)
+			if c.to == dmID {
+				to = core.MustPath("discord/@me/" + dmID)
+			}
+			for range 2 { // what is journalled is not sent again
+				if err := d.Carry(t.Context(), parts, 3, core.Sent{Path: to, Text: c.caption}, c.file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := s.Messages(c.to)
+			if len(all) != 1 || len(all[0].Files) != 1 {
+				t.Fatalf("stands: %+v", all)
+			}
+			m, f := all[0], all[0].Files[0]
+			if f.Name != c.want.Name || f.MIME != c.want.MIME || f.Alt != c.want.Alt || !bytes.Equal(f.Data, c.file.Data) {
+				t.Errorf("file %+v", f)
+			}
+			if !strings.HasSuffix(m.Text, c.text) || markdown.UTF16(m.Text) > maxContent || parts.done[3].ID != m.ID {
+				t.Errorf("caption %.50q, journalled %+v", m.Text, parts.done)
+			}
+			if c.noted != "…" && parts.done[3].Text != c.noted {
+				t.Errorf("the history says %q", parts.done[3].Text)
+			}
+		})
+	}
+}
+
+func TestCarryRefuses(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	for name, c := range map[string]struct {
+		to   string
+		size int
+		want core.ErrorKind
+	}{
+		"nothing":   {"discord/" + guildID + "/" + hallID, 0, core.Broken},
+		"too large": {"discord/" + guildID + "/" + hallID, maxFileSize + 1, core.Broken},
+		"a person":  {"discord/@user/" + annID, 1, core.Invalid},
+		"elsewhere": {"telegram/5", 1, core.Invalid},
+	} {
+		err := d.Carry(t.Context(), &journal{}, 1, core.Sent{Path: core.MustPath(c.to), Text: "x"}, core.Upload{Name: "x", Data: make([]byte, c.size)})
+		if kind(err) != c.want || len(s.Messages(hallID)) != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A channel where no files may be is not closed to words.
+func TestFilesThatAreNotLetIn(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	var told []string
+	d, _ := s.up(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
+	s.ChangeChannel(hallID, func(c *discordtest.Channel) {
+		c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayAttach | discordtest.MayPoll}}
+	})
+	err := d.Carry(t.Context(), &journal{base: "a"}, 1, core.Sent{Path: hall(), Text: "x"}, core.Upload{Name: "x.txt", Data: []byte("x")})
+	if kind(err) != core.Broken {
+		t.Errorf("a file: %v", err)
+	}
+	if _, err := act(t, d, "poll_discord", map[string]any{"question": "Which?", "answers": []string{"a", "b"}}); kind(err) != core.Broken {
+		t.Errorf("a poll: %v", err)
+	}
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "words"}); err != nil || len(told) != 0 {
+		t.Errorf("words: %v, admins were told %q", err, told)
+	}
+}
