@@ -1,5 +1,3 @@
-//go:build ignore
-
 // Package plugins says how a plugin is made; each lies in a folder of its own
 // below. It holds no code. docs/plugins.md is the guide, with a whole plugin.
 //

@@ -1,27 +1,93 @@
 package main
 
 import (
+	"synthbot/core"
+	"synthbot/persona"
+	"synthbot/plugins/beats"
 	"synthbot/plugins/blueprint"
+	"synthbot/plugins/clock"
 	"synthbot/plugins/diary"
 	"synthbot/plugins/games"
+	"synthbot/plugins/lorebook"
 	"synthbot/plugins/mcp"
 	"synthbot/plugins/memory"
 	"synthbot/plugins/pairing"
 	"synthbot/plugins/people"
 	"synthbot/plugins/reminders"
 	"synthbot/plugins/standard"
+	"synthbot/plugins/web"
 )
 
 // abilities is the list of all plugins that this program holds, in the order in
 // which they are made.
 var abilities = []ability{
-	{"memory", "Facts that the bot keeps, finds and forgets.", true, func() any { return new(memory.Config) }, own(memory.New)},
-	{"reminders", "Reminders, once or again and again.", true, func() any { return new(reminders.Config) }, own(reminders.New)},
-	{"people", "Short bios of people, from what they say of themselves.", false, func() any { return new(people.Config) }, own(people.New)},
-	{"diary", "The bot's own diary, place by place.", false, func() any { return new(diary.Config) }, own(diary.New)},
-	{"games", "Dice, random choice and polls.", false, func() any { return new(games.Config) }, own(games.New)},
-	{"standard", "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak.", false, func() any { return new(standard.Config) }, own(standard.New)},
-	{"blueprint", "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.", false, func() any { return new(blueprint.Config) }, own(blueprint.New)},
-	{"mcp", "Actions out of Model Context Protocol servers.", false, func() any { return new(mcp.Config) }, own(mcp.New)},
-	{pairingName, "Lets unknown people in by a code; it is there where access.private is pairing.", false, func() any { return new(pairing.Config) }, own(pairing.New)},
+	{name: "memory", doc: "Facts that the bot keeps, finds and forgets.", usual: true, config: func() any { return new(memory.Config) }, make: own(memory.New)},
+	{name: "reminders", doc: "Reminders, once or again and again.", usual: true, config: func() any { return new(reminders.Config) }, make: own(reminders.New)},
+	{name: "people", doc: "Short bios of people, from what they say of themselves.", config: func() any { return new(people.Config) }, make: own(people.New)},
+	{name: "diary", doc: "The bot's own diary, place by place.", config: func() any { return new(diary.Config) }, make: own(diary.New)},
+	{name: "games", doc: "Dice, random choice and polls.", config: func() any { return new(games.Config) }, make: own(games.New)},
+	{name: "standard", doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak.", config: func() any { return new(standard.Config) }, make: own(standard.New)},
+	{name: "blueprint", doc: "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.", config: func() any { return new(blueprint.Config) }, make: own(blueprint.New), settle: settleBlueprints},
+	{name: "mcp", doc: "Actions out of Model Context Protocol servers.", config: func() any { return new(mcp.Config) }, make: own(mcp.New)},
+	{name: "lorebook", doc: "Lore that the talk touches: of the persona's card, and of books. It is there where a persona has a book.", config: func() any { return new(lorebook.Config) }, make: own(lorebook.New), wanted: lore, settle: settleLore},
+	{name: "clock", doc: "What time, day and season it is, and the weather.", config: func() any { return new(clock.Config) }, make: own(clock.New)},
+	{name: "beats", doc: "The bot's own initiative, on a schedule.", config: func() any { return new(beats.Config) }, make: own(beats.New)},
+	{name: "web", doc: "Reading and searching the web.", config: func() any { return new(web.Config) }, make: own(web.New)},
+	{name: pairingName, doc: "Lets unknown people in by a code; it is there where access.private is pairing.", config: func() any { return new(pairing.Config) }, make: own(pairing.New), wanted: func(c *Config) bool { return c.Access.Private == pairingName }},
+}
+
+// settleBlueprints reads the blueprints that the configuration names.
+func settleBlueprints(c *Config, own any) (faults []string) {
+	b := own.(*blueprint.Config)
+	b.Dir = c.beside(".")
+	for _, f := range b.Faults() {
+		if !f.Warning {
+			faults = append(faults, f.String())
+		}
+	}
+	return faults
+}
+
+// lore reports whether a persona brings lore along.
+func lore(c *Config) bool {
+	if c.cast.main.Book != nil {
+		return true
+	}
+	for _, p := range c.cast.others {
+		if p.Book != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// settleLore hands the books of the personas over: each persona's own, in the
+// places where it speaks.
+func settleLore(c *Config, own any) []string {
+	b := own.(*lorebook.Config)
+	b.Dir = c.beside(".")
+	b.Cards = []lorebook.Card{cardOf(c.cast.main, core.Path{})}
+	for _, o := range c.Overrides {
+		if o.Persona != "" {
+			b.Cards = append(b.Cards, cardOf(c.cast.others[o.Persona], o.Path))
+		}
+	}
+	return nil
+}
+
+// cardOf is a persona's book; one without entries where it has none, so that the
+// main persona's does not speak for it.
+func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
+	card := lorebook.Card{Path: at, Char: p.Name}
+	if p.Book == nil {
+		return card
+	}
+	card.Book = lorebook.Book{
+		Name: p.Book.Name, Description: p.Book.Description, ScanDepth: p.Book.ScanDepth,
+		TokenBudget: p.Book.TokenBudget, Recursive: p.Book.Recursive,
+	}
+	for _, e := range p.Book.Entries {
+		card.Book.Entries = append(card.Book.Entries, lorebook.Entry(e))
+	}
+	return card
 }

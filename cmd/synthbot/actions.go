@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/interfaces/console"
+	"synthbot/plugins/blueprint"
 )
 
 func (p *program) actionsCommand() *cobra.Command {
@@ -97,20 +98,16 @@ func (p *program) actionJSON(all []*action.Definition, offered func(string) bool
 	return p.printJSON(list)
 }
 
-// tool is an action in the form of an ai-tools.json blueprint.
-type tool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Input       json.RawMessage `json:"inputSchema"`
-	Output      json.RawMessage `json:"outputSchema,omitempty"`
-}
-
 func (p *program) actionTools(all []*action.Definition, _ func(string) bool) error {
-	tools := make([]tool, len(all))
+	actions := make([]core.Action, len(all))
 	for i, d := range all {
-		tools[i] = tool{d.Name, d.Brief, d.Schema, d.Output}
+		actions[i] = d.Action
 	}
-	return p.printJSON(map[string]any{"capabilities": map[string]any{"tools": tools}})
+	raw, err := blueprint.Export(actions)
+	if err == nil {
+		_, err = p.out.Write(raw)
+	}
+	return err
 }
 
 func (p *program) actionMarkdown(all []*action.Definition, _ func(string) bool) error {

@@ -142,10 +142,10 @@ func (p *program) load() (*Config, error) {
 	}
 	d.Decode(c)
 	decodeInterfaces(c)
-	decodePlugins(c, d)
 	c.checkEngines(d)
 	c.checkRest(d)
 	c.loadCast(d)
+	decodePlugins(c, d)
 	return c, d.Err()
 }
 

@@ -15,9 +15,13 @@ import (
 // ability is a plugin that a configuration may turn on.
 type ability struct {
 	name, doc string
-	usual     bool // it is there without being asked for
+	usual     bool                 // it is there without being asked for
+	wanted    func(c *Config) bool // or where this says so. Optional.
 	config    func() any
 	make      func(h core.Host, own any) (core.Plugin, error)
+	// settle completes the plugin's struct, and returns what is wrong with the
+	// files that it names. Optional.
+	settle func(c *Config, own any) []string
 }
 
 // own makes an ability's constructor of a plugin's.
@@ -41,7 +45,7 @@ type chosen struct {
 func decodePlugins(c *Config, d *config.Document) {
 	for _, a := range abilities {
 		table, named := c.Plugins[a.name]
-		if !named && !a.usual && !(a.name == pairingName && c.Access.Private == pairingName) {
+		if !named && !a.usual && (a.wanted == nil || !a.wanted(c)) {
 			continue
 		}
 		common := anyPlugin{}
@@ -52,6 +56,11 @@ func decodePlugins(c *Config, d *config.Document) {
 		own := a.config()
 		if table.Decode(&common, own); named && !common.Enabled {
 			continue
+		}
+		if a.settle != nil {
+			for _, fault := range a.settle(c, own) {
+				d.Fault(fault, "plugins", a.name)
+			}
 		}
 		c.chosen = append(c.chosen, chosen{a, own})
 	}

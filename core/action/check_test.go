@@ -247,8 +247,8 @@ func TestQuestionsTellTheTruth(t *testing.T) {
 		a.Schema = json.RawMessage(`{"type":"object","title":"Pay a bill","properties":{"amount":{"type":"number","title":"Amount"},"to":{"type":"string"}}}`)
 	}))
 	d, _ := s.Resolve("pay")
-	st := step("pay", `{"amount":500,"to":"`+strings.Repeat("x", 200)+`"}`, func(s *core.Step) { s.ConfirmText = "Do you want\na cookie?" })
-	if got, want := question(d, &st), "Do you want a cookie?\nPay a bill\nAmount: 500\nto: "+strings.Repeat("x", 100)+"…"; got != want {
+	st := step("pay", `{"amount":500,"to":"`+strings.Repeat("x", 400)+`"}`, func(s *core.Step) { s.ConfirmText = "Do you want\na cookie?" })
+	if got, want := question(d, &st), "Do you want a cookie?\nPay a bill\nAmount: 500\nto: "+strings.Repeat("x", 300)+"…"; got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }

@@ -180,7 +180,7 @@ func (e *execution) catchUp(step uint16) []task {
 // Bounds of a question.
 const (
 	maxQuestion = 300 // bytes of the model's own words
-	maxFact     = 100 // bytes of one value
+	maxFact     = 300 // bytes of one value
 	maxFacts    = 8
 )
 
