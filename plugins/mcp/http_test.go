@@ -21,7 +21,7 @@ import (
 func remote(url string) Server {
 	return Server{
 		Name: "test", URL: url, Headers: map[string]core.Secret{"X-Key": core.NewSecret("s3cr3t-token")},
-		Timeout: 5 * time.Second, Start: time.Second,
+		Timeout: 10 * time.Second, Start: 3 * time.Second,
 	}
 }
 
@@ -76,7 +76,7 @@ func TestHTTPHangs(t *testing.T) {
 	t.Parallel()
 	s := serve(t, asIs)
 	conf := remote(s.URL)
-	conf.Timeout = 200 * time.Millisecond
+	conf.Timeout = time.Second
 	b := start(t, nil, conf)
 	b.there("test_hang")
 	if _, err := b.call("test_hang", `{}`); err == nil {
@@ -89,7 +89,7 @@ func TestHTTPHangs(t *testing.T) {
 func TestHTTPDies(t *testing.T) {
 	t.Parallel()
 	first := serve(t, asIs)
-	b := start(t, func(p *times) { p.beat = 50 * time.Millisecond }, remote(first.URL))
+	b := start(t, func(p *times) { p.beat, p.probe = 50*time.Millisecond, 2*time.Second }, remote(first.URL))
 	b.there("test_echo")
 	address := first.Listener.Addr().String()
 	first.CloseClientConnections()

@@ -286,7 +286,9 @@ func TestDoesNotStart(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			s := own(how)
-			s.Start = 500 * time.Millisecond
+			if strings.Contains(want, "too long") {
+				s.Start = 500 * time.Millisecond
+			}
 			b := start(t, nil, s)
 			b.says("mcp server is gone", 2)
 			if log := b.log.String(); !strings.Contains(log, want) || len(b.names()) > 0 {
@@ -329,7 +331,7 @@ func TestSlowStart(t *testing.T) {
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	s := own("good")
-	s.Timeout = 300 * time.Millisecond
+	s.Timeout = time.Second
 	b := start(t, nil, s)
 	b.there("test_hang")
 	if _, err := b.call("test_hang", `{}`); !errors.Is(err, context.DeadlineExceeded) {
@@ -531,5 +533,22 @@ func TestNotOffered(t *testing.T) {
 	}
 	if a := b.action("test_enormous"); a.Permission != core.Moderators || a.Confirm {
 		t.Errorf("%+v", a)
+	}
+}
+
+// A bot that stops while its servers start, or right after, stops.
+func TestStopsAtAnyTime(t *testing.T) {
+	t.Parallel()
+	for i := range 100 {
+		p, err := build(core.Host{Log: discardLog(), Changed: func() {}}, Config{Servers: []Server{own("good")}}, brisk())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.servers[0].dial = func() (*link, error) { return inside(goodServer("good")) }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*50*time.Microsecond)
+		if err := p.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
 	}
 }

@@ -220,9 +220,9 @@ func TestServeEnds(t *testing.T) {
 	}
 	_ = in.Close()
 	theirs, in = io.Pipe()
-	out, ours = io.Pipe()
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	go func() { ended <- Serve(t.Context(), Options{Rights: rights("room", "")}, theirs, ours) }()
+	out2, ours2 := io.Pipe()
+	go func() { _, _ = io.Copy(io.Discard, out2) }()
+	go func() { ended <- Serve(t.Context(), Options{Rights: rights("room", "")}, theirs, ours2) }()
 	if _, err := fmt.Fprintln(in, "hello?"); err != nil {
 		t.Fatal(err)
 	}

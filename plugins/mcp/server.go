@@ -149,7 +149,7 @@ func (s *server) open(ctx context.Context, l *life) error {
 		if session != nil {
 			_ = session.Close() // the link is over
 		}
-		return context.Cause(l.ctx)
+		return context.Cause(ctx)
 	}
 	if err != nil {
 		if !sleep(l.ctx, s.times.grace/10) { // how the process ended may say more
