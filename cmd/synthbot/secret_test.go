@@ -60,7 +60,7 @@ func (s *scribe) since(n int) []string {
 }
 
 // atTelegram runs the program at a platform of its own until the test ends.
-func atTelegram(t *testing.T, model, more string) (*telegramtest.Server, string) {
+func atTelegram(t testing.TB, model, more string) (*telegramtest.Server, string) {
 	t.Helper()
 	platform := telegramtest.New(t)
 	file := filepath.Join(t.TempDir(), "config.toml")

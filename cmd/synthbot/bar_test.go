@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// slow is a model that answers "ok" after a while, and counts those who wait.
+type slow struct {
+	*httptest.Server
+	takes   time.Duration
+	waiting atomic.Int64
+}
+
+func newSlow(t testing.TB, takes time.Duration) *slow {
+	s := &slow{takes: takes}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.waiting.Add(1)
+		defer s.waiting.Add(-1)
+		var asked json.RawMessage
+		_ = json.NewDecoder(r.Body).Decode(&asked)
+		if s.takes > 0 {
+			select {
+			case <-time.After(s.takes):
+			case <-r.Context().Done():
+				return
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"choices":[{"message":{"role":"assistant","content":"{\"response\":\"ok\"}"},"finish_reason":"stop"}]}`)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestInFlight: ten chats wait for the model when the program is told to end, or
+// killed; after the restart each has its answer, once.
+func TestInFlight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and ends the program")
+	}
+	model := newSlow(t, 300*time.Millisecond)
+	for _, sign := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(sign.String(), func(t *testing.T) {
+			k := newKilling(t, model.URL)
+			for i := range 10 {
+				chat := int64(1000 + i)
+				k.platform.Say(chat, chat, telegramtest.Saying{Text: "hello"})
+			}
+			c := exec.Command(k.binary, "run", "-c", k.file)
+			c.Stdout, c.Stderr = k.log, k.log
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			until(t, func() bool { return model.waiting.Load() == 10 })
+			if err := c.Process.Signal(sign); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Wait()
+			k.life(func() {
+				for i := range 10 {
+					hears(t, k.platform, int64(1000+i), 1)
+				}
+			})
+			for i := range 10 {
+				if texts := hears(t, k.platform, int64(1000+i), 1); len(texts) != 1 {
+					t.Errorf("chat %d was answered with %q\n%s", i, texts, k.tail())
+				}
+			}
+		})
+	}
+}
+
+// until polls for what is to come.
+func until(t testing.TB, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatal("it never happened")
+}
+
+// TestManyChats: 200 messages over 20 chats, with a model that takes 200 ms. The
+// bar is 3 seconds on a quiet machine; here it is held loosely, and logged.
+func TestManyChats(t *testing.T) {
+	model := newSlow(t, 200*time.Millisecond)
+	platform, _ := atTelegram(t, model.URL, "")
+	for i := range 20 {
+		platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: fmt.Sprint("P", i)})
+	}
+	began := time.Now()
+	for n := range 10 {
+		for i := range 20 {
+			platform.Say(int64(1000+i), int64(1000+i), telegramtest.Saying{Text: fmt.Sprint("message ", n)})
+		}
+	}
+	for i := range 20 { // what waits together is answered together: at least one answer each, and none is left
+		hears(t, platform, int64(1000+i), 1)
+	}
+	until(t, func() bool { return quiet(platform, model) })
+	took := time.Since(began)
+	t.Logf("200 messages over 20 chats with a model of 200 ms: %v", took.Round(time.Millisecond))
+	if took > 15*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// quiet reports whether each chat's last word is the bot's, and the model rests.
+func quiet(platform *telegramtest.Server, model *slow) bool {
+	for i := range 20 {
+		all := platform.Messages(int64(1000 + i))
+		if len(all) == 0 || all[len(all)-1].From != telegramtest.BotID {
+			return false
+		}
+	}
+	return model.waiting.Load() == 0
+}
+
+// BenchmarkLatency is the time from an update to the call that answers it, one
+// after the other, with a model that takes no time, beside three commits of the
+// same disk.
+func BenchmarkLatency(b *testing.B) {
+	model := newSlow(b, 0)
+	platform, _ := atTelegram(b, model.URL, "")
+	platform.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
+	var took []time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		began := time.Now()
+		platform.Say(1000, 1000, telegramtest.Saying{Text: "hello"})
+		platform.Await(b, func() bool { return len(platform.Calls("sendMessage")) >= n })
+		calls := platform.Calls("sendMessage")
+		took = append(took, calls[len(calls)-1].At.Sub(began))
+	}
+	commits := threeCommits(b)
+	slices.Sort(took)
+	b.ReportMetric(ms(took[len(took)/2]), "p50-ms")
+	b.ReportMetric(ms(took[len(took)*95/100]), "p95-ms")
+	b.ReportMetric(ms(commits[len(commits)/2]), "3commits-p50-ms")
+	b.ReportMetric(ms(commits[len(commits)*95/100]), "3commits-p95-ms")
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// threeCommits measures what three syncs of a small write take.
+func threeCommits(b *testing.B) []time.Duration {
+	f, err := os.Create(filepath.Join(b.TempDir(), "commits"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	page := make([]byte, 4096)
+	var took []time.Duration
+	for range 200 {
+		began := time.Now()
+		for range 3 {
+			for range 3 {
+				if _, err := f.Write(page); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := syscall.Fdatasync(int(f.Fd())); err != nil {
+				b.Fatal(err)
+			}
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took
+}
