@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"synthbot/core"
 	"synthbot/persona"
 	"synthbot/plugins/beats"
@@ -28,7 +30,7 @@ var abilities = []ability{
 	{name: "games", doc: "Dice, random choice and polls.", config: func() any { return new(games.Config) }, make: own(games.New)},
 	{name: "standard", doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak.", config: func() any { return new(standard.Config) }, make: own(standard.New)},
 	{name: "blueprint", doc: "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.", config: func() any { return new(blueprint.Config) }, make: own(blueprint.New), settle: settleBlueprints},
-	{name: "mcp", doc: "Actions out of Model Context Protocol servers.", config: func() any { return new(mcp.Config) }, make: own(mcp.New)},
+	{name: "mcp", doc: "Actions out of Model Context Protocol servers.", config: func() any { return new(mcp.Config) }, make: own(mcp.New), settle: settleServers},
 	{name: "lorebook", doc: "Lore that the talk touches: of the persona's card, and of books. It is there where a persona has a book.", config: func() any { return new(lorebook.Config) }, make: own(lorebook.New), wanted: lore, settle: settleLore},
 	{name: "clock", doc: "What time, day and season it is, and the weather.", config: func() any { return new(clock.Config) }, make: own(clock.New)},
 	{name: "beats", doc: "The bot's own initiative, on a schedule.", config: func() any { return new(beats.Config) }, make: own(beats.New)},
@@ -90,4 +92,17 @@ func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 		card.Book.Entries = append(card.Book.Entries, lorebook.Entry(e))
 	}
 	return card
+}
+
+// settleServers refuses names of servers that are those of others: their actions
+// would clash.
+func settleServers(c *Config, own any) (faults []string) {
+	for _, s := range own.(*mcp.Config).Servers {
+		_, plugin := c.Plugins[s.Name]
+		_, iface := c.Interfaces[s.Name]
+		if plugin || iface || slices.ContainsFunc(c.chosen, func(other chosen) bool { return other.name == s.Name }) {
+			faults = append(faults, "a server is called "+s.Name+", as a plugin or an interface is; give it another name")
+		}
+	}
+	return faults
 }

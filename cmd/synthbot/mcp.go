@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/core"
+	"synthbot/plugins/mcp"
+)
+
+func (p *program) mcpCommand() *cobra.Command {
+	return atDaemon(p.fileFlag(&cobra.Command{
+		Use: "mcp", Short: "Lend memories, history and messages to another program, by the Model Context Protocol on standard input and output", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.serveMCP(c.Context()) },
+	}))
+}
+
+// serveMCP serves until the other program leaves.
+func (p *program) serveMCP(ctx context.Context) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	var rights mcp.Serving
+	for _, c := range cfg.chosen {
+		if own, ok := c.own.(*mcp.Config); ok {
+			rights = own.Serve
+		}
+	}
+	if rights.As.IsZero() {
+		return usagef("mcp: nobody is named in whose name the other program acts; set as in [plugins.mcp.serve]")
+	}
+	log := p.logger(cfg, slog.LevelWarn)
+	b, err := p.looking(cfg, log)
+	if err != nil {
+		return err
+	}
+	tell := &desk{b: b, log: log}
+	if p.host != nil {
+		tell.b = p.host.bot
+	}
+	err = mcp.Serve(ctx, mcp.Options{
+		Version: version, Log: log, Clock: cfg.clock(p.clock), Facts: b.facts(), Reader: b.store, Desk: tell, Rights: rights,
+		Admits: func(person core.Path) bool { return b.admitsPerson(person) },
+	}, io.NopCloser(p.in), open{p.out})
+	return p.closing(b, err)
+}
+
+// admitsPerson reports whether the person is shut out nowhere by name.
+func (b *bot) admitsPerson(person core.Path) bool {
+	for _, denied := range b.inForce().config.Access.Deny {
+		if person.Within(denied) {
+			return false
+		}
+	}
+	return true
+}
+
+// open is a stream that stays open when it is closed: it is not ours.
+type open struct{ io.Writer }
+
+// Close implements io.Closer.
+func (open) Close() error { return nil }
