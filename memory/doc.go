@@ -26,6 +26,12 @@
 //	usage    day, 0, person, engine → counters (fields)
 //	facts    number → fact with its former texts (JSON)
 //	words    origin, term, 0, number of the fact → what ranks it (7 bytes)
+//	vectors  origin, number of the fact → model's tag, scale, a byte for each number
+//	sketches origin, number of the fact / 60 → of each of these: rest (1 byte), model's tag, 1024 bits
+//
+// What the bot said carries the ids of those whom it answered, so that it goes
+// with them when they are forgotten. What cannot be read is left out, told once,
+// and stays for a check to find; it blocks nothing.
 //
 // Fields are the encoding of entries and heads: a tag byte, the length as
 // uvarint, the bytes; unknown tags are skipped. (JSON took 8 µs for each entry,
@@ -38,9 +44,17 @@
 // the asker can see and never meets what was said elsewhere. Words are stemmed by
 // the snowball stemmers that bleve's analysers use, without bleve around them.
 //
+// Vectors are derived: a fact is saved without waiting for one, and whoever has
+// none gets it in the background (see Embedder). A search compares the sketches of
+// all facts that can be seen with that of what is looked for, bit by bit, and then
+// the vectors of the nearest 700; words and likeness count as the squares of how
+// much of the question they answer.
+//
 // # Writing
 //
 // One goroutine writes. It drains all batches that wait into one transaction
 // and one sync; a batch that fails is taken out and does not fail the others.
-// When nobody else writes, nothing waits for company.
+// When nobody else writes, nothing waits for company. Where the disk is full,
+// writes fail with core.ErrFull, and the store finds out by itself when there is
+// room again.
 package memory

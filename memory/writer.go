@@ -35,7 +35,7 @@ func (db *DB) writer() {
 			if len(jobs) > 0 {
 				db.commit(jobs)
 			}
-			crowd.left(len(jobs), time.Since(start))
+			crowd.left(len(jobs), db.queue.length(), time.Since(start))
 			if closed {
 				db.leave()
 				return
@@ -56,9 +56,10 @@ type crowd struct {
 	took time.Duration
 }
 
-// left notes what the last commit carried and how long it took.
-func (c *crowd) left(jobs int, took time.Duration) {
-	c.size, c.took = max(jobs, c.size*3/4), took
+// left notes what the last commit carried, how many came meanwhile, and how long
+// it took.
+func (c *crowd) left(jobs, came int, took time.Duration) {
+	c.size, c.took = max(jobs+came, c.size*3/4), took
 	if jobs == 0 {
 		c.size = 0
 	}
@@ -72,7 +73,7 @@ func (c *crowd) gather(q *queue) {
 	}
 	const patience = 8 // turns of others without a newcomer
 	const turns = 1e5  // where no time passes
-	limit := min(c.took/4, time.Millisecond)
+	limit := min(c.took/2, 2*time.Millisecond)
 	start, seen, quiet := time.Now(), 0, 0
 	for turn := 0; turn < turns && (quiet < patience || seen < c.size); turn++ {
 		if time.Since(start) > limit {

@@ -24,12 +24,14 @@ type MemStore struct {
 	aliases map[core.Path]memAlias
 	records map[core.Key]core.Record
 	states  map[core.Path]core.State
+	know    memKnow
 }
 
 // memPlace is a log without gaps: number n stands at n-1.
 type memPlace struct {
 	entries  []core.Entry
 	reactors []map[string][]string // of each entry, emoji by person
+	answers  [][]string            // of each entry, whom it answers
 	waits    []bool
 	answered uint64
 }
@@ -47,6 +49,7 @@ func NewMemStore() *MemStore {
 		aliases: make(map[core.Path]memAlias),
 		records: make(map[core.Key]core.Record),
 		states:  make(map[core.Path]core.State),
+		know:    newMemKnow(),
 	}
 }
 
@@ -55,7 +58,7 @@ func NewMemStore() *MemStore {
 func (s *MemStore) Reopen() *MemStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &MemStore{places: s.places, ids: s.ids, aliases: s.aliases, records: s.records, states: s.states}
+	return &MemStore{places: s.places, ids: s.ids, aliases: s.aliases, records: s.records, states: s.states, know: s.know}
 }
 
 // Close implements core.Store.
@@ -92,15 +95,19 @@ func (s *MemStore) Commit(ctx context.Context, b *core.Batch) error {
 	if s.closed {
 		return core.ErrClosed
 	}
+	muted := s.mutedTurns(b)
+	people, gone := s.mute(b)
 	b.Known = make([]bool, len(b.Append))
 	for i := range b.Append {
-		b.Known[i] = s.append(&b.Append[i])
+		b.Known[i] = s.appendFrom(&b.Append[i], people, gone)
 	}
 	for i := range b.Change {
 		s.change(b.Change[i])
 	}
 	for _, r := range b.Journal {
-		r.Key.Turn = s.turn(r.Key.Turn)
+		if r.Key.Turn = s.turn(r.Key.Turn); muted[r.Key.Turn] {
+			continue
+		}
 		r.Data = slices.Clone(r.Data)
 		s.records[r.Key] = r
 	}
@@ -203,6 +210,24 @@ func (s *MemStore) append(e *core.Entry) (known bool) {
 	l.entries = append(l.entries, cloneEntry(*e))
 	l.reactors = append(l.reactors, nil)
 	l.waits = append(l.waits, e.Due)
+	l.answers = append(l.answers, nil)
+	return false
+}
+
+// appendFrom appends an entry that may come of a turn which ends in the same
+// batch: of one that answered people, or is gone with somebody who was forgotten.
+func (s *MemStore) appendFrom(e *core.Entry, people []string, gone bool) (known bool) {
+	comes := e.Self || e.Kind == core.KindContinue
+	if known = s.append(e); known || !comes {
+		return known
+	}
+	l := s.place(e.Message.Path)
+	if i := len(l.entries) - 1; gone {
+		eraseEntry(&l.entries[i])
+		l.entries[i].Due, l.entries[i].Message.Author, l.waits[i] = false, core.Author{}, false
+	} else {
+		l.answers[i] = people
+	}
 	return false
 }
 
@@ -312,6 +337,7 @@ func (s *MemStore) migrate(from, to core.Path) {
 			s.move(old, rebase(old, from, to))
 		}
 	}
+	s.moveKnowledge(from, to)
 }
 
 // move puts one log behind another one.
@@ -328,6 +354,7 @@ func (s *MemStore) move(from, to core.Path) {
 	}
 	l.waits = append(l.waits, old.waits...)
 	l.reactors = append(l.reactors, old.reactors...)
+	l.answers = append(l.answers, old.answers...)
 	if !held {
 		l.answered = shift + old.answered
 	}

@@ -21,6 +21,7 @@ type OpenStore func(t *testing.T, dir string) core.Store
 func TestStore(t *testing.T, open OpenStore) {
 	for _, group := range []map[string]func(*testing.T, *shelf){
 		logCases(), changeCases(), moveCases(), dueCases(), readCases(), journalCases(), callCases(),
+		wholeCases(), factCases(), itemCases(),
 	} {
 		for name, run := range group {
 			t.Run(name, func(t *testing.T) {

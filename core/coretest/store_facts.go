@@ -1,0 +1,193 @@
+package coretest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+)
+
+// knower is a store that keeps facts too.
+type knower interface {
+	core.Facts
+	// Forget takes away what is kept of a person.
+	Forget(ctx context.Context, person core.Path) error
+}
+
+var (
+	jayPath = core.MustPath("house/@user/7")
+	annPath = core.MustPath("house/@user/8")
+)
+
+func (s *shelf) facts() knower {
+	s.t.Helper()
+	k, ok := s.Store.(knower)
+	if !ok {
+		s.t.Skip("keeps no facts")
+	}
+	return k
+}
+
+func (s *shelf) save(f core.Fact) core.Fact {
+	s.t.Helper()
+	saved, err := s.facts().SaveFact(context.Background(), f, s.facts().Epoch())
+	if err != nil {
+		s.t.Fatalf("SaveFact: %v", err)
+	}
+	return saved
+}
+
+// recall returns what is found, in the order of the alphabet.
+func (s *shelf) recall(q core.FactQuery) []string {
+	s.t.Helper()
+	if q.N == 0 {
+		q.N = 100
+	}
+	found, err := s.facts().Recall(context.Background(), q)
+	if err != nil {
+		s.t.Fatalf("Recall: %v", err)
+	}
+	var texts []string
+	for _, f := range found {
+		texts = append(texts, f.Text)
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+func factCases() map[string]func(*testing.T, *shelf) {
+	about := []core.Path{jayPath}
+	return map[string]func(*testing.T, *shelf){
+		"facts are seen where they were said, and below": factsStay,
+		"facts are found by words, tags and people": func(t *testing.T, s *shelf) {
+			s.save(core.Fact{Text: "jay keeps bees", Origin: kitchen, About: about, Tags: []string{"Pets"}})
+			s.save(core.Fact{Text: "ann keeps cats", Origin: kitchen, About: []core.Path{annPath}, Tags: []string{"pets"}})
+			s.save(core.Fact{Text: "the oven is broken", Origin: kitchen})
+			see := []core.Path{kitchen}
+			same(t, "by a word", s.recall(core.FactQuery{See: see, Text: "bees"}), []string{"jay keeps bees"})
+			same(t, "by two", s.recall(core.FactQuery{See: see, Text: "Oven cats?"}), []string{"ann keeps cats", "the oven is broken"})
+			same(t, "by a tag", len(s.recall(core.FactQuery{See: see, Tags: []string{"pets"}})), 2)
+			same(t, "by person", s.recall(core.FactQuery{See: see, About: about}), []string{"jay keeps bees"})
+			same(t, "by all at once", s.recall(core.FactQuery{See: see, About: about, Tags: []string{"pets"}, Text: "cats"}), []string{"jay keeps bees"})
+			same(t, "by nothing", len(s.recall(core.FactQuery{See: see})), 3)
+			same(t, "one at most", len(s.recall(core.FactQuery{See: see, N: 1})), 1)
+			same(t, "by a word that is not there", len(s.recall(core.FactQuery{See: see, Text: "xylophone"})), 0)
+			s.again()
+			same(t, "after opening again", s.recall(core.FactQuery{See: see, Text: "oven"}), []string{"the oven is broken"})
+		},
+		"the best comes first": func(t *testing.T, s *shelf) {
+			s.save(core.Fact{Text: "jay has a red bicycle", Origin: kitchen})
+			s.save(core.Fact{Text: "the red door", Origin: kitchen})
+			s.save(core.Fact{Text: "a red hat", Origin: kitchen})
+			found, err := s.facts().Recall(context.Background(), core.FactQuery{See: []core.Path{kitchen}, Text: "red bicycle", N: 3})
+			if err != nil || len(found) != 3 || found[0].Text != "jay has a red bicycle" || found[0].Score <= found[2].Score {
+				t.Errorf("%+v, %v", found, err)
+			}
+		},
+		"the newest wins": func(t *testing.T, s *shelf) {
+			old := s.save(core.Fact{Text: "jay lives in rome", Origin: kitchen, About: about, Topic: "home", By: jayPath, Time: morning, Importance: 3})
+			again := s.save(core.Fact{Text: "Jay lives in Rome!", Origin: kitchen, About: about, Time: morning.Add(1)})
+			same(t, "one that says the same", again.ID, old.ID)
+			now := s.save(core.Fact{Text: "jay lives in oslo", Origin: kitchen, About: about, Topic: "Home", Time: morning.Add(2), By: annPath})
+			same(t, "one of the same topic", now.ID, old.ID)
+			same(t, "how often it was changed", len(now.Former), 2)
+			same(t, "what it said at first", now.Former[1], core.Former{Text: "jay lives in rome", Time: morning, By: jayPath})
+			same(t, "what mattered matters", now.Importance, 3)
+			same(t, "found", s.recall(core.FactQuery{See: []core.Path{kitchen}}), []string{"jay lives in oslo"})
+			same(t, "found by old words", len(s.recall(core.FactQuery{See: []core.Path{kitchen}, Text: "rome"})), 0)
+			if other := s.save(core.Fact{Text: "jay lives in bern", Origin: garden, About: about, Topic: "home"}); other.ID == old.ID {
+				t.Error("a fact of another origin was replaced")
+			}
+		},
+		"a fact is changed and dropped from where it is seen": func(t *testing.T, s *shelf) {
+			f := s.save(core.Fact{Text: "a secret", Origin: garden})
+			_, err := s.facts().SaveFact(context.Background(), core.Fact{ID: f.ID, Text: "changed", Origin: kitchen}, s.facts().Epoch())
+			is(t, "SaveFact from elsewhere", err, core.ErrUnknown)
+			is(t, "DropFact from elsewhere", s.facts().DropFact(context.Background(), f.ID, kitchen, street), core.ErrUnknown)
+			changed := s.save(core.Fact{ID: f.ID, Text: "told in the shed", Origin: shed})
+			same(t, "its origin", changed.Origin, garden)
+			same(t, "found", s.recall(core.FactQuery{See: []core.Path{garden}}), []string{"told in the shed"})
+			is(t, "DropFact", s.facts().DropFact(context.Background(), f.ID, street, shed), nil)
+			is(t, "DropFact again", s.facts().DropFact(context.Background(), f.ID, shed), core.ErrUnknown)
+			same(t, "left", len(s.recall(core.FactQuery{See: []core.Path{garden}})), 0)
+		},
+		"what cannot be a fact is refused": func(t *testing.T, s *shelf) {
+			for name, f := range map[string]core.Fact{"empty": {}, "endless": {Text: strings.Repeat("x", 1<<20)}, "no such": {ID: "zzzz", Text: "x"}} {
+				if _, err := s.facts().SaveFact(context.Background(), f, s.facts().Epoch()); err == nil {
+					t.Errorf("%s: no error", name)
+				}
+			}
+		},
+		"who is forgotten does not come back": forgotten,
+	}
+}
+
+// factsStay: in no way that one can ask.
+func factsStay(t *testing.T, s *shelf) {
+	for text, origin := range map[string]core.Path{"told the garden": garden, "told the shed": shed, "told the kitchen": kitchen, "told everybody": {}} {
+		s.save(core.Fact{Text: text, Origin: origin, About: []core.Path{jayPath}, Tags: []string{"x"}})
+	}
+	for _, q := range []core.FactQuery{{}, {Text: "told"}, {Tags: []string{"x"}}, {About: []core.Path{jayPath}}} {
+		for _, tc := range []struct{ see, want []string }{
+			{[]string{"house/garden"}, []string{"told everybody", "told the garden"}},
+			{[]string{"house/garden/shed"}, []string{"told everybody", "told the garden", "told the shed"}},
+			{[]string{"house/garden2"}, []string{"told everybody"}},
+			{[]string{"house/kitchen", "house/garden"}, []string{"told everybody", "told the garden", "told the kitchen"}},
+			{nil, nil},
+		} {
+			q.See = nil
+			for _, place := range tc.see {
+				q.See = append(q.See, core.MustPath(place))
+			}
+			same(t, strings.Join(tc.see, " and "), s.recall(q), tc.want)
+		}
+	}
+}
+
+// forgotten: nothing of a person is left, and what was begun before, a turn that
+// runs or a fact that is made, leaves him out.
+func forgotten(t *testing.T, s *shelf) {
+	k := s.facts()
+	mine := func(id, text string) core.Entry { e := said(kitchen, id, text); e.Message.Author.ID = "8"; return e }
+	quoting := mine("3", "as he said")
+	quoting.Message.ReplyTo = &core.Quote{ID: "1", From: core.Author{ID: "7", Name: "Jay"}, Text: "SECRET one"}
+	s.append(asked(kitchen, "1", "SECRET one"), mine("2", "mine"), quoting)
+	reply := said(kitchen, "r1", "you told me SECRET")
+	reply.Self, reply.Message.Author = true, core.Author{Name: "Bot", Bot: true}
+	s.commit(&core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: kitchen, Seq: 1}}})
+	running := core.TurnID{Path: kitchen, Seq: s.append(asked(kitchen, "4", "SECRET two"))[0].Message.Seq}
+	opened := core.Record{Key: core.Key{Turn: running}, Progress: core.Started, Data: []byte(`{"last":5,"attempts":1}`)}
+	s.commit(&core.Batch{Journal: []core.Record{opened}})
+	epoch := k.Epoch()
+	s.save(core.Fact{Text: "SECRET about", Origin: kitchen, About: []core.Path{jayPath}})
+	s.save(core.Fact{Text: "SECRET by", Origin: kitchen, By: jayPath})
+	s.save(core.Fact{Text: "about ann", Origin: kitchen, About: []core.Path{annPath}})
+	is(t, "Forget", k.Forget(context.Background(), jayPath), nil)
+
+	if _, err := k.SaveFact(context.Background(), core.Fact{Text: "SECRET again", About: []core.Path{jayPath}}, epoch); !errors.Is(err, core.ErrForgotten) {
+		t.Errorf("SaveFact of what was read before: %v, want %v", err, core.ErrForgotten)
+	}
+	late := said(kitchen, "r2", "you say SECRET")
+	late.Self = true
+	s.commit(&core.Batch{Append: []core.Entry{late}, Journal: []core.Record{opened}, Answered: []core.TurnID{running}})
+	s.again()
+	var left []string
+	for _, e := range s.last(kitchen, 100) {
+		if e.Message.Text != "" {
+			left = append(left, e.Message.Text)
+		}
+		if e.Message.ReplyTo != nil && e.Message.ReplyTo.Text != "" || e.Message.Author.ID == "7" {
+			t.Errorf("he stands there still: %+v", e.Message)
+		}
+	}
+	same(t, "left", left, []string{"mine", "as he said"})
+	same(t, "due", len(s.due(kitchen)), 0)
+	same(t, "journal", len(s.journal(running)), 0)
+	same(t, "facts", s.recall(core.FactQuery{See: []core.Path{kitchen}}), []string{"about ann"})
+	b := &core.Batch{Append: []core.Entry{said(kitchen, "1", "SECRET one"), said(kitchen, "new", "hello")}}
+	s.commit(b)
+	same(t, "known when it is delivered again", b.Known, []bool{true, false})
+}

@@ -1,0 +1,110 @@
+package coretest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"synthbot/core"
+)
+
+// keeper is a store that keeps what plugins put into it.
+type keeper interface {
+	Items(plugin string) core.Items
+}
+
+func (s *shelf) items(plugin string) core.Items {
+	s.t.Helper()
+	k, ok := s.Store.(keeper)
+	if !ok {
+		s.t.Skip("keeps nothing of plugins")
+	}
+	return k.Items(plugin)
+}
+
+func (s *shelf) putItem(plugin string, path core.Path, key, value string, version uint64) uint64 {
+	s.t.Helper()
+	got, err := s.items(plugin).Put(context.Background(), core.Item{Path: path, Key: key, Version: version, Value: json.RawMessage(value)})
+	if err != nil {
+		s.t.Fatalf("Put: %v", err)
+	}
+	return got
+}
+
+// listItems returns where things are kept.
+func (s *shelf) listItems(plugin string, root core.Path) (all []string) {
+	s.t.Helper()
+	items, err := s.items(plugin).List(context.Background(), root)
+	if err != nil {
+		s.t.Fatalf("List: %v", err)
+	}
+	for _, item := range items {
+		all = append(all, item.Path.String()+" "+item.Key+" "+string(item.Value))
+	}
+	return all
+}
+
+func itemCases() map[string]func(*testing.T, *shelf) {
+	ctx := context.Background()
+	return map[string]func(*testing.T, *shelf){
+		"items have versions": func(t *testing.T, s *shelf) {
+			if item, ok, err := s.items("quiz").Get(ctx, kitchen, "k"); ok || item.Version != 0 || err != nil {
+				t.Errorf("what is not there: %+v, %t, %v", item, ok, err)
+			}
+			same(t, "first", s.putItem("quiz", kitchen, "k", `1`, 0), 1)
+			same(t, "second", s.putItem("quiz", kitchen, "k", `2`, 1), 2)
+			same(t, "third, whatever was there", s.putItem("quiz", kitchen, "k", `{"a":3}`, core.AnyVersion), 3)
+			for _, version := range []uint64{0, 2, 4} {
+				_, err := s.items("quiz").Put(ctx, core.Item{Path: kitchen, Key: "k", Version: version, Value: json.RawMessage(`9`)})
+				is(t, "Put of another version", err, core.ErrVersion)
+			}
+			s.again()
+			item, ok, err := s.items("quiz").Get(ctx, kitchen, "k")
+			if !ok || err != nil || item.Version != 3 || string(item.Value) != `{"a":3}` || item.Path != kitchen || item.Key != "k" {
+				t.Errorf("%+v, %t, %v", item, ok, err)
+			}
+			if _, err := s.items("quiz").Put(ctx, core.Item{Path: kitchen, Key: "k", Version: 3}); err != nil {
+				t.Errorf("taking away: %v", err)
+			}
+			same(t, "left", len(s.listItems("quiz", core.Path{})), 0)
+			same(t, "after it was away", s.putItem("quiz", kitchen, "k", `1`, 0), 1)
+		},
+		"items of plugins are apart": func(t *testing.T, s *shelf) {
+			s.putItem("quiz", kitchen, "k", `1`, 0)
+			s.putItem("quizzes", kitchen, "k", `2`, 0)
+			s.putItem("qui", kitchen, "zk", `3`, 0)
+			same(t, "quiz", s.listItems("quiz", core.Path{}), []string{"house/kitchen k 1"})
+			same(t, "quizzes", s.listItems("quizzes", kitchen), []string{"house/kitchen k 2"})
+			same(t, "nobody", len(s.listItems("q", core.Path{})), 0)
+		},
+		"items are listed by path and key": func(t *testing.T, s *shelf) {
+			for _, path := range []core.Path{garden, {}, shed, fence, kitchen} {
+				s.putItem("quiz", path, "b", `1`, 0)
+				s.putItem("quiz", path, "a/b", `2`, 0)
+			}
+			same(t, "all", len(s.listItems("quiz", core.Path{})), 10)
+			same(t, "below the garden", s.listItems("quiz", garden), []string{
+				"house/garden a/b 2", "house/garden b 1", "house/garden/shed a/b 2", "house/garden/shed b 1"})
+			same(t, "first of all", s.listItems("quiz", core.Path{})[0], " a/b 2")
+		},
+		"what is no JSON is refused": func(t *testing.T, s *shelf) {
+			if _, err := s.items("quiz").Put(ctx, core.Item{Path: kitchen, Key: "k", Value: json.RawMessage(`{`)}); err == nil {
+				t.Error("no error")
+			}
+		},
+		"items move with their place": func(t *testing.T, s *shelf) {
+			s.append(said(garden, "1", "x"))
+			s.putItem("quiz", shed, "k", `1`, 0)
+			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: garden}, To: street})
+			same(t, "listed", s.listItems("quiz", core.Path{}), []string{"town/street/shed k 1"})
+			same(t, "under the old path", s.putItem("quiz", shed, "k", `2`, 1), 2)
+		},
+		"items are erased with their person": func(t *testing.T, s *shelf) {
+			k := s.facts()
+			s.putItem("quiz", jayPath, "k", `1`, 0)
+			s.putItem("quiz", annPath, "k", `1`, 0)
+			is(t, "Forget", k.Forget(ctx, jayPath), nil)
+			same(t, "left", s.listItems("quiz", core.Path{}), []string{"house/@user/8 k 1"})
+		},
+	}
+}

@@ -1,0 +1,330 @@
+package coretest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"synthbot/core"
+)
+
+var (
+	_ knower = (*MemStore)(nil)
+	_ keeper = (*MemStore)(nil)
+)
+
+// memKnow is what a MemStore holds beside its logs.
+type memKnow struct {
+	facts     map[string]core.Fact
+	given     uint64 // the number of the last fact
+	items     map[memItem]core.Item
+	epoch     uint64
+	forgotten map[core.Path]uint64 // when somebody was
+	muted     map[core.TurnID]bool // turns that answer somebody who was
+}
+
+type memItem struct {
+	plugin string
+	path   core.Path
+	key    string
+}
+
+func newMemKnow() memKnow {
+	return memKnow{
+		facts: make(map[string]core.Fact), items: make(map[memItem]core.Item),
+		forgotten: make(map[core.Path]uint64), muted: make(map[core.TurnID]bool),
+	}
+}
+
+// wordsOf are the words of a text, in small letters.
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// Epoch implements core.Facts.
+func (s *MemStore) Epoch() uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.know.epoch
+}
+
+// SaveFact implements core.Facts.
+func (s *MemStore) SaveFact(_ context.Context, f core.Fact, epoch uint64) (core.Fact, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Text == "" || len(f.Text) > 16<<10 {
+		return core.Fact{}, fmt.Errorf("a text of %d bytes", len(f.Text))
+	}
+	for _, person := range append(slices.Clone(f.About), f.By) {
+		if s.know.forgotten[person] > epoch {
+			return core.Fact{}, core.ErrForgotten
+		}
+	}
+	if f.Time.IsZero() {
+		f.Time = time.Now()
+	}
+	f.Origin, _ = s.resolve(f.Origin)
+	old, ok := s.former(f)
+	if !ok && f.ID != "" {
+		return core.Fact{}, core.ErrUnknown
+	}
+	if !ok {
+		s.know.given++
+		f.ID = strconv.FormatUint(s.know.given, 10)
+	} else {
+		f.ID, f.Origin, f.Former = old.ID, old.Origin, old.Former
+		f.Topic, f.Importance = cmp.Or(f.Topic, old.Topic), max(f.Importance, old.Importance)
+		if f.About == nil {
+			f.About = old.About
+		}
+		if f.Text != old.Text {
+			f.Former = append([]core.Former{{Text: old.Text, Time: old.Time, By: old.By}}, old.Former...)
+		}
+	}
+	s.know.facts[f.ID] = f
+	return f, nil
+}
+
+// former finds the fact whose place f takes.
+func (s *MemStore) former(f core.Fact) (core.Fact, bool) {
+	if f.ID != "" {
+		old, ok := s.know.facts[f.ID]
+		return old, ok && (f.Origin.IsZero() || f.Origin.Within(old.Origin))
+	}
+	for _, old := range s.know.facts {
+		same := slices.Equal(slices.Sorted(slices.Values(wordsOf(f.Text))), slices.Sorted(slices.Values(wordsOf(old.Text))))
+		topic := f.Topic != "" && strings.EqualFold(f.Topic, old.Topic)
+		if old.Origin == f.Origin && slices.Equal(old.About, f.About) && (same || topic) {
+			return old, true
+		}
+	}
+	return core.Fact{}, false
+}
+
+// sees reports whether a fact can be seen from one of the places.
+func (s *MemStore) sees(f core.Fact, see []core.Path) bool {
+	return slices.ContainsFunc(see, func(p core.Path) bool {
+		p, _ = s.resolve(p)
+		return p.Within(f.Origin)
+	})
+}
+
+// DropFact implements core.Facts.
+func (s *MemStore) DropFact(_ context.Context, id string, see ...core.Path) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, ok := s.know.facts[id]; !ok || !s.sees(f, see) {
+		return core.ErrUnknown
+	}
+	delete(s.know.facts, id)
+	return nil
+}
+
+// Recall implements core.Facts: the more words a fact has, the better.
+func (s *MemStore) Recall(_ context.Context, q core.FactQuery) (found []core.Found, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	asked := wordsOf(q.Text)
+	for _, f := range s.know.facts {
+		tagged := func(tag string) bool {
+			return slices.ContainsFunc(f.Tags, func(own string) bool { return strings.EqualFold(own, tag) })
+		}
+		must := len(q.Tags)+len(q.About) > 0
+		fits := !slices.ContainsFunc(q.Tags, func(tag string) bool { return !tagged(tag) }) &&
+			!slices.ContainsFunc(q.About, func(p core.Path) bool { return !slices.Contains(f.About, p) })
+		score := 0.0
+		for _, word := range asked {
+			if slices.Contains(wordsOf(f.Text), word) || tagged(word) {
+				score++
+			}
+		}
+		if s.sees(f, q.See) && fits && (score > 0 || must || len(asked) == 0) {
+			found = append(found, core.Found{Fact: f, Score: score})
+		}
+	}
+	slices.SortFunc(found, func(a, b core.Found) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), b.Time.Compare(a.Time), cmp.Compare(b.ID, a.ID))
+	})
+	return found[:min(len(found), max(q.N, 0))], nil
+}
+
+// Items returns what the plugin of that name keeps.
+func (s *MemStore) Items(plugin string) core.Items { return memItems{s, plugin} }
+
+type memItems struct {
+	s      *MemStore
+	plugin string
+}
+
+// Get implements core.Items.
+func (m memItems) Get(_ context.Context, path core.Path, key string) (core.Item, bool, error) {
+	m.s.mu.RLock()
+	defer m.s.mu.RUnlock()
+	path, _ = m.s.resolve(path)
+	item, ok := m.s.know.items[memItem{m.plugin, path, key}]
+	if !ok {
+		return core.Item{Path: path, Key: key}, false, nil
+	}
+	return item, true, nil
+}
+
+// Put implements core.Items.
+func (m memItems) Put(_ context.Context, item core.Item) (uint64, error) {
+	if item.Value != nil && !json.Valid(item.Value) {
+		return 0, errors.New("no JSON")
+	}
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	item.Path, _ = m.s.resolve(item.Path)
+	at := memItem{m.plugin, item.Path, item.Key}
+	old := m.s.know.items[at].Version
+	if item.Version != core.AnyVersion && item.Version != old {
+		return 0, core.ErrVersion
+	}
+	if item.Value == nil {
+		delete(m.s.know.items, at)
+		return 0, nil
+	}
+	item.Version, item.Time, item.Value = old+1, time.Now(), slices.Clone(item.Value)
+	m.s.know.items[at] = item
+	return item.Version, nil
+}
+
+// List implements core.Items.
+func (m memItems) List(_ context.Context, root core.Path) (items []core.Item, err error) {
+	m.s.mu.RLock()
+	defer m.s.mu.RUnlock()
+	root, _ = m.s.resolve(root)
+	for at, item := range m.s.know.items {
+		if at.plugin == m.plugin && at.path.Within(root) {
+			items = append(items, item)
+		}
+	}
+	slices.SortFunc(items, func(a, b core.Item) int {
+		return cmp.Or(comparePaths(a.Path, b.Path), cmp.Compare(a.Key, b.Key))
+	})
+	return items, nil
+}
+
+// moveKnowledge gives what was said and kept in a place its new path.
+func (s *MemStore) moveKnowledge(from, to core.Path) {
+	for id, f := range s.know.facts {
+		if f.Origin.Within(from) {
+			f.Origin = rebase(f.Origin, from, to)
+			s.know.facts[id] = f
+		}
+	}
+	for at, item := range s.know.items {
+		if !at.path.IsZero() && at.path.Within(from) {
+			delete(s.know.items, at)
+			at.path = rebase(at.path, from, to)
+			item.Path = at.path
+			s.know.items[at] = item
+		}
+	}
+}
+
+// Forget takes away what is kept of a person: numbers and ids stay.
+func (s *MemStore) Forget(_ context.Context, person core.Path) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := person.Elements()[2]
+	s.know.epoch++
+	s.know.forgotten[person] = s.know.epoch
+	told := make(map[string]bool) // ids of what he was answered
+	for path, l := range s.places {
+		if path.Interface() != person.Interface() {
+			continue
+		}
+		s.forgetTurns(path, l, id)
+		for i := range l.entries {
+			if e := &l.entries[i]; e.Message.Author.ID == id || slices.Contains(l.answers[i], id) {
+				told[e.Message.ID] = true
+				eraseEntry(e)
+				e.Message.Author, e.Due = core.Author{}, false
+				l.waits[i], l.answers[i], l.reactors[i] = false, nil, nil
+			}
+		}
+		for i := range l.entries {
+			if quote := l.entries[i].Message.ReplyTo; quote != nil && (quote.From.ID == id || told[quote.ID]) {
+				l.entries[i].Message.ReplyTo = &core.Quote{ID: quote.ID}
+			}
+			l.react(i, id, "")
+		}
+	}
+	for key, f := range s.know.facts {
+		former := slices.ContainsFunc(f.Former, func(old core.Former) bool { return old.By == person })
+		if former || f.By == person || slices.Contains(f.About, person) {
+			delete(s.know.facts, key)
+		}
+	}
+	for at := range s.know.items {
+		if !at.path.IsZero() && at.path.Within(person) {
+			delete(s.know.items, at)
+		}
+	}
+	return nil
+}
+
+// forgetTurns drops the journal of the turns that answer a person, and mutes
+// those that run.
+func (s *MemStore) forgetTurns(path core.Path, l *memPlace, id string) {
+	for key, r := range s.records {
+		var o core.Opening
+		if key.Turn.Path != path || key != (core.Key{Turn: key.Turn}) || json.Unmarshal(r.Data, &o) != nil {
+			continue
+		}
+		for i := key.Turn.Seq; i > 0 && i <= min(o.Last, uint64(len(l.entries))); i++ {
+			if l.entries[i-1].Message.Author.ID == id && l.entries[i-1].Due {
+				s.know.muted[key.Turn] = key.Turn.Seq > l.answered
+				s.dropRecords(key.Turn)
+			}
+		}
+	}
+}
+
+func (s *MemStore) dropRecords(turn core.TurnID) {
+	for key := range s.records {
+		if key.Turn == turn {
+			delete(s.records, key)
+		}
+	}
+}
+
+// mutedTurns are those whose records are not written any more.
+func (s *MemStore) mutedTurns(b *core.Batch) map[core.TurnID]bool {
+	muted := make(map[core.TurnID]bool)
+	for _, r := range b.Journal {
+		turn := s.turn(r.Key.Turn)
+		muted[turn] = s.know.muted[turn]
+	}
+	return muted
+}
+
+// mute leaves out of a batch what comes of turns that answer somebody who was
+// forgotten, and says whom the turns that end here answer.
+func (s *MemStore) mute(b *core.Batch) (people []string, muted bool) {
+	for _, mark := range b.Answered {
+		turn := s.turn(mark)
+		l := s.place(turn.Path)
+		for i := range min(turn.Seq, uint64(len(l.entries))) {
+			if e := &l.entries[i]; l.waits[i] && !e.Self {
+				people = append(append(people, e.Message.Author.ID), l.answers[i]...)
+			}
+		}
+		for other := range s.know.muted {
+			if other.Path == turn.Path && other.Seq <= turn.Seq && s.know.muted[other] {
+				muted = true
+				delete(s.know.muted, other)
+			}
+		}
+	}
+	return people, muted
+}
