@@ -5,7 +5,7 @@ import "time"
 // Config is the plugin's table.
 type Config struct {
 	Hints        int           `toml:"hints" default:"5" min:"0" max:"8" doc:"How many memories a prompt tells at most."`
-	HintChars    int           `toml:"hint_chars" default:"1200" min:"100" max:"8000" doc:"How long they may be together, in characters."`
+	HintChars    int           `toml:"hint_chars" default:"500" min:"100" max:"8000" doc:"How long they may be together, in characters."`
 	Extract      bool          `toml:"extract" default:"true" doc:"Whether conversations that are over are read again for what is worth remembering, where an engine is configured. Private chats are left out unless the person said /extract on."`
 	ExtractAfter time.Duration `toml:"extract_after" default:"15m" min:"1m" max:"24h" doc:"How long a conversation must have been silent before it is read again."`
 	ExtractMin   int           `toml:"extract_min" default:"6" min:"1" max:"200" doc:"How many messages of people it must have."`
