@@ -1,0 +1,157 @@
+package moderation
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Bounds of what is remembered of people and places that are active.
+const (
+	maxPeople = 32_768
+	maxPlaces = 8_192
+	maxChiefs = 4_096
+)
+
+// Plugin is the moderation of all places. Safe for concurrent use.
+type Plugin struct {
+	host   core.Host
+	config Config
+	policy *policy
+	texts  maphash.Seed
+	wake   chan struct{} // the queue holds something
+
+	// change is held while something is decided and written, and while somebody
+	// is forgotten; it comes before mu.
+	change sync.Mutex
+
+	mu     sync.Mutex // guards what follows, and is held for no longer than a look
+	opened bool
+	seal   seal
+	holds  holds
+	mutes  map[core.Path]int64 // of places; Unix times
+	chiefs map[chief]bool
+	people recent[who, activity]
+	places recent[core.Path, window]
+	log    journal
+	queue  queue
+}
+
+// chief is somebody who was seen as a moderator of a group.
+type chief struct {
+	who
+	group core.Path
+}
+
+// queue is what Judge leaves to Run.
+type queue struct {
+	items   []core.Item
+	notices []notice
+	lost    int // that found no room
+}
+
+// notice is something to be told; without a path to all admins.
+type notice struct {
+	to   core.Path
+	text string
+}
+
+// New makes the plugin. Its error names what is wrong with the rules.
+func New(h core.Host, c Config) (*Plugin, error) {
+	rules, err := newPolicy(&c)
+	if err != nil {
+		return nil, fmt.Errorf("moderation: %w", err)
+	}
+	if c.MuteFor <= 0 {
+		c.MuteFor = time.Hour
+	}
+	if c.Keep <= 0 {
+		c.Keep = 90 * day
+	}
+	return &Plugin{
+		host: h, config: c, policy: rules, texts: maphash.MakeSeed(), wake: make(chan struct{}, 1),
+		holds: make(holds), mutes: make(map[core.Path]int64), chiefs: make(map[chief]bool),
+		people: newRecent[who, activity](maxPeople), places: newRecent[core.Path, window](maxPlaces),
+	}, nil
+}
+
+// Name implements core.Plugin.
+func (p *Plugin) Name() string { return p.host.Name }
+
+// note logs an event, and leaves the writing to Run. p.mu is held.
+func (p *Plugin) note(e event) {
+	e.At = p.host.Clock()
+	e.id = p.log.number(e.At)
+	for _, gone := range p.log.add(e) {
+		p.later(removal(gone.items())...)
+	}
+	p.later(e.items()...)
+}
+
+// later leaves items to Run. p.mu is held.
+func (p *Plugin) later(items ...core.Item) {
+	if len(p.queue.items)+len(items) > maxQueue {
+		p.queue.lost += len(items)
+		return
+	}
+	p.queue.items = append(p.queue.items, items...)
+	p.rouse()
+}
+
+// tell leaves a notice to Run. p.mu is held.
+func (p *Plugin) tell(text string, to ...core.Path) {
+	if len(to) == 0 {
+		to = []core.Path{{}}
+	}
+	for _, path := range to {
+		if len(p.queue.notices) < maxQueue {
+			p.queue.notices = append(p.queue.notices, notice{path, text})
+		}
+	}
+	p.rouse()
+}
+
+func (p *Plugin) rouse() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// record logs now what an actor does. Where somebody was forgotten since he began,
+// it may have been he: then it is not said who did it. p.change is held, p.mu is
+// not.
+func (p *Plugin) record(ctx context.Context, a *actor, e event) error {
+	if p.host.Facts.Epoch() == a.epoch {
+		e.by, e.byName = a.person, a.name
+	}
+	p.mu.Lock()
+	e.At = p.host.Clock()
+	e.id = p.log.number(e.At)
+	var items []core.Item
+	for _, gone := range p.log.add(e) {
+		items = append(items, removal(gone.items())...)
+	}
+	p.mu.Unlock()
+	if err := p.write(ctx, append(items, e.items()...)); err != nil || e.by.IsZero() || p.host.Facts.Epoch() == a.epoch {
+		return err
+	}
+	p.mu.Lock()
+	p.log.disown(e.id)
+	p.mu.Unlock()
+	return p.drop(ctx, e.by, didKey+e.id)
+}
+
+// write puts items on disk.
+func (p *Plugin) write(ctx context.Context, items []core.Item) error {
+	for _, item := range items {
+		if _, err := p.host.Items.Put(ctx, item); err != nil {
+			return fmt.Errorf("keep: %w", err)
+		}
+	}
+	return nil
+}
