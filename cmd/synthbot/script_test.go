@@ -8,6 +8,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == pdfCommand { // as the daemon starts itself for a PDF
+		main()
+	}
 	testscript.Main(m, map[string]func(){"synthbot": main})
 }
 

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// onePage is a PDF of one page with a line of text.
+func onePage(line string) []byte {
+	content := "BT /F1 12 Tf 72 720 Td (" + line + ") Tj ET"
+	objects := []string{
+		"<< /Type /Catalog /Pages 2 0 R >>",
+		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>",
+		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content),
+		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+	}
+	var b bytes.Buffer
+	b.WriteString("%PDF-1.4\n")
+	offsets := make([]int, len(objects))
+	for i, o := range objects {
+		offsets[i] = b.Len()
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
+	}
+	xref := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(objects)+1)
+	for _, o := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", o)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, xref)
+	return b.Bytes()
+}
+
+func TestPDFInItsOwnProcess(t *testing.T) {
+	got, err := pdfText(t.Context(), onePage("The answer is 42."))
+	if err != nil || !strings.Contains(got, "The answer is 42.") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := pdfText(t.Context(), []byte("%PDF-1.4 and no more")); err == nil || !strings.Contains(err.Error(), "pdf") {
+		t.Errorf("%q, %v", got, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	if got, err := pdfText(ctx, onePage("x")); err == nil {
+		t.Errorf("out of time: %q", got)
+	}
+}
+
+// TestAttachmentsReachTheModel: what people attach is read as far as the engine
+// can make use of it.
+func TestAttachmentsReachTheModel(t *testing.T) {
+	model := newScribe(t)
+	platform, _ := atTelegram(t, model.URL, "[[engine]]\nname = \"other\"\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \""+model.URL+"\"\nvision = true\nhearing = true\n[[override]]\npath = \"telegram/1001\"\nengine = \"other\"\n")
+	platform.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
+	platform.AddPerson(telegramtest.Person{ID: 1001, Name: "Ann"})
+	picture := []byte("\x89PNG\r\n\x1a\n and so on")
+	voice := []byte("OggS a voice")
+	platform.AddFile("doc", onePage("The treasure is on the island."))
+	platform.AddFile("note", []byte("Bring the map."))
+	platform.AddFile("pic", picture)
+	platform.AddFile("voice", voice)
+	extra := map[string]any{
+		"doc":   map[string]any{"document": map[string]any{"file_id": "doc", "file_unique_id": "d", "file_name": "a.pdf", "mime_type": "application/pdf", "file_size": 700}},
+		"note":  map[string]any{"document": map[string]any{"file_id": "note", "file_unique_id": "n", "file_name": "a.txt", "mime_type": "text/plain", "file_size": 14}},
+		"pic":   map[string]any{"photo": []any{map[string]any{"file_id": "pic", "file_unique_id": "p", "width": 10, "height": 10, "file_size": len(picture)}}},
+		"voice": map[string]any{"voice": map[string]any{"file_id": "voice", "file_unique_id": "v", "duration": 1, "mime_type": "audio/ogg", "file_size": len(voice)}},
+	}
+	said := 0
+	ask := func(chat int64, file string) string {
+		e := map[string]any{"caption": "look at this"}
+		for k, v := range extra[file].(map[string]any) {
+			e[k] = v
+		}
+		n := len(platform.Calls("sendMessage"))
+		platform.Say(chat, chat, telegramtest.Saying{Extra: e})
+		until(t, func() bool { return len(platform.Calls("sendMessage")) > n })
+		said++
+		all := model.since(0)
+		return all[len(all)-1]
+	}
+	if p := ask(1000, "doc"); !strings.Contains(p, "The treasure is on the island.") {
+		t.Errorf("the PDF was not read: %s", p[max(0, len(p)-700):])
+	}
+	if p := ask(1000, "note"); !strings.Contains(p, "Bring the map.") {
+		t.Errorf("the text was not read: %s", p[max(0, len(p)-700):])
+	}
+	if p := ask(1000, "pic"); strings.Contains(p, base64.StdEncoding.EncodeToString(picture)) || !strings.Contains(p, `\"image\":{`) {
+		t.Errorf("an engine that cannot see got %s", p[max(0, len(p)-700):])
+	}
+	if p := ask(1001, "pic"); !strings.Contains(p, base64.StdEncoding.EncodeToString(picture)) || !strings.Contains(p, `\"shown\":true`) {
+		t.Errorf("an engine that sees got %s", p[max(0, len(p)-700):])
+	}
+	if p := ask(1001, "voice"); !strings.Contains(p, base64.StdEncoding.EncodeToString(voice)) || !strings.Contains(p, `\"input_source\":\"voice\"`) {
+		t.Errorf("an engine that hears got %s", p[max(0, len(p)-700):])
+	}
+}
