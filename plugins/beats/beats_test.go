@@ -102,16 +102,16 @@ func TestBudgets(t *testing.T) {
 func TestNight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plugintest.NewStand(t, "beats")
-		p := made(t, s, Config{PerPlace: 100, PerDay: 10000, Beats: []Beat{{Name: "a", Every: 15 * time.Minute, Prompt: "x", Kind: kindInternal, Speak: true}}})
+		p := made(t, s, Config{PerPlace: 100, PerDay: 10000, Beats: []Beat{{Name: "a", Every: 30 * time.Minute, Prompt: "x", Kind: kindInternal, Speak: true}}})
 		zones := []string{"Europe/Rome", "America/New_York", "Asia/Tokyo", "Australia/Lord_Howe"}
 		for _, zone := range zones {
 			if err := put(t.Context(), s.Items, core.MustPath("room/"+zone[:3]), keyWants, wants{On: true, Zone: zone}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.Set(time.Date(2027, 3, 27, 0, 0, 1, 0, time.UTC)) // clocks are put forward in Rome on the 28th
+		s.Set(time.Date(2027, 3, 27, 20, 0, 1, 0, time.UTC)) // clocks are put forward in Rome on the 28th
 		p.host.Inbox = forgetful{s, p}
-		life(t, p, 48*time.Hour)
+		life(t, p, 27*time.Hour)
 		hours := make(map[string][]int)
 		for _, e := range s.Received() {
 			i := slices.IndexFunc(zones, func(z string) bool { return strings.HasSuffix(e.Message.Path.String(), z[:3]) })
@@ -222,6 +222,49 @@ func (c *counter) List(ctx context.Context, root core.Path) ([]core.Item, error)
 func (c *counter) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
 	c.n++
 	return c.Items.Get(ctx, path, key)
+}
+
+// TestAsleep: what was due while the machine slept is dropped.
+func TestAsleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plugintest.NewStand(t, "beats")
+		p := made(t, s, Config{Night: "none", Beats: []Beat{{Name: "a", At: []string{"12:00", "23:00"}, Prompt: "x"}}})
+		optIn(t, s, p, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error)
+		go func() { over <- p.Run(ctx) }()
+		synctest.Wait()
+		s.Advance(5 * time.Hour) // from 10:00
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if got := s.Received(); len(got) != 0 {
+			t.Errorf("received %+v", got)
+		}
+		time.Sleep(8 * time.Hour)
+		synctest.Wait()
+		if got := s.Received(); len(got) != 1 {
+			t.Errorf("received %+v", got)
+		}
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestOnce: what is marked does not come again.
+func TestOnce(t *testing.T) {
+	s := plugintest.NewStand(t, "beats")
+	p := made(t, s, Config{Night: "none", Beats: []Beat{{Name: "a", Every: time.Hour, Prompt: "x", Kind: kindInternal, Places: []core.Path{core.MustPath("room")}}}})
+	d, at := due{beat: &p.beats[0], at: s.Clock()}, place{path: core.MustPath("room/1")}
+	for _, want := range []verdict{yes, no} {
+		if v, _, err := p.judge(t.Context(), &d, &at); v != want || err != nil {
+			t.Errorf("judged %v, %v, want %v", v, err, want)
+		}
+		if err := p.mark(t.Context(), &d, &at, s.Clock()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestSchedule(t *testing.T) {

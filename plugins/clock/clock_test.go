@@ -67,7 +67,9 @@ func (s *sky) search(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"results":[%s],"generationtime_ms":0.5}`, strings.Join(results, ","))
 }
 
-const weather = `{"latitude":38.7,"longitude":-9.1,"timezone":"Europe/Lisbon","current":{"time":"2026-11-20T15:00","interval":900,"temperature_2m":12.3,"apparent_temperature":10.6,
+const weather = "{" + weatherRest
+
+const weatherRest = `"latitude":38.7,"longitude":-9.1,"timezone":"Europe/Lisbon","current":{"time":"2026-11-20T15:00","interval":900,"temperature_2m":12.3,"apparent_temperature":10.6,
 "relative_humidity_2m":80,"wind_speed_10m":14.2,"wind_gusts_10m":20.1,"weather_code":61},"daily":{"time":["2026-11-20","2026-11-21","2026-11-22"],"weather_code":[61,3,null],
 "temperature_2m_max":[14,15.2,9],"temperature_2m_min":[8,-3.2,1],"precipitation_probability_max":[90,60,null],"sunrise":["2026-11-20T07:09","2026-11-21T07:10"],"sunset":["2026-11-20T16:46","2026-11-21T16:45"]}}`
 
@@ -241,13 +243,27 @@ func TestIdle(t *testing.T) {
 
 // TestBadServers: none of them is trusted, and none is waited for.
 func TestBadServers(t *testing.T) {
+	const both = `{"results":[{"name":"Rome"}],` + weatherRest // right for both
+	right := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, both) }))
+	defer right.Close()
+	_, p := made(t, Config{Forecast: right.URL, Geocoding: right.URL})
+	if _, err := p.server.locate(t.Context(), "Rome", "en"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.server.forecast(t.Context(), &spot{}); err != nil {
+		t.Fatal(err)
+	}
 	answers := map[string]http.HandlerFunc{
 		"nonsense": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
 		"empty":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") },
-		"endless": func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprint(w, `{"results":[`+strings.Repeat(" ", maxAnswer)+`]}`)
+		"endless":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, both, strings.Repeat(" ", maxAnswer)) },
+		"sends on": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/elsewhere" {
+				fmt.Fprint(w, both)
+				return
+			}
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
 		},
-		"sends on": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
 		"no sense": func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, strings.ReplaceAll(weather, "12.3", "1e300"))
 		},

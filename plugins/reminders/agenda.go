@@ -13,10 +13,11 @@ import (
 )
 
 // agenda knows what falls due next. Of all that waits it holds the next hour in
-// memory, at most windowMax of it.
+// memory, and of that the beginning.
 type agenda struct {
 	items core.Items
 	wake  chan struct{} // something was added
+	most  int           // how many entries of an hour are held at once
 
 	mu    sync.Mutex
 	known map[string]bool // hours that stand on disk
@@ -38,11 +39,8 @@ type entry struct {
 	pointer
 }
 
-// How many entries are held at most, and how the parts of a key look.
-const (
-	windowMax = 1024
-	hourForm  = "2006-01-02T15"
-)
+// hourForm is how hours are called.
+const hourForm = "2006-01-02T15"
 
 // Roots of pseudo-places; no interface can be called so.
 func hoursRoot() core.Path { return core.MustPath("@hours") }
@@ -50,7 +48,7 @@ func hoursRoot() core.Path { return core.MustPath("@hours") }
 func hourPath(hour string) core.Path { return core.MustPath("@due/" + hour) }
 
 func newAgenda(items core.Items) *agenda {
-	return &agenda{items: items, wake: make(chan struct{}, 1), known: make(map[string]bool)}
+	return &agenda{items: items, wake: make(chan struct{}, 1), most: 1024, known: make(map[string]bool)}
 }
 
 func keyAt(unix int64) string { return fmt.Sprintf("%012d", unix) }
@@ -162,7 +160,7 @@ func (a *agenda) load(ctx context.Context) error {
 	}
 	a.bound = ""
 	for _, item := range items {
-		if len(a.window) == windowMax {
+		if len(a.window) == a.most {
 			a.bound = item.Key // the hour is read once more, from here
 			return nil
 		}

@@ -85,8 +85,8 @@ func (p *Plugin) round(ctx context.Context) (wait time.Duration, err error) {
 // set it may be about to write the rest.
 var errUnwritten = errors.New("not written yet")
 
-// fireAll fires some at once; their commits share their syncs. It fails where
-// none could be fired.
+// fireAll fires some at once; their commits share their syncs. What could not be
+// fired is tried again; it fails where that is so of as many as there may be.
 func (p *Plugin) fireAll(ctx context.Context, due []entry) error {
 	errs := make([]error, len(due))
 	var all sync.WaitGroup
@@ -107,7 +107,7 @@ func (p *Plugin) fireAll(ctx context.Context, due []entry) error {
 		}
 	}
 	switch {
-	case failed == len(due):
+	case failed == atATime:
 		return last
 	case failed > 0:
 		p.host.Log.Error("reminders wait", "count", failed, "err", last)

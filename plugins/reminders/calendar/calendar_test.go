@@ -100,6 +100,21 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestNextInAJump: what clocks leave out is told after the jump, also to who asks
+// only then.
+func TestNextInAJump(t *testing.T) {
+	rome := zone(t, "Europe/Rome")
+	r, err := ParseRule("FREQ=DAILY")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := At(2027, 3, 20, 2, 30, 0, rome)
+	next, ok := r.Next(start, At(2027, 3, 28, 3, 0, 0, rome), far)
+	if got := next.Format(time.RFC3339); !ok || got != "2027-03-28T03:30:00+02:00" {
+		t.Errorf("the next is %s", got)
+	}
+}
+
 func TestRulesRefused(t *testing.T) {
 	for _, text := range []string{"", "DAILY", "FREQ=MINUTELY", "FREQ=SECONDLY", "FREQ=HOURLY;BYMINUTE=0,30", "FREQ=DAILY;BYSECOND=1", "FREQ=DAILY;INTERVAL=5000",
 		"FREQ=DAILY;COUNT=99999", "FREQ=DAILY\nDTSTART:20200101T000000Z", "DTSTART=20200101T000000Z;FREQ=DAILY", "FREQ=DAILY;FREQ=HOURLY", "FREQ=DAILY;INTERVAL=-1",

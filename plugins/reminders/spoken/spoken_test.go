@@ -144,6 +144,17 @@ func TestZones(t *testing.T) {
 	}
 }
 
+// TestShortMonths: a month after the 31st is the last of a shorter one.
+func TestShortMonths(t *testing.T) {
+	last := time.Date(2027, 1, 31, 15, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{"in a month": "2027-02-28 15:00", "in 13 months": "2028-02-29 15:00", "on the 31st at 9": "2027-03-31 09:00", "on the 31st at 16": "2027-01-31 16:00"} {
+		w, err := New("en", plainClock).Read(text, last)
+		if got := w.At.Format("2006-01-02 15:04"); err != nil || got != want {
+			t.Errorf("%q is %s, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
 // TestWords holds the files to the list of languages, and each to all meanings
 // that every language has.
 func TestWords(t *testing.T) {
