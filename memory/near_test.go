@@ -147,12 +147,12 @@ func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 // TestGlancesFindTheNearest: what is compared bit by bit first is as good as
 // comparing everything with everything.
 func TestGlancesFindTheNearest(t *testing.T) {
-	for _, length := range []int{96, 384, 1536} {
+	for _, length := range []int{96, 768} {
 		db := open(t, t.TempDir())
 		db.bolt.NoSync = true
 		c := newCloud(length)
 		n := 0
-		c.put(t, db, 0, 4000, func() string { n++; return fmt.Sprint("number ", n) })
+		c.put(t, db, 0, 1500, func() string { n++; return fmt.Sprint("number ", n) })
 		rate := c.hitRate(t, db, 20)
 		t.Logf("length %d: %.1f %% of the nearest ten", length, 100*rate)
 		if rate < 0.95 {
@@ -245,7 +245,7 @@ func TestMeaningHelps(t *testing.T) {
 	}
 	var cases []case_
 	err := db.write(t.Context(), &job{run: func(tx *tx) error {
-		for range 2500 {
+		for range 1200 {
 			text, asked := g.say()
 			f, err := tx.saveFact(Fact{Text: text, Language: "en", Origin: group, Time: day})
 			if err != nil {
@@ -264,11 +264,11 @@ func TestMeaningHelps(t *testing.T) {
 		t.Fatal(err)
 	}
 	ranks := map[string]*[2]float64{"by name": {}, "in other words": {}, "name and new words": {}, "the same words": {}}
-	for _, c := range cases[:80] {
+	for _, c := range cases[:60] {
 		for way, text := range c.asked {
 			meant, _ := shrink("m", g.embed(text))
 			for i, m := range []*vector{nil, &meant} {
-				ranks[way][i] += reciprocal(t, db, c.id, text, m) / 80
+				ranks[way][i] += reciprocal(t, db, c.id, text, m) / 60
 			}
 		}
 	}
