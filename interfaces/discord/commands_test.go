@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -35,8 +36,11 @@ func (s *server) synchronised(t *testing.T, state State, change func(*Options)) 
 }
 
 func TestCommandsAreSynchronisedWhenTheyChanged(t *testing.T) {
-	t.Parallel()
-	s, state := newServer(t), shelf()
+	inBubble(t, testSynchronised)
+}
+
+func testSynchronised(t *testing.T, s *server) {
+	state := shelf()
 	syncs := func() int { return len(s.Calls("PUT /applications/")) }
 	same := func(*Options) {}
 	for _, step := range []struct {
@@ -53,6 +57,7 @@ func TestCommandsAreSynchronisedWhenTheyChanged(t *testing.T) {
 		{"none", func(o *Options) { o.Commands = nil }, 1},
 		{"none again", func(o *Options) { o.Commands = nil }, 0},
 	} {
+		time.Sleep(time.Minute)
 		before := syncs()
 		s.synchronised(t, state, step.change)
 		if n := syncs() - before; n != step.more {

@@ -52,6 +52,7 @@ func FuzzEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
 		in := still(t)
 		in.d.log = slog.New(strict{t})
+		in.d.arrive(gone, data)
 		in.frame(gone, frame{kind: kind, data: data})
 		in.jobs.Wait()
 		for _, e := range in.batch {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/markdown"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -408,47 +407,6 @@ func TestTokenNeverShows(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "T0ken") {
 		t.Errorf("error: %v", err)
 	}
-}
-
-func TestRender(t *testing.T) {
-	for in, want := range map[string]string{
-		"# A\n## B\n##### C":               "# A\n## B\n**C**",
-		"a **b** *c* ~~d~~ `e`":            "a **b** *c* ~~d~~ `e`",
-		"snake_case_name and 2 * 3":        `snake\_case\_name and 2 \* 3`,
-		"- a\n- b\n  1. c\n  2. d":         "- a\n- b\n  1. c\n  2. d",
-		"- [x] done\n- [ ] open":           "- ☑ done\n- ☐ open",
-		"> a\n>\n> > b":                    "> a\n> \n> ┃ b",
-		"| a | b |\n|---|--:|\n| 1 | 22 |": "```\na │  b\n──┼───\n1 │ 22\n```",
-		"```go\nx\n```":                    "```go\nx\n```",
-		"[x](https://a.b) <https://c.d>":   "[x](https://a.b) https://c.d",
-		"[x](javascript:y)":                "x (javascript:y)",
-		"<@123> <#5> <:a:1234567> <t:5:R>": "<@123> <#5> <:a:1234567> <t:5:R>",
-		"a\n\n---\n\nb":                    "a\n\n⎯⎯⎯⎯⎯⎯⎯⎯\n\nb",
-		"\\# no title":                     `\# no title`,
-		"1\\. no list":                     `1\. no list`,
-		"see https://a.b/c_d_e now":        "see https://a.b/c_d_e now",
-		"||spoiler||":                      `\|\|spoiler\|\|`,
-		"![cat](https://a.b/c.png)":        "[cat](https://a.b/c.png)",
-		"    x := `a`":                     "```\nx := `a`\n```",
-		"line one\nline two":               "line one\nline two",
-	} {
-		if got := render(in); got != want {
-			t.Errorf("%q renders as\n%s\nwant\n%s", in, got, want)
-		}
-	}
-}
-
-func FuzzRender(f *testing.F) {
-	for _, s := range []string{"# a\n| b | c |\n|-|-|\n| d | e |", "> > a\n```\nb", "- [ ] x\n  - y", "**a *b** c*", strings.Repeat("x", 3000), "`` ` ``"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		for i, p := range parts(s) {
-			if n := markdown.UTF16(p); n > maxContent || strings.TrimSpace(p) == "" {
-				t.Fatalf("part %d has %d characters", i, n)
-			}
-		}
-	})
 }
 
 // TestSuggestionsAreButtons: who presses one says it.

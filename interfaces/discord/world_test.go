@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -65,7 +66,11 @@ func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
 	})
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Tests wait for the library's second more than they compute.
+	_ = flag.Set("test.parallel", "24")
+	goleak.VerifyTestMain(m)
+}
 
 // hasty is the tempo of tests.
 var hasty = tempo{
@@ -174,7 +179,7 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 			t.Fatalf("not in time: %s", what)
 		}
 		select {
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(limit / 10_000):
 		case <-t.Context().Done():
 			t.Fatalf("test over: %s", what)
 		}
