@@ -67,14 +67,15 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	if err != nil {
 		return core.Result{}, err
 	}
-	loc, err := p.zoneFor(ctx, a.person, in.Zone)
+	z, err := p.zoneFor(ctx, a, in.Zone)
 	if err != nil {
 		return core.Result{}, err
 	}
-	w, err := p.wishFor(in, p.host.Clock().In(loc))
+	w, err := p.wishFor(in, p.host.Clock().In(z.Location))
 	if err != nil {
 		return core.Result{}, err
 	}
+	w.veiled = z.veiled
 	w.seed = fmt.Sprintf("%s/%d/%d", c.Key.Turn, c.Key.Round, c.Key.Step)
 	r, err := p.set(ctx, a, w)
 	if err != nil {
@@ -115,16 +116,17 @@ type line struct {
 	Text   string `json:"text"`
 	Due    string `json:"due"`
 	Day    string `json:"day"` // models are bad at calendars
-	Zone   string `json:"zone"`
+	Zone   string `json:"zone,omitempty"`
 	Repeat string `json:"repeat,omitempty"`
 	By     string `json:"by,omitempty"`
 }
 
 func (p *Plugin) line(r *reminder) line {
-	return line{
-		ID: r.ID, Text: r.Text, Due: r.Due.Format(time.RFC3339), Day: r.Due.Weekday().String(),
-		Zone: r.Due.Location().String(), Repeat: r.Rule,
+	l := line{ID: r.ID, Text: r.Text, Due: stamp(r.Due, r.Veiled), Day: r.Due.Weekday().String(), Repeat: r.Rule}
+	if !r.Veiled {
+		l.Zone = r.Due.Location().String()
 	}
+	return l
 }
 
 func output(v any) (core.Result, error) {

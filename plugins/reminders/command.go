@@ -36,7 +36,7 @@ func (p *Plugin) Commands() []command.Command {
 }
 
 func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
-	a := asker{place: c.Path, private: c.Private, author: c.Author, person: c.Person, locale: c.Locale}
+	a := asker{place: c.Path, private: c.Private, author: c.Author, person: c.Person, locale: c.Locale, sees: c.Sees}
 	text := c.Args["text"]
 	switch c.Args["what"] {
 	case "add":
@@ -55,18 +55,18 @@ func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
 }
 
 func (p *Plugin) remindAdd(ctx context.Context, a asker, text string) (string, error) {
-	loc, err := p.zoneFor(ctx, a.person, "")
+	z, err := p.zoneFor(ctx, a, "")
 	if err != nil {
 		return "", err
 	}
-	when, what, err := p.reader.Find(text, p.host.Clock().In(loc))
+	when, what, err := p.reader.Find(text, p.host.Clock().In(z.Location))
 	if err != nil {
 		return "", unreadable(err)
 	}
 	if what == "" {
 		return "", core.Errorf(core.Invalid, "What of? Write it like `/remind add tomorrow at 9 call mum`.")
 	}
-	w := wish{text: what, when: when}
+	w := wish{text: what, when: when, veiled: z.veiled}
 	if when.Repeat != "" {
 		if w.rule, err = calendar.ParseRule(when.Repeat); err != nil {
 			return "", core.Errorf(core.Invalid, "Nothing comes more than once an hour.")
@@ -81,7 +81,7 @@ func (p *Plugin) remindAdd(ctx context.Context, a asker, text string) (string, e
 
 // row tells of a reminder in a line.
 func row(r *reminder) string {
-	s := fmt.Sprintf("%s: %s", told(r.Due), oneLine(r.Text))
+	s := fmt.Sprintf("%s: %s", told(r.Due, r.Veiled), oneLine(r.Text))
 	if r.Rule != "" {
 		s += " · `" + r.Rule + "`"
 	}
@@ -115,30 +115,31 @@ func (p *Plugin) remindList(ctx context.Context, a asker) (string, error) {
 }
 
 func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
+	a := asker{place: c.Path, private: c.Private, person: c.Person, sees: c.Sees}
 	name := c.Args["zone"]
 	now := p.host.Clock()
 	switch strings.ToLower(name) {
 	case "":
-		loc, own, err := p.zoneOf(ctx, c.Person)
-		if err != nil {
+		z, err := p.zoneFor(ctx, a, "")
+		switch {
+		case err != nil:
 			return "", err
+		case z.veiled:
+			return "You said that elsewhere; I tell it there, and in private.", nil
 		}
-		if !own {
-			return "You chose none; the bot's counts: " + told(now) + ".", nil
-		}
-		return "Your time zone is " + loc.String() + ": " + told(now.In(loc)) + ".", nil
+		return "For you it is " + told(now.In(z.Location), false) + ".", nil
 	case "off":
-		if err := p.setZone(ctx, c.Person, nil); err != nil {
+		if err := p.setZone(ctx, c.Person, nil, core.Path{}); err != nil {
 			return "", err
 		}
-		return "The bot's time zone counts for you now: " + told(now) + ".", nil
+		return "The bot's time zone counts for you now: " + told(now, false) + ".", nil
 	}
 	loc, ok := calendar.Zone(strings.ReplaceAll(name, " ", "_"))
 	if !ok {
 		return "", core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome or America/New_York.")
 	}
-	if err := p.setZone(ctx, c.Person, loc); err != nil {
+	if err := p.setZone(ctx, c.Person, loc, c.Path); err != nil {
 		return "", err
 	}
-	return "Your time zone is " + loc.String() + ": " + told(now.In(loc)) + ". Reminders that are set already stay as they are.", nil
+	return "For you it is " + told(now.In(loc), false) + ". Reminders that are set already stay as they are.", nil
 }

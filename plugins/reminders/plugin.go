@@ -38,11 +38,12 @@ type asker struct {
 	author  core.Author
 	person  core.Path
 	locale  string
+	sees    []core.Path
 }
 
 // person finds out who asks; nobody can be reminded who is nobody.
 func askerOf(c core.Call) (asker, error) {
-	a := asker{place: c.Path, private: c.Private, author: c.Author}
+	a := asker{place: c.Path, private: c.Private, author: c.Author, sees: c.Sees}
 	person, err := c.Path.Person(c.Author.ID)
 	if err != nil || c.Author.ID == "" {
 		return a, core.Errorf(core.Forbidden, "It is not clear whose reminder that is: one person must ask for it.")
@@ -53,10 +54,11 @@ func askerOf(c core.Call) (asker, error) {
 
 // wish is a reminder that somebody wants.
 type wish struct {
-	text string
-	when spoken.When
-	rule calendar.Rule
-	seed string // the same for the same call, "" where that is not known
+	text   string
+	when   spoken.When
+	rule   calendar.Rule
+	veiled bool   // the zone of when is not told here
+	seed   string // the same for the same call, "" where that is not known
 }
 
 // set keeps a reminder. One that is there already is returned as it is.
@@ -64,7 +66,7 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 	now := p.host.Clock()
 	r := reminder{
 		Text: strings.TrimSpace(w.text), Place: a.place, Private: a.private, Author: a.author, Locale: a.locale,
-		Zone: zoneName(w.when.At.Location()), Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(), Set: now,
+		Zone: zoneName(w.when.At.Location()), Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(), Veiled: w.veiled, Set: now,
 	}
 	r.Due = r.Start
 	if !w.rule.IsZero() {
@@ -111,9 +113,9 @@ func (p *Plugin) check(r *reminder, now time.Time) error {
 	case n > p.config.MaxText:
 		return core.Errorf(core.Invalid, "The text has %d characters; at most %d are taken.", n, p.config.MaxText)
 	case !r.Due.After(now):
-		return core.Errorf(core.Invalid, "%s is past; it is %s now.", told(r.Due), told(now.In(r.Due.Location())))
+		return core.Errorf(core.Invalid, "%s is past; it is %s now.", told(r.Due, r.Veiled), told(now.In(r.Due.Location()), r.Veiled))
 	case r.Due.Sub(now) > p.config.MaxAhead:
-		return core.Errorf(core.Invalid, "%s is too far ahead; at most %s are taken.", told(r.Due), days(p.config.MaxAhead))
+		return core.Errorf(core.Invalid, "%s is too far ahead; at most %s are taken.", told(r.Due, r.Veiled), days(p.config.MaxAhead))
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ type reminder struct {
 	Private bool        `json:"private,omitempty"`
 	Author  core.Author `json:"author"` // as he was then
 	Locale  string      `json:"locale,omitempty"`
-	Zone    string      `json:"zone,omitempty"` // whose wall clock counts; "": the bot's
+	Zone    string      `json:"zone,omitempty"`   // whose wall clock counts; "": the bot's
+	Veiled  bool        `json:"veiled,omitempty"` // the zone is not told there
 	Start   time.Time   `json:"start"`
 	Rule    string      `json:"rule,omitempty"`
 	Due     time.Time   `json:"due"`

@@ -204,14 +204,14 @@ type occasion struct {
 
 // event is what is received.
 func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, error) {
-	o := occasion{ID: r.ID, Due: d.at.Format(time.RFC3339), Missed: d.missed, Repeat: r.Rule}
+	o := occasion{ID: r.ID, Due: stamp(d.at, r.Veiled), Missed: d.missed, Repeat: r.Rule}
 	text := r.Text
 	if d.late > 0 {
 		o.Late, o.By = stretch(d.late), int(d.late/time.Second)
 		text += " " + lateness(p.host.Language, o.Late)
 	}
 	if !d.next.IsZero() {
-		o.Next = d.next.Format(time.RFC3339)
+		o.Next = stamp(d.next, r.Veiled)
 	}
 	data, err := json.Marshal(o)
 	if err != nil {

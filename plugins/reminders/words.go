@@ -7,9 +7,9 @@ import (
 )
 
 // told writes a moment for people.
-func told(t time.Time) string {
+func told(t time.Time, veiled bool) string {
 	s := t.Format("Monday 2 January 2006, 15:04")
-	if name := t.Location().String(); name != "Local" && name != "" {
+	if name := t.Location().String(); name != "Local" && name != "" && !veiled {
 		s += " (" + name + ")"
 	}
 	return s

@@ -4,51 +4,99 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"synthbot/core"
 	"synthbot/plugins/reminders/calendar"
 )
 
-// kept is a person's time zone as it is kept.
+// keptZone is a person's time zone as it is kept.
 type keptZone struct {
-	Zone string `json:"zone"`
+	Zone   string    `json:"zone"`
+	Origin core.Path `json:"origin,omitzero"` // where he said it: it is told there and below
+}
+
+// zone is whose wall clock counts.
+type zone struct {
+	*time.Location
+	// veiled says that the person told it elsewhere: it counts here, but is not
+	// told.
+	veiled bool
 }
 
 // zoneFor is the zone that a time is in: the one that was named, the person's,
 // or the bot's.
-func (p *Plugin) zoneFor(ctx context.Context, person core.Path, named string) (*time.Location, error) {
+func (p *Plugin) zoneFor(ctx context.Context, a asker, named string) (zone, error) {
 	if named != "" {
 		if loc, ok := calendar.Zone(named); ok {
-			return loc, nil
+			return zone{loc, false}, nil
 		}
-		return nil, core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
+		return zone{}, core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
 	}
-	loc, own, err := p.zoneOf(ctx, person)
-	if err != nil || own {
-		return loc, err
+	loc, origin, err := p.zoneOf(ctx, a.person)
+	if err != nil {
+		return zone{}, err
 	}
-	return p.host.Clock().Location(), nil
+	if loc == nil {
+		return zone{p.host.Clock().Location(), false}, nil
+	}
+	return zone{loc, !a.private && !within(append(a.sees, a.place), origin)}, nil
 }
 
-// zoneOf is the zone that a person chose.
-func (p *Plugin) zoneOf(ctx context.Context, person core.Path) (loc *time.Location, own bool, err error) {
+// within reports whether one of the places lies at or below the root.
+func within(places []core.Path, root core.Path) bool {
+	return slices.ContainsFunc(places, func(at core.Path) bool { return at.Within(root) })
+}
+
+// zoneOf is the zone that a person chose, and where he said so; nil: none.
+func (p *Plugin) zoneOf(ctx context.Context, person core.Path) (*time.Location, core.Path, error) {
 	item, ok, err := p.host.Items.Get(ctx, person, keyZone)
 	if err != nil || !ok {
-		return nil, false, err
+		return nil, core.Path{}, err
 	}
 	var k keptZone
 	if err := json.Unmarshal(item.Value, &k); err != nil {
-		return nil, false, fmt.Errorf("zone of %s: %w", person, err)
+		return nil, core.Path{}, fmt.Errorf("zone of %s: %w", person, err)
 	}
-	loc, own = calendar.Zone(k.Zone)
-	return loc, own, nil
+	loc, _ := calendar.Zone(k.Zone)
+	return loc, k.Origin, nil
 }
 
 // setZone keeps it; nil takes it away.
-func (p *Plugin) setZone(ctx context.Context, person core.Path, loc *time.Location) error {
+func (p *Plugin) setZone(ctx context.Context, person core.Path, loc *time.Location, origin core.Path) error {
 	if loc == nil {
 		return remove(ctx, p.host.Items, person, keyZone)
 	}
-	return put(ctx, p.host.Items, person, keyZone, keptZone{loc.String()}, core.AnyVersion)
+	return put(ctx, p.host.Items, person, keyZone, keptZone{loc.String(), origin}, core.AnyVersion)
+}
+
+// Inject implements core.Injector: what the person's clock shows, where that is
+// not what the bot's does and may be told.
+func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
+	person, err := s.Path.Person(s.Author.ID)
+	if err != nil || s.Author.ID == "" || s.Author.Bot {
+		return nil, nil // nobody, or many
+	}
+	z, err := p.zoneFor(ctx, asker{place: s.Path, private: s.Private, person: person, sees: s.Sees}, "")
+	now := p.host.Clock()
+	if err != nil || z.veiled || z.String() == now.Location().String() {
+		return nil, err
+	}
+	raw, err := json.Marshal(map[string]string{"person_zone": z.String(), "person_time": now.In(z.Location).Format(wallForm)})
+	if err != nil {
+		return nil, fmt.Errorf("reminders: %w", err)
+	}
+	return raw, nil
+}
+
+// wallForm is a wall clock's time without a word on where it hangs.
+const wallForm = "2006-01-02T15:04"
+
+// stamp writes a moment for a model.
+func stamp(t time.Time, veiled bool) string {
+	if veiled {
+		return t.Format(wallForm)
+	}
+	return t.Format(time.RFC3339)
 }
