@@ -67,8 +67,11 @@ func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
 }
 
 func TestMain(m *testing.M) {
-	// Tests wait for the library's second more than they compute.
-	_ = flag.Set("test.parallel", "24")
+	flag.Parse()
+	if flag.Lookup("test.fuzz").Value.String() == "" {
+		// Tests wait for the library's second more than they compute.
+		_ = flag.Set("test.parallel", "24")
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -59,15 +59,14 @@ func (s *Server) FailNext(prefix string, faults ...Fault) {
 
 // limits are the rate limits, and what is left of them.
 type limits struct {
-	count  int
-	per    time.Duration
-	all    int // per second
-	left   map[string]*allowance
-	sent   []time.Time
-	hits   int
-	bans   map[string]time.Time // told to wait until, by bucket; "" for everything
-	early  int
-	strict bool
+	count int
+	per   time.Duration
+	all   int // per second
+	left  map[string]*allowance
+	sent  []time.Time
+	hits  int
+	bans  map[string]time.Time // told to wait until, by bucket; "" for everything
+	early int
 }
 
 type allowance struct {
