@@ -28,7 +28,10 @@ const killChats = 20
 
 // echo is a model that answers with every word of the form m123 that the person
 // said.
-func echo(t *testing.T) string {
+func echo(t *testing.T) string { return echoAfter(t, 0) }
+
+// echoAfter is echo, after a while.
+func echoAfter(t *testing.T, takes time.Duration) string {
 	word := regexp.MustCompile(`m\d+`)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct {
@@ -42,6 +45,7 @@ func echo(t *testing.T) string {
 		if json.Unmarshal(last, &text) != nil {
 			text = string(last)
 		}
+		time.Sleep(takes)
 		_, input, _ := strings.Cut(text, `"payload":{"text":`)
 		input, _, _ = strings.Cut(input, `"input_source"`)
 		reply, err := json.Marshal(fmt.Sprintf(`{"response":"re %s"}`, strings.Join(word.FindAllString(input, -1), " ")))
