@@ -126,8 +126,8 @@ func (d *Driver) file(ctx context.Context, call core.Call) (core.Result, error) 
 	if n := len(parts(p.Text)); n > 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
-	m := fileMessage(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.File})
-	return core.Result{}, d.deliver(ctx, call, p.Path, channel, []outgoing{*m}, normal)
+	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.File})
+	return core.Result{}, d.deliver(ctx, call, p.Path, channel, list, normal)
 }
 
 // thread opens a thread, or a post in a forum.

@@ -18,50 +18,74 @@ const (
 	maxAlt      = 1024 // UTF-16 units
 )
 
-// Carry sends a file with its caption. A caption that is too long for one
-// message is shortened, visibly; what a picture shows becomes its description.
+// restParts is how many parts the rest of one caption may have. They are numbered
+// behind n*restParts, so that they meet no other part of the step.
+const restParts = 256
+
+// Carry sends a file with its caption; what one message cannot hold of that goes
+// on in further ones. What a picture shows becomes its description. A voice
+// message is a sound like any other.
 func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
 	channel, err := d.channelOf(what.Path)
 	if err != nil {
 		return err
 	}
+	list := fileMessages(what.Text, f)
 	switch {
 	case len(f.Data) == 0:
 		return core.Errorf(core.Broken, "the file %q is empty", f.Name)
 	case len(f.Data) > maxFileSize:
 		return core.Errorf(core.Broken, "the file %q has %d MB, and Discord takes %d", f.Name, len(f.Data)>>20, maxFileSize>>20)
+	case len(list) > maxMessages:
+		return core.Errorf(core.Invalid, "the caption is too long")
 	}
 	leave, err := d.lanes.enter(ctx, channel, normal)
 	if err != nil {
 		return failure("sending the file", err)
 	}
 	defer leave()
-	return d.part(ctx, parts, n, destination{channel: channel, place: what.Path}, fileMessage(what.Text, f))
+	for i := range list {
+		number := n
+		if i > 0 {
+			number = n*restParts + i
+		}
+		if err := d.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// fileMessage is a message that carries a file. In the history it says what kind
-// of file that was.
-func fileMessage(caption string, f core.Upload) *outgoing {
+// fileMessages are the messages that carry a file and its caption. In the history
+// the first one says what kind of file that was.
+func fileMessages(caption string, f core.Upload) []outgoing {
 	name, alt := fileName(f.Name), cut(line(f.Alt, 4*maxAlt), maxAlt)
-	what := map[core.Media]string{core.Image: "picture", core.Audio: "sound", core.Video: "video"}[f.Kind]
-	if what == "" {
-		what = "file"
+	kind := map[core.Media]string{core.Image: "picture", core.Audio: "sound", core.Video: "video"}[f.Kind]
+	if kind == "" {
+		kind = "file"
 	}
 	said := name
 	if alt != "" {
 		said = alt
 	}
-	m := &outgoing{
-		Mentions: nobody(), files: []upload{{name: name, data: f.Data, mime: f.MIME, alt: alt}},
-		text: strings.TrimSpace(caption + "\n[" + what + ": " + said + "]"),
-	}
-	if alt != "" {
-		m.Files = []map[string]any{{"id": 0, "filename": name, "description": alt}}
-	}
+	texts := []string{""}
 	if visible(caption) {
-		m.Content = single(caption)
+		texts = parts(caption)
 	}
-	return m
+	list := make([]outgoing, len(texts))
+	for i, t := range texts {
+		list[i] = outgoing{Content: t, Mentions: nobody(), text: t}
+	}
+	first := &list[0]
+	if len(list) == 1 {
+		first.text = caption
+	}
+	first.text = strings.TrimSpace(first.text + "\n[" + kind + ": " + said + "]")
+	first.files = []upload{{name: name, data: f.Data, mime: f.MIME, alt: alt}}
+	if alt != "" {
+		first.Files = []map[string]any{{"id": 0, "filename": name, "description": alt}}
+	}
+	return list
 }
 
 // cut shortens a text to so many UTF-16 units, visibly.

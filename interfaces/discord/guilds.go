@@ -86,8 +86,7 @@ func (t *intake) ready(ctx context.Context, f frame) {
 		return
 	}
 	t.d.book.setMe(r.User, r.App.ID)
-	const content, contentLimited = 1 << 18, 1 << 19
-	if n := r.App.Flags; n != nil && *n != 0 && *n&(content|contentLimited) == 0 && t.d.set.MessageContent {
+	if n := r.App.Flags; n != nil && *n != 0 && *n&contentFlags == 0 && t.d.set.MessageContent {
 		t.d.missingContent()
 	}
 	named := make(map[string]bool, len(r.Guilds))

@@ -57,6 +57,48 @@ func (s *Server) FailNext(prefix string, faults ...Fault) {
 	})
 }
 
+// Delay sets how long requests take before anything is done; nil: no time.
+func (s *Server) Delay(f func(Call) time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delay = f
+}
+
+// linger delays a request; false: who asked has gone.
+func (s *Server) linger(r *http.Request, c Call) bool {
+	s.mu.Lock()
+	f := s.delay
+	s.mu.Unlock()
+	if f == nil {
+		return true
+	}
+	t := time.NewTimer(f(c))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+	case <-s.closing:
+	}
+	return false
+}
+
+// Revoke takes the token away: requests and new connections are refused from now
+// on, and connections that stand are closed.
+func (s *Server) Revoke() {
+	s.mu.Lock()
+	s.revoked = true
+	s.unlock()
+	s.Close(4004, "Authentication failed.")
+}
+
+// admits reports whether a request's token is the bot's.
+func (s *Server) admits(token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.revoked && token == "Bot "+Token
+}
+
 // limits are the rate limits, and what is left of them.
 type limits struct {
 	count int

@@ -64,9 +64,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 	to, ids := find(c.Method, path)
-	if !to.free && r.Header.Get("Authorization") != "Bot "+Token {
+	if !to.free && !s.admits(r.Header.Get("Authorization")) {
+		s.note(c, http.StatusUnauthorized)
 		refuse(w, failure{status: 401, text: "401: Unauthorized"})
 		return
+	}
+	if !s.linger(r, c) {
+		panic(http.ErrAbortHandler)
 	}
 	head := http.Header{}
 	answer, fault := s.answer(&c, to, ids, head)
@@ -216,6 +220,7 @@ func routes() []route {
 		{"GET", "/gateway", false, (*Server).getGateway},
 		{"GET", "/gateway/bot", false, (*Server).getGateway},
 		{"GET", "/users/@me", false, (*Server).getMe},
+		{"GET", "/applications/@me", false, (*Server).getApplication},
 		{"POST", "/users/@me/channels", false, (*Server).postDirect},
 		{"GET", "/guilds/{}/members/{}", false, (*Server).getMember},
 		{"GET", "/channels/{}", false, (*Server).getChannel},
@@ -276,6 +281,19 @@ func hash(text string) string {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, text)
 	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+func (s *Server) getApplication(*Call, []string) (any, *failure) {
+	return map[string]any{"id": AppID, "name": "Aria", "flags": s.flags(), "bot_public": true}, nil
+}
+
+// flags are the application's; s.mu is held.
+func (s *Server) flags() int {
+	flags := 1 << 23
+	if i := s.gateway.Intents; i == 0 || i&intentContent != 0 {
+		flags |= 1 << 19 // the content is switched on in the portal
+	}
+	return flags
 }
 
 func (s *Server) getMe(*Call, []string) (any, *failure) { return s.people[BotID].json(), nil }

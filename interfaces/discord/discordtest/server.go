@@ -45,6 +45,8 @@ type Server struct {
 	calls   []Call
 	forget  bool
 	fail    func(Call) Fault
+	delay   func(Call) time.Duration
+	revoked bool
 	limits  limits
 	gateway gateway
 }

@@ -58,7 +58,7 @@ func (s *Server) identified(c *Conn, data json.RawMessage) bool {
 		allowed = intentsKnown &^ (intentMembers | intentPresences)
 	}
 	switch {
-	case d.Token != "Bot "+Token:
+	case s.revoked || d.Token != "Bot "+Token:
 		c.Close(4004, "Authentication failed.")
 		return false
 	case d.Intents&^intentsKnown != 0:
@@ -103,13 +103,9 @@ func (s *Server) ready(sess *session) {
 			named = append(named, map[string]any{"id": g.ID, "unavailable": true})
 		}
 	}
-	flags := 1 << 23
-	if i := s.gateway.Intents; i == 0 || i&intentContent != 0 {
-		flags |= 1 << 19 // the content is switched on in the portal
-	}
 	sess.send("READY", map[string]any{
 		"v": 9, "user": s.people[BotID].json(), "session_id": sess.id, "guilds": named, "resume_gateway_url": s.gatewayURL(),
-		"shard": sess.shard, "application": map[string]any{"id": AppID, "flags": flags}, "private_channels": []any{},
+		"shard": sess.shard, "application": map[string]any{"id": AppID, "flags": s.flags()}, "private_channels": []any{},
 	})
 	for _, g := range s.guilds {
 		if sess.serves(g.ID) && !g.Unavailable && sess.intents&intentGuilds != 0 {
@@ -130,7 +126,7 @@ func (s *Server) resumed(c *Conn, data json.RawMessage) bool {
 	s.gateway.resumes++
 	sess := s.gateway.sessions[d.Session]
 	switch {
-	case d.Token != "Bot "+Token:
+	case s.revoked || d.Token != "Bot "+Token:
 		c.Close(4004, "Authentication failed.")
 		return false
 	case sess == nil || sess.over():

@@ -1,0 +1,87 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"synthbot/core"
+)
+
+var _ core.Prober = (*Driver)(nil)
+
+// maxSkew is how far this machine's clock may be from the platform's.
+const maxSkew = 30 * time.Second
+
+// Flags of an application for which the message content intent is switched on.
+const contentFlags = 1<<18 | 1<<19
+
+// Probe implements core.Prober. It opens no session of the gateway, so that a bot
+// that runs with the same token is not disturbed.
+func (d *Driver) Probe(ctx context.Context) []core.Finding {
+	var me user
+	if err := d.rest.do(ctx, request{method: "GET", route: "/users/@me", out: &me}); err != nil || me.ID == "" {
+		return []core.Finding{{What: "identity", Found: "unknown", Mend: d.unknown(err), Fatal: true}}
+	}
+	found := []core.Finding{{What: "identity", Found: "@" + line(me.Name, core.MaxName) + " (" + me.ID + ")"}}
+	return append(found, d.probeContent(ctx), d.probeGateway(ctx), d.probeClock())
+}
+
+// unknown says why the bot does not learn who it is.
+func (d *Driver) unknown(err error) string {
+	var api *apiError
+	switch {
+	case errors.As(err, &api) && api.status == 401:
+		return "the token is refused; the developer portal gives a new one under Bot, for interfaces." + d.name + ".token"
+	case err == nil:
+		return "the server speaks another language; check api_url"
+	}
+	return failure("asking Discord", err).Text + "; check the network and api_url"
+}
+
+func (d *Driver) probeContent(ctx context.Context) core.Finding {
+	f := core.Finding{What: "content", Found: "unknown"}
+	var app struct {
+		Flags int `json:"flags"`
+	}
+	if err := d.rest.do(ctx, request{method: "GET", route: "/applications/@me", out: &app}); err != nil {
+		return f
+	}
+	switch on := app.Flags&contentFlags != 0; {
+	case on:
+		f.Found = "hears all talk"
+	case !d.set.MessageContent:
+		f.Found = "hears what mentions it, replies to it, or is said in private, as configured"
+	default:
+		f.Found = "hears what mentions it, replies to it, or is said in private alone"
+		f.Mend = "switch the message content intent on in the developer portal, under Bot"
+	}
+	return f
+}
+
+func (d *Driver) probeGateway(ctx context.Context) core.Finding {
+	f := core.Finding{What: "gateway", Found: "unknown"}
+	g, err := d.askGateway(ctx)
+	if err != nil {
+		f.Mend, f.Fatal = "the gateway's address is not to be had: "+failure("asking", err).Text, true
+		return f
+	}
+	f.Found = fmt.Sprintf("%d shards are recommended", g.shards)
+	if g.shards == 1 {
+		f.Found = "one connection is enough"
+	}
+	if g.remaining == 0 {
+		f.Mend = fmt.Sprintf("Discord allows no more sessions for %s: something connects again and again", g.reset.Round(time.Second))
+	}
+	return f
+}
+
+func (d *Driver) probeClock() core.Finding {
+	off := d.rest.ahead().Round(time.Second)
+	f := core.Finding{What: "clock", Found: fmt.Sprintf("%s from the platform's", off.Abs())}
+	if off.Abs() > maxSkew {
+		f.Mend = "let this machine's clock be set by the network (timedatectl set-ntp true)"
+	}
+	return f
+}

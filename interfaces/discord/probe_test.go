@@ -1,0 +1,48 @@
+package discord
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
+)
+
+func TestProbe(t *testing.T) {
+	for name, c := range map[string]struct {
+		set   func(*server)
+		what  string
+		found string
+		mend  string
+	}{
+		"who":         {func(*server) {}, "identity", "@aria (" + botID + ")", ""},
+		"all talk":    {func(*server) {}, "content", "hears all talk", ""},
+		"one shard":   {func(*server) {}, "gateway", "one connection is enough", ""},
+		"clock":       {func(*server) {}, "clock", "0s from the platform's", ""},
+		"no content":  {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Intents = intentsAlways }) }, "content", "alone", "developer portal"},
+		"shards":      {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Shards = 4 }) }, "gateway", "4 shards are recommended", ""},
+		"no sessions": {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Remaining, g.Reset = 0, time.Hour }) }, "gateway", "", "no more sessions for 1h0m0s"},
+		"bad token":   {func(s *server) { s.Revoke() }, "identity", "unknown", "the token is refused"},
+		"no platform": {func(s *server) {
+			s.Fail(func(discordtest.Call) discordtest.Fault { return discordtest.Fault{Kind: discordtest.Broken} })
+		}, "identity", "unknown", "check the network"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			c.set(s)
+			found := map[string]core.Finding{}
+			for _, f := range s.bot(t).Probe(t.Context()) {
+				found[f.What] = f
+			}
+			f := found[c.what]
+			if !strings.Contains(f.Found, c.found) || f.Found == "" || (f.Mend == "") != (c.mend == "") || !strings.Contains(f.Mend, c.mend) {
+				t.Errorf("%+v", f)
+			}
+			if opened, _, _ := s.Counts(); opened > 0 {
+				t.Error("it connected to the gateway")
+			}
+		})
+	}
+}
