@@ -50,7 +50,7 @@ var rooms = []struct {
 	{"plugins", nil},
 	{"config", []string{"core"}},
 	{"admin", []string{"core", "core/command"}},
-	{"cmd/*", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin"}},
+	{"cmd/*", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*"}},
 }
 
 // onlyForTests lists what may be imported by tests and by nothing else.

@@ -36,6 +36,7 @@ type bot struct {
 	runtime *action.Runtime // rate limits and what is busy outlive a reload
 	metrics *admin.Metrics
 	traces  *admin.Traces
+	page    atomic.Pointer[served] // the admin's page; nil: it is not served
 	began   time.Time
 	ledger  engine.Ledger // nil: nothing is remembered of what was spent
 	turns   *turn.Turns

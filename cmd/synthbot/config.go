@@ -35,7 +35,7 @@ type Config struct {
 	Overrides  []Override              `toml:"override" doc:"The settings of a subtree; of each setting, the longest matching path wins."`
 	Plugins    map[string]config.Table `toml:"plugins" doc:"What the bot can do besides talk, one table a plugin."`
 	Memory     memory.Config           `toml:"memory" doc:"How long what was said is kept."`
-	Admin      Listener                `toml:"admin" doc:"The admin's page."`
+	Admin      Listener                `toml:"admin" doc:"The admin's page, on an address of this machine alone; synthbot page prints a link that lets you in."`
 	Metrics    Listener                `toml:"metrics" doc:"Health and metrics: /healthz, /readyz and /metrics, on an address of this machine alone."`
 	Log        LogConfig               `toml:"log" doc:"The log, which goes to standard error."`
 
@@ -181,10 +181,10 @@ func known(names map[string]bool) string {
 	return strings.Join(list, ", ")
 }
 
-// checkRest refuses what this version does not have.
+// checkRest finds what is wrong with a setting that no tag can tell.
 func (c *Config) checkRest(d *config.Document) {
-	if c.Admin.Listen != "" {
-		d.Fault("this version has no page; leave it empty", "admin", "listen")
+	if c.Admin.Listen != "" && !loopback(c.Admin.Listen) {
+		d.Fault("is no address of this machine alone; write one like 127.0.0.1:8787, and come from elsewhere by a tunnel of ssh", "admin", "listen")
 	}
 	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
 		d.Fault("is no address of this machine alone; write one like 127.0.0.1:9787", "metrics", "listen")

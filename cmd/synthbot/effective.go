@@ -10,11 +10,16 @@ import (
 
 // effective prints the settings that hold in a place, and where each comes from.
 func (b *bot) effective(p *program, place core.Path) error {
-	c := b.inForce().config
-	s := b.settings(c, place)
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
-	row := func(name, value, from string) { fmt.Fprintf(w, "%s\t%s\t%s\n", name, value, from) }
+	b.eachInEffect(place, func(name, value, from string) { fmt.Fprintf(w, "%s\t%s\t%s\n", name, value, from) })
+	return w.Flush()
+}
+
+// eachInEffect calls row for each setting that holds in a place.
+func (b *bot) eachInEffect(place core.Path, row func(name, value, from string)) {
+	c := b.inForce().config
+	s := b.settings(c, place)
 	row("persona", b.castAt(b.inForce(), place).Name, b.from(c, place, "persona.path",
 		func(o *Override) bool { return o.Persona != "" }, func(x changed) bool { return x.Persona != nil }))
 	engine := b.prefer(c, place)
@@ -39,7 +44,6 @@ func (b *bot) effective(p *program, place core.Path) error {
 		b.from(c, place, "-", func(o *Override) bool { return len(o.ActionsAllow) > 0 }, never))
 	row("actions_deny", patterns(c, place, func(o *Override) []string { return o.ActionsDeny }),
 		b.from(c, place, "-", func(o *Override) bool { return len(o.ActionsDeny) > 0 }, never))
-	return w.Flush()
 }
 
 // from says where a setting comes from: what was changed by command, an override,

@@ -62,6 +62,8 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 	others.Go(func() { b.watchdog(life.intake) })
 	address := b.parts.config.Metrics.Listen
 	others.Go(func() { b.serveMetrics(life.intake, address) })
+	pageAt := b.parts.config.Admin.Listen
+	others.Go(func() { b.servePage(life.intake, pageAt) })
 	others.Go(b.openControl(life))
 	others.Go(func() { b.watch(life.intake) })
 	b.notify(daemon.SdNotifyReady)
@@ -97,17 +99,22 @@ func (b *bot) serveMetrics(life context.Context, address string) {
 	if address == "" {
 		return
 	}
+	b.serveAt(life, "metrics", address, func(net.Addr) http.Handler { return b.metrics.Handler(b.turns.Pulse, b.ready) })
+}
+
+// serveAt serves what make makes until life ends; the bot lives without it.
+func (b *bot) serveAt(life context.Context, what, address string, make func(net.Addr) http.Handler) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		b.log.Error("metrics are not served", "err", err)
+		b.log.Error(what+" not served", "err", err)
 		return
 	}
-	b.log.Info("metrics", "address", listener.Addr().String())
-	server := admin.Server(b.metrics.Handler(b.turns.Pulse, b.ready))
+	b.log.Info(what, "address", listener.Addr().String())
+	server := admin.Server(make(listener.Addr()))
 	stop := context.AfterFunc(life, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		b.log.Error("metrics are no longer served", "err", err)
+		b.log.Error(what+" no longer served", "err", err)
 	}
 }
 
@@ -211,6 +218,9 @@ func unmoved(old, next *Config) error {
 	}
 	if old.Metrics != next.Metrics {
 		return usagef("%s: metrics.listen: changes with a restart only", next.file)
+	}
+	if old.Admin != next.Admin {
+		return usagef("%s: admin.listen: changes with a restart only", next.file)
 	}
 	return nil
 }

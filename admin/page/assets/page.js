@@ -1,0 +1,47 @@
+// What the page can do better with a script: fill in the token of the link, and
+// show turns as they end. It works without.
+"use strict";
+
+(() => {
+  const login = document.getElementById("login");
+  if (login && location.hash.length > 1) {
+    document.getElementById("token").value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname); // the token stays in no history
+    login.requestSubmit();
+    return;
+  }
+
+  const turns = document.getElementById("turns");
+  if (!turns || !window.EventSource) return;
+  const most = 100;
+  const state = document.getElementById("live");
+  const pause = document.getElementById("pause");
+  let source = null;
+
+  const start = () => {
+    source = new EventSource("/live");
+    source.addEventListener("open", () => { state.textContent = "Turns come in live."; });
+    source.addEventListener("error", () => { state.textContent = "The connection is lost; it is tried again."; });
+    source.addEventListener("over", () => {
+      stop();
+      state.textContent = "This session is over.";
+    });
+    source.addEventListener("turn", (event) => {
+      const none = document.getElementById("none");
+      if (none) none.remove();
+      turns.insertAdjacentHTML("afterbegin", event.data); // a row that the server rendered
+      turns.firstElementChild.classList.add("new");
+      while (turns.children.length > most) turns.lastElementChild.remove();
+    });
+    pause.textContent = "Pause";
+  };
+  const stop = () => {
+    source.close();
+    source = null;
+    state.textContent = "Paused.";
+    pause.textContent = "Go on";
+  };
+  pause.hidden = false;
+  pause.addEventListener("click", () => (source ? stop() : start()));
+  start();
+})();

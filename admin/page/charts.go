@@ -1,0 +1,330 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"synthbot/core"
+)
+
+// Series is one kind of value in a chart.
+type series struct {
+	Name   string
+	Values []float64
+}
+
+// figures are what a chart shows, and the table beneath it.
+type figures struct {
+	Title, Axis string // Axis: what the labels are
+	Labels      []string
+	Series      []series // stand upon one another
+	show        func(float64) string
+	ranked      bool // the labels are long: the axis has their numbers
+}
+
+// The size of a chart, in units of its own; small enough for a phone.
+const (
+	chartWide, chartHigh   = 360, 180
+	chartLeft, chartBottom = 46, 24
+	chartTop               = 8
+	chartLabels            = 4 // at most so many under the axis
+	plotWide, plotHigh     = chartWide - chartLeft - 6, chartHigh - chartBottom - chartTop
+	chartSteps             = 4
+)
+
+// bar is one rectangle of a chart.
+type bar struct {
+	X, Y, W, H float64
+	Class      int
+	Tip        string
+}
+
+// tick is a label on an axis.
+type tick struct {
+	X, Y float64
+	Text string
+}
+
+// Bars are the rectangles.
+func (f figures) Bars() (bars []bar) {
+	top := f.top()
+	step := float64(plotWide) / float64(max(len(f.Labels), 1))
+	for i, label := range f.Labels {
+		y := float64(chartTop + plotHigh)
+		for k, s := range f.Series {
+			h := s.Values[i] / top * plotHigh
+			if h <= 0 {
+				continue
+			}
+			y -= h
+			bars = append(bars, bar{
+				round(chartLeft + float64(i)*step + step*0.1), round(y), round(step * 0.8), round(h), k,
+				label + ", " + s.Name + ": " + f.Show(s.Values[i]),
+			})
+		}
+	}
+	return bars
+}
+
+// Show writes a value.
+func (f figures) Show(v float64) string {
+	if f.show == nil {
+		return number(v)
+	}
+	return f.show(v)
+}
+
+// Up are the labels of the upright axis.
+func (f figures) Up() (list []tick) {
+	top := f.top()
+	for i := range chartSteps + 1 {
+		part := float64(i) / chartSteps
+		list = append(list, tick{chartLeft - 4, round(chartTop + plotHigh*(1-part)), f.Show(top * part)})
+	}
+	return list
+}
+
+// Along are some labels of the other axis.
+func (f figures) Along() (list []tick) {
+	step := float64(plotWide) / float64(max(len(f.Labels), 1))
+	every := max((len(f.Labels)+chartLabels-1)/chartLabels, 1)
+	for i := 0; i < len(f.Labels); i += every {
+		text := f.Labels[i]
+		if f.ranked {
+			text = strconv.Itoa(i + 1)
+		}
+		list = append(list, tick{round(chartLeft + (float64(i)+0.5)*step), chartHigh - 8, text})
+	}
+	return list
+}
+
+// Empty reports whether there is nothing to be seen.
+func (f figures) Empty() bool {
+	for _, s := range f.Series {
+		if slices.ContainsFunc(s.Values, func(v float64) bool { return v > 0 }) {
+			return false
+		}
+	}
+	return true
+}
+
+// top is a round value above all that is shown.
+func (f figures) top() float64 {
+	most := 0.0
+	for i := range f.Labels {
+		sum := 0.0
+		for _, s := range f.Series {
+			sum += s.Values[i]
+		}
+		most = max(most, sum)
+	}
+	if most <= 0 {
+		return 1
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(most)))
+	for _, m := range []float64{1, 2, 4, 5, 10} {
+		if unit*m >= most {
+			return unit * m
+		}
+	}
+	return most
+}
+
+func round(v float64) float64 { return math.Round(v*10) / 10 }
+
+// number writes a value short.
+func number(v float64) string {
+	switch {
+	case v >= 1e6:
+		return trim(v/1e6) + " M"
+	case v >= 1e4:
+		return trim(v/1e3) + " k"
+	}
+	return trim(v)
+}
+
+func trim(v float64) string {
+	if v == math.Trunc(v) {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2g", v)
+}
+
+func money(v float64) string { return fmt.Sprintf("%.4f", v) }
+
+func seconds(v float64) string { return span(time.Duration(v * float64(time.Second))) }
+
+// Bounds of the charts.
+const (
+	buckets  = 20
+	chartDay = 30
+	topMost  = 10
+)
+
+// charts shows trends.
+func (p *Page) charts(v *visit) error {
+	all := p.timely(p.recent(math.MaxInt32))
+	all = append(all, p.depths())
+	if p.Uses != nil {
+		today := v.now
+		uses, err := p.Uses(v.Context(), today.AddDate(0, 0, 1-chartDay).Format(time.DateOnly), today.Format(time.DateOnly))
+		if err != nil {
+			return err
+		}
+		all = append(all, spent(uses, today)...)
+	}
+	return p.show(v, "charts", "Charts", "/charts", all)
+}
+
+// timely are the charts of the turns that are remembered, in equal spans of time.
+func (p *Page) timely(ends []core.TurnEnd) []figures {
+	groups, labels := p.group(ends)
+	per := func(of func(g []core.TurnEnd) float64) (values []float64) {
+		for _, g := range groups {
+			values = append(values, of(g))
+		}
+		return values
+	}
+	times := func(title string, of func(t *core.Trace) time.Duration) figures {
+		half := per(func(g []core.TurnEnd) float64 { return quantile(g, of, 0.5) })
+		most := per(func(g []core.TurnEnd) float64 { return quantile(g, of, 0.95) })
+		for i := range most {
+			most[i] -= half[i]
+		}
+		return figures{Title: title, Axis: "From", Labels: labels, Series: []series{{"half of the turns within", half}, {"and up to, for 95 %", most}}, show: seconds}
+	}
+	count := func(is func(e *core.TurnEnd) int) []float64 {
+		return per(func(g []core.TurnEnd) (n float64) {
+			for i := range g {
+				n += float64(is(&g[i]))
+			}
+			return n
+		})
+	}
+	came := func(to string) series {
+		return series{to, count(func(e *core.TurnEnd) int { return one(outcome(e) == to) })}
+	}
+	return []figures{
+		times("Waiting for models", func(t *core.Trace) time.Duration { return t.Thought }),
+		times("The bot's own time", func(t *core.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
+		{Title: "Turns by outcome", Axis: "From", Labels: labels, Series: []series{came("answered"), came("silent"), came("set aside")}},
+		{Title: "Corrections: answers of models that were wrong", Axis: "From", Labels: labels, Series: []series{
+			{"corrections", count(func(e *core.TurnEnd) int { return corrections(e.Trace) })}}},
+	}
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// group puts turns into equal spans of time, the oldest first.
+func (p *Page) group(ends []core.TurnEnd) (groups [][]core.TurnEnd, labels []string) {
+	if len(ends) == 0 {
+		return nil, nil
+	}
+	first, last := ends[0].Trace.Began, ends[0].Trace.Began
+	for _, e := range ends {
+		if t := e.Trace.Began; t.Before(first) {
+			first = t
+		} else if t.After(last) {
+			last = t
+		}
+	}
+	width := max(last.Sub(first)/buckets+1, time.Second)
+	n := int(last.Sub(first)/width) + 1
+	groups = make([][]core.TurnEnd, n)
+	for _, e := range ends {
+		i := int(e.Trace.Began.Sub(first) / width)
+		groups[i] = append(groups[i], e)
+	}
+	for i := range n {
+		labels = append(labels, first.Add(time.Duration(i)*width).In(p.Clock().Location()).Format("15:04:05"))
+	}
+	return groups, labels
+}
+
+// quantile is in seconds; 0 for no turns.
+func quantile(g []core.TurnEnd, of func(*core.Trace) time.Duration, q float64) float64 {
+	if len(g) == 0 {
+		return 0
+	}
+	var list []float64
+	for i := range g {
+		list = append(list, of(g[i].Trace).Seconds())
+	}
+	slices.Sort(list)
+	return list[int(math.Ceil(q*float64(len(list))))-1]
+}
+
+// depths is the chart of what waited.
+func (p *Page) depths() figures {
+	samples := p.queue.samples()
+	f := figures{Title: "Messages that wait for an answer", Axis: "At", Series: []series{{Name: "waiting"}}}
+	per := max((len(samples)+buckets-1)/buckets, 1)
+	for part := range slices.Chunk(samples, per) {
+		most := slices.MaxFunc(part, func(a, b depth) int { return cmp.Compare(a.Entries, b.Entries) })
+		f.Labels = append(f.Labels, part[0].Time.In(p.Clock().Location()).Format("15:04:05"))
+		f.Series[0].Values = append(f.Series[0].Values, float64(most.Entries))
+	}
+	return f
+}
+
+// spent are the charts of what the bot costs.
+func spent(uses []Use, today time.Time) []figures {
+	var days []string
+	for i := range chartDay {
+		days = append(days, today.AddDate(0, 0, i+1-chartDay).Format(time.DateOnly))
+	}
+	places := func(u *Use) bool { return !u.Whose.IsPerson() } // each use stands there for its place
+	daily := func(of func(u *Use) float64) []float64 {
+		values := make([]float64, len(days))
+		for i := range uses {
+			if k := slices.Index(days, uses[i].Day); k >= 0 && places(&uses[i]) {
+				values[k] += of(&uses[i])
+			}
+		}
+		return values
+	}
+	labels := make([]string, len(days))
+	for i, d := range days {
+		labels[i] = d[5:]
+	}
+	return append([]figures{
+		{Title: "Tokens by day", Axis: "Day", Labels: labels, Series: []series{
+			{"new", daily(func(u *Use) float64 { return float64(u.In - u.Cached) })},
+			{"cached", daily(func(u *Use) float64 { return float64(u.Cached) })},
+			{"written", daily(func(u *Use) float64 { return float64(u.Out) })}}},
+		{Title: "Cost by day", Axis: "Day", Labels: labels, Series: []series{{"cost", daily(func(u *Use) float64 { return u.Cost })}}, show: money},
+	}, append(most("person", uses, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, places)...)...)
+}
+
+// most are the charts of who used most.
+func most(who string, uses []Use, meant func(*Use) bool) []figures {
+	tokens, cost := make(map[string]float64), make(map[string]float64)
+	for i := range uses {
+		if u := &uses[i]; meant(u) {
+			tokens[u.Whose.String()] += float64(u.In + u.Out)
+			cost[u.Whose.String()] += u.Cost
+		}
+	}
+	rank := func(title string, sums map[string]float64, show func(float64) string) figures {
+		names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
+			return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+		})
+		f := figures{Title: title, Axis: who, Series: []series{{Name: "in 30 days"}}, show: show, ranked: true}
+		for _, name := range names[:min(len(names), topMost)] {
+			f.Labels = append(f.Labels, name)
+			f.Series[0].Values = append(f.Series[0].Values, sums[name])
+		}
+		return f
+	}
+	return []figures{rank("Tokens by "+who, tokens, nil), rank("Cost by "+who, cost, money)}
+}

@@ -1,0 +1,232 @@
+package page
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core"
+)
+
+// policy lets a browser load what this program serves, and nothing else.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// maxForm is the largest form, in bytes: a persona.
+const maxForm = 1 << 20
+
+// guarded is what holds for every answer.
+func (p *Page) guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Content-Security-Policy", policy)
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("X-Frame-Options", "DENY")
+		head.Set("Referrer-Policy", "same-origin") // no-referrer would make the Origin of forms "null"
+		head.Set("Cross-Origin-Opener-Policy", "same-origin")
+		head.Set("Cross-Origin-Resource-Policy", "same-origin")
+		head.Set("Cache-Control", "no-store")
+		if !ours(r.Host) {
+			http.Error(w, "this page is for this machine alone", http.StatusMisdirectedRequest)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && !fromHere(r) {
+			http.Error(w, "this form came from another site", http.StatusForbidden)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// ours reports whether a Host is a name of this machine: a foreign name that was
+// made to lead here is refused.
+func ours(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	ip := net.ParseIP(strings.Trim(name, "[]"))
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// fromHere reports whether a form was sent by a page of ours.
+func fromHere(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+		return false
+	}
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return err == nil && origin.Scheme == scheme && origin.Host == r.Host
+}
+
+// visit is one request of somebody who is in.
+type visit struct {
+	*http.Request
+	w       http.ResponseWriter
+	session *session
+	now     time.Time
+}
+
+// handler answers a visit; its error is told, and logged where it is ours.
+type handler func(v *visit) error
+
+// told is an error that the admin can do something about.
+type told struct {
+	status int
+	text   string
+}
+
+func (t told) Error() string { return t.text }
+
+func wrong(text string) error { return told{http.StatusBadRequest, text} }
+
+// inside lets only those in who have a session, and forms only with its token.
+func (p *Page) inside(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := p.visitor(r)
+		switch {
+		case s == nil && r.Method == http.MethodGet && r.URL.Path == "/":
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
+			return
+		case s == nil:
+			p.refuse(w, http.StatusUnauthorized, "You are not logged in. Run `synthbot page` in a terminal for a link.")
+			return
+		case r.Method == http.MethodPost && !same(r.PostFormValue("csrf"), s.csrf):
+			p.refuse(w, http.StatusForbidden, "This form is too old, or not ours. Load the page again.")
+			return
+		}
+		v := &visit{Request: r, w: w, session: s, now: p.Clock()}
+		if err := h(v); err != nil {
+			p.fail(v, err)
+		}
+	})
+}
+
+func (p *Page) visitor(r *http.Request) *session {
+	c, err := r.Cookie(cookieName)
+	if err != nil {
+		return nil
+	}
+	return p.doors.session(c.Value)
+}
+
+// fail tells what went wrong.
+func (p *Page) fail(v *visit, err error) {
+	var t told
+	switch {
+	case errors.As(err, &t):
+	case errors.Is(err, core.ErrUnknown):
+		t = told{http.StatusNotFound, "There is no such memory any more."}
+	default:
+		p.Log.Error("the page failed", "path", v.URL.Path, "err", err)
+		t = told{http.StatusInternalServerError, "That did not work; the log tells more."}
+	}
+	p.refuse(v.w, t.status, t.text)
+}
+
+// refuse shows a page with one sentence.
+func (p *Page) refuse(w http.ResponseWriter, status int, text string) {
+	p.render(w, status, "refused", sheet{Title: "Not so", Data: text})
+}
+
+// sheet is what every template is given.
+type sheet struct {
+	Title, Here string // Here is the address of the part that the page belongs to
+	CSRF        string // empty: nobody is logged in
+	Data        any
+}
+
+// show renders a page for who is in.
+func (p *Page) show(v *visit, name, title, here string, data any) error {
+	p.render(v.w, http.StatusOK, name, sheet{Title: title, Here: here, CSRF: v.session.csrf, Data: data})
+	return nil
+}
+
+func (p *Page) render(w http.ResponseWriter, status int, name string, s sheet) {
+	var b bytes.Buffer
+	if err := p.sheets[name].ExecuteTemplate(&b, "layout", s); err != nil {
+		p.Log.Error("the page cannot be shown", "name", name, "err", err)
+		http.Error(w, "that cannot be shown; the log tells more", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // who has gone needs none
+}
+
+// to sends the browser on after a form.
+func (v *visit) to(path string, query ...string) error {
+	q := make(url.Values)
+	for i := 0; i+1 < len(query); i += 2 {
+		q.Set(query[i], query[i+1])
+	}
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	http.Redirect(v.w, v.Request, path, http.StatusSeeOther)
+	return nil
+}
+
+// place is the place that a request names.
+func (v *visit) place(text string) (core.Path, error) {
+	path, err := core.ParsePath(text)
+	if err != nil {
+		return path, wrong("That names no place.")
+	}
+	return path, nil
+}
+
+// cookieName is the session's.
+const cookieName = "synthbot_session"
+
+func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
+	if p.visitor(r) != nil {
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		return
+	}
+	p.render(w, http.StatusOK, "login", sheet{Title: "Log in"})
+}
+
+// login takes a ticket, which stands in the form and never in an address.
+func (p *Page) login(w http.ResponseWriter, r *http.Request) {
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	if wait := p.doors.blocked(address); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
+		p.refuse(w, http.StatusTooManyRequests, "Too many wrong tokens. Wait a few minutes, or run `synthbot page` for a new one.")
+		return
+	}
+	cookie, ok := p.doors.enter(strings.TrimSpace(r.PostFormValue("token")), address, agentOf(r))
+	if !ok {
+		p.Log.Warn("login refused", "address", address)
+		p.render(w, http.StatusForbidden, "login", sheet{Title: "Log in", Data: "That token is wrong, used already, or older than ten minutes. Run `synthbot page` for a new one."})
+		return
+	}
+	p.Log.Info("login", "address", address)
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName, Value: cookie, Path: "/", HttpOnly: true, Secure: r.TLS != nil,
+		SameSite: http.SameSiteStrictMode, MaxAge: int(sessionTime.Seconds()),
+	})
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// agentOf is how a browser calls itself, short.
+func agentOf(r *http.Request) string {
+	const most = 120
+	agent := r.UserAgent()
+	return strings.ToValidUTF8(agent[:min(len(agent), most)], "")
+}
+
+func (p *Page) logout(v *visit) error {
+	p.doors.revoke(v.session.id, false)
+	http.SetCookie(v.w, &http.Cookie{Name: cookieName, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	return v.to("/login")
+}

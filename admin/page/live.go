@@ -1,0 +1,176 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Bounds of a live stream. A browser that takes longer is gone.
+const (
+	streamRoom  = 256 // turns that may wait for it; what has no room is left out
+	streamPause = 250 * time.Millisecond
+	streamWrite = 5 * time.Second
+	streamBeat  = 15 * time.Second
+	streamMost  = 20 // turns at once: nobody reads more
+)
+
+// live sends turns as they end, by server-sent events, until the browser goes or
+// its session is over. Turns wait for nobody: see Turns.Subscribe.
+func (p *Page) live(v *visit) error {
+	select {
+	case p.streams <- struct{}{}:
+		defer func() { <-p.streams }()
+	default:
+		return told{http.StatusServiceUnavailable, "Too many pages are open that show turns live."}
+	}
+	ends, done := p.Turns.Subscribe(streamRoom)
+	defer done()
+	s := &stream{w: v.w, c: http.NewResponseController(v.w)}
+	_ = s.c.SetReadDeadline(time.Time{}) // it is to last
+	v.w.Header().Set("Content-Type", "text/event-stream")
+	p.flow(v.Context(), v.session.over, ends, s)
+	return nil
+}
+
+// flow gathers what comes within a pause, and sends it.
+func (p *Page) flow(ctx context.Context, over <-chan struct{}, ends <-chan core.TurnEnd, s *stream) {
+	beat := time.NewTicker(streamBeat)
+	defer beat.Stop()
+	s.say(": welcome\nretry: 3000\n\n")
+	for s.err == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-over:
+			s.say("event: over\ndata: over\n\n")
+			return
+		case <-beat.C:
+			s.say(": still here\n\n")
+		case e := <-ends:
+			p.tell(s, gather(ctx, e, ends))
+		}
+	}
+}
+
+// gather takes what comes shortly after e, too; the newest turns are kept.
+func gather(ctx context.Context, e core.TurnEnd, ends <-chan core.TurnEnd) []core.TurnEnd {
+	list := []core.TurnEnd{e}
+	pause := time.NewTimer(streamPause)
+	defer pause.Stop()
+	for {
+		select {
+		case e := <-ends:
+			if list = append(list, e); len(list) > streamMost {
+				list = list[1:]
+			}
+		case <-pause.C:
+			return list
+		case <-ctx.Done():
+			return list
+		}
+	}
+}
+
+// tell sends rows of the list of turns.
+func (p *Page) tell(s *stream, ends []core.TurnEnd) {
+	var b bytes.Buffer
+	for i := range ends {
+		b.WriteString("event: turn\ndata: ")
+		var line bytes.Buffer
+		if err := p.sheets["now"].ExecuteTemplate(&line, "row", p.rowOf(&ends[i])); err != nil {
+			p.Log.Error("a turn cannot be shown", "err", err)
+			return
+		}
+		b.Write(bytes.ReplaceAll(bytes.ReplaceAll(line.Bytes(), []byte("\r"), nil), []byte("\n"), []byte(" ")))
+		b.WriteString("\n\n")
+	}
+	s.say(b.String())
+}
+
+// stream writes to a browser that may be slow or dead.
+type stream struct {
+	w   http.ResponseWriter
+	c   *http.ResponseController
+	err error
+}
+
+func (s *stream) say(text string) {
+	if s.err = s.c.SetWriteDeadline(time.Now().Add(streamWrite)); s.err != nil {
+		return
+	}
+	if _, s.err = fmt.Fprint(s.w, text); s.err == nil {
+		s.err = s.c.Flush()
+	}
+}
+
+// Bounds of what is remembered of the queue.
+const (
+	queueEvery = 10 * time.Second
+	queueMost  = 360 // samples
+	queuePlace = 100 // entries that are counted in one place
+)
+
+// depth is how much waited at a moment.
+type depth struct {
+	Time    time.Time
+	Entries int
+}
+
+// queue remembers how much waited.
+type queue struct {
+	mu   sync.Mutex
+	list []depth
+}
+
+func (q *queue) add(d depth) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.list) >= queueMost {
+		q.list = q.list[1:]
+	}
+	q.list = append(q.list, d)
+}
+
+func (q *queue) samples() []depth {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return append([]depth(nil), q.list...)
+}
+
+// Run samples how much waits, until ctx ends.
+func (p *Page) Run(ctx context.Context) {
+	tick := time.NewTicker(queueEvery)
+	defer tick.Stop()
+	for {
+		if n, err := p.waiting(ctx); err == nil {
+			p.queue.add(depth{p.Clock(), n})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// waiting counts the messages that wait for an answer.
+func (p *Page) waiting(ctx context.Context) (n int, err error) {
+	err = p.Reader.View(ctx, func(v core.View) error {
+		places, err := v.Waiting()
+		for _, place := range places {
+			due, err := v.Due(place, queuePlace)
+			if err != nil {
+				return err
+			}
+			n += len(due)
+		}
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,209 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// lastLooked is how many of a place's latest entries tell whether it is private.
+const lastLooked = 20
+
+// eyes tell, within one request, what may be shown: what was said in private is
+// closed until it was opened with a reason.
+type eyes struct {
+	v     *visit
+	view  core.View
+	known map[core.Path]bool // whether it is private
+}
+
+// looking calls f with eyes on one state of the store.
+func (p *Page) looking(v *visit, f func(core.View, *eyes) error) error {
+	return p.Reader.View(v.Context(), func(view core.View) error {
+		return f(view, &eyes{v, view, make(map[core.Path]bool)})
+	})
+}
+
+// closed reports whether what was said at the path is not to be shown.
+func (e *eyes) closed(path core.Path) bool {
+	return e.private(path) && !e.v.session.opens(path, e.v.now)
+}
+
+// private reports whether what was said at the path was said in private. What is
+// not known to be said before others counts as private.
+func (e *eyes) private(path core.Path) bool {
+	if path.IsZero() {
+		return false // told everywhere
+	}
+	known, ok := e.known[path]
+	if !ok {
+		known = e.look(path)
+		e.known[path] = known
+	}
+	return known
+}
+
+func (e *eyes) look(path core.Path) bool {
+	if path.IsPerson() {
+		return true
+	}
+	heads, err := e.view.Places(path)
+	if err != nil || len(heads) == 0 {
+		return true
+	}
+	public := false
+	for _, h := range heads {
+		private, said := e.place(h.Path)
+		if private {
+			return true
+		}
+		public = public || said
+	}
+	return !public
+}
+
+// place tells whether one of a place's latest entries was private, and whether a
+// person said any of them.
+func (e *eyes) place(path core.Path) (private, said bool) {
+	last, err := e.view.Last(path, lastLooked)
+	if err != nil {
+		return true, false
+	}
+	for i := range last {
+		if last[i].Message.Private {
+			return true, true
+		}
+		said = said || !last[i].Self
+	}
+	return false, said
+}
+
+// thought is what the model thinks for itself: nobody is ever shown it.
+const thought = "private_thought"
+
+// leftOut stands in the place of a text that may quote a thought.
+const leftOut = "(left out)"
+
+// bare is JSON for reading, without thoughts. What is no JSON is left out.
+func bare(raw []byte) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return leftOut
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(thoughtless(value)); err != nil {
+		return leftOut
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// thoughtless takes thoughts out of a value, however deep they lie.
+func thoughtless(value any) any {
+	switch x := value.(type) {
+	case map[string]any:
+		for key, inner := range x {
+			if strings.Contains(strings.ToLower(key), thought) {
+				delete(x, key)
+				continue
+			}
+			x[key] = thoughtless(inner)
+		}
+	case []any:
+		for i := range x {
+			x[i] = thoughtless(x[i])
+		}
+	case string:
+		return quoteless(x)
+	}
+	return value
+}
+
+// quoteless leaves out a text that names a thought, for it may quote it.
+func quoteless(s string) string {
+	if strings.Contains(strings.ToLower(s), thought) {
+		return leftOut
+	}
+	return s
+}
+
+// opening is what is kept of the opening of a private conversation.
+type opening struct {
+	Reason  string `json:"reason"`
+	Session string `json:"session"`
+}
+
+// maxReason is how long a reason may be, in bytes.
+const maxReason = 500
+
+// open opens a private place for a while, and tells so in the log and for good.
+func (p *Page) open(v *visit) error {
+	place, err := v.place(v.PostFormValue("place"))
+	if err != nil {
+		return err
+	}
+	reason := strings.TrimSpace(v.PostFormValue("reason"))
+	if len(reason) < 3 || len(reason) > maxReason {
+		return wrong("Say in a few words why you must read what was said in private.")
+	}
+	raw, err := json.Marshal(opening{reason, v.session.id})
+	if err != nil {
+		return err
+	}
+	key := "opened " + v.now.UTC().Format("2006-01-02T15:04:05.000000000Z")
+	if _, err := p.Items.Put(v.Context(), core.Item{Path: place, Key: key, Version: core.AnyVersion, Value: raw}); err != nil {
+		return err // it is not opened where that cannot be kept
+	}
+	p.Log.Warn("private conversation opened by an admin", "place", place, "reason", reason, "session", v.session.id)
+	v.session.setOpen(place, v.now.Add(openTime))
+	return v.back(place)
+}
+
+// close closes it before its time.
+func (p *Page) close(v *visit) error {
+	place, err := v.place(v.PostFormValue("place"))
+	if err != nil {
+		return err
+	}
+	v.session.setOpen(place, v.now)
+	return v.to("/talk")
+}
+
+// back leads to the turn from which a place was opened, or to its conversation.
+func (v *visit) back(place core.Path) error {
+	if seq := v.PostFormValue("seq"); seq != "" {
+		return v.to("/turn", "place", place.String(), "seq", seq)
+	}
+	return v.to("/talk/place", "place", place.String())
+}
+
+// opened is one line of who opened what.
+type opened struct {
+	Place, Time, Reason, Session string
+}
+
+// openings are who opened what, the latest first.
+func (p *Page) openings(ctx context.Context) ([]opened, error) {
+	items, err := p.Items.List(ctx, core.Path{})
+	if err != nil {
+		return nil, err
+	}
+	var list []opened
+	for _, i := range items {
+		at, ok := strings.CutPrefix(i.Key, "opened ")
+		var o opening
+		if ok && json.Unmarshal(i.Value, &o) == nil {
+			list = append(list, opened{i.Path.String(), at[:min(len(at), 19)], o.Reason, o.Session})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b opened) int { return strings.Compare(b.Time, a.Time) })
+	return list, nil
+}

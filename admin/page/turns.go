@@ -1,0 +1,190 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"synthbot/core"
+)
+
+// shown is how many turns the first page lists.
+const shown = 50
+
+// row is a turn in a list.
+type row struct {
+	Place, Person, Outcome, Intent string
+	Seq                            uint64
+	At, Took, Thought              string
+	Asks, Faults, Steps            int
+	Private                        bool
+}
+
+// outcome is what became of a turn, in a word.
+func outcome(e *core.TurnEnd) string {
+	switch {
+	case e.Aside:
+		return "set aside"
+	case e.Answered:
+		return "answered"
+	}
+	return "silent"
+}
+
+// rowOf shows nothing of what was said; the intent of a private turn is left
+// out, for it is the model's own words.
+func (p *Page) rowOf(e *core.TurnEnd) row {
+	t := e.Trace
+	r := row{
+		Place: e.Turn.Path.String(), Seq: e.Turn.Seq, Outcome: outcome(e), Person: e.Person.String(), Private: e.Private,
+		At: t.Began.In(p.Clock().Location()).Format("15:04:05"), Took: span(t.Took), Thought: span(t.Thought),
+		Asks: len(t.Asks), Steps: len(t.Steps), Faults: corrections(t),
+	}
+	if !e.Private {
+		r.Intent = quoteless(e.Intent)
+	}
+	return r
+}
+
+// corrections counts the answers of models that were wrong.
+func corrections(t *core.Trace) (n int) {
+	for i := range t.Asks {
+		if len(t.Asks[i].Faults) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// span is a time for reading.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.2f ms", d.Seconds()*1000)
+	case d < time.Second:
+		return fmt.Sprintf("%.0f ms", d.Seconds()*1000)
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// recent are the newest turns, at most n, but for those that were forgotten.
+func (p *Page) recent(n int) []core.TurnEnd {
+	var list []core.TurnEnd
+	for _, e := range p.Turns.Recent(n) {
+		if e.Trace != nil {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// now shows what is going on.
+func (p *Page) now(v *visit) error {
+	var rows []row
+	for _, e := range p.recent(shown) {
+		rows = append(rows, p.rowOf(&e))
+	}
+	waiting, err := p.waiting(v.Context())
+	if err != nil {
+		return err
+	}
+	return p.show(v, "now", "Now", "/", map[string]any{"Rows": rows, "Waiting": waiting})
+}
+
+// asked is one question to a model, for reading.
+type asked struct {
+	core.Ask
+	Took  string
+	Total int
+	Shown []string // faults
+	Wrong int      // how many there are
+}
+
+// done is one step, for reading.
+type done struct{ Action, Kind, Text, Result string }
+
+// inspected is a turn in full.
+type inspected struct {
+	row
+	Own      string
+	Asks     []asked
+	Closed   bool // what was said is not shown
+	Plans    []string
+	Memories []string
+	Steps    []done
+	Error    bool
+}
+
+// turn is the prompt inspector.
+func (p *Page) turn(v *visit) error {
+	place, err := v.place(v.URL.Query().Get("place"))
+	if err != nil {
+		return err
+	}
+	seq, err := strconv.ParseUint(v.URL.Query().Get("seq"), 10, 64)
+	if err != nil {
+		return wrong("That names no turn.")
+	}
+	e, ok := p.Turns.Last(func(e *core.TurnEnd) bool {
+		return e.Trace != nil && e.Turn == core.TurnID{Path: place, Seq: seq}
+	})
+	if !ok {
+		return told{404, "This turn is not remembered any more: only the latest ones are, until the bot is started again."}
+	}
+	closed := e.Private && !v.session.opens(place, v.now)
+	return p.show(v, "turn", "Turn", "/", p.inspect(&e, closed))
+}
+
+func (p *Page) inspect(e *core.TurnEnd, closed bool) inspected {
+	t := e.Trace
+	i := inspected{row: p.rowOf(e), Own: span(max(t.Took-t.Thought, 0)), Closed: closed}
+	for _, a := range t.Asks {
+		i.Asks = append(i.Asks, askedOf(a, closed))
+	}
+	if closed {
+		return i
+	}
+	for _, m := range t.Memories {
+		i.Memories = append(i.Memories, quoteless(m))
+	}
+	for _, plan := range t.Plans {
+		raw, err := json.Marshal(plan)
+		if err != nil {
+			raw = nil
+		}
+		i.Plans = append(i.Plans, bare(raw))
+	}
+	for _, s := range t.Steps {
+		i.Steps = append(i.Steps, stepOf(&s))
+	}
+	return i
+}
+
+// askedOf shows a question; faults and errors may quote what was said.
+func askedOf(a core.Ask, closed bool) asked {
+	q := asked{Ask: a, Took: span(a.Took), Wrong: len(a.Faults)}
+	for _, s := range a.Sections {
+		q.Total += s.Size
+	}
+	if closed {
+		q.Faults = nil
+		if q.Err != "" {
+			q.Err = "no engine answered"
+		}
+		return q
+	}
+	for _, f := range a.Faults {
+		q.Shown = append(q.Shown, quoteless(f))
+	}
+	q.Err = quoteless(q.Err)
+	return q
+}
+
+func stepOf(s *core.Outcome) done {
+	d := done{Action: s.Action, Kind: string(s.Kind), Text: quoteless(s.Text)}
+	if raw, err := json.Marshal(s.Result); err == nil && string(raw) != "{}" {
+		d.Result = bare(raw)
+	}
+	return d
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	adminpage "synthbot/admin/page"
+	"synthbot/config"
+	"synthbot/core"
+	"synthbot/memory"
+)
+
+// served is the admin's page while it is served.
+type served struct {
+	*adminpage.Page
+	address string
+}
+
+func (p *program) pageCommand() *cobra.Command {
+	return atDaemon(p.fileFlag(&cobra.Command{
+		Use: "page", Short: "Print a link that opens the admin's page, once, within ten minutes", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if p.host == nil {
+				return errors.New("no daemon runs with this configuration")
+			}
+			s := p.host.page.Load()
+			if s == nil {
+				return usagef("there is no page: set listen in [admin], like 127.0.0.1:8787, and restart the daemon")
+			}
+			// What stands behind # is sent to no server, so that it is in no log.
+			_, err := fmt.Fprintf(p.out, "http://%s/login#%s\n", s.address, s.Ticket())
+			return err
+		},
+	}))
+}
+
+// servePage serves the admin's page until life ends.
+func (b *bot) servePage(life context.Context, address string) {
+	if address == "" {
+		return
+	}
+	var sampling sync.WaitGroup
+	b.serveAt(life, "admin's page", address, func(at net.Addr) http.Handler {
+		p := adminpage.New(b.pageOptions())
+		b.page.Store(&served{p, at.String()})
+		sampling.Go(func() { p.Run(life) })
+		return p.Handler()
+	})
+	sampling.Wait()
+}
+
+// pageOptions is what the page shows of the bot.
+func (b *bot) pageOptions() adminpage.Options {
+	o := adminpage.Options{
+		Log: b.log, Turns: b.traces, Reader: b.store, Facts: b.facts(), Items: b.items("page"),
+		Clock:    b.inForce().config.clock(b.program.clock),
+		Actions:  b.pageActions,
+		Settings: b.pageSettings,
+		Personas: wardrobe{b},
+	}
+	if b.db == nil {
+		return o
+	}
+	o.Listing = func(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
+		return b.db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
+	}
+	o.Uses = func(ctx context.Context, first, last string) ([]adminpage.Use, error) {
+		uses, err := b.db.Uses(ctx, first, last)
+		list := make([]adminpage.Use, len(uses))
+		for i, u := range uses {
+			list[i] = adminpage.Use{Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: b.cost(u.Engine, u.Usage)}
+		}
+		return list, err
+	}
+	return o
+}
+
+// pageActions are the rows of the catalogue.
+func (b *bot) pageActions() []adminpage.Action {
+	s := b.inForce().snapshot
+	open := offered(s)
+	var list []adminpage.Action
+	for _, d := range s.All() {
+		list = append(list, adminpage.Action{
+			Name: d.Name, Owner: d.Owner, Brief: d.Brief, Permission: string(d.Allows()), Offered: open(d.Name),
+			Schema: d.Schema, Help: d.Examples.Description,
+		})
+	}
+	return list
+}
+
+// pageSettings are the settings of a place; of the zero Path those of the
+// configuration.
+func (b *bot) pageSettings(place core.Path) (rows []adminpage.Setting) {
+	row := func(name, value, from string) {
+		rows = append(rows, adminpage.Setting{Name: name, Value: value, From: from})
+	}
+	if !place.IsZero() {
+		b.eachInEffect(place, row)
+		return rows
+	}
+	c := b.inForce().config
+	each("", reflect.ValueOf(c).Elem(), func(name, value string) { row(name, value, c.file) })
+	for _, e := range c.enabled {
+		each("interfaces."+e.name+".", reflect.ValueOf(e.own), func(name, value string) { row(name, value, c.file) })
+	}
+	for _, p := range c.chosen {
+		each("plugins."+p.name+".", reflect.ValueOf(p.own), func(name, value string) { row(name, value, c.file) })
+	}
+	return rows
+}
+
+// each calls row for each setting of a struct, by its path in the file. Secrets
+// print themselves as such.
+func each(prefix string, v reflect.Value, row func(name, value string)) {
+	if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
+		return
+	}
+	for i := range v.NumField() {
+		f, value := v.Type().Field(i), v.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		switch {
+		case !f.IsExported() || name == "-":
+		case f.Anonymous && name == "":
+			each(prefix, value, row)
+		case name != "":
+			setting(prefix+name, value, row)
+		}
+	}
+}
+
+// setting calls row for a setting, or for those that it consists of.
+func setting(name string, v reflect.Value, row func(name, value string)) {
+	if _, ok := v.Interface().(map[string]config.Table); ok {
+		return // told by those who read it
+	}
+	_, prints := v.Interface().(fmt.Stringer)
+	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil():
+	case v.Kind() == reflect.Pointer && !prints:
+		setting(name, v.Elem(), row)
+	case v.Kind() == reflect.Struct && !prints:
+		each(name+".", v, row)
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct && !v.Type().Elem().Implements(stringer):
+		for i := range v.Len() {
+			setting(fmt.Sprintf("%s[%d]", name, i), v.Index(i), row)
+		}
+	case v.Kind() == reflect.Map || mayHide(name) && v.Kind() == reflect.Slice:
+		row(name, fmt.Sprintf("(%d, not shown)", v.Len()))
+	default:
+		row(name, withoutUser.ReplaceAllString(oneLine(fmt.Sprint(v.Interface())), "//[secret]@"))
+	}
+}
+
+var (
+	stringer = reflect.TypeFor[fmt.Stringer]()
+	// withoutUser finds the user and password of an address.
+	withoutUser = regexp.MustCompile(`//[^/@\s]+@`)
+)
+
+// mayHide tells of lists in which people put secrets.
+func mayHide(name string) bool {
+	return slices.Contains([]string{"args", "env", "headers", "command"}, name[strings.LastIndexByte(name, '.')+1:])
+}
