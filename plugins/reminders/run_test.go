@@ -534,10 +534,10 @@ func BenchmarkStart(b *testing.B) {
 	s, p := stand(b, nil)
 	var all sync.WaitGroup
 	begin := s.Clock().Add(time.Hour)
-	for g := range 100 {
+	for g := range 1000 { // their commits share their syncs
 		all.Go(func() {
-			for i := range 1000 {
-				bare(b, p, fmt.Sprintf("r%d-%d", g, i), begin.Add(time.Duration(g*1000+i)*26*time.Second))
+			for i := range 100 {
+				bare(b, p, fmt.Sprintf("r%d-%d", g, i), begin.Add(time.Duration(g*100+i)*26*time.Second))
 			}
 		})
 	}
