@@ -159,7 +159,7 @@ func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lift
 		switch {
 		case h.kind != kind || !stands(h.until, p.host.Clock()):
 		case !a.reaches(&h):
-			beyond = true
+			beyond = beyond || h.scope.IsZero() // of other groups nothing is said
 		default:
 			if err := p.lift(ctx, d, &h); err != nil {
 				return lifted, err

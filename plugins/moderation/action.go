@@ -130,7 +130,7 @@ type done struct {
 }
 
 func (p *Plugin) output(what string, h hold) (core.Result, error) {
-	return core.Result{Output: encode(done{what, called(h.name), where(h.scope), p.until(h.end())})}, nil
+	return core.Result{Output: encode(done{what, h.label(), where(h.scope), p.until(h.end())})}, nil
 }
 
 // until words an end; a mute or block without one needs no word.
@@ -178,7 +178,7 @@ func (p *Plugin) unblockUser(ctx context.Context, c core.Call, u unblockPayload)
 	if err != nil {
 		return core.Result{}, err
 	}
-	return p.output(wasUnblocked, hold{name: lifted[0].name, scope: lifted[0].scope})
+	return p.output(wasUnblocked, hold{name: lifted[0].label(), scope: lifted[0].scope})
 }
 
 func (p *Plugin) muteHere(ctx context.Context, c core.Call, m mutePayload) (core.Result, error) {
@@ -219,10 +219,10 @@ func (p *Plugin) unmuteHere(ctx context.Context, c core.Call, u unmutePayload) (
 	if err != nil {
 		return core.Result{}, err
 	}
-	return p.output(wasUnmuted, hold{name: lifted[0].name, scope: lifted[0].scope})
+	return p.output(wasUnmuted, hold{name: lifted[0].label(), scope: lifted[0].scope})
 }
 
 // said words what was done for the answer to a command.
 func (p *Plugin) said(what string, h hold) string {
-	return fmt.Sprintf("%s is %s %s %s.", called(h.name), what, where(h.scope), ending(h.end(), p.host.Clock()))
+	return fmt.Sprintf("%s is %s %s %s.", h.label(), what, where(h.scope), ending(h.end(), p.host.Clock()))
 }

@@ -106,7 +106,7 @@ func (p *Plugin) releaseCommand(ctx context.Context, c *command.Call, kind strin
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is %s no longer.", called(lifted[0].name), participle(kind)), nil
+	return fmt.Sprintf("%s is %s no longer.", lifted[0].label(), participle(kind)), nil
 }
 
 func (p *Plugin) muteCommand(ctx context.Context, c command.Call) (string, error) {

@@ -64,13 +64,14 @@ func (c *crowd) addAll(entries []core.Entry) {
 // by the first word of a name. ok is false where nobody is; the error tells of
 // several.
 func (c *crowd) find(name string) (t target, ok bool, err error) {
+	plain := strings.TrimPrefix(name, "@")
 	for _, same := range []func(core.Author) bool{
-		func(a core.Author) bool { return a.ID == name || c.path(a).String() == name },
+		func(a core.Author) bool { return a.ID == plain || c.path(a).String() == name },
 		func(a core.Author) bool { return sameTag(a.Tag, name) },
-		func(a core.Author) bool { return strings.EqualFold(a.Name, name) },
+		func(a core.Author) bool { return strings.EqualFold(a.Name, plain) },
 		func(a core.Author) bool {
 			first, _, _ := strings.Cut(a.Name, " ")
-			return strings.EqualFold(first, name)
+			return strings.EqualFold(first, plain)
 		},
 	} {
 		var found []core.Author
@@ -140,15 +141,33 @@ func (p *Plugin) person(ctx context.Context, a *actor, name string) (target, err
 		return t, err
 	}
 	path, err := core.ParsePath(name)
-	if err == nil && path.IsPerson() && a.rank >= core.Admin {
-		return target{path: path, Author: core.Author{ID: whoIs(path).id}}, nil
+	if err == nil && path.IsPerson() && a.admin() {
+		return p.anybody(ctx, path)
 	}
 	return t, p.stranger(a, name)
 }
 
+// anybody is the person of that path, with the name that he was last seen by.
+func (p *Plugin) anybody(ctx context.Context, path core.Path) (target, error) {
+	t := target{path: path, Author: core.Author{ID: whoIs(path).id}}
+	err := p.host.Reader.View(ctx, func(v core.View) error {
+		entries, err := v.Recent(path.Parent().Parent(), crowdReach, nil)
+		for i := range entries {
+			if a := entries[i].Message.Author; !entries[i].Self && a.ID == t.ID {
+				t.Author = a
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return t, fmt.Errorf("name of %s: %w", path, err)
+	}
+	return t, nil
+}
+
 func (p *Plugin) stranger(a *actor, name string) error {
 	text := fmt.Sprintf("I have seen nobody here who is called %s.", line(name, maxName))
-	if a.rank >= core.Admin {
+	if a.admin() {
 		text += fmt.Sprintf(" You may name anybody by a path, like %s/@user/1000.", a.place.Interface())
 	}
 	return core.Errorf(core.Invalid, "%s", text)

@@ -63,12 +63,13 @@ func (h *held) mark() string { return "#" + h.digest.String()[:8] }
 // heldAs are those of whom an actor may know, one hold each, who are called so.
 func (p *Plugin) heldAs(a *actor, kind, name string) (found []held) {
 	all := p.listed(kind, func(h *hold) bool { return a.reaches(h) })
+	plain := strings.TrimPrefix(name, "@")
 	for _, same := range []func(h *held) bool{
 		func(h *held) bool {
-			return h.mark() == name || !h.person.IsZero() && (h.person.String() == name || whoIs(h.person).id == name)
+			return h.mark() == name || !h.person.IsZero() && (h.person.String() == name || whoIs(h.person).id == plain)
 		},
 		func(h *held) bool { return sameTag(h.tag, name) },
-		func(h *held) bool { return h.name != "" && strings.EqualFold(h.name, name) },
+		func(h *held) bool { return h.name != "" && strings.EqualFold(h.name, plain) },
 	} {
 		for i := range all {
 			known := slices.ContainsFunc(found, func(f held) bool { return f.digest == all[i].digest })

@@ -29,6 +29,14 @@ type hold struct {
 	tag    string
 }
 
+// label is what people read of whom it holds.
+func (h *hold) label() string {
+	if h.name == "" && !h.person.IsZero() {
+		return whoIs(h.person).id
+	}
+	return called(h.name)
+}
+
 // end is when it is over; the zero Time: when it is lifted.
 func (h *hold) end() time.Time { return timeOf(h.until) }
 

@@ -152,23 +152,25 @@ func (j *journal) settled(person core.Path) (gone []appeal) {
 	return gone
 }
 
-// expire takes out what is older.
-func (j *journal) expire(before time.Time) (events []event, appeals []appeal) {
-	j.events = slices.DeleteFunc(j.events, func(e event) bool {
-		old := e.At.Before(before)
-		if old {
+// older returns what was logged before.
+func (j *journal) older(before time.Time) (events []event, appeals []appeal) {
+	for _, e := range j.events {
+		if e.At.Before(before) {
 			events = append(events, e)
 		}
-		return old
-	})
-	j.appeals = slices.DeleteFunc(j.appeals, func(a appeal) bool {
-		old := a.At.Before(before)
-		if old {
+	}
+	for _, a := range j.appeals {
+		if a.At.Before(before) {
 			appeals = append(appeals, a)
 		}
-		return old
-	})
+	}
 	return events, appeals
+}
+
+// expire takes out what was logged before.
+func (j *journal) expire(before time.Time) {
+	j.events = slices.DeleteFunc(j.events, func(e event) bool { return e.At.Before(before) })
+	j.appeals = slices.DeleteFunc(j.appeals, func(a appeal) bool { return a.At.Before(before) })
 }
 
 // forget takes out what is about a person, which it returns, and who he was where

@@ -125,7 +125,10 @@ func hostOf(authority string) string {
 // hostRune reports whether a host may hold it. Dots of other scripts are dots, and
 // what cannot be seen is not there.
 func hostRune(r rune) bool {
-	return r == '-' || r == '_' || isDot(r) || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) ||
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.'
+	}
+	return isDot(r) || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) ||
 		unicode.Is(unicode.So, r) || unicode.Is(unicode.Cf, r)
 }
 

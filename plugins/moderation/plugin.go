@@ -148,10 +148,16 @@ func (p *Plugin) record(ctx context.Context, a *actor, e event) error {
 
 // write puts items on disk.
 func (p *Plugin) write(ctx context.Context, items []core.Item) error {
-	for _, item := range items {
+	_, err := p.writeAll(ctx, items)
+	return err
+}
+
+// writeAll puts items on disk, and returns those that it could not.
+func (p *Plugin) writeAll(ctx context.Context, items []core.Item) (left []core.Item, err error) {
+	for i, item := range items {
 		if _, err := p.host.Items.Put(ctx, item); err != nil {
-			return fmt.Errorf("keep: %w", err)
+			return items[i:], fmt.Errorf("keep: %w", err)
 		}
 	}
-	return nil
+	return nil, nil
 }

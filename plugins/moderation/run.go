@@ -9,7 +9,7 @@ import (
 
 const (
 	sweepEvery = 10 * time.Minute
-	lastWrites = 3 * time.Second // at the end
+	writeTime  = 2 * time.Second // at the end, too
 	tellTime   = 20 * time.Second
 )
 
@@ -23,36 +23,49 @@ func (p *Plugin) Run(ctx context.Context) error {
 		case <-p.wake:
 			p.flush(ctx)
 		case <-timer.C:
+			p.flush(ctx)
 			if err := p.sweep(ctx); err != nil && ctx.Err() == nil {
 				p.host.Log.Error("what is over is not taken away", "err", err)
 			}
 			timer.Reset(sweepEvery)
 		case <-ctx.Done():
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrites)
-			defer cancel()
-			p.flush(end)
+			p.flush(ctx)
 			return nil
 		}
 	}
 }
 
-// flush writes and tells what waits.
+// flush writes and tells what waits. What cannot be written waits for the next
+// time.
 func (p *Plugin) flush(ctx context.Context) {
-	p.change.Lock()
-	p.mu.Lock()
-	q := p.queue
-	p.queue = queue{}
-	p.mu.Unlock()
-	if err := p.write(ctx, q.items); err != nil {
-		p.host.Log.Error("what happened is not written down", "err", err)
-	}
-	p.change.Unlock()
+	q := p.flushItems(ctx)
 	if q.lost > 0 {
 		p.host.Log.Warn("too much happened to be written down", "lost", q.lost)
 	}
 	for _, n := range q.notices {
 		p.pass(ctx, n)
 	}
+}
+
+// flushItems takes the queue, and writes what is in it, even at the end.
+func (p *Plugin) flushItems(ctx context.Context) queue {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
+	defer cancel()
+	p.change.Lock()
+	defer p.change.Unlock()
+	p.mu.Lock()
+	q := p.queue
+	p.queue = queue{}
+	p.mu.Unlock()
+	left, err := p.writeAll(ctx, q.items)
+	if err == nil {
+		return q
+	}
+	p.host.Log.Error("what happened is not written down yet", "err", err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.items = append(left, p.queue.items...)
+	return q
 }
 
 // pass tells one notice.
@@ -110,7 +123,7 @@ func (p *Plugin) sweep(ctx context.Context) error {
 // expire takes away what was logged before. p.change is held.
 func (p *Plugin) expire(ctx context.Context, before time.Time) error {
 	p.mu.Lock()
-	events, appeals := p.log.expire(before)
+	events, appeals := p.log.older(before)
 	p.mu.Unlock()
 	for i := range events {
 		if err := p.write(ctx, removal(events[i].items())); err != nil {
@@ -122,6 +135,9 @@ func (p *Plugin) expire(ctx context.Context, before time.Time) error {
 			return err
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.log.expire(before)
 	return nil
 }
 

@@ -72,7 +72,7 @@ func (p *Plugin) row(ctx context.Context, h *held, private bool) string {
 		if private {
 			id = h.person.String()
 		}
-		name = called(h.name) + " (`" + id + "`)"
+		name = h.label() + " (`" + id + "`)"
 	}
 	text := fmt.Sprintf("- %s: %s", name, participle(h.kind))
 	if private {

@@ -94,6 +94,8 @@ func sort(r rune) part {
 			return letter
 		}
 		return parting
+	case r == utf8.RuneError:
+		return parting
 	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Sk, r):
 		return unseen
 	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.So):
