@@ -16,7 +16,7 @@ func (s *speaker) plan() plan {
 	switch s.kind {
 	case string(core.KindBeat):
 		return plan{Actions: []step{{Type: "IGNORE"}}}
-	case string(core.KindReminder):
+	case "event_reminder": // input.type of what fell due
 		return s.speak("", s.say("reminder", map[string]string{"text": echo(s.message())}))
 	}
 	text := s.message()

@@ -28,6 +28,7 @@ const manyActions = `{"actions":{"message_console":{"brief":"Send a message.","s
 // asked is a request as the prompt builder makes it.
 type asked struct {
 	language, text, name, id, actions string
+	kind                              string // of the input; "": message
 	history                           []line
 	memories                          string
 }
@@ -49,7 +50,10 @@ func (a asked) request() core.Request {
 	if a.language != "" {
 		context["recon"] = map[string]string{"language": a.language}
 	}
-	input := map[string]any{"type": "message", "interface": "console", "payload": map[string]any{
+	if a.kind == "" {
+		a.kind = "message"
+	}
+	input := map[string]any{"type": a.kind, "interface": "console", "payload": map[string]any{
 		"text": a.text, "timestamp": "2026-11-20T11:32:46+01:00",
 		"source": map[string]string{"interface_path": "console/main", "message_id": a.id, "username": a.name},
 	}}
@@ -149,6 +153,7 @@ func TestConversations(t *testing.T) {
 		{asked{text: "what do you know about olives?", actions: manyActions}, `^$`, `memory_search {"query":"olives"}`},
 		{asked{text: "what do you know about olives?", memories: `[{"text":"Jay hates olives"}]`, actions: manyActions}, `Jay hates olives`, ""},
 		{asked{text: "what do you know about olives?"}, `(?i)nothing about olives`, ""},
+		{asked{text: "drink tea", kind: "event_reminder"}, `drink tea`, ""},
 		{asked{text: "remind me in 10 minutes to drink tea", actions: manyActions}, `11:42.*drink tea`, `reminder_set {"at":"2026-11-20T11:42:46+01:00","text":"drink tea"}`},
 		{asked{text: "Remind me tomorrow at 9 to call Mum", actions: manyActions}, `call Mum`, `reminder_set {"at":"2026-11-21T09:00:00+01:00","text":"call Mum"}`},
 		{asked{text: "remind me to call mum in half an hour", actions: manyActions}, `call mum`, `reminder_set {"at":"2026-11-20T12:02:46+01:00","text":"call mum"}`},
