@@ -50,7 +50,9 @@ var rooms = []struct {
 	{"plugins", nil},
 	{"config", []string{"core"}},
 	{"admin", []string{"core", "core/command"}},
-	{"cmd/*", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*"}},
+	{"setup", []string{"core"}},
+	{"systemd", nil},
+	{"cmd/*", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd"}},
 }
 
 // onlyForTests lists what may be imported by tests and by nothing else.

@@ -1,0 +1,83 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"charm.land/huh/v2"
+)
+
+// Form is a Terminal that shows each question as a form. In and Out are a real
+// terminal.
+type Form struct {
+	In    io.Reader
+	Out   io.Writer
+	Plain bool // questions as plain lines, for screen readers and dumb terminals
+}
+
+// Ask implements Terminal.
+func (f Form) Ask(ctx context.Context, q Question) (string, error) {
+	answer := q.Initial
+	form := huh.NewForm(huh.NewGroup(q.field(&answer))).WithInput(f.In).WithOutput(f.Out).WithAccessible(f.Plain).WithShowHelp(true)
+	err := form.RunWithContext(ctx)
+	switch {
+	case errors.Is(err, huh.ErrUserAborted), ctx.Err() != nil:
+		return "", ErrLeft
+	case err != nil:
+		return "", fmt.Errorf("terminal: %w", err)
+	}
+	if answer = strings.TrimSpace(answer); q.Check != nil {
+		if err := q.Check(answer); err != nil { // the input ended before it was right
+			return "", errors.Join(ErrLeft, err)
+		}
+	}
+	if !f.Plain {
+		f.Say(q.Title + " " + q.shown(answer))
+	}
+	return answer, nil
+}
+
+// Say implements Terminal.
+func (f Form) Say(text string) { fmt.Fprintln(f.Out, text) }
+
+// field is the question as a field of a form.
+func (q *Question) field(answer *string) huh.Field {
+	check := q.Check
+	if check == nil {
+		check = func(string) error { return nil }
+	}
+	switch {
+	case len(q.Options) > 0:
+		options := make([]huh.Option[string], len(q.Options))
+		for i, o := range q.Options {
+			options[i] = huh.NewOption(o.Label, o.Value)
+		}
+		return huh.NewSelect[string]().Title(q.Title).Description(q.About).Options(options...).Value(answer)
+	case q.Long:
+		return huh.NewText().Title(q.Title).Description(q.About).Validate(check).CharLimit(0).Value(answer)
+	}
+	in := huh.NewInput().Title(q.Title).Description(q.About).Validate(check).Value(answer)
+	if q.Hidden {
+		in.EchoMode(huh.EchoModePassword)
+	}
+	return in
+}
+
+// shown is an answer as it stays on the screen.
+func (q *Question) shown(answer string) string {
+	switch {
+	case answer == "":
+		return "–"
+	case q.Hidden:
+		return "(given)"
+	}
+	for _, o := range q.Options {
+		if o.Value == answer {
+			return o.Label
+		}
+	}
+	return line(strings.Join(strings.Fields(answer), " "))
+}

@@ -1,0 +1,371 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
+
+	"synthbot/core"
+)
+
+// script is somebody who answers what he is asked, by title. A question that he
+// was not told of fails the test.
+type script struct {
+	t       *testing.T
+	answers map[string][]string
+	asked   []Question
+}
+
+func (s *script) Ask(_ context.Context, q Question) (string, error) {
+	s.asked = append(s.asked, q)
+	given := s.answers[q.Title]
+	if len(given) == 0 {
+		s.t.Errorf("he was asked %q", q.Title)
+		return "", ErrLeft
+	}
+	s.answers[q.Title] = given[1:]
+	answer := given[0]
+	if answer == "<proposed>" {
+		answer = q.Initial
+	}
+	if len(q.Options) > 0 && !slices.ContainsFunc(q.Options, func(o Option) bool { return o.Value == answer }) {
+		s.t.Errorf("%q is no answer to %q: %v", answer, q.Title, q.Options)
+	}
+	if q.Check != nil {
+		if err := q.Check(answer); err != nil {
+			return s.Ask(context.Background(), q)
+		}
+	}
+	return answer, nil
+}
+
+func (s *script) Say(string) {}
+
+// at makes a talk in a small world: an Ollama with two models, one token that each
+// platform knows.
+func at(known Known, a Answers) *Talk {
+	return &Talk{
+		Answers: &a, Known: known,
+		World: World{
+			Providers: []string{Offline, "openai", "ollama", "vllm"},
+			NeedsKey:  func(p string) bool { return p == "openai" },
+			Models: func(_ context.Context, base string) ([]string, error) {
+				if base != UsualOllama {
+					return nil, errors.New("nobody there")
+				}
+				return []string{"nomic-embed-text:latest", "llama3.1:8b"}, nil
+			},
+			Identify: func(_ context.Context, platform string, _ Account, token core.Secret) []core.Finding {
+				if token.Reveal() != "good" {
+					return []core.Finding{{What: "identity", Found: "unknown", Mend: "the token is refused", Fatal: true}}
+				}
+				return []core.Finding{{What: "identity", Found: "@" + platform + "_bot"}}
+			},
+			Resolve: func(reference string) (core.Secret, error) {
+				if reference == "env:GOOD" {
+					return core.NewSecret("good"), nil
+				}
+				return core.Secret{}, errors.New(reference + " is not set")
+			},
+			Persona: func(file string) error {
+				if file != "card.png" {
+					return errors.New("there is no such file")
+				}
+				return nil
+			},
+			Zone: func(name string) error {
+				if name == "Moon" {
+					return errors.New("is no time zone")
+				}
+				return nil
+			},
+			OwnZone: "Europe/Rome", Language: "it", DataDir: "/state",
+		},
+	}
+}
+
+func TestAsk(t *testing.T) {
+	s := &script{t: t, answers: map[string][]string{
+		"Who is the bot?":                     {New},
+		"What is its name?":                   {"", "Mira D."},
+		"Who is Mira D.?":                     {"She sails.\nAnd \"talks\"."},
+		"Which language model speaks for it?": {"<proposed>"},
+		"Which model?":                        {"llama3.1:8b"},
+		"Shall it be on Telegram?":            {New},
+		"The token?":                          {"bad", "good", "env:NONE"},
+		"identity: the token is refused (--no-check takes it as it is)": {New},
+		"Shall it be on Discord?":                                {New},
+		"env:NONE is not set":                                    {Keep},
+		"Who is its admin?":                                      {"<proposed>"},
+		"Where does it keep what it is told?":                    {""},
+		"In which time zone does it live?":                       {"Moon", "<proposed>"},
+		"Which language does it speak where it recognises none?": {"much Italian", "<proposed>"},
+	}}
+	talk := at(Known{}, Answers{})
+	talk.Terminal = s
+	if err := talk.Ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := *talk.Answers
+	want := Answers{
+		Persona: New, PersonaName: "Mira D.", PersonaText: "She sails.\nAnd \"talks\".", Engine: "ollama", Model: "llama3.1:8b", Claim: ByCode,
+		Accounts: map[string]*Account{Telegram: {Token: Secret{Typed: core.NewSecret("good")}}, Discord: {Token: Secret{Word: "env:NONE"}}},
+		Timezone: "Europe/Rome", Language: "it",
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b core.Secret) bool { return a == b })); diff != "" {
+		t.Error(diff)
+	}
+	for title, left := range s.answers {
+		if len(left) > 0 {
+			t.Errorf("%q was not asked often enough", title)
+		}
+	}
+	for _, q := range s.asked {
+		if q.Title == "The token?" && !q.Hidden {
+			t.Error("the token is shown")
+		}
+	}
+	if found := talk.Found[Telegram]; len(found) != 2 || found[1].Found != "https://t.me/telegram_bot" {
+		t.Errorf("telegram said %+v", found)
+	}
+}
+
+// TestNoQuestionTwice: what flags say is not asked.
+func TestNoQuestionTwice(t *testing.T) {
+	talk := at(Known{}, Answers{
+		Persona: "card.png", Engine: "openai", Model: "gpt", Key: Secret{Word: "env:GOOD"}, Admins: []string{"telegram/@user/1"}, DataDir: "d", Timezone: "UTC", Language: "en",
+		Accounts: map[string]*Account{Telegram: {Token: Secret{Word: "env:GOOD"}}, Discord: {Token: Secret{Word: None}}},
+	})
+	talk.Terminal = &script{t: t}
+	if err := talk.Ask(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFill(t *testing.T) {
+	good := map[string]*Account{Telegram: {Token: Secret{Word: "env:GOOD"}}}
+	for _, tc := range []struct {
+		name  string
+		given Answers
+		usual bool
+		want  string
+	}{
+		{"nothing", Answers{}, false, "nobody can be asked here: give --persona, --engine, --telegram-token, --discord-token (none: without), or --yes for what is usual"},
+		{"half", Answers{PersonaName: "x", Persona: New, Engine: "openai", Accounts: good}, false, "give --persona-text, --model, --api-key"},
+		{"what is not usual", Answers{Engine: "openai", Persona: New}, true, "give --persona-name, --persona-text, --model, --api-key"},
+		{"a secret in the open", Answers{Persona: "card.jpg", Engine: Offline, Accounts: good}, false, "--persona: there is no such file"},
+		{"no engine", Answers{Persona: BuiltIn, Engine: "alpaca", Model: "m", Accounts: good}, false, `--engine: there is no "alpaca"; there is offline, openai, ollama, vllm`},
+		{"no zone", Answers{Timezone: "Moon"}, true, "--timezone: is no time zone"},
+		{"no language", Answers{Language: "??"}, true, "--language: "},
+		{"no person", Answers{Admins: []string{"telegram/1"}}, true, "--admin: names no person"},
+		{"a key that is not there", Answers{Engine: "openai", Model: "m", Key: Secret{Word: "env:NONE"}}, true, "--api-key: env:NONE is not set"},
+		{"a token that nobody knows", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: core.NewSecret("bad")}}}}, true,
+			"--discord-token: identity: the token is refused (--no-check takes it as it is)"},
+	} {
+		err := at(Known{}, tc.given).Fill(t.Context(), tc.usual)
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+		}
+	}
+	talk := at(Known{}, Answers{})
+	if err := talk.Fill(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if a := talk.Answers; a.Persona != BuiltIn || a.Engine != "ollama" || a.Model != "llama3.1:8b" || a.Claim != None || a.Timezone != "Europe/Rome" {
+		t.Errorf("usual are %+v", a)
+	}
+	again := at(Known{There: true, Accounts: map[string]bool{Telegram: true}, Admins: []string{"x/@user/1"}}, Answers{})
+	if err := again.Fill(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if a := again.Answers; a.Persona != Keep || a.Engine != Keep || a.Accounts[Telegram].Token.Word != Keep || a.Accounts[Discord].Token.Word != None || a.Claim != Keep {
+		t.Errorf("of a file that is there, usual are %+v", a)
+	}
+}
+
+// TestUnchecked: without the platforms' word, tokens are taken as they are.
+func TestUnchecked(t *testing.T) {
+	talk := at(Known{}, Answers{Accounts: map[string]*Account{Telegram: {Token: Secret{Word: "env:NONE"}}}})
+	talk.World.Identify = nil
+	if err := talk.Fill(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadSecret(t *testing.T) {
+	lines := []string{" secret \n", "\n"}
+	next := func() (string, error) {
+		if len(lines) == 0 {
+			return "", errors.New("it is over")
+		}
+		l := lines[0]
+		lines = lines[1:]
+		return l, nil
+	}
+	if s, err := ReadSecret("-", next); err != nil || s.Typed.Reveal() != "secret" || s.Word != "" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for range 2 {
+		if _, err := ReadSecret("-", next); err == nil {
+			t.Error("nothing was taken for a secret")
+		}
+	}
+	for _, word := range []string{"", Keep, None, "env:A", "file:b"} {
+		if s, err := ReadSecret(word, next); err != nil || s.Word != word {
+			t.Errorf("%q: %+v, %v", word, s, err)
+		}
+	}
+	if _, err := ReadSecret("110201543:AAHd", next); err == nil || strings.Contains(err.Error(), "AAHd") {
+		t.Errorf("a secret on the command line: %v", err)
+	}
+}
+
+const example = `# The configuration.
+
+[bot]
+# Its name.
+#name = "Aria"
+#data_dir = "data"
+#timezone = "Europe/Rome"
+#language = "en"
+#claim = ""
+#admins = ["telegram/@user/1000"]
+
+[persona]
+#path = "persona/aria.toml"
+
+# A model.
+#[[engine]]
+#name = "home"
+#provider = "offline"
+#model = "llama3.1"
+#base_url = "http://127.0.0.1:11434"
+#api_key = "env:OPENAI_API_KEY"
+
+#[interfaces.telegram]
+#enabled = true
+#token = "env:TELEGRAM_TOKEN"
+#api_url = "https://api.telegram.org"
+#[interfaces.telegram.webhook]
+#url = "x"
+
+[access]
+#private = "open"
+`
+
+func TestApply(t *testing.T) {
+	talk := at(Known{}, Answers{
+		Persona: New, PersonaName: "Mira D.", PersonaText: "She sails.", Engine: "openai", Model: "gpt", Key: Secret{Typed: core.NewSecret("k")},
+		Accounts: map[string]*Account{
+			Telegram: {Token: Secret{Typed: core.NewSecret("t")}, APIURL: "http://127.0.0.1:1"}, Discord: {Token: Secret{Word: "env:D"}},
+		},
+		Claim: ByCode, Language: "it",
+	})
+	f := opened(t, example)
+	out, err := talk.Apply(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(
+		`#path = "persona/aria.toml"`, `path = "persona/mira-d.toml"`, `#[[engine]]`, `[[engine]]`, `#name = "home"`, `name = "openai"`, `#provider = "offline"`, `provider = "openai"`,
+		`#model = "llama3.1"`, `model = "gpt"`, `#api_key = "env:OPENAI_API_KEY"`, `api_key = "file:openai_key"`, "#[interfaces.telegram]\n", "[interfaces.telegram]\n",
+		`#token = "env:TELEGRAM_TOKEN"`, `token = "file:telegram_token"`, `#api_url = "https://api.telegram.org"`, `api_url = "http://127.0.0.1:1"`,
+		`#private = "open"`, `private = "pairing"`, `#language = "en"`, `language = "it"`, `#claim = ""`, `claim = "`+HashCode(out.Code)+`"`,
+	).Replace(example) + "\n[interfaces.discord]\ntoken = \"env:D\"\n"
+	if diff := cmp.Diff(want, f.String()); diff != "" {
+		t.Error(diff)
+	}
+	if names := out.Names(); !slices.Equal(names, []string{"openai_key", "telegram_token"}) || out.Secrets["telegram_token"].Reveal() != "t" {
+		t.Errorf("secrets %v", names)
+	}
+	if out.Persona != "persona/mira-d.toml" || !strings.Contains(out.Text, "She sails.") {
+		t.Errorf("persona %q: %s", out.Persona, out.Text)
+	}
+}
+
+// TestApplyAgain: what is there stays, and what is new joins it.
+func TestApplyAgain(t *testing.T) {
+	const before = `[bot]
+admins = ["telegram/@user/1"] # me
+[persona]
+path = "mine.png"
+# Fast.
+[[engine]]
+provider = "vllm"
+model = "m"
+[interfaces.telegram]
+token = "literal"
+[access]
+private = "open"
+`
+	known := Known{
+		There: true, Persona: "mine.png", Engines: []Engine{{"", "vllm", "m", ""}}, Accounts: map[string]bool{Telegram: true}, Admins: []string{"telegram/@user/1"}, Access: true,
+	}
+	for _, tc := range []struct {
+		name   string
+		given  Answers
+		change []string
+	}{
+		{"nothing new", Answers{}, nil},
+		{"another model of the same engine", Answers{Engine: "vllm", Model: "n"}, []string{`"m"`, `"n"`}},
+		{"another engine", Answers{Engine: "ollama", Model: "n"}, []string{"# Fast.\n", "[[engine]]\nname = \"ollama\"\nprovider = \"ollama\"\nmodel = \"n\"\n\n# Fast.\n"}},
+		{"the same engine elsewhere", Answers{Engine: "vllm", Model: "n", BaseURL: "http://x"},
+			[]string{"# Fast.\n", "[[engine]]\nname = \"vllm-2\"\nprovider = \"vllm\"\nmodel = \"n\"\nbase_url = \"http://x\"\n\n# Fast.\n"}},
+		{"no engine", Answers{Engine: Offline}, []string{"model = \"m\"\n", "model = \"m\"\ndisabled = true\n"}},
+		{"no telegram", Answers{Accounts: map[string]*Account{Telegram: {Token: Secret{Word: None}}}}, []string{"token = \"literal\"\n", "token = \"literal\"\nenabled = false\n"}},
+		{"another admin", Answers{Admins: []string{"telegram/@user/2", "telegram/@user/1"}}, []string{`["telegram/@user/1"] # me`, `["telegram/@user/1", "telegram/@user/2"] # me`}},
+		{"Aria again", Answers{Persona: BuiltIn}, []string{`"mine.png"`, `""`}},
+	} {
+		talk := at(known, tc.given)
+		talk.World.Identify = nil
+		if err := talk.Fill(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		talk.Timezone, talk.Language = "", ""
+		f := opened(t, before)
+		_, err := talk.Apply(f)
+		if want := strings.NewReplacer(tc.change...).Replace(before); err != nil || f.String() != want {
+			t.Errorf("%s: %v: %s", tc.name, err, cmp.Diff(want, f.String()))
+		}
+	}
+}
+
+func TestPersonaFile(t *testing.T) {
+	for _, text := range []string{"She sails.", "Two\nlines \\ and \"quotes\", even \"\"\"three\"\"\"\"", "{{char}} is né\x07"} {
+		var got struct{ Name, Profile string }
+		if err := toml.Unmarshal([]byte(PersonaFile(`Mi"ra`, text)), &got); err != nil || got.Name != `Mi"ra` || got.Profile != text+"\n" {
+			t.Errorf("%q came back as %+v, %v", text, got, err)
+		}
+	}
+	for name, want := range map[string]string{"Mira D.": "mira-d", "猫": "persona", "../up": "up", "R2-D2": "r2-d2"} {
+		if got := slug(name); got != want {
+			t.Errorf("%q has the file %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestCode(t *testing.T) {
+	code := NewCode()
+	if len(code) != 19 || code == NewCode() {
+		t.Errorf("the code is %q", code)
+	}
+	if HashCode(code) != HashCode(" "+strings.ToLower(strings.ReplaceAll(code, "-", " "))) || HashCode(code) == HashCode(NewCode()) || len(HashCode(code)) != 64 {
+		t.Error("codes are hashed wrongly")
+	}
+}
+
+func TestAddress(t *testing.T) {
+	if got := Address(Discord, nil, core.NewSecret("OTAwMDAwMDAwMDAwMDAwMDAx.T0ken.of-tests")); got != "https://discord.com/oauth2/authorize?client_id=900000000000000001&scope=bot+applications.commands&permissions=309237763136" {
+		t.Errorf("discord: %q", got)
+	}
+	for _, token := range []string{"", "x", "good", "c2VjcmV0.x.y"} {
+		if got := Address(Discord, nil, core.NewSecret(token)); got != "" {
+			t.Errorf("%q: %q", token, got)
+		}
+	}
+}
