@@ -131,35 +131,37 @@ func (d *Driver) missed(ctx context.Context, channel, last string) []message {
 	}
 	var all []message
 	for len(all) < d.set.BackfillCount {
-		var page []message
-		err := d.patiently(ctx, request{
-			method: "GET", route: "/channels/{}/messages", ids: []string{channel}, out: &page,
-			query: url.Values{"after": {last}, "limit": {strconv.Itoa(min(pageSize, d.set.BackfillCount-len(all)))}},
-		})
+		page, err := d.page(ctx, channel, last, min(pageSize, d.set.BackfillCount-len(all)))
 		if err != nil {
 			d.log.Warn("missed messages cannot be fetched", "channel", channel, "error", err)
 			break
 		}
-		slices.SortFunc(page, func(a, b message) int {
-			switch {
-			case newer(a.ID, b.ID):
-				return 1
-			case newer(b.ID, a.ID):
-				return -1
-			}
-			return 0
-		})
-		for _, m := range page {
-			if newer(m.ID, last) {
-				all, last = append(all, m), m.ID
-			}
-		}
-		if len(page) < pageSize {
+		if all = append(all, page...); len(page) < pageSize {
 			break
 		}
+		last = page[len(page)-1].ID
 	}
 	if len(all) > 0 {
 		d.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", born(all[0].ID).Format(time.RFC3339))
 	}
 	return all
+}
+
+// page fetches the messages next to one, at most n, oldest first.
+func (d *Driver) page(ctx context.Context, channel, after string, n int) ([]message, error) {
+	var page []message
+	err := d.patiently(ctx, request{
+		method: "GET", route: "/channels/{}/messages", ids: []string{channel}, out: &page, query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
+	})
+	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })
+	slices.SortFunc(page, func(a, b message) int {
+		switch {
+		case newer(a.ID, b.ID):
+			return 1
+		case newer(b.ID, a.ID):
+			return -1
+		}
+		return 0
+	})
+	return page, err
 }

@@ -3,7 +3,6 @@ package discord
 import (
 	"context"
 	"errors"
-	"net/url"
 	"strings"
 	"time"
 
@@ -166,16 +165,19 @@ const (
 	lookSlack = 5 * time.Second // the platform's clock is known to a second or two
 )
 
-// look finds a message of our own that was sent since then; "" where there is
-// none, or the platform lets nobody look. An error means that it is not known.
+// look finds this message of ours among those that were sent since then; "" where
+// there is none, or the platform lets nobody look. An error means that it is not
+// known.
 func (d *Driver) look(ctx context.Context, channel string, m *outgoing, since time.Time) (string, error) {
+	return d.search(ctx, channel, since, m.is)
+}
+
+// search finds the first message of our own since then that fits.
+func (d *Driver) search(ctx context.Context, channel string, since time.Time, fits func(*message) bool) (string, error) {
 	after := idAt(since.Add(d.rest.ahead() - lookSlack))
 	self := d.whoAmI(ctx)
 	for range lookPages {
-		var page []message
-		err := d.rest.do(ctx, request{
-			method: "GET", route: "/channels/{}/messages", ids: []string{channel}, out: &page, query: url.Values{"after": {after}, "limit": {"100"}},
-		})
+		page, err := d.page(ctx, channel, after, pageSize)
 		if err != nil {
 			if closedTo(err) {
 				return "", nil
@@ -183,12 +185,10 @@ func (d *Driver) look(ctx context.Context, channel string, m *outgoing, since ti
 			return "", failure("looking for the message", err)
 		}
 		for i := range page {
-			if page[i].Author != nil && page[i].Author.ID == self && m.is(&page[i]) {
+			if page[i].Author != nil && page[i].Author.ID == self && fits(&page[i]) {
 				return page[i].ID, nil
 			}
-			if newer(page[i].ID, after) {
-				after = page[i].ID
-			}
+			after = page[i].ID
 		}
 		if len(page) < pageSize {
 			break

@@ -2,7 +2,12 @@ package discord
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,11 +21,12 @@ const draftKey = "drafts"
 
 // draft is a message that grows while it is being written.
 type draft struct {
+	end chan struct{} // closed when it is not to change any more
+
 	mu      sync.Mutex
 	text    string        // the newest
 	shown   string        // the one that stands
 	id      string        // of the message; "": none stands yet
-	over    bool          // it is not to change any more
 	running chan struct{} // closed when nobody is writing it; nil: nobody is
 }
 
@@ -30,13 +36,27 @@ type drafts struct {
 	all map[string]*draft
 
 	notes    sync.Mutex
-	noted    map[string]string    // as the State has them; nil: not read yet
-	leftover map[string]*leftover // those of a former life that still stand
+	noted    map[string]draftNote // as the State has them, by channel; nil: not read yet
+	leftover map[string]*leftover // those of a former life that may still stand
+}
+
+// draftNote is what is kept in mind of a draft: its message, and before that is known,
+// what it says.
+type draftNote struct {
+	ID  string    `json:"id,omitempty"`
+	Sum string    `json:"sum,omitempty"`
+	At  time.Time `json:"at,omitzero"`
+}
+
+// sumOf stands for a text.
+func sumOf(text string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	return hex.EncodeToString(sum[:])
 }
 
 // leftover is a draft that a crash left standing.
 type leftover struct {
-	id   string
+	draftNote
 	done chan struct{} // nil: nobody takes it away yet; closed when it is gone
 }
 
@@ -57,14 +77,14 @@ func (d *Driver) Draft(place core.Path, text string) {
 	d.drafts.mu.Lock()
 	a := d.drafts.all[channel]
 	if a == nil {
-		a = &draft{}
+		a = &draft{end: make(chan struct{})}
 		d.drafts.all[channel] = a
 	}
 	d.drafts.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.text = text
-	if a.running == nil && !a.over {
+	if a.running == nil && !a.over() {
 		done := make(chan struct{})
 		if d.busy.run(func() { d.write(channel, a, done) }) {
 			a.running = done
@@ -72,13 +92,37 @@ func (d *Driver) Draft(place core.Path, text string) {
 	}
 }
 
-// write brings a draft up to date until nothing new comes.
+// over reports whether the draft is not to change any more.
+func (a *draft) over() bool {
+	select {
+	case <-a.end:
+		return true
+	default:
+		return false
+	}
+}
+
+// rest waits, unless the draft ends first.
+func (a *draft) rest(wait time.Duration) {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-a.end:
+	}
+}
+
+// write brings a draft up to date until nothing new comes. It does not begin at
+// once: what is whole in a moment needs no draft.
 func (d *Driver) write(channel string, a *draft, done chan struct{}) {
 	defer close(done)
+	if a.id == "" {
+		a.rest(d.tempo.draft / 2)
+	}
 	for {
 		a.mu.Lock()
 		text := a.text
-		if a.over || text == a.shown {
+		if a.over() || text == a.shown {
 			a.running = nil
 			a.mu.Unlock()
 			return
@@ -93,23 +137,12 @@ func (d *Driver) write(channel string, a *draft, done chan struct{}) {
 		}
 		a.shown = text // what failed is not worth another try
 		a.mu.Unlock()
-		d.pause(a)
+		a.rest(d.tempo.draft)
 	}
 }
 
-// pause waits as long as the platform wants between two edits.
-func (d *Driver) pause(a *draft) {
-	for end := time.Now().Add(d.tempo.draft); time.Now().Before(end); {
-		a.mu.Lock()
-		over := a.over
-		a.mu.Unlock()
-		if over || !sleep(context.Background(), d.tempo.draft/10) {
-			return
-		}
-	}
-}
-
-// show puts a draft's text into its message, which it makes first.
+// show puts a draft's text into its message, which it makes first. That it will
+// is noted before.
 func (d *Driver) show(ctx context.Context, channel, id, text string) (string, error) {
 	body := map[string]any{"content": single(text), "allowed_mentions": nobody(), "flags": flagSilent}
 	if id != "" {
@@ -120,10 +153,11 @@ func (d *Driver) show(ctx context.Context, channel, id, text string) (string, er
 		return "", err
 	}
 	d.clearOld(ctx, channel)
+	d.noteDraft(ctx, channel, &draftNote{Sum: sumOf(single(text)), At: time.Now()})
 	var got created
 	err := d.rest.do(ctx, request{method: "POST", route: "/channels/{}/messages", ids: []string{channel}, body: body, out: &got, once: true})
 	if err == nil {
-		d.noteDraft(ctx, channel, got.ID)
+		d.noteDraft(ctx, channel, &draftNote{ID: got.ID})
 	}
 	return got.ID, err
 }
@@ -137,8 +171,8 @@ func (d *Driver) takeDraft(channel string) string {
 	if a == nil {
 		return ""
 	}
+	close(a.end)
 	a.mu.Lock()
-	a.over = true
 	running := a.running
 	a.mu.Unlock()
 	if running != nil {
@@ -153,7 +187,7 @@ func (d *Driver) finish(ctx context.Context, channel string, m *outgoing) (id st
 	if id = d.takeDraft(channel); id == "" {
 		return "", false
 	}
-	defer d.noteDraft(ctx, channel, "")
+	defer d.noteDraft(ctx, channel, nil)
 	if m == nil || m.Reference != nil || len(m.files) > 0 || m.Poll != nil {
 		d.erase(ctx, channel, id)
 		return "", false
@@ -179,20 +213,20 @@ func (d *Driver) erase(ctx context.Context, channel, id string) {
 	}
 }
 
-// noteDraft keeps in mind which drafts stand, so that a crash leaves none.
-func (d *Driver) noteDraft(ctx context.Context, channel, id string) {
+// noteDraft keeps in mind which drafts stand, so that a crash leaves none; nil: it
+// stands no more.
+func (d *Driver) noteDraft(ctx context.Context, channel string, n *draftNote) {
 	d.drafts.notes.Lock()
 	defer d.drafts.notes.Unlock()
 	d.recallDrafts(ctx)
-	d.setNote(ctx, channel, id)
+	d.setNote(ctx, channel, n)
 }
 
-// setNote notes a channel's draft; "" for none. The notes are locked.
-func (d *Driver) setNote(ctx context.Context, channel, id string) {
-	if id == "" {
-		delete(d.drafts.noted, channel)
-	} else {
-		d.drafts.noted[channel] = id
+// setNote notes a channel's draft; nil for none. The notes are locked.
+func (d *Driver) setNote(ctx context.Context, channel string, n *draftNote) {
+	delete(d.drafts.noted, channel)
+	if n != nil {
+		d.drafts.noted[channel] = *n
 	}
 	raw, err := json.Marshal(d.drafts.noted)
 	if err == nil {
@@ -208,13 +242,12 @@ func (d *Driver) recallDrafts(ctx context.Context) {
 	if d.drafts.noted != nil {
 		return
 	}
-	all := make(map[string]string)
+	d.drafts.noted, d.drafts.leftover = make(map[string]draftNote), make(map[string]*leftover)
 	if raw, err := d.state.Get(ctx, draftKey); err == nil && raw != nil {
-		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
+		_ = json.Unmarshal(raw, &d.drafts.noted) // what cannot be read is not there
 	}
-	d.drafts.noted, d.drafts.leftover = all, make(map[string]*leftover, len(all))
-	for channel, id := range all {
-		d.drafts.leftover[channel] = &leftover{id: id}
+	for channel, n := range d.drafts.noted {
+		d.drafts.leftover[channel] = &leftover{draftNote: n}
 	}
 }
 
@@ -235,11 +268,27 @@ func (d *Driver) clearOld(ctx context.Context, channel string) {
 		received(ctx, old.done)
 	default:
 		defer close(old.done)
-		d.erase(ctx, channel, old.id)
+		d.clear(ctx, channel, old.draftNote)
 		d.drafts.notes.Lock()
 		defer d.drafts.notes.Unlock()
 		delete(d.drafts.leftover, channel)
-		d.setNote(ctx, channel, "")
+		d.setNote(ctx, channel, nil)
+	}
+}
+
+// clear takes a draft of a former life away; where its message was not known
+// yet, it is the one that says what was noted.
+func (d *Driver) clear(ctx context.Context, channel string, n draftNote) {
+	id := n.ID
+	if id == "" {
+		var err error
+		id, err = d.search(ctx, channel, n.At, func(m *message) bool { return sumOf(m.Content) == n.Sum })
+		if err != nil {
+			d.log.Warn("whether a draft was left is not known", "channel", channel, "error", err)
+		}
+	}
+	if id != "" {
+		d.erase(ctx, channel, id)
 	}
 }
 
@@ -247,10 +296,7 @@ func (d *Driver) clearOld(ctx context.Context, channel string) {
 func (d *Driver) clearDrafts(ctx context.Context) error {
 	d.drafts.notes.Lock()
 	d.recallDrafts(ctx)
-	var channels []string
-	for channel := range d.drafts.leftover {
-		channels = append(channels, channel)
-	}
+	channels := slices.Collect(maps.Keys(d.drafts.leftover))
 	d.drafts.notes.Unlock()
 	for _, channel := range channels {
 		d.clearOld(ctx, channel)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
@@ -104,4 +105,48 @@ func TestQuestion(t *testing.T) {
 	if err := d.Whisper(t.Context(), core.Message{ID: "5"}, "x"); kind(err) != core.Invalid {
 		t.Errorf("whispered to nobody: %v", err)
 	}
+}
+
+// The process dies between a draft's first words and the note of which message
+// they are: the next life finds it by them, and nothing else.
+func TestDraftOfACrashBeforeItsMessageWasKnown(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := shelf()
+		dying := &frozen{State: state}
+		s.Fail(func(c discordtest.Call) discordtest.Fault {
+			if c.Is("POST /channels/" + hallID) {
+				dying.stop()
+			}
+			return discordtest.Fault{}
+		})
+		first := s.bot(t, func(o *Options) { o.State = dying })
+		first.Draft(hall(), "half a *tex")
+		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
+		first.busy.close()
+		s.Fail(nil)
+		time.Sleep(time.Hour)
+		s.Say(hallID, annID, "half a *tex")
+		if _, err := act(t, s.bot(t, func(o *Options) { o.State = state }), "message_discord", map[string]any{"text": "The whole text."}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(s.Everything(hallID)) != 2 {
+			t.Errorf("stands: %q", got)
+		}
+	})
+}
+
+// What is whole in a moment is one request.
+func TestNoDraftOfWhatIsWholeAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		d := s.bot(t)
+		d.Draft(hall(), "The whole text.")
+		time.Sleep(100 * time.Millisecond)
+		if _, err := act(t, d, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.Calls("")); n != 1 || len(s.Texts(hallID)) != 1 {
+			t.Errorf("%d requests: %+v", n, s.Calls(""))
+		}
+		d.busy.close()
+	})
 }
