@@ -60,6 +60,8 @@ func corrections(t *core.Trace) (n int) {
 // span is a time for reading.
 func span(d time.Duration) string {
 	switch {
+	case d == 0:
+		return "0"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.2f ms", d.Seconds()*1000)
 	case d < time.Second:

@@ -1,0 +1,202 @@
+package page
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLogin(t *testing.T) {
+	w := newWorld(t)
+	ticket := w.page.Ticket()
+	c := w.client()
+	r := c.post("/login", "token", " "+ticket+"\n")
+	if r.status != http.StatusSeeOther || r.head.Get("Location") != "/" {
+		t.Fatalf("login: %d %s", r.status, r.body)
+	}
+	cookie := r.head.Get("Set-Cookie")
+	for _, want := range []string{"; HttpOnly", "; SameSite=Strict", "; Path=/"} {
+		if !strings.Contains(cookie, want) {
+			t.Errorf("the cookie %q has no %q", cookie, want)
+		}
+	}
+	if r := c.get("/"); r.status != http.StatusOK {
+		t.Errorf("logged in: %d", r.status)
+	}
+	if r := w.client().post("/login", "token", ticket); r.status != http.StatusForbidden || r.head.Get("Set-Cookie") != "" {
+		t.Errorf("the ticket twice: %d", r.status)
+	}
+	if strings.Contains(w.log.String(), ticket) {
+		t.Error("the ticket is in the log")
+	}
+	old := w.page.Ticket()
+	w.later(10 * time.Minute)
+	if r := w.client().post("/login", "token", old); r.status != http.StatusForbidden {
+		t.Errorf("after ten minutes: %d", r.status)
+	}
+}
+
+func TestTicketsAreFew(t *testing.T) {
+	w := newWorld(t)
+	first := w.page.Ticket()
+	for range maxTickets {
+		w.later(time.Second)
+		w.page.Ticket()
+	}
+	if r := w.client().post("/login", "token", first); r.status != http.StatusForbidden {
+		t.Errorf("the oldest of too many: %d", r.status)
+	}
+}
+
+func TestLoginIsLimited(t *testing.T) {
+	w := newWorld(t)
+	c := w.client()
+	ticket := w.page.Ticket()
+	for range maxWrong {
+		if r := c.post("/login", "token", "wrong"); r.status != http.StatusForbidden {
+			t.Fatalf("a wrong token: %d", r.status)
+		}
+	}
+	if r := c.post("/login", "token", ticket); r.status != http.StatusTooManyRequests || r.head.Get("Retry-After") != "301" {
+		t.Errorf("after too many: %d, %q", r.status, r.head.Get("Retry-After"))
+	}
+	w.later(wrongTime)
+	if r := c.post("/login", "token", ticket); r.status != http.StatusSeeOther {
+		t.Errorf("after the wait: %d", r.status)
+	}
+	for range maxWrong {
+		c.post("/login", "token", "wrong")
+	}
+	if r := c.post("/login", "token", w.page.Ticket()); r.status != http.StatusSeeOther {
+		t.Errorf("with a new link from the terminal: %d", r.status)
+	}
+}
+
+func TestSecureWithTLS(t *testing.T) {
+	w := newWorld(t)
+	w.server = httptest.NewTLSServer(w.page.Handler())
+	defer w.server.Close()
+	c := w.client()
+	c.Transport = w.server.Client().Transport
+	r := c.post("/login", "token", w.page.Ticket())
+	if !strings.Contains(r.head.Get("Set-Cookie"), "; Secure") {
+		t.Errorf("%d, cookie %q", r.status, r.head.Get("Set-Cookie"))
+	}
+}
+
+// paths are all that can be asked for.
+var paths = map[string][]string{
+	http.MethodGet: {
+		"/", "/live", "/turn?place=telegram/-100&seq=1", "/talk", "/talk/place?place=telegram/-100", "/memories", "/memories/one?id=1&place=telegram/-100",
+		"/personas", "/personas/one?id=aria.toml", "/charts", "/catalogue", "/settings", "/settings?place=telegram/-100", "/sessions",
+	},
+	http.MethodPost: {
+		"/talk/open", "/talk/close", "/memories", "/memories/save", "/memories/drop", "/personas/preview", "/personas/save", "/sessions/revoke", "/logout",
+	},
+}
+
+func TestNobodyIsLetIn(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	stranger := w.client()
+	for method, list := range paths {
+		for _, path := range list {
+			r := stranger.send(stranger.request(method, path, nil))
+			redirected := path == "/" && r.status == http.StatusSeeOther && r.head.Get("Location") == "/login"
+			if !redirected && r.status != http.StatusUnauthorized {
+				t.Errorf("%s %s: %d", method, path, r.status)
+			}
+			if strings.Contains(r.body, "tea") || strings.Contains(r.body, "telegram") {
+				t.Errorf("%s %s tells: %s", method, path, r.body)
+			}
+		}
+	}
+}
+
+func TestFormsAreOurs(t *testing.T) {
+	w := newWorld(t)
+	c := w.in()
+	csrf := c.csrf()
+	for _, path := range append(paths[http.MethodPost], "/login") {
+		for name, change := range map[string]func(r *http.Request){
+			"another origin":   func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
+			"another port":     func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },
+			"another scheme":   func(r *http.Request) { r.Header.Set("Origin", strings.Replace(w.server.URL, "http", "https", 1)) },
+			"no origin":        func(r *http.Request) { r.Header.Del("Origin") },
+			"an opaque origin": func(r *http.Request) { r.Header.Set("Origin", "null") },
+			"another site":     func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		} {
+			r := c.request(http.MethodPost, path, map[string][]string{"csrf": {csrf}, "all": {"yes"}})
+			change(r)
+			if got := c.send(r); got.status != http.StatusForbidden {
+				t.Errorf("%s from %s: %d", path, name, got.status)
+			}
+		}
+	}
+	for _, path := range paths[http.MethodPost] {
+		if r := c.post(path, "csrf", w.in().csrf(), "all", "yes"); r.status != http.StatusForbidden {
+			t.Errorf("%s with another session's token: %d", path, r.status)
+		}
+		if r := c.post(path, "all", "yes"); r.status != http.StatusForbidden {
+			t.Errorf("%s without a token: %d", path, r.status)
+		}
+	}
+	if r := c.get("/"); r.status != http.StatusOK {
+		t.Errorf("still logged in: %d", r.status)
+	}
+	r := c.request(http.MethodGet, "/", nil)
+	r.Host = "evil.example"
+	if got := c.send(r); got.status != http.StatusMisdirectedRequest {
+		t.Errorf("a foreign name: %d", got.status)
+	}
+}
+
+func TestSessionsEnd(t *testing.T) {
+	w := newWorld(t)
+	one, two := w.in(), w.in()
+	own, other := one.csrf(), two.csrf()
+	list := w.page.doors.list()
+	if len(list) != 2 {
+		t.Fatalf("%d sessions", len(list))
+	}
+	for _, s := range list {
+		if s.csrf == other {
+			one.post("/sessions/revoke", "csrf", own, "id", s.id)
+		}
+	}
+	if r := two.get("/talk"); r.status != http.StatusUnauthorized {
+		t.Errorf("revoked: %d", r.status)
+	}
+	if r := one.get("/talk"); r.status != http.StatusOK {
+		t.Errorf("not revoked: %d", r.status)
+	}
+	one.post("/logout", "csrf", own)
+	if r := one.get("/talk"); r.status != http.StatusUnauthorized {
+		t.Errorf("logged out: %d", r.status)
+	}
+	idle := w.in()
+	w.later(sessionIdle)
+	if r := idle.get("/talk"); r.status != http.StatusUnauthorized {
+		t.Errorf("idle: %d", r.status)
+	}
+	busy := w.in()
+	for range 11 {
+		w.later(sessionIdle - time.Hour + time.Second)
+		busy.get("/talk")
+	}
+	if r := busy.get("/talk"); r.status != http.StatusOK {
+		t.Errorf("after eleven hours of work: %d", r.status)
+	}
+	w.later(time.Hour)
+	if r := busy.get("/talk"); r.status != http.StatusUnauthorized {
+		t.Errorf("after twelve hours: %d", r.status)
+	}
+	for range maxSessions + 3 {
+		w.in()
+	}
+	if n := len(w.page.doors.list()); n != maxSessions {
+		t.Errorf("%d sessions", n)
+	}
+}

@@ -1,0 +1,305 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// inline finds what a strict policy would refuse, and other hosts.
+var inline = regexp.MustCompile(`(?i)<script(?:>| [^>]*[^"]>)|<style| style=| on[a-z]+=|javascript:|(?:src|href|action)="(?:https?:)?//`)
+
+func TestPolicy(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	c := w.in()
+	for _, path := range append(paths[http.MethodGet], "/login", "/assets/page.css", "/assets/page.js", "/assets/icon.svg", "/nowhere", "/assets/") {
+		if path == "/live" {
+			continue
+		}
+		r := c.get(path)
+		csp := r.head.Get("Content-Security-Policy")
+		if !strings.HasPrefix(csp, "default-src 'none'; ") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") {
+			t.Errorf("%s: policy %q", path, csp)
+		}
+		if r.head.Get("X-Content-Type-Options") != "nosniff" || r.head.Get("Referrer-Policy") != "same-origin" {
+			t.Errorf("%s: headers %v", path, r.head)
+		}
+		if !strings.HasPrefix(path, "/assets/") && r.head.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s may be kept: %q", path, r.head.Get("Cache-Control"))
+		}
+		page := strings.ReplaceAll(r.body, `<script src="/assets/page.js" defer></script>`, "")
+		if found := inline.FindString(unquoted.Replace(page)); found != "" && strings.HasPrefix(r.head.Get("Content-Type"), "text/html") {
+			t.Errorf("%s has %q", path, found)
+		}
+	}
+}
+
+// unquoted takes the canary out where it was made harmless.
+var unquoted = strings.NewReplacer(`src=x onerror=alert(1)&gt;`, "", `src=x onerror=alert(1)`, "")
+
+func TestNothingBreaksOut(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	c := w.in()
+	seen := 0
+	for _, path := range paths[http.MethodGet] {
+		if path == "/live" {
+			continue
+		}
+		r := c.get(path)
+		if r.status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+		if strings.Contains(r.body, "<script>alert") || strings.Contains(r.body, "<img src=x") {
+			t.Errorf("%s lets a text break out", path)
+		}
+		if title, _, _ := strings.Cut(r.body, "</title>"); strings.Contains(title, "alert") || strings.Contains(title, "telegram") {
+			t.Errorf("%s tells too much in its title", path)
+		}
+		seen += strings.Count(r.body, "canary")
+	}
+	if seen < 15 {
+		t.Errorf("the texts were seen %d times only", seen)
+	}
+	r := c.post("/personas/preview", "csrf", c.csrf(), "id", "aria.toml", "text", "nameless "+canary, "was", canary)
+	if strings.Contains(r.body, "<script>alert") || !strings.Contains(r.body, "canary") {
+		t.Errorf("preview: %s", r.body)
+	}
+}
+
+func TestPrivateIsClosed(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	c := w.in()
+	csrf := c.csrf()
+	looks := append([]string{"/turn?place=telegram/1000&seq=1", "/talk/place?place=telegram/1000", "/memories?place=telegram/1000"}, paths[http.MethodGet]...)
+	tells := func() (list []string) {
+		for _, path := range looks {
+			if path != "/live" && strings.Contains(c.get(path).body, private) {
+				list = append(list, path)
+			}
+		}
+		if r := c.post("/memories", "csrf", csrf, "words", "zebra in private"); strings.Contains(r.body, private) {
+			list = append(list, "search")
+		}
+		return list
+	}
+	if list := tells(); list != nil {
+		t.Errorf("told while closed: %q", list)
+	}
+	facts, _, err := w.db.ListFacts(t.Context(), all(direct))
+	if err != nil || len(facts) != 1 {
+		t.Fatal(facts, err)
+	}
+	one := "/memories/one?" + url.Values{"id": {facts[0].ID}, "place": {direct.String()}}.Encode()
+	if r := c.get(one); r.status != http.StatusForbidden || strings.Contains(r.body, private) {
+		t.Errorf("a private memory: %d", r.status)
+	}
+	if r := c.get("/memories/one?" + url.Values{"id": {facts[0].ID}, "place": {group.String()}}.Encode()); r.status != http.StatusNotFound {
+		t.Errorf("a private memory as if of the group: %d", r.status)
+	}
+	for _, reason := range []string{"", "  ", "x", strings.Repeat("x", 501)} {
+		if r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", reason); r.status != http.StatusBadRequest {
+			t.Errorf("opened for the reason %q: %d", reason, r.status)
+		}
+	}
+	if r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", "he asked for help"); r.status != http.StatusSeeOther {
+		t.Fatalf("open: %d", r.status)
+	}
+	if list := tells(); len(list) != 5 {
+		t.Errorf("told while open: %q", list)
+	}
+	if r := w.in().get("/talk/place?place=telegram/1000"); strings.Contains(r.body, private) {
+		t.Error("it is open in another session, too")
+	}
+	if body := w.in().get("/sessions").body; !strings.Contains(body, "he asked for help") || !strings.Contains(body, direct.String()) {
+		t.Error("the page does not tell who opened what")
+	}
+	if !strings.Contains(w.log.String(), `private conversation opened by an admin" place=telegram/1000 reason="he asked for help"`) {
+		t.Errorf("log: %s", w.log)
+	}
+	c.post("/talk/close", "csrf", csrf, "place", direct.String())
+	if list := tells(); list != nil {
+		t.Errorf("told after it was closed: %q", list)
+	}
+	c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", "once more")
+	w.later(openTime)
+	if list := tells(); list != nil {
+		t.Errorf("told after its time: %q", list)
+	}
+	for _, word := range []string{private, "canary"} {
+		if strings.Contains(w.log.String(), word) {
+			t.Errorf("the log tells %q", word)
+		}
+	}
+}
+
+func TestThoughtsAreShownToNobody(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	c := w.in()
+	c.post("/talk/open", "csrf", c.csrf(), "place", direct.String(), "reason", "to look for thoughts")
+	for _, path := range []string{"/turn?place=telegram/1000&seq=1", "/turn?place=telegram/-100&seq=1"} {
+		body := c.get(path).body
+		if strings.Contains(body, mind) {
+			t.Errorf("%s shows a thought", path)
+		}
+		if !strings.Contains(body, "diary_write") || !strings.Contains(body, "summary") {
+			t.Errorf("%s shows no plan", path)
+		}
+	}
+}
+
+func FuzzBare(f *testing.F) {
+	f.Add([]byte(`{"a":[{"PRIVATE_thought":"x"}],"b":"{\"private\u005fthought\":1}"}`))
+	f.Add([]byte(`"private_thought"`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if s := bare(raw); strings.Contains(strings.ToLower(s), thought) {
+			t.Errorf("%q becomes %q", raw, s)
+		}
+	})
+}
+
+func TestInspector(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	body := w.in().get("/turn?place=telegram/-100&seq=1").body
+	for _, want := range []string{
+		"1.2 s: 1.0 s waiting for models, 200 ms of its own", "Question 1, answered by big", "900 in, 0 of them cached, 50 out",
+		`<th scope="row">history</th><td class="n">600</td><td class="n">4</td><td class="n">2</td>`, `<th scope="row">All</th><td class="n">1000</td>`,
+		"actions[0]: said to the group",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+	if r := w.in().get("/turn?place=telegram/-100&seq=99"); r.status != http.StatusNotFound {
+		t.Errorf("an unknown turn: %d", r.status)
+	}
+	w.traces.Forget(group)
+	if r := w.in().get("/turn?place=telegram/-100&seq=1"); r.status != http.StatusNotFound {
+		t.Errorf("a forgotten turn: %d", r.status)
+	}
+	if r := w.in().get("/"); r.status != http.StatusOK {
+		t.Errorf("the list after somebody was forgotten: %d", r.status)
+	}
+}
+
+func TestMemories(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	c := w.in()
+	csrf := c.csrf()
+	if r := c.post("/memories", "csrf", csrf, "words", "tea"); !strings.Contains(r.body, "likes tea") {
+		t.Errorf("search: %d %s", r.status, r.body)
+	}
+	facts, _, err := w.db.ListFacts(t.Context(), all(group))
+	if err != nil || len(facts) != 1 {
+		t.Fatal(facts, err)
+	}
+	id := facts[0].ID
+	r := c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", "likes coffee")
+	if r.status != http.StatusSeeOther || strings.Contains(r.head.Get("Location"), "coffee") {
+		t.Fatalf("save: %d, to %q", r.status, r.head.Get("Location"))
+	}
+	body := c.get(r.head.Get("Location")).body
+	if !strings.Contains(body, "likes coffee") || !strings.Contains(body, "likes tea") {
+		t.Errorf("changed: %s", body)
+	}
+	if r := c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", ""); r.status != http.StatusBadRequest {
+		t.Errorf("an empty memory: %d", r.status)
+	}
+	if r := c.post("/memories/drop", "csrf", csrf, "id", id, "place", group.String()); r.status != http.StatusSeeOther {
+		t.Errorf("forget: %d", r.status)
+	}
+	if facts, _, _ = w.db.ListFacts(t.Context(), all(group)); len(facts) != 0 {
+		t.Errorf("still there: %v", facts)
+	}
+	if r := c.post("/memories/drop", "csrf", csrf, "id", id, "place", group.String()); r.status != http.StatusNotFound {
+		t.Errorf("forget twice: %d", r.status)
+	}
+}
+
+func TestPersonas(t *testing.T) {
+	w := newWorld(t)
+	c := w.in()
+	csrf, was := c.csrf(), w.dress.text
+	form := func(text string) []string {
+		return []string{"csrf", csrf, "id", "aria.toml", "text", text, "was", was}
+	}
+	if r := c.post("/personas/preview", form("name = Mira\r\nx")...); !strings.Contains(r.body, "You are Mira\nx.") || w.dress.text != was {
+		t.Errorf("preview: %s", r.body)
+	}
+	if r := c.post("/personas/save", form("broken")...); !strings.Contains(r.body, "name: missing") || w.dress.text != was {
+		t.Errorf("a broken persona: %s", r.body)
+	}
+	if r := c.post("/personas/save", form("name = Mira")...); r.status != http.StatusSeeOther || w.dress.text != "name = Mira" {
+		t.Errorf("save: %d, %q", r.status, w.dress.text)
+	}
+	if r := c.post("/personas/save", form("name = Nora")...); !strings.Contains(r.body, "changed meanwhile") || w.dress.text != "name = Mira" {
+		t.Errorf("save over another's: %s", r.body)
+	}
+	if r := c.post("/personas/save", "csrf", csrf, "id", "../etc/passwd", "text", "name = x"); r.status != http.StatusNotFound {
+		t.Errorf("another file: %d", r.status)
+	}
+}
+
+func TestCharts(t *testing.T) {
+	w := newWorld(t)
+	c := w.in()
+	if body := c.get("/charts").body; strings.Count(body, "Nothing to show yet") != 5 || strings.Count(body, "<svg") != 6 {
+		t.Errorf("charts of nothing: %s", body)
+	}
+	w.live()
+	w.later(time.Minute)
+	w.turn(group, 2, "x", false)
+	w.page.queue.add(depth{w.clock(), 3})
+	body := c.get("/charts").body
+	for _, want := range []string{
+		"<td class=\"n\">1000</td><td class=\"n\">200</td><td class=\"n\">34</td>", // tokens of the day, counted once
+		`<th scope="row">telegram/@user/7</th><td class="n">0.5000</td>`,
+		`<title>12:00:00, answered: 2</title>`, `<title>12:00:57, corrections: 1</title>`, `<title>12:00:00, half of the turns within: 1.0 s</title>`,
+		`<title>12:01:00, waiting: 3</title>`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("there is no %q", want)
+		}
+	}
+}
+
+func TestQueue(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	if n, err := w.page.waiting(t.Context()); n != 2 || err != nil {
+		t.Errorf("%d wait, %v", n, err)
+	}
+	for range queueMost + 5 {
+		w.page.queue.add(depth{})
+	}
+	if n := len(w.page.queue.samples()); n != queueMost {
+		t.Errorf("%d samples", n)
+	}
+	if f := w.page.depths(); len(f.Labels) != buckets {
+		t.Errorf("%d bars", len(f.Labels))
+	}
+}
+
+func TestUnknownPlaces(t *testing.T) {
+	w := newWorld(t)
+	c := w.in()
+	for path, want := range map[string]int{
+		"/talk/place?place=": 400, "/talk/place?place=a//b": 400, "/turn?place=x&seq=y": 400, "/memories?place=//": 400, "/memories?before=!!": 400,
+		"/settings?place=/": 400, "/nowhere": 404, "/personas/one?id=x": 404, "/talk/place?place=telegram/unknown": 200,
+	} {
+		if r := c.get(path); r.status != want {
+			t.Errorf("%s: %d, want %d", path, r.status, want)
+		}
+	}
+	if body := c.get("/talk/place?place=telegram/unknown").body; !strings.Contains(body, "closed") {
+		t.Error("a place of which nothing is known is open")
+	}
+}

@@ -1,0 +1,265 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/admin"
+	"synthbot/core"
+	"synthbot/memory"
+)
+
+// What people might write to break a page, and what must be seen by nobody.
+const (
+	canary  = `<script>alert("canary")</script>'"><img src=x onerror=alert(1)>`
+	private = "zebra-in-private"
+	mind    = "heron-in-thought"
+)
+
+var (
+	group  = core.MustPath("telegram/-100")
+	direct = core.MustPath("telegram/1000")
+)
+
+// world is a page over a real database.
+type world struct {
+	*testing.T
+	page   *Page
+	server *httptest.Server
+	db     *memory.DB
+	traces *admin.Traces
+	log    *bytes.Buffer
+	dress  *dress
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, traces: new(admin.Traces), log: new(bytes.Buffer), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	var err error
+	if w.db, err = memory.Open(t.TempDir(), memory.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.db.Close() })
+	w.dress = &dress{text: "name = " + canary}
+	w.page = New(w.options())
+	w.server = httptest.NewServer(w.page.Handler())
+	t.Cleanup(w.server.Close)
+	return w
+}
+
+func (w *world) options() Options {
+	return Options{
+		Log: slog.New(slog.NewTextHandler(w.log, nil)), Clock: w.clock, Turns: w.traces,
+		Reader: w.db, Facts: w.db, Items: items{w.db}, Personas: w.dress,
+		Listing: func(ctx context.Context, l Listing) ([]core.Fact, string, error) {
+			return w.db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
+		},
+		Uses: func(context.Context, string, string) ([]Use, error) {
+			return []Use{
+				{Day: "2026-03-01", Whose: group, Engine: "e", Calls: 1, Usage: core.Usage{In: 1200, Cached: 200, Out: 34}, Cost: 0.5},
+				{Day: "2026-03-01", Whose: core.MustPath("telegram/@user/7"), Engine: "e", Calls: 1, Usage: core.Usage{In: 1200, Out: 34}, Cost: 0.5},
+			}, nil
+		},
+		Actions: func() []Action {
+			return []Action{{Name: "dice_roll", Brief: "Roll " + canary, Schema: json.RawMessage(`{"type":"object"}`), Help: canary}}
+		},
+		Settings: func(place core.Path) []Setting {
+			return []Setting{{"activation", "mention" + canary, "the file, for " + place.String()}}
+		},
+	}
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) later(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+// items are one plugin's in the database.
+type items struct{ db *memory.DB }
+
+func (i items) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
+	return i.db.Get(ctx, "page", path, key)
+}
+func (i items) Put(ctx context.Context, item core.Item) (uint64, error) {
+	return i.db.Put(ctx, "page", item)
+}
+func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
+	return i.db.List(ctx, "page", root)
+}
+
+// dress is one persona file.
+type dress struct{ text string }
+
+func (d *dress) Files() []File { return []File{{"aria.toml", canary, "aria.toml", true}} }
+
+func (d *dress) Source(string) (string, error) { return d.text, nil }
+
+func (d *dress) Preview(_, text string) (core.Persona, error) {
+	name, ok := strings.CutPrefix(text, "name = ")
+	if !ok {
+		return core.Persona{}, errors.New("name: missing " + canary)
+	}
+	return core.Persona{Name: name, Text: "You are " + name + ".", Dialogue: canary, Greeting: canary}, nil
+}
+
+func (d *dress) Save(_, text, was string) error {
+	if was != d.text {
+		return errors.New("changed meanwhile")
+	}
+	d.text = text
+	return nil
+}
+
+// browser is somebody who looks at the page.
+type client struct {
+	*http.Client
+	w *world
+}
+
+func (w *world) client() *client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return &client{&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, w}
+}
+
+// in is a client that is logged in.
+func (w *world) in() *client {
+	w.Helper()
+	c := w.client()
+	if r := c.post("/login", "token", w.page.Ticket()); r.status != http.StatusSeeOther {
+		w.Fatalf("login: %d %s", r.status, r.body)
+	}
+	return c
+}
+
+// reply is an answer.
+type reply struct {
+	status int
+	head   http.Header
+	body   string
+}
+
+func (c *client) send(r *http.Request) reply {
+	c.w.Helper()
+	answer, err := c.Do(r)
+	if err != nil {
+		c.w.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		c.w.Fatal(err)
+	}
+	return reply{answer.StatusCode, answer.Header, string(body)}
+}
+
+func (c *client) request(method, path string, form url.Values) *http.Request {
+	c.w.Helper()
+	r, err := http.NewRequestWithContext(c.w.Context(), method, c.w.server.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		c.w.Fatal(err)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", c.w.server.URL)
+	}
+	return r
+}
+
+func (c *client) get(path string) reply {
+	c.w.Helper()
+	return c.send(c.request(http.MethodGet, path, nil))
+}
+
+// post sends a form; pairs are its names and values.
+func (c *client) post(path string, pairs ...string) reply {
+	c.w.Helper()
+	form := make(url.Values)
+	for i := 0; i < len(pairs); i += 2 {
+		form.Set(pairs[i], pairs[i+1])
+	}
+	return c.send(c.request(http.MethodPost, path, form))
+}
+
+var token = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+
+// csrf is the token of this session's forms.
+func (c *client) csrf() string {
+	c.w.Helper()
+	found := token.FindStringSubmatch(c.get("/sessions").body)
+	if found == nil {
+		c.w.Fatal("no form has a token")
+	}
+	return found[1]
+}
+
+// live fills the world with a group and a private conversation, a memory of
+// each, and a turn in each.
+func (w *world) live() {
+	w.Helper()
+	say := func(place core.Path, id, text string, private bool) core.Entry {
+		return core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+			Path: place, ID: id, Text: text, Time: w.clock(), Private: private, Author: core.Author{ID: "7", Name: "Jay " + canary},
+		}}, Due: true}
+	}
+	b := core.Batch{Append: []core.Entry{say(group, "1", "in the group "+canary, false), say(direct, "1", private, true)}}
+	if err := w.db.Commit(w.Context(), &b); err != nil {
+		w.Fatal(err)
+	}
+	for place, text := range map[core.Path]string{group: "likes tea " + canary, direct: private} {
+		if _, err := w.db.SaveFact(w.Context(), core.Fact{Text: text, Tags: []string{"tag" + canary}, Origin: place}, w.db.Epoch()); err != nil {
+			w.Fatal(err)
+		}
+	}
+	w.turn(group, 1, "said to the group "+canary, false)
+	w.turn(direct, 1, private, true)
+}
+
+// turn lets a turn end in which text was said, remembered and got wrong.
+func (w *world) turn(place core.Path, seq uint64, text string, private bool) {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.traces.Observe(core.TurnEnd{
+		Turn: core.TurnID{Path: place, Seq: seq}, Answered: true, Private: private, Intent: text,
+		Person: core.MustPath("telegram/@user/7"),
+		Trace: &core.Trace{
+			Began: w.clock(), Took: 1200 * time.Millisecond, Thought: time.Second,
+			Asks: []core.Ask{{Round: 1, Engine: "big", Took: time.Second, Usage: core.Usage{In: 900, Out: 50}, Err: text,
+				Sections: []core.Section{{Name: "persona", Size: 400}, {Name: "history", Size: 600, Items: 4, Dropped: 2}},
+				Faults:   []string{"actions[0]: " + text, "private_thought: " + mind}}},
+			Memories: []string{text},
+			Plans: []core.Plan{{Response: text, Steps: []core.Step{{
+				Type: "diary_write", Payload: json.RawMessage(`{"summary":` + string(quoted) + `,"deep":[{"Private_Thought":"` + mind + `"}]}`),
+				Fallback: &core.Step{Type: "x", Payload: json.RawMessage(`{"private_thought":"` + mind + `"}`)},
+			}}, Extra: map[string]json.RawMessage{"raw": json.RawMessage(`"{\"private_thought\":\"` + mind + `\"}"`)}}},
+			Steps: []core.Outcome{{Action: "diary_write", Text: text, Result: core.Result{Output: json.RawMessage(`{"private_thought":"` + mind + `","said":` + string(quoted) + `}`)}}},
+		},
+	})
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// reader is an admin's browser.
+type reader struct {
+	*testing.T
+	http.Client
+	origin string
+}
+
+// ask sends a form, or gets a page where there is none.
+func (r *reader) ask(path string, form url.Values) string {
+	r.Helper()
+	method := http.MethodGet
+	if form != nil {
+		method = http.MethodPost
+	}
+	q, err := http.NewRequestWithContext(r.Context(), method, r.origin+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		r.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	q.Header.Set("Origin", r.origin)
+	a, err := r.Do(q)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer a.Body.Close()
+	body, err := io.ReadAll(a.Body)
+	if err != nil || a.StatusCode != http.StatusOK {
+		r.Fatalf("%s: %d %s, %v", path, a.StatusCode, body, err)
+	}
+	return string(body)
+}
+
+// link asks the daemon for one.
+func (d *daemonUnderTest) link() string {
+	d.t.Helper()
+	var out, errs bytes.Buffer
+	for range 100 { // it may take a moment to listen
+		if run(d.t.Context(), []string{"page", "-c", d.file}, strings.NewReader(""), &out, &errs) == statusDone {
+			return strings.TrimSpace(out.String())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	d.t.Fatalf("no link: %s", errs.String())
+	return ""
+}
+
+func (d *daemonUnderTest) reader() *reader {
+	d.t.Helper()
+	origin, token, ok := strings.Cut(d.link(), "/login#")
+	jar, err := cookiejar.New(nil)
+	if err != nil || !ok || token == "" {
+		d.t.Fatal(origin, err)
+	}
+	r := &reader{T: d.t, Client: http.Client{Jar: jar}, origin: origin}
+	if page := r.ask("/login", url.Values{"token": {token}}); !strings.Contains(page, "The latest turns") {
+		d.t.Fatalf("logged in: %s", page)
+	}
+	return r
+}
+
+func TestPageOfADaemon(t *testing.T) {
+	d := startDaemon(t, withTerminal+"[persona]\npath = \"who.toml\"\n[admin]\nlisten = \""+freeAddress(t)+"\"\n[[engine]]\nprovider = \"openai\"\nmodel = \"x\"\napi_key = \"swordfish\"\ndisabled = true\n")
+	who := filepath.Join(filepath.Dir(d.file), "who.toml")
+	if err := os.WriteFile(who, []byte("name = \"Nora\"\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	d.tells("READY=1")
+	d.answers("hello")
+	r := d.reader()
+	for path, want := range map[string]string{
+		"/":                              "console/main",
+		"/turn?place=console/main&seq=1": "What was said is closed",
+		"/talk":                          "private, closed",
+		"/memories":                      "There is none",
+		"/personas":                      "Nora",
+		"/charts":                        "Tokens by person",
+		"/catalogue":                     "message_console",
+		"/settings":                      "bot.data_dir",
+		"/settings?place=console/main":   "actions_deny",
+	} {
+		page := r.ask(path, nil)
+		if !strings.Contains(page, want) {
+			t.Errorf("%s does not tell %q: %s", path, want, page)
+		}
+		if strings.Contains(page, "swordfish") {
+			t.Errorf("%s tells a secret", path)
+		}
+	}
+	page := r.ask("/personas/one?id=who.toml", nil)
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(page)[1]
+	form := url.Values{"csrf": {csrf}, "id": {"who.toml"}, "was": {"name = \"Nora\"\n"}, "text": {"nickname = 7"}}
+	if page := r.ask("/personas/preview", form); !strings.Contains(page, "who.toml") || strings.Contains(page, os.TempDir()) || !strings.Contains(page, `role="alert"`) {
+		t.Errorf("a broken persona: %s", page)
+	}
+	form.Set("text", "name = \"Mira\"\r\n")
+	if page := r.ask("/personas/preview", form); !strings.Contains(page, "You are Mira") {
+		t.Errorf("preview: %s", page)
+	}
+	r.ask("/personas/save", form)
+	d.tells("READY=1") // it was read again
+	if raw, err := os.ReadFile(who); string(raw) != "name = \"Mira\"\n" || err != nil {
+		t.Errorf("the file: %q, %v", raw, err)
+	}
+	if info, err := os.Stat(who); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("its mode: %v, %v", info.Mode(), err)
+	}
+	if page := r.ask("/personas", nil); !strings.Contains(page, "Mira") {
+		t.Errorf("in force: %s", page)
+	}
+	d.stop()
+	if status := <-d.status; status != statusDone {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestNoPage(t *testing.T) {
+	var out, errs bytes.Buffer
+	file := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(file, []byte("[admin]\nlisten = \"0.0.0.0:8787\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status := run(t.Context(), []string{"check", "-c", file}, strings.NewReader(""), &out, &errs); status != statusUsage || !strings.Contains(errs.String(), "admin.listen") {
+		t.Errorf("open to all: %d %s", status, errs.String())
+	}
+	d := startDaemon(t, withTerminal)
+	d.tells("READY=1")
+	errs.Reset()
+	if status := run(t.Context(), []string{"page", "-c", d.file}, strings.NewReader(""), &out, &errs); status != statusUsage || !strings.Contains(errs.String(), "there is no page") {
+		t.Errorf("without: %d %s", status, errs.String())
+	}
+	d.stop()
+	<-d.status
+}
+
+func TestSettingsHideSecrets(t *testing.T) {
+	var all []string
+	row := func(name, value string) { all = append(all, name+"="+value) }
+	c := struct {
+		Token core.Secret       `toml:"token"`
+		URL   string            `toml:"url"`
+		Env   []string          `toml:"env"`
+		Head  map[string]string `toml:"headers"`
+		Inner struct {
+			After time.Duration `toml:"after"`
+		} `toml:"inner"`
+		List []struct {
+			N int `toml:"n"`
+		} `toml:"list"`
+		None *int `toml:"none"`
+		own  int
+	}{URL: "https://me:swordfish@example.org/x", Env: []string{"K=swordfish"}, Head: map[string]string{"a": "swordfish"}}
+	c.Inner.After, c.own = time.Minute, 1
+	c.List = append(c.List, struct {
+		N int `toml:"n"`
+	}{3})
+	each("", reflect.ValueOf(c), row)
+	want := "token= url=https://[secret]@example.org/x env=(1, not shown) headers=(1, not shown) inner.after=1m0s list[0].n=3"
+	if got := strings.Join(all, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
