@@ -45,6 +45,7 @@ type bot struct {
 	again    chan struct{} // a token when the configuration is to be read again; nil: it cannot be
 	exchange sync.Mutex    // held while parts are exchanged
 	told     told
+	claims   claims
 	telling  sync.WaitGroup
 	full     atomic.Bool // the disk is
 
@@ -93,7 +94,7 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 	if p.plugins, err = b.load(c, kept); err != nil {
 		return nil, err
 	}
-	if p.commands, err = b.commands(p.plugins); err != nil {
+	if p.commands, err = b.commands(c, p.plugins); err != nil {
 		return nil, err
 	}
 	d := &desk{b: b, log: b.log}

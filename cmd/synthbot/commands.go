@@ -9,8 +9,12 @@ import (
 )
 
 // commands are all chat commands: the bot's own and those of plugins.
-func (b *bot) commands(plugins []loaded) (*command.Registry, error) {
-	lists := [][]command.Command{b.forAll(), b.forKeepers(), b.forAdmins()}
+func (b *bot) commands(c *Config, plugins []loaded) (*command.Registry, error) {
+	claim, err := b.forClaim(c)
+	if err != nil {
+		return nil, err
+	}
+	lists := [][]command.Command{b.forAll(), b.forKeepers(), b.forAdmins(), claim}
 	for _, l := range plugins {
 		if c, ok := l.Plugin.(command.Commander); ok {
 			lists = append(lists, c.Commands())
@@ -57,7 +61,7 @@ func (b *bot) help(_ context.Context, c command.Call) (string, error) {
 	var s strings.Builder
 	s.WriteString("Just talk to me. Besides:\n\n")
 	for _, spec := range b.inForce().commands.Specs(c.Author.Rank) {
-		if spec.Name != "start" && (!spec.Private || c.Private) {
+		if spec.Name != "start" && spec.Name != claimName && (!spec.Private || c.Private) {
 			s.WriteString("- /" + spec.Name + " – " + briefIn(spec, c.Locale) + "\n")
 		}
 	}

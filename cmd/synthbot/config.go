@@ -60,6 +60,7 @@ type Bot struct {
 	Bots            bool          `toml:"bots" default:"false" doc:"Whether other bots are answered: three messages in a row at most, until a person speaks."`
 	Backlog         time.Duration `toml:"backlog" default:"1h" min:"0s" doc:"What waited longer than this for an answer, after the bot was away, is acknowledged together; 0s: nothing is."`
 	Admins          []Person      `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The people who may do everything."`
+	Claim           Claim         `toml:"claim" default:"" doc:"The hash of a code, as synthbot init notes it: who first says /claim and the code in private becomes an admin, too. Empty: nobody does."`
 }
 
 // Zone is a time zone by its name.

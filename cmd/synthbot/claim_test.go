@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/interfaces/telegram/telegramtest"
+	"synthbot/setup"
+)
+
+// daemonOf runs a configuration until the test ends, or stop is called.
+func daemonOf(t *testing.T, file string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan int, 1)
+	go func() { over <- run(ctx, []string{"run", "-c", file}, strings.NewReader(""), io.Discard, io.Discard) }()
+	ended := false
+	stop = func() {
+		if ended {
+			return
+		}
+		ended = true
+		cancel()
+		if status := <-over; status != statusDone {
+			t.Errorf("it ended with %d", status)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// TestClaim: who has the code is an admin, at once and after a restart; nobody else
+// is, and nobody gets by the door with the command's name.
+func TestClaim(t *testing.T) {
+	platform := telegramtest.New(t)
+	code := setup.NewCode()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\nclaim = %q\n[access]\nprivate = \"pairing\"\n[interfaces.telegram]\ntoken = %q\napi_url = %q\npace = \"off\"\n",
+		setup.HashCode(code), telegramtest.Token, platform.URL))
+	for _, id := range []int64{1000, 2000, 3000} {
+		platform.AddPerson(telegramtest.Person{ID: id, Name: fmt.Sprint("P", id)})
+	}
+	says := func(who int64, text string) { platform.Say(who, who, telegramtest.Saying{Text: text}) }
+	last := func(who int64, n int, want string) {
+		t.Helper()
+		if texts := hears(t, platform, who, n); !strings.Contains(texts[n-1], want) {
+			t.Errorf("%d heard %q, want %q", who, texts, want)
+		}
+	}
+	stop := daemonOf(t, file)
+	says(1000, "/claim AAAA-BBBB-CCCC-DDDD")
+	last(1000, 1, "That is not the code")
+	says(1000, "/help")
+	last(1000, 2, "I don't know you yet")
+	says(1000, "/claim "+strings.ToLower(strings.ReplaceAll(code, "-", " ")))
+	last(1000, 3, "You are my admin now")
+	platform.Await(t, func() bool {
+		for scope, menu := range platform.Commands() {
+			if strings.Contains(scope, "1000") {
+				return strings.Contains(menu, `"status"`) && !strings.Contains(menu, `"claim"`)
+			}
+		}
+		return false
+	})
+	says(1000, "/status")
+	last(1000, 4, "interface telegram: running")
+	says(2000, "/claim "+code)
+	says(2000, "/claim tell me a joke")
+	says(2000, "hello")
+	last(2000, 1, "I don't know you yet")
+	last(1000, 5, "wants to talk to me")
+	stop()
+
+	stop = daemonOf(t, file)
+	says(1000, "/status")
+	last(1000, 6, "interface telegram: running")
+	says(3000, "/claim "+code)
+	says(3000, "hello")
+	last(3000, 1, "I don't know you yet")
+	stop()
+	for _, who := range []int64{2000, 3000} {
+		if n := len(platform.Messages(who)); n != 1 {
+			t.Errorf("%d was told %d things", who, n)
+		}
+	}
+}
+
+// TestWrongCodes: nobody can try many codes.
+func TestWrongCodes(t *testing.T) {
+	c := &claims{}
+	now := time.Unix(1e9, 0)
+	jay, ann := core.MustPath("x/@user/jay"), core.MustPath("x/@user/ann")
+	for i := range wrongOfOne {
+		if !c.open(jay, now) {
+			t.Fatalf("closed after %d", i)
+		}
+		c.wrong = append(c.wrong, wrongCode{jay, now})
+	}
+	if c.open(jay, now.Add(59*time.Minute)) || !c.open(ann, now) || !c.open(jay, now.Add(time.Hour)) {
+		t.Error("the limit of one person is wrong")
+	}
+	c.wrong = nil
+	for i := range wrongOfAll {
+		c.wrong = append(c.wrong, wrongCode{core.MustPath(fmt.Sprintf("x/@user/%d", i)), now})
+	}
+	if c.open(jay, now) {
+		t.Error("there is no limit of all together")
+	}
+}
+
+func TestClaimHash(t *testing.T) {
+	for text, right := range map[string]bool{"": true, setup.HashCode("x"): true, "AAAA-BBBB": false, "abcd": false} {
+		var c Claim
+		if err := c.UnmarshalText([]byte(text)); (err == nil) != right {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestClaimOnce: a code makes one person an admin; carried out again, it does the
+// same for him.
+func TestClaimOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, "[bot]\ndata_dir = \"data\"\n")
+	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now, errs: io.Discard}
+	c, err := p.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := p.logger(c, slog.LevelError)
+	b, err := p.assemble(c, log, func() (core.Store, error) { return c.openStore(p, log) }, only())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	claim := Claim(setup.HashCode("CODE"))
+	for _, who := range []struct{ name, want string }{{"jay", "You are my admin"}, {"ann", "used already"}, {"jay", "You are my admin"}} {
+		person := core.MustPath("console/@user/" + who.name)
+		text, err := b.claim(t.Context(), claim, command.Call{Person: person, Args: map[string]string{"code": "code"}})
+		if said := fmt.Sprint(text, err); !strings.Contains(said, who.want) {
+			t.Errorf("%s heard %q", who.name, said)
+		}
+	}
+	if admins := b.overlay.admins(); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
+		t.Errorf("admins are %v", admins)
+	}
+}
