@@ -12,7 +12,7 @@ import (
 	"synthbot/core"
 )
 
-// Series is one kind of value in a chart.
+// series is one kind of value in a chart.
 type series struct {
 	Name   string
 	Values []float64
@@ -50,8 +50,39 @@ type tick struct {
 	Text string
 }
 
-// Bars are the rectangles.
-func (f figures) Bars() (bars []bar) {
+// drawing is a chart as it is drawn, and the table beneath it.
+type drawing struct {
+	Title, Axis string
+	Empty       bool // there is nothing to be seen
+	Bars        []bar
+	Up, Along   []tick // the labels of the axes
+	Names       []string
+	Rows        []figureRow
+}
+
+type figureRow struct {
+	Label string
+	Cells []string
+}
+
+// draw makes it.
+func (f figures) draw() drawing {
+	d := drawing{Title: f.Title, Axis: f.Axis, Empty: f.empty(), Bars: f.bars(), Up: f.up(), Along: f.along()}
+	for _, s := range f.Series {
+		d.Names = append(d.Names, s.Name)
+	}
+	for i, label := range f.Labels {
+		r := figureRow{Label: label}
+		for _, s := range f.Series {
+			r.Cells = append(r.Cells, f.write(s.Values[i]))
+		}
+		d.Rows = append(d.Rows, r)
+	}
+	return d
+}
+
+// bars are the rectangles.
+func (f figures) bars() (bars []bar) {
 	top := f.top()
 	step := float64(plotWide) / float64(max(len(f.Labels), 1))
 	for i, label := range f.Labels {
@@ -64,33 +95,33 @@ func (f figures) Bars() (bars []bar) {
 			y -= h
 			bars = append(bars, bar{
 				round(chartLeft + float64(i)*step + step*0.1), round(y), round(step * 0.8), round(h), k,
-				label + ", " + s.Name + ": " + f.Show(s.Values[i]),
+				label + ", " + s.Name + ": " + f.write(s.Values[i]),
 			})
 		}
 	}
 	return bars
 }
 
-// Show writes a value.
-func (f figures) Show(v float64) string {
+// write writes a value.
+func (f figures) write(v float64) string {
 	if f.show == nil {
 		return number(v)
 	}
 	return f.show(v)
 }
 
-// Up are the labels of the upright axis.
-func (f figures) Up() (list []tick) {
+// up are the labels of the upright axis.
+func (f figures) up() (list []tick) {
 	top := f.top()
 	for i := range chartSteps + 1 {
 		part := float64(i) / chartSteps
-		list = append(list, tick{chartLeft - 4, round(chartTop + plotHigh*(1-part)), f.Show(top * part)})
+		list = append(list, tick{chartLeft - 4, round(chartTop + plotHigh*(1-part)), f.write(top * part)})
 	}
 	return list
 }
 
-// Along are some labels of the other axis.
-func (f figures) Along() (list []tick) {
+// along are some labels of the other axis.
+func (f figures) along() (list []tick) {
 	step := float64(plotWide) / float64(max(len(f.Labels), 1))
 	every := max((len(f.Labels)+chartLabels-1)/chartLabels, 1)
 	for i := 0; i < len(f.Labels); i += every {
@@ -103,8 +134,8 @@ func (f figures) Along() (list []tick) {
 	return list
 }
 
-// Empty reports whether there is nothing to be seen.
-func (f figures) Empty() bool {
+// empty reports whether there is nothing to be seen.
+func (f figures) empty() bool {
 	for _, s := range f.Series {
 		if slices.ContainsFunc(s.Values, func(v float64) bool { return v > 0 }) {
 			return false
@@ -178,7 +209,11 @@ func (p *Page) charts(v *visit) error {
 		}
 		all = append(all, spent(uses, today)...)
 	}
-	return p.show(v, "charts", "Charts", "/charts", all)
+	var list []drawing
+	for _, f := range all {
+		list = append(list, f.draw())
+	}
+	return p.show(v, "charts", "Charts", "/charts", list)
 }
 
 // timely are the charts of the turns that are remembered, in equal spans of time.

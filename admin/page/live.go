@@ -83,7 +83,7 @@ func (p *Page) tell(s *stream, ends []core.TurnEnd) {
 	for i := range ends {
 		b.WriteString("event: turn\ndata: ")
 		var line bytes.Buffer
-		if err := p.sheets["now"].ExecuteTemplate(&line, "row", p.rowOf(&ends[i])); err != nil {
+		if err := p.sheets["now"].execute(&line, "row", p.rowOf(&ends[i])); err != nil {
 			p.Log.Error("a turn cannot be shown", "err", err)
 			return
 		}

@@ -9,7 +9,6 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"html/template"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -99,7 +98,7 @@ type Page struct {
 	doors   doors
 	streams chan struct{} // one token for each live stream that is open
 	queue   queue
-	sheets  map[string]*template.Template
+	sheets  map[string]book
 	mux     *http.ServeMux
 }
 

@@ -107,9 +107,8 @@ func (p *Page) line(e *core.Entry) said {
 // remembered is a memory for reading. What was said in private is not shown.
 type remembered struct {
 	core.Fact
-	At     string
-	Place  string
-	Hidden bool
+	At, Place, Speaker string
+	Hidden             bool
 }
 
 // memories lists what the bot knows, the newest first.
@@ -240,7 +239,7 @@ func (p *Page) memory(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.show(v, "memory", "Memory", "/memories", remembered{Fact: f, At: p.date(f.Time), Place: f.Origin.String()})
+	return p.show(v, "memory", "Memory", "/memories", remembered{Fact: f, At: p.date(f.Time), Place: f.Origin.String(), Speaker: f.By.String()})
 }
 
 // saveMemory changes what a memory says; what it said before is kept.

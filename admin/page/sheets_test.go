@@ -1,0 +1,73 @@
+package page
+
+import (
+	"bytes"
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	// attribute is a quoted one; what is printed there cannot leave it.
+	attribute = regexp.MustCompile(`[a-z-]+="[^"]*"`)
+	tag       = regexp.MustCompile(`<[a-z!/][^<>]*>`)
+	address   = regexp.MustCompile(`(?:href|src|action|formaction)="([^"]*)"`)
+	printing  = regexp.MustCompile(`{{[^}]*}}`)
+	// silent is what prints nothing by itself.
+	silent = regexp.MustCompile(`{{(?:if|else|end|range|with|template|define|\$)[^}]*}}`)
+)
+
+// faults finds what a sheet prints where escaping for HTML would not do.
+func faults(sheet string) (list []string) {
+	plain := silent.ReplaceAllString(strings.ReplaceAll(sheet, `"{{$i}}"`, ""), "")
+	for _, t := range tag.FindAllString(plain, -1) {
+		list = append(list, printing.FindAllString(attribute.ReplaceAllString(t, ""), -1)...)
+		for _, a := range address.FindAllStringSubmatch(t, -1) {
+			for _, p := range printing.FindAllString(a[1], -1) {
+				if !strings.HasPrefix(p, "{{q ") && p != "{{.Path}}" && p != "{{.Seq}}" {
+					list = append(list, a[0])
+				}
+			}
+		}
+		if strings.HasPrefix(t, "<style") || strings.HasPrefix(t, "<script") && !strings.Contains(t, ` src="/assets/`) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+func TestSheetsPrintWhereTheyMay(t *testing.T) {
+	entries, err := fs.ReadDir(templates, "templates")
+	if err != nil || len(entries) < 15 {
+		t.Fatal(entries, err)
+	}
+	for _, e := range entries {
+		text, err := fs.ReadFile(templates, "templates/"+e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list := faults(string(text)); list != nil {
+			t.Errorf("%s prints at %q", e.Name(), list)
+		}
+	}
+	for sheet, want := range map[string]int{
+		`<p class="x {{.A}}">{{.B}}</p>`: 0, `<a href="/x?y={{q .A}}&amp;z={{.Seq}}">`: 0, `<input{{if .A}} checked{{end}}>`: 0,
+		`<p {{.A}}>`: 1, `<p class={{.A}}>`: 1, `<a href="/x?y={{.A}}">`: 1, `<a href="{{.A}}">`: 1, `<script>{{.A}}</script>`: 1, `<style>`: 1,
+	} {
+		if list := faults(sheet); len(list) != want {
+			t.Errorf("%s: %q", sheet, list)
+		}
+	}
+}
+
+func TestSheetsFailWhole(t *testing.T) {
+	b := sheets()["refused"]
+	b.read("now.html")
+	var w bytes.Buffer
+	for name, data := range map[string]any{"row": "a text has no fields", "nothing": nil} {
+		if err := b.execute(&w, name, data); err == nil {
+			t.Errorf("%s was shown: %s", name, w.String())
+		}
+	}
+}
