@@ -10,7 +10,7 @@ import (
 
 var (
 	// attribute is a quoted one; what is printed there cannot leave it.
-	attribute = regexp.MustCompile(`[a-z-]+="[^"]*"`)
+	attribute = regexp.MustCompile(`[A-Za-z0-9-]+="[^"]*"`)
 	tag       = regexp.MustCompile(`<[a-z!/][^<>]*>`)
 	address   = regexp.MustCompile(`(?:href|src|action|formaction)="([^"]*)"`)
 	printing  = regexp.MustCompile(`{{[^}]*}}`)
