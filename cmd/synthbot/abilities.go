@@ -13,6 +13,7 @@ import (
 	"synthbot/plugins/lorebook"
 	"synthbot/plugins/mcp"
 	"synthbot/plugins/memory"
+	"synthbot/plugins/moderation"
 	"synthbot/plugins/pairing"
 	"synthbot/plugins/people"
 	"synthbot/plugins/reminders"
@@ -31,6 +32,7 @@ var abilities = []ability{
 	{name: "standard", doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak.", config: func() any { return new(standard.Config) }, make: own(standard.New)},
 	{name: "blueprint", doc: "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.", config: func() any { return new(blueprint.Config) }, make: own(blueprint.New), settle: settleBlueprints},
 	{name: "mcp", doc: "Actions out of Model Context Protocol servers.", config: func() any { return new(mcp.Config) }, make: own(mcp.New), settle: settleServers},
+	{name: "moderation", doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.", config: func() any { return new(moderation.Config) }, make: own(moderation.New)},
 	{name: "lorebook", doc: "Lore that the talk touches: of the persona's card, and of books. It is there where a persona has a book.", config: func() any { return new(lorebook.Config) }, make: own(lorebook.New), wanted: lore, settle: settleLore},
 	{name: "clock", doc: "What time, day and season it is, and the weather.", config: func() any { return new(clock.Config) }, make: own(clock.New)},
 	{name: "beats", doc: "The bot's own initiative, on a schedule.", config: func() any { return new(beats.Config) }, make: own(beats.New)},
