@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Makes one Debian package: packaging/deb.sh BINARY FOLDER ARCH VERSION
+# BINARY is for ARCH (amd64, arm64). The manual and the completions are printed by
+# the program in $PRINTER, which has to run here; without it, by BINARY. EXAMPLE is
+# the configuration to ship. SOURCE_DATE_EPOCH dates all that is packed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
+binary=$1 out=$2 ARCH=$3 version=$4
+printer=${PRINTER:-$binary}
+: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct)}"
+
+# deb_version turns "v1.2.0-rc.1" into "1.2.0~rc.1", which sorts before 1.2.0, and
+# what `git describe` says of a commit after a release into "1.2.0+5.gabc".
+# What is no version sorts before all of them.
+deb_version() {
+  sed -E 's/-dirty$/+dirty/; s/-([0-9]+)-(g[0-9a-f]+)/+\1.\2/; s/-/~/g; /^v?[0-9]+\./!s/^/0~/; s/^v//' <<<"$1"
+}
+
+DEB_VERSION=$(deb_version "$version")
+STAGE=$(mktemp -d)
+trap 'rm -rf "$STAGE"' EXIT
+cp "$binary" "$STAGE/synthbot"
+cp systemd/synthbot.service systemd/tools.conf "$STAGE/"
+cp packaging/synthbot.sysusers "$STAGE/synthbot.conf"
+cp "${EXAMPLE:-config.example.toml}" "$STAGE/config.toml"
+cp LICENSE "$STAGE/copyright"
+"$printer" manual | gzip -9n >"$STAGE/synthbot.1.gz"
+for shell in bash zsh fish; do
+  "$printer" completion "$shell" >"$STAGE/synthbot.$shell"
+done
+find "$STAGE" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+
+mkdir -p "$out"
+export ARCH DEB_VERSION STAGE SOURCE_DATE_EPOCH
+package=$out/synthbot_${DEB_VERSION}_$ARCH.deb
+go run "$nfpm" package --config packaging/nfpm.yaml --packager deb --target "$package" >&2
+echo "$package"

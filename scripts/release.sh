@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Makes a release: scripts/release.sh VERSION [FOLDER [ARCH...]]
+# Static binaries and Debian packages for linux, a bill of materials for each
+# binary, and SHA256SUMS, in FOLDER (dist/VERSION). The same commit, version and Go
+# give the same bytes. A tree with changes is refused; outside of git, COMMIT and
+# SOURCE_DATE_EPOCH say what git would.
+set -euo pipefail
+version=${1:?usage: scripts/release.sh VERSION [FOLDER [ARCH...]]}
+out=$(realpath -m "${2:-$(dirname "$0")/../dist/$version}")
+cd "$(dirname "$0")/.."
+shift $(($# > 2 ? 2 : $#))
+[ $# -gt 0 ] || set -- amd64 arm64
+
+if [ -z "${COMMIT:-}" ]; then
+  [ -z "$(git status --porcelain)" ] || { echo 'release: the tree has changes that are in no commit' >&2; exit 1; }
+  COMMIT=$(git rev-parse --short=12 HEAD)
+  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+fi
+export COMMIT SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
+umask 022
+
+build() { # ARCH FILE
+  CGO_ENABLED=0 GOOS=linux GOARCH=$1 GOAMD64=v1 GOARM64=v8.0 GOFLAGS= \
+    go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$version -X main.commit=$COMMIT" -o "$2" ./cmd/synthbot
+}
+
+rm -rf "$out"
+mkdir -p "$out"
+tools=$(mktemp -d)
+trap 'rm -rf "$tools"' EXIT
+go build -o "$tools/sbom" ./packaging/sbom
+here=$(go env GOHOSTARCH)
+build "$here" "$tools/synthbot"
+
+for arch; do
+  name=synthbot_${version}_linux_$arch
+  build "$arch" "$out/$name"
+  "$tools/sbom" "$out/$name" "$version" >"$out/$name.cdx.json"
+  PRINTER=$tools/synthbot packaging/deb.sh "$out/$name" "$out" "$arch" "$version" 2>/dev/null
+done
+cd "$out"
+find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum >"$tools/SHA256SUMS"
+mv "$tools/SHA256SUMS" .
+cat SHA256SUMS
