@@ -17,11 +17,11 @@ type actor struct {
 	epoch   uint64 // under which it was decided
 }
 
-// newActor refuses whoever is not one moderator or admin: several people, and the
-// bot's own turns, are not.
+// newActor refuses whoever is not one moderator or admin: several people, who have
+// no id, and the bot's own turns are not.
 func newActor(place core.Path, private bool, who core.Author, epoch uint64) (*actor, error) {
 	person, err := place.Person(who.ID)
-	if err != nil || who.ID == "" || who.Rank < core.Moderator || who.Rank > core.Admin {
+	if err != nil || who.Rank < core.Moderator || who.Rank > core.Admin {
 		return nil, core.Errorf(core.Forbidden, "Only a moderator or an admin may do that, and must ask for it alone.")
 	}
 	return &actor{place, private, who.Rank, person, called(who.Name), epoch}, nil
@@ -116,16 +116,14 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, w wish) (h hol
 // witness logs a hold. Where somebody was forgotten since it was decided, it may
 // have been this person: then nothing is left that names him. p.change is held.
 func (p *Plugin) witness(ctx context.Context, a *actor, h *hold, reason string) error {
-	if p.host.Facts.Epoch() == a.epoch {
-		err := p.record(ctx, a, event{
-			What: participle(h.kind), Place: a.group(), Name: h.name, Reason: reason, Until: h.end(), All: h.scope.IsZero(), about: h.person,
-		})
-		if err != nil || p.host.Facts.Epoch() == a.epoch {
-			return err
-		}
-		if err := p.unwitness(ctx, h.person); err != nil {
-			return err
-		}
+	err := p.record(ctx, a, event{
+		What: participle(h.kind), Place: a.group(), Name: h.name, Reason: reason, Until: h.end(), All: h.scope.IsZero(), about: h.person,
+	})
+	if err != nil || p.host.Facts.Epoch() == a.epoch {
+		return err
+	}
+	if err := p.unwitness(ctx, h.person); err != nil {
+		return err
 	}
 	return p.anonymise(ctx, h)
 }

@@ -2,10 +2,7 @@ package moderation
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -105,141 +102,6 @@ func TestConform(t *testing.T) {
 			{Command: "appeal"}, {Command: "appeals"}, {Command: "blocked"}, {Command: "modlog"},
 		},
 	})
-}
-
-// TestForgotten: a block outlives that the person is forgotten, and nothing is
-// left that names him, or what was said of him; who blocked him is left with
-// nothing of it either. It is lifted by what the list calls him, or by the id of
-// who came back.
-func TestForgotten(t *testing.T) {
-	for name, act := range map[string]func(*Plugin) *actor{"an admin": boss, "a moderator": mia} {
-		for _, byID := range []bool{true, false} {
-			t.Run(fmt.Sprint(name, byID), func(t *testing.T) { testForgotten(t, act, byID) })
-		}
-	}
-}
-
-func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
-	s := plugintest.NewStand(t, "moderation")
-	p := made(t, s, Config{Private: Limit{1, time.Hour}})
-	m := says("1", "jay", "hi")
-	m.ID = "1"
-	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: *m}}}}); err != nil {
-		t.Fatal(err)
-	}
-	if p.Judge(says("jay", "jay", "one"), false); p.Judge(says("jay", "jay", "two"), false).Reply == "" {
-		t.Fatal("there is no limit")
-	}
-	if _, err := p.hold(t.Context(), act(p), blocked, wish{who: "room/@user/jay", reason: "canary-reason", span: day}); err != nil {
-		t.Fatal(err)
-	}
-	jay := command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay", Name: "Canary-Jay"}}
-	jay.Args = map[string]string{"text": "canary-text"}
-	if _, err := call(t, p, "appeal", jay); err != nil {
-		t.Fatal(err)
-	}
-	run(t, p)
-	p.mu.Lock()
-	p.happened(who{"room", "jay"}, m, event{What: wasFlooding}) // left in the queue
-	p.mu.Unlock()
-	if before := disk(t, s); strings.Count(before, "canary") < 3 || !strings.Contains(before, "Canary-Jay") {
-		t.Fatalf("little is kept: %s", before)
-	}
-	if kept, err := p.Kept(t.Context(), jayPath); err != nil || len(kept) != 1 || !strings.Contains(string(kept[0]), `"kind":"block"`) {
-		t.Errorf("he is shown %s, %v", kept, err)
-	}
-	if err := errors.Join(p.Erase(t.Context(), jayPath), s.DB.Forget(t.Context(), jayPath)); err != nil {
-		t.Fatal(err)
-	}
-	run(t, p)
-	left := strings.ToLower(disk(t, s))
-	for _, word := range []string{"canary", "jay", "mia", "boss"} {
-		if strings.Contains(left, word) {
-			t.Errorf("there is still %q: %s", word, left)
-		}
-	}
-	for _, q := range []*Plugin{p, made(t, s, Config{})} {
-		if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != core.Discard {
-			t.Errorf("who was forgotten is let in: %+v", v)
-		}
-		if list := q.listed(blocked, func(*hold) bool { return true }); len(list) != 1 || !list[0].person.IsZero() || list[0].name != "" {
-			t.Fatalf("the list says %+v", list)
-		}
-		if kept, err := q.Kept(t.Context(), jayPath); err != nil || len(kept) != 1 {
-			t.Errorf("he is shown %s, %v", kept, err)
-		}
-	}
-	lift(t, p, act(p), byID)
-}
-
-// lift lifts the one block there is.
-func lift(t *testing.T, p *Plugin, a *actor, byID bool) {
-	t.Helper()
-	name := p.listed(blocked, func(*hold) bool { return true })[0].mark()
-	if byID {
-		name = "jay"
-	}
-	if _, err := p.release(t.Context(), a, blocked, "nobody"); err == nil {
-		t.Error("nobody was blocked, and is not any more")
-	}
-	if _, err := p.release(t.Context(), a, blocked, name); err != nil {
-		t.Fatalf("%s is not lifted: %v", name, err)
-	}
-	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != core.Admit {
-		t.Errorf("lifted by %s, and yet %+v", name, v)
-	}
-	if _, err := p.release(t.Context(), a, blocked, name); err == nil {
-		t.Errorf("%s is lifted twice", name)
-	}
-}
-
-// forgetting forgets somebody at the moment when something is written under his
-// path.
-type forgetting struct {
-	core.Items
-	prefix string
-	forget func()
-}
-
-func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
-	if strings.HasPrefix(item.Key, f.prefix) && item.Value != nil && item.Path.IsPerson() && f.forget != nil {
-		forget := f.forget
-		f.forget = nil
-		forget()
-	}
-	return f.Items.Put(ctx, item)
-}
-
-// TestForgottenMeanwhile: what is written while the person, or the moderator, is
-// forgotten names nobody; the block holds.
-func TestForgottenMeanwhile(t *testing.T) {
-	for _, prefix := range []string{holdKey, logKey, didKey} {
-		for _, whom := range []core.Path{jayPath, bossPath} {
-			s := plugintest.NewStand(t, "moderation")
-			f := &forgetting{Items: s.Items, prefix: prefix}
-			s.Items = f
-			p := made(t, s, Config{})
-			f.forget = func() {
-				if err := s.DB.Forget(context.Background(), whom); err != nil {
-					t.Error(err)
-				}
-			}
-			if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: jayPath.String(), reason: "canary"}); err != nil {
-				t.Fatal(err)
-			}
-			if f.forget != nil {
-				t.Fatalf("nothing was written under %s", prefix)
-			}
-			if left := disk(t, s); whom == jayPath && (strings.Contains(left, "jay") || strings.Contains(left, "canary")) || whom == bossPath && strings.Contains(strings.ToLower(left), "boss") {
-				t.Errorf("%s was forgotten while %s was written: %s", whom, prefix, left)
-			}
-			for _, q := range []*Plugin{p, made(t, s, Config{})} {
-				if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != core.Discard {
-					t.Errorf("the block does not hold: %+v", v)
-				}
-			}
-		}
-	}
 }
 
 // TestSweep: what is over leaves the disk, and what is old the log.
@@ -361,6 +223,11 @@ func TestChiefs(t *testing.T) {
 	m := says("1", "jay", "hi")
 	m.Author.Rank = core.Moderator
 	p.Judge(m, false)
+	alone := says("jay", "jay", "hi")
+	alone.Author.Rank = core.Moderator
+	if p.Judge(alone, false); len(p.chiefs) != 1 {
+		t.Errorf("in private there are no moderators: %v", p.chiefs)
+	}
 	run(t, p)
 	jay := target{path: jayPath, Author: core.Author{ID: "jay"}}
 	for range 2 {
@@ -423,163 +290,19 @@ func TestActors(t *testing.T) {
 	}
 }
 
-// TestDoors: what is left to who is blocked are three commands, in private, five
-// times a day; that a message is looked at again counts nothing.
-func TestDoors(t *testing.T) {
-	for text, want := range map[string]bool{
-		"/appeal": true, "/appeal please": true, "/Appeal@AriaBot please": true, "/mydata": true, "/forgetme yes": true, "/appeal\nplease": true,
-		"/appeals": false, "appeal": false, " /appeal": false, "/help /appeal": false, "//appeal": false, "/": false, "": false, "/forgetme_": false,
-	} {
-		if isDoor(text) != want {
-			t.Errorf("%q: %v", text, !want)
-		}
-	}
+// TestAppealsAreForAdmins, whatever stands before the command.
+func TestAppealsAreForAdmins(t *testing.T) {
 	s := plugintest.NewStand(t, "moderation")
 	p := made(t, s, Config{})
-	if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: jayPath.String()}); err != nil {
-		t.Fatal(err)
-	}
-	passes := func(m *core.Message, again bool) bool { return p.Judge(m, again).Admission == core.Quiet }
-	for day := range 2 {
-		for i := range 7 {
-			for range 3 {
-				if !passes(says("jay", "jay", "/forgetme yes"), true) {
-					t.Errorf("day %d, %d: it does not stand", day, i)
-				}
-			}
-			if got := passes(says("jay", "jay", "/forgetme yes"), false); got != (i < doorsDaily) {
-				t.Errorf("day %d, %d: %v", day, i, got)
-			}
-			if passes(says("1", "jay", "/appeal"), false) || passes(says("jay", "jay", "let me in"), false) {
-				t.Error("more than that gets through")
+	for rank, ok := range map[core.Rank]bool{core.Member: false, core.Moderator: false, core.Admin: true, core.Bot: false} {
+		c := command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay", Rank: rank}}
+		if _, err := call(t, p, "appeals", c); (err == nil) != ok {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+		if c.Path, c.Private = group, false; rank == core.Admin {
+			if _, err := call(t, p, "appeals", c); err == nil {
+				t.Error("appeals are told in a group")
 			}
 		}
-		s.Advance(24 * time.Hour)
-	}
-}
-
-// TestAtOnce: people talk, are blocked, forgotten and let in again at the same
-// time; nothing is torn, and at the end everybody talks. It says most with -race.
-func TestAtOnce(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
-	p := made(t, s, Config{Private: Limit{3, time.Hour}, Group: Limit{3, time.Hour}, Place: Limit{5, time.Minute}, Repeat: 2, Rules: []Rule{{Name: "r", Words: []string{"bad"}}}})
-	ctx, cancel := context.WithCancel(t.Context())
-	var back, all sync.WaitGroup
-	back.Go(func() {
-		if err := p.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	for n := range 4 {
-		id := fmt.Sprintf("p%d", n)
-		path := core.MustPath("room/@user/" + id)
-		all.Go(func() {
-			for i := range 300 {
-				p.Judge(says(fmt.Sprint(i%3), id, []string{"good", "bad", "/help", ""}[i%4]), i%5 == 0)
-				p.Judge(says(id, id, "/appeal"), false)
-			}
-		})
-		all.Go(func() {
-			for range 5 {
-				if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: path.String()}); err != nil {
-					t.Error(err)
-				}
-				if n%2 == 0 {
-					if err := errors.Join(p.Erase(t.Context(), path), s.DB.Forget(t.Context(), path)); err != nil {
-						t.Error(err)
-					}
-				}
-				if _, err := call(t, p, "blocked", command.Call{Path: core.MustPath("room/boss"), Private: true, Author: core.Author{ID: "boss", Rank: core.Admin}}); err != nil {
-					t.Error(err)
-				}
-				if _, err := p.release(t.Context(), boss(p), blocked, path.String()); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	cancel()
-	back.Wait()
-	for _, q := range []*Plugin{p, made(t, s, Config{})} {
-		q.Judge(says("1", "ann", "hi"), false)
-		if list := q.listed(blocked, func(*hold) bool { return true }); len(list) != 0 {
-			t.Errorf("still blocked: %v", list)
-		}
-	}
-}
-
-// TestWritten: what happened is on disk after Run, also what could not be written
-// at first; what found no room is not.
-func TestWritten(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
-	full := &fullDisk{Items: s.Items, full: true}
-	s.Items = full
-	p := made(t, s, Config{Group: Limit{1, time.Hour}})
-	for i := range 2 * maxQueue {
-		for range 2 {
-			p.Judge(says("1", fmt.Sprint("p", i), "hi"), false)
-		}
-	}
-	if n := len(p.queue.items); n != maxQueue {
-		t.Fatalf("%d wait", n)
-	}
-	run(t, p)
-	full.full = false
-	run(t, p)
-	if n := strings.Count(disk(t, s), `"what":"limited"`); n != maxQueue {
-		t.Errorf("%d are written", n)
-	}
-	again := made(t, s, Config{Group: Limit{1, time.Hour}})
-	if v := again.Judge(says("1", "p7", "hi"), false); v != (core.Verdict{Admission: core.Quiet}) {
-		t.Errorf("the limit is forgotten: %+v", v)
-	}
-}
-
-// fullDisk is a store that cannot be written for a while.
-type fullDisk struct {
-	core.Items
-	full bool
-}
-
-func (f *fullDisk) Put(ctx context.Context, item core.Item) (uint64, error) {
-	if f.full {
-		return 0, core.ErrFull
-	}
-	return f.Items.Put(ctx, item)
-}
-
-// TestLog: the log is bounded, for each person and in all.
-func TestLog(t *testing.T) {
-	var j journal
-	kept := make(map[string]bool)
-	for i := range 3 * maxEvents {
-		e := event{id: numbered(int64(i)), about: jayPath}
-		if i%2 == 0 {
-			e.about = core.MustPath(fmt.Sprint("room/@user/", i))
-		}
-		kept[e.id] = true
-		for _, gone := range j.add(e) {
-			if !kept[gone.id] {
-				t.Fatalf("%s is gone twice", gone.id)
-			}
-			delete(kept, gone.id)
-		}
-	}
-	his := 0
-	for _, e := range j.events {
-		if e.about == jayPath {
-			his++
-		}
-	}
-	if his != maxHis || len(j.events) > maxEvents || len(kept) != len(j.events) {
-		t.Errorf("%d of one person, %d in all, %d kept", his, len(j.events), len(kept))
-	}
-	for i := range maxAppeals + 50 {
-		j.appealed(appeal{id: fmt.Sprint(i), person: core.MustPath(fmt.Sprint("room/@user/", i%200, "x", i/7))})
-		j.appealed(appeal{id: fmt.Sprint("j", i), person: jayPath})
-	}
-	if n := len(j.of(jayPath)); n != maxOnce || len(j.appeals) > maxAppeals {
-		t.Errorf("%d appeals of one person, %d in all", n, len(j.appeals))
 	}
 }

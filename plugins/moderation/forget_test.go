@@ -1,0 +1,174 @@
+package moderation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/plugins/plugintest"
+)
+
+// TestForgotten: a block outlives that the person is forgotten, and nothing is
+// left that names him, or what was said of him; who blocked him is left with
+// nothing of it either. It is lifted by what the list calls him, or by the id of
+// who came back.
+func TestForgotten(t *testing.T) {
+	for name, act := range map[string]func(*Plugin) *actor{"an admin": boss, "a moderator": mia} {
+		for _, byID := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, byID), func(t *testing.T) { testForgotten(t, act, byID) })
+		}
+	}
+}
+
+func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
+	s := plugintest.NewStand(t, "moderation")
+	p := made(t, s, Config{Private: Limit{1, time.Hour}})
+	m := says("1", "jay", "hi")
+	m.ID = "1"
+	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: *m}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if p.Judge(says("jay", "jay", "one"), false); p.Judge(says("jay", "jay", "two"), false).Reply == "" {
+		t.Fatal("there is no limit")
+	}
+	if _, err := p.hold(t.Context(), act(p), blocked, wish{who: "room/@user/jay", reason: "canary-reason", span: day}); err != nil {
+		t.Fatal(err)
+	}
+	jay := command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay", Name: "Canary-Jay"}}
+	jay.Args = map[string]string{"text": "canary-text"}
+	if _, err := call(t, p, "appeal", jay); err != nil {
+		t.Fatal(err)
+	}
+	run(t, p)
+	p.mu.Lock()
+	p.happened(who{"room", "jay"}, m, event{What: wasFlooding}) // left in the queue
+	p.mu.Unlock()
+	if before := disk(t, s); strings.Count(before, "canary") < 3 || !strings.Contains(before, "Canary-Jay") {
+		t.Fatalf("little is kept: %s", before)
+	}
+	if kept, err := p.Kept(t.Context(), jayPath); err != nil || len(kept) != 1 || !strings.Contains(string(kept[0]), `"kind":"block"`) {
+		t.Errorf("he is shown %s, %v", kept, err)
+	}
+	if err := errors.Join(p.Erase(t.Context(), jayPath), s.DB.Forget(t.Context(), jayPath)); err != nil {
+		t.Fatal(err)
+	}
+	run(t, p)
+	left := strings.ToLower(disk(t, s))
+	for _, word := range []string{"canary", "jay", "mia", "boss"} {
+		if strings.Contains(left, word) {
+			t.Errorf("there is still %q: %s", word, left)
+		}
+	}
+	for _, q := range []*Plugin{p, made(t, s, Config{})} {
+		if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != core.Discard {
+			t.Errorf("who was forgotten is let in: %+v", v)
+		}
+		if list := q.listed(blocked, func(*hold) bool { return true }); len(list) != 1 || !list[0].person.IsZero() || list[0].name != "" {
+			t.Fatalf("the list says %+v", list)
+		}
+		if kept, err := q.Kept(t.Context(), jayPath); err != nil || len(kept) != 1 {
+			t.Errorf("he is shown %s, %v", kept, err)
+		}
+	}
+	lift(t, p, act(p), byID)
+}
+
+// lift lifts the one block there is.
+func lift(t *testing.T, p *Plugin, a *actor, byID bool) {
+	t.Helper()
+	name := p.listed(blocked, func(*hold) bool { return true })[0].mark()
+	if byID {
+		name = "jay"
+	}
+	if _, err := p.release(t.Context(), a, blocked, "nobody"); err == nil {
+		t.Error("nobody was blocked, and is not any more")
+	}
+	if _, err := p.release(t.Context(), a, blocked, name); err != nil {
+		t.Fatalf("%s is not lifted: %v", name, err)
+	}
+	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != core.Admit {
+		t.Errorf("lifted by %s, and yet %+v", name, v)
+	}
+	if _, err := p.release(t.Context(), a, blocked, name); err == nil {
+		t.Errorf("%s is lifted twice", name)
+	}
+}
+
+// forgetting forgets somebody at the moment when something is written under his
+// path.
+type forgetting struct {
+	core.Items
+	prefix string
+	forget func()
+}
+
+func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
+	if strings.HasPrefix(item.Key, f.prefix) && item.Value != nil && item.Path.IsPerson() && f.forget != nil {
+		forget := f.forget
+		f.forget = nil
+		forget()
+	}
+	return f.Items.Put(ctx, item)
+}
+
+// TestForgottenMeanwhile: what is written while the person, or the moderator, is
+// forgotten names nobody; the block holds.
+func TestForgottenMeanwhile(t *testing.T) {
+	for _, prefix := range []string{holdKey, logKey, didKey} {
+		for _, whom := range []core.Path{jayPath, bossPath} {
+			s := plugintest.NewStand(t, "moderation")
+			f := &forgetting{Items: s.Items, prefix: prefix}
+			s.Items = f
+			p := made(t, s, Config{})
+			f.forget = func() {
+				if err := s.DB.Forget(context.Background(), whom); err != nil {
+					t.Error(err)
+				}
+			}
+			if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: jayPath.String(), reason: "canary"}); err != nil {
+				t.Fatal(err)
+			}
+			if f.forget != nil {
+				t.Fatalf("nothing was written under %s", prefix)
+			}
+			if left := disk(t, s); whom == jayPath && (strings.Contains(left, "jay") || strings.Contains(left, "canary")) || whom == bossPath && strings.Contains(strings.ToLower(left), "boss") {
+				t.Errorf("%s was forgotten while %s was written: %s", whom, prefix, left)
+			}
+			for _, q := range []*Plugin{p, made(t, s, Config{})} {
+				if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != core.Discard {
+					t.Errorf("the block does not hold: %+v", v)
+				}
+			}
+		}
+	}
+}
+
+// TestModeratorForgottenMeanwhile: nor does a mute say who wanted it.
+func TestModeratorForgottenMeanwhile(t *testing.T) {
+	s := plugintest.NewStand(t, "moderation")
+	f := &forgetting{Items: s.Items, prefix: didKey}
+	s.Items = f
+	p := made(t, s, Config{})
+	f.forget = func() {
+		if err := s.DB.Forget(context.Background(), miaPath); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := p.hush(t.Context(), mia(p), time.Hour, ""); err != nil {
+		t.Fatal(err)
+	}
+	if left := strings.ToLower(disk(t, s)); f.forget != nil || strings.Contains(left, "mia") {
+		t.Errorf("there is still %s", left)
+	}
+	if e := p.log.events[0]; !e.by.IsZero() || e.byName != "" {
+		t.Errorf("%+v", e)
+	}
+	if v := p.Judge(says("1", "jay", "hi"), false); v.Admission != core.Quiet {
+		t.Errorf("the mute does not hold: %+v", v)
+	}
+}

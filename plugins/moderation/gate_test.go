@@ -1,0 +1,213 @@
+package moderation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/plugins/plugintest"
+)
+
+// TestDoors: what is left to who is blocked are three commands, in private, five
+// times a day; that a message is looked at again counts nothing.
+func TestDoors(t *testing.T) {
+	for text, want := range map[string]bool{
+		"/appeal": true, "/appeal please": true, "/Appeal@AriaBot please": true, "/mydata": true, "/forgetme yes": true, "/appeal\nplease": true,
+		"/appeals": false, "appeal": false, " /appeal": false, "/help /appeal": false, "//appeal": false, "/": false, "": false, "/forgetme_": false,
+	} {
+		if isDoor(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+	s := plugintest.NewStand(t, "moderation")
+	p := made(t, s, Config{})
+	if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: jayPath.String()}); err != nil {
+		t.Fatal(err)
+	}
+	passes := func(m *core.Message, again bool) bool { return p.Judge(m, again).Admission == core.Quiet }
+	for day := range 2 {
+		for i := range 7 {
+			for range 3 {
+				if !passes(says("jay", "jay", "/forgetme yes"), true) {
+					t.Errorf("day %d, %d: it does not stand", day, i)
+				}
+			}
+			if got := passes(says("jay", "jay", "/forgetme yes"), false); got != (i < doorsDaily) {
+				t.Errorf("day %d, %d: %v", day, i, got)
+			}
+			if passes(says("1", "jay", "/appeal"), false) || passes(says("jay", "jay", "let me in"), false) {
+				t.Error("more than that gets through")
+			}
+		}
+		s.Advance(24 * time.Hour)
+	}
+}
+
+// TestAtOnce: people talk, are blocked, forgotten and let in again at the same
+// time; nothing is torn, and at the end everybody talks. It says most with -race.
+func TestAtOnce(t *testing.T) {
+	s := plugintest.NewStand(t, "moderation")
+	p := made(t, s, Config{Private: Limit{3, time.Hour}, Group: Limit{3, time.Hour}, Place: Limit{5, time.Minute}, Repeat: 2, Rules: []Rule{{Name: "r", Words: []string{"bad"}}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var back, all sync.WaitGroup
+	back.Go(func() {
+		if err := p.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	for n := range 4 {
+		id := fmt.Sprintf("p%d", n)
+		path := core.MustPath("room/@user/" + id)
+		all.Go(func() {
+			for i := range 300 {
+				p.Judge(says(fmt.Sprint(i%3), id, []string{"good", "bad", "/help", ""}[i%4]), i%5 == 0)
+				p.Judge(says(id, id, "/appeal"), false)
+			}
+		})
+		all.Go(func() {
+			for range 5 {
+				if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: path.String()}); err != nil {
+					t.Error(err)
+				}
+				if n%2 == 0 {
+					if err := errors.Join(p.Erase(t.Context(), path), s.DB.Forget(t.Context(), path)); err != nil {
+						t.Error(err)
+					}
+				}
+				if _, err := call(t, p, "blocked", command.Call{Path: core.MustPath("room/boss"), Private: true, Author: core.Author{ID: "boss", Rank: core.Admin}}); err != nil {
+					t.Error(err)
+				}
+				if _, err := p.release(t.Context(), boss(p), blocked, path.String()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	cancel()
+	back.Wait()
+	for _, q := range []*Plugin{p, made(t, s, Config{})} {
+		q.Judge(says("1", "ann", "hi"), false)
+		if list := q.listed(blocked, func(*hold) bool { return true }); len(list) != 0 {
+			t.Errorf("still blocked: %v", list)
+		}
+	}
+}
+
+// TestWritten: what happened is on disk after Run, also what could not be written
+// at first; what found no room is not.
+func TestWritten(t *testing.T) {
+	s := plugintest.NewStand(t, "moderation")
+	full := &fullDisk{Items: s.Items, full: true}
+	s.Items = full
+	p := made(t, s, Config{Group: Limit{1, time.Hour}})
+	for i := range 2 * maxQueue {
+		for range 2 {
+			p.Judge(says("1", fmt.Sprint("p", i), "hi"), false)
+		}
+	}
+	if n := len(p.queue.items); n != maxQueue {
+		t.Fatalf("%d wait", n)
+	}
+	run(t, p)
+	full.full = false
+	run(t, p)
+	if n := strings.Count(disk(t, s), `"what":"limited"`); n != maxQueue {
+		t.Errorf("%d are written", n)
+	}
+	again := made(t, s, Config{Group: Limit{1, time.Hour}})
+	if v := again.Judge(says("1", "p7", "hi"), false); v != (core.Verdict{Admission: core.Quiet}) {
+		t.Errorf("the limit is forgotten: %+v", v)
+	}
+}
+
+// fullDisk is a store that cannot be written for a while.
+type fullDisk struct {
+	core.Items
+	full bool
+}
+
+func (f *fullDisk) Put(ctx context.Context, item core.Item) (uint64, error) {
+	if f.full {
+		return 0, core.ErrFull
+	}
+	return f.Items.Put(ctx, item)
+}
+
+// TestLog: the log is bounded, for each person and in all.
+func TestLog(t *testing.T) {
+	var j journal
+	kept := make(map[string]bool)
+	for i := range 3 * maxEvents {
+		e := event{id: numbered(int64(i)), about: jayPath}
+		if i%2 == 0 {
+			e.about = core.MustPath(fmt.Sprint("room/@user/", i))
+		}
+		kept[e.id] = true
+		for _, gone := range j.add(e) {
+			if !kept[gone.id] {
+				t.Fatalf("%s is gone twice", gone.id)
+			}
+			delete(kept, gone.id)
+		}
+	}
+	his := 0
+	for _, e := range j.events {
+		if e.about == jayPath {
+			his++
+		}
+	}
+	if his != maxHis || len(j.events) > maxEvents || len(kept) != len(j.events) {
+		t.Errorf("%d of one person, %d in all, %d kept", his, len(j.events), len(kept))
+	}
+	for i := range maxAppeals + 50 {
+		j.appealed(appeal{id: fmt.Sprint(i), person: core.MustPath(fmt.Sprint("room/@user/", i%200, "x", i/7))})
+		j.appealed(appeal{id: fmt.Sprint("j", i), person: jayPath})
+	}
+	if n := len(j.of(jayPath)); n != maxOnce || len(j.appeals) > maxAppeals {
+		t.Errorf("%d appeals of one person, %d in all", n, len(j.appeals))
+	}
+}
+
+// TestAgain: what was edited, or is not welcome since, is not answered; nobody is
+// told, and nothing is logged.
+func TestAgain(t *testing.T) {
+	s := plugintest.NewStand(t, "moderation")
+	p := made(t, s, Config{Rules: []Rule{{Name: "r", Words: []string{"bad"}, Reply: "No."}, {Name: "t", Words: []string{"odd"}, Action: ruleTell}}})
+	for range 5 {
+		if v := p.Judge(says("1", "jay", "bad"), true); v != (core.Verdict{Admission: core.Quiet}) {
+			t.Errorf("%+v", v)
+		}
+		if v := p.Judge(says("1", "jay", "odd"), true); v != (core.Verdict{}) {
+			t.Errorf("%+v", v)
+		}
+	}
+	if len(p.log.events)+len(p.queue.items)+len(p.queue.notices)+p.people.size() > 0 {
+		t.Errorf("it is noted: %+v, %+v", p.log, p.queue)
+	}
+	if v := p.Judge(says("1", "jay", "bad"), false); v.Reply != "No." {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestRepeats: a greeting every morning is none.
+func TestRepeats(t *testing.T) {
+	s := plugintest.NewStand(t, "moderation")
+	p := made(t, s, Config{Repeat: 2})
+	for i := range 5 {
+		if v := p.Judge(says("1", "jay", "good morning"), false); v.Admission != core.Admit {
+			t.Errorf("%d: %+v", i, v)
+		}
+		s.Advance(repeatsWithin + time.Second)
+	}
+	p.Judge(says("1", "jay", "well?"), false)
+	if v := p.Judge(says("1", "jay", "well?"), false); v.Admission != core.Quiet {
+		t.Errorf("%+v", v)
+	}
+}
