@@ -67,6 +67,11 @@ func TestSalvage(t *testing.T) {
 func TestSalvageOfWhatIsKnown(t *testing.T) {
 	source := open(t, t.TempDir())
 	populated(t, source)
+	newCloud(8).put(t, source, 0, 3, func() string { return "a memory with a vector" })
+	add(t, source, message(kitchen, "gone", "x"))
+	if err := source.Forget(t.Context(), kitchen); err != nil {
+		t.Fatal(err)
+	}
 	var before, after bytes.Buffer
 	if err := errors.Join(source.Export(t.Context(), &before, core.Path{}), source.Close()); err != nil {
 		t.Fatal(err)
@@ -80,11 +85,16 @@ func TestSalvageOfWhatIsKnown(t *testing.T) {
 	if err := db.Export(t.Context(), &after, core.Path{}); err != nil || before.String() != after.String() {
 		t.Errorf("%v\n%s\n%s", err, &before, &after)
 	}
+	want(t, "vectors, which are made anew", size(t, db, bucketVectors), 0)
+	b := &core.Batch{Append: []core.Entry{message(kitchen, "gone", "x")}}
+	if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
+		t.Errorf("what was forgotten before comes back: %v, %v", b.Known, err)
+	}
 	fresh := save(t, db, Fact{Text: "a new one", Origin: group})
 	if _, err := db.SaveFact(t.Context(), fresh, 0); err != nil {
 		t.Error(err)
 	}
-	want(t, "memories", len(recall(t, db, Query{See: []core.Path{group, alone}})), 5)
+	want(t, "memories", len(recall(t, db, Query{See: []core.Path{group, alone}})), 6)
 }
 
 func TestSalvageOfNothing(t *testing.T) {
