@@ -65,6 +65,9 @@ func (d *Driver) part(ctx context.Context, parts core.Parts, n int, at destinati
 // post sends one message. The first answer to a command takes the place of the
 // sign that it is being thought about, and what was drafted becomes the message.
 func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
+	if id, ok := d.fulfil(ctx, at, m); ok {
+		return id, nil
+	}
 	if err := d.targets.refused(at.channel); err != nil {
 		return "", err
 	}
@@ -73,9 +76,6 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 		if id, err := d.look(ctx, at.channel, m, began); err != nil || id != "" {
 			return id, err
 		}
-	}
-	if id, ok := d.fulfil(ctx, at, m); ok {
-		return id, nil
 	}
 	if id, ok := d.finish(ctx, at.channel, m); ok {
 		return id, nil
@@ -96,8 +96,15 @@ type created struct {
 	ID string `json:"id"`
 }
 
+// called reports whether a person gave a command in a channel that is still to be
+// answered.
+func (d *Driver) called(channel, who string) bool {
+	_, ok := d.replies.find(func(p pending) bool { return p.channel == channel && p.who == who })
+	return ok
+}
+
 // fulfil answers a command that the person gave here; false where there is none,
-// or its time is over.
+// or its time is over. It works where the bot may not write otherwise.
 func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (string, bool) {
 	p, ok := d.replies.take(func(p pending) bool { return p.channel == at.channel && p.who == at.who })
 	if !ok || time.Since(p.at) > replyAge {

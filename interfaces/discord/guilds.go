@@ -154,7 +154,9 @@ func (t *intake) guild(ctx context.Context, f frame) {
 		}
 	}
 	t.awaited(ctx, g.ID, last)
-	t.overheard(ctx, f.shard, g)
+	if !fresh {
+		t.overheard(ctx, f.shard, g)
+	}
 }
 
 // awaited fetches what was missed in the channels of a guild that is there now.

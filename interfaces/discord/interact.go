@@ -296,7 +296,7 @@ func (d *Driver) event(i *interaction, p place) (core.Event, bool) {
 	case i.Data.Type == commandMessage:
 		return d.menu(e, i)
 	}
-	return d.called(e, i)
+	return d.chat(e, i)
 }
 
 // press is a button of one of our messages, or a choice from a list.
@@ -315,8 +315,8 @@ func (d *Driver) press(e core.Event, i *interaction) (core.Event, bool) {
 	return e, true
 }
 
-// called is a chat command.
-func (d *Driver) called(e core.Event, i *interaction) (core.Event, bool) {
+// chat is a chat command.
+func (d *Driver) chat(e core.Event, i *interaction) (core.Event, bool) {
 	given := make(map[string]string, len(i.Data.Options))
 	for _, o := range i.Data.Options {
 		given[o.Name] = short(o.text(), core.MaxQuote)

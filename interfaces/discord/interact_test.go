@@ -203,3 +203,25 @@ func TestInteractionToldAgain(t *testing.T) {
 		t.Errorf("answered %d times", n)
 	}
 }
+
+// A command can be answered where the bot may not write.
+func TestCommandWhereTheBotMayNotWrite(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	s.ChangeChannel(hallID, func(c *discordtest.Channel) {
+		c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MaySend}}
+	})
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != core.Broken {
+		t.Errorf("sent: %v", err)
+	}
+	s.command(t, hallID, annID, "help", nil)
+	in.wait(t, core.KindCommand, 1)
+	until(t, "a sign", func() bool { return s.Thinking(hallID) == 1 })
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Texts(hallID); len(got) != 1 {
+		t.Errorf("said %q", got)
+	}
+}

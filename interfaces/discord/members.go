@@ -12,6 +12,7 @@ const (
 	maxAsked   = 200 // people in one session of the gateway
 	maxMembers = 2000
 	memberAge  = 10 * time.Minute
+	askingTime = 20 * time.Second // for one channel: what is said there waits for it
 )
 
 // members remember what people are in guilds, as REST told it: what is fetched
@@ -68,6 +69,8 @@ func (d *Driver) introduce(ctx context.Context, guild string, list []message) {
 	if guild == "" {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, askingTime)
+	defer cancel()
 	for i := range slices.Backward(list) {
 		m := &list[i]
 		if m.Author == nil || m.Author.Bot || m.Webhook != "" || m.Member != nil {

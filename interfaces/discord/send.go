@@ -51,8 +51,8 @@ func (d *Driver) read(call core.Call, into any, path *core.Path) (channel string
 	if path.IsZero() {
 		*path = call.Path
 	}
-	if channel, err = d.channelOf(*path); err != nil {
-		return "", err
+	if channel, err = d.channelOf(*path); err != nil || d.called(channel, call.Author.ID) {
+		return channel, err
 	}
 	return channel, d.targets.refused(channel)
 }
