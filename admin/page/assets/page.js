@@ -4,10 +4,15 @@
 
 (() => {
   const login = document.getElementById("login");
-  if (login && location.hash.length > 1) {
-    document.getElementById("token").value = location.hash.slice(1);
-    history.replaceState(null, "", location.pathname); // the token stays in no history
-    login.requestSubmit();
+  if (login) {
+    const enter = () => {
+      if (location.hash.length < 2) return;
+      document.getElementById("token").value = location.hash.slice(1);
+      history.replaceState(null, "", location.pathname); // the token stays in no history
+      login.requestSubmit();
+    };
+    addEventListener("hashchange", enter); // the link was opened where this page is already
+    enter();
     return;
   }
 

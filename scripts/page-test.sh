@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Tries the admin's page in a real browser: playwright-core and axe-core from npm,
+# exactly what the lock file says, and Debian's Chromium. Where they cannot be had
+# it says so, and is skipped. SCREENS=folder writes screenshots.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+here=$root/scripts/page-test
+lock=$(sha256sum "$here/package-lock.json" | cut -c1-16)
+folder=${XDG_CACHE_HOME:-$HOME/.cache}/synthbot/page-test-$lock
+
+skip() {
+  echo "skipped: $1, so that the admin's page cannot be tried in a browser" >&2
+  exit
+}
+
+if ! command -v chromium >/dev/null && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+  export DEBIAN_FRONTEND=noninteractive
+  { apt-get update -q && apt-get install -qy --no-install-recommends chromium; } >/dev/null 2>&1 || true
+fi
+command -v chromium >/dev/null || skip 'Chromium is not there'
+command -v node >/dev/null && command -v npm >/dev/null || skip 'Node and npm are not there'
+
+if [ ! -e "$folder/installed" ]; then
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  cp "$here/package.json" "$here/package-lock.json" "$folder/"
+  npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error >&2 || skip 'npm cannot install playwright-core'
+  touch "$folder/installed"
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+(cd "$root" && CGO_ENABLED=0 go build -o "$work/synthbot" ./cmd/synthbot)
+cp "$root/persona/aria.toml" "$work/aria.toml"
+NODE_MODULES=$folder/node_modules WORK=$work CHROMIUM=$(command -v chromium) timeout 600 node "$here/page.mjs"

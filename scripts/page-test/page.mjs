@@ -1,0 +1,269 @@
+// Drives the admin's page of a daemon in Chromium, as an admin would. Every
+// console error and every request to another host is a failure.
+import { spawn, execFileSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import assert from "node:assert/strict";
+import path from "node:path";
+
+const { NODE_MODULES, WORK, CHROMIUM, SCREENS } = process.env;
+const require = createRequire(path.join(NODE_MODULES, "x.js"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const synthbot = path.join(WORK, "synthbot");
+const config = path.join(WORK, "config.toml");
+const call = (args, input = "") => execFileSync(synthbot, [...args, "-c", config], { input, encoding: "utf8" });
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+const freePort = () => new Promise((found) => {
+  const s = createServer().listen(0, "127.0.0.1", () => {
+    const { port } = s.address();
+    s.close(() => found(port));
+  });
+});
+
+// What the bot lived through before: a group, a memory, and thirty days of use.
+const seed = () => {
+  const now = Date.now();
+  const lines = [];
+  const talk = ["Does anybody know when the library opens?", "At nine, I think. On Saturdays at ten.", "Thank you!"];
+  talk.forEach((text, i) => lines.push({ entry: { kind: "message", message: {
+    path: "telegram/-100123", id: `${i + 1}`, author: { id: `${10 + (i % 2)}`, name: ["Jay", "Ann"][i % 2] }, text,
+    time: new Date(now - 3600e3 + i * 60e3).toISOString(),
+  } } }));
+  lines.push({ memory: { id: "1", text: "Ann works at the library.", tags: ["work"], origin: "telegram/-100123", importance: 3, time: new Date(now - 3000e3).toISOString() } });
+  for (let day = 0; day < 30; day++) {
+    const date = new Date(now - day * 86400e3).toISOString().slice(0, 10);
+    const wave = 2 + Math.sin(day / 3);
+    for (const person of ["telegram/-100123", "telegram/@user/10"]) {
+      lines.push({ use: { day: date, person, engine: "big", calls: 9, in: Math.round(40000 * wave), cached: Math.round(21000 * wave), out: Math.round(5200 * wave) } });
+    }
+  }
+  return lines.map((l) => JSON.stringify(l)).join("\n") + "\n";
+};
+
+const origin = `http://127.0.0.1:${await freePort()}`;
+writeFileSync(config, `[bot]\ndata_dir = "data"\n[persona]\npath = "aria.toml"\n[interfaces.console]\nenabled = true\n[admin]\nlisten = "${origin.slice(7)}"\n` +
+  `[[engine]]\nname = "big"\nprovider = "ollama"\nmodel = "x"\nbase_url = "http://127.0.0.1:1"\nprice_in = 0.8\nprice_out = 3.2\ndisabled = true\n`);
+writeFileSync(path.join(WORK, "seed.jsonl"), seed());
+call(["memory", "import", path.join(WORK, "seed.jsonl")]);
+
+const daemon = spawn(synthbot, ["run", "-c", config], { stdio: ["pipe", "ignore", "pipe"] });
+let log = "";
+daemon.stderr.on("data", (data) => { log += data; });
+const ended = new Promise((done) => daemon.on("exit", done));
+const say = (text) => daemon.stdin.write(text + "\n");
+
+const link = async () => {
+  for (let tries = 0; ; tries++) {
+    try {
+      return call(["page"]).trim();
+    } catch (fault) {
+      if (tries > 100) throw fault;
+      await pause(50);
+    }
+  }
+};
+
+const faults = [];
+let browser;
+
+// window opens a browser window that reports what must not be.
+const window = async (options) => {
+  const context = await browser.newContext(options);
+  context.on("request", (r) => {
+    if (!r.url().startsWith(origin + "/") && !r.url().startsWith("data:")) faults.push("request to " + r.url());
+  });
+  const page = await context.newPage();
+  page.on("console", (m) => { if (m.type() === "error") faults.push(`console: ${m.text()} at ${page.url()}`); });
+  page.on("pageerror", (e) => faults.push("script: " + e));
+  return page;
+};
+
+const login = async (page) => {
+  await page.goto(await link());
+  await page.getByText("Turns come in live.").waitFor();
+  assert.equal(page.url(), origin + "/", "the token is in no address");
+};
+
+// accessible looks for what shuts people out: contrast, labels, roles.
+const accessible = async (page) => {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"] }));
+  for (const v of violations) faults.push(`${page.url()}: ${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
+};
+
+const fits = async (page) => {
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  if (wide > 0) faults.push(`${page.url()} is ${wide} px too wide`);
+};
+
+const steps = {
+  "log in, and not twice by one link": async (page) => {
+    const first = await link();
+    await page.goto(first);
+    await page.getByText("Turns come in live.").waitFor();
+    const other = await browser.newContext();
+    const refused = await other.newPage();
+    await refused.goto(first);
+    await refused.getByRole("alert").waitFor();
+    await other.close();
+  },
+  "watch a turn arrive": async (page) => {
+    assert.equal(await page.locator("#turns tr").count(), 0);
+    say("hello there");
+    await page.locator("#turns tr").first().waitFor();
+    assert.match(await page.locator("#turns tr").first().innerText(), /console\/main/);
+  },
+  "inspect its prompt": async (page) => {
+    await page.locator("#turns a").first().click();
+    await page.getByRole("heading", { name: /^Question 1/ }).waitFor();
+    await page.getByRole("heading", { name: "What was said is closed" }).waitFor();
+    assert.doesNotMatch(await page.content(), /hello there/);
+  },
+  "open what is private, with a reason": async (page) => {
+    await page.getByLabel("Why must you read it?").fill("to try the page");
+    await page.getByRole("button", { name: "Open for fifteen minutes" }).click();
+    await page.getByRole("heading", { name: "Plans" }).waitFor();
+    assert.match(log, /private conversation opened by an admin/);
+    await page.getByRole("link", { name: "console/main" }).click();
+    await page.getByText("hello there").waitFor();
+  },
+  "edit a memory": async (page) => {
+    await page.getByRole("link", { name: "Memories", exact: true }).click();
+    await page.getByLabel("Words").fill("library");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByText("Ann works at the library.").waitFor();
+    assert.equal(page.url(), origin + "/memories");
+    await page.getByRole("link", { name: "Edit or forget" }).click();
+    await page.getByLabel("What the bot remembers").fill("Ann works at the museum.");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: "What it said before" }).waitFor();
+    assert.match(call(["memory", "search", "museum", "--path", "telegram/-100123"]), /Ann works at the museum\./);
+  },
+  "change a persona, with preview": async (page) => {
+    await page.getByRole("link", { name: "Personas" }).click();
+    await page.getByRole("link", { name: "Aria" }).click();
+    const text = page.getByLabel("The persona's file");
+    const before = await text.inputValue();
+    await text.fill(before.replace('name = "Aria"', 'name = "Mira"'));
+    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByText("You are Mira").waitFor();
+    assert.match(readFileSync(path.join(WORK, "aria.toml"), "utf8"), /name = "Aria"/);
+    await page.getByRole("button", { name: "Save and use" }).click();
+    await page.waitForURL(/personas\/one/);
+    assert.match(readFileSync(path.join(WORK, "aria.toml"), "utf8"), /name = "Mira"/);
+    for (let tries = 0; !/reloaded/.test(log); tries++) {
+      assert.ok(tries < 100, "the configuration was not read again");
+      await pause(50);
+    }
+  },
+  "be refused without a session": async () => {
+    for (const where of ["/talk", "/memories", "/live", "/personas", "/charts", "/settings", "/sessions"]) {
+      assert.equal((await fetch(origin + where)).status, 401, where);
+    }
+  },
+  "be refused with a foreign origin": async (page) => {
+    const cookie = (await page.context().cookies()).map((c) => `${c.name}=${c.value}`).join("; ");
+    const csrf = await page.locator('input[name="csrf"]').first().inputValue();
+    const logout = (from) => fetch(origin + "/logout", {
+      method: "POST", redirect: "manual", body: new URLSearchParams({ csrf }), headers: { Cookie: cookie, Origin: from },
+    });
+    assert.equal((await logout("http://evil.example")).status, 403);
+    const evil = await browser.newContext({ storageState: await page.context().storageState() });
+    await evil.route("http://evil.example/**", (r) => r.fulfill({ contentType: "text/html", body: `<form method="post" action="${origin}/logout"><input name="csrf" value="${csrf}"><button>x</button></form>` }));
+    const bait = await evil.newPage();
+    await bait.goto("http://evil.example/");
+    const [answer] = await Promise.all([bait.waitForNavigation(), bait.getByRole("button").click()]);
+    assert.equal(answer.status(), 403);
+    await evil.close();
+    await page.goto(origin + "/");
+    await page.getByText("Turns come in live.").waitFor();
+  },
+  "go by keyboard alone": async (page) => {
+    await page.goto(origin + "/talk");
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+    await page.goto(origin + "/memories/one?" + new URLSearchParams({ id: "1", place: "telegram/-100123" }));
+    const reached = new Set();
+    for (let i = 0; i < 40; i++) {
+      await page.keyboard.press("Tab");
+      reached.add(await page.evaluate(() => document.activeElement.tagName + " " + (document.activeElement.textContent || "").trim().slice(0, 20)));
+    }
+    for (const want of ["TEXTAREA", "BUTTON Save", "SUMMARY Forget it", "BUTTON Log out"]) {
+      assert.ok([...reached].some((r) => r.startsWith(want)), `${want} is not reached: ${[...reached].join(", ")}`);
+    }
+  },
+  "work without scripts": async () => {
+    const page = await window({ javaScriptEnabled: false });
+    const token = (await link()).split("#")[1];
+    await page.goto(origin + "/login");
+    await page.getByLabel("Token").fill(token);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByText("The latest turns").waitFor();
+    assert.ok(await page.locator("#turns tr").count() >= 1);
+    await page.context().close();
+  },
+};
+
+const screens = { now: "/", turn: null, conversations: "/talk", conversation: "/talk/place?place=telegram%2F-100123", memories: "/memories",
+  persona: "/personas/one?id=aria.toml", charts: "/charts", catalogue: "/catalogue", settings: "/settings?place=telegram%2F-100123", sessions: "/sessions" };
+const kept = ["now", "turn", "charts", "persona"];
+
+// look goes through all parts, in one colour scheme and size.
+const look = async (scheme, size, viewport) => {
+  const page = await window({ colorScheme: scheme, viewport, deviceScaleFactor: 1 });
+  await page.goto(origin + "/login");
+  await accessible(page);
+  await login(page);
+  for (const [name, where] of Object.entries(screens)) {
+    if (where) {
+      await page.goto(origin + where);
+    } else {
+      await page.locator("#turns a").first().click();
+      await page.getByRole("heading", { name: "Turn" }).waitFor();
+    }
+    await accessible(page);
+    await fits(page);
+    if (SCREENS && kept.includes(name)) {
+      mkdirSync(SCREENS, { recursive: true });
+      await page.screenshot({ path: path.join(SCREENS, `${name}-${scheme}-${size}.png`) });
+    }
+  }
+  await page.context().close();
+};
+
+let status = 0;
+try {
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  const page = await window({});
+  for (const [name, step] of Object.entries(steps)) {
+    await step(page);
+    console.log("ok: " + name);
+  }
+  for (let i = 0; i < 12; i++) {
+    say(`what is ${i} and ${i}?`);
+    await pause(120);
+  }
+  for (const scheme of ["light", "dark"]) {
+    await look(scheme, "desktop", { width: 1200, height: 800 });
+    await look(scheme, "phone", { width: 390, height: 780 });
+    console.log(`ok: ${scheme}, desktop and phone: contrast, labels, width`);
+  }
+  assert.deepEqual(faults, []);
+  console.log("ok: no console error, no request to another host");
+} catch (fault) {
+  console.error(fault);
+  console.error([...new Set(faults)].join("\n"));
+  console.error(log.split("\n").slice(-15).join("\n"));
+  status = 1;
+} finally {
+  if (browser) await browser.close();
+  daemon.kill("SIGTERM");
+  await ended;
+}
+process.exit(status);
