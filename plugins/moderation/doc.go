@@ -18,10 +18,12 @@
 // muted, and all but moderators who address the bot in a place that is muted, is
 // heard and not answered (core.Quiet); so is who asks too often, repeats himself,
 // floods or pastes walls of text, and he is told so once. Known commands work
-// all the while. Only what speaks to the bot is counted, and what stands in
-// Config.CountAll; buttons have a count of their own. The bot's own events,
-// reminders among them, are not counted. Limits and guards are asked when a
-// message comes in; blocks, mutes and rules once more before it is answered.
+// all the while. A mute is for a while; the bot's own /sleep is for good.
+//
+// Only what speaks to the bot is counted, and what stands in Config.CountAll;
+// buttons have a count of their own. The bot's own events, reminders among them,
+// are not counted. Limits and guards are asked when a message comes in; blocks,
+// mutes and rules once more before it is answered.
 //
 // # What is kept
 //

@@ -12,8 +12,8 @@ import (
 // pauseWords is how long nobody is told the same thing again by a guard or a rule.
 const pauseWords = 10 * time.Minute
 
-// doors is how often a day who is blocked may use the commands that are left to
-// him.
+// doorsDaily is how often a day who is blocked may use the commands that are left
+// to him.
 const doorsDaily = 5
 
 const chiefKey = "moderator "
