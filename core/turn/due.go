@@ -30,6 +30,7 @@ func (t *Turns) due(s *setup, e *core.Event) bool {
 			return true
 		}
 		e.Kind, e.Command = core.KindMessage, nil // it is talk like any other
+		s.called(m)
 	case core.KindMessage:
 	default:
 		return false
@@ -56,11 +57,15 @@ func (s *setup) commanded(e *core.Event) bool {
 	return ok && c.Rank <= e.Message.Author.Rank
 }
 
-// wanted reports whether the message is one that the bot answers in that place.
-func (s *setup) wanted(m *core.Message, here *Settings) bool {
+// called notes whether the message calls the bot by name.
+func (s *setup) called(m *core.Message) {
 	if m.Addressed == core.NotAddressed && s.names.in(m.Text) {
 		m.Addressed = core.Name
 	}
+}
+
+// wanted reports whether the message is one that the bot answers in that place.
+func (s *setup) wanted(m *core.Message, here *Settings) bool {
 	if m.Private {
 		return true
 	}

@@ -213,3 +213,47 @@ func TestGateWhileWaiting(t *testing.T) {
 	b.ended(2)
 	b.stands("First.")
 }
+
+// TestGateAndEdits: who is shut out, or not let in yet, changes nothing any more.
+func TestGateAndEdits(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	gate := &late{}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Gates = []core.Gate{gate} })
+	b.receive(said("1", "ann", "before"), said("2", "jay", "mine"))
+	b.ended(2)
+	gate.shut.Store(true)
+	edit := func(id, author, text string) core.Event {
+		e := said(id, author, text)
+		e.Kind = core.KindEdit
+		return e
+	}
+	b.receive(edit("1", "ann", "SLIPPED IN"), edit("2", "jay", "mine, edited"))
+	got := strings.Join(b.logged(place), "|")
+	if strings.Contains(got, "SLIPPED") || !strings.Contains(got, "mine, edited") {
+		t.Errorf("the log holds %q", got)
+	}
+}
+
+// calls is a gate that notes who addressed the bot.
+type calls struct{ seen []core.Addressed }
+
+func (c *calls) Judge(m *core.Message, again bool) (v core.Verdict) {
+	if !again {
+		c.seen = append(c.seen, m.Addressed)
+	}
+	return v
+}
+
+// TestGatesKnowWhoCalls: whoever says the bot's name addresses it.
+func TestGatesKnowWhoCalls(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	gate := &calls{}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Gates = []core.Gate{gate} })
+	b.receive(talk("1", "jay", "nobody"), talk("2", "jay", "Aria, you"))
+	b.ended(1)
+	if len(gate.seen) != 2 || gate.seen[0] != core.NotAddressed || gate.seen[1] != core.Name {
+		t.Errorf("the gate saw %q", gate.seen)
+	}
+}

@@ -18,7 +18,9 @@ func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
 			return err
 		}
 		if changes(e.Kind) {
-			b.Change = append(b.Change, e)
+			if s.mayChange(&e) {
+				b.Change = append(b.Change, e)
+			}
 			continue
 		}
 		if entry, ok := t.entry(s, e); ok {
@@ -71,6 +73,17 @@ func changes(k core.Kind) bool {
 	return false
 }
 
+// mayChange reports whether a change is taken in: what somebody who is shut out
+// writes into an old message is not.
+func (s *setup) mayChange(e *core.Event) bool {
+	m := e.Message
+	if e.Kind != core.KindEdit && e.Kind != core.KindReaction || m.Author.ID == "" {
+		return true
+	}
+	s.rank(&m)
+	return s.admits(&m) && s.judge(&m, true).Admission < core.Blank
+}
+
 // impulsive reports whether events of the kind come from the bot itself.
 func impulsive(k core.Kind) bool { return k == core.KindBeat || k == core.KindContinue }
 
@@ -83,6 +96,9 @@ func (t *Turns) entry(s *setup, e core.Event) (entry core.Entry, ok bool) {
 	if !impulsive(e.Kind) {
 		if s.rank(&e.Message); !s.admits(&e.Message) {
 			return entry, false
+		}
+		if e.Kind == core.KindMessage {
+			s.called(&e.Message)
 		}
 		v = s.judge(&e.Message, false)
 	}
