@@ -83,9 +83,45 @@ func (p *program) restore(file string, salvage bool) error {
 }
 
 func (p *program) memoryCommand() *cobra.Command {
-	c := &cobra.Command{Use: "memory", Short: "Search, export, import and forget what is kept"}
-	c.AddCommand(p.searchCommand(), p.exportCommand(), p.importCommand(), p.forgetCommand())
+	c := &cobra.Command{Use: "memory", Short: "List, search, export, import and forget what is kept"}
+	c.AddCommand(p.listCommand(), p.searchCommand(), p.exportCommand(), p.importCommand(), p.forgetCommand())
 	return c
+}
+
+func (p *program) listCommand() *cobra.Command {
+	var n int
+	var about string
+	c := &cobra.Command{
+		Use: "list [PATH]", Short: "List memories, the newest first, with what they said before", Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			below, err := optionalPath(args)
+			if err != nil {
+				return err
+			}
+			whom, err := core.ParsePath(about)
+			if about != "" && err != nil {
+				return usagef("--about: %w", err)
+			}
+			if n < 1 {
+				return usagef("--last takes a number above 0")
+			}
+			return p.withDB(func(db *memory.DB) error { return p.list(c.Context(), db, memory.Listing{Below: below, About: whom, N: n}) })
+		},
+	}
+	c.Flags().IntVarP(&n, "last", "n", 50, "how many, the newest ones")
+	c.Flags().StringVar(&about, "about", "", "only those about this `person` or place")
+	return atDaemon(p.fileFlag(c))
+}
+
+func (p *program) list(ctx context.Context, db *memory.DB, l memory.Listing) error {
+	facts, _, err := db.ListFacts(ctx, l)
+	for _, f := range facts {
+		fmt.Fprintf(p.out, "%s  %s  %s  %s\n", f.ID, f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
+		for _, before := range f.Former {
+			fmt.Fprintf(p.out, "    before, %s: %s\n", before.Time.Format("2006-01-02"), printable(before.Text))
+		}
+	}
+	return err
 }
 
 func (p *program) searchCommand() *cobra.Command {

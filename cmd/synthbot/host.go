@@ -42,7 +42,7 @@ func (b *bot) items(plugin string) core.Items {
 	if b.db == nil {
 		return nowhere{}
 	}
-	return kept{b.db, plugin}
+	return b.db.Items(plugin)
 }
 
 func (b *bot) facts() core.Facts {
@@ -69,19 +69,3 @@ func (nowhere) SaveFact(context.Context, core.Fact, uint64) (core.Fact, error) {
 func (nowhere) DropFact(context.Context, string, ...core.Path) error         { return core.ErrUnknown }
 func (nowhere) Recall(context.Context, core.FactQuery) ([]core.Found, error) { return nil, nil }
 func (nowhere) Epoch() uint64                                                { return 0 }
-
-// kept is what one plugin keeps in the database.
-type kept struct {
-	db     *memory.DB
-	plugin string
-}
-
-func (k kept) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
-	return k.db.Get(ctx, k.plugin, path, key)
-}
-func (k kept) Put(ctx context.Context, item core.Item) (uint64, error) {
-	return k.db.Put(ctx, k.plugin, item)
-}
-func (k kept) List(ctx context.Context, root core.Path) ([]core.Item, error) {
-	return k.db.List(ctx, k.plugin, root)
-}
