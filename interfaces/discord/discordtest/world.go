@@ -291,7 +291,8 @@ func (m *Member) json() map[string]any {
 	return map[string]any{"nick": m.Nick, "roles": roles, "joined_at": "2026-01-01T00:00:00+00:00", "deaf": false, "mute": false, "flags": 0}
 }
 
-// guildJSON is what GUILD_CREATE tells; s.mu is held.
+// guildJSON is what GUILD_CREATE tells: all channels, also those that the bot does
+// not see, and the threads that it does. s.mu is held.
 func (s *Server) guildJSON(g *Guild) map[string]any {
 	m := map[string]any{
 		"id": g.ID, "name": g.Name, "owner_id": g.Owner, "joined_at": g.Joined.Format(time.RFC3339), "unavailable": false, "large": false,
@@ -308,7 +309,7 @@ func (s *Server) guildJSON(g *Guild) map[string]any {
 	for _, id := range s.sorted() {
 		c := s.channels[id]
 		switch {
-		case c.Guild != g.ID || c.Silent || c.Type != Category && !s.may(c, BotID, MayView):
+		case c.Guild != g.ID || c.Silent || c.thread() && !s.may(c, BotID, MayView):
 		case c.thread():
 			threads = append(threads, c.json())
 		default:
