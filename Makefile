@@ -1,7 +1,7 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
-.PHONY: build check
+.PHONY: build check deb release package-test
 
 # A static, stripped binary: dist/synthbot.
 build:
@@ -10,3 +10,15 @@ build:
 # All that CI runs.
 check:
 	.ci/run
+
+# A Debian package of the tree as it stands, for this machine: dist/*.deb.
+deb: build
+	packaging/deb.sh dist/synthbot dist "$$(go env GOHOSTARCH)" "$(VERSION)"
+
+# All files of a release, in dist/VERSION: make release VERSION=v1.2.0
+release:
+	scripts/release.sh "$(VERSION)"
+
+# Installs, upgrades, removes and purges the package in a Debian root made for it.
+package-test:
+	scripts/package-test.sh

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# Installs, upgrades, removes and purges the Debian package in a Debian root that
+# is made for it, and thrown away; the machine's own packages stay as they are.
+# Needs to be root, mmdebstrap and a mirror of Debian. Says so and ends well where
+# one is missing; with REQUIRED=yes it fails instead. ROOT_TAR names a file to keep
+# the bare root in, for the next time.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+suite=${SUITE:-bookworm}
+
+skip() {
+  echo "skipped: $1"
+  [ "${REQUIRED:-}" != yes ] || exit 1
+  exit 0
+}
+[ "$(id -u)" -eq 0 ] || skip 'a Debian root can be made by root only'
+for tool in mmdebstrap dpkg-deb chroot go; do
+  command -v "$tool" >/dev/null || skip "$tool is missing"
+done
+
+work=$(mktemp -d)
+chmod 755 "$work"
+root=$work/root
+trap 'code=$?; rm -rf --one-file-system "$work"; [ "$code" -eq 0 ] || echo "package-test: failed at: $step" >&2' EXIT
+
+step='making the root'
+tar=${ROOT_TAR:-$work/root.tar}
+[ -s "$tar" ] || mmdebstrap --quiet --variant=apt --include=ca-certificates,init-system-helpers,passwd,systemd-standalone-sysusers \
+  "$suite" "$tar" 2>"$work/log" || { rm -f "$tar"; tail -n 3 "$work/log"; skip 'no Debian root could be made'; }
+mkdir "$root"
+tar -xpf "$tar" -C "$root"
+
+step='building packages'
+arch=$(dpkg --print-architecture)
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1700000000}
+CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$work/synthbot" ./cmd/synthbot
+for version in 1.0.0 1.1.0 1.2.0; do
+  { cat config.example.toml; echo "# As shipped with $version."; } >"$work/example"
+  EXAMPLE=$work/example packaging/deb.sh "$work/synthbot" "$root/debs" "$arch" "v$version" 2>/dev/null
+done
+
+# The service manager of the root is one that writes down what it is asked.
+mkdir -p "$root/run/systemd/system"
+printf '#!/bin/sh\necho "$*" >>/asked\n' >"$root/usr/local/bin/systemctl"
+chmod +x "$root/usr/local/bin/systemctl"
+
+in_root() { chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 "$@" </dev/null; }
+install() { in_root dpkg -i "$@" "/debs/synthbot_${package}_$arch.deb"; }
+begin() { step=$1; printf -- '-- %s\n' "$step"; : >"$root/asked"; }
+is() { [ "$1" = "$2" ] || { printf 'it is   %s\nbut was to be %s\n' "$1" "$2"; exit 1; }; }
+there() { for f; do [ -e "$root$f" ] || [ -L "$root$f" ] || { echo "$f is missing"; exit 1; }; done; }
+gone() { for f; do [ ! -e "$root$f" ] && [ ! -L "$root$f" ] || { echo "$f is still there"; exit 1; }; done; }
+owner() { in_root stat -c '%a %U:%G' "$1"; }
+asked() { grep -qxF -- "$1" "$root/asked" || { echo "the service manager was not asked to: $1"; cat "$root/asked"; exit 1; }; }
+never_asked() { ! grep -E "$1" "$root/asked" || { echo "the service manager was asked to $1"; exit 1; }; }
+files() { (cd "$root" && find . -path ./proc -prune -o -path ./debs -prune -o -path ./var/lib/dpkg -prune -o -path ./var/log -prune -o -print | sort); }
+
+config=/etc/synthbot/config.toml
+mv "$root/usr/bin/systemd-sysusers" "$root/root/" # first without it
+touch "$root/asked"
+
+begin 'install'
+mkdir -p "$root/var/lib/private" # systemd's own
+files >"$work/before"
+in_root apt-get install -qqy --no-install-recommends "/debs/synthbot_1.0.0_$arch.deb" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+grep -q 'synthbot: edit /etc/synthbot/config.toml' "$work/log"
+is "$(owner $config)" '640 root:synthbot'
+is "$(in_root getent passwd synthbot | cut -d: -f6,7)" '/var/lib/synthbot:/usr/sbin/nologin'
+is "$(in_root cat /var/lib/dpkg/info/synthbot.conffiles)" "$config"
+is "$(in_root dpkg --verify synthbot)" ''
+gone /etc/systemd/system/multi-user.target.wants/synthbot.service
+never_asked 'start|enable'
+in_root synthbot version
+chroot --userspec=synthbot:synthbot "$root" /usr/bin/env -i STATE_DIRECTORY=/tmp/state synthbot check -c $config >/dev/null
+chroot --userspec=nobody:nogroup "$root" /usr/bin/env -i cat $config >/dev/null 2>&1 && { echo 'everybody can read the configuration'; exit 1; }
+zcat "$root/usr/share/man/man1/synthbot.1.gz" | grep -q '^\.TH SYNTHBOT 1'
+in_root bash -n /usr/share/bash-completion/completions/synthbot
+grep -q '^#compdef synthbot' "$root/usr/share/zsh/vendor-completions/_synthbot"
+there /usr/share/fish/vendor_completions.d/synthbot.fish /usr/lib/systemd/system/synthbot.service /usr/share/doc/synthbot/{copyright,examples/config.toml}
+
+begin 'upgrade, with the configuration as it was shipped'
+# As the administrator would by `systemctl enable`, and as a running bot does.
+mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
+ln -s /usr/lib/systemd/system/synthbot.service "$root/etc/systemd/system/multi-user.target.wants/"
+mkdir -p "$root/var/lib/private/synthbot"
+echo remembered >"$root/var/lib/private/synthbot/bot.db"
+ln -s private/synthbot "$root/var/lib/synthbot"
+package=1.1.0 install >/dev/null
+is "$(tail -n 1 "$root$config")" '# As shipped with 1.1.0.'
+is "$(owner $config)" '640 root:synthbot'
+asked 'try-restart synthbot.service'
+never_asked '(^| )stop'
+there /etc/systemd/system/multi-user.target.wants/synthbot.service /var/lib/synthbot/bot.db
+
+begin 'upgrade, with a changed configuration'
+printf '[bot]\nname = "Mine"\n' >"$root$config"
+chmod 600 "$root$config"
+chown 0:0 "$root$config"
+package=1.2.0 install --force-confdef >/dev/null
+is "$(cat "$root$config")" $'[bot]\nname = "Mine"'
+is "$(owner $config)" '600 root:root'
+is "$(tail -n 1 "$root$config.dpkg-dist")" '# As shipped with 1.2.0.'
+
+begin 'remove'
+echo secret >"$root/etc/synthbot/telegram_token"
+in_root dpkg -r synthbot >/dev/null
+asked 'stop synthbot.service'
+gone /usr/bin/synthbot /usr/lib/systemd/system/synthbot.service /usr/share/man/man1/synthbot.1.gz
+there /var/lib/synthbot/bot.db /etc/synthbot/telegram_token
+is "$(cat "$root$config")" $'[bot]\nname = "Mine"'
+
+begin 'install again'
+package=1.2.0 install --force-confdef >/dev/null
+is "$(cat "$root$config")" $'[bot]\nname = "Mine"'
+is "$(owner $config)" '600 root:root'
+is "$(cat "$root/var/lib/synthbot/bot.db")" remembered
+there /etc/systemd/system/multi-user.target.wants/synthbot.service
+gone /etc/systemd/system/synthbot.service # no mask is left
+
+begin 'purge'
+in_root dpkg -P synthbot >/dev/null
+gone /var/lib/synthbot /var/lib/private/synthbot /etc/synthbot
+in_root getent passwd synthbot >/dev/null
+in_root userdel synthbot
+# What apt, passwd and systemd's own helper leave behind of themselves.
+theirs='^\./(asked|tmp/state|var/cache/.*|var/lib/apt/.*|etc/\.pwd\.lock|etc/(passwd|group|g?shadow|sub[ug]id)-|var/lib/systemd(/deb-systemd-helper-[a-z]+(/[a-z.-]+\.wants)?)?)$'
+files | grep -Ev "$theirs" >"$work/after"
+grep -Ev "$theirs" "$work/before" |
+  diff - "$work/after" || { echo 'not as it was before'; exit 1; }
+
+begin 'install with systemd-sysusers, and purge at once'
+mv "$root/root/systemd-sysusers" "$root/usr/bin/"
+mv "$root/usr/sbin/useradd" "$root/root/"
+package=1.2.0 install >/dev/null 2>&1
+is "$(owner $config)" '640 root:synthbot'
+is "$(in_root getent passwd synthbot | cut -d: -f6,7)" '/var/lib/synthbot:/usr/sbin/nologin'
+in_root dpkg -P synthbot >/dev/null
+gone /etc/synthbot /usr/bin/synthbot
+
+echo "all good after ${SECONDS}s"
