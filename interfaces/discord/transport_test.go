@@ -281,3 +281,18 @@ func TestTokenRefusedLater(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 }
+
+func TestTokenRevokedWhileConnected(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	ended := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	go func() { ended <- d.Listen(ctx, newInbox()) }()
+	until(t, "connected", func() bool { return d.book.known(guildID) })
+	s.Revoke()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the token is refused") {
+		t.Errorf("ended with %v", err)
+	}
+}
