@@ -85,6 +85,8 @@ func TestPrivateIsClosed(t *testing.T) {
 		}
 		if r := c.post("/memories", "csrf", csrf, "words", "zebra in private"); strings.Contains(r.body, private) {
 			list = append(list, "search")
+		} else if !strings.Contains(r.body, "There is none.") {
+			list = append(list, "that there is something to be found")
 		}
 		return list
 	}

@@ -62,8 +62,8 @@ func span(d time.Duration) string {
 	switch {
 	case d == 0:
 		return "0"
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.2f ms", d.Seconds()*1000)
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2g ms", d.Seconds()*1000)
 	case d < time.Second:
 		return fmt.Sprintf("%.0f ms", d.Seconds()*1000)
 	}

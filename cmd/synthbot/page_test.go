@@ -10,16 +10,18 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/telegram/telegramtest"
 )
 
 // reader is an admin's browser.
 type reader struct {
-	*testing.T
+	testing.TB
 	http.Client
 	origin string
 }
@@ -49,30 +51,27 @@ func (r *reader) ask(path string, form url.Values) string {
 	return string(body)
 }
 
-// link asks the daemon for one.
-func (d *daemonUnderTest) link() string {
-	d.t.Helper()
+// link asks the daemon of a configuration for one.
+func link(t testing.TB, file string) string {
+	t.Helper()
 	var out, errs bytes.Buffer
-	for range 100 { // it may take a moment to listen
-		if run(d.t.Context(), []string{"page", "-c", d.file}, strings.NewReader(""), &out, &errs) == statusDone {
-			return strings.TrimSpace(out.String())
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	d.t.Fatalf("no link: %s", errs.String())
-	return ""
+	until(t, func() bool { // it may take a moment to listen
+		return run(t.Context(), []string{"page", "-c", file}, strings.NewReader(""), &out, &errs) == statusDone
+	})
+	return strings.TrimSpace(out.String())
 }
 
-func (d *daemonUnderTest) reader() *reader {
-	d.t.Helper()
-	origin, token, ok := strings.Cut(d.link(), "/login#")
+// newReader is logged in.
+func newReader(t testing.TB, file string) *reader {
+	t.Helper()
+	origin, token, ok := strings.Cut(link(t, file), "/login#")
 	jar, err := cookiejar.New(nil)
 	if err != nil || !ok || token == "" {
-		d.t.Fatal(origin, err)
+		t.Fatal(origin, err)
 	}
-	r := &reader{T: d.t, Client: http.Client{Jar: jar}, origin: origin}
+	r := &reader{TB: t, Client: http.Client{Jar: jar}, origin: origin}
 	if page := r.ask("/login", url.Values{"token": {token}}); !strings.Contains(page, "The latest turns") {
-		d.t.Fatalf("logged in: %s", page)
+		t.Fatalf("logged in: %s", page)
 	}
 	return r
 }
@@ -85,7 +84,7 @@ func TestPageOfADaemon(t *testing.T) {
 	}
 	d.tells("READY=1")
 	d.answers("hello")
-	r := d.reader()
+	r := newReader(t, d.file)
 	for path, want := range map[string]string{
 		"/":                              "console/main",
 		"/turn?place=console/main&seq=1": "What was said is closed",
@@ -177,4 +176,65 @@ func TestSettingsHideSecrets(t *testing.T) {
 	if got := strings.Join(all, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+}
+
+// BenchmarkPage is the time from an update to the call that answers it, at 50
+// turns a second over 20 chats: with nobody at the admin's page and with a browser
+// that shows turns live, by turns of half a second, so that both have the same
+// noise.
+func BenchmarkPage(b *testing.B) {
+	platform, file := atTelegram(b, newSlow(b, 0).URL, "[admin]\nlisten = \""+freeAddress(b)+"\"\n")
+	for i := range killChats {
+		platform.AddPerson(telegramtest.Person{ID: int64(1000 + i), Name: "Jay"})
+	}
+	arrived := make(chan time.Time, 1)
+	platform.Delay(func(c telegramtest.Call) time.Duration {
+		if c.Method == "sendMessage" {
+			arrived <- c.At
+		}
+		return 0
+	})
+	r := newReader(b, file)
+	pace := time.NewTicker(20 * time.Millisecond)
+	defer pace.Stop()
+	var took [2][]time.Duration
+	gone := func() {}
+	for n := 0; b.Loop(); n++ {
+		open := n / 25 % 2
+		if n%25 == 0 {
+			if gone(); open == 1 {
+				gone = r.watch()
+			} else {
+				gone = func() {}
+			}
+		}
+		<-pace.C
+		chat := int64(1000 + n%killChats)
+		began := time.Now()
+		platform.Say(chat, chat, telegramtest.Saying{Text: "hello"})
+		took[open] = append(took[open], (<-arrived).Sub(began))
+	}
+	gone()
+	for i, name := range []string{"closed", "open"} {
+		slices.Sort(took[i])
+		if n := len(took[i]); n > 0 {
+			b.ReportMetric(ms(took[i][n/2]), name+"-p50-ms")
+			b.ReportMetric(ms(took[i][n/4]), name+"-p25-ms")
+		}
+	}
+}
+
+// watch shows turns live until the browser is gone.
+func (r *reader) watch() (gone func()) {
+	r.Helper()
+	q, err := http.NewRequestWithContext(r.Context(), http.MethodGet, r.origin+"/live", nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	a, err := r.Do(q)
+	if err != nil || a.StatusCode != http.StatusOK {
+		r.Fatal(a, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, a.Body) }()
+	return func() { _ = a.Body.Close() }
 }

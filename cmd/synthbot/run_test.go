@@ -92,7 +92,7 @@ func (d *daemonUnderTest) answers(line string) string {
 const withTerminal = "[bot]\ndata_dir = \"data\"\n[interfaces.console]\nenabled = true\n"
 
 // freeAddress is one of this machine that nobody listens at.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
