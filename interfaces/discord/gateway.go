@@ -13,7 +13,7 @@ import (
 // tempo is how patient the driver is; tests are less so.
 type tempo struct {
 	patience time.Duration // for a gateway that says nothing yet
-	identify time.Duration // between two identifies of one bucket
+	identify time.Duration // between two identifies of one bucket; the platform wants five seconds
 	invalid  time.Duration // the least wait after an invalid session
 	backoff  time.Duration // the first wait after a failed connection
 	longest  time.Duration // the longest one
@@ -26,7 +26,7 @@ type tempo struct {
 }
 
 var usual = tempo{
-	patience: 20 * time.Second, identify: 5 * time.Second, invalid: time.Second,
+	patience: 20 * time.Second, identify: 5250 * time.Millisecond, invalid: time.Second,
 	backoff: time.Second, longest: 2 * time.Minute, retry: 300 * time.Millisecond,
 	guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second, defers: 1500 * time.Millisecond, draft: 1500 * time.Millisecond,
 }

@@ -97,7 +97,7 @@ func TestReconnectAsTheAnswerToResume(t *testing.T) {
 func TestInvalidSession(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.Gateway(func(g *discordtest.Settings) { g.Between = hasty.identify })
+	s.Gateway(func(g *discordtest.Settings) { g.Between = hasty.identify / 2 })
 	_, in := s.up(t)
 	s.Say(hallID, annID, "one")
 	in.wait(t, core.KindMessage, 1)
@@ -116,7 +116,7 @@ func TestInvalidSession(t *testing.T) {
 func TestInvalidSessionInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.Gateway(func(g *discordtest.Settings) { g.Between = hasty.identify })
+	s.Gateway(func(g *discordtest.Settings) { g.Between = hasty.identify / 2 })
 	_, in := s.up(t)
 	s.Forget()
 	s.Send(discordtest.Payload{Op: opInvalid, Data: false})
@@ -233,7 +233,7 @@ func TestStopAtAnyTime(t *testing.T) {
 func TestShards(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.Gateway(func(g *discordtest.Settings) { g.Shards, g.Concurrency, g.Between = 4, 2, hasty.identify })
+	s.Gateway(func(g *discordtest.Settings) { g.Shards, g.Concurrency, g.Between = 4, 2, hasty.identify/2 })
 	for i := range 8 {
 		s.AddGuild(fmt.Sprint(uint64(i+1)<<22), nil)
 	}
