@@ -162,6 +162,13 @@ func (d *doors) session(cookie string) *session {
 	return s
 }
 
+// tidy ends what is over.
+func (d *doors) tidy() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expire(d.clock())
+}
+
 // expire ends what is over. d.mu is held.
 func (d *doors) expire(now time.Time) {
 	for key, s := range d.sessions {

@@ -51,6 +51,7 @@ func (p *Page) flow(ctx context.Context, over <-chan struct{}, ends <-chan core.
 			s.say("event: over\ndata: over\n\n")
 			return
 		case <-beat.C:
+			p.doors.tidy() // a page that is only left open is no use of it
 			s.say(": still here\n\n")
 		case e := <-ends:
 			p.tell(s, gather(ctx, e, ends))

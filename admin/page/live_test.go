@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/admin"
@@ -75,6 +77,31 @@ func TestStreamsAreFew(t *testing.T) {
 	if r := c.get("/live"); r.status != http.StatusServiceUnavailable {
 		t.Errorf("one too many: %d", r.status)
 	}
+}
+
+// patient is a browser that can be written to.
+type patient struct{ *httptest.ResponseRecorder }
+
+func (patient) SetWriteDeadline(time.Time) error { return nil }
+
+// TestStreamOfAnIdleSession leaves a page open, and does nothing there.
+func TestStreamOfAnIdleSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Page{doors: doors{clock: time.Now}}
+		cookie, ok := p.doors.enter(p.doors.ticket(), "", "")
+		if !ok {
+			t.Fatal("not let in")
+		}
+		w := patient{httptest.NewRecorder()}
+		began := time.Now()
+		p.flow(t.Context(), p.doors.session(cookie).over, nil, &stream{w: w, c: http.NewResponseController(w)})
+		if took := time.Since(began); took < sessionIdle || took > sessionIdle+2*streamBeat {
+			t.Errorf("it ended after %v", took)
+		}
+		if !strings.HasSuffix(w.Body.String(), "event: over\ndata: over\n\n") {
+			t.Errorf("it ended with %q", w.Body.String())
+		}
+	})
 }
 
 // TestDeadBrowser lets a browser read nothing while many turns end.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"synthbot/core"
 )
 
 // inline finds what a strict policy would refuse, and other hosts.
@@ -211,6 +213,9 @@ func TestMemories(t *testing.T) {
 	body := c.get(r.head.Get("Location")).body
 	if !strings.Contains(body, "likes coffee") || !strings.Contains(body, "likes tea") {
 		t.Errorf("changed: %s", body)
+	}
+	if facts, _, _ = w.db.ListFacts(t.Context(), all(group)); facts[0].By != core.MustPath("telegram/@user/7") {
+		t.Errorf("whose it is: %v", facts[0].By)
 	}
 	if r := c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", ""); r.status != http.StatusBadRequest {
 		t.Errorf("an empty memory: %d", r.status)

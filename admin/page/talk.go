@@ -242,14 +242,15 @@ func (p *Page) memory(v *visit) error {
 	return p.show(v, "memory", "Memory", "/memories", remembered{Fact: f, At: p.date(f.Time), Place: f.Origin.String(), Speaker: f.By.String()})
 }
 
-// saveMemory changes what a memory says; what it said before is kept.
+// saveMemory changes what a memory says; what it said before is kept, and whose
+// it is, so that it goes with him when he is forgotten.
 func (p *Page) saveMemory(v *visit) error {
 	epoch := p.Facts.Epoch()
 	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
 	if err != nil {
 		return err
 	}
-	f.Text, f.Time, f.By = v.PostFormValue("text"), v.now, core.Path{}
+	f.Text, f.Time = v.PostFormValue("text"), v.now
 	if f.Text == "" {
 		return wrong("A memory says something; forget it if it should not be there.")
 	}

@@ -133,7 +133,7 @@ func (d *dress) Save(_, text, was string) error {
 	return nil
 }
 
-// browser is somebody who looks at the page.
+// client is a browser.
 type client struct {
 	*http.Client
 	w *world
@@ -232,7 +232,7 @@ func (w *world) live() {
 		w.Fatal(err)
 	}
 	for place, text := range map[core.Path]string{group: "likes tea " + canary, direct: private} {
-		if _, err := w.db.SaveFact(w.Context(), core.Fact{Text: text, Tags: []string{"tag" + canary}, Origin: place}, w.db.Epoch()); err != nil {
+		if _, err := w.db.SaveFact(w.Context(), core.Fact{Text: text, Tags: []string{"tag" + canary}, Origin: place, By: core.MustPath("telegram/@user/7")}, w.db.Epoch()); err != nil {
 			w.Fatal(err)
 		}
 	}
