@@ -162,7 +162,7 @@ func (t *Talk) askAccount(ctx context.Context, platform string) error {
 		if err = t.look(ctx, platform); err == nil {
 			return nil
 		}
-		if word, err = t.choose(ctx, oneLine(err.Error()), "", New, Option{"try another one", New}, Option{"take it as it is", Keep}); err != nil || word == Keep {
+		if word, err = t.choose(ctx, "That token cannot be used.", err.Error(), New, Option{"try another one", New}, Option{"take it as it is", Keep}); err != nil || word == Keep {
 			t.note(platform, nil)
 			return err
 		}
@@ -230,5 +230,3 @@ func language(answer string) error {
 	}
 	return nil
 }
-
-func oneLine(text string) string { return line(strings.Join(strings.Fields(text), " ")) }

@@ -57,7 +57,7 @@ func (q *Question) field(answer *string) huh.Field {
 		}
 		return huh.NewSelect[string]().Title(q.Title).Description(q.About).Options(options...).Value(answer)
 	case q.Long:
-		return huh.NewText().Title(q.Title).Description(q.About).Validate(check).CharLimit(0).Value(answer)
+		return huh.NewText().Title(q.Title).Description(q.About).Validate(check).CharLimit(0).ExternalEditor(false).Value(answer)
 	}
 	in := huh.NewInput().Title(q.Title).Description(q.About).Validate(check).Value(answer)
 	if q.Hidden {

@@ -166,14 +166,14 @@ func (t *Talk) check(ctx context.Context) error {
 // identify asks the platforms for the tokens that they were not asked for yet.
 func (t *Talk) identify(ctx context.Context) error {
 	if _, err := t.secret(t.Key); err != nil {
-		return fmt.Errorf("--api-key: %w", err)
+		return fmt.Errorf("--api-key: %w (--no-check takes it as it is)", err)
 	}
 	for _, p := range platforms() {
 		if _, asked := t.Found[p]; asked {
 			continue
 		}
 		if err := t.look(ctx, p); err != nil {
-			return fmt.Errorf("--%s-token: %w", p, err)
+			return fmt.Errorf("--%s-token: %w (--no-check takes it as it is)", p, err)
 		}
 	}
 	return nil
@@ -198,7 +198,7 @@ func (t *Talk) look(ctx context.Context, platform string) error {
 	found := t.World.Identify(ctx, platform, *a, token)
 	for _, f := range found {
 		if f.Fatal && f.Mend != "" {
-			return fmt.Errorf("%s: %s (--no-check takes it as it is)", f.What, f.Mend)
+			return fmt.Errorf("%s: %s", f.What, f.Mend)
 		}
 	}
 	if address := Address(platform, found, token); address != "" {

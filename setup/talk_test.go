@@ -98,12 +98,11 @@ func TestAsk(t *testing.T) {
 		"Which model?":                        {"llama3.1:8b"},
 		"Shall it be on Telegram?":            {New},
 		"The token?":                          {"bad", "good", "env:NONE"},
-		"identity: the token is refused (--no-check takes it as it is)": {New},
-		"Shall it be on Discord?":                                {New},
-		"env:NONE is not set":                                    {Keep},
-		"Who is its admin?":                                      {"<proposed>"},
-		"Where does it keep what it is told?":                    {""},
-		"In which time zone does it live?":                       {"Moon", "<proposed>"},
+		"That token cannot be used.":          {New, Keep},
+		"Shall it be on Discord?":             {New},
+		"Who is its admin?":                   {"<proposed>"},
+		"Where does it keep what it is told?": {""},
+		"In which time zone does it live?":    {"Moon", "<proposed>"},
 		"Which language does it speak where it recognises none?": {"much Italian", "<proposed>"},
 	}}
 	talk := at(Known{}, Answers{})

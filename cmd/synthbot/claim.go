@@ -104,14 +104,23 @@ func (b *bot) makeAdmin(ctx context.Context, claim Claim, person core.Path) erro
 	return nil
 }
 
-// anew lets turns learn who the admins are, and interfaces what they offer to whom,
-// when this turn is under way.
+// anew lets turns learn who the admins are at once, and interfaces what they offer
+// to whom, when this turn is under way.
 func (b *bot) anew() {
-	for _, token := range []chan struct{}{b.changed, b.again} {
-		select {
-		case token <- struct{}{}:
-		default: // one is on its way, or nobody reads it
-		}
+	if b.exchange.TryLock() {
+		b.turns.Reconfigure(b.options(b.inForce()))
+		b.exchange.Unlock()
+	} else {
+		ring(b.changed)
+	}
+	ring(b.again)
+}
+
+// ring leaves a token where none is yet, and somebody takes tokens.
+func ring(token chan struct{}) {
+	select {
+	case token <- struct{}{}:
+	default:
 	}
 }
 

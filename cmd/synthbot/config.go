@@ -141,13 +141,18 @@ func (p *program) load() (*Config, error) {
 	} else {
 		d = config.Open(c.file, o)
 	}
+	return c, c.decode(d)
+}
+
+// decode reads a document and all that it names, and tells all that is wrong.
+func (c *Config) decode(d *config.Document) error {
 	d.Decode(c)
 	decodeInterfaces(c)
 	c.checkEngines(d)
 	c.checkRest(d)
 	c.loadCast(d)
 	decodePlugins(c, d)
-	return c, d.Err()
+	return d.Err()
 }
 
 // checkEngines finds what is wrong with the engines taken together.

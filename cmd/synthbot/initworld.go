@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+
+	"synthbot/config"
+	"synthbot/core"
+	"synthbot/core/engine"
+	"synthbot/persona"
+	"synthbot/setup"
+)
+
+// world is what the questions ask of the world around.
+func (p *program) world(d *draft, unchecked bool) setup.World {
+	w := setup.World{
+		Providers: engine.Providers(),
+		NeedsKey:  needsKey,
+		Models: func(ctx context.Context, base string) ([]string, error) {
+			ctx, cancel := context.WithTimeout(ctx, probing/5)
+			defer cancel()
+			return setup.Models(ctx, &http.Client{}, base)
+		},
+		Resolve: func(reference string) (core.Secret, error) { return p.resolve(d.file, reference) },
+		Persona: func(file string) error {
+			_, err := persona.Load(cmp.Or(existing(file), d.config.beside(file)))
+			return err
+		},
+		Zone:    func(name string) error { return new(Zone).UnmarshalText([]byte(name)) },
+		Ollama:  ollamaHost(p.getenv("OLLAMA_HOST")),
+		OwnZone: ownZone(p.getenv("TZ")), Language: cmp.Or(strings.ToLower(strings.Split(p.locale(), "-")[0]), "en"),
+	}
+	if dir, err := (&Config{file: d.file}).dataDir(p.getenv); err == nil {
+		w.DataDir = dir
+	}
+	if !unchecked {
+		w.Identify = p.identify
+	}
+	return w
+}
+
+// existing is the file's name if there is one.
+func existing(file string) string {
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	return file
+}
+
+// needsKey reports whether a provider wants a key at its public address.
+func needsKey(provider string) bool {
+	err := engine.Config{Provider: provider, Model: "any"}.Check()
+	return err != nil && strings.HasPrefix(err.Error(), "api_key:")
+}
+
+// ollamaHost is where Ollama's own variable says that it is; "" for the usual
+// place.
+func ollamaHost(said string) string {
+	switch {
+	case said == "":
+		return ""
+	case !strings.Contains(said, "://"):
+		said = "http://" + said
+	}
+	if said = strings.TrimRight(said, "/"); said == setup.UsualOllama {
+		return ""
+	}
+	return said
+}
+
+// ownZone is the machine's time zone, where it says which.
+func ownZone(said string) string {
+	link, err := os.Readlink("/etc/localtime")
+	if _, name, ok := strings.Cut(link, "/zoneinfo/"); err == nil && ok && said == "" {
+		said = name
+	}
+	if new(Zone).UnmarshalText([]byte(said)) != nil || said == "Local" {
+		return ""
+	}
+	return said
+}
+
+// resolve is the secret that a reference of the configuration leads to.
+func (p *program) resolve(file, reference string) (core.Secret, error) {
+	var one struct {
+		Secret core.Secret `toml:"secret" doc:"The secret."`
+	}
+	err := config.Read(file, []byte("secret = "+setup.Text(reference)), &one, config.Options{Getenv: p.getenv})
+	var faults config.Faults
+	if errors.As(err, &faults) {
+		return one.Secret, errors.New(faults[0].Text)
+	}
+	return one.Secret, err
+}
+
+// identify asks a platform, by its own driver, who the bot is there.
+func (p *program) identify(ctx context.Context, platform string, a setup.Account, token core.Secret) []core.Finding {
+	fault := func(err error) []core.Finding {
+		return []core.Finding{{What: "identity", Found: "unknown", Mend: oneLine(err.Error()), Fatal: true}}
+	}
+	d, ok := findDriver(platform)
+	if !ok {
+		return nil
+	}
+	own := d.config()
+	table := "token = " + setup.Text(token.Reveal()) + "\n"
+	if a.APIURL != "" {
+		table += "api_url = " + setup.Text(a.APIURL) + "\n"
+	}
+	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.getenv}); err != nil {
+		return fault(err)
+	}
+	i, err := d.make(maker{program: p, config: &Config{}, log: slog.New(slog.DiscardHandler), tell: func(string) {}}, platform, own)
+	if err != nil {
+		return fault(err)
+	}
+	prober, ok := i.(core.Prober)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probing)
+	defer cancel()
+	return prober.Probe(ctx)
+}
