@@ -85,6 +85,7 @@ func TestPageOfADaemon(t *testing.T) {
 	d.tells("READY=1")
 	d.answers("hello")
 	r := newReader(t, d.file)
+	until(t, func() bool { return strings.Contains(r.ask("/", nil), "console/main") }) // the turn ends after its answer
 	for path, want := range map[string]string{
 		"/":                              "console/main",
 		"/turn?place=console/main&seq=1": "What was said is closed",
@@ -122,9 +123,7 @@ func TestPageOfADaemon(t *testing.T) {
 	if info, err := os.Stat(who); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("its mode: %v, %v", info.Mode(), err)
 	}
-	if page := r.ask("/personas", nil); !strings.Contains(page, "Mira") {
-		t.Errorf("in force: %s", page)
-	}
+	until(t, func() bool { return strings.Contains(r.ask("/personas", nil), "Mira") })
 	d.stop()
 	if status := <-d.status; status != statusDone {
 		t.Errorf("status %d", status)
