@@ -181,8 +181,17 @@ func (d *draft) keep(file string, next []byte) error {
 	return d.replace(file+".bak", before, 0o600)
 }
 
-// replace writes a file whole, or not at all.
+// replace writes a file, and notes that.
 func (d *draft) replace(file string, text []byte, mode fs.FileMode) error {
+	if err := writeWhole(file, text, mode); err != nil {
+		return err
+	}
+	d.written = append(d.written, fmt.Sprintf("%s (%04o)", file, mode))
+	return nil
+}
+
+// writeWhole writes a file whole, or not at all.
+func writeWhole(file string, text []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
@@ -198,7 +207,6 @@ func (d *draft) replace(file string, text []byte, mode fs.FileMode) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	d.written = append(d.written, fmt.Sprintf("%s (%04o)", file, mode))
 	return nil
 }
 

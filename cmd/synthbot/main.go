@@ -108,7 +108,7 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.errs)
 	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
 		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.memoryCommand(),
-		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.reloadCommand(), p.mcpCommand(), p.pageCommand(), p.pairCommand(), p.pdfTextCommand(), p.manualCommand(), p.initCommand())
+		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.reloadCommand(), p.mcpCommand(), p.pageCommand(), p.pairCommand(), p.pdfTextCommand(), p.manualCommand(), p.initCommand(), p.serviceCommand())
 	return root
 }
 

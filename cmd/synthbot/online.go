@@ -114,7 +114,7 @@ func engineMend(err error) string {
 
 // machine looks at what the daemon will run on.
 func (c *Config) machine(getenv func(string) string) []core.Finding {
-	list := []core.Finding{modeOf(c.file, 0o077, "the configuration may hold secrets; chmod 600 it")}
+	list := []core.Finding{modeOf(c.file, 0o037, "the configuration may hold secrets; chmod 600 it")}
 	dir, err := c.dataDir(getenv)
 	if err != nil {
 		return append(list, core.Finding{What: "data_dir", Found: "unknown", Mend: err.Error(), Fatal: true})
