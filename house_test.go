@@ -48,6 +48,7 @@ var rooms = []struct {
 	{"plugins/plugintest", []string{"core", "core/*", "memory", "config"}},
 	{"plugins/*", []string{"core", "core/action", "core/command", "core/markdown", "core/outbound", "core/program"}},
 	{"plugins", nil},
+	{"packaging/*", nil},
 	{"config", []string{"core"}},
 	{"admin", []string{"core", "core/command"}},
 	{"setup", []string{"core"}},

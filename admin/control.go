@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -109,12 +110,25 @@ func answer(ctx context.Context, c *net.UnixConn, carry Carry) error {
 		_, _ = c.Read(make([]byte, 1))
 		cancel()
 	}()
-	status := carry(ctx, a, given[0], given[1], given[2])
+	status, err := carried(ctx, carry, a, given)
+	if err != nil {
+		return err
+	}
 	_, err = c.Write([]byte{byte(status)})
 	if ctx.Err() != nil {
 		return nil // nobody wants to know any more
 	}
 	return err
+}
+
+// carried is carry; a panic in a command is that command's error.
+func carried(ctx context.Context, carry Carry, a Ask, given []*os.File) (status int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("command %q panicked: %v\n%s", a.Args, r, debug.Stack())
+		}
+	}()
+	return carry(ctx, a, given[0], given[1], given[2]), nil
 }
 
 func readAsk(c *net.UnixConn) (a Ask, given []*os.File, err error) {

@@ -79,8 +79,9 @@ func pipe(t *testing.T) (r, w *os.File) {
 
 // TestControlClientLeaves: who goes away cuts his command short.
 func TestControlClientLeaves(t *testing.T) {
-	dir, ended := t.TempDir(), make(chan struct{})
+	dir, begun, ended := t.TempDir(), make(chan struct{}), make(chan struct{})
 	served(t, dir, func(ctx context.Context, _ Ask, _, _, _ *os.File) int {
+		close(begun)
 		<-ctx.Done()
 		close(ended)
 		return 0
@@ -93,6 +94,7 @@ func TestControlClientLeaves(t *testing.T) {
 		_, err := c.Run(ctx, Ask{}, r, w, w)
 		gone <- err
 	}()
+	<-begun
 	leave()
 	if err := <-gone; err == nil {
 		t.Error("a command that was cut short succeeded")
@@ -128,5 +130,23 @@ func TestControlForeigners(t *testing.T) {
 func TestControlNobody(t *testing.T) {
 	if _, ok := DialControl(t.TempDir()); ok {
 		t.Error("somebody was there")
+	}
+}
+
+// TestControlPanic: a command that panics ends itself, and nobody else.
+func TestControlPanic(t *testing.T) {
+	dir := t.TempDir()
+	served(t, dir, func(_ context.Context, a Ask, _, _, _ *os.File) int {
+		if len(a.Args) > 0 {
+			panic("of a command")
+		}
+		return 7
+	})
+	r, w := pipe(t)
+	if _, err := dial(t, dir).Run(t.Context(), Ask{Args: []string{"x"}}, r, w, w); err == nil {
+		t.Error("a command that panicked succeeded")
+	}
+	if status, err := dial(t, dir).Run(t.Context(), Ask{}, r, w, w); status != 7 || err != nil {
+		t.Errorf("status %d, %v", status, err)
 	}
 }

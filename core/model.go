@@ -109,7 +109,10 @@ type Model interface {
 type Question struct {
 	Path   Path // the place
 	Person Path // who caused it; zero for the bot itself
-	Build  func(Limits) (Request, error)
+	// Unshown keeps the answer, and that one is thought about, from being shown
+	// before the turn says something: it may say nothing at all.
+	Unshown bool
+	Build   func(Limits) (Request, error)
 }
 
 // ErrNoEngine is what asking fails with where there is none to be asked.

@@ -47,7 +47,8 @@ type bot struct {
 	told     told
 	claims   claims
 	telling  sync.WaitGroup
-	full     atomic.Bool // the disk is
+	full     atomic.Bool   // the disk is
+	pdfs     chan struct{} // a token for each process that may read a PDF now
 
 	mu      sync.Mutex
 	parts   *parts
@@ -73,7 +74,8 @@ type maker struct {
 	log    *slog.Logger
 	specs  []command.Spec
 	admins []core.Path
-	tell   func(text string) // tells the admins
+	tell   func(text string)  // tells the admins
+	broken func(key any) bool // whether a running interface has failed
 }
 
 // making makes the interfaces of a bot.
@@ -98,7 +100,7 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 		return nil, err
 	}
 	d := &desk{b: b, log: b.log}
-	m := maker{program: b.program, config: c, log: b.log, specs: p.commands.Specs(core.Bot), admins: b.admins(c), tell: d.Admins}
+	m := maker{program: b.program, config: c, log: b.log, specs: p.commands.Specs(core.Bot), admins: b.admins(c), tell: d.Admins, broken: b.broken}
 	if p.interfaces, err = interfaces(m); err != nil {
 		return nil, err
 	}
@@ -151,6 +153,7 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 	}
 	b := &bot{
 		program: p, log: log, store: store, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: p.clock(), changed: make(chan struct{}, 1),
+		pdfs:    make(chan struct{}, pdfCrowd),
 		runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: log}),
 	}
 	if b.db, _ = store.(*memory.DB); b.db != nil {
@@ -188,7 +191,7 @@ func (b *bot) options(p *parts) turn.Options {
 		Injectors: make(map[string]core.Injector),
 		Observers: []core.Observer{b.metrics, b.traces},
 		Commands:  p.commands,
-		Gates:     []core.Gate{b.overlay},
+		Asleep:    b.overlay.asleep,
 		Epoch:     b.facts().Epoch,
 		Open:      b.open(p),
 	}
@@ -230,7 +233,7 @@ func equip(o *turn.Options, p core.Plugin) {
 // open reads what people attach, as far as an engine can make use of it.
 func (b *bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
 	d := &desk{b: b, log: b.log}
-	o := document.Options{Fetch: d.Fetch, PDF: pdfText, Log: b.log}
+	o := document.Options{Fetch: d.Fetch, PDF: b.pdfText, Log: b.log}
 	for i := range p.config.Engines {
 		if e := &p.config.Engines[i]; !e.Disabled {
 			o.Vision, o.Hearing = o.Vision || e.Vision, o.Hearing || e.Hearing

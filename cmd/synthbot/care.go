@@ -105,7 +105,9 @@ func (p *program) listCommand() *cobra.Command {
 			if n < 1 {
 				return usagef("--last takes a number above 0")
 			}
-			return p.withDB(func(db *memory.DB) error { return p.list(c.Context(), db, memory.Listing{Below: below, About: whom, N: n}) })
+			return p.withDB(func(db *memory.DB) error {
+				return p.list(c.Context(), db, memory.Listing{Below: below, About: whom, N: n})
+			})
 		},
 	}
 	c.Flags().IntVarP(&n, "last", "n", 50, "how many, the newest ones")

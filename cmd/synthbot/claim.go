@@ -29,7 +29,7 @@ func (c *Claim) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// claimName is the command, which private chats that wait for pairing let through.
+// claimName is the command.
 const claimName = "claim"
 
 // claimKey is under what it is kept that a claim was used.
@@ -45,7 +45,7 @@ func (b *bot) forClaim(c *Config) ([]command.Command, error) {
 		return nil, err
 	}
 	return []command.Command{{
-		Spec: command.Spec{Name: claimName, Brief: "Become my admin, by the code from my set-up", Private: true,
+		Spec: command.Spec{Name: claimName, Brief: "Become my admin, by the code from my set-up", Private: true, Open: true,
 			Args: []command.Arg{{Name: "code", Brief: "The code", Required: true, Rest: true}}},
 		Do: func(ctx context.Context, call command.Call) (string, error) { return b.claim(ctx, c.Bot.Claim, call) },
 	}}, nil

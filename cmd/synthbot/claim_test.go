@@ -17,11 +17,11 @@ import (
 )
 
 // daemonOf runs a configuration until the test ends, or stop is called.
-func daemonOf(t *testing.T, file string) (stop func()) {
+func daemonOf(t *testing.T, file string, log io.Writer) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan int, 1)
-	go func() { over <- run(ctx, []string{"run", "-c", file}, strings.NewReader(""), io.Discard, io.Discard) }()
+	go func() { over <- run(ctx, []string{"run", "-c", file}, strings.NewReader(""), io.Discard, log) }()
 	ended := false
 	stop = func() {
 		if ended {
@@ -55,7 +55,7 @@ func TestClaim(t *testing.T) {
 			t.Errorf("%d heard %q, want %q", who, texts, want)
 		}
 	}
-	stop := daemonOf(t, file)
+	stop := daemonOf(t, file, io.Discard)
 	says(1000, "/claim AAAA-BBBB-CCCC-DDDD")
 	last(1000, 1, "That is not the code")
 	says(1000, "/help")
@@ -79,7 +79,7 @@ func TestClaim(t *testing.T) {
 	last(1000, 5, "wants to talk to me")
 	stop()
 
-	stop = daemonOf(t, file)
+	stop = daemonOf(t, file, io.Discard)
 	says(1000, "/status")
 	last(1000, 6, "interface telegram: running")
 	says(3000, "/claim "+code)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"synthbot/core"
 	"synthbot/core/command"
 )
 
@@ -90,5 +89,3 @@ func (b *bot) greet(_ context.Context, c command.Call) (string, error) {
 func tellID(_ context.Context, c command.Call) (string, error) {
 	return "You are `" + c.Person.String() + "`, and this place is `" + c.Path.String() + "`.", nil
 }
-
-var _ core.Gate = (*overlay)(nil)

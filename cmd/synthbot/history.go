@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,7 +44,15 @@ func (p *program) look(ctx context.Context, f func(core.View) error) error {
 	if err != nil {
 		return err
 	}
-	return p.closing(s, s.View(ctx, f))
+	var b bytes.Buffer // printed when the view is over: who reads slowly holds nobody up
+	out := p.out
+	p.out = &b
+	err = s.View(ctx, f)
+	p.out = out
+	if err == nil {
+		_, err = b.WriteTo(out)
+	}
+	return p.closing(s, err)
 }
 
 func (p *program) places(ctx context.Context) error {

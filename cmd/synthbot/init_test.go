@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -60,7 +61,7 @@ func TestFromNothing(t *testing.T) {
 	if status, out, errs := typed(t, "", "check", "--online"); status != 0 || !strings.Contains(out, "ok   telegram   identity     @aria_bot") || strings.Contains(out, "mode") && strings.Contains(out, "chmod") {
 		t.Errorf("check: %d, %s%s", status, out, errs)
 	}
-	daemonOf(t, "config.toml")
+	daemonOf(t, "config.toml", io.Discard)
 	say := func(text string) { telegram.Say(1000, 1000, telegramtest.Saying{Text: text}) }
 	say("hello")
 	hears(t, telegram, 1000, 1)

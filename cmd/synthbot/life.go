@@ -193,6 +193,13 @@ func (b *bot) start(life context.Context, name string, key any, r core.Runner) {
 	}()
 }
 
+// broken reports whether what was started under the key has failed: a reload makes
+// it anew.
+func (b *bot) broken(key any) bool {
+	w := b.find(key)
+	return w != nil && w.ended() && w.err != nil
+}
+
 // ended reports whether it is over.
 func (w *worker) ended() bool {
 	select {

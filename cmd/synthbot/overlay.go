@@ -113,12 +113,8 @@ func (o *overlay) admins() []core.Path {
 	return people
 }
 
-// Judge implements core.Gate: in a place that was put to sleep what is said is
-// context.
-func (o *overlay) Judge(m *core.Message, _ bool) core.Verdict {
-	c, _, ok := o.at(m.Path, func(c changed) bool { return c.Asleep != nil })
-	if ok && *c.Asleep {
-		return core.Verdict{Admission: core.Quiet}
-	}
-	return core.Verdict{}
+// asleep reports whether the place was put to sleep: what is said there is context.
+func (o *overlay) asleep(place core.Path) bool {
+	c, _, ok := o.at(place, func(c changed) bool { return c.Asleep != nil })
+	return ok && *c.Asleep
 }

@@ -24,7 +24,19 @@ const (
 	pdfMemory  = 768 << 20
 	pdfInput   = 16 << 20
 	pdfOutput  = 1 << 20
+	pdfCrowd   = 2 // processes at a time
 )
+
+// pdfText reads a PDF when its turn has come.
+func (b *bot) pdfText(ctx context.Context, data []byte) (string, error) {
+	select {
+	case b.pdfs <- struct{}{}:
+		defer func() { <-b.pdfs }()
+		return pdfText(ctx, data)
+	case <-ctx.Done():
+		return "", errors.New("pdf: too many others are read")
+	}
+}
 
 // pdfTextCommand reads a PDF on standard input and prints its text. It is not
 // for people: the daemon starts it for each PDF, so that a file made to hang its
@@ -78,9 +90,11 @@ func pdfText(ctx context.Context, data []byte) (string, error) {
 }
 
 // capped keeps the beginning of what is written into it.
-type capped struct{ bytes.Buffer }
+type capped struct{ kept bytes.Buffer }
 
 func (c *capped) Write(p []byte) (int, error) {
-	c.Buffer.Write(p[:min(len(p), max(pdfOutput-c.Len(), 0))])
+	c.kept.Write(p[:min(len(p), max(pdfOutput-c.kept.Len(), 0))])
 	return len(p), nil
 }
+
+func (c *capped) String() string { return c.kept.String() }

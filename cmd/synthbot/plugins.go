@@ -54,6 +54,9 @@ func decodePlugins(c *Config, d *config.Document) {
 			table = table.Unresolved() // its secrets may be absent
 		}
 		own := a.config()
+		if named && !common.Enabled && a.name == pairingName && c.Access.Private == pairingName {
+			d.Fault("access.private is pairing, which needs it; take this out, or set another access", "plugins", a.name, "enabled")
+		}
 		if table.Decode(&common, own); named && !common.Enabled {
 			continue
 		}
@@ -94,7 +97,7 @@ func (b *bot) load(c *Config, before []loaded) ([]loaded, error) {
 	var all []loaded
 	for _, next := range c.chosen {
 		i := slices.IndexFunc(before, func(l loaded) bool { return l.name == next.name && reflect.DeepEqual(l.own, next.own) })
-		if i >= 0 {
+		if i >= 0 && !b.broken(before[i].Plugin) {
 			all = append(all, before[i])
 			continue
 		}
@@ -121,9 +124,6 @@ type exempt struct {
 func (e exempt) Judge(m *core.Message, again bool) core.Verdict {
 	if person, err := m.Path.Person(m.Author.ID); err == nil && e.access.Lets(person, m) {
 		return core.Verdict{}
-	}
-	if strings.HasPrefix(m.Text, "/"+claimName+" ") {
-		return core.Verdict{Admission: core.Quiet} // the command is carried out; talk that looks like it gets no answer
 	}
 	return e.Gate.Judge(m, again)
 }

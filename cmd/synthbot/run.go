@@ -158,7 +158,7 @@ func (b *bot) reload(life *lives) error {
 func (c *Config) interfaces(m maker, old *parts) ([]core.Interface, error) {
 	var all []core.Interface
 	for _, e := range c.enabled {
-		if i := same(e, old, &m); i != nil {
+		if i := same(e, old, &m); i != nil && !m.broken(i) {
 			all = append(all, i)
 			continue
 		}

@@ -26,6 +26,7 @@ type Spec struct {
 	Args    []Arg
 	Rank    core.Rank         // the least rank that sees and may call it
 	Private bool              // it is carried out in private places only: its answer is for one person
+	Open    bool              // people whom gates do not let in may call it, too
 	Briefs  map[string]string // Brief in other languages, by language tag
 }
 

@@ -23,6 +23,9 @@ type showing struct {
 
 // Ask implements core.Asker.
 func (s showing) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	if q.Unshown {
+		return s.next.Ask(ctx, q)
+	}
 	build, shown := q.Build, ""
 	tell := func(text string) {
 		if text != shown {

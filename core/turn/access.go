@@ -58,8 +58,11 @@ func (s *setup) stands(e *core.Entry) bool {
 	if s.rank(&m); !s.admits(&m) {
 		return false
 	}
+	if s.open(&e.Event) {
+		return true
+	}
 	v := s.judge(&m, true)
-	return v.Admission == core.Admit || v.Admission == core.Quiet && e.Kind == core.KindCommand
+	return v.Admission == core.Admit && !s.asleep(m.Path) || v.Admission <= core.Quiet && s.despite(&e.Event)
 }
 
 // Lets reports whether allow names the person, the place, or what it lies in.

@@ -124,7 +124,7 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 	began := time.Now()
 	var sections []core.Section
 	answer, err := c.with.Asker.Ask(ctx, core.Question{
-		Path: c.path, Person: c.person(),
+		Path: c.path, Person: c.person(), Unshown: c.who.Mute,
 		Build: func(l core.Limits) (core.Request, error) {
 			c.dialect = l.Dialect
 			p, err := prompt.Build(c.parts, l)

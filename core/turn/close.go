@@ -79,9 +79,22 @@ func (t *turn) own(s core.Sent) core.Entry {
 		kind = core.KindCommand
 	}
 	return core.Entry{Self: true, Event: core.Event{Kind: kind, Data: s.Data, Message: core.Message{
-		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.who.Private && s.Path == t.path,
+		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.closed(s.Path),
 		Author: core.Author{Name: t.with.Persona(s.Path, "").Name, Bot: true, Rank: core.Bot},
 	}}}
+}
+
+// closed reports whether what is said in the place is private.
+func (t *turn) closed(place core.Path) bool {
+	if place == t.path {
+		return t.who.Private
+	}
+	open := true
+	err := t.store.View(context.Background(), func(v core.View) (err error) {
+		open, err = public(v, place)
+		return err
+	})
+	return err != nil || !open
 }
 
 // goesOn reports whether the model asked to go on, and nobody waits meanwhile.
@@ -89,7 +102,7 @@ func (t *turn) goesOn(ctx context.Context) bool {
 	asked := slices.ContainsFunc(t.finished, func(d action.Done) bool {
 		return d.Action == action.Continue && d.Progress == core.Done
 	})
-	if !asked {
+	if !asked || t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing
 		return false
 	}
 	free := false

@@ -117,10 +117,15 @@ func (t *turn) sees(v core.View) ([]core.Path, error) {
 	return all, nil
 }
 
+// publicDepth is how many entries of a place are looked at to tell whether it is
+// private: a place that was once is.
+const publicDepth = 50
+
 // public reports whether others can read along in the place.
 func public(v core.View, place core.Path) (bool, error) {
-	last, err := v.Last(place, 1)
-	return err == nil && len(last) > 0 && !last[0].Message.Private, err
+	last, err := v.Last(place, publicDepth)
+	private := slices.ContainsFunc(last, func(e core.Entry) bool { return e.Message.Private })
+	return err == nil && len(last) > 0 && !private, err
 }
 
 func within(p core.Path, roots []core.Path) bool {

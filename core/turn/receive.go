@@ -91,17 +91,15 @@ func impulsive(k core.Kind) bool { return k == core.KindBeat || k == core.KindCo
 // The log keeps the rank that the platform gave; what the configuration makes of
 // it is asked whenever it matters.
 func (t *Turns) entry(s *setup, e core.Event) (entry core.Entry, ok bool) {
-	platform := e.Message.Author.Rank
-	var v core.Verdict
-	if !impulsive(e.Kind) {
-		if s.rank(&e.Message); !s.admits(&e.Message) {
-			return entry, false
-		}
-		if e.Kind == core.KindMessage {
-			s.called(&e.Message)
-		}
-		v = s.judge(&e.Message, false)
+	if e.Kind == core.KindReminder {
+		e.Message.Author.Rank = core.Member // what he may do is asked anew: it was set long ago
 	}
+	platform := e.Message.Author.Rank
+	v, ok := s.verdict(&e)
+	if !ok {
+		return entry, false
+	}
+	s.hush(&e.Message)
 	if v.Admission == core.Discard && v.Reply == "" {
 		return entry, false
 	}
@@ -111,11 +109,76 @@ func (t *Turns) entry(s *setup, e core.Event) (entry core.Entry, ok bool) {
 	entry.Reply = v.Reply
 	entry.Due = v.Reply != "" ||
 		v.Admission == core.Admit && t.due(s, &e) ||
-		v.Admission == core.Quiet && e.Kind == core.KindCommand && s.commanded(&e) // how else would one wake it?
+		v.Admission == core.Quiet && s.despite(&e) && t.due(s, &e)
 	e.Message.Author.Rank = platform
 	entry.Event = e
 	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand
 	return entry, entry.Due || !talk || !s.Settings(e.Message.Path).Blind
+}
+
+// verdict is what access and gates say of an event; ok is false where it never
+// was.
+func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
+	m := &e.Message
+	if e.Kind == core.KindBeat {
+		return v, !s.asleep(m.Path) && !s.Access.names(s.Access.Deny, core.Path{}, m)
+	}
+	if impulsive(e.Kind) {
+		return v, true
+	}
+	if s.rank(m); !s.admits(m) {
+		return v, false
+	}
+	switch e.Kind {
+	case core.KindMessage:
+		s.called(m)
+	case core.KindCommand, core.KindPress, core.KindReminder:
+	default:
+		return v, true // nobody asks for anything
+	}
+	if !s.open(e) {
+		v = s.judge(m, false)
+	}
+	if v.Admission == core.Admit && s.asleep(m.Path) {
+		v.Admission = core.Quiet
+	}
+	return v, true
+}
+
+// open reports whether the event calls a command that anybody may call.
+func (s *setup) open(e *core.Event) bool {
+	if e.Kind != core.KindCommand || e.Command == nil || s.Commands == nil {
+		return false
+	}
+	c, ok := s.Commands.Find(e.Command.Name)
+	return ok && c.Open
+}
+
+func (s *setup) asleep(place core.Path) bool { return s.Asleep != nil && s.Asleep(place) }
+
+// despite reports whether the event is answered in a place that is quiet: how else
+// would one wake it, confirm something, or be reminded?
+func (s *setup) despite(e *core.Event) bool {
+	switch e.Kind {
+	case core.KindCommand:
+		return s.commanded(e)
+	case core.KindReminder, core.KindPress:
+		return true
+	}
+	return false
+}
+
+// hush takes the words out of a quote of somebody who is shut out.
+func (s *setup) hush(m *core.Message) {
+	q := m.ReplyTo
+	if q == nil || q.From.ID == "" || q.From.Bot {
+		return
+	}
+	quoted := core.Message{Path: m.Path, Private: m.Private, Scopes: m.Scopes, Author: q.From}
+	quoted.Author.Rank = core.Member
+	if s.rank(&quoted); !s.admits(&quoted) || s.judge(&quoted, true).Admission >= core.Blank {
+		m.ReplyTo = &core.Quote{ID: q.ID, Time: q.Time}
+	}
 }
 
 // blank takes the words out of an event: that somebody came by is all that is

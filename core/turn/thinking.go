@@ -25,7 +25,7 @@ type thinking struct {
 // Ask implements core.Asker. The sign is gone when it returns.
 func (t thinking) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	shower := t.find(q.Path)
-	if shower == nil {
+	if shower == nil || q.Unshown {
 		return t.Asker.Ask(ctx, q)
 	}
 	shown, stop := context.WithCancel(ctx)

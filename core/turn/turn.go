@@ -24,6 +24,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,6 +101,7 @@ type Options struct {
 	Carrier   func(place core.Path) core.Carrier // likewise
 	Commands  *command.Registry                  // nil: there are none
 	Gates     []core.Gate
+	Asleep    func(place core.Path) bool // what is said there is context, whoever says it; nil: nowhere
 	Bios      []core.Biographer
 	Epoch     func() uint64 // see core.Facts; nil: 0
 	// Open reads what people attached, within limits of its own: texts of
@@ -119,10 +121,11 @@ type Turns struct {
 	store core.Store
 	setup atomic.Pointer[setup]
 
-	swap  sync.RWMutex // against a change of setup between its reading and its use
-	alone sync.Mutex   // held by the one suspect that is tried
-	ears  ears
-	held  injected
+	swap   sync.RWMutex // against a change of setup between its reading and its use
+	former []*setup     // that turns may still run on; guarded by swap
+	alone  sync.Mutex   // held by the one suspect that is tried
+	ears   ears
+	held   injected
 
 	mu     sync.Mutex
 	awake  map[core.Path]*place
@@ -144,6 +147,7 @@ type setup struct {
 	Options
 	names *names
 	users sync.WaitGroup // turns that run on it
+	over  chan struct{}  // closed when it was exchanged and they are over
 }
 
 // Reconfigure puts other options in force, for all that begins from now on. The
@@ -153,10 +157,29 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 	o.Store = t.store
 	t.swap.Lock()
 	defer t.swap.Unlock()
-	if old := t.setup.Swap(&setup{Options: o, names: newNames(o.Names)}); old != nil {
-		return old.users.Wait
+	old := t.setup.Swap(&setup{Options: o, names: newNames(o.Names), over: make(chan struct{})})
+	if old == nil {
+		return func() {}
 	}
-	return func() {}
+	t.former = slices.DeleteFunc(t.former, func(s *setup) bool {
+		select {
+		case <-s.over:
+			return true
+		default:
+			return false
+		}
+	})
+	t.former = append(t.former, old)
+	go func() {
+		old.users.Wait()
+		close(old.over)
+	}()
+	waited := slices.Clone(t.former)
+	return func() {
+		for _, s := range waited {
+			<-s.over
+		}
+	}
 }
 
 // enter returns the options that a turn runs on; it leaves them when it is over.

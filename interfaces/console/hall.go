@@ -15,6 +15,7 @@ type Hall struct {
 	name  string
 	any   *Console      // describes the action; nobody sits there
 	ready chan struct{} // closed by Listen
+	once  sync.Once
 
 	mu    sync.Mutex
 	inbox core.Inbox // nil: Listen does not run
@@ -83,7 +84,7 @@ func (h *Hall) Listen(ctx context.Context, in core.Inbox) error {
 	h.mu.Lock()
 	h.inbox, h.life = in, ctx
 	h.mu.Unlock()
-	close(h.ready)
+	h.once.Do(func() { close(h.ready) })
 	<-ctx.Done()
 	h.mu.Lock()
 	h.inbox = nil

@@ -21,7 +21,7 @@ const messageSchema = `{"type":"object","properties":{
 "text":{"type":"string","title":"text"},
 "interface_path":{"type":"string","title":"place"},
 "reply_to_message_id":{"type":["string","integer"],"title":"reply to"},
-"embeds":{"type":"array","items":{"type":"object","properties":{"title":{"type":"string"},"description":{"type":"string"},"url":{"type":"string"},"fields":{"type":"array"}}}},
+"embeds":{"type":"array","items":{"type":"object"}},
 "buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string"},"data":{"type":"string"},"url":{"type":"string"}},"required":["label"]}},
 "suggestions":{"type":"array","items":{"type":"string"},"deprecated":true},
 "silent":{"type":"boolean"},
