@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/core/coretest"
 	"synthbot/core/turn"
 )
@@ -255,5 +256,76 @@ func TestGatesKnowWhoCalls(t *testing.T) {
 	b.ended(1)
 	if len(gate.seen) != 2 || gate.seen[0] != core.NotAddressed || gate.seen[1] != core.Name {
 		t.Errorf("the gate saw %q", gate.seen)
+	}
+}
+
+// TestAsleep: in a place that sleeps talk is context, whoever says it; commands
+// and reminders get through.
+func TestAsleep(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	var calls []command.Call
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Time for tea!")), func(o *turn.Options) {
+		o.Asleep = func(core.Path) bool { return true }
+		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
+		o.Commands = commands(t, &calls)
+	})
+	b.receive(said("1", "boss", "hello?"))
+	b.ended(1)
+	b.stands()
+	due := said("r", "jay", "tea")
+	due.Kind = core.KindReminder
+	b.receive(due, called("2", "jay", "echo", "wake"))
+	b.ended(2)
+	b.stands("Time for tea!", "You said wake.")
+	b.receive(beat("b1", `{"beat":"morning"}`))
+	if n := len(b.asker.Asked()); n != 1 {
+		t.Errorf("the model was asked %d times, want 1", n)
+	}
+}
+
+// TestQuotesOfTheDenied: what somebody who is shut out said is not carried in by
+// a quote.
+func TestQuotesOfTheDenied(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
+		o.Access.Deny = []core.Path{core.MustPath("room/@user/eve")}
+	})
+	e := said("1", "jay", "what do you say to that?")
+	e.Message.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: "eve", Name: "Eve"}, Text: "DENIED WORDS"}
+	b.receive(e)
+	b.ended(1)
+	if in := b.input(0); strings.Contains(in, "DENIED") || strings.Contains(in, "Eve") {
+		t.Errorf("the model was told %s", in)
+	}
+}
+
+// TestQuietBeatGoesNotOn: what a beat may not do, it may not do later either.
+func TestQuietBeatGoesNotOn(t *testing.T) {
+	b := fresh(t, `{"actions":[{"type":"CONTINUE"}]}`, plan("ALOUD"))
+	b.receive(beat("b1", `{"beat":"diary","quiet":true}`))
+	b.ended(1)
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	b.stands("ALOUD") // to Jay, and not before
+	if got := b.logged(square); len(got) != 1 {
+		t.Errorf("the log holds %q", got)
+	}
+}
+
+// TestReminderHasNoRank: what its setter once was counts for nothing when it fires.
+func TestReminderHasNoRank(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone})
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(`{"response":"ok","actions":[{"type":"look","payload":{}}]}`, plan("done")), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, eye) })
+	due := said("r", "jay", "tea")
+	due.Kind, due.Message.Author.Rank = core.KindReminder, core.Admin
+	b.receive(due)
+	b.ended(1)
+	if calls := eye.Calls(); len(calls) != 1 || calls[0].Author.Rank != core.Member {
+		t.Errorf("the calls were %+v", calls)
 	}
 }
