@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -223,7 +224,7 @@ func (p *program) forgetCommand() *cobra.Command {
 			if path.IsZero() != all {
 				return usagef("memory forget: name a place or a person, or say --all")
 			}
-			return p.withDB(func(db *memory.DB) error { return forget(c.Context(), db, path) })
+			return p.forgetThere(c.Context(), path)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "everything")
@@ -264,4 +265,22 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 		return errors.New("there is no database yet")
 	}
 	return p.closing(db, f(db))
+}
+
+// forgetThere erases all that the bot keeps there, what plugins keep included.
+func (p *program) forgetThere(ctx context.Context, path core.Path) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	b, err := p.looking(cfg, p.logger(cfg, slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	if b.db == nil {
+		err = errors.New("there is no database yet")
+	} else {
+		err = b.forget(ctx, path)
+	}
+	return p.closing(b, err)
 }

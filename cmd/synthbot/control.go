@@ -143,7 +143,7 @@ func (b *bot) openControl(life *lives) (serve func()) {
 // carry carries one command line out, on the files of who asks.
 func (b *bot) carry(ctx context.Context, life *lives, a admin.Ask, in, out, errs *os.File) int {
 	p := &program{
-		in: &patient{File: in, ctx: ctx}, out: out, errs: errs, clock: b.program.clock,
+		in: &patient{File: in, ctx: ctx}, out: &patient{File: out, ctx: ctx}, errs: &patient{File: errs, ctx: ctx}, clock: b.program.clock,
 		getenv: func(name string) string { return a.Env[name] },
 		host:   &host{b, life},
 	}
@@ -158,8 +158,9 @@ type host struct {
 	life *lives
 }
 
-// patient reads a file of another process, and ends with its context: a terminal
-// that somebody else types on by then is not to be read from.
+// patient is a file of another process, and ends with its context: a terminal
+// that somebody else types on by then is not to be read from, and a pipe that
+// nobody reads holds nobody up.
 type patient struct {
 	*os.File
 	ctx context.Context
@@ -170,24 +171,56 @@ const patience = 100 // milliseconds
 
 // Read implements io.Reader.
 func (r *patient) Read(p []byte) (n int, err error) {
-	conn, err := r.SyscallConn()
-	if err != nil {
+	if err := r.await(unix.POLLIN, io.EOF); err != nil {
 		return 0, err
 	}
+	return r.File.Read(p)
+}
+
+// atOnce is how much a pipe takes at once when it says that it takes something
+// (PIPE_BUF).
+const atOnce = 4096
+
+// Write implements io.Writer.
+func (r *patient) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		if err := r.await(unix.POLLOUT, r.ctx.Err()); err != nil {
+			return n, err
+		}
+		m, err := r.File.Write(p[n:min(len(p), n+atOnce)])
+		if n += m; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// ReadFrom hides that of os.File, which would wait for ever.
+func (r *patient) ReadFrom(from io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{r}, from)
+}
+
+// await waits until the file is ready for what is meant; when the context ends
+// before, it returns over, or the context's error.
+func (r *patient) await(events int16, over error) error {
+	conn, err := r.SyscallConn()
+	if err != nil {
+		return err
+	}
 	for {
-		if r.ctx.Err() != nil {
-			return 0, io.EOF
+		if err := r.ctx.Err(); err != nil {
+			if over != nil {
+				return over
+			}
+			return err
 		}
 		ready := false
 		err := conn.Control(func(fd uintptr) {
-			polled, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, patience)
+			polled, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: events}}, patience)
 			ready = polled > 0 || err != nil && err != syscall.EINTR
 		})
-		if err != nil {
-			return 0, err
-		}
-		if ready {
-			return r.File.Read(p)
+		if err != nil || ready {
+			return err
 		}
 	}
 }

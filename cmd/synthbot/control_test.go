@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"synthbot/memory"
@@ -105,4 +108,40 @@ func TestReloadByCommand(t *testing.T) {
 	if status, _, errs := d.command("", "reload"); status != statusFailed || !strings.Contains(errs, "no daemon runs") {
 		t.Errorf("reload without a daemon: %d, %q", status, errs)
 	}
+}
+
+// TestClientThatDoesNotRead: a client that leaves its pipe full holds nobody up:
+// others are answered, and when he is gone the daemon ends at once.
+func TestClientThatDoesNotRead(t *testing.T) {
+	d := startDaemon(t, atDesk)
+	d.tells("READY=1")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	full, fd := make([]byte, 4096), int(w.Fd())
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := syscall.Write(fd, full); err != nil {
+			break // it holds no more
+		}
+	}
+	if err := syscall.SetNonblock(fd, false); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan int, 1)
+	go func() { left <- run(ctx, []string{"actions", "-c", d.file}, strings.NewReader(""), w, io.Discard) }()
+	if reply := d.answers("hello"); reply == "" {
+		t.Error("nobody else is answered")
+	}
+	leave()
+	if status := <-left; status == statusDone {
+		t.Error("what nobody read was done")
+	}
+	d.end()
 }
