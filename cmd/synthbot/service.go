@@ -156,7 +156,7 @@ func (i *installer) configure(c *Config, text string) error {
 		}
 		text = f.String()
 		if was != "" {
-			i.note("the database was in %s: `synthbot backup -c %s copy.db`, then `synthbot restore copy.db`, takes it along", c.beside(was), c.file)
+			i.note("the database was in %s: `synthbot backup -c %s copy.db`, then `synthbot restore -c %s copy.db` before the first start, takes it along", c.beside(was), c.file, serviceConfig)
 		}
 	}
 	errs := []error{}
