@@ -131,6 +131,9 @@ func (i *installer) survey(c *Config) {
 		}
 	})
 	slices.Sort(i.secrets)
+	if unit := i.at("/usr/lib/systemd/system/synthbot.service"); existing(unit) != "" {
+		i.note("a package brought %s: the unit in /etc goes before it", unit)
+	}
 	if len(i.programs) > 0 && !i.tools {
 		i.note("the bot is to start %s: the unit lets nothing be run but synthbot itself; --tools adds a drop-in for it", strings.Join(i.programs, ", "))
 	}

@@ -144,7 +144,11 @@ func TestServiceInstallAgain(t *testing.T) {
 	if status, out, errs := installed(t, root); status != 0 || strings.Contains(out, "written") || !strings.Contains(out, "kept     "+root+"/etc/synthbot/config.toml") {
 		t.Errorf("again: %d, %s%s", status, out, errs)
 	}
-	if status, out, errs := installed(t, root, "there", "tools", "bot"); status != 0 || strings.Contains(out, "is to start") || !strings.Contains(out, "same     "+root+"/etc/synthbot/config.toml") {
+	if err := os.MkdirAll(filepath.Join(root, "usr/lib/systemd/system"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "usr/lib/systemd/system/synthbot.service"), "[Unit]\n")
+	if status, out, errs := installed(t, root, "there", "tools", "bot"); status != 0 || !strings.Contains(out, "a package brought") || strings.Contains(out, "is to start") || !strings.Contains(out, "same     "+root+"/etc/synthbot/config.toml") {
 		t.Errorf("with tools, as somebody else: %d, %s%s", status, out, errs)
 	}
 	if text, err := os.ReadFile(filepath.Join(root, "etc/synthbot/telegram_token")); err != nil || string(text) != telegramtest.Token {
