@@ -1,6 +1,11 @@
 package core
 
-import "unique"
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"unique"
+)
 
 // Secret is a token or key. It prints as "[secret]" wherever it is printed,
 // and as an address at worst, deep inside of other values; only Reveal gives
@@ -21,6 +26,32 @@ func (s Secret) Reveal() string {
 		return ""
 	}
 	return s.handle.Value()
+}
+
+// shortestSecret is how long a value is at least that Conceal takes out: a shorter
+// one would tear words apart, and is no secret.
+const shortestSecret = 4
+
+// Conceal returns what takes secrets out of texts of others, who may tell them
+// again: as they are, without the word before them ("Bearer …"), and in the forms
+// that they have in an address. Each is replaced by "[secret]".
+func Conceal(secrets ...Secret) *strings.Replacer {
+	var values []string
+	for _, s := range secrets {
+		value := s.Reveal()
+		_, token, _ := strings.Cut(value, " ")
+		for _, v := range []string{value, token} {
+			values = append(values, v, url.QueryEscape(v), url.PathEscape(v))
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
+	var pairs []string
+	for _, v := range values {
+		if len(v) >= shortestSecret {
+			pairs = append(pairs, v, "[secret]")
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // IsZero reports whether there is none.

@@ -32,3 +32,18 @@ func TestSecretDoesNotShow(t *testing.T) {
 		t.Error("secrets do not compare by value")
 	}
 }
+
+func TestConceal(t *testing.T) {
+	r := Conceal(NewSecret("Bearer abc/def ghi"), NewSecret("abc/def ghi and more"), NewSecret("abc"), Secret{})
+	for text, want := range map[string]string{
+		"you sent Bearer abc/def ghi":          "you sent [secret]",
+		"the token is abc/def ghi.":            "the token is [secret].",
+		"?key=abc%2Fdef+ghi&x=abc%2Fdef%20ghi": "?key=[secret]&x=[secret]",
+		"abc/def ghi and more":                 "[secret]",
+		"abc is too short to be one":           "abc is too short to be one",
+	} {
+		if got := r.Replace(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}

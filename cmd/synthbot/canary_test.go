@@ -87,7 +87,7 @@ url = "{ECHO}/agent"
 allow = ["127.0.0.1"]
 [[plugins.blueprint.source]]
 path = "run.json"
-command = ["/bin/sh", "-c", "env; echo tool-was-run >&2; exit 3"]
+command = ["/bin/sh", "-c", "env; echo tool-was-run >&2; env >&2; exit 3"]
 env = {KEY = "{blueprintenv}"}
 [[plugins.mcp.server]]
 name = "far"
@@ -141,17 +141,8 @@ func (p *parrot) answer(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, plan)
 		return
 	}
-	if discreet(r.URL.Path) {
-		asked = r.Method + " " + r.URL.String()
-	}
 	w.WriteHeader(http.StatusUnauthorized)
 	_ = json.NewEncoder(w).Encode(map[string]any{"ok": false, "error_code": 401, "description": asked, "message": asked, "error": map[string]any{"message": asked, "type": asked}})
-}
-
-// discreet names what answers without what it was asked with: a plugin quotes the
-// words of a service that the admin chose, whatever the service tells of itself.
-func discreet(path string) bool {
-	return strings.HasPrefix(path, "/bank/") || strings.HasPrefix(path, "/speech/") || strings.HasPrefix(path, "/agent/")
 }
 
 // noise is all that was written, by whoever.

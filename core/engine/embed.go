@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tmc/langchaingo/llms/openai"
+
+	"synthbot/core"
 )
 
 // Embedder turns texts into vectors, one for each, in their order. Its errors
@@ -56,7 +58,7 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
 	}
-	return &embedder{remote: remote{cfg: cfg, preset: p, redact: redactor(cfg.APIKey)}, client: client, base: t.base}, nil
+	return &embedder{remote: remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey)}, client: client, base: t.base}, nil
 }
 
 type embedder struct {

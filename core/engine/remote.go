@@ -44,7 +44,7 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 	if p.name == "openai" && cfg.BaseURL != "" && !strings.Contains(cfg.BaseURL, "api.openai.com") {
 		p.maxField = "max_tokens" // servers of other makers often know no other
 	}
-	r := &remote{cfg: cfg, preset: p, redact: redactor(cfg.APIKey), transport: t}
+	r := &remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t}
 	if cfg.Parallel > 0 {
 		r.seats = make(chan struct{}, cfg.Parallel)
 	}

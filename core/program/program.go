@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -58,7 +59,12 @@ func (p Program) Run(ctx context.Context, in []byte) ([]byte, error) {
 	}
 	err := c.Wait()
 	end(c)
-	return out.verdict(ctx, err, complaint)
+	hide := core.Conceal(slices.Collect(maps.Values(p.Env))...) // it may tell what it was told
+	said, err := out.verdict(ctx, err, hide.Replace(complaint.String()))
+	if len(p.Env) > 0 {
+		said = []byte(hide.Replace(string(said)))
+	}
+	return said, err
 }
 
 // environment is all that the program knows of the bot's own.
@@ -94,7 +100,7 @@ func (o *output) Write(p []byte) (int, error) {
 }
 
 // verdict says what became of the program. stdin that nobody read is no error.
-func (o *output) verdict(ctx context.Context, err error, complaint *tail) ([]byte, error) {
+func (o *output) verdict(ctx context.Context, err error, complaint string) ([]byte, error) {
 	var status *exec.ExitError
 	switch {
 	case o.over:

@@ -143,7 +143,7 @@ func soak(t *testing.T, w *world, n, chats int, strict bool) {
 	before, goroutines := s.half(t, 0, n/2)
 	after, more := s.half(t, n/2, n)
 	took := time.Since(began)
-	if after > before+256<<10 {
+	if after > before+512<<10 { // about 100 bytes a message: none of them is kept, and the heap is not that even
 		t.Errorf("the second half left %d bytes behind", after-before)
 	}
 	if more > goroutines+2 || more > chats+20 {

@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -223,6 +225,7 @@ func (a *agent) send(q *http.Request, key core.Key) ([]byte, error) {
 	if err != nil {
 		return nil, outbound.Fault(err)
 	}
+	data = []byte(core.Conceal(slices.Collect(maps.Values(a.Headers))...).Replace(string(data))) // it may tell what it was told
 	return data, status(resp, data)
 }
 

@@ -203,7 +203,7 @@ func TestPrograms(t *testing.T) {
 		kind core.ErrorKind
 	}{
 		{script(`cat`), `{"tool":"sum","input":{"a":1}}`, ""},
-		{script(`cat >/dev/null; printf '{"success":true,"output":["%s"]}' $KEY`), `["s3cret"]`, ""},
+		{script(`cat >/dev/null; printf '{"success":true,"output":["%s",%d]}' $KEY ${#KEY}`), `["[secret]",6]`, ""}, // it has it, and nobody hears it
 		{script(`echo '{"success":false,"error":{"code":"INVALID_INPUT","message":"no"}}'; exit 1`), "x says: no", core.Invalid},
 		{script(`echo oops; exit 1`), "The program failed", core.Broken},
 		{script(`exit 1`), "The program failed", core.Broken},

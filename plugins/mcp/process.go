@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -168,23 +169,5 @@ func (s *server) listen(r io.Reader) {
 
 // redactor takes a server's secrets out of texts.
 func redactor(conf *Server) func(string) string {
-	var secrets []string
-	for _, table := range []map[string]core.Secret{conf.Env, conf.Headers} {
-		for _, secret := range table {
-			secrets = append(secrets, secret.Reveal())
-			_, token, _ := strings.Cut(secret.Reveal(), " ") // "Bearer …"
-			secrets = append(secrets, token)
-		}
-	}
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may begin with another
-	var pairs []string
-	for _, secret := range secrets {
-		if len(secret) >= minSecret {
-			pairs = append(pairs, secret, "[secret]")
-		}
-	}
-	return strings.NewReplacer(pairs...).Replace
+	return core.Conceal(slices.AppendSeq(slices.Collect(maps.Values(conf.Env)), maps.Values(conf.Headers))...).Replace
 }
-
-// minSecret is how long a secret is that nobody says by chance.
-const minSecret = 6

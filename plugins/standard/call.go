@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,11 +27,13 @@ type api struct {
 	*API
 	base   *url.URL
 	client *http.Client
+	hide   *strings.Replacer // what the server may tell again
 }
 
 func newAPI(c *API) *api {
 	base, _ := address(c.URL) // checked before
-	return &api{c, base, outbound.New(outbound.Options{Allow: c.Allow, Timeout: c.Timeout, MaxBody: c.MaxBody, Redirects: 3})}
+	client := outbound.New(outbound.Options{Allow: c.Allow, Timeout: c.Timeout, MaxBody: c.MaxBody, Redirects: 3})
+	return &api{c, base, client, core.Conceal(slices.Collect(maps.Values(c.Headers))...)}
 }
 
 // request is the payload of a call.
@@ -256,7 +259,7 @@ func (p *Plugin) send(ctx context.Context, c core.Call) (core.Result, error) {
 	if err != nil {
 		return core.Result{}, outbound.Fault(err)
 	}
-	return answered(resp, data)
+	return answered(resp, []byte(a.hide.Replace(string(data))))
 }
 
 // head sets the headers of a request.

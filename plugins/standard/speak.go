@@ -83,7 +83,7 @@ func (p *Plugin) sound(ctx context.Context, text string) ([]byte, error) {
 	case err != nil:
 		return nil, outbound.Fault(err)
 	case resp.StatusCode != http.StatusOK:
-		_, err := answered(resp, data)
+		_, err := answered(resp, []byte(core.Conceal(p.c.Speech.APIKey).Replace(string(data))))
 		return nil, &core.Error{Kind: core.Temporary, Text: "The voice cannot be had at the moment.", After: after(resp), Err: err}
 	}
 	return data, nil
