@@ -54,15 +54,16 @@ func (s *setup) stands(e *core.Entry) bool {
 	if e.Self || impulsive(e.Kind) || e.Reply != "" {
 		return true
 	}
-	m := e.Message // as the configuration says now
-	if s.rank(&m); !s.admits(&m) {
+	now := e.Event // with the rank that the configuration gives now
+	m := &now.Message
+	if s.rank(m); !s.admits(m) {
 		return false
 	}
-	if s.open(&e.Event) {
+	if s.open(&now) {
 		return true
 	}
-	v := s.judge(&m, true)
-	return v.Admission == core.Admit && !s.asleep(m.Path) || v.Admission <= core.Quiet && s.despite(&e.Event)
+	v := s.judge(m, true)
+	return v.Admission == core.Admit && !s.asleep(m.Path) || v.Admission <= core.Quiet && s.despite(&now)
 }
 
 // Lets reports whether allow names the person, the place, or what it lies in.

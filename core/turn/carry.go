@@ -8,6 +8,10 @@ import (
 	"synthbot/core/command"
 )
 
+// fixed reports whether no model is asked: a command is carried out, or a reply
+// stood fast when the message was received.
+func (t *turn) fixed() bool { return t.command() || len(t.messages) > 0 && t.messages[0].Reply != "" }
+
 // scripted returns the plan of a turn that no model is asked for: a command that
 // is carried out, or a reply that stood fast when the message was received.
 func (t *turn) scripted(ctx context.Context) (core.Plan, bool) {

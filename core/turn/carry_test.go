@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
 	"synthbot/core/turn"
@@ -247,5 +248,106 @@ func TestTrace(t *testing.T) {
 	}
 	if a := end.Trace.Asks[1]; len(a.Faults) != 0 {
 		t.Errorf("the second one was %+v", a)
+	}
+}
+
+// TestCommandsRunOnce: where the answer cannot be sent, what was done is not done
+// again for it.
+func TestCommandsRunOnce(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	var calls []command.Call
+	room := coretest.NewRoom("room")
+	room.Fail = func(text string) error {
+		if strings.HasPrefix(text, "You said") {
+			return core.Errorf(core.Broken, "gone")
+		}
+		return nil
+	}
+	b := start(t, s, room, coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Commands = commands(t, &calls) })
+	b.receive(called("1", "jay", "echo", "once"))
+	b.ended(1)
+	if len(calls) != 1 || len(b.asker.Asked()) != 0 {
+		t.Errorf("%d calls, %d questions", len(calls), len(b.asker.Asked()))
+	}
+}
+
+// TestAdminsCommandsInASleepingPlace: what the configuration makes of somebody
+// counts, not what the platform says.
+func TestAdminsCommandsInASleepingPlace(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	var calls []command.Call
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
+		o.Asleep = func(core.Path) bool { return true }
+		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
+		o.Commands = commands(t, &calls)
+	})
+	b.receive(called("1", "boss", "usage", "x"))
+	b.ended(1)
+	b.stands("You said x.")
+}
+
+// TestSentElsewhere: where the bot speaks first, nothing becomes private by it, and
+// nothing private becomes public.
+func TestSentElsewhere(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	snapshot := catalogueOf(t, room).Load().With(action.Policy{Grants: []action.Grant{{From: core.MustPath("room"), To: core.MustPath("room")}}})
+	b := start(t, s, room, coretest.NewAsker(
+		plan("Between us."),
+		`{"actions":[{"type":"message_room","payload":{"text":"News!","interface_path":"room/new"}},{"type":"message_room","payload":{"text":"Psst!","interface_path":"room/1"}}]}`,
+	), func(o *turn.Options) { o.Catalogue = new(action.Catalogue); o.Catalogue.Swap(snapshot) })
+	b.receive(said("1", "jay", "a private word"))
+	b.ended(1)
+	b.receive(talk("2", "ann", "Aria, tell the others"))
+	b.ended(1)
+	for path, want := range map[string]bool{"room/new": false, "room/1": true} {
+		err := s.View(t.Context(), func(v core.View) error {
+			last, err := v.Last(core.MustPath(path), 1)
+			if len(last) != 1 || !last[0].Self || last[0].Message.Private != want {
+				t.Errorf("%s holds %+v, private is to be %v", path, last, want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// injector says something in its own way.
+type injector func(context.Context) (json.RawMessage, error)
+
+func (i injector) Inject(ctx context.Context, _ core.Scene) (json.RawMessage, error) { return i(ctx) }
+
+// TestBadContributions: who is late, fails, panics or says too much is left out,
+// and nobody waits for him.
+func TestBadContributions(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	says := func(text string) injector {
+		return func(context.Context) (json.RawMessage, error) { return json.RawMessage(text), nil }
+	}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
+		o.Injectors = map[string]core.Injector{
+			"good":   says(`"sunny"`),
+			"late":   injector(func(context.Context) (json.RawMessage, error) { <-never; return json.RawMessage(`1`), nil }),
+			"broken": injector(func(context.Context) (json.RawMessage, error) { return json.RawMessage(`2`), errors.New("no") }),
+			"panics": injector(func(context.Context) (json.RawMessage, error) { panic("no") }),
+			"large":  says(`"` + strings.Repeat("x", 3000) + `"`),
+			"wrong":  says(`{`),
+		}
+	})
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1) // though one of them never comes back
+	in := b.input(0)
+	for name, want := range map[string]bool{"good": true, "late": false, "broken": false, "panics": false, "large": false, "wrong": false} {
+		if strings.Contains(in, `"`+name+`":`) != want {
+			t.Errorf("%s is in the prompt: %v; want %v", name, !want, want)
+		}
 	}
 }

@@ -89,12 +89,12 @@ func (t *turn) closed(place core.Path) bool {
 	if place == t.path {
 		return t.who.Private
 	}
-	open := true
+	shut := false
 	err := t.store.View(context.Background(), func(v core.View) (err error) {
-		open, err = public(v, place)
+		shut, err = private(v, place)
 		return err
 	})
-	return err != nil || !open
+	return err != nil || shut
 }
 
 // goesOn reports whether the model asked to go on, and nobody waits meanwhile.

@@ -11,6 +11,9 @@ import (
 // worthWords reports whether what came of the round goes back to the model, and
 // prepares the next round's prompt for it.
 func (t *turn) worthWords() bool {
+	if t.fixed() { // there is no model to tell it, and what was done is not to be done again
+		return false
+	}
 	var outputs []prompt.Output
 	for _, d := range t.outcome {
 		if words(&d) {

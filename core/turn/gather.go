@@ -121,11 +121,21 @@ func (t *turn) sees(v core.View) ([]core.Path, error) {
 // private: a place that was once is.
 const publicDepth = 50
 
-// public reports whether others can read along in the place.
+// public reports whether others can read along in the place: somebody but the bot
+// has spoken there, and nobody in private.
 func public(v core.View, place core.Path) (bool, error) {
+	shut, err := private(v, place)
+	if err != nil || shut {
+		return false, err
+	}
 	last, err := v.Last(place, publicDepth)
-	private := slices.ContainsFunc(last, func(e core.Entry) bool { return e.Message.Private })
-	return err == nil && len(last) > 0 && !private, err
+	return slices.ContainsFunc(last, func(e core.Entry) bool { return !e.Self }), err
+}
+
+// private reports whether something was said in private in the place.
+func private(v core.View, place core.Path) (bool, error) {
+	last, err := v.Last(place, publicDepth)
+	return slices.ContainsFunc(last, func(e core.Entry) bool { return e.Message.Private }), err
 }
 
 func within(p core.Path, roots []core.Path) bool {
