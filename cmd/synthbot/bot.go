@@ -46,9 +46,10 @@ type bot struct {
 	exchange sync.Mutex    // held while parts are exchanged
 	told     told
 	claims   claims
-	telling  sync.WaitGroup
-	full     atomic.Bool   // the disk is
-	pdfs     chan struct{} // a token for each process that may read a PDF now
+	others   sync.WaitGroup // what goes on beside: telling admins, putting plugins away, writing the file anew
+	full     atomic.Bool    // the disk is
+	untidy   atomic.Int64   // how often the file is to be written anew
+	pdfs     chan struct{}  // a token for each process that may read a PDF now
 
 	mu      sync.Mutex
 	parts   *parts

@@ -231,15 +231,6 @@ func (p *program) forgetCommand() *cobra.Command {
 	return atDaemon(p.fileFlag(c))
 }
 
-// forget erases, and compacts, so that nothing is left in the file.
-func forget(ctx context.Context, db *memory.DB, path core.Path) error {
-	if err := db.Forget(ctx, path); err != nil {
-		return err
-	}
-	_, _, err := db.Compact(ctx)
-	return err
-}
-
 func optionalPath(args []string) (core.Path, error) {
 	if len(args) == 0 {
 		return core.Path{}, nil
@@ -267,8 +258,12 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 	return p.closing(db, f(db))
 }
 
-// forgetThere erases all that the bot keeps there, what plugins keep included.
+// forgetThere erases all that the bot keeps there, what plugins keep included, and
+// writes the file anew, so that no trace is left in it.
 func (p *program) forgetThere(ctx context.Context, path core.Path) error {
+	if p.host != nil {
+		return p.host.forgetWhole(ctx, path)
+	}
 	cfg, err := p.load()
 	if err != nil {
 		return err
@@ -277,10 +272,16 @@ func (p *program) forgetThere(ctx context.Context, path core.Path) error {
 	if err != nil {
 		return err
 	}
+	return closing(b, b.forgetWhole(ctx, path))
+}
+
+func (b *bot) forgetWhole(ctx context.Context, path core.Path) error {
 	if b.db == nil {
-		err = errors.New("there is no database yet")
-	} else {
-		err = b.forget(ctx, path)
+		return errors.New("there is no database yet")
 	}
-	return p.closing(b, err)
+	if err := b.forget(ctx, path); err != nil {
+		return err
+	}
+	_, _, err := b.db.Compact(ctx)
+	return err
 }

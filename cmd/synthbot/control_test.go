@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -142,6 +143,30 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	leave()
 	if status := <-left; status == statusDone {
 		t.Error("what nobody read was done")
+	}
+	d.end()
+}
+
+// TestForgetAtTheDaemon: what plugins keep about a person, and what was changed by
+// command for him, goes too, in the daemon's memory as in the file.
+func TestForgetAtTheDaemon(t *testing.T) {
+	d := startDaemon(t, atDesk+"[access]\nprivate = \"pairing\"\n")
+	d.tells("READY=1")
+	code := regexp.MustCompile(`[A-Z2-7]{8}`).FindString(d.answers("let me in")) // who sits at a desk is a member
+	if code == "" {
+		t.Fatal("no code was told")
+	}
+	if _, out, _ := d.command("", "pair"); out != "desk/@user/you\n" {
+		t.Errorf("waiting: %q", out)
+	}
+	if status, _, errs := d.command("", "memory", "forget", "desk/@user/you"); status != 0 {
+		t.Errorf("forget: %d, %q", status, errs)
+	}
+	if _, out, _ := d.command("", "pair"); out != "" {
+		t.Errorf("after he was forgotten, there waits %q", out)
+	}
+	if status, _, _ := d.command("", "pair", code); status == 0 {
+		t.Error("a code of somebody who was forgotten lets him in")
 	}
 	d.end()
 }

@@ -87,7 +87,7 @@ func (d *desk) Admins(text string) {
 	d.log.Warn(text)
 	for _, admin := range d.admins() {
 		if t, ok := d.interfaceOf(admin).(core.Teller); ok {
-			d.b.telling.Go(func() {
+			d.b.others.Go(func() {
 				ctx, cancel := context.WithTimeout(context.Background(), tellTime)
 				defer cancel()
 				if err := t.Tell(ctx, admin, text); err != nil {

@@ -35,14 +35,14 @@ func (b *bot) replace(life *lives, next *parts) error {
 			b.listen(life.intake, i)
 		}
 	}
-	go func() { // their turns may still need them
+	b.others.Go(func() { // their turns may still need them
 		drained()
 		for _, r := range old.runners() {
 			if !slices.Contains(next.runners(), r) {
 				b.stop(r.key)
 			}
 		}
-	}()
+	})
 	return old.engines.Close()
 }
 
@@ -146,7 +146,7 @@ func (b *bot) renewals(ctx context.Context) {
 // Close ends what assemble began.
 func (b *bot) Close() error {
 	b.runtime.Wait()
-	b.telling.Wait()
+	b.others.Wait()
 	if l, ok := b.ledger.(*ledger); ok {
 		l.wait()
 	}

@@ -113,6 +113,16 @@ func (o *overlay) admins() []core.Path {
 	return people
 }
 
+// forget drops what was changed there and below, or of that person; the store has
+// erased it already. It reports whether there was anything.
+func (o *overlay) forget(path core.Path) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := len(o.places)
+	maps.DeleteFunc(o.places, func(p core.Path, _ changed) bool { return p.Within(path) })
+	return len(o.places) < n
+}
+
 // asleep reports whether the place was put to sleep: what is said there is context.
 func (o *overlay) asleep(place core.Path) bool {
 	c, _, ok := o.at(place, func(c changed) bool { return c.Asleep != nil })

@@ -102,11 +102,27 @@ func (b *bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
 	if err := b.forget(ctx, c.Person); err != nil {
 		return "", err
 	}
+	b.tidy()
 	return "It is done: I know nothing about you any more.", nil
 }
 
+// tidy writes the file anew in the background, so that no trace of what was
+// forgotten is left in it: once for all who ask meanwhile.
+func (b *bot) tidy() {
+	if b.untidy.Add(1) > 1 {
+		return // it is being done, and will be once more
+	}
+	b.others.Go(func() {
+		for n := int64(1); n > 0; n = b.untidy.Add(-n) {
+			if _, _, err := b.db.Compact(context.Background()); err != nil {
+				b.log.Error("traces of what was forgotten stay in the file until the next time", "err", err)
+			}
+		}
+	})
+}
+
 // forget erases a person or a place: from plugins, from the database, and from
-// what is in memory. The file is written anew, so that no trace is left in it.
+// what is in memory. Traces stay in the file until it is written anew.
 func (b *bot) forget(ctx context.Context, path core.Path) error {
 	if b.db == nil {
 		return core.ErrClosed
@@ -117,6 +133,10 @@ func (b *bot) forget(ctx context.Context, path core.Path) error {
 			errs = append(errs, k.Erase(ctx, path))
 		}
 	}
+	errs = append(errs, b.db.Forget(ctx, path))
 	b.traces.Forget(path)
-	return errors.Join(append(errs, forget(ctx, b.db, path))...)
+	if b.overlay.forget(path) {
+		b.anew() // he may have been an admin
+	}
+	return errors.Join(errs...)
 }
