@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/crowd"
 )
 
 type writePayload struct {
@@ -79,13 +80,13 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 // people notes who is in an entry: whom the payload names, and whom its words
 // do. Names of people who were not seen here are left out.
 func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []string) error {
-	here, err := seen(ctx, p.host.Reader, c.Path)
+	here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
 	if err != nil {
 		return err
 	}
-	here.add(c.Author)
+	here.Add(c.Author)
 	for _, name := range names {
-		if person, ok, err := here.find(name); err == nil && ok {
+		if person, ok, err := here.Find(name); err == nil && ok {
 			e.add(&here, person)
 		}
 	}
@@ -93,8 +94,8 @@ func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []str
 	if err != nil {
 		return err
 	}
-	for _, a := range here.people {
-		s := someone{here.path(a), line(a.Name, nameMax), line(a.Tag, nameMax)}
+	for _, a := range here.People {
+		s := someone{here.Path(a), line(a.Name, nameMax), line(a.Tag, nameMax)}
 		if s.Path == e.By || several[a.ID] || s.in(e) {
 			e.add(&here, s.Path)
 		}
@@ -125,12 +126,12 @@ func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, er
 }
 
 // add notes a person once.
-func (e *entry) add(here *crowd, person core.Path) {
+func (e *entry) add(here *crowd.Crowd, person core.Path) {
 	if slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person }) {
 		return
 	}
-	for _, a := range here.people {
-		if here.path(a) == person {
+	for _, a := range here.People {
+		if here.Path(a) == person {
 			e.People = append(e.People, someone{person, line(a.Name, nameMax), line(a.Tag, nameMax)})
 		}
 	}

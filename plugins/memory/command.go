@@ -191,13 +191,16 @@ func (p *Plugin) hisOwn(ctx context.Context, c *command.Call, id string) (core.F
 	return found[i], nil
 }
 
+// talkReach is how many entries of a place are looked at to tell who talks there.
+const talkReach = 300
+
 // talks reports whether the caller talks in a place that is not private.
 func (p *Plugin) talks(ctx context.Context, place core.Path, c *command.Call) (there bool) {
 	if place.Interface() != c.Path.Interface() {
 		return false
 	}
 	err := p.host.Reader.View(ctx, func(v core.View) error {
-		entries, err := v.Last(place, crowdReach)
+		entries, err := v.Last(place, talkReach)
 		for i := range entries {
 			m := &entries[i].Message
 			if m.Private {

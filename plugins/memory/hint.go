@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/crowd"
 )
 
 // What is brought up.
@@ -106,12 +107,12 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 }
 
 // crowdOf are the people of a scene.
-func crowdOf(s *core.Scene) crowd {
-	c := crowd{place: s.Path}
-	c.add(s.Author)
+func crowdOf(s *core.Scene) crowd.Crowd {
+	c := crowd.Crowd{Place: s.Path}
+	c.Add(s.Author)
 	for i := range slices.Backward(s.Recent) {
 		if e := &s.Recent[i]; !e.Self {
-			c.add(e.Message.Author)
+			c.Add(e.Message.Author)
 		}
 	}
 	return c
@@ -120,10 +121,10 @@ func crowdOf(s *core.Scene) crowd {
 const hintMax = 400 // characters of one hint's fact
 
 // hint tells a fact on one line: what it says, about whom, of when, and its id.
-func (p *Plugin) hint(f *core.Fact, here *crowd) string {
+func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
 	about := ""
 	for _, person := range f.About {
-		if name := line(here.name(person), nameMax); name != "" && !strings.Contains(f.Text, name) {
+		if name := line(here.Name(person), nameMax); name != "" && !strings.Contains(f.Text, name) {
 			about += name + ", "
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/crowd"
 )
 
 // Plugin keeps, finds and forgets facts. Safe for concurrent use.
@@ -65,16 +66,16 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 	if len(names) == 0 {
 		return nil, nil, nil
 	}
-	here, err := seen(ctx, p.host.Reader, c.Path)
+	here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
 	if err != nil {
 		return nil, nil, err
 	}
-	here.add(c.Author)
+	here.Add(c.Author)
 	for _, name := range names {
 		if strings.EqualFold(strings.TrimSpace(name), me) && c.Author.ID != "" {
 			name = c.Author.ID
 		}
-		person, ok, err := here.find(name)
+		person, ok, err := here.Find(name)
 		switch {
 		case err != nil:
 			return nil, nil, err

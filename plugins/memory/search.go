@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/crowd"
 )
 
 const hour = time.Hour
@@ -72,11 +73,11 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	if err != nil {
 		return core.Result{}, fmt.Errorf("recall: %w", err)
 	}
-	here, err := seen(ctx, p.host.Reader, c.Path)
+	here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
-	here.add(c.Author)
+	here.Add(c.Author)
 	list := make([]told, len(found))
 	for i := range found {
 		list[i] = p.tell(&found[i].Fact, &here)
@@ -87,10 +88,10 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 
 const shownMax = 300 // characters of a memory that a search tells
 
-func (p *Plugin) tell(f *core.Fact, here *crowd) told {
-	t := told{ID: f.ID, Text: line(f.Text, shownMax), By: here.name(f.By), Said: p.date(f.Time), Tags: f.Tags}
+func (p *Plugin) tell(f *core.Fact, here *crowd.Crowd) told {
+	t := told{ID: f.ID, Text: line(f.Text, shownMax), By: here.Name(f.By), Said: p.date(f.Time), Tags: f.Tags}
 	for _, person := range f.About {
-		if name := here.name(person); name != "" {
+		if name := here.Name(person); name != "" {
 			t.About = append(t.About, name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/crowd"
 )
 
 // Plugin keeps bios. Safe for concurrent use.
@@ -50,20 +51,20 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 	if name == "" {
 		return subject{}, core.Errorf(core.Invalid, "It must be said whom it is about.")
 	}
-	here, err := seen(ctx, p.host.Reader, c.Path)
+	here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
 	if err != nil {
 		return subject{}, err
 	}
-	here.add(c.Author)
-	path, ok, err := here.find(name)
+	here.Add(c.Author)
+	path, ok, err := here.Find(name)
 	if err != nil {
 		return subject{}, err
 	}
 	if !ok {
 		return subject{}, core.Errorf(core.Invalid, "Nobody who talks here is called %s.", line(name, valueMax))
 	}
-	i := slices.IndexFunc(here.people, func(a core.Author) bool { return here.path(a) == path })
-	return subject{here.people[i], path}, nil
+	i := slices.IndexFunc(here.People, func(a core.Author) bool { return here.Path(a) == path })
+	return subject{here.People[i], path}, nil
 }
 
 // caller is who causes a call: a person, or the zero Path for the bot's own
@@ -99,11 +100,11 @@ func (p *Plugin) stands(ctx context.Context, c *core.Call, about core.Path) erro
 		return fmt.Errorf("turn %s: %w", turn, err)
 	}
 	if by, err := caller(c); err == nil && by != about && there {
-		here, err := seen(ctx, p.host.Reader, c.Path)
+		here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
 		if err != nil {
 			return err
 		}
-		_, there, err = here.find(about.String())
+		_, there, err = here.Find(about.String())
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,60 @@
+package crowd
+
+import (
+	"strings"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+)
+
+var place = core.MustPath("room/1")
+
+func author(id, name, tag string) core.Author { return core.Author{ID: id, Name: name, Tag: tag} }
+
+func TestFind(t *testing.T) {
+	c := Crowd{Place: place}
+	for _, a := range []core.Author{
+		author("1", "Jay Miller", "@jay"), author("2", "Ann", "@ann"), author("3", "Ann Other", ""), author("4", "Jay Smith", "@smith"),
+		author("1", "twice", "@twice"), author("", "nobody", ""), {ID: "9", Name: "Bot", Bot: true},
+	} {
+		c.Add(a)
+	}
+	if len(c.People) != 4 {
+		t.Fatalf("%d people", len(c.People))
+	}
+	for name, want := range map[string]string{
+		"2": "2", "room/@user/4": "4", "JAY": "1", "@smith": "4", "smith": "4", "jay miller": "1", " Ann ": "2", "Zoe": "", "": "",
+	} {
+		person, ok, err := c.Find(name)
+		if err != nil || ok != (want != "") || ok && person != core.MustPath("room/@user/"+want) {
+			t.Errorf("%q is %v, %v, %v; want %q", name, person, ok, err, want)
+		}
+	}
+	c.People[0].Tag = ""
+	if _, ok, err := c.Find("jay"); ok || err == nil || !strings.Contains(err.Error(), "Several people here are called jay: 1, @smith.") {
+		t.Errorf("of two of a name: %v, %v", ok, err)
+	}
+	if name := c.Name(core.MustPath("room/@user/2")); name != "Ann" {
+		t.Errorf("2 is called %q", name)
+	}
+	if name := c.Name(core.MustPath("room/@user/77")); name != "" {
+		t.Errorf("a stranger is called %q", name)
+	}
+}
+
+func TestSeen(t *testing.T) {
+	s := coretest.NewMemStore()
+	var b core.Batch
+	for i, a := range []core.Author{author("1", "Jay", ""), author("2", "Ann", ""), author("1", "Jay, later", "")} {
+		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: string(rune('a' + i)), Author: a, Text: "hi"}}})
+	}
+	b.Append = append(b.Append, core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: "own", Author: author("7", "Aria", "")}}})
+	if err := s.Commit(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Seen(t.Context(), s, place)
+	if err != nil || len(c.People) != 2 || c.People[0].Name != "Jay, later" || c.People[1].ID != "2" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
