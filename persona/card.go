@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"synthbot/core"
 )
 
 // Limits of a card's lore.
@@ -16,34 +18,11 @@ const (
 	maxKeys    = 200  // keys of an entry
 )
 
-// Book is a card's lore, for whoever tells it to the model when a key comes up.
-// Texts may hold placeholders; see Replace.
-type Book struct {
-	Name        string
-	Description string
-	ScanDepth   int // messages that are searched for keys; 0: not said
-	TokenBudget int // 0: not said
-	Recursive   bool
-	Entries     []BookEntry
-}
-
-// BookEntry is one piece of lore.
-type BookEntry struct {
-	ID            int
-	Name          string
-	Comment       string
-	Keys          []string
-	SecondaryKeys []string
-	Content       string
-	Enabled       bool
-	Constant      bool // told always
-	Selective     bool // one of SecondaryKeys must come up too
-	CaseSensitive bool
-	Regex         bool // Keys are regular expressions
-	Order         int  // lower is told earlier
-	Priority      int  // lower is left out earlier
-	Position      string
-}
+// A card's lore is made of core's words.
+type (
+	Book      = core.Book
+	BookEntry = core.BookEntry
+)
 
 // Replace puts char and user in the places that text holds for them.
 func Replace(text, char, user string) string { return replace(text, char, user) }

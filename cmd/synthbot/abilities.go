@@ -83,15 +83,8 @@ func settleLore(c *Config, own any) []string {
 // main persona's does not speak for it.
 func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 	card := lorebook.Card{Path: at, Char: p.Name}
-	if p.Book == nil {
-		return card
-	}
-	card.Book = lorebook.Book{
-		Name: p.Book.Name, Description: p.Book.Description, ScanDepth: p.Book.ScanDepth,
-		TokenBudget: p.Book.TokenBudget, Recursive: p.Book.Recursive,
-	}
-	for _, e := range p.Book.Entries {
-		card.Book.Entries = append(card.Book.Entries, lorebook.Entry(e))
+	if p.Book != nil {
+		card.Book = *p.Book
 	}
 	return card
 }

@@ -32,30 +32,8 @@ type Card struct {
 	Book Book   // without entries: the persona has none
 }
 
-// Book is a collection of lore.
-type Book struct {
-	Name        string
-	Description string
-	ScanDepth   int // messages that are searched for keys; 0: not said
-	TokenBudget int // 0: not said
-	Recursive   bool
-	Entries     []Entry
-}
-
-// Entry is one piece of lore.
-type Entry struct {
-	ID            int
-	Name          string
-	Comment       string
-	Keys          []string
-	SecondaryKeys []string
-	Content       string
-	Enabled       bool
-	Constant      bool // told always
-	Selective     bool // one of SecondaryKeys must come up too
-	CaseSensitive bool
-	Regex         bool // Keys are regular expressions
-	Order         int  // lower is told earlier
-	Priority      int  // lower is left out earlier
-	Position      string
-}
+// What a book is made of stands with the words of the house.
+type (
+	Book  = core.Book
+	Entry = core.BookEntry
+)

@@ -49,7 +49,7 @@ func prepare(b Book, c Config) (v *volume, broken int) {
 	left := room{keys: maxAllKeys, expressions: maxExpressions}
 	for i := range b.Entries[:min(len(b.Entries), maxEntries)] {
 		if e := &b.Entries[i]; e.Enabled {
-			one, bad := e.prepare(c.WordsOnly, &left)
+			one, bad := prepareEntry(e, c.WordsOnly, &left)
 			broken += bad
 			if one.text != "" && (one.constant || len(one.keys) > 0) {
 				v.entries = append(v.entries, one)
@@ -79,7 +79,7 @@ func within(said, most, usual int) int {
 	return min(said, most)
 }
 
-func (e *Entry) prepare(whole bool, left *room) (one *entry, broken int) {
+func prepareEntry(e *Entry, whole bool, left *room) (one *entry, broken int) {
 	d := decorators{constant: e.Constant}
 	content := d.read(e.Content)
 	one = &entry{text: clean(content, maxContent), constant: d.constant && !d.never, order: e.Order, priority: e.Priority}

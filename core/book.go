@@ -1,0 +1,30 @@
+package core
+
+// Book is a collection of lore, told to a model when a key of an entry comes up.
+// Texts may hold {{char}} and {{user}}.
+type Book struct {
+	Name        string
+	Description string
+	ScanDepth   int // messages that are searched for keys; 0: not said
+	TokenBudget int // 0: not said
+	Recursive   bool
+	Entries     []BookEntry
+}
+
+// BookEntry is one piece of lore.
+type BookEntry struct {
+	ID            int
+	Name          string
+	Comment       string
+	Keys          []string
+	SecondaryKeys []string
+	Content       string
+	Enabled       bool
+	Constant      bool // told always
+	Selective     bool // one of SecondaryKeys must come up too
+	CaseSensitive bool
+	Regex         bool // Keys are regular expressions
+	Order         int  // lower is told earlier
+	Priority      int  // lower is left out earlier
+	Position      string
+}
