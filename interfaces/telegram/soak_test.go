@@ -143,7 +143,7 @@ func soak(t *testing.T, w *world, n, chats int, strict bool) {
 	before, goroutines := s.half(t, 0, n/2)
 	after, more := s.half(t, n/2, n)
 	took := time.Since(began)
-	if after > before+512<<10 { // about 100 bytes a message: none of them is kept, and the heap is not that even
+	if after > before+256<<10 { // about 50 bytes a message: none of them is kept
 		t.Errorf("the second half left %d bytes behind", after-before)
 	}
 	if more > goroutines+2 || more > chats+20 {
@@ -182,7 +182,9 @@ func (s *soaking) half(t *testing.T, from, to int) (bytes int64, goroutines int)
 	s.e.forget()
 	s.Forget()
 	s.log.forget()
-	runtime.GC()
+	for range 3 { // what a sync.Pool holds outlives the first
+		runtime.GC()
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc), runtime.NumGoroutine()
