@@ -138,6 +138,11 @@ type Parts interface {
 	// crash is sent once more. What was sent joins the history when the turn
 	// ends.
 	Send(ctx context.Context, n int, what Sent, do func(ctx context.Context, key string) (id string, err error)) error
+
+	// Since is when a former life began to send the n-th part, where nobody knows
+	// whether that worked; else the zero time. Once a platform has forgotten the
+	// key, it can be asked whether the part stands there since.
+	Since(n int) time.Time
 }
 
 // Sent is a message that the bot put into a place.

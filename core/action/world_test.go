@@ -185,6 +185,8 @@ type parts struct {
 	key core.Key
 }
 
+func (p parts) Since(int) time.Time { return time.Time{} }
+
 func (p parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	key := p.key
 	key.Part = uint16(n)

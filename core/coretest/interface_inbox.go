@@ -120,6 +120,9 @@ func (p *Parts) Send(ctx context.Context, n int, what core.Sent, do func(context
 	return nil
 }
 
+// Since implements core.Parts: there was no former life.
+func (p *Parts) Since(int) time.Time { return time.Time{} }
+
 // Sent returns what was sent, in order.
 func (p *Parts) Sent() []core.Sent {
 	p.mu.Lock()

@@ -7,14 +7,16 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"synthbot/core"
 )
 
 // Room is a small true interface: what is sent through its message action can
-// be read back. It knows idempotency keys unless Forgets is set.
+// be read back. It knows idempotency keys unless Forgets is set; with Looks, it
+// looks for what a former life may have sent among what stands there.
 type Room struct {
-	Forgets bool
+	Forgets, Looks bool
 	// Fail, where set, is asked before each send.
 	Fail func(text string) error
 
@@ -59,7 +61,11 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 		p.Path = c.Path
 	}
 	for i, part := range strings.Split(p.Text, "\n") {
+		began := c.Parts.Since(i + 1)
 		err := c.Parts.Send(ctx, i+1, core.Sent{Path: p.Path, Text: part}, func(_ context.Context, key string) (string, error) {
+			if id := r.look(part, began); id != "" {
+				return id, nil
+			}
 			return r.send(key, core.Sent{Path: p.Path, Text: part})
 		})
 		if err != nil {
@@ -67,6 +73,18 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 		}
 	}
 	return core.Result{}, nil
+}
+
+// look finds the text among what was sent since then.
+func (r *Room) look(text string, since time.Time) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.sent {
+		if r.Looks && !since.IsZero() && s.Text == text && !s.Time.Before(since) {
+			return s.ID
+		}
+	}
+	return ""
 }
 
 func (r *Room) send(key string, s core.Sent) (string, error) {
@@ -81,7 +99,7 @@ func (r *Room) send(key string, s core.Sent) (string, error) {
 	if id, known := r.keys[key]; known && !r.Forgets {
 		return id, nil
 	}
-	s.ID = fmt.Sprintf("%s-%d", r.name, r.sends)
+	s.ID, s.Time = fmt.Sprintf("%s-%d", r.name, r.sends), time.Now()
 	r.keys[key] = s.ID
 	r.sent = append(r.sent, s)
 	return s.ID, nil

@@ -167,6 +167,9 @@ func (p asking) Send(ctx context.Context, n int, what core.Sent, do func(context
 	return p.Parts.Send(ctx, askingFrom+n, what, do)
 }
 
+// Since implements core.Parts.
+func (p asking) Since(n int) time.Time { return p.Parts.Since(askingFrom + n) }
+
 func (s *setup) chooser(place core.Path) core.Chooser {
 	if s.Chooser == nil {
 		return nil

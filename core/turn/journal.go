@@ -26,7 +26,7 @@ type journal struct {
 
 	mu      sync.Mutex
 	records map[core.Key]core.Record
-	former  map[core.Key]core.Progress // as a former attempt left it
+	former  map[core.Key]core.Record // as a former attempt left it
 	later   []core.Record
 	sent    []core.Sent
 }
@@ -35,11 +35,11 @@ func newJournal(o *setup, id core.TurnID, records []core.Record) *journal {
 	j := &journal{
 		store: o.Store, clock: o.Clock, id: id,
 		records: make(map[core.Key]core.Record, len(records)),
-		former:  make(map[core.Key]core.Progress, len(records)),
+		former:  make(map[core.Key]core.Record, len(records)),
 	}
 	for _, r := range records {
 		j.records[r.Key] = r
-		j.former[r.Key] = r.Progress
+		j.former[r.Key] = r
 	}
 	return j
 }
@@ -71,6 +71,7 @@ func (j *journal) Find(k core.Key) (core.Record, bool) {
 func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.date(records)
 	b := core.Batch{Journal: append(j.later, records...)}
 	if len(b.Journal) == 0 {
 		return nil
@@ -81,6 +82,16 @@ func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	j.later = nil
 	j.keep(records)
 	return nil
+}
+
+// date lets a step that starts once more keep the time when it started first:
+// what it sends may stand on the platform since.
+func (j *journal) date(records []core.Record) {
+	for i, r := range records {
+		if r.Progress == core.Started && r.Key.Step != 0 && j.former[r.Key].Progress == core.Started {
+			records[i].Time = j.former[r.Key].Time
+		}
+	}
 }
 
 // Later keeps the records for the next Write, or for the turn's end.
@@ -138,6 +149,20 @@ func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context
 	p.Later(p.record(key, core.Done, what))
 	p.delivered(what)
 	return nil
+}
+
+// Since implements core.Parts. The record of the step covers its first part.
+func (p *parts) Since(n int) time.Time {
+	key := p.step
+	key.Part = uint16(n)
+	r, ok := p.former[key]
+	if !ok && n == 1 {
+		r = p.former[p.step]
+	}
+	if r.Progress != core.Started {
+		return time.Time{}
+	}
+	return r.Time
 }
 
 // covered reports whether the record of the step itself says already that this

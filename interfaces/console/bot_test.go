@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"synthbot/core"
 )
@@ -76,6 +77,8 @@ func (b *bot) messages() []core.Message {
 
 // parts sends everything.
 type parts struct{ sent *[]core.Sent }
+
+func (p parts) Since(int) time.Time { return time.Time{} }
 
 func (p parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	id, err := do(ctx, "key")

@@ -12,18 +12,6 @@ import (
 // nonceAge is how long the platform certainly knows a nonce.
 const nonceAge = 2 * time.Minute
 
-// recaller is the ability of core.Parts to tell since when the n-th part has
-// been on its way, where a former life began to send it and nobody knows whether
-// that worked; the zero time where that is not so.
-type recaller interface{ Since(n int) time.Time }
-
-func since(parts core.Parts, n int) time.Time {
-	if r, ok := parts.(recaller); ok {
-		return r.Since(n)
-	}
-	return time.Time{}
-}
-
 // destination says where a message goes, and by whose doing.
 type destination struct {
 	channel string
@@ -51,7 +39,7 @@ func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, chan
 // part has in every attempt it is one message, and where that is too long ago,
 // the channel is asked for it first.
 func (d *Driver) part(ctx context.Context, parts core.Parts, n int, at destination, m *outgoing) error {
-	began := since(parts, n)
+	began := parts.Since(n)
 	return parts.Send(ctx, n, core.Sent{Path: at.place, Text: m.text}, func(ctx context.Context, key string) (string, error) {
 		m.Nonce, m.Enforce = key, key != ""
 		id, err := d.post(ctx, at, m, began)

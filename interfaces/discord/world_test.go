@@ -254,6 +254,8 @@ type journal struct {
 	done map[int]core.Sent
 }
 
+func (j *journal) Since(int) time.Time { return time.Time{} }
+
 func (j *journal) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	j.mu.Lock()
 	_, sent := j.done[n]

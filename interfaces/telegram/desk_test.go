@@ -116,6 +116,8 @@ type numbered struct {
 	texts   []string
 }
 
+func (p *numbered) Since(int) time.Time { return time.Time{} }
+
 func (p *numbered) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	p.numbers, p.texts = append(p.numbers, n), append(p.texts, what.Text)
 	_, err := do(ctx, "key")
