@@ -22,8 +22,7 @@ const maxHops = 16
 // lives now.
 func (t *tx) resolve(path core.Path) (place, error) {
 	p := place{path: path, ids: placeKey(path)}
-	b := t.bucket(bucketAliases)
-	if k, _ := b.Cursor().First(); k == nil {
+	if t.void(bucketAliases) {
 		p.key = p.ids
 		return p, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 var huge = flag.Bool("huge", false, "also run the benchmarks with 10,000,000 messages")
@@ -153,18 +154,20 @@ func benchRead(b *testing.B, db *DB, read func(*view, int) (int, error)) {
 // BenchmarkReceive measures messages per second until they are durable, from so
 // many places at once, against the rate at which the disk takes plain bbolt
 // commits of as many messages at a time. Both are measured by turns, in short
-// rounds, and their medians compared: the disk is not alone.
+// rounds; those in which the host of a virtual machine took the processor away
+// are left out.
 func BenchmarkReceive(b *testing.B) {
 	for _, places := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("places=%d", places), func(b *testing.B) {
 			db := stock(b, 1000)
 			raw := rawStore(b)
 			raw(1000)
-			rounds := max(400/places, 40)
+			const rounds = 100
 			next := 1000
-			var ours, ideal, ratio []float64
+			var ours, ideal []float64
 			groups, n := transactions(b, db), 0
 			for b.Loop() {
+				before := coretest.Stolen()
 				us := crowdOf(b, db, places, rounds, next)
 				next += places * rounds
 				it := timed(func() {
@@ -172,16 +175,20 @@ func BenchmarkReceive(b *testing.B) {
 						raw(places)
 					}
 				})
-				n += places * rounds
-				ours, ideal, ratio = append(ours, us.Seconds()), append(ideal, it.Seconds()), append(ratio, it.Seconds()/us.Seconds())
+				if n++; coretest.Stolen() == before {
+					ours, ideal = append(ours, us.Seconds()), append(ideal, it.Seconds())
+				}
+			}
+			if len(ours) == 0 {
+				b.Skip("no round was quiet")
 			}
 			groups = transactions(b, db) - groups
 			each := float64(places * rounds)
 			b.ReportMetric(each/median(ours), "msg/s")
 			b.ReportMetric(each/median(ideal), "ideal-msg/s")
-			b.ReportMetric(float64(n)/float64(groups), "msg/commit")
+			b.ReportMetric(each*float64(n)/float64(groups), "msg/commit")
 			b.ReportMetric(100*median(ideal)/median(ours), "%ideal")
-			b.ReportMetric(100*median(ratio), "%ideal-by-round")
+			b.ReportMetric(float64(len(ours))/float64(n), "quiet")
 		})
 	}
 }
@@ -193,7 +200,9 @@ func crowdOf(b *testing.B, db *DB, places, rounds, first int) time.Duration {
 		for p := range places {
 			all.Go(func() {
 				for r := range rounds {
-					add(b, db, chat(first+r*places+p))
+					if err := db.Commit(b.Context(), &core.Batch{Append: []core.Entry{chat(first + r*places + p)}}); err != nil {
+						b.Error(err)
+					}
 				}
 			})
 		}

@@ -261,6 +261,7 @@ func (f *forgetting) ids(p place, last uint64) error {
 			if err != nil {
 				return err
 			}
+			t.filled(bucketGone)
 			hour := binary.AppendUvarint(nil, uint64(max(t.now.Unix()/3600, 0)))
 			if err := t.bucket(bucketGone).Put(hash, hour); err != nil {
 				return err
@@ -290,12 +291,11 @@ func (t *tx) hash(id []byte) ([]byte, error) {
 
 // isGone reports whether an id was forgotten.
 func (t *tx) isGone(id []byte) (bool, error) {
-	gone := t.bucket(bucketGone)
-	if k, _ := gone.Cursor().First(); k == nil {
+	if t.void(bucketGone) {
 		return false, nil
 	}
 	hash, err := t.hash(id)
-	return err == nil && gone.Get(hash) != nil, err
+	return err == nil && t.bucket(bucketGone).Get(hash) != nil, err
 }
 
 // facts takes what was said by or about him, or in the places that go.

@@ -56,7 +56,7 @@ func populated(t testing.TB, db *DB) {
 	}
 	setState(t, db, alone, core.State{Topic: "JAYSECRET"})
 	setState(t, db, group, core.State{Topic: "tea"})
-	db.AddUse(t.Context(), Use{Day: "2026-11-20", Person: jay, Engine: "e"}, Use{Day: "2026-11-20", Person: ann, Engine: "e"})
+	<-db.AddUse(Use{Day: "2026-11-20", Person: jay, Engine: "e"}, Use{Day: "2026-11-20", Person: ann, Engine: "e"})
 }
 
 // traces fails if one of the words stands anywhere in the file after compacting.

@@ -226,7 +226,7 @@ func TestStatesAndUse(t *testing.T) {
 	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1, Usage: core.Usage{In: 10, Out: 5}}
 	nobody := Use{Day: "2026-11-20", Engine: "home", Calls: 2, Usage: core.Usage{In: 1}}
 	late := Use{Day: "2026-11-21", Person: jay, Engine: "home", Calls: 1}
-	if err := db.AddUse(t.Context(), use, use, nobody, late); err != nil {
+	if err := <-db.AddUse(use, use, nobody, late); err != nil {
 		t.Fatal(err)
 	}
 	uses, err := db.Uses(t.Context(), "2026-11-20", "2026-11-20")

@@ -162,6 +162,7 @@ func (t *tx) lead(from core.Path, a alias) error {
 	if err != nil {
 		return fmt.Errorf("alias: %w", err)
 	}
+	t.filled(bucketAliases)
 	return t.bucket(bucketAliases).Put(placeKey(from), value)
 }
 

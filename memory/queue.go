@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"synthbot/core"
 )
@@ -14,6 +15,9 @@ const (
 	maxGroupBytes = 16 << 20
 )
 
+// ride is how long a job that can wait waits for a transaction to ride in.
+const ride = 100 * time.Millisecond
+
 // job is something to write.
 type job struct {
 	// run writes. It may be called again, in another transaction, when what
@@ -23,7 +27,8 @@ type job struct {
 	publish func()
 	// alone, instead of run, is called between two transactions.
 	alone func() error
-	size  int // rough, in bytes
+	size  int  // rough, in bytes
+	rides bool // with the next transaction, which it does not start for a while
 	done  chan error
 	taken bool // guarded by the queue
 }
@@ -33,12 +38,14 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*job
 	closed  bool
+	wanted  int           // as many as await wants to see; 0: nobody looks
+	enough  chan struct{} // holds one token when there are
 	wake    chan struct{} // holds one token while there is something to do
 	ended   chan struct{}
 }
 
 func newQueue() *queue {
-	return &queue{wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &queue{wake: make(chan struct{}, 1), enough: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 // add puts a job in line.
@@ -49,13 +56,47 @@ func (q *queue) add(j *job) error {
 		return core.ErrClosed
 	}
 	q.waiting = append(q.waiting, j)
-	q.poke()
+	if len(q.waiting) == q.wanted {
+		select {
+		case q.enough <- struct{}{}:
+		default:
+		}
+	}
+	if j.rides {
+		time.AfterFunc(ride, q.poke)
+	} else {
+		q.poke()
+	}
 	return nil
 }
 
 func (q *queue) poke() {
 	select {
 	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// await returns when n jobs wait, or after a while.
+func (q *queue) await(n int, patience time.Duration) {
+	q.mu.Lock()
+	if len(q.waiting) >= n || q.closed {
+		q.mu.Unlock()
+		return
+	}
+	q.wanted = n
+	q.mu.Unlock()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-q.enough:
+	case <-late.C:
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wanted = 0
+	select {
+	case <-q.enough: // it came too late
 	default:
 	}
 }

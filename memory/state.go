@@ -83,21 +83,29 @@ func usageKey(u Use) []byte {
 	return append(k, u.Engine...)
 }
 
-// AddUse adds to the counters of a day.
-func (db *DB) AddUse(ctx context.Context, uses ...Use) error {
+// AddUse adds to the counters of a day, in the transaction that comes next, or in
+// one of its own a moment later: nobody should wait for a sync on behalf of a
+// count. The outcome, once it is durable, is in the channel.
+func (db *DB) AddUse(uses ...Use) <-chan error {
+	j := &job{done: make(chan error, 1), rides: true}
 	for _, u := range uses {
 		if len(u.Day) != len("2006-01-02") || strings.ContainsRune(u.Engine, ending) || len(u.Engine) > maxPluginKey {
-			return fmt.Errorf("use: %w: day %q, engine %q", ErrBatch, u.Day, u.Engine)
+			j.done <- fmt.Errorf("use: %w: day %q, engine %q", ErrBatch, u.Day, u.Engine)
+			return j.done
 		}
 	}
-	return db.write(ctx, &job{run: func(t *tx) error {
+	j.run = func(t *tx) error {
 		for _, u := range uses {
 			if err := t.addUse(u); err != nil {
 				return fmt.Errorf("use: %w", err)
 			}
 		}
 		return nil
-	}})
+	}
+	if err := db.queue.add(j); err != nil {
+		j.done <- err
+	}
+	return j.done
 }
 
 func (t *tx) addUse(u Use) error {

@@ -47,6 +47,7 @@ type tx struct {
 	floor uint64           // the number before the first of a new place
 	heads map[string]*head // by place key
 	saved []uint64         // facts that were written
+	voids map[string]bool  // buckets that were found empty, or not
 }
 
 // bucket returns one of the buckets, all of which exist since Open.
@@ -57,6 +58,22 @@ func (t *tx) bucket(name string) *bbolt.Bucket {
 	}
 	return b
 }
+
+// void reports whether a bucket is empty. It looks once: whoever puts something
+// into a bucket that is asked about calls filled.
+func (t *tx) void(name string) bool {
+	void, known := t.voids[name]
+	if !known {
+		k, _ := t.bucket(name).Cursor().First()
+		if void = k == nil; t.voids == nil {
+			t.voids = make(map[string]bool)
+		}
+		t.voids[name] = void
+	}
+	return void
+}
+
+func (t *tx) filled(name string) { delete(t.voids, name) }
 
 // head returns the state of a place, to be changed in place: finish writes it.
 func (t *tx) head(place []byte) *head {

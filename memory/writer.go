@@ -33,9 +33,10 @@ func (db *DB) writer() {
 			jobs, closed := db.queue.take()
 			start := time.Now()
 			if len(jobs) > 0 {
+				db.came = 0
 				db.commit(jobs)
 			}
-			crowd.left(len(jobs), db.queue.length(), time.Since(start))
+			crowd.left(len(jobs), db.came, time.Since(start))
 			if closed {
 				db.leave()
 				return
@@ -65,26 +66,24 @@ func (c *crowd) left(jobs, came int, took time.Duration) {
 	}
 }
 
-// gather waits until as many are there again and nobody joins them, for a
-// fraction of what a commit takes at most.
+// gather waits until as many are there again, for a fraction of what a commit
+// takes at most. While they come, it only lets them pass; then it sleeps, since
+// those who run on another processor would not be fetched from there otherwise.
 func (c *crowd) gather(q *queue) {
-	if c.size < 2 {
+	if c.size < 3 { // two are a place whose one turn ends while its next begins
 		return
 	}
 	const patience = 8 // turns of others without a newcomer
-	const turns = 1e5  // where no time passes
-	limit := min(c.took/2, 2*time.Millisecond)
-	start, seen, quiet := time.Now(), 0, 0
-	for turn := 0; turn < turns && (quiet < patience || seen < c.size); turn++ {
-		if time.Since(start) > limit {
-			return
-		}
+	for seen, quiet := 0, 0; quiet < patience; quiet++ {
 		runtime.Gosched()
-		quiet++
 		if n := q.length(); n > seen {
 			seen, quiet = n, 0
 		}
+		if seen >= c.size {
+			return
+		}
 	}
+	q.await(c.size, min(c.took/2, 2*time.Millisecond))
 }
 
 // commit writes the jobs in one transaction. One that fails is taken out; when
@@ -98,6 +97,7 @@ func (db *DB) commit(jobs []*job) {
 		failed, err := db.try(jobs)
 		switch {
 		case err == nil:
+			db.came = db.queue.length()
 			for _, j := range jobs {
 				if j.publish != nil {
 					j.publish()

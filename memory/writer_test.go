@@ -199,3 +199,30 @@ func TestReactionsAreBounded(t *testing.T) {
 		return nil
 	})
 }
+
+// TestUseRides: a count starts no transaction of its own while one comes soon, and
+// is written a moment later all the same.
+func TestUseRides(t *testing.T) {
+	db := open(t, t.TempDir())
+	use := Use{Day: "2026-11-20", Person: core.MustPath("room/kitchen"), Engine: "e", Calls: 1}
+	before := transactions(t, db)
+	written := db.AddUse(use)
+	add(t, db, message(kitchen, "1", "x"))
+	select {
+	case err := <-written:
+		if err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Error("the count did not come with the message")
+	}
+	if n := transactions(t, db) - before; n != 1 {
+		t.Errorf("%d transactions, want one", n)
+	}
+	if err := <-db.AddUse(use); err != nil {
+		t.Fatal(err)
+	}
+	if uses, err := db.Uses(t.Context(), use.Day, use.Day); err != nil || len(uses) != 1 || uses[0].Calls != 2 {
+		t.Errorf("%v, %v", uses, err)
+	}
+}

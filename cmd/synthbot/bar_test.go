@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
 	"synthbot/memory"
 )
@@ -120,8 +121,10 @@ func TestManyChats(t *testing.T) {
 }
 
 // BenchmarkLatency is the time from an update to the call that answers it, one
-// after the other, with a model that takes no time, beside three commits of the
-// same disk.
+// after the other, with a model that takes no time, beside three commits on the
+// same disk, by turns. The bars are 2 ms (median) and 4 ms (95th percentile) above
+// those. Rounds in which the host of a virtual machine took the processor away
+// are left out, as the kernel counts them.
 func BenchmarkLatency(b *testing.B) {
 	model := newSlow(b, 0)
 	platform, _ := atTelegram(b, model.URL, "")
@@ -133,41 +136,58 @@ func BenchmarkLatency(b *testing.B) {
 		}
 		return 0
 	})
-	var took []time.Duration
+	threeCommits := commits(b, 3)
+	var took, disk []time.Duration
+	rounds, quiet := 0, 0
 	for b.Loop() {
-		began := time.Now()
-		platform.Say(1000, 1000, telegramtest.Saying{Text: "hello"})
-		took = append(took, (<-arrived).Sub(began))
+		before := coretest.Stolen()
+		var its, own []time.Duration
+		for range 20 {
+			began := time.Now()
+			platform.Say(1000, 1000, telegramtest.Saying{Text: "hello"})
+			its = append(its, (<-arrived).Sub(began))
+		}
+		for range 20 {
+			own = append(own, threeCommits())
+		}
+		if rounds++; coretest.Stolen() == before {
+			quiet++
+			took, disk = append(took, its...), append(disk, own...)
+		}
 	}
-	commits := threeCommits(b)
+	if quiet == 0 {
+		b.Skip("no round was quiet")
+	}
 	slices.Sort(took)
-	b.ReportMetric(ms(took[len(took)/2]), "p50-ms")
-	b.ReportMetric(ms(took[len(took)*95/100]), "p95-ms")
-	b.ReportMetric(ms(commits[len(commits)/2]), "3commits-p50-ms")
-	b.ReportMetric(ms(commits[len(commits)*95/100]), "3commits-p95-ms")
+	slices.Sort(disk)
+	b.ReportMetric(float64(quiet)/float64(rounds), "quiet")
+	for _, percent := range []int{50, 95} {
+		its, own := took[len(took)*percent/100], disk[len(disk)*percent/100]
+		b.ReportMetric(ms(its), fmt.Sprintf("p%d-ms", percent))
+		b.ReportMetric(ms(its-own), fmt.Sprintf("p%d-above-3commits-ms", percent))
+	}
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// threeCommits measures what three commits of a small entry take.
-func threeCommits(b *testing.B) []time.Duration {
+// commits returns what does so many commits of a small entry, and says how long
+// they took.
+func commits(b *testing.B, so int) func() time.Duration {
 	db, err := memory.Open(b.TempDir(), memory.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer db.Close()
-	place := core.MustPath("bench/1")
-	var took []time.Duration
-	for n := range 300 {
+	b.Cleanup(func() { db.Close() })
+	place, n := core.MustPath("bench/1"), 0
+	return func() time.Duration {
 		began := time.Now()
-		for i := range 3 {
-			e := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: fmt.Sprint(n, ".", i), Text: "hello", Time: began}}}
+		for range so {
+			n++
+			e := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: fmt.Sprint(n), Text: "hello", Time: began}}}
 			if err := db.Commit(b.Context(), &core.Batch{Append: []core.Entry{e}}); err != nil {
 				b.Fatal(err)
 			}
 		}
-		took = append(took, time.Since(began))
+		return time.Since(began)
 	}
-	slices.Sort(took)
-	return took
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // ledger implements engine.Ledger on the database. Every use is counted twice:
-// for the place, and for the person. Sums of the day are held in memory; writing
-// goes on beside the turn, in the commits that it makes anyway.
+// for the place, and for the person. Sums of the day are held in memory; they are
+// written in the commits that a turn makes anyway.
 type ledger struct {
 	db   *memory.DB
 	cost func(engine string, u core.Usage) float64
@@ -38,8 +38,9 @@ func (l *ledger) Record(ctx context.Context, u engine.Use) error {
 		uses = append(uses, memory.Use{Day: u.Day, Person: u.Person, Engine: u.Engine, Calls: 1, Usage: u.Usage})
 		l.add(u.Person, u.Engine, u.Usage)
 	}
+	written := l.db.AddUse(uses...)
 	l.writing.Go(func() {
-		if err := l.db.AddUse(context.WithoutCancel(ctx), uses...); err != nil {
+		if err := <-written; err != nil {
 			l.log.Error("use not written", "err", err)
 		}
 	})
