@@ -1,45 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// onePage is a PDF of one page with a line of text.
-func onePage(line string) []byte {
-	content := "BT /F1 12 Tf 72 720 Td (" + line + ") Tj ET"
-	objects := []string{
-		"<< /Type /Catalog /Pages 2 0 R >>",
-		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>",
-		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content),
-		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
-	}
-	var b bytes.Buffer
-	b.WriteString("%PDF-1.4\n")
-	offsets := make([]int, len(objects))
-	for i, o := range objects {
-		offsets[i] = b.Len()
-		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
-	}
-	xref := b.Len()
-	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(objects)+1)
-	for _, o := range offsets {
-		fmt.Fprintf(&b, "%010d 00000 n \n", o)
-	}
-	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, xref)
-	return b.Bytes()
-}
-
 func TestPDFInItsOwnProcess(t *testing.T) {
-	got, err := pdfText(t.Context(), onePage("The answer is 42."))
+	got, err := pdfText(t.Context(), coretest.PDF("The answer is 42."))
 	if err != nil || !strings.Contains(got, "The answer is 42.") {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -48,7 +21,7 @@ func TestPDFInItsOwnProcess(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
-	if got, err := pdfText(ctx, onePage("x")); err == nil {
+	if got, err := pdfText(ctx, coretest.PDF("x")); err == nil {
 		t.Errorf("out of time: %q", got)
 	}
 }
@@ -62,7 +35,7 @@ func TestAttachmentsReachTheModel(t *testing.T) {
 	platform.AddPerson(telegramtest.Person{ID: 1001, Name: "Ann"})
 	picture := []byte("\x89PNG\r\n\x1a\n and so on")
 	voice := []byte("OggS a voice")
-	platform.AddFile("doc", onePage("The treasure is on the island."))
+	platform.AddFile("doc", coretest.PDF("The treasure is on the island."))
 	platform.AddFile("note", []byte("Bring the map."))
 	platform.AddFile("pic", picture)
 	platform.AddFile("voice", voice)

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,38 +10,13 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 )
 
 var (
 	place = core.MustPath("room/1")
 	png   = []byte("\x89PNG\r\n\x1a\n and so on")
 )
-
-// onePage is a PDF of one page with a line of text.
-func onePage(line string) []byte {
-	content := "BT /F1 12 Tf 72 720 Td (" + line + ") Tj ET"
-	objects := []string{
-		"<< /Type /Catalog /Pages 2 0 R >>",
-		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>",
-		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content),
-		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
-	}
-	var b bytes.Buffer
-	b.WriteString("%PDF-1.4\n")
-	offsets := make([]int, len(objects))
-	for i, o := range objects {
-		offsets[i] = b.Len()
-		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, o)
-	}
-	xref := b.Len()
-	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(objects)+1)
-	for _, o := range offsets {
-		fmt.Fprintf(&b, "%010d 00000 n \n", o)
-	}
-	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, xref)
-	return b.Bytes()
-}
 
 func TestOpen(t *testing.T) {
 	files := map[string][]byte{
@@ -137,11 +111,11 @@ func TestClip(t *testing.T) {
 }
 
 func TestPDFText(t *testing.T) {
-	got, err := PDFText(onePage("The answer is 42."))
+	got, err := PDFText(coretest.PDF("The answer is 42."))
 	if err != nil || !strings.Contains(got, "The answer is 42.") {
 		t.Errorf("%q, %v", got, err)
 	}
-	for _, bad := range [][]byte{nil, []byte("%PDF-1.4"), []byte("no pdf"), onePage("x")[:200]} {
+	for _, bad := range [][]byte{nil, []byte("%PDF-1.4"), []byte("no pdf"), coretest.PDF("x")[:200]} {
 		if got, err := PDFText(bad); err == nil {
 			t.Errorf("%q gave %q", bad, got)
 		}
