@@ -91,7 +91,7 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 		kept = before.plugins
 	}
 	var err error
-	if p.engines, err = c.engines(b.program, b.log, func(place core.Path) string { return b.prefer(c, place) }, b.engineHealth); err != nil {
+	if p.engines, err = c.engines(b.program, inRoom(b.log, "core/engine"), func(place core.Path) string { return b.prefer(c, place) }, b.engineHealth); err != nil {
 		return nil, err
 	}
 	if p.plugins, err = b.load(c, kept); err != nil {
@@ -105,7 +105,7 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 	if p.interfaces, err = interfaces(m); err != nil {
 		return nil, err
 	}
-	if p.small, err = c.small(b.program, b.log); err != nil {
+	if p.small, err = c.small(b.program, inRoom(b.log, "core/engine")); err != nil {
 		return nil, err
 	}
 	return p, p.catalogue(further...)
@@ -155,7 +155,7 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 	b := &bot{
 		program: p, log: log, store: store, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: p.clock(), changed: make(chan struct{}, 1),
 		pdfs:    make(chan struct{}, pdfCrowd),
-		runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: log}),
+		runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: inRoom(log, "core/action")}),
 	}
 	if b.db, _ = store.(*memory.DB); b.db != nil {
 		b.ledger = &ledger{db: b.db, cost: b.cost, log: log}
@@ -179,7 +179,7 @@ func (b *bot) options(p *parts) turn.Options {
 	c := p.config
 	clock := c.clock(b.program.clock)
 	o := turn.Options{
-		Store: b.store, Catalogue: &catalogue, Clock: clock, Log: b.log,
+		Store: b.store, Catalogue: &catalogue, Clock: clock, Log: inRoom(b.log, "core/turn"),
 		Runtime:  b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker),
 		Persona:  func(place core.Path, user string) core.Persona { return b.castAt(p, place).For(user) },
@@ -234,7 +234,7 @@ func equip(o *turn.Options, p core.Plugin) {
 // open reads what people attach, as far as an engine can make use of it.
 func (b *bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
 	d := &desk{b: b, log: b.log}
-	o := document.Options{Fetch: d.Fetch, PDF: b.pdfText, Log: b.log}
+	o := document.Options{Fetch: d.Fetch, PDF: b.pdfText, Log: inRoom(b.log, "core/document")}
 	for i := range p.config.Engines {
 		if e := &p.config.Engines[i]; !e.Disabled {
 			o.Vision, o.Hearing = o.Vision || e.Vision, o.Hearing || e.Hearing
@@ -248,7 +248,7 @@ func (b *bot) open(p *parts) func(context.Context, core.Path, []core.Attachment)
 // budgeted asks the engines of p while there is something left to spend.
 func (b *bot) budgeted(p *parts, clock func() time.Time) core.Asker {
 	return engine.Budgeted(p.engines, p.config.Budget, engine.BudgetOptions{
-		Ledger: b.ledger, Cost: p.config.cost, Clock: clock, Zone: clock().Location(), Log: b.log,
+		Ledger: b.ledger, Cost: p.config.cost, Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine"),
 	})
 }
 
@@ -307,7 +307,7 @@ func (c *Config) openStore(p *program, log *slog.Logger) (core.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := memory.Open(dir, memory.Options{Config: c.Memory, Log: log, Full: func(full bool) {
+	db, err := memory.Open(dir, memory.Options{Config: c.Memory, Log: inRoom(log, "memory"), Full: func(full bool) {
 		if b := p.bot.Load(); b != nil {
 			b.diskFull(full)
 		}

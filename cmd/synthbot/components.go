@@ -65,7 +65,7 @@ func makeDiscord(m maker, name string, own any) (core.Interface, error) {
 		return nil, err
 	}
 	return discord.New(discord.Options{
-		Name: name, Config: *own.(*discord.Config), Log: m.log, Clock: m.config.clock(m.program.clock), State: state,
+		Name: name, Config: *own.(*discord.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.clock(m.program.clock), State: state,
 		Admins: m.admins, Admin: m.tell, Commands: m.specs, Remember: "remember",
 	})
 }
@@ -76,7 +76,7 @@ func makeTelegram(m maker, name string, own any) (core.Interface, error) {
 		return nil, err
 	}
 	return telegram.New(telegram.Options{
-		Name: name, Config: *own.(*telegram.Config), Log: m.log, Clock: m.config.clock(m.program.clock), State: state,
+		Name: name, Config: *own.(*telegram.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.clock(m.program.clock), State: state,
 		Admins: m.admins, Admin: m.tell, Commands: m.specs,
 	})
 }

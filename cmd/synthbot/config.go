@@ -120,8 +120,9 @@ type Listener struct {
 
 // LogConfig governs the log, which goes to standard error.
 type LogConfig struct {
-	Level  slog.Level `toml:"level" default:"INFO" doc:"DEBUG, INFO, WARN or ERROR. Message texts are logged at DEBUG only."`
-	Format string     `toml:"format" default:"auto" oneof:"auto|text|json" doc:"auto is text on a terminal and json elsewhere."`
+	Level  slog.Level            `toml:"level" default:"INFO" doc:"DEBUG, INFO, WARN or ERROR. Message texts are logged at DEBUG only."`
+	Levels map[string]slog.Level `toml:"levels" example:"core/turn=DEBUG, plugins/web=WARN" doc:"The level of single rooms: core/turn, core/engine, core/action, core/document, memory, admin, cmd, interfaces/NAME, plugins/NAME, or the last part of one; core, interfaces and plugins are all below them. The log names the room of each line. synthbot log shows them, and changes them in the running daemon."`
+	Format string                `toml:"format" default:"auto" oneof:"auto|text|json" doc:"auto is text on a terminal and json elsewhere."`
 }
 
 // load reads the configuration and all that it names, all faults at once.
@@ -194,6 +195,11 @@ func (c *Config) checkRest(d *config.Document) {
 	}
 	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
 		d.Fault("is no address of this machine alone; write one like 127.0.0.1:9787", "metrics", "listen")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Log.Levels)) {
+		if _, ok := c.room(name); !ok {
+			d.Fault("is no room; write one of "+strings.Join(c.rooms(), ", "), "log", "levels", name)
+		}
 	}
 	if name := c.Prompt.Recon; name != "" && !slices.ContainsFunc(c.Engines, func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == name }) {
 		d.Fault("names no engine", "prompt", "recon")

@@ -130,7 +130,7 @@ func (b *bot) openControl(life *lives) (serve func()) {
 	}
 	return func() {
 		if err == nil {
-			err = s.Serve(life.intake, b.log, func(ctx context.Context, a admin.Ask, in, out, errs *os.File) int {
+			err = s.Serve(life.intake, inRoom(b.log, "admin"), func(ctx context.Context, a admin.Ask, in, out, errs *os.File) int {
 				return b.carry(ctx, life, a, in, out, errs)
 			})
 		}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -48,7 +47,7 @@ type program struct {
 	getenv    func(string) string
 	clock     func() time.Time
 
-	level slog.LevelVar
+	logs  logs
 	db    atomic.Pointer[memory.DB] // while it is open
 	bot   atomic.Pointer[bot]       // that was assembled last
 	file  string                    // the configuration file that was asked for
@@ -108,7 +107,7 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.errs)
 	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
 		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.memoryCommand(),
-		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.reloadCommand(), p.mcpCommand(), p.pageCommand(), p.pairCommand(), p.pdfTextCommand(), p.manualCommand(), p.initCommand(), p.serviceCommand())
+		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.reloadCommand(), p.mcpCommand(), p.pageCommand(), p.pairCommand(), p.logCommand(), p.pdfTextCommand(), p.manualCommand(), p.initCommand(), p.serviceCommand())
 	return root
 }
 

@@ -25,6 +25,9 @@ func (b *bot) forAdmins() []command.Command {
 			place, {Name: "text", Brief: "What to say", Required: true, Rest: true},
 		}}, Do: b.say},
 		{Spec: command.Spec{Name: "history", Brief: "Show what was said last in a group", Rank: core.Admin, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: b.lastWords},
+		{Spec: command.Spec{Name: "log", Brief: "Show or change how much I log, until I am restarted", Rank: core.Admin, Args: []command.Arg{
+			{Name: "room", Brief: "A part of me, like core/turn, or all"}, {Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", usual}},
+		}}, Do: b.logThere},
 		{Spec: command.Spec{Name: "reload", Brief: "Read my settings again", Rank: core.Admin}, Do: b.reloadSoon},
 	}
 }

@@ -62,7 +62,7 @@ func (b *bot) servePage(life context.Context, address string) {
 // pageOptions is what the page shows of the bot.
 func (b *bot) pageOptions() adminpage.Options {
 	o := adminpage.Options{
-		Log: b.log, Turns: b.traces, Reader: b.store, Facts: b.facts(), Items: b.items("page"),
+		Log: inRoom(b.log, "admin"), Turns: b.traces, Reader: b.store, Facts: b.facts(), Items: b.items("page"),
 		Clock:    b.inForce().config.clock(b.program.clock),
 		Actions:  b.pageActions,
 		Settings: b.pageSettings,

@@ -148,7 +148,7 @@ func (b *bot) reload(life *lives) error {
 	if err != nil {
 		return err
 	}
-	p.level.Set(cfg.Log.Level)
+	p.logs.set(cfg.Log.Level, cfg.roomLevels(), slog.LevelDebug)
 	b.log.Info("reloaded", "file", cfg.file)
 	return b.replace(life, next)
 }

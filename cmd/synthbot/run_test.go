@@ -24,6 +24,7 @@ type daemonUnderTest struct {
 	told   *net.UnixConn
 	stop   context.CancelFunc
 	status chan int
+	errs   journal // its log
 }
 
 func startDaemon(t *testing.T, config string) *daemonUnderTest {
@@ -44,7 +45,7 @@ func startDaemon(t *testing.T, config string) *daemonUnderTest {
 	ctx, stop := context.WithCancel(t.Context())
 	d.stop = stop
 	go func() {
-		d.status <- run(ctx, []string{"run", "-c", d.file}, in, out, io.Discard)
+		d.status <- run(ctx, []string{"run", "-c", d.file}, in, out, &d.errs)
 		out.Close()
 	}()
 	t.Cleanup(func() { d.told.Close(); w.Close() })

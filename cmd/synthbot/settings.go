@@ -78,7 +78,7 @@ func (b *bot) embed(c *Config) {
 		if e.Disabled || e.EmbeddingModel == "" {
 			continue
 		}
-		embedder, err := engine.NewEmbedder(e, engine.Options{Log: b.log, Clock: c.clock(b.program.clock)})
+		embedder, err := engine.NewEmbedder(e, engine.Options{Log: inRoom(b.log, "core/engine"), Clock: c.clock(b.program.clock)})
 		if err != nil {
 			b.log.Error("memories are not found by meaning", "err", err)
 			break

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestLogRooms: of what is set, the longest name that holds the room counts, and
+// of equals what was said by command.
+func TestLogRooms(t *testing.T) {
+	var l logs
+	turn, web, memory := l.of("core/turn"), l.of("plugins/web"), l.of("memory")
+	holds := func(when string, wants ...slog.Level) {
+		t.Helper()
+		for i, v := range []*slog.LevelVar{turn, web, memory} {
+			if v.Level() != wants[i] {
+				t.Errorf("%s: %v logs at %v, want %v", when, []string{"turn", "web", "memory"}[i], v.Level(), wants[i])
+			}
+		}
+	}
+	debug, info, warn, fault := slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError
+	holds("at first", info, info, info)
+	l.set(warn, map[string]slog.Level{"core": debug, "plugins/web": info}, debug)
+	holds("by file", debug, info, warn)
+	l.say("", &fault)
+	holds("all, by command", debug, info, fault)
+	l.say("core", &fault)
+	l.say("plugins", &debug)
+	holds("groups, by command", fault, info, fault)
+	l.say("core/turn", &debug)
+	l.set(info, nil, debug)
+	holds("after a reload", debug, debug, fault)
+	for _, room := range []string{"", "core", "core/turn", "plugins"} {
+		l.say(room, nil)
+	}
+	holds("taken back", info, info, info)
+	l.set(debug, nil, warn)
+	holds("never below the least", warn, warn, warn)
+}
+
+// journal is a standard error that can be read while it is written.
+type journal struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.Write(p)
+}
+
+// take returns what was written since the last time.
+func (j *journal) take() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	defer j.b.Reset()
+	return j.b.String()
+}
+
+// TestLogAtRunTime: the level of a room is changed by a command line, in chat and
+// by the file, while the daemon runs; texts are in the log at debug only, and each
+// line names its room.
+func TestLogAtRunTime(t *testing.T) {
+	model := echo(t)
+	with := func(log string) string {
+		return strings.Replace(atDesk, "[bot]", "[bot]\nadmins = [\"desk/@user/you\"]", 1) + "[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \"" + model + "\"\n" + log
+	}
+	d := startDaemon(t, with(""))
+	d.tells("READY=1")
+	says := func(word string) bool {
+		t.Helper()
+		d.answers(word)
+		d.answers("and on") // the turn before is over
+		return strings.Contains(d.errs.take(), word)
+	}
+	set := func(want string, args ...string) {
+		t.Helper()
+		if status, out, errs := d.command("", append([]string{"log"}, args...)...); status != 0 || !strings.Contains(out, want) {
+			t.Errorf("log %v: %d, %q, %q", args, status, out, errs)
+		}
+	}
+	if says("m11") {
+		t.Error("a text is in the log at info")
+	}
+	set("core/turn logs at DEBUG, until I am restarted.", "turn", "debug")
+	set("- core/turn: DEBUG (until I am restarted)\n- interfaces: INFO")
+	d.answers("m12")
+	d.answers("and on")
+	if log := d.errs.take(); !strings.Contains(log, `"level":"DEBUG","msg":"answer","room":"core/turn"`) || !strings.Contains(log, "m12") {
+		t.Errorf("the turn's log at debug: %s", log)
+	}
+	if reply := d.answers("/log turn default"); !strings.Contains(reply, "core/turn logs at INFO.") {
+		t.Errorf("in chat: %q", reply)
+	}
+	if d.errs.take(); says("m13") {
+		t.Error("a text is in the log after the level was taken back")
+	}
+	for log, heard := range map[string]bool{"[log]\nlevel = \"DEBUG\"\nlevels = { turn = \"INFO\" }\n": false, "[log.levels]\n\"core\" = \"DEBUG\"\n": true} {
+		d.write(with(log))
+		d.tells("RELOADING=1")
+		d.tells("READY=1")
+		if d.errs.take(); says("m14") != heard {
+			t.Errorf("with %q: a text is in the log: %v", log, !heard)
+		}
+	}
+	if status, _, errs := d.command("", "log", "kitchen", "debug"); status != statusUsage || !strings.Contains(errs, "core/turn, ") {
+		t.Errorf("an unknown room: %d, %q", status, errs)
+	}
+	d.end()
+	if status, _, errs := d.command("", "log"); status != statusFailed || !strings.Contains(errs, "no daemon runs") {
+		t.Errorf("without a daemon: %d, %q", status, errs)
+	}
+}
+
+// TestLogFaults: a room that there is not is a fault of its line.
+func TestLogFaults(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, "[log.levels]\nturn = \"DEBUG\"\n\"interfaces/desk\" = \"WARN\"\nkitchen = \"INFO\"\n[interfaces.desk]\ntype = \"console\"\n")
+	p := &program{file: file, getenv: func(string) string { return "" }}
+	if _, err := p.load(); err == nil || !strings.Contains(err.Error(), ":4: log.levels.kitchen: is no room") || strings.Contains(err.Error(), ":3:") {
+		t.Errorf("%v", err)
+	}
+}
