@@ -101,6 +101,9 @@ type Head struct {
 	Last     uint64 // the newest entry's number; 0: none
 	Answered uint64 // the mark: no due entry up to here waits
 	Time     time.Time
+	// Private: something was said there in private once. It never ends, whatever
+	// is said there later, and whatever is pruned.
+	Private bool
 }
 
 // View reads one consistent state. Entries come oldest first. A place that moved

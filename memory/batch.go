@@ -297,6 +297,7 @@ func (t *tx) append(from *core.Entry, e *entry) error {
 	h.last++
 	h.count++
 	h.time = from.Message.Time
+	h.private = h.private || from.Message.Private
 	e.seq = h.last
 	return t.put(p, from, e)
 }

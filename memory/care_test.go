@@ -246,6 +246,7 @@ func TestUpgradeOfVersion1(t *testing.T) {
 	}
 	want(t, "the group", len(everything(t, db)[group]), 5)
 	want(t, "memories", len(recall(t, db, Query{Text: "JAYSECRET", See: []core.Path{group, alone}})), 3)
+	want(t, "private", privacy(t, db), map[core.Path]bool{group: false, alone: true})
 	db.Close()
 	again := open(t, dir)
 	want(t, "after opening again", len(everything(t, again)[alone]), 2)

@@ -80,7 +80,7 @@ func erase(l *line) bool {
 		Path: kept.Path, ID: kept.ID, Seq: kept.Seq, Author: kept.Author, Time: kept.Time,
 		Private: kept.Private, Scopes: kept.Scopes, Addressed: kept.Addressed,
 	}
-	l.Data, l.Command, l.Reactions, l.reactors = "", nil, nil, nil
+	l.Data, l.Reply, l.Command, l.Reactions, l.reactors = "", "", nil, nil, nil
 	l.Deleted = true
 	return true
 }

@@ -155,6 +155,9 @@ func (c *checker) entries() {
 		c.lasts[string(key)] = seq
 		h, _ := c.readHead(key)
 		waits := l.Due && seq > h.answered
+		if l.Message.Private && !h.private {
+			return fmt.Errorf("%s#%d: it was said in private, and its place is not", path, seq)
+		}
 		if there := has(due, k); there != waits {
 			return fmt.Errorf("%s#%d: waits is %t, it stands among those that wait: %t", path, seq, waits, there)
 		}

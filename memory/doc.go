@@ -14,7 +14,7 @@
 // by itself.
 //
 //	meta     name → schema version, file id, clean flag
-//	places   place → head: last number, answered mark, count, time (fields)
+//	places   place → head: last number, answered mark, count, time, private (fields)
 //	log      place, seq → entry (fields)
 //	ids      place, platform id → seq, hour of receipt (two uvarints)
 //	due      place, seq → nothing; only while the entry waits

@@ -345,6 +345,7 @@ type head struct {
 	last, answered uint64
 	count          uint64 // entries that are there
 	time           time.Time
+	private        bool // an entry was
 }
 
 // Tags of a head's fields.
@@ -353,6 +354,7 @@ const (
 	tagAnswered = 2
 	tagEntries  = 3
 	tagNewest   = 4
+	tagShut     = 5
 )
 
 func encodeHead(h head) []byte {
@@ -361,6 +363,7 @@ func encodeHead(h head) []byte {
 	f.number(tagAnswered, h.answered)
 	f.number(tagEntries, h.count)
 	f.time(tagNewest, h.time)
+	f.flag(tagShut, h.private)
 	return f
 }
 
@@ -376,6 +379,8 @@ func decodeHead(value []byte) (head, error) {
 			return f.set(&h.count)
 		case tagNewest:
 			return f.setTime(&h.time)
+		case tagShut:
+			h.private = true
 		}
 		return nil
 	})

@@ -154,6 +154,9 @@ func (e *exporter) entry(k, v []byte) error {
 		return err
 	}
 	whole := e.person == "" || e.private[l.Message.Path]
+	if h, _ := e.readHead(placeKey(l.Message.Path)); h.private {
+		l.Message.Private = true // so that what imports it knows the place for one
+	}
 	if whole || l.Message.Author.ID == e.person || slices.Contains(l.answers, e.person) {
 		r := row{Entry: &l.Entry, Answers: l.answers}
 		if !whole {

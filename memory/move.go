@@ -204,7 +204,7 @@ func (t *tx) move(from, to core.Path) error {
 	if old.count > 0 {
 		h.time = old.time
 	}
-	h.last, h.count = shift+old.last, h.count+old.count
+	h.last, h.count, h.private = shift+old.last, h.count+old.count, h.private || old.private
 	*old = head{}
 	return t.lead(from, alias{To: to, Shift: shift})
 }

@@ -69,15 +69,26 @@ func (t *tx) readRecord(key core.Key, value []byte) (w written, ok bool) {
 	return written{Progress: core.Unknown}, key.Step > 0
 }
 
+// isPrivate reports whether an entry's value says that it was said in private, as
+// far as it can be read.
+func isPrivate(value []byte) (private bool) {
+	_ = each(string(value), func(f field) error {
+		private = private || f.tag == tagPrivate
+		return nil
+	})
+	return private
+}
+
 // mendHead makes a place's head anew from what stands in its log.
 func (t *tx) mendHead(place []byte) head {
 	var h head
 	c := t.bucket(bucketLog).Cursor()
-	for k, _ := c.Seek(place); below(k, after(place)); k, _ = c.Next() {
+	for k, v := c.Seek(place); below(k, after(place)); k, v = c.Next() {
 		if _, seq, err := cutSeq(k); err == nil {
 			h.last = seq
 			h.count++
 		}
+		h.private = h.private || isPrivate(v)
 	}
 	if last := t.tail(core.Path{}, place); last.back() {
 		if l, ok := last.line(); ok {

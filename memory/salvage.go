@@ -302,6 +302,7 @@ func (r *rebuilder) entries() error {
 			r.lost[string(key)] = true
 		}
 		h.last, h.count, h.time = max(h.last, seq), h.count+1, l.Message.Time
+		h.private = h.private || l.Message.Private
 		r.heads[string(key)] = h
 		if err := r.entry(place{path: path, key: key, ids: key}, l, h); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 )
 
 // schema is the version of the file's format that this program writes.
-const schema = 2
+const schema = 3
 
 // Keys of the meta bucket.
 const (
@@ -40,7 +40,7 @@ func (db *DB) prepare() error {
 type step func(*tx) error
 
 func steps() []step {
-	return []step{vectorBuckets}
+	return []step{vectorBuckets, privateHeads}
 }
 
 // vectorBuckets makes room for what facts mean.
@@ -49,6 +49,22 @@ func vectorBuckets(t *tx) error {
 		if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
 			return fmt.Errorf("bucket %s: %w", name, err)
 		}
+	}
+	return nil
+}
+
+// privateHeads notes with each place whether something was said there in private:
+// before, only the entries told.
+func privateHeads(t *tx) error {
+	c := t.bucket(bucketLog).Cursor()
+	for k, v := c.First(); k != nil; {
+		place, _, err := cutSeq(k)
+		if err != nil || !isPrivate(v) {
+			k, v = c.Next()
+			continue
+		}
+		t.head(place).private = true
+		k, v = c.Seek(after(place))
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (v *view) Head(path core.Path) (h core.Head, err error) {
 }
 
 func (h head) of(path core.Path) core.Head {
-	return core.Head{Path: path, Last: h.last, Answered: h.answered, Time: h.time}
+	return core.Head{Path: path, Last: h.last, Answered: h.answered, Time: h.time, Private: h.private}
 }
 
 func (v *view) Places(root core.Path) (heads []core.Head, err error) {

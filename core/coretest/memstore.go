@@ -33,6 +33,7 @@ type memPlace struct {
 	answers  [][]string            // of each entry, whom it answers
 	waits    []bool
 	answered uint64
+	private  bool
 }
 
 type memAlias struct {
@@ -207,6 +208,7 @@ func (s *MemStore) append(e *core.Entry) (known bool) {
 		s.ids[from][e.Message.ID] = e.Message.Seq - shift
 	}
 	l.entries = append(l.entries, cloneEntry(*e))
+	l.private = l.private || e.Message.Private
 	l.reactors = append(l.reactors, nil)
 	l.waits = append(l.waits, e.Due)
 	l.answers = append(l.answers, nil)
@@ -290,7 +292,7 @@ func editEntry(e *core.Entry, m core.Message) {
 func eraseEntry(e *core.Entry) {
 	m := &e.Message
 	m.Text, m.Attachments, m.ReplyTo, m.Voice, m.Locale = "", nil, nil, false, ""
-	e.Data, e.Command, e.Reactions, e.Deleted = "", nil, nil, true
+	e.Data, e.Command, e.Reactions, e.Reply, e.Deleted = "", nil, nil, "", true
 }
 
 func (l *memPlace) react(i int, person, emoji string) {
@@ -354,6 +356,7 @@ func (s *MemStore) move(from, to core.Path) {
 	l.waits = append(l.waits, old.waits...)
 	l.reactors = append(l.reactors, old.reactors...)
 	l.answers = append(l.answers, old.answers...)
+	l.private = l.private || old.private
 	if !held {
 		l.answered = shift + old.answered
 	}

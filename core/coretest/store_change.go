@@ -42,6 +42,7 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			e := said(kitchen, "1", "secret")
 			e.Message.Attachments = []core.Attachment{{Kind: core.Image, Ref: "r"}}
 			e.Message.ReplyTo = &core.Quote{ID: "0", Text: "quoted"}
+			e.Reply = "what stands fast"
 			s.append(e, said(kitchen, "2", "two"))
 			s.change(reaction("7", "👍"), deletion("1"))
 			got := s.entry(kitchen, "1")

@@ -33,6 +33,20 @@ func wholeCases() map[string]func(*testing.T, *shelf) {
 			s.append(asked(kitchen, "1", "talk"), said(kitchen, "2", "question"))
 			same(t, "due", words(s.due(kitchen)), []string{"question"})
 		},
+		"a place that was private once stays so": func(t *testing.T, s *shelf) {
+			secret := said(kitchen, "1", "between us")
+			secret.Message.Private = true
+			s.append(secret, said(garden, "1", "hello all"))
+			for i := range 60 {
+				s.append(said(kitchen, fmt.Sprint("r", i), "a reminder"))
+			}
+			s.change(core.Event{Kind: core.KindDeletion, Message: core.Message{Path: kitchen}, Target: "1"})
+			s.again()
+			same(t, "kitchen", s.head(kitchen).Private, true)
+			same(t, "garden", s.head(garden).Private, false)
+			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: garden})
+			same(t, "where it joined another", s.head(garden).Private, true)
+		},
 		"a batch is written whole or not at all": wholeBatch,
 		"a view sees one state while others write": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "one"))

@@ -1,0 +1,78 @@
+package memory
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// privacy tells of each place whether it is private.
+func privacy(t *testing.T, db *DB) map[core.Path]bool {
+	t.Helper()
+	places := make(map[core.Path]bool)
+	err := db.View(t.Context(), func(v core.View) error {
+		heads, err := v.Places(core.Path{})
+		for _, h := range heads {
+			places[h.Path] = h.Private
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return places
+}
+
+// TestAPrivatePlaceStaysPrivate: however much is said there that bears no mark,
+// and whatever becomes of what did.
+func TestAPrivatePlaceStaysPrivate(t *testing.T) {
+	secret := message(alone, "1", "between us")
+	secret.Message.Private, secret.Message.Time = true, time.Unix(1_000_000, 0)
+	db := open(t, t.TempDir())
+	add(t, db, secret, message(group, "1", "hi all"))
+	for i := range 60 {
+		add(t, db, message(alone, fmt.Sprint("reminder-", i), "tea"))
+	}
+	wanted := map[core.Path]bool{alone: true, group: false}
+	want(t, "after much", privacy(t, db), wanted)
+	if err := db.Prune(t.Context(), Config{Keep: []Retention{{Messages: 10}}}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "entries left", len(everything(t, db)[alone]), 10)
+	want(t, "after pruning", privacy(t, db), wanted)
+
+	var b bytes.Buffer
+	if err := db.Export(t.Context(), &b, core.Path{}); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, t.TempDir())
+	if _, err := other.Import(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "after import", privacy(t, other), wanted)
+
+	moved := core.MustPath("telegram/4711")
+	err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: alone}, To: moved}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "after it moved", privacy(t, db), map[core.Path]bool{moved: true, group: false})
+}
+
+// TestAnUnreadableHeadIsPrivateStill: it is made anew from what stands in the log.
+func TestAnUnreadableHeadIsPrivateStill(t *testing.T) {
+	db := open(t, t.TempDir())
+	secret := message(alone, "1", "between us")
+	secret.Message.Private = true
+	add(t, db, secret, message(alone, "2", "more"))
+	err := db.write(t.Context(), &job{run: func(t *tx) error { return t.bucket(bucketPlaces).Put(placeKey(alone), []byte{1, 200}) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "private", privacy(t, db), map[core.Path]bool{alone: true})
+	add(t, db, message(alone, "3", "and more")) // whoever writes mends it
+	want(t, "private after it was mended", privacy(t, db), map[core.Path]bool{alone: true})
+}
