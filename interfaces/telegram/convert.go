@@ -107,7 +107,7 @@ func (c *converter) said(m *message) (core.Message, bool) {
 	text, entities := m.content()
 	files := attachments(m)
 	mentioned := c.mentioned(text, entities)
-	if text = describe(m, text); text == "" && len(files) == 0 {
+	if text = m.told(); text == "" && len(files) == 0 {
 		return core.Message{}, false
 	}
 	author := c.author(m)
@@ -184,10 +184,9 @@ func (c *converter) quote(m *message) *core.Quote {
 	}
 	switch r := m.ReplyTo; {
 	case r != nil && r.TopicCreated == nil:
-		text, _ := r.content()
-		text = describe(r, text)
+		text := r.told()
 		if part != "" {
-			text = part
+			text = r.part(part)
 		}
 		return &core.Quote{ID: strconv.FormatInt(r.ID, 10), From: c.author(r), Text: cut(text, core.MaxQuote), Time: moment(r.Date)}
 	case m.External != nil:

@@ -129,9 +129,14 @@ func richText(raw json.RawMessage, depth int) string {
 			Text        json.RawMessage `json:"text"`
 			Alternative string          `json:"alternative_text"`
 			Expression  string          `json:"expression"`
+			URL         string          `json:"url"`
 		}
 		_ = json.Unmarshal(raw, &o) // what has another shape is left out
-		return richText(o.Text, depth+1) + o.Alternative + o.Expression
+		text := richText(o.Text, depth+1) + o.Alternative + o.Expression
+		if !shows(text, o.URL) {
+			text += beside(o.URL)
+		}
+		return text
 	}
 	return ""
 }

@@ -139,10 +139,12 @@ type poll struct {
 }
 
 type checklist struct {
-	Title string `json:"title"`
-	Tasks []struct {
-		Text string `json:"text"`
-		Done int64  `json:"completion_date"`
+	Title    string                   `json:"title"`
+	Entities []tgbotapi.MessageEntity `json:"title_entities"`
+	Tasks    []struct {
+		Text     string                   `json:"text"`
+		Entities []tgbotapi.MessageEntity `json:"text_entities"`
+		Done     int64                    `json:"completion_date"`
 	} `json:"tasks"`
 }
 

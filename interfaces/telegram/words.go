@@ -159,9 +159,19 @@ func (l *checklist) describe() string {
 		if t.Done != 0 {
 			box = "☑ "
 		}
-		tasks = append(tasks, box+oneLine(t.Text))
+		tasks = append(tasks, box+oneLine(linked(t.Text, t.Entities)))
 	}
-	return fmt.Sprintf("[checklist: %s: %s]", oneLine(l.Title), strings.Join(tasks, " | "))
+	return fmt.Sprintf("[checklist: %s: %s]", oneLine(linked(l.Title, l.Entities)), strings.Join(tasks, " | "))
+}
+
+// told is what a message says, with where its links and buttons lead.
+func (m *message) told() string {
+	text, entities := m.content()
+	lines := offers(m)
+	if text = describe(m, linked(text, entities)); text != "" {
+		lines = append([]string{text}, lines...)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // content is the text of a message, in whichever field it stands.

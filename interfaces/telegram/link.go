@@ -1,0 +1,101 @@
+package telegram
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+
+	"synthbot/core/markdown"
+)
+
+// A link may stand behind words or a button that do not say where it leads. This
+// file writes its address beside them, so that who reads the text knows it.
+
+const maxAddress = 2048 // bytes
+
+// linked is a text with the address behind each link that does not show it:
+// "words (https://…)".
+func linked(text string, entities []tgbotapi.MessageEntity) string {
+	var links []tgbotapi.MessageEntity
+	for _, e := range entities {
+		if e.Type == "text_link" && !shows(span(text, e.Offset, e.Length), e.URL) {
+			links = append(links, e)
+		}
+	}
+	if len(links) == 0 {
+		return text
+	}
+	slices.SortStableFunc(links, func(a, b tgbotapi.MessageEntity) int { return cmp.Compare(end(a), end(b)) })
+	var out strings.Builder
+	units := 0
+	for _, r := range text {
+		for len(links) > 0 && end(links[0]) <= units {
+			out.WriteString(beside(links[0].URL))
+			links = links[1:]
+		}
+		out.WriteRune(r)
+		units += utf16.RuneLen(r)
+	}
+	for _, e := range links {
+		out.WriteString(beside(e.URL))
+	}
+	return out.String()
+}
+
+func end(e tgbotapi.MessageEntity) int { return e.Offset + e.Length }
+
+// shows reports whether a text is the address itself, as people write it; an
+// empty address needs no telling.
+func shows(text, address string) bool {
+	return address == "" || bare(text) == bare(address)
+}
+
+// bare is an address without what clients leave out or add.
+func bare(address string) string {
+	address = strings.TrimSpace(address)
+	if _, rest, ok := strings.Cut(address, "://"); ok && strings.HasPrefix(strings.ToLower(address), "http") {
+		address = rest
+	}
+	return strings.TrimSuffix(address, "/")
+}
+
+func beside(address string) string { return " (" + oneAddress(address) + ")" }
+
+// oneAddress keeps a foreign address from passing for more than it is.
+func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), maxAddress) }
+
+// offers tells where the buttons below a message lead; those that say something
+// are not told.
+func offers(m *message) (lines []string) {
+	if m.Markup == nil {
+		return nil
+	}
+	for _, b := range slices.Concat(m.Markup.InlineKeyboard...) {
+		if b.URL != nil && *b.URL != "" {
+			lines = append(lines, "[button "+oneLine(b.Text)+": "+oneAddress(*b.URL)+"]")
+		}
+	}
+	return lines
+}
+
+// part is a piece of the message that was quoted from it, with where the links
+// in it lead: the platform leaves them out of quotes.
+func (m *message) part(quoted string) string {
+	text, entities := m.content()
+	at := strings.Index(text, quoted)
+	if at < 0 {
+		return quoted
+	}
+	begin := markdown.UTF16(text[:at])
+	var inside []tgbotapi.MessageEntity
+	for _, e := range entities {
+		if e.Offset < begin+markdown.UTF16(quoted) && end(e) > begin {
+			e.Offset, e.Length = max(e.Offset-begin, 0), end(e)-max(e.Offset, begin)
+			inside = append(inside, e)
+		}
+	}
+	return linked(quoted, inside)
+}

@@ -1,0 +1,49 @@
+package telegram
+
+import (
+	"strings"
+	"testing"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+)
+
+func TestShows(t *testing.T) {
+	for _, tc := range []struct {
+		text, address string
+		want          bool
+	}{
+		{"example.org", "http://example.org/", true}, {"https://example.org/a", "HTTP://example.org/a", true}, {" example.org ", "https://example.org", true},
+		{"example.org", "https://example.org.evil.example/", false}, {"here", "https://example.org/", false}, {"", "https://example.org/", false},
+		{"resolve?domain=x", "tg://resolve?domain=x", false}, {"here", "", true},
+	} {
+		if got := shows(tc.text, tc.address); got != tc.want {
+			t.Errorf("%q shows %q: %v", tc.text, tc.address, got)
+		}
+	}
+}
+
+// FuzzLinked: an address is told wherever an entity claims to stand, and the text
+// around it stays as it is.
+func FuzzLinked(f *testing.F) {
+	f.Add("👋 read this", 8, 4, "https://evil.example/")
+	f.Add("a", -5, 1<<62, "x y")
+	f.Add("😀", 1, 1, "https://half.example")
+	f.Add("", 0, 0, "https://empty.example")
+	f.Fuzz(func(t *testing.T, text string, offset, length int, address string) {
+		text = strings.ToValidUTF8(text, "?")
+		e := tgbotapi.MessageEntity{Type: "text_link", Offset: offset, Length: length, URL: address}
+		got := linked(text, []tgbotapi.MessageEntity{e})
+		if got == text && shows(span(text, offset, length), address) {
+			return
+		}
+		for at := 0; ; at++ {
+			i := strings.Index(got[at:], beside(address))
+			if i < 0 {
+				t.Fatalf("%q became %q, with %q", text, got, address)
+			}
+			if at += i; got[:at]+got[at+len(beside(address)):] == text {
+				return
+			}
+		}
+	})
+}
