@@ -100,7 +100,10 @@ type Items interface {
 	Get(ctx context.Context, path Path, key string) (item Item, ok bool, err error)
 	// Put keeps an item and returns its new version. item.Version must be the one
 	// that is there, 0 for none, or AnyVersion; else the error wraps ErrVersion.
-	// A nil Value takes the item away. It is on disk when Put returns.
+	// A nil Value takes the item away. It is on disk when Put returns. Under a
+	// context with an epoch, as a turn's is, what stands under the path of somebody
+	// who was forgotten since, or names him, is not kept, and the error wraps
+	// ErrForgotten.
 	Put(ctx context.Context, item Item) (version uint64, err error)
 	// List returns what is kept at or below root, by path and key; for the zero
 	// Path everything.

@@ -133,6 +133,14 @@ type View interface {
 	Journal(turn TurnID) ([]Record, error)
 }
 
+// Forgetter is the ability of a Store to tell who was forgotten since when.
+type Forgetter interface {
+	// Forgotten reports whether one of these people or places, or what one of them
+	// lies in, was forgotten after the epoch (Facts.Epoch) began, or is being
+	// forgotten now.
+	Forgotten(epoch uint64, paths ...Path) bool
+}
+
 // Store is the durable memory of the bot. Safe for concurrent use.
 type Store interface {
 	// Commit writes the batch, whole or not at all, and returns when it is on

@@ -33,7 +33,7 @@ type batch struct {
 	epochs *epochs
 	epoch  uint64 // under which it was begun
 	dated  bool   // whether that is known
-	forgot func(epoch uint64, people ...core.Path) bool
+	forgot func(epoch uint64, paths ...core.Path) bool
 	muted  []core.TurnID // turns of people who were forgotten, that end here
 	people []string      // whom the turns answered that end here
 }
@@ -51,7 +51,8 @@ type record struct {
 	value []byte
 }
 
-// Commit implements core.Store. Its errors wrap ErrBatch where the batch itself
+// Commit implements core.Store. Under a context with an epoch it leaves out what
+// concerns people who were forgotten since: their entries, and quotes of them. Its errors wrap ErrBatch where the batch itself
 // is at fault, ErrFull, core.ErrClosed, core.ErrDamaged, or ctx's error when it
 // ended before the writing began.
 func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
@@ -63,8 +64,8 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 		return ctx.Err()
 	}
 	w.epochs = &db.epochs
-	w.epoch, w.dated = ctx.Value(epochKey{}).(uint64)
-	w.forgot = db.forgot
+	w.epoch, w.dated = core.EpochOf(ctx)
+	w.forgot = db.Forgotten
 	return db.write(ctx, &job{run: w.run, publish: w.publish, size: w.size})
 }
 

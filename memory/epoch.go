@@ -1,7 +1,9 @@
 package memory
 
 import (
-	"context"
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"sync"
 
 	"synthbot/core"
@@ -10,20 +12,12 @@ import (
 // epochs remembers who was forgotten when, while the process lives: what was
 // begun before, in memory, ends with the process.
 type epochs struct {
-	mu     sync.Mutex
-	now    uint64
-	people map[core.Path]uint64
-	muted  map[core.TurnID]bool // turns that answer somebody who was forgotten
-	floor  uint64               // no place begins below. The writer's
-}
-
-type epochKey struct{}
-
-// WithEpoch lets a Commit with this context leave out what concerns people who
-// were forgotten after the epoch that DB.Epoch returned: their entries and
-// quotes of them.
-func WithEpoch(ctx context.Context, epoch uint64) context.Context {
-	return context.WithValue(ctx, epochKey{}, epoch)
+	mu    sync.Mutex
+	now   uint64
+	gone  map[core.Path]uint64 // people and places; the zero Path: everybody
+	going map[core.Path]int    // those who are being forgotten now
+	muted map[core.TurnID]bool // turns that answer somebody who was forgotten
+	floor uint64               // no place begins below. The writer's
 }
 
 // Epoch is the number of times that somebody was forgotten. Who makes something
@@ -35,27 +29,96 @@ func (db *DB) Epoch() uint64 {
 	return db.epochs.now
 }
 
-// raise begins a new epoch, in which a person is forgotten.
-func (e *epochs) raise(person core.Path) {
+// next begins a new epoch.
+func (e *epochs) next() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.now++
-	if e.people == nil {
-		e.people = make(map[core.Path]uint64)
-	}
-	e.people[person] = e.now
 }
 
-// forgot reports whether one of these was forgotten after the epoch began.
-func (db *DB) forgot(epoch uint64, people ...core.Path) bool {
-	db.epochs.mu.Lock()
-	defer db.epochs.mu.Unlock()
-	for _, p := range people {
-		if db.epochs.people[p] > epoch {
+// begin says that a person or a place is being forgotten: until end it counts as
+// forgotten for everybody, whenever he began.
+func (e *epochs) begin(path core.Path) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone == nil {
+		e.gone, e.going = make(map[core.Path]uint64), make(map[core.Path]int)
+	}
+	e.gone[path] = e.now
+	e.going[path]++
+}
+
+// end begins the epoch in which these are forgotten: whoever began before, and
+// may have read what was still there, began too early.
+func (e *epochs) end(paths map[core.Path]bool) {
+	if len(paths) == 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.now++
+	for path := range paths {
+		e.gone[path] = e.now
+		if e.going[path]--; e.going[path] == 0 {
+			delete(e.going, path)
+		}
+	}
+}
+
+// since reports whether the very path was forgotten after the epoch, or is being
+// forgotten. e.mu is held.
+func (e *epochs) since(epoch uint64, path core.Path) bool {
+	return e.gone[path] > epoch || e.going[path] > 0
+}
+
+// Forgotten reports whether one of these people or places, or what one of them
+// lies in, was forgotten after the epoch began, or is being forgotten now.
+func (db *DB) Forgotten(epoch uint64, paths ...core.Path) bool {
+	e := &db.epochs
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.now <= epoch && len(e.going) == 0 {
+		return false
+	}
+	for _, p := range paths {
+		for ; !p.IsZero(); p = p.Parent() {
+			if e.since(epoch, p) {
+				return true
+			}
+		}
+	}
+	return e.since(epoch, core.Path{}) // everybody was
+}
+
+// names reports whether a value names somebody who was forgotten after the epoch
+// began: his path, or a path below it, or his id, as a text of its own.
+func (db *DB) names(epoch uint64, value []byte) bool {
+	e := &db.epochs
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for path := range e.gone {
+		if path.IsZero() || !e.since(epoch, path) {
+			continue
+		}
+		begun := quoted(path.String())
+		begun = begun[:len(begun)-1]
+		if bytes.Contains(value, append(begun, '"')) || bytes.Contains(value, append(begun, '/')) {
+			return true
+		}
+		if path.IsPerson() && bytes.Contains(value, quoted(path.Elements()[2])) {
 			return true
 		}
 	}
 	return false
+}
+
+// quoted is a text as it stands in JSON.
+func quoted(text string) []byte {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(fmt.Errorf("memory: %w", err)) // texts can be told in JSON
+	}
+	return raw
 }
 
 // mute lets what a turn ends with be left out.

@@ -47,14 +47,14 @@ func checkFact(f *Fact) error {
 // says the same or has the same Topic: the newest wins, what it said before
 // stays as Former. epoch is the one under which the caller read what he made
 // the fact of (see DB.Epoch); a fact about or by somebody who was forgotten
-// since is not kept, and core.ErrForgotten returned.
+// since, or of a place that was, is not kept, and core.ErrForgotten returned.
 func (db *DB) SaveFact(ctx context.Context, f Fact, epoch uint64) (Fact, error) {
 	if err := checkFact(&f); err != nil {
 		return Fact{}, err
 	}
 	var saved Fact
 	err := db.write(ctx, &job{size: len(f.Text) * 4, run: func(t *tx) (err error) {
-		if db.forgot(epoch, append([]core.Path{f.By}, f.About...)...) {
+		if db.Forgotten(epoch, append([]core.Path{f.By, f.Origin}, f.About...)...) {
 			return fmt.Errorf("memory: %w: %w", ErrBatch, core.ErrForgotten)
 		}
 		saved, err = t.saveFact(f)

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"synthbot/core"
@@ -30,6 +31,7 @@ import (
 // business (core.Keeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	f := &forgetting{db: db, ctx: ctx, path: path}
+	defer func() { f.db.epochs.end(f.going) }()
 	if err := f.begin(); err != nil {
 		return fmt.Errorf("forget %s: %w", path, err)
 	}
@@ -47,6 +49,7 @@ type forgetting struct {
 	db     *DB
 	ctx    context.Context
 	path   core.Path
+	going  map[core.Path]bool   // what the epochs know to be going
 	person string               // his id; empty for a place
 	within core.Path            // where to look
 	heads  map[core.Path]head   // as it was when it began
@@ -81,7 +84,7 @@ func (f *forgetting) begin() error {
 		return err
 	}
 	err := f.db.write(f.ctx, &job{run: func(t *tx) error {
-		f.db.epochs.raise(f.path)
+		f.begun()
 		if err := snapshot(&view{tx: *t}); err != nil {
 			return err
 		}
@@ -90,7 +93,26 @@ func (f *forgetting) begin() error {
 	if err != nil {
 		return err
 	}
-	return f.findWhole()
+	err = f.findWhole()
+	f.begun()
+	return err
+}
+
+// begun begins the epoch in which he is forgotten, with the places that go as a
+// whole: nothing that a turn makes of what was said there comes back. It is called
+// again when more of them are known.
+func (f *forgetting) begun() {
+	if f.going == nil {
+		f.going = make(map[core.Path]bool)
+		f.db.epochs.next()
+	}
+	going := slices.Collect(maps.Keys(f.whole))
+	for _, path := range append(going, f.path) {
+		if !f.going[path] {
+			f.going[path] = true
+			f.db.epochs.begin(path)
+		}
+	}
 }
 
 // findWhole finds the places that go as a whole.

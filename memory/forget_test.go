@@ -119,7 +119,7 @@ func TestForgetAPerson(t *testing.T) {
 	// What was begun before is left out.
 	late := message(group, "late", "JAYSECRET late")
 	late.Message.Author.ID, late.Due = "1000", true
-	if err := db.Commit(WithEpoch(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
+	if err := db.Commit(core.WithEpoch(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.SaveFact(t.Context(), Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}, 0); !errors.Is(err, core.ErrForgotten) {

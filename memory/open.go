@@ -56,6 +56,8 @@ type Options struct {
 var (
 	_ core.Store = (*DB)(nil)
 	_ core.Facts = (*DB)(nil)
+
+	_ core.Forgetter = (*DB)(nil)
 )
 
 // DB is the open database. Safe for concurrent use; one process at a time.

@@ -99,7 +99,9 @@ func readItem(path core.Path, key string, value []byte) (Item, error) {
 
 // Put keeps an item and returns its new version. item.Version must be the one
 // that is there, 0 for none, or AnyVersion; else the error wraps core.ErrVersion. A
-// nil Value takes the item away.
+// nil Value takes the item away. Under a context with an epoch, what stands under
+// the path of somebody who was forgotten since, or names him, is not kept, and the
+// error wraps core.ErrForgotten.
 func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64, err error) {
 	if err := checkItem(plugin, item.Key); err != nil {
 		return 0, err
@@ -107,7 +109,11 @@ func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64
 	if item.Value != nil && (len(item.Value) > maxEntryBytes || !json.Valid(item.Value)) {
 		return 0, fmt.Errorf("%w: the value of %q, of %d bytes, is no JSON or too large", ErrBatch, item.Key, len(item.Value))
 	}
+	epoch, dated := core.EpochOf(ctx)
 	j := &job{size: len(item.Value) + 200, run: func(t *tx) error {
+		if dated && item.Value != nil && db.concerns(epoch, &item) {
+			return fmt.Errorf("%w: %w", ErrBatch, core.ErrForgotten)
+		}
 		version, err = t.putItem(plugin, item)
 		return err
 	}}
@@ -115,6 +121,16 @@ func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64
 		return 0, err
 	}
 	return version, nil
+}
+
+// concerns reports whether an item is about somebody, or of a place, that was
+// forgotten after the epoch began.
+func (db *DB) concerns(epoch uint64, item *Item) bool {
+	if db.Forgotten(epoch, item.Path) || db.names(epoch, item.Value) {
+		return true
+	}
+	key, err := core.ParsePath(item.Key)
+	return err == nil && db.Forgotten(epoch, key)
 }
 
 func (t *tx) putItem(plugin string, item Item) (uint64, error) {

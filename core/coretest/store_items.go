@@ -99,6 +99,32 @@ func itemCases() map[string]func(*testing.T, *shelf) {
 			same(t, "listed", s.listItems("quiz", core.Path{}), []string{"town/street/shed k 1"})
 			same(t, "under the old path", s.putItem("quiz", shed, "k", `2`, 1), 2)
 		},
+		"what a turn keeps of who was forgotten since is refused": func(t *testing.T, s *shelf) {
+			k := s.facts()
+			began := core.WithEpoch(ctx, k.Epoch())
+			put := func(ctx context.Context, path core.Path, key, value string) error {
+				_, err := s.items("quiz").Put(ctx, core.Item{Path: path, Key: key, Version: core.AnyVersion, Value: json.RawMessage(value)})
+				return err
+			}
+			is(t, "before", put(began, jayPath, "k", `"tea"`), nil)
+			is(t, "Forget", k.Forget(ctx, jayPath), nil)
+			for what, err := range map[string]error{
+				"under his path": put(began, jayPath, "k", `"tea"`),
+				"under his name": put(began, annPath, jayPath.String(), `"tea"`),
+				"by his path":    put(began, kitchen, "k", `{"who":["`+jayPath.String()+`"]}`),
+				"by his id":      put(began, kitchen, "k", `{"author":{"id":"7"}}`),
+			} {
+				is(t, what, err, core.ErrForgotten)
+			}
+			is(t, "of somebody else", put(began, annPath, "k", `"coffee"`), nil)
+			is(t, "taking away", func() error {
+				_, err := s.items("quiz").Put(began, core.Item{Path: jayPath, Key: "k", Version: core.AnyVersion})
+				return err
+			}(), nil)
+			same(t, "kept", s.listItems("quiz", core.Path{}), []string{`house/@user/8 k "coffee"`})
+			is(t, "by a turn that begins now", put(core.WithEpoch(ctx, k.Epoch()), jayPath, "k", `"again"`), nil)
+			is(t, "by no turn at all", put(ctx, kitchen, "k", `"7"`), nil)
+		},
 		"items are erased with their person": func(t *testing.T, s *shelf) {
 			k := s.facts()
 			s.putItem("quiz", jayPath, "k", `1`, 0)

@@ -43,6 +43,36 @@ func newMemKnow() memKnow {
 	}
 }
 
+// Forgotten implements core.Forgetter.
+func (s *MemStore) Forgotten(epoch uint64, paths ...core.Path) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.forgotten(epoch, paths...)
+}
+
+// forgotten is Forgotten while s.mu is held.
+func (s *MemStore) forgotten(epoch uint64, paths ...core.Path) bool {
+	return slices.ContainsFunc(paths, func(p core.Path) bool {
+		for gone, when := range s.know.forgotten {
+			if when > epoch && p.Within(gone) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// concerns reports whether an item is about somebody who was forgotten since.
+func (s *MemStore) concerns(epoch uint64, item *core.Item) bool {
+	for gone, when := range s.know.forgotten {
+		named := strings.Contains(string(item.Value), `"`+gone.String()) || strings.Contains(string(item.Value), `"`+gone.Elements()[2]+`"`)
+		if when > epoch && (item.Path.Within(gone) || item.Key == gone.String() || named) {
+			return true
+		}
+	}
+	return false
+}
+
 // wordsOf are the words of a text, in small letters.
 func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -62,10 +92,8 @@ func (s *MemStore) SaveFact(_ context.Context, f core.Fact, epoch uint64) (core.
 	if f.Text == "" || len(f.Text) > 16<<10 {
 		return core.Fact{}, fmt.Errorf("a text of %d bytes", len(f.Text))
 	}
-	for _, person := range append(slices.Clone(f.About), f.By) {
-		if s.know.forgotten[person] > epoch {
-			return core.Fact{}, core.ErrForgotten
-		}
+	if s.forgotten(epoch, append(slices.Clone(f.About), f.By, f.Origin)...) {
+		return core.Fact{}, core.ErrForgotten
 	}
 	if f.Time.IsZero() {
 		f.Time = time.Now()
@@ -176,7 +204,7 @@ func (m memItems) Get(_ context.Context, path core.Path, key string) (core.Item,
 }
 
 // Put implements core.Items.
-func (m memItems) Put(_ context.Context, item core.Item) (uint64, error) {
+func (m memItems) Put(ctx context.Context, item core.Item) (uint64, error) {
 	if item.Value != nil && !json.Valid(item.Value) {
 		return 0, errors.New("no JSON")
 	}
@@ -184,6 +212,9 @@ func (m memItems) Put(_ context.Context, item core.Item) (uint64, error) {
 	defer m.s.mu.Unlock()
 	item.Path, _ = m.s.resolve(item.Path)
 	at := memItem{m.plugin, item.Path, item.Key}
+	if epoch, ok := core.EpochOf(ctx); ok && item.Value != nil && m.s.concerns(epoch, &item) {
+		return 0, core.ErrForgotten
+	}
 	old := m.s.know.items[at].Version
 	if item.Version != core.AnyVersion && item.Version != old {
 		return 0, core.ErrVersion
