@@ -77,6 +77,34 @@ type Observer interface {
 	Observe(TurnEnd)
 }
 
+// Stage is how far a turn is that runs.
+type Stage string
+
+// Stages of a turn. It may go back from acting to thinking.
+const (
+	Waiting  Stage = "waiting"  // it has begun, and asks no model yet
+	Thinking Stage = "thinking" // a model is asked
+	Acting   Stage = "acting"   // its plan is carried out
+	Over     Stage = "over"     // nothing of it runs; it may be tried again
+)
+
+// TurnStage tells that a turn began, or got to another stage. It holds nothing
+// of what was said.
+type TurnStage struct {
+	Turn    TurnID
+	Stage   Stage
+	Began   time.Time
+	Person  Path // as in TurnEnd
+	Private bool
+}
+
+// Watcher is the ability to be told what turns do while they run. Watch returns
+// at once. In a place one turn runs at a time; its last stage is Over, and comes
+// after Observer's TurnEnd.
+type Watcher interface {
+	Watch(TurnStage)
+}
+
 // Lasting is the ability of an Injector whose value holds for a while: it is not
 // asked again in the same place for the same person before that time is over.
 type Lasting interface {

@@ -46,6 +46,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 
 // think asks for a plan; a deletion of what is thought about ends it.
 func (t *turn) think(ctx context.Context, round uint16) (core.Plan, error) {
+	t.move(core.Thinking)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.thinking(cancel)
@@ -265,6 +266,7 @@ func trouble(err error) string {
 
 // execute carries the round's plan out.
 func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
+	t.move(core.Acting)
 	done, err := t.with.Runtime.Execute(ctx, action.Job{
 		Snapshot: t.snapshot, Turn: t.id, Round: round, Plan: p, Who: t.who, Journal: t.journal,
 		Message: t.messages[len(t.messages)-1].Message, State: t.parts.State,

@@ -239,6 +239,7 @@ func (t *turn) decide(ctx context.Context, q question, agreed bool) (taken bool,
 	if len(held.Who.Authors) == 1 && held.Who.Authors[0].ID == t.who.Authors[0].ID {
 		job.Who = t.who
 	}
+	t.move(core.Acting)
 	done, err := t.with.Runtime.Resume(ctx, job, q.step, agreed)
 	t.origins = append(t.origins, origin)
 	if err != nil {

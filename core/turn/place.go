@@ -107,6 +107,8 @@ func (p *place) next(ctx context.Context) (more bool, err error) {
 	if t == nil || err != nil {
 		return false, err
 	}
+	t.move(core.Waiting)
+	defer t.move(core.Over)
 	if t.suspect() {
 		p.turns.alone.Lock()
 		defer p.turns.alone.Unlock()
@@ -174,8 +176,12 @@ func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 		t.journal = newJournal(with, id, records)
 		t.journal.recall(records, time.Time{})
 		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
+		shut, err := private(v, p.path)
+		if err != nil {
+			return err
+		}
 		t.who = caused(t.messages)
-		t.who.Epoch = epoch
+		t.who.Epoch, t.who.Private = epoch, t.who.Private || shut
 		return t.read(v)
 	})
 	if err != nil || t.journal == nil {
@@ -301,9 +307,9 @@ func (t *turn) sift() {
 		}
 	}
 	if len(t.messages) > 0 {
-		sees, epoch := t.who.Sees, t.who.Epoch
+		before := t.who
 		t.who = caused(t.messages)
-		t.who.Sees, t.who.Epoch = sees, epoch
+		t.who.Sees, t.who.Epoch, t.who.Private = before.Sees, before.Epoch, before.Private
 		t.impulse()
 	}
 }

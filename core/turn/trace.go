@@ -20,6 +20,17 @@ func (c *conversation) traced(took time.Duration, a core.Answer, sections []core
 	c.trace.Asks = append(c.trace.Asks, ask)
 }
 
+// move tells those who watch how far the turn is.
+func (t *turn) move(stage core.Stage) {
+	if len(t.with.Watchers) == 0 {
+		return
+	}
+	s := core.TurnStage{Turn: t.id, Stage: stage, Began: t.trace.Began, Person: t.person(), Private: t.who.Private}
+	for _, w := range t.with.Watchers {
+		w.Watch(s)
+	}
+}
+
 // finish tells everybody that the turn is over.
 func (t *turn) finish(end core.TurnEnd) {
 	t.trace.Took = time.Since(t.trace.Began)

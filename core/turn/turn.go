@@ -97,6 +97,7 @@ type Options struct {
 	Recons    []core.Recon
 	Injectors map[string]core.Injector // by the key of the context
 	Observers []core.Observer
+	Watchers  []core.Watcher
 	Chooser   func(place core.Path) core.Chooser // the interface's ability, or nil
 	Carrier   func(place core.Path) core.Carrier // likewise
 	Commands  *command.Registry                  // nil: there are none

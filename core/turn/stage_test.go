@@ -1,0 +1,141 @@
+package turn_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// gallery watches turns, and is told when they end.
+type gallery struct {
+	mu   sync.Mutex
+	seen []string // "seq stage", and "seq ended"
+	last core.TurnStage
+	over chan struct{} // a token for each turn that is over
+}
+
+func (g *gallery) note(seq uint64, what string) {
+	g.seen = append(g.seen, fmt.Sprint(seq, " ", what))
+}
+
+// Watch implements core.Watcher.
+func (g *gallery) Watch(s core.TurnStage) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.note(s.Turn.Seq, string(s.Stage))
+	g.last = s
+	if s.Stage == core.Over {
+		g.over <- struct{}{}
+	}
+}
+
+// Observe implements core.Observer.
+func (g *gallery) Observe(e core.TurnEnd) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.note(e.Turn.Seq, "ended")
+}
+
+// sofar is what was seen.
+func (g *gallery) sofar() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return strings.Join(g.seen, ", ")
+}
+
+// saw waits until turns are over, so many.
+func (g *gallery) saw(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		select {
+		case <-g.over:
+		case <-time.After(10 * time.Second):
+			t.Fatal("a turn is not over")
+		}
+	}
+}
+
+// watched is a bot whose turns are watched.
+func watched(t *testing.T, script ...any) (*bot, *gallery) {
+	t.Helper()
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	g := &gallery{over: make(chan struct{}, 100)}
+	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Brief: "Look", Permission: core.Everyone})
+	room := coretest.NewRoom("room")
+	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, tools)
+		o.Observers, o.Watchers = append(o.Observers, g), []core.Watcher{g}
+	}), g
+}
+
+func TestStages(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		script []any
+		want   string
+	}{
+		{"an answer", []any{plan("hello")}, "1 waiting, 1 thinking, 1 acting, 1 ended, 1 over"},
+		{"corrected", []any{`{"actions":[{"type":"nonsense"}]}`, plan("hello")}, "1 waiting, 1 thinking, 1 acting, 1 ended, 1 over"},
+		{"a second round", []any{`{"actions":[{"type":"look"}]}`, plan("hello")},
+			"1 waiting, 1 thinking, 1 acting, 1 thinking, 1 acting, 1 ended, 1 over"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, g := watched(t, tc.script...)
+			b.receive(said("1", "jay", "swordfish"))
+			g.saw(t, 1)
+			if got := g.sofar(); got != tc.want {
+				t.Errorf("saw %s, want %s", got, tc.want)
+			}
+			jay, err := place.Person("jay")
+			if s := g.last; err != nil || s.Turn.Path != place || s.Person != jay || !s.Private || s.Began.IsZero() {
+				t.Errorf("told of %+v", s)
+			}
+			if text := fmt.Sprintf("%+v", g.last); strings.Contains(text, "swordfish") || strings.Contains(text, "hello") {
+				t.Errorf("it holds what was said: %s", text)
+			}
+		})
+	}
+}
+
+// TestStagesOfWhatIsCutShort looks at a turn while it thinks, which is then taken
+// back: it is over for those who watch before it is tried again, and ends.
+func TestStagesOfWhatIsCutShort(t *testing.T) {
+	b, g := watched(t, plan("hello"))
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "hi"))
+	b.thinks(1)
+	if got := g.sofar(); got != "1 waiting, 1 thinking" {
+		t.Errorf("saw %s while it thinks", got)
+	}
+	b.receive(core.Event{Kind: core.KindDeletion, Target: "1", Message: core.Message{Path: place}})
+	g.saw(t, 2)
+	if got := g.sofar(); got != "1 waiting, 1 thinking, 1 over, 1 waiting, 1 ended, 1 over" {
+		t.Errorf("saw %s", got)
+	}
+}
+
+func TestStagesOfAPanic(t *testing.T) {
+	b, g := watched(t, plan("hello"))
+	persona, panicked := b.o.Persona, false
+	b.Reconfigure(b.options(func(o *turn.Options) {
+		o.Persona = func(p core.Path, user string) core.Persona {
+			if !panicked {
+				panicked = true
+				panic("once")
+			}
+			return persona(p, user)
+		}
+	}))
+	b.receive(said("1", "jay", "hi"))
+	g.saw(t, 2)
+	if got := g.sofar(); got != "1 waiting, 1 over, 1 waiting, 1 thinking, 1 acting, 1 ended, 1 over" {
+		t.Errorf("saw %s", got)
+	}
+}
