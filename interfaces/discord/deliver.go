@@ -59,16 +59,18 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 	if err := d.targets.refused(at.channel); err != nil {
 		return "", err
 	}
-	d.clearOld(ctx, at.channel)
+	if id := d.clearOld(ctx, at.channel, m.Content); id != "" {
+		return id, nil
+	}
 	if !began.IsZero() {
-		if id, err := d.look(ctx, at.channel, m, began); err != nil || id != "" {
+		if id, err := d.look(ctx, at, m, began); err != nil || id != "" {
 			return id, err
 		}
 	}
 	if id, ok := d.finish(ctx, at.channel, m); ok {
 		return id, nil
 	}
-	id, err := d.create(ctx, at.channel, m)
+	id, err := d.create(ctx, at, m)
 	if err == nil {
 		return id, nil
 	}
@@ -114,8 +116,8 @@ func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (strin
 // create puts a message into a channel, once: the platform knows the nonce for
 // some minutes. Where an attempt may have worked longer ago than that, the
 // channel itself is looked at first.
-func (d *Driver) create(ctx context.Context, channel string, m *outgoing) (string, error) {
-	q := request{method: "POST", route: "/channels/{}/messages", ids: []string{channel}, body: m, files: m.files, once: true}
+func (d *Driver) create(ctx context.Context, at destination, m *outgoing) (string, error) {
+	q := request{method: "POST", route: "/channels/{}/messages", ids: []string{at.channel}, body: m, files: m.files, once: true}
 	var doubt time.Time // when an attempt first may have worked
 	wait := d.tempo.retry
 	for try := 1; ; try++ {
@@ -137,7 +139,7 @@ func (d *Driver) create(ctx context.Context, channel string, m *outgoing) (strin
 		}
 		wait = min(2*wait, 20*time.Second)
 		if time.Since(doubt) > nonceAge {
-			if id, err := d.look(ctx, channel, m, doubt); err != nil || id != "" {
+			if id, err := d.look(ctx, at, m, doubt); err != nil || id != "" {
 				return id, err
 			}
 			doubt = time.Time{} // it never came
@@ -156,15 +158,25 @@ func unsure(err error) bool {
 
 // Bounds of the search for a message of our own.
 const (
-	lookPages = 3
+	lookPages = 10
 	lookSlack = 5 * time.Second // the platform's clock is known to a second or two
 )
 
-// look finds this message of ours among those that were sent since then; "" where
-// there is none, or the platform lets nobody look. An error means that it is not
-// known.
-func (d *Driver) look(ctx context.Context, channel string, m *outgoing, since time.Time) (string, error) {
-	return d.search(ctx, channel, since, m.is)
+// look finds this message of ours among those that were sent since then, or that
+// stood before and became it: drafts, and signs that a command is thought about.
+// "" where there is none, or the platform lets nobody look. An error means that it
+// is not known.
+func (d *Driver) look(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
+	exact := since.Add(d.rest.ahead() - lookSlack)
+	return d.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
+		made := !born(there.ID).Before(exact) || there.Edited.After(exact) || there.answers(at.who)
+		return made && m.is(there)
+	})
+}
+
+// answers reports whether the message answers a command of that person.
+func (m *message) answers(who string) bool {
+	return m.Type == messageCommand && m.Interaction != nil && m.Interaction.User.ID == who && who != ""
 }
 
 // search finds the first message of our own since then that fits.
@@ -211,7 +223,8 @@ func (m *outgoing) is(there *message) bool {
 		return false
 	}
 	for i, f := range m.files {
-		if a := there.Attachments[i]; a.Size != int64(len(f.data)) {
+		// Of pictures the platform takes away what the camera wrote into them.
+		if a := there.Attachments[i]; a.Size != int64(len(f.data)) && a.Name != f.name {
 			return false
 		}
 	}

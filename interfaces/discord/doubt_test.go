@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -113,6 +114,54 @@ func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
 			t.Errorf("stands: %q", got)
 		}
 	})
+}
+
+// What became the message may be much older than the part: a draft that grew for
+// a while, and the sign that a command is thought about.
+func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
+	for name, begin := range map[string]func(t *testing.T, s *server, d *Driver){
+		"a draft": func(t *testing.T, s *server, d *Driver) {
+			d.Draft(hall(), "Su")
+			within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
+		},
+		"a command": func(t *testing.T, s *server, d *Driver) {
+			id, err := s.Command(hallID, annID, "help", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			within(t, time.Minute, "deferred", func() bool { return s.Interaction(id).Answer == discordtest.AnswerLater })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				state := shelf()
+				first, in := s.bot(t, func(o *Options) {
+					o.State, o.Commands = state, []command.Spec{{Name: "help", Brief: "Say what can be done"}}
+				}), newInbox()
+				stop := s.listening(t, first, in)
+				within(t, time.Minute, "commands", func() bool { return len(s.Calls("PUT /applications/")) == 1 })
+				begin(t, s, first)
+				time.Sleep(2 * time.Minute)
+				parts := &former{journal: journal{base: "crash"}}
+				began := time.Now()
+				if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = &dying{parts: parts} }); err == nil {
+					t.Fatal("it outlived the crash")
+				}
+				if err := stop(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				parts.began = began
+				next := s.bot(t, func(o *Options) { o.State = state })
+				if _, err := act(t, next, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = parts }); err != nil {
+					t.Fatal(err)
+				}
+				if got := s.Texts(hallID); len(got) != 1 || got[0] != "Sure." {
+					t.Errorf("stands: %q", got)
+				}
+			})
+		})
+	}
 }
 
 // Where nobody may read, nobody can look: the part is sent once more.

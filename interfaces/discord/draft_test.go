@@ -150,3 +150,175 @@ func TestNoDraftOfWhatIsWholeAtOnce(t *testing.T) {
 		d.busy.close()
 	})
 }
+
+// The configuration was read again: the driver before still writes an answer to
+// its end, and the next one takes nothing of it away, now or in another life.
+func TestDraftOfADriverThatWasReplaced(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := shelf()
+		with := func(o *Options) { o.State = state }
+		old := s.bot(t, with)
+		stop := s.listening(t, old, newInbox())
+		draft := func(d *Driver, channel, text string) {
+			d.Draft(core.MustPath("discord/"+guildID+"/"+channel), text)
+			within(t, time.Minute, "a draft", func() bool { return slices.Contains(s.Texts(channel), text) })
+		}
+		draft(old, hallID, "half a tex")
+		draft(old, roomID, "nobody ends this")
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		next := s.bot(t, with)
+		stop = s.listening(t, next, newInbox())
+		time.Sleep(2 * time.Minute)
+		draft(next, discordtest.VoiceID, "and another")
+		stands := s.Messages(hallID)
+		if _, err := act(t, old, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
+			t.Fatal(err)
+		}
+		draft(next, discordtest.VoiceID, "and another, growing")
+		for range 2 { // lives
+			time.Sleep(usual.left + time.Minute)
+			if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "The whole text." || got[0].ID != stands[0].ID {
+				t.Errorf("stands: %+v", got)
+			}
+			if got := s.Texts(roomID); len(got) != 0 {
+				t.Errorf("left over: %q", got)
+			}
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Second)
+			stop = s.listening(t, s.bot(t, with), newInbox())
+		}
+	})
+}
+
+// The bot ends in the moment that a draft becomes the answer: it stays that, and
+// counts as sent.
+func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
+	for name, fault := range map[string]discordtest.FaultKind{"it did": discordtest.HangAfter, "it did not": discordtest.Hang} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				state := shelf()
+				first := s.bot(t, func(o *Options) { o.State = state })
+				first.Draft(hall(), "The wh")
+				within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
+				s.Fail(func(c discordtest.Call) discordtest.Fault {
+					if c.Is("PATCH /channels/" + hallID) {
+						return discordtest.Fault{Kind: fault}
+					}
+					return discordtest.Fault{}
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				parts := &former{journal: journal{base: "end"}}
+				began := time.Now()
+				at := destination{channel: hallID, place: hall(), who: annID}
+				if err := first.part(ctx, parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err == nil {
+					t.Fatal("it came through")
+				}
+				first.busy.close()
+				s.Fail(nil)
+				parts.began = began
+				next := s.bot(t, func(o *Options) { o.State = state })
+				if err := next.part(t.Context(), parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err != nil {
+					t.Fatal(err)
+				}
+				s.listening(t, next, newInbox())
+				time.Sleep(usual.left + time.Minute)
+				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
+					t.Errorf("stands: %q", got)
+				}
+				if left := next.notedDrafts(t.Context()); len(left) > 0 {
+					t.Errorf("noted still: %v", left)
+				}
+			})
+		})
+	}
+}
+
+// The answer to a draft's first request is lost, also for longer than it is tried
+// again: the draft is there once, and so is what becomes of it.
+func TestDraftWhoseAnswerIsLost(t *testing.T) {
+	for name, faults := range map[string][]discordtest.Fault{
+		"once":     {{Kind: discordtest.ResetAfter}},
+		"for long": {{Kind: discordtest.HangAfter}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				d := s.bot(t)
+				s.FailNext("POST /channels/"+hallID, faults...)
+				d.Draft(hall(), "half")
+				time.Sleep(10 * time.Second)
+				d.Draft(hall(), "half a tex")
+				within(t, time.Minute, "a draft", func() bool { return slices.Contains(s.Texts(hallID), "half a tex") })
+				if got := s.Texts(hallID); len(got) != 1 {
+					t.Errorf("stands: %q", got)
+				}
+				if _, err := act(t, d, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
+					t.Fatal(err)
+				}
+				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
+					t.Errorf("in the end: %q", got)
+				}
+				d.busy.close()
+			})
+		})
+	}
+}
+
+// Where no draft is let in, it is tried once. In private the first word is what
+// makes a sound.
+func TestDraftThatIsNotLetIn(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		d := s.bot(t)
+		s.RefuseChannel(hallID, 50013)
+		for i := range 20 {
+			d.Draft(hall(), strings.Repeat("word ", i+1))
+			time.Sleep(2 * time.Second)
+		}
+		if n := len(s.Calls("POST /channels/" + hallID)); n != 1 {
+			t.Errorf("tried %d times", n)
+		}
+		if left := d.notedDrafts(t.Context()); len(left) > 0 {
+			t.Errorf("noted: %v", left)
+		}
+		d.Draft(core.MustPath("discord/@me/"+dmID), "word")
+		d.Draft(core.MustPath("discord/"+guildID+"/"+roomID), "word")
+		within(t, time.Minute, "drafts", func() bool { return len(s.Messages(dmID)) == 1 && len(s.Messages(roomID)) == 1 })
+		if s.Messages(dmID)[0].Silent || !s.Messages(roomID)[0].Silent {
+			t.Error("a private draft is silent, or one in a guild is not")
+		}
+		d.busy.close()
+	})
+}
+
+// The note that a draft has become an answer is lost: the answer stays all the
+// same.
+func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := shelf()
+		full := &frozen{State: state}
+		first := s.bot(t, func(o *Options) { o.State = full })
+		first.Draft(hall(), "The wh")
+		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
+		s.Fail(func(c discordtest.Call) discordtest.Fault {
+			if c.Is("PATCH /channels/" + hallID) {
+				full.stop()
+			}
+			return discordtest.Fault{}
+		})
+		if _, err := act(t, first, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
+			t.Fatal(err)
+		}
+		s.Fail(nil)
+		next := s.bot(t, func(o *Options) { o.State = state })
+		s.listening(t, next, newInbox())
+		time.Sleep(usual.left + time.Minute)
+		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(next.notedDrafts(t.Context())) > 0 {
+			t.Errorf("stands: %q, noted: %v", got, next.notedDrafts(t.Context()))
+		}
+	})
+}

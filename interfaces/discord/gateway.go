@@ -23,12 +23,13 @@ type tempo struct {
 	typing   time.Duration // between two signs of typing
 	defers   time.Duration // how long an interaction waits for the disk
 	draft    time.Duration // between two edits of a growing message
+	left     time.Duration // before a draft that others left is taken away, where nobody says anything
 }
 
 var usual = tempo{
 	patience: 20 * time.Second, identify: 5250 * time.Millisecond, invalid: time.Second,
 	backoff: time.Second, longest: 2 * time.Minute, retry: 300 * time.Millisecond,
-	guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second, defers: 1500 * time.Millisecond, draft: 1500 * time.Millisecond,
+	guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second, defers: 1500 * time.Millisecond, draft: 1500 * time.Millisecond, left: 5 * time.Minute,
 }
 
 // gateway is what REST tells about connecting.

@@ -137,6 +137,9 @@ type message struct {
 	Referenced  *message          `json:"referenced_message"`
 	Snapshots   []snapshot        `json:"message_snapshots"`
 	Components  []json.RawMessage `json:"components"`
+	Interaction *struct {
+		User user `json:"user"`
+	} `json:"interaction_metadata"`
 }
 
 // stamp is a time that may be missing or no time at all.

@@ -79,7 +79,7 @@ func TestMain(m *testing.M) {
 var hasty = tempo{
 	patience: 3 * time.Second, identify: 30 * time.Millisecond, invalid: 5 * time.Millisecond,
 	backoff: 10 * time.Millisecond, longest: 200 * time.Millisecond, retry: 5 * time.Millisecond,
-	guilds: 500 * time.Millisecond, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: 300 * time.Millisecond, draft: 20 * time.Millisecond,
+	guilds: 500 * time.Millisecond, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: 300 * time.Millisecond, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
 }
 
 // inbox records what comes in. It takes each (place, id) once, as the real one.

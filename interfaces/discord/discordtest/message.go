@@ -252,6 +252,9 @@ func (s *Server) json(m *Message) map[string]any {
 	if m.nonce != "" {
 		e["nonce"] = m.nonce
 	}
+	if i := s.interactions[m.Interaction]; i != nil {
+		e["interaction_metadata"] = map[string]any{"id": i.ID, "type": i.kind, "user": s.person(i.Person).json()}
+	}
 	if m.ReplyTo != "" {
 		e["message_reference"] = map[string]any{"type": 0, "message_id": m.ReplyTo, "channel_id": m.Channel}
 		e["referenced_message"] = nil

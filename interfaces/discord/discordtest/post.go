@@ -207,7 +207,9 @@ func (s *Server) change(call *Call, c *Channel, m *Message) (any, *failure) {
 	}
 	*m = form.Message
 	m.Edits++
-	m.edited = time.Now().UTC()
+	if !m.Thinking { // the answer takes the sign's place, which is no edit
+		m.edited = time.Now().UTC()
+	}
 	m.Thinking = false
 	s.dispatch(c.Guild, c.ID, "MESSAGE_UPDATE", s.event(c, m))
 	return s.json(m), nil
