@@ -65,7 +65,7 @@ func TestDraftOfACrashGoesAway(t *testing.T) {
 	d := s.bot(t, func(o *Options) { o.State = state })
 	d.Draft(hall(), "half a tex")
 	noted := func() string { raw, _ := state.Get(context.Background(), draftKey); return string(raw) }
-	until(t, "a draft", func() bool { return strings.Contains(noted(), hallID) })
+	until(t, "a draft", func() bool { return strings.Contains(noted(), `"id"`) })
 	s.up(t, func(o *Options) { o.State = state })
 	until(t, "gone", func() bool { return len(s.Texts(hallID)) == 0 && !strings.Contains(noted(), hallID) })
 	d.busy.close()
