@@ -17,11 +17,13 @@ const (
 	streamPause = 250 * time.Millisecond
 	streamWrite = 5 * time.Second
 	streamBeat  = 15 * time.Second
-	streamMost  = 20 // turns at once: nobody reads more
+	streamCount = 2 * time.Second // how often what waits is counted
+	streamMost  = 20              // turns at once: nobody reads more
 )
 
-// live sends turns as they end, by server-sent events, until the browser goes or
-// its session is over. Turns wait for nobody: see Turns.Subscribe.
+// live sends how far turns are, and turns as they end, by server-sent events,
+// until the browser goes or its session is over. Turns wait for nobody: see
+// Turns.Subscribe and Running.Changes.
 func (p *Page) live(v *visit) error {
 	select {
 	case p.streams <- struct{}{}:
@@ -31,18 +33,23 @@ func (p *Page) live(v *visit) error {
 	}
 	ends, done := p.Turns.Subscribe(streamRoom)
 	defer done()
-	s := &stream{w: v.w, c: http.NewResponseController(v.w)}
+	changes, quit := p.Running.Changes()
+	defer quit()
+	s := &stream{w: v.w, c: http.NewResponseController(v.w), ends: ends, changes: changes}
 	_ = s.c.SetReadDeadline(time.Time{}) // it is to last
 	v.w.Header().Set("Content-Type", "text/event-stream")
-	p.flow(v.Context(), v.session.over, ends, s)
+	p.flow(v.Context(), v.session.over, s)
 	return nil
 }
 
 // flow gathers what comes within a pause, and sends it.
-func (p *Page) flow(ctx context.Context, over <-chan struct{}, ends <-chan core.TurnEnd, s *stream) {
-	beat := time.NewTicker(streamBeat)
+func (p *Page) flow(ctx context.Context, over <-chan struct{}, s *stream) {
+	beat, count := time.NewTicker(streamBeat), time.NewTicker(streamCount)
 	defer beat.Stop()
+	defer count.Stop()
 	s.say(": welcome\nretry: 3000\n\n")
+	p.tell(s, nil)
+	waited := p.count(ctx, s, -1)
 	for s.err == nil {
 		select {
 		case <-ctx.Done():
@@ -53,20 +60,33 @@ func (p *Page) flow(ctx context.Context, over <-chan struct{}, ends <-chan core.
 		case <-beat.C:
 			p.doors.tidy() // a page that is only left open is no use of it
 			s.say(": still here\n\n")
-		case e := <-ends:
-			p.tell(s, gather(ctx, e, ends))
+		case <-count.C:
+			waited = p.count(ctx, s, waited)
+		case e := <-s.ends:
+			p.tell(s, s.gather(ctx, e))
+		case <-s.changes:
+			p.tell(s, s.gather(ctx))
 		}
 	}
 }
 
-// gather takes what comes shortly after e, too; the newest turns are kept.
-func gather(ctx context.Context, e core.TurnEnd, ends <-chan core.TurnEnd) []core.TurnEnd {
-	list := []core.TurnEnd{e}
+// count sends how many messages wait, if that has changed.
+func (p *Page) count(ctx context.Context, s *stream, before int) int {
+	n, err := p.waiting(ctx)
+	if err != nil || n == before {
+		return before
+	}
+	s.say(fmt.Sprintf("event: waiting\ndata: %d\n\n", n))
+	return n
+}
+
+// gather adds the turns that end shortly after; the newest turns are kept.
+func (s *stream) gather(ctx context.Context, list ...core.TurnEnd) []core.TurnEnd {
 	pause := time.NewTimer(streamPause)
 	defer pause.Stop()
 	for {
 		select {
-		case e := <-ends:
+		case e := <-s.ends:
 			if list = append(list, e); len(list) > streamMost {
 				list = list[1:]
 			}
@@ -78,27 +98,38 @@ func gather(ctx context.Context, e core.TurnEnd, ends <-chan core.TurnEnd) []cor
 	}
 }
 
-// tell sends rows of the list of turns.
+// tell sends rows of the list of turns, and all of those that run.
 func (p *Page) tell(s *stream, ends []core.TurnEnd) {
+	select {
+	case <-s.changes: // they are told now
+	default:
+	}
 	var b bytes.Buffer
 	for i := range ends {
-		b.WriteString("event: turn\ndata: ")
-		var line bytes.Buffer
-		if err := p.sheets["now"].execute(&line, "row", p.rowOf(&ends[i])); err != nil {
-			p.Log.Error("a turn cannot be shown", "err", err)
-			return
-		}
-		b.Write(bytes.ReplaceAll(bytes.ReplaceAll(line.Bytes(), []byte("\r"), nil), []byte("\n"), []byte(" ")))
-		b.WriteString("\n\n")
+		p.event(&b, "turn", "row", p.rowOf(&ends[i]))
 	}
+	p.event(&b, "running", "running", p.running())
 	s.say(b.String())
+}
+
+// event writes what a sheet makes of data as one event.
+func (p *Page) event(b *bytes.Buffer, name, sheet string, data any) {
+	var line bytes.Buffer
+	if err := p.sheets["now"].execute(&line, sheet, data); err != nil {
+		p.Log.Error("a turn cannot be shown", "err", err)
+		return
+	}
+	text := bytes.ReplaceAll(bytes.ReplaceAll(line.Bytes(), []byte("\r"), nil), []byte("\n"), []byte(" "))
+	fmt.Fprintf(b, "event: %s\ndata: %s\n\n", name, text)
 }
 
 // stream writes to a browser that may be slow or dead.
 type stream struct {
-	w   http.ResponseWriter
-	c   *http.ResponseController
-	err error
+	w       http.ResponseWriter
+	c       *http.ResponseController
+	ends    <-chan core.TurnEnd
+	changes <-chan struct{}
+	err     error
 }
 
 func (s *stream) say(text string) {

@@ -2,9 +2,13 @@ package page
 
 import (
 	"bufio"
+	"context"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,17 +51,24 @@ func (w *world) until(lines *bufio.Reader, beginning string) string {
 	}
 }
 
+// event reads until an event of that name, and returns its data.
+func (w *world) event(lines *bufio.Reader, name string) string {
+	w.Helper()
+	w.until(lines, "event: "+name+"\n")
+	return w.until(lines, "data: ")
+}
+
 func TestLive(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()
 	lines, _ := c.stream()
 	w.turn(group, 5, "hello\n\ndata: "+canary, false)
 	w.turn(direct, 6, private, true)
-	row := w.until(lines, "data: <tr>")
+	row := w.event(lines, "turn")
 	if !strings.Contains(row, "seq=5") || strings.Contains(row, "<script") {
 		t.Errorf("row: %s", row)
 	}
-	row = w.until(lines, "data: <tr>")
+	row = w.event(lines, "turn")
 	if !strings.Contains(row, "seq=6") || strings.Contains(row, private) {
 		t.Errorf("row of a private turn: %s", row)
 	}
@@ -65,6 +76,56 @@ func TestLive(t *testing.T) {
 	w.until(lines, "event: over")
 	if _, err := io.ReadAll(lines); err != nil {
 		t.Errorf("the end of a revoked session's stream: %v", err)
+	}
+}
+
+// at moves the turn of a place on.
+func (w *world) at(place core.Path, stage core.Stage) {
+	w.stages.Watch(core.TurnStage{
+		Turn: core.TurnID{Path: place, Seq: 1}, Stage: stage, Began: w.clock(), Private: place == direct,
+		Person: core.MustPath("telegram/@user/7"),
+	})
+}
+
+// TestLiveStages follows a turn from its beginning to its end.
+func TestLiveStages(t *testing.T) {
+	w := newWorld(t)
+	w.at(direct, core.Waiting)
+	c := w.in()
+	if body := c.get("/").body; !strings.Contains(body, `<span class="mark">waiting</span>`) {
+		t.Errorf("the page tells nothing of a turn that runs: %s", body)
+	}
+	lines, _ := c.stream()
+	if rows := w.event(lines, "running"); !strings.Contains(rows, ">waiting<") || !strings.Contains(rows, "telegram/1000") {
+		t.Errorf("what runs already: %s", rows)
+	}
+	for _, stage := range []core.Stage{core.Thinking, core.Acting} {
+		w.at(direct, stage)
+		rows := w.event(lines, "running")
+		if strings.Count(rows, "<tr>") != 1 || !strings.Contains(rows, ">"+string(stage)+"<") || !strings.Contains(rows, ">private<") {
+			t.Errorf("%s: %s", stage, rows)
+		}
+	}
+	w.turn(direct, 1, private, true)
+	w.at(direct, core.Over)
+	if row := w.event(lines, "turn"); !strings.Contains(row, "seq=1") {
+		t.Errorf("row: %s", row)
+	}
+	if rows := w.event(lines, "running"); rows != "data: <tr><td colspan=\"4\">None.</td></tr>\n" {
+		t.Errorf("what runs in the end: %s", rows)
+	}
+}
+
+func TestManyRun(t *testing.T) {
+	w := newWorld(t)
+	for i := range mostRunning + 3 {
+		w.at(core.MustPath("telegram/"+strconv.Itoa(i+1)), core.Thinking)
+	}
+	if r := w.page.running(); len(r.Turns) != mostRunning || r.More != 3 {
+		t.Errorf("%d are listed, and %d more", len(r.Turns), r.More)
+	}
+	if body := w.in().get("/").body; !strings.Contains(body, "and 3 more") {
+		t.Error("the page does not tell that there are more")
 	}
 }
 
@@ -79,6 +140,52 @@ func TestStreamsAreFew(t *testing.T) {
 	}
 }
 
+// line is a store in which so many messages wait in a place.
+type line struct{ n *int }
+
+func (l line) View(_ context.Context, f func(core.View) error) error { return f(looked{n: *l.n}) }
+
+// looked is a state of it.
+type looked struct {
+	core.View
+	n int
+}
+
+func (l looked) Waiting() ([]core.Path, error) { return []core.Path{group}, nil }
+
+func (l looked) Due(core.Path, int) ([]core.Entry, error) { return make([]core.Entry, l.n), nil }
+
+// TestLiveWaiting lets the count of what waits change while a page is open.
+func TestLiveWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 3
+		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Running: new(admin.Running), Reader: line{n: &n}})
+		w := patient{httptest.NewRecorder()}
+		ctx, end := context.WithCancel(t.Context())
+		go p.flow(ctx, nil, &stream{w: w, c: http.NewResponseController(w)})
+		told := func() string {
+			synctest.Wait()
+			text := w.Body.String()
+			w.Body.Reset()
+			return text
+		}
+		if text := told(); !strings.HasSuffix(text, "event: waiting\ndata: 3\n\n") {
+			t.Errorf("at the beginning: %q", text)
+		}
+		time.Sleep(streamCount)
+		if text := told(); text != "" {
+			t.Errorf("nothing has changed: %q", text)
+		}
+		n = 5
+		time.Sleep(streamCount)
+		if text := told(); text != "event: waiting\ndata: 5\n\n" {
+			t.Errorf("after a change: %q", text)
+		}
+		end()
+		synctest.Wait()
+	})
+}
+
 // patient is a browser that can be written to.
 type patient struct{ *httptest.ResponseRecorder }
 
@@ -87,14 +194,14 @@ func (patient) SetWriteDeadline(time.Time) error { return nil }
 // TestStreamOfAnIdleSession leaves a page open, and does nothing there.
 func TestStreamOfAnIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &Page{doors: doors{clock: time.Now}}
+		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Running: new(admin.Running), Reader: line{n: new(int)}})
 		cookie, ok := p.doors.enter(p.doors.ticket(), "", "")
 		if !ok {
 			t.Fatal("not let in")
 		}
 		w := patient{httptest.NewRecorder()}
 		began := time.Now()
-		p.flow(t.Context(), p.doors.session(cookie).over, nil, &stream{w: w, c: http.NewResponseController(w)})
+		p.flow(t.Context(), p.doors.session(cookie).over, &stream{w: w, c: http.NewResponseController(w)})
 		if took := time.Since(began); took < sessionIdle || took > sessionIdle+2*streamBeat {
 			t.Errorf("it ended after %v", took)
 		}
@@ -104,28 +211,61 @@ func TestStreamOfAnIdleSession(t *testing.T) {
 	})
 }
 
-// TestDeadBrowser lets a browser read nothing while many turns end.
+// oneListener accepts one connection.
+type oneListener struct{ conns chan net.Conn }
+
+func (l oneListener) Accept() (net.Conn, error) {
+	if c, ok := <-l.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l oneListener) Close() error { return nil }
+
+func (l oneListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// TestDeadBrowser opens the live turns over a connection that is then neither
+// read nor closed: turns go on at once, and after a while the stream is ended.
 func TestDeadBrowser(t *testing.T) {
-	w := newWorld(t)
-	_, body := w.in().stream()
-	began := time.Now()
-	const many = 20000
-	for i := range many {
-		w.turn(group, uint64(i+1), "x", false)
-	}
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("%d turns took %v with a browser that reads nothing", many, took)
-	}
-	if err := body.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(5 * time.Second); len(w.page.streams) > 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("the stream of a browser that went is still open")
+	synctest.Test(t, func(t *testing.T) {
+		traces, stages := new(admin.Traces), new(admin.Running)
+		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: traces, Running: stages, Reader: line{n: new(int)}})
+		cookie, ok := p.doors.enter(p.doors.ticket(), "", "")
+		if !ok {
+			t.Fatal("not let in")
 		}
-		w.turn(group, 1, "x", false)
-		w.in().get("/") // goes by the same server, and gives it time
-	}
+		dead, conn := net.Pipe() // holds nothing: whoever writes waits for a reader
+		listener := oneListener{make(chan net.Conn, 1)}
+		listener.conns <- conn
+		server := admin.Server(p.Handler())
+		go func() { _ = server.Serve(listener) }()
+		if _, err := io.WriteString(dead, "GET /live HTTP/1.1\r\nHost: localhost\r\nCookie: "+cookieName+"="+cookie+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(p.streams) != 1 {
+			t.Fatal("the stream is not open")
+		}
+		began := time.Now()
+		for i := range 20000 {
+			id := core.TurnID{Path: group, Seq: uint64(i + 1)}
+			stages.Watch(core.TurnStage{Turn: id, Stage: core.Thinking, Began: began})
+			traces.Observe(core.TurnEnd{Turn: id, Trace: new(core.Trace)})
+			stages.Watch(core.TurnStage{Turn: id, Stage: core.Over})
+		}
+		if took := time.Since(began); took > 0 { // by the clock of the bubble: somebody slept
+			t.Errorf("turns waited %v for a browser that reads nothing", took)
+		}
+		time.Sleep(streamWrite + time.Second)
+		synctest.Wait()
+		if len(p.streams) != 0 {
+			t.Error("the stream of a dead browser is still open")
+		}
+		close(listener.conns)
+		_ = server.Close()
+		_ = dead.Close()
+	})
 }
 
 // BenchmarkObserve measures what an open page costs a turn.

@@ -28,6 +28,15 @@ type Turns interface {
 	Subscribe(room int) (ends <-chan core.TurnEnd, done func())
 }
 
+// Running are the turns that run now. Safe for concurrent use.
+type Running interface {
+	// Now returns them, the one that began first coming first.
+	Now() []core.TurnStage
+	// Changes returns a channel that holds a token when Now has changed since the
+	// last one was taken. done ends it.
+	Changes() (changes <-chan struct{}, done func())
+}
+
 // Listing asks for a page of facts, newest first.
 type Listing struct {
 	Below, About core.Path // zero: anywhere, anybody
@@ -82,6 +91,7 @@ type Options struct {
 	Log      *slog.Logger
 	Clock    func() time.Time // in the bot's zone
 	Turns    Turns
+	Running  Running
 	Reader   core.Reader
 	Facts    core.Facts
 	Items    core.Items // keeps who opened which private conversation, and why

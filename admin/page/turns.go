@@ -47,6 +47,34 @@ func (p *Page) rowOf(e *core.TurnEnd) row {
 	return r
 }
 
+// mostRunning is how many of the turns that run are listed.
+const mostRunning = 20
+
+// under is a turn that runs, in a list.
+type under struct {
+	Stage, At, Place, Person string
+	Private                  bool
+}
+
+// run are the turns that run, and how many more there are than are listed.
+type run struct {
+	Turns []under
+	More  int
+}
+
+// running shows nothing of what was said.
+func (p *Page) running() run {
+	all := p.Running.Now()
+	r := run{More: max(len(all)-mostRunning, 0)}
+	for _, s := range all[:len(all)-r.More] {
+		r.Turns = append(r.Turns, under{
+			Stage: string(s.Stage), At: s.Began.In(p.Clock().Location()).Format("15:04:05"),
+			Place: s.Turn.Path.String(), Person: s.Person.String(), Private: s.Private,
+		})
+	}
+	return r
+}
+
 // corrections counts the answers of models that were wrong.
 func corrections(t *core.Trace) (n int) {
 	for i := range t.Asks {
@@ -91,7 +119,7 @@ func (p *Page) now(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.show(v, "now", "Now", "/", map[string]any{"Rows": rows, "Waiting": waiting})
+	return p.show(v, "now", "Now", "/", map[string]any{"Rows": rows, "Waiting": waiting, "Running": p.running()})
 }
 
 // asked is one question to a model, for reading.

@@ -41,6 +41,7 @@ type world struct {
 	server *httptest.Server
 	db     *memory.DB
 	traces *admin.Traces
+	stages *admin.Running
 	log    *bytes.Buffer
 	dress  *dress
 
@@ -50,7 +51,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, traces: new(admin.Traces), log: new(bytes.Buffer), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	w := &world{T: t, traces: new(admin.Traces), stages: new(admin.Running), log: new(bytes.Buffer), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	var err error
 	if w.db, err = memory.Open(t.TempDir(), memory.Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
@@ -65,7 +66,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) options() Options {
 	return Options{
-		Log: slog.New(slog.NewTextHandler(w.log, nil)), Clock: w.clock, Turns: w.traces,
+		Log: slog.New(slog.NewTextHandler(w.log, nil)), Clock: w.clock, Turns: w.traces, Running: w.stages,
 		Reader: w.db, Facts: w.db, Items: items{w.db}, Personas: w.dress,
 		Listing: func(ctx context.Context, l Listing) ([]core.Fact, string, error) {
 			return w.db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})

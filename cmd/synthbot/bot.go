@@ -36,6 +36,7 @@ type bot struct {
 	runtime *action.Runtime // rate limits and what is busy outlive a reload
 	metrics *admin.Metrics
 	traces  *admin.Traces
+	stages  admin.Running          // the turns that run, while the page is served
 	page    atomic.Pointer[served] // the admin's page; nil: it is not served
 	began   time.Time
 	ledger  engine.Ledger // nil: nothing is remembered of what was spent
@@ -191,6 +192,7 @@ func (b *bot) options(p *parts) turn.Options {
 		Recons:    []core.Recon{recon.New()},
 		Injectors: make(map[string]core.Injector),
 		Observers: []core.Observer{b.metrics, b.traces},
+		Watchers:  b.watchers(c),
 		Commands:  p.commands,
 		Asleep:    b.overlay.asleep,
 		Epoch:     b.facts().Epoch,

@@ -59,10 +59,18 @@ func (b *bot) servePage(life context.Context, address string) {
 	sampling.Wait()
 }
 
+// watchers see how far turns are; nobody does where there is no page.
+func (b *bot) watchers(c *Config) []core.Watcher {
+	if c.Admin.Listen == "" {
+		return nil
+	}
+	return []core.Watcher{&b.stages}
+}
+
 // pageOptions is what the page shows of the bot.
 func (b *bot) pageOptions() adminpage.Options {
 	o := adminpage.Options{
-		Log: inRoom(b.log, "admin"), Turns: b.traces, Reader: b.store, Facts: b.facts(), Items: b.items("page"),
+		Log: inRoom(b.log, "admin"), Turns: b.traces, Running: &b.stages, Reader: b.store, Facts: b.facts(), Items: b.items("page"),
 		Clock:    b.inForce().config.clock(b.program.clock),
 		Actions:  b.pageActions,
 		Settings: b.pageSettings,

@@ -1,5 +1,5 @@
 // What the page can do better with a script: fill in the token of the link, and
-// show turns as they end. It works without.
+// show turns as they flow. It works without.
 "use strict";
 
 (() => {
@@ -20,6 +20,8 @@
   if (!turns || !window.EventSource) return;
   const most = 100;
   const state = document.getElementById("live");
+  const running = document.getElementById("running");
+  const waiting = document.getElementById("waiting");
   const pause = document.getElementById("pause");
   let source = null;
 
@@ -31,6 +33,8 @@
       stop();
       state.textContent = "This session is over.";
     });
+    source.addEventListener("waiting", (event) => { waiting.textContent = event.data; });
+    source.addEventListener("running", (event) => { running.innerHTML = event.data; }); // rows that the server rendered
     source.addEventListener("turn", (event) => {
       const none = document.getElementById("none");
       if (none) none.remove();

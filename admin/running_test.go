@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+func TestRunning(t *testing.T) {
+	var r Running
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	stage := func(place string, after time.Duration, to core.Stage) {
+		r.Watch(core.TurnStage{Turn: core.TurnID{Path: core.MustPath(place), Seq: 1}, Stage: to, Began: began.Add(after)})
+	}
+	now := func() (text string) {
+		for _, s := range r.Now() {
+			text += s.Turn.Path.String() + " " + string(s.Stage) + ";"
+		}
+		return text
+	}
+	changes, done := r.Changes()
+	if len(changes) != 0 || now() != "" {
+		t.Error("something runs before anything began")
+	}
+	stage("room/2", time.Second, core.Waiting)
+	stage("room/1", time.Minute, core.Waiting)
+	stage("room/2", time.Second, core.Thinking)
+	if got := now(); got != "room/2 thinking;room/1 waiting;" {
+		t.Errorf("there run %s", got)
+	}
+	if len(changes) != 1 {
+		t.Errorf("%d tokens of three changes", len(changes))
+	}
+	<-changes
+	stage("room/2", time.Second, core.Over)
+	if got := now(); got != "room/1 waiting;" || len(changes) != 1 {
+		t.Errorf("there run %s, %d tokens", got, len(changes))
+	}
+	<-changes
+	done()
+	stage("room/1", time.Minute, core.Over)
+	if len(changes) != 0 || now() != "" || len(r.subs) != 0 {
+		t.Errorf("there run %s, %d tokens after the end", now(), len(changes))
+	}
+}
