@@ -30,7 +30,7 @@ var abilities = []ability{
 	{name: "diary", doc: "The bot's own diary, place by place.", config: func() any { return new(diary.Config) }, make: own(diary.New)},
 	{name: "games", doc: "Dice, random choice and polls.", config: func() any { return new(games.Config) }, make: own(games.New)},
 	{name: "standard", doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak.", config: func() any { return new(standard.Config) }, make: own(standard.New)},
-	{name: "blueprint", doc: "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.", config: func() any { return new(blueprint.Config) }, make: own(blueprint.New), settle: settleBlueprints},
+	{name: blueprintName, doc: "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.", config: func() any { return new(blueprint.Config) }, make: own(blueprint.New), settle: settleBlueprints},
 	{name: "mcp", doc: "Actions out of Model Context Protocol servers.", config: func() any { return new(mcp.Config) }, make: own(mcp.New), settle: settleServers},
 	{name: "moderation", doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.", config: func() any { return new(moderation.Config) }, make: own(moderation.New)},
 	{name: "lorebook", doc: "Lore that the talk touches: of the persona's card, and of books. It is there where a persona has a book.", config: func() any { return new(lorebook.Config) }, make: own(lorebook.New), wanted: lore, settle: settleLore},
@@ -39,6 +39,9 @@ var abilities = []ability{
 	{name: "web", doc: "Reading and searching the web.", config: func() any { return new(web.Config) }, make: own(web.New)},
 	{name: pairingName, doc: "Lets unknown people in by a code; it is there where access.private is pairing.", config: func() any { return new(pairing.Config) }, make: own(pairing.New), wanted: func(c *Config) bool { return c.Access.Private == pairingName }},
 }
+
+// blueprintName is the plugin that makes actions of blueprints.
+const blueprintName = "blueprint"
 
 // settleBlueprints reads the blueprints that the configuration names.
 func settleBlueprints(c *Config, own any) (faults []string) {

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/plugins/blueprint"
 )
 
 func (p *program) checkCommand() *cobra.Command {
-	var online bool
+	var online, changes bool
 	var path string
 	c := &cobra.Command{
 		Use: "check", Short: "Check everything up to connecting, and tell all faults at once", Args: cobra.NoArgs,
@@ -22,13 +23,24 @@ func (p *program) checkCommand() *cobra.Command {
 			if path != "" && (err != nil || place.IsPerson()) {
 				return usagef("--path: %q is no place", path)
 			}
+			if changes && p.host != nil {
+				return p.ownChanges(c.Context())
+			}
+			if p.host != nil {
+				return p.inEffect(c.Context(), p.host.bot, place)
+			}
 			return p.check(c.Context(), place, online)
 		},
 	}
 	c.Flags().BoolVar(&online, "online", false, "also ask each platform and engine who we are")
 	c.Flags().StringVar(&path, "path", "", "print the settings that hold in a `place`, and where each comes from")
+	c.Flags().BoolVar(&changes, changesFlag, false, "tell how blueprints changed, and nothing else: of the daemon for `check`")
+	_ = c.Flags().MarkHidden(changesFlag)
 	return p.fileFlag(c)
 }
+
+// changesFlag is what a check asks the daemon for that has the database.
+const changesFlag = "changes"
 
 // check does all that run does before it connects, and changes nothing.
 func (p *program) check(ctx context.Context, place core.Path, online bool) error {
@@ -56,9 +68,10 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 	}
 	switch {
 	case !place.IsZero():
-		err = b.effective(p, place)
+		err = p.inEffect(ctx, b, place)
 	default:
 		p.found(cfg, b.parts.engines.Names(), database)
+		err = p.blueprints(ctx, cfg, b)
 	}
 	if online {
 		err = errors.Join(err, b.checkOnline(ctx, p))
@@ -82,4 +95,62 @@ func (p *program) found(cfg *Config, engines []string, database string) {
 	if len(cfg.enabled) == 0 {
 		fmt.Fprintf(p.out, "!   interface      none is enabled: `synthbot run` would refuse to start\n")
 	}
+}
+
+// blueprints tells what is odd about the blueprints, and how they differ from what
+// the bot used last. Where a daemon has the database, it is asked.
+func (p *program) blueprints(ctx context.Context, cfg *Config, b *bot) error {
+	own := cfg.blueprints()
+	if own == nil {
+		return nil
+	}
+	for _, f := range own.Faults() {
+		fmt.Fprintf(p.out, "!   blueprint      %s\n", f)
+	}
+	if b.db != nil {
+		return p.blueprintChanges(ctx, cfg, b)
+	}
+	if d, ok := p.daemonAt(); ok {
+		status := exited(0)
+		if err := p.ask(ctx, d, []string{"check", "--" + changesFlag}, nil, p.out); !errors.As(err, &status) || status != 0 {
+			fmt.Fprintf(p.out, "!   blueprint      the running synthbot does not say what it used last, so that changes cannot be told\n")
+		}
+	}
+	return nil
+}
+
+// ownChanges is what the daemon answers.
+func (p *program) ownChanges(ctx context.Context) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	return p.blueprintChanges(ctx, cfg, p.host.bot)
+}
+
+// blueprintChanges tells how the blueprints differ from what the bot used last.
+func (p *program) blueprintChanges(ctx context.Context, cfg *Config, b *bot) error {
+	own := cfg.blueprints()
+	if own == nil {
+		return nil
+	}
+	changes, err := own.Changes(ctx, b.items(blueprintName))
+	for _, f := range changes {
+		if f.Warning {
+			fmt.Fprintf(p.out, "ok  blueprint      %s (harmless)\n", f)
+		} else {
+			fmt.Fprintf(p.out, "!   blueprint      %s (breaking: what uses it may fail)\n", f)
+		}
+	}
+	return err
+}
+
+// blueprints are those of the plugin, where it is turned on.
+func (c *Config) blueprints() *blueprint.Config {
+	for _, chosen := range c.chosen {
+		if own, ok := chosen.own.(*blueprint.Config); ok {
+			return own
+		}
+	}
+	return nil
 }

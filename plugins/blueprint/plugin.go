@@ -173,7 +173,7 @@ func (c *Config) Changes(ctx context.Context, items core.Items) ([]Fault, error)
 		}
 		changes, err := Compare(before, all[i].data)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", all[i].File, err)
+			faults = append(faults, Fault{Source: all[i].index, File: all[i].File, Text: "what was used last cannot be read any more, so that nobody can tell what changed", Warning: true})
 		}
 		for _, change := range changes {
 			faults = append(faults, Fault{File: all[i].File, Source: all[i].index, Tool: change.Tool, Text: change.Text, Warning: !change.Breaking})
