@@ -25,6 +25,9 @@ func (t *Traces) Observe(e core.TurnEnd) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if stale(&e) {
+		return
+	}
 	if len(t.ends) < tracesMax {
 		t.ends = append(t.ends, e)
 	} else {
@@ -79,14 +82,25 @@ func (t *Traces) Subscribe(room int) (ends <-chan core.TurnEnd, done func()) {
 	}
 }
 
-// Forget drops what is remembered of a place or a person.
+// stale reports whether a turn tells of somebody who was forgotten since it began.
+func stale(e *core.TurnEnd) bool { return e.Stale != nil && e.Stale() }
+
+// Forget drops what is remembered of a place or a person, and, of all other turns,
+// what memories they were told, which may be of him. It is called when he is
+// forgotten: of turns that end later, Observe knows by itself.
 func (t *Traces) Forget(path core.Path) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.ends {
 		e := &t.ends[i]
-		if e.Turn.Path.Within(path) || e.Person == path {
+		switch {
+		case e.Trace == nil: // dropped before
+		case e.Turn.Path.Within(path) || e.Person == path || stale(e):
 			*e = core.TurnEnd{}
+		default: // others have the trace, too
+			bare := *e.Trace
+			bare.Memories = nil
+			e.Trace = &bare
 		}
 	}
 }

@@ -152,8 +152,10 @@ type Entry struct {
 	Reactions map[string]int `json:"reactions,omitempty"`
 }
 
-// Spoken reports whether the entry is talk that belongs into a history: a
-// message, or the press of a button by which a person says something.
+// Spoken reports whether the entry is talk that belongs into a history: a message
+// with words or files, or the press of a button by which a person says something.
+// Of somebody who is not let in yet, the log has an entry without either.
 func (e *Entry) Spoken() bool {
-	return (e.Kind == KindMessage || e.Kind == KindPress && e.Message.Text != "") && !e.Deleted
+	says := e.Message.Text != "" || len(e.Message.Attachments) > 0
+	return says && (e.Kind == KindMessage || e.Kind == KindPress) && !e.Deleted
 }

@@ -155,6 +155,10 @@ type TurnEnd struct {
 	Person     Path   // who caused it; zero: the bot, or many
 	Private    bool   // the place is
 	Trace      *Trace // nil where nothing was tried
+	// Stale reports whether somebody whom it tells of was forgotten since the turn
+	// began. Whoever keeps a TurnEnd asks when he takes it, and each time that
+	// somebody was forgotten. Nil: nobody can be.
+	Stale func() bool `json:"-"`
 }
 
 // Scene is what a plugin may know about the turn that it contributes to.

@@ -11,7 +11,7 @@ import (
 type inbox struct{ b *bot }
 
 func (i inbox) Receive(ctx context.Context, events ...core.Event) error {
-	return i.b.turns.Receive(ctx, events...)
+	return i.b.turns.Own().Receive(ctx, events...)
 }
 
 // asker asks the engines that are in force when it is asked.

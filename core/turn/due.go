@@ -15,7 +15,7 @@ const (
 )
 
 // due decides, once and for ever, whether an event wants an answer.
-func (t *Turns) due(s *setup, e *core.Event) bool {
+func (s *setup) due(e *core.Event, h *hearing) bool {
 	m := &e.Message
 	switch e.Kind {
 	case core.KindContinue, core.KindReminder, core.KindBeat:
@@ -37,13 +37,13 @@ func (t *Turns) due(s *setup, e *core.Event) bool {
 	}
 	here := s.Settings(m.Path)
 	if m.Author.Bot {
-		return here.Bots && s.wanted(m, &here) && t.ears.bot(m)
+		return here.Bots && s.wanted(m, &here) && h.bot(m)
 	}
 	wanted := s.wanted(m, &here)
-	if !wanted && !m.Private && t.ears.chance(m, &here, s.Clock()) {
+	if !wanted && !m.Private && h.at(m.Path).chance(m, &here, h.now) {
 		m.Addressed, wanted = core.Overheard, true
 	}
-	t.ears.heard(m, wanted, s.Clock())
+	h.heard(m, wanted)
 	return wanted
 }
 

@@ -59,24 +59,10 @@ func (a *ears) prune(now time.Time) {
 	}
 }
 
-// bot counts a bot's message that speaks to us and reports whether it is
-// answered: two bots that answer each other are cut off after a few rounds, until
-// a person speaks.
-func (a *ears) bot(m *core.Message) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e := a.at(m.Path, m.Time)
-	e.bots++
-	return e.bots <= botRounds
-}
-
 // chance reports whether the bot may say something to a message that was not
 // meant for it: it has just answered this person, or listens and was not asked
 // for a while.
-func (a *ears) chance(m *core.Message, here *Settings, now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e := a.at(m.Path, now)
+func (e *ear) chance(m *core.Message, here *Settings, now time.Time) bool {
 	if here.Attention > 0 && e.to == m.Author.ID && e.to != "" && now.Sub(e.answered) <= here.Attention {
 		return here.Activation != Never
 	}
@@ -90,18 +76,83 @@ func (a *ears) chance(m *core.Message, here *Settings, now time.Time) bool {
 }
 
 // heard notes a person's message.
-func (a *ears) heard(m *core.Message, wanted bool, now time.Time) {
-	if m.Private {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e := a.at(m.Path, now)
+func (e *ear) heard(wanted bool, now time.Time) {
 	e.last, e.bots = now, 0
 	if wanted {
 		e.since, e.asked = 0, now
 	} else {
 		e.since++
+	}
+}
+
+// hearing is how the ears would stand when a batch of events were taken in. Only
+// then it is known which of them are new, and they are counted.
+type hearing struct {
+	ears   *ears
+	now    time.Time
+	places map[core.Path]*ear
+	counts []count // of the event that is looked at
+}
+
+// count is what an event changes in the ear of its place.
+type count struct {
+	place core.Path
+	apply func(*ear)
+}
+
+func (a *ears) hearing(now time.Time) *hearing { return &hearing{ears: a, now: now} }
+
+// at returns how the place's ear would stand.
+func (h *hearing) at(place core.Path) *ear {
+	if e, ok := h.places[place]; ok {
+		return e
+	}
+	if h.places == nil {
+		h.places = make(map[core.Path]*ear)
+	}
+	h.ears.mu.Lock()
+	defer h.ears.mu.Unlock()
+	e := *h.ears.at(place, h.now)
+	h.places[place] = &e
+	return &e
+}
+
+// note counts something, for the time being.
+func (h *hearing) note(place core.Path, apply func(*ear)) {
+	apply(h.at(place))
+	h.counts = append(h.counts, count{place, apply})
+}
+
+// bot counts a bot's message that speaks to us and reports whether it is
+// answered: two bots that answer each other are cut off after a few rounds, until
+// a person speaks.
+func (h *hearing) bot(m *core.Message) bool {
+	h.note(m.Path, func(e *ear) { e.bots++ })
+	return h.at(m.Path).bots <= botRounds
+}
+
+// heard notes a person's message.
+func (h *hearing) heard(m *core.Message, wanted bool) {
+	if !m.Private {
+		h.note(m.Path, func(e *ear) { e.heard(wanted, h.now) })
+	}
+}
+
+// take returns what the event that was looked at counts, and is ready for the next.
+func (h *hearing) take() (counts []count) {
+	counts, h.counts = h.counts, nil
+	return counts
+}
+
+// keep counts for good.
+func (a *ears) keep(counts []count, now time.Time) {
+	if len(counts) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range counts {
+		c.apply(a.at(c.place, now))
 	}
 }
 

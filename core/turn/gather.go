@@ -37,7 +37,10 @@ func (t *turn) read(v core.View) error {
 	if t.here.Scope == scopeChat || o.Config.Recent == 0 {
 		return nil
 	}
-	recent, err := v.Recent(t.reach(), o.Config.Recent, t.shared)
+	recent, err := v.Recent(t.reach(), o.Config.Recent, func(other core.Path) bool {
+		h, err := v.Head(other)
+		return err == nil && !h.Private && t.shared(other)
+	})
 	t.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool {
 		return !e.Spoken() || e.Message.Private
 	})
@@ -106,7 +109,7 @@ func (t *turn) sees(v core.View) ([]core.Path, error) {
 				return nil, err
 			}
 			for _, h := range heads {
-				if open, err := public(v, h.Path); err != nil {
+				if open, err := public(v, h); err != nil {
 					return nil, err
 				} else if open && !slices.Contains(all, h.Path) && len(all) <= seenMax {
 					all = append(all, h.Path)
@@ -117,25 +120,24 @@ func (t *turn) sees(v core.View) ([]core.Path, error) {
 	return all, nil
 }
 
-// publicDepth is how many entries of a place are looked at to tell whether it is
-// private: a place that was once is.
+// publicDepth is how many entries of a place are looked at to tell whether others
+// have spoken there.
 const publicDepth = 50
 
 // public reports whether others can read along in the place: somebody but the bot
-// has spoken there, and nobody in private.
-func public(v core.View, place core.Path) (bool, error) {
-	shut, err := private(v, place)
-	if err != nil || shut {
-		return false, err
+// has spoken there, and nobody ever in private.
+func public(v core.View, h core.Head) (bool, error) {
+	if h.Private {
+		return false, nil
 	}
-	last, err := v.Last(place, publicDepth)
+	last, err := v.Last(h.Path, publicDepth)
 	return slices.ContainsFunc(last, func(e core.Entry) bool { return !e.Self }), err
 }
 
-// private reports whether something was said in private in the place.
+// private reports whether something was ever said in private in the place.
 func private(v core.View, place core.Path) (bool, error) {
-	last, err := v.Last(place, publicDepth)
-	return slices.ContainsFunc(last, func(e core.Entry) bool { return e.Message.Private }), err
+	h, err := v.Head(place)
+	return h.Private, err
 }
 
 func within(p core.Path, roots []core.Path) bool {

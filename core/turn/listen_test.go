@@ -275,8 +275,10 @@ func TestAsleep(t *testing.T) {
 	b.stands()
 	due := said("r", "jay", "tea")
 	due.Kind = core.KindReminder
-	b.receive(due, called("2", "jay", "echo", "wake"))
-	b.ended(2)
+	b.receive(due)
+	b.ended(1)
+	b.receive(called("2", "jay", "echo", "wake"))
+	b.ended(1)
 	b.stands("Time for tea!", "You said wake.")
 	b.receive(beat("b1", `{"beat":"morning"}`))
 	if n := len(b.asker.Asked()); n != 1 {

@@ -30,6 +30,13 @@ const maxPause = 30 * time.Second
 // errWithdrawn ends the thinking about a message that its author took back.
 var errWithdrawn = errors.New("the message was deleted")
 
+// errForgotten ends a turn before it began: somebody whom it answers is being
+// forgotten. What is left when that is over waits on.
+var errForgotten = errors.New("somebody is being forgotten")
+
+// forgetPause is how long a place waits meanwhile before it looks again.
+const forgetPause = 50 * time.Millisecond
+
 // place is a place that is awake. Its goroutine lives while something waits.
 type place struct {
 	turns *Turns
@@ -64,6 +71,8 @@ func (p *place) live() {
 		case err == nil:
 			pause = 0
 		case t.life.Err() != nil:
+		case errors.Is(err, errForgotten):
+			wait(t.life, forgetPause)
 		default:
 			pause = min(max(2*pause, 100*time.Millisecond), maxPause)
 			t.setup.Load().Log.Error("turn failed, trying again", "path", p.path, "in", pause, "err", err)
@@ -113,6 +122,7 @@ func (p *place) next(ctx context.Context) (more bool, err error) {
 		p.turns.alone.Lock()
 		defer p.turns.alone.Unlock()
 	}
+	ctx = core.WithEpoch(ctx, t.who.Epoch)
 	if err := t.begin(ctx); err != nil {
 		return false, err
 	}
@@ -194,10 +204,46 @@ func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 // suspect reports whether the process died more than once while this turn ran.
 func (t *turn) suspect() bool { return t.attempt >= freeTries }
 
-// begin commits that the turn is tried.
+// begin commits that the turn is tried. Somebody may have been forgotten after it
+// was read what waits: from that commit on the store knows that a turn runs that
+// answers him, before it does not. So it is looked at on both sides.
 func (t *turn) begin(ctx context.Context) error {
+	if t.stale() {
+		return errForgotten
+	}
 	t.attempt++
-	return t.Write(ctx, t.opening(core.Started))
+	if err := t.Write(ctx, t.opening(core.Started)); err != nil {
+		return err
+	}
+	if t.stale() {
+		t.giveBack()
+		return errForgotten
+	}
+	return nil
+}
+
+// stale reports whether who caused the turn, or its place, was forgotten since it
+// was read what waits, or is being forgotten.
+func (t *turn) stale() bool {
+	concerned := []core.Path{t.path}
+	for _, a := range t.who.Authors {
+		concerned = t.with.person(concerned, t.path, a.ID)
+	}
+	return t.with.forgotten(t.who.Epoch, concerned...)
+}
+
+// person adds the path of somebody whom a place knows by that id.
+func (s *setup) person(paths []core.Path, place core.Path, id string) []core.Path {
+	if p, err := place.Person(id); err == nil && id != "" {
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+// forgotten reports what the store knows of who was forgotten.
+func (s *setup) forgotten(epoch uint64, paths ...core.Path) bool {
+	f, ok := s.Store.(core.Forgetter)
+	return ok && f.Forgotten(epoch, paths...)
 }
 
 // choose says what the turn answers: what a former attempt chose, or what

@@ -4,35 +4,96 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"synthbot/core"
 )
 
-// Receive implements core.Inbox.
+// Receive implements core.Inbox for interfaces: what only the bot itself can cause
+// is refused.
 func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
-	s := t.setup.Load()
-	var b core.Batch
-	var passed []*core.Message // what nobody will answer
-	for i, e := range events {
-		if err := check(&e); err != nil {
+	for i := range events {
+		if err := check(&events[i]); err != nil {
 			return err
 		}
+		if err := foreign(&events[i]); err != nil {
+			return err
+		}
+	}
+	return t.receive(ctx, events)
+}
+
+// Own is the inbox of plugins: what they put into places is the bot's own doing.
+func (t *Turns) Own() core.Inbox { return own{t} }
+
+type own struct{ *Turns }
+
+// Receive implements core.Inbox.
+func (o own) Receive(ctx context.Context, events ...core.Event) error {
+	events = slices.Clone(events)
+	for i := range events {
+		e := &events[i]
+		if err := check(e); err != nil {
+			return err
+		}
+		if e.Kind == core.KindContinue || e.Kind == core.KindBacklog {
+			return fmt.Errorf("%w: %s in %s: turns alone cause it", errEvent, e.Kind, e.Message.Path)
+		}
+	}
+	if err := o.shut(ctx, events); err != nil {
+		return err
+	}
+	return o.receive(ctx, events)
+}
+
+// shut says of events in private places that they are private: who causes them
+// may not know.
+func (t *Turns) shut(ctx context.Context, events []core.Event) error {
+	return t.store.View(ctx, func(v core.View) error {
+		for i := range events {
+			m := &events[i].Message
+			if m.Private {
+				continue
+			}
+			var err error
+			if m.Private, err = private(v, m.Path); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// receive takes in events that were checked.
+func (t *Turns) receive(ctx context.Context, events []core.Event) error {
+	s := t.setup.Load()
+	hear := t.ears.hearing(s.Clock())
+	var b core.Batch
+	var passed []*core.Message // what nobody will answer
+	var counts [][]count       // of what is appended
+	var unkept []count         // of what is not
+	for i, e := range events {
 		if changes(e.Kind) {
 			if s.mayChange(&e) {
 				b.Change = append(b.Change, e)
 			}
 			continue
 		}
-		if entry, ok := t.entry(s, e); ok {
-			b.Append = append(b.Append, entry)
+		entry, ok := s.entry(e, hear)
+		if ok {
+			b.Append, counts = append(b.Append, entry), append(counts, hear.take())
 		} else {
-			passed = append(passed, &events[i].Message)
+			passed, unkept = append(passed, &events[i].Message), append(unkept, hear.take()...)
 		}
 	}
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
+	t.ears.keep(unkept, hear.now)
 	for i, entry := range b.Append {
+		if !b.Known[i] {
+			t.ears.keep(counts[i], hear.now)
+		}
 		if entry.Due && !b.Known[i] {
 			t.wake(entry.Message.Path)
 		} else {
@@ -50,7 +111,7 @@ func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
 
 var errEvent = errors.New("bad event")
 
-// check refuses what no driver may deliver.
+// check refuses what nobody may deliver.
 func check(e *core.Event) error {
 	m := &e.Message
 	switch {
@@ -60,8 +121,22 @@ func check(e *core.Event) error {
 		return fmt.Errorf("%w: %s in %s has no id", errEvent, e.Kind, m.Path)
 	case len(m.Text) > core.MaxText:
 		return fmt.Errorf("%w: %s in %s has %d bytes of text, at most %d are allowed", errEvent, e.Kind, m.Path, len(m.Text), core.MaxText)
+	case m.Author.Rank > core.Admin && e.Kind != core.KindBeat:
+		return fmt.Errorf("%w: %s in %s comes from somebody of rank %d", errEvent, e.Kind, m.Path, m.Author.Rank)
 	}
 	return nil
+}
+
+// foreign refuses what no platform can cause.
+func foreign(e *core.Event) error {
+	switch e.Kind {
+	case core.KindMessage, core.KindPress, core.KindCommand, core.KindMembership:
+		return nil
+	}
+	if changes(e.Kind) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s in %s: the bot alone causes it", errEvent, e.Kind, e.Message.Path)
 }
 
 // changes reports whether the event changes entries instead of being one.
@@ -90,7 +165,7 @@ func impulsive(k core.Kind) bool { return k == core.KindBeat || k == core.KindCo
 // entry is what an event becomes in the log; ok is false where it is not kept.
 // The log keeps the rank that the platform gave; what the configuration makes of
 // it is asked whenever it matters.
-func (t *Turns) entry(s *setup, e core.Event) (entry core.Entry, ok bool) {
+func (s *setup) entry(e core.Event, h *hearing) (entry core.Entry, ok bool) {
 	if e.Kind == core.KindReminder {
 		e.Message.Author.Rank = core.Member // what he may do is asked anew: it was set long ago
 	}
@@ -108,8 +183,8 @@ func (t *Turns) entry(s *setup, e core.Event) (entry core.Entry, ok bool) {
 	}
 	entry.Reply = v.Reply
 	entry.Due = v.Reply != "" ||
-		v.Admission == core.Admit && t.due(s, &e) ||
-		v.Admission == core.Quiet && s.despite(&e) && t.due(s, &e)
+		v.Admission == core.Admit && s.due(&e, h) ||
+		v.Admission == core.Quiet && s.despite(&e) && s.due(&e, h)
 	e.Message.Author.Rank = platform
 	entry.Event = e
 	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand

@@ -34,12 +34,25 @@ func (t *turn) move(stage core.Stage) {
 // finish tells everybody that the turn is over.
 func (t *turn) finish(end core.TurnEnd) {
 	t.trace.Took = time.Since(t.trace.Began)
-	t.trace.Memories = t.parts.Recon.Memories
+	if t.with.epoch() == t.who.Epoch { // else it may be one of who was forgotten since
+		t.trace.Memories = t.parts.Recon.Memories
+	}
 	for _, d := range t.finished {
 		t.trace.Steps = append(t.trace.Steps, d.Outcome)
 	}
 	end.Turn, end.Messages, end.Person, end.Private, end.Trace = t.id, t.ids(), t.person(), t.who.Private, &t.trace
+	end.Stale = t.told()
 	t.with.observe(end)
+}
+
+// told returns what reports whether somebody was forgotten whose words the turn
+// was told.
+func (t *turn) told() func() bool {
+	with, epoch, concerned := t.with, t.who.Epoch, []core.Path{t.path}
+	for _, a := range t.people() {
+		concerned = with.person(concerned, t.path, a.ID)
+	}
+	return func() bool { return with.forgotten(epoch, concerned...) }
 }
 
 // spoke lets the place's ear know that the bot answered.

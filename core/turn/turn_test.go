@@ -115,7 +115,11 @@ func said(id, author, text string) core.Event {
 
 func (b *bot) receive(events ...core.Event) {
 	b.t.Helper()
-	if err := b.Receive(b.t.Context(), events...); err != nil {
+	var in core.Inbox = b
+	if k := events[0].Kind; k == core.KindBeat || k == core.KindReminder {
+		in = b.Own()
+	}
+	if err := in.Receive(b.t.Context(), events...); err != nil {
 		b.t.Fatal(err)
 	}
 }
