@@ -187,7 +187,9 @@ func threadRequest(channel string, p place, name, text, message string) (request
 		q.route, q.ids = "/channels/{}/messages/{}/threads", []string{channel, message}
 	default:
 		q.route = "/channels/{}/threads"
-		body["type"] = threadPublic
+		if body["type"] = threadPublic; p.Kind == channelNews {
+			body["type"] = threadNews
+		}
 	}
 	q.body = body
 	return q, nil

@@ -167,3 +167,35 @@ func TestMoreThanMayWait(t *testing.T) {
 		t.Errorf("%d wait, a gap: %v behind %d", len(h.frames), h.gap, h.sound)
 	}
 }
+
+// When room is wanted, direct messages stay: of those the platform tells nobody.
+func TestDirectMessagesAreRememberedLongest(t *testing.T) {
+	for name, c := range map[string]struct{ direct, others, keptDirect, keptOthers int }{
+		"few":  {100, 400, 100, 350},
+		"many": {450, 50, 400, 50},
+	} {
+		all := newCursors(shelf())
+		at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+		for i := range c.direct {
+			all.seen(fmt.Sprint("d", i), place{Kind: channelDirect}, "1", at.Add(time.Duration(i)*time.Second), true)
+		}
+		for i := range c.others {
+			all.seen(fmt.Sprint("o", i), place{Guild: guildID}, "1", at.Add(time.Hour), true)
+		}
+		all.seen("one more", place{Guild: guildID}, "1", at, true)
+		direct, others := 0, 0
+		for _, id := range all.list() {
+			if strings.HasPrefix(id, "d") {
+				direct++
+			} else if id != "one more" {
+				others++
+			}
+		}
+		if direct != c.keptDirect || others != c.keptOthers {
+			t.Errorf("%s: %d and %d are kept", name, direct, others)
+		}
+		if _, ok := all.get(fmt.Sprint("d", c.direct-1)); !ok {
+			t.Errorf("%s: the latest is forgotten", name)
+		}
+	}
+}

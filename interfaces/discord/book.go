@@ -15,6 +15,7 @@ const (
 	channelDirect   = 1
 	channelGroup    = 3
 	channelCategory = 4
+	channelNews     = 5
 	threadNews      = 10
 	threadPublic    = 11
 	threadPrivate   = 12
@@ -50,7 +51,7 @@ func (p place) thread() bool {
 // talk reports whether people can talk in the channel itself.
 func (c *channel) talk() bool {
 	switch c.Type {
-	case 0, 2, 5, 13, threadNews, threadPublic, threadPrivate: // text, voice, news, stage
+	case 0, 2, channelNews, 13, threadNews, threadPublic, threadPrivate: // text, voice, news, stage
 		return true
 	}
 	return false

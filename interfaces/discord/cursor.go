@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
-// maxCursors is how many channels are remembered; those longest silent go first.
-const maxCursors = 500
+// How many channels are remembered, and how many of direct messages at the cost of
+// others; those longest silent go first.
+const (
+	maxCursors       = 500
+	maxDirectCursors = 400
+)
 
 // cursorKey is the State's key of what was seen.
 const cursorKey = "channels"
@@ -129,13 +133,25 @@ func (c *cursors) spoke(channel string, at time.Time) {
 	}
 }
 
-// evict makes room: channels where the bot has no part go first.
+// evict makes room: channels where the bot has no part go first, and direct
+// messages late, as the platform tells of none again.
 func (c *cursors) evict() {
 	if len(c.all) < maxCursors {
 		return
 	}
-	ids := c.byNeed()
-	for _, id := range ids[maxCursors*9/10:] {
+	private, room := 0, maxCursors*9/10
+	var others []string
+	for _, id := range c.byNeed() {
+		switch {
+		case c.all[id].Guild != "":
+			others = append(others, id)
+		case private < maxDirectCursors:
+			private++
+		default:
+			delete(c.all, id)
+		}
+	}
+	for _, id := range others[min(room-private, len(others)):] {
 		delete(c.all, id)
 	}
 }
@@ -179,5 +195,17 @@ func (c *cursors) drop(channel string) {
 	if _, ok := c.all[channel]; ok {
 		delete(c.all, channel)
 		c.dirty = true
+	}
+}
+
+// dropGuild forgets the channels of a guild.
+func (c *cursors) dropGuild(guild string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, cur := range c.all {
+		if cur.Guild == guild {
+			delete(c.all, id)
+			c.dirty = true
+		}
 	}
 }

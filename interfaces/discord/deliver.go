@@ -71,6 +71,11 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 		return id, nil
 	}
 	id, err := d.create(ctx, at, m)
+	if m.Reference != nil && noHistory(err) {
+		plain := *m
+		plain.Reference, plain.Mentions = nil, nobody()
+		id, err = d.create(ctx, at, &plain)
+	}
 	if err == nil {
 		return id, nil
 	}

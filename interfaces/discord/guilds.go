@@ -20,13 +20,14 @@ func (t *intake) ofGuild(ctx context.Context, f frame) bool {
 		if g, ok := decode[guildPayload](f.data); ok && g.ID != "" {
 			g.Channels, g.Threads = nil, nil
 			b.setGuild(g)
+			t.open(g.ID, "")
 		}
 	case "guild_delete":
 		t.guildGone(f)
 	case "channel_create", "channel_update", "thread_create", "thread_update":
 		if c, ok := decode[channel](f.data); ok {
 			b.setChannel(c)
-			t.d.targets.clear(c.ID)
+			t.open(c.Guild, c.ID)
 		}
 	case "channel_delete", "thread_delete":
 		if c, ok := decode[channel](f.data); ok {
@@ -49,6 +50,15 @@ func (t *intake) ofGuild(ctx context.Context, f frame) bool {
 	return true
 }
 
+// open lets the channels of a guild be tried again, as the bot may be let in now:
+// all of them, or one channel or category with what is below it.
+func (t *intake) open(guild, channel string) {
+	t.d.targets.clearWhere(func(id string) bool {
+		p, ok := t.d.book.place(id)
+		return id == channel || ok && p.Guild == guild && (channel == "" || p.Parent == channel)
+	})
+}
+
 func (t *intake) role(f frame) {
 	r, ok := decode[struct {
 		Guild string    `json:"guild_id"`
@@ -62,7 +72,7 @@ func (t *intake) role(f frame) {
 	default:
 		t.d.book.setRole(r.Guild, r.Role)
 	}
-	t.d.targets.clearAll()
+	t.open(r.Guild, "")
 }
 
 // member notes the bot's own roles.
@@ -74,7 +84,7 @@ func (t *intake) member(f frame) {
 	self, _ := t.d.book.me()
 	if ok && m.User != nil && m.User.ID == self.ID {
 		t.d.book.setMine(m.Guild, m.Roles)
-		t.d.targets.clearAll()
+		t.open(m.Guild, "")
 	}
 }
 
@@ -144,6 +154,7 @@ func (t *intake) guild(ctx context.Context, f frame) {
 	}
 	fresh := !t.d.book.known(g.ID) && !t.listed[strconv.Itoa(f.shard)][g.ID]
 	t.d.book.setGuild(g)
+	t.open(g.ID, "")
 	if fresh {
 		t.membership(g.ID, "added", g.Joined)
 	}
@@ -224,6 +235,7 @@ func (t *intake) guildGone(f frame) {
 		t.membership(g.ID, "removed", stamp{t.d.clock()})
 	}
 	t.d.book.dropGuild(g.ID)
+	t.d.cursors.dropGuild(g.ID)
 }
 
 func (t *intake) membership(guild, what string, at stamp) {

@@ -229,8 +229,12 @@ func (t *intake) message(m *message, p place) {
 	self, _ := t.d.book.me()
 	own := m.Author != nil && m.Author.ID == self.ID
 	out, ok := t.d.book.normal(m, p)
-	if ok {
+	if ok && p.Guild == "" {
+		// Who closed his direct messages and writes has opened them. What opens a
+		// channel of a guild is told by itself.
 		t.d.targets.clear(channel)
+	}
+	if ok {
 		t.d.cursors.expect(channel, p, id, at)
 		t.batch = append(t.batch, core.Event{Kind: core.KindMessage, Message: out})
 	}

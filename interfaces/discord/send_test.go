@@ -130,11 +130,93 @@ func TestClosedChannelIsLeftAlone(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(told[0], roomID) {
 		t.Errorf("admins were told %q", told)
 	}
-	s.RefuseChannel(roomID, 0)
-	s.Say(roomID, annID, "come back")
+	s.Say(roomID, annID, "are you there?")
 	in.wait(t, core.KindMessage, 1)
+	if _, err := act(t, d, "message_discord", to); kind(err) != core.Broken || len(s.Calls("POST /channels/"+roomID)) != 1 {
+		t.Errorf("what people say there has it tried again: %v", err)
+	}
+	s.RefuseChannel(roomID, 0)
+	s.Tell(guildID, "", "CHANNEL_UPDATE", map[string]any{"id": roomID, "guild_id": guildID, "type": 0, "name": "room"})
+	s.Say(hallID, annID, "now")
+	in.wait(t, core.KindMessage, 2)
 	if _, err := act(t, d, "message_discord", to); err != nil {
-		t.Errorf("after a sign of life: %v", err)
+		t.Errorf("after a change of the channel: %v", err)
+	}
+}
+
+// Who takes no direct messages is left alone until he writes; what changes in one
+// guild opens nothing in another.
+func TestClosedTargetsOpenAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		const other, lobby = "800000000000000077", "800000000000000078"
+		d, in := s.bot(t), newInbox()
+		s.listening(t, d, in)
+		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		s.AddGuild(other, nil)
+		s.AddChannel(discordtest.Channel{ID: lobby, Guild: other, Name: "lobby"})
+		s.Say(lobby, annID, "hello")
+		in.wait(t, core.KindMessage, 1)
+		places := map[string]string{"discord/@me/" + dmID: dmID, "discord/" + guildID + "/" + hallID: hallID, "discord/" + other + "/" + lobby: lobby}
+		open := func(place, channel string) bool {
+			s.RefuseChannel(channel, 0)
+			_, err := act(t, d, "message_discord", map[string]any{"text": "x", "interface_path": place})
+			return err == nil
+		}
+		for name, c := range map[string]struct {
+			change func()
+			opens  string
+		}{
+			"he writes": {func() { s.Say(dmID, annID, "hello") }, dmID},
+			"role": {func() {
+				s.Tell(guildID, "", "GUILD_ROLE_UPDATE", map[string]any{"guild_id": guildID, "role": map[string]any{"id": "5"}})
+			}, hallID},
+			"own roles": {func() {
+				s.Tell(other, "", "GUILD_MEMBER_UPDATE", map[string]any{"guild_id": other, "user": map[string]any{"id": botID}})
+			}, lobby},
+			"category": {func() {
+				s.Tell(guildID, "", "CHANNEL_UPDATE", map[string]any{"guild_id": guildID, "id": catID, "type": 4})
+			}, hallID},
+			"the guild":   {func() { s.Tell(other, "", "GUILD_UPDATE", map[string]any{"id": other, "name": "x"}) }, lobby},
+			"its channel": {func() { s.Tell(other, "", "CHANNEL_UPDATE", map[string]any{"guild_id": other, "id": lobby, "type": 0}) }, lobby},
+		} {
+			for place, channel := range places {
+				s.RefuseChannel(channel, 50001)
+				if _, err := act(t, d, "message_discord", map[string]any{"text": "x", "interface_path": place}); err == nil {
+					t.Fatal("sent")
+				}
+			}
+			want := len(in.all()) + 1
+			if c.opens == dmID {
+				want++
+			}
+			c.change()
+			s.Say(groupID, annID, "then")
+			within(t, time.Minute, name, func() bool { return len(in.all()) == want })
+			for place, channel := range places {
+				if got := open(place, channel); got != (channel == c.opens) {
+					t.Errorf("%s: %s is open: %v", name, place, got)
+				}
+				d.targets.clear(channel)
+			}
+		}
+	})
+}
+
+// A bot that may not read a channel's history may not reply there either; it
+// answers all the same.
+func TestReplyWithoutHistory(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, _ := s.up(t)
+	s.ChangeChannel(hallID, func(c *discordtest.Channel) {
+		c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayReadHistory}}
+	})
+	id := s.Say(hallID, annID, hello())
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "Hi.", "reply_to_message_id": id}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "Hi." || got[0].ReplyTo != "" {
+		t.Errorf("stands: %+v", got)
 	}
 }
 

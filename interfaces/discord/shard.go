@@ -75,12 +75,16 @@ func (s *shard) run(ctx context.Context) error {
 	}
 }
 
-// reset tells whether the session stood, and forgets that.
+// reset tells whether the session stood, and forgets that. Where it did not, its
+// address may be what is wrong.
 func (s *shard) reset() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stood := s.stands
 	s.stands, s.opened = false, nil
+	if !stood && s.resume != nil {
+		s.resume.address = "" // the gateway's own takes the session as well
+	}
 	return stood
 }
 
@@ -301,11 +305,7 @@ func (s *shard) dials(ctx context.Context, going *resume) (open, secure dial) {
 	connect := func(network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, s.d.tempo.patience)
 		defer cancel()
-		conn, err := s.d.dial(ctx, network, addr)
-		if err != nil {
-			s.addressFailed(going)
-		}
-		return conn, err
+		return s.d.dial(ctx, network, addr)
 	}
 	open = func(_ context.Context, network, addr string) (net.Conn, error) {
 		conn, err := connect(network, addr)
@@ -330,16 +330,6 @@ func (s *shard) dials(ctx context.Context, going *resume) (open, secure dial) {
 		return s.watch(ctx, safe, going), nil
 	}
 	return open, secure
-}
-
-// addressFailed forgets a resume address that cannot be reached; the gateway's
-// own takes the session as well.
-func (s *shard) addressFailed(going *resume) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if going != nil && s.resume != nil {
-		s.resume.address = ""
-	}
 }
 
 // watch puts a wire around a connection and ends it with ctx.

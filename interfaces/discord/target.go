@@ -2,6 +2,7 @@ package discord
 
 import (
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -49,10 +50,11 @@ func (t *targets) clear(channel string) {
 	delete(t.all, channel)
 }
 
-func (t *targets) clearAll() {
+// clearWhere forgets the marks of the channels that match accepts.
+func (t *targets) clearWhere(match func(channel string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	clear(t.all)
+	maps.DeleteFunc(t.all, func(channel string, _ mark) bool { return match(channel) })
 }
 
 // closedTo reports whether an error of sending means that the channel itself is
@@ -63,13 +65,22 @@ func closedTo(err error) bool {
 		return false
 	}
 	switch api.code {
-	case 10008, 10014, 10015, 10062, 40060, 160002: // message, emoji, webhook, interaction, reply without history
+	case 10008, 10014, 10015, 10062, 40060, replyWithoutHistory: // message, emoji, webhook, interaction
 		return false
 	case 20009, 20016, 200000, 200001, 240000: // explicit, slow mode, and what moderation lets no words through for
 		return false
 	}
 	return true
 }
+
+// noHistory reports whether nobody may reply in a channel, as its history cannot
+// be read; what is no reply may be sent.
+func noHistory(err error) bool {
+	var api *apiError
+	return errors.As(err, &api) && api.code == replyWithoutHistory
+}
+
+const replyWithoutHistory = 160002
 
 // missingPermission is the code of a right that the bot does not have.
 const missingPermission = 50013

@@ -3,6 +3,8 @@ package discord
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -294,5 +296,22 @@ func TestTokenRevokedWhileConnected(t *testing.T) {
 	s.Revoke()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the token is refused") {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// The address to resume at answers, and is of no use: the session goes on at the
+// gateway's own.
+func TestResumeAddressThatFails(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	defer broken.Close()
+	s.Gateway(func(g *discordtest.Settings) { g.ResumeURL = "ws" + strings.TrimPrefix(broken.URL, "http") })
+	_, in := s.up(t)
+	s.Drop()
+	s.Say(hallID, annID, "missed")
+	in.wait(t, core.KindMessage, 1)
+	if _, resumes, _ := s.Counts(); resumes != 1 || len(s.Identifies()) != 1 {
+		t.Errorf("resumed %d times, identified %d times", resumes, len(s.Identifies()))
 	}
 }

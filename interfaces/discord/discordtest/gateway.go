@@ -51,6 +51,7 @@ type Settings struct {
 	Deaf        bool          // heartbeats are not acknowledged
 	Silent      bool          // nothing is said at all
 	Closed      bool          // connections end at once
+	ResumeURL   string        // where sessions can be resumed; "": where they began
 	// Script, where set, may take a connection over, the n-th one of all: when it
 	// returns true, the connection ends.
 	Script func(n int, c *Conn) bool

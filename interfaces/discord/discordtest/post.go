@@ -298,6 +298,10 @@ func (s *Server) postThread(call *Call, ids []string) (any, *failure) {
 		return nil, malformed("message", "BASE_TYPE_REQUIRED")
 	case c.Type != Forum && body.Type == 0:
 		made.Type = 12 // what the platform makes of a thread without a type
+	case c.Type == News && body.Type != NewsThread || c.Type == Text && body.Type == NewsThread:
+		return nil, &failure{status: 400, code: 50024, text: "Cannot execute action on this channel type"}
+	case c.Type == News:
+		made.Type = NewsThread
 	}
 	return s.openThread(call, c, made)
 }

@@ -1,6 +1,7 @@
 package discordtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"strconv"
@@ -104,7 +105,7 @@ func (s *Server) ready(sess *session) {
 		}
 	}
 	sess.send("READY", map[string]any{
-		"v": 9, "user": s.people[BotID].json(), "session_id": sess.id, "guilds": named, "resume_gateway_url": s.gatewayURL(),
+		"v": 9, "user": s.people[BotID].json(), "session_id": sess.id, "guilds": named, "resume_gateway_url": cmp.Or(s.gateway.ResumeURL, s.gatewayURL()),
 		"shard": sess.shard, "application": map[string]any{"id": AppID, "flags": s.flags()}, "private_channels": []any{},
 	})
 	for _, g := range s.guilds {

@@ -39,6 +39,8 @@ const (
 	Voice        = 2
 	Group        = 3
 	Category     = 4
+	News         = 5
+	NewsThread   = 10
 	PublicThread = 11
 	Forum        = 15
 )
