@@ -90,13 +90,14 @@ func endsAuthority(r rune) bool {
 }
 
 // skipLink goes to the end of a link's path, or to what looks like another link in
-// it.
+// it. A parenthesis may be what an address was put into, behind the words that
+// lead to it: what follows is looked at by itself.
 func skipLink(text string) string {
 	for i, r := range text {
 		if r == ':' && strings.HasPrefix(text[i:], "://") {
 			return text[schemeStart(text[:i]):]
 		}
-		if strings.ContainsRune("<>\"`", r) || unicode.IsSpace(r) {
+		if strings.ContainsRune("<>\"`)", r) || unicode.IsSpace(r) {
 			return text[i:]
 		}
 	}

@@ -111,6 +111,17 @@ func TestLinks(t *testing.T) {
 		"https://Example.ORG/a?b#c":     "example.org",
 		"(see http://example.org:8080)": "example.org",
 		"[here](https://example.org/x) and <ftp://files.example.net>": "example.org files.example.net",
+		"here (https://evil.com/x)":                                   "evil.com", // as words with an address behind come in
+		"example.org (https://evil.com)":                              "example.org evil.com",
+		"a prize (https://ok.org/x),evil.com":                         "ok.org evil.com",
+		"a prize (https://ok.org/x())evil.com!":                       "ok.org evil.com",
+		"a (https://ok.org/x)(http://b.zzz)":                          "ok.org b.zzz",
+		"[here](<https://evil.com/a b>)":                              "evil.com", // as Discord writes it
+		"[example.org](https://evil.com \"a title\")":                 "example.org evil.com",
+		"[https://ok.org/x](https://evil.com/y)":                      "ok.org evil.com",
+		"[x](https://ok.org/x)[y](ftp://evil.zzz)":                    "ok.org evil.zzz",
+		"||https://evil.com|| <https://evil.net>":                     "evil.com evil.net",
+		"https://ok.org/wiki/Moss_(plant)":                            "ok.org",
 		"https://example.org@evil.com/":                               "evil.com",
 		"https://a:b@evil.com":                                        "evil.com",
 		`https://evil.com\@example.org`:                               "evil.com",
