@@ -45,7 +45,7 @@ func TestCheckTellsChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, d.told) }() // the watchdog's
-	until(t, func() bool { // what is there now was used
+	until(t, func() bool {                             // what is there now was used
 		blueprint("1.0.0", "Brew tea.", "")
 		_, out, _ = d.command("", "check")
 		unchanged := !strings.Contains(out, "blueprint  ")
