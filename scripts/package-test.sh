@@ -3,7 +3,7 @@
 # is made for it, and thrown away; the machine's own packages stay as they are.
 # Needs to be root, mmdebstrap and a mirror of Debian. Says so and ends well where
 # one is missing; with REQUIRED=yes it fails instead. ROOT_TAR names a file to keep
-# the bare root in, for the next time.
+# the bare root in, for the next time; BINARY is a synthbot that is built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=${SUITE:-bookworm}
@@ -25,15 +25,22 @@ trap 'code=$?; rm -rf --one-file-system "$work"; [ "$code" -eq 0 ] || echo "pack
 
 step='making the root'
 tar=${ROOT_TAR:-$work/root.tar}
-[ -s "$tar" ] || mmdebstrap --quiet --variant=apt --include=ca-certificates,init-system-helpers,passwd,systemd-standalone-sysusers \
-  "$suite" "$tar" 2>"$work/log" || { rm -f "$tar"; tail -n 3 "$work/log"; skip 'no Debian root could be made'; }
+# It is thrown away: nothing is flushed to disk, and /usr is merged without usrmerge.
+[ -s "$tar" ] || timeout 240 mmdebstrap --quiet --variant=apt --dpkgopt=force-unsafe-io --aptopt='Acquire::Languages "none"' \
+  --include=ca-certificates,init-system-helpers,passwd,systemd-standalone-sysusers,usr-is-merged \
+  --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
+  "$suite" "$tar" >"$work/log" 2>&1 || { rm -f "$tar"; tail -n 3 "$work/log"; skip 'no Debian root could be made'; }
 mkdir "$root"
 tar -xpf "$tar" -C "$root"
 
 step='building packages'
 arch=$(dpkg --print-architecture)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-1700000000}
-CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$work/synthbot" ./cmd/synthbot
+if [ -n "${BINARY:-}" ]; then
+  cp "$BINARY" "$work/synthbot"
+else
+  CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$work/synthbot" ./cmd/synthbot
+fi
 for version in 1.0.0 1.1.0 1.2.0; do
   { cat config.example.toml; echo "# As shipped with $version."; } >"$work/example"
   EXAMPLE=$work/example packaging/deb.sh "$work/synthbot" "$root/debs" "$arch" "v$version" 2>/dev/null

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tries the admin's page in a real browser: playwright-core and axe-core from npm,
 # exactly what the lock file says, and Debian's Chromium. Where they cannot be had
-# it says so, and is skipped. SCREENS=folder writes screenshots.
+# it says so, and is skipped. SCREENS=folder writes screenshots; BINARY is a
+# synthbot that is built already.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 here=$root/scripts/page-test
@@ -15,7 +16,7 @@ skip() {
 
 if ! command -v chromium >/dev/null && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
   export DEBIAN_FRONTEND=noninteractive
-  { apt-get update -q && apt-get install -qy --no-install-recommends chromium; } >/dev/null 2>&1 || true
+  { apt-get update -q && timeout 240 apt-get install -qy --no-install-recommends chromium; } >/dev/null 2>&1 || true
 fi
 command -v chromium >/dev/null || skip 'Chromium is not there'
 command -v node >/dev/null && command -v npm >/dev/null || skip 'Node and npm are not there'
@@ -24,12 +25,16 @@ if [ ! -e "$folder/installed" ]; then
   rm -rf "$folder"
   mkdir -p "$folder"
   cp "$here/package.json" "$here/package-lock.json" "$folder/"
-  npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error >&2 || skip 'npm cannot install playwright-core'
+  timeout 120 npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error >&2 || skip 'npm cannot install playwright-core'
   touch "$folder/installed"
 fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$root" && CGO_ENABLED=0 go build -o "$work/synthbot" ./cmd/synthbot)
+if [ -n "${BINARY:-}" ]; then
+  cp "$BINARY" "$work/synthbot"
+else
+  (cd "$root" && CGO_ENABLED=0 go build -o "$work/synthbot" ./cmd/synthbot)
+fi
 cp "$root/persona/aria.toml" "$work/aria.toml"
-NODE_MODULES=$folder/node_modules WORK=$work CHROMIUM=$(command -v chromium) timeout 600 node "$here/page.mjs"
+NODE_MODULES=$folder/node_modules WORK=$work CHROMIUM=$(command -v chromium) timeout --kill-after=10 240 node "$here/page.mjs"

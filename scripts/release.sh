@@ -34,7 +34,7 @@ build "$here" "$tools/synthbot"
 
 for arch; do
   name=synthbot_${version}_linux_$arch
-  build "$arch" "$out/$name"
+  if [ "$arch" = "$here" ]; then cp "$tools/synthbot" "$out/$name"; else build "$arch" "$out/$name"; fi
   "$tools/sbom" "$out/$name" "$version" >"$out/$name.cdx.json"
   PRINTER=$tools/synthbot packaging/deb.sh "$out/$name" "$out" "$arch" "$version" 2>/dev/null
 done

@@ -4,6 +4,7 @@ import { spawn, execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { createServer as createModel } from "node:http";
 import assert from "node:assert/strict";
 import path from "node:path";
 
@@ -44,9 +45,42 @@ const seed = () => {
   return lines.map((l) => JSON.stringify(l)).join("\n") + "\n";
 };
 
+// The model answers at once, or, while it is held, when it is let go.
+let held = Promise.resolve();
+let letGo = () => {};
+const hold = () => { held = new Promise((done) => { letGo = done; }); };
+const model = createModel(async (request, answer) => {
+  request.resume();
+  await held;
+  answer.setHeader("Content-Type", "application/json");
+  const content = JSON.stringify({ response: "Hello! Good that you are here.", intent: "greeting", confidence: 0.9 });
+  answer.end(JSON.stringify({
+    choices: [{ message: { role: "assistant", content }, finish_reason: "stop" }], usage: { prompt_tokens: 1900, completion_tokens: 40 },
+  }));
+});
+await new Promise((done) => model.listen(0, "127.0.0.1", done));
+
 const origin = `http://127.0.0.1:${await freePort()}`;
-writeFileSync(config, `[bot]\ndata_dir = "data"\n[persona]\npath = "aria.toml"\n[interfaces.console]\nenabled = true\n[admin]\nlisten = "${origin.slice(7)}"\n` +
-  `[[engine]]\nname = "big"\nprovider = "ollama"\nmodel = "x"\nbase_url = "http://127.0.0.1:1"\nprice_in = 0.8\nprice_out = 3.2\ndisabled = true\n`);
+writeFileSync(config, `
+[bot]
+data_dir = "data"
+[persona]
+path = "aria.toml"
+[interfaces.console]
+enabled = true
+[admin]
+listen = "${origin.slice(7)}"
+[plugins.memory]
+extract = false
+[[engine]]
+name = "big"
+provider = "vllm"
+model = "x"
+base_url = "http://127.0.0.1:${model.address().port}"
+stream = false
+price_in = 0.8
+price_out = 3.2
+`);
 writeFileSync(path.join(WORK, "seed.jsonl"), seed());
 call(["memory", "import", path.join(WORK, "seed.jsonl")]);
 
@@ -111,11 +145,20 @@ const steps = {
     await refused.getByRole("alert").waitFor();
     await other.close();
   },
-  "watch a turn arrive": async (page) => {
+  "watch a turn from its beginning to its end": async (page) => {
+    const running = page.locator("#running");
+    await running.getByText("None.").waitFor();
     assert.equal(await page.locator("#turns tr").count(), 0);
+    hold();
     say("hello there");
+    await running.getByText("thinking").waitFor();
+    assert.match(await running.innerText(), /console\/main/);
+    assert.doesNotMatch(await page.content(), /hello there/);
+    assert.equal(await page.locator("#turns tr").count(), 0);
+    letGo();
     await page.locator("#turns tr").first().waitFor();
     assert.match(await page.locator("#turns tr").first().innerText(), /console\/main/);
+    await running.getByText("None.").waitFor();
   },
   "inspect its prompt": async (page) => {
     await page.locator("#turns a").first().click();
@@ -239,19 +282,22 @@ const look = async (scheme, size, viewport) => {
 
 let status = 0;
 try {
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
   const page = await window({});
   for (const [name, step] of Object.entries(steps)) {
     await step(page);
     console.log("ok: " + name);
   }
-  for (let i = 0; i < 12; i++) {
+  await page.goto(origin + "/");
+  for (let i = 2; i <= 13; i++) {
     say(`what is ${i} and ${i}?`);
-    await pause(120);
+    await page.waitForFunction((n) => document.getElementById("turns").children.length >= n, i);
   }
+  hold(); // so that a turn is seen that runs
+  say("and what is it all about?");
+  await page.locator("#running").getByText("thinking").waitFor();
   for (const scheme of ["light", "dark"]) {
-    await look(scheme, "desktop", { width: 1200, height: 800 });
-    await look(scheme, "phone", { width: 390, height: 780 });
+    await Promise.all([look(scheme, "desktop", { width: 1200, height: 800 }), look(scheme, "phone", { width: 390, height: 780 })]);
     console.log(`ok: ${scheme}, desktop and phone: contrast, labels, width`);
   }
   assert.deepEqual(faults, []);
@@ -262,8 +308,10 @@ try {
   console.error(log.split("\n").slice(-15).join("\n"));
   status = 1;
 } finally {
+  letGo();
   if (browser) await browser.close();
   daemon.kill("SIGTERM");
   await ended;
+  model.close();
 }
 process.exit(status);
