@@ -203,6 +203,7 @@ func TestButtons(t *testing.T) {
 	}
 	stranger := w.Press(group, message, ann, 0)
 	right := w.Press(group, message, jay, 0)
+	twice := w.Press(group, message, jay, 1) // a trembling finger
 	anyone := w.Press(group, open, ann, 0)
 	w.listen(t, in) // now, so that the buttons are still there for all three
 	events := in.Wait(t, 2)
@@ -215,12 +216,18 @@ func TestButtons(t *testing.T) {
 	}
 	w.Await(t, func() bool {
 		list := w.Messages(group)
-		return w.Answered(stranger) && w.Answered(right) && w.Answered(anyone) && len(list[0].Markup)+len(list[1].Markup) == 0
+		return w.Answered(stranger) && w.Answered(right) && w.Answered(twice) && w.Answered(anyone) && len(list[0].Markup)+len(list[1].Markup) == 0
 	})
 	for _, c := range w.Calls("answerCallbackQuery") {
 		if refused := c.Params["callback_query_id"] == stranger; refused != (c.Params["text"] == pressStranger) {
 			t.Errorf("press answered with %q", c.Params["text"])
 		}
+		if late := c.Params["callback_query_id"] == twice; late != (c.Params["text"] == pressOld) {
+			t.Errorf("press answered with %q", c.Params["text"])
+		}
+	}
+	if events := in.Events(); len(events) != 2 {
+		t.Errorf("%d presses came in", len(events))
 	}
 }
 
@@ -343,7 +350,8 @@ func TestSigner(t *testing.T) {
 // takes away what is offered no more.
 func TestMenu(t *testing.T) {
 	offer := commands()
-	alter := func(o *Options) { o.Commands, o.Admins = offer, []core.Path{core.MustPath("telegram/@user/1000")} }
+	admins := []core.Path{core.MustPath("telegram/@user/1000")}
+	alter := func(o *Options) { o.Commands, o.Admins = offer, admins }
 	bubble(t, alter, func(t *testing.T, w *world) {
 		life := func() {
 			_, stop := w.run(t, &coretest.Inbox{})
@@ -374,6 +382,14 @@ func TestMenu(t *testing.T) {
 		if !strings.Contains(set[`{"type":"default"} it`], "Mostra") {
 			t.Error("the Italian list is not Italian")
 		}
+		admins = append(admins, core.MustPath("telegram/@user/777")) // who never wrote to the bot
+		life()
+		life()
+		if n := len(w.Calls("setMyCommands")); n != 8+2*10 || len(w.Commands()) != 8 {
+			t.Errorf("with a stranger among the admins %d calls set %d lists", n, len(w.Commands()))
+		}
+		admins = admins[:1]
+		life()
 		offer = slices.Clone(offer[1:]) // nothing Italian is left
 		life()
 		if set := w.Commands(); len(set) != 4 || strings.Contains(set[`{"type":"all_private_chats"} `], "help") {
@@ -395,13 +411,16 @@ func TestRanks(t *testing.T) {
 			w.Say(group, who, telegramtest.Saying{Text: "x"})
 		}
 		events := in.Wait(t, 3)
+		w.Push(`{"chat_member":{"chat":{"id":-1001234567890,"type":"supergroup"},"from":{"id":9},"date":1,"old_chat_member":{"user":{"id":9},"status":"left"},"new_chat_member":{"user":{"id":9},"status":"member"}}}`)
+		w.Say(group, ann, telegramtest.Saying{Text: "somebody joined, nothing else"})
+		in.Wait(t, 4)
 		if events[0].Message.Author.Rank != core.Moderator || events[1].Message.Author.Rank != core.Member || len(w.Calls("getChatAdministrators")) != 1 {
 			t.Errorf("ranks %v, %v after %d questions", events[0].Message.Author.Rank, events[1].Message.Author.Rank, len(w.Calls("getChatAdministrators")))
 		}
 		w.Change(group, func(c *telegramtest.Chat) { c.Admins = []int64{jay} })
 		w.Push(`{"chat_member":{"chat":{"id":-1001234567890,"type":"supergroup"},"from":{"id":1001},"date":1,"old_chat_member":{"user":{"id":1000},"status":"member"},"new_chat_member":{"user":{"id":1000},"status":"administrator"}}}`)
 		w.Say(group, jay, telegramtest.Saying{Text: "x"})
-		if e := in.Wait(t, 4)[3]; e.Message.Author.Rank != core.Moderator {
+		if e := in.Wait(t, 5)[4]; e.Message.Author.Rank != core.Moderator {
 			t.Error("the new moderator is not one")
 		}
 		_ = stop()
@@ -461,6 +480,16 @@ func TestFetch(t *testing.T) {
 	w.AddFile(filepath.Join(dir, "photo.jpg"), []byte("x"))
 	w.AddFile(dir+"/../secret", []byte("x"))
 	w.AddFile("/etc/passwd", []byte("x"))
+	own := filepath.Join(dir, telegramtest.Token) // such a server calls its folder so
+	if err := os.MkdirAll(filepath.Join(own, "documents"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(own, "out")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"documents", "documents/gone.pdf", "out"} {
+		w.AddFile(filepath.Join(own, name), []byte("x"))
+	}
 	d := w.driver(t)
 	w.AddFile("middle", bytes.Repeat([]byte("x"), 1200))
 	if _, err := d.Fetch(t.Context(), core.Attachment{Ref: "middle"}, 5000); err == nil {
@@ -474,7 +503,10 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%s: %q, %v", ref, got, err)
 		}
 	}
-	for _, ref := range []string{"large", "unknown", "", "../../../getMe", "//evil.example/x", dir + "/../secret", "/etc/passwd"} {
+	for _, ref := range []string{
+		"large", "unknown", "", "../../../getMe", "//evil.example/x", dir + "/../secret", "/etc/passwd",
+		own + "/documents", own + "/documents/gone.pdf", own + "/out",
+	} {
 		got, err := d.Fetch(t.Context(), core.Attachment{Ref: ref}, 1500)
 		if err == nil || strings.Contains(err.Error(), telegramtest.Token[10:]) {
 			t.Errorf("%s: %q, %v", ref, got, err)

@@ -32,10 +32,21 @@ func (i *intake) ready(items []item) (ready []item, offset int64) {
 			ready = append(ready, it)
 		}
 	}
-	if offset == 0 && len(items) > 0 {
-		offset = items[len(items)-1].id + 1
+	if offset == 0 {
+		offset = behind(items)
 	}
 	return ready, offset
+}
+
+// behind is the number that confirms all items; 0 where none has one that can be
+// read.
+func behind(items []item) (offset int64) {
+	for _, it := range items {
+		if it.id > 0 {
+			offset = max(offset, it.id+1)
+		}
+	}
+	return offset
 }
 
 func (i *intake) wait(id int64) {

@@ -101,7 +101,10 @@ func (c *converter) press(q *callback) converted {
 	if p.refused != "" {
 		return converted{press: p}
 	}
-	p.choice = kind == kindChoice
+	if p.choice = kind == kindChoice; !p.choice && !c.presses.first(m.Chat.ID, m.ID, q.ID) {
+		p.refused = pressOld // another button of the message, before they could be taken away
+		return converted{press: p}
+	}
 	thread := m.Thread
 	if !m.IsTopic {
 		thread = c.places.thread(m.Chat.ID, m.ID)

@@ -104,6 +104,24 @@ func (d *Driver) answerQuery(ctx context.Context, query, text string) error {
 type presses struct {
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
+	used    map[[2]int64]string // the query that pressed a message's button first
+}
+
+// first reports whether a query is the first press of a message's buttons. The
+// same query comes again where it could not be taken in.
+func (p *presses) first(chat, message int64, query string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := [2]int64{chat, message}
+	if was, ok := p.used[at]; ok {
+		return was == query
+	}
+	if p.used == nil {
+		p.used = map[[2]int64]string{}
+	}
+	room(p.used, maxPlaces)
+	p.used[at] = query
+	return true
 }
 
 // expect notes a query; the channel is closed when it is answered.

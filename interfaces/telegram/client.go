@@ -42,9 +42,10 @@ func newClient(o *Options) (*client, error) {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	}
+	// HTTP/1.1: a connection that died in silence takes no more than one call with it.
 	c := &client{base: base, token: token, http: &http.Client{
 		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+			Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: 10 * time.Second,
 			MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
 		},
 		// An answer that leads elsewhere would carry the token there.
@@ -135,6 +136,7 @@ func (w *wire) broken(err error, wrote bool) error {
 	e := &netError{method: w.method, text: w.client.redact(err.Error()), unknown: wrote}
 	if cause := w.ctx.Err(); cause != nil {
 		e.cause = cause
+		w.client.http.CloseIdleConnections() // they may be as dead as this one
 	}
 	return e
 }

@@ -26,6 +26,7 @@ type converter struct {
 	commands []command.Spec
 	places   *places
 	keys     *signer
+	presses  *presses
 	now      func() time.Time
 }
 
@@ -61,11 +62,13 @@ func (c *converter) convert(u *update) converted {
 	case u.Callback != nil:
 		return c.press(u.Callback)
 	case u.Reaction != nil:
-		return c.reaction(u.Reaction)
+		return c.reaction(u.Reaction, u.ID)
 	case u.MyMember != nil:
 		return c.membership(u.MyMember, u.ID)
 	case u.Member != nil:
-		return converted{admins: u.Member.Chat.ID}
+		if u.Member.Old.administers() || u.Member.New.administers() {
+			return converted{admins: u.Member.Chat.ID}
+		}
 	}
 	return converted{}
 }
@@ -235,7 +238,7 @@ func (c *converter) migrationEvent(from, to int64) core.Event {
 	}
 }
 
-func (c *converter) reaction(r *reaction) converted {
+func (c *converter) reaction(r *reaction, id int64) converted {
 	e := core.Event{Kind: core.KindReaction, Target: strconv.FormatInt(r.Message, 10)}
 	switch {
 	case r.User != nil:
@@ -252,7 +255,7 @@ func (c *converter) reaction(r *reaction) converted {
 		}
 	}
 	e.Message.Path = place(c.name, r.Chat.ID, c.places.thread(r.Chat.ID, r.Message))
-	e.Message.ID = fmt.Sprintf("reaction:%d:%s:%d", r.Message, e.Message.Author.ID, r.Date)
+	e.Message.ID = fmt.Sprintf("reaction:%d:%s:%d:%d", r.Message, e.Message.Author.ID, r.Date, id)
 	e.Message.Time, e.Message.Private = moment(r.Date), r.Chat.Type == "private"
 	return converted{events: []core.Event{e}}
 }

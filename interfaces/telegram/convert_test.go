@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,7 @@ var rewrite = flag.Bool("update", false, "rewrite golden files")
 func testConverter() *converter {
 	return &converter{
 		name: "telegram", self: user{ID: telegramtest.BotID, UserName: telegramtest.BotName, IsBot: true}, commands: commands(),
-		places: newPlaces(), keys: newSigner(telegramtest.Token), now: func() time.Time { return time.Unix(1795165200, 0) },
+		places: newPlaces(), keys: newSigner(telegramtest.Token), presses: &presses{}, now: func() time.Time { return time.Unix(1795165200, 0) },
 	}
 }
 
@@ -136,5 +137,22 @@ func TestSpan(t *testing.T) {
 		if got := span(tc.text, tc.offset, tc.length); got != tc.want {
 			t.Errorf("span(%q, %d, %d) = %q, want %q", tc.text, tc.offset, tc.length, got, tc.want)
 		}
+	}
+}
+
+// TestReactionsAtOnce tells two reactions of one second apart.
+func TestReactionsAtOnce(t *testing.T) {
+	ids := map[string]bool{}
+	for id, emoji := range map[int]string{7: "👍", 8: "❤"} {
+		raw := fmt.Sprintf(`{"update_id":%d,"message_reaction":{"chat":{"id":-1,"type":"group"},"message_id":3,"date":5,"user":{"id":1000},`+
+			`"old_reaction":[],"new_reaction":[{"type":"emoji","emoji":%q}]}}`, id, emoji)
+		u, _, err := decode([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[testConverter().convert(u).events[0].Message.ID] = true
+	}
+	if len(ids) != 2 {
+		t.Errorf("both are %v", ids)
 	}
 }

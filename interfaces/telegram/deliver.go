@@ -35,8 +35,11 @@ type request struct {
 // more tries would not mend.
 func (d *Driver) do(ctx context.Context, r request) (json.RawMessage, error) {
 	if r.chat != 0 {
-		r.chat = d.places.now(r.chat)
-		r.params["chat_id"] = strconv.FormatInt(r.chat, 10)
+		chat := d.places.now(r.chat)
+		if err := r.into(chat); err != nil {
+			return nil, err
+		}
+		r.chat = chat
 		if err := d.pace.enter(ctx, r.chat, r.rank); err != nil {
 			return nil, err
 		}
@@ -55,6 +58,20 @@ func (d *Driver) do(ctx context.Context, r request) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
+}
+
+// into points the request to a chat. Where that is not the one it was made for,
+// a group became a supergroup: numbers of messages mean others there.
+func (r *request) into(chat int64) error {
+	if chat != r.chat {
+		if r.params["message_id"] != "" {
+			return &apiError{method: r.method, code: 400, text: "message to edit not found: its group became a supergroup"}
+		}
+		delete(r.params, "message_thread_id")
+		delete(r.params, "reply_parameters")
+	}
+	r.params["chat_id"] = strconv.FormatInt(chat, 10)
+	return nil
 }
 
 // once makes the call one time.
@@ -88,17 +105,20 @@ func (t *attempts) after(ctx context.Context, err error) error {
 	}
 	var api *apiError
 	var network *netError
+	errors.As(err, &api)
+	errors.As(err, &network)
 	switch {
-	case errors.As(err, &api) && api.code == 429:
+	case api != nil && api.code == 429:
 		return t.limited(ctx, api)
-	case errors.As(err, &api) && api.migrate != 0 && t.r.chat != api.migrate:
+	case api != nil && api.migrate != 0 && t.r.chat != api.migrate:
 		t.d.migrated(ctx, t.r.chat, api.migrate)
-		t.r.params["chat_id"] = strconv.FormatInt(api.migrate, 10)
-		delete(t.r.params, "message_thread_id")
+		if err := t.r.into(api.migrate); err != nil {
+			return err
+		}
 		return t.count(err)
-	case errors.As(err, &api) && api.code < 500, t.r.once:
+	case api != nil && api.code < 500, t.r.once:
 		return err
-	case errors.As(err, &network) && network.unknown && !t.r.again:
+	case !t.r.again && (api != nil && api.code == 504 || network != nil && network.unknown): // it may be done
 		if t.unknowns++; t.unknowns >= maxUnknowns {
 			return err
 		}

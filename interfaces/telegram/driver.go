@@ -121,7 +121,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.later(d.offerCommands)
 	d.later(d.clearDrafts)
 	i := &intake{d: d, in: in, convert: &converter{
-		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.keys, now: d.opt.Clock,
+		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.keys, presses: &d.presses, now: d.opt.Clock,
 	}}
 	if d.opt.Config.Webhook.URL != "" {
 		return d.serve(ctx, i)

@@ -3,7 +3,10 @@ package telegram
 import (
 	"context"
 	"errors"
+	"net"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -189,4 +192,100 @@ func TestRichTables(t *testing.T) {
 			}
 		})
 	}
+}
+
+// dying is a network whose connections go dead in silence when they are told to.
+type dying struct {
+	mu    sync.Mutex
+	conns []*mortal
+}
+
+type mortal struct {
+	net.Conn
+	dead chan struct{}
+	gone chan struct{}
+	once sync.Once
+}
+
+func (n *dying) around(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		c := &mortal{Conn: conn, dead: make(chan struct{}), gone: make(chan struct{})}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.conns = append(n.conns, c)
+		return c, nil
+	}
+}
+
+func (n *dying) die() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.conns {
+		close(c.dead)
+	}
+	n.conns = nil
+}
+
+// Write implements net.Conn; the dead take everything.
+func (c *mortal) Write(p []byte) (int, error) {
+	select {
+	case <-c.dead:
+		return len(p), nil
+	default:
+		return c.Conn.Write(p)
+	}
+}
+
+// Read implements net.Conn; the dead say nothing.
+func (c *mortal) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	select {
+	case <-c.dead:
+		<-c.gone
+		return 0, net.ErrClosed
+	default:
+		return n, err
+	}
+}
+
+// Close implements net.Conn.
+func (c *mortal) Close() error {
+	c.once.Do(func() { close(c.gone) })
+	return c.Conn.Close()
+}
+
+// TestDeadConnections loses no message though all connections that are open
+// went dead at once, as after a change of the network.
+func TestDeadConnections(t *testing.T) {
+	network := &dying{}
+	bubble(t, func(o *Options) { o.Dial = network.around(o.Dial) }, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		w.Delay(func(telegramtest.Call) time.Duration { return time.Second })
+		var all sync.WaitGroup
+		for i := range 5 { // so many connections stay open
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				if err := do(t, d, "message_telegram", place("telegram", []int64{jay, ann, group, forum, basic}[i], 0), `{"text":"one"}`, &coretest.Parts{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		synctest.Wait()
+		network.die()
+		if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"two"}`, &coretest.Parts{}); err != nil {
+			t.Error(err)
+		}
+		w.Say(jay, jay, telegramtest.Saying{Text: "hello?"})
+		time.Sleep(2 * time.Minute)
+		if got := shownTexts(w, jay); !slices.Equal(got, []string{"one", "two"}) || len(in.Events()) != 1 {
+			t.Errorf("%q stand, %d events", got, len(in.Events()))
+		}
+		_ = stop()
+	})
 }

@@ -119,17 +119,21 @@ func (d *Driver) offerCommands(ctx context.Context) {
 	if old, err := d.opt.State.Get(ctx, menuKey); err == nil && old != nil {
 		_ = json.Unmarshal(old, &was) // what cannot be read is offered anew
 	}
-	if was.Mark == now.Mark || was.Mark == "" && len(menus) == 0 {
+	if was.Mark == now.Mark || len(was.Lists)+len(menus) == 0 {
 		return
 	}
 	for _, m := range menus {
 		now.Lists = append(now.Lists, listed{m.Scope, m.Language})
 	}
-	if err := d.offerAll(ctx, menus, was.without(now)); err != nil {
+	strangers, err := d.offerAll(ctx, menus, was.without(now))
+	if err != nil {
 		if ctx.Err() == nil {
 			d.log.Warn("commands not offered", "error", err)
 		}
 		return
+	}
+	if strangers { // the next life tries again
+		now.Mark = ""
 	}
 	if data, err = json.Marshal(now); err == nil {
 		err = d.opt.State.Put(ctx, menuKey, data)
@@ -162,23 +166,30 @@ func (o offering) without(other offering) []listed {
 	})
 }
 
-func (d *Driver) offerAll(ctx context.Context, menus []menu, gone []listed) error {
+// offerAll reports whether there are lists for admins who never wrote to the bot:
+// the platform does not take those.
+func (d *Driver) offerAll(ctx context.Context, menus []menu, gone []listed) (strangers bool, err error) {
 	for _, m := range menus {
-		if err := d.offer(ctx, m); err != nil {
-			return err
+		switch err := d.offer(ctx, m); {
+		case err != nil && m.Scope["chat_id"] != nil && isCode(err, 400, 403):
+			strangers = true
+			d.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
+		case err != nil:
+			return strangers, err
 		}
 	}
 	for _, l := range gone {
 		params := tgbotapi.Params{}
 		params.AddNonEmpty("language_code", l.Language)
 		if err := params.AddInterface("scope", l.Scope); err != nil {
-			return err
+			return strangers, err
 		}
-		if _, err := d.do(ctx, request{method: "deleteMyCommands", params: params, again: true}); err != nil {
-			return err
+		_, err := d.do(ctx, request{method: "deleteMyCommands", params: params, again: true})
+		if err != nil && !isCode(err, 400, 403) { // of a chat that is gone nothing is left
+			return strangers, err
 		}
 	}
-	return nil
+	return strangers, nil
 }
 
 func (d *Driver) offer(ctx context.Context, m menu) error {

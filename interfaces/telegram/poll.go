@@ -15,6 +15,7 @@ const (
 	pollBatch   = 100
 	pollGrace   = 15 * time.Second // after which a poll without an answer is deaf
 	minPoll     = 200 * time.Millisecond
+	unreadPause = time.Second            // after updates whose numbers cannot be read
 	albumQuiet  = 700 * time.Millisecond // after which an album is complete
 	albumMost   = 10
 )
@@ -60,6 +61,11 @@ func (d *Driver) poll(ctx context.Context, i *intake) error {
 			continue
 		}
 		delay.Reset()
+		if next == 0 { // nothing could be confirmed: it comes again at once
+			if err := sleep(ctx, unreadPause); err != nil {
+				return err
+			}
+		}
 	}
 }
 
@@ -84,9 +90,6 @@ func (d *Driver) ask(ctx context.Context, offset int64, pause time.Duration) ([]
 	defer cancel()
 	raw, err := d.api.call(limited, "getUpdates", p)
 	if err != nil {
-		if limited.Err() != nil {
-			d.api.http.CloseIdleConnections()
-		}
 		return nil, err
 	}
 	var raws []json.RawMessage

@@ -67,6 +67,26 @@ func TestPoisonIsLeftBehind(t *testing.T) {
 	})
 }
 
+// TestNoNumber leaves behind, without haste, what cannot even be confirmed.
+func TestNoNumber(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		w.Say(jay, jay, telegramtest.Saying{Text: "before"})
+		w.Push(`[]`)
+		time.Sleep(time.Minute)
+		if n := len(w.Calls("getUpdates")); n > 100 || w.Waiting() != 1 {
+			t.Errorf("asked %d times in a minute, %d wait", n, w.Waiting())
+		}
+		w.Say(jay, jay, telegramtest.Saying{Text: "after"})
+		time.Sleep(2 * time.Second)
+		if got := messageTexts(in.Events()); !slices.Equal(got, []string{"before", "after"}) || w.Waiting() != 0 {
+			t.Errorf("%q came in, %d updates wait", got, w.Waiting())
+		}
+		_ = stop()
+	})
+}
+
 // TestUnconfirmed sees an update confirmed only after it was taken in.
 func TestUnconfirmed(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
@@ -302,6 +322,19 @@ func TestMigration(t *testing.T) {
 		before := len(w.Calls("sendMessage"))
 		if err := do(t, d, "message_telegram", place("telegram", basic, 0), `{"text":"again"}`, &coretest.Parts{}); err != nil || len(w.Calls("sendMessage")) != before+1 {
 			t.Errorf("%v; the old number was used again", err)
+		}
+		// Numbers of messages of the old group are those of others in the new one.
+		if err := do(t, d, "message_telegram", place("telegram", basic, 0), `{"text":"reply","reply_to_message_id":1}`, &coretest.Parts{}); err != nil {
+			t.Error(err)
+		}
+		for action, payload := range map[string]string{"edit": `{"message_id":1,"text":"changed"}`, "delete": `{"message_id":2}`, "react": `{"message_id":1,"emoji":"👍"}`} {
+			if err := do(t, d, action+"_telegram", place("telegram", basic, 0), payload, &coretest.Parts{}); err == nil {
+				t.Errorf("%s meets another message", action)
+			}
+		}
+		list := w.Messages(to)
+		if len(list) != 3 || list[0].Text != "hi" || len(list[0].Reactions) != 0 || list[2].ReplyTo != 0 {
+			t.Errorf("the supergroup shows %+v", list)
 		}
 		_ = stop()
 	})

@@ -330,7 +330,7 @@ type part struct {
 // plain is the part without styles.
 func (p part) plain() string {
 	text := strings.TrimSpace(markdown.Plain(markdown.Parse(p.source)))
-	if text == "" || markdown.UTF16(text) > maxText {
+	if text == "" || markdown.UTF16(text) > markdown.UTF16(p.source) { // that is known to fit
 		return p.source
 	}
 	return text

@@ -267,3 +267,13 @@ func BenchmarkRender(b *testing.B) {
 		render(source)
 	}
 }
+
+// TestPlainFits: without styles, what was split still fits, also where an address
+// stands once in the source and is told with each of its links.
+func TestPlainFits(t *testing.T) {
+	source := strings.Repeat("[a][1] ", 60) + "\n\n[1]: https://example.org/" + strings.Repeat("x", 40)
+	list := captions(source)
+	if n := markdown.UTF16(list[0].plain()); len(list) != 1 || n > maxCaption {
+		t.Errorf("%d units in %d parts, where %d are possible in one", n, len(list), maxCaption)
+	}
+}

@@ -194,6 +194,8 @@ func (m member) here() bool {
 	return false
 }
 
+func (m member) administers() bool { return m.Status == "creator" || m.Status == "administrator" }
+
 // decode reads one update. Its number is returned where it can be read at all,
 // so that an update that makes no sense can be left behind.
 func decode(raw json.RawMessage) (*update, int64, error) {

@@ -35,6 +35,14 @@ func (s *Server) setCommands(c Call) (any, error) {
 	if len(list) > 100 {
 		return nil, refuse("BOT_COMMANDS_TOO_MUCH")
 	}
+	var scope struct {
+		Type string `json:"type"`
+		Chat int64  `json:"chat_id"`
+	}
+	_ = json.Unmarshal([]byte(c.Params["scope"]), &scope)
+	if scope.Type == "chat" && s.chats[scope.Chat] == nil {
+		return nil, refuse("chat not found")
+	}
 	s.commands[c.Params["scope"]+" "+c.Params["language_code"]] = c.Params["commands"]
 	return true, nil
 }
