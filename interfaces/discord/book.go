@@ -82,6 +82,7 @@ type book struct {
 	app    string
 	guilds map[string]*guild
 	places map[string]place
+	latest place // that was set
 }
 
 func newBook(name string) *book {
@@ -169,7 +170,20 @@ func (b *book) setLocked(c channel) {
 			g.channels = append(g.channels, c.ID)
 		}
 	}
+	b.share(&p)
 	b.places[c.ID] = p
+}
+
+// share lets a channel have in common with the one before what is the same: most
+// channels of a guild are alike.
+func (b *book) share(p *place) {
+	if p.Parent == b.latest.Parent {
+		p.Parent = b.latest.Parent
+	}
+	if slices.Equal(p.over, b.latest.over) {
+		p.over = b.latest.over
+	}
+	b.latest = *p
 }
 
 // dropGuild forgets a guild.

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // Opcodes of WebSocket frames.
@@ -19,9 +21,12 @@ const (
 // maxFrame bounds one message of the gateway, in bytes.
 const maxFrame = 32 << 20
 
-// readFrame reads one frame of a server; before is the size of what stands
-// before it in its message.
-func readFrame(r *bufio.Reader, before int) (kind byte, final bool, payload []byte, err error) {
+// maxRoom is how large a buffer is kept for the next frame, in bytes.
+const maxRoom = 1 << 20
+
+// readFrame reads one frame of a server, into room where that is large enough;
+// before is the size of what stands before it in its message.
+func readFrame(r *bufio.Reader, before int, room []byte) (kind byte, final bool, payload []byte, err error) {
 	var head [8]byte
 	if _, err = io.ReadFull(r, head[:2]); err != nil {
 		return 0, false, nil, err
@@ -38,9 +43,40 @@ func readFrame(r *bufio.Reader, before int) (kind byte, final bool, payload []by
 	if masked || size > maxFrame || uint64(before)+size > maxFrame {
 		return 0, false, nil, fmt.Errorf("%w: a frame of %d bytes", errFrame, size)
 	}
-	payload = make([]byte, size)
+	if size <= uint64(cap(room)) {
+		payload = room[:size]
+	} else {
+		payload = make([]byte, size)
+	}
 	_, err = io.ReadFull(r, payload)
 	return kind, final, payload, err
+}
+
+// stash holds what events say, on its way past the library: it is told only that
+// there was an event, and would copy the rest again and again.
+type stash struct {
+	mu  sync.Mutex
+	all []json.RawMessage
+}
+
+func (s *stash) put(data json.RawMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, data)
+}
+
+// take returns what the next event says; nil where there is none.
+func (s *stash) take() json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) == 0 {
+		return nil
+	}
+	data := s.all[0]
+	if s.all = s.all[1:]; len(s.all) == 0 {
+		s.all = nil
+	}
+	return data
 }
 
 // header is the first bytes of a whole frame.

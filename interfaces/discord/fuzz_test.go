@@ -80,7 +80,7 @@ func FuzzWire(f *testing.F) {
 	f.Add([]byte(head + "\x01\x01{\x80\x01}"))
 	f.Add([]byte(head + "\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w := newWire(&tape{Reader: *bytes.NewReader(data)}, "Bot x", nil, time.Second)
+		w := newWire(&tape{Reader: *bytes.NewReader(data)}, "Bot x", nil, &stash{}, time.Second)
 		var out bytes.Buffer
 		if n, err := out.ReadFrom(w); err == nil && w.err == nil || n > int64(2*len(data)+4096) {
 			t.Fatalf("%d bytes, %v", n, err)
@@ -93,7 +93,7 @@ func FuzzWire(f *testing.F) {
 			line, _ = r.ReadString('\n')
 		}
 		for r.Buffered() > 0 || out.Len() > 0 {
-			kind, final, payload, err := readFrame(r, 0)
+			kind, final, payload, err := readFrame(r, 0, nil)
 			if err != nil || !final {
 				t.Fatalf("frame: %v", err)
 			}

@@ -231,18 +231,24 @@ func (s *shard) session(ctx context.Context, going *resume) (sess *discordgo.Ses
 	sess.Client = &http.Client{Transport: told{address}}
 	dialer := *sess.Dialer
 	dialer.HandshakeTimeout = s.d.tempo.patience
-	dialer.NetDialContext, dialer.NetDialTLSContext = s.dials(ctx, going)
+	said := &stash{}
+	dialer.NetDialContext, dialer.NetDialTLSContext = s.dials(ctx, going, said)
 	sess.Dialer = &dialer
 	gone := make(chan struct{})
 	leave := sync.OnceFunc(func() { close(gone) })
 	sess.AddHandler(func(_ *discordgo.Session, _ *discordgo.Disconnect) { leave() })
-	sess.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) { s.event(ctx, e) })
+	sess.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) {
+		if e.Operation == opDispatch {
+			e.RawData = said.take()
+			s.event(ctx, e)
+		}
+	})
 	return sess, gone
 }
 
 // event puts an event into the queue. It waits while the queue is full.
 func (s *shard) event(ctx context.Context, e *discordgo.Event) {
-	if e.Operation != opDispatch || e.Type == "" {
+	if e.Type == "" {
 		return
 	}
 	if e.Type == "ready" || e.Type == "resumed" {
@@ -301,7 +307,7 @@ type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // dials are the two ways to connect, each with a wire around the connection.
 // The library's own contexts never end; ours does.
-func (s *shard) dials(ctx context.Context, going *resume) (open, secure dial) {
+func (s *shard) dials(ctx context.Context, going *resume, said *stash) (open, secure dial) {
 	connect := func(network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, s.d.tempo.patience)
 		defer cancel()
@@ -312,7 +318,7 @@ func (s *shard) dials(ctx context.Context, going *resume) (open, secure dial) {
 		if err != nil {
 			return nil, err
 		}
-		return s.watch(ctx, conn, going), nil
+		return s.watch(ctx, conn, going, said), nil
 	}
 	secure = func(_ context.Context, network, addr string) (net.Conn, error) {
 		conn, err := connect(network, addr)
@@ -327,14 +333,14 @@ func (s *shard) dials(ctx context.Context, going *resume) (open, secure dial) {
 			_ = conn.Close()
 			return nil, err
 		}
-		return s.watch(ctx, safe, going), nil
+		return s.watch(ctx, safe, going, said), nil
 	}
 	return open, secure
 }
 
 // watch puts a wire around a connection and ends it with ctx.
-func (s *shard) watch(ctx context.Context, conn net.Conn, going *resume) net.Conn {
-	w := newWire(conn, "Bot "+s.d.set.Token.Reveal(), going, s.d.tempo.patience)
+func (s *shard) watch(ctx context.Context, conn net.Conn, going *resume, said *stash) net.Conn {
+	w := newWire(conn, "Bot "+s.d.set.Token.Reveal(), going, said, s.d.tempo.patience)
 	w.identified = s.identified
 	w.heard = s.heard
 	s.mu.Lock()

@@ -56,8 +56,8 @@ type resume struct {
 //   - answer an asked-for reconnect and an invalid session by ending the
 //     connection: the library would hang for ever on the one, and identify at
 //     once on the other;
-//   - hide the types of events from the library, whose own decoding of them is
-//     of no use to us and can crash the process;
+//   - hide events from the library, whose own decoding of them is of no use to us
+//     and can crash the process;
 //   - make the library's identify a resume where a session can go on;
 //   - notice heartbeats that are not acknowledged, silence, and close codes.
 //
@@ -70,7 +70,10 @@ type wire struct {
 	// the gateway acknowledged a heartbeat.
 	identified, heard func()
 
+	stash *stash
+
 	in    *bufio.Reader
+	room  []byte // for the next frame
 	out   []byte // read, and not given to the library yet
 	text  []byte // the beginning of a message that comes in several frames
 	frame bool   // the handshake is over
@@ -88,8 +91,8 @@ type wire struct {
 	hush     sync.Once
 }
 
-func newWire(c net.Conn, token string, r *resume, patience time.Duration) *wire {
-	w := &wire{Conn: c, token: token, resume: r, idle: patience, ended: make(chan struct{}), quiet: make(chan struct{})}
+func newWire(c net.Conn, token string, r *resume, s *stash, patience time.Duration) *wire {
+	w := &wire{Conn: c, token: token, resume: r, stash: s, idle: patience, ended: make(chan struct{}), quiet: make(chan struct{})}
 	if r != nil {
 		w.seq = r.seq
 	}
@@ -175,12 +178,18 @@ func (w *wire) next() error {
 	case !w.frame:
 		return w.handshake()
 	}
-	kind, final, payload, err := readFrame(w.in, len(w.text))
+	kind, final, payload, err := readFrame(w.in, len(w.text), w.room)
 	if err != nil {
 		return err
 	}
+	if cap(payload) <= maxRoom {
+		w.room = payload
+	}
 	switch kind {
 	case frameText, frameMore:
+		if final && len(w.text) == 0 {
+			return w.message(payload)
+		}
 		w.text = append(w.text, payload...)
 		if !final {
 			return nil
@@ -256,22 +265,18 @@ func (w *wire) message(text []byte) error {
 		w.mu.Lock()
 		w.seq = max(w.seq, e.Seq)
 		w.mu.Unlock()
+		w.stash.put(e.Data)
 		text = hide(e)
 	}
 	w.out = plain(frameText, text)
 	return nil
 }
 
-// hide writes an event so that the library takes its type for an unknown one.
+// hide writes an event so that the library takes its type for an unknown one. What
+// it says is in the stash.
 func hide(e envelope) []byte {
-	if len(e.Data) == 0 {
-		e.Data = json.RawMessage("null")
-	}
 	name, _ := json.Marshal(strings.ToLower(e.Type))
-	head := fmt.Sprintf(`{"op":0,"s":%d,"t":%s,"d":`, e.Seq, name)
-	text := make([]byte, 0, len(head)+len(e.Data)+1)
-	text = append(append(text, head...), e.Data...)
-	return append(text, '}')
+	return fmt.Appendf(nil, `{"op":0,"s":%d,"t":%s,"d":null}`, e.Seq, name)
 }
 
 // hello learns how often the gateway wants a heartbeat.
