@@ -132,7 +132,7 @@ func (e exempt) Judge(m *core.Message, again bool) core.Verdict {
 func (b *bot) host(c *Config, name string) core.Host {
 	return core.Host{
 		Name: name, Log: inRoom(b.log, "plugins/"+name).With("plugin", name), Clock: c.clock(b.program.clock), Language: c.Bot.Language,
-		Items: b.items(name), Facts: b.facts(), Inbox: inbox{b}, Reader: b.store, Asker: asker{b}, Desk: &desk{b: b, log: b.log},
+		Items: b.items(name), Zones: core.Zones{Items: b.items("zones")}, Facts: b.facts(), Inbox: inbox{b}, Reader: b.store, Asker: asker{b}, Desk: &desk{b: b, log: b.log},
 		Changed: func() {
 			select {
 			case b.changed <- struct{}{}:

@@ -364,3 +364,43 @@ func BenchmarkInject(b *testing.B) {
 		inject(b, p, scene)
 	}
 }
+
+// TestOneZone: the city that somebody named is his as long as he says of no other
+// zone that he is there.
+func TestOneZone(t *testing.T) {
+	s, p := made(t, Config{})
+	private := core.MustPath("room/jay")
+	where := func() string {
+		at, err := p.tellable(t.Context(), private, true, core.Author{ID: "jay"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at == nil {
+			return ""
+		}
+		return at.String()
+	}
+	keep := func(zone string) {
+		if err := s.Zones.Keep(t.Context(), jay, core.Zone{Name: zone, Origin: private}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.keepPlace(t.Context(), jay, &spot{Name: "Naples", Zone: "Europe/Rome", Lat: 40, Origin: private}); err != nil {
+		t.Fatal(err)
+	}
+	if z, err := s.Zones.Of(t.Context(), jay); err != nil || z != (core.Zone{Name: "Europe/Rome", Origin: private}) || where() != "Naples" {
+		t.Errorf("the zone is %v, %v; he is in %q", z, err, where())
+	}
+	if keep("Asia/Tokyo"); where() != "Tokyo" {
+		t.Errorf("then he is in %q", where())
+	}
+	if keep(""); where() != "" {
+		t.Errorf("then he is in %q", where())
+	}
+	if err := p.keepPlace(t.Context(), jay, &spot{Name: "Atlantis", Zone: "Sea/Bottom", Origin: private}); err != nil || where() != "Atlantis" {
+		t.Errorf("where no clock is known he is in %q, %v", where(), err)
+	}
+	if err := s.DB.Forget(t.Context(), jay); err != nil || where() != "" {
+		t.Errorf("forgotten he is in %q, %v", where(), err)
+	}
+}

@@ -51,8 +51,7 @@ func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
 func (p *Plugin) find(ctx context.Context, name, locale string) (*spot, error) {
 	if zone := strings.ReplaceAll(name, " ", "_"); strings.Contains(zone, "/") || zone == "UTC" {
 		if loc := zoneOf(zone); loc != nil {
-			city := loc.String()[strings.LastIndex(loc.String(), "/")+1:]
-			return &spot{Name: strings.ReplaceAll(city, "_", " "), Zone: loc.String(), Bare: true}, nil
+			return bare(core.Zone{Name: loc.String()}), nil
 		}
 	}
 	if p.config.Weather == weatherOff {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"synthbot/core"
@@ -36,8 +38,8 @@ type spot struct {
 	Lon     float64   `json:"lon,omitempty"`
 	Zone    string    `json:"zone,omitempty"`
 	Origin  core.Path `json:"origin,omitzero"` // where the person said it
-	// Bare says that only the zone is known.
-	Bare bool `json:"bare,omitempty"`
+	// Bare says that only the zone is known. Such a spot is not kept.
+	Bare bool `json:"-"`
 }
 
 // String is the spot as people write it.
@@ -70,11 +72,13 @@ func zoneOf(name string) *time.Location {
 // maxZone is longer than the name of any time zone.
 const maxZone = 64
 
-// keyPlace is under what a person's spot is kept.
+// keyPlace is under what a person's spot is kept. His zone is the host's Zones',
+// which others set, too.
 const keyPlace = "place"
 
-// placeOf is where a person is; nil where he never said.
-func (p *Plugin) placeOf(ctx context.Context, person core.Path) (*spot, error) {
+// kept is the spot that a person named; nil where there is none, or where he has
+// said since that he is in another zone.
+func (p *Plugin) kept(ctx context.Context, person core.Path, zone string) (*spot, error) {
 	item, ok, err := p.host.Items.Get(ctx, person, keyPlace)
 	if err != nil {
 		return nil, fmt.Errorf("place of %s: %w", person, err)
@@ -86,13 +90,20 @@ func (p *Plugin) placeOf(ctx context.Context, person core.Path) (*spot, error) {
 	if err := json.Unmarshal(item.Value, s); err != nil {
 		return nil, fmt.Errorf("place of %s: %w", person, err)
 	}
+	if s.Zone != "" && s.Zone != zone {
+		return nil, nil
+	}
 	return s, nil
 }
 
-// keepPlace keeps it; nil takes it away.
+// keepPlace keeps it; nil takes it away. What else is told in a person's time
+// follows.
 func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error {
 	item := core.Item{Path: person, Key: keyPlace, Version: core.AnyVersion}
-	if s != nil {
+	if s != nil && s.location() == nil {
+		s.Zone = "" // what nobody knows the clock of
+	}
+	if s != nil && !s.Bare {
 		raw, err := json.Marshal(s)
 		if err != nil {
 			return fmt.Errorf("place: %w", err)
@@ -102,7 +113,22 @@ func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error
 	if _, err := p.host.Items.Put(ctx, item); err != nil {
 		return fmt.Errorf("place: %w", err)
 	}
+	switch {
+	case s == nil:
+		return p.host.Zones.Keep(ctx, person, core.Zone{})
+	case s.location() != nil:
+		return p.host.Zones.Keep(ctx, person, core.Zone{Name: s.Zone, Origin: s.Origin})
+	}
 	return nil
+}
+
+// bare is the spot of whom nothing but the zone is known; nil where that is not.
+func bare(z core.Zone) *spot {
+	if zoneOf(z.Name) == nil {
+		return nil
+	}
+	city := z.Name[strings.LastIndex(z.Name, "/")+1:]
+	return &spot{Name: strings.ReplaceAll(city, "_", " "), Zone: z.Name, Origin: z.Origin, Bare: true}
 }
 
 // tellable is where the author of a turn is, so far as that may be told there:
@@ -112,14 +138,21 @@ func (p *Plugin) tellable(ctx context.Context, place core.Path, private bool, au
 	if err != nil || author.ID == "" || author.Bot {
 		return nil, nil // nobody, or many
 	}
-	s, err := p.placeOf(ctx, person)
-	if s == nil || err != nil || private {
-		return s, err
+	z, err := p.host.Zones.Of(ctx, person)
+	if err != nil {
+		return nil, err
 	}
-	for _, seen := range append(sees, place) {
-		if seen.Within(s.Origin) {
+	s, err := p.kept(ctx, person, z.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range []*spot{s, bare(z)} {
+		if s != nil && (private || s.told(place) || slices.ContainsFunc(sees, s.told)) {
 			return s, nil
 		}
 	}
 	return nil, nil
 }
+
+// told reports whether the spot may be told in a place.
+func (s *spot) told(at core.Path) bool { return at.Within(s.Origin) }

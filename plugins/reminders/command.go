@@ -129,7 +129,7 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 		}
 		return "For you it is " + told(now.In(z.Location), false) + ".", nil
 	case "off":
-		if err := p.setZone(ctx, c.Person, nil, core.Path{}); err != nil {
+		if err := p.host.Zones.Keep(ctx, c.Person, core.Zone{}); err != nil {
 			return "", err
 		}
 		return "The bot's time zone counts for you now: " + told(now, false) + ".", nil
@@ -138,7 +138,7 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 	if !ok {
 		return "", core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome or America/New_York.")
 	}
-	if err := p.setZone(ctx, c.Person, loc, c.Path); err != nil {
+	if err := p.host.Zones.Keep(ctx, c.Person, core.Zone{Name: loc.String(), Origin: c.Path}); err != nil {
 		return "", err
 	}
 	return "For you it is " + told(now.In(loc), false) + ". Reminders that are set already stay as they are.", nil

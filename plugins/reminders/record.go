@@ -42,7 +42,6 @@ type pointer struct {
 const (
 	keyReminder = "reminder/"
 	keyHere     = "here/"
-	keyZone     = "zone"
 )
 
 func (p pointer) hereKey() string { return keyHere + p.Person.String() + "/" + p.ID }

@@ -7,12 +7,18 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine/offline"
 	"synthbot/core/turn"
+	"synthbot/plugins/clock"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/reminders"
 )
 
 func TestScripts(t *testing.T) {
 	plugintest.Run(t, "testdata/*.txt", plugintest.Of(reminders.New))
+}
+
+// TestOnePlace: a person's zone is kept once, for the clock, too.
+func TestOnePlace(t *testing.T) {
+	plugintest.Run(t, "testdata/both/*.txt", plugintest.Of(reminders.New), plugintest.Of(clock.New))
 }
 
 func TestConform(t *testing.T) {

@@ -11,12 +11,6 @@ import (
 	"synthbot/plugins/reminders/calendar"
 )
 
-// keptZone is a person's time zone as it is kept.
-type keptZone struct {
-	Zone   string    `json:"zone"`
-	Origin core.Path `json:"origin,omitzero"` // where he said it: it is told there and below
-}
-
 // zone is whose wall clock counts.
 type zone struct {
 	*time.Location
@@ -41,7 +35,7 @@ func (p *Plugin) zoneFor(ctx context.Context, a asker, named string) (zone, erro
 	if loc == nil {
 		return zone{p.host.Clock().Location(), false}, nil
 	}
-	return zone{loc, !a.private && !within(append(a.sees, a.place), origin)}, nil
+	return zone{loc, !a.private && !a.place.Within(origin) && !within(a.sees, origin)}, nil
 }
 
 // within reports whether one of the places lies at or below the root.
@@ -51,24 +45,12 @@ func within(places []core.Path, root core.Path) bool {
 
 // zoneOf is the zone that a person chose, and where he said so; nil: none.
 func (p *Plugin) zoneOf(ctx context.Context, person core.Path) (*time.Location, core.Path, error) {
-	item, ok, err := p.host.Items.Get(ctx, person, keyZone)
-	if err != nil || !ok {
+	z, err := p.host.Zones.Of(ctx, person)
+	if err != nil || z.Name == "" {
 		return nil, core.Path{}, err
 	}
-	var k keptZone
-	if err := json.Unmarshal(item.Value, &k); err != nil {
-		return nil, core.Path{}, fmt.Errorf("zone of %s: %w", person, err)
-	}
-	loc, _ := calendar.Zone(k.Zone)
-	return loc, k.Origin, nil
-}
-
-// setZone keeps it; nil takes it away.
-func (p *Plugin) setZone(ctx context.Context, person core.Path, loc *time.Location, origin core.Path) error {
-	if loc == nil {
-		return remove(ctx, p.host.Items, person, keyZone)
-	}
-	return put(ctx, p.host.Items, person, keyZone, keptZone{loc.String(), origin}, core.AnyVersion)
+	loc, _ := calendar.Zone(z.Name)
+	return loc, z.Origin, nil
 }
 
 // Inject implements core.Injector: what the person's clock shows, where that is
