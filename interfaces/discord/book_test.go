@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -57,6 +58,33 @@ func TestFind(t *testing.T) {
 	}
 	if _, err := d.Find(core.MustPath("discord/@me/"+dmID), "#room"); err == nil {
 		t.Error("found from a direct message")
+	}
+}
+
+// A place's category is known without its message, also in the life after.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	state := shelf()
+	with := func(o *Options) { o.State = state }
+	d, in := s.up(t, with)
+	s.Say(hallID, annID, hello())
+	in.wait(t, core.KindMessage, 1)
+	until(t, "noted", func() bool { raw, _ := state.Get(t.Context(), cursorKey); return strings.Contains(string(raw), hallID) })
+	next := s.bot(t, with)
+	for name, d := range map[string]*Driver{"now": d, "then": next} {
+		for place, want := range map[string]string{
+			"discord/" + guildID + "/" + hallID:                 "[discord/" + guildID + "/" + catID + "]",
+			"discord/" + guildID + "/" + hallID + "/" + topicID: "[discord/" + guildID + "/" + catID + "]",
+			"discord/" + guildID + "/" + roomID:                 "[]",
+			"discord/@me/" + dmID:                               "[]",
+			"discord/" + guildID:                                "[]",
+			"telegram/" + guildID + "/" + hallID:                "[]",
+		} {
+			if got := fmt.Sprint(d.Scopes(core.MustPath(place))); got != want {
+				t.Errorf("%s: %s is in %s", name, place, got)
+			}
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ type cursor struct {
 // missed can be fetched. Safe for concurrent use.
 type cursors struct {
 	state State
+	first sync.Once // of remembered
 
 	mu    sync.Mutex
 	all   map[string]*cursor
@@ -187,6 +188,14 @@ func (c *cursors) get(channel string) (cursor, bool) {
 		return cursor{}, false
 	}
 	return *cur, true
+}
+
+// remembered is what a channel was when it was last heard of, also before load
+// was called.
+func (c *cursors) remembered(channel string) place {
+	c.first.Do(func() { _ = c.load(context.Background()) }) // Listen tells what is wrong with it
+	cur, _ := c.get(channel)
+	return cur.place
 }
 
 func (c *cursors) drop(channel string) {

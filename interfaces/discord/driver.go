@@ -141,6 +141,28 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
 }
 
+// Scopes are the further subtrees that a place belongs to, as far as is known: its
+// category, also before Listen began where the channel was heard of in a former
+// life. It returns at once.
+func (d *Driver) Scopes(at core.Path) []core.Path {
+	e := at.Elements()
+	if len(e) < 3 || len(e) > 4 || e[0] != d.name || e[1] == me {
+		return nil
+	}
+	p, known := d.book.place(e[2])
+	if !known {
+		p = d.cursors.remembered(e[2])
+	}
+	if p.Parent == "" || p.thread() {
+		return nil
+	}
+	scope, err := core.MakePath(d.name, e[1], p.Parent)
+	if err != nil {
+		return nil
+	}
+	return []core.Path{scope}
+}
+
 // Listen connects and takes events in until ctx ends, which is no error, or the
 // platform refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
