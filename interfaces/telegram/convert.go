@@ -282,8 +282,11 @@ func (c *converter) membership(m *membership, id int64) converted {
 	return out
 }
 
+// lastMoment is the end of the year 9999: later ones cannot be written down.
+const lastMoment = 253402300799
+
 func moment(unix int64) time.Time {
-	if unix <= 0 {
+	if unix <= 0 || unix > lastMoment {
 		return time.Time{}
 	}
 	return time.Unix(unix, 0).UTC()

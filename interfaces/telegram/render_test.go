@@ -198,7 +198,7 @@ func checkParts(t *testing.T, text string, first, least int) {
 	all, limit := "", first
 	for i, p := range list {
 		shown, _, err := telegramtest.ParseHTML(p.html)
-		if err != nil || markdown.UTF16(shown) > limit || markdown.UTF16(p.plain()) > maxText {
+		if err != nil || markdown.UTF16(shown) > limit || markdown.UTF16(p.plain()) > limit {
 			t.Fatalf("part %d of %q: %d units, plain %d, %v", i, text, markdown.UTF16(shown), markdown.UTF16(p.plain()), err)
 		}
 		all += p.source
