@@ -32,7 +32,7 @@ type Resolver interface {
 // faults say what is wrong with the rest. Nothing is executed. Of a repaired
 // plan only messages are left.
 func (s *Snapshot) Check(p core.Plan, w Who) (core.Plan, []core.Fault) {
-	c := checker{Snapshot: s, who: w, repaired: p.Repaired}
+	c := checker{Snapshot: s, who: w, repaired: p.Repaired, context: p.Context}
 	steps := make([]core.Step, 0, len(p.Steps)+1)
 	for i := range p.Steps {
 		if step, ok := c.step(fmt.Sprintf("actions[%d]", i), p.Steps[i], 0); ok {
@@ -50,6 +50,7 @@ func (s *Snapshot) Check(p core.Plan, w Who) (core.Plan, []core.Fault) {
 type checker struct {
 	*Snapshot
 	who      Who
+	context  core.State // of the plan
 	repaired bool
 	faults   []core.Fault
 }

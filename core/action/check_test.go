@@ -112,7 +112,7 @@ func TestCheck(t *testing.T) {
 		{"conditions", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
 			s.Conditions = []core.Condition{{Field: "account.balance", Operator: "gte"}, {Field: "results.nix.x", Operator: "eq"}, {Field: "context..x", Operator: "eq"}}
 		})}}, []string{
-			`! actions[0].conditions[0].field: must begin with one of context, conversation_state, state, message, author, results [web_search]`,
+			`! actions[0].conditions[0].field: must begin with one of context, conversation_state, state, message, author, results, or be an entity or a slot that is known [web_search]`,
 			`! actions[0].conditions[1].field: must name an action whose result is meant [web_search]`,
 			`! actions[0].conditions[2].field: must be a dotted path [web_search]`}},
 		{"no object", by(0), core.Plan{Steps: []core.Step{step("web_search", `[1]`)}}, []string{`! actions[0].payload: must be an object [web_search]`}},

@@ -23,7 +23,8 @@ const (
 	rootResults = "results"
 )
 
-// Roots of a condition's field.
+// Roots of a condition's field. What begins with none of them is an entity or a
+// slot.
 func roots() []string {
 	return []string{"context", "conversation_state", "state", "message", "author", rootResults}
 }
@@ -55,7 +56,10 @@ func (c *checker) lintField(field string) string {
 	case slices.Contains(parts, ""):
 		return "must be a dotted path"
 	case !slices.Contains(roots(), parts[0]):
-		return "must begin with one of " + strings.Join(roots(), ", ")
+		if _, ok := mentioned(parts, c.context, c.who.State); ok {
+			return ""
+		}
+		return "must begin with one of " + strings.Join(roots(), ", ") + ", or be an entity or a slot that is known"
 	case parts[0] == rootResults && !c.anyAction(parts[1:]):
 		return "must name an action whose result is meant"
 	}
@@ -96,6 +100,19 @@ func (e *execution) look(field string) (v any, ok bool) {
 		return descend(e.author(), parts)
 	case rootResults:
 		return e.result(parts)
+	}
+	return mentioned(append([]string{root}, parts...), e.Plan.Context, e.State)
+}
+
+// mentioned finds what is called so among the entities and slots of the conversation:
+// what was said last counts.
+func mentioned(parts []string, states ...core.State) (any, bool) {
+	for _, s := range states {
+		for _, values := range []map[string]json.RawMessage{s.Entities, s.SlotsFilled} {
+			if v, ok := descend(plainOf(values), parts); ok {
+				return v, true
+			}
+		}
 	}
 	return nil, false
 }

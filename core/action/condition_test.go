@@ -59,6 +59,7 @@ func TestConditionRoots(t *testing.T) {
 	for field, want := range map[string]string{
 		"context.topic": `"tea"`, "context.slotsFilled.cups": "2", "state.entities.town": `"Rome"`, "conversation_state.entities.town": `"Rome"`,
 		"message.text": `"hello"`, "message.voice": "true", "message.attachments": "0", "message.path": `"telegram/-100/7"`,
+		"town": `"Rome"`, "cups": "2", // what the conversation told
 		"author.rank": `"moderator"`, "author.id": `"1"`, "results.invoices.get.amount": "12.5", "results.INVOICES_GET.amount": "12.5",
 	} {
 		v, ok := e.look(field)
@@ -74,6 +75,43 @@ func TestConditionRoots(t *testing.T) {
 	e.Who = by(core.Member, core.Member)
 	if _, ok := e.look("author.id"); ok {
 		t.Error("several people are one author")
+	}
+}
+
+// TestConditionsOnWhatWasTold: a field that begins with no root is an entity or a
+// slot, the plan's own before those from before; one that nobody told is a fault.
+func TestConditionsOnWhatWasTold(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	told := func(balance string) core.State {
+		return core.State{Entities: map[string]json.RawMessage{"account": json.RawMessage(`{"balance":` + balance + `}`)}}
+	}
+	for name, tc := range map[string]struct {
+		before, now core.State
+		want        string
+	}{
+		"nobody told":   {want: "fault"},
+		"another field": {before: core.State{Entities: map[string]json.RawMessage{"account": json.RawMessage(`{"name":"x"}`)}}, want: "fault"},
+		"before":        {before: told("100"), want: "done"},
+		"too little":    {before: told("5"), want: "skipped"},
+		"now":           {before: told("5"), now: told("90"), want: "done"},
+		"less by now":   {before: told("90"), now: told("5"), want: "skipped"},
+		"a slot":        {before: core.State{SlotsFilled: told("100").Entities}, want: "done"},
+	} {
+		who := by(core.Member)
+		who.State = tc.before
+		plan, faults := s.Check(core.Plan{Context: tc.now, Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
+			s.Conditions = []core.Condition{{Field: "account.balance", Operator: "gte", Value: json.RawMessage("85.50")}}
+		})}}, who)
+		got := "fault"
+		if len(faults) == 0 {
+			job := newJournal().job(s, by(core.Member), plan.Steps...)
+			job.Plan.Context, job.State = tc.now, tc.before
+			got = string(run(t, NewRuntime(Options{}), job)[0].Progress)
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s %v, want %s", name, got, faults, tc.want)
+		}
 	}
 }
 

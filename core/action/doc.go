@@ -97,9 +97,11 @@
 //	author               id, name, tag, bot, rank (member, moderator, admin, bot); nothing where several people caused the turn
 //	results.NAME         the output of an action that succeeded earlier in this turn, in whatever round; the last one of that name
 //
-// and goes on with keys of objects, compared exactly, or indexes of arrays, from
-// 0. Where it leads to nothing the field is missing; a value of null is missing
-// too.
+// or, where it begins with none of these, with an entity or a slot: of the plan's
+// context, else of what was known before (account.balance); one that neither has
+// is a fault. It goes on with keys of objects, compared exactly, or indexes of
+// arrays, from 0. Where it leads to nothing the field is missing; a value of null
+// is missing too.
 //
 //	eq        same type and same value: numbers by value (1 is 1.0), strings byte
 //	          by byte, arrays in order, objects in any order. A missing field

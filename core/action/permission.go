@@ -24,6 +24,7 @@ type Who struct {
 	// What the turn goes by: the places it sees, and the epoch of what it read.
 	Sees  []core.Path `json:"-"`
 	Epoch uint64      `json:"-"`
+	State core.State  `json:"-"` // of the conversation, before the turn
 }
 
 // Nobody is the permission of a Rule that closes an action.

@@ -164,7 +164,9 @@ func (c *conversation) hear(ctx context.Context, a core.Answer) {
 	if prose, ok := plan.Prose(a.Text); ok && c.dialect == core.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
 		p, faults = core.Plan{Response: prose}, nil // in this dialect text is how one speaks
 	}
-	checked, more := c.snapshot.Check(p, c.who)
+	who := c.who
+	who.State = c.parts.State
+	checked, more := c.snapshot.Check(p, who)
 	c.faults = append(faults, more...)
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
