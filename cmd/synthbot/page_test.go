@@ -151,6 +151,18 @@ func TestNoPage(t *testing.T) {
 	<-d.status
 }
 
+// TestNoPageCostsNothing holds that turns tell nobody how far they are where
+// nobody can look.
+func TestNoPageCostsNothing(t *testing.T) {
+	var b bot
+	if n := len(b.watchers(new(Config))); n != 0 {
+		t.Errorf("%d watch turns for a page that is off", n)
+	}
+	if n := len(b.watchers(&Config{Admin: Listener{Listen: "127.0.0.1:0"}})); n != 1 {
+		t.Errorf("%d watch turns for a page that is on", n)
+	}
+}
+
 func TestSettingsHideSecrets(t *testing.T) {
 	var all []string
 	row := func(name, value string) { all = append(all, name+"="+value) }
