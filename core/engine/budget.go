@@ -217,10 +217,14 @@ func (t *tab) build(build func(core.Limits) (core.Request, error), l core.Limits
 		return r, err
 	}
 	if t.spent = t.hold(tokensOf(r)); t.spent != nil {
-		return core.Request{}, t.spent
+		return core.Request{}, &core.ModelError{Kind: core.Refused, Err: errSpent}
 	}
 	return r, nil
 }
+
+// errSpent is what engines are told of a question that is not asked. It names no
+// time: an engine is not to be left alone because of one person's budget.
+var errSpent = errors.New("a budget is spent")
 
 // hold takes room for tokens in every budget, in place of what was held before.
 func (t *tab) hold(tokens int64) error {

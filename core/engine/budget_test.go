@@ -192,3 +192,19 @@ func TestBudgetOverAChain(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// A person whose budget a prompt would burst says nothing against the engine: the
+// next person is answered by it.
+func TestBudgetSparesTheEngine(t *testing.T) {
+	m := &script{name: "paid", steps: []func(context.Context) (core.Answer, error){says("paid")}}
+	chain := chainOf(false, m)
+	poor := Budgeted(chain, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
+	for range 2 * tripAfter {
+		if _, err := poor.Ask(t.Context(), from("a/1", "a/@user/1")); err == nil {
+			t.Fatal("he was answered")
+		}
+	}
+	if a, err := poor.Ask(t.Context(), from("a/1", "")); err != nil || a.Engine != "paid" {
+		t.Errorf("the next one: %q, %v", a.Engine, err)
+	}
+}
