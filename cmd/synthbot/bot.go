@@ -47,9 +47,8 @@ type bot struct {
 	exchange sync.Mutex    // held while parts are exchanged
 	told     told
 	claims   claims
-	others   sync.WaitGroup // what goes on beside: telling admins, putting plugins away, writing the file anew
+	others   sync.WaitGroup // what goes on beside: telling admins, putting plugins away
 	full     atomic.Bool    // the disk is
-	untidy   atomic.Int64   // how often the file is to be written anew
 	pdfs     chan struct{}  // a token for each process that may read a PDF now
 
 	mu      sync.Mutex
@@ -109,11 +108,11 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 	if p.small, err = c.small(b.program, inRoom(b.log, "core/engine")); err != nil {
 		return nil, err
 	}
-	return p, p.catalogue(further...)
+	return p, p.catalogue(b.policy(c), further...)
 }
 
-// catalogue gathers the actions of all plugins and interfaces.
-func (p *parts) catalogue(further ...core.Plugin) error {
+// catalogue gathers the actions of all plugins and interfaces, under a policy.
+func (p *parts) catalogue(policy action.Policy, further ...core.Plugin) error {
 	var all []core.Plugin
 	for _, i := range p.interfaces {
 		all = append(all, i)
@@ -125,7 +124,6 @@ func (p *parts) catalogue(further ...core.Plugin) error {
 	if err != nil {
 		return usage{fmt.Errorf("actions: %w", err)}
 	}
-	policy := p.config.policy()
 	for i := range p.config.enabled {
 		e := &p.config.enabled[i]
 		root, err := core.MakePath(e.name)
@@ -245,13 +243,6 @@ func (b *bot) open(p *parts) func(context.Context, core.Path, []core.Attachment)
 	return func(ctx context.Context, place core.Path, files []core.Attachment) turn.Opened {
 		return turn.Opened(document.Open(ctx, o, place, files))
 	}
-}
-
-// budgeted asks the engines of p while there is something left to spend.
-func (b *bot) budgeted(p *parts, clock func() time.Time) core.Asker {
-	return engine.Budgeted(p.engines, p.config.Budget, engine.BudgetOptions{
-		Ledger: b.ledger, Cost: p.config.cost, Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine"),
-	})
 }
 
 // cost is what a use of an engine costs now.

@@ -196,6 +196,11 @@ func (c *Config) checkRest(d *config.Document) {
 	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
 		d.Fault("is no address of this machine alone; write one like 127.0.0.1:9787", "metrics", "listen")
 	}
+	for i, o := range c.Overrides {
+		if o.Tokens != nil && slices.ContainsFunc(c.Budget.Places, func(p engine.PlaceBudget) bool { return p.Path == o.Path }) {
+			d.Fault("has a budget.place of the same path already; keep one of them", "override", i, "tokens")
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Log.Levels)) {
 		if _, ok := c.room(name); !ok {
 			d.Fault("is no room; write one of "+strings.Join(c.rooms(), ", "), "log", "levels", name)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -21,15 +23,15 @@ func (b *bot) eachInEffect(place core.Path, row func(name, value, from string)) 
 	c := b.inForce().config
 	s := b.settings(c, place)
 	row("persona", b.castAt(b.inForce(), place).Name, b.from(c, place, "persona.path",
-		func(o *Override) bool { return o.Persona != "" }, func(x changed) bool { return x.Persona != nil }))
+		setsPersona, func(x changed) bool { return x.Persona != nil }))
 	engine := b.prefer(c, place)
 	if engine == "" {
 		engine = b.inForce().engines.Names()[0]
 	}
 	row("engine", engine, b.from(c, place, "the first engine",
-		func(o *Override) bool { return o.Engine != "" }, func(x changed) bool { return x.Engine != nil }))
+		setsEngine, func(x changed) bool { return x.Engine != nil }))
 	row("activation", s.Activation, b.from(c, place, "bot.activation",
-		func(o *Override) bool { return o.Activation != nil }, func(x changed) bool { return x.Activation != nil }))
+		setsActivation, func(x changed) bool { return x.Activation != nil }))
 	asleep, _, _ := b.overlay.at(place, func(x changed) bool { return x.Asleep != nil })
 	row("asleep", fmt.Sprint(asleep.Asleep != nil && *asleep.Asleep), b.from(c, place, "-",
 		func(*Override) bool { return false }, func(x changed) bool { return x.Asleep != nil }))
@@ -38,35 +40,74 @@ func (b *bot) eachInEffect(place core.Path, row func(name, value, from string)) 
 	row("observe", fmt.Sprint(!s.Blind), b.from(c, place, "bot.observe", func(o *Override) bool { return o.Observe != nil }, never))
 	row("bots", fmt.Sprint(s.Bots), b.from(c, place, "bot.bots", func(o *Override) bool { return o.Bots != nil }, never))
 	row("attention", s.Attention.String(), b.from(c, place, "bot.attention", func(o *Override) bool { return o.Attention != nil }, never))
-	row("language", orElse(s.Language, "as spoken, else "+c.Bot.Language), b.from(c, place, "bot.language", func(o *Override) bool { return o.Language != "" }, never))
-	row("scope", orElse(s.Scope, c.Prompt.Scope), b.from(c, place, "prompt.scope", func(o *Override) bool { return o.Scope != nil }, never))
-	row("actions_allow", orElse(patterns(c, place, func(o *Override) []string { return o.ActionsAllow }), "all"),
-		b.from(c, place, "-", func(o *Override) bool { return len(o.ActionsAllow) > 0 }, never))
-	row("actions_deny", patterns(c, place, func(o *Override) []string { return o.ActionsDeny }),
-		b.from(c, place, "-", func(o *Override) bool { return len(o.ActionsDeny) > 0 }, never))
+	row("language", orElse(s.Language, "as spoken, else "+c.Bot.Language), b.from(c, place, "bot.language", setsLanguage, func(x changed) bool { return x.Language != nil }))
+	row("scope", orElse(s.Scope, c.Prompt.Scope), b.from(c, place, "prompt.scope", setsScope, func(x changed) bool { return x.Scope != nil }))
+	b.limitsInEffect(c, place, row)
+}
+
+// limitsInEffect calls row for what may be done in a place, and how much of it.
+func (b *bot) limitsInEffect(c *Config, place core.Path, row func(name, value, from string)) {
+	policy := b.policy(c)
+	allowed, from, length := "all", "-", -1
+	for _, o := range policy.Only {
+		if n := len(o.Path.String()); place.Within(o.Path) && n >= length {
+			allowed, length = strings.Join(o.Actions, ", "), n
+			from = b.source(o.Path, func(x changed) bool { return x.Allow != nil })
+		}
+	}
+	row("actions_allow", allowed, from)
+	denied := false
+	for _, r := range policy.Rules {
+		if list := strings.Join(r.Actions, ", "); place.Within(r.Path) {
+			row("actions_deny", list, b.source(r.Path, func(x changed) bool { return x.Deny != nil && *x.Deny == list }))
+			denied = true
+		}
+	}
+	if !denied {
+		row("actions_deny", "", "-")
+	}
+	tokens, at := b.personTokens(c, place)
+	if from = "budget.person_tokens"; !at.IsZero() {
+		from = b.source(at, func(x changed) bool { return x.Person != nil })
+	}
+	row("person_tokens", orNoLimit(tokens), from)
+	limited := false
+	for _, l := range b.placeLimits(c) {
+		if place.Within(l.Path) {
+			row("tokens", orNoLimit(l.Tokens), l.from)
+			limited = true
+		}
+	}
+	if !limited {
+		row("tokens", orNoLimit(0), "-")
+	}
+}
+
+// source says where what is set at a path comes from.
+func (b *bot) source(at core.Path, changes func(changed) bool) string {
+	if _, here, ok := b.overlay.at(at, changes); ok && here == at {
+		return "a command in " + at.String()
+	}
+	return "override " + at.String()
+}
+
+func orNoLimit(n int64) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return fmt.Sprint(n)
 }
 
 // from says where a setting comes from: what was changed by command, an override,
 // or else.
 func (b *bot) from(c *Config, place core.Path, otherwise string, sets func(*Override) bool, changes func(changed) bool) string {
-	o := c.longest(place, sets)
-	_, at, said := b.overlay.at(place, changes)
-	switch {
-	case said && (o == nil || at.Within(o.Path)):
+	if _, at, ok := b.nearer(c, place, sets, changes); ok {
 		return "a command in " + at.String()
-	case o != nil:
+	}
+	if o := c.longest(place, sets); o != nil {
 		return "override " + o.Path.String()
 	}
 	return otherwise
-}
-
-// patterns are those of the longest override that has any.
-func patterns(c *Config, place core.Path, of func(*Override) []string) string {
-	o := c.longest(place, func(o *Override) bool { return len(of(o)) > 0 })
-	if o == nil {
-		return ""
-	}
-	return strings.Join(of(o), ", ")
 }
 
 func orElse(s, otherwise string) string {
@@ -74,4 +115,21 @@ func orElse(s, otherwise string) string {
 		return otherwise
 	}
 	return s
+}
+
+// inEffect prints the settings that hold in a place: of the running daemon, where
+// there is one, which has what was changed by command.
+func (p *program) inEffect(ctx context.Context, b *bot, place core.Path) error {
+	if p.host != nil {
+		return p.host.effective(p, place)
+	}
+	d, ok := p.daemonAt()
+	if !ok {
+		return b.effective(p, place)
+	}
+	err := p.ask(ctx, d, []string{"check", "--path", place.String()}, nil, p.out)
+	if status := exited(0); errors.As(err, &status) && status == statusDone {
+		return nil
+	}
+	return err
 }

@@ -50,10 +50,15 @@ func (b *bot) replace(life *lives, next *parts) error {
 func (b *bot) renew() {
 	b.exchange.Lock()
 	defer b.exchange.Unlock()
+	b.rebuild()
+}
+
+// rebuild is renew for who holds exchange.
+func (b *bot) rebuild() {
 	b.mu.Lock()
 	next := *b.parts
 	b.mu.Unlock()
-	if err := next.catalogue(); err != nil {
+	if err := next.catalogue(b.policy(next.config)); err != nil {
 		b.log.Error("actions have changed, and cannot be taken together; the former ones stay", "err", err)
 		return
 	}

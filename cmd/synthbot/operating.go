@@ -21,6 +21,7 @@ func (b *bot) forAdmins() []command.Command {
 		{Spec: command.Spec{Name: "usage", Brief: "Tell what was spent today", Rank: core.Admin}, Do: b.spentToday},
 		{Spec: command.Spec{Name: "persona", Brief: "Show or change who I am here", Rank: core.Admin, Args: name}, Do: b.persona},
 		{Spec: command.Spec{Name: "engine", Brief: "Show or change which engine I ask here", Rank: core.Admin, Args: name}, Do: b.engine},
+		b.setCommand(),
 		{Spec: command.Spec{Name: "say", Brief: "Let me say something in another place", Rank: core.Admin, Args: []command.Arg{
 			place, {Name: "text", Brief: "What to say", Required: true, Rest: true},
 		}}, Do: b.say},

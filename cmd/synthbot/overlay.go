@@ -20,6 +20,12 @@ type changed struct {
 	Activation *string `json:"activation,omitempty"`
 	Asleep     *bool   `json:"asleep,omitempty"`
 	Admin      *bool   `json:"admin,omitempty"` // of a person
+	Language   *string `json:"language,omitempty"`
+	Scope      *string `json:"scope,omitempty"`
+	Allow      *string `json:"allow,omitempty"` // patterns of actions, with commas
+	Deny       *string `json:"deny,omitempty"`  // likewise
+	Person     *int64  `json:"person,omitempty"`
+	Tokens     *int64  `json:"tokens,omitempty"`
 }
 
 func (c changed) isZero() bool { return c == changed{} }
@@ -97,19 +103,26 @@ func (o *overlay) at(place core.Path, sets func(changed) bool) (c changed, at co
 	}
 }
 
-// admins are the people who were made admins by command.
-func (o *overlay) admins() []core.Path {
+// each calls f for each place where something was changed, in their order.
+func (o *overlay) each(f func(at core.Path, c changed)) {
 	if o == nil {
-		return nil
+		return
 	}
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	var people []core.Path
 	for _, p := range slices.SortedFunc(maps.Keys(o.places), func(a, b core.Path) int { return strings.Compare(a.String(), b.String()) }) {
-		if c := o.places[p]; c.Admin != nil && *c.Admin && p.IsPerson() {
+		f(p, o.places[p])
+	}
+}
+
+// admins are the people who were made admins by command.
+func (o *overlay) admins() []core.Path {
+	var people []core.Path
+	o.each(func(p core.Path, c changed) {
+		if c.Admin != nil && *c.Admin && p.IsPerson() {
 			people = append(people, p)
 		}
-	}
+	})
 	return people
 }
 

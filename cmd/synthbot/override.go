@@ -29,7 +29,9 @@ type Override struct {
 	Language     string         `toml:"language" example:"it" doc:"The language to answer in there, whatever is spoken."`
 	Scope        *string        `toml:"scope" oneof:"chat|interface|unified" example:"interface" doc:"How far history_recent reaches there, always within one [[share]]."`
 	ActionsAllow []string       `toml:"actions_allow" example:"dice_*, memory_*" doc:"Where given, the only actions that are to be had there, besides what an interface does in its own places; * stands for any letters."`
-	ActionsDeny  []string       `toml:"actions_deny" example:"web_*" doc:"Actions that are not to be had there; * stands for any letters."`
+	ActionsDeny  []string       `toml:"actions_deny" example:"web_*" doc:"Actions that are not to be had there; * stands for any letters. What a shorter path denies stays denied."`
+	PersonTokens *int64         `toml:"person_tokens" min:"0" example:"50000" doc:"Tokens that one person may cause in a day, where he asks there, in place of what [budget] says; 0 for no limit."`
+	Tokens       *int64         `toml:"tokens" min:"0" example:"500000" doc:"Tokens in a day of the place and all below it; 0 for no limit. It is asked besides those of other paths, [budget] and [[budget.place]]."`
 }
 
 // Check implements the configuration's own check.
@@ -42,6 +44,14 @@ func (o *Override) Check(fault func(text string, at ...any)) {
 		}
 	}
 }
+
+func setsPersona(o *Override) bool      { return o.Persona != "" }
+func setsEngine(o *Override) bool       { return o.Engine != "" }
+func setsActivation(o *Override) bool   { return o.Activation != nil }
+func setsLanguage(o *Override) bool     { return o.Language != "" }
+func setsScope(o *Override) bool        { return o.Scope != nil }
+func setsActionsAllow(o *Override) bool { return len(o.ActionsAllow) > 0 }
+func setsPersonTokens(o *Override) bool { return o.PersonTokens != nil }
 
 // longest returns the override with the longest path that holds the place and
 // that sets something.
@@ -66,7 +76,7 @@ func (c *Config) settings(place core.Path) turn.Settings {
 	if len(c.Overrides) == 0 {
 		return s
 	}
-	if o := c.longest(place, func(o *Override) bool { return o.Activation != nil }); o != nil {
+	if o := c.longest(place, setsActivation); o != nil {
 		s.Activation = *o.Activation
 	}
 	if o := c.longest(place, func(o *Override) bool { return len(o.Keywords) > 0 }); o != nil {
@@ -81,10 +91,10 @@ func (c *Config) settings(place core.Path) turn.Settings {
 	if o := c.longest(place, func(o *Override) bool { return o.Attention != nil }); o != nil {
 		s.Attention = *o.Attention
 	}
-	if o := c.longest(place, func(o *Override) bool { return o.Language != "" }); o != nil {
+	if o := c.longest(place, setsLanguage); o != nil {
 		s.Language = o.Language
 	}
-	if o := c.longest(place, func(o *Override) bool { return o.Scope != nil }); o != nil {
+	if o := c.longest(place, setsScope); o != nil {
 		s.Scope = *o.Scope
 	}
 	return s
@@ -115,7 +125,7 @@ func (c *Config) policy() action.Policy {
 
 // prefer is the engine that is asked first in a place; "" for the first one.
 func (c *Config) prefer(place core.Path) string {
-	if o := c.longest(place, func(o *Override) bool { return o.Engine != "" }); o != nil {
+	if o := c.longest(place, setsEngine); o != nil {
 		return o.Engine
 	}
 	return ""
@@ -141,7 +151,7 @@ func (c *Config) loadCast(d *config.Document) {
 
 // at is who the bot is in a place.
 func (a *cast) at(place core.Path) *persona.Persona {
-	if o := a.config.longest(place, func(o *Override) bool { return o.Persona != "" }); o != nil {
+	if o := a.config.longest(place, setsPersona); o != nil {
 		return a.others[o.Persona]
 	}
 	return a.main

@@ -94,7 +94,7 @@ func (p *program) looking(cfg *Config, log *slog.Logger, further ...core.Plugin)
 	parts := *p.host.parts
 	p.host.mu.Unlock()
 	parts.config = cfg
-	if err := parts.catalogue(further...); err != nil {
+	if err := parts.catalogue(p.host.policy(cfg), further...); err != nil {
 		return nil, err
 	}
 	b := &bot{program: p.host.program, log: log, store: p.host.store, db: p.host.db, overlay: p.host.overlay, runtime: p.host.runtime, metrics: p.host.metrics, traces: p.host.traces, parts: &parts}

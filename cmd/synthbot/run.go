@@ -248,11 +248,32 @@ func reloading() string {
 	return fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/1000)
 }
 
+// notifyTime is how long systemd may take to hear something: nobody waits for it
+// longer, least of all whoever exchanges parts.
+const notifyTime = time.Second
+
 // notify tells systemd, where it started us.
 func (b *bot) notify(state string) {
-	if _, err := daemon.SdNotify(false, state); err != nil {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return
+	}
+	if err := notifyAt(name, state); err != nil {
 		b.log.Warn("systemd was not told", "state", state, "err", err)
 	}
+}
+
+func notifyAt(name, state string) error {
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.SetWriteDeadline(time.Now().Add(notifyTime)); err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte(state))
+	return err
 }
 
 // watchdog tells systemd that the bot is alive, as long as turns can be taken.

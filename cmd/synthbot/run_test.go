@@ -52,6 +52,9 @@ func startDaemon(t *testing.T, config string) *daemonUnderTest {
 	return d
 }
 
+// dir is where its configuration lies.
+func (d *daemonUnderTest) dir() string { return filepath.Dir(d.file) }
+
 func (d *daemonUnderTest) write(config string) {
 	d.t.Helper()
 	if err := os.WriteFile(d.file, []byte(config), 0o600); err != nil {

@@ -13,27 +13,35 @@ import (
 	"synthbot/persona"
 )
 
+// nearer is what was changed by command for a place, where no override of the file
+// has a longer path; sets and changes ask whether they are about what is meant.
+func (b *bot) nearer(c *Config, place core.Path, sets func(*Override) bool, changes func(changed) bool) (x changed, at core.Path, ok bool) {
+	if x, at, ok = b.overlay.at(place, changes); ok {
+		o := c.longest(place, sets)
+		ok = o == nil || at.Within(o.Path)
+	}
+	return x, at, ok
+}
+
 // settings are what holds in a place: by file, or changed by command since.
 func (b *bot) settings(c *Config, place core.Path) turn.Settings {
 	s := c.settings(place)
-	said, at, ok := b.overlay.at(place, func(x changed) bool { return x.Activation != nil })
-	if !ok {
-		return s
+	if x, _, ok := b.nearer(c, place, setsActivation, func(x changed) bool { return x.Activation != nil }); ok {
+		s.Activation = *x.Activation
 	}
-	if o := c.longest(place, func(o *Override) bool { return o.Activation != nil }); o == nil || at.Within(o.Path) {
-		s.Activation = *said.Activation
+	if x, _, ok := b.nearer(c, place, setsLanguage, func(x changed) bool { return x.Language != nil }); ok {
+		s.Language = *x.Language
+	}
+	if x, _, ok := b.nearer(c, place, setsScope, func(x changed) bool { return x.Scope != nil }); ok {
+		s.Scope = *x.Scope
 	}
 	return s
 }
 
 // castAt is who the bot is in a place.
 func (b *bot) castAt(p *parts, place core.Path) *persona.Persona {
-	said, at, ok := b.overlay.at(place, func(x changed) bool { return x.Persona != nil })
-	if !ok {
-		return p.cast.at(place)
-	}
-	if o := p.config.longest(place, func(o *Override) bool { return o.Persona != "" }); o == nil || at.Within(o.Path) {
-		if who := p.cast.named(*said.Persona); who != nil {
+	if x, _, ok := b.nearer(p.config, place, setsPersona, func(x changed) bool { return x.Persona != nil }); ok {
+		if who := p.cast.named(*x.Persona); who != nil {
 			return who
 		}
 	}
@@ -42,12 +50,8 @@ func (b *bot) castAt(p *parts, place core.Path) *persona.Persona {
 
 // prefer is the engine that is asked first in a place; "" for the first one.
 func (b *bot) prefer(c *Config, place core.Path) string {
-	said, at, ok := b.overlay.at(place, func(x changed) bool { return x.Engine != nil })
-	if !ok {
-		return c.prefer(place)
-	}
-	if o := c.longest(place, func(o *Override) bool { return o.Engine != "" }); o == nil || at.Within(o.Path) {
-		return *said.Engine
+	if x, _, ok := b.nearer(c, place, setsEngine, func(x changed) bool { return x.Engine != nil }); ok {
+		return *x.Engine
 	}
 	return c.prefer(place)
 }

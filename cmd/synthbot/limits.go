@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/engine"
+)
+
+// budgeted asks the engines of p while there is something left to spend, in the
+// place, for the person and altogether.
+func (b *bot) budgeted(p *parts, clock func() time.Time) core.Asker {
+	ledger := b.ledger
+	if ledger == nil {
+		ledger = engine.NewTally()
+	}
+	o := engine.BudgetOptions{Ledger: ledger, Cost: p.config.cost, Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine")}
+	all := p.config.Budget
+	all.PersonTokens, all.Places = 0, nil
+	for _, l := range b.placeLimits(p.config) {
+		all.Places = append(all.Places, l.PlaceBudget)
+	}
+	whole := engine.Budgeted(p.engines, all, o)
+	o.Ledger = reading{ledger}
+	return &personal{
+		limit: func(place core.Path) int64 { tokens, _ := b.personTokens(p.config, place); return tokens },
+		within: func(tokens int64) core.Asker {
+			return engine.Budgeted(whole, engine.BudgetConfig{PersonTokens: tokens}, o)
+		},
+	}
+}
+
+// personal is an Asker that holds each question to what a person may use in its
+// place.
+type personal struct {
+	limit  func(place core.Path) int64
+	within func(tokens int64) core.Asker
+
+	mu sync.Mutex
+	by map[int64]core.Asker // by limit
+}
+
+// Ask implements core.Asker.
+func (p *personal) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+	return p.at(p.limit(q.Path)).Ask(ctx, q)
+}
+
+func (p *personal) at(tokens int64) core.Asker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.by[tokens]
+	if a == nil {
+		if p.by == nil {
+			p.by = make(map[int64]core.Asker)
+		}
+		a = p.within(tokens)
+		p.by[tokens] = a
+	}
+	return a
+}
+
+// reading is a ledger that somebody else writes into.
+type reading struct{ engine.Ledger }
+
+// Record implements engine.Ledger.
+func (reading) Record(context.Context, engine.Use) error { return nil }
+
+// personTokens is what a person may use in a day where he asks there; 0: no limit.
+// from is the path that says so by command or override, else zero.
+func (b *bot) personTokens(c *Config, place core.Path) (tokens int64, from core.Path) {
+	if x, at, ok := b.nearer(c, place, setsPersonTokens, func(x changed) bool { return x.Person != nil }); ok {
+		return *x.Person, at
+	}
+	if o := c.longest(place, setsPersonTokens); o != nil {
+		return *o.PersonTokens, o.Path
+	}
+	return c.Budget.PersonTokens, core.Path{}
+}
+
+// placeLimit is what a place and all below it may use in a day.
+type placeLimit struct {
+	engine.PlaceBudget
+	from string
+}
+
+// placeLimits are those of the configuration and its overrides; what was set by
+// command stands for theirs of the same path.
+func (b *bot) placeLimits(c *Config) (all []placeLimit) {
+	said := make(map[core.Path]int64)
+	b.overlay.each(func(at core.Path, x changed) {
+		if x.Tokens != nil {
+			said[at] = *x.Tokens
+		}
+	})
+	add := func(p engine.PlaceBudget, from string) {
+		if tokens, ok := said[p.Path]; ok {
+			p.Tokens, from = tokens, "a command in "+p.Path.String()
+			delete(said, p.Path)
+		}
+		all = append(all, placeLimit{p, from})
+	}
+	for _, p := range c.Budget.Places {
+		add(p, "budget.place "+p.Path.String())
+	}
+	for i := range c.Overrides {
+		if o := &c.Overrides[i]; o.Tokens != nil {
+			add(engine.PlaceBudget{Path: o.Path, Tokens: *o.Tokens}, "override "+o.Path.String())
+		}
+	}
+	for at, tokens := range said {
+		all = append(all, placeLimit{engine.PlaceBudget{Path: at, Tokens: tokens}, "a command in " + at.String()})
+	}
+	slices.SortStableFunc(all, func(a, b placeLimit) int { return strings.Compare(a.Path.String(), b.Path.String()) })
+	return all
+}
+
+// policy is what grants, overrides and commands say about actions.
+func (b *bot) policy(c *Config) action.Policy {
+	p := c.policy()
+	b.overlay.each(func(at core.Path, x changed) {
+		if x.Allow != nil {
+			p.Only = append(p.Only, action.Only{Path: at, Actions: patternsOf(*x.Allow)})
+		}
+		if x.Deny != nil {
+			p.Rules = append(p.Rules, action.Rule{Path: at, Actions: patternsOf(*x.Deny), Permission: action.Nobody})
+		}
+	})
+	return p
+}
+
+// patternsOf are the patterns of a list with commas.
+func patternsOf(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
