@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -17,6 +18,8 @@ const (
 	rankRetry = time.Minute     // after the platform would not say
 	rankWait  = 3 * time.Second // how long the first message of a group waits for it
 )
+
+var errAskedToWait = errors.New("the platform asked to wait")
 
 // ranks knows who administers which chat.
 type ranks struct {
@@ -120,6 +123,9 @@ func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
 
 func (r *ranks) fetch(ctx context.Context, chat int64) (map[int64]bool, error) {
 	params := tgbotapi.Params{"chat_id": id(chat)}
+	if r.d.pace.closed(chat) {
+		return nil, errAskedToWait
+	}
 	if err := r.d.pace.wait(ctx, 0); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestWebhook(t *testing.T) {
 		}
 		return nil
 	}}
-	_, stop := w.listen(t, in)
+	d, stop := w.listen(t, in)
 	await(t, func() bool { url, _ := w.Hook(); return url != "" })
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
@@ -69,35 +69,40 @@ func TestWebhook(t *testing.T) {
 	if got := messageTexts(in.Events()); !slices.Equal(got, []string{"one", "two", "three"}) {
 		t.Errorf("%q came in", got)
 	}
-	hookRefuses(t, client, "http://"+address)
+	for _, secret := range []string{"", "wrong", telegramtest.Token, d.secret()[1:]} {
+		hookAnswers(t, client, "http://"+address, secret, `{"update_id":1}`, http.StatusForbidden)
+	}
+	hookAnswers(t, client, "http://"+address, d.secret(), strings.Repeat(" ", maxUpdate+1), http.StatusRequestEntityTooLarge)
+	for _, junk := range []string{"", "null", "[[[", `{"update_id":"x"}`} { // it would come again for ever
+		hookAnswers(t, client, "http://"+address, d.secret(), junk, http.StatusOK)
+	}
 	stop()
 	if url, _ := w.Hook(); url == "" {
 		t.Error("the webhook is gone after a stop: updates would not be kept for it")
 	}
 }
 
-// hookRefuses calls like somebody else.
-func hookRefuses(t *testing.T, client *http.Client, address string) {
+// hookAnswers calls as somebody who knows a secret, rightly or not.
+func hookAnswers(t *testing.T, client *http.Client, address, secret, body string, want int) {
 	t.Helper()
-	for _, secret := range []string{"", "wrong", telegramtest.Token} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(`{"update_id":1}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set(secretHeader, secret)
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != http.StatusForbidden {
-			t.Errorf("secret %q: status %d", secret, resp.StatusCode)
-		}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(secretHeader, secret)
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != want {
+		t.Errorf("secret %q, %.20q: status %d", secret, body, resp.StatusCode)
 	}
 }
 
 // TestWebhookAlbum holds the calls of an album until it is complete.
 func TestWebhookAlbum(t *testing.T) {
+	t.Parallel()
 	address := freeAddress(t)
 	w := newWorld(t, func(o *Options) { o.Config.Webhook = Webhook{URL: "https://bot.example.org/hook", Listen: address} })
 	in := &coretest.Inbox{}
@@ -208,6 +213,7 @@ func TestNewRefuses(t *testing.T) {
 
 // TestRedacted looks for the token in every error of a call.
 func TestRedacted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	d := w.driver(t)
 	for kind := telegramtest.Limited; kind <= telegramtest.Refused; kind++ {

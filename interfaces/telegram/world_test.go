@@ -142,6 +142,7 @@ func (l *logs) forget() {
 type stage struct{ *world }
 
 func TestInterface(t *testing.T) {
+	t.Parallel()
 	coretest.TestInterface(t, func(t *testing.T) coretest.World { return stage{newWorld(t, nil)} })
 }
 

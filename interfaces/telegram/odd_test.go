@@ -1,0 +1,214 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// TestBoundary puts what counts twice, or more, across the limit of a message:
+// none of it is cut, and a text that fits is one message.
+func TestBoundary(t *testing.T) {
+	const family, flag, accent = "👨\u200d👩\u200d👧", "🇮🇹", "e\u0301"
+	for _, piece := range []string{"😀", family, flag, accent, "ä"} {
+		size := markdown.UTF16(piece)
+		for _, limit := range []int{maxText, maxCaption} {
+			for before := limit - size - 1; before <= limit; before++ {
+				text := strings.Repeat("a", before) + piece
+				list := parts(text, limit)
+				whole, most := "", limit
+				for _, p := range list {
+					if n := markdown.UTF16(p.source); n > most {
+						t.Fatalf("%d a and %q: a part of %d units", before, piece, n)
+					}
+					whole, most = whole+p.source, maxText
+				}
+				if fits := before+size <= limit; fits != (len(list) == 1) || whole != text || !strings.HasSuffix(list[len(list)-1].source, piece) {
+					t.Errorf("%d a and %q: %d parts, the last is %.20q", before, piece, len(list), list[len(list)-1].source)
+				}
+			}
+		}
+	}
+}
+
+// TestAlbumEdited changes a caption before the album is complete: the album comes
+// first, then the change.
+func TestAlbumEdited(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		first := 0
+		for i, caption := range []string{"the lake", ""} {
+			n := w.Say(group, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": "9", "caption": caption,
+				"photo": []any{map[string]any{"file_id": fmt.Sprint("f", i), "width": 1, "height": 1}}}})
+			if i == 0 {
+				first = n
+			}
+		}
+		w.Push(fmt.Sprintf(`{"edited_message":{"message_id":%d,"date":1,"edit_date":2,"media_group_id":"9","caption":"the sea","chat":{"id":%d,"type":"supergroup"},`+
+			`"from":{"id":1000,"first_name":"Jay"},"photo":[{"file_id":"f0","width":1,"height":1}]}}`, first, group))
+		time.Sleep(10 * time.Second)
+		events := in.Events()
+		if len(events) != 2 || events[0].Kind != core.KindMessage || len(events[0].Message.Attachments) != 2 || events[1].Kind != core.KindEdit ||
+			events[1].Message.ID != events[0].Message.ID || events[1].Message.Text != "the sea" || w.Waiting() != 0 {
+			t.Errorf("%d wait; events %+v", w.Waiting(), events)
+		}
+		_ = stop()
+	})
+}
+
+// TestPressAfterRestart: buttons of a former life work, also those that say their
+// own label; those of a bot with another token do not.
+func TestPressAfterRestart(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		at := place("telegram", forum, 7)
+		for _, payload := range []string{`{"text":"a","buttons":[{"label":"Yes","data":"y"}]}`, `{"text":"b","buttons":[{"label":"Tell me more"}]}`} {
+			if err := do(t, d, "message_telegram", at, payload, &coretest.Parts{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = stop()
+		in := &coretest.Inbox{}
+		_, stop = w.run(t, in)
+		for _, m := range w.Messages(forum) {
+			w.Press(forum, m.ID, jay, 0)
+		}
+		var said []string
+		for _, e := range in.Wait(t, 2) {
+			said = append(said, e.Message.Path.String()+" "+e.Data)
+		}
+		if want := []string{at.String() + " y", at.String() + " Tell me more"}; !slices.Equal(said, want) {
+			t.Errorf("pressed %q, want %q", said, want)
+		}
+		_ = stop()
+	})
+}
+
+// TestBlocked meets a person who blocked the bot: it is told, sends fail in
+// words at once, and nothing types there.
+func TestBlocked(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		w.Change(jay, func(c *telegramtest.Chat) { c.Gone = "Forbidden: bot was blocked by the user" })
+		w.Push(`{"my_chat_member":{"chat":{"id":1000,"type":"private"},"from":{"id":1000},"date":5,"old_chat_member":{"user":{"id":110201543},"status":"member"},"new_chat_member":{"user":{"id":110201543},"status":"kicked"}}}`)
+		if e := in.Wait(t, 1)[0]; e.Kind != core.KindMembership || e.Data != "blocked" {
+			t.Errorf("event %+v", e)
+		}
+		began := time.Now()
+		var e *core.Error
+		err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
+		if !errors.As(err, &e) || e.Kind != core.Broken || !strings.Contains(e.Text, "blocked") || time.Since(began) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if err := d.Tell(t.Context(), place("telegram", jay, 0), "x"); err == nil {
+			t.Error("he was told something")
+		}
+		for n := range 5 {
+			d.Draft(place("telegram", jay, 0), strings.Repeat("half a text ", n+1))
+			time.Sleep(2 * time.Second)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		d.Think(ctx, place("telegram", jay, 0))
+		cancel()
+		if n := len(w.Calls("sendChatAction")) + len(w.Calls("sendMessageDraft")); n > 2 {
+			t.Errorf("%d signs of typing to somebody who does not want them", n)
+		}
+		_ = stop()
+	})
+}
+
+// TestLongWaitElsewhere: a chat that must wait for an hour holds no other up, in
+// whatever they do.
+func TestLongWaitElsewhere(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 3600})
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := doCtx(short, t, d, "message_telegram", place("telegram", group, 0), `{"text":"x"}`, &coretest.Parts{}); err == nil {
+			t.Fatal("sent")
+		}
+		began := time.Now()
+		for _, chat := range []int64{jay, ann, forum, basic} {
+			at := place("telegram", chat, 0)
+			d.Draft(at, "grows")
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			d.Think(ctx, at)
+			cancel()
+			if err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{}); err != nil {
+				t.Error(err)
+			}
+		}
+		w.Say(group, jay, telegramtest.Saying{Text: "still heard"})
+		in.Wait(t, 1)
+		if took := time.Since(began); took > 20*time.Second || w.Early() != 0 {
+			t.Errorf("took %v, %d calls came early", took, w.Early())
+		}
+		_ = stop()
+	})
+}
+
+// TestStopUnderLoad ends Listen while everything is under way at once, three
+// times. The bubble finds what stays behind.
+func TestStopUnderLoad(t *testing.T) {
+	alter := func(o *Options) { o.Config.Acknowledge = "👀" }
+	bubble(t, alter, func(t *testing.T, w *world) {
+		w.Delay(func(telegramtest.Call) time.Duration { return 300 * time.Millisecond })
+		for life := range 3 {
+			in := &coretest.Inbox{}
+			d, stop := w.run(t, in)
+			ctx, cancel := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			for i, chat := range []int64{jay, ann, group, forum, basic} {
+				at := place("telegram", chat, 0)
+				id := w.Say(chat, jay, telegramtest.Saying{Text: "@" + telegramtest.BotName + " hi"})
+				all.Go(func() { d.Think(ctx, at) })
+				all.Go(func() {
+					for n := range 20 {
+						d.Draft(at, strings.Repeat("word ", n+1))
+						time.Sleep(100 * time.Millisecond)
+					}
+					d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: uint64(life + 1)}, Messages: []string{fmt.Sprint(id)}})
+				})
+				all.Go(func() {
+					time.Sleep(time.Duration(i) * 400 * time.Millisecond)
+					_ = doCtx(ctx, t, d, "message_telegram", at, `{"text":"done","buttons":[{"label":"More"}]}`, &coretest.Parts{})
+				})
+			}
+			time.Sleep(1500 * time.Millisecond)
+			for _, m := range w.Messages(jay) {
+				if len(m.Markup) > 0 {
+					w.Press(jay, m.ID, jay, 0)
+				}
+			}
+			time.Sleep(time.Duration(life) * 200 * time.Millisecond)
+			d.mu.Lock()
+			crew := d.crew
+			d.mu.Unlock()
+			busy := len(crew.slots)
+			if err := stop(); err != nil || busy == 0 || len(crew.slots) != 0 {
+				t.Errorf("%d were at work, %d still are; %v", busy, len(crew.slots), err)
+			}
+			cancel()
+			all.Wait()
+		}
+		synctest.Wait()
+		if strings.Contains(w.log.String(), telegramtest.Token[10:]) {
+			t.Error("the token shows in the log")
+		}
+	})
+}
