@@ -13,24 +13,32 @@ import (
 )
 
 // WriteTo writes a consistent copy of the database to w, while it is in use.
-// It implements io.WriterTo.
+// Until w is reached, there must be room for the copy beside the database. It
+// implements io.WriterTo.
 func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
-	err = db.view(context.Background(), func(v *view) error {
-		n, err = v.Tx.WriteTo(w)
-		return err
-	})
+	n, err = db.spool(w, db.copyTo)
 	if err != nil {
 		return n, fmt.Errorf("copy of %s: %w", db.file, err)
 	}
 	return n, nil
 }
 
+// copyTo writes a consistent copy to what takes it without delay.
+func (db *DB) copyTo(w io.Writer) error {
+	return db.view(context.Background(), func(v *view) error {
+		_, err := v.Tx.WriteTo(w)
+		return err
+	})
+}
+
 // Backup writes a consistent copy to file (0600), while the database is in use.
 // An older file of that name is replaced when the new one is complete.
 func (db *DB) Backup(file string) error {
 	return replace(file, func(f *os.File) error {
-		_, err := db.WriteTo(f)
-		return err
+		if err := db.copyTo(f); err != nil {
+			return fmt.Errorf("copy of %s: %w", db.file, err)
+		}
+		return nil
 	})
 }
 

@@ -68,6 +68,15 @@ type useRow struct {
 // exports hold, the journal of the turns that answered him. Bytes that are no
 // UTF-8 are replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
+	_, err := db.spool(w, func(w io.Writer) error { return db.export(ctx, w, path) })
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}
+
+// export is Export to what takes it without delay.
+func (db *DB) export(ctx context.Context, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
 	e := exporter{out: json.NewEncoder(out), path: path, private: make(map[core.Path]bool)}
 	e.out.SetEscapeHTML(false)
@@ -78,10 +87,7 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 		e.view = v
 		return db.guard(e.all)
 	})
-	if err = errors.Join(err, out.Flush()); err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	return nil
+	return errors.Join(err, out.Flush())
 }
 
 type exporter struct {

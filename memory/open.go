@@ -72,6 +72,8 @@ type DB struct {
 	oddities oddities
 	settings atomic.Pointer[Config]
 	reset    chan struct{}      // a token after they were exchanged
+	untidy   atomic.Bool        // traces of what was forgotten stand in the file
+	tidying  chan struct{}      // a token when that began
 	stop     context.CancelFunc // ends what works in the background
 	work     sync.WaitGroup
 	checking sync.WaitGroup // the check after an unclean stop
@@ -108,12 +110,13 @@ func Open(dir string, o Options) (*DB, error) {
 	db.meaning.begin(background, o.Embedder)
 	db.startCheck(background, o)
 	db.startPruning(background)
+	db.startTidying(background)
 	return db, nil
 }
 
 // newDB is a DB whose file is still to be opened.
 func newDB(file string, o Options) *DB {
-	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue(), reset: make(chan struct{}, 1)}
+	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue(), reset: make(chan struct{}, 1), tidying: make(chan struct{}, 1)}
 	if db.clock == nil {
 		db.clock = time.Now
 	}
@@ -183,6 +186,7 @@ func (db *DB) whole() error {
 // Close writes what waits, ends the background work and closes the file. Views
 // must have ended. Whatever is called afterwards returns core.ErrClosed.
 func (db *DB) Close() error {
+	db.tidy(context.Background())
 	if !db.queue.close() {
 		return nil
 	}

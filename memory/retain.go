@@ -44,6 +44,8 @@ const (
 	// pendingAge is how much longer a turn stays in the journal that waits for a
 	// person's word.
 	pendingAge = 30 * 24 * time.Hour
+	// usageAge is how long it is known what was used.
+	usageAge = 400 * 24 * time.Hour
 	// firstPrune is how soon after the start is pruned.
 	firstPrune = time.Minute
 )
@@ -108,7 +110,7 @@ func (db *DB) pauseForPruning(ctx context.Context, pause time.Duration) bool {
 
 // Prune takes away what is older, or more, than is to be kept, in small
 // transactions: entries that do not wait, the journal of turns that are over,
-// and the ids of what is gone for long.
+// the ids of what is gone for long, and use of more than 400 days ago.
 func (db *DB) Prune(ctx context.Context, c Config) error {
 	var heads map[core.Path]head
 	err := db.view(ctx, func(v *view) (err error) {
@@ -128,7 +130,15 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 			return err
 		}
 	}
-	return errors.Join(db.pruneIDs(ctx), db.pruneGone(ctx))
+	return errors.Join(db.pruneIDs(ctx), db.pruneGone(ctx), db.pruneUsage(ctx))
+}
+
+// pruneUsage takes away what was used long ago. Keys begin with the day.
+func (db *DB) pruneUsage(ctx context.Context) error {
+	oldest := db.clock().Add(-usageAge).Format(time.DateOnly)
+	_, err := db.sweep(ctx, bucketUsage, nil, []byte(oldest), func([]byte, []byte) bool { return true },
+		func(t *tx, k, _ []byte) error { return t.bucket(bucketUsage).Delete(k) })
+	return err
 }
 
 // pruneGone forgets the hashes of ids that were forgotten for long.

@@ -319,12 +319,20 @@ func (c *Config) dataDir(getenv func(string) string) (string, error) {
 		return c.beside(c.Bot.DataDir), nil
 	case getenv("STATE_DIRECTORY") != "":
 		return getenv("STATE_DIRECTORY"), nil
+	case ofService(c.file) && existing(serviceState) != "":
+		return serviceState, nil // systemd tells its daemon alone where that is
 	case getenv("XDG_STATE_HOME") != "":
 		return filepath.Join(getenv("XDG_STATE_HOME"), "synthbot"), nil
 	case getenv("HOME") != "":
 		return filepath.Join(getenv("HOME"), ".local", "state", "synthbot"), nil
 	}
 	return "", usagef("no place for the database: set data_dir in [bot], or $STATE_DIRECTORY or $HOME")
+}
+
+// ofService reports whether a configuration is that of the service.
+func ofService(file string) bool {
+	full, err := filepath.Abs(file)
+	return err == nil && full == serviceConfig
 }
 
 // beside resolves a path of the configuration file against its folder.

@@ -102,23 +102,8 @@ func (b *bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
 	if err := b.forget(ctx, c.Person); err != nil {
 		return "", err
 	}
-	b.tidy()
+	b.db.Tidy()
 	return "It is done: I know nothing about you any more.", nil
-}
-
-// tidy writes the file anew in the background, so that no trace of what was
-// forgotten is left in it: once for all who ask meanwhile.
-func (b *bot) tidy() {
-	if b.untidy.Add(1) > 1 {
-		return // it is being done, and will be once more
-	}
-	b.others.Go(func() {
-		for n := int64(1); n > 0; n = b.untidy.Add(-n) {
-			if _, _, err := b.db.Compact(context.Background()); err != nil {
-				b.log.Error("traces of what was forgotten stay in the file until the next time", "err", err)
-			}
-		}
-	})
 }
 
 // forget erases a person or a place: from plugins, from the database, and from
@@ -127,16 +112,27 @@ func (b *bot) forget(ctx context.Context, path core.Path) error {
 	if b.db == nil {
 		return core.ErrClosed
 	}
-	var errs []error
-	for _, l := range b.inForce().plugins {
-		if k, ok := l.Plugin.(core.Keeper); ok && path.IsPerson() {
-			errs = append(errs, k.Erase(ctx, path))
-		}
-	}
-	errs = append(errs, b.db.Forget(ctx, path))
+	ctx = core.WithoutEpoch(ctx) // whose turn it is may be he who is forgotten
+	errs := []error{b.erase(ctx, path), b.db.Forget(ctx, path)}
+	// A turn that ran may have kept something in between; from now on none can.
+	errs = append(errs, b.erase(ctx, path))
 	b.traces.Forget(path)
 	if b.overlay.forget(path) {
 		b.anew() // he may have been an admin
+	}
+	return errors.Join(errs...)
+}
+
+// erase takes a person out of what plugins keep elsewhere than under his path.
+func (b *bot) erase(ctx context.Context, person core.Path) error {
+	if !person.IsPerson() {
+		return nil
+	}
+	var errs []error
+	for _, l := range b.inForce().plugins {
+		if k, ok := l.Plugin.(core.Keeper); ok {
+			errs = append(errs, k.Erase(ctx, person))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+)
+
+// TestTidy: at once, then not again for a while, and at the latest at the end.
+func TestTidy(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		file := func() os.FileInfo {
+			info, err := os.Stat(db.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info
+		}
+		before := file()
+		anew := func(what string, yes bool) {
+			t.Helper()
+			synctest.Wait()
+			now := file()
+			want(t, "anew "+what, !os.SameFile(before, now), yes)
+			before = now
+		}
+		db.Tidy()
+		anew("the first time", true)
+		db.Tidy()
+		db.Tidy()
+		anew("right afterwards", false)
+		time.Sleep(tidyPause)
+		anew("after a while", true)
+		time.Sleep(10 * tidyPause)
+		anew("when nobody asked", false)
+		db.Tidy()
+		anew("when it was long ago", true)
+		db.Tidy()
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		anew("at the end", true)
+	})
+}
+
+// slow is what somebody reads who takes his time.
+type slow struct {
+	begun, on chan struct{}
+	got       bytes.Buffer
+}
+
+func (s *slow) Write(p []byte) (int, error) {
+	select {
+	case <-s.begun:
+	default:
+		close(s.begun)
+		<-s.on
+	}
+	return s.got.Write(p)
+}
+
+// TestWhoReadsSlowlyHoldsNobodyUp: neither who writes nor who writes the file anew.
+func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
+	for name, read := range map[string]func(*DB, io.Writer) error{
+		"export": func(db *DB, w io.Writer) error { return db.Export(t.Context(), w, core.Path{}) },
+		"backup": func(db *DB, w io.Writer) error { _, err := db.WriteTo(w); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t, t.TempDir())
+			populated(t, db)
+			s := &slow{begun: make(chan struct{}), on: make(chan struct{})}
+			done := make(chan error, 1)
+			go func() { done <- read(db, s) }()
+			<-s.begun
+			if _, _, err := db.Compact(t.Context()); err != nil { // it waits for all views
+				t.Fatal(err)
+			}
+			add(t, db, message(group, "later", "TOO LATE FOR IT"))
+			close(s.on)
+			if err := <-done; err != nil || s.got.Len() == 0 || bytes.Contains(s.got.Bytes(), []byte("TOO LATE")) {
+				t.Errorf("%d bytes, %v", s.got.Len(), err)
+			}
+			left, err := filepath.Glob(filepath.Join(filepath.Dir(db.file), ".spool*"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("%v is left, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestOldUseIsPruned: and what is younger stays.
+func TestOldUseIsPruned(t *testing.T) {
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return now }})
+	old, young := now.AddDate(0, 0, -401).Format(time.DateOnly), now.AddDate(0, 0, -399).Format(time.DateOnly)
+	if err := <-db.AddUse(Use{Day: old, Person: jay, Engine: "e", Calls: 1}, Use{Day: young, Person: jay, Engine: "e", Calls: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Prune(t.Context(), Config{}); err != nil {
+		t.Fatal(err)
+	}
+	uses, err := db.Uses(t.Context(), "0000-00-00", "9999-99-99")
+	if err != nil || len(uses) != 1 || uses[0].Day != young {
+		t.Errorf("%+v, %v", uses, err)
+	}
+}
+
+// TestBeginningWhileForgetting: who begins while somebody is being forgotten, and
+// may have read what is still there, keeps nothing of him, then or later.
+func TestBeginningWhileForgetting(t *testing.T) {
+	db := open(t, t.TempDir())
+	populated(t, db)
+	put := func(epoch uint64, path core.Path) error {
+		_, err := db.Put(core.WithEpoch(t.Context(), epoch), "bio", Item{Path: path, Key: "new", Version: AnyVersion, Value: json.RawMessage(`"x"`)})
+		return err
+	}
+	f := &forgetting{db: db, ctx: t.Context(), path: jay}
+	if err := f.begin(); err != nil {
+		t.Fatal(err)
+	}
+	meanwhile := db.Epoch()
+	for what, err := range map[string]error{
+		"of him":         put(meanwhile, jay),
+		"of his chat":    put(meanwhile, alone),
+		"below his chat": put(meanwhile, core.MustPath(alone.String()+"/1")),
+		"a fact of him": func() error {
+			_, err := db.SaveFact(t.Context(), Fact{Text: "x", About: []core.Path{jay}}, meanwhile)
+			return err
+		}(),
+		"a fact of his own": func() error {
+			_, err := db.SaveFact(t.Context(), Fact{Text: "x", Origin: alone}, meanwhile)
+			return err
+		}(),
+	} {
+		if !errors.Is(err, core.ErrForgotten) {
+			t.Errorf("%s while he is being forgotten: %v", what, err)
+		}
+	}
+	if err := put(meanwhile, group); err != nil || db.Forgotten(meanwhile, ann, group) {
+		t.Errorf("of others: %v", err)
+	}
+	db.epochs.end(f.going)
+	if !db.Forgotten(meanwhile, jay) || !errors.Is(put(meanwhile, alone), core.ErrForgotten) {
+		t.Error("who began meanwhile may keep something of him afterwards")
+	}
+	if now := db.Epoch(); db.Forgotten(now, jay, alone) || put(now, jay) != nil {
+		t.Error("who begins afterwards may keep nothing of him")
+	}
+}
