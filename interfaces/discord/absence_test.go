@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -189,6 +190,24 @@ func TestAnswerToWhatAPersonWasTold(t *testing.T) {
 			},
 			func(*Driver, *inbox) { s.Say(s.DirectOf(bobID), bobID, "I am") })
 		if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Text != "I am" || !m.Private || m.Addressed != core.Direct {
+			t.Errorf("came in: %+v", m)
+		}
+	})
+}
+
+// So do those where nothing but a command was given.
+func TestWordsAfterACommand(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		in := s.away(t, func(o *Options) { o.Commands = []command.Spec{{Name: "help", Brief: "Say what can be done"}} },
+			func(d *Driver, in *inbox) {
+				within(t, time.Minute, "commands", func() bool { return len(s.Calls("PUT /applications/")) == 1 })
+				if _, err := s.Command(dmID, annID, "help", nil); err != nil {
+					t.Fatal(err)
+				}
+				in.wait(t, core.KindCommand, 1)
+			},
+			func(*Driver, *inbox) { s.Say(dmID, annID, "are you there?") })
+		if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Text != "are you there?" || !m.Private {
 			t.Errorf("came in: %+v", m)
 		}
 	})

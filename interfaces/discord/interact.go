@@ -233,6 +233,8 @@ func (t *intake) interact(f frame, p place) {
 		return
 	}
 	t.batch = append(t.batch, e)
+	// Who gave a command in private can be found again, whatever he says next.
+	t.d.cursors.expect(i.Channel, p, i.ID, t.d.clock())
 	waiting := t.d.presses
 	if i.Type == interactCommand {
 		waiting = t.d.replies
