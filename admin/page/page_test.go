@@ -23,12 +23,16 @@ func TestPolicy(t *testing.T) {
 			continue
 		}
 		r := c.get(path)
-		csp := r.head.Get("Content-Security-Policy")
-		if !strings.HasPrefix(csp, "default-src 'none'; ") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") {
-			t.Errorf("%s: policy %q", path, csp)
+		if fault := lax(r.head.Get("Content-Security-Policy")); fault != "" {
+			t.Errorf("%s: policy: %s", path, fault)
 		}
-		if r.head.Get("X-Content-Type-Options") != "nosniff" || r.head.Get("Referrer-Policy") != "same-origin" {
-			t.Errorf("%s: headers %v", path, r.head)
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if got := r.head.Get(name); got != want {
+				t.Errorf("%s: %s is %q", path, name, got)
+			}
 		}
 		if !strings.HasPrefix(path, "/assets/") && r.head.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s may be kept: %q", path, r.head.Get("Cache-Control"))
@@ -36,6 +40,51 @@ func TestPolicy(t *testing.T) {
 		page := strings.ReplaceAll(r.body, `<script src="/assets/page.js" defer></script>`, "")
 		if found := inline.FindString(unquoted.Replace(page)); found != "" && strings.HasPrefix(r.head.Get("Content-Type"), "text/html") {
 			t.Errorf("%s has %q", path, found)
+		}
+	}
+}
+
+// lax tells what a policy lets in besides what this program serves; "" for nothing.
+func lax(policy string) string {
+	left := map[string]string{"default-src": "'none'", "form-action": "'self'", "base-uri": "'none'", "frame-ancestors": "'none'"}
+	for directive := range strings.SplitSeq(policy, "; ") {
+		name, sources, _ := strings.Cut(directive, " ")
+		if want, ok := left[name]; ok && sources != want {
+			return name + " is " + sources
+		}
+		delete(left, name)
+		for source := range strings.FieldsSeq(sources) {
+			if source != "'self'" && source != "'none'" && (source != "data:" || name != "img-src") {
+				return name + " lets in " + source
+			}
+		}
+	}
+	for name := range left {
+		return name + " is missing"
+	}
+	return ""
+}
+
+func TestLaxPolicies(t *testing.T) {
+	for _, change := range [][2]string{
+		{"script-src 'self'", "script-src 'self' 'unsafe-inline'"}, {"style-src 'self'", "style-src 'unsafe-inline'"}, {"script-src 'self'", "script-src data:"},
+		{"img-src 'self'", "img-src *"}, {"connect-src 'self'", "connect-src https:"}, {"default-src 'none'; ", ""}, {"form-action 'self'; ", ""},
+		{"base-uri 'none'; ", ""}, {"; frame-ancestors 'none'", ""}, {"default-src 'none'", "default-src 'self'"},
+	} {
+		if changed := strings.Replace(policy, change[0], change[1], 1); changed == policy || lax(changed) == "" {
+			t.Errorf("with %q for %q it is strict", change[1], change[0])
+		}
+	}
+}
+
+// TestLargeForms holds that nobody makes the page read what it will not take.
+func TestLargeForms(t *testing.T) {
+	w := newWorld(t)
+	c := w.in()
+	csrf := c.csrf()
+	for size, want := range map[int]int{1000: http.StatusOK, maxForm: http.StatusForbidden} {
+		if r := c.post("/memories", "csrf", csrf, "words", strings.Repeat("x", size)); r.status != want {
+			t.Errorf("a form of %d bytes: %d", size, r.status)
 		}
 	}
 }
@@ -229,6 +278,9 @@ func TestMemories(t *testing.T) {
 	if r := c.post("/memories/drop", "csrf", csrf, "id", id, "place", group.String()); r.status != http.StatusNotFound {
 		t.Errorf("forget twice: %d", r.status)
 	}
+	if log := w.log.String(); !strings.Contains(log, "memory changed by an admin") || strings.Contains(log, "tea") || strings.Contains(log, "coffee") {
+		t.Errorf("the log tells too little, or what was said: %s", log)
+	}
 }
 
 func TestPersonas(t *testing.T) {
@@ -253,6 +305,13 @@ func TestPersonas(t *testing.T) {
 	if r := c.post("/personas/save", "csrf", csrf, "id", "../etc/passwd", "text", "name = x"); r.status != http.StatusNotFound {
 		t.Errorf("another file: %d", r.status)
 	}
+	w.dress.card = true
+	if r := c.post("/personas/save", "csrf", csrf, "id", "aria.toml", "text", "name = Nora", "was", w.dress.text); r.status != http.StatusBadRequest || w.dress.text != "name = Mira" {
+		t.Errorf("save over a card: %d, %q", r.status, w.dress.text)
+	}
+	if log := w.log.String(); !strings.Contains(log, "persona changed by an admin") || strings.Contains(log, "Mira") {
+		t.Errorf("the log tells too little, or the persona's text: %s", log)
+	}
 }
 
 func TestCharts(t *testing.T) {
@@ -274,6 +333,13 @@ func TestCharts(t *testing.T) {
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %q", want)
+		}
+	}
+	for title, other := range map[string]string{"Tokens by person": group.String(), "Cost by person": group.String(), "Tokens by place": "@user/7", "Cost by place": "@user/7"} {
+		_, chart, found := strings.Cut(body, "<figcaption>"+title+"<")
+		chart, _, _ = strings.Cut(chart, "</figure>")
+		if !found || strings.Contains(chart, ">"+other+"<") || strings.Contains(chart, other+",") {
+			t.Errorf("%s tells of %s, or is not there", title, other)
 		}
 	}
 }
@@ -308,5 +374,14 @@ func TestUnknownPlaces(t *testing.T) {
 	}
 	if body := c.get("/talk/place?place=telegram/unknown").body; !strings.Contains(body, "closed") {
 		t.Error("a place of which nothing is known is open")
+	}
+	alone := core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+		Path: core.MustPath("telegram/2000"), ID: "1", Text: private, Time: w.clock(),
+	}}}
+	if err := w.db.Commit(t.Context(), &core.Batch{Append: []core.Entry{alone}}); err != nil {
+		t.Fatal(err)
+	}
+	if body := c.get("/talk/place?place=telegram/2000").body; strings.Contains(body, private) {
+		t.Error("a place in which nobody but the bot has said anything is open")
 	}
 }

@@ -13,6 +13,7 @@ var (
 	attribute = regexp.MustCompile(`[A-Za-z0-9-]+="[^"]*"`)
 	tag       = regexp.MustCompile(`<[a-z!/][^<>]*>`)
 	address   = regexp.MustCompile(`(?:href|src|action|formaction)="([^"]*)"`)
+	form      = regexp.MustCompile(`<form[^>]*>`)
 	printing  = regexp.MustCompile(`{{[^}]*}}`)
 	// silent is what prints nothing by itself.
 	silent = regexp.MustCompile(`{{(?:if|else|end|range|with|template|define|\$)[^}]*}}`)
@@ -49,6 +50,11 @@ func TestSheetsPrintWhereTheyMay(t *testing.T) {
 		}
 		if list := faults(string(text)); list != nil {
 			t.Errorf("%s prints at %q", e.Name(), list)
+		}
+		for _, form := range form.FindAllString(string(text), -1) { // what is written there stands in no address
+			if !strings.Contains(form, `method="post"`) && form != `<form method="get" action="/settings">` {
+				t.Errorf("%s has %s", e.Name(), form)
+			}
 		}
 	}
 	for sheet, want := range map[string]int{

@@ -112,9 +112,12 @@ func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
 }
 
 // dress is one persona file.
-type dress struct{ text string }
+type dress struct {
+	text string
+	card bool // it cannot be edited
+}
 
-func (d *dress) Files() []File { return []File{{"aria.toml", canary, "aria.toml", true}} }
+func (d *dress) Files() []File { return []File{{"aria.toml", canary, "aria.toml", !d.card}} }
 
 func (d *dress) Source(string) (string, error) { return d.text, nil }
 
@@ -232,8 +235,8 @@ func (w *world) live() {
 	if err := w.db.Commit(w.Context(), &b); err != nil {
 		w.Fatal(err)
 	}
-	for place, text := range map[core.Path]string{group: "likes tea " + canary, direct: private} {
-		if _, err := w.db.SaveFact(w.Context(), core.Fact{Text: text, Tags: []string{"tag" + canary}, Origin: place, By: core.MustPath("telegram/@user/7")}, w.db.Epoch()); err != nil {
+	for _, f := range []core.Fact{{Origin: group, Text: "likes tea " + canary}, {Origin: direct, Text: private}} { // in this order: they are numbered
+		if _, err := w.db.SaveFact(w.Context(), core.Fact{Text: f.Text, Tags: []string{"tag" + canary}, Origin: f.Origin, By: core.MustPath("telegram/@user/7")}, w.db.Epoch()); err != nil {
 			w.Fatal(err)
 		}
 	}
