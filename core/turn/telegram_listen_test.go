@@ -1,0 +1,88 @@
+package turn_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// inTopic is talk of one topic of a group.
+func inTopic(topic int, id, author, text string) core.Event {
+	e := talk(id, author, text)
+	e.Message.Path = core.MustPath(fmt.Sprintf("room/square/%d", topic))
+	return e
+}
+
+// TestActivations says one thing in a topic of its own for each, so that none
+// rides on another's turn.
+func TestActivations(t *testing.T) {
+	for activation, answered := range map[string][]bool{
+		turn.OnMention: {false, true, true, true, false, false, true},
+		turn.OnKeyword: {false, true, true, true, true, false, true},
+		turn.Always:    {true, true, true, true, true, true, true},
+		turn.Never:     {false, false, false, false, false, false, true},
+		turn.Ambient:   {false, true, true, true, false, false, true},
+	} {
+		t.Run(activation, func(t *testing.T) {
+			b, _ := group(t, turn.Settings{Activation: activation, Keywords: []string{"pizza night"}}, slices.Repeat([]any{plan("Yes.")}, 8)...)
+			events := []core.Event{
+				inTopic(1, "1", "jay", "nothing in particular"), inTopic(2, "2", "jay", "@aria_bot?"), inTopic(3, "3", "jay", "and you?"),
+				inTopic(4, "4", "jay", "what does ARIA say?"), inTopic(5, "5", "jay", "is it Pizza Night yet?"),
+				inTopic(6, "6", "jay", "pizza nights are long, malaria is worse, aria_2 too"), said("7", "jay", "in private"),
+			}
+			events[1].Message.Addressed, events[2].Message.Addressed = core.Mention, core.Reply
+			want := 0
+			for i, e := range events {
+				if b.receive(e); answered[i] {
+					b.ended(1)
+					want++
+				}
+			}
+			b.stop()
+			if n := len(b.asker.Asked()); n != want {
+				t.Errorf("the model was asked %d times, want %d", n, want)
+			}
+		})
+	}
+}
+
+// TestNamesOfScripts: a name is a word in whatever letters it is written.
+func TestNamesOfScripts(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Привет, АРИЯ!": true, "Ариям не верь": false, "«Ария», сказал он": true, "يا أريا، كيف حالك؟": true, "أرياف": false,
+		"αρια;": true, "μαρια": false, "(José)": true, "Joséphine": false, "👋Ария🙂": true, "@Ария_бот": false,
+	} {
+		s := open(t, t.TempDir())
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Yes.")), func(o *turn.Options) {
+			o.Names = []string{"Ария", "أريا", "Αρια", "José"}
+		})
+		if b.receive(inTopic(1, "1", "jay", text)); want {
+			b.ended(1)
+		}
+		b.stop()
+		if got := len(b.asker.Asked()) == 1; got != want {
+			t.Errorf("%q calls the bot: %v", text, got)
+		}
+		s.Close()
+	}
+}
+
+// TestAttentionOfTopics: who is answered in one topic is not followed into the
+// next one.
+func TestAttentionOfTopics(t *testing.T) {
+	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Minute}, plan("Here."), plan("Go on."))
+	b.receive(inTopic(1, "1", "jay", "Aria?"))
+	b.ended(1)
+	b.receive(inTopic(2, "2", "jay", "something else"))
+	b.receive(inTopic(1, "3", "jay", "and then?"))
+	b.ended(1)
+	b.stop()
+	if n := len(b.asker.Asked()); n != 2 {
+		t.Errorf("the model was asked %d times, want 2", n)
+	}
+}
