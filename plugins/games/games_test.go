@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -286,4 +287,23 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
+}
+
+// What the command takes is a right poll, of words that were written.
+func FuzzPollText(f *testing.F) {
+	for _, text := range []string{"When? a | b", "When | a | b", "Tea?\nYes\nNo", "? a|b", "a?b? c|d", "||", "x? |a|b"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c := readPollText(text)
+		if c.check() != nil {
+			return
+		}
+		plain := func(s string) string {
+			return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '|' || unicode.IsSpace(r) }), "")
+		}
+		if got := plain(c.Question + strings.Join(c.Options, "")); got != plain(text) || strings.Contains(c.Question, "\n") {
+			t.Errorf("%q: %q, %q", text, c.Question, c.Options)
+		}
+	})
 }

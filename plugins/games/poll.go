@@ -120,11 +120,16 @@ func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload)
 	if err != nil {
 		return core.Result{}, refused("poll", err)
 	}
+	p.rouse()
+	return say(c, made.shown())
+}
+
+// rouse tells Run that there is a poll more.
+func (p *Plugin) rouse() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
 	}
-	return say(c, made.shown())
 }
 
 // create hands the poll to the interface.
@@ -156,7 +161,7 @@ func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (
 	}
 	number, open := 1, 0
 	for _, other := range there {
-		if other.Made == c.Key {
+		if other.Made == c.Key && c.Key != (core.Key{}) { // a command's has none: it is run once
 			return other, p.mark(ctx, c, other.Number)
 		}
 		if number = max(number, other.Number+1); !other.Closed {
@@ -260,6 +265,6 @@ func (o *poll) shown() string {
 	if o.Multiple {
 		how = "one or several"
 	}
-	fmt.Fprintf(&b, "\nChoose %s until %s: tell me, or write /vote %d and the number. (Poll %d)", how, o.Ends.Format("2 Jan 15:04"), o.Number, o.Number)
+	fmt.Fprintf(&b, "\nChoose %s until %s: tell me the number or the words, or write /vote and the number. (Poll %d)", how, o.Ends.Format("2 Jan 15:04"), o.Number)
 	return b.String()
 }
