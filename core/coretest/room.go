@@ -135,8 +135,12 @@ func (r *Room) Ends() <-chan core.TurnEnd { return r.ends }
 
 // Choose implements core.Chooser.
 func (r *Room) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
+	began := parts.Since(1)
 	return parts.Send(ctx, 1, what, func(_ context.Context, key string) (string, error) {
-		id, err := r.send(key, what)
+		id, err := r.look(what.Text, began), error(nil)
+		if id == "" {
+			id, err = r.send(key, what)
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.choices[id] = choices

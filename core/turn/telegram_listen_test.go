@@ -55,7 +55,7 @@ func TestActivations(t *testing.T) {
 func TestNamesOfScripts(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Привет, АРИЯ!": true, "Ариям не верь": false, "«Ария», сказал он": true, "يا أريا، كيف حالك؟": true, "أرياف": false,
-		"αρια;": true, "μαρια": false, "(José)": true, "Joséphine": false, "👋Ария🙂": true, "@Ария_бот": false,
+		"αρια;": true, "μαρια": false, "η μαρια και η αρια": true, "(José)": true, "Joséphine": false, "👋Ария🙂": true, "@Ария_бот": false,
 	} {
 		s := open(t, t.TempDir())
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Yes.")), func(o *turn.Options) {

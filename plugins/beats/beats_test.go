@@ -171,7 +171,7 @@ func TestEvent(t *testing.T) {
 // TestGone: where the bot was thrown out it writes no more.
 func TestGone(t *testing.T) {
 	var s scene
-	s.see(&core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Author: core.Author{ID: "jay"}, Time: time.Unix(5, 0)}}})
+	s.see(&core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Author: core.Author{ID: "jay"}, Text: "hi", Time: time.Unix(5, 0)}}})
 	s.see(&core.Entry{Event: core.Event{Kind: core.KindMembership, Data: "removed"}})
 	if !s.gone || s.talked.Unix() != 5 {
 		t.Errorf("%+v", s)
