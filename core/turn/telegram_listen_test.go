@@ -73,7 +73,7 @@ func TestNamesOfScripts(t *testing.T) {
 }
 
 // TestAttentionOfTopics: who is answered in one topic is not followed into the
-// next one.
+// next one, and nobody else is meant.
 func TestAttentionOfTopics(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Minute}, plan("Here."), plan("Go on."))
 	b.receive(inTopic(1, "1", "jay", "Aria?"))
@@ -81,6 +81,7 @@ func TestAttentionOfTopics(t *testing.T) {
 	b.receive(inTopic(2, "2", "jay", "something else"))
 	b.receive(inTopic(1, "3", "jay", "and then?"))
 	b.ended(1)
+	b.receive(inTopic(1, "4", "ann", "how was your day, jay?"))
 	b.stop()
 	if n := len(b.asker.Asked()); n != 2 {
 		t.Errorf("the model was asked %d times, want 2", n)
