@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +189,23 @@ func TestPrivateIsClosed(t *testing.T) {
 		if strings.Contains(w.log.String(), word) {
 			t.Errorf("the log tells %q", word)
 		}
+	}
+}
+
+// TestPrivateOnceStaysClosed goes on in public where something was said in private.
+func TestPrivateOnceStaysClosed(t *testing.T) {
+	w := newWorld(t)
+	b := core.Batch{}
+	for i := range mostEntries {
+		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+			Path: group, ID: strconv.Itoa(i), Text: private, Time: w.clock(), Private: i == 0, Author: core.Author{ID: "7"},
+		}}})
+	}
+	if err := w.db.Commit(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	if body := w.in().get("/talk/place?place=telegram/-100").body; strings.Contains(body, private) || !strings.Contains(body, "Why must you read it?") {
+		t.Errorf("it is open: %s", body)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"synthbot/core"
 )
 
-// lastLooked is how many of a place's latest entries tell whether it is private.
+// lastLooked is how many of a place's latest entries tell whether anybody but the
+// bot is there.
 const lastLooked = 20
 
 // eyes tell, within one request, what may be shown: what was said in private is
@@ -57,29 +58,18 @@ func (e *eyes) look(path core.Path) bool {
 	}
 	public := false
 	for _, h := range heads {
-		private, said := e.place(h.Path)
-		if private {
+		if h.Private {
 			return true
 		}
-		public = public || said
+		public = public || e.said(h.Path)
 	}
 	return !public
 }
 
-// place tells whether one of a place's latest entries was private, and whether a
-// person said any of them.
-func (e *eyes) place(path core.Path) (private, said bool) {
+// said reports whether a person said any of a place's latest entries.
+func (e *eyes) said(path core.Path) bool {
 	last, err := e.view.Last(path, lastLooked)
-	if err != nil {
-		return true, false
-	}
-	for i := range last {
-		if last[i].Message.Private {
-			return true, true
-		}
-		said = said || !last[i].Self
-	}
-	return false, said
+	return err == nil && slices.ContainsFunc(last, func(entry core.Entry) bool { return !entry.Self })
 }
 
 // thought is what the model thinks for itself: nobody is ever shown it.
