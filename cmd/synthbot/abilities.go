@@ -29,7 +29,7 @@ var abilities = []ability{
 	{name: "people", doc: "Short bios of people, from what they say of themselves.", config: func() any { return new(people.Config) }, make: own(people.New)},
 	{name: "diary", doc: "The bot's own diary, place by place.", config: func() any { return new(diary.Config) }, make: own(diary.New)},
 	{name: "games", doc: "Dice, random choice and polls.", config: func() any { return new(games.Config) }, make: own(games.New)},
-	{name: "standard", doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak.", config: func() any { return new(standard.Config) }, make: own(standard.New)},
+	{name: "standard", doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. It is there where blueprints are.", config: func() any { return new(standard.Config) }, make: own(standard.New), wanted: shows},
 	{name: blueprintName, doc: "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.", config: func() any { return new(blueprint.Config) }, make: own(blueprint.New), settle: settleBlueprints},
 	{name: "mcp", doc: "Actions out of Model Context Protocol servers.", config: func() any { return new(mcp.Config) }, make: own(mcp.New), settle: settleServers},
 	{name: "moderation", doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.", config: func() any { return new(moderation.Config) }, make: own(moderation.New)},
@@ -42,6 +42,17 @@ var abilities = []ability{
 
 // blueprintName is the plugin that makes actions of blueprints.
 const blueprintName = "blueprint"
+
+// shows reports whether there are blueprints, whose results are shown by an action
+// of another plugin.
+func shows(c *Config) bool {
+	table, named := c.Plugins[blueprintName]
+	common := anyPlugin{Enabled: true}
+	if named {
+		table.Peek(&common)
+	}
+	return named && common.Enabled
+}
 
 // settleBlueprints reads the blueprints that the configuration names.
 func settleBlueprints(c *Config, own any) (faults []string) {
