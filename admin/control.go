@@ -31,6 +31,8 @@ const (
 	maxAsk  = 1 << 20
 	files   = 3
 	askTime = 5 * time.Second // for an Ask to arrive
+
+	acceptAgain = time.Second // after a connection could not be accepted
 )
 
 // Ask is one command line for the daemon.
@@ -44,7 +46,13 @@ type Ask struct {
 type Carry func(ctx context.Context, a Ask, in, out, errs *os.File) int
 
 // Socket takes commands in.
-type Socket struct{ listener *net.UnixListener }
+type Socket struct{ listener listener }
+
+// listener is a *net.UnixListener.
+type listener interface {
+	AcceptUnix() (*net.UnixConn, error)
+	Close() error
+}
 
 // ListenControl opens the control socket in dir; Serve closes it. A socket that is
 // there already is replaced: who calls this holds the lock of the database.
@@ -79,8 +87,16 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, carry Carry) error
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("control socket: %w", err)
+		}
+		if err != nil { // too many open files, say
+			log.Warn("control socket: a command was not taken", "err", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(acceptAgain):
+			}
+			continue
 		}
 		all.Go(func() {
 			defer c.Close()

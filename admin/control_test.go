@@ -10,7 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // served starts a control socket in a directory.
@@ -149,4 +152,45 @@ func TestControlPanic(t *testing.T) {
 	if status, err := dial(t, dir).Run(t.Context(), Ask{}, r, w, w); status != 7 || err != nil {
 		t.Errorf("status %d, %v", status, err)
 	}
+}
+
+// busy is a listener that has no descriptor left at first.
+type busy struct {
+	failures int
+	over     chan struct{}
+}
+
+func (b *busy) AcceptUnix() (*net.UnixConn, error) {
+	if b.failures--; b.failures >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	<-b.over
+	return nil, net.ErrClosed
+}
+
+func (b *busy) Close() error { close(b.over); return nil }
+
+// TestControlOutlivesErrors: the socket is served again when a connection could
+// not be accepted, and ends when it is told to.
+func TestControlOutlivesErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &busy{failures: 3, over: make(chan struct{})}
+		ctx, stop := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- (&Socket{b}).Serve(ctx, slog.New(slog.DiscardHandler), nil) }()
+		time.Sleep(4 * acceptAgain)
+		synctest.Wait()
+		select {
+		case err := <-over:
+			t.Fatalf("it has ended: %v", err)
+		default:
+		}
+		if b.failures != -1 {
+			t.Errorf("it was asked %d times less", b.failures+1)
+		}
+		stop()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -44,6 +46,7 @@ type bot struct {
 
 	changed  chan struct{} // a token when a plugin's actions are others
 	again    chan struct{} // a token when the configuration is to be read again; nil: it cannot be
+	reloaded chan struct{} // a token when it was read again
 	exchange sync.Mutex    // held while parts are exchanged
 	told     told
 	claims   claims
@@ -306,7 +309,7 @@ func (c *Config) openStore(p *program, log *slog.Logger) (core.Store, error) {
 		}
 	}})
 	if err != nil {
-		return nil, err
+		return nil, closed(err)
 	}
 	p.db.Store(db)
 	return db, nil
@@ -319,8 +322,8 @@ func (c *Config) dataDir(getenv func(string) string) (string, error) {
 		return c.beside(c.Bot.DataDir), nil
 	case getenv("STATE_DIRECTORY") != "":
 		return getenv("STATE_DIRECTORY"), nil
-	case ofService(c.file) && existing(serviceState) != "":
-		return serviceState, nil // systemd tells its daemon alone where that is
+	case ofService(c.file, serviceConfig, serviceState):
+		return serviceState, nil
 	case getenv("XDG_STATE_HOME") != "":
 		return filepath.Join(getenv("XDG_STATE_HOME"), "synthbot"), nil
 	case getenv("HOME") != "":
@@ -329,10 +332,22 @@ func (c *Config) dataDir(getenv func(string) string) (string, error) {
 	return "", usagef("no place for the database: set data_dir in [bot], or $STATE_DIRECTORY or $HOME")
 }
 
-// ofService reports whether a configuration is that of the service.
-func ofService(file string) bool {
-	full, err := filepath.Abs(file)
-	return err == nil && full == serviceConfig
+// ofService reports whether a configuration is the service's, which has its state
+// there already: systemd tells its daemon alone where that is.
+func ofService(file, config, state string) bool {
+	if full, err := filepath.Abs(file); err != nil || full != config {
+		return false
+	}
+	_, err := os.Lstat(state) // what it leads to may be closed to us
+	return err == nil
+}
+
+// closed says what mends it that a database is somebody else's.
+func closed(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; do it as root or as the bot's own user (sudo), or set another data_dir in [bot]", err)
+	}
+	return err
 }
 
 // beside resolves a path of the configuration file against its folder.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,7 +210,9 @@ func (p *program) importFrom(ctx context.Context, r io.Reader) error {
 		return err
 	}
 	n, err := db.Import(ctx, r)
-	fmt.Fprintf(p.out, "%d lines\n", n)
+	if err == nil {
+		fmt.Fprintf(p.out, "lines added: %d\n", n)
+	}
 	return p.closing(db, err)
 }
 
@@ -262,7 +266,7 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 // writes the file anew, so that no trace is left in it.
 func (p *program) forgetThere(ctx context.Context, path core.Path) error {
 	if p.host != nil {
-		return p.host.forgetWhole(ctx, path)
+		return p.forgetIn(ctx, p.host.bot, path)
 	}
 	cfg, err := p.load()
 	if err != nil {
@@ -272,13 +276,39 @@ func (p *program) forgetThere(ctx context.Context, path core.Path) error {
 	if err != nil {
 		return err
 	}
-	return closing(b, b.forgetWhole(ctx, path))
+	return closing(b, p.forgetIn(ctx, b, path))
 }
 
-func (b *bot) forgetWhole(ctx context.Context, path core.Path) error {
+// forgetIn erases what a bot keeps there, and says whether there was anything.
+func (p *program) forgetIn(ctx context.Context, b *bot, path core.Path) error {
 	if b.db == nil {
 		return errors.New("there is no database yet")
 	}
+	var kept lines
+	if err := b.db.Export(ctx, &kept, path); err != nil {
+		return err
+	}
+	if err := b.forgetWhole(ctx, path); err != nil {
+		return err
+	}
+	if kept == 0 {
+		fmt.Fprintf(p.out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
+	} else {
+		fmt.Fprintf(p.out, "erased: %d lines of an export\n", kept)
+	}
+	return nil
+}
+
+// lines counts lines that are written.
+type lines int
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	*l += lines(bytes.Count(p, []byte("\n")))
+	return len(p), nil
+}
+
+func (b *bot) forgetWhole(ctx context.Context, path core.Path) error {
 	if err := b.forget(ctx, path); err != nil {
 		return err
 	}

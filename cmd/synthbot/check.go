@@ -92,6 +92,7 @@ func (p *program) found(cfg *Config, engines []string, database string) {
 	for _, e := range cfg.enabled {
 		fmt.Fprintf(p.out, "ok  interface      %s\n", e.name)
 	}
+	fmt.Fprintf(p.out, "ok  plugins        %s\n", orElse(strings.Join(cfg.chosenNames(), ", "), "none"))
 	if len(cfg.enabled) == 0 {
 		fmt.Fprintf(p.out, "!   interface      none is enabled: `synthbot run` would refuse to start\n")
 	}

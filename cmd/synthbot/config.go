@@ -48,7 +48,7 @@ type Config struct {
 // Bot is who runs and where.
 type Bot struct {
 	Name            string        `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
-	DataDir         string        `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then the user's state directory."`
+	DataDir         string        `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then /var/lib/synthbot where this is /etc/synthbot/config.toml and there is one, then the user's state directory."`
 	Timezone        Zone          `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
 	Language        string        `toml:"language" default:"en" doc:"The language to answer in where none was recognised."`
 	Activation      string        `toml:"activation" default:"mention" oneof:"mention|keyword|ambient|always|never" doc:"What the bot answers in groups: what mentions it, what holds a keyword as well, what mentions it and now and then what it overhears, everything, or nothing. What is written in private is always answered."`

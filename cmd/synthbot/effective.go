@@ -110,6 +110,14 @@ func (b *bot) from(c *Config, place core.Path, otherwise string, sets func(*Over
 	return otherwise
 }
 
+// chosenNames are the plugins that are turned on.
+func (c *Config) chosenNames() (names []string) {
+	for _, p := range c.chosen {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 func orElse(s, otherwise string) string {
 	if s == "" {
 		return otherwise

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,15 +18,15 @@ func (b *bot) forAdmins() []command.Command {
 	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
 	return []command.Command{
 		{Spec: command.Spec{Name: "status", Brief: "Tell how I am", Rank: core.Admin}, Do: b.status},
-		{Spec: command.Spec{Name: "why", Brief: "Explain my last answer here", Rank: core.Admin}, Do: b.why},
-		{Spec: command.Spec{Name: "usage", Brief: "Tell what was spent today", Rank: core.Admin}, Do: b.spentToday},
+		{Spec: command.Spec{Name: "why", Brief: "Explain my last answer, here or in a group", Rank: core.Admin, Private: true, Args: []command.Arg{{Name: "path", Brief: "The group, like telegram/-1001234567890"}}}, Do: b.why},
+		{Spec: command.Spec{Name: "usage", Brief: "Tell what was spent today", Rank: core.Admin, Private: true}, Do: b.spentToday},
 		{Spec: command.Spec{Name: "persona", Brief: "Show or change who I am here", Rank: core.Admin, Args: name}, Do: b.persona},
 		{Spec: command.Spec{Name: "engine", Brief: "Show or change which engine I ask here", Rank: core.Admin, Args: name}, Do: b.engine},
 		b.setCommand(),
 		{Spec: command.Spec{Name: "say", Brief: "Let me say something in another place", Rank: core.Admin, Args: []command.Arg{
 			place, {Name: "text", Brief: "What to say", Required: true, Rest: true},
 		}}, Do: b.say},
-		{Spec: command.Spec{Name: "history", Brief: "Show what was said last in a group", Rank: core.Admin, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: b.lastWords},
+		{Spec: command.Spec{Name: "history", Brief: "Show what was said last in a group", Rank: core.Admin, Private: true, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: b.lastWords},
 		{Spec: command.Spec{Name: "log", Brief: "Show or change how much I log, until I am restarted", Rank: core.Admin, Args: []command.Arg{
 			{Name: "room", Brief: "A part of me, like core/turn, or all"}, {Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", usual}},
 		}}, Do: b.logThere},
@@ -34,12 +35,12 @@ func (b *bot) forAdmins() []command.Command {
 }
 
 // status tells how the bot is.
-func (b *bot) status(ctx context.Context, _ command.Call) (string, error) {
+func (b *bot) status(ctx context.Context, c command.Call) (string, error) {
 	p := b.inForce()
 	waiting := 0
 	err := b.store.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()
-		waiting = len(places)
+		waiting = len(slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path })) // which waits for this
 		return err
 	})
 	if err != nil {
@@ -61,14 +62,27 @@ func (b *bot) status(ctx context.Context, _ command.Call) (string, error) {
 	return s.String(), nil
 }
 
-// why explains the place's latest turn before this one.
+// why explains the latest turn of a place before this one.
 func (b *bot) why(_ context.Context, c command.Call) (string, error) {
-	e, ok := b.traces.Last(func(e *core.TurnEnd) bool { return e.Turn.Path == c.Path && e.Trace != nil && len(e.Trace.Asks) > 0 })
+	path := c.Path
+	if name := c.Args["path"]; name != "" {
+		var err error
+		if path, err = core.ParsePath(name); err != nil {
+			return "", core.Errorf(core.Invalid, "%q is no path.", name)
+		}
+	}
+	e, ok := b.traces.Last(func(e *core.TurnEnd) bool { return e.Turn.Path == path && e.Trace != nil && len(e.Trace.Asks) > 0 })
 	if !ok {
-		return "I have asked no model here since I was started.", nil
+		return "I have asked no model there since I was started.", nil
+	}
+	if e.Private && path != c.Path {
+		return "", core.Errorf(core.Forbidden, closedTalk)
 	}
 	return explain(&e), nil
 }
+
+// closedTalk is what an admin is told of other people's private chats.
+const closedTalk = "That is a private conversation. What is said there stays there."
 
 // explain words how a turn came to its answer.
 func explain(e *core.TurnEnd) string {
@@ -180,7 +194,7 @@ func (b *bot) lastWords(ctx context.Context, c command.Call) (string, error) {
 		for i := range entries {
 			e := &entries[i]
 			if e.Message.Private && path != c.Path {
-				return core.Errorf(core.Forbidden, "That is a private conversation. What is said there stays there.")
+				return core.Errorf(core.Forbidden, closedTalk)
 			}
 			if e.Spoken() {
 				fmt.Fprintf(&s, "%s %s: %s\n", e.Message.Time.Format("15:04"), e.Message.Author.Name, e.Message.Text)

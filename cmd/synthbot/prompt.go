@@ -123,7 +123,8 @@ func (c *Config) readDB(p *program) (*memory.DB, error) {
 	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return memory.Open(dir, memory.Options{Log: p.logger(c, slog.LevelWarn)})
+	db, err := memory.Open(dir, memory.Options{Log: p.logger(c, slog.LevelWarn)})
+	return db, closed(err)
 }
 
 // readStore is readDB for those who only look.

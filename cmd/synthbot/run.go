@@ -52,7 +52,7 @@ func (p *program) daemon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.again = make(chan struct{}, 1)
+	b.again, b.reloaded = make(chan struct{}, 1), make(chan struct{}, 1)
 	return closing(b, b.live(ctx, grace, func(life *lives) { b.serve(life, hup) }))
 }
 
@@ -150,7 +150,9 @@ func (b *bot) reload(life *lives) error {
 	}
 	p.logs.set(cfg.Log.Level, cfg.roomLevels(), slog.LevelDebug)
 	b.log.Info("reloaded", "file", cfg.file)
-	return b.replace(life, next)
+	err = b.replace(life, next)
+	ring(b.reloaded)
+	return err
 }
 
 // interfaces makes the interfaces that are enabled; one whose table is the same

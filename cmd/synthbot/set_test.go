@@ -30,15 +30,15 @@ func TestSet(t *testing.T) {
 	}
 	told("tokens 900000 override desk/main", "person_tokens 800000 override desk/main", "actions_deny dice_* override desk/main", "language as spoken, else en bot.language")
 	for line, want := range map[string]string{
-		"/set language it":               "language: it (a command in desk/main)",
-		"/set scope unified":             "scope: unified (a command in desk/main)",
+		"/set language it":                      "language: it (a command in desk/main)",
+		"/set scope unified":                    "scope: unified (a command in desk/main)",
 		"/set actions_deny memory_forget, web*": "actions_deny: dice_* (override desk/main)",
-		"/set tokens 1_000":              "tokens: 1000 (a command in desk/main)",
-		"/set scope everywhere":          "scope is one of chat, interface, unified.",
-		"/set tokens -1":                 `"-1" is no number of tokens`,
-		"/set actions_allow [":           `"[" is no pattern`,
-		"/set language klingon!":         `is no language`,
-		"/set colour red":                "what is one of language, ",
+		"/set tokens 1_000":                     "tokens: 1000 (a command in desk/main)",
+		"/set scope everywhere":                 "scope is one of chat, interface, unified.",
+		"/set tokens -1":                        `"-1" is no number of tokens`,
+		"/set actions_allow [":                  `"[" is no pattern`,
+		"/set language klingon!":                `is no language`,
+		"/set colour red":                       "what is one of language, ",
 	} {
 		if reply := d.answers(line); !strings.Contains(reply, want) {
 			t.Errorf("%s: %q, want %q", line, reply, want)

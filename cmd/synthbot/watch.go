@@ -45,7 +45,8 @@ func (b *bot) watch(ctx context.Context) {
 			case b.again <- struct{}{}:
 			default: // it will be read anyway
 			}
-			watched = b.look(w, watched)
+		case <-b.reloaded:
+			watched = b.look(w, watched) // it may name files that it did not before
 		}
 	}
 }

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWatch: a saved configuration is read again without a signal, and so is a
+// persona in a folder that it did not name before.
+func TestWatch(t *testing.T) {
+	d := startDaemon(t, atDesk)
+	d.tells("READY=1")
+	file := filepath.Join(d.dir(), "cast", "new.toml")
+	if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, `name = "Berta"`)
+	d.write(atDesk + "[persona]\npath = \"cast/new.toml\"\n")
+	d.tells("RELOADING=1")
+	d.tells("READY=1")
+	d.answers("hello") // what follows the reload has been done by now
+	write(t, file, `name = "Clara"`)
+	d.tells("RELOADING=1")
+	d.tells("READY=1")
+	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
+		t.Errorf("it says %q", reply)
+	}
+	d.end()
+}
