@@ -129,14 +129,12 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	return d.poll(ctx, i)
 }
 
-// fatal words an error that ends Listen.
+// fatal words an error that ends Listen. Who called it tells the admins.
 func (d *Driver) fatal(err error) error {
 	if !isCode(err, 401, 404) {
 		return fmt.Errorf("%s: %w", d.opt.Name, err)
 	}
-	text := fmt.Sprintf("%s: the platform does not know this bot (%d): check the token, and that @BotFather has not replaced it", d.opt.Name, codeOf(err))
-	d.opt.Admin(text)
-	return errors.New(text)
+	return fmt.Errorf("%s: the platform does not know this bot (%d): check the token, and that @BotFather has not replaced it", d.opt.Name, codeOf(err))
 }
 
 func codeOf(err error) int {

@@ -110,6 +110,10 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, c Call, ended chan
 			reply(w, []json.RawMessage{})
 			return
 		case <-ended:
+			if s.isRevoked() {
+				reply(w, failure{401, "Unauthorized", nil})
+				return
+			}
 			reply(w, failure{409, "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running", nil})
 			return
 		case <-r.Context().Done():
