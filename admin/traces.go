@@ -48,7 +48,7 @@ func (t *Traces) Last(meant func(*core.TurnEnd) bool) (core.TurnEnd, bool) {
 	defer t.mu.Unlock()
 	for i := range t.ends {
 		e := &t.ends[(t.next-1-i+2*len(t.ends))%len(t.ends)]
-		if meant(e) {
+		if e.Trace != nil && meant(e) { // else it was forgotten
 			return *e, true
 		}
 	}

@@ -12,6 +12,33 @@ func end(place string, seq uint64) core.TurnEnd {
 	return core.TurnEnd{Turn: core.TurnID{Path: p, Seq: seq}, Person: person, Trace: &core.Trace{}}
 }
 
+// TestTracesOfTheForgotten: also of turns that end later, and of those of several
+// people; and of others' turns no memory stays, which may be one of him.
+func TestTracesOfTheForgotten(t *testing.T) {
+	var traces Traces
+	gone := false
+	several := end("room/1", 1)
+	several.Person, several.Stale = core.Path{}, func() bool { return gone }
+	other := end("room/2", 2)
+	other.Person, other.Stale = core.MustPath("room/@user/ann"), func() bool { return false }
+	other.Trace.Memories = []string{"jay likes tea"}
+	kept := other.Trace
+	traces.Observe(several)
+	traces.Observe(other)
+	gone = true
+	traces.Forget(core.MustPath("room/@user/jay"))
+	late := several
+	late.Turn.Seq = 3
+	traces.Observe(late)
+	list := traces.Recent(9)
+	if len(list) != 1 || list[0].Turn.Seq != 2 || len(list[0].Trace.Memories) != 0 {
+		t.Errorf("remembered is %+v", list)
+	}
+	if len(kept.Memories) != 1 {
+		t.Error("what others were told was changed")
+	}
+}
+
 func TestTraces(t *testing.T) {
 	var traces Traces
 	if _, ok := traces.Last(func(*core.TurnEnd) bool { return true }); ok {

@@ -89,7 +89,8 @@ type Verdict struct {
 // Gate is the ability of a plugin to keep messages out, beyond what the
 // configuration says. Judge is called for what is about to be received, but for
 // what admins do, and once more before a message is answered (again is true
-// then, and nothing is counted); it returns at once. Of several gates the
+// then, and nothing is counted); it returns at once. A message that could not be
+// kept is delivered again, and judged again, under the same id. Of several gates the
 // strictest counts.
 type Gate interface {
 	Judge(m *Message, again bool) Verdict

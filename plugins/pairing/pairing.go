@@ -53,6 +53,7 @@ type guest struct {
 	code string // plain, while the process lives
 	hash string
 	told time.Time
+	to   string // the id of the message that he was told it to
 }
 
 // New makes the plugin.
@@ -118,19 +119,20 @@ func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
 	if again {
 		return core.Verdict{Admission: core.Blank}
 	}
-	return core.Verdict{Admission: core.Blank, Reply: p.invite(ctx, person, m.Author.Name)}
+	return core.Verdict{Admission: core.Blank, Reply: p.invite(ctx, person, m)}
 }
 
-// invite returns what an unknown person is told; "" where he knows it already.
+// invite returns what an unknown person is told; "" where he knows it already. The
+// same message is told the same again: it may have come to nothing the first time.
 // mu is held.
-func (p *Plugin) invite(ctx context.Context, person core.Path, name string) string {
+func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) string {
 	now := p.Clock()
 	g := p.of[person]
-	if g != nil && now.Sub(g.told) < p.config.Again {
+	if g != nil && now.Sub(g.told) < p.config.Again && (m.ID == "" || m.ID != g.to) {
 		return ""
 	}
 	if g == nil || g.code == "" || p.codes[g.hash].Until.Before(now) {
-		fresh, err := p.fresh(ctx, person, name, g)
+		fresh, err := p.fresh(ctx, person, m.Author.Name, g)
 		if err != nil {
 			p.Log.Error("no code", "err", err)
 			return ""
@@ -139,7 +141,7 @@ func (p *Plugin) invite(ctx context.Context, person core.Path, name string) stri
 			return ""
 		}
 	}
-	g.told = now
+	g.told, g.to = now, m.ID
 	return "I don't know you yet. Please give this code to one of my admins: " + g.code +
 		". When it is confirmed, write to me again."
 }

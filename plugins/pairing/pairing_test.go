@@ -56,6 +56,25 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
+// TestTheSameMessageAgain: one that could not be kept is delivered again, and is
+// told the same; others are told nothing for a while.
+func TestTheSameMessageAgain(t *testing.T) {
+	s := plugintest.NewStand(t, "pairing")
+	p := made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})
+	first, second := from("jay"), from("jay")
+	first.ID, second.ID = "1", "2"
+	v := p.Judge(first, false)
+	if again := p.Judge(first, false); v.Reply == "" || again != v {
+		t.Errorf("told %q, then %q", v.Reply, again.Reply)
+	}
+	if other := p.Judge(second, false); other.Reply != "" {
+		t.Errorf("another message is told %q", other.Reply)
+	}
+	if people, err := p.Waiting(t.Context()); err != nil || len(people) != 1 {
+		t.Errorf("waiting %v, %v", people, err)
+	}
+}
+
 func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "pairing",
