@@ -209,8 +209,8 @@ func (l *lender) visible(v core.View) ([]core.Path, error) {
 // public reports whether others can read along in a place; where nothing was
 // said yet, nobody knows.
 func public(v core.View, place core.Path) (bool, error) {
-	last, err := v.Last(place, 1)
-	return err == nil && len(last) > 0 && !last[0].Message.Private, err
+	h, err := v.Head(place)
+	return err == nil && h.Last > 0 && !h.Private, err
 }
 
 type historyQuery struct {
