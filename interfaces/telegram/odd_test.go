@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,4 +215,37 @@ func TestStopUnderLoad(t *testing.T) {
 			t.Error("the token shows in the log")
 		}
 	})
+}
+
+// TestRedirect follows no answer that leads elsewhere: it would carry the token
+// there.
+func TestRedirect(t *testing.T) {
+	var visits atomic.Int32
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		visits.Add(1)
+		_, _ = io.WriteString(w, `{"ok":true,"result":{"id":1,"file_path":"a"}}`)
+	}))
+	defer elsewhere.Close()
+	leads := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/getFile") {
+			_, _ = io.WriteString(w, `{"ok":true,"result":{"file_path":"a"}}`)
+			return
+		}
+		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer leads.Close()
+	d, err := New(Options{Config: Config{Token: core.NewSecret(telegramtest.Token), APIURL: leads.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.api.http.CloseIdleConnections()
+	if _, err := d.api.call(t.Context(), "getMe", nil); err == nil {
+		t.Error("the call was answered from elsewhere")
+	}
+	if data, err := d.Fetch(t.Context(), core.Attachment{Ref: "a"}, 100); err == nil {
+		t.Errorf("%q was fetched from elsewhere", data)
+	}
+	if n := visits.Load(); n != 0 {
+		t.Errorf("%d requests went elsewhere", n)
+	}
 }

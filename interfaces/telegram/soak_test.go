@@ -105,6 +105,9 @@ func (f *faults) decide(c telegramtest.Call) telegramtest.Fault {
 		f.hit[key] = c.Method != "getUpdates"
 		f.done[key] = f.done[key] || fault.Kind >= telegramtest.ResetAfter
 	case telegramtest.Refused:
+		if c.Method == "getUpdates" {
+			return telegramtest.Fault{Kind: telegramtest.Refused, Code: 409, Text: "Conflict: terminated by other getUpdates request"}
+		}
 		if c.Method != "sendMessage" || c.Params["parse_mode"] == "" {
 			return telegramtest.Fault{}
 		}
