@@ -163,7 +163,7 @@ func (p *program) exportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withDB(func(db *memory.DB) error { return db.Export(c.Context(), p.out, path) })
+			return p.withBot(func(b *bot) error { return b.export(c.Context(), p.out, path) })
 		},
 	}
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
@@ -246,6 +246,25 @@ func optionalPath(args []string) (core.Path, error) {
 	return path, nil
 }
 
+// withBot calls f with a bot to look at, whose database must be there.
+func (p *program) withBot(f func(*bot) error) error {
+	if p.host != nil {
+		return f(p.host.bot)
+	}
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	b, err := p.looking(cfg, p.logger(cfg, slog.LevelWarn))
+	if err != nil {
+		return err
+	}
+	if b.db == nil {
+		return closing(b, errors.New("there is no database yet"))
+	}
+	return closing(b, f(b))
+}
+
 // withDB calls f with the database, which must be there.
 func (p *program) withDB(f func(*memory.DB) error) error {
 	cfg, err := p.load()
@@ -265,27 +284,13 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 // forgetThere erases all that the bot keeps there, what plugins keep included, and
 // writes the file anew, so that no trace is left in it.
 func (p *program) forgetThere(ctx context.Context, path core.Path) error {
-	if p.host != nil {
-		return p.forgetIn(ctx, p.host.bot, path)
-	}
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	b, err := p.looking(cfg, p.logger(cfg, slog.LevelWarn))
-	if err != nil {
-		return err
-	}
-	return closing(b, p.forgetIn(ctx, b, path))
+	return p.withBot(func(b *bot) error { return p.forgetIn(ctx, b, path) })
 }
 
 // forgetIn erases what a bot keeps there, and says whether there was anything.
 func (p *program) forgetIn(ctx context.Context, b *bot, path core.Path) error {
-	if b.db == nil {
-		return errors.New("there is no database yet")
-	}
 	var kept lines
-	if err := b.db.Export(ctx, &kept, path); err != nil {
+	if err := b.export(ctx, &kept, path); err != nil {
 		return err
 	}
 	if err := b.forgetWhole(ctx, path); err != nil {

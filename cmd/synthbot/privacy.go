@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -24,33 +25,49 @@ func (b *bot) myData(ctx context.Context, c command.Call) (string, error) {
 		return "", core.ErrClosed
 	}
 	var all bytes.Buffer
-	if err := b.db.Export(ctx, &all, c.Person); err != nil {
+	if err := b.export(ctx, &all, c.Person); err != nil {
 		return "", err
 	}
-	e := json.NewEncoder(&all)
+	text := counted(all.Bytes())
+	if all.Len() == 0 {
+		return text, nil
+	}
+	text += "\n"
+	switch {
+	case b.inForce().carrier(c.Path) == nil:
+		text += "I cannot send files here; `synthbot memory export " + c.Person.String() + "` prints all of it, one JSON object a line."
+	case all.Len() > mostData:
+		text += "That is too much to be sent here: ask an admin for it."
+	default:
+		text += "The file holds all of it, one JSON object a line."
+		c.Attach(core.Upload{Name: "mydata.jsonl", MIME: "application/jsonl", Data: all.Bytes(), Kind: core.File})
+	}
+	return text + " /forgetme erases it.", nil
+}
+
+// export writes all that is kept of a place, a person or everybody, a JSON object a
+// line; of a person, what plugins keep elsewhere than under his path, too.
+func (b *bot) export(ctx context.Context, w io.Writer, path core.Path) error {
+	if err := b.db.Export(ctx, w, path); err != nil || !path.IsPerson() {
+		return err
+	}
+	e := json.NewEncoder(w)
 	for _, l := range b.inForce().plugins {
 		k, ok := l.Plugin.(core.Keeper)
 		if !ok {
 			continue
 		}
-		kept, err := k.Kept(ctx, c.Person)
+		kept, err := k.Kept(ctx, path)
 		if err != nil {
-			return "", fmt.Errorf("plugin %s: %w", l.Name(), err)
+			return fmt.Errorf("plugin %s: %w", l.Name(), err)
 		}
 		for _, value := range kept {
 			if err := e.Encode(map[string]any{"plugin": l.Name(), "value": value}); err != nil {
-				return "", err
+				return err
 			}
 		}
 	}
-	text := counted(all.Bytes())
-	if all.Len() > mostData {
-		return text + "\n\nThat is too much to be sent here: ask an admin for it.", nil
-	}
-	if all.Len() > 0 {
-		c.Attach(core.Upload{Name: "mydata.jsonl", MIME: "application/jsonl", Data: all.Bytes(), Kind: core.File})
-	}
-	return text, nil
+	return nil
 }
 
 // counted says in words what an export holds.
@@ -78,14 +95,13 @@ func counted(export []byte) string {
 	for _, kind := range order {
 		fmt.Fprintf(&s, "- %s: %d\n", kind, kinds[kind])
 	}
-	s.WriteString("\nThe file holds all of it, one JSON object a line. /forgetme erases it.")
 	return s.String()
 }
 
 // kindOf names a line of an export for people.
 func kindOf(row map[string]json.RawMessage) string {
 	for _, k := range []struct{ key, name string }{
-		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"}, {"use", "days of use"}, {"state", "topics"},
+		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"}, {"use", "days of use"}, {"state", "topics"}, {"record", "steps of answers"},
 	} {
 		if _, ok := row[k.key]; ok {
 			return k.name
