@@ -77,3 +77,14 @@ func TestSheetsFailWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestAddresses holds that a name cannot add to an address in which it stands.
+func TestAddresses(t *testing.T) {
+	var w bytes.Buffer
+	if err := sheets()["personas"].execute(&w, "content", sheet{Data: []File{{ID: `a&id=b#c "d`}}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(w.String(), `href="/personas/one?id=a%26id%3Db%23c+%22d"`) {
+		t.Errorf("the address is in %s", w.String())
+	}
+}
