@@ -145,6 +145,9 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 }
 
 func (t *Tool) check(s *Source, add func(tool, text string, warning bool)) {
+	if s.speaks(t.Name) {
+		add(t.Name, "is left out: "+core.MessagePrefix+"… is kept for the interface of that name; give the source a prefix, if it is something else", true)
+	}
 	for _, text := range t.faultsOf(s.Prefix) {
 		add(t.Name, text, false)
 	}
@@ -157,6 +160,9 @@ func (t *Tool) check(s *Source, add func(tool, text string, warning bool)) {
 func (b *Blueprint) compile(s *Source, source int) (faults []Fault) {
 	for i := range b.Tools {
 		t := &b.Tools[i]
+		if s.speaks(t.Name) {
+			continue
+		}
 		a := t.fitting(s.adopt(t, b.names()))
 		a.DependsOn = nil
 		for _, text := range lint(a) {
@@ -168,7 +174,9 @@ func (b *Blueprint) compile(s *Source, source int) (faults []Fault) {
 	}
 	var all shelf
 	for i := range b.Tools {
-		all = append(all, b.Tools[i].fitting(s.adopt(&b.Tools[i], b.names())))
+		if !s.speaks(b.Tools[i].Name) {
+			all = append(all, b.Tools[i].fitting(s.adopt(&b.Tools[i], b.names())))
+		}
 	}
 	for _, text := range all.faults() {
 		faults = append(faults, Fault{source, b.File, "", text, false})

@@ -87,14 +87,23 @@ func webAddress(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// offers reports whether a tool is wanted.
+// offers reports whether a tool is wanted. What sends messages belongs to the
+// interfaces: a catalogue that was exported holds it, too.
 func (s *Source) offers(tool string) bool {
+	if s.speaks(tool) {
+		return false
+	}
 	for _, pattern := range s.Tools {
 		if ok, err := path.Match(pattern, tool); ok && err == nil {
 			return true
 		}
 	}
 	return len(s.Tools) == 0
+}
+
+// speaks reports whether a tool has a name that is kept for an interface.
+func (s *Source) speaks(tool string) bool {
+	return strings.HasPrefix(s.Prefix+actionName(tool), core.MessagePrefix)
 }
 
 func (s *Source) defaults() {
