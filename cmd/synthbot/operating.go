@@ -190,12 +190,16 @@ func (b *bot) lastWords(ctx context.Context, c command.Call) (string, error) {
 	}
 	var s strings.Builder
 	err = b.store.View(ctx, func(v core.View) error {
+		h, err := v.Head(path)
+		if err != nil {
+			return err
+		}
+		if h.Private && path != c.Path {
+			return core.Errorf(core.Forbidden, closedTalk)
+		}
 		entries, err := v.Last(path, n)
 		for i := range entries {
 			e := &entries[i]
-			if e.Message.Private && path != c.Path {
-				return core.Errorf(core.Forbidden, closedTalk)
-			}
 			if e.Spoken() {
 				fmt.Fprintf(&s, "%s %s: %s\n", e.Message.Time.Format("15:04"), e.Message.Author.Name, e.Message.Text)
 			}
