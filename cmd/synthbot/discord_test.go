@@ -209,6 +209,9 @@ func TestDiscordKill(t *testing.T) {
 			// What would be said twice is said before the next word is answered.
 			s.Say(place, discordtest.AnnID, "m5")
 			k.until("another answer", func() bool { return strings.HasSuffix(all(), "re m5\n") })
+			if n := strings.Count(all(), "so"); n != 0 && n != 900 {
+				t.Errorf("of 900 words of a long answer %d stand", n)
+			}
 			for _, w := range c.want {
 				if n := strings.Count(all(), w); n != 1 {
 					t.Errorf("%q stands %d times in %.300q", w, n, all())
