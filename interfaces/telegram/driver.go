@@ -32,6 +32,7 @@ type Driver struct {
 	drafts  drafts
 	marks   marks
 	noRich  atomic.Bool // the server knows no rich messages
+	rivals  time.Time   // when admins were last told of another process; poll's own
 
 	mu    sync.Mutex // all below are there while Listen runs
 	inbox core.Inbox

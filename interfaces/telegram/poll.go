@@ -16,6 +16,7 @@ const (
 	pollGrace   = 15 * time.Second // after which a poll without an answer is deaf
 	minPoll     = 200 * time.Millisecond
 	unreadPause = time.Second            // after updates whose numbers cannot be read
+	rivalsAgain = 6 * time.Hour          // before admins are told again that another process takes updates
 	albumQuiet  = 700 * time.Millisecond // after which an album is complete
 	albumMost   = 10
 )
@@ -107,7 +108,8 @@ func (d *Driver) pollFailed(ctx context.Context, err error, told string) string 
 		if codeSays(err, "webhook") {
 			text = "a webhook was set for this bot; it is taken away, since this process asks for updates"
 			d.dropWebhook(ctx)
-		} else if text != told {
+		} else if d.rivals.IsZero() || time.Since(d.rivals) > rivalsAgain { // they take turns, so it comes and goes
+			d.rivals = time.Now()
 			d.opt.Admin(d.opt.Name + ": " + text)
 		}
 	}

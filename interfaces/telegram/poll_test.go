@@ -211,12 +211,17 @@ func TestTwoReaders(t *testing.T) {
 			_, _ = other.api.call(ctx, "getUpdates", map[string]string{"timeout": "30"})
 			cancel()
 		}
+		w.Say(jay, jay, telegramtest.Saying{Text: "this one comes through"})
+		in.Wait(t, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+		_, _ = other.api.call(ctx, "getUpdates", map[string]string{"timeout": "30"})
+		cancel()
 		other.api.http.CloseIdleConnections()
 		if told.Load() != 1 {
 			t.Errorf("admins were told %d times", told.Load())
 		}
 		w.Say(jay, jay, telegramtest.Saying{Text: "still here"})
-		in.Wait(t, 1)
+		in.Wait(t, 2)
 		_ = stop()
 	})
 }
