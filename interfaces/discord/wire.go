@@ -253,7 +253,7 @@ func (w *wire) message(text []byte) error {
 		}
 		return errInvalid
 	case opHello:
-		return w.hello(text, e.Data)
+		return w.hello(e)
 	case opAck:
 		w.mu.Lock()
 		w.beat = time.Time{}
@@ -266,9 +266,10 @@ func (w *wire) message(text []byte) error {
 		w.seq = max(w.seq, e.Seq)
 		w.mu.Unlock()
 		w.stash.put(e.Data)
-		text = hide(e)
+		w.out = plain(frameText, hide(e))
+		return nil
 	}
-	w.out = plain(frameText, text)
+	w.out = plain(frameText, e.bare())
 	return nil
 }
 
@@ -279,18 +280,27 @@ func hide(e envelope) []byte {
 	return fmt.Appendf(nil, `{"op":0,"s":%d,"t":%s,"d":null}`, e.Seq, name)
 }
 
+// bare is a message that is no event, with nothing that the library might take
+// for one.
+func (e envelope) bare() []byte {
+	if len(e.Data) == 0 {
+		e.Data = json.RawMessage("null")
+	}
+	return fmt.Appendf(nil, `{"op":%d,"d":%s}`, *e.Op, e.Data)
+}
+
 // hello learns how often the gateway wants a heartbeat.
-func (w *wire) hello(text []byte, data json.RawMessage) error {
+func (w *wire) hello(e envelope) error {
 	var h struct {
 		Interval int64 `json:"heartbeat_interval"`
 	}
-	if json.Unmarshal(data, &h) != nil || h.Interval < 10 || h.Interval > 600_000 {
+	if json.Unmarshal(e.Data, &h) != nil || h.Interval < 10 || h.Interval > 600_000 {
 		return fmt.Errorf("%w: a hello without an interval", errFrame)
 	}
 	w.mu.Lock()
 	w.interval = time.Duration(h.Interval) * time.Millisecond
 	w.mu.Unlock()
-	w.out = plain(frameText, text)
+	w.out = plain(frameText, e.bare())
 	return nil
 }
 
