@@ -19,6 +19,7 @@ func (t *turn) read(v core.View) error {
 	if err != nil {
 		return err
 	}
+	t.who.Continued = max(t.who.Continued, t.inARow(window))
 	t.parts.History = slices.DeleteFunc(window, func(e core.Entry) bool {
 		return !e.Spoken() || e.Message.Seq > t.last || t.answers(e.Message.Seq)
 	})
@@ -45,6 +46,24 @@ func (t *turn) read(v core.View) error {
 		return !e.Spoken() || e.Message.Private
 	})
 	return err
+}
+
+// inARow is how often the model has asked to go on since a person said something:
+// another bot's message does not let it begin anew.
+func (t *turn) inARow(window []core.Entry) int {
+	if m := &t.messages[0]; m.Kind != core.KindMessage || !m.Message.Author.Bot {
+		return 0
+	}
+	for i := range slices.Backward(window) {
+		e := &window[i]
+		switch {
+		case e.Kind == core.KindContinue:
+			return e.Count
+		case !e.Self && !e.Message.Author.Bot && (e.Kind == core.KindMessage || e.Kind == core.KindPress || e.Kind == core.KindCommand):
+			return 0
+		}
+	}
+	return 0
 }
 
 // stateAge is the silence after which a conversation is about nothing any more.

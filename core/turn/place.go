@@ -355,7 +355,7 @@ func (t *turn) sift() {
 	if len(t.messages) > 0 {
 		before := t.who
 		t.who = caused(t.messages)
-		t.who.Sees, t.who.Epoch, t.who.Private = before.Sees, before.Epoch, before.Private
+		t.who.Sees, t.who.Epoch, t.who.Private, t.who.Continued = before.Sees, before.Epoch, before.Private, before.Continued
 		t.impulse()
 	}
 }

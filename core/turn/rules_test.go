@@ -1,0 +1,219 @@
+package turn_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// counting counts commits of entries.
+type counting struct {
+	core.Store
+	commits atomic.Int32
+}
+
+func (c *counting) Commit(ctx context.Context, b *core.Batch) error {
+	if len(b.Append) > 0 {
+		c.commits.Add(1)
+	}
+	return c.Store.Commit(ctx, b)
+}
+
+// TestReceiptIsOneCommit: a batch of events, of whatever kind and place.
+func TestReceiptIsOneCommit(t *testing.T) {
+	s := &counting{Store: open(t, t.TempDir())}
+	t.Cleanup(func() { s.Close() })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
+	b.receive(talk("1", "jay", "one"), talk("2", "ann", "two"), talk("3", "bob", "three"))
+	if n := s.commits.Load(); n != 1 {
+		t.Errorf("%d commits", n)
+	}
+}
+
+// TestEditWhileItRuns: the history follows, and there is no second answer.
+func TestEditWhileItRuns(t *testing.T) {
+	b := fresh(t, plan("once"))
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "five"))
+	b.thinks(1)
+	edit := said("1", "jay", "six")
+	edit.Kind = core.KindEdit
+	b.receive(edit)
+	close(b.asker.Hold)
+	b.ended(1)
+	b.receive(said("2", "jay", "thanks"))
+	b.ended(1)
+	b.history("six", "once", "thanks", "once")
+}
+
+// held is a plugin whose action waits until it is let go.
+func held() (p *coretest.Plugin, begun, release chan struct{}) {
+	begun, release = make(chan struct{}), make(chan struct{})
+	return coretest.NewPlugin("slow", core.Action{Name: "work", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+		close(begun)
+		<-release
+		return core.Result{}, nil
+	}}), begun, release
+}
+
+// TestDeletionAfterThePlan: what was accepted is carried out.
+func TestDeletionAfterThePlan(t *testing.T) {
+	slow, begun, release := held()
+	b := withPlugin(t, slow, `{"actions":[{"type":"work"},{"type":"message_room","payload":{"text":"done"}}]}`)
+	b.receive(said("1", "jay", "work"))
+	<-begun
+	b.receive(core.Event{Kind: core.KindDeletion, Target: "1", Message: core.Message{Path: place}})
+	close(release)
+	if end := b.ended(1)[0]; !end.Answered {
+		t.Error("the answer is missing")
+	}
+	b.history("", "done")
+}
+
+// TestSetAsideAfterDeaths: a message at which the process dies again and again is
+// given up, with a word and then without one.
+func TestSetAsideAfterDeaths(t *testing.T) {
+	for attempts, want := range map[int]struct {
+		asked, said int
+		aside       bool
+	}{2: {1, 1, false}, 4: {1, 1, false}, 5: {0, 1, true}, 6: {0, 0, true}} {
+		s := open(t, t.TempDir())
+		t.Cleanup(func() { s.Close() })
+		raw, _ := json.Marshal(core.Opening{Last: 1, Attempts: attempts})
+		poison := core.Entry{Event: said("1", "jay", "poison"), Due: true}
+		err := s.Commit(t.Context(), &core.Batch{Append: []core.Entry{poison}, Journal: []core.Record{
+			{Key: core.Key{Turn: core.TurnID{Path: place, Seq: 1}}, Progress: core.Started, Time: time.Now(), Data: raw},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
+		end := b.ended(1)[0]
+		if n := len(b.asker.Asked()); end.Aside != want.aside || n != want.asked || len(b.room.Texts()) != want.said {
+			t.Errorf("after %d tries: aside is %t, asked %d times, said %q", attempts, end.Aside, n, b.room.Texts())
+		}
+		b.stop()
+	}
+}
+
+// TestContinueGivesWay: who waits comes first, and nobody goes on behind him.
+func TestContinueGivesWay(t *testing.T) {
+	slow, begun, release := held()
+	b := withPlugin(t, slow, `{"response":"more","actions":[{"type":"work"},{"type":"CONTINUE"}]}`, plan("Yes?"))
+	b.receive(said("1", "jay", "count"))
+	<-begun
+	b.receive(said("2", "ann", "me too"))
+	close(release)
+	b.ended(2)
+	b.history("count", "me too", "more", "Yes?")
+}
+
+// TestContinueIsCountedThroughBots: a person lets it begin anew, a bot does not.
+func TestContinueIsCountedThroughBots(t *testing.T) {
+	for _, bot := range []bool{true, false} {
+		b, _ := group(t, turn.Settings{Activation: turn.OnMention, Bots: true}, `{"response":"more","actions":[{"type":"CONTINUE"}]}`)
+		b.receive(talk("1", "jay", "Aria, count"))
+		b.ended(4)
+		e := talk("2", "other", "Aria, on")
+		e.Message.Author.Bot = bot
+		b.receive(e)
+		b.ended(map[bool]int{true: 1, false: 4}[bot])
+		b.stop()
+		if n := len(b.asker.Asked()); n != map[bool]int{true: 5, false: 8}[bot] {
+			t.Errorf("bot %t: the model was asked %d times", bot, n)
+		}
+	}
+}
+
+// TestManyTogether: who said what is told, and rights are those that all have:
+// nothing for admins, nothing that would be confirmed, nothing for whom it concerns.
+func TestManyTogether(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	power := coretest.NewPlugin("power",
+		core.Action{Name: "ban", Permission: core.Admins}, core.Action{Name: "pay", Permission: core.Everyone, Confirm: true},
+		core.Action{Name: "own", Permission: core.Concerned, Concerns: "who", Schema: json.RawMessage(`{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]}`)})
+	asker := coretest.NewAsker(plan("first"), `{"response":"ok","actions":[{"type":"ban"},{"type":"pay"},{"type":"own","payload":{"who":"root"}}]}`, plan("ok"))
+	asker.Hold = make(chan struct{})
+	b := start(t, s, room, asker, func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, power)
+		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Admins = []core.Path{core.MustPath("room/@user/root")}
+	})
+	b.receive(said("0", "jay", "hi"))
+	b.thinks(1)
+	for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
+		b.receive(said(id, map[bool]string{true: "root", false: "ann"}[id < "4"], "word "+id))
+	}
+	close(asker.Hold)
+	if ends := b.ended(2); len(ends[1].Messages) != 6 || !ends[1].Person.IsZero() {
+		t.Fatalf("the turns ended as %+v", ends)
+	}
+	in := b.input(1)
+	for _, id := range []string{"1", "2", "3", "4", "5", "6"} {
+		if !strings.Contains(in, `"text":"word `+id+`"`) {
+			t.Errorf("the model was not told word %s: %s", id, in)
+		}
+	}
+	if !strings.Contains(in, `"messages":[`) || len(power.Calls()) != 0 || len(room.Choices()) != 0 {
+		t.Errorf("calls %+v, questions %v, of %s", power.Calls(), room.Choices(), in)
+	}
+}
+
+// TestDeniedPress: who is shut out presses nothing any more.
+func TestDeniedPress(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	confirm := b.press("p", "jay", "Confirm")
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Access.Deny = []core.Path{jay} }))
+	b.receive(confirm)
+	b.ended(1) // at once: it has no turn
+	if len(bank.Calls()) != 0 {
+		t.Error("somebody who is shut out has paid")
+	}
+	if got := strings.Join(b.logged(place), "|"); strings.Count(got, "|") != 2 {
+		t.Errorf("the log holds %q", got)
+	}
+}
+
+// sign is a core.Thinker that notes when it is shown.
+type sign struct{ shown []time.Duration }
+
+func (s *sign) Think(ctx context.Context, _ core.Path) {
+	began := time.Now()
+	<-ctx.Done()
+	s.shown = append(s.shown, time.Since(began))
+}
+
+type pondering time.Duration
+
+func (p pondering) Ask(context.Context, core.Question) (core.Answer, error) {
+	time.Sleep(time.Duration(p))
+	return core.Answer{}, nil
+}
+
+// TestThinkingIsShownLate: not at once, but after 400 ms, and no longer than it lasts.
+func TestThinkingIsShownLate(t *testing.T) {
+	for lasts, want := range map[time.Duration]time.Duration{399 * time.Millisecond: 0, time.Second: 600 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &sign{}
+			a := turn.Thinking(pondering(lasts), func(core.Path) core.Thinker { return s })
+			if _, err := a.Ask(t.Context(), core.Question{}); err != nil {
+				t.Fatal(err)
+			}
+			if want == 0 && len(s.shown) != 0 || want > 0 && (len(s.shown) != 1 || s.shown[0] != want) {
+				t.Errorf("thinking for %s was shown for %v, want %s", lasts, s.shown, want)
+			}
+		})
+	}
+}
