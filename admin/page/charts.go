@@ -16,6 +16,15 @@ import (
 type series struct {
 	Name   string
 	Values []float64
+	Told   []float64 // what is written for each value; nil: itself
+}
+
+// told is what is written for a value.
+func (s series) told(i int) float64 {
+	if s.Told != nil {
+		return s.Told[i]
+	}
+	return s.Values[i]
 }
 
 // figures are what a chart shows, and the table beneath it.
@@ -74,7 +83,7 @@ func (f figures) draw() drawing {
 	for i, label := range f.Labels {
 		r := figureRow{Label: label}
 		for _, s := range f.Series {
-			r.Cells = append(r.Cells, f.write(s.Values[i]))
+			r.Cells = append(r.Cells, f.write(s.told(i)))
 		}
 		d.Rows = append(d.Rows, r)
 	}
@@ -95,7 +104,7 @@ func (f figures) bars() (bars []bar) {
 			y -= h
 			bars = append(bars, bar{
 				round(chartLeft + float64(i)*step + step*0.1), round(y), round(step * 0.8), round(h), k,
-				label + ", " + s.Name + ": " + f.write(s.Values[i]),
+				label + ", " + s.Name + ": " + f.write(s.told(i)),
 			})
 		}
 	}
@@ -228,10 +237,13 @@ func (p *Page) timely(ends []core.TurnEnd) []figures {
 	times := func(title string, of func(t *core.Trace) time.Duration) figures {
 		half := per(func(g []core.TurnEnd) float64 { return quantile(g, of, 0.5) })
 		most := per(func(g []core.TurnEnd) float64 { return quantile(g, of, 0.95) })
-		for i := range most {
-			most[i] -= half[i]
+		above := slices.Clone(most)
+		for i := range above {
+			above[i] -= half[i]
 		}
-		return figures{Title: title, Axis: "From", Labels: labels, Series: []series{{"half of the turns within", half}, {"and up to, for 95 %", most}}, show: seconds}
+		return figures{Title: title, Axis: "From", Labels: labels, show: seconds, Series: []series{
+			{Name: "half of the turns within", Values: half}, {Name: "95 % within", Values: above, Told: most},
+		}}
 	}
 	count := func(is func(e *core.TurnEnd) int) []float64 {
 		return per(func(g []core.TurnEnd) (n float64) {
@@ -242,14 +254,14 @@ func (p *Page) timely(ends []core.TurnEnd) []figures {
 		})
 	}
 	came := func(to string) series {
-		return series{to, count(func(e *core.TurnEnd) int { return one(outcome(e) == to) })}
+		return series{Name: to, Values: count(func(e *core.TurnEnd) int { return one(outcome(e) == to) })}
 	}
 	return []figures{
 		times("Waiting for models", func(t *core.Trace) time.Duration { return t.Thought }),
 		times("The bot's own time", func(t *core.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
 		{Title: "Turns by outcome", Axis: "From", Labels: labels, Series: []series{came("answered"), came("silent"), came("set aside")}},
 		{Title: "Corrections: answers of models that were wrong", Axis: "From", Labels: labels, Series: []series{
-			{"corrections", count(func(e *core.TurnEnd) int { return corrections(e.Trace) })}}},
+			{Name: "corrections", Values: count(func(e *core.TurnEnd) int { return corrections(e.Trace) })}}},
 	}
 }
 
@@ -334,10 +346,10 @@ func spent(uses []Use, today time.Time) []figures {
 	}
 	return append([]figures{
 		{Title: "Tokens by day", Axis: "Day", Labels: labels, Series: []series{
-			{"new", daily(func(u *Use) float64 { return float64(u.In - u.Cached) })},
-			{"cached", daily(func(u *Use) float64 { return float64(u.Cached) })},
-			{"written", daily(func(u *Use) float64 { return float64(u.Out) })}}},
-		{Title: "Cost by day", Axis: "Day", Labels: labels, Series: []series{{"cost", daily(func(u *Use) float64 { return u.Cost })}}, show: money},
+			{Name: "new", Values: daily(func(u *Use) float64 { return float64(u.In - u.Cached) })},
+			{Name: "cached", Values: daily(func(u *Use) float64 { return float64(u.Cached) })},
+			{Name: "written", Values: daily(func(u *Use) float64 { return float64(u.Out) })}}},
+		{Title: "Cost by day", Axis: "Day", Labels: labels, Series: []series{{Name: "cost", Values: daily(func(u *Use) float64 { return u.Cost })}}, show: money},
 	}, append(most("person", uses, func(u *Use) bool { return u.Whose.IsPerson() }), most("place", uses, places)...)...)
 }
 

@@ -362,6 +362,26 @@ func TestCharts(t *testing.T) {
 	}
 }
 
+// TestTimesOfTurns holds the figures of ten turns against what they are.
+func TestTimesOfTurns(t *testing.T) {
+	w := newWorld(t)
+	var ends []core.TurnEnd
+	for i := range 10 {
+		ends = append(ends, core.TurnEnd{Trace: &core.Trace{Began: w.clock(), Took: time.Duration(i+2) * time.Second, Thought: time.Duration(i+1) * time.Second}})
+	}
+	all := w.page.timely(ends)
+	models, own := all[0].draw(), all[1].draw()
+	if got := strings.Join(models.Rows[0].Cells, " "); got != "5.0 s 10.0 s" {
+		t.Errorf("models: half within, and 95 %%: %s", got)
+	}
+	if got := strings.Join(own.Rows[0].Cells, " "); got != "1.0 s 1.0 s" {
+		t.Errorf("the bot itself: %s", got)
+	}
+	if b := models.Bars; len(b) != 2 || b[0].H != b[1].H || b[0].Tip != "12:00:00, half of the turns within: 5.0 s" || b[1].Tip != "12:00:00, 95 % within: 10.0 s" {
+		t.Errorf("bars: %+v", b)
+	}
+}
+
 func TestQueue(t *testing.T) {
 	w := newWorld(t)
 	w.live()
