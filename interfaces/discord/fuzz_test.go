@@ -75,6 +75,7 @@ func FuzzWire(f *testing.F) {
 	for _, s := range []string{`{"op":10,"d":{"heartbeat_interval":41250}}`, `{"op":0,"s":1,"t":"READY","d":{}}`, `{"op":7}`, `{"op":9,"d":false}`, `null`, `{"op":11}`, `{}`} {
 		f.Add([]byte(head + string(plain(frameText, []byte(s)))))
 	}
+	f.Add([]byte(" 101\n\r\r\n\x81\b\n"))
 	f.Add([]byte("HTTP/1.1 403 Forbidden\r\n\r\nno"))
 	f.Add([]byte(head + "\x88\x02\x0f\xa4"))
 	f.Add([]byte(head + "\x01\x01{\x80\x01}"))
@@ -90,7 +91,10 @@ func FuzzWire(f *testing.F) {
 		}
 		r := bufio.NewReader(&out)
 		for line := ""; line != "\r\n" && line != "\n"; {
-			line, _ = r.ReadString('\n')
+			var err error
+			if line, err = r.ReadString('\n'); err != nil {
+				t.Fatalf("the handshake does not end: %v", err)
+			}
 		}
 		for r.Buffered() > 0 || out.Len() > 0 {
 			kind, final, payload, err := readFrame(r, 0, nil)

@@ -219,7 +219,7 @@ func (w *wire) handshake() error {
 		if err != nil {
 			return err
 		}
-		if len(bytes.TrimRight(line, "\r\n")) == 0 {
+		if string(line) == "\r\n" || string(line) == "\n" {
 			status, _, _ := bytes.Cut(head.Bytes(), []byte("\n"))
 			w.frame = bytes.Contains(status, []byte(" 101"))
 			w.raw = !w.frame
