@@ -31,6 +31,8 @@ type intake struct {
 	absent map[string][]string        // guilds that were announced and their channels to be fetched
 	listed map[string]map[string]bool // by shard: the guilds that READY named
 
+	sees  bool // what does not concern the bot comes with its text
+
 	batch []core.Event
 	after []func() // once the batch is durable
 }
@@ -223,10 +225,13 @@ func (t *intake) take(f frame, p place) {
 // message takes a message in.
 func (t *intake) message(m *message, p place) {
 	id, channel, at := m.ID, m.Channel, t.d.clock()
-	if blind(m) && t.d.set.MessageContent && m.Author != nil && !m.Author.Bot {
-		t.d.missingContent()
-	}
 	self, _ := t.d.book.me()
+	if t.d.set.MessageContent && m.Author != nil && !m.Author.Bot {
+		t.sees = t.sees || m.hears(self.ID)
+		if blind(m) && !t.sees { // a game's invitation has no text either
+			t.d.missingContent()
+		}
+	}
 	own := m.Author != nil && m.Author.ID == self.ID
 	out, ok := t.d.book.normal(m, p)
 	if ok && p.Guild == "" {

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -202,6 +203,12 @@ func media(mime, name string) core.Media {
 		}
 	}
 	return core.File
+}
+
+// hears reports whether a message has a text that without the content intent would
+// be kept from the bot of that id.
+func (m *message) hears(self string) bool {
+	return m.Guild != "" && m.Content != "" && !slices.ContainsFunc(m.Mentions, func(u user) bool { return u.ID == self })
 }
 
 // blind reports whether the platform seems to keep the text of a message from
