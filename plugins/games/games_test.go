@@ -289,6 +289,31 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestLongPolls: however long the words of polls are, prompts are told of them, and
+// no more than there is room for.
+func TestLongPolls(t *testing.T) {
+	for _, letter := range []string{"a", "é", "🫖", "<"} {
+		s := plugintest.NewStand(t, "games")
+		p := make1(t, s)
+		a := p.Actions()[2]
+		for i := range 3 {
+			c := createPayload{Question: strings.Repeat(letter, maxQuestion)}
+			for n := range maxOptions {
+				c.Options = append(c.Options, fmt.Sprint(n)+strings.Repeat(letter, maxOption-1))
+			}
+			call := coretest.Call(&a, core.MustPath("room/1"), core.Author{ID: "jay"}, nil)
+			call.Key.Turn.Seq = uint64(i + 1)
+			if _, err := p.open(t.Context(), call, c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		raw, err := p.Inject(t.Context(), core.Scene{Path: core.MustPath("room/1")})
+		if err != nil || len(raw) > maxInjected || !json.Valid(raw) || !strings.Contains(string(raw), `"poll":3`) {
+			t.Errorf("%s: %d bytes, %v: %s", letter, len(raw), err, raw)
+		}
+	}
+}
+
 // What the command takes is a right poll, of words that were written.
 func FuzzPollText(f *testing.F) {
 	for _, text := range []string{"When? a | b", "When | a | b", "Tea?\nYes\nNo", "? a|b", "a?b? c|d", "||", "x? |a|b"} {

@@ -215,12 +215,27 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 		return nil, err
 	}
 	for list = list[:min(len(list), pollsToldMax)]; len(list) > 0; list = list[:len(list)-1] {
-		raw, err := json.Marshal(map[string]any{"polls": list})
-		if err != nil || len(raw) <= maxInjected {
-			return raw, err
+		for _, most := range []int{maxQuestion, 40, 12} {
+			raw, err := json.Marshal(map[string]any{"polls": shortened(list, most)})
+			if err != nil || len(raw) <= maxInjected {
+				return raw, err
+			}
 		}
 	}
 	return nil, nil
+}
+
+// shortened are the polls with at most so many characters of each text.
+func shortened(list []standing, most int) []standing {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Question = cut(list[i].Question, most)
+		list[i].Votes = slices.Clone(list[i].Votes)
+		for k := range list[i].Votes {
+			list[i].Votes[k].Option = cut(list[i].Votes[k].Option, most)
+		}
+	}
+	return list
 }
 
 // shownMax is how many polls the command shows.

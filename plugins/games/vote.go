@@ -148,7 +148,7 @@ func (o *poll) read(choices []string) ([]int, error) {
 	for _, text := range choices {
 		i := o.option(text)
 		if i < 0 {
-			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", cut(text), o.listed())
+			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", cut(text, maxOption), o.listed())
 		}
 		if !slices.Contains(options, i) {
 			options = append(options, i)
@@ -196,9 +196,9 @@ func (o *poll) listed() string {
 }
 
 // cut keeps a foreign text short.
-func cut(text string) string {
-	if r := []rune(text); len(r) > maxOption {
-		return string(r[:maxOption]) + "…"
+func cut(text string, most int) string {
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
 	}
 	return text
 }
