@@ -31,7 +31,7 @@ type intake struct {
 	absent map[string][]string        // guilds that were announced and their channels to be fetched
 	listed map[string]map[string]bool // by shard: the guilds that READY named
 
-	sees  bool // what does not concern the bot comes with its text
+	sees bool // what does not concern the bot comes with its text
 
 	batch []core.Event
 	after []func() // once the batch is durable
