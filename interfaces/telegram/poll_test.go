@@ -316,6 +316,9 @@ func TestMigration(t *testing.T) {
 		if list := w.Messages(to); len(list) != 1 || list[0].Text != "hi" {
 			t.Errorf("the supergroup shows %+v", list)
 		}
+		if list := parts.Sent(); len(list) != 1 || list[0].ID != "" {
+			t.Errorf("at the old path %+v was sent", list)
+		}
 		e := in.Wait(t, 1)[0]
 		if e.Kind != core.KindMigration || e.Message.Path != place("telegram", basic, 0) || e.To != place("telegram", to, 0) {
 			t.Errorf("event %+v", e)

@@ -190,7 +190,9 @@ func replyTo(params tgbotapi.Params, message anyID) {
 	}
 }
 
-// sent carries a sending request out and returns the id of what stands now.
+// sent carries a sending request out and returns the id of what stands now; none
+// where the group became a supergroup meanwhile, since the number would mean
+// another message at the path that the turn still goes by.
 func (d *Driver) sent(to target, r request, do func(request) (json.RawMessage, error)) (string, error) {
 	raw, err := do(r)
 	if err != nil {
@@ -201,6 +203,9 @@ func (d *Driver) sent(to target, r request, do func(request) (json.RawMessage, e
 	}
 	if err := json.Unmarshal(raw, &m); err != nil || m.ID == 0 {
 		return "", &core.Error{Kind: core.Broken, Text: "Telegram did not say what became of it", Err: err}
+	}
+	if d.places.now(to.spot.chat) != to.spot.chat {
+		return "", nil
 	}
 	d.places.sent(to.spot, m.ID)
 	return id(m.ID), nil
