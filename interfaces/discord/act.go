@@ -72,7 +72,7 @@ func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error
 		if err != nil {
 			return core.Result{}, failure("finding the message", err)
 		}
-		if self, _ := d.book.me(); m.Author == nil || m.Author.ID != self.ID {
+		if m.Author == nil || m.Author.ID != d.whoAmI(ctx) {
 			return core.Result{}, core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/markdown"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -51,6 +52,81 @@ func TestLongMessage(t *testing.T) {
 	}
 	if !strings.HasSuffix(all[len(all)-1].Text, "The end.") {
 		t.Error("the end is missing")
+	}
+}
+
+// The bot loses its permission in the middle of an answer: what was sent counts as
+// sent, the rest is not tried again and again, and goes out once it may.
+func TestPermissionLostInTheMiddle(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		var told []string
+		d := s.bot(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
+		s.FailNext("POST /channels/"+hallID, discordtest.Fault{}, discordtest.Fault{Kind: discordtest.Refused, Code: 50013})
+		parts := &journal{base: "middle"}
+		payload := map[string]any{"text": strings.Repeat("A sentence of some words. ", 200)}
+		for range 3 {
+			if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Parts = parts }); kind(err) != core.Broken {
+				t.Errorf("ended with %v", err)
+			}
+		}
+		if n := len(s.Calls("POST /channels/" + hallID)); n != 2 || len(told) != 1 || len(s.Messages(hallID)) != 1 {
+			t.Errorf("%d requests, %d messages, admins were told %q", n, len(s.Messages(hallID)), told)
+		}
+		time.Sleep(markAge + time.Second)
+		if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Parts = parts }); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Count(strings.Join(s.Texts(hallID), " "), "sentence"); got != 200 {
+			t.Errorf("%d of 200 sentences stand", got)
+		}
+	})
+}
+
+// At the bound of a message nothing is lost, and no sign is torn apart.
+func TestBoundOfAMessage(t *testing.T) {
+	family := "👩‍👩‍👧‍👦"
+	for name, c := range map[string]struct {
+		text  string
+		parts int
+	}{
+		"2000 letters":      {strings.Repeat("x", 2000), 1},
+		"2001 letters":      {strings.Repeat("x", 2001), 2},
+		"1000 emoji":        {strings.Repeat("😀", 1000), 1},
+		"1001 emoji":        {strings.Repeat("😀", 1001), 2},
+		"families":          {strings.Repeat(family, 400), 3},
+		"flags":             {strings.Repeat("🇮🇹", 1000), 2},
+		"a fence that fits": {"```\n" + strings.Repeat("x", 1991) + "\n```", 1},
+		"a fence too long":  {"```\n" + strings.Repeat("x", 1993) + "\n```", 2},
+	} {
+		got := parts(c.text)
+		whole := ""
+		for i, p := range got {
+			if n := markdown.UTF16(p); n > maxContent || strings.ContainsRune(p, '\uFFFD') || strings.Count(p, "```")%2 != 0 {
+				t.Errorf("%s: part %d has %d characters: %.40q", name, i, n, p)
+			}
+			whole += p
+		}
+		for _, sign := range []string{"x", "😀", family, "🇮🇹"} {
+			if strings.Count(whole, sign) != strings.Count(c.text, sign) {
+				t.Errorf("%s: %d of %s are left", name, strings.Count(whole, sign), sign)
+			}
+		}
+		if len(got) != c.parts {
+			t.Errorf("%s: %d parts", name, len(got))
+		}
+	}
+}
+
+// A channel of announcements has threads of its own kind.
+func TestThreadOfAnnouncements(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	news := s.AddChannel(discordtest.Channel{Guild: guildID, Name: "news", Type: discordtest.News})
+	d, _ := s.up(t)
+	for _, place := range []string{news, hallID} {
+		if _, err := act(t, d, "thread_discord", map[string]any{"name": "x", "interface_path": "discord/" + guildID + "/" + place}); err != nil {
+			t.Errorf("in %s: %v", place, err)
+		}
 	}
 }
 
