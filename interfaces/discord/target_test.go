@@ -1,0 +1,145 @@
+package discord
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
+)
+
+func TestClosedChannelIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	var told []string
+	d, in := s.up(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
+	s.RefuseChannel(roomID, 50001)
+	to := map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/" + roomID}
+	for range 5 {
+		if _, err := act(t, d, "message_discord", to); kind(err) != core.Broken {
+			t.Errorf("ended with %v", err)
+		}
+	}
+	if n := len(s.Calls("POST /channels/" + roomID)); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], roomID) {
+		t.Errorf("admins were told %q", told)
+	}
+	s.Say(roomID, annID, "are you there?")
+	in.wait(t, core.KindMessage, 1)
+	if _, err := act(t, d, "message_discord", to); kind(err) != core.Broken || len(s.Calls("POST /channels/"+roomID)) != 1 {
+		t.Errorf("what people say there has it tried again: %v", err)
+	}
+	s.RefuseChannel(roomID, 0)
+	s.Tell(guildID, "", "CHANNEL_UPDATE", map[string]any{"id": roomID, "guild_id": guildID, "type": 0, "name": "room"})
+	s.Say(hallID, annID, "now")
+	in.wait(t, core.KindMessage, 2)
+	if _, err := act(t, d, "message_discord", to); err != nil {
+		t.Errorf("after a change of the channel: %v", err)
+	}
+}
+
+// Who takes no direct messages is left alone until he writes; what changes in one
+// guild opens nothing in another.
+func TestClosedTargetsOpenAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		const other, lobby = "800000000000000077", "800000000000000078"
+		d, in := s.bot(t), newInbox()
+		s.listening(t, d, in)
+		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		s.AddGuild(other, nil)
+		s.AddChannel(discordtest.Channel{ID: lobby, Guild: other, Name: "lobby"})
+		s.Say(lobby, annID, "hello")
+		in.wait(t, core.KindMessage, 1)
+		places := map[string]string{"discord/@me/" + dmID: dmID, "discord/" + guildID + "/" + hallID: hallID, "discord/" + other + "/" + lobby: lobby}
+		open := func(place, channel string) bool {
+			s.RefuseChannel(channel, 0)
+			_, err := act(t, d, "message_discord", map[string]any{"text": "x", "interface_path": place})
+			return err == nil
+		}
+		for name, c := range map[string]struct {
+			change func()
+			opens  string
+		}{
+			"he writes": {func() { s.Say(dmID, annID, "hello") }, dmID},
+			"role": {func() {
+				s.Tell(guildID, "", "GUILD_ROLE_UPDATE", map[string]any{"guild_id": guildID, "role": map[string]any{"id": "5"}})
+			}, hallID},
+			"own roles": {func() {
+				s.Tell(other, "", "GUILD_MEMBER_UPDATE", map[string]any{"guild_id": other, "user": map[string]any{"id": botID}})
+			}, lobby},
+			"category": {func() {
+				s.Tell(guildID, "", "CHANNEL_UPDATE", map[string]any{"guild_id": guildID, "id": catID, "type": 4})
+			}, hallID},
+			"the guild":   {func() { s.Tell(other, "", "GUILD_UPDATE", map[string]any{"id": other, "name": "x"}) }, lobby},
+			"its channel": {func() { s.Tell(other, "", "CHANNEL_UPDATE", map[string]any{"guild_id": other, "id": lobby, "type": 0}) }, lobby},
+		} {
+			for place, channel := range places {
+				s.RefuseChannel(channel, 50001)
+				if _, err := act(t, d, "message_discord", map[string]any{"text": "x", "interface_path": place}); err == nil {
+					t.Fatal("sent")
+				}
+			}
+			want := len(in.all()) + 1
+			if c.opens == dmID {
+				want++
+			}
+			c.change()
+			s.Say(groupID, annID, "then")
+			within(t, time.Minute, name, func() bool { return len(in.all()) == want })
+			for place, channel := range places {
+				if got := open(place, channel); got != (channel == c.opens) {
+					t.Errorf("%s: %s is open: %v", name, place, got)
+				}
+				d.targets.clear(channel)
+			}
+		}
+	})
+}
+
+// A bot that may not read a channel's history may not reply there either; it
+// answers all the same.
+func TestReplyWithoutHistory(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, _ := s.up(t)
+	s.ChangeChannel(hallID, func(c *discordtest.Channel) {
+		c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayReadHistory}}
+	})
+	id := s.Say(hallID, annID, hello())
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "Hi.", "reply_to_message_id": id}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "Hi." || got[0].ReplyTo != "" {
+		t.Errorf("stands: %+v", got)
+	}
+}
+
+// The bot loses its permission in the middle of an answer: what was sent counts as
+// sent, the rest is not tried again and again, and goes out once it may.
+func TestPermissionLostInTheMiddle(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		var told []string
+		d := s.bot(t, func(o *Options) { o.Admin = func(text string) { told = append(told, text) } })
+		s.FailNext("POST /channels/"+hallID, discordtest.Fault{}, discordtest.Fault{Kind: discordtest.Refused, Code: 50013})
+		parts := &journal{base: "middle"}
+		payload := map[string]any{"text": strings.Repeat("A sentence of some words. ", 200)}
+		for range 3 {
+			if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Parts = parts }); kind(err) != core.Broken {
+				t.Errorf("ended with %v", err)
+			}
+		}
+		if n := len(s.Calls("POST /channels/" + hallID)); n != 2 || len(told) != 1 || len(s.Messages(hallID)) != 1 {
+			t.Errorf("%d requests, %d messages, admins were told %q", n, len(s.Messages(hallID)), told)
+		}
+		time.Sleep(markAge + time.Second)
+		if _, err := act(t, d, "message_discord", payload, func(c *core.Call) { c.Parts = parts }); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Count(strings.Join(s.Texts(hallID), " "), "sentence"); got != 200 {
+			t.Errorf("%d of 200 sentences stand", got)
+		}
+	})
+}
