@@ -203,6 +203,9 @@ func (p *Plugin) holdFor(ctx context.Context, h hold, reason string) error {
 	p.holds.set(d, h)
 	p.mu.Unlock()
 	_, err := p.put(ctx, h.person, h.detailKey(), detail{h.name, h.tag, reason, now, h.end()}, core.AnyVersion)
+	if errors.Is(err, core.ErrForgotten) {
+		return nil // it holds; witness sees to it that it names nobody
+	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package moderation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"sync"
@@ -155,7 +156,11 @@ func (p *Plugin) write(ctx context.Context, items []core.Item) error {
 // writeAll puts items on disk, and returns those that it could not.
 func (p *Plugin) writeAll(ctx context.Context, items []core.Item) (left []core.Item, err error) {
 	for i, item := range items {
-		if _, err := p.host.Items.Put(ctx, item); err != nil {
+		_, err := p.host.Items.Put(ctx, item)
+		if errors.Is(err, core.ErrForgotten) {
+			continue // he was forgotten meanwhile, and so is what he did
+		}
+		if err != nil {
 			return items[i:], fmt.Errorf("keep: %w", err)
 		}
 	}
