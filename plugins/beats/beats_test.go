@@ -12,6 +12,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/plugins/plugintest"
+	"synthbot/plugins/reminders"
 )
 
 func TestScripts(t *testing.T) {
@@ -19,6 +20,11 @@ func TestScripts(t *testing.T) {
 		core.Action{Name: "diary_keep", Brief: "Keep the diary", Permission: core.OwnBeats},
 		core.Action{Name: "dice_roll", Brief: "Roll dice", Permission: core.Everyone})
 	plugintest.Run(t, "testdata/*.txt", plugintest.Of(New), plugintest.With(others))
+}
+
+// TestNightOfPeople: the zone that a person told another plugin counts here, too.
+func TestNightOfPeople(t *testing.T) {
+	plugintest.Run(t, "testdata/zone/*.txt", plugintest.Of(New), plugintest.Of(reminders.New))
 }
 
 func TestConform(t *testing.T) {

@@ -41,6 +41,15 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 		w.Since = p.host.Clock()
 	}
 	w.On, w.Private = what == "on", c.Private
+	if w.Zone == "" && c.Private { // his night is the one that counts
+		z, err := p.host.Zones.Of(ctx, c.Person)
+		if err != nil {
+			return "", err
+		}
+		if loc, ok := zoneOf(z.Name); ok {
+			w.Zone = loc.String()
+		}
+	}
 	if name := strings.ReplaceAll(c.Args["zone"], " ", "_"); name != "" {
 		loc, ok := zoneOf(name)
 		if !ok {
