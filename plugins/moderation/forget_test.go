@@ -117,8 +117,14 @@ func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
 }
 
 // TestForgottenMeanwhile: what is written while the person, or the moderator, is
-// forgotten names nobody; the block holds.
+// forgotten names nobody; the block holds. Within a turn the store itself refuses it.
 func TestForgottenMeanwhile(t *testing.T) {
+	forgottenMeanwhile(t, t.Context())
+	forgottenMeanwhile(t, core.WithEpoch(t.Context(), 0))
+}
+
+func forgottenMeanwhile(t *testing.T, ctx context.Context) {
+	t.Helper()
 	for _, prefix := range []string{holdKey, logKey, didKey} {
 		for _, whom := range []core.Path{jayPath, bossPath} {
 			s := plugintest.NewStand(t, "moderation")
@@ -130,7 +136,7 @@ func TestForgottenMeanwhile(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: jayPath.String(), reason: "canary"}); err != nil {
+			if _, err := p.hold(ctx, boss(p), blocked, wish{who: jayPath.String(), reason: "canary"}); err != nil {
 				t.Fatal(err)
 			}
 			if f.forget != nil {
