@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,6 +53,15 @@ func (p *program) daemonAt() (*admin.Control, bool) {
 		return nil, false
 	}
 	return admin.DialControl(dir)
+}
+
+// nobodyRuns is the error of a command that needs a daemon. A file with faults may
+// not even say where it is.
+func (p *program) nobodyRuns() error {
+	if _, err := p.mustLoad(); err != nil {
+		return err
+	}
+	return errors.New("no daemon runs with this configuration")
 }
 
 // ask lets the daemon carry a command line out.

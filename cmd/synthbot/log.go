@@ -255,12 +255,12 @@ func (p *program) logCommand() *cobra.Command {
 			"that has no level of its own. At debug the log holds what people say.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if p.host == nil {
-				return errors.New("no daemon runs with this configuration")
+				return p.nobodyRuns()
 			}
 			args = append(args, "", "")
 			text, err := p.host.setLog(args[0], args[1])
-			if err != nil {
-				return usage{err}
+			if said, ok := errors.AsType[*core.Error](err); ok {
+				return usagef("%s", said.Text)
 			}
 			_, err = fmt.Fprintln(p.out, text)
 			return err

@@ -108,9 +108,14 @@ func TestLogAtRunTime(t *testing.T) {
 			t.Errorf("with %q: a text is in the log: %v", log, !heard)
 		}
 	}
-	if status, _, errs := d.command("", "log", "kitchen", "debug"); status != statusUsage || !strings.Contains(errs, "core/turn, ") {
+	if status, _, errs := d.command("", "log", "kitchen", "debug"); status != statusUsage || strings.Contains(errs, "invalid:") || !strings.Contains(errs, "core/turn, ") {
 		t.Errorf("an unknown room: %d, %q", status, errs)
 	}
+	d.write("[bot")
+	if status, _, errs := d.command("", "log"); status != statusUsage || !strings.Contains(errs, "cannot be read as TOML") {
+		t.Errorf("with a file that does not say where the daemon is: %d, %q", status, errs)
+	}
+	d.write(with(""))
 	d.end()
 	if status, _, errs := d.command("", "log"); status != statusFailed || !strings.Contains(errs, "no daemon runs") {
 		t.Errorf("without a daemon: %d, %q", status, errs)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -31,7 +30,7 @@ func (p *program) pageCommand() *cobra.Command {
 		Use: "page", Short: "Print a link that opens the admin's page, once, within ten minutes", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if p.host == nil {
-				return errors.New("no daemon runs with this configuration")
+				return p.nobodyRuns()
 			}
 			s := p.host.page.Load()
 			if s == nil {

@@ -305,7 +305,7 @@ func (p *program) reloadCommand() *cobra.Command {
 		Use: "reload", Short: "Let the running daemon read its configuration again", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if p.host == nil {
-				return errors.New("no daemon runs with this configuration")
+				return p.nobodyRuns()
 			}
 			return p.host.reload(p.host.life)
 		},
