@@ -3,12 +3,15 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"synthbot/core"
 )
@@ -71,5 +74,37 @@ func TestMetrics(t *testing.T) {
 	full = errors.New("the disk of /secret is full")
 	if status, body := get(t, server.URL+"/readyz"); status != 503 || strings.Contains(body, "secret") {
 		t.Errorf("readyz of a sick bot: %d %s", status, body)
+	}
+}
+
+// TestMetricsAreWellNamed: names follow the conventions of Prometheus, and however
+// many people and places there are, there are no more series for it.
+func TestMetricsAreWellNamed(t *testing.T) {
+	m := NewMetrics()
+	observe := func(from, to int) {
+		for i := from; i < to; i++ {
+			m.Observe(core.TurnEnd{
+				Turn: core.TurnID{Path: core.MustPath(fmt.Sprintf("room/%d", i)), Seq: uint64(i)}, Person: core.MustPath(fmt.Sprintf("room/@user/%d", i)), Answered: i%2 == 0,
+				Intent: []string{"greeting", "query"}[i%2], Confidence: 0.5, Messages: []string{fmt.Sprint(i)},
+				Trace: &core.Trace{Took: time.Second, Asks: []core.Ask{{Engine: "home", Took: time.Second, Usage: core.Usage{In: i}}}},
+			})
+		}
+	}
+	series := func() (body string, n int) {
+		w := httptest.NewRecorder()
+		m.Handler(nil, nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		body = w.Body.String()
+		return body, strings.Count(body, "\nsynthbot_")
+	}
+	observe(1, 3)
+	_, few := series()
+	observe(3, 1000)
+	body, many := series()
+	if few < 10 || many != few {
+		t.Errorf("%d series have become %d", few, many)
+	}
+	problems, err := promlint.New(strings.NewReader(body)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
 	}
 }
