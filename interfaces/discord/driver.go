@@ -169,9 +169,12 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	if err := errors.Join(d.cursors.load(ctx), d.alive.load(ctx, d.state)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.name, err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	err := d.listen(ctx, cancel, in)
+	err := d.listen(ctx, in)
+	for before := 0; d.set.shards == 0 && errors.Is(err, errShards) && d.count > before && sleep(ctx, d.tempo.backoff); {
+		before = d.count
+		d.log.Warn("there are too few shards by now; asking how many are wanted")
+		err = d.listen(ctx, in)
+	}
 	// What was taken in is noted, also when the time is over.
 	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
@@ -184,7 +187,10 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	return nil
 }
 
-func (d *Driver) listen(ctx context.Context, cancel func(), in core.Inbox) error {
+// listen connects with as many shards as the platform recommends now.
+func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	g, err := d.findGateway(ctx)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 // Errors that stop the interface; they are written for people.
 var (
 	errToken   = errors.New("the token is refused by Discord: put a valid one where the configuration's token points to")
+	errShards  = errors.New("the bot is in so many guilds that it needs more shards: set shards to auto")
 	errIntents = errors.New("the intents are refused by Discord: switch them on for this bot in the developer portal")
 )
 
@@ -121,7 +122,7 @@ func (d *Driver) fatal(why error) error {
 	case 4010:
 		return fmt.Errorf("the shard is refused by Discord (%w)", c)
 	case 4011:
-		return fmt.Errorf("this bot must be sharded: set shards to auto (%w)", c)
+		return fmt.Errorf("%w (%w)", errShards, c)
 	case 4012:
 		return fmt.Errorf("this version of the gateway is not known to Discord any more (%w)", c)
 	case 4013:

@@ -339,3 +339,23 @@ func TestResumeAddressThatFails(t *testing.T) {
 		t.Errorf("resumed %d times, identified %d times", resumes, len(s.Identifies()))
 	}
 }
+
+// The bot has come to so many guilds that it must be sharded: it asks anew, and
+// goes on.
+func TestMoreShardsWanted(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	_, in := s.up(t)
+	s.Say(hallID, annID, "one")
+	in.wait(t, core.KindMessage, 1)
+	s.Gateway(func(g *discordtest.Settings) { g.Shards, g.Least, g.Concurrency = 3, 3, 3 })
+	s.Forget()
+	s.Close(4011, "Sharding required.")
+	s.Say(hallID, annID, "two")
+	until(t, "three shards", func() bool { return s.Live() == 3 })
+	s.Say(hallID, annID, "three")
+	in.wait(t, core.KindMessage, 3)
+	if got := strings.Join(in.texts(), " "); got != "one two three" {
+		t.Errorf("came in: %s", got)
+	}
+}

@@ -43,6 +43,7 @@ const (
 type Settings struct {
 	Interval    time.Duration // between two heartbeats
 	Shards      int           // recommended
+	Least       int           // shards, with fewer of which nobody is let in
 	Concurrency int           // identifies at once
 	Between     time.Duration // the least time between two identifies of a bucket
 	Remaining   int           // sessions that may still be begun

@@ -72,6 +72,9 @@ func (s *Server) identified(c *Conn, data json.RawMessage) bool {
 	case d.Shard[1] < 1 || d.Shard[0] < 0 || d.Shard[0] >= d.Shard[1]:
 		c.Close(4010, "Invalid shard.")
 		return false
+	case d.Shard[1] < g.Least:
+		c.Close(4011, "Sharding required.")
+		return false
 	case s.hasty(d.Shard[0]):
 		s.breach("an identify too early")
 		c.Send(Payload{Op: OpInvalid, Data: false})
