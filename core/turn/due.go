@@ -102,13 +102,23 @@ func (n *names) in(text string) bool {
 				break
 			}
 			start, end := at+i, at+i+len(w)
-			if !wordRune(lastRune(text[:start])) && !wordRune(firstRune(text[end:])) {
+			if !joined(lastRune(text[:start]), firstRune(w)) && !joined(lastRune(w), firstRune(text[end:])) {
 				return true
 			}
 			at = start + 1
 		}
 	}
 	return false
+}
+
+// joined reports whether two neighbours belong to one word, as far as their scripts
+// tell: some put no space between words.
+func joined(a, b rune) bool {
+	return wordRune(a) && wordRune(b) && !unspaced(a) && !unspaced(b)
+}
+
+func unspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 func wordRune(r rune) bool {

@@ -56,10 +56,11 @@ func TestNamesOfScripts(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Привет, АРИЯ!": true, "Ариям не верь": false, "«Ария», сказал он": true, "يا أريا، كيف حالك؟": true, "أرياف": false,
 		"αρια;": true, "μαρια": false, "η μαρια και η αρια": true, "(José)": true, "Joséphine": false, "👋Ария🙂": true, "@Ария_бот": false,
+		"アリアさん、おはよう": true, "ねえアリア": true, "小艾你好": true, "你好小艾": true, "小明你好": false, "Арияさん": true, "สวัสดีอารียาครับ": true,
 	} {
 		s := open(t, t.TempDir())
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Yes.")), func(o *turn.Options) {
-			o.Names = []string{"Ария", "أريا", "Αρια", "José"}
+			o.Names = []string{"Ария", "أريا", "Αρια", "José", "アリア", "小艾", "อารียา"}
 		})
 		if b.receive(inTopic(1, "1", "jay", text)); want {
 			b.ended(1)
