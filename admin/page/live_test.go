@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,9 +143,11 @@ func TestStreamsAreFew(t *testing.T) {
 }
 
 // line is a store in which so many messages wait in a place.
-type line struct{ n *int }
+type line struct{ n *atomic.Int64 }
 
-func (l line) View(_ context.Context, f func(core.View) error) error { return f(looked{n: *l.n}) }
+func (l line) View(_ context.Context, f func(core.View) error) error {
+	return f(looked{n: int(l.n.Load())})
+}
 
 // looked is a state of it.
 type looked struct {
@@ -155,19 +159,44 @@ func (l looked) Waiting() ([]core.Path, error) { return []core.Path{group}, nil 
 
 func (l looked) Due(core.Path, int) ([]core.Entry, error) { return make([]core.Entry, l.n), nil }
 
+// tape is a browser that keeps what it is sent until it is taken.
+type tape struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (*tape) Header() http.Header              { return http.Header{} }
+func (*tape) WriteHeader(int)                  {}
+func (*tape) Flush()                           {}
+func (*tape) SetWriteDeadline(time.Time) error { return nil }
+
+func (b *tape) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text += string(p)
+	return len(p), nil
+}
+
+func (b *tape) took() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := b.text
+	b.text = ""
+	return text
+}
+
 // TestLiveWaiting lets the count of what waits change while a page is open.
 func TestLiveWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := 3
+		var n atomic.Int64
+		n.Store(3)
 		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Running: new(admin.Running), Reader: line{n: &n}})
-		w := patient{httptest.NewRecorder()}
+		w := new(tape)
 		ctx, end := context.WithCancel(t.Context())
 		go p.flow(ctx, nil, &stream{w: w, c: http.NewResponseController(w)})
 		told := func() string {
 			synctest.Wait()
-			text := w.Body.String()
-			w.Body.Reset()
-			return text
+			return w.took()
 		}
 		if text := told(); !strings.HasSuffix(text, "event: waiting\ndata: 3\n\n") {
 			t.Errorf("at the beginning: %q", text)
@@ -176,7 +205,7 @@ func TestLiveWaiting(t *testing.T) {
 		if text := told(); text != "" {
 			t.Errorf("nothing has changed: %q", text)
 		}
-		n = 5
+		n.Store(5)
 		time.Sleep(streamCount)
 		if text := told(); text != "event: waiting\ndata: 5\n\n" {
 			t.Errorf("after a change: %q", text)
@@ -194,7 +223,7 @@ func (patient) SetWriteDeadline(time.Time) error { return nil }
 // TestStreamOfAnIdleSession leaves a page open, and does nothing there.
 func TestStreamOfAnIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Running: new(admin.Running), Reader: line{n: new(int)}})
+		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Running: new(admin.Running), Reader: line{n: new(atomic.Int64)}})
 		cookie, ok := p.doors.enter(p.doors.ticket(), "", "")
 		if !ok {
 			t.Fatal("not let in")
@@ -230,7 +259,7 @@ func (l oneListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 
 func TestDeadBrowser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		traces, stages := new(admin.Traces), new(admin.Running)
-		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: traces, Running: stages, Reader: line{n: new(int)}})
+		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: traces, Running: stages, Reader: line{n: new(atomic.Int64)}})
 		cookie, ok := p.doors.enter(p.doors.ticket(), "", "")
 		if !ok {
 			t.Fatal("not let in")
