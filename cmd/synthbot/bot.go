@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -309,7 +308,7 @@ func (c *Config) openStore(p *program, log *slog.Logger) (core.Store, error) {
 		}
 	}})
 	if err != nil {
-		return nil, closed(err)
+		return nil, err
 	}
 	p.db.Store(db)
 	return db, nil
@@ -340,14 +339,6 @@ func ofService(file, config, state string) bool {
 	}
 	_, err := os.Lstat(state) // what it leads to may be closed to us
 	return err == nil
-}
-
-// closed says what mends it that a database is somebody else's.
-func closed(err error) error {
-	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w; do it as root or as the bot's own user (sudo), or set another data_dir in [bot]", err)
-	}
-	return err
 }
 
 // beside resolves a path of the configuration file against its folder.

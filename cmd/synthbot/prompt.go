@@ -123,8 +123,7 @@ func (c *Config) readDB(p *program) (*memory.DB, error) {
 	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	db, err := memory.Open(dir, memory.Options{Log: p.logger(c, slog.LevelWarn)})
-	return db, closed(err)
+	return memory.Open(dir, memory.Options{Log: p.logger(c, slog.LevelWarn)})
 }
 
 // readStore is readDB for those who only look.

@@ -65,7 +65,7 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 	pageAt := b.parts.config.Admin.Listen
 	others.Go(func() { b.servePage(life.intake, pageAt) })
 	others.Go(b.openControl(life))
-	others.Go(func() { b.watch(life.intake) })
+	others.Go(b.openWatch(life.intake))
 	b.notify(daemon.SdNotifyReady)
 	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
 		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())

@@ -12,16 +12,20 @@ import (
 // in several steps.
 const settle = 500 * time.Millisecond
 
-// watch asks for a reload when the configuration file, or a persona that it
-// names, has changed, until ctx ends.
-func (b *bot) watch(ctx context.Context) {
+// openWatch begins to watch the configuration file and the personas that it names,
+// and returns what asks for a reload when one has changed, until ctx ends.
+func (b *bot) openWatch(ctx context.Context) (watch func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		b.log.Warn("changes of the configuration are not noticed; send SIGHUP", "err", err)
-		return
+		return func() {}
 	}
-	defer w.Close()
 	watched := b.look(w, nil)
+	return func() { b.watch(ctx, w, watched) }
+}
+
+func (b *bot) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string]bool) {
+	defer w.Close()
 	timer := time.NewTimer(settle)
 	timer.Stop()
 	for {
