@@ -50,7 +50,6 @@ func setsEngine(o *Override) bool       { return o.Engine != "" }
 func setsActivation(o *Override) bool   { return o.Activation != nil }
 func setsLanguage(o *Override) bool     { return o.Language != "" }
 func setsScope(o *Override) bool        { return o.Scope != nil }
-func setsActionsAllow(o *Override) bool { return len(o.ActionsAllow) > 0 }
 func setsPersonTokens(o *Override) bool { return o.PersonTokens != nil }
 
 // longest returns the override with the longest path that holds the place and
