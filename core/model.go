@@ -107,8 +107,8 @@ type Model interface {
 // Question is what a turn wants to know. Build is called with the limits of
 // each engine that is tried.
 type Question struct {
-	Path   Path // the place
-	Person Path // who caused it; zero for the bot itself
+	Path   Path   // the place
+	People []Path // who caused it, in equal shares; none: the bot itself
 	// Unshown keeps the answer, and that one is thought about, from being shown
 	// before the turn says something: it may say nothing at all.
 	Unshown bool

@@ -12,7 +12,7 @@ import (
 )
 
 // ledger implements engine.Ledger on the database. Every use is counted twice:
-// for the place, and for the person. Sums of the day are held in memory; they are
+// for the place, and for the people who caused it, in shares. Sums of the day are held in memory; they are
 // written in the commits that a turn makes anyway.
 type ledger struct {
 	db   *memory.DB
@@ -34,9 +34,10 @@ func (l *ledger) Record(ctx context.Context, u engine.Use) error {
 	}
 	uses := []memory.Use{{Day: u.Day, Person: u.Place, Engine: u.Engine, Calls: 1, Usage: u.Usage}}
 	l.add(u.Place, u.Engine, u.Usage)
-	if !u.Person.IsZero() {
-		uses = append(uses, memory.Use{Day: u.Day, Person: u.Person, Engine: u.Engine, Calls: 1, Usage: u.Usage})
-		l.add(u.Person, u.Engine, u.Usage)
+	for i, person := range u.People {
+		share, _ := u.Share(i)
+		uses = append(uses, memory.Use{Day: u.Day, Person: person, Engine: u.Engine, Calls: 1, Usage: share})
+		l.add(person, u.Engine, share)
 	}
 	written := l.db.AddUse(uses...)
 	l.writing.Go(func() {

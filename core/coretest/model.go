@@ -2,6 +2,7 @@ package coretest
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"synthbot/core"
@@ -14,11 +15,11 @@ type Asker struct {
 	// Hold, where set, is received from before each answer.
 	Hold chan struct{}
 
-	begun   chan struct{}
-	mu      sync.Mutex
-	script  []any // string, core.Answer or error
-	asked   []core.Request
-	persons []core.Path
+	begun  chan struct{}
+	mu     sync.Mutex
+	script []any // string, core.Answer or error
+	asked  []core.Request
+	people [][]core.Path
 }
 
 // NewAsker makes an Asker from answers: strings, core.Answers, or errors.
@@ -32,7 +33,7 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if err != nil {
 		return core.Answer{}, err
 	}
-	next := a.next(r, q.Person)
+	next := a.next(r, q.People)
 	a.begun <- struct{}{}
 	if a.Hold != nil {
 		select {
@@ -52,16 +53,23 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	return core.Answer{Engine: a.Limits.Engine, Text: next.(string)}, nil
 }
 
-func (a *Asker) next(r core.Request, person core.Path) any {
+func (a *Asker) next(r core.Request, people []core.Path) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked = append(a.asked, r)
-	a.persons = append(a.persons, person)
+	a.people = append(a.people, people)
 	next := a.script[0]
 	if len(a.script) > 1 {
 		a.script = a.script[1:]
 	}
 	return next
+}
+
+// People returns who caused each of the questions.
+func (a *Asker) People() [][]core.Path {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.people)
 }
 
 // Begun gives a token for every question, as soon as it is asked.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -37,13 +38,20 @@ type Spending struct {
 
 // Use is one answered question.
 type Use struct {
-	Time   time.Time  `json:"time"`
-	Day    string     `json:"day"` // 2026-11-20, in the bot's zone
-	Engine string     `json:"engine"`
-	Place  core.Path  `json:"place"`
-	Person core.Path  `json:"person,omitzero"`
-	Usage  core.Usage `json:"usage"`
-	Cost   float64    `json:"cost,omitempty"`
+	Time   time.Time   `json:"time"`
+	Day    string      `json:"day"` // 2026-11-20, in the bot's zone
+	Engine string      `json:"engine"`
+	Place  core.Path   `json:"place"`
+	People []core.Path `json:"people,omitempty"` // who bear it, in equal shares
+	Usage  core.Usage  `json:"usage"`
+	Cost   float64     `json:"cost,omitempty"`
+}
+
+// Share is what the i-th of the people bears. The shares make up the whole.
+func (u *Use) Share(i int) (core.Usage, float64) {
+	n := len(u.People)
+	part := func(of int) int { return (of + i) / n }
+	return core.Usage{In: part(u.Usage.In), Out: part(u.Usage.Out), Cached: part(u.Usage.Cached)}, u.Cost / float64(n)
 }
 
 // Ledger remembers what was used. Safe for concurrent use.
@@ -136,31 +144,33 @@ type allowance struct {
 	spent Spending
 }
 
-func (b *Budget) allowances(q core.Question) []allowance {
-	var all []allowance
-	add := func(scope core.Path, tokens int64, cost float64) {
-		if tokens > 0 || cost > 0 {
-			all = append(all, allowance{scope: scope, limit: Spending{tokens, cost}})
+// allowances are those of the bot and the place, and one for each person. Who is
+// exempt has one without limits.
+func (b *Budget) allowances(q core.Question) (all, each []allowance) {
+	exempt := func(person core.Path) bool { return b.o.Exempt != nil && b.o.Exempt(q.Path, person) }
+	free := len(q.People) == 0 && exempt(core.Path{})
+	for _, p := range q.People {
+		a := allowance{scope: p}
+		if exempt(p) {
+			free = true
+		} else {
+			a.limit = Spending{b.cfg.PersonTokens, b.cfg.PersonCost}
+		}
+		each = append(each, a)
+	}
+	for _, p := range b.cfg.Places {
+		if !free && q.Path.Within(p.Path) {
+			all = append(all, allowance{scope: p.Path, limit: Spending{p.Tokens, p.Cost}})
 		}
 	}
-	if b.o.Exempt == nil || !b.o.Exempt(q.Path, q.Person) {
-		if !q.Person.IsZero() {
-			add(q.Person, b.cfg.PersonTokens, b.cfg.PersonCost)
-		}
-		for _, p := range b.cfg.Places {
-			if q.Path.Within(p.Path) {
-				add(p.Path, p.Tokens, p.Cost)
-			}
-		}
-	}
-	add(core.Path{}, b.cfg.BotTokens, b.cfg.BotCost)
-	return all
+	return append(all, allowance{limit: Spending{b.cfg.BotTokens, b.cfg.BotCost}}), each
 }
 
 // Ask implements core.Asker.
 func (b *Budget) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	now := b.o.Clock().In(b.o.Zone)
-	t := &tab{budget: b, now: now, day: now.Format(time.DateOnly), all: b.allowances(q)}
+	t := &tab{budget: b, now: now, day: now.Format(time.DateOnly)}
+	t.all, t.each = b.allowances(q)
 	defer t.release()
 	if err := t.load(ctx); err != nil {
 		return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: fmt.Errorf("budget: %w", err)}
@@ -168,6 +178,7 @@ func (b *Budget) Ask(ctx context.Context, q core.Question) (core.Answer, error) 
 	if err := t.hold(0); err != nil {
 		return core.Answer{}, err
 	}
+	q.People = t.bear // whoever is asked next counts those alone
 	build := q.Build
 	q.Build = func(l core.Limits) (core.Request, error) { return t.build(build, l) }
 	answer, err := b.next.Ask(ctx, q)
@@ -184,7 +195,7 @@ func (b *Budget) record(ctx context.Context, t *tab, q core.Question, a core.Ans
 	if a.Usage == (core.Usage{}) {
 		return // it cost nothing
 	}
-	u := Use{Time: t.now, Day: t.day, Engine: a.Engine, Place: q.Path, Person: q.Person, Usage: a.Usage, Cost: b.o.Cost(a.Engine, a.Usage)}
+	u := Use{Time: t.now, Day: t.day, Engine: a.Engine, Place: q.Path, People: t.bear, Usage: a.Usage, Cost: b.o.Cost(a.Engine, a.Usage)}
 	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
 		b.o.Log.Error("use not recorded", "error", err, "path", q.Path)
 	}
@@ -195,17 +206,25 @@ type tab struct {
 	budget *Budget
 	now    time.Time
 	day    string
-	all    []allowance
+	all    []allowance // of the bot and the place
+	each   []allowance // of the people who caused it
+	bear   []core.Path // those of them who bear it: the others have nothing left
 	held   int64
+	share  int64 // that each who bears it holds
 	spent  error
 }
 
 func (t *tab) load(ctx context.Context) error {
 	var faults []error
-	for i := range t.all {
-		spent, err := t.budget.o.Ledger.Spent(ctx, t.day, t.all[i].scope)
-		t.all[i].spent = spent
-		faults = append(faults, err)
+	for _, list := range [][]allowance{t.all, t.each} {
+		for i := range list {
+			if list[i].limit == (Spending{}) {
+				continue
+			}
+			spent, err := t.budget.o.Ledger.Spent(ctx, t.day, list[i].scope)
+			list[i].spent = spent
+			faults = append(faults, err)
+		}
 	}
 	return errors.Join(faults...)
 }
@@ -231,21 +250,47 @@ func (t *tab) hold(tokens int64) error {
 	b := t.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	t.giveBack()
 	for _, a := range t.all {
-		wanted := a.spent.Tokens + b.held[a.scope] - t.held + tokens
-		full := a.limit.Tokens > 0 && (wanted > a.limit.Tokens || wanted == a.limit.Tokens && tokens == 0)
-		if full || a.limit.Cost > 0 && a.spent.Cost >= a.limit.Cost {
+		if b.full(a, tokens) {
 			return t.error(a)
 		}
 	}
-	for _, a := range t.all {
-		b.held[a.scope] += tokens - t.held
-		if b.held[a.scope] == 0 {
-			delete(b.held, a.scope)
-		}
+	t.bear, t.share = b.bearing(t.each, tokens)
+	if len(t.bear) == 0 && len(t.each) > 0 {
+		return t.error(t.each[0])
 	}
 	t.held = tokens
+	for _, a := range t.all {
+		b.held[a.scope] += t.held
+	}
+	for _, p := range t.bear {
+		b.held[p] += t.share
+	}
 	return nil
+}
+
+// full reports whether an allowance has no room for tokens; for 0, whether it is
+// used up. b.mu is held.
+func (b *Budget) full(a allowance, tokens int64) bool {
+	wanted := a.spent.Tokens + b.held[a.scope] + tokens
+	full := a.limit.Tokens > 0 && (wanted > a.limit.Tokens || wanted == a.limit.Tokens && tokens == 0)
+	return full || a.limit.Cost > 0 && a.spent.Cost >= a.limit.Cost
+}
+
+// bearing says who bears so many tokens, and how many each of them: nobody more
+// than he has left, so that one who spent his share costs the others no answer.
+// b.mu is held.
+func (b *Budget) bearing(each []allowance, tokens int64) (people []core.Path, share int64) {
+	for n := -1; len(each) != n && len(each) > 0; {
+		n = len(each)
+		share = (tokens + int64(n) - 1) / int64(n)
+		each = slices.DeleteFunc(slices.Clone(each), func(a allowance) bool { return b.full(a, share) })
+	}
+	for _, a := range each {
+		people = append(people, a.scope)
+	}
+	return people, share
 }
 
 func (t *tab) error(a allowance) error {
@@ -257,15 +302,25 @@ func (t *tab) error(a allowance) error {
 
 // release gives back what was held.
 func (t *tab) release() {
-	b := t.budget
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, a := range t.all {
-		if b.held[a.scope] -= t.held; b.held[a.scope] <= 0 {
-			delete(b.held, a.scope)
+	t.budget.mu.Lock()
+	defer t.budget.mu.Unlock()
+	t.giveBack()
+}
+
+func (t *tab) giveBack() {
+	back := func(scope core.Path, tokens int64) {
+		held := t.budget.held
+		if held[scope] -= tokens; held[scope] <= 0 {
+			delete(held, scope)
 		}
 	}
-	t.held = 0
+	for _, a := range t.all {
+		back(a.scope, t.held)
+	}
+	for _, p := range t.bear {
+		back(p, t.share)
+	}
+	t.held, t.share = 0, 0
 }
 
 // tokensOf estimates a prompt, on the cautious side.

@@ -14,13 +14,17 @@ import (
 
 // thinker answers everything and uses as many tokens as it is told.
 type thinker struct {
-	usage core.Usage
-	calls int
-	mu    sync.Mutex
-	hold  chan struct{}
+	usage  core.Usage
+	calls  int
+	people []core.Path // at last
+	mu     sync.Mutex
+	hold   chan struct{}
 }
 
 func (m *thinker) Ask(_ context.Context, q core.Question) (core.Answer, error) {
+	m.mu.Lock()
+	m.people = q.People
+	m.mu.Unlock()
 	if _, err := q.Build(core.Limits{Engine: "paid"}); err != nil {
 		return core.Answer{Engine: "offline"}, nil // as a chain would, with its last link
 	}
@@ -35,9 +39,9 @@ func (m *thinker) Ask(_ context.Context, q core.Question) (core.Answer, error) {
 
 func from(place, person string) core.Question {
 	q := plainQuestion()
-	q.Path, q.Person = core.MustPath(place), core.Path{}
-	if person != "" {
-		q.Person = core.MustPath(person)
+	q.Path, q.People = core.MustPath(place), nil
+	for _, p := range strings.Fields(person) {
+		q.People = append(q.People, core.MustPath(p))
 	}
 	return q
 }
@@ -52,6 +56,10 @@ func TestBudgets(t *testing.T) {
 		"no limits":      {BudgetConfig{}, []core.Question{from("a/1", "a/@user/1"), from("a/1", "a/@user/1"), from("a/1", "a/@user/1")}, "-"},
 		"person":         {BudgetConfig{PersonTokens: 1500}, []core.Question{from("a/1", "a/@user/1"), from("a/2", "a/@user/1"), from("a/1", "a/@user/1")}, "a/@user/1"},
 		"another person": {BudgetConfig{PersonTokens: 1500}, []core.Question{from("a/1", "a/@user/1"), from("a/2", "a/@user/1"), from("a/1", "a/@user/2")}, "-"},
+		"a share":        {BudgetConfig{PersonTokens: 1500}, []core.Question{from("a/1", "a/@user/1"), from("a/1", "a/@user/1 a/@user/2"), from("a/1", "a/@user/1")}, "a/@user/1"},
+		"no more":        {BudgetConfig{PersonTokens: 1000}, []core.Question{from("a/1", "a/@user/1 a/@user/2"), from("a/1", "a/@user/1"), from("a/1", "a/@user/2")}, "-"},
+		"others bear it": {BudgetConfig{PersonTokens: 1000}, []core.Question{from("a/1", "a/@user/1"), from("a/1", "a/@user/1 a/@user/2")}, "-"},
+		"nobody can":     {BudgetConfig{PersonTokens: 1000}, []core.Question{from("a/1", "a/@user/1"), from("a/1", "a/@user/1 a/@user/2"), from("a/1", "a/@user/1 a/@user/2")}, "a/@user/1"},
 		"nobody's":       {BudgetConfig{PersonTokens: 1500}, []core.Question{from("a/1", ""), from("a/1", ""), from("a/1", "")}, "-"},
 		"bot":            {BudgetConfig{BotTokens: 1500}, []core.Question{from("a/1", "a/@user/1"), from("b/2", "b/@user/1"), from("c/1", "")}, ""},
 		"place":          {BudgetConfig{Places: []PlaceBudget{{core.MustPath("a/1"), 1500, 0}}}, []core.Question{from("a/1/5", "a/@user/1"), from("a/1", "a/@user/2"), from("a/1/7", "a/@user/3")}, "a/1"},
@@ -95,6 +103,32 @@ func TestBudgetCountsThePrompt(t *testing.T) {
 	b := Budgeted(m, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
 	if _, err := b.Ask(t.Context(), from("a/1", "a/@user/1")); err == nil || m.calls != 0 {
 		t.Errorf("%v after %d calls", err, m.calls)
+	}
+}
+
+// A prompt that is larger than what one person has left is sent where two bear it,
+// unless one of them has nothing left.
+func TestBudgetSharesThePrompt(t *testing.T) {
+	r, _ := plainQuestion().Build(core.Limits{})
+	half := tokensOf(r)/2 + 1
+	m := &thinker{usage: core.Usage{In: int(half)}}
+	b := Budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
+	both := from("a/1", "a/@user/1 a/@user/2")
+	if _, err := b.Ask(t.Context(), both); err != nil {
+		t.Errorf("both: %v", err)
+	}
+	b = Budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
+	err := b.o.Ledger.Record(t.Context(), Use{
+		Day: time.Now().Format(time.DateOnly), Place: core.MustPath("a/1"), People: []core.Path{core.MustPath("a/@user/1")}, Usage: core.Usage{In: int(half)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Ask(t.Context(), both); err == nil || m.calls != 1 {
+		t.Errorf("one of them alone: %v after %d calls", err, m.calls)
+	}
+	if len(m.people) != 1 || m.people[0].String() != "a/@user/2" {
+		t.Errorf("at last %v were asked to bear it", m.people)
 	}
 }
 

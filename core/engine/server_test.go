@@ -182,7 +182,7 @@ func fail(t *testing.T, m core.Model, r core.Request) *core.ModelError {
 }
 
 func question(build func(core.Limits) (core.Request, error)) core.Question {
-	return core.Question{Path: core.MustPath("console/x"), Person: core.MustPath("console/@user/1"), Build: build}
+	return core.Question{Path: core.MustPath("console/x"), People: []core.Path{core.MustPath("console/@user/1")}, Build: build}
 }
 
 func plainQuestion() core.Question {

@@ -41,22 +41,23 @@ func (t *Tally) Record(_ context.Context, u Use) error {
 	if u.Day != t.day {
 		return nil // of a day that is over
 	}
-	t.add(core.Path{}, u)
+	t.add(core.Path{}, u.Usage, u.Cost)
 	for scope := u.Place; !scope.IsZero(); scope = scope.Parent() {
-		t.add(scope, u)
+		t.add(scope, u.Usage, u.Cost)
 	}
-	if !u.Person.IsZero() && !u.Place.Within(u.Person) {
-		t.add(u.Person, u)
+	for i, person := range u.People {
+		usage, cost := u.Share(i)
+		t.add(person, usage, cost)
 	}
 	return nil
 }
 
-func (t *Tally) add(scope core.Path, u Use) {
+func (t *Tally) add(scope core.Path, u core.Usage, cost float64) {
 	s, known := t.sums[scope]
 	if !known && len(t.sums) >= maxScopes && !scope.IsZero() {
 		return
 	}
-	s.Tokens += int64(u.Usage.In + u.Usage.Out)
-	s.Cost += u.Cost
+	s.Tokens += int64(u.In + u.Out)
+	s.Cost += cost
 	t.sums[scope] = s
 }

@@ -101,7 +101,7 @@ func (s *Small) begin(scene core.Scene) <-chan opinion {
 	answer := make(chan opinion, 1)
 	question := core.Question{Path: scene.Path, Build: func(core.Limits) (core.Request, error) { return smallRequest(scene) }}
 	if person, err := scene.Path.Person(scene.Author.ID); err == nil {
-		question.Person = person
+		question.People = []core.Path{person}
 	}
 	life := s.life
 	s.asks.Go(func() { s.ask(life, question, answer) })

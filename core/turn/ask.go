@@ -125,7 +125,7 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 	began := time.Now()
 	var sections []core.Section
 	answer, err := c.with.Asker.Ask(ctx, core.Question{
-		Path: c.path, Person: c.person(), Unshown: c.who.Mute,
+		Path: c.path, People: c.causers(), Unshown: c.who.Mute,
 		Build: func(l core.Limits) (core.Request, error) {
 			c.dialect = l.Dialect
 			p, err := prompt.Build(c.parts, l)
@@ -227,6 +227,14 @@ func (t *turn) say(text string) core.Plan {
 		t.log.Error("no way to say it", "faults", faults)
 	}
 	return p
+}
+
+// causers are those who caused the turn; none: the bot itself.
+func (t *turn) causers() (all []core.Path) {
+	for _, a := range t.who.Authors {
+		all = t.with.person(all, t.path, a.ID)
+	}
+	return all
 }
 
 // person is who caused the turn; the zero Path where that is nobody or many.

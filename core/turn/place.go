@@ -225,11 +225,7 @@ func (t *turn) begin(ctx context.Context) error {
 // stale reports whether who caused the turn, or its place, was forgotten since it
 // was read what waits, or is being forgotten.
 func (t *turn) stale() bool {
-	concerned := []core.Path{t.path}
-	for _, a := range t.who.Authors {
-		concerned = t.with.person(concerned, t.path, a.ID)
-	}
-	return t.with.forgotten(t.who.Epoch, concerned...)
+	return t.with.forgotten(t.who.Epoch, append(t.causers(), t.path)...)
 }
 
 // person adds the path of somebody whom a place knows by that id.

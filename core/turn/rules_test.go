@@ -164,6 +164,9 @@ func TestManyTogether(t *testing.T) {
 			t.Errorf("the model was not told word %s: %s", id, in)
 		}
 	}
+	if bear := asker.People()[1]; len(bear) != 2 {
+		t.Errorf("the budgets of %v bear it", bear)
+	}
 	if !strings.Contains(in, `"messages":[`) || len(power.Calls()) != 0 || len(room.Choices()) != 0 {
 		t.Errorf("calls %+v, questions %v, of %s", power.Calls(), room.Choices(), in)
 	}
