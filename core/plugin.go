@@ -39,6 +39,12 @@ type Runner interface {
 	Run(ctx context.Context) error
 }
 
+// Scoper is the ability of an interface to tell to what further subtrees a place
+// belongs, as a channel does to a category. Scopes returns at once what is known.
+type Scoper interface {
+	Scopes(place Path) []Path
+}
+
 // Thinker is the ability of an interface to show that the bot is at work.
 // Think blocks until ctx ends, and the sign is gone when it returns.
 type Thinker interface {

@@ -107,6 +107,7 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 	if p.interfaces, err = interfaces(m); err != nil {
 		return nil, err
 	}
+	c.scopes = p.scopes
 	if p.small, err = c.small(b.program, inRoom(b.log, "core/engine")); err != nil {
 		return nil, err
 	}
@@ -276,6 +277,15 @@ func (p *parts) at(place core.Path) core.Interface {
 		}
 	}
 	return nil
+}
+
+// scopes are the further subtrees that a place belongs to, as its interface knows.
+func (p *parts) scopes(place core.Path) []core.Path {
+	s, ok := p.at(place).(core.Scoper)
+	if !ok {
+		return nil
+	}
+	return s.Scopes(place)
 }
 
 // thinker is the ability of a place's interface to show that the bot thinks.

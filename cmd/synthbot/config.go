@@ -41,8 +41,9 @@ type Config struct {
 
 	file    string // where it was read from; empty: the built-in defaults
 	cast    *cast
-	enabled []enabled // the interfaces, in the order of their names
-	chosen  []chosen  // the plugins, in the order of the program's list
+	scopes  func(place core.Path) []core.Path // further subtrees that it belongs to; nil: nobody knows
+	enabled []enabled                         // the interfaces, in the order of their names
+	chosen  []chosen                          // the plugins, in the order of the program's list
 }
 
 // Bot is who runs and where.

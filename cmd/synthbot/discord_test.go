@@ -57,11 +57,13 @@ func TestDiscordWhenToAnswer(t *testing.T) {
 	first, second := discordtest.New(t), discordtest.New(t)
 	const (
 		other, lobby = "800000000000000077", "800000000000000078"
+		side         = "800000000000000079" // in the hall's category
 		mention      = " <@" + discordtest.BotID + ">"
 		role         = " <@&" + discordtest.BotRole + ">"
 	)
 	first.AddGuild(other, nil)
 	first.AddChannel(discordtest.Channel{ID: lobby, Guild: other, Name: "lobby"})
+	first.AddChannel(discordtest.Channel{ID: side, Guild: discordtest.GuildID, Parent: discordtest.CategoryID, Name: "side"})
 	first.AddPerson(discordtest.Person{ID: "71", Bot: true})
 	second.Gateway(func(g *discordtest.Settings) { g.Intents = (1<<26 - 1) &^ (1 << 15) })
 	d := startDaemon(t, onDiscord(first, echo(t), fmt.Sprintf(`
@@ -78,9 +80,12 @@ activation = "always"
 path = "discord/%[4]s/%s"
 activation = "mention"
 [[override]]
-path = "discord/%[4]s/%[5]s/%s"
+path = "discord/%[4]s/%[6]s/%[7]s"
 activation = "never"
-`, discordtest.Token, second.URL, second.URL, discordtest.GuildID, discordtest.HallID, discordtest.TopicID)))
+[[override]]
+path = "discord/%[4]s/%[8]s"
+activation = "always"
+`, discordtest.Token, second.URL, second.URL, discordtest.GuildID, discordtest.CategoryID, discordtest.HallID, discordtest.TopicID, side)))
 	d.tells("READY")
 	for _, s := range []*discordtest.Server{first, second} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -100,7 +105,8 @@ activation = "never"
 		{"a guild where everything is answered", first, discordtest.VoiceID, discordtest.AnnID, "m1", true},
 		{"another bot there", first, discordtest.VoiceID, "71", "m2", false},
 		{"and a person again", first, discordtest.VoiceID, discordtest.AnnID, "m3", true},
-		{"a channel of it that wants mentions", first, discordtest.HallID, discordtest.AnnID, "m4", false},
+		{"a channel of a category that wants mentions", first, discordtest.HallID, discordtest.AnnID, "m4", false},
+		{"a channel of that category that is itself named", first, side, discordtest.AnnID, "m20", true},
 		{"a mention", first, discordtest.HallID, discordtest.AnnID, "m5" + mention, true},
 		{"a role", first, discordtest.HallID, discordtest.AnnID, "m6" + role, true},
 		{"everyone", first, discordtest.HallID, discordtest.AnnID, "m7 @everyone", false},

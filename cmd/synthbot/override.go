@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -53,16 +54,33 @@ func setsScope(o *Override) bool        { return o.Scope != nil }
 func setsPersonTokens(o *Override) bool { return o.PersonTokens != nil }
 
 // longest returns the override with the longest path that holds the place and
-// that sets something.
+// that sets something. A category's is as long as those of its channels, which win.
 func (c *Config) longest(place core.Path, sets func(*Override) bool) *Override {
 	var best *Override
 	for i := range c.Overrides {
 		o := &c.Overrides[i]
-		if place.Within(o.Path) && sets(o) && (best == nil || o.Path.Within(best.Path)) {
+		if c.holds(o, place) && sets(o) && (best == nil || nearer(o.Path, best.Path, place)) {
 			best = o
 		}
 	}
 	return best
+}
+
+// holds reports whether an override is about a place: it lies below its path, or
+// belongs to it as a channel does to a category.
+func (c *Config) holds(o *Override, place core.Path) bool {
+	if place.Within(o.Path) {
+		return true
+	}
+	return c.scopes != nil && slices.ContainsFunc(c.scopes(place), func(s core.Path) bool { return s.Within(o.Path) })
+}
+
+// nearer reports whether a, of two paths that hold a place, is the one that counts.
+func nearer(a, b, place core.Path) bool {
+	if n := cmp.Compare(len(a.Elements()), len(b.Elements())); n != 0 {
+		return n > 0
+	}
+	return a == b || place.Within(a)
 }
 
 // settings are what holds in a place.

@@ -80,6 +80,7 @@ type Driver struct {
 var (
 	_ core.Interface = (*Driver)(nil)
 	_ core.Thinker   = (*Driver)(nil)
+	_ core.Scoper    = (*Driver)(nil)
 	_ core.Observer  = (*Driver)(nil)
 	_ core.Fetcher   = (*Driver)(nil)
 )
@@ -141,9 +142,8 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
 }
 
-// Scopes are the further subtrees that a place belongs to, as far as is known: its
-// category, also before Listen began where the channel was heard of in a former
-// life. It returns at once.
+// Scopes implements core.Scoper: the category of a channel, as far as it is known,
+// also before Listen began where the channel was heard of in a former life.
 func (d *Driver) Scopes(at core.Path) []core.Path {
 	e := at.Elements()
 	if len(e) < 3 || len(e) > 4 || e[0] != d.name || e[1] == me {
