@@ -88,7 +88,7 @@ func TestPageOfADaemon(t *testing.T) {
 	d.tells("READY=1")
 	d.answers("hello")
 	r := newReader(t, d.file)
-	until(t, func() bool { return strings.Contains(r.ask("/", nil), "console/main") }) // the turn ends after its answer
+	until(t, func() bool { return strings.Contains(r.ask("/", nil), "/turn?place=") }) // the turn ends after its answer
 	for path, want := range map[string]string{
 		"/":                              "console/main",
 		"/turn?place=console/main&seq=1": "What was said is closed",
