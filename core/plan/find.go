@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -91,11 +92,14 @@ func decode(text string) (json.RawMessage, int) {
 	return raw, int(d.InputOffset())
 }
 
-// Brackets of prose: closed at once, with nothing of JSON inside.
-var asidePattern = regexp.MustCompile(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200}\})`)
+// Brackets of prose: closed at once, with nothing of JSON inside. It is large, and
+// so made when it is first needed.
+var asidePattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200}\})`)
+})
 
 // aside reports whether the bracket is one of prose.
-func aside(text string) bool { return asidePattern.MatchString(text) }
+func aside(text string) bool { return asidePattern().MatchString(text) }
 
 var betweenPattern = regexp.MustCompile("^(?:\\s|[,;]|```[a-zA-Z]*|</?[a-zA-Z_]+>)*$")
 

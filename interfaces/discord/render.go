@@ -3,6 +3,7 @@ package discord
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -241,14 +242,17 @@ func link(i markdown.Inline) string {
 	return "[" + strings.ReplaceAll(label, "\n", " ") + "](" + i.URL + ")"
 }
 
-// special is what the platform shows as a name, an emoji, a time: it stays.
-var special = regexp.MustCompile(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|https?://[^\s<>]+`)
+// special is what the platform shows as a name, an emoji, a time: it stays. It is
+// large, and so made when it is first needed.
+var special = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|https?://[^\s<>]+`)
+})
 
 // escape keeps the characters of a text from being taken for markup.
 func escape(s string) string {
 	var b strings.Builder
 	at := 0
-	for _, m := range special.FindAllStringIndex(s, -1) {
+	for _, m := range special().FindAllStringIndex(s, -1) {
 		b.WriteString(marks.Replace(s[at:m[0]]))
 		b.WriteString(s[m[0]:m[1]])
 		at = m[1]

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -39,8 +40,11 @@ func line(s string, n int) string {
 	}, s)), " "), n)
 }
 
-// markup is what the platform's texts hold besides words.
-var markup = regexp.MustCompile(`<(@!?|@&|#|a?:\w{1,64}:|/[^:<>]{1,100}:|t:|id:)(-?\w{1,24})(?::([tTdDfFR]))?>`)
+// markup is what the platform's texts hold besides words. It is large, and so made
+// when it is first needed.
+var markup = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<(@!?|@&|#|a?:\w{1,64}:|/[^:<>]{1,100}:|t:|id:)(-?\w{1,24})(?::([tTdDfFR]))?>`)
+})
 
 // reader makes the text of a message readable: names for ids.
 type reader struct {
@@ -59,8 +63,8 @@ func (r reader) words(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
 	}
-	return markup.ReplaceAllStringFunc(s, func(found string) string {
-		m := markup.FindStringSubmatch(found)
+	return markup().ReplaceAllStringFunc(s, func(found string) string {
+		m := markup().FindStringSubmatch(found)
 		if text := r.resolve(m[1], m[2]); text != "" {
 			return text
 		}
