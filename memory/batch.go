@@ -35,6 +35,7 @@ type batch struct {
 	dated  bool   // whether that is known
 	forgot func(epoch uint64, paths ...core.Path) bool
 	muted  []core.TurnID // turns of people who were forgotten, that end here
+	over   []core.TurnID // those and others that nobody takes up again
 	people []string      // whom the turns answered that end here
 }
 
@@ -144,9 +145,14 @@ func (w *batch) empty() bool {
 
 // run writes the batch: entries first, so that the rest may speak of them.
 func (w *batch) run(t *tx) error {
-	w.muted = nil
+	w.muted, w.over = nil, nil
 	for _, mark := range w.from.Answered {
-		w.muted = append(w.muted, w.epochs.ends(mark)...)
+		for _, turn := range w.epochs.ends(mark) {
+			w.over = append(w.over, turn)
+			if w.writes(turn) && w.epochs.isMuted(turn, w.epoch, w.dated) {
+				w.muted = append(w.muted, turn)
+			}
+		}
 	}
 	if err := w.findPeople(t); err != nil {
 		return err
@@ -162,7 +168,7 @@ func (w *batch) run(t *tx) error {
 		}
 	}
 	for _, r := range w.records {
-		if w.epochs.isMuted(r.key.Turn) {
+		if w.epochs.isMuted(r.key.Turn, w.epoch, w.dated) {
 			continue
 		}
 		if err := t.journal(r); err != nil {
@@ -185,6 +191,11 @@ func (w *batch) run(t *tx) error {
 	return nil
 }
 
+// writes reports whether the batch comes of that turn.
+func (w *batch) writes(turn core.TurnID) bool {
+	return slices.ContainsFunc(w.records, func(r record) bool { return r.key.Turn == turn })
+}
+
 // mutes reports whether a turn of the place ends here that answered somebody who
 // was forgotten meanwhile.
 func (w *batch) mutes(place core.Path) bool {
@@ -193,7 +204,7 @@ func (w *batch) mutes(place core.Path) bool {
 
 // publish tells the caller the numbers, and the paths where places moved.
 func (w *batch) publish() {
-	w.epochs.unmute(w.muted)
+	w.epochs.unmute(w.over)
 	if len(w.entries) == 0 {
 		return
 	}

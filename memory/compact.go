@@ -63,7 +63,12 @@ func (db *DB) fill(from *bbolt.DB) error {
 		return err
 	}
 	db.bolt.NoSync, db.bolt.NoGrowSync = true, true
-	err := db.guard(func() error { return bbolt.Compact(db.bolt, from, compactStep) })
+	err := db.guard(func() error {
+		if err := bbolt.Compact(db.bolt, from, compactStep); err != nil {
+			return err
+		}
+		return db.bolt.Update(func(t *bbolt.Tx) error { return t.Bucket([]byte(bucketMeta)).Delete([]byte(metaUntidy)) })
+	})
 	db.bolt.NoSync, db.bolt.NoGrowSync = false, false
 	if err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 type epochs struct {
 	mu    sync.Mutex
 	now   uint64
-	gone  map[core.Path]uint64 // people and places; the zero Path: everybody
-	going map[core.Path]int    // those who are being forgotten now
-	muted map[core.TurnID]bool // turns that answer somebody who was forgotten
-	floor uint64               // no place begins below. The writer's
+	gone  map[core.Path]uint64   // people and places; the zero Path: everybody
+	going map[core.Path]int      // those who are being forgotten now
+	muted map[core.TurnID]uint64 // turns that answer somebody who was forgotten, and in which epoch
+	floor uint64                 // no place begins below. The writer's
 }
 
 // Epoch is the number of times that somebody was forgotten. Who makes something
@@ -126,16 +126,19 @@ func (e *epochs) mute(turn core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.muted == nil {
-		e.muted = make(map[core.TurnID]bool)
+		e.muted = make(map[core.TurnID]uint64)
 	}
-	e.muted[turn] = true
+	e.muted[turn] = e.now
 }
 
-// isMuted reports whether a turn answers somebody who was forgotten.
-func (e *epochs) isMuted(turn core.TurnID) bool {
+// isMuted reports whether a turn answers somebody who was forgotten. One of the
+// same number that began later does not: it is another try, which knows nothing of
+// him. Where it is not said when it began, it counts as old.
+func (e *epochs) isMuted(turn core.TurnID, epoch uint64, dated bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.muted[turn]
+	then, muted := e.muted[turn]
+	return muted && (!dated || epoch <= then)
 }
 
 // ends lists the muted turns that a mark ends.

@@ -85,7 +85,13 @@ func (f *forgetting) begin() error {
 	}
 	err := f.db.write(f.ctx, &job{run: func(t *tx) error {
 		f.begun()
+		if err := t.finish(); err != nil { // what others wrote in this very transaction counts
+			return err
+		}
 		if err := snapshot(&view{tx: *t}); err != nil {
+			return err
+		}
+		if err := t.bucket(bucketMeta).Put([]byte(metaUntidy), []byte("1")); err != nil {
 			return err
 		}
 		return f.mute(t)

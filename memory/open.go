@@ -111,6 +111,9 @@ func Open(dir string, o Options) (*DB, error) {
 	db.startCheck(background, o)
 	db.startPruning(background)
 	db.startTidying(background)
+	if db.traces() {
+		db.Tidy()
+	}
 	return db, nil
 }
 

@@ -16,7 +16,8 @@ const schema = 3
 // Keys of the meta bucket.
 const (
 	metaSchema = "schema"
-	metaClean  = "clean" // there while the file is closed in order
+	metaClean  = "clean"  // there while the file is closed in order
+	metaUntidy = "untidy" // there while traces of what was forgotten stand in the file
 )
 
 // prepare makes a new file's buckets, brings an older file's up to date, and

@@ -21,6 +21,15 @@ func (db *DB) Tidy() {
 	}
 }
 
+// traces reports whether a former life left traces of what was forgotten.
+func (db *DB) traces() (left bool) {
+	_ = db.view(context.Background(), func(v *view) error { // what cannot be read is told elsewhere
+		left = v.bucket(bucketMeta).Get([]byte(metaUntidy)) != nil
+		return nil
+	})
+	return left
+}
+
 // startTidying writes the file anew when Tidy was called, until ctx ends.
 func (db *DB) startTidying(ctx context.Context) {
 	db.work.Go(func() {
@@ -35,6 +44,9 @@ func (db *DB) startTidying(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			case <-time.After(tidyPause):
+			}
+			if db.untidy.Load() {
+				db.Tidy() // it failed, or somebody was forgotten meanwhile
 			}
 		}
 	})

@@ -106,7 +106,7 @@ func (t *tx) headOf(place, value []byte) head {
 	return h
 }
 
-// finish writes what was kept in memory. It runs once, before the commit.
+// finish writes what was kept in memory, before the commit at the latest.
 func (t *tx) finish() error {
 	b := t.bucket(bucketPlaces)
 	for place, h := range t.heads {

@@ -1,0 +1,140 @@
+package memory
+
+import (
+	"fmt"
+	"testing"
+
+	"synthbot/core"
+)
+
+// opens is the record that opens a turn which answers one entry.
+func opens(place core.Path, seq uint64) core.Record {
+	return core.Record{Key: core.Key{Turn: core.TurnID{Path: place, Seq: seq}}, Progress: core.Started, Data: fmt.Appendf(nil, `{"last":%d,"attempts":1}`, seq)}
+}
+
+// asks is a message in the group that waits for its answer.
+func asks(id, who string) core.Entry {
+	e := message(group, id, who+" asks")
+	e.Due, e.Message.Author.ID = true, who
+	return e
+}
+
+// lastBatch is the last batch of a turn, with what the bot said.
+func lastBatch(seq uint64, text string) *core.Batch {
+	said := message(group, fmt.Sprint("r", seq), text)
+	said.Self = true
+	return &core.Batch{Journal: []core.Record{opens(group, seq)}, Append: []core.Entry{said}, Answered: []core.TurnID{{Path: group, Seq: seq}}}
+}
+
+func forgetHim(t *testing.T, db *DB, id string) {
+	t.Helper()
+	person, err := group.Person(id)
+	if err == nil {
+		err = db.Forget(t.Context(), person)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAnswerBesideTheForgotten: a turn that was tried, and answered somebody who is
+// forgotten, costs the next person in the place nothing; nor does another try.
+func TestAnswerBesideTheForgotten(t *testing.T) {
+	for _, next := range []uint64{1, 2} { // the same turn once more, which answers Ann; or the next
+		db := open(t, t.TempDir())
+		first, second := asks("j", "1000"), asks("a", "ann")
+		if next == 1 {
+			first, second = second, first
+		}
+		add(t, db, first, second)
+		open := opens(group, 1)
+		open.Data = []byte(`{"last":2,"attempts":1}`)
+		if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{open}}); err != nil {
+			t.Fatal(err)
+		}
+		forgetHim(t, db, "1000")
+		if err := db.Commit(core.WithEpoch(t.Context(), db.Epoch()), lastBatch(next, "for Ann")); err != nil {
+			t.Fatal(err)
+		}
+		if got := texts(t, db, group); got[len(got)-1] != "for Ann" {
+			t.Errorf("turn %d: %q", next, got)
+		}
+		if err := db.Commit(t.Context(), &core.Batch{Answered: []core.TurnID{{Path: group, Seq: 3}}}); err != nil || len(db.epochs.muted) != 0 {
+			t.Errorf("%v; muted: %v", err, db.epochs.muted)
+		}
+	}
+}
+
+// TestForgottenInOneTransaction: a turn ends in the very transaction in which the
+// forgetting begins.
+func TestForgottenInOneTransaction(t *testing.T) {
+	db := open(t, t.TempDir())
+	add(t, db, asks("j", "1000"))
+	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
+		t.Fatal(err)
+	}
+	letGo := hold(db)
+	ended, gone := make(chan error), make(chan error)
+	go func() { ended <- db.Commit(core.WithEpoch(t.Context(), 0), lastBatch(1, "for Jay alone")) }()
+	for db.queue.length() < 1 {
+	}
+	person, err := group.Person("1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { gone <- db.Forget(t.Context(), person) }()
+	for db.queue.length() < 2 {
+	}
+	letGo()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-gone; err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts(t, db, group) {
+		if text != "" {
+			t.Errorf("%q is left", text)
+		}
+	}
+	if len(db.epochs.muted) != 0 {
+		t.Errorf("muted: %v", db.epochs.muted)
+	}
+}
+
+// TestTracesOfAFormerLife: killed before the file was written anew, it is written
+// anew in the next life.
+func TestTracesOfAFormerLife(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	add(t, db, asks("j", "1000"))
+	forgetHim(t, db, "1000")
+	if !db.traces() {
+		t.Error("forgetting leaves no note")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, dir)
+	if err := db.Close(); err != nil { // tidies, if nothing did before
+		t.Fatal(err)
+	}
+	if db = open(t, dir); db.traces() {
+		t.Error("the note is still there")
+	}
+}
+
+func texts(t *testing.T, db *DB, place core.Path) (all []string) {
+	t.Helper()
+	err := db.view(t.Context(), func(v *view) error {
+		got, err := v.Last(place, 20)
+		for _, e := range got {
+			all = append(all, e.Message.Text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
