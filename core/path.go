@@ -88,6 +88,16 @@ func (p Path) Elements() []string {
 	return parts
 }
 
+// Nearer reports whether a, of two paths that a place belongs to, counts before b:
+// the longer one does. A category is as long as its channels, which win. Of the
+// same path twice, a counts.
+func Nearer(a, b, place Path) bool {
+	if n, m := len(a.Elements()), len(b.Elements()); n != m {
+		return n > m
+	}
+	return a == b || place.Within(a)
+}
+
 // Within reports whether p is root or lies below it, element by element:
 // "a/bc" is not within "a/b". Everything is within the zero Path.
 func (p Path) Within(root Path) bool {

@@ -94,3 +94,19 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+func TestNearer(t *testing.T) {
+	channel, place := MustPath("discord/1/22"), MustPath("discord/1/22/3")
+	category := MustPath("discord/1/4444") // which a channel belongs to
+	for _, c := range []struct {
+		a, b Path
+		want bool
+	}{
+		{channel, category, true}, {category, channel, false}, {place, channel, true}, {category, MustPath("discord/1"), true},
+		{MustPath("discord/1"), category, false}, {channel, channel, true}, {channel, Path{}, true}, {Path{}, Path{}, true},
+	} {
+		if got := Nearer(c.a, c.b, place); got != c.want {
+			t.Errorf("%s before %s: %t", c.a, c.b, got)
+		}
+	}
+}

@@ -48,17 +48,17 @@ func (b *bot) eachInEffect(place core.Path, row func(name, value, from string)) 
 // limitsInEffect calls row for what may be done in a place, and how much of it.
 func (b *bot) limitsInEffect(c *Config, place core.Path, row func(name, value, from string)) {
 	policy := b.policy(c)
-	allowed, from, length := "all", "-", -1
+	allowed, from, nearest := "all", "-", core.Path{}
 	for _, o := range policy.Only {
-		if n := len(o.Path.String()); place.Within(o.Path) && n >= length {
-			allowed, length = strings.Join(o.Actions, ", "), n
+		if c.holds(o.Path, place) && core.Nearer(o.Path, nearest, place) {
+			allowed, nearest = strings.Join(o.Actions, ", "), o.Path
 			from = b.source(o.Path, func(x changed) bool { return x.Allow != nil })
 		}
 	}
 	row("actions_allow", allowed, from)
 	denied := false
 	for _, r := range policy.Rules {
-		if list := strings.Join(r.Actions, ", "); place.Within(r.Path) {
+		if list := strings.Join(r.Actions, ", "); c.holds(r.Path, place) {
 			row("actions_deny", list, b.source(r.Path, func(x changed) bool { return x.Deny != nil && *x.Deny == list }))
 			denied = true
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -59,28 +58,20 @@ func (c *Config) longest(place core.Path, sets func(*Override) bool) *Override {
 	var best *Override
 	for i := range c.Overrides {
 		o := &c.Overrides[i]
-		if c.holds(o, place) && sets(o) && (best == nil || nearer(o.Path, best.Path, place)) {
+		if c.holds(o.Path, place) && sets(o) && (best == nil || core.Nearer(o.Path, best.Path, place)) {
 			best = o
 		}
 	}
 	return best
 }
 
-// holds reports whether an override is about a place: it lies below its path, or
-// belongs to it as a channel does to a category.
-func (c *Config) holds(o *Override, place core.Path) bool {
-	if place.Within(o.Path) {
+// holds reports whether a place lies below a path, or belongs to it as a channel
+// does to a category.
+func (c *Config) holds(root, place core.Path) bool {
+	if place.Within(root) {
 		return true
 	}
-	return c.scopes != nil && slices.ContainsFunc(c.scopes(place), func(s core.Path) bool { return s.Within(o.Path) })
-}
-
-// nearer reports whether a, of two paths that hold a place, is the one that counts.
-func nearer(a, b, place core.Path) bool {
-	if n := cmp.Compare(len(a.Elements()), len(b.Elements())); n != 0 {
-		return n > 0
-	}
-	return a == b || place.Within(a)
+	return c.scopes != nil && slices.ContainsFunc(c.scopes(place), func(s core.Path) bool { return s.Within(root) })
 }
 
 // settings are what holds in a place.

@@ -93,7 +93,7 @@ func (p *program) looking(cfg *Config, log *slog.Logger, further ...core.Plugin)
 	p.host.mu.Lock()
 	parts := *p.host.parts
 	p.host.mu.Unlock()
-	parts.config = cfg
+	parts.config, cfg.scopes = cfg, parts.scopes
 	if err := parts.catalogue(p.host.policy(cfg), further...); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 func (b *bot) nearer(c *Config, place core.Path, sets func(*Override) bool, changes func(changed) bool) (x changed, at core.Path, ok bool) {
 	if x, at, ok = b.overlay.at(place, changes); ok {
 		o := c.longest(place, sets)
-		ok = o == nil || nearer(at, o.Path, place)
+		ok = o == nil || core.Nearer(at, o.Path, place)
 	}
 	return x, at, ok
 }

@@ -68,11 +68,11 @@ func (s *Snapshot) With(p Policy) *Snapshot {
 
 // permission is who may cause the action in this place.
 func (s *Snapshot) permission(d *Definition, w Who) core.Permission {
-	allowed, length := d.Allows(), -1
+	allowed, nearest := d.Allows(), core.Path{}
 	for i := range s.policy.Rules {
 		r := &s.policy.Rules[i]
-		if n := len(r.Path.String()); n >= length && r.covers(w) && r.matches(d) {
-			allowed, length = r.Permission, n
+		if r.covers(w) && r.matches(d) && core.Nearer(r.Path, nearest, w.Path) {
+			allowed, nearest = r.Permission, r.Path
 		}
 	}
 	return allowed
@@ -87,11 +87,11 @@ func (w Who) within(root core.Path) bool {
 
 // lists reports whether the action is among those that are to be had.
 func (p *Policy) lists(d *Definition, w Who) bool {
-	open, length := true, -1
+	open, nearest := true, core.Path{}
 	for i := range p.Only {
 		o := &p.Only[i]
-		if n := len(o.Path.String()); n >= length && d.home == "" && w.within(o.Path) {
-			open, length = slices.ContainsFunc(o.Actions, d.named), n
+		if d.home == "" && w.within(o.Path) && core.Nearer(o.Path, nearest, w.Path) {
+			open, nearest = slices.ContainsFunc(o.Actions, d.named), o.Path
 		}
 	}
 	return open

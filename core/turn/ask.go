@@ -105,7 +105,7 @@ func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
 	if len(c.faults) > 0 {
 		t.log.Warn("plan still wrong", "faults", c.faults)
 	}
-	return c.settle(), nil
+	return t.anew(c.settle()), nil
 }
 
 // conversation is the exchange with the model in one round.
@@ -250,6 +250,7 @@ func (t *turn) person() core.Path {
 }
 
 // Lines of our own, for when no model has any.
+const done = "Done."
 const lost = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
 
 // trouble words an engine's failure for people: kind, short, and with a code

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"slices"
 
 	"synthbot/core"
@@ -15,8 +16,9 @@ func (t *turn) worthWords() bool {
 		return false
 	}
 	var outputs []prompt.Output
+	unheard := t.unheard()
 	for _, d := range t.outcome {
-		if words(&d) {
+		if words(&d) || unheard && d.Progress == core.Done {
 			outputs = append(outputs, prompt.Output{
 				Action: d.Action, Payload: d.Call.Payload, Progress: d.Progress, Output: d.Output, Text: d.Outcome.Text,
 			})
@@ -41,6 +43,42 @@ func words(d *action.Done) bool {
 		return d.Outcome.Text != "" && !control
 	}
 	return false
+}
+
+// unheard reports whether somebody waits for a word and nothing was said or shown
+// to him: what was done, he does not know.
+func (t *turn) unheard() bool {
+	first := t.messages[0].Kind
+	if t.fixed() || t.unasked() || first == core.KindContinue || first == core.KindPress || len(t.said()) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(t.finished, t.shows)
+}
+
+// shows reports whether people see what became of a step: the platform shows it,
+// or it was to keep silent.
+func (t *turn) shows(d action.Done) bool {
+	if _, control := action.Control(d.Action); control || d.Progress == core.Pending || d.Outcome.Result.Shown {
+		return true
+	}
+	def, ok := t.snapshot.Resolve(d.Action)
+	if !ok || d.Progress != core.Done {
+		return false
+	}
+	_, platform := t.snapshot.Resolve(core.MessagePrefix + def.Owner)
+	return platform
+}
+
+// anew leaves out of a plan what was done in an earlier round, to the letter: a
+// model that repeats itself does nothing twice.
+func (t *turn) anew(p core.Plan) core.Plan {
+	p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s core.Step) bool {
+		return slices.ContainsFunc(t.finished, func(d action.Done) bool {
+			_, control := action.Control(d.Action)
+			return !control && d.Progress == core.Done && d.Action == s.Type && d.Call.Target == s.Target && bytes.Equal(d.Call.Payload, s.Payload)
+		})
+	})
+	return p
 }
 
 // called reports whether the turn called the action in an earlier round.

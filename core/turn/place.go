@@ -333,10 +333,15 @@ func (t *turn) atLeastAWord(ctx context.Context) error {
 	worked := slices.ContainsFunc(t.finished, func(d action.Done) bool {
 		return d.Progress == core.Done || d.Progress == core.Pending
 	})
-	if worked || len(t.sent) > 0 {
+	switch {
+	case len(t.said()) > 0:
 		return nil
+	case !worked:
+		return t.execute(ctx, lastRound+1, t.say(lost))
+	case t.unheard():
+		return t.execute(ctx, lastRound+1, t.say(done))
 	}
-	return t.execute(ctx, lastRound+1, t.say(lost))
+	return nil
 }
 
 // sift leaves out what was taken back, and what comes from people who are shut

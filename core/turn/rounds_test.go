@@ -127,3 +127,39 @@ func TestStateIsCarriedOn(t *testing.T) {
 		t.Errorf("the state is %+v", s)
 	}
 }
+
+// TestNobodyIsLeftInSilence: what is done without a word is told by the model, and
+// by a line of the bot's own where the model only repeats itself. Nothing is done
+// twice for that.
+func TestNobodyIsLeftInSilence(t *testing.T) {
+	save := `{"actions":[{"type":"save","payload":{"what":"tea"}}]}`
+	for name, c := range map[string]struct {
+		script []any
+		gives  core.Result
+		want   string
+		asked  int
+	}{
+		"the model tells it":      {[]any{save, plan("I'll remember that.")}, core.Result{}, "I'll remember that.", 2},
+		"the model repeats it":    {[]any{save}, core.Result{}, "Done.", 2},
+		"with an output":          {[]any{save}, core.Result{Output: []byte(`"kept"`)}, "Done.", 2},
+		"the model says nothing":  {[]any{save, `{"actions":[{"type":"NONE"}]}`}, core.Result{}, "", 2},
+		"it is seen where it is":  {[]any{save}, core.Result{Shown: true}, "", 1},
+		"the model chose silence": {[]any{`{"actions":[{"type":"save","payload":{"what":"tea"}},{"type":"IGNORE"}]}`}, core.Result{}, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			t.Cleanup(func() { s.Close() })
+			memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.Everyone,
+				Schema: json.RawMessage(`{"type":"object","properties":{"what":{"type":"string"}}}`),
+				Do:     func(context.Context, core.Call) (core.Result, error) { return c.gives, nil }})
+			room := coretest.NewRoom("room")
+			b := start(t, s, room, coretest.NewAsker(c.script...), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, memo) })
+			b.receive(said("1", "jay", "I like tea"))
+			b.ended(1)
+			b.stop()
+			if got := strings.Join(room.Texts(), "|"); got != c.want || len(memo.Calls()) != 1 || len(b.asker.Asked()) != c.asked {
+				t.Errorf("%q was said, %d calls, %d times asked", got, len(memo.Calls()), len(b.asker.Asked()))
+			}
+		})
+	}
+}

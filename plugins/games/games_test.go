@@ -34,7 +34,7 @@ func TestNative(t *testing.T) {
 	own := coretest.NewPlugin("own", core.Action{
 		Name: "poll_room", Brief: "Start a poll", Permission: core.Everyone,
 		Schema: json.RawMessage(`{"type":"object","properties":{"question":{"type":"string"},"answers":{"type":"array"},"hours":{"type":"integer"}},"additionalProperties":false}`),
-		Do:     func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil },
+		Do:     func(context.Context, core.Call) (core.Result, error) { return core.Result{Shown: true}, nil },
 	})
 	plugintest.Run(t, "testdata/native.txt", plugintest.Of(seeded), plugintest.With(own),
 		plugintest.Verb("native", func(s *plugintest.Script, arg string) {

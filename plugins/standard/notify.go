@@ -91,7 +91,7 @@ func (p *Plugin) tell(ctx context.Context, c core.Call) (core.Result, error) {
 	if err != nil {
 		return core.Result{}, &core.Error{Kind: core.Broken, Text: "The person cannot be found.", Err: err}
 	}
-	return core.Result{}, p.h.Desk.Tell(ctx, person, text)
+	return core.Result{Shown: true}, p.h.Desk.Tell(ctx, person, text)
 }
 
 // who names the cause of a notice for the admins.
