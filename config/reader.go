@@ -92,7 +92,8 @@ func (r reader) field(at *spot, f *field, dst reflect.Value) {
 	case formOf(dst.Type()) == formTable:
 		r.table(at, []reflect.Value{dst})
 	}
-	if f.required && !r.doc.broken && before == r.doc.findings.found {
+	absent := r.references && formOf(dst.Type()) == formSecret
+	if f.required && !absent && !r.doc.broken && before == r.doc.findings.found {
 		r.demand(at, f, dst)
 	}
 }

@@ -86,7 +86,7 @@ func (p *program) restore(file string, salvage bool) error {
 }
 
 func (p *program) memoryCommand() *cobra.Command {
-	c := &cobra.Command{Use: "memory", Short: "List, search, export, import and forget what is kept"}
+	c := group(&cobra.Command{Use: "memory", Short: "List, search, export, import and forget what is kept"})
 	c.AddCommand(p.listCommand(), p.searchCommand(), p.exportCommand(), p.importCommand(), p.forgetCommand())
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/interfaces/console"
@@ -110,10 +111,18 @@ func decodeInterfaces(c *Config) {
 		}
 		table.Decode(&common, own)
 		if common.Enabled {
+			tokenFault(table, own)
 			c.enabled = append(c.enabled, enabled{name, d, own, common.Offer})
 		}
 	}
 	sort.Slice(c.enabled, func(i, j int) bool { return c.enabled[i].name < c.enabled[j].name })
+}
+
+// tokenFault finds a token that is no token. That there is none was told already.
+func tokenFault(table config.Table, own any) {
+	if c, ok := own.(interface{ Wrong() string }); ok && c.Wrong() != "" {
+		table.Fault(c.Wrong(), "token")
+	}
 }
 
 // enabled is an interface that the daemon will start.

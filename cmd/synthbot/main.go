@@ -111,6 +111,14 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
+// group makes a command of one that only has others below it: alone it prints its
+// help, and a name that it does not know is wrong usage.
+func group(c *cobra.Command) *cobra.Command {
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	return c
+}
+
 // fileFlag adds -c to a command.
 func (p *program) fileFlag(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVarP(&p.file, "config", "c", "", "configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")

@@ -127,7 +127,33 @@ func explain(e *core.TurnEnd) string {
 		}
 		s.WriteString("\n")
 	}
+	for i := range t.Plans {
+		s.WriteString(meant(&t.Plans[i]))
+	}
 	return strings.TrimSpace(s.String())
+}
+
+// maxMetadata is how much of what a model adds to a plan is told, in bytes.
+const maxMetadata = 600
+
+// meant words what a plan says of itself.
+func meant(p *core.Plan) string {
+	var s strings.Builder
+	if p.Intent != "" {
+		fmt.Fprintf(&s, "- intent: %s", p.Intent)
+		if p.Confidence != nil {
+			fmt.Fprintf(&s, ", confidence %.2g", *p.Confidence)
+		}
+		s.WriteString("\n")
+	}
+	if len(p.Metadata) > 0 {
+		more := strings.ReplaceAll(string(p.Metadata), "`", "'")
+		if len(more) > maxMetadata {
+			more = strings.ToValidUTF8(more[:maxMetadata], "") + "…"
+		}
+		fmt.Fprintf(&s, "- metadata: `%s`\n", more)
+	}
+	return s.String()
 }
 
 func orNone(engine string) string {

@@ -26,7 +26,7 @@ const (
 )
 
 func (p *program) serviceCommand() *cobra.Command {
-	c := &cobra.Command{Use: "service", Short: "Let systemd run the daemon"}
+	c := group(&cobra.Command{Use: "service", Short: "Let systemd run the daemon"})
 	i := &installer{out: p.out}
 	install := &cobra.Command{
 		Use: "install", Short: "Write the unit, the user and the modes of files, and say what to type next", Args: cobra.NoArgs,

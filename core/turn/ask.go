@@ -86,10 +86,10 @@ func (t *turn) thinking(cancel context.CancelCauseFunc) {
 // that may run, in any case.
 func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
 	c := conversation{turn: t, round: round}
-	text, err := c.ask(ctx, nil)
+	err := c.ask(ctx, nil)
 	for try := 0; err == nil && len(c.faults) > 0 && try < t.with.Config.Attempts; try++ {
-		before := text
-		if text, err = c.ask(ctx, c.correction()); text == before {
+		before := c.last
+		if err = c.ask(ctx, c.correction()); c.insists(before) {
 			break
 		}
 	}
@@ -121,7 +121,7 @@ type conversation struct {
 }
 
 // ask puts the prompt, or a correction of it, to the engines and reads the plan.
-func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) core.Request) (string, error) {
+func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) core.Request) error {
 	began := time.Now()
 	var sections []core.Section
 	answer, err := c.with.Asker.Ask(ctx, core.Question{
@@ -143,19 +143,14 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 		c.hear(ctx, answer)
 	}
 	c.traced(time.Since(began), answer, sections, err)
-	if err != nil {
-		return "", err
-	}
-	return wording(answer), nil
+	return err
 }
 
-// wording is all that an answer says, to tell whether it is the same again.
-func wording(a core.Answer) string {
-	text := a.Text
-	for _, call := range a.Calls {
-		text += "\n" + call.Name + " " + string(call.Arguments)
-	}
-	return text
+// insists reports whether the model said the same words again, which are fit for
+// people: it will not say them as a plan.
+func (c *conversation) insists(before string) bool {
+	_, prose := plan.Prose(c.last)
+	return prose && c.last == before && len(c.calls) == 0
 }
 
 // hear reads an answer: its plan is validated whole, and looked at by reviewers.

@@ -330,10 +330,10 @@ func TestCorrection(t *testing.T) {
 		want   string
 	}{
 		{"mended", []any{`{"actions":[{"type":"fly"}]}`, plan("fine")}, 2, "fine"},
-		{"the same again ends early", []any{"Just words."}, 2, "Just words."},
+		{"the same words again", []any{"Just words."}, 2, "Just words."},
 		{"prose after all", []any{`{"x":`, "A.", "Never mind."}, 3, "Never mind."},
 		{"never raw JSON", []any{`{"actions":[{"type":"fly"}]}`, `{"actions":[{"type":"swim"}]}`, `{"actions":[{"type":"run"}]}`}, 3, apology},
-		{"the valid part", []any{`{"response":"hi","actions":[{"type":"fly"}]}`}, 2, "hi"},
+		{"the valid part", []any{`{"response":"hi","actions":[{"type":"fly"}]}`}, 3, "hi"},
 		{"an engine's error", []any{&core.ModelError{Kind: core.Fatal, Err: errors.New("api key sk-123 is wrong")}}, 1,
 			"Sorry, I can't think straight just now. Please try again in a little while. (E-ENGINE)"},
 	} {

@@ -1,6 +1,8 @@
 package discord
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -36,10 +38,18 @@ type settings struct {
 // process.
 const maxShards = 1024
 
+// Wrong tells what is wrong with the token; "" where nothing is, or there is none.
+func (c *Config) Wrong() string {
+	if strings.ContainsAny(c.Token.Reveal(), " \t\r\n") {
+		return "must be the bot's token, as the developer portal gives it"
+	}
+	return ""
+}
+
 func (c Config) check() (settings, error) {
 	s := settings{Config: c.filled()}
-	if s.Token.IsZero() {
-		return s, fmt.Errorf("token: there is none; the developer portal gives one")
+	if wrong := c.Wrong(); wrong != "" || c.Token.IsZero() {
+		return s, errors.New("token: " + cmp.Or(wrong, "there is none; the developer portal gives one"))
 	}
 	var err error
 	if s.api, err = base("api_url", s.APIURL); err != nil {

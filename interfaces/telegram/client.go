@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,8 +36,8 @@ func newClient(o *Options) (*client, error) {
 		return nil, fmt.Errorf("api_url: %q is no http or https address", o.Config.APIURL)
 	}
 	token := o.Config.Token.Reveal()
-	if token == "" || strings.ContainsAny(token, "/?#% \n") {
-		return nil, errors.New("token: it must look like 123456:ABC-DEF, as @BotFather gives it")
+	if wrong := o.Config.Wrong(); wrong != "" || token == "" {
+		return nil, errors.New("token: " + cmp.Or(wrong, "there is none; @BotFather gives one"))
 	}
 	dial := o.Dial
 	if dial == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"synthbot/core"
@@ -12,7 +13,7 @@ import (
 
 // Config is the part of the configuration that the driver reads.
 type Config struct {
-	Token       core.Secret   `toml:"token" doc:"The bot's token, as @BotFather gives it." example:"env:TELEGRAM_TOKEN"`
+	Token       core.Secret   `toml:"token" doc:"The bot's token, as @BotFather gives it." required:"true" example:"env:TELEGRAM_TOKEN"`
 	APIURL      string        `toml:"api_url" default:"https://api.telegram.org" doc:"Where the Bot API is served: the platform, or a server of your own."`
 	Pace        string        `toml:"pace" default:"platform" oneof:"platform|off" doc:"platform: stay below the published limits; off: only obey what the server answers."`
 	Timeout     time.Duration `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take; uploads and downloads get ten times as long."`
@@ -23,6 +24,14 @@ type Config struct {
 	MaxFile     int64         `toml:"max_file" default:"20971520" min:"0" doc:"The largest file, in bytes, that is fetched."`
 	FilesDir    string        `toml:"files_dir" doc:"Where a Bot API server of your own keeps files on this machine; empty: files are fetched from it."`
 	Webhook     Webhook       `toml:"webhook" doc:"Lets the platform call the bot, in place of asking for updates."`
+}
+
+// Wrong tells what is wrong with the token; "" where nothing is, or there is none.
+func (c *Config) Wrong() string {
+	if strings.ContainsAny(c.Token.Reveal(), "/?#% \t\r\n") {
+		return "must look like 123456:ABC-DEF, as @BotFather gives it"
+	}
+	return ""
 }
 
 // Webhook says how the platform reaches the bot; the zero value is long polling.
