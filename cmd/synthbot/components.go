@@ -93,6 +93,7 @@ func findDriver(kind string) (driver, bool) {
 
 // decodeInterfaces reads each interface's table with its driver's own struct.
 func decodeInterfaces(c *Config) {
+	c.kinds = make(map[string]string)
 	for name, table := range c.Interfaces {
 		common := anyInterface{}
 		table.Peek(&common)
@@ -100,6 +101,7 @@ func decodeInterfaces(c *Config) {
 		if kind == "" {
 			kind = name
 		}
+		c.kinds[name] = kind
 		d, ok := findDriver(kind)
 		if !ok {
 			table.Fault(fmt.Sprintf("this version has no driver %q; it has %s", kind, driverNames()), "type")

@@ -43,6 +43,7 @@ type Config struct {
 	cast    *cast
 	scopes  func(place core.Path) []core.Path // further subtrees that it belongs to; nil: nobody knows
 	enabled []enabled                         // the interfaces, in the order of their names
+	kinds   map[string]string                 // the drivers of all interfaces, by name
 	chosen  []chosen                          // the plugins, in the order of the program's list
 }
 
@@ -152,6 +153,7 @@ func (c *Config) decode(d *config.Document) error {
 	decodeInterfaces(c)
 	c.checkEngines(d)
 	c.checkRest(d)
+	c.checkPaths(d)
 	c.loadCast(d)
 	decodePlugins(c, d)
 	return d.Err()
