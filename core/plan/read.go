@@ -47,7 +47,7 @@ func (r *reader) fault(field, format string, args ...any) {
 
 func (r *reader) finish() (core.Plan, []core.Fault) {
 	p := &r.plan
-	p.Response = response(p.Response)
+	r.words()
 	if len(p.Steps) > maxSteps {
 		r.fault("actions", "%d actions, at most %d are allowed", len(p.Steps), maxSteps)
 		p.Steps = nil
@@ -56,18 +56,6 @@ func (r *reader) finish() (core.Plan, []core.Fault) {
 		r.fault("", `the plan has neither "response" nor "actions"`)
 	}
 	return r.plan, r.faults
-}
-
-// response takes a text out of a plan that was written into it: some models
-// wrap twice.
-func response(text string) string {
-	var inner struct {
-		Response string `json:"response"`
-	}
-	if strings.HasPrefix(strings.TrimSpace(text), "{") && json.Unmarshal([]byte(text), &inner) == nil && inner.Response != "" {
-		return inner.Response
-	}
-	return text
 }
 
 // text reads a plan that was written as text.

@@ -218,3 +218,25 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// TestPlanWithinAPlan: no plan is said to people.
+func TestPlanWithinAPlan(t *testing.T) {
+	quoted := func(s string) string {
+		raw, _ := json.Marshal(s)
+		return string(raw)
+	}
+	for within, want := range map[string]string{
+		`{"actions":[]}`: "", `{"response":"inner"}`: "inner", "```json\n{\"response\":\"inner\"}\n```": "inner", `{"type":"message_console","payload":{"text":"hi"}}`: "",
+		`{"action":"fly","action_input":{}}`: "", `{"a":1}`: `{"a":1}`, `Write {"actions":[]} there.`: `Write {"actions":[]} there.`, "plain": "plain",
+	} {
+		p, faults := Read(core.Answer{Text: `{"response":` + quoted(within) + `}`})
+		if p.Response != want || (len(faults) > 0) != (want == "") {
+			t.Errorf("%s: %q, %v", within, p.Response, faults)
+		}
+		said := within == want
+		p, faults = Read(core.Answer{Text: `{"actions":[{"type":"message_room","payload":{"text":` + quoted(within) + `}},{"type":"wave","payload":{}}]}`})
+		if n := len(p.Steps); n != map[bool]int{true: 2, false: 1}[said] || (len(faults) == 0) != said {
+			t.Errorf("%s as a message: %d steps, %v", within, n, faults)
+		}
+	}
+}
