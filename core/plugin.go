@@ -155,6 +155,7 @@ type TurnEnd struct {
 	Messages []string // the platform ids of what it answered
 	Answered bool     // something was sent
 	Aside    bool     // given up after too many tries
+	GoesOn   string   // the id of the entry by which the bot goes on by itself; "": it does not
 	// What the model took the messages for, as it said; "" and 0 if it did not.
 	Intent     string
 	Confidence float64

@@ -19,7 +19,7 @@ func (t *turn) close(ctx context.Context) error {
 	t.log.Info("turn over", "messages", len(t.messages), "sent", len(t.sent), "steps", len(t.finished),
 		"attempt", t.attempt, "intent", t.intent, "confidence", t.confidence)
 	t.spoke()
-	t.finish(core.TurnEnd{Answered: len(t.sent) > 0, Intent: t.intent, Confidence: t.confidence})
+	t.finish(core.TurnEnd{Answered: len(t.sent) > 0, GoesOn: t.goes, Intent: t.intent, Confidence: t.confidence})
 	return nil
 }
 
@@ -63,7 +63,8 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 		}
 	}
 	if p == core.Done && t.goesOn(ctx) {
-		b.Append = append(b.Append, t.sequel())
+		next := t.sequel()
+		b.Append, t.goes = append(b.Append, next), next.Message.ID
 	}
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("%w: %w", errUnwritten, err)

@@ -152,6 +152,7 @@ type turn struct {
 	who      action.Who
 	messages []core.Entry // what it answers
 	last     uint64
+	goes     string // the id of its sequel
 	attempt  int
 	log      *slog.Logger
 

@@ -96,7 +96,12 @@ func TestFailuresAreTold(t *testing.T) {
 func TestContinue(t *testing.T) {
 	b := fresh(t, `{"response":"more","actions":[{"type":"CONTINUE"}]}`)
 	b.receive(said("1", "jay", "count"))
-	b.ended(4) // the message, and three times in a row
+	ends := b.ended(4) // the message, and three times in a row
+	for i, end := range ends {
+		if last := i == len(ends)-1; (end.GoesOn == "") != last || !last && ends[i+1].Messages[0] != end.GoesOn {
+			t.Errorf("turn %d goes on by %q", i, end.GoesOn)
+		}
+	}
 	b.stands("more", "more", "more", "more")
 }
 

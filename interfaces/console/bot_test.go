@@ -14,6 +14,7 @@ import (
 // bot is a small true bot: it answers every message through the console's own
 // action, in a goroutine for each turn.
 type bot struct {
+	more    map[string]string // what it adds by itself to what it was told
 	t       *testing.T
 	console *Console
 	reply   func(core.Message) []string // none: the turn ends without an answer
@@ -58,7 +59,15 @@ func (b *bot) turn(m core.Message) {
 			b.t.Error(err)
 		}
 	}
-	b.console.Observe(core.TurnEnd{Turn: core.TurnID{Path: m.Path, Seq: 1}, Messages: []string{m.ID}, Answered: len(replies) > 0})
+	end := core.TurnEnd{Turn: core.TurnID{Path: m.Path, Seq: 1}, Messages: []string{m.ID}, Answered: len(replies) > 0}
+	text, goesOn := b.more[m.Text]
+	if goesOn {
+		end.GoesOn = m.ID + "+"
+	}
+	if b.console.Observe(end); goesOn {
+		m.ID, m.Text = end.GoesOn, text
+		b.turn(m)
+	}
 }
 
 // end lets the turns that think go on, and waits for all.

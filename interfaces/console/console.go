@@ -131,7 +131,8 @@ func (c *Console) nextID() string {
 	return c.epoch + "-" + strconv.FormatUint(c.number.Add(1), 10)
 }
 
-// Observe lets the pipe go on when the turn of its last line is over.
+// Observe lets the pipe go on when the turn of its last line is over, with what the
+// bot adds by itself.
 func (c *Console) Observe(end core.TurnEnd) {
 	if end.Turn.Path != c.place {
 		return
@@ -140,7 +141,10 @@ func (c *Console) Observe(end core.TurnEnd) {
 	defer c.mu.Unlock()
 	for _, id := range end.Messages {
 		if done, ok := c.waiting[id]; ok {
-			delete(c.waiting, id)
+			if delete(c.waiting, id); end.GoesOn != "" {
+				c.waiting[end.GoesOn] = done
+				continue
+			}
 			close(done)
 		}
 	}

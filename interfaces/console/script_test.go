@@ -278,3 +278,12 @@ func FuzzClean(f *testing.F) {
 		}
 	})
 }
+
+// TestScriptHearsTheBotOut: what the bot adds by itself belongs to its reply; the
+// next line waits for it, and so does the end.
+func TestScriptHearsTheBotOut(t *testing.T) {
+	b := &bot{reply: func(m core.Message) []string { return []string{m.Text} }, more: map[string]string{"one": "and one more", "and one more": "the end of it"}}
+	if out, _ := script(t, b, strings.NewReader("one\ntwo\n")); out != "one\nand one more\nthe end of it\ntwo\n" {
+		t.Errorf("out %q", out)
+	}
+}
