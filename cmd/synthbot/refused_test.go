@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// TestRefusedTokenStopsOneInterface: a platform that does not know the token any
+// more stops that interface, admins are told, the other one goes on, and in the end
+// the status tells.
+func TestRefusedTokenStopsOneInterface(t *testing.T) {
+	first, second := telegramtest.New(t), telegramtest.New(t)
+	d := startDaemon(t, fmt.Sprintf(`
+[bot]
+data_dir = "data"
+admins = ["telegram/@user/900"]
+[[engine]]
+provider = "vllm"
+model = "m"
+base_url = %q
+stream = false
+[interfaces.telegram]
+token = %q
+api_url = %q
+pace = "off"
+[interfaces.second]
+type = "telegram"
+token = "999:revoked"
+api_url = %q
+`, echoAfter(t, time.Millisecond), telegramtest.Token, first.URL, second.URL))
+	first.AddPerson(telegramtest.Person{ID: 900, Name: "Root"})
+	first.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
+	told := func() (text string) {
+		for _, m := range first.Messages(900) {
+			text += m.Text + "\n"
+		}
+		return text
+	}
+	until(t, func() bool { return strings.Contains(told(), "second") })
+	if text := told(); !strings.Contains(text, "401") || strings.Contains(text, "revoked") {
+		t.Errorf("the admin was told %q", text)
+	}
+	for n := range 3 {
+		first.Say(1000, 1000, telegramtest.Saying{Text: fmt.Sprintf("m%d", n)})
+		hears(t, first, 1000, n+1)
+	}
+	if d.stop(); <-d.status != statusFailed {
+		t.Error("it ended as if nothing were wrong")
+	}
+}
