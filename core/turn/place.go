@@ -226,7 +226,7 @@ func (t *turn) begin(ctx context.Context) error {
 // stale reports whether who caused the turn, or its place, was forgotten since it
 // was read what waits, or is being forgotten.
 func (t *turn) stale() bool {
-	return t.with.forgotten(t.who.Epoch, append(t.causers(), t.path)...)
+	return forgotten(t.with.Store, t.who.Epoch, append(t.causers(), t.path)...)
 }
 
 // person adds the path of somebody whom a place knows by that id.
@@ -238,8 +238,8 @@ func (s *setup) person(paths []core.Path, place core.Path, id string) []core.Pat
 }
 
 // forgotten reports what the store knows of who was forgotten.
-func (s *setup) forgotten(epoch uint64, paths ...core.Path) bool {
-	f, ok := s.Store.(core.Forgetter)
+func forgotten(s core.Store, epoch uint64, paths ...core.Path) bool {
+	f, ok := s.(core.Forgetter)
 	return ok && f.Forgotten(epoch, paths...)
 }
 

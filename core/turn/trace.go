@@ -40,7 +40,8 @@ func (t *turn) finish(end core.TurnEnd) {
 	for _, d := range t.finished {
 		t.trace.Steps = append(t.trace.Steps, d.Outcome)
 	}
-	end.Turn, end.Messages, end.Person, end.Private, end.Trace = t.id, t.ids(), t.person(), t.who.Private, &t.trace
+	trace := t.trace // who keeps it keeps no turn with it
+	end.Turn, end.Messages, end.Person, end.Private, end.Trace = t.id, t.ids(), t.person(), t.who.Private, &trace
 	end.Stale = t.told()
 	t.with.observe(end)
 }
@@ -48,11 +49,11 @@ func (t *turn) finish(end core.TurnEnd) {
 // told returns what reports whether somebody was forgotten whose words the turn
 // was told.
 func (t *turn) told() func() bool {
-	with, epoch, concerned := t.with, t.who.Epoch, []core.Path{t.path}
+	store, epoch, concerned := t.with.Store, t.who.Epoch, []core.Path{t.path}
 	for _, a := range t.people() {
-		concerned = with.person(concerned, t.path, a.ID)
+		concerned = t.with.person(concerned, t.path, a.ID)
 	}
-	return func() bool { return with.forgotten(epoch, concerned...) }
+	return func() bool { return forgotten(store, epoch, concerned...) }
 }
 
 // spoke lets the place's ear know that the bot answered.
