@@ -58,8 +58,11 @@ func sound(t testing.TB, dir string) {
 	}
 }
 
-// boltCheck is bbolt's own check. Nobody may write meanwhile.
+// boltCheck is bbolt's own check. Nobody may write meanwhile; the file may be
+// exchanged before, or after.
 func boltCheck(db *DB) error {
+	db.swap.RLock()
+	defer db.swap.RUnlock()
 	return db.guard(func() error {
 		return db.bolt.View(func(t *bbolt.Tx) error {
 			var faults []error
