@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"synthbot/core"
@@ -15,60 +13,16 @@ import (
 // budgeted asks the engines of p while there is something left to spend, in the
 // place, for the person and altogether.
 func (b *bot) budgeted(p *parts, clock func() time.Time) core.Asker {
-	ledger := b.ledger
-	if ledger == nil {
-		ledger = engine.NewTally()
-	}
-	o := engine.BudgetOptions{Ledger: ledger, Cost: p.config.cost, Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine")}
 	all := p.config.Budget
-	all.PersonTokens, all.Places = 0, nil
+	all.Places = nil
 	for _, l := range b.placeLimits(p.config) {
 		all.Places = append(all.Places, l.PlaceBudget)
 	}
-	whole := engine.Budgeted(p.engines, all, o)
-	o.Ledger = reading{ledger}
-	return &personal{
-		limit: func(place core.Path) int64 { tokens, _ := b.personTokens(p.config, place); return tokens },
-		within: func(tokens int64) core.Asker {
-			return engine.Budgeted(whole, engine.BudgetConfig{PersonTokens: tokens}, o)
-		},
-	}
+	return engine.Budgeted(p.engines, all, engine.BudgetOptions{
+		Ledger: b.ledger, Cost: p.config.cost, Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine"),
+		PersonTokens: func(place core.Path) int64 { tokens, _ := b.personTokens(p.config, place); return tokens },
+	})
 }
-
-// personal is an Asker that holds each question to what a person may use in its
-// place.
-type personal struct {
-	limit  func(place core.Path) int64
-	within func(tokens int64) core.Asker
-
-	mu sync.Mutex
-	by map[int64]core.Asker // by limit
-}
-
-// Ask implements core.Asker.
-func (p *personal) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
-	return p.at(p.limit(q.Path)).Ask(ctx, q)
-}
-
-func (p *personal) at(tokens int64) core.Asker {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	a := p.by[tokens]
-	if a == nil {
-		if p.by == nil {
-			p.by = make(map[int64]core.Asker)
-		}
-		a = p.within(tokens)
-		p.by[tokens] = a
-	}
-	return a
-}
-
-// reading is a ledger that somebody else writes into.
-type reading struct{ engine.Ledger }
-
-// Record implements engine.Ledger.
-func (reading) Record(context.Context, engine.Use) error { return nil }
 
 // personTokens is what a person may use in a day where he asks there; 0: no limit.
 // from is the path that says so by command or override, else zero.

@@ -14,24 +14,8 @@ import (
 // the status tells.
 func TestRefusedTokenStopsOneInterface(t *testing.T) {
 	first, second := telegramtest.New(t), telegramtest.New(t)
-	d := startDaemon(t, fmt.Sprintf(`
-[bot]
-data_dir = "data"
-admins = ["telegram/@user/900"]
-[[engine]]
-provider = "vllm"
-model = "m"
-base_url = %q
-stream = false
-[interfaces.telegram]
-token = %q
-api_url = %q
-pace = "off"
-[interfaces.second]
-type = "telegram"
-token = "999:revoked"
-api_url = %q
-`, echoAfter(t, time.Millisecond), telegramtest.Token, first.URL, second.URL))
+	d := startDaemon(t, onTelegram(echoAfter(t, time.Millisecond), first.URL,
+		fmt.Sprintf("[interfaces.second]\ntype = \"telegram\"\ntoken = \"999:revoked\"\napi_url = %q\n", second.URL)))
 	first.AddPerson(telegramtest.Person{ID: 900, Name: "Root"})
 	first.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
 	told := func() (text string) {

@@ -59,12 +59,9 @@ func (s *scribe) since(n int) []string {
 	return append([]string(nil), s.asked[n:]...)
 }
 
-// atTelegram runs the program at a platform of its own until the test ends.
-func atTelegram(t testing.TB, model, more string) (*telegramtest.Server, string) {
-	t.Helper()
-	platform := telegramtest.New(t)
-	file := filepath.Join(t.TempDir(), "config.toml")
-	write(t, file, fmt.Sprintf(`
+// onTelegram configures a bot on Telegram, asking a model at that address.
+func onTelegram(model, platform, more string) string {
+	return fmt.Sprintf(`
 [bot]
 data_dir = "data"
 admins = ["telegram/@user/900"]
@@ -80,7 +77,15 @@ pace = "off"
 [budget]
 person_tokens = 0
 bot_tokens = 0
-%s`, model, telegramtest.Token, platform.URL, more))
+%s`, model, telegramtest.Token, platform, more)
+}
+
+// atTelegram runs the program at a platform of its own until the test ends.
+func atTelegram(t testing.TB, model, more string) (*telegramtest.Server, string) {
+	t.Helper()
+	platform := telegramtest.New(t)
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, onTelegram(model, platform.URL, more))
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan int, 1)
 	go func() { over <- run(ctx, []string{"run", "-c", file}, nil, io.Discard, io.Discard) }()

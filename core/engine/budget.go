@@ -102,6 +102,9 @@ type BudgetOptions struct {
 	Zone   *time.Location                               // where a day begins; nil: time.Local
 	Log    *slog.Logger                                 // nil: nothing is logged
 	Exempt func(place core.Path, person core.Path) bool // nil: nobody
+	// PersonTokens is what a person may use in a day where he asks in that place, in
+	// place of the table's; nil: as the table says.
+	PersonTokens func(place core.Path) int64
 }
 
 // Budget is an Asker that asks next only while every budget that a question
@@ -149,12 +152,16 @@ type allowance struct {
 func (b *Budget) allowances(q core.Question) (all, each []allowance) {
 	exempt := func(person core.Path) bool { return b.o.Exempt != nil && b.o.Exempt(q.Path, person) }
 	free := len(q.People) == 0 && exempt(core.Path{})
+	tokens := b.cfg.PersonTokens
+	if b.o.PersonTokens != nil {
+		tokens = b.o.PersonTokens(q.Path)
+	}
 	for _, p := range q.People {
 		a := allowance{scope: p}
 		if exempt(p) {
 			free = true
 		} else {
-			a.limit = Spending{b.cfg.PersonTokens, b.cfg.PersonCost}
+			a.limit = Spending{tokens, b.cfg.PersonCost}
 		}
 		each = append(each, a)
 	}
@@ -178,7 +185,6 @@ func (b *Budget) Ask(ctx context.Context, q core.Question) (core.Answer, error) 
 	if err := t.hold(0); err != nil {
 		return core.Answer{}, err
 	}
-	q.People = t.bear // whoever is asked next counts those alone
 	build := q.Build
 	q.Build = func(l core.Limits) (core.Request, error) { return t.build(build, l) }
 	answer, err := b.next.Ask(ctx, q)

@@ -14,17 +14,13 @@ import (
 
 // thinker answers everything and uses as many tokens as it is told.
 type thinker struct {
-	usage  core.Usage
-	calls  int
-	people []core.Path // at last
-	mu     sync.Mutex
-	hold   chan struct{}
+	usage core.Usage
+	calls int
+	mu    sync.Mutex
+	hold  chan struct{}
 }
 
 func (m *thinker) Ask(_ context.Context, q core.Question) (core.Answer, error) {
-	m.mu.Lock()
-	m.people = q.People
-	m.mu.Unlock()
 	if _, err := q.Build(core.Limits{Engine: "paid"}); err != nil {
 		return core.Answer{Engine: "offline"}, nil // as a chain would, with its last link
 	}
@@ -127,8 +123,25 @@ func TestBudgetSharesThePrompt(t *testing.T) {
 	if _, err := b.Ask(t.Context(), both); err == nil || m.calls != 1 {
 		t.Errorf("one of them alone: %v after %d calls", err, m.calls)
 	}
-	if len(m.people) != 1 || m.people[0].String() != "a/@user/2" {
-		t.Errorf("at last %v were asked to bear it", m.people)
+}
+
+// What a person may use can hang on the place; what he used elsewhere counts.
+func TestBudgetOfAPersonByPlace(t *testing.T) {
+	m := &thinker{usage: core.Usage{In: 900, Out: 100}}
+	wide := core.MustPath("a/wide")
+	b := Budgeted(m, BudgetConfig{PersonTokens: 1}, BudgetOptions{PersonTokens: func(place core.Path) int64 {
+		if place == wide {
+			return 0 // no limit
+		}
+		return 900
+	}})
+	for i, c := range []struct {
+		place string
+		spent bool
+	}{{"a/narrow", false}, {"a/narrow", true}, {"a/wide", false}, {"a/wide", false}} {
+		if _, err := b.Ask(t.Context(), from(c.place, "a/@user/1")); (err != nil) != c.spent {
+			t.Errorf("question %d: %v", i, err)
+		}
 	}
 }
 
