@@ -68,12 +68,21 @@ type useRow struct {
 // exports hold, the journal of the turns that answered him. Bytes that are no
 // UTF-8 are replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
-	_, err := db.spool(w, func(w io.Writer) error { return db.export(ctx, w, path) })
+	var err error
+	if _, ok := w.(AtOnce); ok {
+		err = db.export(ctx, w, path)
+	} else {
+		_, err = db.spool(w, func(w io.Writer) error { return db.export(ctx, w, path) })
+	}
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
 	return nil
 }
+
+// AtOnce is the ability of a writer that lets nobody wait: what is exported to it is
+// not put on the disk before.
+type AtOnce interface{ AtOnce() }
 
 // export is Export to what takes it without delay.
 func (db *DB) export(ctx context.Context, w io.Writer, path core.Path) error {

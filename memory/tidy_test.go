@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,5 +154,33 @@ func TestBeginningWhileForgetting(t *testing.T) {
 	}
 	if now := db.Epoch(); db.Forgotten(now, jay, alone) || put(now, jay) != nil {
 		t.Error("who begins afterwards may keep nothing of him")
+	}
+}
+
+// quick is written to while the database is read.
+type quick struct {
+	db   *DB
+	held bool
+}
+
+func (*quick) AtOnce() {}
+
+func (q *quick) Write(p []byte) (int, error) {
+	if q.db.swap.TryLock() {
+		q.db.swap.Unlock()
+	} else {
+		q.held = true
+	}
+	return len(p), nil
+}
+
+// TestExportAtOnce: who takes it at once needs no room on the disk.
+func TestExportAtOnce(t *testing.T) {
+	db := open(t, t.TempDir())
+	populated(t, db)
+	add(t, db, message(group, "long", strings.Repeat("x", 10000))) // more than is gathered
+	q := &quick{db: db}
+	if err := db.Export(t.Context(), q, core.Path{}); err != nil || !q.held {
+		t.Errorf("%v; read while it was written: %t", err, q.held)
 	}
 }

@@ -290,15 +290,16 @@ func (p *program) forgetThere(ctx context.Context, path core.Path) error {
 // forgetIn erases what a bot keeps there, and says whether there was anything.
 func (p *program) forgetIn(ctx context.Context, b *bot, path core.Path) error {
 	var kept lines
-	if err := b.export(ctx, &kept, path); err != nil {
-		return err
-	}
+	uncounted := b.export(ctx, &kept, path) // who is to be forgotten is, all the same
 	if err := b.forgetWhole(ctx, path); err != nil {
 		return err
 	}
-	if kept == 0 {
+	switch {
+	case uncounted != nil:
+		fmt.Fprintln(p.out, "erased; how much it was could not be counted")
+	case kept == 0:
 		fmt.Fprintf(p.out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
-	} else {
+	default:
 		fmt.Fprintf(p.out, "erased: %d lines of an export\n", kept)
 	}
 	return nil
@@ -306,6 +307,9 @@ func (p *program) forgetIn(ctx context.Context, b *bot, path core.Path) error {
 
 // lines counts lines that are written.
 type lines int
+
+// AtOnce implements memory.AtOnce: nothing of him is written to the disk anew.
+func (l *lines) AtOnce() {}
 
 // Write implements io.Writer.
 func (l *lines) Write(p []byte) (int, error) {
