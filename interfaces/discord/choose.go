@@ -64,6 +64,9 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	if !ok {
 		return core.Errorf(core.Invalid, "%q is no press, or an old one", press.ID)
 	}
+	if !p.ready(ctx) {
+		return ctx.Err()
+	}
 	err := d.rest.do(ctx, request{
 		method: "POST", route: "/webhooks/{}/{}", ids: []string{p.app, p.token},
 		body: map[string]any{"content": single(text), "flags": ephemeral, "allowed_mentions": nobody()},

@@ -102,7 +102,7 @@ func (d *Driver) called(channel, who string) bool {
 // or its time is over. It works where the bot may not write otherwise.
 func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (string, bool) {
 	p, ok := d.replies.take(func(p pending) bool { return p.channel == at.channel && p.who == at.who })
-	if !ok || time.Since(p.at) > replyAge {
+	if !ok || time.Since(p.at) > replyAge || !p.ready(ctx) {
 		return "", false
 	}
 	d.finish(ctx, at.channel, nil)

@@ -31,6 +31,17 @@ type pending struct {
 	id, app, token string
 	channel, who   string
 	at             time.Time
+	taken          <-chan struct{} // closed once the platform was told that it was taken: before, it knows no answer
+}
+
+// ready waits until the platform takes an answer; false where ctx ends before.
+func (p *pending) ready(ctx context.Context) bool {
+	select {
+	case <-p.taken:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // replies are the commands that wait for their answer. Safe for concurrent use.
@@ -84,12 +95,23 @@ type arrival struct {
 	id      string
 	done    bool // nobody else need know of it
 	decided chan struct{}
+	taken   chan struct{} // closed when the platform was told so, or could not be
 	once    sync.Once
 	refused bool // once decided: it makes no sense to us
 }
 
 // wanted reports whether the inbox is to know of what comes with it.
 func (a *arrival) wanted() bool { return a == nil || !a.done }
+
+// told is closed when the platform was told that it was taken.
+func (a *arrival) told() <-chan struct{} {
+	if a != nil {
+		return a.taken
+	}
+	told := make(chan struct{})
+	close(told)
+	return told
+}
 
 // decide tells that it is on disk, or that it is refused.
 func (a *arrival) decide(refused bool) {
@@ -140,7 +162,7 @@ func (a *arrivals) forget(c *arrival) {
 func (d *Driver) arrive(ctx context.Context, data []byte) *arrival {
 	i, ok := decode[interaction](data)
 	who := i.person()
-	c := &arrival{id: i.ID, done: true, decided: make(chan struct{})}
+	c := &arrival{id: i.ID, done: true, decided: make(chan struct{}), taken: make(chan struct{})}
 	switch {
 	case !ok || i.ID == "" || i.Token == "" || who == nil || !d.arrivals.new(i.ID, time.Now()):
 	case i.Type == interactComplete:
@@ -149,7 +171,8 @@ func (d *Driver) arrive(ctx context.Context, data []byte) *arrival {
 		d.background(ctx, func(ctx context.Context) { d.whisper(ctx, &i, "These buttons are for somebody else.") })
 	case i.Type == interactPress || i.Type == interactCommand:
 		c.done = false
-		d.background(ctx, func(ctx context.Context) {
+		begun := d.background(ctx, func(ctx context.Context) {
+			defer close(c.taken)
 			limit := time.NewTimer(d.tempo.defers)
 			defer limit.Stop()
 			select {
@@ -163,6 +186,9 @@ func (d *Driver) arrive(ctx context.Context, data []byte) *arrival {
 			}
 			d.accept(ctx, &i)
 		})
+		if !begun {
+			close(c.taken)
+		}
 	}
 	return c
 }
@@ -172,10 +198,10 @@ func (d *Driver) whisper(ctx context.Context, i *interaction, text string) {
 	d.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": nobody()})
 }
 
-// background runs f, which lasts seconds at most, beside the intake. It goes on
-// when ctx ends: the platform waits for an answer.
-func (d *Driver) background(ctx context.Context, f func(context.Context)) {
-	d.busy.run(func() {
+// background runs f, which lasts seconds at most, beside the intake; false: the end
+// has come. It goes on when ctx ends: the platform waits for an answer.
+func (d *Driver) background(ctx context.Context, f func(context.Context)) bool {
+	return d.busy.run(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 		defer cancel()
 		f(ctx)
@@ -239,7 +265,7 @@ func (t *intake) interact(f frame, p place) {
 	if i.Type == interactCommand {
 		waiting = t.d.replies
 	}
-	waiting.add(pending{id: i.ID, app: i.App, token: i.Token, channel: i.Channel, who: e.Message.Author.ID, at: time.Now()})
+	waiting.add(pending{id: i.ID, app: i.App, token: i.Token, channel: i.Channel, who: e.Message.Author.ID, at: time.Now(), taken: f.call.told()})
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
@@ -372,6 +398,9 @@ func (d *Driver) Observe(end core.TurnEnd) {
 			continue
 		}
 		d.background(context.Background(), func(ctx context.Context) {
+			if !p.ready(ctx) {
+				return
+			}
 			err := d.rest.do(ctx, request{method: "DELETE", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.app, p.token}, fast: true})
 			if err != nil && !notFound(err) {
 				d.log.Warn("a sign of thought is not gone", "error", err)

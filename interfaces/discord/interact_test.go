@@ -223,3 +223,30 @@ func TestCommandWhereTheBotMayNotWrite(t *testing.T) {
 		t.Errorf("said %q", got)
 	}
 }
+
+// TestAnswerFasterThanTheDeferral: the platform is slow to take that a command was
+// taken; the answer waits for it, since there is nothing yet that it could fill.
+func TestAnswerFasterThanTheDeferral(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	s.Delay(func(c discordtest.Call) time.Duration {
+		if c.Is("POST /interactions/") {
+			return 200 * time.Millisecond
+		}
+		return 0
+	})
+	first := s.command(t, hallID, annID, "help", nil)
+	in.wait(t, core.KindCommand, 1)
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Messages(hallID); len(got) != 1 || got[0].Interaction != first || s.Thinking(hallID) != 0 {
+		t.Errorf("answered with %+v", got)
+	}
+	second := s.command(t, hallID, annID, "help", nil)
+	in.wait(t, core.KindCommand, 2)
+	d.Observe(core.TurnEnd{Messages: []string{second}})
+	s.answered(t, second, discordtest.AnswerLater)
+	until(t, "the sign is gone", func() bool { return s.Thinking(hallID) == 0 })
+}
