@@ -48,6 +48,9 @@ func (p *Page) flow(ctx context.Context, over <-chan struct{}, s *stream) {
 	defer beat.Stop()
 	defer count.Stop()
 	s.say(": welcome\nretry: 3000\n\n")
+	var b bytes.Buffer
+	p.event(&b, "turns", "rows", p.rows()) // what ended since the page was made, or the connection was lost
+	s.say(b.String())
 	p.tell(s, nil)
 	waited := p.count(ctx, s, -1)
 	for s.err == nil {

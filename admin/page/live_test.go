@@ -190,7 +190,7 @@ func TestLiveWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
 		n.Store(3)
-		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Running: new(admin.Running), Reader: line{n: &n}})
+		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: new(admin.Traces), Running: new(admin.Running), Reader: line{n: &n}})
 		w := new(tape)
 		ctx, end := context.WithCancel(t.Context())
 		go p.flow(ctx, nil, &stream{w: w, c: http.NewResponseController(w)})
@@ -223,7 +223,7 @@ func (patient) SetWriteDeadline(time.Time) error { return nil }
 // TestStreamOfAnIdleSession leaves a page open, and does nothing there.
 func TestStreamOfAnIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Running: new(admin.Running), Reader: line{n: new(atomic.Int64)}})
+		p := New(Options{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Turns: new(admin.Traces), Running: new(admin.Running), Reader: line{n: new(atomic.Int64)}})
 		cookie, ok := p.doors.enter(p.doors.ticket(), "", "")
 		if !ok {
 			t.Fatal("not let in")
@@ -311,5 +311,20 @@ func BenchmarkObserve(b *testing.B) {
 				traces.Observe(e)
 			}
 		})
+	}
+}
+
+// TestLiveFromTheBeginning: what ended before the stream began is in the list that
+// it begins with.
+func TestLiveFromTheBeginning(t *testing.T) {
+	w := newWorld(t)
+	c := w.in()
+	c.get("/")
+	w.turn(group, 5, "hello", false)
+	w.turn(direct, 6, private, true)
+	lines, _ := c.stream()
+	rows := w.event(lines, "turns")
+	if i, j := strings.Index(rows, "seq=6"), strings.Index(rows, "seq=5"); i < 0 || j < i || strings.Contains(rows, private) {
+		t.Errorf("it begins with %s", rows)
 	}
 }

@@ -109,17 +109,21 @@ func (p *Page) recent(n int) []core.TurnEnd {
 	return list
 }
 
-// now shows what is going on.
-func (p *Page) now(v *visit) error {
-	var rows []row
+// rows are those of the list of turns.
+func (p *Page) rows() (rows []row) {
 	for _, e := range p.recent(shown) {
 		rows = append(rows, p.rowOf(&e))
 	}
+	return rows
+}
+
+// now shows what is going on.
+func (p *Page) now(v *visit) error {
 	waiting, err := p.waiting(v.Context())
 	if err != nil {
 		return err
 	}
-	return p.show(v, "now", "Now", "/", map[string]any{"Rows": rows, "Waiting": waiting, "Running": p.running()})
+	return p.show(v, "now", "Now", "/", map[string]any{"Rows": p.rows(), "Waiting": waiting, "Running": p.running()})
 }
 
 // asked is one question to a model, for reading.

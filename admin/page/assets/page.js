@@ -35,10 +35,20 @@
     });
     source.addEventListener("waiting", (event) => { waiting.textContent = event.data; });
     source.addEventListener("running", (event) => { running.innerHTML = event.data; }); // rows that the server rendered
-    source.addEventListener("turn", (event) => {
+    const some = () => {
       const none = document.getElementById("none");
-      if (none) none.remove();
-      turns.insertAdjacentHTML("afterbegin", event.data); // a row that the server rendered
+      if (none && turns.children.length) none.remove();
+    };
+    source.addEventListener("turns", (event) => {
+      turns.innerHTML = event.data; // all rows
+      some();
+    });
+    source.addEventListener("turn", (event) => {
+      const one = document.createElement("tbody");
+      one.innerHTML = event.data; // a row that the server rendered
+      if ([...turns.children].some((row) => row.innerHTML === one.firstElementChild.innerHTML)) return; // the list had it
+      turns.prepend(one.firstElementChild);
+      some();
       turns.firstElementChild.classList.add("new");
       while (turns.children.length > most) turns.lastElementChild.remove();
     });
