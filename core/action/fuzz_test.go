@@ -27,7 +27,7 @@ func FuzzSchema(f *testing.F) {
 			t.Fatalf("minified to %s", short)
 		}
 		v, err := decode(json.RawMessage(value))
-		if err != nil || nesting([]byte(value)) > 50 {
+		if err != nil || Nesting([]byte(value)) > 50 {
 			return
 		}
 		if m, err := compile(short); err == nil && (len(m.check(v)) == 0) != (len(s.check(v)) == 0) {

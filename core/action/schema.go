@@ -33,7 +33,7 @@ func compile(raw json.RawMessage) (*schema, error) {
 	if len(raw) > maxSchema {
 		return nil, fmt.Errorf("schema: %d bytes, at most %d are allowed", len(raw), maxSchema)
 	}
-	if d := nesting(raw); d > maxSchemaDepth {
+	if d := Nesting(raw); d > maxSchemaDepth {
 		return nil, fmt.Errorf("schema: more than %d levels deep", maxSchemaDepth)
 	}
 	root, err := decode(raw)
@@ -71,8 +71,9 @@ func compileSafely(raw json.RawMessage) (s *jsonschema.Schema, err error) {
 	return s, nil
 }
 
-// nesting is how deep the brackets of a JSON text nest.
-func nesting(raw []byte) int {
+// Nesting is how deep the brackets of a JSON text nest. Who reads foreign JSON asks
+// before decoding it. The text need not be valid.
+func Nesting(raw []byte) int {
 	depth, most, quoted := 0, 0, false
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {

@@ -15,7 +15,7 @@ import (
 func (r *reader) words() {
 	p := &r.plan
 	if inner, ok := inside(p.Response); ok {
-		if p.Response = inner.Response; p.Response == "" {
+		if p.Response = inner.text("response"); p.Response == "" {
 			r.fault("response", "is a plan itself; write what you say to people there, and actions beside it")
 		}
 	}
@@ -41,27 +41,17 @@ func speaksAPlan(payload json.RawMessage) bool {
 	return text || message
 }
 
-// inner is what shows that a JSON object is a plan, and its words.
-type inner struct {
-	Response string          `json:"response"`
-	Actions  json.RawMessage `json:"actions"`
-	Type     string          `json:"type"`
-	Action   string          `json:"action"`
-	Payload  json.RawMessage `json:"payload"`
-	Params   json.RawMessage `json:"params"`
-	Input    json.RawMessage `json:"action_input"`
-}
-
 // inside reads a text that is a plan as a whole, in a fence or not.
-func inside(text string) (in inner, ok bool) {
+func inside(text string) (f fields, ok bool) {
 	text = strings.TrimSpace(text)
 	if body, fenced := strings.CutPrefix(text, "```"); fenced {
 		_, body, _ = strings.Cut(body, "\n")
 		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(body), "```"))
 	}
-	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &in) != nil {
-		return inner{}, false
+	f, err := object([]byte(text))
+	if err != nil {
+		return f, false
 	}
-	step := (in.Type != "" || in.Action != "") && (in.Payload != nil || in.Params != nil || in.Input != nil)
-	return in, in.Response != "" || in.Actions != nil || step
+	step := (f.has("type") || f.has("action")) && slices.ContainsFunc(payloadKeys, f.has) // a type alone is much else, too
+	return f, f.has("response") || f.has("actions") || step
 }

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
 )
@@ -259,7 +260,7 @@ func after(resp *http.Response) time.Duration {
 func output(data []byte) (json.RawMessage, error) {
 	data = bytes.TrimSpace(data)
 	switch {
-	case nesting(data) > maxDepth:
+	case action.Nesting(data) > maxDepth:
 		return nil, core.Errorf(core.Broken, "What came back is too deep.")
 	case len(data) == 0, string(data) == "null":
 		return json.RawMessage(`{"done":true}`), nil
@@ -279,7 +280,7 @@ func unwrap(name string, data []byte, failed error) (json.RawMessage, error) {
 		Output  json.RawMessage
 		Error   struct{ Code, Message string }
 	}
-	known := nesting(data) <= maxDepth && json.Unmarshal(data, &said) == nil && said.Success != nil
+	known := action.Nesting(data) <= maxDepth && json.Unmarshal(data, &said) == nil && said.Success != nil
 	switch {
 	case known && !*said.Success:
 		return nil, complaint(name, said.Error.Code, said.Error.Message, failed)

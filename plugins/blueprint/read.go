@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"synthbot/core/action"
 )
 
 // Bounds of a file.
@@ -106,7 +108,7 @@ func Read(data []byte) (*Blueprint, error) {
 	switch {
 	case len(data) > maxFile:
 		return nil, fmt.Errorf("%d bytes, at most %d are allowed", len(data), maxFile)
-	case nesting(data) > maxDepth:
+	case action.Nesting(data) > maxDepth:
 		return nil, fmt.Errorf("more than %d levels deep", maxDepth)
 	}
 	var f struct {
@@ -166,26 +168,6 @@ func decode(data []byte, into any) error {
 
 func line(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(int64(len(data)), offset)], []byte("\n"))
-}
-
-// nesting is how deep the brackets nest.
-func nesting(data []byte) int {
-	depth, most, quoted := 0, 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			most = max(most, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return most
 }
 
 // take takes metadata up, as far as they are not known yet.
