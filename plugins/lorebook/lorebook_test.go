@@ -151,13 +151,14 @@ func chain(n int) Book {
 }
 
 func TestRecursion(t *testing.T) {
-	c := defaults
 	for rounds, want := range map[int]int{0: 1, 3: 4, 10: 11} {
+		c := defaults
 		c.Rounds = rounds
 		if got := told(t, c, chain(50), "key0."); len(got) != want {
 			t.Errorf("%d rounds: %d entries, want %d", rounds, len(got), want)
 		}
 	}
+	c := defaults
 	b := chain(50)
 	b.Recursive = false
 	if got := told(t, c, b, "key0."); len(got) != 1 {
