@@ -84,7 +84,7 @@ type DB struct {
 	torn   int      // the transaction whose last sync failed; 0: none. The writer's
 	marked bool     // the file says that it is in use. The writer's
 	broken error    // why nothing can be written any more. The writer's
-	came   int      // how many waited when the last commit was durable. The writer's
+	crowd  crowd    // who writes together. The writer's
 
 	unclean bool // the file was not closed in order
 }

@@ -9,12 +9,6 @@ import (
 	"synthbot/core"
 )
 
-// Limits of what one transaction carries.
-const (
-	maxGroup      = 1024
-	maxGroupBytes = 16 << 20
-)
-
 // ride is how long a job that can wait waits for a transaction to ride in.
 const ride = 100 * time.Millisecond
 
@@ -38,14 +32,14 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*job
 	closed  bool
-	wanted  int           // as many as await wants to see; 0: nobody looks
-	enough  chan struct{} // holds one token when there are
+	wanted  bool          // somebody waits for the next one
+	came    chan struct{} // holds one token when it is there
 	wake    chan struct{} // holds one token while there is something to do
 	ended   chan struct{}
 }
 
 func newQueue() *queue {
-	return &queue{wake: make(chan struct{}, 1), enough: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &queue{wake: make(chan struct{}, 1), came: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 // add puts a job in line.
@@ -56,11 +50,9 @@ func (q *queue) add(j *job) error {
 		return core.ErrClosed
 	}
 	q.waiting = append(q.waiting, j)
-	if len(q.waiting) == q.wanted {
-		select {
-		case q.enough <- struct{}{}:
-		default:
-		}
+	if q.wanted {
+		q.wanted = false
+		q.came <- struct{}{}
 	}
 	if j.rides {
 		time.AfterFunc(ride, q.poke)
@@ -77,51 +69,44 @@ func (q *queue) poke() {
 	}
 }
 
-// await returns when n jobs wait, or after a while.
-func (q *queue) await(n int, patience time.Duration) {
+// await returns when a job waits, or after a while.
+func (q *queue) await(patience time.Duration) {
 	q.mu.Lock()
-	if len(q.waiting) >= n || q.closed {
+	if len(q.waiting) > 0 || q.closed {
 		q.mu.Unlock()
 		return
 	}
-	q.wanted = n
+	q.wanted = true
 	q.mu.Unlock()
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
-	case <-q.enough:
+	case <-q.came:
 	case <-late.C:
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.wanted = 0
+	q.wanted = false
 	select {
-	case <-q.enough: // it came too late
+	case <-q.came: // it was too late
 	default:
 	}
 }
 
-// take hands out the jobs of one transaction; closed tells that no more will
-// come after these.
-func (q *queue) take() (jobs []*job, closed bool) {
+// take moves jobs into a group, as many as fit, and shuts it when one does not;
+// closed tells that no more will come after
+// these.
+func (q *queue) take(g *groupCommit) (closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n, size := 0, 0
-	for n < len(q.waiting) && n < maxGroup {
-		next := q.waiting[n]
-		if n > 0 && (size+next.size > maxGroupBytes || next.alone != nil) {
-			break
-		}
-		size += next.size
-		next.taken = true
+	n := 0
+	for n < len(q.waiting) && g.fits(q.waiting[n]) {
+		g.add(q.waiting[n])
 		n++
-		if next.alone != nil {
-			break
-		}
 	}
-	jobs = slices.Clone(q.waiting[:n])
 	q.waiting = slices.Delete(q.waiting, 0, n)
-	return jobs, q.closed && len(q.waiting) == 0
+	g.shut = g.shut || len(q.waiting) > 0
+	return q.closed && len(q.waiting) == 0
 }
 
 // withdraw takes a job back; false when the writer has it already.

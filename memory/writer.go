@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,104 +25,61 @@ var ErrFull = core.ErrFull
 func (db *DB) writer() {
 	defer close(db.queue.ended)
 	debug.SetPanicOnFault(true)
-	var crowd crowd
 	for range db.queue.wake {
 		for {
-			crowd.gather(db.queue)
-			jobs, closed := db.queue.take()
-			start := time.Now()
-			if len(jobs) > 0 {
-				db.came = 0
-				db.commit(jobs)
+			g := &groupCommit{shut: !db.crowd.many()}
+			closed := db.queue.take(g)
+			some := len(g.jobs) > 0 || db.join(g)
+			if some {
+				db.commit(g)
 			}
-			crowd.left(len(jobs), db.came, time.Since(start))
 			if closed {
 				db.leave()
 				return
 			}
-			if len(jobs) == 0 {
+			if !some {
+				db.crowd = crowd{}
 				break
 			}
 		}
 	}
 }
 
-// crowd remembers how many wrote together of late. Those whom a commit answered
-// get the chance to come back before the next one begins: without it, they
-// split in two halves that wait for each other's sync. Whoever writes alone
-// never waits.
-type crowd struct {
-	size int
-	took time.Duration
-}
-
-// left notes what the last commit carried, how many came meanwhile, and how long
-// it took.
-func (c *crowd) left(jobs, came int, took time.Duration) {
-	c.size, c.took = max(jobs+came, c.size*3/4), took
-	if jobs == 0 {
-		c.size = 0
-	}
-}
-
-// gather waits until as many are there again, for a fraction of what a commit
-// takes at most. While they come, it only lets them pass; then it sleeps, since
-// those who run on another processor would not be fetched from there otherwise.
-func (c *crowd) gather(q *queue) {
-	if c.size < 3 { // two are a place whose one turn ends while its next begins
+// commit writes the jobs of a group in one transaction. One that fails is taken
+// out; when the transaction itself fails, each is tried alone.
+func (db *DB) commit(g *groupCommit) {
+	if g.jobs[0].alone != nil {
+		g.jobs[0].done <- db.guard(g.jobs[0].alone)
 		return
 	}
-	const patience = 8 // turns of others without a newcomer
-	for seen, quiet := 0, 0; quiet < patience; quiet++ {
-		runtime.Gosched()
-		if n := q.length(); n > seen {
-			seen, quiet = n, 0
-		}
-		if seen >= c.size {
-			return
-		}
-	}
-	q.await(c.size, min(c.took/2, 2*time.Millisecond))
-}
-
-// commit writes the jobs in one transaction. One that fails is taken out; when
-// the transaction itself fails, each is tried alone.
-func (db *DB) commit(jobs []*job) {
-	if len(jobs) == 1 && jobs[0].alone != nil {
-		jobs[0].done <- db.guard(jobs[0].alone)
-		return
-	}
-	for len(jobs) > 0 {
-		failed, err := db.try(jobs)
+	start := time.Now()
+	for len(g.jobs) > 0 {
+		failed, err := db.try(g)
+		g.shut = true
 		switch {
 		case err == nil:
-			db.came = db.queue.length()
-			for _, j := range jobs {
-				if j.publish != nil {
-					j.publish()
-				}
-				j.done <- nil
-			}
+			db.crowd = db.crowd.after(len(g.jobs)+db.queue.length(), time.Since(start)-g.waited)
+			g.publish()
 			return
 		case failed >= 0:
-			jobs[failed].done <- err
-			jobs = slices.Delete(jobs, failed, failed+1)
-		case len(jobs) == 1:
-			db.room.failed(err, jobs[0].size)
-			jobs[0].done <- err
+			g.jobs[failed].done <- err
+			g.jobs = slices.Delete(g.jobs, failed, failed+1)
+		case len(g.jobs) == 1:
+			db.room.failed(err, g.jobs[0].size)
+			g.jobs[0].done <- err
 			return
 		default:
-			for _, j := range jobs {
-				db.commit([]*job{j})
+			for _, j := range g.jobs {
+				db.commit(&groupCommit{jobs: []*job{j}, shut: true})
 			}
 			return
 		}
 	}
 }
 
-// try runs the jobs in one transaction. failed is the job that broke it, -1
-// when it was none of them.
-func (db *DB) try(jobs []*job) (failed int, err error) {
+// try runs the jobs in one transaction, and those of whoever joins meanwhile.
+// failed is the job that broke it, -1 when it was none of them.
+func (db *DB) try(g *groupCommit) (failed int, err error) {
 	failed = -1
 	if err := db.mend(); err != nil {
 		return failed, db.writeError(err)
@@ -133,8 +89,8 @@ func (db *DB) try(jobs []*job) (failed int, err error) {
 	err = db.update(func(t *tx) error {
 		id = t.ID()
 		defer func() { saved = t.saved }()
-		for i, j := range jobs {
-			if err := db.guard(func() error { return j.run(t) }); err != nil {
+		for i := 0; i < len(g.jobs) || db.join(g); i++ {
+			if err := db.guard(func() error { return g.jobs[i].run(t) }); err != nil {
 				failed = i
 				return err
 			}

@@ -88,6 +88,49 @@ func TestAFailingJobFailsAlone(t *testing.T) {
 	})
 }
 
+// TestLateOnesJoin: who comes back while the transaction of his crowd runs is
+// written with it, and who breaks it then fails alone.
+func TestLateOnesJoin(t *testing.T) {
+	db := open(t, t.TempDir())
+	before := transactions(t, db)
+	letGo := hold(db)
+	var all sync.WaitGroup
+	busy, free := make(chan struct{}), make(chan struct{})
+	begun := sync.OnceFunc(func() { close(busy) })
+	all.Go(func() {
+		db.write(t.Context(), &job{run: func(*tx) error { begun(); <-free; return nil }})
+	})
+	for db.queue.length() < 1 {
+	}
+	for i := range 3 {
+		all.Go(func() { add(t, db, message(kitchen, fmt.Sprint(i), "x")) })
+	}
+	for db.queue.length() < 4 {
+	}
+	letGo()
+	<-busy
+	mine := errors.New("mine")
+	all.Go(func() { add(t, db, message(kitchen, "late", "x")) })
+	all.Go(func() {
+		if err := db.write(t.Context(), &job{run: func(*tx) error { return mine }}); !errors.Is(err, mine) {
+			t.Errorf("%v, want %v", err, mine)
+		}
+	})
+	for db.queue.length() < 2 {
+	}
+	close(free)
+	all.Wait()
+	if n := transactions(t, db) - before; n != 2 {
+		t.Errorf("%d commits, want that of the holder and one more", n)
+	}
+	db.view(t.Context(), func(v *view) error {
+		if got, err := v.Last(kitchen, 10); err != nil || len(got) != 4 {
+			t.Errorf("%d entries, %v, want 4", len(got), err)
+		}
+		return nil
+	})
+}
+
 func TestAWaitingBatchIsWithdrawn(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir).Close()
