@@ -182,8 +182,8 @@ func BenchmarkReceive(b *testing.B) {
 				db.Close()
 				leave()
 			}
-			if len(ours) == 0 {
-				b.Skip("no round was quiet")
+			if len(ours) < 5 {
+				b.Skip("fewer than five rounds were quiet: run it longer")
 			}
 			each := float64(places * rounds)
 			b.ReportMetric(each/median(ours), "msg/s")
