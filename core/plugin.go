@@ -45,6 +45,14 @@ type Scoper interface {
 	Scopes(place Path) []Path
 }
 
+// Reacher is the ability of an interface to tell whether it can speak in a place
+// now, as it cannot at a terminal where nobody sits. Without it, it always can.
+// What was said in a place that no interface reaches waits. Reaches returns at
+// once.
+type Reacher interface {
+	Reaches(place Path) bool
+}
+
 // Thinker is the ability of an interface to show that the bot is at work.
 // Think blocks until ctx ends, and the sign is gone when it returns.
 type Thinker interface {

@@ -189,6 +189,7 @@ func (b *bot) options(p *parts) turn.Options {
 		Access:   c.Access, Admins: b.admins(c), Names: p.cast.names(), Config: c.turnConfig(),
 		Language: c.Bot.Language, Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
 		Chooser:   p.chooser,
+		Reaches:   func(place core.Path) bool { return b.reaches(p.at(place), place) },
 		Carrier:   p.carrier,
 		Recons:    []core.Recon{recon.New()},
 		Injectors: make(map[string]core.Injector),
@@ -277,6 +278,17 @@ func (p *parts) at(place core.Path) core.Interface {
 		}
 	}
 	return nil
+}
+
+// reaches reports whether an interface can speak in a place now: there may be none,
+// since it was taken out of the configuration or lives in another process; or it
+// has failed.
+func (b *bot) reaches(i core.Interface, place core.Path) bool {
+	if i == nil || b.broken(i) {
+		return false
+	}
+	r, limited := i.(core.Reacher)
+	return !limited || r.Reaches(place)
 }
 
 // scopes are the further subtrees that a place belongs to, as its interface knows.

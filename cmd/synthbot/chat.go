@@ -82,6 +82,7 @@ func (b *bot) sit(ctx context.Context, o console.Options) error {
 	if h == nil {
 		return errors.New("the daemon has a console of its own: talk to it there, or take it out of the configuration")
 	}
+	o.Seated = func(place core.Path) { b.turns.Wake(place) }
 	return h.Sit(ctx, o)
 }
 

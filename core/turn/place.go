@@ -112,6 +112,9 @@ func (p *place) safely() (more bool, err error) {
 func (p *place) next(ctx context.Context) (more bool, err error) {
 	with := p.turns.enter()
 	defer with.users.Done()
+	if with.Reaches != nil && !with.Reaches(p.path) {
+		return false, nil
+	}
 	t, err := p.open(ctx, with)
 	if t == nil || err != nil {
 		return false, err

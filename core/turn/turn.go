@@ -105,6 +105,9 @@ type Options struct {
 	Asleep    func(place core.Path) bool // what is said there is context, whoever says it; nil: nowhere
 	Bios      []core.Biographer
 	Epoch     func() uint64 // see core.Facts; nil: 0
+	// Reaches reports whether an interface can speak in a place now; elsewhere what
+	// was said waits. Nil: everywhere.
+	Reaches func(place core.Path) bool
 	// Open reads what people attached, within limits of its own: texts of
 	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
 	Open func(ctx context.Context, place core.Path, files []core.Attachment) Opened
@@ -155,6 +158,25 @@ type setup struct {
 // store stays the one that New was given. drained blocks until the turns that
 // run on the former options are over.
 func (t *Turns) Reconfigure(o Options) (drained func()) {
+	drained = t.exchange(o)
+	t.mu.Lock()
+	life := t.life
+	t.mu.Unlock()
+	if life == nil {
+		return drained
+	}
+	places, err := t.waiting(life, func(core.View) error { return nil })
+	if err != nil && life.Err() == nil {
+		o.Log.Error("what waits is looked for with the next message of each place", "err", err)
+	}
+	for _, path := range places { // one may be within reach that was not
+		t.wake(path)
+	}
+	return drained
+}
+
+// exchange puts the options in force.
+func (t *Turns) exchange(o Options) (drained func()) {
 	o.Store = t.store
 	t.swap.Lock()
 	defer t.swap.Unlock()
@@ -197,15 +219,9 @@ func (t *Turns) enter() *setup {
 // run are cut short, to be taken up by the next life. Run returns when all of
 // them are over.
 func (t *Turns) Run(life, work context.Context) error {
-	var waiting []core.Path
-	err := t.store.View(life, func(v core.View) (err error) {
-		if waiting, err = v.Waiting(); err != nil {
-			return err
-		}
-		return t.rearm(v)
-	})
+	waiting, err := t.waiting(life, t.rearm)
 	if err != nil && life.Err() == nil {
-		return fmt.Errorf("waiting places: %w", err)
+		return err
 	}
 	t.mu.Lock()
 	t.life, t.work = life, work
@@ -222,6 +238,24 @@ func (t *Turns) Run(life, work context.Context) error {
 	t.places.Wait()
 	return nil
 }
+
+// waiting lists the places where something waits, and reads what else is to be
+// read with them.
+func (t *Turns) waiting(ctx context.Context, also func(core.View) error) (places []core.Path, err error) {
+	err = t.store.View(ctx, func(v core.View) (err error) {
+		if places, err = v.Waiting(); err != nil {
+			return err
+		}
+		return also(v)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("waiting places: %w", err)
+	}
+	return places, nil
+}
+
+// Wake is called when a place has come within reach: what waits there is taken up.
+func (t *Turns) Wake(place core.Path) { t.wake(place) }
 
 // wake makes sure that somebody looks at what waits in the place.
 func (t *Turns) wake(path core.Path) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -270,6 +271,33 @@ func TestShutOutMeanwhile(t *testing.T) {
 		t.Errorf("the turns ended as %+v", ends)
 	}
 	b.stands("ok")
+}
+
+// TestOutOfReach: what was said where no interface can speak waits, and the places
+// beside it do not; it is answered when one can, in this life or the next.
+func TestOutOfReach(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	var seen atomic.Bool
+	away := func(o *turn.Options) {
+		o.Reaches = func(p core.Path) bool { return seen.Load() || p != place }
+	}
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(plan("beside"), plan("here")), away)
+	other := said("2", "ann", "hi")
+	other.Message.Path = core.MustPath("room/7")
+	b.receive(said("1", "jay", "hi"), other)
+	b.ended(1)
+	b.stop()
+	b = start(t, s, room, coretest.NewAsker(plan("here"), plan("and here")), away)
+	seen.Store(true)
+	b.Wake(place)
+	b.ended(1)
+	seen.Store(false)
+	b.receive(said("3", "jay", "still there?"))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Reaches = nil }))
+	b.ended(1)
+	b.stands("beside", "here", "and here")
 }
 
 func TestPlacesRunInParallel(t *testing.T) {

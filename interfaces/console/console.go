@@ -38,6 +38,9 @@ type Options struct {
 	// History gives what the user said before, oldest first, for the arrow
 	// keys. Optional; called once, by Listen.
 	History func(context.Context) []string
+	// Seated is told when messages can be sent to the place, before anything is
+	// said there. Optional; called by a Hall.
+	Seated func(place core.Path)
 
 	Now func() time.Time // nil: time.Now
 }
@@ -60,6 +63,7 @@ type Console struct {
 var (
 	_ core.Interface = (*Console)(nil)
 	_ core.Thinker   = (*Console)(nil)
+	_ core.Reacher   = (*Console)(nil)
 	_ core.Observer  = (*Console)(nil)
 )
 
@@ -93,6 +97,9 @@ func (c *Console) Name() string { return c.opt.Name }
 
 // Place is where the conversation takes place.
 func (c *Console) Place() core.Path { return c.place }
+
+// Reaches implements core.Reacher: other sessions are not held here.
+func (c *Console) Reaches(place core.Path) bool { return place == c.place }
 
 // Listen takes lines in until the input ends, ctx ends, or the user leaves; all
 // three are no error.

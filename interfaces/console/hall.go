@@ -27,6 +27,7 @@ type Hall struct {
 var (
 	_ core.Interface = (*Hall)(nil)
 	_ core.Thinker   = (*Hall)(nil)
+	_ core.Reacher   = (*Hall)(nil)
 	_ core.Observer  = (*Hall)(nil)
 )
 
@@ -66,6 +67,13 @@ func (h *Hall) Actions() []core.Action {
 		}
 	}
 	return actions
+}
+
+// Reaches implements core.Reacher: what waits at a terminal waits for somebody to
+// sit there again.
+func (h *Hall) Reaches(place core.Path) bool {
+	_, err := h.seat(place)
+	return err == nil
 }
 
 // seat is who sits at a place.
@@ -118,6 +126,9 @@ func (h *Hall) Sit(ctx context.Context, o Options) error {
 	h.guest.Add(1)
 	h.mu.Unlock()
 	defer h.leave(c)
+	if o.Seated != nil {
+		o.Seated(c.place)
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(life, stop)()

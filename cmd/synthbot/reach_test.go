@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/memory"
+)
+
+// leave puts messages into a database that nobody answered yet.
+func leave(t *testing.T, dir string, places ...string) {
+	t.Helper()
+	db, err := memory.Open(dir, memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	b := &core.Batch{}
+	for _, p := range places {
+		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+			Path: core.MustPath(p), ID: "1", Text: "is anybody there?", Time: time.Now(), Private: true, Addressed: core.Direct,
+			Author: core.Author{ID: "ann", Name: "Ann"},
+		}}, Due: true})
+	}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waits lists the places of a database where something waits for an answer.
+func waits(t *testing.T, dir string) (places []string) {
+	t.Helper()
+	db, err := memory.Open(dir, memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	err = db.View(context.Background(), func(v core.View) error {
+		list, err := v.Waiting()
+		for _, p := range list {
+			places = append(places, p.String())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(slices.Values(places))
+}
+
+// TestOthersWait: who talks in the terminal answers for nobody who waits elsewhere.
+// They are answered where they are, by whoever can.
+func TestOthersWait(t *testing.T) {
+	dir := t.TempDir()
+	leave(t, dir, "console/main", "console/other", "telegram/1000")
+	d := startDaemon(t, "[bot]\ndata_dir = "+strconv.Quote(dir)+"\n[interfaces.desk]\ntype = \"console\"\n")
+	d.tells("READY=1")
+	d.answers("hello")
+	talk := func(session string) {
+		t.Helper()
+		if status, out, errs := d.command("hello\n", "chat", "--session", session); status != 0 || out == "" || errs != "" {
+			t.Errorf("chat %s: %d, %q, %q", session, status, out, errs)
+		}
+	}
+	talk("main")
+	d.end()
+	if got := waits(t, dir); !slices.Equal(got, []string{"console/other", "telegram/1000"}) {
+		t.Errorf("at the daemon, nobody was answered but in %q", got)
+	}
+	talk("other")
+	if got := waits(t, dir); !slices.Equal(got, []string{"telegram/1000"}) {
+		t.Errorf("in a process of its own, somebody waits in %q", got)
+	}
+}
