@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/core/turn"
 	"synthbot/plugins/blueprint"
 )
 
@@ -71,6 +73,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 		err = p.inEffect(ctx, b, place)
 	default:
 		p.found(cfg, b.parts.engines.Names(), database)
+		b.narrow(ctx, p.out)
 		err = p.blueprints(ctx, cfg, b)
 	}
 	if online {
@@ -96,6 +99,41 @@ func (p *program) found(cfg *Config, engines []string, database string) {
 	if len(cfg.enabled) == 0 {
 		fmt.Fprintf(p.out, "!   interface      none is enabled: `synthbot run` would refuse to start\n")
 	}
+}
+
+// narrow tells of engines whose limits hold no prompt at all in some place: there
+// they are passed over with every turn.
+func (b *bot) narrow(ctx context.Context, out io.Writer) {
+	o := b.options(b.parts)
+	o.Injectors, o.Recons, o.Bios = nil, nil, nil // a check connects to nothing
+	turns := turn.New(o)
+	for _, e := range b.parts.config.Engines {
+		for _, place := range b.parts.config.samples() {
+			if e.Disabled {
+				continue
+			}
+			_, err := turns.Preview(ctx, core.Message{Path: place, ID: "check", Text: "hello", Time: o.Clock(), Private: true, Addressed: core.Direct}, e.Limits())
+			if long := (*core.ModelError)(nil); errors.As(err, &long) {
+				fmt.Fprintf(out, "!   engine         %s is passed over in %s, where no prompt fits: %s\n", e.Name, place, oneLine(long.Err.Error()))
+				break
+			}
+		}
+	}
+}
+
+// samples are places that differ in what a prompt holds at least.
+func (c *Config) samples() (places []core.Path) {
+	for _, e := range c.enabled {
+		if p, err := core.MakePath(e.name, "1"); err == nil {
+			places = append(places, p)
+		}
+	}
+	for i := range c.Overrides {
+		if o := &c.Overrides[i]; o.Persona != "" {
+			places = append(places, o.Path)
+		}
+	}
+	return places
 }
 
 // blueprints tells what is odd about the blueprints, and how they differ from what

@@ -74,3 +74,19 @@ func TestCheckTellsChanges(t *testing.T) {
 		t.Errorf("a check changes the database: %v", err)
 	}
 }
+
+// TestNarrowEngine: an engine whose limits hold no prompt is told of before every
+// turn passes it over, with the sizes; one that they are wide enough for is not.
+func TestNarrowEngine(t *testing.T) {
+	d := daemonUnderTest{t: t, file: filepath.Join(t.TempDir(), "config.toml")}
+	d.write("[bot]\ndata_dir = \"data\"\n[interfaces.console]\nenabled = true\n" +
+		"[[engine]]\nname = \"narrow\"\nprovider = \"ollama\"\nmodel = \"m\"\nmax_prompt_chars = 4000\n" +
+		"[[engine]]\nname = \"short\"\nprovider = \"ollama\"\nmodel = \"m\"\ncontext_tokens = 2000\nmax_tokens = 1000\n" +
+		"[[engine]]\nname = \"wide\"\nprovider = \"ollama\"\nmodel = \"m\"\nmax_prompt_chars = 12000\n")
+	status, out, errs := d.command("", "check")
+	for name, want := range map[string]bool{"narrow": true, "short": true, "wide": false} {
+		if got := strings.Contains(out, "!   engine         "+name+" is passed over in console/1, where no prompt fits: prompt of "); got != want {
+			t.Errorf("%s: told %t, want %t: %d, %q, %q", name, got, want, status, out, errs)
+		}
+	}
+}

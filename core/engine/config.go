@@ -148,8 +148,8 @@ func (c Config) promptTokens() int {
 	return max(1, c.ContextTokens-c.MaxTokens)
 }
 
-// limits are what the prompt builder is told.
-func (c Config) limits() core.Limits {
+// Limits are what the prompt builder is told.
+func (c Config) Limits() core.Limits {
 	return core.Limits{
 		Engine: c.Name, Chars: c.MaxPromptChars, Tokens: c.promptTokens(), Dialect: core.Dialect(c.Dialect),
 		Vision: c.Vision, Hearing: c.Hearing,

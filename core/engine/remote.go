@@ -76,7 +76,7 @@ func (p preset) client(cfg Config, endpoint string, c *http.Client) (llms.Model,
 }
 
 // Limits implements core.Model.
-func (r *remote) Limits() core.Limits { return r.cfg.limits() }
+func (r *remote) Limits() core.Limits { return r.cfg.Limits() }
 
 // Generate implements core.Model. A server that refuses the form of a request
 // is asked again in a plainer one, and what it took is remembered.

@@ -197,7 +197,7 @@ func (t *turn) occasion() []string {
 	first := &t.messages[0]
 	switch {
 	case first.Kind == core.KindMessage && t.with.late(first):
-		waited := t.clock().Sub(first.Message.Time).Round(time.Minute)
+		waited := t.with.Clock().Sub(first.Message.Time).Round(time.Minute)
 		return []string{"You were away: these messages have waited for " + waited.String() + ". Acknowledge them together in one short message."}
 	case t.unasked() && first.Kind != core.KindBeat:
 		return []string{"Nobody spoke to you: you overheard this. Say something only if it truly helps or amuses those who talk; else IGNORE."}
