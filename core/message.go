@@ -106,7 +106,7 @@ const (
 	KindMessage    Kind = "message"
 	KindEdit       Kind = "edit"       // Message.ID again, with the new text
 	KindDeletion   Kind = "deletion"   // Target is gone
-	KindReaction   Kind = "reaction"   // Data is the emoji put on Target; empty: taken away
+	KindReaction   Kind = "reaction"   // Data is the emoji put on Target; or see TakenAway
 	KindPress      Kind = "press"      // a button of Target; Data is what the button carries
 	KindCommand    Kind = "command"    // Command was called
 	KindMembership Kind = "membership" // Data: "added", "removed", "blocked"
@@ -117,6 +117,11 @@ const (
 	KindContinue Kind = "continue" // the model asked to go on; Count says how often in a row
 	KindBacklog  Kind = "backlog"  // what waited too long, told as one
 )
+
+// TakenAway stands in the Data of a reaction before an emoji that its author takes
+// away again, or without one where it is all of his: nothing does, too. Where there
+// is no author, it is everybody's.
+const TakenAway = "-"
 
 // Command is a chat command as it was called.
 type Command struct {

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"synthbot/core"
 )
@@ -85,11 +86,11 @@ func erase(l *line) bool {
 	return true
 }
 
-// react counts a person's emoji once, however often it is delivered. An empty
-// one takes all of his away.
+// react counts a person's emoji once, however often it is delivered, or takes
+// away what is named.
 func react(l *line, person, emoji string) bool {
-	if emoji == "" {
-		return unreact(l, person)
+	if taken, ok := strings.CutPrefix(emoji, core.TakenAway); ok || emoji == "" {
+		return unreact(l, person, taken)
 	}
 	if len(emoji) > maxEmoji || slices.Contains(l.reactors[person], emoji) {
 		return false
@@ -113,19 +114,34 @@ func react(l *line, person, emoji string) bool {
 	return true
 }
 
-func unreact(l *line, person string) bool {
-	emoji := l.reactors[person]
-	if len(emoji) == 0 {
-		return false
-	}
-	for _, e := range emoji {
-		if l.Reactions[e]--; l.Reactions[e] <= 0 {
-			delete(l.Reactions, e)
+// unreact takes away a person's emoji, or everybody's where he is nobody; without
+// one, all of them.
+func unreact(l *line, person, emoji string) (changed bool) {
+	for who, his := range l.reactors {
+		if person != "" && who != person {
+			continue
+		}
+		kept := slices.DeleteFunc(slices.Clone(his), func(e string) bool {
+			gone := emoji == "" || e == emoji
+			if gone {
+				l.Reactions[e]--
+			}
+			return gone
+		})
+		if changed = changed || len(kept) < len(his); len(kept) > 0 {
+			l.reactors[who] = kept
+		} else {
+			delete(l.reactors, who)
 		}
 	}
-	delete(l.reactors, person)
+	for e, n := range l.Reactions { // some may be nobody's
+		if n <= 0 || person == "" && (emoji == "" || e == emoji) {
+			delete(l.Reactions, e)
+			changed = true
+		}
+	}
 	if len(l.Reactions) == 0 {
 		l.Reactions = nil
 	}
-	return true
+	return changed
 }

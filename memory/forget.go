@@ -218,7 +218,7 @@ func (f *forgetting) logs() error {
 func (f *forgetting) blank(l *line) bool {
 	_, reacted := l.reactors[f.person]
 	if reacted {
-		unreact(l, f.person)
+		unreact(l, f.person, "")
 	}
 	quote := l.Message.ReplyTo
 	quoted := quote != nil && (quote.From.ID == f.person || f.told[l.Message.Path][quote.ID]) && *quote != core.Quote{ID: quote.ID}

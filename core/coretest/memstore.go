@@ -297,14 +297,30 @@ func eraseEntry(e *core.Entry) {
 
 func (l *memPlace) react(i int, person, emoji string) {
 	e, by := &l.entries[i], l.reactors[i]
+	taken, away := strings.CutPrefix(emoji, core.TakenAway)
 	switch {
-	case emoji == "":
-		for _, taken := range by[person] {
-			if e.Reactions[taken]--; e.Reactions[taken] == 0 {
-				delete(e.Reactions, taken)
-			}
+	case (away || emoji == "") && person == "":
+		for who := range by {
+			l.react(i, who, emoji)
 		}
-		delete(by, person)
+		if delete(e.Reactions, taken); taken == "" {
+			clear(e.Reactions)
+		}
+	case away || emoji == "":
+		kept := slices.DeleteFunc(by[person], func(his string) bool {
+			if taken != "" && his != taken {
+				return false
+			}
+			if e.Reactions[his]--; e.Reactions[his] == 0 {
+				delete(e.Reactions, his)
+			}
+			return true
+		})
+		if len(kept) > 0 {
+			by[person] = kept
+		} else {
+			delete(by, person)
+		}
 	case !slices.Contains(by[person], emoji):
 		if e.Reactions == nil {
 			e.Reactions = make(map[string]int)

@@ -78,6 +78,25 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			same(t, "at the end", len(s.entry(kitchen, "1").Reactions), 0)
 			same(t, "revision", s.entry(kitchen, "1").Rev, 0)
 		},
+		"single reactions are taken away, and everybody's": func(t *testing.T, s *shelf) {
+			s.append(said(kitchen, "1", "one"))
+			put := func() {
+				s.change(reaction("7", "👍"), reaction("7", "🎉"), reaction("8", "👍"), reaction("8", "-x"), reaction("", "👀"))
+				same(t, "reactions", s.entry(kitchen, "1").Reactions, map[string]int{"👍": 2, "🎉": 1, "👀": 1})
+			}
+			put()
+			s.again()
+			s.change(reaction("7", "-👍"), reaction("9", "-🎉"))
+			same(t, "without one", s.entry(kitchen, "1").Reactions, map[string]int{"👍": 1, "🎉": 1, "👀": 1})
+			s.change(reaction("", ""))
+			same(t, "without any", len(s.entry(kitchen, "1").Reactions), 0)
+			put()
+			s.change(reaction("", "-👍"), reaction("", "-👀"))
+			same(t, "without everybody's", s.entry(kitchen, "1").Reactions, map[string]int{"🎉": 1})
+			s.change(reaction("8", ""), reaction("8", "👍"))
+			same(t, "put again", s.entry(kitchen, "1").Reactions, map[string]int{"🎉": 1, "👍": 1})
+			same(t, "revision", s.entry(kitchen, "1").Rev, 0)
+		},
 	}
 }
 

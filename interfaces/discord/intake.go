@@ -147,7 +147,8 @@ func (t *intake) frame(ctx context.Context, f frame) {
 	}
 	switch f.kind {
 	case "message_create", "message_update", "message_delete", "message_delete_bulk",
-		"message_reaction_add", "message_reaction_remove", "interaction_create":
+		"message_reaction_add", "message_reaction_remove", "message_reaction_remove_all", "message_reaction_remove_emoji",
+		"interaction_create":
 	default:
 		return
 	}
@@ -217,6 +218,8 @@ func (t *intake) take(f frame, p place) {
 		t.delete(f, p)
 	case "message_reaction_add", "message_reaction_remove":
 		t.react(f, p)
+	case "message_reaction_remove_all", "message_reaction_remove_emoji":
+		t.unreact(f, p)
 	case "interaction_create":
 		t.interact(f, p)
 	}
@@ -290,8 +293,21 @@ func (t *intake) react(f frame, p place) {
 		Path: path, ID: "reaction-" + r.Message + "-" + r.User, Author: t.d.book.author(&who, r.Member, p),
 		Time: t.d.clock(), Private: p.private(), Scopes: scopes,
 	}}
-	if f.kind == "message_reaction_add" {
-		e.Data = line(r.Emoji.text(), 100)
+	if e.Data = line(r.Emoji.text(), 100); f.kind != "message_reaction_add" {
+		e.Data = core.TakenAway + e.Data
 	}
 	t.batch = append(t.batch, e)
+}
+
+// unreact takes in that a moderator took everybody's reactions away, or one emoji.
+func (t *intake) unreact(f frame, p place) {
+	r, ok := decode[reaction](f.data)
+	path, scopes, err := t.d.book.path(r.Channel, p)
+	if !ok || err != nil || r.Message == "" {
+		return
+	}
+	t.batch = append(t.batch, core.Event{
+		Kind: core.KindReaction, Target: r.Message, Data: core.TakenAway + line(r.Emoji.text(), 100),
+		Message: core.Message{Path: path, ID: "reaction-" + r.Message, Time: t.d.clock(), Private: p.private(), Scopes: scopes},
+	})
 }

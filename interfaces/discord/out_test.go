@@ -192,7 +192,7 @@ func TestChangesComeIn(t *testing.T) {
 	if e := in.wait(t, core.KindEdit, 1)[0]; e.Message.ID != first || e.Message.Text != "hello @Bob" {
 		t.Errorf("edit: %+v", e)
 	}
-	if r := in.wait(t, core.KindReaction, 2); r[0].Data != "👍" || r[1].Data != "" || r[0].Target != first || r[0].Message.Author.Rank != core.Moderator {
+	if r := in.wait(t, core.KindReaction, 2); r[0].Data != "👍" || r[1].Data != "-👍" || r[0].Target != first || r[0].Message.Author.Rank != core.Moderator {
 		t.Errorf("reactions: %+v", r)
 	}
 	if d := in.wait(t, core.KindDeletion, 3); d[0].Target != first || d[1].Target != others[0] || d[2].Target != others[1] {

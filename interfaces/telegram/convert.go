@@ -249,15 +249,45 @@ func (c *converter) reaction(r *reaction, id int64) converted {
 	if e.Message.Author.ID == "" || r.Chat.ID == 0 {
 		return converted{}
 	}
-	if n := len(r.New); n > 0 {
-		if e.Data = cut(r.New[n-1].Emoji, 64); e.Data == "" {
-			e.Data = cut(r.New[n-1].Type, 64)
-		}
-	}
 	e.Message.Path = place(c.name, r.Chat.ID, c.places.thread(r.Chat.ID, r.Message))
 	e.Message.ID = fmt.Sprintf("reaction:%d:%s:%d:%d", r.Message, e.Message.Author.ID, r.Date, id)
 	e.Message.Time, e.Message.Private = moment(r.Date), r.Chat.Type == "private"
-	return converted{events: []core.Event{e}}
+	var out converted
+	for _, sign := range r.changes() {
+		e.Data = sign
+		out.events = append(out.events, e)
+	}
+	return out
+}
+
+// changes are what the reaction says of its author's emoji: which he took away,
+// and which he put.
+func (r *reaction) changes() (signs []string) {
+	if len(r.New) == 0 {
+		return []string{core.TakenAway}
+	}
+	for _, o := range r.Old {
+		if !slices.Contains(r.New, o) {
+			signs = append(signs, core.TakenAway+o.sign())
+		}
+	}
+	for _, n := range r.New {
+		if !slices.Contains(r.Old, n) {
+			signs = append(signs, n.sign())
+		}
+	}
+	return signs[:min(len(signs), maxSigns)]
+}
+
+// maxSigns bounds how many emoji one reaction may change; people have three.
+const maxSigns = 32
+
+// sign is an emoji, or the kind of one that has no text.
+func (r reactionType) sign() string {
+	if sign := cut(r.Emoji, 64); sign != "" {
+		return sign
+	}
+	return cut(r.Type, 64)
 }
 
 // membership converts what happened to the bot itself.

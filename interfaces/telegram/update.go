@@ -161,6 +161,7 @@ type reaction struct {
 	User    *user          `json:"user"`
 	Actor   *chat          `json:"actor_chat"`
 	Date    int64          `json:"date"`
+	Old     []reactionType `json:"old_reaction"`
 	New     []reactionType `json:"new_reaction"`
 }
 
