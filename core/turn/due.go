@@ -4,6 +4,9 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
+
 	"synthbot/core"
 )
 
@@ -86,15 +89,19 @@ type names struct{ words []string }
 func newNames(list []string) *names {
 	n := &names{}
 	for _, name := range list {
-		if name = strings.ToLower(strings.TrimSpace(name)); name != "" {
+		if name = folded(strings.TrimSpace(name)); name != "" {
 			n.words = append(n.words, name)
 		}
 	}
 	return n
 }
 
+// folded is a text in the form in which names are compared: in small letters, and
+// with each accent in one letter with what it stands on, however it was typed.
+func folded(text string) string { return strings.ToLower(norm.NFC.String(text)) }
+
 func (n *names) in(text string) bool {
-	text = strings.ToLower(text)
+	text = folded(text)
 	for _, w := range n.words {
 		for at := 0; ; {
 			i := strings.Index(text[at:], w)

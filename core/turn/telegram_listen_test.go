@@ -55,7 +55,8 @@ func TestActivations(t *testing.T) {
 func TestNamesOfScripts(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Привет, АРИЯ!": true, "Ариям не верь": false, "«Ария», сказал он": true, "يا أريا، كيف حالك؟": true, "أرياف": false,
-		"αρια;": true, "μαρια": false, "η μαρια και η αρια": true, "(José)": true, "Joséphine": false, "👋Ария🙂": true, "@Ария_бот": false,
+		"αρια;": true, "μαρια": false, "η μαρια και η αρια": true, "(José)": true, "Joséphine": false,
+		"Jose\u0301?": true, "Jose\u0301phine": false, "Jose": false, "👋Ария🙂": true, "@Ария_бот": false,
 		"アリアさん、おはよう": true, "ねえアリア": true, "小艾你好": true, "你好小艾": true, "小明你好": false, "Арияさん": true, "สวัสดีอารียาครับ": true,
 	} {
 		s := open(t, t.TempDir())
