@@ -199,7 +199,9 @@ func (c *Config) checkRest(d *config.Document) {
 	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
 		d.Fault("is no address of this machine alone; write one like 127.0.0.1:9787", "metrics", "listen")
 	}
+	checkLanguage(d, c.Bot.Language, "bot", "language")
 	for i, o := range c.Overrides {
+		checkLanguage(d, o.Language, "override", i, "language")
 		if o.Tokens != nil && slices.ContainsFunc(c.Budget.Places, func(p engine.PlaceBudget) bool { return p.Path == o.Path }) {
 			d.Fault("has a budget.place of the same path already; keep one of them", "override", i, "tokens")
 		}
@@ -211,6 +213,12 @@ func (c *Config) checkRest(d *config.Document) {
 	}
 	if name := c.Prompt.Recon; name != "" && !slices.ContainsFunc(c.Engines, func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == name }) {
 		d.Fault("names no engine", "prompt", "recon")
+	}
+}
+
+func checkLanguage(d *config.Document, language string, at ...any) {
+	if language != "" && !wellSpelt.MatchString(language) {
+		d.Fault("is no language; write a tag like en, it or pt-BR", at...)
 	}
 }
 
