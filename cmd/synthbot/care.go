@@ -246,6 +246,15 @@ func optionalPath(args []string) (core.Path, error) {
 	return path, nil
 }
 
+// unmade says that there is nothing to work on, and where it would be.
+func (c *Config) unmade(p *program) error {
+	dir, err := c.dataDir(p.getenv)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("there is no database yet in %s; the first conversation makes it", dir)
+}
+
 // withBot calls f with a bot to look at, whose database must be there.
 func (p *program) withBot(f func(*bot) error) error {
 	if p.host != nil {
@@ -260,7 +269,7 @@ func (p *program) withBot(f func(*bot) error) error {
 		return err
 	}
 	if b.db == nil {
-		return closing(b, errors.New("there is no database yet"))
+		return closing(b, cfg.unmade(p))
 	}
 	return closing(b, f(b))
 }
@@ -276,7 +285,7 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 		return err
 	}
 	if db == nil {
-		return errors.New("there is no database yet")
+		return cfg.unmade(p)
 	}
 	return p.closing(db, f(db))
 }
