@@ -45,6 +45,33 @@ func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if m.ID == "" || len(m.ID) > maxID {
+		return p.count(w, m, broken, now)
+	}
+	d := delivery{m.Path, m.ID}
+	if v := p.judged.find(d); v != nil {
+		return *v
+	}
+	v := p.count(w, m, broken, now)
+	p.judged.keep(d, &v)
+	return v
+}
+
+// delivery is a message that a platform may deliver again: then the same is said
+// of it, and it is counted once.
+type delivery struct {
+	place core.Path
+	id    string
+}
+
+// What is remembered of deliveries.
+const (
+	maxJudged = 1000
+	maxID     = 200 // bytes
+)
+
+// count judges a message that was not seen before. p.mu is held.
+func (p *Plugin) count(w who, m *core.Message, broken *rule, now time.Time) core.Verdict {
 	if broken != nil {
 		if v := p.scold(w, m, broken, now); v.Admission != core.Admit {
 			return v

@@ -211,3 +211,29 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestDeliveredAgain: a message that a platform delivers again counts once, and
+// the same is said of it; the same words of another message are another one.
+func TestDeliveredAgain(t *testing.T) {
+	p := made(t, plugintest.NewStand(t, "moderation"), Config{Private: Limit{2, time.Hour}})
+	judge := func(id string) core.Verdict {
+		m := says("jay", "jay", "hello")
+		m.ID = id
+		return p.Judge(m, false)
+	}
+	for _, id := range []string{"1", "1", "1", "2", "2"} {
+		if v := judge(id); v.Admission != core.Admit {
+			t.Errorf("%s: %+v", id, v)
+		}
+	}
+	full := judge("3")
+	if full.Admission != core.Quiet || full.Reply == "" || judge("3") != full || judge("1").Admission != core.Admit {
+		t.Errorf("the third: %+v, delivered again %+v", full, judge("3"))
+	}
+	for i := range 3 * maxJudged {
+		judge(fmt.Sprint("x", i))
+	}
+	if n := p.judged.size(); n > 2*maxJudged {
+		t.Errorf("%d deliveries are remembered", n)
+	}
+}
