@@ -27,7 +27,8 @@ func TestMeasurements(t *testing.T) {
 			case w == "-run" && words[i+1] != "^$":
 				kind, name = "Test", strings.TrimPrefix(words[i+1], "Test")
 			case w == "-bench":
-				kind, name = "Benchmark", words[i+1]
+				kind = "Benchmark"
+				name, _, _ = strings.Cut(words[i+1], "/")
 			case strings.HasPrefix(w, "./"):
 				folder = w
 			}
