@@ -27,6 +27,7 @@ type Rule struct {
 	option rrule.ROption
 	real   bool // in real hours: no wall clock has a say
 	utc    bool // it ends at a moment, not at a wall clock's time
+	day    bool // it ends with a day
 }
 
 // ParseRule reads an RRULE, with or without its name in front.
@@ -43,7 +44,8 @@ func ParseRule(text string) (Rule, error) {
 	if err != nil {
 		return Rule{}, fmt.Errorf("%w: %w", ErrRule, err)
 	}
-	r := Rule{text: text, option: *option, utc: untilUTC(text)}
+	until := untilOf(text)
+	r := Rule{text: text, option: *option, utc: strings.HasSuffix(until, "Z"), day: until != "" && !strings.Contains(until, "T")}
 	r.real = option.Freq == rrule.HOURLY && !strings.Contains(text, "BY")
 	if err := r.check(); err != nil {
 		return Rule{}, err
@@ -51,10 +53,10 @@ func ParseRule(text string) (Rule, error) {
 	return r, nil
 }
 
-func untilUTC(text string) bool {
-	_, rest, ok := strings.Cut(text, "UNTIL=")
+func untilOf(text string) string {
+	_, rest, _ := strings.Cut(text, "UNTIL=")
 	until, _, _ := strings.Cut(rest, ";")
-	return ok && strings.HasSuffix(until, "Z")
+	return until
 }
 
 // check refuses what comes too often, and what could not be counted out.
@@ -100,7 +102,7 @@ func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time
 			show = func(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 		}
 		far := later(start, after).Add(horizon)
-		series, err := r.series(show(start), r.until(show), show(far))
+		series, err := r.series(show(start), r.until(show, loc), show(far))
 		if err != nil {
 			return
 		}
@@ -142,7 +144,10 @@ func later(a, b time.Time) time.Time {
 }
 
 // until is where the rule itself ends, as its series counts.
-func (r *Rule) until(show func(time.Time) time.Time) time.Time {
+func (r *Rule) until(show func(time.Time) time.Time, loc *time.Location) time.Time {
+	if r.day { // that day is one of those on which it comes
+		return show(Resolve(r.option.Until.Add(24*time.Hour-time.Second), loc))
+	}
 	if until := r.option.Until; !until.IsZero() && (r.utc || r.real) {
 		return show(until)
 	}

@@ -1,19 +1,29 @@
 package spoken
 
-// dateTold reads "21 November 2027", "the 21st", "2027-11-21", "am 21.11.".
+// dateTold reads a date, also behind the weekday that it is: "Monday 30 November".
 func (p *parser) dateTold() int {
-	if p.said.day != nil {
+	called := p.said.day
+	if called != nil && (called.kind != weekday || called.other) {
 		return 0
 	}
+	n := p.dateRead()
+	if n > 0 && called != nil {
+		p.said.day.named = &called.value
+	}
+	return n
+}
+
+// dateRead reads "21 November 2027", "the 21st", "2027-11-21", "am 21.11.".
+func (p *parser) dateRead() int {
 	n := p.skip(0, on, the)
 	led := p.skip(0, on) > 0 || n > 1
 	if v, ok := p.value(n, date); ok {
-		p.said.day = &dayWord{date, int(v)}
+		p.said.day = &dayWord{kind: date, value: int(v)}
 		return n + 1
 	}
 	if v, ok := p.value(n, dotted); ok && (v < 0 || led) {
 		if v = max(v, -v); sensible(int(v)%100, int(v)/100) {
-			p.said.day = &dayWord{date, int(v)%100*100 + int(v)/100}
+			p.said.day = &dayWord{kind: date, value: int(v)%100*100 + int(v)/100}
 			return n + 1
 		}
 	}
@@ -49,7 +59,7 @@ func (p *parser) monthFirst(n, m int) int {
 		return 0
 	}
 	y, used := p.year(n + 1)
-	p.said.day = &dayWord{date, y*10000 + m*100 + d}
+	p.said.day = &dayWord{kind: date, value: y*10000 + m*100 + d}
 	return n + 1 + used
 }
 
@@ -58,13 +68,13 @@ func (p *parser) dayFirst(n, d int, led bool) int {
 	i := n + p.skip(n, the, on)
 	if m, ok := p.value(i, month); ok {
 		y, used := p.year(i + 1)
-		p.said.day = &dayWord{date, y*10000 + int(m)*100 + d}
+		p.said.day = &dayWord{kind: date, value: y*10000 + int(m)*100 + d}
 		return i + 1 + used
 	}
 	if ordinal := p.is(n-1, nth); !ordinal && !led || p.is(n, unit) || p.is(n, oclock) || p.is(n, am) || p.is(n, pm) {
 		return 0
 	}
-	p.said.day = &dayWord{nth, d}
+	p.said.day = &dayWord{kind: nth, value: d}
 	return n
 }
 
@@ -95,6 +105,8 @@ func (p *parser) clockTold() int {
 	}
 	if v, used, ok := p.halves(n, minutes); ok {
 		minutes, n, sure = v, n+used, true
+	} else if v, used := p.minutesLast(n); used > 0 && minutes%60 == 0 && (sure || led) {
+		minutes, n, sure = minutes+v, n+used, true
 	}
 	switch {
 	case p.is(n, pm) && minutes < 12*60:
@@ -109,6 +121,27 @@ func (p *parser) clockTold() int {
 	}
 	p.said.time = minutes
 	return n
+}
+
+// minutesLast reads the minutes behind an hour, "9 Uhr 30", "alle 21 e 30", where
+// nothing follows that they could belong to. Behind an "and" they are more than
+// hours go to: "at 9 and 10" are two times.
+func (p *parser) minutesLast(i int) (minutes, n int) {
+	least := 0.0
+	if p.is(i, and) {
+		i, n, least = i+1, 1, 25
+	}
+	v, ok := p.value(i, digits)
+	if !ok || v < least || v > 59 {
+		return 0, 0
+	}
+	if u, ok := p.value(i+1, unit); ok && u == aMinute {
+		i, n = i+1, n+1
+	}
+	if p.at+i+1 < len(p.tokens) {
+		return 0, 0
+	}
+	return int(v), n + 1
 }
 
 // clock reads the number of a time; sure: it can be nothing else.

@@ -10,5 +10,5 @@
 // A file of words has lines "meaning …: phrase, phrase". Meanings are in, later,
 // at, on, the, next, every, and, half, quarter, past, to, half-to, clock, am, pm,
 // workday, glue, and with values number, unit, day (from today), part (of a day),
-// hour, weekday (Sunday is 0) and month. Two meanings stand for two words.
+// hour, weekday (Sunday is 0), month and next (1: not today). Two meanings stand for two words.
 package spoken

@@ -25,6 +25,8 @@ type rule struct {
 type dayWord struct {
 	kind  kind // day: from today; weekday; date: packed; nth: of a month
 	value int
+	other bool // a weekday, but not today's
+	named *int // the weekday that a date was called by, too
 }
 
 func nothing() said { return said{time: -1, part: -1} }
@@ -300,7 +302,7 @@ func (p *parser) dayTold() int {
 		return 0
 	}
 	if d, ok := p.value(0, day); ok {
-		p.said.day = &dayWord{day, int(d)}
+		p.said.day = &dayWord{kind: day, value: int(d)}
 		return 1
 	}
 	n := p.skip(0, on, the, next)
@@ -308,9 +310,13 @@ func (p *parser) dayTold() int {
 	if !ok {
 		return 0
 	}
-	p.said.day = &dayWord{weekday, int(d)}
-	n++
-	return n + p.skip(n, next)
+	end := n + 1 + p.skip(n+1, next)
+	p.said.day = &dayWord{kind: weekday, value: int(d)}
+	for i := range end {
+		v, _ := p.value(i, next)
+		p.said.day.other = p.said.day.other || v == 1
+	}
+	return end
 }
 
 // partTold reads "in the evening".

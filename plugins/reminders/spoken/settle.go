@@ -89,9 +89,14 @@ func addMonths(t time.Time, n int) time.Time {
 
 func (r *Reader) onDay(s *said, now time.Time) (When, error) {
 	for _, day := range s.day.days(now) {
-		if at := r.clockOn(day, s.minutes()); at.After(now) {
-			return When{At: at}, nil
+		at := r.clockOn(day, s.minutes())
+		if !at.After(now) {
+			continue
 		}
+		if named := s.day.named; named != nil && *named != int(day.Weekday()) {
+			return When{}, fmt.Errorf("%w: that day is another of the week", ErrUnclear)
+		}
+		return When{At: at}, nil
 	}
 	return When{}, fmt.Errorf("%w", ErrPast)
 }
@@ -104,6 +109,9 @@ func (d *dayWord) days(now time.Time) (list []time.Time) {
 		return []time.Time{noon.AddDate(0, 0, d.value)}
 	case weekday:
 		first := noon.AddDate(0, 0, (d.value-int(now.Weekday())+7)%7)
+		if d.other && first.Equal(noon) {
+			return []time.Time{first.AddDate(0, 0, 7)}
+		}
 		return []time.Time{first, first.AddDate(0, 0, 7)}
 	case date:
 		for year := now.Year(); year <= now.Year()+8; year++ { // leap days may be that far

@@ -47,6 +47,11 @@ func TestRead(t *testing.T) {
 		"2028-02-29 09:00:00": {"29 February", "29 febbraio"},
 		"2027-01-01 09:00:00": {"1 January", "le 1er janvier", "1º de janeiro"},
 		"2026-12-31 09:00:00": {"31 December", "31 dicembre"},
+		"2026-11-20 18:00:00": {"friday at 18", "this friday at 18", "questo venerdì alle 18", "diesen Freitag um 18 Uhr"},
+		"2026-11-27 18:00:00": {"next friday at 18", "venerdì prossimo alle 18", "nächsten Freitag um 18 Uhr", "vendredi prochain à 18h", "el próximo viernes a las 18", "el viernes que viene a las 18", "sexta que vem às 18"},
+		"2026-11-30 09:30:00": {"monday 30 november at 9:30", "Monday, the 30th at 9.30", "lunedì 30 novembre alle 9 e mezza", "Montag, den 30.11. um 9 Uhr 30", "lundi 30 novembre à 9 heures 30",
+			"el lunes 30 de noviembre a las 9 y media", "segunda-feira, 30 de novembro às 9 horas e 30 minutos"},
+		"2026-11-20 16:31:00": {"1h31m", "in 1h 31m", "in 1h31"},
 	} {
 		for _, text := range texts {
 			w, err := New("en", plainClock).Read(text, now)
@@ -61,11 +66,13 @@ func TestRepeats(t *testing.T) {
 	for want, texts := range map[string][]string{
 		"2026-11-21 09:00 FREQ=DAILY":                       {"every day at 9", "daily at 9", "every morning at 9", "ogni giorno alle 9", "tutti i giorni alle 9", "jeden Tag um 9", "täglich um 9 Uhr", "tous les jours à 9h", "chaque jour à 9 heures", "todos los días a las 9", "cada día a las 9", "todos os dias às 9", "todo dia às 9"},
 		"2026-11-23 18:30 FREQ=WEEKLY;BYDAY=MO":             {"every monday at 18:30", "mondays at 18:30 every week", "ogni lunedì alle 18:30", "jeden Montag um 18:30", "tous les lundis à 18h30", "todos los lunes a las 18:30", "toda segunda às 18h30"},
-		"2026-11-24 09:00 FREQ=WEEKLY;BYDAY=TU,TH":          {"every tuesday and thursday", "every tuesday, thursday at 9", "ogni martedì e giovedì", "jeden Dienstag und Donnerstag", "tous les mardis et jeudis", "todos los martes y jueves", "toda terça e quinta"},
+		"2026-11-24 09:00 FREQ=WEEKLY;BYDAY=TU,TH":          {"every tuesday and thursday", "every tuesday, thursday at 9", "ogni martedì e giovedì", "tutti i martedì e i giovedì", "jeden Dienstag und Donnerstag", "tous les mardis et jeudis", "todos los martes y jueves", "toda terça e quinta"},
 		"2026-11-23 08:00 FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR": {"every weekday at 8", "ogni giorno feriale alle 8", "jeden Werktag um 8", "chaque jour ouvrable à 8h", "cada día laborable a las 8", "todo dia útil às 8"},
 		"2026-11-20 17:00 FREQ=HOURLY;INTERVAL=2":           {"every 2 hours", "ogni due ore", "alle 2 Stunden", "toutes les 2 heures", "cada dos horas", "a cada 2 horas"},
 		"2026-11-20 16:00 FREQ=HOURLY":                      {"hourly", "every hour", "stündlich", "ogni ora"},
 		"2026-11-22 09:00 FREQ=DAILY;INTERVAL=2":            {"every other day at 9", "every 2 days at 9"},
+		"2026-11-20 22:00 FREQ=DAILY":                       {"every night at 10", "tutte le sere alle 10", "jeden Abend um 10", "tous les soirs à 10h", "todas las noches a las 10", "todas as noites às 10"},
+		"2026-11-21 08:00 FREQ=DAILY":                       {"every morning at 8", "tutte le mattine alle 8", "jeden Morgen um 8", "tous les matins à 8h", "todas las mañanas a las 8", "todas as manhãs às 8"},
 		"2026-12-01 09:00 FREQ=MONTHLY":                     {"every month on the 1st", "on the 1st of every month", "ogni mese il 1 alle 9"},
 		"2026-12-24 18:00 FREQ=YEARLY":                      {"every year on 24 December at 18:00", "ogni anno il 24 dicembre alle 18", "jedes Jahr am 24. Dezember um 18 Uhr"},
 	} {
@@ -85,7 +92,8 @@ func TestUnclear(t *testing.T) {
 		"": ErrUnclear, "soon": ErrUnclear, "9": ErrUnclear, "the third friday of next month at 9": ErrUnclear, "tomorrow at 25": ErrUnclear, "at 9 at 10": ErrUnclear,
 		"when the rain stops": ErrUnclear, "tomorrow monday": ErrUnclear, "in 2 hours at 9": ErrUnclear, "every 5 minutes": ErrUnclear, "31/2": ErrPast, "in 99999999 years": ErrUnclear,
 		"today": ErrPast, "today at 9": ErrPast, "oggi alle 9": ErrPast, "20 November 2026": ErrPast, "2020-01-01T00:00:00Z": ErrPast, "in 0 minutes": ErrPast,
-		"3 days after tomorrow": ErrUnclear, "five days before christmas": ErrUnclear, "every second": ErrUnclear, strings.Repeat("in 10 minutes ", 20): ErrUnclear,
+		"3 days after tomorrow": ErrUnclear, "five days before christmas": ErrUnclear, "every second": ErrUnclear,
+		"-5 minutes": ErrUnclear, "in -5 minutes": ErrUnclear, "tuesday 30 november at 9": ErrUnclear, "at 9 and 10": ErrUnclear, strings.Repeat("in 10 minutes ", 20): ErrUnclear,
 	} {
 		if w, err := r.Read(text, now); !errors.Is(err, want) {
 			t.Errorf("%q is %+v, %v, want %v", text, w, err, want)
@@ -115,6 +123,9 @@ func TestFind(t *testing.T) {
 		{"tomorrow at 9", "2026-11-21 09:00", ""},
 		{"mon café dans 10 minutes", "2026-11-20 15:10", "mon café"},
 		{"2026-11-21 dentist", "2026-11-21 09:00", "dentist"},
+		{"call mum monday 30 november at 9", "2026-11-30 09:00", "call mum"},
+		{"Mama anrufen um 9 Uhr 30", "2026-11-21 09:30", "Mama anrufen"},
+		{"um 9 Uhr 30 Leute anrufen", "2026-11-21 09:00", "30 Leute anrufen"},
 		{"call the 9 people", "", ""},
 		{"nothing in it", "", ""},
 	} {

@@ -23,6 +23,9 @@ func split(text string) []word {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r) || start >= 0 && joins(text, i, r) {
 			if start < 0 {
 				start = i
+				if minus(text, i) {
+					start-- // what is less than nothing is no time
+				}
 			}
 			continue
 		}
@@ -35,6 +38,15 @@ func split(text string) []word {
 		words = append(words, word{fold(text[start:]), start, len(text), false})
 	}
 	return words
+}
+
+// minus reports whether a number that begins there is less than nothing.
+func minus(text string, i int) bool {
+	if i == 0 || text[i-1] != '-' || text[i] < '0' || text[i] > '9' {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:i-1])
+	return i == 1 || unicode.IsSpace(before)
 }
 
 func joins(text string, i int, r rune) bool {
@@ -176,6 +188,9 @@ func pair(w *word, mark int) [][]sense {
 		if cut, ok := strings.CutSuffix(s, string(suffix)); ok {
 			s, tail = cut, suffix
 		}
+	}
+	if s[mark] == 'h' {
+		s = strings.TrimSuffix(s, "m") // 1h30m
 	}
 	a, err := strconv.Atoi(s[:mark])
 	b, err2 := strconv.Atoi(s[mark+1:])
