@@ -292,17 +292,12 @@ func (d *Driver) intents() int {
 	return intentsAlways
 }
 
-// dropContent goes on without the content intent, once; false where it was not
-// asked for.
-func (d *Driver) dropContent() bool {
-	if d.intents()&intentMessageContent == 0 {
-		return false
-	}
+// dropContent goes on without the content intent.
+func (d *Driver) dropContent() {
 	d.mu.Lock()
 	d.noContent = true
 	d.mu.Unlock()
 	d.missingContent()
-	return true
 }
 
 func (d *Driver) missingContent() {

@@ -45,6 +45,7 @@ type shard struct {
 	count   int
 	at      gateway
 	located bool // at was in use before
+	intents int  // that this connection asks for
 
 	mu     sync.Mutex
 	resume *resume // nil: the next session is a new one
@@ -68,7 +69,7 @@ func (s *shard) run(ctx context.Context) error {
 			return nil
 		}
 		stood := s.reset()
-		if err := s.d.fatal(why); err != nil {
+		if err := s.fatal(why); err != nil {
 			return err
 		}
 		wait = s.after(why, stood, wait)
@@ -108,7 +109,7 @@ func (s *shard) after(why error, stood bool, waited time.Duration) time.Duration
 }
 
 // fatal returns the error that stops the interface, if why is of that kind.
-func (d *Driver) fatal(why error) error {
+func (s *shard) fatal(why error) error {
 	if errors.Is(why, errToken) {
 		return errToken
 	}
@@ -128,7 +129,8 @@ func (d *Driver) fatal(why error) error {
 	case 4013:
 		return fmt.Errorf("%w (%w)", errIntents, c)
 	case 4014:
-		if d.dropContent() {
+		if s.intents&intentMessageContent != 0 {
+			s.d.dropContent() // others may have asked for it as well
 			return nil
 		}
 		return fmt.Errorf("%w (%w)", errIntents, c)
@@ -223,7 +225,8 @@ func (s *shard) session(ctx context.Context, going *resume) (sess *discordgo.Ses
 	sess.StateEnabled, sess.SyncEvents, sess.Compress = false, true, false
 	sess.ShouldReconnectOnError, sess.ShouldReconnectVoiceOnSessionError = false, false
 	sess.LogLevel = -1 // what it has to say, the wire knows better
-	sess.Identify.Intents = discordgo.Intent(s.d.intents())
+	s.intents = s.d.intents()
+	sess.Identify.Intents = discordgo.Intent(s.intents)
 	sess.Identify.Shard = &[2]int{s.id, s.count}
 	address := s.at.address
 	if going != nil && going.address != "" {

@@ -254,6 +254,22 @@ func TestShards(t *testing.T) {
 	}
 }
 
+// Shards that identify at once are all refused the content intent: each of them
+// goes on without it, and the admins are told once.
+func TestShardsWithoutContentIntent(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.Gateway(func(g *discordtest.Settings) {
+		g.Intents, g.Shards, g.Concurrency, g.Between = intentsAlways, 4, 4, hasty.identify/2
+	})
+	var told atomic.Int32
+	s.listening(t, s.bot(t, func(o *Options) { o.Admin = func(string) { told.Add(1) } }), newInbox())
+	until(t, "all shards", func() bool { return s.Live() == 4 })
+	if n := told.Load(); n != 1 {
+		t.Errorf("admins were told %d times", n)
+	}
+}
+
 func TestInboxThatRefuses(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
