@@ -136,9 +136,12 @@ func (b *book) setGuild(g guildPayload) {
 			n.mine = append(n.mine, m.Roles...)
 		}
 	}
-	if g.Channels == nil && old != nil { // an update tells no channels
-		n.channels, n.joined = old.channels, old.joined
-		n.mine = append(n.mine, old.mine...)
+	switch {
+	case old == nil:
+	case g.Channels == nil: // an update tells no channels
+		n.channels, n.joined, n.mine = old.channels, old.joined, old.mine
+	default:
+		n.channels = b.threads(old)
 	}
 	b.guilds[g.ID] = n
 	for _, list := range [][]channel{g.Channels, g.Threads} {
@@ -147,6 +150,19 @@ func (b *book) setGuild(g guildPayload) {
 			b.setLocked(c)
 		}
 	}
+}
+
+// threads forgets the channels of a guild that is told anew, and returns its
+// threads: those at rest are not told.
+func (b *book) threads(g *guild) (kept []string) {
+	for _, id := range g.channels {
+		if b.places[id].thread() {
+			kept = append(kept, id)
+		} else {
+			delete(b.places, id)
+		}
+	}
+	return kept
 }
 
 func (b *book) setChannel(c channel) {

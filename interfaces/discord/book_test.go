@@ -61,6 +61,31 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// A guild is told anew with every session: what it has is found all the same, and
+// what it has no more is not. Of its threads, only those in use are told.
+func TestFindInAGuildToldAnew(t *testing.T) {
+	b := newBook("discord")
+	told := guildPayload{ID: guildID, Channels: []channel{{ID: hallID, Name: "hall"}, {ID: roomID, Name: "room"}}, Threads: []channel{
+		{ID: topicID, Name: "topic", Type: threadPublic, Parent: hallID}, {ID: "5", Name: "rest", Type: threadPublic, Parent: hallID},
+	}}
+	b.setGuild(told)
+	b.setGuild(guildPayload{ID: guildID}) // an update
+	for range 3 {
+		b.setGuild(guildPayload{ID: guildID, Channels: told.Channels[:1], Threads: told.Threads[:1]})
+	}
+	for name, want := range map[string]bool{"hall": true, "room": false, "topic": true, "rest": true} {
+		if _, ok := b.find(hall(), name); ok != want {
+			t.Errorf("%s is found: %v", name, ok)
+		}
+	}
+	if n := len(b.guilds[guildID].channels); n != 3 {
+		t.Errorf("%d channels are kept", n)
+	}
+	if b.dropGuild(guildID); len(b.places) > 0 {
+		t.Errorf("left: %v", b.places)
+	}
+}
+
 // A place's category is known without its message, also in the life after.
 func TestScopes(t *testing.T) {
 	t.Parallel()
