@@ -68,15 +68,10 @@ func (t *intake) found(ctx context.Context, f found) {
 	}
 }
 
-// again fetches what lies behind a gap. The messages among what waits are found
-// there as well.
+// again fetches what lies behind a gap, before what waits there is taken. The
+// messages among that may be found as well, unless nothing can be fetched.
 func (t *intake) again(ctx context.Context, channel, guild string, rest []frame) {
-	h := &hold{fetch: true, guild: guild}
-	for _, w := range rest {
-		if w.kind != "message_create" {
-			h.frames = append(h.frames, w)
-		}
-	}
+	h := &hold{fetch: true, guild: guild, frames: rest}
 	t.holds[channel] = h
 	t.begin(ctx, channel, h)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
 )
 
 func TestRestartFindsWhatWasMissed(t *testing.T) {
@@ -151,8 +152,38 @@ func TestGapBehindAGap(t *testing.T) {
 		t.Errorf("taken: %s", got)
 	}
 	again := in.holds[hallID]
-	if cur, _ := in.d.cursors.get(hallID); again == nil || !again.fetch || len(again.frames) != 1 || cur.Last != "1300000000000000001" {
+	if cur, _ := in.d.cursors.get(hallID); again == nil || !again.fetch || len(again.frames) != 2 || cur.Last != "1300000000000000001" {
 		t.Errorf("then %+v from %+v", again, cur)
+	}
+}
+
+// A session is lost while a thread that nobody knows is looked up, and nothing may
+// be fetched: what came afterwards is taken all the same.
+func TestGapWhereNothingIsFetched(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.Gateway(func(g *discordtest.Settings) { g.Between = hasty.identify / 2 })
+	_, in := s.up(t, func(o *Options) { o.Config.BackfillCount = 0 })
+	looking, release := make(chan struct{}, 1), make(chan struct{})
+	s.Delay(func(c discordtest.Call) time.Duration {
+		if c.Is("GET /channels/" + topicID) {
+			signal(looking)
+			received(t.Context(), release)
+		}
+		return 0
+	})
+	s.Say(topicID, annID, "one")
+	<-looking
+	s.Forget()
+	s.Drop()
+	until(t, "a new session", func() bool { return s.Live() == 1 && len(s.Identifies()) == 2 })
+	s.Say(topicID, annID, "two")
+	s.Say(hallID, annID, "elsewhere")
+	in.wait(t, core.KindMessage, 1)
+	close(release)
+	in.wait(t, core.KindMessage, 3)
+	if got := strings.Join(in.texts(), " "); got != "elsewhere one two" {
+		t.Errorf("came in: %s", got)
 	}
 }
 
