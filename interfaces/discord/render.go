@@ -98,14 +98,28 @@ func list(b markdown.Block) []string {
 	return lines
 }
 
+// maxQuoted is how long a quoted line may be, in UTF-16 units: messages are cut
+// before lines of that length, so that what goes on in the next one is quoted there.
+const maxQuoted = maxContent * 3 / 5
+
 // quote knows one level; what is quoted inside of it gets a bar.
 func quote(b markdown.Block) []string {
 	var lines []string
 	for _, l := range blocks(b.Blocks, false) {
-		if inner, ok := strings.CutPrefix(l, "> "); ok {
-			l = "┃ " + inner
+		mark := "> "
+		if inner, ok := strings.CutPrefix(l, mark); ok {
+			mark, l = "> ┃ ", inner
 		}
-		lines = append(lines, "> "+l)
+		for strings.HasPrefix(l, "┃ ") {
+			mark, l = mark+"┃ ", strings.TrimPrefix(l, "┃ ")
+		}
+		pieces := []string{l}
+		if markdown.UTF16(l) > maxQuoted {
+			pieces = markdown.Split(l, maxQuoted, markdown.UTF16)
+		}
+		for _, piece := range pieces {
+			lines = append(lines, mark+piece)
+		}
 	}
 	return lines
 }
@@ -116,7 +130,7 @@ func code(info, text string) []string {
 	if !language.MatchString(info) {
 		info = ""
 	}
-	text = strings.ReplaceAll(text, "```", "`\u200b``")
+	text = apart(text, "```")
 	return append(append([]string{"```" + info}, strings.Split(text, "\n")...), "```")
 }
 
@@ -219,7 +233,15 @@ func span(text string) string {
 	if !strings.Contains(text, "``") {
 		return "`` " + text + " ``"
 	}
-	return "`` " + strings.ReplaceAll(text, "``", "`\u200b`") + " ``"
+	return "`` " + apart(text, "``") + " ``"
+}
+
+// apart keeps a text from holding a mark of code, whatever stands around it.
+func apart(text, mark string) string {
+	for strings.Contains(text, mark) {
+		text = strings.ReplaceAll(text, mark, "`\u200b"+mark[1:])
+	}
+	return text
 }
 
 // link shows text and address; where the platform would not take the address,

@@ -27,9 +27,26 @@ func TestRender(t *testing.T) {
 		"![cat](https://a.b/c.png)":        "[cat](https://a.b/c.png)",
 		"    x := `a`":                     "```\nx := `a`\n```",
 		"line one\nline two":               "line one\nline two",
+		"~~~\n````\nx\n````\n~~~":          "```\n`\u200b`\u200b``\nx\n`\u200b`\u200b``\n```",
+		"a ````` ``` ````` b":              "a `` `\u200b`\u200b` `` b",
 	} {
 		if got := render(in); got != want {
 			t.Errorf("%q renders as\n%s\nwant\n%s", in, got, want)
+		}
+	}
+}
+
+// What is quoted is quoted in every message that it takes.
+func TestQuoteOfSeveralMessages(t *testing.T) {
+	long := strings.Repeat("words ", 900)
+	for source, mark := range map[string]string{
+		"> " + long: "> ", "> > " + long: "> ┃ ", "> > > " + long: "> ┃ ┃ ", "> - " + long: "> ",
+	} {
+		list := parts(source)
+		for i, p := range list {
+			if !strings.HasPrefix(p, mark) || len(list) > 4 {
+				t.Errorf("%.8q: part %d of %d begins %.20q", source, i, len(list), p)
+			}
 		}
 	}
 }
