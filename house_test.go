@@ -66,6 +66,7 @@ var shared = map[string][]string{
 	"github.com/cenkalti/backoff/v5":  {"core/action", "core/engine", "interfaces/telegram", "interfaces/discord"},
 	"github.com/pelletier/go-toml/v2": {"config", "persona"},
 	"go.uber.org/goleak":              {"core/coretest", "plugins/plugintest"},
+	"golang.org/x/text":               {"core/turn", "memory"},
 }
 
 // pack is what `go list` tells of a package.

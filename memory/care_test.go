@@ -252,6 +252,24 @@ func TestUpgradeOfVersion1(t *testing.T) {
 	want(t, "after opening again", len(everything(t, again)[alone]), 2)
 }
 
+// TestWordsAnew opens a file whose facts are found by words that are none now.
+func TestWordsAnew(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	fact := save(t, db, Fact{Text: "我用Python写代码", Origin: group})
+	err := db.write(t.Context(), &job{run: func(t *tx) error {
+		key, err := factKey(fact.ID)
+		return errors.Join(err, t.empty(bucketWords),
+			t.bucket(bucketWords).Put(postingKey(group, termWord+"我用python写代码", key), rankFact(&fact)),
+			t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("3")))
+	}})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, dir)
+	want(t, "found", recall(t, db, Query{Text: "python", See: []core.Path{group}}), []string{fact.Text})
+}
+
 // bucketsOf lists the buckets of a file.
 func bucketsOf(t *testing.T, content []byte) (names []byte) {
 	t.Helper()

@@ -42,7 +42,8 @@
 //
 // The words of a fact stand below its origin: a search begins at the places that
 // the asker can see and never meets what was said elsewhere. Words are stemmed by
-// the snowball stemmers that bleve's analysers use, without bleve around them.
+// the snowball stemmers that bleve's analysers use, without bleve around them;
+// what has no spaces between words is found by pairs of letters, and by Han signs.
 //
 // Vectors are derived: a fact is saved without waiting for one, and whoever has
 // none gets it in the background (see Embedder). A search compares the sketches of

@@ -210,14 +210,19 @@ func (t *tx) putFact(f Fact) error {
 	if err := t.bucket(bucketFacts).Put(key, value); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
+	t.saved = append(t.saved, binary.BigEndian.Uint64(key))
+	return t.putPostings(&f, key)
+}
+
+// putPostings lets a fact be found.
+func (t *tx) putPostings(f *Fact, key []byte) error {
 	words := t.bucket(bucketWords)
-	rank := rankFact(&f)
-	for _, term := range factTerms(&f) {
+	rank := rankFact(f)
+	for _, term := range factTerms(f) {
 		if err := words.Put(postingKey(f.Origin, term, key), rank); err != nil {
 			return fmt.Errorf("word: %w", err)
 		}
 	}
-	t.saved = append(t.saved, binary.BigEndian.Uint64(key))
 	return nil
 }
 

@@ -263,6 +263,7 @@ func (f *forgetting) dropHead(t *tx, p place) error {
 		return nil
 	}
 	f.db.epochs.floor = max(f.db.epochs.floor, h.last)
+	t.floor = f.db.epochs.floor // others write in this very transaction
 	*h = head{}
 	return nil
 }

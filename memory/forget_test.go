@@ -365,3 +365,23 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// TestNumbersOfAForgottenPlace: what is received in the very transaction in which a
+// place is forgotten gets no number that a turn may still end with.
+func TestNumbersOfAForgottenPlace(t *testing.T) {
+	db := open(t, t.TempDir())
+	said := message(group, "", "before")
+	add(t, db, said, said, said)
+	after, err := prepareBatch(&core.Batch{Append: []core.Entry{message(group, "1", "after")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after.epochs = &db.epochs
+	f, p := forgetting{db: db}, place{path: group, key: placeKey(group)}
+	err = db.write(t.Context(), &job{publish: after.publish, run: func(t *tx) error {
+		return errors.Join(t.remove(p, 1), t.remove(p, 2), t.remove(p, 3), f.dropHead(t, p), after.run(t))
+	}})
+	if got := after.from.Append[0].Message.Seq; err != nil || got != 4 {
+		t.Errorf("number %d, %v, want 4", got, err)
+	}
+}

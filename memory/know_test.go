@@ -83,6 +83,26 @@ func TestRecallByWords(t *testing.T) {
 	want(t, "two at most", len(recall(t, db, Query{See: []core.Path{group}, N: 2})), 2)
 }
 
+// TestRecallInScripts: words are found where their script puts no spaces between
+// them, beside words of another one, and however their accents were typed.
+func TestRecallInScripts(t *testing.T) {
+	const python, phone, cat, khmer, caffe = "我用Python写代码", "iPhone15を買った", "猫が好きです", "ខ្ញុំចូលចិត្តឆ្មា", "José ama il caffè"
+	db := open(t, t.TempDir())
+	for language, text := range map[string]string{"zh": python, "ja": phone, "": cat, "km": khmer, "it": caffe} {
+		save(t, db, Fact{Text: text, Language: language, Origin: group, Time: day, Tags: []string{"é"}})
+	}
+	for q, found := range map[string]string{
+		"Python": python, "写代码": python, "python 教程": python, "iphone15": phone, "買った": phone, "15": "",
+		"猫": cat, "猫は？": cat, "です": cat, "コーヒー": "", "ឆ្មា": khmer, "Jose\u0301": caffe, "caffe\u0300": caffe,
+	} {
+		said := recall(t, db, Query{Text: q, See: []core.Path{group}})
+		if strings.Join(said, "") != found {
+			t.Errorf("%q finds %q, want %q", q, said, found)
+		}
+	}
+	want(t, "by tag", len(recall(t, db, Query{Tags: []string{"e\u0301"}, See: []core.Path{group}})), 5)
+}
+
 // TestFactsStayWhereTheyWereSaid: in no way that one can ask.
 func TestFactsStayWhereTheyWereSaid(t *testing.T) {
 	staysWhereSaid(t, open(t, t.TempDir()), func() {})

@@ -41,7 +41,7 @@ const (
 	halfLife    = 30 * 24 * time.Hour
 )
 
-func tagTerm(tag string) string { return termTag + short(strings.ToLower(strings.TrimSpace(tag))) }
+func tagTerm(tag string) string { return termTag + short(lower(strings.TrimSpace(tag))) }
 
 // short keeps what stands in keys short.
 func short(s string) string {
@@ -61,7 +61,7 @@ func abouts(f *Fact) string {
 }
 
 func topicTerm(f Fact) string {
-	return termTopic + short(strings.ToLower(strings.TrimSpace(f.Topic))+"\n"+abouts(&f))
+	return termTopic + short(lower(strings.TrimSpace(f.Topic))+"\n"+abouts(&f))
 }
 
 // sameTerm is the same of facts that say the same in the same words, in any

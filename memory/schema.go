@@ -11,7 +11,7 @@ import (
 )
 
 // schema is the version of the file's format that this program writes.
-const schema = 3
+const schema = 4
 
 // Keys of the meta bucket.
 const (
@@ -41,7 +41,7 @@ func (db *DB) prepare() error {
 type step func(*tx) error
 
 func steps() []step {
-	return []step{vectorBuckets, privateHeads}
+	return []step{vectorBuckets, privateHeads, wordsAnew}
 }
 
 // vectorBuckets makes room for what facts mean.
@@ -66,6 +66,26 @@ func privateHeads(t *tx) error {
 		}
 		t.head(place).private = true
 		k, v = c.Seek(after(place))
+	}
+	return nil
+}
+
+// wordsAnew lets facts be found by the words as they are now: before, what a script
+// without spaces wrote beside another one was one word.
+func wordsAnew(t *tx) error {
+	if err := t.empty(bucketWords); err != nil {
+		return err
+	}
+	c := t.bucket(bucketFacts).Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		f, err := decodeFact(v)
+		if err != nil {
+			t.db.odd(err)
+			continue
+		}
+		if err := t.putPostings(&f, k); err != nil {
+			return err
+		}
 	}
 	return nil
 }

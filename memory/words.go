@@ -18,6 +18,7 @@ import (
 	"github.com/blevesearch/snowballstem/russian"
 	"github.com/blevesearch/snowballstem/spanish"
 	"github.com/blevesearch/snowballstem/swedish"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Limits of what is looked at of one text.
@@ -59,7 +60,8 @@ func stemmer(language string) func(*snowballstem.Env) bool {
 }
 
 // terms are the words of a text, lower-cased, stemmed where the language is
-// known, each once, in order. Scripts without spaces give pairs of letters.
+// known, each once. Scripts without spaces give pairs of letters, and Han signs
+// themselves, too.
 func terms(text, language string) []string {
 	stem := stemmer(language)
 	seen := make(map[string]bool)
@@ -85,23 +87,64 @@ func stemmed(word string, stem func(*snowballstem.Env) bool) string {
 	return env.Current()
 }
 
-// words calls use for each word until it returns false.
+// words calls use for each word until it returns false: at last for the single
+// signs of what has no spaces between words, of which each may be one.
 func words(text string, use func(string) bool) {
 	letter := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 	}
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !letter(r) }) {
-		if !fold(word, use) {
+	text = lower(text)
+	signs := false
+	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return !letter(r) }) {
+		for run != "" {
+			var piece string
+			piece, run = cutPiece(run)
+			if !fold(piece, use) {
+				return
+			}
+			signs = signs || strings.ContainsFunc(piece, isSign)
+		}
+	}
+	if !signs {
+		return
+	}
+	for _, r := range text {
+		if isSign(r) && !use(string(r)) {
 			return
 		}
 	}
 }
 
-// fold lower-cases a word and splits what has no spaces.
+// lower is a text in the form in which texts are compared: in small letters, and
+// with each accent in one letter with what it stands on, however it was typed.
+func lower(text string) string { return strings.ToLower(norm.NFC.String(text)) }
+
+func isSign(r rune) bool { return unicode.Is(unicode.Han, r) }
+
+// cutPiece cuts a run of letters where a script that puts spaces between words
+// meets one that does not.
+func cutPiece(run string) (piece, rest string) {
+	first, _ := utf8.DecodeRuneInString(run)
+	for i, r := range run {
+		if isUnspaced(r) != isUnspaced(first) && !unicode.IsMark(r) && r != prolonged {
+			return run[:i], run[i:]
+		}
+	}
+	return run, ""
+}
+
+// prolonged is the mark of long vowels, which belongs to two scripts.
+const prolonged = 'ー'
+
+func isUnspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// fold takes a word as it is, and splits what has no spaces into pairs.
 func fold(word string, use func(string) bool) bool {
-	word = strings.ToLower(word)
 	first, _ := utf8.DecodeRuneInString(word)
-	if !unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai) {
+	if !isUnspaced(first) {
 		if len(word) > maxWord {
 			word = strings.ToValidUTF8(word[:maxWord], "")
 		}
