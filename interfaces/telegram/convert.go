@@ -189,7 +189,7 @@ func (c *converter) quote(m *message) *core.Quote {
 	case r != nil && r.TopicCreated == nil:
 		text := r.told()
 		if part != "" {
-			text = r.part(part)
+			text = r.part(part, m.Quote.Position)
 		}
 		return &core.Quote{ID: strconv.FormatInt(r.ID, 10), From: c.author(r), Text: cut(text, core.MaxQuote), Time: moment(r.Date)}
 	case m.External != nil:

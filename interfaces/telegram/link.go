@@ -82,10 +82,14 @@ func offers(m *message) (lines []string) {
 }
 
 // part is a piece of the message that was quoted from it, with where the links
-// in it lead: the platform leaves them out of quotes.
-func (m *message) part(quoted string) string {
+// in it lead: the platform leaves them out of quotes, and says where the piece
+// stands, since the same words may lead elsewhere in another place.
+func (m *message) part(quoted string, position int) string {
 	text, entities := m.content()
-	at := strings.Index(text, quoted)
+	at := byteAt(text, position)
+	if at < 0 || !strings.HasPrefix(text[at:], quoted) {
+		at = strings.Index(text, quoted)
+	}
 	if at < 0 {
 		return quoted
 	}

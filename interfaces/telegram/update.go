@@ -62,7 +62,8 @@ type message struct {
 		Origin *origin `json:"origin"`
 	} `json:"external_reply"`
 	Quote *struct {
-		Text string `json:"text"`
+		Text     string `json:"text"`
+		Position int    `json:"position"` // in UTF-16 units
 	} `json:"quote"`
 	Forward *origin `json:"forward_origin"`
 	Linked  bool    `json:"is_automatic_forward"` // of the channel that the group belongs to
