@@ -4,8 +4,11 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"strconv"
 	"strings"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 
 	"synthbot/core"
 )
@@ -64,6 +67,30 @@ func (s *signer) open(chat int64, data string) (kind byte, person int64, content
 		person, _ = strconv.ParseInt(who, 36, 64)
 	}
 	return kind, person, content, true
+}
+
+// moved signs the buttons of a keyboard anew, for what a chat has become.
+func (s *signer) moved(markup string, from, to int64) string {
+	var k tgbotapi.InlineKeyboardMarkup
+	if json.Unmarshal([]byte(markup), &k) != nil {
+		return markup
+	}
+	for _, row := range k.InlineKeyboard {
+		for i := range row {
+			if row[i].CallbackData == nil {
+				continue
+			}
+			if kind, person, data, ok := s.open(from, *row[i].CallbackData); ok {
+				sealed, _ := s.seal(to, kind, person, data) // as long as it was
+				row[i].CallbackData = &sealed
+			}
+		}
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return markup
+	}
+	return string(data)
 }
 
 func (s *signer) mac(chat int64, kind byte, body string) string {

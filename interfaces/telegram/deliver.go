@@ -36,7 +36,7 @@ type request struct {
 func (d *Driver) do(ctx context.Context, r request) (json.RawMessage, error) {
 	if r.chat != 0 {
 		chat := d.places.now(r.chat)
-		if err := r.into(chat); err != nil {
+		if err := d.into(&r, chat); err != nil {
 			return nil, err
 		}
 		r.chat = chat
@@ -61,14 +61,18 @@ func (d *Driver) do(ctx context.Context, r request) (json.RawMessage, error) {
 }
 
 // into points the request to a chat. Where that is not the one it was made for,
-// a group became a supergroup: numbers of messages mean others there.
-func (r *request) into(chat int64) error {
+// a group became a supergroup: numbers of messages mean others there, and buttons
+// are signed for it.
+func (d *Driver) into(r *request, chat int64) error {
 	if chat != r.chat {
 		if r.params["message_id"] != "" {
 			return &apiError{method: r.method, code: 400, text: "message to edit not found: its group became a supergroup"}
 		}
 		delete(r.params, "message_thread_id")
 		delete(r.params, "reply_parameters")
+		if markup := r.params["reply_markup"]; markup != "" {
+			r.params["reply_markup"] = d.keys.moved(markup, r.chat, chat)
+		}
 	}
 	r.params["chat_id"] = strconv.FormatInt(chat, 10)
 	return nil
@@ -112,7 +116,7 @@ func (t *attempts) after(ctx context.Context, err error) error {
 		return t.limited(ctx, api)
 	case api != nil && api.migrate != 0 && t.r.chat != api.migrate:
 		t.d.migrated(ctx, t.r.chat, api.migrate)
-		if err := t.r.into(api.migrate); err != nil {
+		if err := t.d.into(t.r, api.migrate); err != nil {
 			return err
 		}
 		return t.count(err)

@@ -344,6 +344,34 @@ func TestMigration(t *testing.T) {
 	})
 }
 
+// TestMigrationKeepsButtons: those of a turn that began in the old group work in the
+// supergroup.
+func TestMigrationKeepsButtons(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		const to = -1004242424242
+		w.AddChat(telegramtest.Chat{ID: to, Type: "supergroup", Title: "New"})
+		w.Change(basic, func(c *telegramtest.Chat) { c.Upgraded = to })
+		old := place("telegram", basic, 0)
+		for range 2 { // the first is refused, and tells of the supergroup
+			if err := do(t, d, "message_telegram", old, `{"text":"x","buttons":[{"label":"Yes"},{"label":"See","url":"https://example.org/"}]}`, &coretest.Parts{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Choose(t.Context(), &coretest.Parts{}, core.Sent{Path: old, Text: "Sure?"}, []core.Choice{{Label: "Confirm", Data: "confirm:1.1.1:y"}}); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"Yes", "Yes", "confirm:1.1.1:y"} {
+			w.Press(to, w.Messages(to)[i].ID, jay, 0)
+			if e := in.Wait(t, i+2)[i+1]; e.Kind != core.KindPress || e.Data != want || e.Message.Path != place("telegram", to, 0) {
+				t.Errorf("pressed: %+v", e)
+			}
+		}
+		_ = stop()
+	})
+}
+
 // do carries an action out.
 func do(t testing.TB, d *Driver, name string, at core.Path, payload string, parts *coretest.Parts) error {
 	t.Helper()
