@@ -193,12 +193,21 @@ func (t *turn) decision() (q question, agreed, ok bool) {
 		return q, false, false
 	}
 	for _, before := range slices.Backward(t.parts.History) {
-		if before.Self {
+		switch {
+		case before.Self:
 			q, _, ok := parseQuestion(before.Data)
-			return q, agreed, ok
+			to := e.Message.ReplyTo
+			return q, agreed, ok && (to == nil || to.ID == before.Message.ID)
+		case before.Message.Author.ID != e.Message.Author.ID && !toUs(&e.Message):
+			return q, false, false // it may answer him
 		}
 	}
 	return q, false, false
+}
+
+// toUs reports whether a message is meant for the bot and nobody else.
+func toUs(m *core.Message) bool {
+	return m.Private || m.Addressed != core.NotAddressed && m.Addressed != core.Overheard
 }
 
 // yesOrNo reads an answer that is nothing else, in the languages of the house.

@@ -114,6 +114,52 @@ func TestConfirmInWords(t *testing.T) {
 	}
 }
 
+// TestYesToSomebodyElse: in a group, a yes behind what somebody else said, or in
+// reply to another message, is none to the question.
+func TestYesToSomebodyElse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		between string
+		to      core.Addressed
+		replies string // the text of the message that it replies to
+		paid    int
+	}{
+		"right behind":             {to: core.NotAddressed, paid: 1},
+		"behind another":           {between: "are you coming?", to: core.NotAddressed},
+		"behind another, to us":    {between: "are you coming?", to: core.Mention, paid: 1},
+		"in reply to the question": {between: "are you coming?", to: core.Reply, replies: "Pay", paid: 1},
+		"in reply to the answer":   {to: core.Reply, replies: "As you wish."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, bank := shop(t, true, pays, says, says)
+			b.Reconfigure(b.options(func(o *turn.Options) {
+				o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.Always} }
+			}))
+			open := func(id, who, text string, to core.Addressed) core.Event {
+				e := said(id, who, text)
+				e.Message.Private, e.Message.Addressed = false, to
+				return e
+			}
+			b.receive(open("1", "jay", "pay Ann", core.Mention))
+			b.ended(1)
+			if tc.between != "" {
+				b.receive(open("2", "eve", tc.between, core.NotAddressed))
+				b.ended(1)
+			}
+			yes := open("3", "jay", "yes", tc.to)
+			for _, s := range b.room.Sent() {
+				if tc.replies != "" && strings.HasPrefix(s.Text, tc.replies) {
+					yes.Message.ReplyTo = &core.Quote{ID: s.ID, From: core.Author{Bot: true}}
+				}
+			}
+			b.receive(yes)
+			b.ended(1)
+			if len(bank.Calls()) != tc.paid {
+				t.Errorf("it paid %d times, want %d; the room holds %q", len(bank.Calls()), tc.paid, b.room.Texts())
+			}
+		})
+	}
+}
+
 // TestConfirmationSurvivesRestart: the question was asked in a former life.
 func TestConfirmationSurvivesRestart(t *testing.T) {
 	dir := t.TempDir()
