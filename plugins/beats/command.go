@@ -32,7 +32,7 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	}
 	what := c.Args["what"]
 	if what == "" {
-		return p.tell(c.Path, w, said), nil
+		return p.tellZoned(ctx, c, w, said)
 	}
 	if !c.Private && c.Author.Rank < core.Moderator {
 		return "", core.Errorf(core.Forbidden, "In a group its moderators say that.")
@@ -41,15 +41,6 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 		w.Since = p.host.Clock()
 	}
 	w.On, w.Private = what == "on", c.Private
-	if w.Zone == "" && c.Private { // his night is the one that counts
-		z, err := p.host.Zones.Of(ctx, c.Person)
-		if err != nil {
-			return "", err
-		}
-		if loc, ok := zoneOf(z.Name); ok {
-			w.Zone = loc.String()
-		}
-	}
 	if name := strings.ReplaceAll(c.Args["zone"], " ", "_"); name != "" {
 		loc, ok := zoneOf(name)
 		if !ok {
@@ -64,7 +55,16 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	case p.wake <- struct{}{}:
 	default:
 	}
-	return p.tell(c.Path, w, true), nil
+	return p.tellZoned(ctx, c, w, true)
+}
+
+// tellZoned says how it is here, where in private his night is the one that
+// counts, wherever he says that he is.
+func (p *Plugin) tellZoned(ctx context.Context, c command.Call, w wants, said bool) (text string, err error) {
+	if w.Zone == "" && c.Private {
+		w.Zone, err = p.zoneOfPerson(ctx, c.Person)
+	}
+	return p.tell(c.Path, w, said), err
 }
 
 // tell says how it is here.

@@ -81,6 +81,7 @@ func (b *beat) covers(path core.Path) bool {
 // scene is what is going on in a place.
 type scene struct {
 	talked  time.Time // when a person last spoke; zero: not lately
+	who     string    // the id of who did anything last
 	gone    bool      // the bot was thrown out
 	private bool
 	locale  string
@@ -108,6 +109,9 @@ func (p *Plugin) look(ctx context.Context, at core.Path) (s scene, err error) {
 // see takes in an entry; those that come later count.
 func (s *scene) see(e *core.Entry) {
 	m := &e.Message
+	if !e.Self && !m.Author.Bot && m.Author.ID != "" && !e.Deleted {
+		s.who = m.Author.ID
+	}
 	switch {
 	case e.Kind == core.KindMembership:
 		s.gone = e.Data == "removed" || e.Data == "blocked"

@@ -67,9 +67,11 @@ const (
 // wants is what a place said about beats.
 type wants struct {
 	On      bool      `json:"on"`
-	Zone    string    `json:"zone,omitempty"` // "": the bot's
+	Zone    string    `json:"zone,omitempty"` // that was named; "": the person's in private, else the bot's
 	Private bool      `json:"private,omitempty"`
 	Since   time.Time `json:"since"`
+
+	his bool // the zone is what the person there says elsewhere
 }
 
 // got is what a place got.
@@ -109,7 +111,7 @@ func put(ctx context.Context, items core.Items, path core.Path, key string, v an
 	return nil
 }
 
-// wanting lists the places that said something about beats.
+// wanting lists the places that said something about beats, each with its zone.
 func (p *Plugin) wanting(ctx context.Context) (map[core.Path]wants, error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
@@ -118,11 +120,39 @@ func (p *Plugin) wanting(ctx context.Context) (map[core.Path]wants, error) {
 	all := make(map[core.Path]wants)
 	for _, item := range items {
 		var w wants
-		if item.Key == keyWants && json.Unmarshal(item.Value, &w) == nil {
-			all[item.Path] = w
+		if item.Key != keyWants || json.Unmarshal(item.Value, &w) != nil {
+			continue
 		}
+		if w.Zone == "" && w.Private {
+			if w.Zone, err = p.zoneThere(ctx, item.Path); err != nil {
+				return nil, err
+			}
+			w.his = true
+		}
+		all[item.Path] = w
 	}
 	return all, nil
+}
+
+// zoneThere is the zone of who talks in a private place, as he says it now.
+func (p *Plugin) zoneThere(ctx context.Context, place core.Path) (string, error) {
+	s, err := p.look(ctx, place)
+	if err != nil || s.who == "" {
+		return "", err
+	}
+	person, err := place.Person(s.who)
+	if err != nil {
+		return "", nil // nobody whom a zone could be kept of
+	}
+	return p.zoneOfPerson(ctx, person)
+}
+
+func (p *Plugin) zoneOfPerson(ctx context.Context, person core.Path) (string, error) {
+	z, err := p.host.Zones.Of(ctx, person)
+	if err != nil {
+		return "", fmt.Errorf("zone of %s: %w", person, err)
+	}
+	return z.Name, nil
 }
 
 // zone is whose wall clocks count in a place.

@@ -15,6 +15,7 @@ const (
 	grace    = 3 * time.Minute // what is later than that was missed
 	patience = time.Hour       // how long a beat waits for talk to end
 	ask      = 5 * time.Minute // how often it looks whether it did
+	fresh    = time.Hour       // how long the zones that people are in count as known
 )
 
 // Run begins beats until ctx ends.
@@ -50,6 +51,7 @@ func (p *Plugin) Run(ctx context.Context) error {
 type loop struct {
 	*Plugin
 	all   map[core.Path]wants // as it was read last; nil: to be read anew
+	read  time.Time           // when that was
 	until time.Time           // all that was due up to here was looked at
 	busy  []due               // beats that wait for talk to end
 }
@@ -66,12 +68,12 @@ type due struct {
 // round begins what is due now, and says how long to sleep.
 func (l *loop) round(ctx context.Context) (time.Duration, error) {
 	now := l.host.Clock()
-	if l.all == nil || !l.next(l.until).After(now) {
+	if l.stale(now) || !l.next(l.until).After(now) {
 		all, err := l.wanting(ctx)
 		if err != nil {
 			return 0, err
 		}
-		l.all = all
+		l.all, l.read = all, now
 	}
 	list := append(l.ready(now), l.since(now)...)
 	l.until = now
@@ -81,6 +83,20 @@ func (l *loop) round(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	return min(max(l.next(now).Sub(now), 0), nap), nil
+}
+
+// stale reports whether what places want is to be read anew, though nothing is due:
+// people may be in other zones by now.
+func (l *loop) stale(now time.Time) bool {
+	if l.all == nil || now.Sub(l.read).Abs() < fresh {
+		return l.all == nil
+	}
+	for _, w := range l.all {
+		if w.his {
+			return true
+		}
+	}
+	return false
 }
 
 // ready takes what waited for long enough.
