@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/memory"
 )
@@ -26,30 +29,76 @@ func (p *program) backupCommand() *cobra.Command {
 // backup writes a copy to a file; the daemon, which may not be allowed to write
 // there, is given the open file.
 func (p *program) backup(ctx context.Context, file string) error {
-	if file == "-" {
-		return p.withDB(func(db *memory.DB) error {
-			_, err := db.WriteTo(p.out)
-			return err
-		})
+	if p.host != nil { // which is only ever asked for a stream
+		return p.copyOut(p.out)
+	}
+	if err := p.fitForBackup(file); err != nil {
+		return err
 	}
 	d, ok := p.daemonAt()
-	if !ok {
+	switch {
+	case file == "-" && ok:
+		return p.ask(ctx, d, []string{"backup", "-"}, p.in, p.out)
+	case file == "-":
+		return p.copyOut(p.out)
+	case !ok:
 		return p.withDB(func(db *memory.DB) error { return db.Backup(file) })
 	}
-	part := file + ".part"
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	return p.backupBy(ctx, d, file)
+}
+
+// copyOut writes a copy of the database to a stream.
+func (p *program) copyOut(w io.Writer) error {
+	return p.withDB(func(db *memory.DB) error {
+		_, err := db.WriteTo(w)
+		return err
+	})
+}
+
+// fitForBackup refuses what a copy must not take the place of: the database
+// itself, which the daemon would go on writing where nobody finds it again, and
+// what is no file.
+func (p *program) fitForBackup(file string) error {
+	there, err := os.Lstat(file)
+	if file == "-" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return errors.Join(usage{err}, d.Close())
+		return usage{err}
+	}
+	if !there.Mode().IsRegular() {
+		return usagef("backup: %s is no ordinary file, and is not replaced; - writes to standard output", file)
+	}
+	cfg, _ := p.load() // what is wrong with it is told when it matters
+	dir, err := cfg.dataDir(p.getenv)
+	if err != nil {
+		return err
+	}
+	if own, err := os.Stat(filepath.Join(dir, memory.FileName)); err == nil && os.SameFile(own, there) {
+		return usagef("backup: %s is the database itself; name another file", file)
+	}
+	return nil
+}
+
+// backupBy lets the daemon write the copy. A file of that name is replaced when the
+// copy is complete.
+func (p *program) backupBy(ctx context.Context, d *admin.Control, file string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return errors.Join(err, d.Close())
 	}
 	var status exited
 	err = p.ask(ctx, d, []string{"backup", "-"}, p.in, f)
 	if errors.As(err, &status) && status == statusDone {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(part))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
 	}
-	return os.Rename(part, file)
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
 }
 
 func (p *program) restoreCommand() *cobra.Command {
