@@ -87,10 +87,17 @@ func (d *Driver) once(ctx context.Context, r *request) (json.RawMessage, error) 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	raw, err := d.api.call(ctx, r.method, r.params, r.files...)
-	if isCode(err, 401) {
+	if disowned(err) {
 		d.unauthorised(err)
 	}
 	return raw, err
+}
+
+// disowned reports whether the server does not know the bot: a token that is none
+// is not found, and so is a method that an older server does not know.
+func disowned(err error) bool {
+	var e *apiError
+	return errors.As(err, &e) && (e.code == 401 || e.code == 404 && (e.method == "getMe" || e.method == "sendMessage"))
 }
 
 // attempts counts the tries of one request.
@@ -214,7 +221,7 @@ func explain(err error) error {
 		e.Kind, e.After, e.Text = core.Temporary, api.after, "Telegram asks to wait"
 	case api.code >= 500:
 		e.Kind, e.Text = core.Temporary, "Telegram has trouble"
-	case api.code == 401:
+	case disowned(err):
 		e.Text = "Telegram does not know this bot any more"
 	case api.code == 403:
 		e.Text = "the bot may not write there: it was blocked or removed"

@@ -356,7 +356,7 @@ func (d *Driver) eraseDraft(ctx context.Context, s spot, message int64) {
 	r := request{method: "deleteMessage", params: tgbotapi.Params{"message_id": id(message)}, chat: s.chat, again: true}
 	_, err := d.do(ctx, r)
 	var api *apiError
-	if err != nil && (!errors.As(err, &api) || api.code >= 500 || api.code == 429) {
+	if err != nil && (!errors.As(err, &api) || api.code >= 500 || api.code == 401 || api.code == 429) {
 		d.log.Warn("a draft is not gone", "chat", s.chat, "error", err)
 		return // the next life tries again
 	}

@@ -335,6 +335,31 @@ func TestDraftCrash(t *testing.T) {
 	}
 }
 
+// TestDraftRefused: what stands in when the token is refused is not forgotten: the
+// answer takes its place once there is another token.
+func TestDraftRefused(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		d, _ := w.up(t)
+		at := place("telegram", group, 0)
+		stream(d, at, 30)
+		w.Fail(func(telegramtest.Call) telegramtest.Fault {
+			return telegramtest.Fault{Kind: telegramtest.Refused, Code: 401, Text: "Unauthorized"}
+		})
+		if err := do(t, d, "message_telegram", at, `{"text":"the answer"}`, &coretest.Parts{}); err == nil {
+			t.Error("sent")
+		}
+		w.Fail(nil)
+		d, stop := w.up(t)
+		if err := do(t, d, "message_telegram", at, `{"text":"the answer"}`, &coretest.Parts{}); err != nil {
+			t.Error(err)
+		}
+		if list := w.Messages(group); len(list) != 1 || list[0].Text != "the answer" {
+			t.Errorf("stands: %+v", list)
+		}
+		_ = stop()
+	})
+}
+
 // TestDraftReload: what another driver of the same bot showed, and finishes
 // while it ends, is an answer and no draft of a former life.
 func TestDraftReload(t *testing.T) {

@@ -32,6 +32,7 @@ type Driver struct {
 	drafts  drafts
 	marks   marks
 	noRich  atomic.Bool // the server knows no rich messages
+	refused atomic.Bool // the server does not know the token any more
 	rivals  time.Time   // when admins were last told of another process; poll's own
 
 	mu    sync.Mutex // all below are there while Listen runs
@@ -44,6 +45,7 @@ var (
 	_ core.Interface = (*Driver)(nil)
 	_ core.Thinker   = (*Driver)(nil)
 	_ core.Observer  = (*Driver)(nil)
+	_ core.Reacher   = (*Driver)(nil)
 )
 
 // New makes a driver. It asks nobody yet, so a wrong token is Listen's error.
@@ -97,14 +99,20 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	switch cause := context.Cause(life); {
 	case ctx.Err() != nil:
 		return nil
-	case isCode(cause, 401):
+	case isCode(cause, 401, 404):
 		err = cause
 	}
 	return d.fatal(err)
 }
 
+// Reaches reports whether anything can be said: nothing can once the platform has
+// refused the token, in whatever call. What waits for an answer goes on waiting
+// then, and what is being answered is not answered in vain.
+func (d *Driver) Reaches(core.Path) bool { return !d.refused.Load() }
+
 // unauthorised ends Listen: the platform does not know the token any more.
 func (d *Driver) unauthorised(err error) {
+	d.refused.Store(true)
 	d.mu.Lock()
 	abort := d.abort
 	d.mu.Unlock()
@@ -118,6 +126,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	if err != nil {
 		return err
 	}
+	d.refused.Store(false)
 	d.log.Info("connected", "bot", self.UserName)
 	d.later(d.offerCommands)
 	d.later(d.clearDrafts)
@@ -135,6 +144,7 @@ func (d *Driver) fatal(err error) error {
 	if !isCode(err, 401, 404) {
 		return fmt.Errorf("%s: %w", d.opt.Name, err)
 	}
+	d.refused.Store(true)
 	return fmt.Errorf("%s: the platform does not know this bot (%d): check the token, and that @BotFather has not replaced it", d.opt.Name, codeOf(err))
 }
 

@@ -54,6 +54,70 @@ func TestTokenRevoked(t *testing.T) {
 	}
 }
 
+// TestReaches: as soon as any call finds the token refused, nothing is said to be in
+// reach, so that what waits is not answered in vain; with a token that is taken all
+// is.
+func TestReaches(t *testing.T) {
+	at := place("telegram", jay, 0)
+	say := func(t *testing.T, d *Driver) {
+		var e *core.Error
+		err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{})
+		if !errors.As(err, &e) || e.Kind != core.Broken || !strings.Contains(e.Text, "does not know this bot") {
+			t.Errorf("sent: %v", err)
+		}
+	}
+	for name, refuse := range map[string]func(*testing.T, *world, *Driver){
+		"by a message": func(t *testing.T, w *world, d *Driver) { w.Revoke(); say(t, d) },
+		"by typing": func(t *testing.T, w *world, d *Driver) {
+			w.Revoke()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			d.Think(ctx, at)
+		},
+		"as none": func(t *testing.T, w *world, d *Driver) {
+			w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Code: 404, Text: "Not Found"})
+			say(t, d)
+		},
+		"at the beginning": func(t *testing.T, w *world, d *Driver) {
+			w.FailNext("getMe", telegramtest.Fault{Kind: telegramtest.Refused, Code: 404, Text: "Not Found"})
+			if err := d.Listen(t.Context(), &coretest.Inbox{}); err == nil {
+				t.Error("listened")
+			}
+		},
+		"by the poll": func(t *testing.T, w *world, d *Driver) {
+			go func() { time.Sleep(time.Second); w.Revoke() }()
+			if err := d.Listen(t.Context(), &coretest.Inbox{}); err == nil {
+				t.Error("listened")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, w *world) {
+				d := w.driver(t)
+				if !d.Reaches(at) {
+					t.Error("out of reach before anything was said")
+				}
+				if refuse(t, w, d); d.Reaches(at) {
+					t.Error("still in reach")
+				}
+			})
+		})
+	}
+	bubble(t, nil, func(t *testing.T, w *world) {
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Refused, Code: 401, Text: "Unauthorized"})
+		d := w.driver(t)
+		say(t, d)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- d.Listen(ctx, &coretest.Inbox{}) }()
+		if synctest.Wait(); !d.Reaches(at) {
+			t.Error("the token is taken, and nothing is in reach")
+		}
+		cancel()
+		<-done
+	})
+}
+
 // TestTokenRevokedWebhook: nobody polls there, so a call of ours must tell.
 func TestTokenRevokedWebhook(t *testing.T) {
 	address := freeAddress(t)
