@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"synthbot/core"
@@ -48,6 +49,9 @@ func (d *Driver) read(call core.Call, into any, path *core.Path) (channel string
 	if err := json.Unmarshal(call.Payload, into); err != nil {
 		return "", &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
 	}
+	if m, ok := into.(*onMessage); ok && m.ID == "" {
+		return "", core.Errorf(core.Invalid, "message_id is no message's id: that is a number")
+	}
 	if path.IsZero() {
 		*path = call.Path
 	}
@@ -66,21 +70,27 @@ func (d *Driver) channelOf(path core.Path) (string, error) {
 	return e[len(e)-1], nil
 }
 
-// messageID is an id of the platform, which models write as a number at times.
+// messageID is an id of the platform, which models write as a number at times. It
+// is empty where they wrote what can be none: the platform would refuse that, or take
+// it for a part of an address.
 type messageID string
 
 // UnmarshalJSON reads a text or a number.
 func (m *messageID) UnmarshalJSON(text []byte) error {
 	var n json.Number
-	if err := json.Unmarshal(text, &n); err == nil {
-		*m = messageID(n)
-		return nil
-	}
 	var s string
-	err := json.Unmarshal(text, &s)
-	*m = messageID(strings.TrimSpace(s))
+	err := json.Unmarshal(text, &n)
+	if s = n.String(); err != nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if s = strings.TrimSpace(s); !snowflake.MatchString(s) {
+		s = ""
+	}
+	*m = messageID(s)
 	return err
 }
+
+var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
 
 // checkMessage says whether a message makes sense before anything is sent.
 func (d *Driver) checkMessage(_ context.Context, call core.Call) error {

@@ -337,6 +337,8 @@ func TestOtherActions(t *testing.T) {
 		{"react with a server's", "react_discord", map[string]any{"message_id": theirs, "emoji": "<:wave:771234567890123456>"}, "", "PUT /channels/" + hallID + "/messages/" + theirs + "/reactions/wave:771234567890123456/@me", nil},
 		{"react to nothing", "react_discord", map[string]any{"message_id": "5", "emoji": "👍"}, core.Broken, "", nil},
 		{"delete another's", "delete_discord", map[string]any{"message_id": theirs}, core.Forbidden, "", nil},
+		{"delete what is no message", "delete_discord", map[string]any{"message_id": ".."}, core.Invalid, "", []func(*core.Call){moderator}},
+		{"reply to what is no message", "message_discord", map[string]any{"text": "x", "reply_to_message_id": "the last one"}, "", "POST /channels/" + hallID + "/messages", nil},
 		{"delete as moderator", "delete_discord", map[string]any{"message_id": theirs}, "", "DELETE /channels/" + hallID + "/messages/" + theirs, []func(*core.Call){moderator}},
 		{"delete", "delete_discord", map[string]any{"message_id": mine}, "", "DELETE /channels/" + hallID + "/messages/" + mine, nil},
 		{"file", "file_discord", map[string]any{"name": "../../etc/a b.py", "content": "print(1)", "text": "here"}, "", "POST /channels/" + hallID + "/messages", nil},

@@ -148,6 +148,9 @@ func (s *Server) refer(c *Channel, form *form) *failure {
 	if form.ReplyTo == "" {
 		return nil
 	}
+	if _, err := strconv.ParseUint(form.ReplyTo, 10, 64); err != nil {
+		return malformed("message_reference.message_id", "NUMBER_TYPE_COERCE")
+	}
 	if !s.may(c, BotID, MayReadHistory) {
 		return &failure{status: 403, code: 160002, text: "Cannot reply without permission to read message history"}
 	}
