@@ -113,6 +113,26 @@ func TestReloadByCommand(t *testing.T) {
 
 // TestClientThatDoesNotRead: a client that leaves its pipe full holds nobody up:
 // others are answered, and when he is gone the daemon ends at once.
+// TestReloadMovesTheClock: what plugins go by is the time zone in force.
+func TestReloadMovesTheClock(t *testing.T) {
+	in := func(zone string) string {
+		return strings.Replace(withTerminal, "[bot]\n", "[bot]\ntimezone = \""+zone+"\"\n", 1)
+	}
+	d := startDaemon(t, in("Europe/Rome"))
+	d.tells("READY=1")
+	if says := d.answers("/timezone"); !strings.Contains(says, "(Europe/Rome)") {
+		t.Errorf("at first: %q", says)
+	}
+	d.write(in("Asia/Tokyo"))
+	if status, _, errs := d.command("", "reload"); status != 0 {
+		t.Fatalf("reload: %d, %q", status, errs)
+	}
+	if says := d.answers("/timezone"); !strings.Contains(says, "(Asia/Tokyo)") {
+		t.Errorf("after the reload: %q", says)
+	}
+	d.end()
+}
+
 func TestClientThatDoesNotRead(t *testing.T) {
 	d := startDaemon(t, atDesk)
 	d.tells("READY=1")

@@ -86,17 +86,21 @@ func abilityNames() string {
 type loaded struct {
 	core.Plugin
 	chosen
+	zone, language string // that it was lent
 }
 
 // Name is the plugin's.
 func (l loaded) Name() string { return l.Plugin.Name() }
 
 // load makes the plugins that are turned on; one whose table is the same as
-// before is taken over as it is.
+// before, in the same time zone and language, is taken over as it is.
 func (b *bot) load(c *Config, before []loaded) ([]loaded, error) {
 	var all []loaded
+	zone, language := c.clock(b.program.clock)().Location().String(), c.Bot.Language
 	for _, next := range c.chosen {
-		i := slices.IndexFunc(before, func(l loaded) bool { return l.name == next.name && reflect.DeepEqual(l.own, next.own) })
+		i := slices.IndexFunc(before, func(l loaded) bool {
+			return l.name == next.name && l.zone == zone && l.language == language && reflect.DeepEqual(l.own, next.own)
+		})
 		if i >= 0 && !b.broken(before[i].Plugin) {
 			all = append(all, before[i])
 			continue
@@ -105,7 +109,7 @@ func (b *bot) load(c *Config, before []loaded) ([]loaded, error) {
 		if err != nil {
 			return nil, usage{fmt.Errorf("plugins.%s: %w", next.name, err)}
 		}
-		all = append(all, loaded{p, next})
+		all = append(all, loaded{p, next, zone, language})
 	}
 	return all, nil
 }
