@@ -223,6 +223,35 @@ func TestWeatherNeverWaits(t *testing.T) {
 	})
 }
 
+// TestMapComesLater: where the map did not tell where the bot is when it started,
+// it is asked again, and the weather of the bot's place comes all the same.
+func TestMapComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sky := &sky{}
+		sky.broken.Store(true)
+		s, p := made(t, Config{Place: "Lisbon", Weather: weatherPrompt})
+		p.server.client.Transport = wire{sky.handler()}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- p.Run(ctx) }()
+		synctest.Wait()
+		sky.broken.Store(false)
+		time.Sleep(again)
+		got := ""
+		for range 3 { // to find the place, then its weather, then to tell it
+			got = inject(t, p, core.Scene{Path: core.MustPath("room/1"), Now: s.Clock()}).Weather
+			synctest.Wait()
+		}
+		if got != "12 °C, light rain" {
+			t.Errorf("told %q", got)
+		}
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestIdle: where no weather is wanted, Run sleeps until it ends.
 func TestIdle(t *testing.T) {
 	for _, weather := range []string{weatherOff, weatherAsk, weatherPrompt} {

@@ -22,17 +22,23 @@ func (h *home) at() *spot {
 	return h.spot
 }
 
+// due reports whether the map is to be asked now.
+func (h *home) due(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.name != "" && h.spot == nil && !now.Before(h.retry)
+}
+
 // again is how long after a failure the map is asked again.
 const again = 10 * time.Minute
 
 // find looks for it, unless that was done or failed a moment ago.
 func (h *home) find(ctx context.Context, p *Plugin) error {
-	h.mu.Lock()
 	now := p.host.Clock()
-	if h.name == "" || h.spot != nil || now.Before(h.retry) {
-		h.mu.Unlock()
+	if !h.due(now) {
 		return nil
 	}
+	h.mu.Lock()
 	h.retry = now.Add(again)
 	h.mu.Unlock()
 	s, err := p.server.locate(ctx, h.name, p.host.Language)

@@ -38,6 +38,9 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 		now = p.host.Clock()
 	}
 	home := p.home.at()
+	if p.config.Weather == weatherPrompt && p.home.due(p.host.Clock()) {
+		p.skies.rouse() // the map did not answer when Run began
+	}
 	t := told{Now: moment(now), Place: cut(p.config.Place), Weather: p.sky(home)}
 	t.Season = season(now.Month(), p.hemisphere(home, now.Location().String()))
 	person, err := p.tellable(ctx, s.Path, s.Private, s.Author, s.Sees)

@@ -48,12 +48,17 @@ func (k *skies) glance(s *spot, now time.Time, fresh time.Duration) (*forecast, 
 	x := k.cell(s)
 	if age := now.Sub(x.at); (x.sky == nil || age >= fresh) && !now.Before(x.retry) {
 		x.wanted = true
-		select {
-		case k.wake <- struct{}{}:
-		default:
-		}
+		k.rouse()
 	}
 	return x.sky, x.sky != nil && now.Sub(x.at) <= max(tooOld, fresh)
+}
+
+// rouse tells Run that there is something to get.
+func (k *skies) rouse() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
 }
 
 // cell finds or makes an entry; the oldest one makes room for it.
