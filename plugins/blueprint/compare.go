@@ -262,10 +262,10 @@ func without(a, b []string) []string {
 // bounds compares limits: a lower one is narrower for what is at most, a higher
 // one for what is at least.
 func (c *comparison) bounds(at string, a, b map[string]any) {
-	for key, least := range map[string]bool{
-		"minimum": true, "exclusiveMinimum": true, "minLength": true, "minItems": true, "minProperties": true,
-		"maximum": false, "exclusiveMaximum": false, "maxLength": false, "maxItems": false, "maxProperties": false,
+	for _, key := range []string{
+		"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties",
 	} {
+		least := strings.Contains(strings.ToLower(key), "min")
 		before, had := a[key].(float64)
 		after, has := b[key].(float64)
 		switch {

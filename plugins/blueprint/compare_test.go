@@ -1,6 +1,7 @@
 package blueprint
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,6 +62,23 @@ func TestCompareSchemas(t *testing.T) {
 			if breaking != want || (tc.text == "") != (told == "") || !strings.Contains(told, tc.text) {
 				t.Errorf("%s to %s, output %t: breaking %t, %q", tc.before, tc.after, output, breaking, told)
 			}
+		}
+	}
+}
+
+// TestCompareInOrder: the same changes are told in the same order.
+func TestCompareInOrder(t *testing.T) {
+	before := []byte(`{"minimum":1,"maximum":9,"minLength":1,"maxLength":9,"minItems":1,"maxItems":9}`)
+	after := []byte(`{"minimum":2,"maximum":8,"minLength":2,"maxLength":8,"minItems":2,"maxItems":8}`)
+	var first []Change
+	for range 20 {
+		var d diff
+		d.schemas("x", before, after, false)
+		if first == nil {
+			first = d.changes
+		}
+		if len(d.changes) != 6 || !slices.Equal(d.changes, first) {
+			t.Fatalf("%v, and before %v", d.changes, first)
 		}
 	}
 }

@@ -151,12 +151,9 @@ func (a *agent) direct(ctx context.Context, t *Tool, c core.Call, input json.Raw
 	if err := json.Unmarshal(input, &fields); err != nil {
 		return nil, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
 	}
-	e := t.Endpoint
-	for name, value := range fields {
-		if place := "{" + name + "}"; strings.Contains(e.Path, place) {
-			e.Path = strings.ReplaceAll(e.Path, place, url.PathEscape(plain(value)))
-			delete(fields, name)
-		}
+	e, err := t.Endpoint.filled(fields)
+	if err != nil {
+		return nil, err
 	}
 	to, err := a.address(e)
 	if err != nil {
@@ -182,6 +179,28 @@ func (a *agent) direct(ctx context.Context, t *Tool, c core.Call, input json.Raw
 		return nil, err
 	}
 	return output(data)
+}
+
+// filled puts fields into the braces of the path, and takes them out of the rest.
+// A part that stays empty would make it the path of something else.
+func (e endpoint) filled(fields map[string]json.RawMessage) (endpoint, error) {
+	for name, value := range fields {
+		place := "{" + name + "}"
+		if !strings.Contains(e.Path, place) {
+			continue
+		}
+		text := plain(value)
+		if text == "" {
+			return e, core.Errorf(core.Invalid, "%s must not be empty: it is a part of the address.", name)
+		}
+		e.Path = strings.ReplaceAll(e.Path, place, url.PathEscape(text))
+		delete(fields, name)
+	}
+	if _, rest, open := strings.Cut(e.Path, "{"); open {
+		name, _, _ := strings.Cut(rest, "}")
+		return e, core.Errorf(core.Invalid, "%s is missing: it is a part of the address.", clip(name, 60))
+	}
+	return e, nil
 }
 
 // plain is a value as a path or a query holds it.

@@ -89,6 +89,12 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%q: %q, %v", id, got, err)
 		}
 	}
+	for payload, want := range map[string]string{`{}`: "id is missing", `{"n":1}`: "id is missing", `{"id":""}`: "id must not be empty", `{"id":null}`: "id must not be empty"} {
+		got = ""
+		if _, err := use(t, p, "item", payload, ""); err == nil || !strings.Contains(err.Error(), want) || got != "" {
+			t.Errorf("%s: %q, %v", payload, got, err)
+		}
+	}
 	s.Context = true
 	s.Path = file(t, strings.Replace(with(tools), `"endpoint":"https`, `"endpoints":{"invoke":{"path":"call/me","method":"patch"}},"endpoint":"https`, 1))
 	if _, err := use(t, plugin(t, s), "sum", `{}`, ""); err != nil || got != `PATCH /v1/call/me s3cret {"tool":"sum","input":{},"context":{"userId":"room/@user/jay","sessionId":"room/1"}}` {
