@@ -251,6 +251,16 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
+	for range 20 { // entries that are numbered by no numbers have an order, too
+		b, err := Read([]byte(`{"entries":{"d":{"content":"4"},"10":{"content":"6"},"b":{"content":"2"},"2":{"content":"5"},"a":{"content":"1"},"c":{"content":"3"}}}`))
+		order := ""
+		for _, e := range b.Entries {
+			order += e.Content
+		}
+		if err != nil || order != "123456" {
+			t.Fatalf("%s, %v", order, err)
+		}
+	}
 	c := defaults
 	c.Sources = []Source{{Path: "nowhere.json"}}
 	if _, err := New(plugintest.NewStand(t, "lorebook").Host, c); err == nil || !strings.Contains(err.Error(), "nowhere.json") {

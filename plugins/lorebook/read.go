@@ -2,6 +2,7 @@ package lorebook
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,7 +142,7 @@ func entries(data json.RawMessage) []json.RawMessage {
 		names := slices.SortedFunc(maps.Keys(table), func(a, b string) int {
 			n, _ := strconv.Atoi(a)
 			m, _ := strconv.Atoi(b)
-			return n - m
+			return cmp.Or(cmp.Compare(n, m), cmp.Compare(a, b))
 		})
 		for _, name := range names {
 			all = append(all, table[name])
