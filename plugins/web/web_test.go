@@ -233,14 +233,19 @@ func TestFetchFails(t *testing.T) {
 			}
 		},
 	})
-	p, _ := reader(t, s, Config{MaxBody: 4096, Timeout: 300 * time.Millisecond})
+	p, _ := reader(t, s, Config{MaxBody: 4096, Timeout: time.Minute})
+	hasty, _ := reader(t, s, Config{MaxBody: 4096, Timeout: 300 * time.Millisecond})
 	for path, want := range map[string]string{
 		"/none": "broken: There is no such page.", "/gone": "broken: There is no such page.", "/secret": "broken: The server does not show", "/busy": "temporary: ", "/often": "temporary: ",
 		"/odd": "broken: The server gave no page (204).", "/empty": "broken: The page has no text", "/pdf": `broken: That is no page but a file of the type "application/pdf"`, "/png": "broken: That is no page",
 		"/zip": "broken: That is no page but a file", "/bin": "broken: That is no page but a file", "/large": "broken: The server's answer is too large.", "/long": "temporary: The server took too long",
 		"/loop": "broken: The server wants to send the request elsewhere", "/inside": "forbidden: That address is not a public one", "/scheme": "broken: ", "/endless": "broken: The server's answer is too large.",
 	} {
-		_, err := fetchPage(t, p, asked(s.URL+path, ""))
+		by := p
+		if path == "/long" {
+			by = hasty
+		}
+		_, err := fetchPage(t, by, asked(s.URL+path, ""))
 		var e *core.Error
 		if !errors.As(err, &e) || !strings.HasPrefix(string(e.Kind)+": "+e.Text, want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
