@@ -13,7 +13,7 @@
 // Every key spells its place out: what can be read of a damaged file is useful
 // by itself.
 //
-//	meta     name → schema version, file id, clean flag
+//	meta     name → schema version, clean flag, salt, floor and the like
 //	places   place → head: last number, answered mark, count, time, private (fields)
 //	log      place, seq → entry (fields)
 //	ids      place, platform id → seq, hour of receipt (two uvarints)

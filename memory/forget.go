@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"synthbot/core"
 )
@@ -228,8 +229,8 @@ func (f *forgetting) blank(l *line) bool {
 	return reacted || quoted
 }
 
-// placesWhole takes whole places away. Their numbers are not given again while
-// the process lives: a turn may still run there.
+// placesWhole takes whole places away. Their numbers are not given again: a turn
+// may still run there, and platforms know what was sent by its turn's number.
 func (f *forgetting) placesWhole() error {
 	for path, last := range f.whole {
 		p := place{path: path, key: placeKey(path), ids: placeKey(path)}
@@ -265,7 +266,7 @@ func (f *forgetting) dropHead(t *tx, p place) error {
 	f.db.epochs.floor = max(f.db.epochs.floor, h.last)
 	t.floor = f.db.epochs.floor // others write in this very transaction
 	*h = head{}
-	return nil
+	return t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
 
 // aliases forgets which paths led to the places that go.

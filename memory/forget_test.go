@@ -367,9 +367,11 @@ func FuzzImport(f *testing.F) {
 }
 
 // TestNumbersOfAForgottenPlace: what is received in the very transaction in which a
-// place is forgotten gets no number that a turn may still end with.
+// place is forgotten gets no number that a turn may still end with; nor does
+// anything in a later life.
 func TestNumbersOfAForgottenPlace(t *testing.T) {
-	db := open(t, t.TempDir())
+	dir := t.TempDir()
+	db := open(t, dir)
 	said := message(group, "", "before")
 	add(t, db, said, said, said)
 	after, err := prepareBatch(&core.Batch{Append: []core.Entry{message(group, "1", "after")}})
@@ -383,5 +385,12 @@ func TestNumbersOfAForgottenPlace(t *testing.T) {
 	}})
 	if got := after.from.Append[0].Message.Seq; err != nil || got != 4 {
 		t.Errorf("number %d, %v, want 4", got, err)
+	}
+	if err := errors.Join(db.Forget(t.Context(), group), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	again := &core.Batch{Append: []core.Entry{message(group, "2", "again")}}
+	if err := open(t, dir).Commit(t.Context(), again); err != nil || again.Append[0].Message.Seq != 5 {
+		t.Errorf("in the next life: number %d, %v, want 5", again.Append[0].Message.Seq, err)
 	}
 }

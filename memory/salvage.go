@@ -99,7 +99,7 @@ func (s *saver) wants(bucket string) bool {
 }
 
 func (s *saver) add(bucket string, key, value []byte) {
-	if bucket == bucketMeta && string(key) != metaSalt {
+	if bucket == bucketMeta && string(key) != metaSalt && string(key) != metaFloor {
 		return // the new file has its own; without the salt, who was forgotten came back
 	}
 	if !sensible(bucket, key, value) {

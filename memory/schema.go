@@ -18,6 +18,7 @@ const (
 	metaSchema = "schema"
 	metaClean  = "clean"  // there while the file is closed in order
 	metaUntidy = "untidy" // there while traces of what was forgotten stand in the file
+	metaFloor  = "floor"  // the highest number of a place that was forgotten
 )
 
 // prepare makes a new file's buckets, brings an older file's up to date, and
@@ -33,6 +34,9 @@ func (db *DB) prepare() error {
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one", version, schema)
 	}
 	db.marked, db.unclean = !clean, !clean
+	if db.epochs.floor, err = db.readFloor(); err != nil {
+		return err
+	}
 	return db.upgrade(version, steps())
 }
 
@@ -138,6 +142,21 @@ func (db *DB) readMeta() (version int, clean bool, err error) {
 		})
 	})
 	return version, clean, err
+}
+
+// readFloor reads below which numbers no place may begin; what cannot be read is
+// none.
+func (db *DB) readFloor() (floor uint64, err error) {
+	err = db.guard(func() error {
+		return db.bolt.View(func(t *bbolt.Tx) error {
+			n, err := strconv.ParseUint(string(t.Bucket([]byte(bucketMeta)).Get([]byte(metaFloor))), 10, 64)
+			if err == nil {
+				floor = n
+			}
+			return nil
+		})
+	})
+	return floor, err
 }
 
 // create makes the buckets of a new file.

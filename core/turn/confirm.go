@@ -118,18 +118,31 @@ func (t *Turns) rearmOne(v core.View, e *core.Entry) error {
 	return nil
 }
 
-// expire lets a question go that nobody answered in time.
+// expire lets a question go that nobody answered in time. Where it was decided, or
+// forgotten with who was asked, nothing is left to be written of it.
 func (t *Turns) expire(place core.Path, private bool, q question) {
+	ctx, waits := context.Background(), false
+	err := t.store.View(ctx, func(v core.View) error {
+		records, err := v.Journal(core.TurnID{Path: place, Seq: q.turn})
+		waits = slices.ContainsFunc(records, func(r core.Record) bool {
+			return r.Key.Round == q.round && r.Key.Step == q.step && r.Key.Part == 0 && r.Progress == core.Pending
+		})
+		return err
+	})
 	b := core.Batch{Append: []core.Entry{{Due: true, Self: true, Event: core.Event{
 		Kind: core.KindPress, Data: q.String() + ":n", Message: core.Message{
 			Path: place, ID: "expired-" + q.String(), Time: t.setup.Load().Clock(), Private: private,
 		},
 	}}}}
-	if err := t.store.Commit(context.Background(), &b); err != nil {
-		t.setup.Load().Log.Warn("question not expired", "path", place, "err", err)
-		return
+	if err == nil && waits {
+		err = t.store.Commit(ctx, &b)
 	}
-	t.wake(place)
+	if err != nil {
+		t.setup.Load().Log.Warn("question not expired", "path", place, "err", err)
+	}
+	if err == nil && waits {
+		t.wake(place)
+	}
 }
 
 // put sends a message of our own, with buttons where the interface has them.

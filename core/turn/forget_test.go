@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/coretest"
 	"synthbot/core/turn"
 	"synthbot/memory"
@@ -342,4 +344,75 @@ func TestQuestionAfterACrash(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLifeAfterForgetting: in the life after a place was forgotten, what the bot
+// itself causes there is not taken for something that is delivered again.
+func TestLifeAfterForgetting(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script string
+		want   string
+	}{
+		"a question's end": {pays, "As you wish.|Pay somebody\nto: Ann\n\n⌛ The question has expired.|and more"},
+		"what goes on":     {`{"response":"wait","actions":[{"type":"CONTINUE"}]}`, "wait|and more"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, id := range []string{"1", "2"} {
+				db, err := memory.Open(dir, memory.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				room := coretest.NewRoom("room")
+				b := start(t, db, room, coretest.NewAsker(tc.script, plan("and more")), payable(t, room, time.Nanosecond))
+				b.receive(said(id, "jay", "pay Ann"))
+				b.ended(2)
+				b.stands(strings.Split(tc.want, "|")...)
+				b.stop()
+				if err := errors.Join(db.Forget(t.Context(), place), db.Close()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// payable lets a bot pay when it is confirmed, within that time.
+func payable(t *testing.T, room *coretest.Room, within time.Duration) func(*turn.Options) {
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	return func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, bank)
+		o.Runtime = action.NewRuntime(action.Options{Expire: within})
+		o.Chooser = func(core.Path) core.Chooser { return room }
+	}
+}
+
+// TestForgottenQuestion: of a question that was forgotten, or decided, nothing is
+// written when its time is over.
+func TestForgottenQuestion(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := memory.Open(dir, memory.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		room := coretest.NewRoom("room")
+		b := start(t, db, room, coretest.NewAsker(pays, says, pays), payable(t, room, time.Minute))
+		defer b.stop()
+		b.receive(said("1", "jay", "pay Ann"))
+		b.ended(1)
+		b.receive(b.press("p", "jay", "Confirm"))
+		b.ended(1)
+		time.Sleep(2 * time.Minute)
+		b.history("pay Ann", "As you wish.", "Pay somebody\nto: Ann", "")
+		b.receive(said("2", "jay", "pay Ann"))
+		b.ended(1)
+		if err := db.Forget(t.Context(), jay); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		b.history()
+	})
 }
