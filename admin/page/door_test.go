@@ -3,6 +3,7 @@ package page
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,9 @@ func TestLogin(t *testing.T) {
 	if r := c.get("/"); r.status != http.StatusOK {
 		t.Errorf("logged in: %d", r.status)
 	}
+	if to := c.get("/login").head.Get("Location"); to != "/#main" {
+		t.Errorf("a link opened by who is in leads to %q, with its token behind it", to)
+	}
 	if r := w.client().post("/login", "token", ticket); r.status != http.StatusForbidden || r.head.Get("Set-Cookie") != "" {
 		t.Errorf("the ticket twice: %d", r.status)
 	}
@@ -35,6 +39,27 @@ func TestLogin(t *testing.T) {
 	w.later(10 * time.Minute)
 	if r := w.client().post("/login", "token", old); r.status != http.StatusForbidden {
 		t.Errorf("after ten minutes: %d", r.status)
+	}
+}
+
+// TestTwoBots opens the pages of two bots on one machine in one browser, which
+// sends the cookies of one port to the other.
+func TestTwoBots(t *testing.T) {
+	one, two := newWorld(t), newWorld(t)
+	c := one.in()
+	other := two.client()
+	other.Jar = c.Jar
+	if r := other.post("/login", "token", two.page.Ticket()); r.status != http.StatusSeeOther {
+		t.Fatalf("login: %d", r.status)
+	}
+	for i, c := range []*client{c, other} {
+		if r := c.get("/"); r.status != http.StatusOK {
+			t.Errorf("bot %d: %d", i+1, r.status)
+		}
+	}
+	c.post("/logout", "csrf", c.csrf())
+	if c.get("/").status == http.StatusOK || other.get("/").status != http.StatusOK {
+		t.Error("logged out of the one, and not of the other")
 	}
 }
 
@@ -54,9 +79,16 @@ func TestLoginIsLimited(t *testing.T) {
 	w := newWorld(t)
 	c := w.client()
 	ticket := w.page.Ticket()
-	for range maxWrong {
-		if r := c.post("/login", "token", "wrong"); r.status != http.StatusForbidden {
-			t.Fatalf("a wrong token: %d", r.status)
+	wrong := func(from string) int { // all of them on this machine, which has many addresses
+		r := c.request(http.MethodPost, "/login", map[string][]string{"token": {"wrong"}})
+		r.RemoteAddr = from
+		answer := httptest.NewRecorder()
+		w.page.Handler().ServeHTTP(answer, r)
+		return answer.Code
+	}
+	for i := range maxWrong {
+		if status := wrong("127.0.0." + strconv.Itoa(1+i) + ":1000"); status != http.StatusForbidden {
+			t.Fatalf("a wrong token: %d", status)
 		}
 	}
 	if r := c.post("/login", "token", ticket); r.status != http.StatusTooManyRequests || r.head.Get("Retry-After") != "301" {
@@ -66,8 +98,18 @@ func TestLoginIsLimited(t *testing.T) {
 	if r := c.post("/login", "token", ticket); r.status != http.StatusSeeOther {
 		t.Errorf("after the wait: %d", r.status)
 	}
-	for range maxWrong {
-		c.post("/login", "token", "wrong")
+	refused := make(chan int)
+	for range 4 * maxWrong { // at the same time
+		go func() { refused <- wrong("[::1]:1000") }()
+	}
+	tried := 0
+	for range 4 * maxWrong {
+		if <-refused == http.StatusForbidden {
+			tried++
+		}
+	}
+	if tried != maxWrong {
+		t.Errorf("%d of many at once were tried", tried)
 	}
 	if r := c.post("/login", "token", w.page.Ticket()); r.status != http.StatusSeeOther {
 		t.Errorf("with a new link from the terminal: %d", r.status)

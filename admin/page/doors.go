@@ -21,9 +21,8 @@ const (
 	sessionIdle = 2 * time.Hour
 	sessionTime = 12 * time.Hour
 	maxSessions = 32
-	maxWrong    = 5 // wrong tickets from one address within wrongTime
+	maxWrong    = 5 // wrong tickets within wrongTime; who comes is on this machine, by whatever address
 	wrongTime   = 5 * time.Minute
-	maxWatched  = 1000 // addresses
 	openTime    = 15 * time.Minute
 )
 
@@ -72,7 +71,7 @@ type doors struct {
 	mu       sync.Mutex
 	tickets  map[digest]time.Time // until when
 	sessions map[digest]*session
-	wrong    map[string][]time.Time // by address
+	wrong    []time.Time // when tickets were wrong
 }
 
 // ticket makes a one-time token; the oldest gives way where there are many. Who
@@ -96,33 +95,22 @@ func oldest(tickets map[digest]time.Time) digest {
 	return slices.MinFunc(slices.Collect(maps.Keys(tickets)), func(a, b digest) int { return tickets[a].Compare(tickets[b]) })
 }
 
-// blocked tells how long an address must wait before it may try again.
-func (d *doors) blocked(address string) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	times := d.recent(address)
-	if len(times) < maxWrong {
-		return 0
-	}
-	return wrongTime - d.clock().Sub(times[0])
-}
-
-// recent are the wrong tries of an address that still count. d.mu is held.
-func (d *doors) recent(address string) []time.Time {
-	return slices.DeleteFunc(d.wrong[address], func(t time.Time) bool { return d.clock().Sub(t) >= wrongTime })
-}
-
-// enter takes a ticket and returns the cookie of a new session; ok is false
-// where the ticket is none, or used, or too old.
-func (d *doors) enter(ticket, address, agent string) (cookie string, ok bool) {
+// enter takes a ticket and returns the cookie of a new session; none where the
+// ticket is none, or used, or too old. After too many of those no ticket is
+// looked at, for as long as wait says.
+func (d *doors) enter(ticket, agent string) (cookie string, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key, now := digestOf(ticket), d.clock()
+	d.wrong = slices.DeleteFunc(d.wrong, func(t time.Time) bool { return now.Sub(t) >= wrongTime })
+	if len(d.wrong) >= maxWrong {
+		return "", wrongTime - now.Sub(d.wrong[0])
+	}
 	until, known := d.tickets[key]
 	delete(d.tickets, key)
 	if !known || !now.Before(until) {
-		d.fail(address, now)
-		return "", false
+		d.wrong = append(d.wrong, now)
+		return "", 0
 	}
 	if d.sessions == nil {
 		d.sessions = make(map[digest]*session)
@@ -136,15 +124,7 @@ func (d *doors) enter(ticket, address, agent string) (cookie string, ok bool) {
 		id: secret()[:8], csrf: secret(), began: now, seen: now, agent: agent,
 		over: make(chan struct{}), opened: make(map[core.Path]time.Time),
 	}
-	return cookie, true
-}
-
-// fail counts a wrong ticket. d.mu is held.
-func (d *doors) fail(address string, now time.Time) {
-	if d.wrong == nil || len(d.wrong) >= maxWatched {
-		d.wrong = make(map[string][]time.Time)
-	}
-	d.wrong[address] = append(d.recent(address), now)
+	return cookie, 0
 }
 
 // session finds who comes with a cookie; nil for nobody.

@@ -17,8 +17,9 @@ import (
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// maxForm is the largest form, in bytes: a persona.
-const maxForm = 1 << 20
+// maxForm is the largest form, in bytes: a persona twice, as it is and as it was,
+// in letters that a form writes with three bytes each.
+const maxForm = 2 << 20
 
 // guarded is what holds for every answer.
 func (p *Page) guarded(h http.Handler) http.Handler {
@@ -93,12 +94,16 @@ func wrong(text string) error { return told{http.StatusBadRequest, text} }
 func (p *Page) inside(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := p.visitor(r)
+		var large *http.MaxBytesError
 		switch {
 		case s == nil && r.Method == http.MethodGet && r.URL.Path == "/":
 			http.Redirect(w, r, "/login", http.StatusSeeOther)
 			return
 		case s == nil:
 			p.refuse(w, http.StatusUnauthorized, "You are not logged in. Run `synthbot page` in a terminal for a link.")
+			return
+		case errors.As(r.ParseForm(), &large):
+			p.refuse(w, http.StatusRequestEntityTooLarge, "That is too much at once: go back, and make it shorter.")
 			return
 		case r.Method == http.MethodPost && !same(r.PostFormValue("csrf"), s.csrf):
 			p.refuse(w, http.StatusForbidden, "This form is too old, or not ours. Load the page again.")
@@ -112,7 +117,7 @@ func (p *Page) inside(h handler) http.Handler {
 }
 
 func (p *Page) visitor(r *http.Request) *session {
-	c, err := r.Cookie(cookieName)
+	c, err := r.Cookie(cookieOf(r))
 	if err != nil {
 		return nil
 	}
@@ -124,7 +129,7 @@ func (p *Page) fail(v *visit, err error) {
 	var t told
 	switch {
 	case errors.As(err, &t):
-	case errors.Is(err, core.ErrUnknown):
+	case errors.Is(err, core.ErrUnknown), errors.Is(err, core.ErrForgotten):
 		t = told{http.StatusNotFound, "There is no such memory any more."}
 	default:
 		p.Log.Error("the page failed", "path", v.URL.Path, "err", err)
@@ -185,12 +190,20 @@ func (v *visit) place(text string) (core.Path, error) {
 	return path, nil
 }
 
-// cookieName is the session's.
+// cookieOf is the name of a session's cookie. Browsers do not tell the ports of a
+// machine apart, and there may be a bot behind each.
+func cookieOf(r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return cookieName + "_" + port
+	}
+	return cookieName
+}
+
 const cookieName = "synthbot_session"
 
 func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
 	if p.visitor(r) != nil {
-		http.Redirect(w, r, "/", http.StatusSeeOther)
+		http.Redirect(w, r, "/#main", http.StatusSeeOther) // else the link's token would stay behind the address
 		return
 	}
 	p.render(w, http.StatusOK, "login", sheet{Title: "Log in"})
@@ -198,21 +211,21 @@ func (p *Page) loginForm(w http.ResponseWriter, r *http.Request) {
 
 // login takes a ticket, which stands in the form and never in an address.
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
-	address, _, _ := net.SplitHostPort(r.RemoteAddr)
-	if wait := p.doors.blocked(address); wait > 0 {
+	cookie, wait := p.doors.enter(strings.TrimSpace(r.PostFormValue("token")), agentOf(r))
+	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())+1))
 		p.refuse(w, http.StatusTooManyRequests, "Too many wrong tokens. Wait a few minutes, or run `synthbot page` for a new one.")
 		return
 	}
-	cookie, ok := p.doors.enter(strings.TrimSpace(r.PostFormValue("token")), address, agentOf(r))
-	if !ok {
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	if cookie == "" {
 		p.Log.Warn("login refused", "address", address)
 		p.render(w, http.StatusForbidden, "login", sheet{Title: "Log in", Data: "That token is wrong, used already, or older than ten minutes. Run `synthbot page` for a new one."})
 		return
 	}
 	p.Log.Info("login", "address", address)
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: cookie, Path: "/", HttpOnly: true, Secure: r.TLS != nil,
+		Name: cookieOf(r), Value: cookie, Path: "/", HttpOnly: true, Secure: r.TLS != nil,
 		SameSite: http.SameSiteStrictMode, MaxAge: int(sessionTime.Seconds()),
 	})
 	http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -227,6 +240,6 @@ func agentOf(r *http.Request) string {
 
 func (p *Page) logout(v *visit) error {
 	p.doors.revoke(v.session.id, false)
-	http.SetCookie(v.w, &http.Cookie{Name: cookieName, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	http.SetCookie(v.w, &http.Cookie{Name: cookieOf(v.Request), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
 	return v.to("/login")
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -83,10 +84,15 @@ func TestLargeForms(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()
 	csrf := c.csrf()
-	for size, want := range map[int]int{1000: http.StatusOK, maxForm: http.StatusForbidden} {
+	for size, want := range map[int]int{1000: http.StatusOK, maxForm: http.StatusRequestEntityTooLarge} {
 		if r := c.post("/memories", "csrf", csrf, "words", strings.Repeat("x", size)); r.status != want {
 			t.Errorf("a form of %d bytes: %d", size, r.status)
 		}
+	}
+	const most = 256 << 10 // of a persona's file, see cmd/synthbot
+	text := "name = " + strings.Repeat("ж", most/2-4)
+	if r := c.post("/personas/save", "csrf", csrf, "id", "aria.toml", "text", text, "was", strings.Repeat("ж", most/2)); r.status != http.StatusOK || !strings.Contains(r.body, "changed meanwhile") {
+		t.Errorf("the largest persona: %d", r.status)
 	}
 }
 
@@ -156,7 +162,7 @@ func TestPrivateIsClosed(t *testing.T) {
 	if r := c.get("/memories/one?" + url.Values{"id": {facts[0].ID}, "place": {group.String()}}.Encode()); r.status != http.StatusNotFound {
 		t.Errorf("a private memory as if of the group: %d", r.status)
 	}
-	for _, reason := range []string{"", "  ", "x", strings.Repeat("x", 501)} {
+	for _, reason := range []string{"", "  ", "x", strings.Repeat("x", 501), strings.Repeat("言", 501)} {
 		if r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", reason); r.status != http.StatusBadRequest {
 			t.Errorf("opened for the reason %q: %d", reason, r.status)
 		}
@@ -180,7 +186,9 @@ func TestPrivateIsClosed(t *testing.T) {
 	if list := tells(); list != nil {
 		t.Errorf("told after it was closed: %q", list)
 	}
-	c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", "once more")
+	if r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", strings.Repeat("言", maxReason)); r.status != http.StatusSeeOther {
+		t.Errorf("as long a reason as the form lets through: %d", r.status)
+	}
 	w.later(openTime)
 	if list := tells(); list != nil {
 		t.Errorf("told after its time: %q", list)
@@ -284,8 +292,15 @@ func TestMemories(t *testing.T) {
 	if facts, _, _ = w.db.ListFacts(t.Context(), all(group)); facts[0].By != core.MustPath("telegram/@user/7") {
 		t.Errorf("whose it is: %v", facts[0].By)
 	}
-	if r := c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", ""); r.status != http.StatusBadRequest {
-		t.Errorf("an empty memory: %d", r.status)
+	for _, text := range []string{"", " \r\n\t", strings.Repeat("x", maxMemory+1)} {
+		if r := c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", text); r.status != http.StatusBadRequest {
+			t.Errorf("a memory of %d bytes: %d", len(text), r.status)
+		}
+	}
+	c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", strings.Repeat("x", maxMemory))
+	c.post("/memories/save", "csrf", csrf, "id", id, "place", group.String(), "text", "likes coffee\r\nand cake\r\n")
+	if facts, _, _ = w.db.ListFacts(t.Context(), all(group)); facts[0].Text != "likes coffee\nand cake" || len(facts[0].Former[0].Text) != maxMemory {
+		t.Errorf("lines as a browser sends them, after the longest memory: %q", facts[0].Text)
 	}
 	if r := c.post("/memories/drop", "csrf", csrf, "id", id, "place", group.String()); r.status != http.StatusSeeOther {
 		t.Errorf("forget: %d", r.status)
@@ -396,6 +411,81 @@ func TestQueue(t *testing.T) {
 	}
 	if f := w.page.depths(); len(f.Labels) != buckets {
 		t.Errorf("%d bars", len(f.Labels))
+	}
+}
+
+// TestOlder goes back through a conversation, over what was taken away.
+func TestOlder(t *testing.T) {
+	w := newWorld(t)
+	const n = 5*mostEntries + 7
+	for i := range n {
+		entry := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+			Path: group, ID: strconv.Itoa(i), Text: "word" + strconv.Itoa(i) + ".", Time: w.clock(), Author: core.Author{ID: "7"},
+		}}}
+		if err := w.db.Commit(t.Context(), &core.Batch{Append: []core.Entry{entry}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := w.in()
+	path, next := "/talk/place?place=telegram/-100", regexp.MustCompile(`<a href="([^"]+)">Older ones`)
+	for end := n; end > 0; end -= mostEntries {
+		body := c.get(path).body
+		first := max(end-mostEntries, 0)
+		if strings.Count(body, ">word") != end-first || !strings.Contains(body, ">word"+strconv.Itoa(first)+".") || !strings.Contains(body, ">word"+strconv.Itoa(end-1)+".") {
+			t.Fatalf("%s is not %d to %d", path, first, end)
+		}
+		found := next.FindStringSubmatch(body)
+		if (found != nil) != (first > 0) {
+			t.Fatalf("%s leads to %q", path, found)
+		}
+		if found != nil {
+			path = html.UnescapeString(found[1])
+		}
+	}
+	for number, want := range map[string]int{"0": 200, "1": 200, "18446744073709551615": 200, "-1": 400, "x": 400} {
+		if r := c.get("/talk/place?place=telegram/-100&before=" + number); r.status != want {
+			t.Errorf("before %s: %d", number, r.status)
+		}
+	}
+	for first := range uint64(3 * mostEntries) {
+		list, err := before(gap{first, 10 * n}, group, 10*n)
+		if most := int(min(first, mostEntries)); err != nil || len(list) != most || most > 0 && list[most-1].Message.Seq != first {
+			t.Fatalf("over a gap after %d: %d, %v", first, len(list), err)
+		}
+	}
+}
+
+// gap is a state of the store in which a place has its first entries and its last.
+type gap struct{ first, last uint64 }
+
+func (g gap) After(_ core.Path, seq uint64, most int) (list []core.Entry, err error) {
+	for n := seq + 1; n <= g.last && len(list) < most; n++ {
+		if n <= g.first || n == g.last {
+			list = append(list, core.Entry{Event: core.Event{Message: core.Message{Seq: n}}})
+		}
+	}
+	return list, nil
+}
+
+// TestManyPlaces holds that each place can be reached.
+func TestManyPlaces(t *testing.T) {
+	w := newWorld(t)
+	w.live()
+	c := w.in()
+	if strings.Contains(c.get("/talk").body, "Another place") {
+		t.Error("all places are listed, and another one is asked for")
+	}
+	var b core.Batch
+	for i := range mostPlaces {
+		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+			Path: core.MustPath("telegram/-" + strconv.Itoa(200+i)), ID: "1", Text: "x", Time: w.clock(), Author: core.Author{ID: "7"},
+		}}})
+	}
+	if err := w.db.Commit(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	if body := c.get("/talk").body; !strings.Contains(body, "The latest 300 are listed. Another place") {
+		t.Error("the page does not tell that there are more places")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"synthbot/core"
 )
@@ -131,17 +132,18 @@ type opening struct {
 	Session string `json:"session"`
 }
 
-// maxReason is how long a reason may be, in bytes.
+// maxReason is how long a reason may be, in letters: what the form lets through.
 const maxReason = 500
 
-// open opens a private place for a while, and tells so in the log and for good.
+// open opens a private place for a while, and tells so in the log and to whoever
+// looks at the sessions, until the place is forgotten.
 func (p *Page) open(v *visit) error {
 	place, err := v.place(v.PostFormValue("place"))
 	if err != nil {
 		return err
 	}
 	reason := strings.TrimSpace(v.PostFormValue("reason"))
-	if len(reason) < 3 || len(reason) > maxReason {
+	if len(reason) < 3 || utf8.RuneCountInString(reason) > maxReason {
 		return wrong("Say in a few words why you must read what was said in private.")
 	}
 	raw, err := json.Marshal(opening{reason, v.session.id})

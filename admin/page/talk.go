@@ -3,6 +3,8 @@ package page
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"synthbot/core"
@@ -12,6 +14,7 @@ import (
 const (
 	mostPlaces  = 300
 	mostEntries = 100
+	maxMemory   = 16 << 10 // bytes
 )
 
 // spot is a place in a list.
@@ -41,7 +44,7 @@ func (p *Page) places(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return p.show(v, "places", "Conversations", "/talk", map[string]any{"Places": list, "Total": total})
+	return p.show(v, "places", "Conversations", "/talk", map[string]any{"Places": list, "Total": total, "More": total > len(list)})
 }
 
 // date is a time in the bot's zone.
@@ -64,25 +67,76 @@ func (p *Page) talk(v *visit) error {
 	if err != nil {
 		return err
 	}
-	var entries []core.Entry
+	var entries, former []core.Entry
 	var private, closed bool
 	err = p.looking(v, func(view core.View, e *eyes) (err error) {
-		private, closed = e.private(place), e.closed(place)
-		if !closed {
-			entries, err = view.Last(place, mostEntries)
+		if private, closed = e.private(place), e.closed(place); closed {
+			return nil
+		}
+		if entries, err = shownOf(view, place, v.URL.Query().Get("before")); err == nil && len(entries) > 0 {
+			former, err = before(view, place, entries[0].Message.Seq)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	var older uint64 // where there are older ones, what they stand before
+	if len(former) > 0 {
+		older = entries[0].Message.Seq
+	}
 	var lines []said
 	for i := range entries {
 		lines = append(lines, p.line(&entries[i]))
 	}
 	return p.show(v, "talk", "Conversation", "/talk", map[string]any{
-		"Place": place.String(), "Private": private, "Closed": closed, "Lines": lines,
+		"Place": place.String(), "Private": private, "Closed": closed, "Lines": lines, "Older": older,
 	})
+}
+
+// shownOf are the newest entries of a place, or the newest before a number.
+func shownOf(view core.View, place core.Path, number string) ([]core.Entry, error) {
+	if number == "" {
+		return view.Last(place, mostEntries)
+	}
+	seq, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return nil, wrong("That names no part of a conversation.")
+	}
+	head, err := view.Head(place)
+	if err != nil {
+		return nil, err
+	}
+	return before(view, place, min(seq, head.Last+1))
+}
+
+// after is what of a core.View it takes to go back.
+type after interface {
+	After(place core.Path, seq uint64, max int) ([]core.Entry, error)
+}
+
+// before returns the newest entries before a number. Where some were taken away,
+// it looks further back, in ever wider steps.
+func before(view after, place core.Path, seq uint64) ([]core.Entry, error) {
+	for width := uint64(mostEntries); ; width *= 2 {
+		first := seq - min(seq, width+1)
+		var list []core.Entry
+		for at := first; ; at = list[len(list)-1].Message.Seq {
+			next, err := view.After(place, at, mostEntries)
+			if err != nil {
+				return nil, err
+			}
+			n := len(next)
+			next = slices.DeleteFunc(next, func(e core.Entry) bool { return e.Message.Seq >= seq })
+			list = append(list[max(len(list)-mostEntries, 0):], next...)
+			if len(next) < n || n < mostEntries {
+				break
+			}
+		}
+		if len(list) > 0 || first == 0 {
+			return list[max(len(list)-mostEntries, 0):], nil
+		}
+	}
 }
 
 func (p *Page) line(e *core.Entry) said {
@@ -250,9 +304,12 @@ func (p *Page) saveMemory(v *visit) error {
 	if err != nil {
 		return err
 	}
-	f.Text, f.Time = v.PostFormValue("text"), v.now
-	if f.Text == "" {
+	f.Text, f.Time = strings.TrimSpace(lines(v.PostFormValue("text"))), v.now
+	switch {
+	case f.Text == "":
 		return wrong("A memory says something; forget it if it should not be there.")
+	case len(f.Text) > maxMemory:
+		return wrong("That is too long for a memory: go back, and make it shorter.")
 	}
 	if _, err := p.Facts.SaveFact(v.Context(), f, epoch); err != nil {
 		return err

@@ -225,6 +225,20 @@ const steps = {
     await page.goto(origin + "/");
     await page.getByText("Turns come in live.").waitFor();
   },
+  "leave no token behind the address, opening a link while logged in": async (page) => {
+    const one = await link();
+    await page.goto(one);
+    await page.getByText("Turns come in live.").waitFor();
+    assert.doesNotMatch(page.url(), new RegExp(one.split("#")[1]));
+  },
+  "tell of a stream that is refused, as after a restart": async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.route("**/live", (r) => r.fulfill({ status: 401 }));
+    await page.goto(await link());
+    await page.getByText("The connection is lost. Load the page again.").waitFor();
+    await context.close();
+  },
   "go by keyboard alone": async (page) => {
     await page.goto(origin + "/talk");
     await page.keyboard.press("Tab");

@@ -28,7 +28,11 @@
   const start = () => {
     source = new EventSource("/live");
     source.addEventListener("open", () => { state.textContent = "Turns come in live."; });
-    source.addEventListener("error", () => { state.textContent = "The connection is lost; it is tried again."; });
+    source.addEventListener("error", () => {
+      const refused = source.readyState === EventSource.CLOSED; // the bot was started again, say
+      if (refused) stop();
+      state.textContent = refused ? "The connection is lost. Load the page again." : "The connection is lost; it is tried again.";
+    });
     source.addEventListener("over", () => {
       stop();
       state.textContent = "This session is over.";
