@@ -60,7 +60,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 
 // Whisper tells something to who pressed; nobody else sees it.
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
-	p, ok := d.presses.find(func(p pending) bool { return p.id == press.ID })
+	p, ok := d.presses.find(func(p pending) bool { return p.ID == press.ID })
 	if !ok {
 		return core.Errorf(core.Invalid, "%q is no press, or an old one", press.ID)
 	}
@@ -68,7 +68,7 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 		return ctx.Err()
 	}
 	err := d.rest.do(ctx, request{
-		method: "POST", route: "/webhooks/{}/{}", ids: []string{p.app, p.token},
+		method: "POST", route: "/webhooks/{}/{}", ids: []string{p.App, p.Token},
 		body: map[string]any{"content": single(text), "flags": ephemeral, "allowed_mentions": nobody()},
 	})
 	if err != nil {

@@ -94,15 +94,15 @@ type created struct {
 // called reports whether a person gave a command in a channel that is still to be
 // answered.
 func (d *Driver) called(channel, who string) bool {
-	_, ok := d.replies.find(func(p pending) bool { return p.channel == channel && p.who == who })
+	_, ok := d.replies.find(func(p pending) bool { return p.Channel == channel && p.Who == who })
 	return ok
 }
 
 // fulfil answers a command that the person gave here; false where there is none,
 // or its time is over. It works where the bot may not write otherwise.
 func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (string, bool) {
-	p, ok := d.replies.take(func(p pending) bool { return p.channel == at.channel && p.who == at.who })
-	if !ok || time.Since(p.at) > replyAge || !p.ready(ctx) {
+	p, ok := d.replies.take(func(p pending) bool { return p.Channel == at.channel && p.Who == at.who })
+	if !ok || time.Since(p.At) > replyAge || !p.ready(ctx) {
 		return "", false
 	}
 	d.finish(ctx, at.channel, nil)
@@ -110,7 +110,7 @@ func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (strin
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, 0
 	var got created
 	err := d.rest.do(ctx, request{
-		method: "PATCH", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.app, p.token}, body: &body, files: m.files, out: &got, fast: true,
+		method: "PATCH", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.App, p.Token}, body: &body, files: m.files, out: &got, fast: true,
 	})
 	if err != nil {
 		d.log.Warn("a command is answered by a message of its own", "error", err)

@@ -18,7 +18,9 @@
 //
 // A message carries the journal's key as its nonce, which the platform honours
 // for some minutes. Where the journal tells that a part may have been sent in a
-// former life, the channel is looked at first.
+// former life, the channel is looked at first. A command that shows as being thought
+// about is answered in its place in the life after as well, while the platform lets
+// it be.
 //
 // It decides nothing about a conversation. Whether to answer, what is kept and
 // who may do what is told by other rooms; this one says what Discord said.

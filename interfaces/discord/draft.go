@@ -43,7 +43,7 @@ func (d *Driver) Draft(place core.Path, text string) {
 		return
 	}
 	// A command shows by itself that it is being thought about.
-	if _, ok := d.replies.find(func(p pending) bool { return p.channel == channel }); ok {
+	if _, ok := d.replies.find(func(p pending) bool { return p.Channel == channel }); ok {
 		return
 	}
 	d.drafts.mu.Lock()

@@ -103,7 +103,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 		name: o.Name, set: set, log: o.Log, clock: o.Clock, state: o.State, tell: o.Admin, admins: o.Admins, tempo: t,
 		specs: o.Commands, remember: o.Remember,
 		book: newBook(o.Name), queue: newQueue(), starts: newStarts(t.identify),
-		lanes: newLanes(), targets: newTargets(), replies: newReplies(), presses: newReplies(), drafts: drafts{all: make(map[string]*draft)},
+		lanes: newLanes(), targets: newTargets(), presses: newReplies(nil, nil), drafts: drafts{all: make(map[string]*draft)},
 		arrivals: arrivals{when: make(map[string]time.Time)}, alive: &alive{shards: make(map[int]time.Time)}, members: newMembers(),
 		told: make(map[string]bool), direct: make(map[string]string), token: make(chan struct{}),
 	}
@@ -123,7 +123,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 	if d.dial = o.Dial; d.dial == nil {
 		d.dial = (&net.Dialer{Timeout: t.patience, KeepAlive: 15 * time.Second}).DialContext
 	}
-	d.cursors = newCursors(d.state)
+	d.cursors, d.replies = newCursors(d.state), newReplies(d.state, d.log)
 	d.rest = newRest(set, t, d.dial, d.refuse)
 	return d, nil
 }

@@ -23,72 +23,6 @@ const (
 // ephemeral marks what only the person concerned sees.
 const ephemeral = 1 << 6
 
-// replyAge is how long the platform takes an answer, less a little.
-const replyAge = 14 * time.Minute
-
-// pending is a command that shows as being thought about, until it is answered.
-type pending struct {
-	id, app, token string
-	channel, who   string
-	at             time.Time
-	taken          <-chan struct{} // closed once the platform was told that it was taken: before, it knows no answer
-}
-
-// ready waits until the platform takes an answer; false where ctx ends before.
-func (p *pending) ready(ctx context.Context) bool {
-	select {
-	case <-p.taken:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// replies are the commands that wait for their answer. Safe for concurrent use.
-type replies struct {
-	mu  sync.Mutex
-	all []pending
-}
-
-func newReplies() *replies { return &replies{} }
-
-func (r *replies) add(p pending) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	kept := r.all[:0]
-	for _, o := range r.all {
-		if p.at.Sub(o.at) < replyAge {
-			kept = append(kept, o)
-		}
-	}
-	r.all = append(kept, p)
-}
-
-// find returns the oldest one that match accepts.
-func (r *replies) find(match func(pending) bool) (pending, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.all {
-		if match(p) && time.Since(p.at) < replyAge {
-			return p, true
-		}
-	}
-	return pending{}, false
-}
-
-// take removes and returns the oldest one that match accepts.
-func (r *replies) take(match func(pending) bool) (pending, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, p := range r.all {
-		if match(p) {
-			r.all = append(r.all[:i:i], r.all[i+1:]...)
-			return p, true
-		}
-	}
-	return pending{}, false
-}
-
 // arrival is an interaction from the moment that the gateway told of it: the
 // platform gives three seconds to answer it, whatever else waits.
 type arrival struct {
@@ -265,7 +199,7 @@ func (t *intake) interact(f frame, p place) {
 	if i.Type == interactCommand {
 		waiting = t.d.replies
 	}
-	waiting.add(pending{id: i.ID, app: i.App, token: i.Token, channel: i.Channel, who: e.Message.Author.ID, at: time.Now(), taken: f.call.told()})
+	waiting.add(pending{ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, Who: e.Message.Author.ID, At: time.Now(), taken: f.call.told()})
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
@@ -393,7 +327,7 @@ func (o *option) text() string {
 // Observe takes back the sign of thought of a command that got no answer.
 func (d *Driver) Observe(end core.TurnEnd) {
 	for _, id := range end.Messages {
-		p, ok := d.replies.take(func(p pending) bool { return p.id == id })
+		p, ok := d.replies.take(func(p pending) bool { return p.ID == id })
 		if !ok {
 			continue
 		}
@@ -401,7 +335,7 @@ func (d *Driver) Observe(end core.TurnEnd) {
 			if !p.ready(ctx) {
 				return
 			}
-			err := d.rest.do(ctx, request{method: "DELETE", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.app, p.token}, fast: true})
+			err := d.rest.do(ctx, request{method: "DELETE", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.App, p.Token}, fast: true})
 			if err != nil && !notFound(err) {
 				d.log.Warn("a sign of thought is not gone", "error", err)
 			}

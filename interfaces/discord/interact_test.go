@@ -224,6 +224,53 @@ func TestCommandWhereTheBotMayNotWrite(t *testing.T) {
 	}
 }
 
+// What was being thought about when the process ended is answered in its place in
+// the life after, and what gets no answer there shows no sign of it.
+func TestCommandOfAFormerLife(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*testing.T, *Driver, string)
+		said int
+	}{
+		"answered": {func(t *testing.T, d *Driver, _ string) {
+			if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}); err != nil {
+				t.Error(err)
+			}
+		}, 1},
+		"not answered": {func(_ *testing.T, d *Driver, id string) { d.Observe(core.TurnEnd{Messages: []string{id}}) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			state := shelf()
+			change := func(o *Options) { o.Commands, o.State = registry(), state }
+			before, in := s.bot(t, change), newInbox()
+			stop := s.listening(t, before, in)
+			done := s.command(t, hallID, annID, "help", nil)
+			in.wait(t, core.KindCommand, 1)
+			s.answered(t, done, discordtest.AnswerLater)
+			if _, err := act(t, before, "message_discord", map[string]any{"text": "The first."}); err != nil {
+				t.Fatal(err)
+			}
+			open := s.command(t, hallID, annID, "help", nil)
+			in.wait(t, core.KindCommand, 2)
+			s.answered(t, open, discordtest.AnswerLater)
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			after := s.bot(t, change)
+			c.end(t, after, open)
+			after.busy.close()
+			got := s.Messages(hallID)
+			if s.Thinking(hallID) != 0 || len(got) != 1+c.said || got[0].Text != "The first." || c.said == 1 && got[1].Interaction != open {
+				t.Errorf("%d signs, and %+v", s.Thinking(hallID), got)
+			}
+			if _, ok := before.replies.take(func(pending) bool { return true }); ok {
+				t.Error("it is taken twice")
+			}
+		})
+	}
+}
+
 // TestAnswerFasterThanTheDeferral: the platform is slow to take that a command was
 // taken; the answer waits for it, since there is nothing yet that it could fill.
 func TestAnswerFasterThanTheDeferral(t *testing.T) {

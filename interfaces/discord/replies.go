@@ -1,0 +1,165 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// replyAge is how long the platform takes an answer, less a little.
+const replyAge = 14 * time.Minute
+
+// repliesKey is the State's key of the commands that wait for their answer.
+const repliesKey = "replies"
+
+// pending is a command that shows as being thought about, until it is answered.
+type pending struct {
+	ID      string    `json:"id"`
+	App     string    `json:"app"`
+	Token   string    `json:"token"`
+	Channel string    `json:"channel"`
+	Who     string    `json:"who"`
+	At      time.Time `json:"at"`
+
+	taken <-chan struct{} // closed once the platform was told that it was taken: before, it knows no answer; nil: in a former life
+	kept  bool            // the State has it
+}
+
+// ready waits until the platform takes an answer; false where ctx ends before.
+func (p *pending) ready(ctx context.Context) bool {
+	return p.taken == nil || received(ctx, p.taken)
+}
+
+// over reports whether the platform takes no answer any more.
+func (p *pending) over() bool { return time.Since(p.At) >= replyAge }
+
+// replies are the commands that wait for their answer, or presses. Those that the
+// State keeps can be answered in the life after. Safe for concurrent use.
+type replies struct {
+	state State // nil: forgotten with the process
+	log   *slog.Logger
+
+	mu  sync.Mutex
+	all []pending
+
+	first sync.Once  // of reading what a former life left
+	notes sync.Mutex // of reading and changing what the State has noted
+}
+
+func newReplies(s State, log *slog.Logger) *replies { return &replies{state: s, log: log} }
+
+// add notes one that waits from now on.
+func (r *replies) add(p pending) {
+	r.recall()
+	p.kept = r.change(func(all map[string]pending) bool {
+		all[p.ID] = p
+		return true
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept := r.all[:0]
+	for _, o := range r.all {
+		if p.At.Sub(o.At) < replyAge {
+			kept = append(kept, o)
+		}
+	}
+	r.all = append(kept, p)
+}
+
+// find returns the oldest one that match accepts.
+func (r *replies) find(match func(pending) bool) (pending, bool) {
+	r.recall()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.all {
+		if match(p) && !p.over() {
+			return p, true
+		}
+	}
+	return pending{}, false
+}
+
+// take removes and returns the oldest one that match accepts. The driver of another
+// configuration may know it as well: it is taken once.
+func (r *replies) take(match func(pending) bool) (pending, bool) {
+	r.recall()
+	for {
+		p, ok := r.remove(match)
+		if !ok {
+			return p, false
+		}
+		noted := r.change(func(all map[string]pending) bool {
+			_, there := all[p.ID]
+			delete(all, p.ID)
+			return there
+		})
+		if noted || !p.kept {
+			return p, true
+		}
+	}
+}
+
+func (r *replies) remove(match func(pending) bool) (pending, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, p := range r.all {
+		if match(p) {
+			r.all = append(r.all[:i:i], r.all[i+1:]...)
+			return p, true
+		}
+	}
+	return pending{}, false
+}
+
+// recall reads once what a former life left.
+func (r *replies) recall() {
+	r.first.Do(func() {
+		for _, p := range r.noted() {
+			p.kept = true
+			r.all = append(r.all, p)
+		}
+		slices.SortFunc(r.all, func(a, b pending) int { return a.At.Compare(b.At) })
+	})
+}
+
+// noted is what the State has, by id, of what can be answered still.
+func (r *replies) noted() map[string]pending {
+	all := make(map[string]pending)
+	if r.state == nil {
+		return all
+	}
+	if raw, err := r.state.Get(context.Background(), repliesKey); err == nil && raw != nil {
+		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
+	}
+	for id, p := range all {
+		if p.over() {
+			delete(all, id)
+		}
+	}
+	return all
+}
+
+// change changes the notes where change returns true; it reports whether that is
+// done.
+func (r *replies) change(change func(map[string]pending) bool) bool {
+	if r.state == nil {
+		return false
+	}
+	r.notes.Lock()
+	defer r.notes.Unlock()
+	all := r.noted()
+	if !change(all) {
+		return false
+	}
+	raw, err := json.Marshal(all)
+	if err == nil {
+		err = r.state.Put(context.Background(), repliesKey, raw)
+	}
+	if err != nil {
+		r.log.Error("whether a command waits for its answer is not noted", "error", err)
+	}
+	return err == nil
+}
