@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -52,6 +53,12 @@ type Scoper interface {
 type Reacher interface {
 	Reaches(place Path) bool
 }
+
+// ErrAway is what an interface's actions fail with where it cannot speak for a
+// while that nobody knows: the place is out of reach now, or the platform refuses
+// the bot as a whole. Nothing was sent then. A turn of that interface is broken
+// off, and goes on where it stopped when the place is within reach.
+var ErrAway = errors.New("out of reach")
 
 // Thinker is the ability of an interface to show that the bot is at work.
 // Think blocks until ctx ends, and the sign is gone when it returns.

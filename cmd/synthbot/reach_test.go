@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"testing"
@@ -75,4 +79,39 @@ func TestOthersWait(t *testing.T) {
 	if got := waits(t, dir); !slices.Equal(got, []string{"telegram/1000"}) {
 		t.Errorf("in a process of its own, somebody waits in %q", got)
 	}
+}
+
+// TestWhoLeavesIsAnsweredLater: who leaves the terminal while the bot thinks gets
+// the answer when he comes back, and the model is not asked for it again.
+func TestWhoLeavesIsAnsweredLater(t *testing.T) {
+	asked, think := make(chan struct{}, 10), make(chan struct{})
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		select {
+		case <-think:
+		case <-r.Context().Done():
+		}
+		fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":"{\"response\":\"Here I am.\"}"},"finish_reason":"stop"}]}`)
+	}))
+	t.Cleanup(model.Close)
+	d := startDaemon(t, atDesk+"[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nstream = false\nbase_url = \""+model.URL+"\"\n")
+	d.tells("READY=1")
+	ctx, leave := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	left := make(chan int, 1)
+	go func() { left <- run(ctx, []string{"chat", "-c", d.file}, r, io.Discard, io.Discard) }()
+	if _, err := io.WriteString(w, "hello\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	leave()
+	<-left
+	w.Close()
+	until(t, func() bool { status, _, _ := d.command("", "chat"); return status == 0 }) // the seat is empty
+	close(think)
+	status, out, errs := d.command("again\n", "chat")
+	if status != 0 || out != "Here I am.\nHere I am.\n" || len(asked) != 1 {
+		t.Errorf("back again: %d, %q, %q; the model was asked %d times more", status, out, errs, len(asked))
+	}
+	d.end()
 }

@@ -240,6 +240,9 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	if err != nil && ctx.Err() != nil {
 		return ending{}, ctx.Err() // the journal says that it was started, and that is all we know
 	}
+	if own, ok := e.Snapshot.Message(e.Who.Path.Interface()); ok && own == d && errors.Is(err, core.ErrAway) {
+		return ending{}, fmt.Errorf("%s: %w", d.Name, err) // likewise
+	}
 	end := e.judge(t, d, result, err)
 	end.outcome.Tries = tries
 	e.Journal.Later(e.record(e.key(t.number), end.progress, t.data(end.outcome)))

@@ -73,6 +73,8 @@ func (p *place) live() {
 		case t.life.Err() != nil:
 		case errors.Is(err, errForgotten):
 			wait(t.life, forgetPause)
+		case errors.Is(err, core.ErrAway) && !t.setup.Load().reaches(p.path):
+			more, err = false, nil // Wake comes when that is over
 		default:
 			pause = min(max(2*pause, 100*time.Millisecond), maxPause)
 			t.setup.Load().Log.Error("turn failed, trying again", "path", p.path, "in", pause, "err", err)
@@ -112,7 +114,7 @@ func (p *place) safely() (more bool, err error) {
 func (p *place) next(ctx context.Context) (more bool, err error) {
 	with := p.turns.enter()
 	defer with.users.Done()
-	if with.Reaches != nil && !with.Reaches(p.path) {
+	if !with.reaches(p.path) {
 		return false, nil
 	}
 	t, err := p.open(ctx, with)
@@ -137,7 +139,7 @@ func (p *place) next(ctx context.Context) (more bool, err error) {
 	default:
 		err = t.take(ctx)
 	}
-	if ctx.Err() != nil || errors.Is(err, errUnwritten) {
+	if ctx.Err() != nil || errors.Is(err, errUnwritten) || errors.Is(err, core.ErrAway) {
 		t.giveBack() // what went wrong was not this turn's fault
 	}
 	if err == nil {

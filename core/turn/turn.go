@@ -303,6 +303,9 @@ func (s *setup) pass(m *core.Message) {
 	}
 }
 
+// reaches reports whether an interface can speak in the place now.
+func (s *setup) reaches(place core.Path) bool { return s.Reaches == nil || s.Reaches(place) }
+
 // observe tells everybody who wants to know that a turn is over.
 func (s *setup) observe(end core.TurnEnd) {
 	for _, o := range s.Observers {

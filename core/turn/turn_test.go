@@ -300,6 +300,53 @@ func TestOutOfReach(t *testing.T) {
 	b.stands("beside", "here", "and here")
 }
 
+// TestBrokenOff: where an interface cannot speak any more in the middle of a turn,
+// the turn goes on where it stopped as soon as it can: nothing is said twice, the
+// model is not asked again, and no try is used up.
+func TestBrokenOff(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	var away atomic.Bool
+	tried := make(chan struct{}, 100)
+	room := coretest.NewRoom("room")
+	room.Fail = func(text string) error {
+		if text != "two" || !away.Load() {
+			return nil
+		}
+		tried <- struct{}{}
+		return fmt.Errorf("no token: %w", core.ErrAway)
+	}
+	fails := func() {
+		t.Helper()
+		select {
+		case <-tried:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the turn is not taken up")
+		}
+	}
+	reach := func(o *turn.Options) { o.Reaches = func(core.Path) bool { return !away.Load() } }
+	asker := coretest.NewAsker(plan("one\ntwo"))
+	b := start(t, s, room, asker, reach)
+	asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "hi"))
+	b.thinks(1)
+	away.Store(true)
+	close(asker.Hold)
+	fails()
+	for range 10 {
+		b.stop()
+		b = start(t, s, room, asker, func(o *turn.Options) { o.Reaches = nil }) // it only learns by trying
+		fails()
+	}
+	away.Store(false)
+	b.ended(1)
+	b.stands("one", "two")
+	b.history("hi", "one", "two")
+	if n := len(asker.Asked()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
 func TestPlacesRunInParallel(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	b.asker.Hold = make(chan struct{})

@@ -53,7 +53,7 @@ func (h *Hall) Actions() []core.Action {
 		actions[i].Check = func(ctx context.Context, call core.Call) error {
 			c, err := h.seat(call.Path)
 			if err != nil {
-				return err
+				return nil // Do will tell
 			}
 			_, err = c.message(call)
 			return err
@@ -82,7 +82,7 @@ func (h *Hall) seat(place core.Path) (*Console, error) {
 	defer h.mu.Unlock()
 	c, ok := h.seats[place]
 	if !ok {
-		return nil, core.Errorf(core.Broken, "nobody sits at %s now", place)
+		return nil, fmt.Errorf("nobody sits at %s: %w", place, core.ErrAway)
 	}
 	return c, nil
 }

@@ -77,7 +77,7 @@ func TestHall(t *testing.T) {
 	if err := <-over; err != nil || out.String() != "Hello, Jay.\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
-	if _, err := say.Do(t.Context(), call); err == nil {
+	if _, err := say.Do(t.Context(), call); !errors.Is(err, core.ErrAway) {
 		t.Error("an empty seat was spoken to")
 	}
 }
