@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -222,7 +223,7 @@ func explain(err error) error {
 	case api.code >= 500:
 		e.Kind, e.Text = core.Temporary, "Telegram has trouble"
 	case disowned(err):
-		e.Text = "Telegram does not know this bot any more"
+		e.Text, e.Err = "Telegram does not know this bot any more", fmt.Errorf("%w: %w", core.ErrAway, err)
 	case api.code == 403:
 		e.Text = "the bot may not write there: it was blocked or removed"
 	case api.says("chat not found"):

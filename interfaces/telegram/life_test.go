@@ -62,7 +62,7 @@ func TestReaches(t *testing.T) {
 	say := func(t *testing.T, d *Driver) {
 		var e *core.Error
 		err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{})
-		if !errors.As(err, &e) || e.Kind != core.Broken || !strings.Contains(e.Text, "does not know this bot") {
+		if !errors.As(err, &e) || !errors.Is(err, core.ErrAway) || e.Kind != core.Broken || !strings.Contains(e.Text, "does not know this bot") {
 			t.Errorf("sent: %v", err)
 		}
 	}
