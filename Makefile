@@ -13,6 +13,7 @@ check:
 
 # A Debian package of the tree as it stands, for this machine: dist/*.deb.
 deb: build
+	rm -f dist/*.deb
 	packaging/deb.sh dist/synthbot dist "$$(go env GOHOSTARCH)" "$(VERSION)"
 
 # All files of a release, in dist/VERSION: make release VERSION=v1.2.0

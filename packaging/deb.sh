@@ -9,13 +9,16 @@ cd "$(dirname "$0")/.."
 nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 binary=$1 out=$2 ARCH=$3 version=$4
 printer=${PRINTER:-$binary}
-: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct)}"
+: "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || date +%s)}"
 
 # deb_version turns "v1.2.0-rc.1" into "1.2.0~rc.1", which sorts before 1.2.0, and
 # what `git describe` says of a commit after a release into "1.2.0+5.gabc".
-# What is no version sorts before all of them.
+# What is no version, such as the name of a commit, sorts before all of them, and
+# by its date.
 deb_version() {
-  sed -E 's/-dirty$/+dirty/; s/-([0-9]+)-(g[0-9a-f]+)/+\1.\2/; s/-/~/g; /^v?[0-9]+\./!s/^/0~/; s/^v//' <<<"$1"
+  local date
+  date=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S)
+  sed -E "s/-dirty\$/+dirty/; s/-([0-9]+)-(g[0-9a-f]+)/+\1.\2/; s/-/~/g; /^v?[0-9]+\./!s/^/0~$date./; s/^v//" <<<"$1"
 }
 
 DEB_VERSION=$(deb_version "$version")

@@ -46,6 +46,16 @@ for version in 1.0.0 1.1.0 1.2.0; do
   EXAMPLE=$work/example packaging/deb.sh "$work/synthbot" "$root/debs" "$arch" "v$version" 2>/dev/null
 done
 
+step='versions of commits that have no name: a later one sorts after an earlier one'
+made() { # DATE COMMIT: the version of its package
+  local deb
+  deb=$(PRINTER=$work/synthbot SOURCE_DATE_EPOCH=$1 packaging/deb.sh /bin/true "$work" "$arch" "$2" 2>/dev/null)
+  dpkg-deb -f "$deb" Version
+}
+earlier=$(made 1700000000 f00d) later=$(made 1700000001 0bad-dirty)
+dpkg --compare-versions "$earlier" lt "$later"
+dpkg --compare-versions "$later" lt "$(made 1700000002 v0.0.1-rc.1)"
+
 # The service manager of the root is one that writes down what it is asked.
 mkdir -p "$root/run/systemd/system"
 printf '#!/bin/sh\necho "$*" >>/asked\n' >"$root/usr/local/bin/systemctl"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a release: scripts/release.sh VERSION [FOLDER [ARCH...]]
 # Static binaries and Debian packages for linux, a bill of materials for each
-# binary, and SHA256SUMS, in FOLDER (dist/VERSION). The same commit, version and Go
+# binary, and SHA256SUMS, in FOLDER (dist/VERSION), which holds them alone. The same commit, version and Go
 # give the same bytes. A tree with changes is refused; outside of git, COMMIT and
 # SOURCE_DATE_EPOCH say what git would.
 set -euo pipefail
@@ -24,6 +24,10 @@ build() { # ARCH FILE
     go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$version -X main.commit=$COMMIT" -o "$2" ./cmd/synthbot
 }
 
+if [ -e "$out" ] && [ -n "$(find "$out" -mindepth 1 ! -name 'synthbot_*' ! -name SHA256SUMS)" ]; then
+  echo "release: there is something else in $out, and all in it would be deleted" >&2
+  exit 1
+fi
 rm -rf "$out"
 mkdir -p "$out"
 tools=$(mktemp -d)
