@@ -189,7 +189,7 @@ func locale(tag string) string {
 }
 
 // syncOnce tells the platform of the commands, in the background, the first time
-// a session begins.
+// a session begins, again and again until that is done.
 func (d *Driver) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 	d.mu.Lock()
 	begun := d.synced
@@ -199,11 +199,23 @@ func (d *Driver) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 		return
 	}
 	jobs.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-		defer cancel()
-		if err := d.sync(ctx); err != nil && ctx.Err() == nil {
-			d.log.Error("the chat commands are not up to date", "error", err)
+		for wait := d.tempo.longest; ; wait = min(2*wait, time.Hour) {
+			try, cancel := context.WithTimeout(ctx, 5*time.Minute)
+			err := d.sync(try)
+			cancel()
+			if err == nil {
+				return
+			}
+			if ctx.Err() == nil {
+				d.log.Error("the chat commands are not up to date", "error", err)
+			}
+			if !sleep(ctx, jitter(wait)) {
+				break
+			}
 		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.synced = false
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,6 +150,34 @@ func TestCommandsOfAClosedGuild(t *testing.T) {
 	until(t, "the other guild's", func() bool { return len(s.Commands(guildID)) > 0 })
 	if text := <-told; !strings.Contains(text, "applications.commands") {
 		t.Errorf("admins were told %q", text)
+	}
+}
+
+// What the platform does not take when the bot comes is told again, also in a guild
+// that the bot comes to later.
+func TestCommandsAreToldUntilTheyAreTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault discordtest.Fault
+		times int32
+	}{
+		"outage": {discordtest.Fault{Kind: discordtest.Broken}, maxTries}, "closed": {discordtest.Fault{Kind: discordtest.Refused, Code: 50001}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			var tries atomic.Int32
+			s.Fail(func(call discordtest.Call) discordtest.Fault {
+				if call.Is("PUT /applications/"+appID+"/guilds/") && tries.Add(1) <= c.times {
+					return c.fault
+				}
+				return discordtest.Fault{}
+			})
+			s.up(t, func(o *Options) { o.Commands, o.Config.CommandGuilds = registry(), []string{guildID} })
+			until(t, "the guild's", func() bool { return len(s.Commands(guildID)) > 0 })
+			if n := len(s.Calls("PUT /applications/" + appID + "/commands")); n != 1 {
+				t.Errorf("those for everywhere were told %d times", n)
+			}
+		})
 	}
 }
 
