@@ -207,6 +207,7 @@ func (t *turn) decision() (q question, agreed, ok bool) {
 	}
 	for _, before := range slices.Backward(t.parts.History) {
 		switch {
+		case before.Message.Seq > e.Message.Seq: // he could not know of it
 		case before.Self:
 			q, _, ok := parseQuestion(before.Data)
 			to := e.Message.ReplyTo

@@ -160,6 +160,20 @@ func TestYesToSomebodyElse(t *testing.T) {
 	}
 }
 
+// TestYesBeforeTheQuestion: it was said before the question was asked.
+func TestYesBeforeTheQuestion(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "pay Ann"))
+	b.thinks(1)
+	b.receive(said("2", "jay", "yes"))
+	close(b.asker.Hold)
+	b.ended(2)
+	if len(bank.Calls()) != 0 {
+		t.Errorf("it paid %d times", len(bank.Calls()))
+	}
+}
+
 // TestConfirmationSurvivesRestart: the question was asked in a former life.
 func TestConfirmationSurvivesRestart(t *testing.T) {
 	dir := t.TempDir()

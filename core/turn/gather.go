@@ -23,6 +23,9 @@ func (t *turn) read(v core.View) error {
 	t.parts.History = slices.DeleteFunc(window, func(e core.Entry) bool {
 		return !e.Spoken() || e.Message.Seq > t.last || t.answers(e.Message.Seq)
 	})
+	if err := t.meanwhile(v); err != nil {
+		return err
+	}
 	state, err := v.State(t.path)
 	if err != nil {
 		return err
@@ -45,6 +48,18 @@ func (t *turn) read(v core.View) error {
 	t.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool {
 		return !e.Spoken() || e.Message.Private
 	})
+	return err
+}
+
+// meanwhile adds what the bot said since the newest entry that the turn answers: it
+// waited while others were answered, and they are not to be answered again.
+func (t *turn) meanwhile(v core.View) error {
+	later, err := v.After(t.path, t.last, mergeMax)
+	for i := range later {
+		if e := &later[i]; e.Self && e.Spoken() {
+			t.parts.History = append(t.parts.History, *e)
+		}
+	}
 	return err
 }
 

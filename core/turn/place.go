@@ -42,7 +42,8 @@ type place struct {
 	turns *Turns
 	path  core.Path
 
-	panics int // of the turn that is tried, in this life
+	panics int           // of the turn that is tried, in this life
+	over   chan struct{} // closed when it is asleep
 
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
@@ -65,6 +66,7 @@ func (p *place) deleted(id string) {
 func (p *place) live() {
 	t := p.turns
 	defer t.places.Done()
+	defer close(p.over)
 	for pause := time.Duration(0); ; {
 		more, err := p.safely()
 		switch {
@@ -110,8 +112,34 @@ func (p *place) safely() (more bool, err error) {
 	return p.next(p.turns.work)
 }
 
+// follow waits until what the place was before it moved here has come to its end;
+// false when life ends before.
+func (p *place) follow() bool {
+	t := p.turns
+	t.mu.Lock()
+	former := t.former[p.path]
+	t.mu.Unlock()
+	if former == nil {
+		return true
+	}
+	select {
+	case <-former.over:
+	case <-t.life.Done():
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.former[p.path] == former {
+		delete(t.former, p.path)
+	}
+	return true
+}
+
 // next takes one turn, if anything waits.
 func (p *place) next(ctx context.Context) (more bool, err error) {
+	if !p.follow() {
+		return false, nil
+	}
 	with := p.turns.enter()
 	defer with.users.Done()
 	if !with.reaches(p.path) {
@@ -181,6 +209,10 @@ func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 	p.turns.mu.Unlock()
 	var records []core.Record
 	err := p.turns.store.View(ctx, func(v core.View) error {
+		head, err := v.Head(p.path)
+		if err != nil || head.Path != p.path { // it has moved, and is looked at there
+			return err
+		}
 		waiting, err := v.Due(p.path, mergeMax)
 		if err != nil || len(waiting) == 0 {
 			return err
@@ -192,12 +224,8 @@ func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 		t.journal = newJournal(with, id, records)
 		t.journal.recall(records, time.Time{})
 		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
-		shut, err := private(v, p.path)
-		if err != nil {
-			return err
-		}
 		t.who = caused(t.messages)
-		t.who.Epoch, t.who.Private = epoch, t.who.Private || shut
+		t.who.Epoch, t.who.Private = epoch, t.who.Private || head.Private
 		return t.read(v)
 	})
 	if err != nil || t.journal == nil {

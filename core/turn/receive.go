@@ -105,6 +105,7 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 	}
 	for _, e := range b.Change {
 		t.withdraw(&e)
+		t.moved(ctx, &e)
 	}
 	return nil
 }

@@ -220,3 +220,54 @@ func TestThinkingIsShownLate(t *testing.T) {
 		})
 	}
 }
+
+// TestAnsweredMeanwhile: who spoke while another message was answered has a prompt
+// that tells of that answer; the model would give it again.
+func TestAnsweredMeanwhile(t *testing.T) {
+	b := fresh(t, plan("one"), plan("two"))
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "what is A?"))
+	b.thinks(1)
+	b.receive(said("2", "jay", "and B?"), said("3", "ann", "and C?"))
+	close(b.asker.Hold)
+	b.ended(3)
+	if in := b.input(1); !strings.Contains(in, `"self":true,"text":"one"`) || strings.Contains(in, "and C?") {
+		t.Errorf("the second prompt: %s", in)
+	}
+}
+
+// TestMoveWhileItRuns: a place moves while its turn runs, and people speak in the
+// new one. Each of them is answered once, one after the other.
+func TestMoveWhileItRuns(t *testing.T) {
+	for name, before := range map[string]bool{"to where nobody was": false, "to where a turn runs": true} {
+		t.Run(name, func(t *testing.T) {
+			to := core.MustPath("room/2")
+			there := func(id, who, text string) core.Event {
+				e := said(id, who, text)
+				e.Message.Path = to
+				return e
+			}
+			b := fresh(t, plan("one"), plan("two"), plan("three"))
+			b.asker.Hold = make(chan struct{})
+			b.receive(said("1", "jay", "first"))
+			b.thinks(1)
+			turns := 2
+			if before {
+				b.receive(there("0", "eve", "zeroth"))
+				b.thinks(1)
+				turns++
+			}
+			b.receive(core.Event{Kind: core.KindMigration, To: to, Message: core.Message{Path: place, ID: "m"}})
+			b.receive(there("2", "ann", "second"))
+			close(b.asker.Hold)
+			b.ended(turns)
+			b.stop()
+			if asked := len(b.asker.Asked()); asked != turns || len(b.room.Sent()) != turns {
+				t.Errorf("%d messages: the model was asked %d times, the room holds %q", turns, asked, b.room.Texts())
+			}
+			if in := b.input(turns - 1); !strings.Contains(in, `"text":"second"`) || !strings.Contains(in, `"text":"one"`) {
+				t.Errorf("the last prompt: %s", in)
+			}
+		})
+	}
+}

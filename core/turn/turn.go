@@ -125,22 +125,23 @@ type Turns struct {
 	store core.Store
 	setup atomic.Pointer[setup]
 
-	swap   sync.RWMutex // against a change of setup between its reading and its use
-	former []*setup     // that turns may still run on; guarded by swap
-	alone  sync.Mutex   // held by the one suspect that is tried
-	ears   ears
-	held   injected
+	swap  sync.RWMutex // against a change of setup between its reading and its use
+	old   []*setup     // that turns may still run on; guarded by swap
+	alone sync.Mutex   // held by the one suspect that is tried
+	ears  ears
+	held  injected
 
 	mu     sync.Mutex
 	awake  map[core.Path]*place
-	life   context.Context // nil until Run; ends when no further turn may begin
+	former map[core.Path]*place // those that were awake when they moved to these paths
+	life   context.Context      // nil until Run; ends when no further turn may begin
 	work   context.Context
 	places sync.WaitGroup
 }
 
 // New makes Turns; Run brings them to life.
 func New(o Options) *Turns {
-	t := &Turns{store: o.Store, awake: make(map[core.Path]*place)}
+	t := &Turns{store: o.Store, awake: make(map[core.Path]*place), former: make(map[core.Path]*place)}
 	t.Reconfigure(o)
 	return t
 }
@@ -184,7 +185,7 @@ func (t *Turns) exchange(o Options) (drained func()) {
 	if old == nil {
 		return func() {}
 	}
-	t.former = slices.DeleteFunc(t.former, func(s *setup) bool {
+	t.old = slices.DeleteFunc(t.old, func(s *setup) bool {
 		select {
 		case <-s.over:
 			return true
@@ -192,12 +193,12 @@ func (t *Turns) exchange(o Options) (drained func()) {
 			return false
 		}
 	})
-	t.former = append(t.former, old)
+	t.old = append(t.old, old)
 	go func() {
 		old.users.Wait()
 		close(old.over)
 	}()
-	waited := slices.Clone(t.former)
+	waited := slices.Clone(t.old)
 	return func() {
 		for _, s := range waited {
 			<-s.over
@@ -268,12 +269,36 @@ func (t *Turns) wake(path core.Path) {
 	if t.life != nil && t.life.Err() != nil {
 		return // the next life finds it in the log
 	}
-	p := &place{turns: t, path: path}
+	p := &place{turns: t, path: path, over: make(chan struct{})}
 	t.awake[path] = p
 	if t.life != nil {
 		t.places.Add(1)
 		go p.live()
 	}
+}
+
+// moved lets a place that is awake end what it does before it goes on under its
+// new path.
+func (t *Turns) moved(ctx context.Context, e *core.Event) {
+	if e.Kind != core.KindMigration {
+		return
+	}
+	from := e.Message.Path
+	to := from
+	err := t.store.View(ctx, func(v core.View) error {
+		h, err := v.Head(from)
+		to = h.Path
+		return err
+	})
+	if err != nil || to == from {
+		return // it stays, or nothing of it is seen before the next message
+	}
+	t.mu.Lock()
+	if p, ok := t.awake[from]; ok && t.life != nil {
+		t.former[to] = p
+	}
+	t.mu.Unlock()
+	t.wake(to)
 }
 
 // count tells how many places are awake.
