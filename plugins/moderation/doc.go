@@ -23,7 +23,7 @@
 // Only what speaks to the bot is counted, and what stands in Config.CountAll;
 // buttons have a count of their own. The bot's own events, reminders among them,
 // are not counted. Limits and guards are asked when a message comes in; blocks,
-// mutes and rules once more before it is answered.
+// mutes and rules once more before it is answered, and when it is edited.
 //
 // # What is kept
 //

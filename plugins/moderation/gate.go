@@ -40,21 +40,40 @@ func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
 	if m.Author.Rank < core.Moderator {
 		broken = p.policy.judge(m)
 	}
-	if again {
-		return core.Verdict{Admission: broken.admission()}
+	if again && broken == nil {
+		return core.Verdict{}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if again {
+		p.caught(w, m, broken, now)
+		return core.Verdict{Admission: broken.admission()}
+	}
 	if m.ID == "" || len(m.ID) > maxID {
 		return p.count(w, m, broken, now)
 	}
 	d := delivery{m.Path, m.ID}
-	if v := p.judged.find(d); v != nil {
-		return *v
+	if j := p.judged.find(d); j != nil {
+		return j.Verdict
 	}
 	v := p.count(w, m, broken, now)
-	p.judged.keep(d, &v)
+	p.judged.keep(d, &judgment{v, broken})
 	return v
+}
+
+// caught notes that a message breaks a rule that it did not break when it came: it
+// was edited since. p.mu is held.
+func (p *Plugin) caught(w who, m *core.Message, broken *rule, now time.Time) {
+	if j := p.judged.find(delivery{m.Path, m.ID}); j != nil && j.broken != broken {
+		j.broken = broken
+		p.scold(w, m, broken, now)
+	}
+}
+
+// judgment is what was said of a message, and which rule it broke.
+type judgment struct {
+	core.Verdict
+	broken *rule
 }
 
 // delivery is a message that a platform may deliver again: then the same is said

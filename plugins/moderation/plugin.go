@@ -38,7 +38,7 @@ type Plugin struct {
 	chiefs map[chief]bool
 	people recent[who, activity]
 	places recent[core.Path, window]
-	judged recent[delivery, core.Verdict]
+	judged recent[delivery, judgment]
 	log    journal
 	queue  queue
 }
@@ -78,7 +78,7 @@ func New(h core.Host, c Config) (*Plugin, error) {
 		host: h, config: c, policy: rules, texts: maphash.MakeSeed(), wake: make(chan struct{}, 1),
 		holds: make(holds), mutes: make(map[core.Path]int64), chiefs: make(map[chief]bool),
 		people: newRecent[who, activity](maxPeople), places: newRecent[core.Path, window](maxPlaces),
-		judged: newRecent[delivery, core.Verdict](maxJudged),
+		judged: newRecent[delivery, judgment](maxJudged),
 	}, nil
 }
 
