@@ -46,8 +46,8 @@
 //	{"success": true, "output": …}    or    {"success": false, "error": {"code": "…", "message": "…"}}
 //
 // context is there only where the configuration says so. A tool with an endpoint
-// of its own gets its input alone: in the path's braces, and the rest as query
-// (GET, DELETE) or JSON body; what it answers is the output. A local command gets
-// the first form on its standard input, and answers on its standard output in
-// either. Text that is no JSON is a string.
+// of its own gets its input alone: in the path's braces, none of which may stay
+// empty, and the rest as query (GET, DELETE) or JSON body; what it answers is the
+// output. A local command gets the first form on its standard input, and answers
+// on its standard output in either. Text that is no JSON is a string.
 package blueprint
