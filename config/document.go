@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +68,7 @@ type Document struct {
 	root     spot
 	broken   bool // something could not be read: what is missing proves nothing
 	findings findings
+	secrets  []string // the files that secrets were read from
 }
 
 // Read reads data, the content of file, into the structs that into points to;
@@ -124,6 +126,10 @@ func (d *Document) Fault(text string, at ...any) { d.root.walk(at).fault(text) }
 
 // Line is where a key stands, 0 if it does not; at is as in Fault.
 func (d *Document) Line(at ...any) int { return d.root.walk(at).stands() }
+
+// SecretFiles are the files that secrets were read from, as they were opened:
+// those that the system handed over in $CREDENTIALS_DIRECTORY are left out.
+func (d *Document) SecretFiles() []string { return slices.Clone(d.secrets) }
 
 // Err returns all [Faults] found so far, or nil.
 func (d *Document) Err() error { return d.findings.err(d.file) }

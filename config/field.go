@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"time"
@@ -40,6 +41,7 @@ const (
 var (
 	typeSecret   = reflect.TypeFor[core.Secret]()
 	typeDuration = reflect.TypeFor[time.Duration]()
+	typeLevel    = reflect.TypeFor[slog.Level]()
 	typeTable    = reflect.TypeFor[Table]()
 	typeText     = reflect.TypeFor[encoding.TextUnmarshaler]()
 )

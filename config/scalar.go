@@ -111,6 +111,9 @@ func assignText(dst reflect.Value, value any) string {
 	}
 	into := reflect.New(dst.Type())
 	if err := into.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+		if dst.Type() == typeLevel {
+			return "is " + quote(clip(text)) + "; write DEBUG, INFO, WARN or ERROR"
+		}
 		return clip(oneLine(err.Error()))
 	}
 	dst.Set(into.Elem())

@@ -92,6 +92,9 @@ func (r reader) file(path string) (string, error) {
 		case value == "":
 			return "", fmt.Errorf("is empty (%s); put the secret in it", place)
 		default:
+			if given := r.credentials(); given == "" || filepath.Dir(place) != filepath.Clean(given) {
+				r.doc.secrets = append(r.doc.secrets, place)
+			}
 			return value, nil
 		}
 	}
@@ -104,11 +107,14 @@ func (r reader) places(path string) []string {
 		return []string{path}
 	}
 	var list []string
-	if dir := r.doc.options.getenv("CREDENTIALS_DIRECTORY"); dir != "" && filepath.IsLocal(path) {
+	if dir := r.credentials(); dir != "" && filepath.IsLocal(path) {
 		list = append(list, filepath.Join(dir, path))
 	}
 	return append(list, filepath.Join(filepath.Dir(r.doc.file), path))
 }
+
+// credentials is where the system hands secrets over; "" where it does not.
+func (r reader) credentials() string { return r.doc.options.getenv("CREDENTIALS_DIRECTORY") }
 
 func trimEnd(text string) string {
 	return strings.TrimRight(text, "\r\n")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -95,6 +96,9 @@ func findDriver(kind string) (driver, bool) {
 func decodeInterfaces(c *Config) {
 	c.kinds = make(map[string]string)
 	for name, table := range c.Interfaces {
+		if !interfaceName.MatchString(name) {
+			table.Fault("is no name for an interface; write small letters, digits, _, . and - alone, 40 at most")
+		}
 		common := anyInterface{}
 		table.Peek(&common)
 		kind := common.Type
@@ -114,10 +118,47 @@ func decodeInterfaces(c *Config) {
 		table.Decode(&common, own)
 		if common.Enabled {
 			tokenFault(table, own)
-			c.enabled = append(c.enabled, enabled{name, d, own, common.Offer})
+			c.enabled = append(c.enabled, enabled{name, d, own, common.Offer, table})
 		}
 	}
 	sort.Slice(c.enabled, func(i, j int) bool { return c.enabled[i].name < c.enabled[j].name })
+	c.checkAccounts()
+}
+
+// checkAccounts finds accounts that two interfaces would serve: each would answer
+// whatever is said, or take it away from the other.
+func (c *Config) checkAccounts() {
+	served := make(map[string]string)
+	for _, e := range c.enabled {
+		token := ""
+		switch own := e.own.(type) {
+		case *discord.Config:
+			token = own.Token.Reveal()
+		case *telegram.Config:
+			token = own.Token.Reveal()
+		}
+		if other := served[token]; token != "" && other != "" {
+			e.table.Fault("is that of interfaces."+other+", too; one account is served once", "token")
+		}
+		served[token] = e.name
+	}
+}
+
+// interfaceName is what actions and paths can be called after.
+var interfaceName = regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`)
+
+// fault notes what the driver found wrong, with the key that it names, if it does.
+func (e *enabled) fault(err error) {
+	text := strings.TrimPrefix(oneLine(err.Error()), e.name+": ")
+	var at []any
+	for {
+		key, rest, ok := strings.Cut(text, ": ")
+		if !ok || e.table.Line(append(at, key)...) == 0 {
+			break
+		}
+		at, text = append(at, key), rest
+	}
+	e.table.Fault(text, at...)
 }
 
 // tokenFault finds a token that is no token. That there is none was told already.
@@ -133,6 +174,7 @@ type enabled struct {
 	driver
 	own   any
 	offer []string // patterns of its actions that are offered
+	table config.Table
 }
 
 // withheld lists the actions of an interface that no model is offered.

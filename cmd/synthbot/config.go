@@ -39,12 +39,13 @@ type Config struct {
 	Metrics    Listener                `toml:"metrics" doc:"Health and metrics: /healthz, /readyz and /metrics, on an address of this machine alone."`
 	Log        LogConfig               `toml:"log" doc:"The log, which goes to standard error."`
 
-	file    string // where it was read from; empty: the built-in defaults
-	cast    *cast
-	scopes  func(place core.Path) []core.Path // further subtrees that it belongs to; nil: nobody knows
-	enabled []enabled                         // the interfaces, in the order of their names
-	kinds   map[string]string                 // the drivers of all interfaces, by name
-	chosen  []chosen                          // the plugins, in the order of the program's list
+	file     string // where it was read from; empty: the built-in defaults
+	document *config.Document
+	cast     *cast
+	scopes   func(place core.Path) []core.Path // further subtrees that it belongs to; nil: nobody knows
+	enabled  []enabled                         // the interfaces, in the order of their names
+	kinds    map[string]string                 // the drivers of all interfaces, by name
+	chosen   []chosen                          // the plugins, in the order of the program's list
 }
 
 // Bot is who runs and where.
@@ -81,10 +82,12 @@ func (z *Zone) UnmarshalText(text []byte) error {
 // Person is the path of a person.
 type Person struct{ core.Path }
 
+const noPerson = `names no person; write it like "telegram/@user/1000"`
+
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Person) UnmarshalText(text []byte) error {
 	if err := p.Path.UnmarshalText(text); err != nil || !p.IsPerson() {
-		return errors.New(`names no person; write it like "telegram/@user/1000"`)
+		return errors.New(noPerson)
 	}
 	return nil
 }
@@ -149,6 +152,7 @@ func (p *program) load() (*Config, error) {
 
 // decode reads a document and all that it names, and tells all that is wrong.
 func (c *Config) decode(d *config.Document) error {
+	c.document = d
 	d.Decode(c)
 	decodeInterfaces(c)
 	c.checkEngines(d)
@@ -199,6 +203,9 @@ func (c *Config) checkRest(d *config.Document) {
 	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
 		d.Fault("is no address of this machine alone; write one like 127.0.0.1:9787", "metrics", "listen")
 	}
+	if c.Metrics.Listen != "" && c.Metrics.Listen == c.Admin.Listen && !strings.HasSuffix(c.Metrics.Listen, ":0") {
+		d.Fault("is the address of the admin's page, too; give it a port of its own", "metrics", "listen")
+	}
 	checkLanguage(d, c.Bot.Language, "bot", "language")
 	for i, o := range c.Overrides {
 		checkLanguage(d, o.Language, "override", i, "language")
@@ -226,6 +233,9 @@ func checkLanguage(d *config.Document, language string, at ...any) {
 func loopback(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" {
+		return false
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
 		return false
 	}
 	ip := net.ParseIP(host)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -36,20 +37,45 @@ func (c *Config) checkPaths(d *config.Document) {
 			mend(&list[i], "access", key, i)
 		}
 	}
+	for i, p := range c.Access.Moderators {
+		if !p.IsZero() && !p.IsPerson() {
+			d.Fault(noPerson, "access", "moderators", i)
+		}
+	}
+	place := func(p *core.Path, at ...any) {
+		mend(p, at...)
+		if e := p.Elements(); len(e) > 1 && e[1] == "@user" {
+			d.Fault("names people, and nothing of this hangs on them; write the path of a place, as /id tells it there", at...)
+		}
+	}
 	for i := range c.Shares {
 		for j := range c.Shares[i].Paths {
-			mend(&c.Shares[i].Paths[j], "share", i, "paths", j)
+			place(&c.Shares[i].Paths[j], "share", i, "paths", j)
 		}
 	}
 	for i := range c.Budget.Places {
-		mend(&c.Budget.Places[i].Path, "budget", "place", i, "path")
+		place(&c.Budget.Places[i].Path, "budget", "place", i, "path")
 	}
 	for i := range c.Overrides {
-		mend(&c.Overrides[i].Path, "override", i, "path")
+		place(&c.Overrides[i].Path, "override", i, "path")
 	}
 	for i := range c.Grants {
-		mend(&c.Grants[i].From, "grant", i, "from")
-		mend(&c.Grants[i].To, "grant", i, "to")
+		place(&c.Grants[i].From, "grant", i, "from")
+		place(&c.Grants[i].To, "grant", i, "to")
+	}
+	c.checkTwice(d)
+}
+
+// checkTwice finds overrides of the same place: which of them wins would hang on
+// the setting.
+func (c *Config) checkTwice(d *config.Document) {
+	seen := make(map[core.Path]int)
+	for i, o := range c.Overrides {
+		if first, twice := seen[o.Path]; twice && !o.Path.IsZero() {
+			d.Fault(fmt.Sprintf("is that of override[%d], too; write both in one", first), "override", i, "path")
+		} else {
+			seen[o.Path] = i
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -115,6 +116,11 @@ func engineMend(err error) string {
 // machine looks at what the daemon will run on.
 func (c *Config) machine(getenv func(string) string) []core.Finding {
 	list := []core.Finding{modeOf(c.file, 0o037, "the configuration may hold secrets; chmod 600 it")}
+	files := c.document.SecretFiles()
+	slices.Sort(files)
+	for _, file := range slices.Compact(files) {
+		list = append(list, modeOf(file, 0o037, "it holds a secret; chmod 600 it"))
+	}
 	dir, err := c.dataDir(getenv)
 	if err != nil {
 		return append(list, core.Finding{What: "data_dir", Found: "unknown", Mend: err.Error(), Fatal: true})

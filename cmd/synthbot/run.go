@@ -159,6 +159,7 @@ func (b *bot) reload(life *lives) error {
 // as in the old configuration is taken over as it is.
 func (c *Config) interfaces(m maker, old *parts) ([]core.Interface, error) {
 	var all []core.Interface
+	faulty := false
 	for _, e := range c.enabled {
 		if i := same(e, old, &m); i != nil && !m.broken(i) {
 			all = append(all, i)
@@ -166,9 +167,14 @@ func (c *Config) interfaces(m maker, old *parts) ([]core.Interface, error) {
 		}
 		i, err := e.make(m, e.name, e.own)
 		if err != nil {
-			return nil, fmt.Errorf("interface %s: %w", e.name, err)
+			faulty = true
+			e.fault(err)
+			continue
 		}
 		all = append(all, i)
+	}
+	if faulty {
+		return nil, c.document.Err()
 	}
 	return all, nil
 }
