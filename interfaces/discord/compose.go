@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -38,9 +39,17 @@ type sayField struct {
 // makes the same ones.
 func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
 	list, err := d.words(s)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.dress(call, list)
 	}
+	if err == nil && list[0].instead != nil {
+		err = s.dress(call, list[0].instead)
+	}
+	return list, err
+}
+
+// dress gives messages what is said beside their words.
+func (s *say) dress(call core.Call, list []outgoing) (err error) {
 	first, last := &list[0], &list[len(list)-1]
 	if s.ReplyTo != "" {
 		first.Reference = map[string]any{"message_id": s.ReplyTo, "fail_if_not_exists": false}
@@ -57,7 +66,7 @@ func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
 			list[i].text = "[embed: " + strings.TrimSpace(s.Embeds[0].Title+" "+s.Embeds[0].Description) + "]"
 		}
 	}
-	return list, err
+	return err
 }
 
 // words cuts the text into messages; without one, there is one for the embeds.
@@ -74,14 +83,20 @@ func (d *Driver) words(s *say) ([]outgoing, error) {
 		return []outgoing{{}}, nil
 	case len(texts) == 1:
 		return []outgoing{{Content: texts[0], text: text}}, nil
-	case len(texts) > d.set.LongParts && d.set.LongAnswers == "file":
-		return []outgoing{asFile(text, texts[0])}, nil
-	case len(texts) > maxMessages:
-		return nil, core.Errorf(core.Invalid, "text is too long: %d messages would be needed", len(texts))
 	}
 	var list []outgoing
-	for _, t := range texts {
+	for _, t := range texts[:min(len(texts), maxMessages+1)] {
 		list = append(list, outgoing{Content: t, text: t})
+	}
+	switch long := len(list) > maxMessages; {
+	case len(list) > d.set.LongParts && d.set.LongAnswers == "file":
+		file := asFile(text, texts[0])
+		if !long {
+			file.instead = list
+		}
+		return []outgoing{file}, nil
+	case long:
+		return nil, core.Errorf(core.Invalid, "text is too long: %d messages would be needed", len(texts))
 	}
 	return list, nil
 }
@@ -104,6 +119,7 @@ func embeds(list []sayEmbed) ([]sayEmbed, error) {
 	if len(list) > maxEmbeds {
 		return nil, core.Errorf(core.Invalid, "embeds: at most %d are allowed", maxEmbeds)
 	}
+	list = slices.Clone(list)
 	total := 0
 	for i := range list {
 		e := &list[i]

@@ -27,8 +27,17 @@ func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, chan
 	}
 	defer leave()
 	at := destination{channel, to, call.Author.ID}
+	err = d.parts(ctx, call.Parts, 1, at, list)
+	if len(list) == 1 && list[0].instead != nil && lacksPermission(err) {
+		return d.parts(ctx, call.Parts, 2, at, list[0].instead)
+	}
+	return err
+}
+
+// parts sends messages as the parts of a step from the n-th one on.
+func (d *Driver) parts(ctx context.Context, parts core.Parts, n int, at destination, list []outgoing) error {
 	for i := range list {
-		if err := d.part(ctx, call.Parts, i+1, at, &list[i]); err != nil {
+		if err := d.part(ctx, parts, n+i, at, &list[i]); err != nil {
 			return err
 		}
 	}

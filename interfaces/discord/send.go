@@ -40,8 +40,9 @@ type outgoing struct {
 	Poll       *sayPoll         `json:"poll,omitempty"`
 	Files      []map[string]any `json:"attachments,omitempty"`
 
-	files []upload
-	text  string // what joins the history
+	files   []upload
+	text    string     // what joins the history
+	instead []outgoing // where no files may be
 }
 
 // read reads a call's payload and finds its channel.

@@ -116,6 +116,44 @@ func TestLongAnswerAsFile(t *testing.T) {
 	}
 }
 
+// Where no files may be, a long answer is several messages, also when the process
+// ends between two of them.
+func TestLongAnswerWhereNoFilesMayBe(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t, func(o *Options) { o.Config.LongAnswers, o.Config.LongParts = "file", 2 })
+	s.ChangeChannel(hallID, func(c *discordtest.Channel) {
+		c.Over = []discordtest.Overwrite{{ID: guildID, Deny: discordtest.MayAttach}}
+	})
+	parts := &journal{base: "long"}
+	posts := 0
+	s.Fail(func(c discordtest.Call) discordtest.Fault {
+		if c.Is("POST /channels/"+hallID+"/messages") && len(c.Files) == 0 {
+			if posts++; posts == 3 {
+				return discordtest.Fault{Kind: discordtest.Refused, Status: 400}
+			}
+		}
+		return discordtest.Fault{}
+	})
+	payload := map[string]any{
+		"text": strings.Repeat("A sentence of some words. ", 300), "buttons": []map[string]any{{"label": "More"}}, "embeds": []map[string]any{{"description": "a_b"}},
+	}
+	again := func(c *core.Call) { c.Parts = parts }
+	if _, err := act(t, d, "message_discord", payload, again); kind(err) != core.Invalid {
+		t.Fatalf("the first time: %v", err)
+	}
+	if _, err := act(t, d, "message_discord", payload, again); err != nil {
+		t.Fatal(err)
+	}
+	all := s.Messages(hallID)
+	if len(all) != 4 || strings.Count(strings.Join(s.Texts(hallID), " "), "sentence") != 300 {
+		t.Fatalf("%d messages", len(all))
+	}
+	if last := all[3]; len(last.Buttons()) != 1 || !strings.Contains(string(last.Embeds), `"a\\_b"`) {
+		t.Errorf("the last: %v %s", last.Buttons(), last.Embeds)
+	}
+}
+
 func TestRepeatedSendIsOneMessage(t *testing.T) {
 	for name, fault := range map[string]discordtest.Fault{
 		"answer lost": {Kind: discordtest.ResetAfter}, "never came": {Kind: discordtest.Reset}, "502": {Kind: discordtest.Broken},

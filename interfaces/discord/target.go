@@ -85,11 +85,16 @@ const replyWithoutHistory = 160002
 // missingPermission is the code of a right that the bot does not have.
 const missingPermission = 50013
 
+// lacksPermission reports whether the bot lacks a right for what it was to send.
+func lacksPermission(err error) bool {
+	var api *apiError
+	return errors.As(err, &api) && api.status == 403 && api.code == missingPermission
+}
+
 // mark marks the channel where that is so, and tells the admins once. That a
 // file or a poll is not let in says nothing of words.
 func (d *Driver) mark(channel string, place core.Path, m *outgoing, err error) {
-	var api *apiError
-	if !closedTo(err) || errors.As(err, &api) && api.code == missingPermission && (len(m.files) > 0 || m.Poll != nil) {
+	if !closedTo(err) || lacksPermission(err) && (len(m.files) > 0 || m.Poll != nil) {
 		return
 	}
 	d.targets.set(channel, err)
