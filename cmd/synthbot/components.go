@@ -128,19 +128,20 @@ func decodeInterfaces(c *Config) {
 // checkAccounts finds accounts that two interfaces would serve: each would answer
 // whatever is said, or take it away from the other.
 func (c *Config) checkAccounts() {
-	served := make(map[string]string)
+	type account struct{ server, token string }
+	served := make(map[account]string)
 	for _, e := range c.enabled {
-		token := ""
+		var a account
 		switch own := e.own.(type) {
 		case *discord.Config:
-			token = own.Token.Reveal()
+			a = account{own.APIURL, own.Token.Reveal()}
 		case *telegram.Config:
-			token = own.Token.Reveal()
+			a = account{own.APIURL, own.Token.Reveal()}
 		}
-		if other := served[token]; token != "" && other != "" {
+		if other := served[a]; a.token != "" && other != "" {
 			e.table.Fault("is that of interfaces."+other+", too; one account is served once", "token")
 		}
-		served[token] = e.name
+		served[a] = e.name
 	}
 }
 
