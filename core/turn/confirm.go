@@ -66,9 +66,10 @@ func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q questi
 }
 
 // Where questions of a former life are looked for: in places where something
-// was said not long ago, among what was said last.
+// was said not long ago, among what was said last. A bot may have been stopped for
+// some days.
 const (
-	questionAge   = time.Hour
+	questionAge   = 7 * 24 * time.Hour
 	questionDepth = 50
 )
 

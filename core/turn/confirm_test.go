@@ -245,6 +245,12 @@ func TestSuggestionPressed(t *testing.T) {
 
 // TestQuestionExpiresAfterRestart: it was asked in a former life.
 func TestQuestionExpiresAfterRestart(t *testing.T) {
+	for _, away := range []time.Duration{2 * time.Minute, 60 * time.Hour} {
+		t.Run(away.String(), func(t *testing.T) { expiresAfter(t, away) })
+	}
+}
+
+func expiresAfter(t *testing.T, away time.Duration) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
@@ -259,7 +265,7 @@ func TestQuestionExpiresAfterRestart(t *testing.T) {
 	b.ended(1)
 	b.stop()
 
-	late := func() time.Time { return time.Now().Add(2 * time.Minute) }
+	late := func() time.Time { return time.Now().Add(away) }
 	b = start(t, s, room, coretest.NewAsker(says), with, func(o *turn.Options) {
 		o.Clock = late
 		o.Runtime = action.NewRuntime(action.Options{Expire: time.Minute, Clock: late})
