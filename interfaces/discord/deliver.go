@@ -16,7 +16,8 @@ const nonceAge = 2 * time.Minute
 type destination struct {
 	channel string
 	place   core.Path
-	who     string // whose command it may answer; "": nobody's
+	who     string   // whose command it may answer; "": nobody's
+	opened  *pending // the command that was answered, whose further words the platform takes as well; nil: none is
 }
 
 // deliver sends messages to a channel, in order and with nothing between them.
@@ -26,7 +27,7 @@ func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, chan
 		return failure("the message", err)
 	}
 	defer leave()
-	at := destination{channel, to, call.Author.ID}
+	at := destination{channel, to, call.Author.ID, &pending{}}
 	err = d.parts(ctx, call.Parts, 1, at, list)
 	if len(list) == 1 && list[0].instead != nil && lacksPermission(err) {
 		return d.parts(ctx, call.Parts, 2, at, list[0].instead)
@@ -66,7 +67,7 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 		return id, nil
 	}
 	if err := d.targets.refused(at.channel); err != nil {
-		return "", err
+		return d.followUp(ctx, at, m, err)
 	}
 	if id := d.clearOld(ctx, at.channel, m.Content); id != "" {
 		return id, nil
@@ -90,10 +91,28 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 	}
 	d.mark(at.channel, at.place, m, err)
 	var own *core.Error
-	if errors.As(err, &own) {
+	if !errors.As(err, &own) {
+		err = failure("sending a message", err)
+	}
+	return d.followUp(ctx, at, m, err)
+}
+
+// followUp says something more to who gave a command, where err is that the bot may
+// not write there otherwise; it returns err where that is of no use. It is tried
+// once, as the platform knows no nonce of it.
+func (d *Driver) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
+	if at.opened == nil || at.opened.ID == "" || at.opened.over() || !closedTo(err) {
 		return "", err
 	}
-	return "", failure("sending a message", err)
+	body := *m
+	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, 0
+	var got created
+	if e := d.rest.do(ctx, request{
+		method: "POST", route: "/webhooks/{}/{}", ids: []string{at.opened.App, at.opened.Token}, body: &body, files: m.files, out: &got, once: true,
+	}); e != nil {
+		return "", failure("answering the command", e)
+	}
+	return got.ID, nil
 }
 
 type created struct {
@@ -123,6 +142,8 @@ func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (strin
 	})
 	if err != nil {
 		d.log.Warn("a command is answered by a message of its own", "error", err)
+	} else if at.opened != nil {
+		*at.opened = p
 	}
 	return got.ID, err == nil
 }

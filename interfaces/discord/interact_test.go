@@ -216,11 +216,11 @@ func TestCommandWhereTheBotMayNotWrite(t *testing.T) {
 	s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
 	until(t, "a sign", func() bool { return s.Thinking(hallID) == 1 })
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("I can do this. ", 300)}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Texts(hallID); len(got) != 1 {
-		t.Errorf("said %q", got)
+	if got := s.Texts(hallID); len(got) != 3 || strings.Count(strings.Join(got, " "), "this") != 300 {
+		t.Errorf("said in %d messages", len(got))
 	}
 }
 
