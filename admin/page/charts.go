@@ -83,7 +83,7 @@ func (f figures) draw() drawing {
 	for i, label := range f.Labels {
 		r := figureRow{Label: label}
 		for _, s := range f.Series {
-			r.Cells = append(r.Cells, f.write(s.told(i)))
+			r.Cells = append(r.Cells, f.figure(s.told(i)))
 		}
 		d.Rows = append(d.Rows, r)
 	}
@@ -104,19 +104,28 @@ func (f figures) bars() (bars []bar) {
 			y -= h
 			bars = append(bars, bar{
 				round(chartLeft + float64(i)*step + step*0.1), round(y), round(step * 0.8), round(h), k,
-				label + ", " + s.Name + ": " + f.write(s.told(i)),
+				label + ", " + s.Name + ": " + f.figure(s.told(i)),
 			})
 		}
 	}
 	return bars
 }
 
-// write writes a value.
-func (f figures) write(v float64) string {
+// figure writes a value; a number whole.
+func (f figures) figure(v float64) string {
 	if f.show == nil {
-		return number(v)
+		return trim(v, 0)
 	}
 	return f.show(v)
+}
+
+// short writes a value for an axis.
+func (f figures) short(v float64) string {
+	const most = 7 // letters have room there
+	if f.show != nil && len(f.show(v)) <= most {
+		return f.show(v)
+	}
+	return number(v)
 }
 
 // up are the labels of the upright axis.
@@ -124,7 +133,7 @@ func (f figures) up() (list []tick) {
 	top := f.top()
 	for i := range chartSteps + 1 {
 		part := float64(i) / chartSteps
-		list = append(list, tick{chartLeft - 4, round(chartTop + plotHigh*(1-part)), f.write(top * part)})
+		list = append(list, tick{chartLeft - 4, round(chartTop + plotHigh*(1-part)), f.short(top * part)})
 	}
 	return list
 }
@@ -181,18 +190,17 @@ func round(v float64) float64 { return math.Round(v*10) / 10 }
 func number(v float64) string {
 	switch {
 	case v >= 1e6:
-		return trim(v/1e6) + " M"
+		return trim(v/1e6, 2) + " M"
 	case v >= 1e4:
-		return trim(v/1e3) + " k"
+		return trim(v/1e3, 2) + " k"
 	}
-	return trim(v)
+	return trim(v, 2)
 }
 
-func trim(v float64) string {
-	if v == math.Trunc(v) {
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.2g", v)
+// trim writes a value with at most so many digits after the point.
+func trim(v float64, digits int) string {
+	shift := math.Pow10(digits)
+	return strconv.FormatFloat(math.Round(v*shift)/shift, 'f', -1, 64)
 }
 
 func money(v float64) string { return fmt.Sprintf("%.4f", v) }
