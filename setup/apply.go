@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"synthbot/core"
 )
@@ -74,10 +75,19 @@ func (t *Talk) applyPersona(e *editor, out *Outcome) {
 	e.set(Text(path), "path", "persona")
 }
 
-// slug makes a file's name of a person's.
+// slug makes a file's name of a person's, in whatever script it is written.
 func slug(name string) string {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	return cmp.Or(strings.Join(words, "-"), "persona")
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) })
+	return cmp.Or(short(strings.Join(words, "-")), "persona")
+}
+
+// short is as much of a file's name as every system can keep, with an ending.
+func short(name string) string {
+	const most = 100 // bytes
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "")
 }
 
 // reference is what the file says in place of a secret.
