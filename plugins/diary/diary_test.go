@@ -110,6 +110,31 @@ func TestThoughtsStayPrivate(t *testing.T) {
 	}
 }
 
+// A thought is kept under the one name that whoever shows what is kept leaves out;
+// one that an older diary kept under another is found, and moves there.
+func TestThoughtsAreNamed(t *testing.T) {
+	const canary = "kanarienvogel"
+	s := plugintest.NewStand(t, "diary")
+	s.Asker = coretest.NewAsker(`{"digest":"a day"}`, `{"mood":"sad"}`)
+	p := made(t, s)
+	old := core.Item{Path: group, Key: dayKey(p.today()), Value: json.RawMessage(`{"entries":[{"id":"1","time":"2026-03-02T10:00:00Z","summary":"We sang.","thought":"An old ` + canary + `."}]}`)}
+	if _, err := s.Items.Put(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.write(t.Context(), by(s, jay, says(t, s, jay)), writePayload{Summary: "We talked.", Thought: "A new " + canary + "."}); err != nil {
+		t.Fatal(err)
+	}
+	text := export(t, s)
+	for _, want := range []string{`"private_thought":"An old ` + canary, `"private_thought":"A new ` + canary} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if n := strings.Count(text, canary); n != 2 {
+		t.Errorf("it is kept %d times: %s", n, text)
+	}
+}
+
 // Who is forgotten is in no entry any more; what is left of others stays.
 func TestErase(t *testing.T) {
 	s := plugintest.NewStand(t, "diary")

@@ -1,6 +1,7 @@
 package diary
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,9 @@ type page struct {
 // Thought is not there: see view.
 type entry struct {
 	open
-	Thought string `json:"thought,omitempty"`
+	// Whoever shows what is kept knows by its name that it is for nobody.
+	Thought string `json:"private_thought,omitempty"`
+	Former  string `json:"thought,omitempty"` // what it was kept as before
 }
 
 // open is what of an entry may be told.
@@ -103,6 +106,10 @@ func (p *Plugin) page(ctx context.Context, place core.Path, day string) (page, e
 	}
 	if err != nil {
 		return page{}, fmt.Errorf("diary of %s, %s: %w", place, day, err)
+	}
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		e.Thought, e.Former = cmp.Or(e.Thought, e.Former), ""
 	}
 	d.version = item.Version
 	return d, nil
