@@ -53,6 +53,18 @@ func (e *editor) set(literal, key string, table ...string) {
 	}
 }
 
+// add gives a key a list of texts, some of which the file says already.
+func (e *editor) add(all, there []string, key string, table ...string) {
+	fresh := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return slices.Contains(there, text) })
+	done := len(fresh) == 0 || e.err != nil
+	if !done {
+		done, e.err = e.Add(table, key, fresh)
+	}
+	if !done {
+		e.set(Texts(all), key, table...)
+	}
+}
+
 // Has reports whether the file says a key.
 func (f *File) Has(key string, table ...string) bool {
 	i, err := f.find(append(slices.Clone(table), key))
@@ -172,7 +184,7 @@ func (t *Talk) applyAccess(e *editor, out *Outcome) {
 		}
 		seen := make(map[string]bool, len(all))
 		all = slices.DeleteFunc(all, func(a string) bool { was := seen[a]; seen[a] = true; return was })
-		e.set(Texts(all), "admins", "bot")
+		e.add(all, t.Known.Admins, "admins", "bot")
 	}
 	if t.Claim == ByCode {
 		out.Code = NewCode()

@@ -68,6 +68,22 @@ func (f *File) Set(table []string, key, literal string) error {
 	return f.put(at, key, literal)
 }
 
+// Add adds texts to a list that is written on several lines, and leaves the lines
+// and their comments as they are; done is false where there is no such list.
+func (f *File) Add(table []string, key string, texts []string) (done bool, err error) {
+	i, err := f.find(append(slices.Clone(table), key))
+	if err != nil || i < 0 {
+		return false, err
+	}
+	st := &f.state[i]
+	was := f.text[st.from:st.to]
+	if !strings.HasPrefix(was, "[") || !strings.Contains(was, "\n") {
+		return false, nil
+	}
+	with := strings.TrimSuffix(Texts(texts), "]") + ","
+	return true, f.splice(st.from, st.from+1, with)
+}
+
 // Count is how many tables a list of tables has.
 func (f *File) Count(list ...string) int { return len(f.elements(list)) }
 

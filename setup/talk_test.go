@@ -334,6 +334,31 @@ private = "open"
 	}
 }
 
+// TestAnotherAdmin: a list of several lines keeps them, with what is said beside.
+func TestAnotherAdmin(t *testing.T) {
+	const one, two = "telegram/@user/1", "telegram/@user/2"
+	for before, want := range map[string]string{
+		"[\n  \"" + one + "\", # me\n  # \"x]\n]":            "[\"" + two + "\",\n  \"" + one + "\", # me\n  # \"x]\n]",
+		"[\n  # nobody ]\n]":                                 "[\"" + two + "\",\n  # nobody ]\n]",
+		"[\n  \"" + one + "\", \"" + one + "\", # twice\n]":  "[\"" + two + "\",\n  \"" + one + "\", \"" + one + "\", # twice\n]",
+		"[\n  \"" + one + "\",\n  \"" + two + "\" # both\n]": "[\n  \"" + one + "\",\n  \"" + two + "\" # both\n]",
+		"[\"" + one + "\"]":                                  "[\"" + one + "\", \"" + two + "\"]",
+	} {
+		f := opened(t, "[bot]\nadmins = "+before+" # them\n")
+		var read struct{ Bot struct{ Admins []string } }
+		if err := toml.Unmarshal([]byte(f.String()), &read); err != nil {
+			t.Fatal(err)
+		}
+		talk := at(Known{There: true, Access: true, Admins: read.Bot.Admins}, Answers{Persona: Keep, Engine: Keep, Admins: []string{two}})
+		if _, err := talk.Apply(f); err != nil || f.String() != "[bot]\nadmins = "+want+" # them\n" {
+			t.Errorf("%s became %s, want %s (%v)", before, f.String(), want, err)
+		}
+		if err := toml.Unmarshal([]byte(f.String()), &read); err != nil || !strings.Contains(strings.Join(read.Bot.Admins, " "), two) {
+			t.Errorf("%s: %v, %v", f.String(), read, err)
+		}
+	}
+}
+
 func TestPersonaFile(t *testing.T) {
 	for _, text := range []string{"She sails.", "Two\nlines \\ and \"quotes\", even \"\"\"three\"\"\"\"", "{{char}} is né\x07"} {
 		var got struct{ Name, Profile string }
