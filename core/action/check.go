@@ -39,7 +39,7 @@ func (s *Snapshot) Check(p core.Plan, w Who) (core.Plan, []core.Fault) {
 			steps = append(steps, step)
 		}
 	}
-	p.Steps = c.respond(p.Response, steps)
+	p.Steps = c.respond(p.Response, c.once(steps))
 	c.stray(p.Extra, p.Steps)
 	p.Response, p.Extra = "", nil
 	c.offerReplies(p.Suggestions, p.Steps)
@@ -78,18 +78,6 @@ func (c *checker) respond(response string, steps []core.Step) []core.Step {
 	return slices.Insert(steps, 0, step)
 }
 
-// said reports whether a message of the plan holds the words.
-func (c *checker) said(words string, steps []core.Step, here bool) bool {
-	words = squeeze(words)
-	for i := range steps {
-		text, to := c.message(&steps[i])
-		if text != "" && (!here || to == c.who.Path) && strings.Contains(squeeze(text), words) {
-			return true
-		}
-	}
-	return false
-}
-
 // message returns what a step says, and where; "" where it is no message.
 func (c *checker) message(step *core.Step) (text string, to core.Path) {
 	d, ok := c.Resolve(step.Type)
@@ -108,9 +96,6 @@ func (c *checker) message(step *core.Step) (text string, to core.Path) {
 	}
 	return m.Text, m.Path
 }
-
-// squeeze is what texts are compared by.
-func squeeze(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
 // stray drops what only repeats a message, and refuses all other keys that
 // nobody registered.

@@ -1,0 +1,63 @@
+package action
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"synthbot/core"
+)
+
+// once leaves out messages that the plan holds twice, to the letter.
+func (c *checker) once(steps []core.Step) []core.Step {
+	kept := steps[:0]
+	for i := range steps {
+		text, _ := c.message(&steps[i])
+		again := func(s core.Step) bool {
+			return s.Type == steps[i].Type && s.Target == steps[i].Target && bytes.Equal(s.Payload, steps[i].Payload) &&
+				len(s.Conditions)+len(steps[i].Conditions) == 0
+		}
+		if text == "" || !slices.ContainsFunc(kept, again) {
+			kept = append(kept, steps[i])
+		}
+	}
+	return kept
+}
+
+// said reports whether a message of the plan holds the words; here: one that is
+// surely sent to the place itself.
+func (c *checker) said(words string, steps []core.Step, here bool) bool {
+	words = squeeze(words)
+	for i := range steps {
+		text, to := c.message(&steps[i])
+		if text != "" && (!here || to == c.who.Path && len(steps[i].Conditions) == 0) && holdsWords(squeeze(text), words) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsWords reports whether a text holds the words, which are some, as whole ones.
+func holdsWords(text, words string) bool {
+	first, size := utf8.DecodeRuneInString(words)
+	last, _ := utf8.DecodeLastRuneInString(words)
+	for from := 0; ; {
+		i := strings.Index(text[from:], words)
+		if i < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:from+i])
+		after, _ := utf8.DecodeRuneInString(text[from+i+len(words):])
+		if !(letter(before) && letter(first)) && !(letter(last) && letter(after)) {
+			return true
+		}
+		from += i + size
+	}
+}
+
+func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// squeeze is what texts are compared by.
+func squeeze(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
