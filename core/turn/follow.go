@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 
 	"synthbot/core"
@@ -18,7 +19,7 @@ func (t *turn) worthWords() bool {
 	var outputs []prompt.Output
 	unheard := t.unheard()
 	for _, d := range t.outcome {
-		if words(&d) || unheard && d.Progress == core.Done {
+		if words(&d) && !t.mended(&d) || unheard && d.Progress == core.Done {
 			outputs = append(outputs, prompt.Output{
 				Action: d.Action, Payload: d.Call.Payload, Progress: d.Progress, Output: d.Output, Text: d.Outcome.Text,
 			})
@@ -43,6 +44,19 @@ func words(d *action.Done) bool {
 		return d.Outcome.Text != "" && !control
 	}
 	return false
+}
+
+// mended reports whether what was planned to be said here for the case that a step
+// fails was said: then there is nothing to add.
+func (t *turn) mended(d *action.Done) bool {
+	return d.Progress != core.Done && slices.ContainsFunc(t.outcome, func(f action.Done) bool {
+		def, ok := t.snapshot.Resolve(f.Action)
+		var to struct {
+			Path core.Path `json:"interface_path"`
+		}
+		return ok && def.IsMessage() && f.For == d.Step && f.Progress == core.Done &&
+			json.Unmarshal(f.Call.Payload, &to) == nil && (to.Path.IsZero() || to.Path == t.path)
+	})
 }
 
 // unheard reports whether somebody waits for a word and nothing was said or shown

@@ -3,6 +3,7 @@ package turn_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -166,5 +167,31 @@ func TestNobodyIsLeftInSilence(t *testing.T) {
 				t.Errorf("%q was said, %d calls, %d times asked", got, len(memo.Calls()), len(b.asker.Asked()))
 			}
 		})
+	}
+}
+
+// TestFallbackIsHeard: what a plan says for the case that a step fails is not said
+// again in other words; but where it was said elsewhere, or nothing was said, the
+// model has the word.
+func TestFallbackIsHeard(t *testing.T) {
+	const to = `{"type":"message_room","payload":{"text":"It is shut.","interface_path":"%s"}}`
+	for fallback, want := range map[string][]string{
+		fmt.Sprintf(to, "room/1"):   {"It is shut."},
+		fmt.Sprintf(to, "room/1/7"): {"It is shut.", "sorry"},
+		`{"type":"look"}`:           {"sorry"},
+	} {
+		s := open(t, t.TempDir())
+		room := coretest.NewRoom("room")
+		door := coretest.NewPlugin("door", core.Action{Name: "look", Permission: core.Everyone}, core.Action{
+			Name: "enter", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+				return core.Result{}, core.Errorf(core.Invalid, "it is shut")
+			}})
+		script := `{"actions":[{"type":"enter","fallbackAction":` + fallback + `}]}`
+		b := start(t, s, room, coretest.NewAsker(script, plan("sorry")), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, door) })
+		b.receive(said("1", "jay", "enter"))
+		b.ended(1)
+		b.stands(want...)
+		b.stop()
+		s.Close()
 	}
 }
