@@ -43,18 +43,29 @@ const overlayKey = "changed"
 
 // openOverlay reads what was changed in former lives.
 func openOverlay(ctx context.Context, items core.Items) (*overlay, error) {
-	o := &overlay{items: items, places: make(map[core.Path]changed)}
-	all, err := items.List(ctx, core.Path{})
+	o := &overlay{items: items}
+	_, err := o.reread(ctx)
+	return o, err
+}
+
+// reread takes what is kept for all there is: somebody was forgotten, with his
+// private places. It reports whether there is less than before.
+func (o *overlay) reread(ctx context.Context) (less bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all, err := o.items.List(ctx, core.Path{})
 	if err != nil {
-		return nil, fmt.Errorf("settings changed by command: %w", err)
+		return false, fmt.Errorf("settings changed by command: %w", err)
 	}
+	before := len(o.places)
+	o.places = make(map[core.Path]changed)
 	for _, i := range all {
 		var c changed
 		if i.Key == overlayKey && json.Unmarshal(i.Value, &c) == nil {
 			o.places[i.Path] = c
 		}
 	}
-	return o, nil
+	return len(o.places) < before, nil
 }
 
 // change applies f to what was changed at the path, and keeps it.
@@ -124,16 +135,6 @@ func (o *overlay) admins() []core.Path {
 		}
 	})
 	return people
-}
-
-// forget drops what was changed there and below, or of that person; the store has
-// erased it already. It reports whether there was anything.
-func (o *overlay) forget(path core.Path) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	n := len(o.places)
-	maps.DeleteFunc(o.places, func(p core.Path, _ changed) bool { return p.Within(path) })
-	return len(o.places) < n
 }
 
 // asleep reports whether the place was put to sleep: what is said there is context.

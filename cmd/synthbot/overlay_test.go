@@ -46,10 +46,33 @@ func TestOverlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds()
-	if !o.forget(jay) || len(o.admins()) > 0 || o.forget(jay) {
+	private := core.MustPath("telegram/9")
+	said := core.Event{Kind: core.KindMessage, Message: core.Message{Path: private, ID: "1", Author: core.Author{ID: "1"}, Private: true, Text: "hello"}}
+	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: said}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.change(t.Context(), private, func(c *changed) { c.Asleep = &yes }); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(path core.Path, want bool) {
+		t.Helper()
+		if err := db.Forget(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		if less, err := o.reread(t.Context()); less != want || err != nil {
+			t.Errorf("%s: less is kept: %v, %v", path, less, err)
+		}
+	}
+	gone(jay, true)
+	if len(o.admins()) > 0 {
 		t.Error("who was forgotten is an admin still")
 	}
-	if !o.forget(core.MustPath("telegram/-100")) || o.asleep(core.MustPath("telegram/-100/3")) {
+	if o.asleep(private) {
+		t.Error("his private place sleeps still")
+	}
+	gone(jay, false)
+	gone(core.MustPath("telegram/-100"), true)
+	if o.asleep(core.MustPath("telegram/-100/3")) {
 		t.Error("a place that was forgotten sleeps still")
 	}
 	if err := db.Close(); err != nil {

@@ -133,10 +133,11 @@ func (b *bot) forget(ctx context.Context, path core.Path) error {
 	// A turn that ran may have kept something in between; from now on none can.
 	errs = append(errs, b.erase(ctx, path))
 	b.traces.Forget(path)
-	if b.overlay.forget(path) {
+	less, err := b.overlay.reread(ctx)
+	if less {
 		b.anew() // he may have been an admin
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, err)...)
 }
 
 // erase takes a person out of what plugins keep elsewhere than under his path.
