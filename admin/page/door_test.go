@@ -131,7 +131,7 @@ func TestSecureWithTLS(t *testing.T) {
 // paths are all that can be asked for.
 var paths = map[string][]string{
 	http.MethodGet: {
-		"/", "/live", "/turn?place=telegram/-100&seq=1", "/talk", "/talk/place?place=telegram/-100", "/memories", "/memories/one?id=1&place=telegram/-100",
+		"/", "/live", "/turn?place=telegram/-100&seq=1", "/talk", "/talk/place?place=telegram/-100", "/memories", "/memories/found", "/memories/one?id=1&place=telegram/-100",
 		"/personas", "/personas/one?id=aria.toml", "/charts", "/catalogue", "/settings", "/settings?place=telegram/-100", "/sessions",
 	},
 	http.MethodPost: {

@@ -48,6 +48,7 @@ type session struct {
 
 	mu     sync.Mutex
 	seen   time.Time
+	words  string                  // that were looked for last
 	opened map[core.Path]time.Time // private places, and until when they are open
 }
 
@@ -62,6 +63,18 @@ func (s *session) setOpen(place core.Path, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened[place] = until
+}
+
+func (s *session) setWords(words string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.words = words
+}
+
+func (s *session) sought() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.words
 }
 
 // doors know who may come in, for as long as the process lives.

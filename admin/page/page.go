@@ -156,6 +156,7 @@ func (p *Page) routes() {
 		"POST /talk/close":       p.close,
 		"GET /memories":          p.memories,
 		"POST /memories":         p.search,
+		"GET /memories/found":    p.foundOnes,
 		"GET /memories/one":      p.memory,
 		"POST /memories/save":    p.saveMemory,
 		"POST /memories/drop":    p.dropMemory,

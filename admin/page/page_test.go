@@ -85,7 +85,7 @@ func TestLargeForms(t *testing.T) {
 	w := newWorld(t)
 	c := w.in()
 	csrf := c.csrf()
-	for size, want := range map[int]int{1000: http.StatusOK, maxForm: http.StatusRequestEntityTooLarge} {
+	for size, want := range map[int]int{1000: http.StatusSeeOther, maxForm: http.StatusRequestEntityTooLarge} {
 		if r := c.post("/memories", "csrf", csrf, "words", strings.Repeat("x", size)); r.status != want {
 			t.Errorf("a form of %d bytes: %d", size, r.status)
 		}
@@ -104,6 +104,7 @@ func TestNothingBreaksOut(t *testing.T) {
 	w := newWorld(t)
 	w.live()
 	c := w.in()
+	c.search("tea")
 	seen := 0
 	for _, path := range paths[http.MethodGet] {
 		if path == "/live" {
@@ -142,7 +143,7 @@ func TestPrivateIsClosed(t *testing.T) {
 				list = append(list, path)
 			}
 		}
-		if r := c.post("/memories", "csrf", csrf, "words", "zebra in private"); strings.Contains(r.body, private) {
+		if r := c.search("zebra in private"); strings.Contains(r.body, private) {
 			list = append(list, "search")
 		} else if !strings.Contains(r.body, "There is none.") {
 			list = append(list, "that there is something to be found")
@@ -171,7 +172,7 @@ func TestPrivateIsClosed(t *testing.T) {
 	if r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", "he asked for help"); r.status != http.StatusSeeOther {
 		t.Fatalf("open: %d", r.status)
 	}
-	if list := tells(); len(list) != 5 {
+	if list := tells(); len(list) != 6 {
 		t.Errorf("told while open: %q", list)
 	}
 	if r := w.in().get("/talk/place?place=telegram/1000"); strings.Contains(r.body, private) {
@@ -274,8 +275,11 @@ func TestMemories(t *testing.T) {
 	w.live()
 	c := w.in()
 	csrf := c.csrf()
-	if r := c.post("/memories", "csrf", csrf, "words", "tea"); !strings.Contains(r.body, "likes tea") {
+	if r := c.search("tea"); !strings.Contains(r.body, "likes tea") {
 		t.Errorf("search: %d %s", r.status, r.body)
+	}
+	if r := w.in().get("/memories/found"); r.status != http.StatusSeeOther || strings.Contains(r.body, "tea") {
+		t.Errorf("what another session looked for: %d %s", r.status, r.body)
 	}
 	facts, _, err := w.db.ListFacts(t.Context(), all(group))
 	if err != nil || len(facts) != 1 {

@@ -219,9 +219,19 @@ func (p *Page) remembered(e *eyes, f core.Fact) remembered {
 	return r
 }
 
-// search finds memories by words, which stand in the form and in no address.
+// search keeps the words to be found, which stand in the form and in no address,
+// and sends the browser on: it could not come back to what a form has led to.
 func (p *Page) search(v *visit) error {
-	words := v.PostFormValue("words")
+	v.session.setWords(v.PostFormValue("words"))
+	return v.to("/memories/found")
+}
+
+// foundOnes lists the memories that the session's words find.
+func (p *Page) foundOnes(v *visit) error {
+	words := v.session.sought()
+	if words == "" {
+		return v.to("/memories")
+	}
 	see, err := p.visible(v)
 	if err != nil {
 		return err

@@ -210,6 +210,17 @@ func (c *client) post(path string, pairs ...string) reply {
 	return c.send(c.request(http.MethodPost, path, form))
 }
 
+// search looks for memories. Its words stand in no address, and what they find is
+// a page of its own that a browser can come back to.
+func (c *client) search(words string) reply {
+	c.w.Helper()
+	r := c.post("/memories", "csrf", c.csrf(), "words", words)
+	if to := r.head.Get("Location"); r.status != http.StatusSeeOther || to != "/memories/found" {
+		c.w.Fatalf("search: %d, to %q", r.status, to)
+	}
+	return c.get("/memories/found")
+}
+
 var token = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
 // csrf is the token of this session's forms.

@@ -179,7 +179,10 @@ const steps = {
     await page.getByLabel("Words").fill("library");
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByText("Ann works at the library.").waitFor();
-    assert.equal(page.url(), origin + "/memories");
+    assert.equal(page.url(), origin + "/memories/found");
+    await page.getByRole("link", { name: "Edit or forget" }).click();
+    await page.getByLabel("What the bot remembers").waitFor();
+    await page.goBack();
     await page.getByRole("link", { name: "Edit or forget" }).click();
     await page.getByLabel("What the bot remembers").fill("Ann works at the museum.");
     await page.getByRole("button", { name: "Save" }).click();
