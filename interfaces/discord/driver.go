@@ -214,7 +214,8 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	begin(d.watchToken)
 	begin(d.clearDrafts)
 	for id := range count {
-		begin((&shard{d: d, id: id, count: count, at: g}).run)
+		// Where not all of them may begin now, each asks when it is its turn.
+		begin((&shard{d: d, id: id, count: count, at: g, located: g.remaining >= 0 && g.remaining < count}).run)
 	}
 	wait.Wait()
 	select {

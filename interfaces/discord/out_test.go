@@ -178,6 +178,19 @@ func TestNoMoreSessionsToday(t *testing.T) {
 	})
 }
 
+// Where the platform allows fewer sessions than there are shards, the others wait.
+func TestFewerSessionsThanShards(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.Gateway(func(g *discordtest.Settings) { g.Remaining, g.Shards, g.Reset = 2, 4, 3*time.Hour })
+		began := time.Now()
+		s.listening(t, s.bot(t), newInbox())
+		within(t, 4*time.Hour, "all shards", func() bool { return s.Live() == 4 })
+		if took := time.Since(began); took < 3*time.Hour {
+			t.Errorf("connected after %v", took)
+		}
+	})
+}
+
 func TestChangesComeIn(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -44,7 +44,7 @@ type shard struct {
 	id      int
 	count   int
 	at      gateway
-	located bool // at was in use before
+	located bool // at was in use before, or is not enough
 	intents int  // that this connection asks for
 
 	mu     sync.Mutex
@@ -145,14 +145,14 @@ func (s *shard) connect(ctx context.Context) error {
 	defer cancel()
 	s.identified = func() {}
 	if going == nil {
-		if err := s.locate(ctx); err != nil {
-			return err
-		}
 		done, err := s.d.starts.wait(ctx, s.id, s.at.concurrency)
 		if err != nil {
 			return err
 		}
 		defer done()
+		if err := s.locate(ctx); err != nil {
+			return err
+		}
 		s.identified = done
 	}
 	sess, left := s.session(ctx, going)

@@ -63,6 +63,7 @@ func (s *Server) Gateway(change func(*Settings)) {
 	s.mu.Lock()
 	defer s.unlock()
 	change(&s.gateway.Settings)
+	s.gateway.refill = time.Now().Add(s.gateway.Reset)
 }
 
 // Identify is one beginning of a session.
@@ -80,22 +81,34 @@ type gateway struct {
 	opened     int
 	identifies []Identify
 	made       int
+	refill     time.Time // of Remaining
 	resumes    int
 	beats      int
 	running    sync.WaitGroup
 }
 
+// sessionsADay is how many sessions may be begun until there are more.
+const sessionsADay = 1000
+
 func (g *gateway) init() {
-	g.Settings = Settings{Interval: 200 * time.Millisecond, Shards: 1, Concurrency: 1, Remaining: 1000, Reset: time.Second}
+	g.Settings = Settings{Interval: 200 * time.Millisecond, Shards: 1, Concurrency: 1, Remaining: sessionsADay, Reset: time.Second}
 	g.sessions, g.conns = map[string]*session{}, map[*Conn]bool{}
 }
 
 func (s *Server) gatewayURL() string { return "ws" + strings.TrimPrefix(s.URL, "http") + "/gateway" }
 
+// renew gives more sessions where it is time to.
+func (g *gateway) renew() {
+	if now := time.Now(); !g.refill.After(now) {
+		g.Remaining, g.refill = max(g.Remaining, sessionsADay), now.Add(g.Reset)
+	}
+}
+
 func (s *Server) getGateway(*Call, []string) (any, *failure) {
 	g := &s.gateway
+	g.renew()
 	return map[string]any{"url": s.gatewayURL(), "shards": g.Shards, "session_start_limit": map[string]any{
-		"total": 1000, "remaining": g.Remaining, "reset_after": g.Reset.Milliseconds(), "max_concurrency": g.Concurrency}}, nil
+		"total": sessionsADay, "remaining": g.Remaining, "reset_after": max(time.Until(g.refill), time.Millisecond).Milliseconds(), "max_concurrency": g.Concurrency}}, nil
 }
 
 // Payload is one message of the gateway.

@@ -80,6 +80,10 @@ func (s *Server) identified(c *Conn, data json.RawMessage) bool {
 		c.Send(Payload{Op: OpInvalid, Data: false})
 		return false
 	}
+	if g.renew(); g.Remaining <= 0 {
+		s.breach("a session more than may be begun")
+	}
+	g.Remaining--
 	g.identifies = append(g.identifies, Identify{time.Now(), d.Intents, d.Shard})
 	g.made++
 	sess := &session{id: "session-" + strconv.Itoa(g.made), on: c, intents: d.Intents, shard: d.Shard}
