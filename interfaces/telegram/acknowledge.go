@@ -114,7 +114,11 @@ func (d *Driver) Observe(end core.TurnEnd) {
 }
 
 func (d *Driver) mark(ctx context.Context, s spot, message, emoji string) {
-	if err := d.setReaction(ctx, s, message, emoji); err != nil && ctx.Err() == nil {
+	n, err := number(message)
+	if n = d.places.messageNumber(s.chat, n); err != nil || n == 0 {
+		return
+	}
+	if err := d.setReaction(ctx, s, n, emoji); err != nil && ctx.Err() == nil {
 		d.log.Debug("reaction not set", "chat", s.chat, "error", err)
 	}
 }

@@ -136,7 +136,7 @@ func (c *converter) press(q *callback) converted {
 	if !m.IsTopic {
 		thread = c.places.thread(m.Chat.ID, m.ID)
 	}
-	e := core.Event{Kind: core.KindPress, Target: strconv.FormatInt(m.ID, 10), Data: cut(data, core.MaxQuote)}
+	e := core.Event{Kind: core.KindPress, Target: c.places.messageID(m.Chat.ID, m.ID), Data: cut(data, core.MaxQuote)}
 	e.Message = core.Message{
 		Path: place(c.name, m.Chat.ID, thread), ID: pressMark + cut(q.ID, 64), Author: person(&q.From), Time: c.now().UTC(),
 		Private: m.Chat.Type == "private", Locale: cut(q.From.LanguageCode, 35), Addressed: core.Reply,

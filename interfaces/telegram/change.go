@@ -16,6 +16,7 @@ type about struct {
 	Path    string `json:"interface_path"`
 	Text    string `json:"text"`
 	Emoji   string `json:"emoji"`
+	number  int64  // of the message, as the platform counts
 }
 
 func (d *Driver) about(call core.Call) (about, target, error) {
@@ -26,6 +27,9 @@ func (d *Driver) about(call core.Call) (about, target, error) {
 	to, err := d.target(call, a.Path)
 	if err == nil && a.Message == 0 {
 		err = core.Errorf(core.Invalid, "message_id: say which message")
+	}
+	if a.number = d.places.messageNumber(to.spot.chat, int64(a.Message)); err == nil && a.number == 0 {
+		err = core.Errorf(core.Invalid, "message_id: %d is none of this bot's time", a.Message)
 	}
 	return a, to, err
 }
@@ -51,7 +55,7 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 	}
 	a, to, _ := d.about(call)
 	p := parts(a.Text, maxText)[0]
-	if err := d.editTo(ctx, to, a.Message, tgbotapi.Params{}, p); err != nil {
+	if err := d.editTo(ctx, to, a.number, tgbotapi.Params{}, p); err != nil {
 		return core.Result{}, explain(err)
 	}
 	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.source}})
@@ -60,8 +64,8 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 
 // editTo changes a message. One that says this already is as it should be; one
 // with a file has a caption.
-func (d *Driver) editTo(ctx context.Context, to target, message anyID, params tgbotapi.Params, p part) error {
-	params["message_id"] = id(int64(message))
+func (d *Driver) editTo(ctx context.Context, to target, message int64, params tgbotapi.Params, p part) error {
+	params["message_id"] = id(message)
 	if !d.opt.Config.Previews {
 		params["link_preview_options"] = noPreview
 	}
@@ -91,7 +95,7 @@ func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error
 	if err != nil {
 		return core.Result{}, err
 	}
-	r := request{method: "deleteMessage", params: tgbotapi.Params{"message_id": id(int64(a.Message))}, chat: to.spot.chat, again: true}
+	r := request{method: "deleteMessage", params: tgbotapi.Params{"message_id": id(a.number)}, chat: to.spot.chat, again: true}
 	_, err = d.do(ctx, r)
 	var e *apiError
 	if err != nil && (!errors.As(err, &e) || !e.says("to delete not found")) {
@@ -108,7 +112,7 @@ func (d *Driver) react(ctx context.Context, call core.Call) (core.Result, error)
 	if err != nil {
 		return core.Result{}, err
 	}
-	err = d.setReaction(ctx, to.spot, id(int64(a.Message)), a.Emoji)
+	err = d.setReaction(ctx, to.spot, a.number, a.Emoji)
 	var e *apiError
 	if errors.As(err, &e) && e.says("REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
 		return core.Result{}, core.Errorf(core.Invalid, "emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
@@ -119,7 +123,7 @@ func (d *Driver) react(ctx context.Context, call core.Call) (core.Result, error)
 	return core.Result{}, nil
 }
 
-func (d *Driver) setReaction(ctx context.Context, s spot, message, emoji string) error {
+func (d *Driver) setReaction(ctx context.Context, s spot, message int64, emoji string) error {
 	list := []map[string]string{}
 	if emoji != "" {
 		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})
@@ -128,7 +132,7 @@ func (d *Driver) setReaction(ctx context.Context, s spot, message, emoji string)
 	if err != nil {
 		return err
 	}
-	params := tgbotapi.Params{"message_id": message, "reaction": string(data)}
+	params := tgbotapi.Params{"message_id": id(message), "reaction": string(data)}
 	_, err = d.do(ctx, request{method: "setMessageReaction", params: params, chat: s.chat, again: true, rank: -1})
 	return err
 }

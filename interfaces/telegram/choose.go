@@ -68,10 +68,10 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 		return err
 	}
 	message, err := number(m.ID)
-	if err != nil {
+	if message = d.places.messageNumber(to.spot.chat, message); err != nil || message == 0 {
 		return core.Errorf(core.Invalid, "%q is no message", m.ID)
 	}
-	if err := d.editTo(ctx, to, anyID(message), tgbotapi.Params{}, shortened(m.Text)); err != nil {
+	if err := d.editTo(ctx, to, message, tgbotapi.Params{}, shortened(m.Text)); err != nil {
 		return explain(err)
 	}
 	return nil

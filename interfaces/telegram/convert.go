@@ -118,7 +118,7 @@ func (c *converter) said(m *message) (core.Message, bool) {
 		return core.Message{}, false
 	}
 	out := core.Message{
-		Path: c.places.path(c.name, m), ID: strconv.FormatInt(m.ID, 10), Author: author, Text: cut(text, core.MaxText),
+		Path: c.places.path(c.name, m), ID: c.places.messageID(m.Chat.ID, m.ID), Author: author, Text: cut(text, core.MaxText),
 		Time: moment(m.Date), Voice: m.Voice != nil || m.VideoNote != nil, ReplyTo: c.quote(m), Attachments: files,
 		Private: m.Chat.Type == "private",
 	}
@@ -191,7 +191,7 @@ func (c *converter) quote(m *message) *core.Quote {
 		if part != "" {
 			text = r.part(part, m.Quote.Position)
 		}
-		return &core.Quote{ID: strconv.FormatInt(r.ID, 10), From: c.author(r), Text: cut(text, core.MaxQuote), Time: moment(r.Date)}
+		return &core.Quote{ID: c.places.messageID(m.Chat.ID, r.ID), From: c.author(r), Text: cut(text, core.MaxQuote), Time: moment(r.Date)}
 	case m.External != nil:
 		q := &core.Quote{Text: cut(part, core.MaxQuote)}
 		if o := m.External.Origin; o != nil {
@@ -239,7 +239,7 @@ func (c *converter) migrationEvent(from, to int64) core.Event {
 }
 
 func (c *converter) reaction(r *reaction, id int64) converted {
-	e := core.Event{Kind: core.KindReaction, Target: strconv.FormatInt(r.Message, 10)}
+	e := core.Event{Kind: core.KindReaction, Target: c.places.messageID(r.Chat.ID, r.Message)}
 	switch {
 	case r.User != nil:
 		e.Message.Author = person(r.User)

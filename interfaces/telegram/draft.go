@@ -322,12 +322,12 @@ func (d *Driver) finish(ctx context.Context, to target, r request, p part) (mess
 	for _, key := range []string{"reply_markup", "link_preview_options"} {
 		params.AddNonEmpty(key, r.params[key])
 	}
-	err = d.editTo(ctx, to, anyID(stands), params, p)
+	err = d.editTo(ctx, to, stands, params, p)
 	var api *apiError
 	switch {
 	case err == nil:
 		d.forgetDraft(ctx, s, stands)
-		return id(stands), true, nil
+		return d.places.messageID(s.chat, stands), true, nil
 	case errors.As(err, &api) && api.code < 500 && api.code != 429:
 		d.eraseDraft(ctx, s, stands)
 		return "", false, nil

@@ -66,6 +66,7 @@ func New(o Options) (*Driver, error) {
 		pace: newPacer(o.Config.Pace != "off"), keys: newSigner(o.Config.Token.Reveal()), drafts: drafts{all: map[spot]*draft{}},
 	}
 	d.ranks = newRanks(d)
+	d.loadAccount(context.Background())
 	d.loadWaits(context.Background())
 	d.loadPlaces(context.Background())
 	d.loadDrafts(context.Background())
@@ -127,6 +128,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 		return err
 	}
 	d.refused.Store(false)
+	d.saveAccount(ctx)
 	d.log.Info("connected", "bot", self.UserName)
 	d.later(d.offerCommands)
 	d.later(d.clearDrafts)

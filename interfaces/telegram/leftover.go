@@ -76,18 +76,26 @@ func (d *Driver) changeNotes(ctx context.Context, change func(map[string]int64) 
 	}
 	raw, err := json.Marshal(all)
 	if err == nil {
-		err = d.opt.State.Put(ctx, draftKey, raw)
+		err = d.opt.State.Put(ctx, d.draftKey(), raw)
 	}
 	if err != nil {
 		d.log.Error("drafts are not noted", "error", err)
 	}
 }
 
+// draftKey is the key of the notes: another bot's messages are not ours to take.
+func (d *Driver) draftKey() string {
+	if d.places.account == 0 {
+		return draftKey
+	}
+	return draftKey + "." + id(d.places.account)
+}
+
 func (d *Driver) draftName(s spot) string { return place(d.opt.Name, s.chat, s.thread).String() }
 
 func (d *Driver) notedDrafts(ctx context.Context) map[string]int64 {
 	all := map[string]int64{}
-	if raw, err := d.opt.State.Get(ctx, draftKey); err == nil && raw != nil {
+	if raw, err := d.opt.State.Get(ctx, d.draftKey()); err == nil && raw != nil {
 		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
 	}
 	return all

@@ -96,7 +96,7 @@ func (d *Driver) sendMedia(ctx context.Context, call core.Call, kind, method, fa
 	list := captions(m.Caption)
 	send := attached{method: method, field: kind, file: m.file(fallback), caption: list[0], params: to.params(), here: d.same(call.Path, to)}
 	send.params.AddBool("disable_notification", m.Silent)
-	replyTo(send.params, m.ReplyTo)
+	d.replyTo(send.params, to, m.ReplyTo)
 	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].source)}
 	err = call.Parts.Send(ctx, 1, what, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, send) })
 	if err != nil || len(list) == 1 {
@@ -258,7 +258,7 @@ func (d *Driver) sendPoll(ctx context.Context, call core.Call) (core.Result, err
 	if q.Anonymous != nil && !*q.Anonymous {
 		params["is_anonymous"] = "false"
 	}
-	replyTo(params, q.ReplyTo)
+	d.replyTo(params, to, q.ReplyTo)
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
 	err = call.Parts.Send(ctx, 1, core.Sent{Path: to.path, Text: said}, func(ctx context.Context, _ string) (string, error) {
 		r := request{method: "sendPoll", params: params, chat: to.spot.chat}

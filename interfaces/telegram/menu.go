@@ -113,7 +113,7 @@ func (d *Driver) offerCommands(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	sum := sha256.Sum256(data)
+	sum := sha256.Sum256(append(data, d.account()...)) // another bot has none yet
 	now := offering{Mark: hex.EncodeToString(sum[:])}
 	var was offering
 	if old, err := d.opt.State.Get(ctx, menuKey); err == nil && old != nil {

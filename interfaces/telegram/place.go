@@ -80,6 +80,8 @@ type places struct {
 	titles  map[spot]label // of groups and topics
 	people  map[int64]label
 	changed bool
+
+	account int64 // how many other bots the interface was; set once
 }
 
 func newPlaces() *places {

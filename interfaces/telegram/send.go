@@ -132,7 +132,7 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 			params["link_preview_options"] = noPreview
 		}
 		if i == 0 {
-			replyTo(params, t.ReplyTo)
+			d.replyTo(params, to, t.ReplyTo)
 		}
 		if i == len(list)-1 {
 			markup, err := d.keyboard(call, to, t.buttons)
@@ -184,9 +184,9 @@ func rank(priority string) int {
 	return 0
 }
 
-func replyTo(params tgbotapi.Params, message anyID) {
-	if message != 0 {
-		params["reply_parameters"] = fmt.Sprintf(`{"message_id":%d,"allow_sending_without_reply":true}`, message)
+func (d *Driver) replyTo(params tgbotapi.Params, to target, message anyID) {
+	if number := d.places.messageNumber(to.spot.chat, int64(message)); number != 0 {
+		params["reply_parameters"] = fmt.Sprintf(`{"message_id":%d,"allow_sending_without_reply":true}`, number)
 	}
 }
 
@@ -208,7 +208,7 @@ func (d *Driver) sent(to target, r request, do func(request) (json.RawMessage, e
 		return "", nil
 	}
 	d.places.sent(to.spot, m.ID)
-	return id(m.ID), nil
+	return d.places.messageID(to.spot.chat, m.ID), nil
 }
 
 // styled sends a request with the part as HTML in field. What the platform does

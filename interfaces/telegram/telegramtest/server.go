@@ -48,8 +48,7 @@ type Server struct {
 	delay    func(Call) time.Duration
 	methods  map[string]method
 	lacks    []string
-	stalled  string // a file
-	revoked  bool
+	stalled  string        // a file
 	noted    chan struct{} // closed and replaced when a request is answered
 	strict   bool
 	calls    []Call
@@ -66,6 +65,7 @@ type Server struct {
 	files    map[string][]byte
 	commands map[string]string
 	closing  chan struct{}
+	token    string // "": none is known
 }
 
 type update struct {
@@ -98,7 +98,7 @@ func newServer() *Server {
 	return &Server{
 		people: map[int64]*Person{}, chats: map[int64]*Chat{}, arrived: make(chan struct{}), blocked: map[int64]time.Time{},
 		queries: map[string]bool{}, files: map[string][]byte{}, commands: map[string]string{}, closing: make(chan struct{}),
-		lastID: 870000000, noted: make(chan struct{}), methods: methods(),
+		token: Token, lastID: 870000000, noted: make(chan struct{}), methods: methods(),
 	}
 }
 
@@ -143,11 +143,11 @@ func (s *Server) Early() int {
 // ServeHTTP implements the Bot API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if len(parts) > 2 && parts[0] == "file" && parts[1] == "bot"+Token {
+	if len(parts) > 2 && parts[0] == "file" && s.knows(parts[1]) {
 		s.serveFile(w, r, strings.Join(parts[2:], "/"))
 		return
 	}
-	if len(parts) != 2 || parts[0] != "bot"+Token || s.isRevoked() {
+	if len(parts) != 2 || !s.knows(parts[0]) {
 		reply(w, failure{401, "Unauthorized", nil})
 		return
 	}

@@ -45,17 +45,38 @@ func (s *Server) Lack(methods ...string) {
 func (s *Server) Revoke() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.revoked = true
+	s.token = ""
 	if s.reader != nil {
 		close(s.reader)
 		s.reader = nil
 	}
 }
 
+// Exchange puts another bot in the place of the one that the server knew: it has no
+// commands, and its private chats and groups of the old kind are empty.
+func (s *Server) Exchange(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = token
+	clear(s.commands)
+	for _, c := range s.chats {
+		if c.Type == "private" || c.Type == "group" {
+			c.next, c.messages, c.drafts = 0, nil, nil
+		}
+	}
+}
+
 func (s *Server) isRevoked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.revoked
+	return s.token == ""
+}
+
+// knows reports whether a path's first element holds the bot's token.
+func (s *Server) knows(element string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token != "" && element == "bot"+s.token
 }
 
 // Await returns when ok does; it looks again after each request that the server

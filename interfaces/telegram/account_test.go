@@ -1,0 +1,106 @@
+package telegram
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// TestAnotherBot: the numbers of another bot's messages begin anew where they are
+// not the chat's. None is taken for one of the former bot, coming in or going out,
+// and the new bot gets a menu.
+func TestAnotherBot(t *testing.T) {
+	token := telegramtest.Token
+	alter := func(o *Options) {
+		o.Config.Token, o.Config.Acknowledge, o.Config.Stream, o.Commands = core.NewSecret(token), "👀", "edit", commands()
+	}
+	bubble(t, alter, func(t *testing.T, w *world) {
+		at, in := place("telegram", jay, 0), &coretest.Inbox{}
+		life := func() (ids []string) {
+			t.Helper()
+			d, stop := w.run(t, in)
+			defer func() { _ = stop() }()
+			seen := len(in.Events())
+			theirs := w.Say(jay, jay, telegramtest.Saying{Text: "hello"})
+			w.Say(group, jay, telegramtest.Saying{Text: "and here"})
+			events := in.Wait(t, seen+2)[seen:]
+			slices.SortFunc(events, func(a, b core.Event) int { return strings.Compare(b.Message.Path.String(), a.Message.Path.String()) })
+			said := events[0].Message.ID
+			stream(d, at, 20)
+			parts := &coretest.Parts{}
+			for _, step := range [][2]string{
+				{"message", `{"text":"one"}`}, {"message", `{"text":"two","buttons":[{"label":"x"}],"reply_to_message_id":` + said + `}`},
+				{"react", `{"message_id":` + said + `,"emoji":"👍"}`}, {"photo", `{"url":"https://example.org/a.png","reply_to_message_id":` + said + `}`},
+			} {
+				if err := do(t, d, step[0]+"_telegram", at, step[1], parts); err != nil {
+					t.Fatalf("%v: %v", step, err)
+				}
+				parts = &coretest.Parts{}
+			}
+			if err := do(t, d, "message_telegram", at, `{"text":"three"}`, parts); err != nil {
+				t.Fatal(err)
+			}
+			last := parts.Sent()[0].ID
+			if err := do(t, d, "edit_telegram", at, `{"message_id":`+last+`,"text":"four"}`, parts); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Settle(t.Context(), core.Sent{Path: at, ID: last, Text: "five"}); err != nil {
+				t.Fatal(err)
+			}
+			list := w.Messages(jay)
+			if list = list[max(0, len(list)-4):]; len(list) != 4 || list[1].ReplyTo != theirs || list[2].ReplyTo != theirs || list[3].Text != "five" {
+				t.Errorf("stands: %+v", list)
+			}
+			w.Press(jay, list[1].ID, jay, 0)
+			w.React(jay, list[3].ID, jay, "🔥")
+			w.Say(jay, jay, telegramtest.Saying{Text: "that?", ReplyTo: list[3].ID})
+			more := in.Wait(t, seen+6)[seen+3:] // behind the edit
+			if more[0].Target == more[1].Target || more[1].Target != last || more[2].Message.ReplyTo.ID != last {
+				t.Errorf("%q was sent; %+v", last, more)
+			}
+			d.mark(t.Context(), spot{chat: jay}, said, "👀")
+			if c := w.Calls("setMessageReaction"); c[len(c)-1].Status != 200 {
+				t.Errorf("%+v", c[len(c)-1])
+			}
+			return []string{said, last, more[2].Message.ID, events[1].Message.ID}
+		}
+		first, again := life(), life()
+		for i, former := range first {
+			if slices.Contains(again, former) {
+				t.Errorf("%d: %q and %q", i, first, again)
+			}
+		}
+		token = "4242:other"
+		w.Exchange(token)
+		other := life()
+		for i, number := range other[:3] {
+			if slices.Contains(first, number) || slices.Contains(again, number) || len(number) < 10 {
+				t.Errorf("%d: %q after %q and %q", i, other, first, again)
+			}
+		}
+		if len(other[3]) > 2 {
+			t.Errorf("the group's number is %q", other[3])
+		}
+		d, stop := w.run(t, in)
+		synctest.Wait()
+		if err := do(t, d, "edit_telegram", at, `{"message_id":`+first[1]+`,"text":"six"}`, &coretest.Parts{}); err == nil {
+			t.Error("a message of another bot's was changed")
+		}
+		if err := do(t, d, "message_telegram", at, `{"text":"seven","reply_to_message_id":`+first[0]+`}`, &coretest.Parts{}); err != nil {
+			t.Error(err)
+		}
+		list := w.Messages(jay)
+		if last := list[len(list)-1]; last.ReplyTo != 0 || len(w.Commands()) == 0 {
+			t.Errorf("%+v; %d menus", last, len(w.Commands()))
+		}
+		if log := w.log.String(); strings.Count(log, "another bot than before") != 1 {
+			t.Errorf("the log says %s", log)
+		}
+		_ = stop()
+	})
+}
