@@ -53,6 +53,7 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 
 // Erase implements core.Keeper.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
+	p.codes.forget(person)
 	items, err := p.said(ctx, person)
 	if err != nil {
 		return err

@@ -52,11 +52,7 @@ func (c *codes) give(person core.Path) (string, error) {
 	if !c.spend(person) {
 		return "", errOften
 	}
-	for hash, o := range c.open {
-		if o.person == person {
-			delete(c.open, hash)
-		}
-	}
+	c.end(person)
 	code, err := random()
 	if err != nil {
 		return "", err
@@ -101,6 +97,23 @@ func (c *codes) take(code string, by core.Path) (core.Path, error) {
 	}
 	delete(c.open, hash)
 	return o.person, nil
+}
+
+// forget drops what is there of a person.
+func (c *codes) forget(person core.Path) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end(person)
+	delete(c.used, person)
+}
+
+// end takes a person's code away.
+func (c *codes) end(person core.Path) {
+	for hash, o := range c.open {
+		if o.person == person {
+			delete(c.open, hash)
+		}
+	}
 }
 
 // spend counts a use within the hour; false: there were enough.

@@ -323,3 +323,22 @@ func BenchmarkBios(b *testing.B) {
 		}
 	}
 }
+
+// TestForgottenCode: who is forgotten is linked with nobody by a code that he was
+// given before.
+func TestForgottenCode(t *testing.T) {
+	p := made(t, plugintest.NewStand(t, "people"))
+	code, err := p.codes.give(jayPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Erase(t.Context(), jayPath); err != nil {
+		t.Fatal(err)
+	}
+	if who, err := p.codes.take(code, annPath); err == nil {
+		t.Errorf("the code is still %s's", who)
+	}
+	if len(p.codes.used) != 1 {
+		t.Errorf("in memory are %v", p.codes.used)
+	}
+}
