@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -70,10 +71,11 @@ func (c *converter) mentioned(text string, entities []tgbotapi.MessageEntity) bo
 // command reads a message that begins with one of the bot's commands.
 func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	text, entities := m.content()
-	if len(entities) == 0 || entities[0].Type != "bot_command" || entities[0].Offset != 0 || m.Forward != nil {
+	at := slices.IndexFunc(entities, func(e tgbotapi.MessageEntity) bool { return e.Type == "bot_command" && e.Offset == 0 })
+	if at < 0 || m.Forward != nil { // styles may begin there, too
 		return "", nil, false
 	}
-	word := span(text, 0, entities[0].Length)
+	word := span(text, 0, entities[at].Length)
 	name, whom, named := strings.Cut(strings.TrimPrefix(word, "/"), "@")
 	if named && !strings.EqualFold(whom, c.self.UserName) {
 		return "", nil, false
