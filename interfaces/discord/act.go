@@ -30,7 +30,8 @@ func (d *Driver) checkEdit(_ context.Context, call core.Call) error {
 	return nil
 }
 
-// edit changes a message; the platform refuses those of others.
+// edit changes a message; the platform refuses those of others. The history has the
+// new text then, as with those that people change.
 func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) {
 	var p onMessage
 	channel, err := d.read(call, &p, &p.Path)
@@ -41,7 +42,11 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 	if len(texts) != 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
 	}
-	return core.Result{}, d.rewrite(ctx, channel, string(p.ID), texts[0])
+	if err := d.rewrite(ctx, channel, string(p.ID), texts[0]); err != nil {
+		return core.Result{}, err
+	}
+	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: p.Path, ID: string(p.ID), Text: strings.TrimSpace(p.Text)}})
+	return core.Result{}, nil
 }
 
 // rewrite gives one of our messages another text.

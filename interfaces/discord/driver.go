@@ -68,6 +68,7 @@ type Driver struct {
 	count    int // shards, once Listen knows
 
 	mu        sync.Mutex
+	inbox     core.Inbox        // nil: Listen was not called yet
 	direct    map[string]string // channels of direct messages, by person
 	noContent bool              // the content intent was refused
 	told      map[string]bool   // what admins were told
@@ -169,6 +170,9 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	if err := errors.Join(d.cursors.load(ctx), d.alive.load(ctx, d.state)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.name, err)
 	}
+	d.mu.Lock()
+	d.inbox = in
+	d.mu.Unlock()
 	err := d.listen(ctx, in)
 	for before := 0; d.set.shards == 0 && errors.Is(err, errShards) && d.count > before && sleep(ctx, d.tempo.backoff); {
 		before = d.count
@@ -185,6 +189,19 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
 	return nil
+}
+
+// receive hands in what the bot itself changed on the platform, if anyone takes it.
+func (d *Driver) receive(ctx context.Context, e core.Event) {
+	d.mu.Lock()
+	in := d.inbox
+	d.mu.Unlock()
+	if in == nil {
+		return
+	}
+	if err := in.Receive(ctx, e); err != nil && ctx.Err() == nil {
+		d.log.Warn("a change is not taken in", "path", e.Message.Path, "error", err)
+	}
 }
 
 // listen connects with as many shards as the platform recommends now.

@@ -406,6 +406,26 @@ func TestOtherActions(t *testing.T) {
 	}
 }
 
+// What the bot changes of its own is changed in the history, as the model wrote it.
+func TestEditJoinsTheHistory(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t)
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "on snake_day"}); err != nil {
+		t.Fatal(err)
+	}
+	mine := s.Messages(hallID)[0].ID
+	if _, err := act(t, d, "edit_discord", map[string]any{"message_id": mine, "text": "on snake_night "}); err != nil {
+		t.Fatal(err)
+	}
+	if m := in.wait(t, core.KindEdit, 1)[0].Message; m.ID != mine || m.Path != hall() || m.Text != "on snake_night" {
+		t.Errorf("changed: %+v", m)
+	}
+	if _, err := act(t, d, "edit_discord", map[string]any{"message_id": "5", "text": "x"}); err == nil || len(in.wait(t, core.KindEdit, 1)) != 1 {
+		t.Errorf("what is not there: %v", err)
+	}
+}
+
 func TestActionsAreWellFormed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
