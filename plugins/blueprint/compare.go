@@ -121,7 +121,7 @@ func (d *diff) schemas(what string, before, after json.RawMessage, output bool) 
 		}
 		return
 	}
-	c := comparison{diff: d, output: output, before: a, after: b, left: 5000}
+	c := comparison{diff: d, output: output, before: a, after: b, left: 5000, seen: make(map[[2]string]bool)}
 	c.nodes(what, a, b, 0)
 }
 
@@ -175,6 +175,7 @@ type comparison struct {
 	output        bool
 	before, after map[string]any // the roots
 	left          int
+	seen          map[[2]string]bool // references that were followed
 }
 
 // narrower notes that fewer values are right than before.
@@ -185,13 +186,20 @@ func (c *comparison) wider(format string, args ...any) { c.add(c.output, format,
 
 // nodes compares two schemas at a place.
 func (c *comparison) nodes(at string, x, y any, depth int) {
-	if c.left--; c.left < 0 || depth > 24 || reflect.DeepEqual(x, y) && !refers(x) {
+	same := reflect.DeepEqual(x, y)
+	if same && !refers(x) || c.again(x, y) {
+		return
+	}
+	if c.left--; c.left < 0 || depth > 24 {
+		if !same {
+			c.add(true, "%s has changed in a way that cannot be judged", at)
+		}
 		return
 	}
 	a, okA := resolve(c.before, x)
 	b, okB := resolve(c.after, y)
 	if !okA || !okB {
-		if !reflect.DeepEqual(x, y) {
+		if !same {
 			c.add(true, "%s has changed in a way that cannot be judged", at)
 		}
 		return
@@ -205,6 +213,23 @@ func (c *comparison) nodes(at string, x, y any, depth int) {
 		c.nodes(at+"[]", a["items"], b["items"], depth+1)
 	}
 	c.rest(at, a, b)
+}
+
+// again reports whether both refer to what was compared already.
+func (c *comparison) again(x, y any) bool {
+	a, _ := x.(map[string]any)
+	b, _ := y.(map[string]any)
+	before, okA := a["$ref"].(string)
+	after, okB := b["$ref"].(string)
+	if !okA || !okB {
+		return false
+	}
+	pair := [2]string{before, after}
+	if c.seen[pair] {
+		return true
+	}
+	c.seen[pair] = true
+	return false
 }
 
 func refers(node any) bool {

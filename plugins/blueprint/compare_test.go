@@ -1,6 +1,7 @@
 package blueprint
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +63,44 @@ func TestCompareSchemas(t *testing.T) {
 			if breaking != want || (tc.text == "") != (told == "") || !strings.Contains(told, tc.text) {
 				t.Errorf("%s to %s, output %t: breaking %t, %q", tc.before, tc.after, output, breaking, told)
 			}
+		}
+	}
+}
+
+// TestCompareDeep: what lies too deep, or behind too much, to be compared counts as
+// breaking where it is another; what refers to itself is told once.
+func TestCompareDeep(t *testing.T) {
+	deep := func(inner string) string {
+		return strings.Repeat(`{"properties":{"a":`, 30) + inner + strings.Repeat(`}}`, 30)
+	}
+	wide := func(inner string) string {
+		var b strings.Builder
+		for i := range 6000 {
+			fmt.Fprintf(&b, `"a%05d":{"$ref":"#/x/%d"},`, i, i)
+		}
+		return `{"properties":{` + b.String() + `"z":` + inner + `}}`
+	}
+	self := func(inner string) string {
+		return `{"properties":{"l":{"$ref":"#"},"r":{"$ref":"#"},"z":` + inner + `}}`
+	}
+	for _, tc := range []struct {
+		name, before, after string
+		want                int
+	}{
+		{"deep", deep(`{"minimum":1}`), deep(`{"minimum":2}`), 1}, {"deep, the same", deep(`{"minimum":1}`), deep(`{"minimum":1}`), 0},
+		{"wide", wide(`{"minimum":1}`), wide(`{"minimum":2}`), 1}, {"wide, the same", wide(`{"minimum":1}`), wide(`{"minimum":1}`), 0},
+		{"itself", self(`{"minimum":1}`), self(`{"minimum":2}`), 2}, {"itself, the same", self(`{"minimum":1}`), self(`{"minimum":1}`), 0},
+	} {
+		var d diff
+		d.schemas("x", []byte(tc.before), []byte(tc.after), false)
+		breaking := 0
+		for _, c := range d.changes {
+			if c.Breaking {
+				breaking++
+			}
+		}
+		if breaking != tc.want || len(d.changes) != tc.want {
+			t.Errorf("%s: %d changes, %d of them break, want %d", tc.name, len(d.changes), breaking, tc.want)
 		}
 	}
 }
