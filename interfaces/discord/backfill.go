@@ -129,6 +129,9 @@ func (d *Driver) missed(ctx context.Context, channel, last string) []message {
 		page, err := d.page(ctx, channel, last, min(pageSize, d.set.BackfillCount-len(all)))
 		if err != nil {
 			d.log.Warn("missed messages cannot be fetched", "channel", channel, "error", err)
+			if notFound(err) {
+				d.cursors.drop(channel) // it was deleted while nobody listened
+			}
 			break
 		}
 		if all = append(all, page...); len(page) < pageSize {

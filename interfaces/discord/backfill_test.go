@@ -79,6 +79,20 @@ func TestNothingMissedIsNotAskedFor(t *testing.T) {
 	}
 }
 
+// A channel that was deleted meanwhile is asked for once.
+func TestMissedInAChannelThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	now := time.Now()
+	d.cursors.seen("812", place{Guild: guildID}, idAt(now.Add(-time.Minute)), now, true)
+	s.listening(t, d, newInbox())
+	until(t, "it is forgotten", func() bool { _, known := d.cursors.get("812"); return !known })
+	if n := len(s.Calls("GET /channels/812/messages")); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
 func TestBackfillIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
