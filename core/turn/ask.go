@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"synthbot/core"
@@ -128,7 +129,7 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 		Path: c.path, People: c.causers(), Unshown: c.who.Mute,
 		Build: func(l core.Limits) (core.Request, error) {
 			c.dialect = l.Dialect
-			p, err := prompt.Build(c.parts, l)
+			p, err := c.build(l)
 			if err != nil {
 				return core.Request{}, err
 			}
@@ -144,6 +145,23 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 	}
 	c.traced(time.Since(began), answer, sections, err)
 	return err
+}
+
+// build makes the prompt for an engine. Where many waited and it has no room for all
+// that they said, however shortened, it is told of the latest of them.
+func (c *conversation) build(l core.Limits) (p prompt.Prompt, err error) {
+	parts := c.parts
+	for {
+		p, err = prompt.Build(parts, l)
+		var long *core.ModelError
+		n := len(parts.Messages)
+		if n <= mergeAbove || !errors.As(err, &long) || long.Kind != core.TooLong {
+			return p, err
+		}
+		parts.Messages = parts.Messages[n/2:]
+		parts.Standing = append(slices.Clip(c.parts.Standing), fmt.Sprintf(
+			"There is no room for all that waited: %d earlier messages are not shown.", len(c.parts.Messages)-len(parts.Messages)))
+	}
 }
 
 // insists reports whether the model said the same words again, which are fit for

@@ -3,6 +3,7 @@ package turn_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -269,5 +270,27 @@ func TestMoveWhileItRuns(t *testing.T) {
 				t.Errorf("the last prompt: %s", in)
 			}
 		})
+	}
+}
+
+// TestMoreThanThereIsRoomFor: so many wait that an engine has no room for what they
+// said, however short it is cut. It is told of the latest, and that there were more.
+func TestMoreThanThereIsRoomFor(t *testing.T) {
+	b := fresh(t, plan("one moment"), plan("hello, all"))
+	b.asker.Limits.Chars = 8000
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("0", "jay", "hi"))
+	b.thinks(1)
+	var crowd []core.Event
+	for i := range 100 {
+		crowd = append(crowd, said(fmt.Sprint("m", i), fmt.Sprint("p", i%7), strings.Repeat("word ", 100)))
+	}
+	b.receive(crowd...)
+	close(b.asker.Hold)
+	b.ended(2)
+	b.stands("one moment", "hello, all")
+	asked := b.asker.Asked()[1]
+	if in := b.input(1); !strings.Contains(in, `"message_id":"m99"`) || !strings.Contains(strings.Join(asked.System, " "), "earlier messages are not shown") {
+		t.Errorf("the prompt: %q, %s", asked.System, in)
 	}
 }
