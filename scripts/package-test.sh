@@ -154,4 +154,12 @@ is "$(in_root getent passwd synthbot | cut -d: -f6,7)" '/var/lib/synthbot:/usr/s
 in_root dpkg -P synthbot >/dev/null
 gone /etc/synthbot /usr/bin/synthbot
 
+begin 'install where a configuration is already'
+mkdir "$root/etc/synthbot"
+printf '[bot]\nname = "Mine"\n' >"$root$config"
+chmod 600 "$root$config"
+package=1.2.0 install --force-confdef >/dev/null 2>&1
+is "$(cat "$root$config")" $'[bot]\nname = "Mine"'
+is "$(owner $config)" '640 root:synthbot' # else the bot could not read it
+
 echo "all good after ${SECONDS}s"
