@@ -486,6 +486,32 @@ func TestOlder(t *testing.T) {
 	}
 }
 
+// TestRightToLeft shows what goes from right to left by itself: a name cannot turn
+// what stands beside it around.
+func TestRightToLeft(t *testing.T) {
+	w := newWorld(t)
+	const name, text = "\u202ejay", "مرحبا!"
+	b := core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+		Path: group, ID: "1", Text: text, Time: w.clock(), Author: core.Author{ID: "7", Name: name},
+	}}}}}
+	if err := w.db.Commit(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.db.SaveFact(t.Context(), core.Fact{Text: text, Origin: group}, w.db.Epoch()); err != nil {
+		t.Fatal(err)
+	}
+	c := w.in()
+	body := c.get("/talk/place?place=telegram/-100").body
+	if !strings.Contains(body, "<bdi>"+name+"</bdi>") || !strings.Contains(body, ` dir="auto">`+text+"<") {
+		t.Errorf("a conversation: %s", body)
+	}
+	for _, path := range []string{"/memories", "/memories/one?id=1&place=telegram/-100"} {
+		if found, _ := regexp.MatchString(` dir="auto"[^>]*>`+text+"<", c.get(path).body); !found {
+			t.Errorf("%s does not show it so", path)
+		}
+	}
+}
+
 // gap is a state of the store in which a place has its first entries and its last.
 type gap struct{ first, last uint64 }
 
