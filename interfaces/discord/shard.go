@@ -97,10 +97,15 @@ func (s *shard) after(why error, stood bool, waited time.Duration) time.Duration
 	var c *closed
 	if errors.Is(why, errInvalid) || errors.As(why, &c) && (c.code == 4007 || c.code == 4009 || c.code == 4003) {
 		s.mu.Lock()
+		began := s.resume == nil
 		s.resume = nil
 		s.mu.Unlock()
 		// The platform wants a random wait of one to five times this.
-		return t.invalid + rand.N(4*t.invalid)
+		pause := t.invalid + rand.N(4*t.invalid)
+		if began && !stood { // and lets nobody begin again and again all day
+			pause = max(pause, jitter(min(2*waited, t.longest)))
+		}
+		return pause
 	}
 	if stood {
 		return rand.N(t.backoff / 4)

@@ -128,6 +128,28 @@ func TestInvalidSessionInTheMiddle(t *testing.T) {
 	in.wait(t, core.KindMessage, 1)
 }
 
+// A gateway that lets no session begin is asked less and less often: the platform
+// counts the tries of a day.
+func TestInvalidSessionAllDay(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.Gateway(func(g *discordtest.Settings) {
+			g.Script = func(_ int, c *discordtest.Conn) bool {
+				c.Read()
+				c.Send(discordtest.Payload{Op: opInvalid, Data: false})
+				return !c.Read()
+			}
+		})
+		stop := s.listening(t, s.bot(t), newInbox())
+		time.Sleep(24 * time.Hour)
+		if opened, _, _ := s.Counts(); opened < 500 || opened > 1000 {
+			t.Errorf("%d sessions were begun", opened)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestFatal(t *testing.T) {
 	for code, want := range map[int]string{
 		4004: "the token is refused", 4010: "the shard is refused", 4011: "shards to auto", 4012: "version", 4013: "developer portal", 4014: "developer portal",
