@@ -324,15 +324,17 @@ func (o *option) text() string {
 	return string(o.Value)
 }
 
-// Observe takes back the sign of thought of a command that got no answer.
+// Observe takes back the sign of thought of a command that got no answer. Where
+// Listen has ended, that is for the next driver to do.
 func (d *Driver) Observe(end core.TurnEnd) {
 	for _, id := range end.Messages {
-		p, ok := d.replies.take(func(p pending) bool { return p.ID == id })
-		if !ok {
+		his := func(p pending) bool { return p.ID == id }
+		if _, ok := d.replies.find(his); !ok {
 			continue
 		}
 		d.background(context.Background(), func(ctx context.Context) {
-			if !p.ready(ctx) {
+			p, ok := d.replies.take(his)
+			if !ok || !p.ready(ctx) {
 				return
 			}
 			err := d.rest.do(ctx, request{method: "DELETE", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.App, p.Token}, fast: true})

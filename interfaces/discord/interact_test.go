@@ -257,6 +257,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 			if err := stop(); err != nil {
 				t.Fatal(err)
 			}
+			before.Observe(core.TurnEnd{Messages: []string{open}}) // it can do nothing any more
 			after := s.bot(t, change)
 			c.end(t, after, open)
 			after.busy.close()
