@@ -212,6 +212,9 @@ func explain(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network):
 		return err
 	case errors.As(err, &network):
+		if !network.unknown { // there is no way to the platform now, for nothing of what waits
+			err = fmt.Errorf("%w: %w", core.ErrAway, err)
+		}
 		return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: err}
 	case !errors.As(err, &api):
 		return err

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -258,6 +260,37 @@ func TestGivesUp(t *testing.T) {
 			}
 		}
 		_ = stop()
+	})
+}
+
+// TestNoWay: where there is no way to the platform, a message fails as one that is
+// to be said later: nothing of it was sent, and nothing is wrong with it.
+func TestNoWay(t *testing.T) {
+	var down atomic.Bool
+	cut := func(o *Options) {
+		dial := o.Dial
+		o.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if down.Load() {
+				return nil, errors.New("no route to host")
+			}
+			return dial(ctx, network, address)
+		}
+	}
+	bubble(t, cut, func(t *testing.T, w *world) {
+		d, at := w.driver(t), place("telegram", jay, 0)
+		for _, tc := range []struct {
+			down  bool
+			fault telegramtest.FaultKind
+			want  bool
+		}{{true, telegramtest.None, true}, {false, telegramtest.ResetAfter, false}, {false, telegramtest.BadGateway, false}} {
+			down.Store(tc.down)
+			w.Fail(func(telegramtest.Call) telegramtest.Fault { return telegramtest.Fault{Kind: tc.fault} })
+			err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{})
+			var e *core.Error
+			if !errors.As(err, &e) || e.Kind != core.Temporary || errors.Is(err, core.ErrAway) != tc.want {
+				t.Errorf("%+v: %v", tc, err)
+			}
+		}
 	})
 }
 
