@@ -225,6 +225,9 @@ func explain(err error) error {
 		e.Kind, e.After, e.Text = core.Temporary, api.after, "Telegram asks to wait"
 	case api.code >= 500:
 		e.Kind, e.Text = core.Temporary, "Telegram has trouble"
+		if api.code == 502 || api.code == 503 { // whoever stands before the platform says so of everything
+			e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)
+		}
 	case disowned(err):
 		e.Text, e.Err = "Telegram does not know this bot any more", fmt.Errorf("%w: %w", core.ErrAway, err)
 	case api.code == 403:

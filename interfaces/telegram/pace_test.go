@@ -263,8 +263,8 @@ func TestGivesUp(t *testing.T) {
 	})
 }
 
-// TestNoWay: where there is no way to the platform, a message fails as one that is
-// to be said later: nothing of it was sent, and nothing is wrong with it.
+// TestNoWay: where there is no way to the platform, or it is down, a message fails as
+// one that is to be said later: nothing of it was sent, and nothing is wrong with it.
 func TestNoWay(t *testing.T) {
 	var down atomic.Bool
 	cut := func(o *Options) {
@@ -282,7 +282,7 @@ func TestNoWay(t *testing.T) {
 			down  bool
 			fault telegramtest.FaultKind
 			want  bool
-		}{{true, telegramtest.None, true}, {false, telegramtest.ResetAfter, false}, {false, telegramtest.BadGateway, false}} {
+		}{{true, telegramtest.None, true}, {false, telegramtest.ResetAfter, false}, {false, telegramtest.BadGateway, true}, {false, telegramtest.Unavailable, true}, {false, telegramtest.Internal, false}} {
 			down.Store(tc.down)
 			w.Fail(func(telegramtest.Call) telegramtest.Fault { return telegramtest.Fault{Kind: tc.fault} })
 			err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{})
