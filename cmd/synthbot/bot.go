@@ -43,15 +43,16 @@ type bot struct {
 	ledger  engine.Ledger // nil: nothing is remembered of what was spent
 	turns   *turn.Turns
 
-	changed  chan struct{} // a token when a plugin's actions are others
-	again    chan struct{} // a token when the configuration is to be read again; nil: it cannot be
-	reloaded chan struct{} // a token when it was read again
-	exchange sync.Mutex    // held while parts are exchanged
-	told     told
-	claims   claims
-	others   sync.WaitGroup // what goes on beside: telling admins, putting plugins away
-	full     atomic.Bool    // the disk is
-	pdfs     chan struct{}  // a token for each process that may read a PDF now
+	changed    chan struct{} // a token when a plugin's actions are others
+	again      chan struct{} // a token when the configuration is to be read again; nil: it cannot be
+	reloaded   chan struct{} // a token when it was read again
+	exchange   sync.Mutex    // held while parts are exchanged
+	told       told
+	claims     claims
+	others     sync.WaitGroup // what goes on beside: telling admins, putting plugins away
+	full       atomic.Bool    // the disk is
+	conditions conditions
+	pdfs       chan struct{} // a token for each process that may read a PDF now
 
 	mu      sync.Mutex
 	parts   *parts
@@ -159,6 +160,7 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 		pdfs:    make(chan struct{}, pdfCrowd),
 		runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: inRoom(log, "core/action")}),
 	}
+	b.conditions.clock, b.conditions.tell, b.conditions.again = p.clock, (&desk{b: b, log: log}).announce, b.tell
 	if b.db, _ = store.(*memory.DB); b.db != nil {
 		b.ledger = &ledger{db: b.db, cost: b.cost, log: log}
 	}
@@ -193,7 +195,7 @@ func (b *bot) options(p *parts) turn.Options {
 		Carrier:   p.carrier,
 		Recons:    []core.Recon{recon.New()},
 		Injectors: make(map[string]core.Injector),
-		Observers: []core.Observer{b.metrics, b.traces},
+		Observers: []core.Observer{b.metrics, b.traces, &b.conditions},
 		Watchers:  b.watchers(c),
 		Commands:  p.commands,
 		Asleep:    b.overlay.asleep,

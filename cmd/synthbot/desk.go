@@ -81,9 +81,13 @@ func (d *desk) admins() []core.Path {
 // Admins implements core.Desk: each admin is told on his own platform, and the
 // log is in any case.
 func (d *desk) Admins(text string) {
-	if !d.b.told.fresh(text, d.b.program.clock()) {
-		return
+	if d.b.told.fresh(text, d.b.program.clock()) {
+		d.announce(text)
 	}
+}
+
+// announce tells the admins, however lately they were told the same.
+func (d *desk) announce(text string) {
 	d.log.Warn(text)
 	for _, admin := range d.admins() {
 		if t, ok := d.interfaceOf(admin).(core.Teller); ok {

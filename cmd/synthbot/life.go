@@ -29,6 +29,7 @@ func (b *bot) replace(life *lives, next *parts) error {
 		}
 	}
 	b.embed(next.config)
+	b.conditions.renewed()
 	drained := b.turns.Reconfigure(b.options(next))
 	for _, i := range next.interfaces {
 		if !slices.Contains(old.interfaces, i) {
@@ -150,6 +151,7 @@ func (b *bot) renewals(ctx context.Context) {
 
 // Close ends what assemble began.
 func (b *bot) Close() error {
+	b.conditions.end()
 	b.runtime.Wait()
 	b.others.Wait()
 	if l, ok := b.ledger.(*ledger); ok {
@@ -181,7 +183,7 @@ type listening struct {
 func (l listening) Run(ctx context.Context) error { return l.Listen(ctx, l.inbox) }
 
 // start lets something run until life ends or stop is called with its key. What
-// ends by itself is told to the admins.
+// ends by itself is told to the admins, and that it runs again.
 func (b *bot) start(life context.Context, name string, key any, r core.Runner) {
 	ctx, end := context.WithCancel(life)
 	w := &worker{name: name, key: key, end: end, over: make(chan struct{})}
@@ -190,10 +192,12 @@ func (b *bot) start(life context.Context, name string, key any, r core.Runner) {
 	b.mu.Unlock()
 	go func() {
 		defer close(w.over)
-		if err := r.Run(ctx); err != nil && ctx.Err() == nil {
+		back := time.AfterFunc(steady, func() { b.conditions.set(name, true, name+" runs again.") })
+		err := r.Run(ctx)
+		if back.Stop(); err != nil && ctx.Err() == nil {
 			w.err = fmt.Errorf("%s: %w", name, err)
 			b.log.Error("ended", "what", name, "err", err)
-			b.tell(name + " has stopped: " + oneLine(err.Error()))
+			b.conditions.set(name, false, name+" has stopped: "+oneLine(err.Error()))
 		}
 	}()
 }

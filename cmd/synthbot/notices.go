@@ -14,26 +14,32 @@ func (b *bot) tell(text string) { (&desk{b: b, log: b.log}).Admins(text) }
 // Meanwhile nothing is taken in, so that nothing is lost: platforms keep what was
 // not acknowledged.
 func (b *bot) diskFull(full bool) {
+	text := "There is room on the disk again, and I go on."
 	if b.full.Store(full); full {
-		b.tell("The disk is full. I take in no messages until there is room; nothing is lost.")
-		return
+		text = "The disk is full. I take in no messages until there is room; nothing is lost."
 	}
-	b.tell("There is room on the disk again, and I go on.")
+	b.conditions.set("disk", !full, text)
 }
 
 // engineHealth is told by the chain of engines.
 func (b *bot) engineHealth(name string, well bool) {
-	if well {
-		b.tell("Engine " + name + " answers again.")
-		return
+	text := engineBack(name)
+	if !well {
+		text = "Engine " + name + " fails, and is left alone for a while; the next one is asked."
 	}
-	b.tell("Engine " + name + " fails, and is left alone for a while; the next one is asked.")
+	b.conditions.set(engineCondition+name, well, text)
 }
 
-// ready returns nil when messages are taken in and turns can be taken.
+// ready returns nil when messages are taken in, by every interface, and turns can
+// be taken.
 func (b *bot) ready(ctx context.Context) error {
 	if b.full.Load() {
 		return core.ErrFull
+	}
+	for _, i := range b.inForce().interfaces {
+		if b.broken(i) {
+			return fmt.Errorf("interface %s has stopped", i.Name())
+		}
 	}
 	return b.turns.Pulse(ctx)
 }

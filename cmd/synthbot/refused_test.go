@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -14,8 +15,9 @@ import (
 // the status tells.
 func TestRefusedTokenStopsOneInterface(t *testing.T) {
 	first, second := telegramtest.New(t), telegramtest.New(t)
+	address := freeAddress(t)
 	d := startDaemon(t, onTelegram(echoAfter(t, time.Millisecond), first.URL,
-		fmt.Sprintf("[interfaces.second]\ntype = \"telegram\"\ntoken = \"999:revoked\"\napi_url = %q\n", second.URL)))
+		fmt.Sprintf("[metrics]\nlisten = \""+address+"\"\n[interfaces.second]\ntype = \"telegram\"\ntoken = \"999:revoked\"\napi_url = %q\n", second.URL)))
 	first.AddPerson(telegramtest.Person{ID: 900, Name: "Root"})
 	first.AddPerson(telegramtest.Person{ID: 1000, Name: "Jay"})
 	told := func() (text string) {
@@ -28,6 +30,15 @@ func TestRefusedTokenStopsOneInterface(t *testing.T) {
 	if text := told(); !strings.Contains(text, "401") || strings.Contains(text, "revoked") {
 		t.Errorf("the admin was told %q", text)
 	}
+	says := func(page string, status int) {
+		t.Helper()
+		until(t, func() bool { // it may take a moment to be served
+			r, err := http.Get("http://" + address + page)
+			return err == nil && r.Body.Close() == nil && r.StatusCode == status
+		})
+	}
+	says("/readyz", http.StatusServiceUnavailable)
+	says("/healthz", http.StatusOK)
 	for n := range 3 {
 		first.Say(1000, 1000, telegramtest.Saying{Text: fmt.Sprintf("m%d", n)})
 		hears(t, first, 1000, n+1)
