@@ -127,7 +127,8 @@ type Watcher interface {
 }
 
 // Lasting is the ability of an Injector whose value holds for a while: it is not
-// asked again in the same place for the same person before that time is over.
+// asked again in the same place for the same person before that time is over, or
+// somebody was forgotten.
 type Lasting interface {
 	Lasts() time.Duration
 }

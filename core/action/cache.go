@@ -2,6 +2,7 @@ package action
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -13,8 +14,8 @@ import (
 const maxCached = 512
 
 // cache keeps results that may serve again: to the same person, in the same
-// place, for an equal payload. What one person may see, another may not. Its
-// zero value is ready.
+// place, for an equal payload, while nobody is forgotten of whom they may tell.
+// What one person may see, another may not. Its zero value is ready.
 type cache struct {
 	mu      sync.Mutex
 	entries map[string]cached
@@ -26,7 +27,7 @@ type cached struct {
 }
 
 func (e *execution) cacheKey(d *Definition, c core.Call) string {
-	return strings.Join(append(e.persons(), d.Name, c.Path.String(), c.Target, string(c.Payload)), "\x00")
+	return strings.Join(append(e.persons(), strconv.FormatUint(e.Who.Epoch, 10), d.Name, c.Path.String(), c.Target, string(c.Payload)), "\x00")
 }
 
 // cached returns the result of an earlier equal call.

@@ -84,8 +84,9 @@ func TestCache(t *testing.T) {
 	now := noon
 	r := NewRuntime(Options{Clock: func() time.Time { return now }})
 	s := w.catalogue(t, w.act("weather", func(a *core.Action) { a.Cache = time.Hour }))
-	bob, elsewhere := by(core.Member), by(core.Member)
+	bob, elsewhere, later := by(core.Member), by(core.Member), by(core.Member)
 	bob.Authors[0].ID = "2"
+	later.Epoch = 1 // somebody was forgotten
 	elsewhere.Path = core.MustPath("telegram/1")
 	for i, test := range []struct {
 		who     Who
@@ -94,7 +95,7 @@ func TestCache(t *testing.T) {
 		called  int
 	}{
 		{by(0), `{"n":1}`, 0, 1}, {by(0), `{"n":1}`, time.Minute, 0}, {by(0), `{"n":2}`, time.Minute, 1}, {bob, `{"n":1}`, time.Minute, 1},
-		{elsewhere, `{"n":1}`, time.Minute, 1}, {by(0), `{"n":1}`, time.Hour, 1},
+		{elsewhere, `{"n":1}`, time.Minute, 1}, {later, `{"n":1}`, time.Minute, 1}, {by(0), `{"n":1}`, time.Hour, 1},
 	} {
 		now = noon.Add(test.at)
 		done := run(t, r, newJournal().job(s, test.who, step("weather", test.payload)))

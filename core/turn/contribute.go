@@ -30,7 +30,7 @@ func (t *turn) contribute(ctx context.Context, s core.Scene) {
 	}
 	for name, i := range t.with.Injectors {
 		c.ask(ctx, name, contributionTime, func(ctx context.Context) (func(), error) {
-			return c.injection(name)(t.turns.held.inject(ctx, i, s))
+			return c.injection(name)(t.turns.held.inject(ctx, i, s, t.who.Epoch))
 		})
 	}
 	for _, b := range t.with.Bios {
@@ -148,10 +148,12 @@ type injectedKey struct {
 type injectedValue struct {
 	value json.RawMessage
 	until time.Time
+	epoch uint64
 }
 
-// inject asks the injector, unless what it said before still holds.
-func (j *injected) inject(ctx context.Context, i core.Injector, s core.Scene) (json.RawMessage, error) {
+// inject asks the injector, unless what it said before still holds: nobody was
+// forgotten since, of whom it may tell.
+func (j *injected) inject(ctx context.Context, i core.Injector, s core.Scene, epoch uint64) (json.RawMessage, error) {
 	lasting, ok := i.(core.Lasting)
 	if !ok {
 		return i.Inject(ctx, s)
@@ -160,7 +162,7 @@ func (j *injected) inject(ctx context.Context, i core.Injector, s core.Scene) (j
 	j.mu.Lock()
 	v, known := j.values[key]
 	j.mu.Unlock()
-	if known && s.Now.Before(v.until) {
+	if known && v.epoch == epoch && s.Now.Before(v.until) {
 		return v.value, nil
 	}
 	value, err := i.Inject(ctx, s)
@@ -172,6 +174,6 @@ func (j *injected) inject(ctx context.Context, i core.Injector, s core.Scene) (j
 	if j.values == nil || len(j.values) >= injectedMax {
 		j.values = make(map[injectedKey]injectedValue)
 	}
-	j.values[key] = injectedValue{value, s.Now.Add(lasting.Lasts())}
+	j.values[key] = injectedValue{value, s.Now.Add(lasting.Lasts()), epoch}
 	return value, nil
 }
