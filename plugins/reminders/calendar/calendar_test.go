@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/teambition/rrule-go"
 )
 
 func zone(t testing.TB, name string) *time.Location {
@@ -120,9 +122,44 @@ func TestNextInAJump(t *testing.T) {
 func TestRulesRefused(t *testing.T) {
 	for _, text := range []string{"", "DAILY", "FREQ=MINUTELY", "FREQ=SECONDLY", "FREQ=HOURLY;BYMINUTE=0,30", "FREQ=DAILY;BYSECOND=1", "FREQ=DAILY;INTERVAL=5000",
 		"FREQ=DAILY;COUNT=99999", "FREQ=DAILY\nDTSTART:20200101T000000Z", "DTSTART=20200101T000000Z;FREQ=DAILY", "FREQ=DAILY;FREQ=HOURLY", "FREQ=DAILY;INTERVAL=-1",
-		"FREQ=DAILY;BYHOUR=25", "FREQ=FORTNIGHTLY", "FREQ=DAILY;COUNT=-1", "FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=30", "every day"} {
+		"FREQ=DAILY;BYHOUR=25", "FREQ=FORTNIGHTLY", "FREQ=DAILY;COUNT=-1", "FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=30", "every day",
+		"FREQ=MONTHLY;BYDAY=10FR", "FREQ=MONTHLY;BYDAY=1MO,-6FR", "FREQ=YEARLY;BYDAY=54MO", "FREQ=YEARLY;BYDAY=-54MO", "FREQ=YEARLY;BYMONTH=1;BYDAY=-6MO", "FREQ=YEARLY;BYEASTER=300", "FREQ=YEARLY;BYEASTER=-120"} {
 		if r, err := ParseRule(text); !errors.Is(err, ErrRule) {
 			t.Errorf("%q is taken: %+v, %v", text, r, err)
+		}
+	}
+}
+
+// TestSeriesBreaks: a series at which the library breaks is over; it takes nobody
+// along.
+func TestSeriesBreaks(t *testing.T) {
+	option, err := rrule.StrToROption("FREQ=MONTHLY;BYDAY=1MO,10FR")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Rule{text: "FREQ=MONTHLY;BYDAY=1MO,10FR", option: *option}
+	n := 0
+	for range r.After(time.Date(2027, 1, 1, 9, 0, 0, 0, time.UTC), time.Date(2027, 1, 1, 9, 0, 0, 0, time.UTC), far) {
+		n++
+	}
+	if n == 0 || n > 12 {
+		t.Errorf("it comes %d times", n)
+	}
+}
+
+// TestLastWeeks: what is counted as far as it may be comes.
+func TestLastWeeks(t *testing.T) {
+	for text, want := range map[string]string{
+		"FREQ=MONTHLY;BYDAY=-5MO": "2027-03-01", "FREQ=MONTHLY;BYDAY=5FR": "2027-01-29", "FREQ=YEARLY;BYDAY=53FR": "2027-12-31", "FREQ=YEARLY;BYEASTER=80": "2027-06-16", "FREQ=YEARLY;BYEASTER=-80": "2027-01-07",
+	} {
+		r, err := ParseRule(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		start := time.Date(2027, 1, 1, 9, 0, 0, 0, time.UTC)
+		if next, ok := r.Next(start, start.Add(-time.Second), far); !ok || next.Format(time.DateOnly) != want {
+			t.Errorf("%s: %s, %v, want %s", text, next, ok, want)
 		}
 	}
 }
@@ -131,7 +168,7 @@ func TestRulesRefused(t *testing.T) {
 // back, and is read again from what it prints.
 func FuzzRule(f *testing.F) {
 	for _, s := range []string{"FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO,TU;INTERVAL=2", "FREQ=HOURLY;BYHOUR=1,2,3", "FREQ=MONTHLY;BYDAY=-1FR", "FREQ=YEARLY;BYEASTER=0",
-		"FREQ=MONTHLY;BYSETPOS=-1;BYDAY=MO,TU,WE", "FREQ=YEARLY;BYWEEKNO=53;BYYEARDAY=366;UNTIL=20300101", "FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=30", "FREQ=DAILY;WKST=SU;COUNT=3"} {
+		"FREQ=MONTHLY;BYSETPOS=-1;BYDAY=MO,TU,WE", "FREQ=YEARLY;BYWEEKNO=53;BYYEARDAY=366;UNTIL=20300101", "FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=30", "FREQ=DAILY;WKST=SU;COUNT=3", "FREQ=MONTHLY;BYDAY=10FR", "FREQ=MONTHLY;BYDAY=-6FR,1MO", "FREQ=YEARLY;BYEASTER=-120"} {
 		f.Add(s, int64(1_800_000_000))
 	}
 	rome := zone(f, "Europe/Rome")

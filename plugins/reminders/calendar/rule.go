@@ -15,6 +15,7 @@ const (
 	maxRule     = 200   // bytes
 	maxInterval = 1000  // of its unit
 	maxCount    = 10000 // occurrences
+	maxEaster   = 80    // days from Easter
 )
 
 // ErrRule is what every refused rule's error wraps.
@@ -69,6 +70,8 @@ func (r *Rule) check() error {
 		return fmt.Errorf("%w: it would come more than once an hour", ErrRule)
 	case o.Freq == rrule.HOURLY && len(o.Bymonth)+len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byeaster)+len(o.Bysetpos) > 0:
 		return fmt.Errorf("%w: with FREQ=HOURLY only BYDAY and BYHOUR go; write FREQ=DAILY with BYHOUR", ErrRule)
+	case !countable(o):
+		return fmt.Errorf("%w: BYDAY counts to 5 in a month and to 53 in a year, BYEASTER to %d days", ErrRule, maxEaster)
 	case o.Interval > maxInterval || o.Count > maxCount || o.Count < 0:
 		return fmt.Errorf("%w: INTERVAL is at most %d and COUNT at most %d", ErrRule, maxInterval, maxCount)
 	}
@@ -77,6 +80,27 @@ func (r *Rule) check() error {
 		return fmt.Errorf("%w: %w", ErrRule, err)
 	}
 	return nil
+}
+
+// countable reports whether no weekday is counted further than months and years
+// have weeks, and no day further from Easter than always lies in its year: the
+// library would look beyond the ends of its tables.
+func countable(o *rrule.ROption) bool {
+	most := 5
+	if o.Freq == rrule.YEARLY && len(o.Bymonth) == 0 {
+		most = 53
+	}
+	for i := range o.Byweekday {
+		if n := o.Byweekday[i].N(); n > most || n < -most {
+			return false
+		}
+	}
+	for _, days := range o.Byeaster {
+		if days > maxEaster || days < -maxEaster {
+			return false
+		}
+	}
+	return true
 }
 
 // String is the RRULE; "" for the zero Rule.
@@ -164,5 +188,18 @@ func (r *Rule) series(start, until, far time.Time) (rrule.Next, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRule, err)
 	}
-	return rule.Iterator(), nil
+	return guarded(rule.Iterator()), nil
+}
+
+// guarded ends a series that the library cannot count out: who waits for it must
+// not end with it.
+func guarded(next rrule.Next) rrule.Next {
+	return func() (t time.Time, more bool) {
+		defer func() {
+			if recover() != nil {
+				t, more = time.Time{}, false
+			}
+		}()
+		return next()
+	}
 }
