@@ -25,6 +25,9 @@ const freePort = () => new Promise((found) => {
   });
 });
 
+// thread is a place with a name that is wider than a phone.
+const thread = "discord/81384788765712384/1234567890123456789/1234567890123456790";
+
 // What the bot lived through before: a group, a memory, and thirty days of use.
 const seed = () => {
   const now = Date.now();
@@ -34,6 +37,9 @@ const seed = () => {
     path: "telegram/-100123", id: `${i + 1}`, author: { id: `${10 + (i % 2)}`, name: ["Jay", "Ann"][i % 2] }, text,
     time: new Date(now - 3600e3 + i * 60e3).toISOString(),
   } } }));
+  lines.push({ entry: { kind: "message", message: {
+    path: thread, id: "1", author: { id: "10", name: "Jay" }, text: "Nobody reads threads.", time: new Date(now - 7200e3).toISOString(),
+  } } });
   lines.push({ memory: { id: "1", text: "Ann works at the library.", tags: ["work"], origin: "telegram/-100123", importance: 3, time: new Date(now - 3000e3).toISOString() } });
   for (let day = 0; day < 30; day++) {
     const date = new Date(now - day * 86400e3).toISOString().slice(0, 10);
@@ -270,7 +276,8 @@ const steps = {
   },
 };
 
-const screens = { now: "/", turn: null, conversations: "/talk", conversation: "/talk/place?place=telegram%2F-100123", memories: "/memories",
+const inThread = new URLSearchParams({ place: thread });
+const screens = { now: "/", turn: null, thread: `/talk/place?${inThread}`, inThread: `/memories?${inThread}`, settingsThere: `/settings?${inThread}`, conversations: "/talk", conversation: "/talk/place?place=telegram%2F-100123", memories: "/memories",
   persona: "/personas/one?id=aria.toml", charts: "/charts", catalogue: "/catalogue", settings: "/settings?place=telegram%2F-100123", sessions: "/sessions" };
 const kept = ["now", "turn", "charts", "persona"];
 
