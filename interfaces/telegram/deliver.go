@@ -42,14 +42,14 @@ func (d *Driver) do(ctx context.Context, r request) (json.RawMessage, error) {
 		}
 		r.chat = chat
 		if err := d.pace.enter(ctx, r.chat, r.rank); err != nil {
-			return nil, err
+			return nil, d.overdue(&r, err)
 		}
 		defer d.pace.leave(r.chat)
 	}
 	t := attempts{d: d, r: &r, delay: newBackoff(500*time.Millisecond, 30*time.Second)}
 	for {
 		if err := d.pace.wait(ctx, r.chat); err != nil {
-			return nil, err
+			return nil, d.overdue(&r, err)
 		}
 		result, err := d.once(ctx, &r)
 		if err == nil {
@@ -59,6 +59,15 @@ func (d *Driver) do(ctx context.Context, r request) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
+}
+
+// overdue is the error of a request whose time was over before its turn came: the
+// platform wanted quiet for longer.
+func (d *Driver) overdue(r *request, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &apiError{method: r.method, code: 429, text: "no time is left to wait as the platform asked", after: d.pace.left(r.chat)}
 }
 
 // into points the request to a chat. Where that is not the one it was made for,
@@ -223,6 +232,7 @@ func explain(err error) error {
 	switch {
 	case api.code == 429:
 		e.Kind, e.After, e.Text = core.Temporary, api.after, "Telegram asks to wait"
+		e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)
 	case api.code >= 500:
 		e.Kind, e.Text = core.Temporary, "Telegram has trouble"
 		if api.code == 502 || api.code == 503 { // whoever stands before the platform says so of everything

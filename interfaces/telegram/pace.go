@@ -124,11 +124,14 @@ func (p *pacer) leave(chat int64) {
 	close(next.ready)
 }
 
-// wait blocks until a call may be made; chat 0 is no chat. The caller is in the
-// chat's lane.
+// wait blocks until a call may be made, or fails at once where that is later than
+// ctx allows; chat 0 is no chat. The caller is in the chat's lane.
 func (p *pacer) wait(ctx context.Context, chat int64) error {
 	for {
 		at, mine := p.reserve(chat)
+		if deadline, ok := ctx.Deadline(); ok && !mine && at.After(deadline) {
+			return context.DeadlineExceeded // there is no use in waiting
+		}
 		if err := sleep(ctx, time.Until(at)); err != nil {
 			return err
 		}
@@ -196,6 +199,17 @@ func (p *pacer) closed(chat int64) bool {
 	defer p.mu.Unlock()
 	now := time.Now()
 	return now.Before(p.until) || chat != 0 && now.Before(p.lane(chat).until)
+}
+
+// left is for how long the server still wants quiet.
+func (p *pacer) left(chat int64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	until := p.until
+	if chat != 0 {
+		until = later(until, p.lane(chat).until)
+	}
+	return max(time.Until(until), 0)
 }
 
 // block obeys a 429. One chat's wait is its own; when a second chat is told to

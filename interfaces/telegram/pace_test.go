@@ -189,6 +189,39 @@ func TestWaitTooLong(t *testing.T) {
 	})
 }
 
+// TestWaitTooLongForAnswers: what there is no time to wait for is to be said later,
+// also where something else waits before it in the chat.
+func TestWaitTooLongForAnswers(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		at, parts := place("telegram", jay, 0), &coretest.Parts{}
+		id := w.Say(jay, jay, telegramtest.Saying{Text: "x"})
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 3600})
+		tries := 0
+		for began := time.Now(); ; tries++ {
+			ctx, cancel := context.WithTimeout(t.Context(), sendTimeout)
+			err := doCtx(ctx, t, d, "message_telegram", at, `{"text":"x"}`, parts)
+			cancel()
+			if err == nil {
+				break
+			}
+			var e *core.Error
+			if !errors.Is(err, core.ErrAway) || !errors.As(err, &e) || e.Kind != core.Temporary || time.Since(began) > 2*time.Hour {
+				t.Fatalf("after %v: %v", time.Since(began), err)
+			}
+			if tries == 1 {
+				go func() { _ = d.setReaction(context.Background(), spot{chat: jay}, int64(id), "👍") }()
+			}
+			time.Sleep(30 * time.Second)
+		}
+		if n := len(w.Calls("sendMessage")); n != 2 || w.Early() != 0 || tries < 5 {
+			t.Errorf("%d calls, %d of them early, after %d tries", n, w.Early(), tries)
+		}
+		synctest.Wait()
+		_ = stop()
+	})
+}
+
 // TestPriority lets the urgent overtake what waits.
 func TestPriority(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {

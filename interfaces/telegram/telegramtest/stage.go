@@ -53,11 +53,12 @@ func (s *Server) Revoke() {
 }
 
 // Exchange puts another bot in the place of the one that the server knew: it has no
-// commands, and its private chats and groups of the old kind are empty.
+// commands and no updates, and its private chats and old groups are empty.
 func (s *Server) Exchange(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.token = token
+	s.updates = nil
 	clear(s.commands)
 	for _, c := range s.chats {
 		if c.Type == "private" || c.Type == "group" {
