@@ -449,13 +449,14 @@ func TestQueue(t *testing.T) {
 func TestOlder(t *testing.T) {
 	w := newWorld(t)
 	const n = 5*mostEntries + 7
+	var b core.Batch
 	for i := range n {
-		entry := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
 			Path: group, ID: strconv.Itoa(i), Text: "word" + strconv.Itoa(i) + ".", Time: w.clock(), Author: core.Author{ID: "7"},
-		}}}
-		if err := w.db.Commit(t.Context(), &core.Batch{Append: []core.Entry{entry}}); err != nil {
-			t.Fatal(err)
-		}
+		}}})
+	}
+	if err := w.db.Commit(t.Context(), &b); err != nil {
+		t.Fatal(err)
 	}
 	c := w.in()
 	path, next := "/talk/place?place=telegram/-100", regexp.MustCompile(`<a href="([^"]+)">Older ones`)
