@@ -39,7 +39,8 @@ type Config struct {
 	Metrics    Listener                `toml:"metrics" doc:"Health and metrics: /healthz, /readyz and /metrics, on an address of this machine alone."`
 	Log        LogConfig               `toml:"log" doc:"The log, which goes to standard error."`
 
-	file     string // where it was read from; empty: the built-in defaults
+	file     string    // where it was read from; empty: the built-in defaults
+	read     time.Time // when
 	document *config.Document
 	cast     *cast
 	scopes   func(place core.Path) []core.Path // further subtrees that it belongs to; nil: nobody knows
@@ -147,7 +148,9 @@ func (p *program) load() (*Config, error) {
 	} else {
 		d = config.Open(c.file, o)
 	}
-	return c, c.decode(d)
+	err := c.decode(d)
+	c.read = c.clock(p.clock)()
+	return c, err
 }
 
 // decode reads a document and all that it names, and tells all that is wrong.

@@ -86,11 +86,14 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 	others.Wait()
 }
 
-// reread reads the configuration again; admins are told of a refusal.
+// reread reads the configuration again; admins are told of a refusal, and which one
+// stays in force.
 func (b *bot) reread(life *lives) {
 	if err := b.reload(life); err != nil {
-		b.log.Error("configuration refused, the old one stays in force", "err", err)
-		b.tell("The configuration was refused, the one before stays in force: " + oneLine(err.Error()))
+		c := b.inForce().config
+		since := c.read.Format(time.DateTime)
+		b.log.Error("configuration refused, the old one stays in force", "file", c.file, "since", since, "err", err)
+		b.tell("The configuration was refused, the one of " + since + " stays in force: " + oneLine(err.Error()))
 	}
 }
 

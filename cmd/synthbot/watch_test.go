@@ -27,5 +27,19 @@ func TestWatch(t *testing.T) {
 	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
 		t.Errorf("it says %q", reply)
 	}
+	// A file that is refused changes nothing, and what stays in force is named.
+	d.errs.take()
+	d.write(atDesk + "[persona]\nname = \"Dora\"\n")
+	var log string
+	until(t, func() bool {
+		log += d.errs.take()
+		return strings.Contains(log, "The configuration was refused, the one of 2")
+	})
+	if !strings.Contains(log, "stays in force: ") || !strings.Contains(log, "persona.name") || !strings.Contains(log, `"since":"2`) {
+		t.Errorf("it logs %s", log)
+	}
+	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
+		t.Errorf("afterwards it says %q", reply)
+	}
 	d.end()
 }
