@@ -104,6 +104,10 @@ func TestReloadByCommand(t *testing.T) {
 	if status, _, errs := d.command("", "reload"); status != statusUsage || !strings.Contains(errs, "prompt.history") {
 		t.Errorf("reload of a wrong file: %d, %q", status, errs)
 	}
+	d.write(atDesk + "[log]\nformat = \"text\"\n")
+	if status, _, errs := d.command("", "reload"); status != statusUsage || !strings.Contains(errs, "log.format: changes with a restart only") {
+		t.Errorf("reload of what only a restart changes: %d, %q", status, errs)
+	}
 	d.end()
 	d.write(atDesk)
 	if status, _, errs := d.command("", "reload"); status != statusFailed || !strings.Contains(errs, "no daemon runs") {

@@ -214,7 +214,8 @@ func (c *Config) nobody() error {
 	return usagef("%s: interfaces: none is enabled, so nobody could talk to the bot; enable one, or try `synthbot chat`", c.file)
 }
 
-// unmoved refuses to change what holds on to this process's own input.
+// unmoved refuses to change what holds on to this process's own input, output and
+// addresses.
 func unmoved(old, next *Config) error {
 	held := func(c *Config) (list []any) {
 		for _, e := range c.enabled {
@@ -229,6 +230,9 @@ func unmoved(old, next *Config) error {
 	}
 	if old.Metrics != next.Metrics {
 		return usagef("%s: metrics.listen: changes with a restart only", next.file)
+	}
+	if old.Log.Format != next.Log.Format {
+		return usagef("%s: log.format: changes with a restart only", next.file)
 	}
 	if old.Admin != next.Admin {
 		return usagef("%s: admin.listen: changes with a restart only", next.file)
