@@ -19,9 +19,9 @@ type onMessage struct {
 	Remove bool      `json:"remove"`
 }
 
-func (d *Driver) checkEdit(_ context.Context, call core.Call) error {
+func (d *Driver) checkEdit(ctx context.Context, call core.Call) error {
 	var p onMessage
-	if _, err := d.read(call, &p, &p.Path); err != nil {
+	if _, err := d.read(ctx, call, &p, &p.Path); err != nil {
 		return err
 	}
 	if n := len(parts(p.Text)); n != 1 {
@@ -34,7 +34,7 @@ func (d *Driver) checkEdit(_ context.Context, call core.Call) error {
 // new text then, as with those that people change.
 func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) {
 	var p onMessage
-	channel, err := d.read(call, &p, &p.Path)
+	channel, err := d.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -64,7 +64,7 @@ func (d *Driver) rewrite(ctx context.Context, channel, id, content string) error
 // remove deletes a message; other people's only for a moderator.
 func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error) {
 	var p onMessage
-	channel, err := d.read(call, &p, &p.Path)
+	channel, err := d.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -94,7 +94,7 @@ var custom = regexp.MustCompile(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
 // reactTo puts an emoji under a message or takes it back.
 func (d *Driver) reactTo(ctx context.Context, call core.Call) (core.Result, error) {
 	var p onMessage
-	channel, err := d.read(call, &p, &p.Path)
+	channel, err := d.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -121,7 +121,7 @@ func (d *Driver) file(ctx context.Context, call core.Call) (core.Result, error) 
 		Text    string    `json:"text"`
 		Path    core.Path `json:"interface_path"`
 	}
-	channel, err := d.read(call, &p, &p.Path)
+	channel, err := d.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -143,7 +143,7 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 		ID   messageID `json:"message_id"`
 		Path core.Path `json:"interface_path"`
 	}
-	channelID, err := d.read(call, &p, &p.Path)
+	channelID, err := d.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -233,7 +233,7 @@ func (d *Driver) poll(ctx context.Context, call core.Call) (core.Result, error) 
 		Multiple bool      `json:"multiple"`
 		Path     core.Path `json:"interface_path"`
 	}
-	channel, err := d.read(call, &p, &p.Path)
+	channel, err := d.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}

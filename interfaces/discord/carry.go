@@ -27,6 +27,9 @@ const restParts = 256
 // message is a sound like any other.
 func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
 	channel, err := d.channelOf(what.Path)
+	if err == nil {
+		err = d.stands(ctx, what.Path, channel)
+	}
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,7 @@ type Driver struct {
 	mu        sync.Mutex
 	inbox     core.Inbox        // nil: Listen was not called yet
 	direct    map[string]string // channels of direct messages, by person
+	asked     map[string]place  // channels that were asked for, before something was written there
 	noContent bool              // the content intent was refused
 	told      map[string]bool   // what admins were told
 	token     chan struct{}     // closed when the token is refused
@@ -106,7 +107,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 		book: newBook(o.Name), queue: newQueue(), starts: newStarts(t.identify),
 		lanes: newLanes(), targets: newTargets(), presses: newReplies(nil, nil), drafts: drafts{all: make(map[string]*draft)},
 		arrivals: arrivals{when: make(map[string]time.Time)}, alive: &alive{shards: make(map[int]time.Time)}, members: newMembers(),
-		told: make(map[string]bool), direct: make(map[string]string), token: make(chan struct{}),
+		told: make(map[string]bool), direct: make(map[string]string), asked: make(map[string]place), token: make(chan struct{}),
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)

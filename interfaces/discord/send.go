@@ -46,7 +46,7 @@ type outgoing struct {
 }
 
 // read reads a call's payload and finds its channel.
-func (d *Driver) read(call core.Call, into any, path *core.Path) (channel string, err error) {
+func (d *Driver) read(ctx context.Context, call core.Call, into any, path *core.Path) (channel string, err error) {
 	if err := json.Unmarshal(call.Payload, into); err != nil {
 		return "", &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
 	}
@@ -56,7 +56,10 @@ func (d *Driver) read(call core.Call, into any, path *core.Path) (channel string
 	if path.IsZero() {
 		*path = call.Path
 	}
-	if channel, err = d.channelOf(*path); err != nil || d.called(channel, call.Author.ID) {
+	if channel, err = d.channelOf(*path); err == nil && *path != call.Path {
+		err = d.stands(ctx, *path, channel)
+	}
+	if err != nil || d.called(channel, call.Author.ID) {
 		return channel, err
 	}
 	return channel, d.targets.refused(channel)
@@ -69,6 +72,47 @@ func (d *Driver) channelOf(path core.Path) (string, error) {
 		return "", core.Errorf(core.Invalid, "%s is no place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, d.name, d.name)
 	}
 	return e[len(e)-1], nil
+}
+
+// stands reports as an error that a channel is not where a path says: who may write
+// to a place and below it would reach every channel by its id.
+func (d *Driver) stands(ctx context.Context, path core.Path, id string) error {
+	p, known := d.book.place(id)
+	if !known {
+		var err error
+		if p, err = d.whereIs(ctx, id); err != nil {
+			return failure("writing to "+path.String(), err)
+		}
+	}
+	if where, _, err := d.book.path(id, p); err != nil || where != path {
+		return core.Errorf(core.Invalid, "there is no place %s", path)
+	}
+	return nil
+}
+
+// whereIs is the place of a channel that the gateway did not tell of.
+func (d *Driver) whereIs(ctx context.Context, id string) (place, error) {
+	if cur, known := d.cursors.get(id); known {
+		return cur.place, nil
+	}
+	d.mu.Lock()
+	p, known := d.asked[id]
+	d.mu.Unlock()
+	if known {
+		return p, nil
+	}
+	var c channel
+	if err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}", ids: []string{id}, out: &c}); err != nil {
+		return p, err
+	}
+	p = place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255))}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.asked) >= maxDirect {
+		clear(d.asked)
+	}
+	d.asked[id] = p
+	return p, nil
 }
 
 // messageID is an id of the platform, which models write as a number at times. It
@@ -94,9 +138,9 @@ func (m *messageID) UnmarshalJSON(text []byte) error {
 var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
 
 // checkMessage says whether a message makes sense before anything is sent.
-func (d *Driver) checkMessage(_ context.Context, call core.Call) error {
+func (d *Driver) checkMessage(ctx context.Context, call core.Call) error {
 	var s say
-	if _, err := d.read(call, &s, &s.Path); err != nil {
+	if _, err := d.read(ctx, call, &s, &s.Path); err != nil {
 		return err
 	}
 	_, err := d.compose(call, &s)
@@ -106,7 +150,7 @@ func (d *Driver) checkMessage(_ context.Context, call core.Call) error {
 // sendMessage carries the message action out: its parts in order, none twice.
 func (d *Driver) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
 	var s say
-	channel, err := d.read(call, &s, &s.Path)
+	channel, err := d.read(ctx, call, &s, &s.Path)
 	if err != nil {
 		return core.Result{}, err
 	}

@@ -406,6 +406,36 @@ func TestOtherActions(t *testing.T) {
 	}
 }
 
+// A path is one of a place: no channel is reached by its id below another one, or
+// in another guild, by whatever door.
+func TestPathsThatAreNone(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, _ := s.up(t)
+	for path, ok := range map[string]bool{
+		guildID + "/" + roomID: true, guildID + "/" + hallID + "/" + topicID: true, "@me/" + dmID: true,
+		guildID + "/" + hallID + "/" + roomID: false, guildID + "/" + roomID + "/" + topicID: false, guildID + "/" + topicID: false,
+		"5/" + roomID: false, "@me/" + roomID: false, "@me/" + dmID + "/" + roomID: false, guildID + "/" + hallID + "/" + dmID: false, guildID + "/" + dmID: false,
+	} {
+		path := core.MustPath("discord/" + path)
+		_, acted := act(t, d, "message_discord", map[string]any{"text": "acted", "interface_path": path.String()})
+		_, reacted := act(t, d, "react_discord", map[string]any{"message_id": "5", "emoji": "👍", "interface_path": path.String()})
+		told := d.Tell(t.Context(), path, "told")
+		carried := d.Carry(t.Context(), &journal{base: path.String()[:3]}, 1, core.Sent{Path: path}, core.Upload{Name: "x.txt", Data: []byte("x")})
+		for door, err := range map[string]error{"acted": acted, "told": told, "carried": carried} {
+			if ok != (err == nil) || !ok && kind(err) != core.Invalid {
+				t.Errorf("%s to %s: %v", door, path, err)
+			}
+		}
+		if !ok && kind(reacted) != core.Invalid {
+			t.Errorf("reacted in %s: %v", path, reacted)
+		}
+	}
+	if n := len(s.Calls("GET /channels/" + dmID)); n != 1 {
+		t.Errorf("the private channel was asked for %d times", n)
+	}
+}
+
 // What the bot changes of its own is changed in the history, as the model wrote it.
 func TestEditJoinsTheHistory(t *testing.T) {
 	t.Parallel()

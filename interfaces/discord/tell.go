@@ -53,7 +53,11 @@ func (d *Driver) wrote(channel string, to core.Path, id string) {
 // opened where there is none.
 func (d *Driver) reach(ctx context.Context, to core.Path) (string, error) {
 	if to.Interface() != d.name || !to.IsPerson() {
-		return d.channelOf(to)
+		channel, err := d.channelOf(to)
+		if err == nil {
+			err = d.stands(ctx, to, channel)
+		}
+		return channel, err
 	}
 	person := to.Elements()[2]
 	d.mu.Lock()
