@@ -180,7 +180,8 @@ func (c *conversation) hear(ctx context.Context, a core.Answer) {
 	who := c.who
 	who.State = c.parts.State
 	checked, more := c.snapshot.Check(p, who)
-	c.faults = append(faults, more...)
+	checked, late := c.inTime(checked)
+	c.faults = slices.Concat(faults, more, late)
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
@@ -200,6 +201,25 @@ func (c *conversation) hear(ctx context.Context, a core.Answer) {
 		c.first = a.Text
 	}
 	c.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
+}
+
+// inTime leaves out of a plan what is no message when it is too late for it: nobody
+// would tell what came of it any more.
+func (c *conversation) inTime(p core.Plan) (core.Plan, []core.Fault) {
+	if c.round < lastRound {
+		return p, nil
+	}
+	var faults []core.Fault
+	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
+		d, ok := c.snapshot.Resolve(s.Type)
+		_, control := action.Control(s.Type)
+		late := !control && (!ok || !d.IsMessage())
+		if late {
+			faults = append(faults, core.Fault{Field: "actions", Text: s.Type + " is not to be had any more: tell the person now what came of what was done"})
+		}
+		return late
+	})
+	return p, faults
 }
 
 func (c *conversation) usable() bool { return len(c.best.Steps) > 0 }

@@ -195,3 +195,22 @@ func TestFallbackIsHeard(t *testing.T) {
 		s.Close()
 	}
 }
+
+// TestLastRoundSpeaks: in the last round only messages are to be had; who calls
+// something else is corrected, and nothing is done of which nobody would be told.
+func TestLastRoundSpeaks(t *testing.T) {
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Do: func(_ context.Context, c core.Call) (core.Result, error) {
+		return core.Result{Output: c.Payload}, nil
+	}})
+	look := func(n int) string { return fmt.Sprintf(`{"actions":[{"type":"look","payload":{"n":%d}}]}`, n) }
+	b := withPlugin(t, eye, look(1), look(2), look(3), plan("I saw it."))
+	b.receive(said("1", "jay", "look"))
+	b.ended(1)
+	b.stands("I saw it.")
+	if calls := eye.Calls(); len(calls) != 2 {
+		t.Errorf("it looked %d times", len(calls))
+	}
+	if in := b.input(3); !strings.Contains(in, "look is not to be had any more") {
+		t.Errorf("the correction: %s", in)
+	}
+}
