@@ -12,8 +12,8 @@ import (
 // in several steps.
 const settle = 500 * time.Millisecond
 
-// openWatch begins to watch the configuration file and the personas that it names,
-// and returns what asks for a reload when one has changed, until ctx ends.
+// openWatch begins to watch the configuration file, and the personas and files of
+// secrets that it names, and returns what asks for a reload when one has changed, until ctx ends.
 func (b *bot) openWatch(ctx context.Context) (watch func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -60,7 +60,7 @@ func (b *bot) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string
 func (b *bot) look(w *fsnotify.Watcher, before map[string]bool) map[string]bool {
 	watched := make(map[string]bool)
 	c := b.inForce().config
-	files := []string{c.file}
+	files := append([]string{c.file}, c.document.SecretFiles()...)
 	for _, o := range append([]Override{{Persona: c.Persona.Path}}, c.Overrides...) {
 		if o.Persona != "" {
 			files = append(files, c.beside(o.Persona))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWatch: a saved configuration is read again without a signal, and so is a
-// persona in a folder that it did not name before.
+// TestWatch: a saved configuration is read again without a signal, and so are a
+// persona and a secret in folders that it did not name before.
 func TestWatch(t *testing.T) {
 	d := startDaemon(t, atDesk)
 	d.tells("READY=1")
@@ -27,6 +27,18 @@ func TestWatch(t *testing.T) {
 	if reply := d.answers("who are you?"); !strings.Contains(reply, "Clara") {
 		t.Errorf("it says %q", reply)
 	}
+	key := filepath.Join(d.dir(), "keys", "home")
+	if err := os.Mkdir(filepath.Dir(key), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, key, "first")
+	d.write(atDesk + "[persona]\npath = \"cast/new.toml\"\n[[engine]]\nprovider = \"offline\"\napi_key = \"file:keys/home\"\n")
+	d.tells("RELOADING=1")
+	d.tells("READY=1")
+	d.answers("hello")
+	write(t, key, "second")
+	d.tells("RELOADING=1")
+	d.tells("READY=1")
 	// A file that is refused changes nothing, and what stays in force is named.
 	d.errs.take()
 	d.write(atDesk + "[persona]\nname = \"Dora\"\n")
