@@ -83,7 +83,7 @@ func (s *Server) getMessages(call *Call, ids []string) (any, *failure) {
 		all = all[max(0, len(all)-limit):]
 	}
 	for _, m := range slices.Backward(all) {
-		one := s.json(m)
+		one := s.shown(c, m)
 		delete(one, "nonce") // the platform keeps none
 		list = append(list, one)
 	}
@@ -99,7 +99,16 @@ func (s *Server) getMessage(_ *Call, ids []string) (any, *failure) {
 	if m == nil {
 		return nil, &failure{status: 404, code: 10008, text: "Unknown Message"}
 	}
-	return s.json(m), nil
+	return s.shown(c, m), nil
+}
+
+// shown is a message as it is fetched: without the content intent, no more than the
+// gateway tells of it.
+func (s *Server) shown(c *Channel, m *Message) map[string]any {
+	if i := s.gateway.Intents; c.Guild == "" || i == 0 || i&intentContent != 0 {
+		return s.json(m)
+	}
+	return blind(s.json(m))
 }
 
 // postMessage puts a message of the bot's into a channel.
