@@ -41,8 +41,8 @@ func readPollText(text string) (c createPayload) {
 			c.Options = append(c.Options, part)
 			continue
 		}
-		question, first, _ := strings.Cut(part, "? ")
-		if c.Question = question; len(question) < len(part) && !strings.HasSuffix(question, "?") {
+		question, first, asks := strings.Cut(part, "? ")
+		if c.Question = question; asks {
 			c.Question += "?"
 		}
 		if first = strings.TrimSpace(first); first != "" {

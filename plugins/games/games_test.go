@@ -316,7 +316,7 @@ func TestLongPolls(t *testing.T) {
 
 // What the command takes is a right poll, of words that were written.
 func FuzzPollText(f *testing.F) {
-	for _, text := range []string{"When? a | b", "When | a | b", "Tea?\nYes\nNo", "? a|b", "a?b? c|d", "||", "x? |a|b"} {
+	for _, text := range []string{"When? a | b", "When | a | b", "Tea?\nYes\nNo", "? a|b", "a?b? c|d", "||", "x? |a|b", "Really?? yes | no"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
