@@ -17,7 +17,9 @@
 // returned; no more calls are made than the published limits allow, and none
 // while the platform has asked to wait. Promises to people: nothing that was
 // said is lost because of how it was written; what the platform refuses with
-// styles is sent again without; calls of one chat keep their order.
+// styles is sent again without; calls of one chat keep their order; an answer that
+// cannot be sent since the platform cannot be reached, refuses the token or wants
+// quiet for long fails as core.ErrAway, to be sent later.
 //
 // It does not decide whether a message is answered, and it keeps no history.
 package telegram
