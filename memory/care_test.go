@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,6 +251,12 @@ func TestUpgradeOfVersion1(t *testing.T) {
 	db.Close()
 	again := open(t, dir)
 	want(t, "after opening again", len(everything(t, again)[alone]), 2)
+	if err := again.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(file + "*"); err != nil || !slices.Equal(left, []string{file}) {
+		t.Errorf("after forgetting %q are left, %v", left, err)
+	}
 }
 
 // TestWordsAnew opens a file whose facts are found by words that are none now.

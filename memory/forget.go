@@ -8,10 +8,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"synthbot/core"
 )
@@ -36,13 +40,30 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	if err := f.begin(); err != nil {
 		return fmt.Errorf("forget %s: %w", path, err)
 	}
-	steps := []func() error{f.journals, f.logs, f.placesWhole, f.aliases, f.facts, f.plugins, f.states, f.usage}
+	steps := []func() error{f.copies, f.journals, f.logs, f.placesWhole, f.aliases, f.facts, f.plugins, f.states, f.usage}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return fmt.Errorf("forget %s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// copies takes away what an upgrade left beside the file: who is forgotten stands in
+// there.
+func (f *forgetting) copies() error {
+	dir, name := filepath.Split(f.db.file)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if strings.HasPrefix(file.Name(), name+versionSuffix) {
+			f.db.log.Info("the copy from before an upgrade goes, since somebody is forgotten", "file", file.Name())
+			err = errors.Join(err, os.Remove(filepath.Join(dir, file.Name())))
+		}
+	}
+	return err
 }
 
 // forgetting is one Forget on its way.

@@ -94,13 +94,17 @@ func wordsAnew(t *tx) error {
 	return nil
 }
 
+// versionSuffix ends, before the version, the name of the copy that an upgrade
+// leaves.
+const versionSuffix = ".version"
+
 // upgrade brings the file up to the version behind the last step, each step in
 // a transaction of its own, after a backup beside it.
 func (db *DB) upgrade(version int, steps []step) error {
 	if version > len(steps) {
 		return nil
 	}
-	backup := fmt.Sprintf("%s.version%d", db.file, version)
+	backup := db.file + versionSuffix + strconv.Itoa(version)
 	if err := db.Backup(backup); err != nil {
 		return fmt.Errorf("backup before the change of its format: %w", err)
 	}

@@ -51,6 +51,9 @@ func (t *turn) inquire(ctx context.Context, done []action.Done) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if errors.Is(err, core.ErrAway) {
+			return fmt.Errorf("question: %w", err)
+		}
 		if err != nil {
 			t.log.Error("question not asked", "action", d.Action, "err", err)
 			continue

@@ -347,6 +347,43 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
+// TestQuestionBrokenOff: a question that cannot be asked now is asked when it can,
+// and the model is not asked again for it.
+func TestQuestionBrokenOff(t *testing.T) {
+	var away atomic.Bool
+	tried := make(chan struct{}, 100)
+	room := coretest.NewRoom("room")
+	room.Fail = func(text string) error {
+		if text == "one" || !away.Load() {
+			return nil
+		}
+		tried <- struct{}{}
+		return fmt.Errorf("no token: %w", core.ErrAway)
+	}
+	s := open(t, t.TempDir())
+	defer s.Close()
+	away.Store(true)
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+	asker := coretest.NewAsker(`{"response":"one","actions":[{"type":"pay"}]}`)
+	b := start(t, s, room, asker, func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, bank)
+		o.Chooser = func(core.Path) core.Chooser { return room }
+	})
+	b.receive(said("1", "jay", "pay Ann"))
+	for range 2 {
+		select {
+		case <-tried:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the question is not tried again")
+		}
+	}
+	away.Store(false)
+	b.ended(1)
+	if texts := room.Texts(); len(texts) != 2 || texts[0] != "one" || len(asker.Asked()) != 1 {
+		t.Errorf("the room holds %q; the model was asked %d times", texts, len(asker.Asked()))
+	}
+}
+
 func TestPlacesRunInParallel(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	b.asker.Hold = make(chan struct{})
