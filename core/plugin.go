@@ -189,7 +189,7 @@ type Scene struct {
 	Path    Path
 	Private bool
 	Author  Author // who caused it; the zero Author where that is nobody or many
-	Text    string
+	Text    string // all that is said in what the turn answers, a line each
 	Locale  string
 	Now     time.Time
 	Recent  []Entry // the place's latest, oldest first; not to be changed

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/command"
 )
 
@@ -46,8 +47,12 @@ func (b *bot) myData(ctx context.Context, c command.Call) (string, error) {
 }
 
 // export writes all that is kept of a place, a person or everybody, a JSON object a
-// line; of a person, what plugins keep elsewhere than under his path, too.
+// line; of a person, what plugins keep elsewhere than under his path, too, and
+// without what the bot thought for itself, which nobody is shown.
 func (b *bot) export(ctx context.Context, w io.Writer, path core.Path) error {
+	if path.IsPerson() {
+		w = &thoughtless{next: w}
+	}
 	if err := b.db.Export(ctx, w, path); err != nil || !path.IsPerson() {
 		return err
 	}
@@ -68,6 +73,50 @@ func (b *bot) export(ctx context.Context, w io.Writer, path core.Path) error {
 		}
 	}
 	return nil
+}
+
+// thoughtless is a writer of JSON lines that leaves out what the model thought for
+// itself, however deep it lies.
+type thoughtless struct {
+	next io.Writer
+	part []byte // of a line that is not whole yet
+}
+
+// Write implements io.Writer.
+func (t *thoughtless) Write(p []byte) (int, error) {
+	t.part = append(t.part, p...)
+	for {
+		end := bytes.IndexByte(t.part, '\n')
+		if end < 0 {
+			return len(p), nil
+		}
+		line, err := withoutThoughts(t.part[:end])
+		if err != nil {
+			return 0, err
+		}
+		if _, err := t.next.Write(append(line, '\n')); err != nil {
+			return 0, err
+		}
+		t.part = t.part[end+1:]
+	}
+}
+
+// withoutThoughts is a line of JSON without them.
+func withoutThoughts(line []byte) ([]byte, error) {
+	if !bytes.Contains(bytes.ToLower(line), []byte(action.Thought)) && !bytes.Contains(line, []byte(`\u`)) {
+		return bytes.Clone(line), nil
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, fmt.Errorf("export: %w", err)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(action.Thoughtless(value))
+	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // counted says in words what an export holds.

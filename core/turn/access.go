@@ -51,7 +51,10 @@ func (s *setup) judge(m *core.Message, again bool) (strictest core.Verdict) {
 
 // stands reports whether an entry that waits is still to be answered.
 func (s *setup) stands(e *core.Entry) bool {
-	if e.Self || impulsive(e.Kind) || e.Reply != "" {
+	switch {
+	case e.Kind == core.KindBeat:
+		return !s.hushed(&e.Event) && s.waited(e) <= beatLasts
+	case e.Self || impulsive(e.Kind) || e.Reply != "":
 		return true
 	}
 	now := e.Event // with the rank that the configuration gives now

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"encoding/json"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/prompt"
@@ -29,6 +30,31 @@ func (t *turn) impulse() {
 	t.who.Only, t.who.Mute = b.Actions, b.Quiet
 }
 
+// beatLasts is how long a beat may wait for its turn: what comes later, after a
+// death or where nobody reached the place, may come at night, and is dropped.
+const beatLasts = 10 * time.Minute
+
+// remindedLate is how long a reminder may wait for its turn and say nothing of it.
+const remindedLate = 2 * time.Minute
+
+// waited is how long an entry has waited for its turn.
+func (s *setup) waited(e *core.Entry) time.Duration { return s.Clock().Sub(e.Message.Time) }
+
+// hushed reports whether a beat is not wanted in its place: the bot is asleep there,
+// or a gate keeps it quiet, and the beat would be heard.
+func (s *setup) hushed(e *core.Event) bool {
+	m := &e.Message
+	if s.asleep(m.Path) {
+		return true
+	}
+	var b beat
+	if m.Private || json.Unmarshal([]byte(e.Data), &b) == nil && b.Quiet {
+		return false
+	}
+	nobody := core.Message{Path: m.Path, Scopes: m.Scopes, Time: m.Time}
+	return s.judge(&nobody, true).Admission != core.Admit
+}
+
 // unasked reports whether nobody waits for a word: the bot may keep silent.
 func (t *turn) unasked() bool {
 	for i := range t.messages {
@@ -48,7 +74,11 @@ func (t *turn) speechless(err error) core.Plan {
 	case t.unasked():
 		return core.Plan{}
 	case e.Kind == core.KindReminder && e.Message.Text != "":
-		return t.say("⏰ " + e.Message.Text)
+		text := "⏰ " + e.Message.Text
+		if waited := t.with.waited(e); waited >= remindedLate {
+			text += " (late by " + waited.Round(time.Minute).String() + ")"
+		}
+		return t.say(text)
 	}
 	return t.say(trouble(err))
 }

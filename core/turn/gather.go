@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"synthbot/core"
@@ -197,7 +198,7 @@ func (t *turn) gather(ctx context.Context) {
 		t.parts.Chat = false
 	}
 	s := core.Scene{
-		Path: t.path, Private: t.who.Private, Text: last.Text,
+		Path: t.path, Private: t.who.Private, Text: t.words(),
 		Locale: last.Locale, Now: o.Clock(), Recent: t.parts.History, Sees: t.who.Sees,
 	}
 	if len(t.who.Authors) == 1 {
@@ -207,6 +208,17 @@ func (t *turn) gather(ctx context.Context) {
 	t.parts.Recon.Instructions = append(t.parts.Recon.Instructions, t.occasion()...)
 }
 
+// words are all that is said in what the turn answers.
+func (t *turn) words() string {
+	var texts []string
+	for i := range t.messages {
+		if text := t.messages[i].Message.Text; text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
 // occasion words what is special about the moment.
 func (t *turn) occasion() []string {
 	first := &t.messages[0]
@@ -214,6 +226,8 @@ func (t *turn) occasion() []string {
 	case first.Kind == core.KindMessage && t.with.late(first):
 		waited := t.with.Clock().Sub(first.Message.Time).Round(time.Minute)
 		return []string{"You were away: these messages have waited for " + waited.String() + ". Acknowledge them together in one short message."}
+	case first.Kind == core.KindReminder && t.with.waited(first) >= remindedLate:
+		return []string{"This reminder could not be told in time: that was " + t.with.waited(first).Round(time.Minute).String() + " ago. Say that it comes late."}
 	case t.unasked() && first.Kind != core.KindBeat:
 		return []string{"Nobody spoke to you: you overheard this. Say something only if it truly helps or amuses those who talk; else IGNORE."}
 	}

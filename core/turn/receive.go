@@ -197,7 +197,7 @@ func (s *setup) entry(e core.Event, h *hearing) (entry core.Entry, ok bool) {
 func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
 	m := &e.Message
 	if e.Kind == core.KindBeat {
-		return v, !s.asleep(m.Path) && !s.Access.names(s.Access.Deny, core.Path{}, m)
+		return v, !s.hushed(e) && !s.Access.names(s.Access.Deny, core.Path{}, m)
 	}
 	if impulsive(e.Kind) {
 		return v, true

@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/plugins/moderation"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/reminders"
 )
@@ -24,7 +25,7 @@ func TestScripts(t *testing.T) {
 
 // TestNightOfPeople: the zone that a person told another plugin counts here, too.
 func TestNightOfPeople(t *testing.T) {
-	plugintest.Run(t, "testdata/zone/*.txt", plugintest.Of(New), plugintest.Of(reminders.New))
+	plugintest.Run(t, "testdata/zone/*.txt", plugintest.Of(New), plugintest.Of(reminders.New), plugintest.Of(moderation.New))
 }
 
 func TestConform(t *testing.T) {
