@@ -79,8 +79,12 @@ func (d *Driver) channelOf(path core.Path) (string, error) {
 func (d *Driver) stands(ctx context.Context, path core.Path, id string) error {
 	p, known := d.book.place(id)
 	if !known {
-		var err error
+		err := d.targets.refused(id)
+		if err != nil {
+			return err
+		}
 		if p, err = d.whereIs(ctx, id); err != nil {
+			d.mark(id, path, &outgoing{}, err)
 			return failure("writing to "+path.String(), err)
 		}
 	}
