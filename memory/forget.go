@@ -412,11 +412,26 @@ func (f *forgetting) states() error {
 	})
 }
 
+// usage takes away what they used. What their places have cost counts on, under the
+// interface: the money is spent, and no budget has room again.
 func (f *forgetting) usage() error {
-	return f.drop(bucketUsage, func(k, v []byte) bool {
+	_, err := f.db.sweep(f.ctx, bucketUsage, nil, nil, func(k, v []byte) bool {
 		u, err := readUse(k, v)
 		return err == nil && f.goes(u.Person)
+	}, func(t *tx, k, v []byte) error {
+		u, err := readUse(k, v)
+		if err != nil {
+			return err
+		}
+		if err := t.bucket(bucketUsage).Delete(k); err != nil || u.Person.IsPerson() {
+			return err
+		}
+		if u.Person, err = core.MakePath(u.Person.Interface()); err != nil || f.goes(u.Person) {
+			return err
+		}
+		return t.addUse(u)
 	})
+	return err
 }
 
 // drop deletes the pairs of a bucket that match.

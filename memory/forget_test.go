@@ -366,6 +366,42 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
+// TestMoneyStaysSpent: what a forgotten person's private place has cost is told of
+// nobody any more, but still counts; in a place that is forgotten with all, it goes.
+func TestMoneyStaysSpent(t *testing.T) {
+	db := open(t, t.TempDir())
+	add(t, db, message(alone, "1", "hi"))
+	use := func(whose core.Path) Use {
+		return Use{Day: "2026-11-20", Person: whose, Engine: "e", Calls: 1, Usage: core.Usage{In: 10, Out: 2, Cached: 3}}
+	}
+	if err := <-db.AddUse(use(alone), use(jay), use(alone), use(group), use(ann)); err != nil {
+		t.Fatal(err)
+	}
+	spent := func() map[string]Use {
+		uses, err := db.Uses(t.Context(), "2026-11-20", "2026-11-20")
+		if err != nil {
+			t.Fatal(err)
+		}
+		by := make(map[string]Use)
+		for _, u := range uses {
+			by[u.Person.String()] = u
+		}
+		return by
+	}
+	forget := func(path core.Path) {
+		if err := db.Forget(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget(alone)
+	forget(jay)
+	left := use(core.MustPath("chat"))
+	left.Calls, left.In, left.Out, left.Cached = 2, 20, 4, 6
+	want(t, "left", spent(), map[string]Use{"chat": left, "chat/group": use(group), "chat/@user/2000": use(ann)})
+	forget(core.MustPath("chat"))
+	want(t, "in the end", len(spent()), 0)
+}
+
 // TestNumbersOfAForgottenPlace: what is received in the very transaction in which a
 // place is forgotten gets no number that a turn may still end with; nor does
 // anything in a later life.
