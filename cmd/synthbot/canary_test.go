@@ -18,6 +18,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"synthbot/core"
 	"synthbot/interfaces/telegram/telegramtest"
@@ -287,7 +288,7 @@ func TestEverySecretIsPlanted(t *testing.T) {
 	emptyMachine(t)
 	telegram := telegramtest.New(t)
 	cage(t, telegram, "http://127.0.0.1:1")
-	p := &program{getenv: os.Getenv}
+	p := &program{getenv: os.Getenv, clock: time.Now}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,9 @@ func (p *program) pageCommand() *cobra.Command {
 				return p.nobodyRuns()
 			}
 			s := p.host.page.Load()
+			if listen := p.host.inForce().config.Admin.Listen; s == nil && listen != "" {
+				return fmt.Errorf("the page is not served at %s; the daemon's log tells why, often that another program has the port", listen)
+			}
 			if s == nil {
 				return usagef("there is no page: set listen in [admin], like 127.0.0.1:8787, and restart the daemon")
 			}
@@ -70,7 +74,7 @@ func (b *bot) watchers(c *Config) []core.Watcher {
 func (b *bot) pageOptions() adminpage.Options {
 	o := adminpage.Options{
 		Log: inRoom(b.log, "admin"), Turns: b.traces, Running: &b.stages, Reader: b.store, Facts: b.facts(), Items: b.items("page"),
-		Clock:    b.inForce().config.clock(b.program.clock),
+		Clock:    func() time.Time { return b.inForce().config.clock(b.program.clock)() }, // a reload may bring another zone
 		Actions:  b.pageActions,
 		Settings: b.pageSettings,
 		Personas: wardrobe{b},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -292,4 +293,41 @@ func (r *reader) watch(browser string) (gone func()) {
 		go func() { _, _ = io.Copy(io.Discard, a.Body) }()
 	}
 	return func() { _ = a.Body.Close() }
+}
+
+// TestPageElsewhere: where another program has the page's address, that is what is
+// said.
+func TestPageElsewhere(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	d := startDaemon(t, withTerminal+"[admin]\nlisten = \""+taken.Addr().String()+"\"\n")
+	d.tells("READY=1")
+	status, out, errs := d.command("", "page")
+	if status != statusFailed || out != "" || !strings.Contains(errs, "not served at "+taken.Addr().String()) {
+		t.Errorf("%d, %q, %q", status, out, errs)
+	}
+	d.end()
+}
+
+// TestPageMovesTheClock: a reload with another time zone is one for the page, too.
+func TestPageMovesTheClock(t *testing.T) {
+	config := "[admin]\nlisten = \"" + freeAddress(t) + "\"\n" + withTerminal
+	in := func(zone string) string { return strings.Replace(config, "[bot]", "[bot]\ntimezone = \""+zone+"\"", 1) }
+	d := startDaemon(t, in("UTC"))
+	d.tells("READY=1")
+	r := newReader(t, d.file)
+	seen := regexp.MustCompile(`\d\d:\d\d`)
+	hour := func() string { return seen.FindString(r.ask("/sessions", nil)) }
+	before := hour()
+	d.write(in("Asia/Kolkata"))
+	if status, _, errs := d.command("", "reload"); status != 0 {
+		t.Fatal(errs)
+	}
+	if after := hour(); before == "" || after == before || after[3:] == before[3:] {
+		t.Errorf("it was %q by UTC, and is %q in Kolkata", before, after)
+	}
+	d.end()
 }
