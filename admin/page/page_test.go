@@ -506,8 +506,9 @@ func TestRightToLeft(t *testing.T) {
 	if !strings.Contains(body, "<bdi>"+name+"</bdi>") || !strings.Contains(body, ` dir="auto">`+text+"<") {
 		t.Errorf("a conversation: %s", body)
 	}
+	shown := regexp.MustCompile(` dir="auto"[^>]*>` + text + "<")
 	for _, path := range []string{"/memories", "/memories/one?id=1&place=telegram/-100"} {
-		if found, _ := regexp.MatchString(` dir="auto"[^>]*>`+text+"<", c.get(path).body); !found {
+		if !shown.MatchString(c.get(path).body) {
 			t.Errorf("%s does not show it so", path)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,5 +46,49 @@ func TestRefusedTokenStopsOneInterface(t *testing.T) {
 	}
 	if d.stop(); <-d.status != statusFailed {
 		t.Error("it ended as if nothing were wrong")
+	}
+}
+
+// TestRefusedTokenLosesNothing: what was said before the platform refused the token
+// is answered once it takes it again: after a reload, and in the next life.
+func TestRefusedTokenLosesNothing(t *testing.T) {
+	for _, name := range []string{"reload", "restart"} {
+		t.Run(name, func(t *testing.T) {
+			platform, dir := telegramtest.New(t), t.TempDir()
+			model := echoAfter(t, 300*time.Millisecond)
+			config := strings.Replace(onTelegram(model, platform.URL, ""), `"data"`, strconv.Quote(dir), 1)
+			d := startDaemon(t, config)
+			d.tells("READY=1")
+			for i := range int64(3) {
+				platform.AddPerson(telegramtest.Person{ID: 1000 + i, Name: "Jay"})
+				platform.Say(1000+i, 1000+i, telegramtest.Saying{Text: fmt.Sprintf("m%d", i)})
+			}
+			refused := func(c telegramtest.Call) (f telegramtest.Fault) {
+				if c.Method == "sendMessage" {
+					f = telegramtest.Fault{Kind: telegramtest.Refused, Code: 401, Text: "Unauthorized"}
+				}
+				return f
+			}
+			platform.Fail(refused)
+			until(t, func() bool { return len(platform.Calls("sendMessage")) > 0 })
+			platform.Fail(nil)
+			if name == "reload" {
+				until(t, func() bool { d.hangUp(); return answered(platform, 3) == 3 }) // it may still be ending
+			} else {
+				d.stop()
+				<-d.status
+				d = startDaemon(t, config)
+			}
+			for i := range int64(3) {
+				hears(t, platform, 1000+i, 1)
+			}
+			d.stop()
+			<-d.status
+			for i := range int64(3) {
+				if said := hears(t, platform, 1000+i, 1); len(said) != 1 || said[0] != fmt.Sprintf("re m%d", i) {
+					t.Errorf("%d was answered %q", 1000+i, said)
+				}
+			}
+		})
 	}
 }

@@ -78,8 +78,11 @@ func (p *place) live() {
 		case errors.Is(err, core.ErrAway) && !t.setup.Load().reaches(p.path):
 			more, err = false, nil // Wake comes when that is over
 		default:
+			before := pause
 			pause = min(max(2*pause, 100*time.Millisecond), maxPause)
-			t.setup.Load().Log.Error("turn failed, trying again", "path", p.path, "in", pause, "err", err)
+			if away := errors.Is(err, core.ErrAway); !away || pause > before { // an outage may last for hours
+				t.setup.Load().Log.Error("turn failed, trying again", "path", p.path, "in", pause, "err", err)
+			}
 			wait(t.life, pause)
 		}
 		if !p.stay(more || err != nil) {

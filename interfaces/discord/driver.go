@@ -82,6 +82,7 @@ type Driver struct {
 var (
 	_ core.Interface = (*Driver)(nil)
 	_ core.Thinker   = (*Driver)(nil)
+	_ core.Reacher   = (*Driver)(nil)
 	_ core.Scoper    = (*Driver)(nil)
 	_ core.Observer  = (*Driver)(nil)
 	_ core.Fetcher   = (*Driver)(nil)
@@ -271,6 +272,14 @@ func (d *Driver) watchToken(ctx context.Context) error {
 	case <-d.token:
 		return errToken
 	}
+}
+
+// Reaches implements core.Reacher: nothing can be said once the token was refused,
+// in whatever request. What waits for an answer goes on waiting then.
+func (d *Driver) Reaches(core.Path) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.refused
 }
 
 func (d *Driver) refuse() {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -171,7 +172,7 @@ func (r *rest) close() { r.files.CloseIdleConnections() }
 
 func newTransport(dial dial) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = dial
+	t.DialContext = dialing(dial)
 	t.MaxIdleConnsPerHost = 16
 	t.ResponseHeaderTimeout = 30 * time.Second
 	return t
@@ -192,9 +193,37 @@ func (r *rest) do(ctx context.Context, q request) error {
 		err = r.try(ctx, &q, contentType, body)
 		pause, again := r.again(&q, err, wait)
 		if ctx.Err() != nil || !again || try >= maxTries && !limited(err) || !sleep(ctx, pause) {
-			return err
+			return away(&q, err)
 		}
 		wait = min(2*wait, 20*time.Second)
+	}
+}
+
+// away marks what the platform would take from nobody now: it refuses the bot, or
+// there is no way to it.
+func away(q *request, err error) error {
+	var api *apiError
+	answered := errors.As(err, &api)
+	switch {
+	case q.fast || !answered && !errors.Is(err, errDial):
+		return err
+	case !answered, api.status == 401, api.status == 502, api.status == 503:
+		return fmt.Errorf("%w: %w", core.ErrAway, err)
+	}
+	return err
+}
+
+// errDial is why nothing was sent: there was no connection.
+var errDial = errors.New("not connected")
+
+// dialing marks the errors of a dial.
+func dialing(d dial) dial {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := d(ctx, network, addr)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errDial, err)
+		}
+		return c, nil
 	}
 }
 

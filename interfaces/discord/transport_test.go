@@ -2,7 +2,9 @@ package discord
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -318,7 +320,7 @@ func TestTokenRefusedLater(t *testing.T) {
 	s.Fail(func(discordtest.Call) discordtest.Fault {
 		return discordtest.Fault{Kind: discordtest.Refused, Status: 401}
 	})
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != core.Broken {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != core.Broken || !errors.Is(err, core.ErrAway) || d.Reaches(core.MustPath("discord/1/2")) {
 		t.Errorf("sent: %v", err)
 	}
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the token is refused") {
@@ -398,5 +400,49 @@ func TestMoreShardsWanted(t *testing.T) {
 	in.wait(t, core.KindMessage, 3)
 	if got := strings.Join(in.texts(), " "); got != "one two three" {
 		t.Errorf("came in: %s", got)
+	}
+}
+
+// TestNoWay: what nobody could send now is said later; what the platform may have
+// taken, or refuses for its own sake, is an error of its own.
+func TestNoWay(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	var down atomic.Bool
+	d, _ := s.up(t, func(o *Options) {
+		to := new(net.Dialer).DialContext
+		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if down.Load() {
+				return nil, errors.New("no route to host")
+			}
+			return to(ctx, network, addr)
+		}
+	})
+	for _, tc := range []struct {
+		name  string
+		down  bool
+		fault discordtest.Fault
+		want  bool
+	}{
+		{"no network", true, discordtest.Fault{}, true},
+		{"bad gateway", false, discordtest.Fault{Kind: discordtest.Broken, Status: 502}, true},
+		{"unavailable", false, discordtest.Fault{Kind: discordtest.Broken, Status: 503}, true},
+		{"internal", false, discordtest.Fault{Kind: discordtest.Broken, Status: 500}, false},
+		{"forbidden", false, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, false}, // and nothing goes there from then on
+	} {
+		down.Store(tc.down)
+		d.rest.close() // a connection that stands is of no use
+		s.Fail(func(c discordtest.Call) discordtest.Fault {
+			if c.Is("POST /channels/" + hallID + "/messages") {
+				return tc.fault
+			}
+			return discordtest.Fault{}
+		})
+		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); err == nil || errors.Is(err, core.ErrAway) != tc.want {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+	if !d.Reaches(core.MustPath("discord/1/2")) {
+		t.Error("out of reach, though the token is taken")
 	}
 }
