@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
@@ -39,6 +41,16 @@ func (w *Webhook) check() error {
 		return errors.New("certificate and key belong together")
 	case !regexp.MustCompile(`^[A-Za-z0-9_-]{0,256}$`).MatchString(w.Secret.Reveal()):
 		return errors.New("secret: only letters, digits, _ and - are possible, at most 256")
+	}
+	_, port, err := net.SplitHostPort(w.Listen)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
+		return fmt.Errorf("listen: %q is no address; write one like 127.0.0.1:8443", w.Listen)
+	}
+	if w.Certificate == "" {
+		return nil
+	}
+	if _, err := tls.LoadX509KeyPair(w.Certificate, w.Key); err != nil {
+		return fmt.Errorf("certificate: %w", err)
 	}
 	return nil
 }

@@ -201,7 +201,12 @@ func TestNewRefuses(t *testing.T) {
 		"name":        func(o *Options) { o.Name = "a/b c" },
 		"webhook":     func(o *Options) { o.Config.Webhook.URL = "http://x" },
 		"half a pair": func(o *Options) { o.Config.Webhook = Webhook{URL: "https://x.y", Key: "k"} },
-		"odd secret":  func(o *Options) { o.Config.Webhook = Webhook{URL: "https://x.y", Secret: core.NewSecret("a b")} },
+		"no pair": func(o *Options) {
+			o.Config.Webhook = Webhook{URL: "https://x.y", Certificate: "nowhere.pem", Key: "nowhere.pem"}
+		},
+		"no port":    func(o *Options) { o.Config.Webhook = Webhook{URL: "https://x.y", Listen: "here"} },
+		"large port": func(o *Options) { o.Config.Webhook = Webhook{URL: "https://x.y", Listen: ":65536"} },
+		"odd secret": func(o *Options) { o.Config.Webhook = Webhook{URL: "https://x.y", Secret: core.NewSecret("a b")} },
 	} {
 		o := Options{Config: good}
 		alter(&o)
