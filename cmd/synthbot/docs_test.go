@@ -72,7 +72,7 @@ func hasFlag(c *cobra.Command, name string) bool {
 
 // TestPagesConfigure: what pages write into the configuration can be read.
 func TestPagesConfigure(t *testing.T) {
-	p := &program{getenv: func(string) string { return "" }}
+	p := &program{getenv: func(string) string { return "" }, clock: time.Now}
 	n := 0
 	for name, text := range pages(t) {
 		for _, m := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(text, -1) {

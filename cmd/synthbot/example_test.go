@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"testing"
+	"time"
 
 	"synthbot/config"
 )
@@ -39,7 +40,7 @@ func TestEverySettingIsDescribed(t *testing.T) {
 
 // TestExampleReadsBack reads the example as it is shipped.
 func TestExampleReadsBack(t *testing.T) {
-	p := &program{file: "../../config.example.toml", getenv: func(string) string { return "" }}
+	p := &program{file: "../../config.example.toml", getenv: func(string) string { return "" }, clock: time.Now}
 	if _, err := p.load(); err != nil {
 		t.Error(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestLogRooms: of what is set, the longest name that holds the room counts, and
@@ -126,7 +127,7 @@ func TestLogAtRunTime(t *testing.T) {
 func TestLogFaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, "[log.levels]\nturn = \"DEBUG\"\n\"interfaces/desk\" = \"WARN\"\nkitchen = \"INFO\"\n[interfaces.desk]\ntype = \"console\"\n")
-	p := &program{file: file, getenv: func(string) string { return "" }}
+	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now}
 	if _, err := p.load(); err == nil || !strings.Contains(err.Error(), ":4: log.levels.kitchen: is no room") || strings.Contains(err.Error(), ":3:") {
 		t.Errorf("%v", err)
 	}

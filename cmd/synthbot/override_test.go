@@ -42,7 +42,7 @@ activation = "keyword"
 keywords = ["dice"]
 engine = "home"
 `)
-	p := &program{file: file, getenv: func(string) string { return "" }}
+	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ enabled = true
 [metrics]
 listen = "0.0.0.0:9787"
 `)
-	p := &program{file: file, getenv: func(string) string { return "" }}
+	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now}
 	_, err := p.load()
 	if err == nil {
 		t.Fatal("no fault was found")

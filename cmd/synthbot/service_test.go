@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -198,7 +199,7 @@ func TestServiceInstallRefuses(t *testing.T) {
 
 // TestWalkConfig: every secret that a configuration can hold is found.
 func TestWalkConfig(t *testing.T) {
-	p := &program{getenv: func(string) string { return "" }}
+	p := &program{getenv: func(string) string { return "" }, clock: time.Now}
 	c, err := p.parse("config.toml", `[[engine]]
 provider = "openai"
 model = "m"

@@ -79,7 +79,7 @@ func TestSet(t *testing.T) {
 func TestTwoLimits(t *testing.T) {
 	file := t.TempDir() + "/config.toml"
 	write(t, file, "[[budget.place]]\npath = \"desk/1\"\ntokens = 5\n[[override]]\npath = \"desk/1\"\ntokens = 6\n")
-	p := &program{file: file, getenv: func(string) string { return "" }}
+	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now}
 	if _, err := p.load(); err == nil || !strings.Contains(err.Error(), ":6: override[0].tokens: has a budget.place") {
 		t.Errorf("%v", err)
 	}
