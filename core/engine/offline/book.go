@@ -34,6 +34,7 @@ type book struct {
 	asks     []ask
 	says     map[string][]string // by topic
 	stop     map[string]bool     // words that make no topic
+	self     map[string]bool     // words by which people speak of themselves
 	units    map[string]float64  // seconds
 	numbers  map[string]float64
 	clock    map[string]string // words of time: in, at, tomorrow, …
@@ -76,12 +77,7 @@ func readBook(language, text string) *book {
 			b.says[topic] = append(b.says[topic], line[2:])
 		}
 	}
-	b.stop = make(map[string]bool)
-	for _, line := range b.says["stop"] {
-		for _, word := range split(line) {
-			b.stop[word.fold] = true
-		}
-	}
+	b.stop, b.self = readWords(b.says["stop"]), readWords(b.says["self"])
 	b.units, b.numbers = readNumbers(b.says["units"]), readNumbers(b.says["numbers"])
 	b.clock = readPairs(b.says["timewords"])
 	return b
@@ -96,6 +92,16 @@ func readAsk(topic, line string) ask {
 		a.words = append(a.words, word.fold)
 	}
 	return a
+}
+
+func readWords(lines []string) map[string]bool {
+	words := make(map[string]bool)
+	for _, line := range lines {
+		for _, word := range split(line) {
+			words[word.fold] = true
+		}
+	}
+	return words
 }
 
 func readPairs(lines []string) map[string]string {

@@ -19,7 +19,8 @@ func (s *speaker) remember(m match) plan {
 	text := echo(m.rest)
 	a, ok := s.actions[actionSave]
 	if ok && text != "" {
-		if p, ok := a.payload(text, "text", "content", "memory", "fact", "note", "value", "summary"); ok {
+		_, some := m.self()
+		if p, ok := a.payload(text, some, "text", "content", "memory", "fact", "note", "value", "summary"); ok {
 			return s.speak("action", s.say("remembered", map[string]string{"text": text}), step{Type: actionSave, Payload: p})
 		}
 	}
@@ -30,10 +31,14 @@ func (s *speaker) remember(m match) plan {
 // by a search, whose result comes back in a further round.
 func (s *speaker) recall(m match) plan {
 	text := echo(m.rest)
+	self, _ := m.self()
 	found := s.known(text)
 	if found == "" {
 		if a, ok := s.actions[actionSearch]; ok {
-			if p, ok := a.payload(text, "query", "text", "search", "about", "q", "term"); ok {
+			if self && a.about() {
+				text = "" // whoever speaks is known to the action, and is no word to look for
+			}
+			if p, ok := a.payload(text, self, "query", "text", "search", "about", "q", "term"); ok {
 				return plan{Intent: "query", Actions: []step{{Type: actionSearch, Payload: p}}}
 			}
 		}
@@ -78,16 +83,34 @@ func joinFound(found []string) string {
 	return strings.Join(parts, "; ")
 }
 
+// self reports whether a person speaks of himself: with all that the ask took, or
+// in some of it.
+func (m match) self() (all, some bool) {
+	words := split(m.rest)
+	himself := func(w word) bool { return m.book.self[w.fold] }
+	some = slices.ContainsFunc(words, himself)
+	return some && !slices.ContainsFunc(words, func(w word) bool { return !himself(w) }), some
+}
+
+// about reports whether the action can be told whom it is about.
+func (a actionInfo) about() bool { return a.Schema.Properties["about"].is("array") }
+
 // payload fills an action's payload: text under the first of the names that the
-// schema knows, and what else is required, where that can be known.
-func (a actionInfo) payload(text string, names ...string) (json.RawMessage, bool) {
+// schema knows, that it is about who speaks, and what else is required, where that
+// can be known.
+func (a actionInfo) payload(text string, self bool, names ...string) (json.RawMessage, bool) {
 	values := make(map[string]any)
-	name := a.property(names)
-	if name == "" || text == "" {
-		return nil, false
+	if text != "" {
+		name := a.property(names)
+		if name == "" {
+			return nil, false
+		}
+		values[name] = text
 	}
-	values[name] = text
-	if !a.complete(values) {
+	if self && a.about() {
+		values["about"] = []string{"me"}
+	}
+	if len(values) == 0 || !a.complete(values) {
 		return nil, false
 	}
 	data, err := json.Marshal(values)

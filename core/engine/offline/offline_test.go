@@ -25,6 +25,10 @@ const manyActions = `{"actions":{"message_console":{"brief":"Send a message.","s
 	`"memory_search":{"brief":"Search saved facts.","schema":{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}},` +
 	`"reminder_set":{"brief":"Set a reminder.","schema":{"type":"object","properties":{"text":{"type":"string"},"at":{"type":"string","format":"date-time"}},"required":["text","at"]}}}}`
 
+// aboutActions can be told whom they are about, as those of plugins/memory.
+const aboutActions = `{"actions":{"memory_save":{"brief":"Save a fact for later.","schema":{"type":"object","properties":{"text":{"type":"string"},"about":{"type":"array"}},"required":["text"]}},` +
+	`"memory_search":{"brief":"Search saved facts.","schema":{"type":"object","properties":{"query":{"type":"string"},"about":{"type":"array"}}}}}}`
+
 // asked is a request as the prompt builder makes it.
 type asked struct {
 	language, text, name, id, actions string
@@ -152,6 +156,15 @@ func TestConversations(t *testing.T) {
 		{asked{text: "remember that I hate olives"}, `(?i)notes|notebook`, ""},
 		{asked{text: "what do you know about olives?", actions: manyActions}, `^$`, `memory_search {"query":"olives"}`},
 		{asked{text: "what do you know about olives?", memories: `[{"text":"Jay hates olives"}]`, actions: manyActions}, `Jay hates olives`, ""},
+		{asked{text: "remember that I hate olives", actions: aboutActions}, `I hate olives`, `memory_save {"about":["me"],"text":"I hate olives"}`},
+		{asked{text: "remember that olives are green", actions: aboutActions}, `olives`, `memory_save {"text":"olives are green"}`},
+		{asked{text: "what do you know about me?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
+		{asked{text: "what do you know about my olives?", actions: aboutActions}, `^$`, `memory_search {"query":"my olives"}`},
+		{asked{text: "what do you know about me?", actions: manyActions}, `^$`, `memory_search {"query":"me"}`},
+		{asked{language: "de", text: "Was weißt du über mich?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
+		{asked{language: "fr", text: "Que sais-tu de moi ?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
+		{asked{language: "it", text: "Cosa sai di me?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
+		{asked{language: "es", text: "¿Qué sabes de mí?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
 		{asked{text: "what do you know about olives?"}, `(?i)nothing about olives`, ""},
 		{asked{text: "drink tea", kind: "event_reminder"}, `drink tea`, ""},
 		{asked{text: "remind me in 10 minutes to drink tea", actions: manyActions}, `11:42.*drink tea`, `reminder_set {"at":"2026-11-20T11:42:46+01:00","text":"drink tea"}`},
