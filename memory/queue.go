@@ -94,8 +94,7 @@ func (q *queue) await(patience time.Duration) {
 }
 
 // take moves jobs into a group, as many as fit, and shuts it when one does not;
-// closed tells that no more will come after
-// these.
+// closed tells that no more will come after these.
 func (q *queue) take(g *groupCommit) (closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

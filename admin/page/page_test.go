@@ -239,7 +239,7 @@ func FuzzBare(f *testing.F) {
 	f.Add([]byte(`{"a":[{"PRIVATE_thought":"x"}],"b":"{\"private\u005fthought\":1}"}`))
 	f.Add([]byte(`"private_thought"`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s := bare(raw); strings.Contains(strings.ToLower(s), thought) {
+		if s := bare(raw); strings.Contains(strings.ToLower(s), core.Thought) {
 			t.Errorf("%q becomes %q", raw, s)
 		}
 	})

@@ -73,9 +73,6 @@ func (e *eyes) said(path core.Path) bool {
 	return err == nil && slices.ContainsFunc(last, func(entry core.Entry) bool { return !entry.Self })
 }
 
-// thought is what the model thinks for itself: nobody is ever shown it.
-const thought = "private_thought"
-
 // leftOut stands in the place of a text that may quote a thought.
 const leftOut = "(left out)"
 
@@ -91,36 +88,15 @@ func bare(raw []byte) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(thoughtless(value)); err != nil {
+	if err := e.Encode(core.Thoughtless(value, quoteless)); err != nil {
 		return leftOut
 	}
 	return strings.TrimSpace(b.String())
 }
 
-// thoughtless takes thoughts out of a value, however deep they lie.
-func thoughtless(value any) any {
-	switch x := value.(type) {
-	case map[string]any:
-		for key, inner := range x {
-			if strings.Contains(strings.ToLower(key), thought) {
-				delete(x, key)
-				continue
-			}
-			x[key] = thoughtless(inner)
-		}
-	case []any:
-		for i := range x {
-			x[i] = thoughtless(x[i])
-		}
-	case string:
-		return quoteless(x)
-	}
-	return value
-}
-
 // quoteless leaves out a text that names a thought, for it may quote it.
 func quoteless(s string) string {
-	if strings.Contains(strings.ToLower(s), thought) {
+	if strings.Contains(strings.ToLower(s), core.Thought) {
 		return leftOut
 	}
 	return s

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/command"
 )
 
@@ -103,7 +102,7 @@ func (t *thoughtless) Write(p []byte) (int, error) {
 
 // withoutThoughts is a line of JSON without them.
 func withoutThoughts(line []byte) ([]byte, error) {
-	if !bytes.Contains(bytes.ToLower(line), []byte(action.Thought)) && !bytes.Contains(line, []byte(`\u`)) {
+	if !bytes.Contains(bytes.ToLower(line), []byte(core.Thought)) && !bytes.Contains(line, []byte(`\u`)) {
 		return bytes.Clone(line), nil
 	}
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -115,7 +114,7 @@ func withoutThoughts(line []byte) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(action.Thoughtless(value))
+	err := e.Encode(core.Thoughtless(value, nil))
 	return bytes.TrimSpace(b.Bytes()), err
 }
 

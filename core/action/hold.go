@@ -193,7 +193,7 @@ func question(d *Definition, step *core.Step) string {
 	}
 	b.WriteString(d.Title())
 	v, _ := decode(step.Payload)
-	payload, _ := Thoughtless(v).(map[string]any)
+	payload, _ := core.Thoughtless(v, nil).(map[string]any)
 	for i, key := range slices.Sorted(maps.Keys(payload)) {
 		if i == maxFacts {
 			b.WriteString("\n…")

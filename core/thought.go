@@ -1,4 +1,4 @@
-package action
+package core
 
 import "strings"
 
@@ -6,9 +6,10 @@ import "strings"
 // asked about it.
 const Thought = "private_thought"
 
-// Thoughtless takes thoughts out of a decoded JSON value, however deep they lie. The
-// value is changed.
-func Thoughtless(value any) any {
+// Thoughtless takes thoughts out of a decoded JSON value, which it changes, however
+// deep they lie. text, where it is not nil, says what a text becomes, which may
+// quote one.
+func Thoughtless(value any, text func(string) string) any {
 	switch x := value.(type) {
 	case map[string]any:
 		for key, inner := range x {
@@ -16,11 +17,15 @@ func Thoughtless(value any) any {
 				delete(x, key)
 				continue
 			}
-			x[key] = Thoughtless(inner)
+			x[key] = Thoughtless(inner, text)
 		}
 	case []any:
 		for i := range x {
-			x[i] = Thoughtless(x[i])
+			x[i] = Thoughtless(x[i], text)
+		}
+	case string:
+		if text != nil {
+			return text(x)
 		}
 	}
 	return value
