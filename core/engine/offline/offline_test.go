@@ -156,15 +156,6 @@ func TestConversations(t *testing.T) {
 		{asked{text: "remember that I hate olives"}, `(?i)notes|notebook`, ""},
 		{asked{text: "what do you know about olives?", actions: manyActions}, `^$`, `memory_search {"query":"olives"}`},
 		{asked{text: "what do you know about olives?", memories: `[{"text":"Jay hates olives"}]`, actions: manyActions}, `Jay hates olives`, ""},
-		{asked{text: "remember that I hate olives", actions: aboutActions}, `I hate olives`, `memory_save {"about":["me"],"text":"I hate olives"}`},
-		{asked{text: "remember that olives are green", actions: aboutActions}, `olives`, `memory_save {"text":"olives are green"}`},
-		{asked{text: "what do you know about me?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
-		{asked{text: "what do you know about my olives?", actions: aboutActions}, `^$`, `memory_search {"query":"my olives"}`},
-		{asked{text: "what do you know about me?", actions: manyActions}, `^$`, `memory_search {"query":"me"}`},
-		{asked{language: "de", text: "Was weißt du über mich?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
-		{asked{language: "fr", text: "Que sais-tu de moi ?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
-		{asked{language: "it", text: "Cosa sai di me?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
-		{asked{language: "es", text: "¿Qué sabes de mí?", actions: aboutActions}, `^$`, `memory_search {"about":["me"]}`},
 		{asked{text: "what do you know about olives?"}, `(?i)nothing about olives`, ""},
 		{asked{text: "drink tea", kind: "event_reminder"}, `drink tea`, ""},
 		{asked{text: "remind me in 10 minutes to drink tea", actions: manyActions}, `11:42.*drink tea`, `reminder_set {"at":"2026-11-20T11:42:46+01:00","text":"drink tea"}`},
@@ -213,6 +204,32 @@ func TestConversations(t *testing.T) {
 				if got := strings.Join(acts, "\n"); got != tc.act {
 					t.Errorf("does %s, want %s", got, tc.act)
 				}
+			}
+		})
+	}
+}
+
+// TestOfSelf: what people ask to be kept of themselves, and ask for, is about them,
+// where the actions can be told so.
+func TestOfSelf(t *testing.T) {
+	for _, tc := range []struct {
+		asked
+		want, act string
+	}{
+		{asked{text: "remember that I hate olives", actions: aboutActions}, `I hate olives`, `memory_save {"about":["me"],"text":"I hate olives"}`},
+		{asked{text: "remember that olives are green", actions: aboutActions}, `olives`, `memory_save {"text":"olives are green"}`},
+		{asked{text: "what do you know about me?", actions: aboutActions}, "", `memory_search {"about":["me"]}`},
+		{asked{text: "what do you know about my olives?", actions: aboutActions}, "", `memory_search {"query":"my olives"}`},
+		{asked{language: "de", text: "Was weißt du über mich?", actions: aboutActions}, "", `memory_search {"about":["me"]}`},
+		{asked{language: "fr", text: "Que sais-tu de moi ?", actions: aboutActions}, "", `memory_search {"about":["me"]}`},
+		{asked{language: "it", text: "Cosa sai di me?", actions: aboutActions}, "", `memory_search {"about":["me"]}`},
+		{asked{language: "es", text: "¿Qué sabes de mí?", actions: aboutActions}, "", `memory_search {"about":["me"]}`},
+		{asked{text: "what do you know about me?", actions: manyActions}, "", `memory_search {"query":"me"}`},
+	} {
+		t.Run(tc.language+" "+tc.text, func(t *testing.T) {
+			text, others := ask1(t, tc.request())
+			if !strings.Contains(text, tc.want) || len(others) != 1 || others[0].Type+" "+string(others[0].Payload) != tc.act {
+				t.Errorf("says %q and does %v, want %s and %s", text, others, tc.want, tc.act)
 			}
 		})
 	}
