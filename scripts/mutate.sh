@@ -1,0 +1,22 @@
+#!/bin/sh
+# Mutates a package, or some of its files, and prints the changes that its tests do
+# not notice:
+#
+#   scripts/mutate.sh [-time 10m] [-seed N] [-run REGEXP] [-short=false] PACKAGE [FILE...]
+#
+# Without arguments it goes through the packages in which a fault would cost the most,
+# TIME (10m) for each.
+set -eu
+cd "$(dirname "$0")/.."
+tool=$(mktemp)
+trap 'rm -f "$tool"' EXIT INT TERM
+go build -o "$tool" ./scripts/mutate
+if [ $# -gt 0 ]; then
+	"$tool" "$@"
+	exit
+fi
+for package in core/turn core/action memory; do
+	"$tool" -time "${TIME:-10m}" "$package"
+done
+"$tool" -time "${TIME:-10m}" interfaces/telegram deliver.go send.go poll.go leftover.go
+"$tool" -time "${TIME:-10m}" interfaces/discord deliver.go send.go shard.go cursor.go leftover.go

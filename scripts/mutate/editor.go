@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// editor puts mutants into a file, as text between what stands there.
+type editor struct {
+	file    string
+	source  []byte
+	bad     map[string]bool // lines whose mutants do not compile
+	next    int
+	name    string // of the package
+	mutants []mutant
+	set     *token.FileSet
+	edits   []edit
+}
+
+// edit replaces the bytes from at to end. Of several at one place those that come
+// first in the list stand further outside.
+type edit struct {
+	at, end int
+	text    string
+	closing bool // it ends something
+	order   int
+}
+
+// mutate returns the file with all of its mutants.
+func (e *editor) mutate() ([]byte, error) {
+	e.set = token.NewFileSet()
+	f, err := parser.ParseFile(e.set, e.file, e.source, parser.SkipObjectResolution|parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	e.name = f.Name.Name
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
+			ast.Inspect(fn.Body, e.visit)
+		}
+	}
+	return e.apply(), nil
+}
+
+// apply makes the edits. Positions stay on their lines, so that the compiler's
+// complaints name them.
+func (e *editor) apply() []byte {
+	slices.SortStableFunc(e.edits, func(a, b edit) int {
+		if c := cmp.Compare(a.at, b.at); c != 0 {
+			return c
+		}
+		if a.closing != b.closing { // what ends here ends before anything begins
+			if a.closing {
+				return -1
+			}
+			return 1
+		}
+		if a.closing {
+			return cmp.Compare(b.order, a.order)
+		}
+		return cmp.Compare(a.order, b.order)
+	})
+	var out []byte
+	at := 0
+	for _, x := range e.edits {
+		out = append(append(out, e.source[at:x.at]...), x.text...)
+		at = x.end
+	}
+	return append(out, e.source[at:]...)
+}
+
+func (e *editor) offset(p token.Pos) int { return e.set.Position(p).Offset }
+
+// mutant notes a change and returns its number; 0 where it is not to be made.
+func (e *editor) mutant(at token.Pos, what string) int {
+	line := e.set.Position(at).Line
+	if e.bad[fmt.Sprintf("%s:%d", e.file, line)] {
+		return 0
+	}
+	number := e.next + len(e.mutants) + 1
+	e.mutants = append(e.mutants, mutant{number, e.file, line, what})
+	return number
+}
+
+// around puts texts before and behind a node.
+func (e *editor) around(n ast.Node, before, behind string) {
+	order := len(e.edits)
+	e.edits = append(e.edits,
+		edit{at: e.offset(n.Pos()), end: e.offset(n.Pos()), text: before, order: order},
+		edit{at: e.offset(n.End()), end: e.offset(n.End()), text: behind, closing: true, order: order})
+}
+
+func (e *editor) replace(at token.Pos, old, text string) {
+	e.edits = append(e.edits, edit{at: e.offset(at), end: e.offset(at) + len(old), text: text, order: len(e.edits)})
+}
+
+// visit adds the mutants of a node.
+func (e *editor) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.BlockStmt:
+		e.statements(n.List)
+	case *ast.CaseClause:
+		e.statements(n.Body)
+	case *ast.CommClause:
+		e.statements(n.Body)
+	case *ast.IfStmt:
+		e.condition(n.Cond)
+	case *ast.BinaryExpr:
+		e.binary(n)
+	case *ast.ReturnStmt:
+		e.returned(n)
+	}
+	return true
+}
+
+// statements leaves out one after the other.
+func (e *editor) statements(list []ast.Stmt) {
+	for _, s := range list {
+		switch s := s.(type) {
+		case *ast.AssignStmt:
+			if s.Tok == token.DEFINE {
+				continue
+			}
+		case *ast.ExprStmt:
+			call, ok := s.X.(*ast.CallExpr)
+			if !ok || e.quiet(call) {
+				continue
+			}
+		case *ast.BranchStmt:
+			if s.Tok == token.FALLTHROUGH || s.Tok == token.GOTO {
+				continue
+			}
+		case *ast.ReturnStmt:
+			if len(s.Results) > 0 {
+				continue
+			}
+		case *ast.IncDecStmt, *ast.DeferStmt, *ast.SendStmt:
+		default:
+			continue
+		}
+		first, _, _ := strings.Cut(e.text(s), "\n")
+		if number := e.mutant(s.Pos(), "leave out: "+first); number > 0 {
+			e.around(s, fmt.Sprintf("if !mutated(%d) { ", number), " }")
+		}
+	}
+}
+
+// quiet reports whether a call is one that tests need not notice.
+func (e *editor) quiet(call *ast.CallExpr) bool {
+	text := e.text(call.Fun)
+	return text == "panic" || strings.Contains(text, "log.") || strings.Contains(text, "Log.")
+}
+
+func (e *editor) text(n ast.Node) string {
+	return string(e.source[e.offset(n.Pos()):e.offset(n.End())])
+}
+
+// condition negates one that is no comparison.
+func (e *editor) condition(x ast.Expr) {
+	if _, ok := x.(*ast.BinaryExpr); ok {
+		return
+	}
+	if number := e.mutant(x.Pos(), "negate: "+e.text(x)); number > 0 {
+		e.around(x, "((", fmt.Sprintf(") != mutated(%d))", number))
+	}
+}
+
+// binary moves the bound of a comparison, turns an equality round, and leaves out
+// one side of a conjunction or disjunction.
+func (e *editor) binary(x *ast.BinaryExpr) {
+	switch x.Op {
+	case token.LSS, token.GEQ:
+		e.bound(x, "mutantLess", x.Op == token.GEQ)
+	case token.LEQ, token.GTR:
+		e.bound(x, "mutantLessEqual", x.Op == token.GTR)
+	case token.EQL, token.NEQ:
+		if number := e.mutant(x.Pos(), "turn round: "+e.text(x)); number > 0 {
+			e.around(x, "((", fmt.Sprintf(") != mutated(%d))", number))
+		}
+	case token.LAND, token.LOR:
+		for _, side := range []ast.Expr{x.X, x.Y} {
+			number := e.mutant(side.Pos(), "leave out of "+x.Op.String()+": "+e.text(side))
+			switch {
+			case number == 0:
+			case x.Op == token.LAND:
+				e.around(side, "((", fmt.Sprintf(") || mutated(%d))", number))
+			default:
+				e.around(side, "((", fmt.Sprintf(") && !mutated(%d))", number))
+			}
+		}
+	}
+}
+
+// bound makes < of <= and the reverse, > and >= being their negations.
+func (e *editor) bound(x *ast.BinaryExpr, name string, negated bool) {
+	number := e.mutant(x.Pos(), "move the bound: "+e.text(x))
+	if number == 0 {
+		return
+	}
+	not := ""
+	if negated {
+		not = "!"
+	}
+	e.around(x, fmt.Sprintf("%s%s(%d, ", not, name, number), ")")
+	e.replace(x.OpPos, x.Op.String(), ",")
+}
+
+// returned turns truths round, and drops an error.
+func (e *editor) returned(n *ast.ReturnStmt) {
+	for _, r := range n.Results {
+		id, ok := r.(*ast.Ident)
+		if !ok {
+			continue
+		}
+		switch id.Name {
+		case "true", "false":
+			if number := e.mutant(id.Pos(), "turn round: "+e.text(n)); number > 0 {
+				e.around(id, "(", fmt.Sprintf(" != mutated(%d))", number))
+			}
+		case "err":
+			if number := e.mutant(id.Pos(), "no error: "+e.text(n)); number > 0 {
+				e.around(id, fmt.Sprintf("mutantError(%d, ", number), ")")
+			}
+		}
+	}
+}
