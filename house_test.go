@@ -50,6 +50,7 @@ var rooms = []struct {
 	{"plugins/*", []string{"core", "core/action", "core/command", "core/crowd", "core/markdown", "core/outbound", "core/program"}},
 	{"plugins", nil},
 	{"packaging/*", nil},
+	{"scripts/*", nil},
 	{"config", []string{"core"}},
 	{"admin", []string{"core", "core/command"}},
 	{"setup", []string{"core"}},
@@ -66,7 +67,7 @@ var shared = map[string][]string{
 	"github.com/cenkalti/backoff/v5":  {"core/action", "core/engine", "interfaces/telegram", "interfaces/discord"},
 	"github.com/pelletier/go-toml/v2": {"config", "persona"},
 	"go.uber.org/goleak":              {"core/coretest", "plugins/plugintest"},
-	"golang.org/x/text":               {"core/turn", "memory"},
+	"golang.org/x/text":               {"core/turn", "core/prompt", "memory"},
 }
 
 // pack is what `go list` tells of a package.

@@ -25,7 +25,7 @@ type Metrics struct {
 	took, own   prometheus.Histogram
 	models      *prometheus.HistogramVec
 	tokens      *prometheus.CounterVec
-	failures    prometheus.Counter
+	failures    *prometheus.CounterVec
 	corrections prometheus.Counter
 }
 
@@ -66,9 +66,9 @@ func (m *Metrics) time() {
 	m.tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "synthbot_tokens_total", Help: "Tokens, by engine and kind: in, out, and cached, which are part of in.",
 	}, []string{"engine", "kind"})
-	m.failures = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "synthbot_model_errors_total", Help: "Questions that no engine answered.",
-	})
+	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "synthbot_model_errors_total", Help: "Calls that failed, by engine and kind of error, also when another engine answered then.",
+	}, []string{"engine", "kind"})
 	m.corrections = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "synthbot_corrections_total", Help: "Answers of models that were wrong.",
 	})
@@ -81,7 +81,6 @@ func (m *Metrics) traced(t *core.Trace) {
 	for i := range t.Asks {
 		a := &t.Asks[i]
 		if a.Err != "" {
-			m.failures.Inc()
 			continue
 		}
 		if len(a.Faults) > 0 {
@@ -92,6 +91,21 @@ func (m *Metrics) traced(t *core.Trace) {
 		m.tokens.WithLabelValues(a.Engine, "cached").Add(float64(a.Usage.Cached))
 		m.tokens.WithLabelValues(a.Engine, "out").Add(float64(a.Usage.Out))
 	}
+}
+
+// Engines begins to count for engines of these names, so that the first failure
+// of one shows as a rise.
+func (m *Metrics) Engines(names ...string) {
+	for _, name := range names {
+		for _, kind := range []core.ModelErrorKind{core.RetryLater, core.Fatal, core.Refused, core.TooLong} {
+			m.failures.WithLabelValues(name, string(kind))
+		}
+	}
+}
+
+// ModelFailed counts a call to a model that failed.
+func (m *Metrics) ModelFailed(engine string, kind core.ModelErrorKind) {
+	m.failures.WithLabelValues(engine, string(kind)).Inc()
 }
 
 // Observe implements core.Observer.

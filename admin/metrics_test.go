@@ -46,11 +46,16 @@ func TestMetrics(t *testing.T) {
 		{Engine: "home", Took: 2 * time.Second, Usage: core.Usage{In: 50, Out: 3}},
 		{Err: "secret error"},
 	}}})
+	m.Engines("home", "spare")
+	m.ModelFailed("home", core.RetryLater)
+	m.ModelFailed("home", core.RetryLater)
+	m.ModelFailed("cloud", core.Fatal)
 	_, body := get(t, server.URL+"/metrics")
 	for _, want := range []string{
 		`synthbot_turns_total{outcome="answered"} 2`, `synthbot_turns_total{outcome="aside"} 1`, `synthbot_turns_total{outcome="silent"} 2`,
 		`synthbot_tokens_total{engine="home",kind="in"} 150`, `synthbot_tokens_total{engine="home",kind="cached"} 40`, `synthbot_tokens_total{engine="home",kind="out"} 10`,
-		`synthbot_model_seconds_count{engine="home"} 2`, `synthbot_model_errors_total 1`, `synthbot_corrections_total 1`,
+		`synthbot_model_seconds_count{engine="home"} 2`, `synthbot_model_errors_total{engine="home",kind="retry_later"} 2`, `synthbot_model_errors_total{engine="cloud",kind="fatal"} 1`,
+		`synthbot_model_errors_total{engine="spare",kind="too_long"} 0`, `synthbot_model_errors_total{engine="home",kind="refused"} 0`, `synthbot_corrections_total 1`,
 		`synthbot_turn_seconds_sum 3`, `synthbot_own_seconds_bucket{le="0.1"} 1`,
 		`synthbot_intents_total{intent="greeting"} 1`, `synthbot_intent_confidence_count 1`, `go_goroutines`,
 	} {

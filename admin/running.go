@@ -13,7 +13,7 @@ import (
 // concurrent use.
 type Running struct {
 	mu    sync.Mutex
-	turns map[core.Path]core.TurnStage // one at a time in each place
+	turns map[core.TurnID]core.TurnStage
 	subs  map[chan struct{}]bool
 }
 
@@ -23,12 +23,12 @@ func (r *Running) Watch(s core.TurnStage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s.Stage == core.Over {
-		delete(r.turns, s.Turn.Path)
+		delete(r.turns, s.Turn)
 	} else {
 		if r.turns == nil {
-			r.turns = make(map[core.Path]core.TurnStage)
+			r.turns = make(map[core.TurnID]core.TurnStage)
 		}
-		r.turns[s.Turn.Path] = s
+		r.turns[s.Turn] = s
 	}
 	for sub := range r.subs {
 		select {
@@ -43,7 +43,7 @@ func (r *Running) Now() []core.TurnStage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.SortedFunc(maps.Values(r.turns), func(a, b core.TurnStage) int {
-		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Turn.Path.String(), b.Turn.Path.String()))
+		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Turn.Path.String(), b.Turn.Path.String()), cmp.Compare(a.Turn.Seq, b.Turn.Seq))
 	})
 }
 

@@ -45,6 +45,26 @@ type RateLimit struct {
 	Per   time.Duration
 }
 
+// Effect says what an action has to do with other people's words and things. An
+// action declares its effects; one that declares none is treated as if it had
+// all of those that restrict it.
+type Effect uint8
+
+// Effects, to be joined with |.
+const (
+	EffectNone         Effect = 1 << iota // none of the following
+	EffectReadsChat                       // the output holds what people of the bot's places said
+	EffectReadsForeign                    // the output holds what strangers wrote: pages, files, answers of other programs
+	EffectFinds                           // addresses under "url" in the output come from a search server that the administrator configured
+	EffectRequests                        // requests the web addresses that stand in the payload
+	EffectChanges                         // deletes or changes what belongs to others, or cannot be taken back
+	EffectRanked                          // does more for people of a higher rank
+	EffectRewrites                        // changes or deletes the message that "message_id" in the payload names
+)
+
+// effectUndeclared is what an action is treated as that declares nothing.
+const effectUndeclared = EffectReadsChat | EffectReadsForeign | EffectRequests | EffectChanges | EffectRanked
+
 // Examples is the third tier of an action: shown to a model only after it made
 // a mistake.
 type Examples struct {
@@ -80,6 +100,7 @@ type Action struct {
 	Output    json.RawMessage // schema of Result.Output; nil: not checked
 	DependsOn []string        // actions that must have succeeded before, in the same turn
 
+	Effects    Effect     // what it has to do with others
 	Essential  bool       // stays in a lite prompt
 	Outside    bool       // has effects outside of the conversation
 	Permission Permission // who may cause it
@@ -104,6 +125,14 @@ type Action struct {
 // IsMessage reports whether the action sends a message in its interface.
 func (a *Action) IsMessage() bool { return strings.HasPrefix(a.Name, MessagePrefix) }
 
+// Has reports whether the action has one of the effects.
+func (a *Action) Has(effects Effect) bool {
+	if a.Effects == 0 {
+		return effectUndeclared&effects != 0
+	}
+	return a.Effects&effects != 0
+}
+
 // Allows is the permission in force.
 func (a *Action) Allows() Permission {
 	switch {
@@ -120,12 +149,14 @@ type Call struct {
 	Key     Key             // the step's place in the journal
 	Path    Path            // where the turn takes place
 	Private bool            // that place is private
-	Author  Author          // who caused the turn
+	Author  Author          // who caused the turn; without an id where that is nobody or several
+	Authors []Author        // all who caused it
+	Answers []string        // the platform ids of what the turn answers
 	Payload json.RawMessage // validated, defaults applied
-	Target  string          // as the model wrote it
 	Parts   Parts           // journals what is sent; never nil
 	Sees    []Path          // this place, and those that share with it: what was said there may be told here
 	Epoch   uint64          // under which the turn read what it knows; for Facts.SaveFact
+	Planned time.Time       // when the plan was asked for: times in the payload are meant as of then; zero: now
 }
 
 // Parts journals the messages that one step sends, so that none is sent twice.
@@ -134,14 +165,16 @@ type Parts interface {
 	// holds it as sent. key is the same whenever this part is tried (at most 25
 	// characters, letters and digits): platforms that know idempotency keys get
 	// it. do returns the platform's id of the message; its error comes back as it
-	// is, and the part then counts as not sent. A part that was in flight at a
-	// crash is sent once more. What was sent joins the history when the turn
-	// ends.
+	// is. The part then counts as not sent, unless the error is ErrUnknownOutcome
+	// or ctx has ended; with ErrUnwritten it was not tried. A part that may have been sent is sent again when the step is
+	// taken up, at most twice over all lives (see Sent.Repeatable); after that Send
+	// fails with an Error that is Unsure. What was sent joins the history when the
+	// turn ends.
 	Send(ctx context.Context, n int, what Sent, do func(ctx context.Context, key string) (id string, err error)) error
 
-	// Since is when a former life began to send the n-th part, where nobody knows
-	// whether that worked; else the zero time. Once a platform has forgotten the
-	// key, it can be asked whether the part stands there since.
+	// Since is when an earlier attempt began to send the n-th part, where nobody
+	// knows whether that worked; else the zero time. Once a platform has forgotten
+	// the key, it can be asked whether the part stands there since.
 	Since(n int) time.Time
 }
 
@@ -152,6 +185,9 @@ type Sent struct {
 	Text string    `json:"text"`
 	Time time.Time `json:"time,omitzero"`
 	Data string    `json:"data,omitempty"` // what the log keeps with it, as Event.Data
+	// Repeatable says that sending it again does no harm: the platform knows the
+	// key, or the driver looks for what stands there since Parts.Since.
+	Repeatable bool `json:"-"`
 }
 
 // Result is what came of a call.
@@ -172,6 +208,7 @@ const (
 	Occupied  ErrorKind = "busy"      // already running, or too often
 	Temporary ErrorKind = "temporary" // may work later
 	Broken    ErrorKind = "broken"    // will not work
+	Unsure    ErrorKind = "unknown"   // may have worked, and is not to be repeated
 )
 
 // Error is an action's failure. Text is written for the person and the model;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -33,6 +34,15 @@ type Fact struct {
 	By         Path      `json:"by,omitzero"` // who said it; zero: the bot itself
 	// Former holds what it said before, newest first.
 	Former []Former `json:"former,omitempty"`
+	// Rank is that of By where it is said. It matters when the fact is saved, and is
+	// not kept.
+	Rank Rank `json:"-"`
+}
+
+// MayReplace reports whether f may take the place of old: who tells it told that one,
+// too, or is whom it is about, or moderates. Elsewhere both are kept.
+func (f *Fact) MayReplace(old *Fact) bool {
+	return f.By == old.By || !f.By.IsZero() && slices.Contains(old.About, f.By) || f.Rank == Moderator || f.Rank == Admin
 }
 
 // Former is what a fact said before it was changed.
@@ -63,9 +73,9 @@ type Found struct {
 // Facts is what the bot knows. Safe for concurrent use.
 type Facts interface {
 	// SaveFact keeps a fact and returns it as it stands then. With an ID it
-	// replaces that one. Without, it replaces one of the same origin, about the
-	// same, that says the same or has the same Topic: the newest wins, what it
-	// said before stays as Former. epoch is the one under which the caller read
+	// replaces that one. Without, it replaces those of the same origin, about the
+	// same, that say the same or have the same Topic, as far as it may (MayReplace):
+	// the newest wins, what was said before stays as Former. epoch is the one under which the caller read
 	// what he made the fact of; a fact about or by somebody who was forgotten
 	// since is not kept, and ErrForgotten returned.
 	SaveFact(ctx context.Context, f Fact, epoch uint64) (Fact, error)

@@ -84,6 +84,9 @@ type Verdict struct {
 	Admission Admission
 	// Reply, where set, is answered to the message, without asking a model.
 	Reply string
+	// Limited says that Reply tells of a limit: nobody is told of limits more often
+	// than once an hour.
+	Limited bool
 }
 
 // Gate is the ability of a plugin to keep messages out, beyond what the

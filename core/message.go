@@ -1,13 +1,17 @@
 package core
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Limits of what is taken in from a platform, a model or a file. What is
 // longer is cut by the driver, visibly.
 const (
-	MaxText  = 1 << 20 // bytes of one message's text
-	MaxName  = 256     // bytes of a person's name or tag
-	MaxQuote = 4096    // bytes of a quoted text
+	MaxText    = 1 << 20 // bytes of one message's text, its author's and foreign together
+	MaxName    = 256     // bytes of a person's name or tag
+	MaxQuote   = 4096    // bytes of a quoted text
+	MaxForeign = 16      // foreign texts in one message
 )
 
 // Rank is what a person may do in a place. It comes from the platform and the
@@ -24,12 +28,22 @@ const (
 
 // Author is who said or did something.
 type Author struct {
-	ID   string `json:"id"`
-	Name string `json:"name,omitempty"` // what people call him
-	Tag  string `json:"tag,omitempty"`  // his handle, as the platform writes it ("@jay")
-	Bot  bool   `json:"bot,omitempty"`
-	Rank Rank   `json:"rank,omitempty"` // in the place of the message
+	ID      string  `json:"id"`
+	Name    string  `json:"name,omitempty"` // what people call him
+	Tag     string  `json:"tag,omitempty"`  // his handle, as the platform writes it ("@jay")
+	Bot     bool    `json:"bot,omitempty"`
+	Rank    Rank    `json:"rank,omitempty"`    // in the place of the message
+	Channel Channel `json:"channel,omitempty"` // who is behind it is not told
 }
+
+// Channel says that somebody speaks as a channel or a group, not as a person.
+type Channel string
+
+// Kinds of channel; the empty one is a person, or a bot.
+const (
+	LinkedChannel Channel = "linked" // the place itself, or the channel that belongs to it
+	OtherChannel  Channel = "other"
+)
 
 // Addressed says how a message speaks to the bot, as the driver saw it.
 type Addressed string
@@ -52,6 +66,24 @@ type Quote struct {
 	From Author    `json:"from,omitzero"`
 	Text string    `json:"text,omitempty"`
 	Time time.Time `json:"time,omitzero"`
+}
+
+// ForeignKind says how text of others came with a message.
+type ForeignKind string
+
+// Kinds of foreign text.
+const (
+	Forwarded ForeignKind = "forward" // the author passed on somebody's message
+	Embedded  ForeignKind = "embed"   // a card beside the words: a link's preview, a contact, a sticker
+)
+
+// Foreign is text that came with a message and that its author did not write. It
+// never wakes the bot, never carries the author's rank, and is no answer of theirs.
+type Foreign struct {
+	Kind ForeignKind `json:"kind"`
+	From Author      `json:"from,omitzero"` // who wrote it, where the platform tells
+	Text string      `json:"text,omitempty"`
+	Time time.Time   `json:"time,omitzero"` // when it was written, where the platform tells
 }
 
 // Media sorts attachments.
@@ -85,8 +117,9 @@ type Message struct {
 	ID          string       `json:"id"`
 	Seq         uint64       `json:"seq,omitempty"` // given by the Store, rising within a Path
 	Author      Author       `json:"author,omitzero"`
-	Text        string       `json:"text,omitempty"`
-	Time        time.Time    `json:"time,omitzero"`
+	Text        string       `json:"text,omitempty"` // the author's own words alone
+	Foreign     []Foreign    `json:"foreign,omitempty"`
+	Time        time.Time    `json:"time,omitzero"` // the platform's
 	Voice       bool         `json:"voice,omitempty"`
 	ReplyTo     *Quote       `json:"reply_to,omitempty"`
 	Attachments []Attachment `json:"attachments,omitempty"`
@@ -94,6 +127,61 @@ type Message struct {
 	Locale      string       `json:"locale,omitempty"`  // the author's, BCP 47, where the platform tells
 	Scopes      []Path       `json:"scopes,omitempty"`  // further subtrees that it belongs to
 	Addressed   Addressed    `json:"addressed,omitempty"`
+	// Ahead is how far this machine's clock was ahead of the platform's when the message
+	// was received; it is negative if the clock was behind and 0 if that is unknown.
+	Ahead time.Duration `json:"ahead,omitzero"`
+	// Mentions are the names in Text that stand for others whom the author mentions,
+	// as these others chose them. It is not kept.
+	Mentions []string `json:"-"`
+}
+
+// SentAt returns when the message was sent, by this machine's clock. Ages are computed
+// from it; Time orders messages of the platform.
+func (m *Message) SentAt() time.Time { return m.Time.Add(m.Ahead) }
+
+// AllText returns the author's words and then the foreign ones, a line each. It is
+// for searching and filtering; what the author says is Text alone.
+func (m *Message) AllText() string {
+	if len(m.Foreign) == 0 {
+		return m.Text
+	}
+	var texts []string
+	if m.Text != "" {
+		texts = append(texts, m.Text)
+	}
+	for i := range m.Foreign {
+		if text := m.Foreign[i].Text; text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Transcript returns the words of the message for people who read a log: what others
+// wrote is marked as theirs.
+func (m *Message) Transcript() string {
+	texts := make([]string, 0, 1+len(m.Foreign))
+	if m.Text != "" {
+		texts = append(texts, m.Text)
+	}
+	for i := range m.Foreign {
+		o := &m.Foreign[i]
+		mark := "[" + string(o.Kind)
+		if o.From.Name != "" {
+			mark += " of " + o.From.Name
+		}
+		texts = append(texts, strings.TrimSpace(mark+"] "+o.Text))
+	}
+	return strings.Join(texts, "\n")
+}
+
+// TextSize returns the bytes of all texts of the message.
+func (m *Message) TextSize() int {
+	n := len(m.Text)
+	for i := range m.Foreign {
+		n += len(m.Foreign[i].Text)
+	}
+	return n
 }
 
 // Kind says what happened in a place.
@@ -158,9 +246,10 @@ type Entry struct {
 }
 
 // Spoken reports whether the entry is talk that belongs into a history: a message
-// with words or files, or the press of a button by which a person says something.
+// with words or files of anybody, or the press of a button by which a person says something.
 // Of somebody who is not let in yet, the log has an entry without either.
 func (e *Entry) Spoken() bool {
-	says := e.Message.Text != "" || len(e.Message.Attachments) > 0
+	m := &e.Message
+	says := m.Text != "" || len(m.Attachments) > 0 || len(m.Foreign) > 0
 	return says && (e.Kind == KindMessage || e.Kind == KindPress) && !e.Deleted
 }

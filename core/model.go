@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 )
 
 // Dialect is how a plan travels between synthbot and a model.
@@ -20,11 +21,21 @@ const (
 // Limits are what an engine can take.
 type Limits struct {
 	Engine  string
-	Chars   int // of the whole prompt; 0: no limit
-	Tokens  int // of the whole prompt, room for the answer already taken off; 0: no limit
+	Chars   int  // of the whole prompt; 0: no limit
+	Tokens  int  // of the whole prompt as Tokens estimates them, room for the answer already taken off; 0: no limit
+	Learned bool // Tokens was learned from the server: where nothing shorter can be built, a prompt may exceed it
 	Dialect Dialect
 	Vision  bool // pictures may travel beside the text
 	Hearing bool // sounds may
+}
+
+// Fit reports whether a prompt of these texts is within the limits.
+func (l Limits) Fit(texts ...string) bool {
+	chars := 0
+	for _, s := range texts {
+		chars += utf8.RuneCountInString(s)
+	}
+	return (l.Chars <= 0 || chars <= l.Chars) && (l.Tokens <= 0 || Tokens(texts...) <= l.Tokens)
 }
 
 // Role says who speaks in a Request.
@@ -79,6 +90,9 @@ type Request struct {
 	Tools    []Tool
 	// Stream, where set, is given the answer's text as it grows, piece by piece.
 	Stream func(piece string)
+	// Used, where set, is told what every call took that reached the model, also
+	// where the call failed or was given up.
+	Used func(u Usage)
 }
 
 // Usage counts tokens.

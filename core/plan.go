@@ -26,8 +26,8 @@ type Plan struct {
 type Step struct {
 	Type        string          `json:"type"`
 	Payload     json.RawMessage `json:"payload,omitempty"` // an object
-	Target      string          `json:"target,omitempty"`
-	Priority    int             `json:"priority"` // 0 to 10, higher first
+	Target      string          `json:"target,omitempty"`  // the payload's property of that name, until the plan is checked
+	Priority    int             `json:"priority"`          // 0 to 10, higher first
 	Confirm     bool            `json:"requiresConfirmation,omitempty"`
 	ConfirmText string          `json:"confirmationMessage,omitempty"`
 	Fallback    *Step           `json:"fallbackAction,omitempty"`

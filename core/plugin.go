@@ -34,6 +34,10 @@ type Inbox interface {
 	Receive(ctx context.Context, events ...Event) error
 }
 
+// ErrBadEvent is what Receive fails with where an event can never be taken in. Any
+// other error says nothing about the events: they are to be handed in again.
+var ErrBadEvent = errors.New("bad event")
+
 // Runner is the ability of a plugin to work in the background. Run blocks until
 // ctx ends and everything it started has ended; then it returns nil.
 type Runner interface {
@@ -54,11 +58,25 @@ type Reacher interface {
 	Reaches(place Path) bool
 }
 
+// Readier is the ability of an interface to tell whether it takes messages in. Ready
+// returns at once: nil if it does, else what is wrong. A short interruption counts as
+// taking in, and so does a wait that the platform asked for.
+type Readier interface {
+	Ready() error
+}
+
 // ErrAway is what an interface's actions fail with where it cannot speak for a
 // while that nobody knows: the place is out of reach now, or the platform refuses
 // the bot as a whole. Nothing was sent then. A turn of that interface is broken
 // off, and goes on where it stopped when the place is within reach.
 var ErrAway = errors.New("out of reach")
+
+// ErrUnknownOutcome is what a send of an interface fails with where it may have
+// worked: its reply was lost. A definite refusal, such as a rate limit or a bad
+// request, is never unknown. Parts counts such sends. The turn is broken off as with
+// ErrAway, and sends the same part later under the same key; no model is asked
+// because of it.
+var ErrUnknownOutcome = errors.New("outcome unknown")
 
 // Thinker is the ability of an interface to show that the bot is at work.
 // Think blocks until ctx ends, and the sign is gone when it returns.
@@ -69,7 +87,8 @@ type Thinker interface {
 // Drafter is the ability of an interface to show a message while it is being
 // written. Draft is given the whole text so far; "" takes back what was shown.
 // It returns at once, and keeps to the platform's limits by leaving texts out.
-// The next message that a turn sends to the place takes the draft's place.
+// The next message that a turn sends to the place takes the draft's place; what is
+// sent Beside it does not.
 type Drafter interface {
 	Draft(place Path, text string)
 }
@@ -83,7 +102,8 @@ type Choice struct{ Label, Data string }
 // Data is the choice's; nobody can make a press up.
 type Chooser interface {
 	// Choose sends a message as a part of a step, through parts.Send, with a
-	// button for each choice.
+	// button for each choice. Its text is plain, is shown just as it is, and has at
+	// most 1,000 bytes; so are those of Settle.
 	Choose(ctx context.Context, parts Parts, what Sent, choices []Choice) error
 	// Settle replaces the text of a message that Choose sent, and takes its
 	// buttons away.
@@ -120,8 +140,8 @@ type TurnStage struct {
 }
 
 // Watcher is the ability to be told what turns do while they run. Watch returns
-// at once. In a place one turn runs at a time; its last stage is Over, and comes
-// after Observer's TurnEnd.
+// at once. In a place one turn runs at a time, and beside it one chat command. The
+// last stage is Over, and comes after Observer's TurnEnd.
 type Watcher interface {
 	Watch(TurnStage)
 }
@@ -165,12 +185,13 @@ type Trace struct {
 }
 
 // TurnEnd tells that a turn is over and journalled, or, with a Turn whose Seq is
-// 0, that a private message will have none.
+// 0, that a private message or a command will have none.
 type TurnEnd struct {
 	Turn     TurnID
 	Messages []string // the platform ids of what it answered
 	Answered bool     // something was sent
 	Aside    bool     // given up after too many tries
+	Command  bool     // it carried out a chat command; a turn of the place may go on
 	GoesOn   string   // the id of the entry by which the bot goes on by itself; "": it does not
 	// What the model took the messages for, as it said; "" and 0 if it did not.
 	Intent     string

@@ -13,7 +13,9 @@ var (
 	ErrClosed  = errors.New("the store is closed")
 	ErrLocked  = errors.New("the store is in use by another process")
 	ErrDamaged = errors.New("the store is damaged")
-	ErrFull    = errors.New("the disk is full") // of writes; they work again when there is room
+	// ErrUnwritten is how a turn is broken off whose journal could not be written.
+	ErrUnwritten = errors.New("journal not written")
+	ErrFull      = errors.New("the disk is full") // of writes: all but Finishing ones are refused until there is room
 )
 
 // TurnID names a turn: the place, and the first entry that it answers.
@@ -93,12 +95,22 @@ type Batch struct {
 	// Answered moves the mark of each place over all due entries up to Seq, the
 	// last one that its turn answered.
 	Answered []TurnID
+	// Settled takes the single due entries of these numbers from those that wait.
+	// The mark stays where an earlier one still waits.
+	Settled []TurnID
+	// Closed drops the records of turns that are over, unless a step waits for a
+	// confirmation: nobody asks for them any more.
+	Closed []TurnID
+	// Finishing says that it ends what has begun: it is written even while the disk is
+	// full, in room that is kept back for it.
+	Finishing bool
 }
 
 // Head is the state of a place's log.
 type Head struct {
 	Path     Path
 	Last     uint64 // the newest entry's number; 0: none
+	Count    uint64 // how many entries there are; retention and forgetting take some away
 	Answered uint64 // the mark: no due entry up to here waits
 	Time     time.Time
 	// Private: something was said there in private once. It never ends, whatever
@@ -149,6 +161,9 @@ type Store interface {
 	// View calls f with one consistent state. No call across a network belongs
 	// inside.
 	View(ctx context.Context, f func(View) error) error
+	// Installation is a random text that belongs to what is stored, and stays as long.
+	// A store that was restored has another one: it gives numbers once more.
+	Installation() string
 	// Close waits for what is being written.
 	Close() error
 }

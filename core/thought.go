@@ -1,6 +1,10 @@
 package core
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
 
 // Thought is in the name of what a model thinks for itself: nobody is shown it, or
 // asked about it.
@@ -29,4 +33,205 @@ func Thoughtless(value any, text func(string) string) any {
 		}
 	}
 	return value
+}
+
+// thoughtMarks are the marks that models put before and after their thoughts when
+// they write them into a text.
+var thoughtMarks = [...]struct{ open, end string }{
+	{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"<reasoning>", "</reasoning>"},
+	{"<reflection>", "</reflection>"}, {"<scratchpad>", "</scratchpad>"}, {"<antThinking>", "</antThinking>"},
+	{"<seed:think>", "</seed:think>"}, {"[THINK]", "[/THINK]"}, {"◁think▷", "◁/think▷"},
+	{"<|begin_of_thought|>", "<|end_of_thought|>"}, {"<|channel|>analysis", finalChannel},
+}
+
+// In a text of several channels, the words of the last one begin so.
+const (
+	finalChannel = "<|channel|>final"
+	channelWords = "<|message|>"
+)
+
+// nextMark finds the first mark at or behind an index. opens is false for a mark
+// after a thought; from is -1 where there is no mark.
+func nextMark(text string, at int) (from, to int, opens bool) {
+	for i := at; i < len(text); i++ {
+		if !mayBeMark(text[i]) {
+			continue
+		}
+		for _, m := range thoughtMarks {
+			if hasPrefixFold(text[i:], m.open) {
+				return i, i + len(m.open), true
+			}
+			if hasPrefixFold(text[i:], m.end) {
+				to := i + len(m.end)
+				return i, to + len(text[to:]) - len(strings.TrimPrefix(text[to:], channelWords)), false
+			}
+		}
+	}
+	return -1, -1, false
+}
+
+// mayBeMark reports whether a mark may begin with the byte.
+func mayBeMark(c byte) bool { return c == '<' || c == '[' || c == "◁"[0] }
+
+func hasPrefixFold(text, prefix string) bool {
+	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
+}
+
+// FindThought returns where the first mark before a thought is in the text, and the
+// first one after a thought; nil where there is none.
+func FindThought(text string) (open, end []int) {
+	for from, to, opens := nextMark(text, 0); from >= 0 && (open == nil || end == nil); from, to, opens = nextMark(text, to) {
+		switch {
+		case opens && open == nil:
+			open = []int{from, to}
+		case !opens && end == nil:
+			end = []int{from, to}
+		}
+	}
+	return open, end
+}
+
+// ThoughtBegins returns the mark at which the thought ends that the text begins with,
+// in small letters; "" if it begins with none. wait says that more of the text must
+// come to tell.
+func ThoughtBegins(text string) (end string, wait bool) {
+	for _, m := range thoughtMarks {
+		n := min(len(text), len(m.open))
+		if !strings.EqualFold(text[:n], m.open[:n]) {
+			continue
+		}
+		if n == len(m.open) {
+			return strings.ToLower(m.end), false
+		}
+		wait = true
+	}
+	return "", wait
+}
+
+// Unthink takes out of a text for people what a model thinks in it. A thought that is
+// not ended reaches to the end of the text, one that was not begun to its beginning.
+// Marks in code are words like any other.
+func Unthink(text string) string { return unthink(text, false) }
+
+// UnthinkGrowing is Unthink for a text that is still being written: it holds back
+// what may become part of a thought.
+func UnthinkGrowing(text string) string {
+	text = unthink(text, true)
+	for i := max(0, len(text)-longestMark); i < len(text); i++ {
+		if mayBeMark(text[i]) && startsMark(text[i:]) {
+			text = text[:i]
+		}
+	}
+	return strings.TrimRight(text, blanks)
+}
+
+const (
+	blanks = " \t\r\n"
+	fence  = "```" // of code
+)
+
+// longestMark is the length of the longest mark.
+const longestMark = len("<|begin_of_thought|>")
+
+// startsMark reports whether the text is the beginning of a mark.
+func startsMark(text string) bool {
+	begins := func(mark string) bool {
+		return len(text) <= len(mark) && utf8.ValidString(mark[:len(text)]) && strings.EqualFold(text, mark[:len(text)])
+	}
+	for _, m := range thoughtMarks {
+		if begins(m.open) || begins(m.end) {
+			return true
+		}
+	}
+	return begins(channelWords)
+}
+
+func unthink(text string, growing bool) string {
+	u := unthinking{text: text}
+	for from, to, opens := nextMark(text, 0); from >= 0; from, to, opens = nextMark(text, to) {
+		switch {
+		case u.literal(from, to):
+		case opens:
+			u.open(to)
+		default:
+			u.end(to)
+		}
+	}
+	if !u.found {
+		return text
+	}
+	switch {
+	case u.inside:
+	case growing && u.nested > 0:
+		u.kept = u.kept[:u.begin]
+	default:
+		u.keep(len(text))
+	}
+	return strings.TrimRight(string(u.kept), blanks)
+}
+
+// unthinking is a text out of which thoughts are taken.
+type unthinking struct {
+	text   string
+	at     int // read up to here
+	kept   []byte
+	fences int // of code, in what was kept
+	inside bool
+	found  bool
+
+	begin, beginFences int // what was kept before the last thought
+	nested             int // thoughts that began inside of the last one and have not ended
+}
+
+// keep keeps the text up to an index.
+func (u *unthinking) keep(to int) {
+	part := u.text[u.at:to]
+	if u.found && len(u.kept) == 0 {
+		part = strings.TrimLeft(part, blanks)
+	}
+	u.kept = append(u.kept, part...)
+	u.fences += strings.Count(part, fence)
+	u.at = to
+}
+
+// literal keeps the text before a mark, and the mark, too, if it stands in code.
+func (u *unthinking) literal(from, to int) bool {
+	if u.inside {
+		return false
+	}
+	u.keep(from)
+	before, behind := u.text[:from], u.text[to:]
+	quoted := strings.HasSuffix(before, "`") && !strings.HasSuffix(before, fence) ||
+		strings.HasPrefix(behind, "`") && !strings.HasPrefix(behind, fence)
+	if quoted || u.fences%2 == 1 {
+		u.keep(to)
+		return true
+	}
+	u.found = true
+	return false
+}
+
+func (u *unthinking) open(to int) {
+	u.at = to
+	if u.inside {
+		u.nested++
+		return
+	}
+	if len(bytes.TrimLeft(u.kept, blanks)) == 0 {
+		u.kept = u.kept[:0]
+	}
+	u.inside, u.begin, u.beginFences = true, len(u.kept), u.fences
+}
+
+func (u *unthinking) end(to int) {
+	u.at = to
+	switch {
+	case u.inside:
+		u.inside = false
+	case u.nested > 0:
+		u.nested--
+		u.kept, u.fences = u.kept[:u.begin], u.beginFences
+	default:
+		u.kept, u.fences, u.begin, u.beginFences = u.kept[:0], 0, 0, 0
+	}
 }

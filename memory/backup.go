@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -100,6 +101,9 @@ func Restore(dir, backup string) error {
 		err = checkFile(trial, backup)
 	}
 	if err == nil {
+		err = rename(trial)
+	}
+	if err == nil {
 		// A link fails where a rename would replace what appeared meanwhile.
 		err = os.Link(copied, target)
 	}
@@ -107,6 +111,19 @@ func Restore(dir, backup string) error {
 		err = fmt.Errorf("%s: %w", target, ErrNotEmpty)
 	}
 	return errors.Join(err, os.RemoveAll(trial), syncDir(dir))
+}
+
+// rename gives the database in dir another name of its own: it goes on with numbers
+// that the one that it is a copy of has given since to something else.
+func rename(dir string) error {
+	db, err := Open(dir, Options{Unchecked: true})
+	if err != nil {
+		return err
+	}
+	err = db.write(context.Background(), &job{run: func(t *tx) error {
+		return t.bucket(bucketMeta).Put([]byte(metaName), []byte(rand.Text()))
+	}})
+	return errors.Join(err, db.Close())
 }
 
 func copyFile(to, from string) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +12,7 @@ import (
 )
 
 // ErrBatch is what the errors wrap of batches that can never be written.
-var ErrBatch = errors.New("bad batch")
+var ErrBatch = fmt.Errorf("%w: bad batch", core.ErrBadEvent)
 
 // Limits of what a batch may hold; drivers cut long before.
 const (
@@ -67,7 +66,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	w.epochs = &db.epochs
 	w.epoch, w.dated = core.EpochOf(ctx)
 	w.forgot = db.Forgotten
-	return db.write(ctx, &job{run: w.run, publish: w.publish, size: w.size})
+	return db.write(ctx, &job{name: w.purpose, run: w.run, publish: w.publish, size: w.size + 1, ends: b.Finishing})
 }
 
 // prepareBatch checks the batch and encodes it, so that the writer has little
@@ -86,7 +85,7 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 		if err := checkChange(&b.Change[i]); err != nil {
 			return nil, fmt.Errorf("change %d: %w", i, err)
 		}
-		w.size += len(b.Change[i].Message.Text) + 200
+		w.size += b.Change[i].Message.TextSize() + 200
 	}
 	for i, r := range b.Journal {
 		if r.Key.Turn.Path.IsZero() {
@@ -99,7 +98,7 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 		w.records[i] = record{r.Key, value}
 		w.size += len(value) + 100
 	}
-	for i, turn := range b.Answered {
+	for i, turn := range slices.Concat(b.Answered, b.Settled) {
 		if turn.Path.IsZero() {
 			return nil, fmt.Errorf("answered %d: %w: no place", i, ErrBatch)
 		}
@@ -125,8 +124,8 @@ func checkMessage(m *core.Message) error {
 		return fmt.Errorf("%w: no place", ErrBatch)
 	case len(m.ID) > maxIDBytes:
 		return fmt.Errorf("%w: an id of %d bytes", ErrBatch, len(m.ID))
-	case len(m.Text) > maxEntryBytes:
-		return fmt.Errorf("%w: a text of %d bytes", ErrBatch, len(m.Text))
+	case m.TextSize() > maxEntryBytes:
+		return fmt.Errorf("%w: a text of %d bytes", ErrBatch, m.TextSize())
 	}
 	return nil
 }
@@ -140,18 +139,19 @@ func checkChange(e *core.Event) error {
 }
 
 func (w *batch) empty() bool {
-	return len(w.entries)+len(w.records)+len(w.from.Change)+len(w.from.Answered)+len(w.states) == 0
+	return len(w.entries)+len(w.records)+len(w.from.Change)+len(w.from.Answered)+len(w.from.Settled)+len(w.states) == 0
 }
 
 // run writes the batch: entries first, so that the rest may speak of them.
 func (w *batch) run(t *tx) error {
 	w.muted, w.over = nil, nil
 	for _, mark := range w.from.Answered {
-		for _, turn := range w.epochs.ends(mark) {
-			w.over = append(w.over, turn)
-			if w.writes(turn) && w.epochs.isMuted(turn, w.epoch, w.dated) {
-				w.muted = append(w.muted, turn)
-			}
+		w.over = append(w.over, w.epochs.ends(mark)...)
+	}
+	w.over = append(w.over, w.from.Settled...)
+	for _, turn := range w.over {
+		if w.writes(turn) && w.epochs.isMuted(turn, w.epoch, w.dated) {
+			w.muted = append(w.muted, turn)
 		}
 	}
 	if err := w.findPeople(t); err != nil {
@@ -188,7 +188,32 @@ func (w *batch) run(t *tx) error {
 			return err
 		}
 	}
+	for _, turn := range w.from.Settled {
+		if err := t.settled(turn); err != nil {
+			return err
+		}
+	}
+	for _, turn := range w.from.Closed {
+		if err := t.closed(turn); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// closed drops the records of a turn that is over.
+func (t *tx) closed(turn core.TurnID) error {
+	p, err := t.resolve(turn.Path)
+	if err != nil {
+		return err
+	}
+	prefix := seqKey(p.key, turn.Seq+p.shift)
+	for _, k := range t.keysBelow(bucketJournal, prefix) {
+		if w, err := decodeRecord(t.bucket(bucketJournal).Get(k)); err == nil && w.Progress == core.Pending {
+			return nil
+		}
+	}
+	return t.deleteBelow(bucketJournal, prefix)
 }
 
 // writes reports whether the batch comes of that turn.
@@ -216,9 +241,6 @@ func (w *batch) publish() {
 	}
 }
 
-// maxPeople bounds how many people one turn is said to have answered.
-const maxPeople = 64
-
 // comesOf reports whether an entry comes of the turn that a batch ends.
 func comesOf(e *core.Entry) bool { return e.Self || e.Kind == core.KindContinue }
 
@@ -229,18 +251,22 @@ func (w *batch) findPeople(t *tx) error {
 	if !slices.ContainsFunc(w.from.Append, func(e core.Entry) bool { return comesOf(&e) }) {
 		return nil
 	}
-	for _, mark := range w.from.Answered {
+	for i, mark := range slices.Concat(w.from.Answered, w.from.Settled) {
 		p, err := t.resolve(mark.Path)
 		if err != nil {
 			return err
 		}
-		for _, seq := range t.waiting(p.key, mark.Seq+p.shift) {
+		upTo := mark.Seq + p.shift
+		for _, seq := range t.waiting(p.key, upTo) {
+			if i >= len(w.from.Answered) && seq != upTo {
+				continue
+			}
 			l, ok, err := t.line(p, seq)
 			if seq <= p.shift || !ok || err != nil {
 				continue // it waits on, or cannot be read
 			}
 			for _, person := range append(l.answers, l.Message.Author.ID) {
-				if person != "" && !l.Self && len(w.people) < maxPeople && !slices.Contains(w.people, person) {
+				if person != "" && !l.Self && !slices.Contains(w.people, person) {
 					w.people = append(w.people, person)
 				}
 			}
@@ -250,17 +276,26 @@ func (w *batch) findPeople(t *tx) error {
 }
 
 // append adds one entry, without what concerns people who were forgotten since
-// the batch was begun.
+// the batch was begun, or is older than their request to be forgotten.
 func (w *batch) append(t *tx, from *core.Entry, e *entry) error {
+	from, cleaned, refused, err := t.withoutOld(from)
+	if refused || err != nil {
+		e.path, e.seq, e.known = from.Message.Path, 0, true
+		return err
+	}
 	m := &from.Message
 	gone := comesOf(from) && len(w.muted) > 0
-	quoted := false
+	quoted, passedOn := false, false
+	forgot := func(id string) bool { return w.forgotAuthor(m.Path, id) }
 	if w.dated && !gone {
-		gone = w.forgotAuthor(m.Path, m.Author.ID)
-		quoted = m.ReplyTo != nil && w.forgotAuthor(m.Path, m.ReplyTo.From.ID)
+		gone = forgot(m.Author.ID)
+		quoted = m.ReplyTo != nil && forgot(m.ReplyTo.From.ID)
+		passedOn = slices.ContainsFunc(m.Foreign, func(o core.Foreign) bool { return forgot(o.From.ID) })
 	}
-	if !gone && !quoted && (len(w.people) == 0 || !comesOf(from)) {
-		e.value = e.encoded
+	if !gone && !quoted && !passedOn && (len(w.people) == 0 || !comesOf(from)) {
+		if e.value = e.encoded; cleaned {
+			e.value = encodeLine(&line{Entry: *from})
+		}
 		return t.append(from, e)
 	}
 	l := line{Entry: *from}
@@ -269,6 +304,9 @@ func (w *batch) append(t *tx, from *core.Entry, e *entry) error {
 	}
 	if quoted {
 		l.Message.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
+	}
+	if passedOn {
+		dropForeign(&l.Message, forgot)
 	}
 	if gone {
 		erase(&l)
@@ -296,7 +334,7 @@ func (t *tx) append(from *core.Entry, e *entry) error {
 	if id := from.Message.ID; id != "" {
 		e.seq, e.known, err = t.find(p, id)
 		if err == nil && !e.known {
-			e.known, err = t.isGone(idKey(p.ids, id))
+			e.known = t.isGone(idKey(p.ids, id))
 		}
 		if err != nil || e.known {
 			return err
@@ -348,14 +386,25 @@ type written struct {
 	Progress core.Progress   `json:"p"`
 	Time     time.Time       `json:"t,omitzero"`
 	Data     json.RawMessage `json:"d,omitempty"`
+	Shift    uint64          `json:"s,omitempty"` // how far the place's numbers moved since those in Data
 }
 
 func encodeRecord(r core.Record) ([]byte, error) {
-	value, err := json.Marshal(written{r.Progress, r.Time, r.Data})
+	value, err := json.Marshal(written{Progress: r.Progress, Time: r.Time, Data: r.Data})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBatch, err)
 	}
 	return value, nil
+}
+
+// shiftRecord notes in a turn's own record how far the numbers of its place moved.
+func shiftRecord(value []byte, shift uint64) ([]byte, error) {
+	w, err := decodeRecord(value)
+	if err != nil {
+		return nil, err
+	}
+	w.Shift += shift
+	return json.Marshal(w)
 }
 
 func decodeRecord(value []byte) (written, error) {
@@ -371,7 +420,11 @@ func (t *tx) journal(r record) error {
 	if err != nil {
 		return err
 	}
-	r.key.Turn.Seq += p.shift
+	if r.key.Turn.Seq += p.shift; p.shift > 0 && r.key == (core.Key{Turn: r.key.Turn}) {
+		if r.value, err = shiftRecord(r.value, p.shift); err != nil {
+			return err
+		}
+	}
 	if err := t.bucket(bucketJournal).Put(journalKey(p.key, r.key), r.value); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"synthbot/core"
 )
@@ -58,15 +59,15 @@ func (t *tx) touch(path core.Path, id string, alter func(*line) bool) error {
 	return t.rewrite(p, &l)
 }
 
-// edit takes the new text, and the new attachments unless they are nil: then
+// edit takes the new texts, and the new attachments unless they are nil: then
 // the platform said nothing about them.
 func edit(l *line, m *core.Message) bool {
-	same := l.Message.Text == m.Text &&
+	same := l.Message.Text == m.Text && slices.EqualFunc(l.Message.Foreign, m.Foreign, sameForeign) &&
 		(m.Attachments == nil || slices.Equal(l.Message.Attachments, m.Attachments))
 	if same {
 		return false
 	}
-	l.Message.Text = m.Text
+	l.Message.Text, l.Message.Foreign = m.Text, m.Foreign
 	if m.Attachments != nil {
 		l.Message.Attachments = m.Attachments
 	}
@@ -74,11 +75,18 @@ func edit(l *line, m *core.Message) bool {
 	return true
 }
 
+// sameForeign compares what is kept of two foreign texts.
+func sameForeign(a, b core.Foreign) bool {
+	same := a.Time.Equal(b.Time)
+	a.Time, b.Time = time.Time{}, time.Time{}
+	return same && a == b
+}
+
 // erase keeps the number and who it was, and drops what was said.
 func erase(l *line) bool {
 	kept := l.Message
 	l.Message = core.Message{
-		Path: kept.Path, ID: kept.ID, Seq: kept.Seq, Author: kept.Author, Time: kept.Time,
+		Path: kept.Path, ID: kept.ID, Seq: kept.Seq, Author: kept.Author, Time: kept.Time, Ahead: kept.Ahead,
 		Private: kept.Private, Scopes: kept.Scopes, Addressed: kept.Addressed,
 	}
 	l.Data, l.Reply, l.Command, l.Reactions, l.reactors = "", "", nil, nil, nil

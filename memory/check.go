@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"os"
 
-	"go.etcd.io/bbolt"
-
 	"synthbot/core"
 )
 
@@ -67,11 +65,11 @@ func (c *checker) note(err error) bool {
 // somebody writes: it reads the list of free pages that the writer changes; and a
 // fault that it meets ends the process.)
 func (c *checker) pages() {
-	info, err := c.db.handle.Stat()
+	info, err := c.file.Stat()
 	if !c.note(err) {
 		return
 	}
-	w := &wreck{file: c.db.handle, size: info.Size(), page: int64(c.db.bolt.Info().PageSize)}
+	w := &wreck{file: c.file, size: info.Size(), page: int64(c.DB().Info().PageSize)}
 	w.check(uint64(c.Cursor().Bucket().Root()))
 	for _, fault := range w.faults {
 		c.note(fault)
@@ -169,7 +167,7 @@ func (c *checker) entries() {
 }
 
 // has reports whether a key is there, with or without a value.
-func has(b *bbolt.Bucket, key []byte) bool {
+func has(b bucket, key []byte) bool {
 	k, _ := b.Cursor().Seek(key)
 	return bytes.Equal(k, key)
 }

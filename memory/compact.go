@@ -14,75 +14,250 @@ import (
 
 const (
 	compactSuffix = ".compact"
-	compactStep   = 8 << 20 // bytes of one transaction while copying
+	compactStep   = 4 << 20 // bytes of one transaction while copying
+	compactRest   = 200     // changed pairs that are left to the last step
+	compactRounds = 20      // of catching up, at most
 )
 
 // Compact writes the file anew, without the room that is free in it and without
-// traces of what was deleted, and reports its size before and after. Reading
-// goes on meanwhile; who writes waits, about a second for 300 MiB. There must be
-// room on the disk for both.
+// traces of what was deleted before it began, and reports its size before and after.
+// Reading and writing go on meanwhile; writers wait for the last step only, which
+// copies what was written a moment ago. There must be room on the disk for both.
 func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
-	err = db.write(ctx, &job{alone: func() error {
-		before, after, err = db.compact()
-		return err
-	}})
-	if err != nil {
-		return before, before, fmt.Errorf("compact: %w", err)
+	select {
+	case db.compacting <- struct{}{}:
+		defer func() { <-db.compacting }()
+	case <-ctx.Done():
+		return 0, 0, fmt.Errorf("compact: %w", ctx.Err())
+	}
+	c := &compaction{db: db, ctx: working(ctx, "compaction"), fresh: &DB{file: db.file + compactSuffix, log: db.log}}
+	if before, after, err = c.run(); err != nil {
+		return 0, 0, fmt.Errorf("compact: %w", err)
 	}
 	return before, after, nil
 }
 
-func (db *DB) compact() (before, after int64, err error) {
-	if db.broken != nil {
-		return 0, 0, db.broken
-	}
-	fresh := &DB{file: db.file + compactSuffix, log: db.log}
-	if err := os.Remove(fresh.file); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return 0, 0, err
-	}
-	if err := fresh.fill(db.bolt); err != nil {
-		fresh.drop()
-		return 0, 0, errors.Join(db.writeError(err), os.Remove(fresh.file))
-	}
-	if before, err = fileSize(db.handle); err == nil {
-		after, err = fileSize(fresh.handle)
+// changes are the pairs that were changed while the file is compacted.
+type changes map[pairKey]bool
+
+type pairKey struct{ bucket, key string }
+
+// compaction copies the file in slices, each as it is at that moment. What changes
+// meanwhile is copied again, at last by the writer, who then goes on with the copy.
+type compaction struct {
+	db     *DB
+	ctx    context.Context
+	fresh  *DB
+	untidy bool // somebody is forgotten meanwhile, and may stand in the copy
+}
+
+func (c *compaction) run() (before, after int64, err error) {
+	old, _ := c.db.hold() // so that the writer need not close it
+	defer c.db.let(old)
+	err = c.db.write(c.ctx, &job{alone: func() error {
+		c.db.changed = make(changes)
+		c.untidy = c.db.epochs.busy()
+		return c.db.broken
+	}})
+	if err == nil {
+		err = c.copy()
 	}
 	if err == nil {
-		err = os.Rename(fresh.file, db.file)
+		err = c.db.write(c.ctx, &job{alone: func() error {
+			before, after, err = c.finish()
+			return err
+		}})
 	}
-	if err != nil {
-		fresh.drop()
-		return 0, 0, errors.Join(err, os.Remove(fresh.file))
+	if err != nil && !c.db.uses(c.fresh) {
+		c.fresh.drop()
+		if gone := os.Remove(c.fresh.file); !errors.Is(gone, os.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+		stop := context.WithoutCancel(c.ctx)
+		_ = c.db.write(stop, &job{alone: func() error { c.db.changed = nil; return nil }}) // it fails on a closed database only
 	}
-	return before, after, errors.Join(syncDir(filepath.Dir(db.file)), db.swapTo(fresh))
+	return before, after, c.db.writeError(err)
 }
 
-// fill copies another database into a new file and makes it durable.
-func (db *DB) fill(from *bbolt.DB) error {
-	if err := db.openBolt(); err != nil {
+// copy copies everything, and then what has changed meanwhile, until little is left.
+func (c *compaction) copy() error {
+	if err := os.Remove(c.fresh.file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	db.bolt.NoSync, db.bolt.NoGrowSync = true, true
-	err := db.guard(func() error {
-		if err := bbolt.Compact(db.bolt, from, compactStep); err != nil {
+	if err := c.fresh.openBolt(); err != nil {
+		return err
+	}
+	c.fresh.bolt.NoSync, c.fresh.bolt.NoGrowSync = true, true
+	for _, name := range buckets() {
+		if err := c.copyBucket(name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for range compactRounds {
+		changed, err := c.take()
+		if err == nil {
+			err = c.catchUp(changed)
+		}
+		if err == nil {
+			err = c.fresh.handle.Sync()
+		}
+		if err != nil || len(changed) <= compactRest {
 			return err
 		}
-		return db.bolt.Update(func(t *bbolt.Tx) error { return t.Bucket([]byte(bucketMeta)).Delete([]byte(metaUntidy)) })
-	})
-	db.bolt.NoSync, db.bolt.NoGrowSync = false, false
-	if err != nil {
-		return err
 	}
-	return db.handle.Sync()
+	return nil
 }
 
-// swapTo goes on with another open file, after the last view of the old one.
-func (db *DB) swapTo(fresh *DB) error {
-	db.swap.Lock()
-	defer db.swap.Unlock()
-	old := db.bolt
+// copyBucket copies a bucket in slices. Each is synced: else the last sync, for
+// which writers wait, would be a long one.
+func (c *compaction) copyBucket(name string) error {
+	for start := []byte{}; start != nil; {
+		err := c.both(func(v *view, t *bbolt.Tx) error {
+			to, err := t.CreateBucketIfNotExists([]byte(name))
+			if err != nil {
+				return err
+			}
+			to.FillPercent = 1
+			size := 0
+			cursor := v.bucket(name).Cursor()
+			k, value := cursor.Seek(start)
+			for ; k != nil && size < compactStep; k, value = cursor.Next() {
+				if err := to.Put(k, value); err != nil {
+					return err
+				}
+				size += len(k) + len(value)
+			}
+			start = append([]byte(nil), k...)
+			return nil
+		})
+		if err == nil {
+			err = c.fresh.handle.Sync()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// both calls f with the file as it is now and a transaction of the copy.
+func (c *compaction) both(f func(v *view, t *bbolt.Tx) error) error {
+	return c.db.view(c.ctx, func(v *view) error {
+		return c.db.guard(func() error {
+			return c.fresh.bolt.Update(func(t *bbolt.Tx) error { return f(v, t) })
+		})
+	})
+}
+
+// take takes over what has changed since the last time.
+func (c *compaction) take() (changed changes, err error) {
+	err = c.db.write(c.ctx, &job{alone: func() error {
+		changed, c.db.changed = c.db.changed, make(changes)
+		return nil
+	}})
+	return changed, err
+}
+
+// catchUp copies pairs that have changed.
+func (c *compaction) catchUp(changed changes) error {
+	c.untidy = c.untidy || changed[pairKey{bucketMeta, metaUntidy}]
+	return c.both(func(v *view, t *bbolt.Tx) error {
+		for pair := range changed {
+			from, to, key := v.bucket(pair.bucket), t.Bucket([]byte(pair.bucket)), []byte(pair.key)
+			to.FillPercent = fill
+			var err error
+			if has(from, key) {
+				err = to.Put(key, from.Get(key))
+			} else {
+				err = to.Delete(key)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", pair.bucket, err)
+			}
+		}
+		return nil
+	})
+}
+
+// finish copies the rest and puts the copy into the place of the file. The writer
+// calls it.
+func (c *compaction) finish() (before, after int64, err error) {
+	if err := c.catchUp(c.db.changed); err != nil {
+		return 0, 0, err
+	}
+	err = c.both(func(v *view, t *bbolt.Tx) error {
+		for _, name := range buckets() {
+			if err := t.Bucket([]byte(name)).SetSequence(v.bucket(name).Sequence()); err != nil {
+				return err
+			}
+		}
+		if c.untidy {
+			return nil
+		}
+		return t.Bucket([]byte(bucketMeta)).Delete([]byte(metaUntidy))
+	})
+	c.fresh.bolt.NoSync, c.fresh.bolt.NoGrowSync = false, false
+	if err == nil {
+		err = c.fresh.handle.Sync()
+	}
+	if err == nil {
+		before, err = fileSize(c.db.handle)
+	}
+	if err == nil {
+		after, err = fileSize(c.fresh.handle)
+	}
+	if err == nil {
+		err = os.Rename(c.fresh.file, c.db.file)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	c.db.goOnWith(c.fresh)
+	return before, after, syncDir(filepath.Dir(c.db.file))
+}
+
+// goOnWith exchanges the open file. Views of the old one go on with that.
+func (db *DB) goOnWith(fresh *DB) {
+	db.files.Lock()
+	defer db.files.Unlock()
 	db.bolt, db.handle = fresh.bolt, fresh.handle
-	return old.Close()
+	db.changed, db.torn = nil, 0
+}
+
+// uses reports whether the database goes on with that file.
+func (db *DB) uses(fresh *DB) bool {
+	db.files.Lock()
+	defer db.files.Unlock()
+	return db.bolt == fresh.bolt
+}
+
+// hold returns the open file, which stays open until let is called.
+func (db *DB) hold() (*bbolt.DB, *os.File) {
+	db.files.Lock()
+	defer db.files.Unlock()
+	db.held[db.bolt]++
+	return db.bolt, db.handle
+}
+
+// let closes a file that was exchanged, when nobody holds it any more.
+func (db *DB) let(bolt *bbolt.DB) {
+	if !db.leaves(bolt) {
+		return
+	}
+	if err := bolt.Close(); err != nil {
+		db.log.Error("the former file cannot be closed", "file", db.file, "err", err)
+	}
+}
+
+// leaves counts one holder less, and reports whether the file has no use any more.
+func (db *DB) leaves(bolt *bbolt.DB) bool {
+	db.files.Lock()
+	defer db.files.Unlock()
+	if db.held[bolt]--; db.held[bolt] > 0 {
+		return false
+	}
+	delete(db.held, bolt)
+	return bolt != db.bolt
 }
 
 func fileSize(f *os.File) (int64, error) {

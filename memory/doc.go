@@ -13,14 +13,15 @@
 // Every key spells its place out: what can be read of a damaged file is useful
 // by itself.
 //
-//	meta     name → schema version, clean flag, salt, floor and the like
+//	meta     name → schema version, clean flag, salt, floor, the file's own name
 //	places   place → head: last number, answered mark, count, time, private (fields)
 //	log      place, seq → entry (fields)
 //	ids      place, platform id → seq, hour of receipt (two uvarints)
 //	due      place, seq → nothing; only while the entry waits
 //	journal  place, turn's seq, round, step, part → record (JSON)
 //	aliases  place → where it goes on, and how far its numbers moved (JSON)
-//	gone     keyed hash of a forgotten id → hour of forgetting (uvarint)
+//	gone     keyed hash of a forgotten id → hour of forgetting (uvarint);
+//	         'p', keyed hash of a forgotten person → second of their request (uvarint)
 //	states   place → what the conversation is about (JSON)
 //	plugins  plugin, 0, place, key → item with its version (JSON)
 //	usage    day, 0, person, engine → counters (fields)

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"synthbot/core"
 )
@@ -35,6 +36,31 @@ func (t *tx) answered(turn core.TurnID) error {
 	}
 	if !left {
 		h.answered = upTo
+	}
+	return nil
+}
+
+// settled takes the one entry of a number from those that wait. The mark moves
+// if nothing before it waits.
+func (t *tx) settled(turn core.TurnID) error {
+	p, err := t.resolve(turn.Path)
+	if err != nil {
+		return err
+	}
+	h := t.head(p.key)
+	seq := turn.Seq + p.shift
+	if seq > h.last {
+		return nil
+	}
+	waiting := t.waiting(p.key, seq)
+	first := len(waiting) == 0 || waiting[0] == seq
+	if slices.Contains(waiting, seq) {
+		if err := t.settleDue(p, seq, !first); err != nil {
+			return err
+		}
+	}
+	if first {
+		h.answered = max(h.answered, seq)
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ const (
 	tagReactors    = 23
 	tagReply       = 24
 	tagAnswers     = 25
+	tagForeign     = 26
+	tagAhead       = 27
 	tagFirst       = 1 // within groups
 	tagSecond      = 2
 	tagThird       = 3
@@ -106,12 +108,16 @@ func encodeMessage(f *fields, m *core.Message) {
 	}
 	f.text(tagText, m.Text)
 	f.time(tagTime, m.Time)
+	f.signed(tagAhead, int64(m.Ahead))
 	f.flag(tagVoice, m.Voice)
 	if m.ReplyTo != nil {
 		f.group(tagReplyTo, func(g *fields) { encodeQuote(g, m.ReplyTo) })
 	}
 	for i := range m.Attachments {
 		f.group(tagAttachment, func(g *fields) { encodeAttachment(g, &m.Attachments[i]) })
+	}
+	for i := range m.Foreign {
+		f.group(tagForeign, func(g *fields) { encodeForeign(g, &m.Foreign[i]) })
 	}
 	f.flag(tagPrivate, m.Private)
 	f.text(tagLocale, m.Locale)
@@ -127,6 +133,7 @@ func encodeAuthor(f *fields, a *core.Author) {
 	f.text(tagThird, a.Tag)
 	f.flag(tagFourth, a.Bot)
 	f.number(tagFifth, uint64(a.Rank))
+	f.text(tagSixth, string(a.Channel))
 }
 
 func encodeQuote(f *fields, q *core.Quote) {
@@ -136,6 +143,15 @@ func encodeQuote(f *fields, q *core.Quote) {
 	}
 	f.text(tagThird, q.Text)
 	f.time(tagFourth, q.Time)
+}
+
+func encodeForeign(f *fields, o *core.Foreign) {
+	f.text(tagFirst, string(o.Kind))
+	if o.From != (core.Author{}) {
+		f.group(tagSecond, func(g *fields) { encodeAuthor(g, &o.From) })
+	}
+	f.text(tagThird, o.Text)
+	f.time(tagFourth, o.Time)
 }
 
 func encodeAttachment(f *fields, a *core.Attachment) {
@@ -253,6 +269,8 @@ func readMessage(f field, m *core.Message) error {
 		m.Text = f.text
 	case tagTime:
 		return f.setTime(&m.Time)
+	case tagAhead:
+		return f.setSigned((*int64)(&m.Ahead))
 	case tagVoice:
 		m.Voice = true
 	case tagReplyTo:
@@ -262,6 +280,10 @@ func readMessage(f field, m *core.Message) error {
 		m.Attachments = append(m.Attachments, core.Attachment{})
 		a := &m.Attachments[len(m.Attachments)-1]
 		return each(f.text, func(g field) error { return readAttachment(g, a) })
+	case tagForeign:
+		m.Foreign = append(m.Foreign, core.Foreign{})
+		o := &m.Foreign[len(m.Foreign)-1]
+		return each(f.text, func(g field) error { return readForeign(g, o) })
 	case tagPrivate:
 		m.Private = true
 	case tagLocale:
@@ -290,6 +312,8 @@ func readAuthor(f field, a *core.Author) error {
 		err := f.set(&rank)
 		a.Rank = core.Rank(min(rank, 255))
 		return err
+	case tagSixth:
+		a.Channel = core.Channel(f.text)
 	}
 	return nil
 }
@@ -304,6 +328,20 @@ func readQuote(f field, q *core.Quote) error {
 		q.Text = f.text
 	case tagFourth:
 		return f.setTime(&q.Time)
+	}
+	return nil
+}
+
+func readForeign(f field, o *core.Foreign) error {
+	switch f.tag {
+	case tagFirst:
+		o.Kind = core.ForeignKind(f.text)
+	case tagSecond:
+		return each(f.text, func(g field) error { return readAuthor(g, &o.From) })
+	case tagThird:
+		o.Text = f.text
+	case tagFourth:
+		return f.setTime(&o.Time)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 
 	"synthbot/core"
@@ -14,10 +15,10 @@ import (
 type epochs struct {
 	mu    sync.Mutex
 	now   uint64
-	gone  map[core.Path]uint64   // people and places; the zero Path: everybody
-	going map[core.Path]int      // those who are being forgotten now
-	muted map[core.TurnID]uint64 // turns that answer somebody who was forgotten, and in which epoch
-	floor uint64                 // no place begins below. The writer's
+	gone  map[core.Path]uint64  // people and places; the zero Path: everybody
+	going map[core.Path]int     // those who are being forgotten now
+	muted map[core.TurnID]muted // turns that answer somebody who was forgotten, under all of their names
+	floor uint64                // no place begins below. The writer's
 }
 
 // Epoch is the number of times that somebody was forgotten. Who makes something
@@ -63,6 +64,13 @@ func (e *epochs) end(paths map[core.Path]bool) {
 			delete(e.going, path)
 		}
 	}
+}
+
+// busy reports whether somebody is being forgotten.
+func (e *epochs) busy() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.going) > 0
 }
 
 // since reports whether the very path was forgotten after the epoch, or is being
@@ -121,14 +129,23 @@ func quoted(text string) []byte {
 	return raw
 }
 
-// mute lets what a turn ends with be left out.
-func (e *epochs) mute(turn core.TurnID) {
+// muted is a turn that answers somebody who was forgotten.
+type muted struct {
+	turn  core.TurnID // where its place is
+	epoch uint64      // in which it was muted
+}
+
+// mute lets what a turn ends with be left out. A turn whose place moved goes on under
+// the path with which it began: names are all that it may have.
+func (e *epochs) mute(turn core.TurnID, names []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.muted == nil {
-		e.muted = make(map[core.TurnID]uint64)
+		e.muted = make(map[core.TurnID]muted)
 	}
-	e.muted[turn] = e.now
+	for _, name := range append(names, turn) {
+		e.muted[name] = muted{turn, e.now}
+	}
 }
 
 // isMuted reports whether a turn answers somebody who was forgotten. One of the
@@ -137,8 +154,8 @@ func (e *epochs) mute(turn core.TurnID) {
 func (e *epochs) isMuted(turn core.TurnID, epoch uint64, dated bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	then, muted := e.muted[turn]
-	return muted && (!dated || epoch <= then)
+	m, ok := e.muted[turn]
+	return ok && (!dated || epoch <= m.epoch)
 }
 
 // ends lists the muted turns that a mark ends.
@@ -156,7 +173,8 @@ func (e *epochs) ends(mark core.TurnID) (turns []core.TurnID) {
 func (e *epochs) unmute(turns []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, turn := range turns {
-		delete(e.muted, turn)
+	for _, name := range turns {
+		over := e.muted[name].turn
+		maps.DeleteFunc(e.muted, func(_ core.TurnID, m muted) bool { return m.turn == over })
 	}
 }

@@ -256,7 +256,8 @@ func (e *exporter) records() error {
 	if f.heads, err = e.headsBelow(f.within); err != nil {
 		return err
 	}
-	return f.turns(&e.tx, func(_ core.TurnID, keys [][]byte, answers bool) error {
+	from, to := subtree(f.within)
+	return f.turns(&e.tx, from, to, func(_ core.TurnID, keys [][]byte, answers bool) error {
 		for _, k := range keys {
 			if err := e.record(k, answers); err != nil {
 				return err

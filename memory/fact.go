@@ -43,9 +43,9 @@ func checkFact(f *Fact) error {
 
 // SaveFact keeps a fact and returns it as it stands then. With an ID it replaces
 // that one, which must be seen from Origin, where that is given; else the error
-// wraps core.ErrUnknown. Without an ID, it replaces one of the same origin, about the same, that
-// says the same or has the same Topic: the newest wins, what it said before
-// stays as Former. epoch is the one under which the caller read what he made
+// wraps core.ErrUnknown. Without an ID, it replaces those of the same origin, about
+// the same, that say the same or have the same Topic, as far as Fact.MayReplace
+// allows: the newest wins, what was said before stays as Former. epoch is the one under which the caller read what he made
 // the fact of (see DB.Epoch); a fact about or by somebody who was forgotten
 // since, or of a place that was, is not kept, and core.ErrForgotten returned.
 func (db *DB) SaveFact(ctx context.Context, f Fact, epoch uint64) (Fact, error) {
@@ -75,11 +75,11 @@ func (t *tx) saveFact(f Fact) (Fact, error) {
 		return Fact{}, err
 	}
 	f.Origin = from.path
-	old, err := t.replacedBy(f)
+	olds, err := t.replacedBy(f)
 	if err != nil {
 		return Fact{}, err
 	}
-	if old == nil {
+	if len(olds) == 0 {
 		n, err := t.bucket(bucketFacts).NextSequence()
 		if err != nil {
 			return Fact{}, fmt.Errorf("memory: %w", err)
@@ -87,8 +87,14 @@ func (t *tx) saveFact(f Fact) (Fact, error) {
 		f.ID = factID(n)
 		return f, t.putFact(f)
 	}
-	f = mergeFacts(old, f)
-	return f, t.replaceFact(*old, f)
+	for _, older := range olds[1:] {
+		f.Former = slices.Concat(f.Former, []Former{{Text: older.Text, Time: older.Time, By: older.By}}, older.Former)
+		if err := t.dropFact(older); err != nil {
+			return Fact{}, err
+		}
+	}
+	f = mergeFacts(&olds[0], f)
+	return f, t.replaceFact(olds[0], f)
 }
 
 // replaceFact puts a fact into the place of another. What says the same means
@@ -111,9 +117,9 @@ func (t *tx) replaceFact(old, f Fact) error {
 
 // merge lets a newer fact replace f.
 func mergeFacts(f *Fact, newer Fact) Fact {
-	newer.ID, newer.Origin, newer.Former = f.ID, f.Origin, f.Former
+	newer.ID, newer.Origin, newer.Former = f.ID, f.Origin, slices.Concat(f.Former, newer.Former)
 	if newer.Text != f.Text {
-		newer.Former = slices.Insert(slices.Clone(f.Former), 0, Former{Text: f.Text, Time: f.Time, By: f.By})
+		newer.Former = slices.Insert(newer.Former, 0, Former{Text: f.Text, Time: f.Time, By: f.By})
 	}
 	if len(newer.Former) > maxFormer {
 		newer.Former = newer.Former[:maxFormer]
@@ -133,31 +139,30 @@ func mergeFacts(f *Fact, newer Fact) Fact {
 	return newer
 }
 
-// replacedBy finds the fact whose place f takes; nil where there is none.
-func (t *tx) replacedBy(f Fact) (*Fact, error) {
+// replacedBy finds the facts whose place f takes, newest first.
+func (t *tx) replacedBy(f Fact) (olds []Fact, err error) {
 	if f.ID != "" {
 		old, ok, err := t.fact(f.ID)
 		if err == nil && (!ok || !f.Origin.IsZero() && !f.Origin.Within(old.Origin)) {
 			err = fmt.Errorf("%w: %w", ErrBatch, core.ErrUnknown)
 		}
-		return &old, err
+		return []Fact{old}, err
 	}
-	keys := []string{sameTerm(f)}
+	ids := t.having(f.Origin, sameTerm(f))
 	if f.Topic != "" {
-		keys = append(keys, topicTerm(f))
+		ids = append(ids, t.having(f.Origin, topicTerm(f))...)
 	}
-	for _, term := range keys {
-		var found string
-		t.postings(f.Origin, term, 1, func(id uint64) { found = factID(id) })
-		if found == "" {
-			continue
+	slices.Sort(ids)
+	for _, id := range slices.Backward(slices.Compact(ids)) {
+		old, ok, err := t.fact(factID(id))
+		if err != nil {
+			return nil, err
 		}
-		old, ok, err := t.fact(found)
-		if err != nil || ok {
-			return &old, err
+		if ok && f.MayReplace(&old) {
+			olds = append(olds, old)
 		}
 	}
-	return nil, nil
+	return olds, nil
 }
 
 // factNumber reads a fact's number as people see it.
@@ -303,23 +308,23 @@ func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []Fact, next stri
 	return facts, next, err
 }
 
-func (t *tx) list(l Listing, before uint64) (facts []Fact, next string, err error) {
-	below, err := t.resolve(l.Below)
+func (v *view) list(l Listing, before uint64) (facts []Fact, next string, err error) {
+	below, err := v.resolve(l.Below)
 	if err != nil {
 		return nil, "", err
 	}
-	c := t.bucket(bucketFacts).Cursor()
-	k, v := c.Seek(binary.BigEndian.AppendUint64(nil, before))
+	c := v.bucket(bucketFacts).Cursor()
+	k, value := c.Seek(binary.BigEndian.AppendUint64(nil, before))
 	if k == nil {
-		k, v = c.Last()
+		k, value = c.Last()
 	}
-	for ; k != nil; k, v = c.Prev() {
-		if len(k) != 8 || binary.BigEndian.Uint64(k) >= before || !mentions(v, below.path) || !mentions(v, l.About) {
+	for ; k != nil; k, value = c.Prev() {
+		if len(k) != 8 || binary.BigEndian.Uint64(k) >= before || !mentions(value, below.path) || !mentions(value, l.About) {
 			continue
 		}
-		f, err := decodeFact(v)
+		f, err := decodeFact(value)
 		if err != nil {
-			t.db.odd(err)
+			v.db.odd(err)
 			continue
 		}
 		if !f.Origin.Within(below.path) || !l.About.IsZero() && !slices.Contains(f.About, l.About) {

@@ -149,6 +149,9 @@ func TestWritesFail(t *testing.T) {
 					after := open(t, crash(t, db))
 					holds(t, after, acknowledged)
 				}
+				if err := db.room.recovered(t); err != nil {
+					t.Fatal(err)
+				}
 				if err := commitN(db, 1000+n); err != nil {
 					t.Fatalf("the disk is well, but: %v", err)
 				}
@@ -298,23 +301,47 @@ func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 // room, and goes on. It needs the right to mount one.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=6m"); err != nil {
 		t.Skip("cannot mount a small file system: ", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); err != nil {
+	if err := os.WriteFile(ballast, make([]byte, 3<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	fillUp(t, dir, func() {
+	fillUp(t, dir, func(db *DB) {
+		finishWhileFull(t, db)
 		if err := os.Remove(ballast); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
+// recovered makes the disk's room known at once.
+func (r *room) recovered(t *testing.T) error {
+	if r.full.Load() && !r.probe(t.Context()) {
+		return errors.New("there is room, but it is not found")
+	}
+	return nil
+}
+
+// finishWhileFull ends what began before the disk was full, while nothing new is
+// written, however small.
+func finishWhileFull(t *testing.T, db *DB) {
+	t.Helper()
+	for n := range 20 {
+		end := core.Batch{Finishing: true, Append: []core.Entry{message(kitchen, fmt.Sprint("end ", n), strings.Repeat("words ", 4000))}}
+		if err := db.Commit(t.Context(), &end); err != nil {
+			t.Errorf("end %d: %v", n, err)
+		}
+		if err := commitN(db, 20_000+n); !errors.Is(err, ErrFull) {
+			t.Errorf("something new was written to a full disk: %v", err)
+		}
+	}
+}
+
 // fillUp writes until there is no room, and again after some was made.
-func fillUp(t *testing.T, dir string, room func()) {
+func fillUp(t *testing.T, dir string, room func(*DB)) {
 	t.Helper()
 	db := open(t, dir)
 	var acknowledged []int
@@ -337,7 +364,10 @@ func fillUp(t *testing.T, dir string, room func()) {
 		holds(t, db, acknowledged)
 		fillOnce(n)
 	}
-	room()
+	room(db)
+	if err := db.room.recovered(t); err != nil {
+		t.Fatal(err)
+	}
 	if more := fillOnce(n); more <= n {
 		t.Error("there is room, but nothing was written")
 	}
@@ -367,6 +397,6 @@ func TestFileSizeLimit(t *testing.T) {
 		}
 	}
 	setLimit(2 << 20)
-	fillUp(t, t.TempDir(), func() { setLimit(4 << 20) })
+	fillUp(t, t.TempDir(), func(*DB) { setLimit(4 << 20) })
 	setLimit(limit.Cur)
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"synthbot/core"
 )
@@ -31,22 +31,22 @@ import (
 // where he was one of several; quotes of either; the journal of the turns that
 // answered him; facts by him or about him, with their vectors; what plugins keep
 // under his path; what the conversations are about that he took part in; what he
-// used; and, as a whole, his private places. What others said stays, even where
-// they mention him: it is theirs. What a plugin keeps of him elsewhere is its own
-// business (core.Keeper).
+// used; and, as a whole, his private places with all below. What others said stays,
+// even where they mention him: it is theirs. What a plugin keeps of him elsewhere is
+// its own business (core.Keeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
-	f := &forgetting{db: db, ctx: ctx, path: path}
+	f := &forgetting{db: db, ctx: working(ctx, "forget %s", path), path: path}
 	defer func() { f.db.epochs.end(f.going) }()
 	if err := f.begin(); err != nil {
 		return fmt.Errorf("forget %s: %w", path, err)
 	}
-	steps := []func() error{f.copies, f.journals, f.logs, f.placesWhole, f.aliases, f.facts, f.plugins, f.states, f.usage}
+	steps := []func() error{f.copies, f.journals, f.logs, f.times, f.placesWhole, f.aliases, f.facts, f.plugins, f.states, f.usage}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return fmt.Errorf("forget %s: %w", path, err)
 		}
 	}
-	return nil
+	return db.dropBlocked()
 }
 
 // copies takes away what an upgrade left beside the file: who is forgotten stands in
@@ -68,15 +68,18 @@ func (f *forgetting) copies() error {
 
 // forgetting is one Forget on its way.
 type forgetting struct {
-	db     *DB
-	ctx    context.Context
-	path   core.Path
-	going  map[core.Path]bool   // what the epochs know to be going
-	person string               // his id; empty for a place
-	within core.Path            // where to look
-	heads  map[core.Path]head   // as it was when it began
-	whole  map[core.Path]uint64 // places that go as a whole, up to that number
-	spoke  map[core.Path]bool   // places where he spoke
+	db      *DB
+	ctx     context.Context
+	path    core.Path
+	going   map[core.Path]bool    // what the epochs know to be going
+	person  string                // his id; empty for a place
+	within  core.Path             // where to look
+	heads   map[core.Path]head    // as it was when it began
+	whole   map[core.Path]uint64  // places that go as a whole, up to that number
+	ids     map[core.Path][]place // the paths that ids are stored under, by where they lead
+	sources map[core.Path]bool    // those of them, and of aliases, that lead to what goes
+	spoke   map[core.Path]bool    // places where he spoke
+	newest  time.Time             // when the person last said something
 	// told holds, by place, the ids of what the bot answered him.
 	told map[core.Path]map[string]bool
 }
@@ -95,11 +98,19 @@ func (f *forgetting) begin() error {
 			return err
 		}
 	}
-	snapshot := func(v *view) (err error) {
-		f.heads, err = v.headsBelow(f.within)
+	snapshot := func(t *tx) error {
+		if f.person == "" {
+			p, err := t.resolve(f.path)
+			if err != nil {
+				return err
+			}
+			f.path, f.within = p.path, p.path
+		}
+		var err error
+		f.heads, err = t.headsBelow(f.within)
 		return err
 	}
-	if err := f.db.view(f.ctx, snapshot); err != nil {
+	if err := f.db.view(f.ctx, func(v *view) error { return snapshot(&v.tx) }); err != nil {
 		return err
 	}
 	if err := f.findWhole(); err != nil {
@@ -110,10 +121,13 @@ func (f *forgetting) begin() error {
 		if err := t.finish(); err != nil { // what others wrote in this very transaction counts
 			return err
 		}
-		if err := snapshot(&view{tx: *t}); err != nil {
+		if err := snapshot(t); err != nil {
 			return err
 		}
-		if err := t.bucket(bucketMeta).Put([]byte(metaUntidy), []byte("1")); err != nil {
+		if err := errors.Join(t.bucket(bucketMeta).Put([]byte(metaUntidy), []byte("1")), t.addSalt()); err != nil {
+			return err
+		}
+		if err := f.date(t); err != nil {
 			return err
 		}
 		return f.mute(t)
@@ -123,7 +137,7 @@ func (f *forgetting) begin() error {
 	}
 	err = f.findWhole()
 	f.begun()
-	return err
+	return errors.Join(err, f.findSources())
 }
 
 // begun begins the epoch in which he is forgotten, with the places that go as a
@@ -154,11 +168,52 @@ func (f *forgetting) findWhole() error {
 	return nil
 }
 
+// findSources finds the paths that lead, or led, to what goes. A place that moved
+// with one above it has no alias of its own, but ids are stored under its path.
+func (f *forgetting) findSources() error {
+	f.sources = make(map[core.Path]bool)
+	return f.db.view(f.ctx, func(v *view) (err error) {
+		if f.ids, err = v.idSources(); err != nil {
+			return err
+		}
+		for to, places := range f.ids {
+			for _, p := range places {
+				if err := f.addSource(p.ids, to); err != nil {
+					return err
+				}
+			}
+		}
+		c := v.bucket(bucketAliases).Cursor()
+		for k, _ := c.First(); k != nil; k, _ = c.Next() {
+			from, err := placeOf(k)
+			if err != nil {
+				return err
+			}
+			p, err := v.resolve(from)
+			if err == nil {
+				err = f.addSource(k, p.path)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (f *forgetting) addSource(key []byte, to core.Path) error {
+	from, err := placeOf(key)
+	if err == nil && f.goes(to) {
+		f.sources[from] = true
+	}
+	return err
+}
+
 // findPrivate finds the places where he spoke, those where he spoke with the bot
 // alone, and what the bot answered him.
 func (f *forgetting) findPrivate() error {
 	from, to := subtree(f.within)
-	_, err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
+	err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
 		if !ok || !f.his(&l) {
 			return false
@@ -166,6 +221,9 @@ func (f *forgetting) findPrivate() error {
 		path := l.Message.Path
 		if l.Message.Author.ID == f.person {
 			f.spoke[path] = true
+			if l.Message.Time.After(f.newest) {
+				f.newest = l.Message.Time
+			}
 		} else {
 			f.tell(path, l.Message.ID)
 		}
@@ -174,6 +232,13 @@ func (f *forgetting) findPrivate() error {
 		}
 		return false
 	}, nil)
+	for path, h := range f.heads { // what is below such a place goes with it
+		for above := path.Parent(); !above.IsZero(); above = above.Parent() {
+			if _, whole := f.whole[above]; whole {
+				f.whole[path] = h.last
+			}
+		}
+	}
 	return err
 }
 
@@ -216,8 +281,9 @@ func (f *forgetting) logs() error {
 	if f.person == "" {
 		return nil
 	}
+	var ids [][]byte
 	from, to := subtree(f.within)
-	_, err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
+	err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
 		return ok && (f.his(&l) || f.blank(&l))
 	}, func(t *tx, k, v []byte) error {
@@ -227,16 +293,43 @@ func (f *forgetting) logs() error {
 		}
 		p := place{path: l.Message.Path, key: placeKey(l.Message.Path)}
 		if f.his(&l) {
+			ids = append(ids, f.idsOf(t, &l.Message)...)
 			return t.remove(p, l.Message.Seq)
 		}
 		f.blank(&l)
 		return t.rewrite(p, &l)
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return f.hashIDs(ids)
 }
 
-// blank takes quotes of him, and of what he was answered, and his reactions out
-// of somebody else's entry.
+// idsOf returns the keys under which a message's id is stored.
+func (f *forgetting) idsOf(t *tx, m *core.Message) (keys [][]byte) {
+	for _, p := range f.ids[m.Path] {
+		key := idKey(p.ids, m.ID)
+		seq, size := uvarint(string(t.bucket(bucketIDs).Get(key)))
+		if size > 0 && seq+p.shift == m.Seq {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// times corrects the heads of places from which entries were taken.
+func (f *forgetting) times() error {
+	return f.db.newestTimes(f.ctx, func(yield func(core.Path) bool) {
+		for path := range f.heads {
+			if (f.spoke[path] || f.told[path] != nil) && !yield(path) {
+				return
+			}
+		}
+	})
+}
+
+// blank removes quotes and forwards of this person, quotes of what the bot answered
+// them, and their reactions from somebody else's entry.
 func (f *forgetting) blank(l *line) bool {
 	_, reacted := l.reactors[f.person]
 	if reacted {
@@ -247,16 +340,23 @@ func (f *forgetting) blank(l *line) bool {
 	if quoted {
 		l.Message.ReplyTo = &core.Quote{ID: l.Message.ReplyTo.ID}
 	}
-	return reacted || quoted
+	passedOn := dropForeign(&l.Message, func(from string) bool { return f.person != "" && from == f.person })
+	return reacted || quoted || passedOn
+}
+
+// dropForeign removes the foreign texts of the people that gone reports by id.
+func dropForeign(m *core.Message, gone func(person string) bool) (changed bool) {
+	before := len(m.Foreign)
+	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return gone(o.From.ID) })
+	return len(m.Foreign) < before
 }
 
 // placesWhole takes whole places away. Their numbers are not given again: a turn
 // may still run there, and platforms know what was sent by its turn's number.
 func (f *forgetting) placesWhole() error {
 	for path, last := range f.whole {
-		p := place{path: path, key: placeKey(path), ids: placeKey(path)}
-		end := seqKey(p.key, last+1)
-		_, err := f.db.sweep(f.ctx, bucketLog, p.key, end,
+		p := place{path: path, key: placeKey(path)}
+		err := f.db.sweep(f.ctx, bucketLog, p.key, seqKey(p.key, last+1),
 			func([]byte, []byte) bool { return true },
 			func(t *tx, k, _ []byte) error {
 				_, seq, err := cutSeq(k)
@@ -266,9 +366,6 @@ func (f *forgetting) placesWhole() error {
 				return t.remove(p, seq)
 			})
 		if err != nil {
-			return err
-		}
-		if err := f.ids(p, last); err != nil {
 			return err
 		}
 		if err := f.db.write(f.ctx, &job{run: func(t *tx) error { return f.dropHead(t, p) }}); err != nil {
@@ -290,100 +387,177 @@ func (f *forgetting) dropHead(t *tx, p place) error {
 	return t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
 
-// aliases forgets which paths led to the places that go.
+// aliases forgets which paths led to the places that go, and the ids under them.
 func (f *forgetting) aliases() error {
-	return f.drop(bucketAliases, func(k, v []byte) bool {
-		from, err := placeOf(k)
-		var a alias
-		if err != nil || json.Unmarshal(v, &a) != nil {
-			return false
+	for from := range f.sources {
+		if err := f.dropIDs(placeKey(from)); err != nil {
+			return err
 		}
-		_, whole := f.whole[a.To]
-		return whole || f.person == "" && from.Within(f.path)
+	}
+	return changeAll(f.ctx, f.db, slices.Collect(maps.Keys(f.sources)), func(t *tx, from core.Path) error {
+		return t.bucket(bucketAliases).Delete(placeKey(from))
 	})
 }
 
-// ids turns the ids of a place, which tell where somebody was, into hashes.
-func (f *forgetting) ids(p place, last uint64) error {
-	_, err := f.db.sweep(f.ctx, bucketIDs, p.key, after(p.key),
-		func(_, v []byte) bool { seq, n := uvarint(string(v)); return n > 0 && seq <= last },
-		func(t *tx, k, _ []byte) error {
-			hash, err := t.hash(k)
-			if err != nil {
-				return err
-			}
-			t.filled(bucketGone)
-			hour := binary.AppendUvarint(nil, uint64(max(t.now.Unix()/3600, 0)))
-			if err := t.bucket(bucketGone).Put(hash, hour); err != nil {
-				return err
-			}
-			return t.bucket(bucketIDs).Delete(k)
+// idsAtOnce is how many ids are turned into hashes at once.
+const idsAtOnce = 100_000
+
+// dropIDs turns the ids that came with a path, which tell where somebody was, into
+// hashes, unless their entries stay.
+func (f *forgetting) dropIDs(from []byte) error {
+	start, end := from, after(from)
+	for more := true; more; {
+		var ids [][]byte
+		err := f.db.view(f.ctx, func(v *view) (err error) {
+			ids, start, err = f.goingIDs(v, start, end)
+			return err
 		})
-	return err
+		if err == nil {
+			err = f.hashIDs(ids)
+		}
+		if err != nil {
+			return err
+		}
+		more = start != nil
+	}
+	return nil
+}
+
+// goingIDs lists ids whose entries are gone, from start on, and where the next ones
+// begin; nil at the end.
+func (f *forgetting) goingIDs(v *view, start, end []byte) (ids [][]byte, next []byte, err error) {
+	c := v.bucket(bucketIDs).Cursor()
+	for k, value := c.Seek(start); below(k, end); k, value = c.Next() {
+		if len(ids) == idsAtOnce {
+			return ids, bytes.Clone(k), nil
+		}
+		goes, err := f.idGoes(v, k, value)
+		if err != nil {
+			return nil, nil, err
+		}
+		if goes {
+			ids = append(ids, bytes.Clone(k))
+		}
+	}
+	return ids, nil, nil
+}
+
+// hashIDs leaves hashes of ids only. It writes them in their order: one after another
+// they would touch a page of the file each.
+func (f *forgetting) hashIDs(ids [][]byte) error {
+	hashes := make([][]byte, len(ids))
+	err := f.db.view(f.ctx, func(v *view) error {
+		for i, id := range ids {
+			hashes[i] = v.hash(id)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(hashes, bytes.Compare)
+	err = changeAll(f.ctx, f.db, hashes, func(t *tx, hash []byte) error {
+		t.filled(bucketGone)
+		return t.bucket(bucketGone).Put(hash, binary.AppendUvarint(nil, uint64(max(t.now.Unix()/3600, 0))))
+	})
+	if err != nil {
+		return err
+	}
+	return changeAll(f.ctx, f.db, ids, func(t *tx, id []byte) error { return t.bucket(bucketIDs).Delete(id) })
+}
+
+// idGoes reports whether an id belongs to a place that goes, and to no entry that
+// stays.
+func (f *forgetting) idGoes(v *view, id, value []byte) (bool, error) {
+	key, _, err := cutPlace(id)
+	if err != nil {
+		return false, err
+	}
+	from, err := placeOf(key)
+	if err != nil {
+		return false, err
+	}
+	p, err := v.resolve(from)
+	if err != nil {
+		return false, err
+	}
+	seq, n := uvarint(string(value))
+	return n > 0 && f.goes(p.path) && v.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil, nil
 }
 
 const metaSalt = "salt"
 
-// hash is the keyed hash of an id; the key is this file's own.
-func (t *tx) hash(id []byte) ([]byte, error) {
+// addSalt makes the key of the hashes, unless there is one.
+func (t *tx) addSalt() error {
 	meta := t.bucket(bucketMeta)
-	salt := meta.Get([]byte(metaSalt))
+	if meta.Get([]byte(metaSalt)) != nil {
+		return nil
+	}
+	salt := make([]byte, 32)
+	rand.Read(salt)
+	return meta.Put([]byte(metaSalt), salt)
+}
+
+// hash is the keyed hash of an id; the key is this file's own. It is nil if there is
+// no key: then nothing was forgotten.
+func (t *tx) hash(id []byte) []byte {
+	salt := t.bucket(bucketMeta).Get([]byte(metaSalt))
 	if salt == nil {
-		salt = make([]byte, 32)
-		rand.Read(salt)
-		if err := meta.Put([]byte(metaSalt), salt); err != nil {
-			return nil, err
-		}
+		return nil
 	}
 	mac := hmac.New(sha256.New, salt)
 	mac.Write(id)
-	return mac.Sum(nil)[:16], nil
+	return mac.Sum(nil)[:16]
 }
 
 // isGone reports whether an id was forgotten.
-func (t *tx) isGone(id []byte) (bool, error) {
+func (t *tx) isGone(id []byte) bool {
 	if t.void(bucketGone) {
-		return false, nil
+		return false
 	}
-	hash, err := t.hash(id)
-	return err == nil && t.bucket(bucketGone).Get(hash) != nil, err
+	hash := t.hash(id)
+	return hash != nil && t.bucket(bucketGone).Get(hash) != nil
 }
 
-// facts takes what was said by or about him, or in the places that go.
+// facts removes what was said by or about this person, or in the places that go. Of
+// what others say instead now, only what the person had said before goes.
 func (f *forgetting) facts() error {
-	_, err := f.db.sweep(f.ctx, bucketFacts, nil, nil, func(_, v []byte) bool {
+	return f.db.sweep(f.ctx, bucketFacts, nil, nil, func(_, v []byte) bool {
 		fact, err := decodeFact(v)
-		return err == nil && f.known(fact)
+		return err == nil && (f.known(fact) || slices.ContainsFunc(fact.Former, f.former))
 	}, func(t *tx, _, v []byte) error {
 		fact, err := decodeFact(v)
 		if err != nil {
 			return err
 		}
-		return t.dropFact(fact)
+		if f.known(fact) {
+			return t.dropFact(fact)
+		}
+		rest := fact
+		rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), f.former)
+		return t.replaceFact(fact, rest)
 	})
-	return err
 }
+
+// former reports whether the person said what a fact said before.
+func (f *forgetting) former(old Former) bool { return f.person != "" && old.By == f.path }
 
 func (f *forgetting) known(fact Fact) bool {
 	if f.person == "" {
 		return fact.Origin.Within(f.path) || fact.By.Within(f.path) && !f.path.IsZero() && !fact.By.IsZero()
 	}
 	_, private := f.whole[fact.Origin]
-	former := slices.ContainsFunc(fact.Former, func(old Former) bool { return old.By == f.path })
-	return private || former || fact.By == f.path || slices.Contains(fact.About, f.path)
+	return private || fact.By == f.path || slices.Contains(fact.About, f.path)
 }
 
 // goes reports whether what is kept under a path goes.
 func (f *forgetting) goes(path core.Path) bool {
-	if f.person == "" {
-		return path.Within(f.path) && (f.path.IsZero() || !path.IsZero())
-	}
-	for place := range f.whole {
-		if path.Within(place) {
+	for above := path; !above.IsZero(); above = above.Parent() {
+		if _, whole := f.whole[above]; whole || above == f.path || f.sources[above] {
 			return true
 		}
 	}
-	return path.Within(f.path)
+	return f.path.IsZero()
 }
 
 func (f *forgetting) plugins() error {
@@ -415,7 +589,7 @@ func (f *forgetting) states() error {
 // usage takes away what they used. What their places have cost counts on, under the
 // interface: the money is spent, and no budget has room again.
 func (f *forgetting) usage() error {
-	_, err := f.db.sweep(f.ctx, bucketUsage, nil, nil, func(k, v []byte) bool {
+	return f.db.sweep(f.ctx, bucketUsage, nil, nil, func(k, v []byte) bool {
 		u, err := readUse(k, v)
 		return err == nil && f.goes(u.Person)
 	}, func(t *tx, k, v []byte) error {
@@ -431,13 +605,101 @@ func (f *forgetting) usage() error {
 		}
 		return t.addUse(u)
 	})
-	return err
 }
 
 // drop deletes the pairs of a bucket that match.
 func (f *forgetting) drop(bucket string, match func(k, v []byte) bool) error {
-	_, err := f.db.sweep(f.ctx, bucket, nil, nil, match, func(t *tx, k, _ []byte) error {
+	return f.db.sweep(f.ctx, bucket, nil, nil, match, func(t *tx, k, _ []byte) error {
 		return t.bucket(bucket).Delete(k)
 	})
-	return err
+}
+
+// clockSkew is how far a platform's clock may be from ours.
+const clockSkew = 10 * time.Minute
+
+// requestKey is the key of a person's request to be forgotten, or with the zero Path of
+// everybody's.
+func (t *tx) requestKey(person core.Path) []byte {
+	return append([]byte{'p'}, t.hash([]byte(person.String()))...)
+}
+
+// date notes when the person asked to be forgotten, by the platform's clock: what they
+// said last is the request itself, if it was said just now.
+func (f *forgetting) date(t *tx) error {
+	if f.person == "" && !f.path.IsZero() {
+		return nil
+	}
+	at := t.now
+	if at.Sub(f.newest).Abs() < clockSkew {
+		at = f.newest
+	}
+	t.filled(bucketGone)
+	return t.bucket(bucketGone).Put(t.requestKey(f.path), binary.AppendUvarint(nil, uint64(max(at.Unix(), 0))))
+}
+
+// tooOld reports whether words of that time are older than their author's request to be
+// forgotten. Words without a time may be.
+func (t *tx) tooOld(place core.Path, author string, said time.Time) bool {
+	person, err := place.Person(author)
+	if author == "" || err != nil {
+		return false // they are nobody's
+	}
+	for _, who := range []core.Path{person, {}} {
+		at, size := uvarint(string(t.bucket(bucketGone).Get(t.requestKey(who))))
+		if size > 0 && (said.IsZero() || said.Unix() < int64(at)) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutOld returns the entry without what is older than its author's request to be
+// forgotten, however that came: as a quote, passed on, or, refused, as the entry itself.
+// cleaned reports that it is a changed copy.
+func (t *tx) withoutOld(e *core.Entry) (_ *core.Entry, cleaned, refused bool, err error) {
+	if t.void(bucketGone) || comesOf(e) {
+		return e, false, false, nil
+	}
+	m := e.Message
+	if !m.Time.IsZero() { // what the bot itself puts there may have none
+		if t.tooOld(m.Path, m.Author.ID, m.Time) {
+			return e, false, true, nil
+		}
+	}
+	quoted, err := t.quotesOld(&m)
+	if err != nil {
+		return e, false, false, err
+	}
+	if quoted {
+		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
+	}
+	var kept []core.Foreign
+	for _, o := range m.Foreign {
+		if !t.tooOld(m.Path, o.From.ID, o.Time) {
+			kept = append(kept, o)
+		}
+	}
+	if !quoted && len(kept) == len(m.Foreign) {
+		return e, false, false, nil
+	}
+	m.Foreign = kept
+	clean := *e
+	clean.Message = m
+	return &clean, true, e.Command != nil && e.Target != "", nil // such a command is about those words
+}
+
+// quotesOld reports whether a message quotes such words, or what the bot answered.
+func (t *tx) quotesOld(m *core.Message) (bool, error) {
+	q := m.ReplyTo
+	if q == nil || *q == (core.Quote{ID: q.ID}) {
+		return false, nil
+	}
+	if old := t.tooOld(m.Path, q.From.ID, q.Time); old || q.ID == "" {
+		return old, nil
+	}
+	p, err := t.resolve(m.Path)
+	if err != nil {
+		return false, err
+	}
+	return t.isGone(idKey(p.ids, q.ID)), nil
 }

@@ -308,6 +308,92 @@ func TestForgetWhatTheBotAnswered(t *testing.T) {
 	traces(t, db, "JAYSECRET", "1000")
 }
 
+// TestForgetBelowAMovedPlace: a topic that began after its group had moved goes whole,
+// also what is kept under its former path.
+func TestForgetBelowAMovedPlace(t *testing.T) {
+	db := open(t, t.TempDir())
+	add(t, db, message(group, "stays", "in the group"))
+	super := core.MustPath("chat/super")
+	move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}
+	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{move}}); err != nil {
+		t.Fatal(err)
+	}
+	add(t, db, message(topic, "ERASED", "in the topic"))
+	if err := <-db.AddUse(Use{Day: "2026-11-20", Person: topic, Engine: "e", Calls: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Forget(t.Context(), core.MustPath("chat/super/7")); err != nil {
+		t.Fatal(err)
+	}
+	traces(t, db, "ERASED", "in the topic", "group\x017")
+	want(t, "places", len(everything(t, db)), 1)
+	for _, said := range []core.Entry{message(topic, "ERASED", "again"), message(group, "stays", "again")} {
+		b := &core.Batch{Append: []core.Entry{said}}
+		if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
+			t.Errorf("%s: known %v, %v", said.Message.ID, b.Known, err)
+		}
+	}
+	uses, err := db.Uses(t.Context(), "2026-11-20", "2026-11-20")
+	if err != nil || len(uses) != 1 || uses[0].Person.String() != "chat" {
+		t.Errorf("used: %+v, %v", uses, err)
+	}
+}
+
+// TestForgetIDsOfAMovedPlace: ids are forgotten under the path that they came with.
+// A new message may have the same id at the new path, and is another one.
+func TestForgetIDsOfAMovedPlace(t *testing.T) {
+	db, super := open(t, t.TempDir()), core.MustPath("chat/super")
+	old := message(group, "ERASED", "before")
+	old.Message.Author.ID = "1000"
+	anns := message(super, "ERASED", "after")
+	anns.Message.Author.ID = "2000"
+	add(t, db, old)
+	move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}
+	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{move}}); err != nil {
+		t.Fatal(err)
+	}
+	known := func(e core.Entry) bool {
+		b := &core.Batch{Append: []core.Entry{e}}
+		if err := db.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		return b.Known[0]
+	}
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	traces(t, db, "ERASED")
+	if known(anns) || !known(anns) || !known(old) {
+		t.Error("the old message is forgotten, and the new one is not")
+	}
+	if err := db.Forget(t.Context(), super); err != nil {
+		t.Fatal(err)
+	}
+	traces(t, db, "ERASED")
+}
+
+// TestForgetBelowAPrivatePlace: whatever came to be below a person's private chat goes
+// with it, and with the paths that led there.
+func TestForgetBelowAPrivatePlace(t *testing.T) {
+	db := open(t, t.TempDir())
+	add(t, db, message(topic, "ERASED", "others' words"), message(kitchen, "stays", "elsewhere"))
+	move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: alone}
+	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{move}}); err != nil {
+		t.Fatal(err)
+	}
+	said := message(alone, "ERASED too", "in private")
+	said.Message.Author.ID, said.Message.Private = "1000", true
+	add(t, db, said)
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	traces(t, db, "ERASED", "others' words", "chat\x01group")
+	want(t, "places", len(everything(t, db)), 1)
+	if err := db.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestForgetAPlaceWithItsItems: of all plugins, and of nowhere else.
 func TestForgetAPlaceWithItsItems(t *testing.T) {
 	db := open(t, t.TempDir())

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"synthbot/core"
@@ -11,18 +12,42 @@ import (
 // mute notes which turns that are not over answer him: what they end with is
 // left out.
 func (f *forgetting) mute(t *tx) error {
-	return f.turns(t, func(turn core.TurnID, _ [][]byte, _ bool) error {
-		if h, _ := t.readHead(placeKey(turn.Path)); turn.Seq > h.answered {
-			f.db.epochs.mute(turn)
+	for path, h := range f.heads {
+		place := placeKey(path)
+		err := f.turns(t, seqKey(place, h.answered+1), after(place), func(turn core.TurnID, _ [][]byte, _ bool) error {
+			names, err := t.names(turn)
+			f.db.epochs.mute(turn, names)
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
-// turns calls use for each turn with a journal that answers him or speaks of
-// him, with the keys of its records and whether it answers him.
-func (f *forgetting) turns(t *tx, use func(turn core.TurnID, keys [][]byte, answers bool) error) error {
-	from, to := subtree(f.within)
+// names lists what a turn was called before its place moved.
+func (t *tx) names(turn core.TurnID) (names []core.TurnID, err error) {
+	c := t.bucket(bucketAliases).Cursor()
+	for k, _ := c.First(); k != nil; k, _ = c.Next() {
+		from, err := placeOf(k)
+		if err != nil {
+			return nil, err
+		}
+		p, err := t.resolve(from)
+		if err != nil {
+			return nil, err
+		}
+		if p.path == turn.Path && turn.Seq > p.shift {
+			names = append(names, core.TurnID{Path: from, Seq: turn.Seq - p.shift})
+		}
+	}
+	return names, nil
+}
+
+// turns calls use for each turn of a range of the journal that answers him or speaks
+// of him, with the keys of its records and whether it answers him.
+func (f *forgetting) turns(t *tx, from, to []byte, use func(turn core.TurnID, keys [][]byte, answers bool) error) error {
 	var turn core.TurnID
 	var keys [][]byte
 	speaks, answers := false, false
@@ -83,30 +108,40 @@ func (f *forgetting) answers(t *tx, key core.Key, value []byte) bool {
 	}
 	place := placeKey(key.Turn.Path)
 	c := t.bucket(bucketLog).Cursor()
-	for k, v := c.Seek(seqKey(place, key.Turn.Seq)); below(k, seqKey(place, o.Last+1)); k, v = c.Next() {
-		if l, ok := f.read(k, v); ok && l.Due && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person)) {
+	for k, v := c.Seek(seqKey(place, key.Turn.Seq)); below(k, seqKey(place, o.Last+w.Shift+1)); k, v = c.Next() {
+		l, ok := f.read(k, v)
+		answered := l.Due || l.Message.Seq == key.Turn.Seq // a settled entry is not due any more
+		if ok && answered && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person)) {
 			return true
 		}
 	}
 	return false
 }
 
+// journals takes away the journals of the turns that answer him or speak of him.
 func (f *forgetting) journals() error {
-	return f.db.write(f.ctx, &job{run: func(t *tx) error {
-		return f.turns(t, func(_ core.TurnID, keys [][]byte, answers bool) error {
-			for _, k := range keys {
-				if answers {
-					if err := f.unsay(t, k); err != nil {
-						return err
-					}
-				}
-				if err := t.bucket(bucketJournal).Delete(k); err != nil {
+	answers := make(map[core.TurnID]bool)
+	err := f.db.view(f.ctx, func(v *view) error {
+		from, to := subtree(f.within)
+		return f.turns(&v.tx, from, to, func(turn core.TurnID, _ [][]byte, answersHim bool) error {
+			answers[turn] = answersHim
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return changeAll(f.ctx, f.db, slices.Collect(maps.Keys(answers)), func(t *tx, turn core.TurnID) error {
+		prefix := seqKey(placeKey(turn.Path), turn.Seq)
+		if answers[turn] {
+			for _, k := range t.keysBelow(bucketJournal, prefix) {
+				if err := f.unsay(t, k); err != nil {
 					return err
 				}
 			}
-			return nil
-		})
-	}})
+		}
+		return t.deleteBelow(bucketJournal, prefix)
+	})
 }
 
 // unsay takes out what was sent as a part of a turn that answered him. Entries

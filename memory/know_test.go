@@ -147,13 +147,13 @@ func TestTheNewestWins(t *testing.T) {
 	db := open(t, t.TempDir())
 	about := []core.Path{jay}
 	first := save(t, db, Fact{Text: "Jay lives in Rome", Language: "en", Origin: group, About: about, Topic: "home", Time: day, By: jay, Tags: []string{"a"}, Importance: 3})
-	again := save(t, db, Fact{Text: "In Rome Jay lives!", Language: "en", Origin: group, About: about, Time: day.Add(1), Tags: []string{"b"}})
+	again := save(t, db, Fact{Text: "In Rome Jay lives!", Language: "en", Origin: group, About: about, Time: day.Add(1), Tags: []string{"b"}, By: jay})
 	want(t, "one that says the same", again.ID, first.ID)
-	moved := save(t, db, Fact{Text: "Jay moved to Oslo", Language: "en", Origin: group, About: about, Topic: "Home", Time: day.Add(2), By: ann})
+	moved := save(t, db, Fact{Text: "Jay moved to Oslo", Language: "en", Origin: group, About: about, Topic: "Home", Time: day.Add(2), By: ann, Rank: core.Moderator})
 	want(t, "one of the same topic", moved.ID, first.ID)
-	moved = save(t, db, Fact{Text: "Jay lives in Bergen", Language: "en", Origin: group, About: about, Topic: "home", Time: day.Add(3)})
+	moved = save(t, db, Fact{Text: "Jay lives in Bergen", Language: "en", Origin: group, About: about, Topic: "home", Time: day.Add(3), By: jay})
 	want(t, "what it said before", moved.Former, []Former{
-		{Text: "Jay moved to Oslo", Time: day.Add(2), By: ann}, {Text: "In Rome Jay lives!", Time: day.Add(1)}, {Text: "Jay lives in Rome", Time: day, By: jay},
+		{Text: "Jay moved to Oslo", Time: day.Add(2), By: ann}, {Text: "In Rome Jay lives!", Time: day.Add(1), By: jay}, {Text: "Jay lives in Rome", Time: day, By: jay},
 	})
 	other := save(t, db, Fact{Text: "Jay works in Oslo", Language: "en", Origin: topic, About: about, Topic: "home"})
 	if other.ID == first.ID {

@@ -383,7 +383,7 @@ func TestLikenessOfAnotherModel(t *testing.T) {
 	for model, same := range map[string]bool{"m": true, "n": false} {
 		meant, _ := shrink(model, []float32{1, 2, 3, 4, 5, 6, 7, 8})
 		err := db.view(t.Context(), func(v *view) error {
-			s := &search{tx: &v.tx, meant: &meant}
+			s := &search{view: v, meant: &meant}
 			if like := s.likeness(group, 1); (like != 0) != same {
 				t.Errorf("model %s: %v", model, like)
 			}

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"go.etcd.io/bbolt"
-
 	"synthbot/core"
 )
 
@@ -240,6 +238,11 @@ func (t *tx) moveJournal(from, to []byte, shift uint64) error {
 			return nil, nil, fmt.Errorf("journal key %q: %w", rest, errFields)
 		}
 		key := append(seqKey(to, binary.BigEndian.Uint64(rest)+shift), rest[8:]...)
+		if shift > 0 && bytes.Equal(rest[8:], make([]byte, 6)) {
+			if shifted, err := shiftRecord(value, shift); err == nil { // else nobody can read it anyway
+				value = shifted
+			}
+		}
 		return key, value, nil
 	})
 }
@@ -261,7 +264,7 @@ func (t *tx) rekey(bucket string, from []byte, next func(rest, value []byte) (k,
 	return nil
 }
 
-func moveOne(b *bbolt.Bucket, k, v []byte, cut int, next func(rest, value []byte) (k, v []byte, err error)) error {
+func moveOne(b bucket, k, v []byte, cut int, next func(rest, value []byte) (k, v []byte, err error)) error {
 	key, value, err := next(k[cut:], v)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"synthbot/core"
@@ -137,4 +138,80 @@ func texts(t *testing.T, db *DB, place core.Path) (all []string) {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// TestForgottenWhileThePlaceMoves: a turn that began before its place moved leaves out
+// the forgotten, whichever came first, the move or the forgetting, and also where the
+// place itself is forgotten.
+func TestForgottenWhileThePlaceMoves(t *testing.T) {
+	super := core.MustPath("chat/super")
+	for _, tc := range []struct {
+		name         string
+		before       bool // the move comes before the forgetting
+		whom         core.Path
+		left, muteds int
+	}{
+		{"moved, then the person", true, jay, 1, 2},
+		{"the person, then moved", false, jay, 1, 1},
+		{"moved, then the place", true, super, 0, 2},
+		{"moved, then everything", true, core.Path{}, 0, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			db := open(t, t.TempDir())
+			add(t, db, message(super, "s", "said at the new place before"), asks("j", "1000"))
+			if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
+				t.Fatal(err)
+			}
+			epoch := db.Epoch()
+			move := func() {
+				err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.before {
+				move()
+			}
+			if err := db.Forget(t.Context(), tc.whom); err != nil {
+				t.Fatal(err)
+			}
+			if !tc.before {
+				move()
+			}
+			want(t, "muted names", len(db.epochs.muted), tc.muteds)
+			last := lastBatch(1, "FORGOTTEN words")
+			last.States = map[core.Path]core.State{group: {Topic: "FORGOTTEN topic"}}
+			if err := db.Commit(core.WithEpoch(t.Context(), epoch), last); err != nil {
+				t.Fatal(err)
+			}
+			want(t, "muted afterwards", len(db.epochs.muted), 0)
+			traces(t, db, "FORGOTTEN")
+			var said []string
+			for _, entries := range everything(t, db) {
+				for _, e := range entries {
+					if e.Message.Text != "" {
+						said = append(said, e.Message.Text)
+					}
+				}
+			}
+			want(t, "what is left", len(said), tc.left)
+		})
+	}
+}
+
+// TestOneOfManyAnswered: what the bot answered a hundred people goes with any of them.
+func TestOneOfManyAnswered(t *testing.T) {
+	db := open(t, t.TempDir())
+	for i := range 100 {
+		add(t, db, asks(fmt.Sprint("m", i), fmt.Sprint(1000+i)))
+	}
+	last := lastBatch(1, "for all of you")
+	last.Answered[0].Seq = 100
+	if err := db.Commit(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	forgetHim(t, db, "1099")
+	if got := texts(t, db, group); slices.Contains(got, "for all of you") {
+		t.Error("the answer is left")
+	}
 }

@@ -124,7 +124,7 @@ func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 	for range queries {
 		meant, _ := shrink("m", c.any())
 		err := db.view(t.Context(), func(v *view) error {
-			s := &search{tx: &v.tx, meant: &meant, index: map[uint64]int{}}
+			s := &search{view: v, meant: &meant, index: map[uint64]int{}}
 			near := s.compare(s.glances([]core.Path{group}))
 			var all []float64
 			v.sketches(group, meant.model, func(fact uint64, _ []byte) { all = append(all, s.likeness(group, fact)) })
@@ -283,7 +283,7 @@ func TestMeaningHelps(t *testing.T) {
 // reciprocal is one over the place of a fact among those that are found.
 func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64) {
 	err := db.view(t.Context(), func(v *view) error {
-		s := &search{tx: &v.tx, meant: meant, q: Query{Text: text, Language: "en", See: []core.Path{group}, N: 10}}
+		s := &search{view: v, meant: meant, q: Query{Text: text, Language: "en", See: []core.Path{group}, N: 10}}
 		for i, f := range s.run() {
 			if f.ID == id {
 				r = 1 / float64(i+1)
@@ -329,7 +329,7 @@ func benchRecall(b *testing.B, db *DB, c *cloud, q Query, meaning bool, rate flo
 	found, begun := 0, spent()
 	for b.Loop() {
 		err := db.view(b.Context(), func(v *view) error {
-			s := &search{tx: &v.tx, q: q}
+			s := &search{view: v, q: q}
 			if meaning {
 				meant, _ := shrink("m", c.any())
 				s.meant = &meant

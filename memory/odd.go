@@ -82,6 +82,7 @@ func isPrivate(value []byte) (private bool) {
 // mendHead makes a place's head anew from what stands in its log.
 func (t *tx) mendHead(place []byte) head {
 	var h head
+	var key, value []byte
 	c := t.bucket(bucketLog).Cursor()
 	for k, v := c.Seek(place); below(k, after(place)); k, v = c.Next() {
 		if _, seq, err := cutSeq(k); err == nil {
@@ -89,9 +90,10 @@ func (t *tx) mendHead(place []byte) head {
 			h.count++
 		}
 		h.private = h.private || isPrivate(v)
+		key, value = k, v
 	}
-	if last := t.tail(core.Path{}, place); last.back() {
-		if l, ok := last.line(); ok {
+	if key != nil {
+		if l, ok := t.readLine(core.Path{}, key, value); ok {
 			h.time = l.Message.Time
 		}
 	}

@@ -49,6 +49,14 @@ type Options struct {
 	// and again when it works. It is called by one goroutine at a time, which
 	// waits for it; it may use the DB.
 	Full func(bool)
+	// Stuck, if set, is called once when the writer has made no progress on a job for
+	// Patience, and ten times that where the disk is at work. Nothing can be written any
+	// more: the process should end. Job is "" where the fault is no job's.
+	Stuck    func(job string)
+	Patience time.Duration // 0: 30 seconds
+	// Fault, if set, is called in the writer's transaction before each job. It is for
+	// tests of what happens when a job does not end.
+	Fault func(job string)
 	// Unchecked leaves that check out.
 	Unchecked bool
 }
@@ -70,21 +78,25 @@ type DB struct {
 	meaning  *meaning
 	room     *room
 	oddities oddities
+	watch    watch
+	fault    func(job string)
 	settings atomic.Pointer[Config]
 	reset    chan struct{}      // a token after they were exchanged
-	untidy   atomic.Bool        // traces of what was forgotten stand in the file
-	tidying  chan struct{}      // a token when that began
 	stop     context.CancelFunc // ends what works in the background
 	work     sync.WaitGroup
 	checking sync.WaitGroup // the check after an unclean stop
 
-	swap   sync.RWMutex // held by views, and by the writer while it exchanges the file
-	bolt   *bbolt.DB
-	handle *os.File // bbolt's own
-	torn   int      // the transaction whose last sync failed; 0: none. The writer's
-	marked bool     // the file says that it is in use. The writer's
-	broken error    // why nothing can be written any more. The writer's
-	crowd  crowd    // who writes together. The writer's
+	compacting chan struct{} // holds a token while the file is compacted
+	files      sync.Mutex    // guards bolt, handle and held; the writer alone changes the first two
+	bolt       *bbolt.DB
+	handle     *os.File          // bbolt's own
+	held       map[*bbolt.DB]int // how many views of each file are open
+	changed    changes           // while the file is compacted. The writer's
+	torn       int               // the transaction whose last sync failed; 0: none. The writer's
+	marked     bool              // the file says that it is in use. The writer's
+	broken     error             // why nothing can be written any more. The writer's
+	name       string            // see Installation
+	crowd      crowd             // who writes together. The writer's
 
 	unclean bool // the file was not closed in order
 }
@@ -105,24 +117,25 @@ func Open(dir string, o Options) (*DB, error) {
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
+	db.refuseBlocked()
 	go db.writer()
+	db.startWatch(background, o)
 	db.room.begin(background)
 	db.meaning.begin(background, o.Embedder)
 	db.startCheck(background, o)
 	db.startPruning(background)
 	db.startTidying(background)
-	if db.traces() {
-		db.Tidy()
-	}
 	return db, nil
 }
 
 // newDB is a DB whose file is still to be opened.
 func newDB(file string, o Options) *DB {
-	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue(), reset: make(chan struct{}, 1), tidying: make(chan struct{}, 1)}
+	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, fault: o.Fault, queue: newQueue(), reset: make(chan struct{}, 1),
+		compacting: make(chan struct{}, 1), held: make(map[*bbolt.DB]int)}
 	if db.clock == nil {
 		db.clock = time.Now
 	}
+	db.watch.aside = make(map[string]time.Time)
 	db.meaning = &meaning{db: db, wake: make(chan struct{}, 1)}
 	db.room = &room{db: db, tell: o.Full, scarce: make(chan struct{}, 1)}
 	db.SetConfig(o.Config)
@@ -189,7 +202,9 @@ func (db *DB) whole() error {
 // Close writes what waits, ends the background work and closes the file. Views
 // must have ended. Whatever is called afterwards returns core.ErrClosed.
 func (db *DB) Close() error {
-	db.tidy(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), tidyClose)
+	defer cancel()
+	db.tidy(ctx)
 	if !db.queue.close() {
 		return nil
 	}

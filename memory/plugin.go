@@ -110,7 +110,8 @@ func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64
 		return 0, fmt.Errorf("%w: the value of %q, of %d bytes, is no JSON or too large", ErrBatch, item.Key, len(item.Value))
 	}
 	epoch, dated := core.EpochOf(ctx)
-	j := &job{size: len(item.Value) + 200, run: func(t *tx) error {
+	name := func() string { return "an item of plugin " + plugin + " under " + item.Path.String() }
+	j := &job{name: name, size: len(item.Value) + 200, run: func(t *tx) error {
 		if dated && item.Value != nil && db.concerns(epoch, &item) {
 			return fmt.Errorf("%w: %w", ErrBatch, core.ErrForgotten)
 		}

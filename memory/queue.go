@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +22,10 @@ type job struct {
 	publish func()
 	// alone, instead of run, is called between two transactions.
 	alone func() error
-	size  int  // rough, in bytes
-	rides bool // with the next transaction, which it does not start for a while
+	name  func() string // what it is for; nil: as the context of write says
+	size  int           // rough, in bytes; 0: it adds nothing
+	ends  bool          // what has begun: it is written even while the disk is full
+	rides bool          // with the next transaction, which it does not start for a while
 	done  chan error
 	taken bool // guarded by the queue
 }
@@ -150,6 +153,12 @@ func (q *queue) close() bool {
 func (db *DB) write(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if name, ok := ctx.Value(jobKey{}).(string); ok && j.name == nil {
+		j.name = func() string { return name }
+	}
+	if db.room.full.Load() && j.size > 0 && !j.ends {
+		return fmt.Errorf("%s: %w", db.file, ErrFull)
 	}
 	j.done = make(chan error, 1)
 	if err := db.queue.add(j); err != nil {

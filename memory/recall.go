@@ -100,14 +100,24 @@ func postingKey(origin core.Path, term string, fact []byte) []byte {
 	return append(append(k, ending), fact...)
 }
 
-// postings calls use for the newest facts of a term, at most max.
-func (t *tx) postings(origin core.Path, term string, max int, use func(id uint64)) {
-	t.ranked(origin, term, max, func(id uint64, _ []byte) { use(id) })
-}
-
-func (t *tx) ranked(origin core.Path, term string, max int, use func(id uint64, rank []byte)) (n int) {
+// having lists the facts of a term, oldest first. It goes forward, as a cursor must in
+// a transaction that may have deleted: few facts share one of the terms that it is
+// asked for.
+func (t *tx) having(origin core.Path, term string) (ids []uint64) {
 	prefix := postingKey(origin, term, nil)
 	c := t.bucket(bucketWords).Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		if len(k) == len(prefix)+8 {
+			ids = append(ids, binary.BigEndian.Uint64(k[len(prefix):]))
+		}
+	}
+	return ids
+}
+
+// ranked calls use for the newest facts of a term, at most max.
+func (v *view) ranked(origin core.Path, term string, max int, use func(id uint64, rank []byte)) (n int) {
+	prefix := postingKey(origin, term, nil)
+	c := v.bucket(bucketWords).Cursor()
 	back := c.Prev
 	if k, _ := c.Seek(after(prefix)); k == nil {
 		back = c.Last
@@ -129,7 +139,7 @@ func (db *DB) Recall(ctx context.Context, q Query) (found []Found, err error) {
 	meant, known := db.meaning.query(ctx, q.Text, db.config().Recall)
 	err = db.view(ctx, func(v *view) error {
 		return v.read(core.Path{}, func(place) error {
-			s := &search{tx: &v.tx, q: q}
+			s := &search{view: v, q: q}
 			if known {
 				s.meant = &meant
 			}
@@ -142,7 +152,7 @@ func (db *DB) Recall(ctx context.Context, q Query) (found []Found, err error) {
 
 // search is one Recall on its way.
 type search struct {
-	*tx
+	*view
 	q     Query
 	meant *vector   // what the text means; nil: that is not known
 	words []string  // in all forms

@@ -11,9 +11,10 @@ import (
 	"synthbot/core"
 )
 
-// tail walks a place's log backward.
+// tail walks a place's log backward. Only a view has one: in a transaction that
+// has deleted, bbolt's cursors lose their way backward, and Last may never return.
 type tail struct {
-	tx      *tx
+	view    *view
 	cursor  *bbolt.Cursor
 	path    core.Path
 	prefix  []byte
@@ -23,8 +24,8 @@ type tail struct {
 	at      line // decoded by merge only
 }
 
-func (t *tx) tail(path core.Path, key []byte) *tail {
-	return &tail{tx: t, cursor: t.bucket(bucketLog).Cursor(), path: path, prefix: key}
+func (v *view) tail(path core.Path, key []byte) *tail {
+	return &tail{view: v, cursor: v.bucket(bucketLog).Cursor(), path: path, prefix: key}
 }
 
 // back goes to the next older entry; false when there is none.
@@ -43,7 +44,7 @@ func (t *tail) back() bool {
 }
 
 // line reads the entry; ok is false where it cannot be read.
-func (t *tail) line() (l line, ok bool) { return t.tx.readLine(t.path, t.key, t.value) }
+func (t *tail) line() (l line, ok bool) { return t.view.readLine(t.path, t.key, t.value) }
 
 func reverse(entries []core.Entry) { slices.Reverse(entries) }
 

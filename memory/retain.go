@@ -22,10 +22,13 @@ type Retention struct {
 
 // Config is what the user may set.
 type Config struct {
-	Journal time.Duration `toml:"journal" default:"168h" min:"0s" doc:"How long it can be asked why the bot did what it did; 0s: for ever."`
+	Journal time.Duration `toml:"journal" default:"168h" min:"0s" doc:"How long the record of a turn is kept that asked a question or was given up; any other goes once the turn is over. 0s: for ever."`
 	Every   time.Duration `toml:"every" default:"1h" min:"1m" max:"168h" doc:"How often what is too old is taken away."`
 	Recall  time.Duration `toml:"recall" default:"250ms" min:"1ms" max:"30s" doc:"How long a search of memories may wait for the embedding of what is looked for; then it goes on by words alone."`
-	Keep    []Retention   `toml:"keep" doc:"How much history is kept, by place; of several tables, the longest matching path wins. Without any, all of it."`
+	// What no table of Keep says otherwise. Memories are no messages: they stay.
+	Messages int           `toml:"messages" default:"5000" min:"0" doc:"How many messages each place keeps at most; 0: all. Memories stay."`
+	Age      time.Duration `toml:"age" default:"8760h" min:"0s" doc:"How long messages are kept; 0s: for ever. Memories stay."`
+	Keep     []Retention   `toml:"keep" doc:"How much history a place and all below it keep, in place of messages and age above; of several tables, the longest matching path wins."`
 }
 
 // Check finds what no tag can tell.
@@ -51,8 +54,8 @@ const (
 )
 
 // policy finds the rule for a place.
-func (c *Config) policy(place core.Path) (best Retention) {
-	length := -1
+func (c *Config) policy(place core.Path) Retention {
+	best, length := Retention{Messages: c.Messages, Age: c.Age}, -1
 	for _, r := range c.Keep {
 		if place.Within(r.Path) && len(r.Path.String()) > length {
 			best, length = r, len(r.Path.String())
@@ -120,35 +123,31 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for path, h := range heads {
-		if err := db.prunePlace(ctx, path, h, c.policy(path)); err != nil {
-			return err
-		}
+		errs = append(errs, db.prunePlace(ctx, path, h, c.policy(path)))
 	}
 	if c.Journal > 0 {
-		if err := db.pruneJournal(ctx, db.clock().Add(-c.Journal)); err != nil {
-			return err
-		}
+		errs = append(errs, db.pruneJournal(working(ctx, "retention of journals"), db.clock().Add(-c.Journal)))
 	}
-	return errors.Join(db.pruneIDs(ctx), db.pruneGone(ctx), db.pruneUsage(ctx))
+	ctx = working(ctx, "retention of ids and use")
+	return errors.Join(append(errs, db.pruneIDs(ctx), db.pruneGone(ctx), db.pruneUsage(ctx))...)
 }
 
 // pruneUsage takes away what was used long ago. Keys begin with the day.
 func (db *DB) pruneUsage(ctx context.Context) error {
 	oldest := db.clock().Add(-usageAge).Format(time.DateOnly)
-	_, err := db.sweep(ctx, bucketUsage, nil, []byte(oldest), func([]byte, []byte) bool { return true },
+	return db.sweep(ctx, bucketUsage, nil, []byte(oldest), func([]byte, []byte) bool { return true },
 		func(t *tx, k, _ []byte) error { return t.bucket(bucketUsage).Delete(k) })
-	return err
 }
 
 // pruneGone forgets the hashes of ids that were forgotten for long.
 func (db *DB) pruneGone(ctx context.Context) error {
 	oldest := db.oldestID()
-	_, err := db.sweep(ctx, bucketGone, nil, nil, func(_, v []byte) bool {
+	return db.sweep(ctx, bucketGone, nil, nil, func(_, v []byte) bool {
 		hour, size := uvarint(string(v))
-		return size > 0 && hour < oldest
+		return size > 0 && hour < oldest // the second of a request, which stays, is greater than any hour
 	}, func(t *tx, k, _ []byte) error { return t.bucket(bucketGone).Delete(k) })
-	return err
 }
 
 // oldestID is the hour of the oldest ids that stay.
@@ -164,6 +163,7 @@ func (db *DB) prunePlace(ctx context.Context, path core.Path, h head, r Retentio
 	if spare == 0 && r.Age <= 0 {
 		return nil
 	}
+	ctx = working(ctx, "retention in %s", path)
 	oldest := db.clock().Add(-r.Age)
 	p := place{path: path, key: placeKey(path)}
 	for {
@@ -176,14 +176,7 @@ func (db *DB) prunePlace(ctx context.Context, path core.Path, h head, r Retentio
 		if err != nil || len(seqs) == 0 {
 			return err
 		}
-		err = db.write(ctx, &job{run: func(t *tx) error {
-			for _, seq := range seqs {
-				if err := t.remove(p, seq); err != nil {
-					return err
-				}
-			}
-			return nil
-		}})
+		err = changeAll(ctx, db, seqs, func(t *tx, seq uint64) error { return t.remove(p, seq) })
 		if err != nil {
 			return err
 		}
@@ -224,17 +217,7 @@ func (db *DB) pruneJournal(ctx context.Context, oldest time.Time) error {
 		if err != nil {
 			return err
 		}
-		if len(turns) == 0 {
-			continue
-		}
-		err = db.write(ctx, &job{run: func(t *tx) error {
-			for _, turn := range turns {
-				if err := t.pruneTurn(turn, oldest); err != nil {
-					return err
-				}
-			}
-			return nil
-		}})
+		err = changeAll(ctx, db, turns, func(t *tx, turn []byte) error { return t.pruneTurn(turn, oldest) })
 		if err != nil {
 			return err
 		}
@@ -311,18 +294,21 @@ func (t *tx) pruneTurn(turn []byte, oldest time.Time) error {
 
 // deleteBelow deletes all pairs whose keys begin so.
 func (t *tx) deleteBelow(bucket string, prefix []byte) error {
-	b := t.bucket(bucket)
-	var keys [][]byte
-	c := b.Cursor()
-	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
-		keys = append(keys, bytes.Clone(k))
-	}
-	for _, k := range keys {
-		if err := b.Delete(k); err != nil {
+	for _, k := range t.keysBelow(bucket, prefix) {
+		if err := t.bucket(bucket).Delete(k); err != nil {
 			return fmt.Errorf("%s: %w", bucket, err)
 		}
 	}
 	return nil
+}
+
+// keysBelow lists the keys that begin so.
+func (t *tx) keysBelow(bucket string, prefix []byte) (keys [][]byte) {
+	c := t.bucket(bucket).Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	return keys
 }
 
 // over reports whether the turn of a journal key is answered.
@@ -346,7 +332,7 @@ func (db *DB) pruneIDs(ctx context.Context) error {
 		hour, size := uvarint(string(v[n:]))
 		return size > 0 && hour < oldest
 	}
-	_, err := db.sweep(ctx, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) error {
+	return db.sweep(ctx, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) error {
 		key, _, err := cutPlace(k)
 		if err != nil {
 			return err
@@ -365,5 +351,4 @@ func (db *DB) pruneIDs(ctx context.Context) error {
 		}
 		return t.bucket(bucketIDs).Delete(k)
 	})
-	return err
 }

@@ -55,6 +55,32 @@ func TestPruningByItself(t *testing.T) {
 	})
 }
 
+// TestRetentionOfAllPlaces: what no table says otherwise is kept for a while, memories
+// for ever.
+func TestRetentionOfAllPlaces(t *testing.T) {
+	db := open(t, t.TempDir())
+	for i := range 20 {
+		for _, place := range []core.Path{kitchen, group} {
+			e := message(place, fmt.Sprint(i), "x")
+			e.Message.Time = time.Now()
+			add(t, db, e)
+		}
+	}
+	old := message(alone, "old", "x")
+	old.Message.Time = time.Now().Add(-25 * time.Hour)
+	add(t, db, old)
+	save(t, db, Fact{Text: "ann likes tea", Origin: alone, Time: old.Message.Time})
+	c := Config{Messages: 5, Age: 24 * time.Hour, Keep: []Retention{{Path: group, Messages: 15}}}
+	if err := db.Prune(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	left := everything(t, db)
+	for place, n := range map[core.Path]int{kitchen: 5, group: 15, alone: 0} {
+		want(t, place.String(), len(left[place]), n)
+	}
+	want(t, "memories", recall(t, db, Query{See: []core.Path{alone}}), []string{"ann likes tea"})
+}
+
 // TestTurnsArePrunedWhole: or not at all.
 func TestTurnsArePrunedWhole(t *testing.T) {
 	db := open(t, t.TempDir())

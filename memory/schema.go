@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -19,6 +20,7 @@ const (
 	metaClean  = "clean"  // there while the file is closed in order
 	metaUntidy = "untidy" // there while traces of what was forgotten stand in the file
 	metaFloor  = "floor"  // the highest number of a place that was forgotten
+	metaName   = "name"   // the file's own random name
 )
 
 // prepare makes a new file's buckets, brings an older file's up to date, and
@@ -29,7 +31,7 @@ func (db *DB) prepare() error {
 	case err != nil:
 		return err
 	case version == 0:
-		return db.create()
+		return errors.Join(db.create(), db.readName())
 	case version > schema:
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one", version, schema)
 	}
@@ -37,8 +39,30 @@ func (db *DB) prepare() error {
 	if db.epochs.floor, err = db.readFloor(); err != nil {
 		return err
 	}
-	return db.upgrade(version, steps())
+	return errors.Join(db.upgrade(version, steps()), db.readName())
 }
+
+// readName reads the file's own name, and gives one to a file that has none.
+func (db *DB) readName() error {
+	read := func(t *bbolt.Tx) error {
+		db.name = string(t.Bucket([]byte(bucketMeta)).Get([]byte(metaName)))
+		return nil
+	}
+	err := db.guard(func() error { return db.bolt.View(read) })
+	if err != nil || db.name != "" {
+		return err
+	}
+	db.name = rand.Text()
+	err = db.update(func(t *tx) error { return t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.name)) })
+	if err != nil && isFull(err) {
+		db.name = "" // until there is room
+		return nil
+	}
+	return err
+}
+
+// Installation implements core.Store: the name of the file.
+func (db *DB) Installation() string { return db.name }
 
 // step brings a file from one version of the format to the next. steps()[0]
 // leads from version 1 to 2.

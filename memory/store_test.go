@@ -61,10 +61,10 @@ func sound(t testing.TB, dir string) {
 // boltCheck is bbolt's own check. Nobody may write meanwhile; the file may be
 // exchanged before, or after.
 func boltCheck(db *DB) error {
-	db.swap.RLock()
-	defer db.swap.RUnlock()
+	bolt, _ := db.hold()
+	defer db.let(bolt)
 	return db.guard(func() error {
-		return db.bolt.View(func(t *bbolt.Tx) error {
+		return bolt.View(func(t *bbolt.Tx) error {
 			var faults []error
 			for err := range t.Check() {
 				faults = append(faults, err)

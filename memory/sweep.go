@@ -3,53 +3,70 @@ package memory
 import (
 	"bytes"
 	"context"
+	"iter"
+	"time"
 
 	"synthbot/core"
 )
 
-// Limits of one step of a sweep: none holds the writer up.
+// Limits of one step of a long change: a view's, and a transaction's, which
+// everybody who writes meanwhile has to wait for.
 const (
-	sweepLook  = 20000 // pairs looked at in one view
-	sweepWrite = 500   // pairs changed in one transaction
+	sweepLook  = 20000 // pairs looked at
+	sweepWrite = 500   // pairs changed
+	sweepTime  = 5 * time.Millisecond
 )
 
 // sweep goes through the pairs of a bucket from start to end, which may be nil,
 // in small steps: those that match are handed to change, in transactions that
 // others share. What is added meanwhile may be missed.
 func (db *DB) sweep(ctx context.Context, bucket string, start, end []byte,
-	match func(k, v []byte) bool, change func(t *tx, k, v []byte) error) (changed int, err error) {
+	match func(k, v []byte) bool, change func(t *tx, k, v []byte) error) error {
 	for more := true; more; {
-		var keys [][]byte
-		keys, start, err = db.look(ctx, bucket, start, end, match)
+		keys, next, err := db.look(ctx, bucket, start, end, match)
 		if err != nil {
-			return changed, err
+			return err
 		}
-		more = start != nil
-		if len(keys) == 0 {
-			continue
+		err = changeAll(ctx, db, keys, func(t *tx, k []byte) error {
+			// It may have changed since it was looked at.
+			v := bytes.Clone(t.bucket(bucket).Get(k))
+			if v == nil && !has(t.bucket(bucket), k) || !match(k, v) {
+				return nil
+			}
+			return change(t, k, v)
+		})
+		if err != nil {
+			return err
 		}
-		n := 0
-		err = db.write(ctx, &job{run: func(t *tx) error {
-			n = 0
-			for _, k := range keys {
-				// It may have changed since it was looked at.
-				v := bytes.Clone(t.bucket(bucket).Get(k))
-				if v == nil && !has(t.bucket(bucket), k) || !match(k, v) {
-					continue
+		start, more = next, next != nil
+	}
+	return nil
+}
+
+// changeAll calls change for each of many things, in as many transactions as it
+// takes for none of them to last long. A transaction that fails is tried again, so
+// change may see a thing twice.
+func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T) error) error {
+	for len(all) > 0 {
+		done := 0
+		err := db.write(ctx, &job{run: func(t *tx) error {
+			done = 0
+			for start := time.Now(); done < min(len(all), sweepWrite); done++ {
+				if done > 0 && time.Since(start) > sweepTime {
+					break
 				}
-				if err := change(t, k, v); err != nil {
+				if err := change(t, all[done]); err != nil {
 					return err
 				}
-				n++
 			}
 			return nil
 		}})
 		if err != nil {
-			return changed, err
+			return err
 		}
-		changed += n
+		all = all[done:]
 	}
-	return changed, nil
+	return nil
 }
 
 // look collects the keys of one step, and where the next one begins; nil at the
@@ -74,7 +91,8 @@ func (db *DB) look(ctx context.Context, bucket string, start, end []byte, match 
 	return keys, next, err
 }
 
-// remove takes an entry out of its log. Its id stays known.
+// remove takes an entry out of its log. Its id stays known. The time of the head
+// stays, even if the entry was the newest: see newestTimes.
 func (t *tx) remove(p place, seq uint64) error {
 	key := seqKey(p.key, seq)
 	if t.bucket(bucketLog).Get(key) == nil {
@@ -86,32 +104,49 @@ func (t *tx) remove(p place, seq uint64) error {
 	if err := t.bucket(bucketDue).Delete(key); err != nil {
 		return err
 	}
-	h := t.head(p.key)
-	h.count--
-	last := t.tail(p.path, p.key)
-	if !last.back() {
-		return nil
-	}
-	if _, newest, err := cutSeq(last.key); err != nil || newest > seq {
-		return err
-	}
-	if l, ok := t.readLine(p.path, last.key, last.value); ok {
-		h.time = l.Message.Time
-	}
+	t.head(p.key).count--
 	return nil
 }
 
-// below lists the places at or below root with their heads.
-func (v *view) headsBelow(root core.Path) (map[core.Path]head, error) {
+// newestTimes sets the times of places' heads to those of their newest entries,
+// after entries were removed. It looks in a view, since a cursor cannot go back in
+// a transaction that has deleted; a place that changed since then is left alone.
+func (db *DB) newestTimes(ctx context.Context, places iter.Seq[core.Path]) error {
+	seen, times := make(map[string]head), make(map[string]time.Time)
+	err := db.view(ctx, func(v *view) error {
+		for path := range places {
+			key := placeKey(path)
+			h, ok := v.readHead(key)
+			if last := v.tail(path, key); ok && last.step() && !h.time.Equal(last.at.Message.Time) {
+				seen[string(key)], times[string(key)] = h, last.at.Message.Time
+			}
+		}
+		return nil
+	})
+	if err != nil || len(seen) == 0 {
+		return err
+	}
+	return db.write(ctx, &job{run: func(t *tx) error {
+		for key, before := range seen {
+			if h := t.head([]byte(key)); h.last == before.last && h.count == before.count {
+				h.time = times[key]
+			}
+		}
+		return nil
+	}})
+}
+
+// headsBelow lists the places at or below root with their heads.
+func (t *tx) headsBelow(root core.Path) (map[core.Path]head, error) {
 	heads := make(map[core.Path]head)
 	from, to := subtree(root)
-	c := v.bucket(bucketPlaces).Cursor()
+	c := t.bucket(bucketPlaces).Cursor()
 	for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
 		path, err := placeOf(k)
 		if err != nil {
 			return nil, err
 		}
-		heads[path] = v.headOf(k, value)
+		heads[path] = t.headOf(k, value)
 	}
 	return heads, nil
 }

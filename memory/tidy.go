@@ -5,23 +5,12 @@ import (
 	"time"
 )
 
-// tidyPause is how long the file is left alone after it was written anew in the
-// background: whoever writes waits meanwhile, and people may ask to be forgotten
-// as often as they like.
-const tidyPause = 10 * time.Minute
+const (
+	tidyHour  = 4               // of the day, in which the file is written anew if it must be
+	tidyClose = 5 * time.Second // for the same when the database is closed
+)
 
-// Tidy lets the file be written anew in the background, so that no trace of what
-// was forgotten is left in it: soon, but not again and again, and at the latest
-// when the database is closed. It returns at once.
-func (db *DB) Tidy() {
-	db.untidy.Store(true)
-	select {
-	case db.tidying <- struct{}{}:
-	default:
-	}
-}
-
-// traces reports whether a former life left traces of what was forgotten.
+// traces reports whether traces of what was forgotten are left in the file.
 func (db *DB) traces() (left bool) {
 	_ = db.view(context.Background(), func(v *view) error { // what cannot be read is told elsewhere
 		left = v.bucket(bucketMeta).Get([]byte(metaUntidy)) != nil
@@ -30,35 +19,32 @@ func (db *DB) traces() (left bool) {
 	return left
 }
 
-// startTidying writes the file anew when Tidy was called, until ctx ends.
+// startTidying lets the file be written anew, until ctx ends, so that no trace of what
+// was forgotten is left in it: after the start, and every night.
 func (db *DB) startTidying(ctx context.Context) {
+	due := db.traces()
 	db.work.Go(func() {
-		for {
+		tick := time.NewTicker(time.Hour)
+		defer tick.Stop()
+		for ; ; due = db.clock().Hour() == tidyHour {
+			if due {
+				db.tidy(ctx)
+			}
 			select {
 			case <-ctx.Done():
 				return
-			case <-db.tidying:
-			}
-			db.tidy(ctx)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(tidyPause):
-			}
-			if db.untidy.Load() {
-				db.Tidy() // it failed, or somebody was forgotten meanwhile
+			case <-tick.C:
 			}
 		}
 	})
 }
 
-// tidy writes the file anew if that is still to be done.
+// tidy writes the file anew if there are traces.
 func (db *DB) tidy(ctx context.Context) {
-	if !db.untidy.Swap(false) {
+	if !db.traces() {
 		return
 	}
 	if _, _, err := db.Compact(ctx); err != nil && ctx.Err() == nil {
-		db.untidy.Store(true)
-		db.log.Error("traces of what was forgotten stay in the file until the next time", "file", db.file, "error", err)
+		db.log.Error("traces of what was forgotten stay in the file until the next night", "file", db.file, "err", err)
 	}
 }

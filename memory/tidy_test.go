@@ -15,7 +15,8 @@ import (
 	"synthbot/core"
 )
 
-// TestTidy: at once, then not again for a while, and at the latest at the end.
+// TestTidy: the file is written anew for the sake of who was forgotten in the night
+// and at the end, and never because somebody asks to be forgotten.
 func TestTidy(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		file := func() os.FileInfo {
@@ -31,24 +32,30 @@ func TestTidy(t *testing.T) {
 			synctest.Wait()
 			now := file()
 			want(t, "anew "+what, !os.SameFile(before, now), yes)
+			want(t, "traces "+what, db.traces(), false)
 			before = now
 		}
-		db.Tidy()
-		anew("the first time", true)
-		db.Tidy()
-		db.Tidy()
-		anew("right afterwards", false)
-		time.Sleep(tidyPause)
-		anew("after a while", true)
-		time.Sleep(10 * tidyPause)
-		anew("when nobody asked", false)
-		db.Tidy()
-		anew("when it was long ago", true)
-		db.Tidy()
+		forget := func() {
+			if err := db.Forget(t.Context(), jay); err != nil {
+				t.Fatal(err)
+			}
+			want(t, "traces", db.traces(), true)
+		}
+		time.Sleep(48 * time.Hour)
+		anew("when nobody was forgotten", false)
+		forget()
+		forget()
+		night := time.Date(2000, 1, 3, tidyHour, 30, 0, 0, time.Local)
+		time.Sleep(time.Until(night.Add(-time.Hour)))
+		want(t, "traces before the night", db.traces(), true)
+		want(t, "the file before the night", os.SameFile(before, file()), true)
+		time.Sleep(time.Hour)
+		anew("in the night", true)
+		forget()
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		anew("at the end", true)
+		want(t, "anew at the end", !os.SameFile(before, file()), true)
 	})
 }
 
@@ -166,11 +173,9 @@ type quick struct {
 func (*quick) AtOnce() {}
 
 func (q *quick) Write(p []byte) (int, error) {
-	if q.db.swap.TryLock() {
-		q.db.swap.Unlock()
-	} else {
-		q.held = true
-	}
+	q.db.files.Lock()
+	defer q.db.files.Unlock()
+	q.held = q.held || len(q.db.held) > 0
 	return len(p), nil
 }
 

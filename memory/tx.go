@@ -50,13 +50,38 @@ type tx struct {
 	voids map[string]bool  // buckets that were found empty, or not
 }
 
+// bucket is a bucket that notes what is changed in it, for the sake of compaction.
+type bucket struct {
+	*bbolt.Bucket
+	db   *DB
+	name string
+}
+
 // bucket returns one of the buckets, all of which exist since Open.
-func (t *tx) bucket(name string) *bbolt.Bucket {
+func (t *tx) bucket(name string) bucket {
 	b := t.Bucket([]byte(name))
 	if name != bucketPlaces && name != bucketMeta {
 		b.FillPercent = fill
 	}
-	return b
+	return bucket{b, t.db, name}
+}
+
+// Put is that of the bbolt.Bucket.
+func (b bucket) Put(key, value []byte) error {
+	b.changes(key)
+	return b.Bucket.Put(key, value)
+}
+
+// Delete is that of the bbolt.Bucket.
+func (b bucket) Delete(key []byte) error {
+	b.changes(key)
+	return b.Bucket.Delete(key)
+}
+
+func (b bucket) changes(key []byte) {
+	if b.db.changed != nil {
+		b.db.changed[pairKey{b.name, string(key)}] = true
+	}
 }
 
 // void reports whether a bucket is empty. It looks once: whoever puts something
@@ -117,7 +142,7 @@ func (t *tx) finish() error {
 	return nil
 }
 
-func writeHead(b *bbolt.Bucket, place []byte, h head) error {
+func writeHead(b bucket, place []byte, h head) error {
 	if h == (head{}) {
 		return b.Delete(place)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 
 	"go.etcd.io/bbolt"
@@ -35,10 +36,10 @@ func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 			err = fmt.Errorf("view: panic: %v", p)
 		}
 	}()
-	db.swap.RLock()
-	defer db.swap.RUnlock()
-	err = db.bolt.View(func(b *bbolt.Tx) error {
-		v := &view{tx: tx{Tx: b, db: db, now: db.clock()}}
+	bolt, handle := db.hold()
+	defer db.let(bolt)
+	err = bolt.View(func(b *bbolt.Tx) error {
+		v := &view{tx: tx{Tx: b, db: db, now: db.clock()}, file: handle}
 		defer func() { v.over = true }()
 		return f(v)
 	})
@@ -51,6 +52,7 @@ func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 // view is a core.View.
 type view struct {
 	tx
+	file *os.File
 	over bool
 }
 
@@ -85,7 +87,7 @@ func (v *view) Head(path core.Path) (h core.Head, err error) {
 }
 
 func (h head) of(path core.Path) core.Head {
-	return core.Head{Path: path, Last: h.last, Answered: h.answered, Time: h.time, Private: h.private}
+	return core.Head{Path: path, Last: h.last, Count: h.count, Answered: h.answered, Time: h.time, Private: h.private}
 }
 
 func (v *view) Places(root core.Path) (heads []core.Head, err error) {

@@ -48,8 +48,13 @@ func (db *DB) writer() {
 // commit writes the jobs of a group in one transaction. One that fails is taken
 // out; when the transaction itself fails, each is tried alone.
 func (db *DB) commit(g *groupCommit) {
-	if g.jobs[0].alone != nil {
-		g.jobs[0].done <- db.guard(g.jobs[0].alone)
+	defer db.watch.rest()
+	if j := g.jobs[0]; j.alone != nil {
+		err := db.watch.enter(j, db.clock())
+		if err == nil {
+			err = db.guard(j.alone)
+		}
+		j.done <- err
 		return
 	}
 	start := time.Now()
@@ -65,7 +70,9 @@ func (db *DB) commit(g *groupCommit) {
 			g.jobs[failed].done <- err
 			g.jobs = slices.Delete(g.jobs, failed, failed+1)
 		case len(g.jobs) == 1:
-			db.room.failed(err, g.jobs[0].size)
+			if db.room.failed(err, g.jobs[0]) {
+				continue
+			}
 			g.jobs[0].done <- err
 			return
 		default:
@@ -90,11 +97,16 @@ func (db *DB) try(g *groupCommit) (failed int, err error) {
 		id = t.ID()
 		defer func() { saved = t.saved }()
 		for i := 0; i < len(g.jobs) || db.join(g); i++ {
-			if err := db.guard(func() error { return g.jobs[i].run(t) }); err != nil {
+			err := db.watch.enter(g.jobs[i], t.now)
+			if err == nil {
+				err = db.guard(func() error { return db.runJob(t, g.jobs[i]) })
+			}
+			if err != nil {
 				failed = i
 				return err
 			}
 		}
+		db.watch.waitForDisk()
 		return nil
 	})
 	if failed < 0 && err != nil {
@@ -104,6 +116,13 @@ func (db *DB) try(g *groupCommit) (failed int, err error) {
 		db.meaning.saved(saved)
 	}
 	return failed, db.writeError(err)
+}
+
+func (db *DB) runJob(t *tx, j *job) error {
+	if db.fault != nil {
+		db.fault(j.called())
+	}
+	return j.run(t)
 }
 
 // update is one read-write transaction. A panic outside of the jobs may leave

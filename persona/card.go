@@ -1,10 +1,13 @@
 package persona
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -48,28 +51,35 @@ type (
 		Book         json.RawMessage `json:"character_book"`
 	}
 	bookData struct {
-		Name        word              `json:"name"`
-		Description word              `json:"description"`
-		ScanDepth   number            `json:"scan_depth"`
-		TokenBudget number            `json:"token_budget"`
-		Recursive   flag              `json:"recursive_scanning"`
-		Entries     []json.RawMessage `json:"entries"`
+		Name        word            `json:"name"`
+		Description word            `json:"description"`
+		ScanDepth   number          `json:"scan_depth"`
+		TokenBudget number          `json:"token_budget"`
+		Recursive   flag            `json:"recursive_scanning"`
+		Entries     json.RawMessage `json:"entries"`
 	}
+	// entryData has the names of cards, and those of world books that differ.
 	entryData struct {
-		ID            number `json:"id"`
-		Name          word   `json:"name"`
-		Comment       word   `json:"comment"`
-		Keys          words  `json:"keys"`
-		SecondaryKeys words  `json:"secondary_keys"`
-		Content       word   `json:"content"`
-		Enabled       flag   `json:"enabled"`
-		Constant      flag   `json:"constant"`
-		Selective     flag   `json:"selective"`
-		CaseSensitive flag   `json:"case_sensitive"`
-		Regex         flag   `json:"use_regex"`
-		Order         number `json:"insertion_order"`
-		Priority      number `json:"priority"`
-		Position      word   `json:"position"`
+		ID             number `json:"id"`
+		UID            number `json:"uid"`
+		Name           word   `json:"name"`
+		Comment        word   `json:"comment"`
+		Keys           words  `json:"keys"`
+		Key            words  `json:"key"`
+		SecondaryKeys  words  `json:"secondary_keys"`
+		KeySecondary   words  `json:"keysecondary"`
+		Content        word   `json:"content"`
+		Enabled        flag   `json:"enabled"`
+		Disable        flag   `json:"disable"`
+		Constant       flag   `json:"constant"`
+		Selective      flag   `json:"selective"`
+		CaseSensitive  flag   `json:"case_sensitive"`
+		CaseSensitive2 flag   `json:"caseSensitive"`
+		Regex          flag   `json:"use_regex"`
+		Order          number `json:"insertion_order"`
+		Order2         number `json:"order"`
+		Priority       number `json:"priority"`
+		Position       word   `json:"position"`
 	}
 )
 
@@ -89,7 +99,13 @@ func parseJSON(file string, data []byte) (*Persona, error) {
 	if oneLine(string(d.Name)) == "" {
 		return nil, fmt.Errorf("%s: %s", file, nameless(string(top.Spec)))
 	}
-	return d.persona(), nil
+	b, err := book(d.Book)
+	if err != nil {
+		return nil, fmt.Errorf("%s: data.character_book: %w", file, err)
+	}
+	p := d.persona()
+	p.Book = b
+	return p, nil
 }
 
 func nameless(spec string) string {
@@ -117,7 +133,6 @@ func (d *cardData) persona() *Persona {
 		Guidance:        join(d.SystemPrompt, d.PostHistory),
 		ExampleDialogue: join(d.Example),
 		Greeting:        join(d.First),
-		Book:            book(d.Book),
 	}
 }
 
@@ -132,31 +147,59 @@ func join(texts ...word) string {
 	return cut(strings.Join(kept, "\n"), maxField)
 }
 
-func book(data json.RawMessage) *Book {
+// book reads a card's lore; nil if it has none.
+func book(data json.RawMessage) (*Book, error) {
 	var d bookData
-	if len(data) == 0 || json.Unmarshal(data, &d) != nil || len(d.Entries) == 0 {
-		return nil
+	if len(data) == 0 || string(data) == "null" {
+		return nil, nil
+	}
+	if json.Unmarshal(data, &d) != nil {
+		return nil, errors.New("it is no object: remove it, or get the card again")
+	}
+	all, err := entries(d.Entries)
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
 	b := &Book{
 		Name: cut(oneLine(string(d.Name)), maxName), Description: join(d.Description),
 		ScanDepth: int(d.ScanDepth), TokenBudget: int(d.TokenBudget), Recursive: d.Recursive.or(false),
 	}
-	for _, raw := range d.Entries[:min(len(d.Entries), maxEntries)] {
+	for _, raw := range all[:min(len(all), maxEntries)] {
 		var e entryData
 		if json.Unmarshal(raw, &e) == nil && e.Content != "" {
 			b.Entries = append(b.Entries, e.entry())
 		}
 	}
-	return b
+	return b, nil
+}
+
+// entries reads a list, or an object whose keys number its entries.
+func entries(data json.RawMessage) (all []json.RawMessage, err error) {
+	var byNumber map[string]json.RawMessage
+	switch {
+	case len(data) == 0 || json.Unmarshal(data, &all) == nil:
+		return all, nil
+	case json.Unmarshal(data, &byNumber) != nil:
+		return nil, errors.New("entries: neither a list nor an object: remove it, or get the card again")
+	}
+	keys := slices.SortedFunc(maps.Keys(byNumber), func(a, b string) int {
+		n, _ := strconv.Atoi(a) // those that are no numbers come first
+		m, _ := strconv.Atoi(b)
+		return cmp.Or(cmp.Compare(n, m), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
+		all = append(all, byNumber[key])
+	}
+	return all, nil
 }
 
 func (e *entryData) entry() BookEntry {
 	return BookEntry{
-		ID: int(e.ID), Name: cut(oneLine(string(e.Name)), maxName), Comment: cut(oneLine(string(e.Comment)), maxItem),
-		Keys: e.Keys, SecondaryKeys: e.SecondaryKeys, Content: join(e.Content),
-		Enabled: e.Enabled.or(true), Constant: e.Constant.or(false), Selective: e.Selective.or(false),
-		CaseSensitive: e.CaseSensitive.or(false), Regex: e.Regex.or(false),
-		Order: int(e.Order), Priority: int(e.Priority), Position: cut(oneLine(string(e.Position)), maxName),
+		ID: int(e.ID + e.UID), Name: cut(oneLine(string(e.Name)), maxName), Comment: cut(oneLine(string(e.Comment)), maxItem),
+		Keys: append(e.Keys, e.Key...), SecondaryKeys: append(e.SecondaryKeys, e.KeySecondary...), Content: join(e.Content),
+		Enabled: e.Enabled.or(true) && !e.Disable.or(false), Constant: e.Constant.or(false), Selective: e.Selective.or(false),
+		CaseSensitive: e.CaseSensitive.or(e.CaseSensitive2.or(false)), Regex: e.Regex.or(false),
+		Order: int(e.Order + e.Order2), Priority: int(e.Priority), Position: cut(oneLine(string(e.Position)), maxName),
 	}
 }
 

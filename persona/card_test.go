@@ -70,6 +70,43 @@ func TestBook(t *testing.T) {
 	}
 }
 
+// TestBookByNumber: entries may be an object, as in world books.
+func TestBookByNumber(t *testing.T) {
+	card := func(book string) string {
+		return `{"spec":"chara_card_v2","data":{"name":"Mira","character_book":` + book + `}}`
+	}
+	p, err := parse("card", []byte(card(`{"entries":{"10":{"uid":10,"key":["fog"],"content":"Fog.","disable":true},"2":{"uid":2,"keys":["sea"],"keysecondary":["salt"],"content":"Sea.","order":5}}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := json.Marshal(p.Book.Entries)
+	want, _ := json.Marshal([]BookEntry{
+		{ID: 2, Keys: []string{"sea"}, SecondaryKeys: []string{"salt"}, Content: "Sea.", Enabled: true, Order: 5},
+		{ID: 10, Keys: []string{"fog"}, Content: "Fog."},
+	})
+	if string(got) != string(want) {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	for _, none := range []string{`null`, `{}`, `{"entries":[]}`, `{"entries":{}}`, `{"entries":null}`} {
+		if p, err := parse("card", []byte(card(none))); err != nil || p.Book != nil {
+			t.Errorf("%s: %+v, %v", none, p, err)
+		}
+	}
+	for _, bad := range []string{`"lore"`, `[1]`, `{"entries":"many"}`, `{"entries":5}`} {
+		if _, err := parse("card", []byte(card(bad))); err == nil || !strings.Contains(err.Error(), "character_book") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestStartIsNotSent: the mark that cards put before each example is for programs.
+func TestStartIsNotSent(t *testing.T) {
+	p := &Persona{Name: "Mira", ExampleDialogue: "<START>\n{{user}}: Hi\n{{char}}: Ahoy\n\n<start>{{user}}: Bye\n"}
+	if got, want := p.For("Ann").Dialogue, "Ann: Hi\nMira: Ahoy\n\nAnn: Bye"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestPNGPrefersV3(t *testing.T) {
 	data := picture(cardChunk("tEXt", "chara", cardV2), cardChunk("tEXt", "ccv3", cardV3))
 	p, err := parse("card", data)

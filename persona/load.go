@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -71,13 +73,20 @@ func parse(file string, data []byte) (*Persona, error) {
 		return parsePNG(file, data)
 	}
 	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	object := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
 	switch kind := foreign(data); {
 	case kind != "":
 		return nil, fmt.Errorf("%s: %s", file, kind)
 	case len(data) > maxText:
 		return nil, tooLarge(file, int64(len(data)), maxText)
-	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")):
+	case object:
 		return parseJSON(file, data)
+	}
+	switch strings.ToLower(filepath.Ext(file)) {
+	case ".png":
+		return nil, fmt.Errorf("%s: it is called .png, and is no PNG picture: get the card again", file)
+	case ".json":
+		return nil, fmt.Errorf("%s: it is called .json, and holds no JSON object: get the card again", file)
 	}
 	return parseTOML(file, data)
 }

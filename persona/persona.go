@@ -63,7 +63,7 @@ func (p *Persona) For(user string) core.Persona {
 		Name:     oneLine(p.Name),
 		Aliases:  p.aliases(),
 		Text:     p.text(char, user),
-		Dialogue: replace(lines(p.ExampleDialogue), char, user),
+		Dialogue: replace(examples(lines(p.ExampleDialogue)), char, user),
 		Greeting: replace(lines(p.Greeting), char, user),
 	}
 }

@@ -173,6 +173,18 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
+// TestMisnamedFiles: an error speaks of what the file is called, and not of TOML.
+func TestMisnamedFiles(t *testing.T) {
+	for name, want := range map[string]string{"a.png": "no PNG picture", "b.PNG": "no PNG picture", "c.json": "no JSON object"} {
+		if _, err := Load(write(t, name, "<html>not found</html>")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if p, err := Load(write(t, "d.png", `{"name":"Mira"}`)); err != nil || p.Name != "Mira" {
+		t.Errorf("a card that is called otherwise: %v", err)
+	}
+}
+
 func TestFilesThatAreNone(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "not a file") {

@@ -1,6 +1,7 @@
 package persona
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,6 +23,12 @@ func lines(s string) string {
 		return r
 	}, s))
 }
+
+// start stands before each example in the dialogues of cards.
+var start = regexp.MustCompile(`(?i)\s*<START>\s*`)
+
+// examples separates examples of dialogue by empty lines.
+func examples(s string) string { return strings.TrimSpace(start.ReplaceAllString(s, "\n\n")) }
 
 // direction reports whether r turns the direction of the text that follows: it
 // lets a text read differently from what it says.

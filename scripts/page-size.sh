@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 build() { # FILE [OPTION...]
-  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$@" ./cmd/synthbot
+  CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -funcalign=16' -o "$@" ./cmd/synthbot
 }
 
 sed 's/if address == "" {/if true {/' cmd/synthbot/page.go >"$work/page.go"

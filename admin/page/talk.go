@@ -37,7 +37,7 @@ func (p *Page) places(v *visit) error {
 		slices.SortStableFunc(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
 		total = len(heads)
 		for _, h := range heads[:min(len(heads), mostPlaces)] {
-			list = append(list, spot{h.Path.String(), h.Last, p.date(h.Time), e.private(h.Path), e.closed(h.Path)})
+			list = append(list, spot{h.Path.String(), h.Count, p.date(h.Time), e.private(h.Path), e.closed(h.Path)})
 		}
 		return nil
 	})
@@ -141,7 +141,7 @@ func before(view after, place core.Path, seq uint64) ([]core.Entry, error) {
 
 func (p *Page) line(e *core.Entry) said {
 	m := &e.Message
-	l := said{At: p.date(m.Time), Who: m.Author.Name, Text: m.Text, Self: e.Self}
+	l := said{At: p.date(m.Time), Who: m.Author.Name, Text: m.Transcript(), Self: e.Self}
 	if l.Who == "" {
 		l.Who = m.Author.ID
 	}

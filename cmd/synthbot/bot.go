@@ -94,9 +94,10 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 		kept = before.plugins
 	}
 	var err error
-	if p.engines, err = c.engines(b.program, inRoom(b.log, "core/engine"), func(place core.Path) string { return b.prefer(c, place) }, b.engineHealth); err != nil {
+	if p.engines, err = c.engines(b.engineOptions(c)); err != nil {
 		return nil, err
 	}
+	b.metrics.Engines(p.engines.Names()...)
 	if p.plugins, err = b.load(c, kept); err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 		return nil, err
 	}
 	c.scopes = p.scopes
-	if p.small, err = c.small(b.program, inRoom(b.log, "core/engine")); err != nil {
+	if p.small, err = b.small(c); err != nil {
 		return nil, err
 	}
 	return p, p.catalogue(b.policy(c), further...)
@@ -185,7 +186,7 @@ func (b *bot) options(p *parts) turn.Options {
 	o := turn.Options{
 		Store: b.store, Catalogue: &catalogue, Clock: clock, Log: inRoom(b.log, "core/turn"),
 		Runtime:  b.runtime,
-		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker),
+		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker, inRoom(b.log, "core/turn")),
 		Persona:  func(place core.Path, user string) core.Persona { return b.castAt(p, place).For(user) },
 		Settings: func(place core.Path) turn.Settings { return b.settings(c, place) },
 		Access:   c.Access, Admins: b.admins(c), Names: p.cast.names(), Config: c.turnConfig(),
@@ -326,16 +327,24 @@ func (c *Config) openStore(p *program, log *slog.Logger) (core.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := memory.Open(dir, memory.Options{Config: c.Memory, Log: inRoom(log, "memory"), Full: func(full bool) {
+	o := p.storeOptions()
+	o.Config, o.Log = c.Memory, inRoom(log, "memory")
+	o.Full = func(full bool) {
 		if b := p.bot.Load(); b != nil {
 			b.diskFull(full)
 		}
-	}})
+	}
+	db, err := memory.Open(dir, o)
 	if err != nil {
 		return nil, err
 	}
 	p.db.Store(db)
 	return db, nil
+}
+
+// storeOptions are the options of every database that is opened.
+func (p *program) storeOptions() memory.Options {
+	return memory.Options{Stuck: p.stuck, Patience: p.patience, Fault: p.fault}
 }
 
 // dataDir is where the database lives.

@@ -252,7 +252,7 @@ func (p *program) importFrom(ctx context.Context, r io.Reader) error {
 	if db == nil && err == nil {
 		var dir string
 		if dir, err = cfg.dataDir(p.getenv); err == nil {
-			db, err = memory.Open(dir, memory.Options{})
+			db, err = memory.Open(dir, p.storeOptions())
 		}
 	}
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"os/signal"
 	"os/user"
 	"strings"
 	"syscall"
@@ -40,8 +39,8 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 		return err
 	}
 	if p.host == nil {
-		var stop context.CancelFunc
-		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		var stop func()
+		ctx, stop = p.untilSignal(ctx, goodbye, syscall.SIGHUP)
 		defer stop()
 	}
 	place, err := core.MakePath("console", session)
@@ -116,7 +115,7 @@ func (b *bot) saidBefore(ctx context.Context, place core.Path) []string {
 	err := b.store.View(ctx, func(v core.View) error {
 		entries, err := v.Last(place, 200)
 		for i := range entries {
-			if e := &entries[i]; e.Spoken() && !e.Self {
+			if e := &entries[i]; e.Message.Text != "" && e.Spoken() && !e.Self {
 				lines = append(lines, e.Message.Text)
 			}
 		}

@@ -36,17 +36,17 @@ func (b *bot) inForce() *parts {
 // forAll are the commands of everybody.
 func (b *bot) forAll() []command.Command {
 	return []command.Command{
-		{Spec: command.Spec{Name: "help", Brief: "Tell what you can say to me", Briefs: map[string]string{
+		{Spec: command.Spec{Name: "help", Idempotent: true, Brief: "Tell what you can say to me", Briefs: map[string]string{
 			"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst", "fr": "Dit ce que tu peux me demander",
 			"es": "Dice lo que puedes pedirme", "pt": "Diz o que me podes pedir",
 		}}, Do: b.help},
-		{Spec: command.Spec{Name: "start", Brief: "Say hello"}, Do: b.greet},
-		{Spec: command.Spec{Name: "id", Brief: "Tell what you and this place are called in my settings"}, Do: tellID},
-		{Spec: command.Spec{Name: "mydata", Brief: "Show and send all that I keep about you", Private: true, Briefs: map[string]string{
+		{Spec: command.Spec{Name: "start", Idempotent: true, Brief: "Say hello"}, Do: b.greet},
+		{Spec: command.Spec{Name: "id", Idempotent: true, Brief: "Tell what you and this place are called in my settings"}, Do: tellID},
+		{Spec: command.Spec{Name: "mydata", Idempotent: true, Brief: "Show and send all that I keep about you", Private: true, Briefs: map[string]string{
 			"it": "Mostra e invia tutto ciò che conservo su di te", "de": "Zeigt und schickt alles, was ich über dich weiß",
 			"fr": "Montre et envoie tout ce que je garde sur toi", "es": "Muestra y envía todo lo que guardo sobre ti",
 		}}, Do: b.myData},
-		{Spec: command.Spec{Name: "forgetme", Brief: "Erase all that I keep about you, everywhere", Private: true,
+		{Spec: command.Spec{Name: "forgetme", Idempotent: true, Brief: "Erase all that I keep about you, everywhere", Private: true,
 			Args: []command.Arg{{Name: "sure", Brief: "Write yes: it cannot be undone"}},
 			Briefs: map[string]string{
 				"it": "Cancella tutto ciò che conservo su di te", "de": "Löscht alles, was ich über dich weiß",

@@ -302,9 +302,8 @@ func (c *Config) turnConfig() turn.Config {
 }
 
 // engines makes the chain of language models.
-func (c *Config) engines(p *program, log *slog.Logger, prefer func(core.Path) string, health func(string, bool)) (*engine.Chain, error) {
-	clock := c.clock(p.clock)
-	chain, err := engine.New(c.Engines, engine.Options{Log: log, Clock: clock, Zone: clock().Location(), Prefer: prefer, Health: health})
+func (c *Config) engines(o engine.Options) (*engine.Chain, error) {
+	chain, err := engine.New(c.Engines, o)
 	if err != nil {
 		return nil, usage{err}
 	}

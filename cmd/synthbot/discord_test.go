@@ -27,6 +27,8 @@ provider = "vllm"
 model = "m"
 base_url = %q
 stream = false
+[access]
+per_minute = 0
 [budget]
 person_tokens = 0
 bot_tokens = 0

@@ -18,9 +18,9 @@ const usual = "default"
 // and in private by the person himself.
 func (b *bot) forKeepers() []command.Command {
 	return []command.Command{
-		{Spec: command.Spec{Name: "sleep", Brief: "Let me listen here without answering, until /wake"}, Do: b.asleep(true)},
-		{Spec: command.Spec{Name: "wake", Brief: "Let me answer here again"}, Do: b.asleep(false)},
-		{Spec: command.Spec{Name: "activation", Brief: "Show or change what I answer here", Rank: core.Moderator,
+		{Spec: command.Spec{Name: "sleep", Idempotent: true, Brief: "Let me listen here without answering, until /wake"}, Do: b.asleep(true)},
+		{Spec: command.Spec{Name: "wake", Idempotent: true, Brief: "Let me answer here again"}, Do: b.asleep(false)},
+		{Spec: command.Spec{Name: "activation", Idempotent: true, Brief: "Show or change what I answer here", Rank: core.Moderator,
 			Args: []command.Arg{{Name: "what", Brief: "What I answer in this group", Choices: []string{turn.OnMention, turn.OnKeyword, turn.Ambient, turn.Always, turn.Never, usual}}},
 		}, Do: b.activation},
 	}

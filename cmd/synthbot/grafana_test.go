@@ -71,6 +71,7 @@ func metricsServed(t *testing.T) string {
 		e.Turn = core.TurnID{Path: place, Seq: 1}
 		m.Observe(e)
 	}
+	m.ModelFailed("home", core.RetryLater)
 	fine := func(context.Context) error { return nil }
 	w := httptest.NewRecorder()
 	m.Handler(fine, fine).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

@@ -64,7 +64,7 @@ func (p *program) places(ctx context.Context) error {
 		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "PLACE\tENTRIES\tLAST")
 		for _, h := range heads {
-			fmt.Fprintf(w, "%s\t%d\t%s\n", h.Path, h.Last, h.Time.Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%d\t%s\n", h.Path, h.Count, h.Time.Format(time.DateTime))
 		}
 		return w.Flush()
 	})
@@ -96,7 +96,7 @@ func (p *program) printEntry(e *core.Entry, root core.Path, format string) error
 	if e.Kind != core.KindMessage {
 		return nil
 	}
-	where, text := "", e.Message.Text
+	where, text := "", e.Message.Transcript()
 	if e.Message.Path != root {
 		where = e.Message.Path.String() + "  "
 	}

@@ -71,7 +71,7 @@ func TestFromNothing(t *testing.T) {
 	if texts := hears(t, telegram, 1000, 3); !strings.Contains(texts[0], "I don't know you yet") || !strings.Contains(texts[1], "You are my admin") || texts[2] != "ok" {
 		t.Errorf("it said %q", texts)
 	}
-	if asked := strings.Join(model.since(0), ""); strings.Count(asked, `"messages":`) != 1 || !strings.Contains(asked, "You are Mira") {
+	if asked := strings.Join(model.since(0), ""); strings.Count(asked, `"max_tokens":2048`) != 1 || !strings.Contains(asked, "You are Mira") {
 		t.Errorf("the model was asked %q", asked)
 	}
 	if took := time.Since(began); took > time.Minute {
@@ -95,8 +95,8 @@ func TestInitFindsOllama(t *testing.T) {
 		switch r.URL.Path {
 		case "/api/tags":
 			_, _ = w.Write([]byte(`{"models":[{"name":"nomic-embed-text:latest"},{"name":"llama3.1:8b"}]}`))
-		case "/v1/models":
-			_, _ = w.Write([]byte(`{"data":[{"id":"llama3.1:8b"}]}`))
+		case "/v1/chat/completions":
+			_, _ = w.Write([]byte(`{"choices":[{"message":{"content":"Hi"},"finish_reason":"length"}]}`))
 		default:
 			http.NotFound(w, r)
 		}

@@ -125,6 +125,7 @@ func (b *bot) live(ctx context.Context, patience time.Duration, control func(lif
 	for _, i := range b.parts.interfaces {
 		b.listen(intake, i)
 	}
+	context.AfterFunc(intake, func() { b.program.ending.after(patience, b.program.abandon) })
 	control(life)
 	err := b.stopAll(func(w *worker) bool { _, ok := w.key.(core.Interface); return ok })
 	end()

@@ -34,9 +34,15 @@ func main() {
 
 // run carries out one command line and returns the exit status.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
-	p := &program{in: in, out: out, errs: errs, getenv: os.Getenv, clock: time.Now, args: args}
+	p := &program{in: in, out: out, errs: errs, getenv: os.Getenv, clock: time.Now, grace: grace, args: args}
+	p.ending.rest = closeTime
+	return p.run(ctx)
+}
+
+// run carries out the program's command line and returns the exit status.
+func (p *program) run(ctx context.Context) int {
 	root := p.root()
-	root.SetArgs(args)
+	root.SetArgs(p.args)
 	return p.report(root.ExecuteContext(ctx))
 }
 
@@ -46,6 +52,12 @@ type program struct {
 	out, errs io.Writer
 	getenv    func(string) string
 	clock     func() time.Time
+
+	grace    time.Duration    // how long turns may take to finish after the bot was told to end
+	patience time.Duration    // with the database; 0: its default
+	fault    func(job string) // of the database, for tests
+	ending   ending
+	terminal func() // sets the terminal as it was; nil: it is as it was
 
 	logs  logs
 	db    atomic.Pointer[memory.DB] // while it is open

@@ -14,7 +14,8 @@ func (nothing) Commit(context.Context, *core.Batch) error { return core.ErrClose
 func (nothing) View(_ context.Context, f func(core.View) error) error {
 	return f(nothing{})
 }
-func (nothing) Close() error { return nil }
+func (nothing) Installation() string { return "" }
+func (nothing) Close() error         { return nil }
 
 func (nothing) Head(p core.Path) (core.Head, error)                { return core.Head{Path: p}, nil }
 func (nothing) Places(core.Path) ([]core.Head, error)              { return nil, nil }

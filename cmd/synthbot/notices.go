@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"synthbot/core"
@@ -30,8 +31,17 @@ func (b *bot) engineHealth(name string, well bool) {
 	b.conditions.set(engineCondition+name, well, text)
 }
 
-// ready returns nil when messages are taken in, by every interface, and turns can
-// be taken.
+// alive returns nil when turns can be taken and a write to the store commits. A full
+// disk is not the bot's fault.
+func (b *bot) alive(ctx context.Context) error {
+	if err := b.turns.Pulse(ctx); !errors.Is(err, core.ErrFull) {
+		return err
+	}
+	return nil
+}
+
+// ready returns nil when messages are taken in, by every interface, and a write to
+// the store commits.
 func (b *bot) ready(ctx context.Context) error {
 	if b.full.Load() {
 		return core.ErrFull
@@ -39,6 +49,11 @@ func (b *bot) ready(ctx context.Context) error {
 	for _, i := range b.inForce().interfaces {
 		if b.broken(i) {
 			return fmt.Errorf("interface %s has stopped", i.Name())
+		}
+		if r, ok := i.(core.Readier); ok {
+			if err := r.Ready(); err != nil {
+				return fmt.Errorf("interface %s: %w", i.Name(), err)
+			}
 		}
 	}
 	return b.turns.Pulse(ctx)

@@ -18,7 +18,7 @@ import (
 
 // What `check --online` goes by.
 const (
-	onlineTime = 20 * time.Second
+	onlineTime = 40 * time.Second
 	leastDisk  = 200 << 20 // bytes that should be free
 )
 
@@ -82,10 +82,10 @@ func (p *program) finding(group string, f core.Finding) {
 	fmt.Fprintln(p.out, oneLine(line))
 }
 
-// probeEngines asks each engine for its models.
+// probeEngines asks each engine for a word.
 func (b *bot) probeEngines(ctx context.Context) (list []core.Finding) {
 	for _, probe := range b.inForce().engines.Probe(ctx) {
-		f := core.Finding{What: probe.Engine, Found: "answers, takes the key and knows the model"}
+		f := core.Finding{What: probe.Engine, Found: "answers"}
 		if probe.Err != nil {
 			f = core.Finding{What: probe.Engine, Found: "cannot be used", Mend: engineMend(probe.Err), Fatal: true}
 		}
@@ -105,7 +105,7 @@ func engineMend(err error) string {
 		case m.Status == 401 || m.Status == 403:
 			return "the key is refused; check api_key"
 		case m.Status == 404:
-			return "nothing is there; check base_url"
+			return "it knows no such address or model; check base_url and model: " + oneLine(fmt.Sprint(m.Err))
 		case m.Kind == core.RetryLater:
 			return "it cannot be reached, or is busy: " + oneLine(fmt.Sprint(m.Err))
 		}

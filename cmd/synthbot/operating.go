@@ -17,20 +17,20 @@ func (b *bot) forAdmins() []command.Command {
 	name := []command.Arg{{Name: "name", Brief: "Its name, or default"}}
 	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
 	return []command.Command{
-		{Spec: command.Spec{Name: "status", Brief: "Tell how I am", Rank: core.Admin}, Do: b.status},
-		{Spec: command.Spec{Name: "why", Brief: "Explain my last answer, here or in a group", Rank: core.Admin, Private: true, Args: []command.Arg{{Name: "path", Brief: "The group, like telegram/-1001234567890"}}}, Do: b.why},
-		{Spec: command.Spec{Name: "usage", Brief: "Tell what was spent today", Rank: core.Admin, Private: true}, Do: b.spentToday},
-		{Spec: command.Spec{Name: "persona", Brief: "Show or change who I am here", Rank: core.Admin, Args: name}, Do: b.persona},
-		{Spec: command.Spec{Name: "engine", Brief: "Show or change which engine I ask here", Rank: core.Admin, Args: name}, Do: b.engine},
+		{Spec: command.Spec{Name: "status", Idempotent: true, Brief: "Tell how I am", Rank: core.Admin}, Do: b.status},
+		{Spec: command.Spec{Name: "why", Idempotent: true, Brief: "Explain my last answer, here or in a group", Rank: core.Admin, Private: true, Args: []command.Arg{{Name: "path", Brief: "The group, like telegram/-1001234567890"}}}, Do: b.why},
+		{Spec: command.Spec{Name: "usage", Idempotent: true, Brief: "Tell what was spent today", Rank: core.Admin, Private: true}, Do: b.spentToday},
+		{Spec: command.Spec{Name: "persona", Idempotent: true, Brief: "Show or change who I am here", Rank: core.Admin, Args: name}, Do: b.persona},
+		{Spec: command.Spec{Name: "engine", Idempotent: true, Brief: "Show or change which engine I ask here", Rank: core.Admin, Args: name}, Do: b.engine},
 		b.setCommand(),
 		{Spec: command.Spec{Name: "say", Brief: "Let me say something in another place", Rank: core.Admin, Args: []command.Arg{
 			place, {Name: "text", Brief: "What to say", Required: true, Rest: true},
 		}}, Do: b.say},
-		{Spec: command.Spec{Name: "history", Brief: "Show what was said last in a group", Rank: core.Admin, Private: true, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: b.lastWords},
-		{Spec: command.Spec{Name: "log", Brief: "Show or change how much I log, until I am restarted", Rank: core.Admin, Args: []command.Arg{
+		{Spec: command.Spec{Name: "history", Idempotent: true, Brief: "Show what was said last in a group", Rank: core.Admin, Private: true, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: b.lastWords},
+		{Spec: command.Spec{Name: "log", Idempotent: true, Brief: "Show or change how much I log, until I am restarted", Rank: core.Admin, Args: []command.Arg{
 			{Name: "room", Brief: "A part of me, like core/turn, or all"}, {Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", usual}},
 		}}, Do: b.logThere},
-		{Spec: command.Spec{Name: "reload", Brief: "Read my settings again", Rank: core.Admin}, Do: b.reloadSoon},
+		{Spec: command.Spec{Name: "reload", Idempotent: true, Brief: "Read my settings again", Rank: core.Admin}, Do: b.reloadSoon},
 	}
 }
 
@@ -227,7 +227,7 @@ func (b *bot) lastWords(ctx context.Context, c command.Call) (string, error) {
 		for i := range entries {
 			e := &entries[i]
 			if e.Spoken() {
-				fmt.Fprintf(&s, "%s %s: %s\n", e.Message.Time.Format("15:04"), e.Message.Author.Name, e.Message.Text)
+				fmt.Fprintf(&s, "%s %s: %s\n", e.Message.Time.Format("15:04"), e.Message.Author.Name, e.Message.Transcript())
 			}
 		}
 		return err

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -21,10 +23,12 @@ import (
 const (
 	pdfCommand = "pdf-text"
 	pdfTime    = 10 * time.Second
-	pdfMemory  = 768 << 20
+	pdfMemory  = 192 << 20 // bytes, beyond which it dies
+	pdfHeap    = 128 << 20 // bytes, from which it collects garbage all the time
 	pdfInput   = 16 << 20
 	pdfOutput  = 1 << 20
-	pdfCrowd   = 2 // processes at a time
+	pdfCrowd   = 1   // processes at a time
+	pdfReason  = 200 // bytes of what it says when it fails
 )
 
 // pdfText reads a PDF when its turn has come.
@@ -45,13 +49,8 @@ func (p *program) pdfTextCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: pdfCommand, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			for _, l := range []struct {
-				what  int
-				limit uint64
-			}{{unix.RLIMIT_CPU, uint64(pdfTime / time.Second)}, {unix.RLIMIT_DATA, pdfMemory}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0}} {
-				if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
-					return fmt.Errorf("limits: %w", err)
-				}
+			if err := limitPDF(); err != nil {
+				return fmt.Errorf("limits: %w", err)
 			}
 			data, err := io.ReadAll(io.LimitReader(p.in, pdfInput))
 			if err != nil {
@@ -67,19 +66,47 @@ func (p *program) pdfTextCommand() *cobra.Command {
 	}
 }
 
+// limitPDF limits this process, and makes it the first that the system kills when
+// it runs out of memory.
+func limitPDF() error {
+	for _, l := range []struct {
+		what  int
+		limit uint64
+	}{{unix.RLIMIT_CPU, uint64(pdfTime / time.Second)}, {unix.RLIMIT_DATA, pdfMemory}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0}} {
+		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
+			return err
+		}
+	}
+	debug.SetMemoryLimit(pdfHeap)
+	err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	if errors.Is(err, fs.ErrNotExist) { // not Linux
+		return nil
+	}
+	return err
+}
+
+// pdfProcess is a process that reads a PDF, which is still to be started.
+func pdfProcess(ctx context.Context, in io.Reader) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, self, pdfCommand)
+	c.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // and nothing else of ours
+	c.Stdin, c.WaitDelay = in, time.Second
+	return c, nil
+}
+
 // pdfText reads a PDF in a process of its own.
 func pdfText(ctx context.Context, data []byte) (string, error) {
-	self, err := os.Executable()
+	ctx, cancel := context.WithTimeout(ctx, pdfTime)
+	defer cancel()
+	c, err := pdfProcess(ctx, bytes.NewReader(data))
 	if err != nil {
 		return "", fmt.Errorf("pdf: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, pdfTime)
-	defer cancel()
-	var said, complained capped
-	c := exec.CommandContext(ctx, self, pdfCommand)
-	c.Env = []string{"GOMAXPROCS=1"} // and nothing else of ours
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(data), &said, &complained
-	c.WaitDelay = time.Second
+	said, complained := capped{most: pdfOutput}, capped{most: pdfReason}
+	c.Stdout, c.Stderr = &said, &complained
 	if err := c.Run(); err != nil {
 		if ctx.Err() != nil {
 			return "", errors.New("pdf: it takes too long to read")
@@ -90,10 +117,13 @@ func pdfText(ctx context.Context, data []byte) (string, error) {
 }
 
 // capped keeps the beginning of what is written into it.
-type capped struct{ kept bytes.Buffer }
+type capped struct {
+	kept bytes.Buffer
+	most int // bytes
+}
 
 func (c *capped) Write(p []byte) (int, error) {
-	c.kept.Write(p[:min(len(p), max(pdfOutput-c.kept.Len(), 0))])
+	c.kept.Write(p[:min(len(p), max(c.most-c.kept.Len(), 0))])
 	return len(p), nil
 }
 

@@ -1,9 +1,18 @@
+//go:build !race
+
+// The process that reads a PDF may take 192 MiB, which the race detector does not fit into.
+
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
+	"os"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +33,58 @@ func TestPDFInItsOwnProcess(t *testing.T) {
 	if got, err := pdfText(ctx, coretest.PDF("x")); err == nil {
 		t.Errorf("out of time: %q", got)
 	}
+}
+
+// TestPDFThatGrows: a small file that takes a lot of memory ends the process that
+// reads it, long before its time, at less than the memory it may have.
+func TestPDFThatGrows(t *testing.T) {
+	data := coretest.PackedPDF("a", 30_000_000)
+	if len(data) > 400<<10 {
+		t.Fatalf("a file of %d bytes proves nothing", len(data))
+	}
+	c, err := pdfProcess(t.Context(), bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(); err == nil {
+		t.Error("it was read")
+	}
+	use := c.ProcessState.SysUsage().(*syscall.Rusage)
+	t.Logf("%d bytes took %d MiB and %s", len(data), use.Maxrss>>10, c.ProcessState.UserTime())
+	if use.Maxrss<<10 > pdfMemory {
+		t.Errorf("it took %d KiB", use.Maxrss)
+	}
+	got, err := pdfText(t.Context(), data)
+	if err == nil || len(err.Error()) > 2*pdfReason || !strings.Contains(err.Error(), "memory") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestPDFProcessIsLimited, before it reads anything.
+func TestPDFProcessIsLimited(t *testing.T) {
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	c, err := pdfProcess(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	of := func(name string) string {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", c.Process.Pid, name))
+		return string(text)
+	}
+	until(t, func() bool { return strings.TrimSpace(of("oom_score_adj")) == "1000" })
+	if limits := of("limits"); !regexp.MustCompile(`Max data size +201326592 +201326592`).MatchString(limits) {
+		t.Error(limits)
+	}
+	w.Close()
+	_ = c.Wait() // nothing is no PDF
 }
 
 // TestAttachmentsReachTheModel: what people attach is read as far as the engine

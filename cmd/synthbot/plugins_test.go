@@ -58,18 +58,48 @@ func conversations(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// TestEveryActionHasAConversation: each action of each plugin that can have a
-// name beforehand is taken in a scripted conversation of its plugin.
-func TestEveryActionHasAConversation(t *testing.T) {
+// everyPlugin is a configuration with all plugins and all of their actions that can
+// have a name beforehand.
+func everyPlugin() string {
 	var tables strings.Builder
 	for _, a := range abilities {
 		tables.WriteString("[plugins." + a.name + "]\n")
 	}
-	all := strings.NewReplacer(
+	return strings.NewReplacer(
 		"[plugins.web]\n", "[plugins.web]\nsearxng = \"http://127.0.0.1:8888\"\n",
 		"[plugins.standard]\n", "[plugins.standard]\nactions = [\"display\", \"notify\", \"wait\", \"confirm\", \"api_call\", \"speak\"]\n[plugins.standard.speech]\ncommand = [\"/bin/true\"]\n"+
 			"[[plugins.standard.api]]\nname = \"bank\"\nurl = \"https://bank.example.org\"\n",
 	).Replace(tables.String())
+}
+
+// TestEveryActionDeclaresItsEffects: what an action has to do with others is stated
+// beside its code, in every plugin and interface.
+func TestEveryActionDeclaresItsEffects(t *testing.T) {
+	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n"+everyPlugin())
+	all := b.parts.snapshot.All()
+	for _, d := range all {
+		if d.Effects == 0 || d.Effects&core.EffectNone != 0 && d.Effects != core.EffectNone {
+			t.Errorf("%s of %s declares the effects %b", d.Name, d.Owner, d.Effects)
+		}
+	}
+	for name, effect := range map[string]core.Effect{
+		"web_fetch": core.EffectReadsForeign | core.EffectRequests, "web_search": core.EffectReadsForeign | core.EffectFinds,
+		"mute_here": core.EffectChanges, "delete_telegram": core.EffectChanges, "delete_discord": core.EffectChanges | core.EffectRanked,
+		"memory_forget": core.EffectChanges, "photo_telegram": core.EffectRequests, "api_call": core.EffectReadsForeign,
+	} {
+		if d, ok := b.parts.snapshot.Resolve(name); !ok || d.Effects&effect != effect {
+			t.Errorf("%s lacks one of the effects %b", name, effect)
+		}
+	}
+	if len(all) < 40 {
+		t.Errorf("there are %d actions only", len(all))
+	}
+}
+
+// TestEveryActionHasAConversation: each action of each plugin that can have a
+// name beforehand is taken in a scripted conversation of its plugin.
+func TestEveryActionHasAConversation(t *testing.T) {
+	all := everyPlugin()
 	seen := make(map[string]int)
 	for _, d := range assembled(t, all).parts.snapshot.All() {
 		folder := filepath.Join("..", "..", "plugins", d.Owner, "testdata")

@@ -166,7 +166,6 @@ func (b *bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
 	if err := b.forget(ctx, c.Person); err != nil {
 		return "", err
 	}
-	b.db.Tidy()
 	return "It is done: I know nothing about you any more.", nil
 }
 

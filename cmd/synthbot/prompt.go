@@ -123,7 +123,9 @@ func (c *Config) readDB(p *program) (*memory.DB, error) {
 	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return memory.Open(dir, memory.Options{Log: p.logger(c, slog.LevelWarn)})
+	o := p.storeOptions()
+	o.Log = p.logger(c, slog.LevelWarn)
+	return memory.Open(dir, o)
 }
 
 // readStore is readDB for those who only look.

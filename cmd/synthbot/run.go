@@ -33,7 +33,7 @@ func (p *program) runCommand() *cobra.Command {
 
 // daemon runs the bot until ctx or a signal ends it.
 func (p *program) daemon(ctx context.Context) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := p.untilSignal(ctx, p.grace)
 	defer stop()
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -53,7 +53,7 @@ func (p *program) daemon(ctx context.Context) error {
 		return err
 	}
 	b.again, b.reloaded = make(chan struct{}, 1), make(chan struct{}, 1)
-	return closing(b, b.live(ctx, grace, func(life *lives) { b.serve(life, hup) }))
+	return closing(b, b.live(ctx, p.grace, func(life *lives) { b.serve(life, hup) }))
 }
 
 // serve is the daemon's life once everything is up.
@@ -67,6 +67,7 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 	others.Go(b.openControl(life))
 	others.Go(b.openWatch(life.intake))
 	b.notify(daemon.SdNotifyReady)
+	b.tellAside()
 	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
 		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())
 	for {
@@ -102,7 +103,7 @@ func (b *bot) serveMetrics(life context.Context, address string) {
 	if address == "" {
 		return
 	}
-	b.serveAt(life, "metrics", address, func(net.Addr) http.Handler { return b.metrics.Handler(b.turns.Pulse, b.ready) })
+	b.serveAt(life, "metrics", address, func(net.Addr) http.Handler { return b.metrics.Handler(b.alive, b.ready) })
 }
 
 // serveAt serves what make makes until life ends; the bot lives without it.
@@ -291,7 +292,7 @@ func notifyAt(name, state string) error {
 	return err
 }
 
-// watchdog tells systemd that the bot is alive, as long as turns can be taken.
+// watchdog tells systemd that the bot is alive, as long as it is.
 func (b *bot) watchdog(ctx context.Context) {
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || every == 0 {
@@ -305,7 +306,7 @@ func (b *bot) watchdog(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := b.turns.Pulse(ctx); err != nil {
+		if err := b.alive(ctx); err != nil {
 			b.log.Error("no pulse", "err", err)
 			continue
 		}

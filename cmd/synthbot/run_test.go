@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,6 +146,30 @@ func TestMetricsOfTheDaemon(t *testing.T) {
 	}
 }
 
+// TestFailedCallsAreCounted: calls that failed show in the metrics, by engine, also
+// though the built-in engine answers then.
+func TestFailedCallsAreCounted(t *testing.T) {
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":{"message":"out of memory"}}`, http.StatusInternalServerError)
+	}))
+	defer broken.Close()
+	address := freeAddress(t)
+	d := startDaemon(t, withTerminal+"[metrics]\nlisten = \""+address+"\"\n[[engine]]\nname = \"lab\"\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = \""+broken.URL+"\"\n")
+	d.tells("READY=1")
+	failed := `synthbot_model_errors_total{engine="lab",kind="retry_later"} `
+	if body := fetch(t, "http://"+address+"/metrics"); !strings.Contains(body, failed+"0") {
+		t.Errorf("before the first call: %s", body)
+	}
+	d.answers("hello")
+	if body := fetch(t, "http://"+address+"/metrics"); !strings.Contains(body, failed) || strings.Contains(body, failed+"0") {
+		t.Errorf("after a call that failed: %s", body)
+	}
+	d.stop()
+	if status := <-d.status; status != statusDone {
+		t.Errorf("it ended with %d", status)
+	}
+}
+
 func TestDaemon(t *testing.T) {
 	d := startDaemon(t, withTerminal)
 	d.tells("READY=1")
@@ -190,4 +216,23 @@ func (d *daemonUnderTest) hangUp() {
 	}
 	d.tells("RELOADING=1")
 	d.tells("READY=1")
+}
+
+// TestNotReadyWithoutPlatform: the bot is alive, and not ready, while a platform does
+// not answer.
+func TestNotReadyWithoutPlatform(t *testing.T) {
+	platform, address := newHung(t), freeAddress(t)
+	d := startDaemon(t, fmt.Sprintf(
+		"[bot]\ndata_dir = \"data\"\n[interfaces.telegram]\ntoken = \"1:a\"\napi_url = %q\n[metrics]\nlisten = %q\n", platform.URL, address))
+	d.tells("READY=1")
+	platform.asked(t)
+	if body := fetch(t, "http://"+address+"/healthz"); body != "ok\n" {
+		t.Errorf("healthz says %q", body)
+	}
+	r, err := http.Get("http://" + address + "/readyz")
+	if err != nil || r.Body.Close() != nil || r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("readyz: %v, %v", r.StatusCode, err)
+	}
+	d.stop()
+	<-d.status
 }

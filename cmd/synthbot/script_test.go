@@ -11,7 +11,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == pdfCommand { // as the daemon starts itself for a PDF
 		main()
 	}
-	testscript.Main(m, map[string]func(){"synthbot": main})
+	testscript.Main(m, map[string]func(){"synthbot": main, faultyCommand: faultyMain})
 }
 
 // TestScripts runs the program as people do; testdata/script holds the sessions.

@@ -74,6 +74,8 @@ stream = false
 token = %q
 api_url = %q
 pace = "off"
+[access]
+per_minute = 0
 [budget]
 person_tokens = 0
 bot_tokens = 0

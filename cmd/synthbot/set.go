@@ -87,7 +87,7 @@ func (b *bot) setCommand() command.Command {
 		what.Choices = append(what.Choices, l.name)
 	}
 	return command.Command{
-		Spec: command.Spec{Name: "set", Brief: "Show what holds here and why, or change it", Rank: core.Admin, Args: []command.Arg{
+		Spec: command.Spec{Name: "set", Idempotent: true, Brief: "Show what holds here and why, or change it", Rank: core.Admin, Args: []command.Arg{
 			what, {Name: "value", Brief: "Its value here and below, or " + usual, Rest: true},
 		}}, Do: b.set,
 	}

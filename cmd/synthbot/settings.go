@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"log/slog"
 
 	"synthbot/core"
 	"synthbot/core/engine"
@@ -56,15 +55,26 @@ func (b *bot) prefer(c *Config, place core.Path) string {
 	return c.prefer(place)
 }
 
+// engineOptions are what engines need besides their tables.
+func (b *bot) engineOptions(c *Config) engine.Options {
+	clock := c.clock(b.program.clock)
+	return engine.Options{
+		Log: inRoom(b.log, "core/engine"), Clock: clock, Zone: clock().Location(),
+		Prefer: func(place core.Path) string { return b.prefer(c, place) }, Health: b.engineHealth, Failed: b.metrics.ModelFailed,
+	}
+}
+
 // small makes the recon by a small model, where one is named.
-func (c *Config) small(p *program, log *slog.Logger) (*recon.Small, error) {
+func (b *bot) small(c *Config) (*recon.Small, error) {
 	for _, e := range c.Engines {
 		if name := cmp.Or(e.Name, e.Provider); c.Prompt.Recon == name && name != "" {
-			chain, err := engine.New([]engine.Config{e}, engine.Options{Log: log, Clock: c.clock(p.clock)})
+			o := b.engineOptions(c)
+			o.Prefer, o.Health = nil, nil
+			chain, err := engine.New([]engine.Config{e}, o)
 			if err != nil {
 				return nil, usage{err}
 			}
-			return recon.NewSmall(chain), nil
+			return recon.NewSmall(b.budgeted(&parts{config: c, engines: chain}, o.Clock)), nil
 		}
 	}
 	return nil, nil
@@ -82,7 +92,7 @@ func (b *bot) embed(c *Config) {
 		if e.Disabled || e.EmbeddingModel == "" {
 			continue
 		}
-		embedder, err := engine.NewEmbedder(e, engine.Options{Log: inRoom(b.log, "core/engine"), Clock: c.clock(b.program.clock)})
+		embedder, err := engine.NewEmbedder(e, b.engineOptions(c))
 		if err != nil {
 			b.log.Error("memories are not found by meaning", "err", err)
 			break

@@ -27,7 +27,7 @@ type cached struct {
 }
 
 func (e *execution) cacheKey(d *Definition, c core.Call) string {
-	return strings.Join(append(e.persons(), strconv.FormatUint(e.Who.Epoch, 10), d.Name, c.Path.String(), c.Target, string(c.Payload)), "\x00")
+	return strings.Join(append(e.persons(), strconv.FormatUint(e.Who.Epoch, 10), d.Name, c.Path.String(), string(c.Payload)), "\x00")
 }
 
 // cached returns the result of an earlier equal call.

@@ -16,6 +16,7 @@ const (
 	pathKey        = "interface_path"
 	recipientKey   = "recipient"
 	suggestionsKey = "suggestions"
+	targetKey      = "target"
 )
 
 // maxFallbacks is how long a chain of fallbacks may be.
@@ -219,6 +220,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 		return
 	}
 	before := len(c.faults)
+	c.aim(field, d, step, payload)
 	c.address(field+".payload", d, payload)
 	c.person(d, payload)
 	if len(c.faults) > before {
@@ -234,6 +236,20 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	}
 	step.Payload = encode(payload)
 	c.confirmation(field, d, step)
+}
+
+// aim moves a step's target into the payload, so that it is validated, shown and
+// compared like every other value. An action without such a property has no target.
+func (c *checker) aim(field string, d *Definition, step *core.Step, payload map[string]any) {
+	target := step.Target
+	step.Target = ""
+	switch {
+	case target == "" || !d.has(targetKey) || payload[targetKey] == target:
+	case payload[targetKey] != nil:
+		c.fault(field+"."+targetKey, d.Name, "differs from payload.%s; give it once, in the payload", targetKey)
+	default:
+		payload[targetKey] = target
+	}
 }
 
 // person fills in who is concerned, where nobody is named: who asked.

@@ -241,14 +241,37 @@ func TestReview(t *testing.T) {
 	}
 }
 
-func TestQuestionsTellTheTruth(t *testing.T) {
-	var w world
-	s := w.catalogue(t, w.act("pay", func(a *core.Action) {
-		a.Schema = json.RawMessage(`{"type":"object","title":"Pay a bill","properties":{"amount":{"type":"number","title":"Amount"},"to":{"type":"string"}}}`)
-	}))
-	d, _ := s.Resolve("pay")
-	st := step("pay", `{"amount":500,"to":"`+strings.Repeat("x", 400)+`"}`, func(s *core.Step) { s.ConfirmText = "Do you want\na cookie?" })
-	if got, want := question(d, &st), "Do you want a cookie?\nPay a bill\nAmount: 500\nto: "+strings.Repeat("x", 300)+"…"; got != want {
-		t.Errorf("got %q\nwant %q", got, want)
+// TestTarget: a step's target is a value of the payload like any other, or nothing.
+func TestTarget(t *testing.T) {
+	w := &world{}
+	move := w.act("move", func(a *core.Action) {
+		a.Confirm = true
+		a.Schema = json.RawMessage(`{"type":"object","properties":{"target":{"type":"string","enum":["trash","archive"]}}}`)
+	})
+	s := w.catalogue(t, move)
+	for _, tc := range []struct{ name, payload, target, want, fault string }{
+		{"move", `{}`, "trash", `{"target":"trash"}`, ""},
+		{"move", `{"target":"trash"}`, "trash", `{"target":"trash"}`, ""},
+		{"move", `{"target":"trash"}`, "archive", "", "differs from payload.target"},
+		{"move", `{}`, "inbox", "", "trash"},
+		{"move", `{"target":"inbox"}`, "", "", "trash"},
+		{"web_search", `{"n":1}`, "inbox", `{"n":1}`, ""},
+	} {
+		aimed := step(tc.name, tc.payload, func(s *core.Step) { s.Target = tc.target })
+		p, faults := s.Check(core.Plan{Steps: []core.Step{aimed}}, by(core.Member))
+		if tc.fault != "" {
+			if len(p.Steps) != 0 || len(faults) != 1 || !strings.Contains(faults[0].String(), tc.fault) {
+				t.Errorf("%+v: %v, %v", tc, p.Steps, faults)
+			}
+			continue
+		}
+		if len(faults) != 0 || len(p.Steps) != 1 || string(p.Steps[0].Payload) != tc.want || p.Steps[0].Target != "" {
+			t.Errorf("%+v: %+v, %v", tc, p.Steps, faults)
+			continue
+		}
+		done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), p.Steps...))
+		if h := done[0].Held; h != nil && !strings.Contains(h.Question, "target: trash") {
+			t.Errorf("the question hides the target: %q", h.Question)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package action
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"synthbot/core"
@@ -164,4 +165,38 @@ func FuzzConditions(f *testing.F) {
 			t.Fatal("a missing field holds")
 		}
 	})
+}
+
+// TestConditionsOfEverything: whatever is planned, built-ins among it, is skipped where
+// its condition does not hold, and does nothing.
+func TestConditionsOfEverything(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	for _, name := range []string{Continue, "IGNORE", "web_search", "message_telegram"} {
+		for city, want := range map[string]core.Progress{`"Rome"`: core.Done, `"Oslo"`: core.Skipped} {
+			job := newJournal().job(s, by(core.Member), step(name, `{"text":"x"}`, func(s *core.Step) {
+				s.Conditions = []core.Condition{{Field: "city", Operator: "eq", Value: json.RawMessage(`"Rome"`)}}
+			}))
+			job.State.Entities = map[string]json.RawMessage{"city": json.RawMessage(city)}
+			done := run(t, NewRuntime(Options{}), job)
+			if calls := w.did(); done[0].Progress != want || want == core.Skipped && len(calls) > 0 {
+				t.Errorf("%s in %s: %s, calls %q", name, city, done[0].Progress, calls)
+			}
+		}
+	}
+}
+
+// TestUnwrittenStartLetsGo: a step that could not begin, as its journal could not be
+// written, is not busy.
+func TestUnwrittenStartLetsGo(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("look", func(a *core.Action) { a.Busy = core.Refuse }))
+	r, j := NewRuntime(Options{}), newJournal()
+	j.fail = core.ErrUnwritten
+	if _, err := r.Execute(t.Context(), j.job(s, by(core.Member), step("look", `{}`))); !errors.Is(err, core.ErrUnwritten) {
+		t.Fatal(err)
+	}
+	if done := run(t, r, newJournal().job(s, by(core.Member), step("look", `{}`))); done[0].Progress != core.Done {
+		t.Errorf("afterwards: %+v", done[0])
+	}
 }

@@ -47,6 +47,14 @@
 // confirmed runs for one person alone, never for several or for the bot's own
 // beats.
 //
+// # What others wrote
+//
+// A plan is made under the influence of all that its prompt holds. Job.Read tells
+// what of that the people of the turn did not write themselves; Reading has the
+// rules by which a step must be confirmed because of it, and core.Effect what an
+// action must declare for them. The turn journals it with the plan, and a step
+// that waits keeps it in its Held.
+//
 // # Check
 //
 // Check makes right what is certain: canonical names, the generic "message",

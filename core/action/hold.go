@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"synthbot/core"
@@ -21,6 +18,7 @@ type Held struct {
 	Step     core.Step  `json:"step,omitzero"`
 	Who      Who        `json:"who,omitzero"` // who asked for it, and where
 	Context  core.State `json:"context,omitzero"`
+	Read     Reading    `json:"read,omitzero"`
 	Way      []string   `json:"way,omitempty"`
 	Question string     `json:"question,omitempty"` // what the person is asked
 	Asked    time.Time  `json:"asked,omitzero"`
@@ -51,17 +49,22 @@ func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.
 // waited reports whether the step had, or has, to be confirmed.
 func (h *Held) waited() bool { return !h.Asked.IsZero() || h.On != 0 }
 
-// hold lets a step wait for its confirmation.
-func (e *execution) hold(t task, d *Definition) ending {
+// hold lets a step wait for its confirmation. why is the reason for it where the
+// action and the plan do not ask for one.
+func (e *execution) hold(t task, d *Definition, why string) ending {
 	switch {
 	case t.unit:
 		return e.skip(t, core.Errorf(core.Forbidden, "%s must be confirmed, which is not possible inside of a unit", d.Name))
 	case !e.Who.canConfirm():
 		return e.skip(t, core.Errorf(core.Forbidden, "%s %s", d.Name, unconfirmable))
 	}
+	text, whole := question(d, &t.step, why)
+	if !whole || len(text) > maxAttached || len(text) > MaxQuestion && !e.Attaches {
+		return e.skip(t, core.Errorf(core.Forbidden, "%s must be confirmed, and cannot be shown whole", d.Name))
+	}
 	now := e.Clock()
 	h := e.held(t, d)
-	h.Question, h.Asked, h.Expires = question(d, &t.step), now, now.Add(e.Expire)
+	h.Question, h.Asked, h.Expires = text, now, now.Add(e.Expire)
 	return ending{progress: core.Pending, outcome: h.Outcome, held: h}
 }
 
@@ -73,7 +76,7 @@ func (e *execution) holdFor(t task, d *Definition, on uint16) ending {
 }
 
 func (e *execution) held(t task, d *Definition) *Held {
-	h := &Held{Outcome: core.Outcome{Action: d.Name}, Step: t.step, Who: e.Who, Way: t.way}
+	h := &Held{Outcome: core.Outcome{Action: d.Name}, Step: t.step, Who: e.Who, Read: e.Read, Way: t.way}
 	if len(t.step.Conditions) > 0 {
 		h.Context = e.Plan.Context
 	}
@@ -115,7 +118,7 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) (
 	if len(j.Who.Authors) == 0 {
 		j.Who = h.Who
 	}
-	j.Plan.Context = h.Context
+	j.Plan.Context, j.Read = h.Context, h.Read
 	e := r.begin(j, 0)
 	waiting := e.catchUp(step)
 	if record.Progress == core.Pending {
@@ -175,54 +178,4 @@ func (e *execution) catchUp(step uint16) []task {
 		}
 	}
 	return waiting
-}
-
-// Bounds of a question.
-const (
-	maxQuestion = 300 // bytes of the model's own words
-	maxFact     = 300 // bytes of one value
-	maxFacts    = 8
-)
-
-// question words what a person is asked to confirm. What the model says comes
-// first, but what will really be done always follows: only that counts.
-func question(d *Definition, step *core.Step) string {
-	var b strings.Builder
-	if words := strings.Join(strings.Fields(step.ConfirmText), " "); words != "" {
-		b.WriteString(clip(words, maxQuestion) + "\n")
-	}
-	b.WriteString(d.Title())
-	v, _ := decode(step.Payload)
-	payload, _ := core.Thoughtless(v, nil).(map[string]any)
-	for i, key := range slices.Sorted(maps.Keys(payload)) {
-		if i == maxFacts {
-			b.WriteString("\n…")
-			break
-		}
-		text, ok := payload[key].(string)
-		if !ok {
-			text = string(encode(payload[key]))
-		}
-		b.WriteString("\n" + d.label(key) + ": " + clip(strings.Join(strings.Fields(text), " "), maxFact))
-	}
-	return b.String()
-}
-
-// label is what people call a property.
-func (d *Definition) label(property string) string {
-	root, _ := d.input.root.(map[string]any)
-	properties, _ := root["properties"].(map[string]any)
-	p, _ := properties[property].(map[string]any)
-	if title, ok := p["title"].(string); ok && title != "" {
-		return title
-	}
-	return property
-}
-
-// clip cuts a text, visibly.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

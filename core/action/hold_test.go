@@ -159,3 +159,26 @@ func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyOnePersonMayConfirm: the one person who asked, and admins; nobody is nobody.
+func TestOnlyOnePersonMayConfirm(t *testing.T) {
+	anonymous := Who{Path: here, Authors: []core.Author{{}}}
+	for _, tc := range []struct {
+		asked Who
+		by    core.Author
+		may   bool
+	}{
+		{by(core.Member), core.Author{ID: "1"}, true},
+		{by(core.Member), core.Author{ID: "2"}, false},
+		{by(core.Member), core.Author{ID: "2", Rank: core.Moderator}, false},
+		{by(core.Member), core.Author{ID: "2", Rank: core.Admin}, true},
+		{by(core.Member, core.Member), core.Author{ID: "1"}, false},
+		{by(), core.Author{}, false},
+		{anonymous, core.Author{}, false},
+		{anonymous, core.Author{ID: "1"}, false},
+	} {
+		if got := (&Held{Who: tc.asked}).May(tc.by); got != tc.may {
+			t.Errorf("%+v may confirm what %+v asked for: %v", tc.by, tc.asked.Authors, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,5 +111,71 @@ func TestCache(t *testing.T) {
 	}
 	if n := len(r.cache.entries); n > maxCached {
 		t.Errorf("%d results are kept", n)
+	}
+}
+
+// TestRatesOfSeveral: a call that several people cause counts for each of them, and
+// one that is refused for one of them counts for nobody.
+func TestRatesOfSeveral(t *testing.T) {
+	var r rates
+	d := &Definition{Action: core.Action{Name: "it", RateLimit: core.RateLimit{Count: 1, Per: time.Minute}}}
+	take := func(want bool, wait time.Duration, persons ...string) {
+		t.Helper()
+		if got, ok := r.take(d, persons, noon); ok != want || got != wait {
+			t.Errorf("%q: %v, %v", persons, got, ok)
+		}
+	}
+	take(true, 0, "a", "b")
+	take(false, time.Minute, "a")
+	take(false, time.Minute, "b")
+	take(false, time.Minute, "c", "b")
+	take(true, 0, "c")
+}
+
+// TestCacheKeepsOnlyWhatStandsAlone: a result that asks for further actions is asked
+// for again, and so is one of an action that declares no cache.
+func TestCacheKeepsOnlyWhatStandsAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lasts time.Duration
+		next  []core.Step
+		calls int
+	}{
+		"kept":     {time.Minute, nil, 1},
+		"leads on": {time.Minute, []core.Step{step("dice", `{}`)}, 2},
+		"no cache": {0, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{}
+			calls := 0
+			s := w.catalogue(t, w.act("dice"), w.act("it", func(a *core.Action) {
+				a.Cache = tc.lasts
+				a.Do = func(context.Context, core.Call) (core.Result, error) {
+					calls++
+					return core.Result{Output: json.RawMessage(`1`), Next: tc.next}, nil
+				}
+			}))
+			r := NewRuntime(Options{Clock: func() time.Time { return noon }})
+			for range 2 {
+				run(t, r, newJournal().job(s, by(core.Member), step("it", `{}`)))
+			}
+			if calls != tc.calls {
+				t.Errorf("it was called %d times, want %d", calls, tc.calls)
+			}
+		})
+	}
+}
+
+// TestUnknownIsRecorded: that nobody knows whether a step was done is journalled, and
+// not only told.
+func TestUnknownIsRecorded(t *testing.T) {
+	var w world
+	r := NewRuntime(Options{Clock: func() time.Time { return noon }})
+	s := w.catalogue(t, w.act("pay"))
+	j := newJournal()
+	key := core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}
+	j.disk[key] = core.Record{Key: key, Progress: core.Started, Time: noon}
+	run(t, r, j.job(s, by(core.Member), step("pay", `{}`)))
+	if record, _ := j.Find(key); record.Progress != core.Unknown {
+		t.Errorf("the record says %s", record.Progress)
 	}
 }

@@ -149,28 +149,35 @@ func (s *Snapshot) refuse(d *Definition, w Who, payload map[string]any) string {
 	if d.Confirm && !w.canConfirm() {
 		return unconfirmable
 	}
-	need := core.Member
-	switch s.permission(d, w) {
-	case core.Everyone:
-		return ""
-	case core.Concerned:
-		if concerned(d, w, payload) {
-			return ""
-		}
-		need = core.Admin
-	case core.Moderators:
-		need = core.Moderator
-	case core.Admins:
-		need = core.Admin
-	case core.OwnBeats:
-		need = core.Bot
-	default:
+	need, open := s.needs(d, w, payload)
+	switch {
+	case !open:
 		return "is closed here"
-	}
-	if w.rank() < need {
+	case w.rank() < need:
 		return "is not open to who asked for it"
 	}
 	return ""
+}
+
+// needs returns the rank that a call needs here; open is false where no rank is
+// enough.
+func (s *Snapshot) needs(d *Definition, w Who, payload map[string]any) (need core.Rank, open bool) {
+	switch s.permission(d, w) {
+	case core.Everyone:
+		return core.Member, true
+	case core.Concerned:
+		if concerned(d, w, payload) {
+			return core.Member, true
+		}
+		return core.Admin, true
+	case core.Moderators:
+		return core.Moderator, true
+	case core.Admins:
+		return core.Admin, true
+	case core.OwnBeats:
+		return core.Bot, true
+	}
+	return 0, false
 }
 
 // present reports whether the action works where the turn takes place.

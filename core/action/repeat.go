@@ -16,7 +16,7 @@ func (c *checker) once(steps []core.Step) []core.Step {
 	for i := range steps {
 		text, _ := c.message(&steps[i])
 		again := func(s core.Step) bool {
-			return s.Type == steps[i].Type && s.Target == steps[i].Target && bytes.Equal(s.Payload, steps[i].Payload) &&
+			return s.Type == steps[i].Type && bytes.Equal(s.Payload, steps[i].Payload) &&
 				len(s.Conditions)+len(steps[i].Conditions) == 0
 		}
 		if text == "" || !slices.ContainsFunc(kept, again) {

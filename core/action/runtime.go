@@ -78,9 +78,14 @@ type Job struct {
 	Turn     core.TurnID
 	Round    uint16
 	Plan     core.Plan // as Check returned it
+	Read     Reading   // what the plan's prompt held besides the people's own new words
 	Who      Who
+	// Guard refuses a call for what the turn knows; nil: none.
+	Guard    func(context.Context, *Definition, core.Call) error
+	Attaches bool // questions longer than MaxQuestion can be attached as a file
 	Journal  Journal
 	Message  core.Message // what the turn answers: for conditions
+	Answers  []string     // the platform ids of all that it answers
 	State    core.State   // of the conversation, before this turn: for conditions
 }
 

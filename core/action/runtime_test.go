@@ -228,3 +228,49 @@ func TestControls(t *testing.T) {
 	done = run(t, NewRuntime(Options{}), newJournal().job(s, often, plan.Steps[0]))
 	same2(t, "often", told(done), []string{fmt.Sprintf("1 CONTINUE skipped: %d times in a row are enough", MaxContinue)})
 }
+
+// TestAwayIsLater: whatever a driver sends waits while its platform is away, or when
+// nobody knows whether it was sent; what others do has failed.
+func TestAwayIsLater(t *testing.T) {
+	var w world
+	fail := core.ErrAway
+	act := func(name string, idempotent bool) core.Action {
+		return w.act(name, func(a *core.Action) {
+			a.Idempotent, a.Permission, a.RateLimit = idempotent, core.Everyone, core.RateLimit{Count: 1, Per: time.Hour}
+			a.Do = func(context.Context, core.Call) (core.Result, error) { return core.Result{}, fail }
+		})
+	}
+	s, err := Build(
+		iface{plug{"telegram", []core.Action{w.message("telegram"), act("photo", true), act("open_topic", false)}}},
+		plug{"tools", []core.Action{act("tell", true)}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		action string
+		err    error
+		want   core.Progress // "": the turn is broken off
+	}{
+		{"photo", core.ErrAway, ""}, {"photo", core.ErrUnknownOutcome, ""}, {"tell", core.ErrAway, core.Failed}, {"tell", core.ErrUnknownOutcome, core.Unknown},
+		{"open_topic", core.ErrAway, core.Failed}, {"open_topic", core.ErrUnknownOutcome, core.Unknown},
+		{"photo", core.Errorf(core.Unsure, "who knows"), core.Unknown},
+	} {
+		fail = tc.err
+		r, job := NewRuntime(Options{}), newJournal().job(s, by(core.Member), step(tc.action, `{}`))
+		done, err := r.Execute(t.Context(), job)
+		switch {
+		case tc.want == "" && !errors.Is(err, tc.err), tc.want != "" && (err != nil || done[0].Progress != tc.want):
+			t.Errorf("%s, %v: %+v, %v", tc.action, tc.err, done, err)
+		case tc.want == core.Unknown && done[0].Outcome.Kind != core.Unsure:
+			t.Errorf("%s, %v: of kind %s", tc.action, tc.err, done[0].Outcome.Kind)
+		}
+		if tc.want != "" {
+			continue
+		}
+		fail = nil // taken up again, it does not count as another use
+		if done := run(t, r, job); done[0].Progress != core.Done {
+			t.Errorf("%s, taken up again: %+v", tc.action, done)
+		}
+	}
+}

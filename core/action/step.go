@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"synthbot/core"
 )
@@ -106,7 +107,9 @@ func (e *execution) attempt(ctx context.Context, t task) (ending, error) {
 		return e.settle(t, e.skip(t, core.Errorf(core.Broken, "%s is not to be had any more", t.step.Type))), nil
 	}
 	c := e.call(t)
-	switch end, stop := e.before(ctx, t, d, c); {
+	switch end, stop, err := e.before(ctx, t, d, c); {
+	case err != nil:
+		return ending{}, err
 	case !stop:
 		return e.run(ctx, t, d, c)
 	case end.progress == core.Pending: // on disk before anybody is asked
@@ -138,9 +141,12 @@ func (e *execution) control(t task) ending {
 
 func (e *execution) call(t task) core.Call {
 	c := core.Call{
-		Key: e.key(t.number), Path: e.Who.Path, Private: e.Who.Private,
-		Payload: slices.Clone(t.step.Payload), Target: t.step.Target, Parts: e.Journal.Parts(e.key(t.number)),
-		Sees: e.Who.Sees, Epoch: e.Who.Epoch,
+		Key: e.key(t.number), Path: e.Who.Path, Private: e.Who.Private, Authors: slices.Clone(e.Who.Authors),
+		Payload: slices.Clone(t.step.Payload), Parts: e.Journal.Parts(e.key(t.number)),
+		Sees: e.Who.Sees, Epoch: e.Who.Epoch, Answers: e.Answers,
+	}
+	if r, ok := e.Journal.Find(core.Key{Turn: e.Turn, Round: e.Round}); ok {
+		c.Planned = r.Time
 	}
 	if len(c.Sees) == 0 {
 		c.Sees = []core.Path{e.Who.Path}
@@ -160,38 +166,54 @@ func (e *execution) skip(t task, err error) ending {
 }
 
 // before goes through everything that must hold before a step may begin, in
-// order; stop tells that it may not.
-func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (end ending, stop bool) {
+// order; stop tells that it may not. An error breaks the turn off.
+func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Call) (end ending, stop bool, err error) {
 	var payload map[string]any
 	if v, err := decode(t.step.Payload); err == nil {
 		payload, _ = v.(map[string]any)
 	}
 	if why := e.Snapshot.refuse(d, e.Who, payload); why != "" {
-		return e.skip(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), true
+		return e.skip(t, core.Errorf(core.Forbidden, "%s %s", d.Name, why)), true, nil
 	}
 	if err := e.conditions(t); err != nil {
-		return e.skip(t, err), true
+		return e.skip(t, err), true, nil
 	}
 	if end, stop := e.depends(t, d); stop {
-		return end, true
+		return end, true, nil
+	}
+	if err := e.guarded(ctx, d, c); err != nil {
+		return e.skip(t, err), true, nil
 	}
 	if err := e.sensible(ctx, d, c); err != nil {
+		if e.later(d, err) {
+			return ending{}, true, fmt.Errorf("%s: %w", d.Name, err)
+		}
 		e.log.Info("action refused", "action", d.Name, "err", err)
-		return e.skip(t, err), true
+		return e.skip(t, err), true, nil
 	}
 	if out, ok := e.cached(d, c); ok {
-		return ending{progress: core.Done, outcome: core.Outcome{Action: d.Name, Result: core.Result{Output: out}}}, true
+		return ending{progress: core.Done, outcome: core.Outcome{Action: d.Name, Result: core.Result{Output: out}}}, true, nil
 	}
 	if t.agreed {
-		return ending{}, false
+		return ending{}, false, nil
 	}
-	if wait, ok := e.rates.take(d, e.persons(), e.Clock()); !ok {
-		return e.skip(t, &core.Error{Kind: core.Occupied, Text: fmt.Sprintf("%s was used too often; try again in %s", d.Name, span(wait)), After: wait}), true
+	if wait, ok := e.allowance(t, d); !ok {
+		return e.skip(t, &core.Error{Kind: core.Occupied, Text: fmt.Sprintf("%s was used too often; try again in %s", d.Name, span(wait)), After: wait}), true, nil
 	}
-	if d.Confirm || t.step.Confirm {
-		return e.hold(t, d), true
+	why := e.objection(t, d, payload)
+	if d.Confirm || t.step.Confirm || why != "" {
+		return e.hold(t, d, why), true, nil
 	}
-	return ending{}, false
+	return ending{}, false, nil
+}
+
+// allowance takes one call off what the person may use of the action. A step that is
+// taken up again took it before.
+func (e *execution) allowance(t task, d *Definition) (wait time.Duration, ok bool) {
+	if r, known := e.Journal.Find(e.key(t.number)); known && r.Progress == core.Started {
+		return 0, true
+	}
+	return e.rates.take(d, e.persons(), e.Clock())
 }
 
 // depends sees to it that what the action needs has succeeded in this turn.
@@ -206,6 +228,14 @@ func (e *execution) depends(t task, d *Definition) (ending, bool) {
 		return e.skip(t, core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name)), true
 	}
 	return ending{}, false
+}
+
+// guarded asks the turn.
+func (e *execution) guarded(ctx context.Context, d *Definition, c core.Call) error {
+	if e.Guard == nil {
+		return nil
+	}
+	return e.Guard(ctx, d, c)
 }
 
 // sensible asks the action itself.
@@ -240,7 +270,7 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	if err != nil && ctx.Err() != nil {
 		return ending{}, ctx.Err() // the journal says that it was started, and that is all we know
 	}
-	if own, ok := e.Snapshot.Message(e.Who.Path.Interface()); ok && own == d && errors.Is(err, core.ErrAway) {
+	if e.later(d, err) {
 		return ending{}, fmt.Errorf("%s: %w", d.Name, err) // likewise
 	}
 	end := e.judge(t, d, result, err)
@@ -250,6 +280,22 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 		e.keep(d, c, end.outcome.Result)
 	}
 	return end, nil
+}
+
+// later reports whether a step that failed is to be taken up again: the journal could
+// not be written, its interface cannot be reached, or a message may have been sent, and
+// may be sent again.
+func (e *execution) later(d *Definition, err error) bool {
+	_, driver := e.Snapshot.Message(d.Owner)
+	switch {
+	case errors.Is(err, core.ErrUnwritten):
+		return true
+	case !driver || !repeatable(d):
+		return false
+	case errors.Is(err, core.ErrUnknownOutcome):
+		return true
+	}
+	return errors.Is(err, core.ErrAway) && d.Owner == e.Who.Path.Interface()
 }
 
 // judge says what a try's result means.
@@ -266,6 +312,9 @@ func (e *execution) judge(t task, d *Definition, result core.Result, err error) 
 	}
 	e.log.Warn("action failed", "action", d.Name, "err", err)
 	kind, text := worded(err)
+	if kind == core.Unsure || errors.Is(err, core.ErrUnknownOutcome) {
+		return ending{progress: core.Unknown, outcome: core.Outcome{Action: d.Name, Kind: core.Unsure, Text: text}}
+	}
 	return ending{progress: core.Failed, outcome: core.Outcome{Action: d.Name, Kind: kind, Text: text}}
 }
 

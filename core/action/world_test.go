@@ -86,7 +86,7 @@ func (w *world) message(name string) core.Action {
 // act makes a simple action.
 func (w *world) act(name string, change ...func(*core.Action)) core.Action {
 	a := core.Action{
-		Name: name, Brief: "Do " + name, Do: w.do(name, `{"n":1}`),
+		Name: name, Brief: "Do " + name, Do: w.do(name, `{"n":1}`), Effects: core.EffectNone,
 		Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"},"user":{"type":"string"}}}`),
 	}
 	for _, c := range change {

@@ -28,14 +28,17 @@ type Spec struct {
 	Private bool              // it is carried out in private places only: its answer is for one person
 	Open    bool              // people whom gates do not let in may call it, too
 	Briefs  map[string]string // Brief in other languages, by language tag
+	// Idempotent commands run again if the process died in between. Of others the
+	// person is told then that it is not known whether they were done.
+	Idempotent bool
 }
 
 // Command is a Spec and what is done.
 type Command struct {
 	Spec
-	// Do carries the call out and returns what is answered, as Markdown. It may
-	// run twice when the process dies in between. An error of type *core.Error
-	// is told to the person, any other one goes to the log.
+	// Do carries the call out and returns what is answered, as Markdown. It may run
+	// beside a turn of the place. An error of type *core.Error is told to the
+	// person, any other one goes to the log.
 	Do func(ctx context.Context, c Call) (string, error)
 }
 
@@ -48,6 +51,7 @@ type Call struct {
 	Locale  string
 	Args    map[string]string // by Arg.Name; what was left out is missing
 	Target  string            // the id of the message that it was called on, where it was
+	Foreign []core.Foreign    // what others wrote, of the message that it came with
 	Sees    []core.Path       // this place, and those that share with it
 	// Attach adds a file to the answer. Where the interface sends none, the
 	// person is told so.

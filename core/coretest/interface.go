@@ -76,6 +76,7 @@ func TestInterface(t *testing.T, open func(t *testing.T) World) {
 		"addressing":          testAddressing,
 		"nothing unconfirmed": testConfirms,
 		"inbox fails":         testInboxFails,
+		"bad event":           testBadEvent,
 		"restart":             testRestart,
 		"ends":                testEnds,
 		"sends":               testSends,

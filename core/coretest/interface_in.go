@@ -18,6 +18,9 @@ func testActions(t *testing.T, w World) {
 		if a.Do == nil || a.Brief == "" || len(a.Brief) >= 100 || a.Timeout < 0 {
 			t.Errorf("%s lacks something: %+v", a.Name, a)
 		}
+		if a.Effects == 0 {
+			t.Errorf("%s declares no effects", a.Name)
+		}
 		var schema map[string]any
 		if err := json.Unmarshal(a.Schema, &schema); err != nil || schema["type"] != "object" {
 			t.Errorf("%s has no schema of an object: %v", a.Name, err)
@@ -143,6 +146,34 @@ func testInboxFails(t *testing.T, w World) {
 		want = append(want, w.Say(t, place, Say{Text: fmt.Sprint("word ", i)}))
 	}
 	for _, e := range l.Inbox.Wait(t, 4) {
+		got = append(got, e.Message.ID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s came in, want %s", quoted(got), quoted(want))
+	}
+}
+
+// testBadEvent expects what can never be taken in to be left out, and nothing else to
+// be lost by it.
+func testBadEvent(t *testing.T, w World) {
+	place := pick(t, w, true)
+	l := listen(t, w, &Inbox{Fail: func(events []core.Event) error {
+		for _, e := range events {
+			if e.Message.Text == "bad" {
+				return fmt.Errorf("event: %w", core.ErrBadEvent)
+			}
+		}
+		return nil
+	}})
+	var want, got []string
+	for _, text := range []string{"one", "bad", "two", "bad"} {
+		id := w.Say(t, place, Say{Text: text})
+		if text != "bad" {
+			want = append(want, id)
+		}
+	}
+	want = append(want, w.Say(t, place, Say{Text: "three"}))
+	for _, e := range l.Inbox.Wait(t, 3) {
 		got = append(got, e.Message.ID)
 	}
 	if !slices.Equal(got, want) {

@@ -87,41 +87,88 @@ func (b *Inbox) Wait(t testing.TB, n int) []core.Event {
 	}
 }
 
-// Parts is a true core.Parts of one step: what was sent is not sent again.
+// Parts is a true core.Parts of one step: what was sent is not sent again, and what
+// may have been sent is sent again twice at most.
 type Parts struct {
-	mu   sync.Mutex
-	done map[int]core.Sent
-	keys map[int]string
+	mu    sync.Mutex
+	done  map[int]core.Sent
+	keys  map[int]string
+	sends map[int]int // that may have worked
+	since map[int]time.Time
 }
+
+const maxSends = 3
 
 // Send implements core.Parts.
 func (p *Parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
-	p.mu.Lock()
-	if p.done == nil {
-		p.done, p.keys = map[int]core.Sent{}, map[int]string{}
-	}
-	_, sent := p.done[n]
-	if p.keys[n] == "" {
-		p.keys[n] = key()
-	}
-	k := p.keys[n]
-	p.mu.Unlock()
-	if sent {
+	k, sent, spent := p.begin(n)
+	switch {
+	case sent:
 		return nil
+	case spent && !what.Repeatable:
+		return core.Errorf(core.Unsure, "nobody knows whether it was sent")
 	}
 	id, err := do(ctx, k)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil && !errors.Is(err, core.ErrUnknownOutcome) && ctx.Err() == nil {
+		p.sends[n]--
+	}
 	if err != nil {
 		return err
 	}
 	what.ID = id
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.done[n] = what
 	return nil
 }
 
-// Since implements core.Parts: there was no former life.
-func (p *Parts) Since(int) time.Time { return time.Time{} }
+// begin counts a send.
+func (p *Parts) begin(n int) (k string, sent, spent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done == nil {
+		p.done, p.keys, p.sends, p.since = map[int]core.Sent{}, map[int]string{}, map[int]int{}, map[int]time.Time{}
+	}
+	if p.keys[n] == "" {
+		p.keys[n] = key()
+	}
+	if p.sends[n] == 0 {
+		p.since[n] = time.Now()
+	}
+	_, sent = p.done[n]
+	if spent = p.sends[n] >= maxSends; !spent && !sent {
+		p.sends[n]++
+	}
+	return p.keys[n], sent, spent
+}
+
+// Since implements core.Parts.
+func (p *Parts) Since(n int) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, sent := p.done[n]; sent || p.sends[n] == 0 {
+		return time.Time{}
+	}
+	return p.since[n]
+}
+
+// Again sends as a turn does: what found no way, or may have worked, is sent again
+// later.
+func Again(ctx context.Context, send func() error) (err error) {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err = send()
+		if !errors.Is(err, core.ErrUnknownOutcome) && !errors.Is(err, core.ErrAway) {
+			return err
+		}
+		late := time.NewTimer(pause)
+		select {
+		case <-late.C:
+		case <-ctx.Done():
+			late.Stop()
+			return err
+		}
+	}
+}
 
 // Sent returns what was sent, in order.
 func (p *Parts) Sent() []core.Sent {
@@ -134,11 +181,12 @@ func (p *Parts) Sent() []core.Sent {
 	return list
 }
 
-// Forget drops the n-th part, as a crash before its record would.
+// Forget drops the record that the n-th part was sent, as a crash before it would.
 func (p *Parts) Forget(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.done, n)
+	p.sends[n] = 1
 }
 
 var errInbox = errors.New("the disk is full")

@@ -165,7 +165,8 @@ func testFaults(t *testing.T, w World) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(context.Background(), patience)
 				defer cancel()
-				if err := try(ctx, t, l, p, fmt.Sprintf(`{"text":"%s %d"}`, fault, n), parts); err != nil {
+				send := func() error { return try(ctx, t, l, p, fmt.Sprintf(`{"text":"%s %d"}`, fault, n), parts) }
+				if err := Again(ctx, send); err != nil {
 					t.Errorf("%s: %v", fault, err)
 				}
 			})

@@ -3,6 +3,7 @@ package coretest
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 // MemStore is a core.Store in memory: slow, simple and right. It shows what the
 // contract says where a file would hide it behind keys and pages.
 type MemStore struct {
+	name    string
 	mu      sync.RWMutex
 	closed  bool
 	places  map[core.Path]*memPlace
@@ -44,6 +46,7 @@ type memAlias struct {
 // NewMemStore returns an empty store.
 func NewMemStore() *MemStore {
 	return &MemStore{
+		name:    rand.Text(),
 		places:  make(map[core.Path]*memPlace),
 		ids:     make(map[core.Path]map[string]uint64),
 		aliases: make(map[core.Path]memAlias),
@@ -58,7 +61,7 @@ func NewMemStore() *MemStore {
 func (s *MemStore) Reopen() *MemStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &MemStore{places: s.places, ids: s.ids, aliases: s.aliases, records: s.records, states: s.states, know: s.know}
+	return &MemStore{name: s.name, places: s.places, ids: s.ids, aliases: s.aliases, records: s.records, states: s.states, know: s.know}
 }
 
 // Close implements core.Store.
@@ -118,6 +121,12 @@ func (s *MemStore) Commit(ctx context.Context, b *core.Batch) error {
 	for _, turn := range b.Answered {
 		s.answer(turn)
 	}
+	for _, turn := range b.Closed {
+		s.closeTurn(s.turn(turn))
+	}
+	for _, turn := range b.Settled {
+		s.settle(turn)
+	}
 	return nil
 }
 
@@ -138,7 +147,7 @@ func checkBatch(b *core.Batch) error {
 			return fmt.Errorf("record %d: no place", i)
 		}
 	}
-	for i, turn := range b.Answered {
+	for i, turn := range slices.Concat(b.Answered, b.Settled) {
 		if turn.Path.IsZero() {
 			return fmt.Errorf("answered %d: no place", i)
 		}
@@ -177,9 +186,24 @@ func rebase(p, from, to core.Path) core.Path {
 	return core.MustPath(to.String() + strings.TrimPrefix(p.String(), from.String()))
 }
 
+// Installation implements core.Store.
+func (s *MemStore) Installation() string { return s.name }
+
 func (s *MemStore) turn(t core.TurnID) core.TurnID {
 	p, shift := s.resolve(t.Path)
 	return core.TurnID{Path: p, Seq: t.Seq + shift}
+}
+
+// closeTurn drops the records of a turn, unless one is pending.
+func (s *MemStore) closeTurn(turn core.TurnID) {
+	for key, r := range s.records {
+		if key.Turn == turn && r.Progress == core.Pending {
+			return
+		}
+	}
+	maps.DeleteFunc(s.records, func(key core.Key, _ core.Record) bool {
+		return key.Turn == turn
+	})
 }
 
 func (s *MemStore) place(p core.Path) *memPlace {
@@ -198,6 +222,9 @@ func (s *MemStore) append(e *core.Entry) (known bool) {
 			e.Message.Seq = seq + shift
 			return true
 		}
+	}
+	if !s.withoutOld(e) {
+		return true
 	}
 	l := s.place(path)
 	e.Message.Seq = uint64(len(l.entries)) + 1
@@ -250,6 +277,22 @@ func (s *MemStore) answer(turn core.TurnID) {
 	l.answered = upTo
 }
 
+// settle takes one entry from those that wait.
+func (s *MemStore) settle(turn core.TurnID) {
+	path, shift := s.resolve(turn.Path)
+	l := s.place(path)
+	seq := turn.Seq + shift
+	if seq == 0 || seq > uint64(len(l.entries)) {
+		return
+	}
+	l.waits[seq-1] = false
+	if slices.Contains(l.waits[:seq], true) {
+		l.entries[seq-1].Due = false
+		return
+	}
+	l.answered = max(l.answered, seq)
+}
+
 func (s *MemStore) change(e core.Event) {
 	if e.Kind == core.KindMigration {
 		s.migrate(e.Message.Path, e.To)
@@ -280,10 +323,11 @@ func (s *MemStore) change(e core.Event) {
 
 func editEntry(e *core.Entry, m core.Message) {
 	same := m.Attachments == nil || slices.Equal(e.Message.Attachments, m.Attachments)
-	if same && e.Message.Text == m.Text {
+	if same && e.Message.Text == m.Text && slices.Equal(e.Message.Foreign, m.Foreign) {
 		return
 	}
-	if e.Message.Text = m.Text; m.Attachments != nil {
+	e.Message.Text, e.Message.Foreign = m.Text, slices.Clone(m.Foreign)
+	if m.Attachments != nil {
 		e.Message.Attachments = slices.Clone(m.Attachments)
 	}
 	e.Rev++
@@ -291,7 +335,7 @@ func editEntry(e *core.Entry, m core.Message) {
 
 func eraseEntry(e *core.Entry) {
 	m := &e.Message
-	m.Text, m.Attachments, m.ReplyTo, m.Voice, m.Locale = "", nil, nil, false, ""
+	m.Text, m.Foreign, m.Attachments, m.ReplyTo, m.Voice, m.Locale = "", nil, nil, nil, false, ""
 	e.Data, e.Command, e.Reactions, e.Reply, e.Deleted = "", nil, nil, "", true
 }
 
@@ -396,6 +440,10 @@ func cloneEntry(e core.Entry) core.Entry {
 	m := &e.Message
 	m.Time = m.Time.UTC()
 	m.Attachments, m.Scopes = slices.Clone(m.Attachments), slices.Clone(m.Scopes)
+	m.Foreign = slices.Clone(m.Foreign)
+	for i := range m.Foreign {
+		m.Foreign[i].Time = m.Foreign[i].Time.UTC()
+	}
 	if m.ReplyTo != nil {
 		quote := *m.ReplyTo
 		quote.Time = quote.Time.UTC()

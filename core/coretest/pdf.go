@@ -2,17 +2,40 @@ package coretest
 
 import (
 	"bytes"
+	"compress/zlib"
 	"fmt"
+	"io"
+	"strings"
 )
 
 // PDF is a PDF of one page with a line of text.
 func PDF(line string) []byte {
 	content := "BT /F1 12 Tf 72 720 Td (" + line + ") Tj ET"
+	return pdf(fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content))
+}
+
+// PackedPDF is a PDF of one page whose text is repeated so often that it is large
+// when it is unpacked.
+func PackedPDF(text string, times int) []byte {
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	_, _ = io.WriteString(z, "BT /F1 12 Tf 72 720 Td [") // a buffer takes all
+	chunk := []byte(strings.Repeat("("+text+")1 ", 1000))
+	for range times / 1000 {
+		_, _ = z.Write(chunk)
+	}
+	_, _ = io.WriteString(z, "] TJ ET")
+	_ = z.Close()
+	return pdf(fmt.Sprintf("<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream", packed.Len(), packed.String()))
+}
+
+// pdf is a PDF of one page with that content.
+func pdf(content string) []byte {
 	objects := []string{
 		"<< /Type /Catalog /Pages 2 0 R >>",
 		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
 		"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R >>",
-		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content),
+		content,
 		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
 	}
 	var b bytes.Buffer

@@ -18,7 +18,8 @@ type Plugin struct {
 }
 
 // NewPlugin makes a plugin of that name. Actions without a Do succeed and give
-// their payload back as output; those without a schema take any object.
+// their payload back as output; those without a schema take any object, and those
+// that declare no effects have none.
 func NewPlugin(name string, actions ...core.Action) *Plugin {
 	p := &Plugin{name: name}
 	for _, a := range actions {
@@ -27,6 +28,9 @@ func NewPlugin(name string, actions ...core.Action) *Plugin {
 		}
 		if a.Brief == "" {
 			a.Brief = "Do something for a test"
+		}
+		if a.Effects == 0 {
+			a.Effects = core.EffectNone
 		}
 		do := a.Do
 		if do == nil {

@@ -71,6 +71,9 @@ func testTiers(t *testing.T, a *core.Action) {
 	if fault := schemaFault(a.Schema); fault != "" {
 		t.Errorf("schema: %s", fault)
 	}
+	if a.Effects == 0 {
+		t.Error("it declares no effects")
+	}
 	x := &a.Examples
 	if x.Description == "" || x.Instructions.WhenToUse == "" || len(x.Instructions.CommonPitfalls) == 0 || len(x.Examples) == 0 {
 		t.Errorf("examples: a description, when to use it, a pitfall and an example are needed; there is %+v", *x)

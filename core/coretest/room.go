@@ -19,6 +19,9 @@ type Room struct {
 	Forgets, Looks bool
 	// Fail, where set, is asked before each send.
 	Fail func(text string) error
+	// Lose, where set, is asked after each send that worked: with an error its reply
+	// is lost.
+	Lose func(text string) error
 
 	name  string
 	mu    sync.Mutex
@@ -62,7 +65,8 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 	}
 	for i, part := range strings.Split(p.Text, "\n") {
 		began := c.Parts.Since(i + 1)
-		err := c.Parts.Send(ctx, i+1, core.Sent{Path: p.Path, Text: part}, func(_ context.Context, key string) (string, error) {
+		what := core.Sent{Path: p.Path, Text: part, Repeatable: r.repeatable()}
+		err := c.Parts.Send(ctx, i+1, what, func(_ context.Context, key string) (string, error) {
 			if id := r.look(part, began); id != "" {
 				return id, nil
 			}
@@ -74,6 +78,9 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 	}
 	return core.Result{}, nil
 }
+
+// repeatable reports whether what is sent again stands once.
+func (r *Room) repeatable() bool { return !r.Forgets || r.Looks }
 
 // look finds the text among what was sent since then.
 func (r *Room) look(text string, since time.Time) string {
@@ -93,16 +100,24 @@ func (r *Room) send(key string, s core.Sent) (string, error) {
 			return "", err
 		}
 	}
+	id := r.put(key, s)
+	if r.Lose != nil {
+		return id, r.Lose(s.Text)
+	}
+	return id, nil
+}
+
+func (r *Room) put(key string, s core.Sent) (id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sends++
 	if id, known := r.keys[key]; known && !r.Forgets {
-		return id, nil
+		return id
 	}
 	s.ID, s.Time = fmt.Sprintf("%s-%d", r.name, r.sends), time.Now()
 	r.keys[key] = s.ID
 	r.sent = append(r.sent, s)
-	return s.ID, nil
+	return s.ID
 }
 
 // Listen implements core.Interface: nothing comes in by itself.
@@ -136,6 +151,7 @@ func (r *Room) Ends() <-chan core.TurnEnd { return r.ends }
 // Choose implements core.Chooser.
 func (r *Room) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
 	began := parts.Since(1)
+	what.Repeatable = r.repeatable()
 	return parts.Send(ctx, 1, what, func(_ context.Context, key string) (string, error) {
 		id, err := r.look(what.Text, began), error(nil)
 		if id == "" {

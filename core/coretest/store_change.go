@@ -38,8 +38,11 @@ func changeCases() map[string]func(*testing.T, *shelf) {
 			s.change(without)
 			same(t, "attachments after they went", len(s.entry(kitchen, "1").Message.Attachments), 0)
 		},
+		"an installation keeps its name, and shares it with none":        installed,
+		"foreign words are kept as they came, and an edit replaces them": foreignWords,
 		"a deletion keeps the number and drops the words": func(t *testing.T, s *shelf) {
 			e := said(kitchen, "1", "secret")
+			e.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, Text: "secret"}}
 			e.Message.Attachments = []core.Attachment{{Kind: core.Image, Ref: "r"}}
 			e.Message.ReplyTo = &core.Quote{ID: "0", Text: "quoted"}
 			e.Reply = "what stands fast"
@@ -115,7 +118,7 @@ func moveCases() map[string]func(*testing.T, *shelf) {
 			for _, name := range []core.Path{kitchen, barn} {
 				same(t, "history", words(s.last(name, 9)), []string{"one", "two"})
 				same(t, "due", words(s.due(name)), []string{"two"})
-				same(t, "head", s.head(name), core.Head{Path: barn, Last: 2, Answered: 1, Time: morning})
+				same(t, "head", s.head(name), core.Head{Path: barn, Last: 2, Count: 2, Answered: 1, Time: morning})
 				same(t, "journal", len(s.journal(core.TurnID{Path: name, Seq: 2})), 1)
 			}
 			got := s.append(said(kitchen, "3", "late"), said(barn, "4", "new"))
@@ -190,4 +193,35 @@ func intoBegun(t *testing.T, s *shelf) {
 	s.answer(garden, got[0].Message.Seq)
 	same(t, "waiting", len(s.waiting()), 0)
 	same(t, "history", len(s.last(garden, 99)), 6)
+}
+
+func installed(t *testing.T, s *shelf) {
+	name := s.Installation()
+	s.again()
+	same(t, "name", s.Installation(), name)
+	other := s.open(t, t.TempDir())
+	t.Cleanup(func() { other.Close() })
+	if name == "" || other.Installation() == name {
+		t.Errorf("two installations are %q and %q", name, other.Installation())
+	}
+}
+
+func foreignWords(t *testing.T, s *shelf) {
+	e := said(kitchen, "1", "look at this")
+	e.Message.Foreign = []core.Foreign{
+		{Kind: core.Forwarded, From: core.Author{ID: "9", Name: "Bob", Tag: "@bob"}, Text: "a tale", Time: morning},
+		{Kind: core.Embedded, Text: "a card"},
+	}
+	s.append(e)
+	s.again()
+	same(t, "foreign words", s.entry(kitchen, "1").Message.Foreign, e.Message.Foreign)
+	same(t, "own words", s.entry(kitchen, "1").Message.Text, "look at this")
+	other := core.Event{Kind: core.KindEdit, Message: core.Message{Path: kitchen, ID: "1", Text: "look at this"}}
+	other.Message.Foreign = e.Message.Foreign[1:]
+	s.change(other)
+	got := s.entry(kitchen, "1")
+	same(t, "foreign words after an edit", got.Message.Foreign, e.Message.Foreign[1:])
+	same(t, "revision", got.Rev, 1)
+	s.change(other)
+	same(t, "revision after nothing new", s.entry(kitchen, "1").Rev, 1)
 }

@@ -3,9 +3,11 @@ package coretest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 )
@@ -89,9 +91,9 @@ func factCases() map[string]func(*testing.T, *shelf) {
 		},
 		"the newest wins": func(t *testing.T, s *shelf) {
 			old := s.save(core.Fact{Text: "jay lives in rome", Origin: kitchen, About: about, Topic: "home", By: jayPath, Time: morning, Importance: 3})
-			again := s.save(core.Fact{Text: "Jay lives in Rome!", Origin: kitchen, About: about, Time: morning.Add(1)})
+			again := s.save(core.Fact{Text: "Jay lives in Rome!", Origin: kitchen, About: about, Time: morning.Add(1), By: jayPath})
 			same(t, "one that says the same", again.ID, old.ID)
-			now := s.save(core.Fact{Text: "jay lives in oslo", Origin: kitchen, About: about, Topic: "Home", Time: morning.Add(2), By: annPath})
+			now := s.save(core.Fact{Text: "jay lives in oslo", Origin: kitchen, About: about, Topic: "Home", Time: morning.Add(2), By: annPath, Rank: core.Moderator})
 			same(t, "one of the same topic", now.ID, old.ID)
 			same(t, "how often it was changed", len(now.Former), 2)
 			same(t, "what it said at first", now.Former[1], core.Former{Text: "jay lives in rome", Time: morning, By: jayPath})
@@ -102,6 +104,7 @@ func factCases() map[string]func(*testing.T, *shelf) {
 				t.Error("a fact of another origin was replaced")
 			}
 		},
+		"others' facts stay, each with who told it": othersStay,
 		"a fact is changed and dropped from where it is seen": func(t *testing.T, s *shelf) {
 			f := s.save(core.Fact{Text: "a secret", Origin: garden})
 			_, err := s.facts().SaveFact(context.Background(), core.Fact{ID: f.ID, Text: "changed", Origin: kitchen}, s.facts().Epoch())
@@ -121,7 +124,9 @@ func factCases() map[string]func(*testing.T, *shelf) {
 				}
 			}
 		},
-		"who is forgotten does not come back": forgotten,
+		"who is forgotten does not come back":                 forgotten,
+		"nor do words from before, however they come":         oldWords,
+		"what was settled beside a turn goes with its author": forgottenBeside,
 	}
 }
 
@@ -147,6 +152,38 @@ func factsStay(t *testing.T, s *shelf) {
 	}
 }
 
+// forgottenBeside: what a command was answered beside a turn that runs goes with
+// its author, whether the command is over or not.
+func forgottenBeside(t *testing.T, s *shelf) {
+	k := s.facts()
+	other := asked(kitchen, "1", "still waits")
+	other.Message.Author.ID = "8"
+	var turns []core.TurnID
+	for _, e := range s.append(other, asked(kitchen, "2", "SECRET one"), asked(kitchen, "3", "SECRET two"))[1:] {
+		turns = append(turns, core.TurnID{Path: kitchen, Seq: e.Message.Seq})
+	}
+	end := func(turn core.TurnID) *core.Batch {
+		reply := said(kitchen, "r"+turn.String(), "you said SECRET")
+		reply.Self, reply.Message.Author = true, core.Author{Name: "Bot", Bot: true}
+		opened := core.Record{Key: core.Key{Turn: turn}, Progress: core.Done, Data: fmt.Appendf(nil, `{"last":%d,"attempts":1}`, turn.Seq)}
+		return &core.Batch{Append: []core.Entry{reply}, Journal: []core.Record{opened}, Settled: []core.TurnID{turn}}
+	}
+	s.commit(end(turns[0]))
+	s.commit(&core.Batch{Journal: end(turns[1]).Journal})
+	is(t, "Forget", k.Forget(context.Background(), jayPath), nil)
+	s.commit(end(turns[1]))
+	s.again()
+	for _, e := range s.last(kitchen, 100) {
+		if strings.Contains(e.Message.Text, "SECRET") {
+			t.Errorf("it is still there: %+v", e.Message)
+		}
+	}
+	for _, turn := range turns {
+		same(t, "journal", len(s.journal(turn)), 0)
+	}
+	same(t, "due", words(s.due(kitchen)), []string{"still waits"})
+}
+
 // forgotten: nothing of a person is left, and what was begun before, a turn that
 // runs or a fact that is made, leaves him out.
 func forgotten(t *testing.T, s *shelf) {
@@ -154,12 +191,14 @@ func forgotten(t *testing.T, s *shelf) {
 	mine := func(id, text string) core.Entry { e := said(kitchen, id, text); e.Message.Author.ID = "8"; return e }
 	quoting := mine("3", "as he said")
 	quoting.Message.ReplyTo = &core.Quote{ID: "1", From: core.Author{ID: "7", Name: "Jay"}, Text: "SECRET one"}
-	s.append(asked(kitchen, "1", "SECRET one"), mine("2", "mine"), quoting)
+	passing := mine("5", "he wrote this")
+	passing.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, From: core.Author{ID: "7", Name: "Jay"}, Text: "SECRET letter"}, {Kind: core.Embedded, Text: "a card"}}
+	s.append(asked(kitchen, "1", "SECRET one"), mine("2", "mine"), quoting, passing)
 	reply := said(kitchen, "r1", "you told me SECRET")
 	reply.Self, reply.Message.Author = true, core.Author{Name: "Bot", Bot: true}
 	s.commit(&core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: kitchen, Seq: 1}}})
 	running := core.TurnID{Path: kitchen, Seq: s.append(asked(kitchen, "4", "SECRET two"))[0].Message.Seq}
-	opened := core.Record{Key: core.Key{Turn: running}, Progress: core.Started, Data: []byte(`{"last":5,"attempts":1}`)}
+	opened := core.Record{Key: core.Key{Turn: running}, Progress: core.Started, Data: []byte(`{"last":6,"attempts":1}`)}
 	s.commit(&core.Batch{Journal: []core.Record{opened}})
 	epoch := k.Epoch()
 	s.save(core.Fact{Text: "SECRET about", Origin: kitchen, About: []core.Path{jayPath}})
@@ -182,12 +221,111 @@ func forgotten(t *testing.T, s *shelf) {
 		if e.Message.ReplyTo != nil && e.Message.ReplyTo.Text != "" || e.Message.Author.ID == "7" {
 			t.Errorf("he stands there still: %+v", e.Message)
 		}
+		for _, o := range e.Message.Foreign {
+			if o.From.ID == "7" || o.Text != "a card" {
+				t.Errorf("forwarded words of somebody forgotten are left: %+v", o)
+			}
+		}
 	}
-	same(t, "left", left, []string{"mine", "as he said"})
+	same(t, "left", left, []string{"mine", "as he said", "he wrote this"})
 	same(t, "due", len(s.due(kitchen)), 0)
 	same(t, "journal", len(s.journal(running)), 0)
 	same(t, "facts", s.recall(core.FactQuery{See: []core.Path{kitchen}}), []string{"about ann"})
 	b := &core.Batch{Append: []core.Entry{said(kitchen, "1", "SECRET one"), said(kitchen, "new", "hello")}}
+	b.Append[1].Message.Time = time.Now()
 	s.commit(b)
 	same(t, "known when it is delivered again", b.Known, []bool{true, false})
+}
+
+// oldWords: what somebody said before they asked to be forgotten is not stored, even
+// if it was never known: as a message, quoted, passed on, or as what a command is about.
+// The same holds for a known answer to them. What they said afterwards is.
+func oldWords(t *testing.T, s *shelf) {
+	k := s.facts()
+	request := asked(kitchen, "1", "forget me")
+	request.Message.Time = time.Now().Add(30 * time.Second).Truncate(time.Second) // the platform's clock is ahead
+	s.append(request)
+	reply := said(kitchen, "r1", "SECRET answer")
+	reply.Self, reply.Message.Author = true, core.Author{ID: "99", Name: "Bot", Bot: true}
+	s.commit(&core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: kitchen, Seq: 1}}})
+	is(t, "Forget", k.Forget(context.Background(), jayPath), nil)
+	before, then := request.Message.Time.Add(-time.Second), request.Message.Time
+	jay := core.Author{ID: "7", Name: "Jay"}
+	ann := func(id, text string) core.Entry {
+		e := said(kitchen, id, text)
+		e.Message.Author, e.Message.Time = core.Author{ID: "8", Name: "Ann"}, then
+		return e
+	}
+	var b core.Batch
+	for i, when := range []time.Time{before, then} {
+		secret := []string{"SECRET", "new"}[i]
+		words := asked(garden, "own"+secret, secret)
+		words.Message.Time = when
+		quoting := ann("quote"+secret, "he said that")
+		quoting.Message.ReplyTo = &core.Quote{ID: "q" + secret, From: jay, Text: secret, Time: when}
+		passing := ann("forward"+secret, "look")
+		passing.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, From: jay, Text: secret, Time: when}}
+		command := ann("command"+secret, "/remember")
+		command.Kind, command.Target, command.Due = core.KindCommand, "c"+secret, true
+		command.Command, command.Message.Foreign = &core.Command{Name: "remember"}, passing.Message.Foreign
+		b.Append = append(b.Append, words, quoting, passing, command)
+	}
+	answer := ann("quote", "what was that?")
+	answer.Message.ReplyTo = &core.Quote{ID: "r1", From: core.Author{ID: "99", Bot: true}, Text: "SECRET answer", Time: then}
+	b.Append = append(b.Append, answer)
+	s.commit(&b)
+	s.again()
+	same(t, "refused", b.Known, []bool{true, false, false, true, false, false, false, false, false})
+	var got []string
+	for _, e := range append(s.last(garden, 9), s.last(kitchen, 9)...) {
+		if e.Deleted {
+			continue
+		}
+		text := e.Message.AllText()
+		if q := e.Message.ReplyTo; q != nil {
+			text += " > " + q.Text
+		}
+		got = append(got, text)
+	}
+	want := []string{"new", "he said that > ", "look", "he said that > new", "look\nnew", "/remember\nnew", "what was that? > "}
+	same(t, "stored", got, want)
+	same(t, "due", words(s.due(garden)), []string{"new"})
+	same(t, "due", words(s.due(kitchen)), []string{"/remember"})
+}
+
+// othersStay: a newer fact replaces what its teller told or what is about its teller,
+// and nothing else; and who is forgotten takes no fact of others along.
+func othersStay(t *testing.T, s *shelf) {
+	see := core.FactQuery{See: []core.Path{kitchen}}
+	tell := func(by core.Path, text, topic string, rank core.Rank) core.Fact {
+		return s.save(core.Fact{Text: text, Origin: kitchen, About: []core.Path{jayPath}, Topic: topic, By: by, Rank: rank})
+	}
+	eve := core.MustPath("house/@user/9")
+	tell(annPath, "jay lives in rome", "home", core.Member)
+	tell(eve, "jay lives in a cave", "home", core.Member)
+	tell(eve, "jay lives in rome", "", core.Member) // the same words
+	tell(core.Path{}, "jay lives in space", "home", core.Bot)
+	same(t, "all are kept", s.recall(see), []string{"jay lives in a cave", "jay lives in rome", "jay lives in rome", "jay lives in space"})
+	tell(eve, "jay lives in a hole", "home", core.Member)
+	same(t, "her own is replaced", s.recall(see), []string{"jay lives in a hole", "jay lives in rome", "jay lives in rome", "jay lives in space"})
+	is(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
+	same(t, "hers go with her", s.recall(see), []string{"jay lives in rome", "jay lives in space"})
+
+	tell(eve, "jay lives in a cave", "home", core.Member)
+	mine := tell(jayPath, "jay lives in oslo", "home", core.Member)
+	same(t, "what is about him is his", s.recall(see), []string{"jay lives in oslo"})
+	same(t, "what was said before", len(mine.Former), 3)
+
+	s.save(core.Fact{Text: "we meet on friday", Origin: kitchen, Topic: "meeting", By: eve})
+	s.save(core.Fact{Text: "we meet on monday", Origin: kitchen, Topic: "meeting", By: annPath, Rank: core.Moderator})
+	is(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
+	same(t, "what others say now stays", s.recall(see), []string{"jay lives in oslo", "we meet on monday"})
+	found, err := s.facts().Recall(context.Background(), core.FactQuery{See: see.See, N: 9})
+	for _, f := range found {
+		for _, old := range f.Former {
+			if old.By == eve || err != nil {
+				t.Errorf("%+v still tells what she said; %v", f.Fact, err)
+			}
+		}
+	}
 }

@@ -66,7 +66,7 @@ func logCases() map[string]func(*testing.T, *shelf) {
 			b := &core.Batch{Append: []core.Entry{said(kitchen, "a", "one"), said(kitchen, "c", "three")}}
 			s.commit(b)
 			same(t, "numbers", seqs(b.Append), []uint64{1, 3})
-			same(t, "head", s.head(kitchen), core.Head{Path: kitchen, Last: 3, Answered: 1, Time: morning})
+			same(t, "head", s.head(kitchen), core.Head{Path: kitchen, Last: 3, Count: 3, Answered: 1, Time: morning})
 		},
 		"many writers at once": manyWriters,
 		"what cannot be an entry is refused": func(t *testing.T, s *shelf) {

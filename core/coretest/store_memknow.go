@@ -27,7 +27,9 @@ type memKnow struct {
 	items     map[memItem]core.Item
 	epoch     uint64
 	forgotten map[core.Path]uint64 // when somebody was
-	muted     map[core.TurnID]bool // turns that answer somebody who was
+	requests  map[core.Path]time.Time
+	unquoted  map[core.Path]map[string]bool // messages, by id
+	muted     map[core.TurnID]bool          // turns that answer somebody who was
 }
 
 type memItem struct {
@@ -99,14 +101,20 @@ func (s *MemStore) SaveFact(_ context.Context, f core.Fact, epoch uint64) (core.
 		f.Time = time.Now()
 	}
 	f.Origin, _ = s.resolve(f.Origin)
-	old, ok := s.former(f)
-	if !ok && f.ID != "" {
+	olds := s.former(f)
+	if len(olds) == 0 && f.ID != "" {
 		return core.Fact{}, core.ErrUnknown
 	}
-	if !ok {
+	if len(olds) == 0 {
 		s.know.given++
 		f.ID = strconv.FormatUint(s.know.given, 10)
-	} else {
+	}
+	for i, old := range olds {
+		if i > 0 {
+			delete(s.know.facts, old.ID)
+			f.Former = append(append(f.Former, core.Former{Text: old.Text, Time: old.Time, By: old.By}), old.Former...)
+			continue
+		}
 		f.ID, f.Origin, f.Former = old.ID, old.Origin, old.Former
 		f.Topic, f.Importance = cmp.Or(f.Topic, old.Topic), max(f.Importance, old.Importance)
 		if f.About == nil {
@@ -120,20 +128,24 @@ func (s *MemStore) SaveFact(_ context.Context, f core.Fact, epoch uint64) (core.
 	return f, nil
 }
 
-// former finds the fact whose place f takes.
-func (s *MemStore) former(f core.Fact) (core.Fact, bool) {
+// former finds the facts whose place f takes.
+func (s *MemStore) former(f core.Fact) (olds []core.Fact) {
 	if f.ID != "" {
 		old, ok := s.know.facts[f.ID]
-		return old, ok && (f.Origin.IsZero() || f.Origin.Within(old.Origin))
+		if ok && (f.Origin.IsZero() || f.Origin.Within(old.Origin)) {
+			olds = append(olds, old)
+		}
+		return olds
 	}
 	for _, old := range s.know.facts {
 		same := slices.Equal(slices.Sorted(slices.Values(wordsOf(f.Text))), slices.Sorted(slices.Values(wordsOf(old.Text))))
 		topic := f.Topic != "" && strings.EqualFold(f.Topic, old.Topic)
-		if old.Origin == f.Origin && slices.Equal(old.About, f.About) && (same || topic) {
-			return old, true
+		if old.Origin == f.Origin && slices.Equal(old.About, f.About) && (same || topic) && f.MayReplace(&old) {
+			olds = append(olds, old)
 		}
 	}
-	return core.Fact{}, false
+	slices.SortFunc(olds, func(a, b core.Fact) int { return b.Time.Compare(a.Time) })
+	return olds
 }
 
 // sees reports whether a fact can be seen from one of the places.
@@ -262,11 +274,61 @@ func (s *MemStore) moveKnowledge(from, to core.Path) {
 	}
 }
 
+// request notes when a person asked to be forgotten: with what they said last, if that
+// was just now.
+func (s *MemStore) request(person core.Path, id string) {
+	at := time.Now()
+	for path, l := range s.places {
+		for _, e := range l.entries {
+			said := e.Message.Time
+			if path.Interface() == person.Interface() && e.Message.Author.ID == id && time.Since(said).Abs() < 10*time.Minute {
+				at = said
+			}
+		}
+	}
+	if s.know.requests == nil {
+		s.know.requests = make(map[core.Path]time.Time)
+	}
+	s.know.requests[person] = at.Truncate(time.Second)
+}
+
+// unquote notes that nobody is to quote a message any more.
+func (s *MemStore) unquote(place core.Path, id string) {
+	if s.know.unquoted == nil {
+		s.know.unquoted = make(map[core.Path]map[string]bool)
+	}
+	if s.know.unquoted[place] == nil {
+		s.know.unquoted[place] = make(map[string]bool)
+	}
+	s.know.unquoted[place][id] = true
+}
+
+// tooOld reports whether words are older than their author's request to be forgotten.
+func (s *MemStore) tooOld(place core.Path, author string, said time.Time) bool {
+	person, err := place.Person(author)
+	return author != "" && err == nil && said.Before(s.know.requests[person])
+}
+
+// withoutOld leaves such words out of an entry; false where nothing is left.
+func (s *MemStore) withoutOld(e *core.Entry) bool {
+	m := &e.Message
+	if q := m.ReplyTo; q != nil && (s.tooOld(m.Path, q.From.ID, q.Time) || s.know.unquoted[m.Path][q.ID]) {
+		m.ReplyTo = &core.Quote{ID: q.ID}
+	}
+	before := len(m.Foreign)
+	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return s.tooOld(m.Path, o.From.ID, o.Time) })
+	if len(m.Foreign) < before && e.Command != nil && e.Target != "" { // it is about them
+		return false
+	}
+	return m.Time.IsZero() || !s.tooOld(m.Path, m.Author.ID, m.Time)
+}
+
 // Forget takes away what is kept of a person: numbers and ids stay.
 func (s *MemStore) Forget(_ context.Context, person core.Path) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := person.Elements()[2]
+	s.request(person, id)
 	s.know.epoch++
 	s.know.forgotten[person] = s.know.epoch
 	told := make(map[string]bool) // ids of what he was answered
@@ -278,6 +340,7 @@ func (s *MemStore) Forget(_ context.Context, person core.Path) error {
 		for i := range l.entries {
 			if e := &l.entries[i]; e.Message.Author.ID == id || slices.Contains(l.answers[i], id) {
 				told[e.Message.ID] = true
+				s.unquote(path, e.Message.ID)
 				eraseEntry(e)
 				e.Message.Author, e.Due = core.Author{}, false
 				l.waits[i], l.answers[i], l.reactors[i] = false, nil, nil
@@ -287,14 +350,18 @@ func (s *MemStore) Forget(_ context.Context, person core.Path) error {
 			if quote := l.entries[i].Message.ReplyTo; quote != nil && (quote.From.ID == id || told[quote.ID]) {
 				l.entries[i].Message.ReplyTo = &core.Quote{ID: quote.ID}
 			}
+			m := &l.entries[i].Message
+			m.Foreign = slices.DeleteFunc(m.Foreign, func(o core.Foreign) bool { return o.From.ID == id })
 			l.react(i, id, "")
 		}
 	}
 	for key, f := range s.know.facts {
-		former := slices.ContainsFunc(f.Former, func(old core.Former) bool { return old.By == person })
-		if former || f.By == person || slices.Contains(f.About, person) {
+		if f.By == person || slices.Contains(f.About, person) {
 			delete(s.know.facts, key)
+			continue
 		}
+		f.Former = slices.DeleteFunc(slices.Clone(f.Former), func(old core.Former) bool { return old.By == person })
+		s.know.facts[key] = f
 	}
 	for at := range s.know.items {
 		if !at.path.IsZero() && at.path.Within(person) {
@@ -313,8 +380,8 @@ func (s *MemStore) forgetTurns(path core.Path, l *memPlace, id string) {
 			continue
 		}
 		for i := key.Turn.Seq; i > 0 && i <= min(o.Last, uint64(len(l.entries))); i++ {
-			if l.entries[i-1].Message.Author.ID == id && l.entries[i-1].Due {
-				s.know.muted[key.Turn] = key.Turn.Seq > l.answered
+			if l.entries[i-1].Message.Author.ID == id && (l.entries[i-1].Due || i == key.Turn.Seq) {
+				s.know.muted[key.Turn] = l.waits[key.Turn.Seq-1]
 				s.dropRecords(key.Turn)
 			}
 		}
@@ -356,6 +423,15 @@ func (s *MemStore) mute(b *core.Batch) (people []string, muted bool) {
 				delete(s.know.muted, other)
 			}
 		}
+	}
+	for _, mark := range b.Settled {
+		turn := s.turn(mark)
+		l := s.place(turn.Path)
+		if i := turn.Seq - 1; i < uint64(len(l.entries)) && l.waits[i] && !l.entries[i].Self {
+			people = append(append(people, l.entries[i].Message.Author.ID), l.answers[i]...)
+		}
+		muted = muted || s.know.muted[turn]
+		delete(s.know.muted, turn)
 	}
 	return people, muted
 }

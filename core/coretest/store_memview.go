@@ -27,6 +27,7 @@ func (v memView) head(p core.Path) core.Head {
 	h := core.Head{Path: p}
 	if l := v.s.places[p]; l != nil && len(l.entries) > 0 {
 		h.Last, h.Answered, h.Private = uint64(len(l.entries)), l.answered, l.private
+		h.Count = h.Last
 		h.Time = l.entries[len(l.entries)-1].Message.Time
 	}
 	return h

@@ -89,6 +89,54 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 	}
 }
 
+func settledCases() map[string]func(*testing.T, *shelf) {
+	return map[string]func(*testing.T, *shelf){
+		"one entry is settled before those that wait": func(t *testing.T, s *shelf) {
+			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"), asked(kitchen, "3", "three"), asked(kitchen, "4", "four"))
+			s.settle(kitchen, 3)
+			same(t, "due", words(s.due(kitchen)), []string{"one", "two", "four"})
+			same(t, "mark", s.head(kitchen).Answered, 0)
+			s.again()
+			same(t, "due after opening again", words(s.due(kitchen)), []string{"one", "two", "four"})
+			s.answer(kitchen, 2)
+			s.settle(kitchen, 4)
+			same(t, "waiting", len(s.waiting()), 0)
+			same(t, "mark after all", s.head(kitchen).Answered, 4)
+			s.settle(kitchen, 9)
+			s.append(asked(kitchen, "5", "five"))
+			same(t, "due after a number that is not there", words(s.due(kitchen)), []string{"five"})
+		},
+		"a closed turn leaves no journal": func(t *testing.T, s *shelf) {
+			turn, open := core.TurnID{Path: kitchen, Seq: 1}, core.TurnID{Path: kitchen, Seq: 2}
+			record := func(turn core.TurnID, round, step uint16, p core.Progress) core.Record {
+				return core.Record{Key: core.Key{Turn: turn, Round: round, Step: step}, Progress: p, Time: morning}
+			}
+			s.append(asked(kitchen, "1", "one"), asked(kitchen, "2", "two"), asked(kitchen, "3", "three"))
+			s.commit(&core.Batch{Journal: []core.Record{
+				record(turn, 0, 0, core.Started), record(turn, 1, 0, core.Accepted), record(open, 0, 0, core.Started), record(open, 1, 0, core.Accepted),
+			}})
+			s.commit(&core.Batch{
+				Journal: []core.Record{record(turn, 1, 1, core.Done), record(turn, 0, 0, core.Done)}, Answered: []core.TurnID{turn}, Closed: []core.TurnID{turn},
+			})
+			s.again()
+			same(t, "journal", len(s.journal(turn)), 0)
+			same(t, "journal of another turn", len(s.journal(open)), 2)
+			s.commit(&core.Batch{Journal: []core.Record{record(open, 1, 1, core.Pending)}, Closed: []core.TurnID{open}})
+			same(t, "journal with a question", len(s.journal(open)), 3)
+			s.append(asked(street, "1", "there"))
+			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: street})
+			s.commit(&core.Batch{Journal: []core.Record{record(open, 1, 1, core.Taken)}, Closed: []core.TurnID{open}})
+			same(t, "journal of a turn whose place moved", len(s.journal(open)), 0)
+		},
+		"one entry is settled in a place that moved": func(t *testing.T, s *shelf) {
+			s.append(asked(street, "1", "old"), asked(kitchen, "1", "one"), asked(kitchen, "2", "two"))
+			s.change(core.Event{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: street})
+			s.settle(kitchen, 2)
+			same(t, "due", words(s.due(street)), []string{"old", "one"})
+		},
+	}
+}
+
 func journalCases() map[string]func(*testing.T, *shelf) {
 	turn := core.TurnID{Path: kitchen, Seq: 3}
 	record := func(round, step, part uint16, p core.Progress, data string) core.Record {

@@ -297,8 +297,5 @@ func (anthropicWire) canon(r reply) ([]byte, error) {
 		}
 		content = append(content, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": wrapped{string(c.Arguments)}})
 	}
-	return marshal(object{
-		"type": "message", "role": "assistant", "content": content, "stop_reason": r.stop,
-		"usage": object{"input_tokens": r.usage.In, "output_tokens": r.usage.Out, "cache_read_input_tokens": r.usage.Cached},
-	})
+	return marshal(object{"type": "message", "role": "assistant", "content": content, "stop_reason": r.stop})
 }

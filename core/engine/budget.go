@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"synthbot/core"
 )
@@ -36,7 +35,7 @@ type Spending struct {
 	Cost   float64 `json:"cost,omitempty"`
 }
 
-// Use is one answered question.
+// Use is one call.
 type Use struct {
 	Time   time.Time   `json:"time"`
 	Day    string      `json:"day"` // 2026-11-20, in the bot's zone
@@ -176,7 +175,7 @@ func (b *Budget) allowances(q core.Question) (all, each []allowance) {
 // Ask implements core.Asker.
 func (b *Budget) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	now := b.o.Clock().In(b.o.Zone)
-	t := &tab{budget: b, now: now, day: now.Format(time.DateOnly)}
+	t := &tab{budget: b, place: q.Path, now: now, day: now.Format(time.DateOnly)}
 	t.all, t.each = b.allowances(q)
 	defer t.release()
 	if err := t.load(ctx); err != nil {
@@ -186,30 +185,26 @@ func (b *Budget) Ask(ctx context.Context, q core.Question) (core.Answer, error) 
 		return core.Answer{}, err
 	}
 	build := q.Build
-	q.Build = func(l core.Limits) (core.Request, error) { return t.build(build, l) }
+	q.Build = func(l core.Limits) (core.Request, error) { return t.build(ctx, build, l) }
 	answer, err := b.next.Ask(ctx, q)
 	if t.spent != nil {
 		return core.Answer{}, t.spent
 	}
-	if err == nil {
-		b.record(ctx, t, q, answer)
-	}
 	return answer, err
 }
 
-func (b *Budget) record(ctx context.Context, t *tab, q core.Question, a core.Answer) {
-	if a.Usage == (core.Usage{}) {
-		return // it cost nothing
-	}
-	u := Use{Time: t.now, Day: t.day, Engine: a.Engine, Place: q.Path, People: t.bear, Usage: a.Usage, Cost: b.o.Cost(a.Engine, a.Usage)}
+// record books what one call took.
+func (b *Budget) record(ctx context.Context, t *tab, engine string, used core.Usage) {
+	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.bear, Usage: used, Cost: b.o.Cost(engine, used)}
 	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
-		b.o.Log.Error("use not recorded", "error", err, "path", q.Path)
+		b.o.Log.Error("use not recorded", "error", err, "path", t.place)
 	}
 }
 
 // tab is what one question takes from its budgets while it is being answered.
 type tab struct {
 	budget *Budget
+	place  core.Path
 	now    time.Time
 	day    string
 	all    []allowance // of the bot and the place
@@ -235,8 +230,8 @@ func (t *tab) load(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// build builds a prompt and holds room for it.
-func (t *tab) build(build func(core.Limits) (core.Request, error), l core.Limits) (core.Request, error) {
+// build builds a prompt, holds room for it, and lets what it takes be booked.
+func (t *tab) build(ctx context.Context, build func(core.Limits) (core.Request, error), l core.Limits) (core.Request, error) {
 	r, err := build(l)
 	if err != nil {
 		return r, err
@@ -244,6 +239,7 @@ func (t *tab) build(build func(core.Limits) (core.Request, error), l core.Limits
 	if t.spent = t.hold(tokensOf(r)); t.spent != nil {
 		return core.Request{}, &core.ModelError{Kind: core.Refused, Err: errSpent}
 	}
+	r.Used = func(u core.Usage) { t.budget.record(ctx, t, l.Engine, u) }
 	return r, nil
 }
 
@@ -332,19 +328,24 @@ func (t *tab) giveBack() {
 // tokensOf estimates a prompt, on the cautious side.
 func tokensOf(r core.Request) int64 {
 	const picture = 1000 // tokens, about what a provider counts for one
-	chars, pictures := 0, 0
-	for _, s := range r.System {
-		chars += utf8.RuneCountInString(s)
-	}
+	pictures := 0
 	for _, u := range r.Messages {
-		chars += utf8.RuneCountInString(u.Text)
 		pictures += len(u.Pictures)
+	}
+	return int64(textTokens(r) + pictures*picture)
+}
+
+// textTokens estimates a prompt without what travels beside its text.
+func textTokens(r core.Request) int {
+	texts := slices.Clone(r.System)
+	for _, u := range r.Messages {
+		texts = append(texts, u.Text)
 		for _, c := range u.Calls {
-			chars += len(c.Arguments)
+			texts = append(texts, string(c.Arguments))
 		}
 	}
 	for _, tool := range r.Tools {
-		chars += len(tool.Brief) + len(tool.Schema)
+		texts = append(texts, tool.Brief, string(tool.Schema))
 	}
-	return int64(chars/charsPerToken + pictures*picture)
+	return core.Tokens(texts...)
 }

@@ -21,7 +21,8 @@ type thinker struct {
 }
 
 func (m *thinker) Ask(_ context.Context, q core.Question) (core.Answer, error) {
-	if _, err := q.Build(core.Limits{Engine: "paid"}); err != nil {
+	r, err := q.Build(core.Limits{Engine: "paid"})
+	if err != nil {
 		return core.Answer{Engine: "offline"}, nil // as a chain would, with its last link
 	}
 	m.mu.Lock()
@@ -30,7 +31,8 @@ func (m *thinker) Ask(_ context.Context, q core.Question) (core.Answer, error) {
 	if m.hold != nil {
 		<-m.hold
 	}
-	return core.Answer{Engine: "paid", Usage: m.usage}, nil
+	r.Used(m.usage)
+	return core.Answer{Engine: "paid"}, nil
 }
 
 func from(place, person string) core.Question {
@@ -253,5 +255,44 @@ func TestBudgetSparesTheEngine(t *testing.T) {
 	}
 	if a, err := poor.Ask(t.Context(), from("a/1", "")); err != nil || a.Engine != "paid" {
 		t.Errorf("the next one: %q, %v", a.Engine, err)
+	}
+}
+
+// TestSharesMakeUpTheWhole: what several people bear together is what was used.
+func TestSharesMakeUpTheWhole(t *testing.T) {
+	whole := core.Usage{In: 1000, Out: 101, Cached: 7}
+	for n := 1; n <= 7; n++ {
+		u := Use{People: make([]core.Path, n), Usage: whole, Cost: 3}
+		var sum core.Usage
+		cost := 0.0
+		for i := range n {
+			share, price := u.Share(i)
+			if share.In < whole.In/n || share.In > whole.In/n+1 {
+				t.Errorf("the share of %d of %d is %+v", i, n, share)
+			}
+			sum = core.Usage{In: sum.In + share.In, Out: sum.Out + share.Out, Cached: sum.Cached + share.Cached}
+			cost += price
+		}
+		if sum != whole || cost < 2.999 || cost > 3.001 {
+			t.Errorf("%d shares make %+v, %v", n, sum, cost)
+		}
+	}
+}
+
+// TestExemptFromThePlacesBudget: whoever is exempt is answered where the place has
+// nothing left, and others are not; the bot's own budget holds for all.
+func TestExemptFromThePlacesBudget(t *testing.T) {
+	m := &thinker{usage: core.Usage{In: 1000}}
+	place := core.MustPath("a/1")
+	b := Budgeted(m, BudgetConfig{BotTokens: 3500, Places: []PlaceBudget{{Path: place, Tokens: 900}}}, BudgetOptions{
+		Exempt: func(_, person core.Path) bool { return person.String() == "a/@user/admin" },
+	})
+	for i, tc := range []struct {
+		who  string
+		fine bool
+	}{{"a/@user/1", true}, {"a/@user/1", false}, {"a/@user/admin", true}, {"a/@user/admin", true}, {"a/@user/1", false}, {"a/@user/admin", true}, {"a/@user/admin", false}} {
+		if _, err := b.Ask(t.Context(), from("a/1", tc.who)); (err == nil) != tc.fine {
+			t.Errorf("question %d, of %s: %v", i, tc.who, err)
+		}
 	}
 }

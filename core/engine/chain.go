@@ -29,6 +29,9 @@ type Options struct {
 	// Health is told when an engine is left alone after failures in a row, and
 	// when it answers again. It returns at once. Optional.
 	Health func(engine string, well bool)
+	// Failed is told of each call that failed, also when another engine answers
+	// then. It returns at once. Optional.
+	Failed func(engine string, kind core.ModelErrorKind)
 }
 
 func (o Options) withDefaults() Options {
@@ -49,17 +52,15 @@ func (o Options) withDefaults() Options {
 
 // Chain asks its engines in order. Safe for concurrent use.
 type Chain struct {
-	health func(engine string, well bool)
-	links  []*link // those that need a network
-	last   core.Model
-	quiet  core.Model // last, where it is chosen and stands in for nobody
-	lone   bool       // last is all there is
-	prices map[string]Config
-	log    *slog.Logger
-	clock  func() time.Time
-	prefer func(core.Path) string
-	wait   time.Duration
-	pool   *http.Transport
+	links   []*link // those that need a network
+	last    core.Model
+	quiet   core.Model // last, where it is chosen and stands in for nobody
+	lone    bool       // last is all there is
+	prices  map[string]Config
+	options Options
+	prefer  func(core.Path) string
+	wait    time.Duration
+	pool    *http.Transport
 }
 
 // New builds the chain of the tables. The offline engine is its last link,
@@ -67,7 +68,7 @@ type Chain struct {
 // joined, each with the table's name. Close the chain when nobody asks any more.
 func New(tables []Config, o Options) (*Chain, error) {
 	o = o.withDefaults()
-	c := &Chain{health: o.Health, log: o.Log, clock: o.Clock, prefer: o.Prefer, wait: o.Patience, prices: map[string]Config{}}
+	c := &Chain{options: o, prefer: o.Prefer, wait: o.Patience, prices: map[string]Config{}}
 	t := &transport{base: o.Transport, clock: o.Clock}
 	if t.base == nil {
 		c.pool = newBase()
@@ -124,7 +125,7 @@ func (c *Chain) addRemote(cfg Config, t *transport) error {
 		return err
 	}
 	c.prices[cfg.Name] = cfg
-	c.links = append(c.links, newLink(cfg.Name, model, c.log, c.clock, c.health))
+	c.links = append(c.links, newLink(cfg.Name, model, cfg.Parallel, c.options))
 	return nil
 }
 

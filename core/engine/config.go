@@ -22,13 +22,13 @@ type Config struct {
 	Structure string        `toml:"structure" doc:"How the provider is told to answer in JSON: schema, object, off, or auto, which tries them in that order." default:"auto" oneof:"auto|schema|object|off"`
 
 	MaxPromptChars int  `toml:"max_prompt_chars" doc:"The longest prompt in characters; 0 for no limit." default:"24000" min:"0" max:"10000000"`
-	ContextTokens  int  `toml:"context_tokens" doc:"The model's context window in tokens; where it is given, a prompt leaves room for the answer inside of it." default:"0" min:"0" max:"100000000"`
+	ContextTokens  int  `toml:"context_tokens" doc:"The model's context window in tokens; a prompt leaves room for the answer inside of it. 0: what the server says when a prompt is too long." default:"0" min:"0" max:"100000000"`
 	MaxTokens      int  `toml:"max_tokens" doc:"The longest answer in tokens; 0 leaves it to the server." default:"2048" min:"0" max:"1000000"`
 	Vision         bool `toml:"vision" doc:"The model can see pictures." default:"false"`
 	Hearing        bool `toml:"hearing" doc:"The model can hear voice messages (APIs that take input_audio)." default:"false"`
 	Stream         bool `toml:"stream" doc:"Read the answer while it is written, where somebody wants to see it grow." default:"true"`
 
-	Parallel int `toml:"parallel" doc:"How many calls may run at a time; further ones wait their turn, and the time-out begins after it. 0 for no limit; 1 suits a server at home." default:"0" min:"0" max:"1000"`
+	Parallel int `toml:"parallel" doc:"How many calls may run at a time; further ones wait, person by person, and the time-out begins after it. 0 for no limit; 1 suits a server at home." default:"0" min:"0" max:"1000"`
 
 	Temperature float64 `toml:"temperature" doc:"How freely it speaks, 0 to 2; below 0 leaves it to the server." default:"-1" min:"-1" max:"2"`
 	TopP        float64 `toml:"top_p" doc:"Nucleus sampling, 0 to 1; 0 leaves it to the server." default:"0" min:"0" max:"1"`
@@ -48,7 +48,6 @@ const (
 	minPromptChars   = 2000 // less does not hold the instructions
 	anthropicTokens  = 4096 // Anthropic wants a number in any case
 	minPromptTokens  = 700
-	charsPerToken    = 3 // of compact JSON, on the cautious side: for reservations
 	providerOffline  = "offline"
 	structureAuto    = "auto"
 	structureSchema  = "schema"

@@ -10,5 +10,10 @@
 // and event streams. The library itself is only ever given one whole, clean
 // answer, so that its own parsers meet nothing that they trip over.
 //
+// Whoever asks is known with each question. Calls that wait are served person by
+// person, failures in a row take an engine away from everybody only if no single
+// person caused them all, and every call that reached a model is booked for those
+// who caused it.
+//
 // The package does not build prompts, does not read plans and keeps no history.
 package engine

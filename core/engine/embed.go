@@ -58,13 +58,14 @@ func NewEmbedder(cfg Config, o Options) (Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine %s: %w", cfg.Name, err)
 	}
-	return &embedder{remote: remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey)}, client: client, base: t.base}, nil
+	return &embedder{remote: remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey)}, client: client, base: t.base, failed: o.Failed}, nil
 }
 
 type embedder struct {
 	remote
 	client *openai.LLM
 	base   http.RoundTripper
+	failed func(engine string, kind core.ModelErrorKind)
 }
 
 // Close gives the connections back, where they are the embedder's own.
@@ -102,6 +103,9 @@ func (e *embedder) batch(ctx context.Context, texts []string) ([][]float32, erro
 	}
 	failed := asModelError(e.cfg.Name, call, ctx, err)
 	failed.Err = e.conceal(failed.Err)
+	if e.failed != nil && ctx.Err() == nil {
+		e.failed(e.cfg.Name, failed.Kind)
+	}
 	return nil, failed
 }
 

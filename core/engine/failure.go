@@ -32,6 +32,7 @@ type httpError struct {
 	after  time.Duration
 	code   string // the provider's own name of it
 	text   string // what it said, for the log
+	sizes  sizes
 }
 
 func (e *httpError) Error() string {
@@ -45,7 +46,7 @@ func (e *httpError) Error() string {
 func readHTTPError(r *http.Response, body []byte, now time.Time) *httpError {
 	e := parseErrorBody(body)
 	if e == nil {
-		e = &httpError{text: oneLine(string(body), 300)}
+		e = plainError(string(body))
 	}
 	if e.text == "" {
 		e.text = http.StatusText(r.StatusCode)
@@ -72,13 +73,18 @@ func parseErrorBody(body []byte) *httpError {
 	if len(outer.Error) == 0 || string(outer.Error) == "null" {
 		switch {
 		case outer.Message != "":
-			return &httpError{text: oneLine(outer.Message, 300)}
+			return plainError(outer.Message)
 		case len(outer.Detail) > 0:
-			return &httpError{text: oneLine(string(outer.Detail), 300)}
+			return plainError(string(outer.Detail))
 		}
 		return nil
 	}
 	return parseErrorValue(outer.Error)
+}
+
+// plainError makes an httpError of what was said in words alone.
+func plainError(said string) *httpError {
+	return &httpError{text: oneLine(said, 300), sizes: readSizes(oneLine(said, 1000))}
 }
 
 func parseErrorValue(value json.RawMessage) *httpError {
@@ -87,11 +93,17 @@ func parseErrorValue(value json.RawMessage) *httpError {
 		Type    string `json:"type"`
 		Status  string `json:"status"`
 		Code    any    `json:"code"`
+		Prompt  int    `json:"n_prompt_tokens"`
+		Window  int    `json:"n_ctx"`
 	}
 	if json.Unmarshal(value, &inner) != nil {
-		return &httpError{text: oneLine(strings.Trim(string(value), `"`), 300)}
+		return plainError(strings.Trim(string(value), `"`))
 	}
-	e := &httpError{text: oneLine(inner.Message, 300), code: inner.Type}
+	e := plainError(inner.Message)
+	e.code = inner.Type
+	if inner.Window > 0 {
+		e.sizes = sizes{prompt: inner.Prompt, limit: inner.Window}
+	}
 	switch code := inner.Code.(type) {
 	case float64:
 		if code >= 100 && code < 600 {
@@ -150,8 +162,7 @@ func kindOf(e *httpError) core.ModelErrorKind {
 		return false
 	}
 	switch {
-	case e.status == http.StatusRequestEntityTooLarge,
-		e.status < 500 && has("context_length", "context length", "maximum context", "context size", "context window", "prompt is too long", "too many tokens", "exceed_context", "input length", "reduce the length"):
+	case e.status == http.StatusRequestEntityTooLarge, e.status <= 500 && has(tooLongWords...):
 		return core.TooLong
 	case e.status < 500 && has("content_filter", "content policy", "content_policy", "content management policy", "moderation", "flagged", "safety", "prohibited_content"):
 		return core.Refused

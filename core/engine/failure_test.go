@@ -77,3 +77,70 @@ func FuzzFailure(f *testing.F) {
 		}
 	})
 }
+
+func TestKinds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status int
+		body   string
+		want   core.ModelErrorKind
+	}{
+		"timeout":         {408, ``, core.RetryLater},
+		"conflict":        {409, ``, core.RetryLater},
+		"too early":       {425, ``, core.RetryLater},
+		"limited":         {429, ``, core.RetryLater},
+		"broken":          {500, ``, core.RetryLater},
+		"not found":       {404, ``, core.Fatal},
+		"teapot":          {418, ``, core.Fatal},
+		"filter":          {400, `{"error":{"code":"content_filter"}}`, core.Refused},
+		"filter is down":  {500, `{"error":{"message":"the moderation service is down"}}`, core.RetryLater},
+		"long is down":    {503, `{"error":{"message":"cannot tell the context length"}}`, core.RetryLater},
+		"no money":        {402, `{"error":{"message":"check your billing"}}`, core.Fatal},
+		"no money, later": {429, `{"error":{"code":"insufficient_quota"}}`, core.Fatal},
+		"a list":          {429, ` [ {"error":{"status":"RESOURCE_EXHAUSTED","message":"later"}}]`, core.RetryLater},
+	} {
+		e := readHTTPError(&http.Response{StatusCode: tc.status}, []byte(tc.body), time.Now())
+		if got := kindOf(e); got != tc.want || e.status != tc.status || e.text == "" && e.code == "" {
+			t.Errorf("%s: %s, %+v", name, got, e)
+		}
+	}
+	for said, want := range map[string]httpError{
+		`{"code":99,"message":"x"}`:                      {text: "x"},
+		`{"code":100,"message":"x"}`:                     {text: "x", status: 100},
+		`{"code":599,"message":"x"}`:                     {text: "x", status: 599},
+		`{"code":600,"message":"x"}`:                     {text: "x"},
+		`{"code":"","type":"t","status":"S"}`:            {code: "t"},
+		`{"code":"c","type":"t","status":"S"}`:           {code: "c"},
+		`{"status":"S","n_ctx":4096}`:                    {code: "S", sizes: sizes{limit: 4096}},
+		`{"n_ctx":4096,"n_prompt_tokens":5000}`:          {sizes: sizes{prompt: 5000, limit: 4096}},
+		`{"n_prompt_tokens":5000,"message":"limit 100"}`: {text: "limit 100", sizes: sizes{limit: 100}},
+	} {
+		if got := parseErrorValue([]byte(said)); *got != want {
+			t.Errorf("%s: %+v, want %+v", said, *got, want)
+		}
+	}
+}
+
+// TestWorst: of several failures, the one that gives most hope leads.
+func TestWorst(t *testing.T) {
+	e := func(kind core.ModelErrorKind, after time.Duration) *core.ModelError {
+		return &core.ModelError{Kind: kind, After: after}
+	}
+	for _, list := range [][]*core.ModelError{
+		{e(core.RetryLater, 3), e(core.Fatal, 1)},
+		{e(core.Fatal, 1), e(core.RetryLater, 3), e(core.RetryLater, 5)},
+		{e(core.RetryLater, 5), e(core.RetryLater, 3)},
+		{e(core.TooLong, 1), e(core.RetryLater, 3), e(core.Refused, 2)},
+	} {
+		if got := worst(list); got.Kind != core.RetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
+			t.Errorf("%+v leads", got)
+		}
+	}
+	for _, pair := range [][2]core.ModelErrorKind{{core.TooLong, core.Refused}, {core.Refused, core.Fatal}} {
+		if got := worst([]*core.ModelError{e(pair[1], 0), e(pair[0], 0)}); got.Kind != pair[0] {
+			t.Errorf("%s leads %s", got.Kind, pair[0])
+		}
+	}
+	if alone := e(core.Refused, 2); worst([]*core.ModelError{alone}).Kind != core.Refused || worst(nil).Kind != core.Fatal {
+		t.Error("one failure does not lead")
+	}
+}

@@ -8,103 +8,188 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"github.com/sony/gobreaker/v2"
 
 	"synthbot/core"
 )
 
 // link is one engine of a chain, with what is known of its health.
 type link struct {
-	name    string
-	model   core.Model
-	log     *slog.Logger
-	clock   func() time.Time
-	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
+	name   string
+	model  core.Model
+	queue  *queue
+	log    *slog.Logger
+	clock  func() time.Time
+	health func(engine string, well bool)
+	failed func(engine string, kind core.ModelErrorKind)
 
-	mu    sync.Mutex
-	until time.Time // the server asked to be left alone until then
+	mu      sync.Mutex
+	until   time.Time // the server asked to be left alone until then
+	breaker breaker
 }
 
-const (
-	tripAfter = 4                // failures in a row after which an engine is left alone
-	tripFor   = 30 * time.Second // for so long
-)
-
-func newLink(name string, model core.Model, log *slog.Logger, clock func() time.Time, health func(string, bool)) *link {
-	l := &link{name: name, model: model, log: log.With("engine", name), clock: clock}
-	l.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		Name:        name,
-		Timeout:     tripFor,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		OnStateChange: func(_ string, from, to gobreaker.State) {
-			l.log.Warn("engine's breaker changed", "from", from.String(), "to", to.String())
-			switch {
-			case health == nil:
-			case to == gobreaker.StateOpen && from == gobreaker.StateClosed:
-				health(name, false)
-			case to == gobreaker.StateClosed:
-				health(name, true)
-			}
-		},
-		IsSuccessful: healthy,
-		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
-	})
-	return l
-}
-
-// healthy reports whether a call says nothing against the engine: a prompt that
-// it refuses, or that is too long, is no fault of its own.
-func healthy(err error) bool {
-	failed, ok := errors.AsType[*core.ModelError](err)
-	return err == nil || ok && (failed.Kind == core.Refused || failed.Kind == core.TooLong)
-}
-
-// pause is how long the engine still wants to be left alone.
-func (l *link) pause() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return max(0, l.until.Sub(l.clock()))
+func newLink(name string, model core.Model, parallel int, o Options) *link {
+	return &link{
+		name: name, model: model, queue: newQueue(parallel), log: o.Log.With("engine", name), clock: o.Clock,
+		health: o.Health, failed: o.Failed,
+	}
 }
 
 // ask asks the engine, unless it is to be left alone.
-func (l *link) ask(ctx context.Context, q core.Question) (core.Answer, *core.ModelError) {
-	if wait := l.pause(); wait > 0 {
-		return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Engine: l.name, After: wait, Err: errPaused}
-	}
-	done, err := l.breaker.Allow()
-	if err != nil {
-		return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Engine: l.name, After: tripFor, Err: errTripped}
-	}
-	answer, failed := l.guarded(ctx, q)
-	if failed == nil {
-		done(nil)
-		return answer, nil
-	}
-	done(failed)
-	l.note(failed)
-	return core.Answer{}, failed
-}
-
-// guarded turns a panic of q.Build into an error, for the breaker must be told
-// of every call.
-func (l *link) guarded(ctx context.Context, q core.Question) (answer core.Answer, failed *core.ModelError) {
+func (l *link) ask(ctx context.Context, q core.Question) (answer core.Answer, failed *core.ModelError) {
 	defer func() {
-		if p := recover(); p != nil {
+		if p := recover(); p != nil { // of q.Build
 			l.log.Error("panic while asking", "panic", p)
 			failed = &core.ModelError{Kind: core.Fatal, Engine: l.name, Err: errPanic}
 		}
 	}()
-	return ask(ctx, l.model, q)
+	limits := l.model.Limits()
+	for try := 1; ; try++ {
+		answer, size, failed := l.try(ctx, q, limits)
+		if failed == nil || failed.Kind != core.TooLong || size == 0 || try == maxTooLong {
+			return answer, failed
+		}
+		limits = shorter(limits, l.model.Limits(), size, try)
+	}
 }
 
-// note logs a failure and keeps the pause that the server asked for.
-func (l *link) note(failed *core.ModelError) {
-	if failed.After > 0 {
-		l.mu.Lock()
-		l.until = l.clock().Add(failed.After)
-		l.mu.Unlock()
+// maxTooLong is how often an engine is asked that finds the prompt too long.
+const maxTooLong = 5
+
+// shorter are limits to which a prompt is built again that was too long under the
+// limits before, with so many estimated tokens. now are those of the model, which
+// may have learnt by it.
+func shorter(before, now core.Limits, size, try int) core.Limits {
+	if try > 1 || now.Tokens <= 0 || now.Tokens >= size {
+		tokens := least(least(before.Tokens, now.Tokens), size)
+		now.Tokens = max(1, int(float64(tokens)*shorterParts))
+	}
+	return now
+}
+
+// try builds the prompt, waits until a call may run, and makes it. size is the
+// estimate of a prompt that was sent.
+func (l *link) try(
+	ctx context.Context, q core.Question, limits core.Limits,
+) (answer core.Answer, size int, failed *core.ModelError) {
+	if failed := l.refuse(q.People); failed != nil {
+		return core.Answer{}, 0, failed
+	}
+	request, err := q.Build(limits)
+	if err != nil {
+		return core.Answer{}, 0, l.typed(err)
+	}
+	leave, err := l.queue.enter(ctx, q.People)
+	if err != nil {
+		return core.Answer{}, 0, &core.ModelError{Kind: core.RetryLater, Engine: l.name, Err: err}
+	}
+	defer leave()
+	answer, failed = l.call(ctx, q.People, request)
+	return answer, textTokens(request), failed
+}
+
+// call makes one call, and notes what it says about the engine.
+func (l *link) call(ctx context.Context, people []core.Path, request core.Request) (core.Answer, *core.ModelError) {
+	try, failed := l.begin(people)
+	if failed != nil {
+		return core.Answer{}, failed
+	}
+	answer, err := l.model.Generate(ctx, request)
+	if err == nil {
+		l.succeeded()
+		return answer, nil
+	}
+	failed = l.typed(err)
+	if ctx.Err() != nil { // the caller went away, which says nothing about the engine
+		l.untried(try)
+		return core.Answer{}, failed
 	}
 	l.log.Warn("engine failed", "kind", failed.Kind, "status", failed.Status, "after", failed.After, "error", failed.Err)
+	if l.failed != nil {
+		l.failed(l.name, failed.Kind)
+	}
+	if failed.Kind == core.Refused || failed.Kind == core.TooLong { // it is the prompt's fault
+		l.succeeded()
+	} else {
+		l.broke(people, failed.After)
+	}
+	return core.Answer{}, failed
+}
+
+// typed makes a *core.ModelError of any error.
+func (l *link) typed(err error) *core.ModelError {
+	if failed, ok := errors.AsType[*core.ModelError](err); ok {
+		return failed
+	}
+	return &core.ModelError{Kind: core.Fatal, Engine: l.name, Err: err}
+}
+
+// refuse says why the engine is not asked by these people now; nil: it is.
+func (l *link) refuse(people []core.Path) *core.ModelError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed(people, l.clock())
+}
+
+// begin is refuse for a call that begins. try says that the call tries an engine
+// that was left alone.
+func (l *link) begin(people []core.Path) (try bool, failed *core.ModelError) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock()
+	if failed := l.closed(people, now); failed != nil {
+		return false, failed
+	}
+	return l.breaker.begin(people, now), nil
+}
+
+// closed is refuse with l.mu held.
+func (l *link) closed(people []core.Path, now time.Time) *core.ModelError {
+	if wait := l.until.Sub(now); wait > 0 {
+		return &core.ModelError{Kind: core.RetryLater, Engine: l.name, After: wait, Err: errPaused}
+	}
+	if l.breaker.open(people, now) {
+		return &core.ModelError{Kind: core.RetryLater, Engine: l.name, After: l.breaker.until.Sub(now), Err: errTripped}
+	}
+	return nil
+}
+
+// untried notes that a call ended without a result. If it was to try the engine,
+// the next one does.
+func (l *link) untried(try bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if try {
+		l.breaker.until = l.clock()
+	}
+}
+
+// broke notes a failure, and the pause that the server asked for.
+func (l *link) broke(people []core.Path, after time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock()
+	if after > 0 {
+		l.until = now.Add(after)
+	}
+	if l.breaker.fail(people, now); l.breaker.failed == tripAfter {
+		l.tell(false)
+	}
+}
+
+func (l *link) succeeded() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.breaker.failed >= tripAfter {
+		l.tell(true)
+	}
+	l.breaker.succeed()
+}
+
+func (l *link) tell(well bool) {
+	l.log.Warn("engine's health changed", "well", well)
+	if l.health != nil {
+		l.health(l.name, well)
+	}
 }
 
 // askLinks tries the engines in order, and once more those that may have

@@ -58,9 +58,9 @@ func fails(kind core.ModelErrorKind, after time.Duration, errs ...error) func(co
 
 func chainOf(standby bool, models ...*script) *Chain {
 	o := Options{}.withDefaults()
-	c := &Chain{log: o.Log, clock: time.Now, wait: o.Patience, last: offline.New(offline.Options{Standby: standby}), quiet: offline.New(offline.Options{})}
+	c := &Chain{wait: o.Patience, last: offline.New(offline.Options{Standby: standby}), quiet: offline.New(offline.Options{})}
 	for _, m := range models {
-		c.links = append(c.links, newLink(m.name, m, o.Log, time.Now, o.Health))
+		c.links = append(c.links, newLink(m.name, m, 0, o))
 	}
 	return c
 }
@@ -316,7 +316,7 @@ func TestFailuresAreLoggedWithoutTexts(t *testing.T) {
 		var out strings.Builder
 		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0, errors.New("bad key"))}}
 		c := chainOf(true)
-		c.links = []*link{newLink("model", m, slog.New(slog.NewTextHandler(&out, nil)), time.Now, nil)}
+		c.links = []*link{newLink("model", m, 0, Options{Log: slog.New(slog.NewTextHandler(&out, nil))}.withDefaults())}
 		asks(t, c)
 		if !strings.Contains(out.String(), "bad key") || !strings.Contains(out.String(), "engine=model") || strings.Contains(out.String(), "hello") {
 			t.Error(out.String())
@@ -336,7 +336,7 @@ func TestHealth(t *testing.T) {
 			}
 			return says("home")(ctx)
 		}}}
-		l := newLink("home", m, slog.New(slog.DiscardHandler), time.Now, func(name string, well bool) { told = append(told, fmt.Sprint(name, " ", well)) })
+		l := newLink("home", m, 0, Options{Health: func(name string, well bool) { told = append(told, fmt.Sprint(name, " ", well)) }}.withDefaults())
 		for range tripAfter + 3 {
 			l.ask(t.Context(), plainQuestion())
 		}

@@ -294,9 +294,5 @@ func (openAI) canon(r reply) ([]byte, error) {
 	type object map[string]any
 	return marshal(object{
 		"choices": []object{{"index": 0, "finish_reason": stop, "message": object{"role": "assistant", "content": r.text, "tool_calls": calls}}},
-		"usage": object{
-			"prompt_tokens": r.usage.In, "completion_tokens": r.usage.Out,
-			"prompt_tokens_details": object{"cached_tokens": r.usage.Cached},
-		},
 	})
 }

@@ -7,46 +7,55 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"synthbot/core"
 )
 
+// TestProbe: an engine is asked for one token, whatever it lists as its models.
 func TestProbe(t *testing.T) {
-	answers := map[string]http.HandlerFunc{
-		"/ok/models":      body(200, `{"data":[{"id":"other"},{"id":"m1"}]}`),
-		"/latest/models":  body(200, `{"data":[{"id":"m1:latest"}]}`),
-		"/silent/models":  body(200, `{}`),
-		"/unknown/models": body(200, `{"data":[{"id":"other"}]}`),
-		"/key/models":     body(401, `{"error":{"message":"bad key `+testKey+`"}}`),
-		"/down/models":    body(503, ``),
-	}
-	s := newServer(t, nil)
-	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+testKey {
-			t.Errorf("%v", r.Header)
-		}
-		answers[r.URL.Path](w, r)
-	})
-	for name, want := range map[string]string{"ok": "", "latest": "", "silent": "", "unknown": "does not list", "key": "status 401", "down": "status 503"} {
-		c, err := New([]Config{s.table(func(c *Config) { c.BaseURL += "/" + name })}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		probes := c.Probe(bounded(t))
-		if len(probes) != 1 || probes[0].Engine != "test" {
-			t.Fatalf("%v", probes)
-		}
-		got := ""
-		if probes[0].Err != nil {
-			got = probes[0].Err.Error()
-		}
-		if (got == "") != (want == "") || !strings.Contains(got, want) || strings.Contains(got, testKey) {
-			t.Errorf("%s: %q", name, got)
-		}
+	for name, tc := range map[string]struct {
+		answer http.HandlerFunc
+		change func(*Config)
+		want   string
+	}{
+		"answers":        {answer: aiSays("Hi")},
+		"anthropic":      {answer: anSays(`[{"type":"text","text":"Hi"}]`), change: anthropicTable},
+		"only thinks":    {answer: body(200, `{"choices":[{"message":{"content":"","reasoning_content":"h"},"finish_reason":"length"}]}`)},
+		"limit reached":  {answer: body(400, `{"error":{"message":"Could not finish the message because max_tokens or model output limit was reached.","type":"invalid_request_error"}}`)},
+		"plainer":        {answer: body(200, `{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}`), change: func(c *Config) { c.Effort = "low" }},
+		"unknown model":  {answer: body(404, `{"error":{"message":"The model m1 does not exist","code":"model_not_found"}}`), want: "model_not_found"},
+		"nothing there":  {answer: body(404, `404 page not found`), want: "status 404"},
+		"key":            {answer: body(401, `{"error":{"message":"bad key `+testKey+`"}}`), want: "status 401"},
+		"down":           {answer: body(503, ``), want: "status 503"},
+		"no such server": {answer: body(200, `<html>welcome</html>`), want: "no answer of this API"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, tc.answer)
+			if tc.change == nil {
+				tc.change = func(*Config) {}
+			}
+			c, err := New([]Config{s.table(tc.change)}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			probes := c.Probe(bounded(t))
+			if len(probes) != 1 || probes[0].Engine != "test" {
+				t.Fatalf("%v", probes)
+			}
+			got := ""
+			if probes[0].Err != nil {
+				got = probes[0].Err.Error()
+			}
+			if (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) || strings.Contains(got, testKey) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+			if most := s.last().body["max_tokens"]; most != 1.0 {
+				t.Errorf("%v tokens are asked for", most)
+			}
+		})
 	}
 }
 
+// TestParallel: no more calls run at a time than the table allows.
 func TestParallel(t *testing.T) {
 	var running, most atomic.Int32
 	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -56,22 +65,21 @@ func TestParallel(t *testing.T) {
 		defer running.Add(-1)
 		io.WriteString(w, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`)
 	})
-	m := s.model(func(c *Config) { c.Parallel = 1 })
+	c, err := New([]Config{s.table(func(c *Config) { c.Parallel = 1 })}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, err := m.Generate(bounded(t), hello()); err != nil {
-				t.Error(err)
+			if a, err := c.Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "test" {
+				t.Error(a, err)
 			}
 		})
 	}
 	wg.Wait()
 	if most.Load() != 1 {
 		t.Errorf("%d at a time", most.Load())
-	}
-	m.seats <- struct{}{}
-	ctx := canceled()
-	if _, err := m.Generate(ctx, hello()); err == nil || err.(*core.ModelError).Kind != core.RetryLater {
-		t.Errorf("%v", err)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -27,8 +29,7 @@ type remote struct {
 	transport *transport
 	// learned is the strictest manner that the server has not refused.
 	learned atomic.Int32
-	// seats has one token for each call that may run; nil: any number may.
-	seats chan struct{}
+	lessons lessons
 }
 
 // neutral is the model name that the library sees. Its own guesses about names
@@ -45,9 +46,6 @@ func newRemote(cfg Config, t *transport) (*remote, error) {
 		p.maxField = "max_tokens" // servers of other makers often know no other
 	}
 	r := &remote{cfg: cfg, preset: p, redact: core.Conceal(cfg.APIKey), transport: t}
-	if cfg.Parallel > 0 {
-		r.seats = make(chan struct{}, cfg.Parallel)
-	}
 	structure := cfg.Structure
 	if structure == structureAuto {
 		structure = p.structure
@@ -76,19 +74,11 @@ func (p preset) client(cfg Config, endpoint string, c *http.Client) (llms.Model,
 }
 
 // Limits implements core.Model.
-func (r *remote) Limits() core.Limits { return r.cfg.Limits() }
+func (r *remote) Limits() core.Limits { return r.lessons.limits(r.cfg.Limits(), r.transport.clock()) }
 
 // Generate implements core.Model. A server that refuses the form of a request
 // is asked again in a plainer one, and what it took is remembered.
 func (r *remote) Generate(ctx context.Context, request core.Request) (core.Answer, error) {
-	if r.seats != nil {
-		select {
-		case r.seats <- struct{}{}:
-			defer func() { <-r.seats }()
-		case <-ctx.Done():
-			return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Engine: r.cfg.Name, Err: context.Cause(ctx)}
-		}
-	}
 	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
 	begin := r.manner(request)
@@ -97,6 +87,12 @@ func (r *remote) Generate(ctx context.Context, request core.Request) (core.Answe
 		if err == nil {
 			r.learn(begin, m)
 			return answer, nil
+		}
+		if told := (*httpError)(nil); errors.As(err, &told) && kindOf(told) == core.TooLong {
+			if beside(request) {
+				told.sizes.prompt = 0 // it is more than the text
+			}
+			r.lessons.tooLong(told.sizes, textTokens(request), r.cfg.MaxTokens, r.transport.clock())
 		}
 		failed := asModelError(r.cfg.Name, call, ctx, err)
 		failed.Err = r.conceal(failed.Err)
@@ -153,6 +149,13 @@ func (r *remote) once(ctx context.Context, request core.Request, m manner) (answ
 			answer, err = core.Answer{}, fmt.Errorf("%w: %s", errPanic, oneLine(fmt.Sprint(p), 200))
 		}
 	}()
+	if request.Used != nil {
+		defer func() {
+			if c.sent.Load() {
+				request.Used(c.usage(request))
+			}
+		}()
+	}
 	response, err := r.model.GenerateContent(c.in(ctx), r.messages(c, request, names), r.options(request, names)...)
 	switch {
 	case c.err != nil:
@@ -161,13 +164,19 @@ func (r *remote) once(ctx context.Context, request core.Request, m manner) (answ
 		return core.Answer{}, err
 	}
 	answer, err = r.answer(response, names)
-	if answer.Usage == (core.Usage{}) { // the server does not count: budgets need a number all the same
-		answer.Usage = core.Usage{In: int(tokensOf(request)), Out: (len(answer.Text) + charsPerToken) / charsPerToken}
+	answer.Usage = c.usage(request)
+	if n := c.got.usage.In; n > 0 && !beside(request) {
+		r.lessons.counted(n, textTokens(request))
 	}
 	if err == nil && answer.Text != "" && c.stream == nil && request.Stream != nil {
 		request.Stream(answer.Text)
 	}
 	return answer, err
+}
+
+// beside reports whether anything travels beside the text.
+func beside(request core.Request) bool {
+	return slices.ContainsFunc(request.Messages, func(u core.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 })
 }
 
 func nonBlank(parts []string) []string {
@@ -347,7 +356,6 @@ func (r *remote) answer(response *llms.ContentResponse, names map[string]string)
 	for _, choice := range response.Choices {
 		answer.Text += choice.Content
 		stop = choice.StopReason
-		answer.Usage = usageOf(choice.GenerationInfo)
 		for _, c := range choice.ToolCalls {
 			answer.Calls = append(answer.Calls, r.toolCall(c, len(answer.Calls), names))
 		}
@@ -382,14 +390,15 @@ func (r *remote) toolCall(c llms.ToolCall, n int, names map[string]string) core.
 	return made
 }
 
-func usageOf(info map[string]any) core.Usage {
-	first := func(keys ...string) int {
-		for _, k := range keys {
-			if n, ok := info[k].(int); ok && n > 0 {
-				return n
-			}
-		}
-		return 0
+// usage is what the call took: what the server counted, else an estimate. An answer
+// that did not come to its end takes as many tokens as came, at least.
+func (c *call) usage(request core.Request) core.Usage {
+	u := c.got.usage
+	if u.In == 0 {
+		u.In = int(tokensOf(request))
 	}
-	return core.Usage{In: first("PromptTokens", "InputTokens"), Out: first("CompletionTokens", "OutputTokens"), Cached: first("PromptCachedTokens", "CacheReadInputTokens")}
+	if u.Out == 0 || c.got.stop == "" {
+		u.Out = max(u.Out, c.pieces, c.got.tokens())
+	}
+	return u
 }

@@ -45,10 +45,19 @@ const (
 	maxLevels = 32
 )
 
-// Text is what may be shown so far. It never ends inside of a character.
+// Text is what may be shown so far. It never ends inside of a character, and holds
+// nothing of what the model thinks.
 func (r *Reveal) Text() string {
+	if r.closed {
+		return core.Unthink(r.text.String())
+	}
+	return core.UnthinkGrowing(r.whole())
+}
+
+// whole is the text without a character that has only begun.
+func (r *Reveal) whole() string {
 	s := r.text.String()
-	for i := 1; i < utf8.UTFMax && i <= len(s) && !r.closed; i++ {
+	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
 		if tail := s[len(s)-i:]; utf8.RuneStart(tail[0]) {
 			if !utf8.FullRuneInString(tail) {
 				return s[:len(s)-i]
@@ -108,14 +117,15 @@ func (r *Reveal) seek() bool {
 		if r.until != "" && !r.skip() {
 			return false
 		}
-		switch rest := r.in[r.pos:]; {
-		case len(rest) == 0:
+		rest := r.in[r.pos:]
+		if len(rest) == 0 {
 			return false
-		case rest[0] == '<':
-			end, wait := reasoning(string(rest[:min(len(rest), 16)]))
-			if wait {
-				return false
-			}
+		}
+		end, wait := core.ThoughtBegins(string(rest[:min(len(rest), 32)]))
+		switch {
+		case wait:
+			return false
+		case end != "":
 			r.until = end
 		case rest[0] == '{' || rest[0] == '[':
 			next := bytes.TrimLeft(rest[1:min(len(rest), 64)], " \t\r\n")
@@ -142,22 +152,6 @@ func (r *Reveal) skip() bool {
 	r.pos += i + len(r.until)
 	r.until = ""
 	return true
-}
-
-// reasoning returns the end of a block of reasoning that begins with the text,
-// "" where none begins; wait: more must come to tell.
-func reasoning(text string) (end string, wait bool) {
-	for _, name := range []string{"think>", "thinking>", "thought>", "reasoning>", "reflection>", "scratchpad>"} {
-		open := "<" + name
-		n := min(len(text), len(open))
-		if strings.EqualFold(text[:n], open[:n]) {
-			if n == len(open) {
-				return "</" + name, false
-			}
-			wait = true
-		}
-	}
-	return "", wait
 }
 
 // begin is told of a text that begins to be written for a message; it reports

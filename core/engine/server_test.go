@@ -188,9 +188,3 @@ func question(build func(core.Limits) (core.Request, error)) core.Question {
 func plainQuestion() core.Question {
 	return question(func(core.Limits) (core.Request, error) { return hello(), nil })
 }
-
-func canceled() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}

@@ -10,7 +10,9 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -57,6 +59,15 @@ func (r *reply) size() int {
 	return n
 }
 
+// tokens estimates what the answer took.
+func (r *reply) tokens() int {
+	texts := []string{r.text}
+	for _, c := range r.calls {
+		texts = append(texts, string(c.Arguments))
+	}
+	return core.Tokens(texts...)
+}
+
 // call is one call's passage through the transport. It travels in the context
 // of the request.
 type call struct {
@@ -67,7 +78,10 @@ type call struct {
 	tools  bool
 	stream func(piece string) // nil: the answer comes in one piece
 
-	err error // why it failed, typed; the library would make a string of it
+	err    error // why it failed, typed; the library would make a string of it
+	sent   atomic.Bool
+	got    reply // as far as it came
+	pieces int   // of a stream
 }
 
 type callKey struct{}
@@ -121,20 +135,32 @@ func (t *transport) pass(request *http.Request, c *call) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	response, err := t.base.RoundTrip(amended)
+	response, err := t.base.RoundTrip(amended.WithContext(c.traced(amended.Context())))
 	if err != nil {
 		return nil, fmt.Errorf("connection: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(response.Body, maxErrors))
-		return nil, readHTTPError(response, said, t.clock())
+		failed := readHTTPError(response, said, t.clock())
+		c.sent.Store(kindOf(failed) == core.Refused) // any other model has not begun
+		return nil, failed
 	}
+	c.sent.Store(true)
 	r, err := read(response, c)
 	if err != nil {
 		return nil, err
 	}
 	return t.respond(response, r, c)
+}
+
+// traced notes in c when the whole request was written.
+func (c *call) traced(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			c.sent.Store(true)
+		}
+	}})
 }
 
 // amend builds the request that is really sent.
@@ -185,6 +211,7 @@ func read(response *http.Response, c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	c.got = r
 	r.cut()
 	if c.stream != nil && r.text != "" {
 		c.stream(r.text)
@@ -209,6 +236,7 @@ func readStream(body io.Reader, c *call) (reply, error) {
 	err := readEvents(body, func(name string, data []byte) error {
 		piece, err := events.event(name, data)
 		size += len(piece)
+		c.pieces++
 		if piece != "" && size <= maxAnswer && c.stream != nil {
 			c.stream(piece)
 		}
@@ -218,6 +246,7 @@ func readStream(body io.Reader, c *call) (reply, error) {
 		return err
 	})
 	r, finished := events.reply()
+	c.got = r
 	if err != nil && !finished {
 		if _, typed := errors.AsType[*httpError](err); typed {
 			return reply{}, err

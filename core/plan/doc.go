@@ -11,7 +11,8 @@
 // {"name", "arguments"}; native tool calls; each of them also inside of a fenced
 // block, behind a block of reasoning, or with prose around it. Several bare
 // actions one after the other are a list. params is read as payload, names of
-// keys may be written in snake case, a number may be a string.
+// keys may be written in snake case, a number may be a string. What a model
+// thinks is taken out of the response, of suggestions and of messages, too.
 //
 // # What is repaired
 //

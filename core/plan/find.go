@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"synthbot/core"
 )
 
 // findings are the JSON values of a text that have the shape of a plan.
@@ -132,18 +134,13 @@ func strip(text string) string {
 	return strings.TrimSpace(unmark(unreason(text)))
 }
 
-var (
-	reasonOpen  = regexp.MustCompile(`(?i)<(think|thinking|thought|reasoning|reflection|scratchpad)>`)
-	reasonClose = regexp.MustCompile(`(?i)</(think|thinking|thought|reasoning|reflection|scratchpad)>`)
-	marks       = regexp.MustCompile(`<\|[a-zA-Z_]{1,32}\|>`)
-)
+var marks = regexp.MustCompile(`<\|[a-zA-Z_]{1,32}\|>`)
 
 // unreason cuts blocks of reasoning. One that is never closed reaches to the
 // end; one that was opened by the template and not by the model begins the text.
 func unreason(text string) string {
 	for range maxStarts {
-		open := reasonOpen.FindStringIndex(text)
-		end := reasonClose.FindStringIndex(text)
+		open, end := core.FindThought(text)
 		json := strings.IndexAny(text, "{[")
 		switch {
 		case end != nil && (open == nil || end[0] < open[0]):

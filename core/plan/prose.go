@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"synthbot/core"
 )
 
 // maxProse is how much of a model's own words is passed on, in bytes.
@@ -58,7 +60,7 @@ func fit(text string) bool {
 	case text[0] == '<' && text[len(text)-1] == '>': // a page, or a tag of some tool
 		return false
 	}
-	return !reasonOpen.MatchString(text) && !reasonClose.MatchString(text) && strings.ContainsFunc(text, letter)
+	return core.Unthink(text) == text && strings.ContainsFunc(text, letter)
 }
 
 // letter reports whether the rune can be part of what is said; emoji can.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,20 +15,64 @@ import (
 // a fault, and not said.
 func (r *reader) words() {
 	p := &r.plan
+	p.Response = core.Unthink(p.Response)
 	if inner, ok := inside(p.Response); ok {
-		if p.Response = inner.text("response"); p.Response == "" {
+		if p.Response = core.Unthink(inner.text("response")); p.Response == "" {
 			r.fault("response", "is a plan itself; write what you say to people there, and actions beside it")
 		}
 	}
-	i := -1
-	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
-		i++
-		if !strings.HasPrefix(s.Type, core.MessagePrefix) || !speaksAPlan(s.Payload) {
-			return false
+	for i := range p.Suggestions {
+		p.Suggestions[i] = core.Unthink(p.Suggestions[i])
+	}
+	p.Suggestions = slices.DeleteFunc(p.Suggestions, func(s string) bool { return s == "" })
+	steps := p.Steps[:0]
+	for i := range p.Steps {
+		unthinkStep(&p.Steps[i])
+		if speaks(&p.Steps[i]) && speaksAPlan(p.Steps[i].Payload) {
+			r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write what you say to people there")
+			continue
 		}
-		r.fault(fmt.Sprintf("actions[%d].payload.text", i), "is a plan; write what you say to people there")
-		return true
+		steps = append(steps, p.Steps[i])
+	}
+	p.Steps = steps
+}
+
+// speaks reports whether the step sends a message.
+func speaks(s *core.Step) bool {
+	return strings.HasPrefix(strings.ToLower(s.Type), strings.TrimSuffix(core.MessagePrefix, "_"))
+}
+
+// unthinkStep takes thoughts out of what a step says to people.
+func unthinkStep(s *core.Step) {
+	for ; s != nil; s = s.Fallback {
+		s.ConfirmText = core.Unthink(s.ConfirmText)
+		if speaks(s) {
+			s.Payload = unthinkPayload(s.Payload)
+		}
+	}
+}
+
+func unthinkPayload(payload json.RawMessage) json.RawMessage {
+	var said any
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.UseNumber()
+	if d.Decode(&said) != nil {
+		return payload // what is wrong with it is told by its schema
+	}
+	changed := false
+	core.Thoughtless(said, func(text string) string {
+		words := core.Unthink(text)
+		changed = changed || words != text
+		return words
 	})
+	if !changed {
+		return payload
+	}
+	clean, err := json.Marshal(said)
+	if err != nil {
+		return payload
+	}
+	return clean
 }
 
 // speaksAPlan reports whether the text of a message is a plan.

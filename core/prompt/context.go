@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"time"
 
 	"synthbot/core"
 )
@@ -59,11 +58,15 @@ func (s *section) last(n int) {
 	s.items = s.items[:keep]
 }
 
-// shorten cuts the text of an item.
+// shorten cuts the texts of an item until they take at most room characters in
+// all, the longest first.
 func (s *section) shorten(i, room int) {
 	p := &s.items[i]
 	s.sum -= p.size
-	p.shorten(0, room)
+	most := level(p.sizes(), room)
+	for j := range p.slots {
+		p.shorten(j, most)
+	}
 	s.sum += p.size
 }
 
@@ -108,20 +111,21 @@ func (p *Parts) recent() []*core.Entry {
 }
 
 // entries writes history entries; abroad: with the place they come from.
-func entries(name string, list []*core.Entry, zone *time.Location, abroad bool) section {
-	guess := 0
+func (p *Parts) entries(name string, list []*core.Entry, abroad bool) section {
+	guess, texts := 0, 0
 	for _, e := range list {
-		guess += 128 + len(e.Message.Text)
+		guess += 128*(1+len(e.Message.Foreign)) + e.Message.TextSize()
+		texts += 1 + len(e.Message.Foreign)
 	}
 	raw := make([]byte, 0, guess)
-	slots := make([]slot, 0, len(list))
+	slots := make([]slot, 0, texts)
 	items := make([]part, len(list))
 	for i, e := range list {
-		w := writer{raw: raw[len(raw):], slots: slots[i:i], zone: zone}
+		w := writer{raw: raw[len(raw):], slots: slots[len(slots):], zone: p.Zone, marks: p.marks}
 		w.entry(e, abroad)
 		items[i] = w.done()
 		raw = raw[:len(raw)+min(len(w.raw), cap(raw)-len(raw))]
-		slots = slots[:i+1]
+		slots = slots[:len(slots)+len(w.slots)]
 	}
 	s := newSection(name, true, items...)
 	s.lines = list
@@ -137,10 +141,18 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 		w.text("interface_path", m.Path.String())
 	}
 	w.some("from", m.Author.Name)
+	if !e.Self {
+		w.some("usertag", w.marks.Of(m.Path, m.Author))
+	}
 	if e.Self {
 		w.truth("self")
 	}
-	w.slot("text", m.Text, false)
+	text := m.Text
+	if e.Self {
+		text = core.Unthink(text)
+	}
+	w.slot("text", text, false)
+	w.foreign(m.Path, m.Foreign)
 	if len(m.Attachments) > 0 {
 		w.list("attachments")
 		for i := range m.Attachments {

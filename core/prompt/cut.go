@@ -67,6 +67,15 @@ type part struct {
 	slots []slot
 }
 
+// sizes are those of the texts.
+func (p *part) sizes() []int {
+	sizes := make([]int, len(p.slots))
+	for i := range p.slots {
+		sizes[i] = p.slots[i].size
+	}
+	return sizes
+}
+
 // shorten cuts the i-th text to room characters.
 func (p *part) shorten(i, room int) {
 	s := &p.slots[i]

@@ -9,13 +9,14 @@ import (
 // input is what the turn answers. Its type is "message" where people did
 // something, else the kind of what happened.
 func (p *Parts) input(l core.Limits) part {
-	w := &writer{raw: make([]byte, 0, 1024), zone: p.Zone}
+	w := &writer{raw: make([]byte, 0, 1024), zone: p.Zone, marks: p.marks}
 	last := p.last()
 	w.open('{')
 	w.text("type", p.inputType(last))
 	w.text("interface", p.Interface)
 	w.object("payload")
 	w.slot("text", p.words(), false)
+	w.foreign(last.Message.Path, p.foreign())
 	w.happening(&last.Event)
 	w.text("input_source", source(&last.Message))
 	w.source(p, &last.Message)
@@ -24,7 +25,7 @@ func (p *Parts) input(l core.Limits) part {
 	w.text("scope", or(p.Scope, "chat"))
 	w.speakers(p)
 	w.media(p, l)
-	w.quote(p.quote())
+	w.quote(last.Message.Path, p.quote())
 	w.close('}')
 	w.close('}')
 	return w.done()
@@ -80,6 +81,37 @@ func (p *Parts) words() string {
 	return strings.Join(lines, "\n")
 }
 
+// foreign lists what came with those words and is not their author's.
+func (p *Parts) foreign() []core.Foreign {
+	if len(p.Messages) < 2 || p.several() {
+		return p.last().Message.Foreign
+	}
+	var all []core.Foreign
+	for i := range p.Messages {
+		all = append(all, p.Messages[i].Message.Foreign...)
+	}
+	return all
+}
+
+// foreign writes texts that the author of a message did not write, each with what
+// is known of its writer.
+func (w *writer) foreign(place core.Path, list []core.Foreign) {
+	if len(list) == 0 {
+		return
+	}
+	w.list("others_words")
+	for i := range list {
+		w.open('{')
+		w.text("kind", string(list[i].Kind))
+		w.some("from", list[i].From.Name)
+		w.some("usertag", w.marks.tag(place, list[i].From))
+		w.time("at", list[i].Time)
+		w.slot("text", list[i].Text, true)
+		w.close('}')
+	}
+	w.close(']')
+}
+
 // happening tells what was done where it was more than saying something.
 func (w *writer) happening(e *core.Event) {
 	switch e.Kind {
@@ -124,7 +156,7 @@ func (w *writer) source(p *Parts, m *core.Message) {
 		w.close(']')
 	}
 	w.text("username", m.Author.Name)
-	w.some("usertag", m.Author.Tag)
+	w.some("usertag", w.marks.tag(m.Path, m.Author))
 	w.text("interface", p.Interface)
 	w.close('}')
 }
@@ -139,7 +171,9 @@ func (w *writer) speakers(p *Parts) {
 		m := &p.Messages[i].Message
 		w.open('{')
 		w.text("from", m.Author.Name)
+		w.some("usertag", w.marks.Of(m.Path, m.Author))
 		w.slot("text", m.Text, false)
+		w.foreign(m.Path, m.Foreign)
 		w.text("message_id", m.ID)
 		w.close('}')
 	}
@@ -245,20 +279,24 @@ func (p *Parts) quote() *core.Quote {
 	return nil
 }
 
-func (w *writer) quote(q *core.Quote) {
+func (w *writer) quote(place core.Path, q *core.Quote) {
 	if q == nil {
 		return
 	}
 	w.object("reply_message_id")
 	w.text("message_id", q.ID)
-	if q.Text != "" {
-		w.slot("text", q.Text, false)
+	text := q.Text
+	if q.From.Bot {
+		text = core.Unthink(text)
+	}
+	if text != "" {
+		w.slot("text", text, false)
 	}
 	w.time("timestamp", q.Time)
 	if q.From != (core.Author{}) {
 		w.object("from")
 		w.text("username", q.From.Name)
-		w.some("usertag", q.From.Tag)
+		w.some("usertag", w.marks.tag(place, q.From))
 		w.close('}')
 	}
 	w.close('}')

@@ -32,13 +32,17 @@ func common(a, b string) int {
 	return n
 }
 
-// dialogue is a long chat of three people with the bot.
-func dialogue(turns int) []core.Entry {
+// dialogue is a long chat of three people with the bot; the first and the last may
+// have one name.
+func dialogue(turns int, namesakes bool) []core.Entry {
 	names := []string{"Jay", "Ann", "Bob"}
 	var log []core.Entry
 	for i := range turns {
 		seq := uint64(len(log) + 1)
 		ask := said("telegram/-100/7", seq, names[i%3], fmt.Sprintf("And what about number %d? I was told it is the best of them all, but I am not so sure.", i))
+		if namesakes && i%3 != 1 {
+			ask.Message.Author.Name, ask.Message.Author.Tag = "Owner", ""
+		}
 		answer := said("telegram/-100/7", seq+1, "Aria", fmt.Sprintf("Number %d is fine. Take the second one anyway: it costs less, and you will not miss the extra pocket that everybody praises.", i))
 		answer.Self = true
 		log = append(log, ask, answer)
@@ -47,10 +51,10 @@ func dialogue(turns int) []core.Entry {
 }
 
 func TestConsecutivePromptsShareTheirBeginning(t *testing.T) {
-	const n, turns = 20, 50
+	const n, turns, namesakes = 20, 50, "namesakes"
 	people := []json.RawMessage{json.RawMessage(`{"username":"Ann","bio":"a gardener"}`), json.RawMessage(`{"username":"Bob","bio":"plays the tuba"}`), json.RawMessage(`{"username":"Jay","bio":"asks a lot"}`)}
-	for _, l := range []core.Limits{{Chars: 24000}, {Chars: 24000, Dialect: core.DialectTools}} {
-		log := dialogue(turns)
+	for _, l := range []core.Limits{{Chars: 24000}, {Chars: 24000, Dialect: core.DialectTools}, {Chars: 24000, Engine: namesakes}} {
+		log := dialogue(turns, l.Engine == namesakes)
 		system, before, resets, most := "", "", 0, 0
 		for i := range turns {
 			p := hello()
@@ -70,6 +74,7 @@ func TestConsecutivePromptsShareTheirBeginning(t *testing.T) {
 			case i == 0:
 			case moved:
 				resets++
+			case fresh > 900 && l.Engine == namesakes && i == 2: // from now on marks tell the two apart
 			case fresh > 900:
 				t.Errorf("dialect %q: turn %d has %d fresh characters", l.Dialect, i, fresh)
 			default:

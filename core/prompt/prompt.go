@@ -49,6 +49,8 @@ type Parts struct {
 
 	Outputs []Output // of a Delivery
 	Said    []string // of a Delivery: what this turn sent already
+
+	marks Marks // set by Build
 }
 
 // Action is an action as a prompt shows it.
@@ -164,9 +166,10 @@ func (p *Prompt) Sections() []Section {
 
 // newDraft measures every part once.
 func newDraft(p *Parts, l core.Limits) *draft {
+	p.marks = p.Marks()
 	d := &draft{
-		recent:   entries("history_recent", p.recent(), p.Zone, true),
-		current:  entries("history_current_chat", spoken(p.History), p.Zone, false),
+		recent:   p.entries("history_recent", p.recent(), true),
+		current:  p.entries("history_current_chat", spoken(p.History), false),
 		people:   values("participants", p.Participants),
 		memories: values("memories", p.memories()),
 		state:    single("conversation_state", stateJSON(&p.State)),

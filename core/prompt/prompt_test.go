@@ -220,3 +220,27 @@ func TestSizeBars(t *testing.T) {
 		}
 	}
 }
+
+// TestThoughtsOfEarlier: what a model once thought aloud in a message that was stored
+// does not come back to it; other people's words stay as they are.
+func TestThoughtsOfEarlier(t *testing.T) {
+	const thought = "<think>they are a fool</think>Good morning"
+	for _, dialect := range []core.Dialect{core.DialectJSON, core.DialectTools} {
+		p := hello()
+		mine, theirs, elsewhere := said("telegram/-100/7", 2, "Aria", thought), said("telegram/-100/7", 3, "Ann", thought), said("room/1", 4, "Aria", thought)
+		mine.Self, elsewhere.Self = true, true
+		p.History, p.Recent = []core.Entry{mine, theirs}, []core.Entry{elsewhere}
+		p.Messages[0].Message.ReplyTo = &core.Quote{ID: "2", From: core.Author{Name: "Aria", Bot: true}, Text: thought}
+		built := mustBuild(t, p, core.Limits{Dialect: dialect})
+		asked := ""
+		for _, u := range built.Request().Messages {
+			asked += u.Text
+		}
+		if n := strings.Count(asked, "fool"); n != 1 {
+			t.Errorf("%s: %d thoughts in %s", dialect, n, asked)
+		}
+		if n := strings.Count(asked, "Good morning"); n != 4 {
+			t.Errorf("%s: %d of 4 messages in %s", dialect, n, asked)
+		}
+	}
+}

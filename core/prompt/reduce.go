@@ -200,7 +200,11 @@ func (r *reduction) newest() {
 		return
 	}
 	if s := &r.current; len(s.items) == 1 {
-		if room := s.items[0].slots[0].size - over; room >= newestMin {
+		room := -over
+		for _, size := range s.items[0].sizes() {
+			room += size
+		}
+		if room >= newestMin {
 			s.shorten(0, room)
 			return
 		}

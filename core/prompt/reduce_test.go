@@ -241,7 +241,8 @@ func gone(p Parts, s shape) int {
 // wasted reports whether the next entry of history_recent had found room.
 func wasted(p Parts, s shape, limit, room int) bool {
 	next := p.Recent[len(p.Recent)-len(s.Context.Recent)-1]
-	section := entries("history_recent", spoken([]core.Entry{next}), nil, true)
+	p.marks = p.Marks()
+	section := p.entries("history_recent", spoken([]core.Entry{next}), true)
 	section.shorten(0, max(longEntry, limit/longShare))
 	return section.items[0].size+1 <= room
 }
@@ -306,5 +307,24 @@ func TestSectionsTellWhatGaveWay(t *testing.T) {
 	}
 	if sum > got.Size || sum < got.Size-150 {
 		t.Errorf("the sections take %d characters of %d", sum, got.Size)
+	}
+}
+
+// TestLongForeignWordsAreShortened: what somebody forwarded gives way before whole
+// entries do, in the history and in the input.
+func TestLongForeignWordsAreShortened(t *testing.T) {
+	long := []core.Foreign{{Kind: core.Forwarded, Text: strings.Repeat("tale ", 4000)}}
+	p := hello()
+	p.History = dialogue(2, false)
+	p.History[2].Message.Foreign = long
+	p.Messages[0].Message.Foreign = long
+	got := mustBuild(t, p, core.Limits{Chars: 12000})
+	if n := strings.Count(string(got.JSON()), "characters cut"); n < 2 {
+		t.Errorf("%d texts were cut, want both", n)
+	}
+	for _, e := range p.History {
+		if !strings.Contains(string(got.Context), e.Message.Text[:40]) {
+			t.Errorf("%q is missing", e.Message.Text)
+		}
 	}
 }

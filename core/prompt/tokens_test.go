@@ -66,6 +66,26 @@ func TestTokensTooFew(t *testing.T) {
 	}
 }
 
+// TestLearnedTokensTooFew: a limit that was learned is an estimate, so the shortest
+// prompt is built all the same; what the configuration limits stays an error.
+func TestLearnedTokensTooFew(t *testing.T) {
+	p := talkIn("hello", 60)
+	alone, err := Build(talkIn("hello", 0), core.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Build(p, core.Limits{Tokens: 50, Learned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Size > alone.Size+100 || !strings.Contains(string(got.Input), "hello") {
+		t.Errorf("%d characters, %d without history; %s", got.Size, alone.Size, got.Input)
+	}
+	if _, err := Build(p, core.Limits{Tokens: 50, Chars: 100, Learned: true}); err == nil {
+		t.Error("a prompt was built over the limit of the configuration")
+	}
+}
+
 func TestSounds(t *testing.T) {
 	p := talkIn("listen", 0)
 	p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.Audio, Ref: "v"}}

@@ -11,6 +11,7 @@ type writer struct {
 	raw   []byte
 	slots []slot
 	zone  *time.Location
+	marks Marks
 }
 
 // comma separates from what stands before, if anything does.

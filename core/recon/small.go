@@ -158,7 +158,11 @@ func smallRequest(s core.Scene) (core.Request, error) {
 	var lines []line
 	for _, e := range s.Recent[max(0, len(s.Recent)-smallMessages):] {
 		if e.Spoken() {
-			lines = append(lines, line{e.Message.Author.Name, head(e.Message.Text)})
+			text := e.Message.Text
+			if e.Self {
+				text = core.Unthink(text)
+			}
+			lines = append(lines, line{e.Message.Author.Name, head(text)})
 		}
 	}
 	lines = append(lines, line{s.Author.Name, head(s.Text)})

@@ -13,6 +13,8 @@ type Access struct {
 	Groups     string      `toml:"groups" default:"open" oneof:"open|allow" doc:"Where the bot talks in groups: everywhere, or where allow says."`
 	Allow      []core.Path `toml:"allow" doc:"People and places that are let in."`
 	Deny       []core.Path `toml:"deny" doc:"People and places that are shut out."`
+	Channels   string      `toml:"channels" default:"linked" oneof:"none|linked|all" doc:"Whether messages are taken in that somebody writes as a channel or group, which hides who it is: none; linked, those of the group itself (anonymous admins), of its linked channel and of webhooks of the place; or all."`
+	PerMinute  int         `toml:"per_minute" default:"30" min:"0" max:"10000" doc:"How often one person may make the model be asked in a minute. What comes faster waits a little and is answered together; if that takes too long it is kept as context. Admins have no limit; 0: nobody has."`
 	Moderators []core.Path `toml:"moderators" doc:"People who are moderators wherever they are, besides those whom the platform calls so."`
 }
 
@@ -29,6 +31,9 @@ func (s *setup) admits(m *core.Message) bool {
 	if a.names(a.Deny, person, m) {
 		return false
 	}
+	if !a.hears(m.Author.Channel) && !slices.Contains(a.Allow, person) {
+		return false
+	}
 	rule := a.Groups
 	if m.Private {
 		rule = a.Private
@@ -36,13 +41,28 @@ func (s *setup) admits(m *core.Message) bool {
 	return rule != "allow" || a.names(a.Allow, person, m)
 }
 
-// judge asks the gates; the strictest counts, and of its equals the first.
+// hears reports whether what is said as such a channel is taken in. Without it,
+// whoever is denied could go on as a channel.
+func (a *Access) hears(c core.Channel) bool {
+	switch {
+	case c == "" || a.Channels == "all":
+		return true
+	case a.Channels == "none":
+		return false
+	}
+	return c == core.LinkedChannel
+}
+
+// judge asks the gates; the strictest counts, and of its equals the first. Of what
+// a gate cannot judge, because it panics, nothing is let in.
 func (s *setup) judge(m *core.Message, again bool) (strictest core.Verdict) {
 	if m.Author.Rank >= core.Admin {
 		return strictest
 	}
 	for _, g := range s.Gates {
-		if v := g.Judge(m, again); v.Admission > strictest.Admission || strictest == (core.Verdict{}) {
+		v := core.Verdict{Admission: core.Blank}
+		guard(s.Log, "gate", func() { v = g.Judge(m, again) })
+		if v.Admission > strictest.Admission || strictest == (core.Verdict{}) {
 			strictest = v
 		}
 	}

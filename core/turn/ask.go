@@ -18,40 +18,57 @@ import (
 // message actions only.
 const lastRound = 3
 
+// accepted is the record of a round's plan.
+type accepted struct {
+	core.Plan
+	Read action.Reading `json:"read,omitzero"`
+}
+
 // plan returns the round's accepted plan: the journalled one, or what the model
 // says now. It is accepted with the first record that is written after it.
 func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 	key := core.Key{Turn: t.id, Round: round}
 	if r, ok := t.Find(key); ok && r.Progress == core.Accepted {
-		var p core.Plan
-		if err := json.Unmarshal(r.Data, &p); err != nil {
-			return p, fmt.Errorf("journalled plan of %s: %w", t.id, err)
+		var a accepted
+		if err := json.Unmarshal(r.Data, &a); err != nil {
+			return a.Plan, fmt.Errorf("journalled plan of %s: %w", t.id, err)
 		}
-		return p, nil
+		t.reading = a.Read
+		return a.Plan, nil
 	}
-	p, ok := t.scripted(ctx)
+	asked := t.clock()
+	p, ok, err := t.scripted(ctx)
+	if err != nil {
+		return p, err
+	}
+	t.reading = action.Reading{}
 	if !ok {
 		if t.parts.Interface == "" {
 			t.gather(ctx)
 		}
 		t.parts.Actions = t.offer(round)
-		var err error
+		t.reading = t.whatWasRead()
 		if p, err = t.think(ctx, round); err != nil {
 			return p, err
 		}
 	}
-	t.Later(t.record(key, core.Accepted, p))
+	r := t.record(key, core.Accepted, accepted{p, t.reading})
+	r.Time = asked
+	t.Later(r)
 	t.trace.Plans = append(t.trace.Plans, p)
 	return p, nil
 }
 
-// think asks for a plan; a deletion of what is thought about ends it.
+// think asks for a plan; until one was accepted, a deletion of what is thought
+// about ends it.
 func (t *turn) think(ctx context.Context, round uint16) (core.Plan, error) {
 	t.move(core.Thinking)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	t.thinking(cancel)
-	defer t.thinking(nil)
+	if round == 1 && len(t.origins) == 0 { // what was accepted is carried out, and told
+		t.thinking(cancel)
+		defer t.thinking(nil)
+	}
 	var p core.Plan
 	err := ctx.Err()
 	if err == nil {
@@ -87,6 +104,9 @@ func (t *turn) thinking(cancel context.CancelCauseFunc) {
 // that may run, in any case.
 func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
 	c := conversation{turn: t, round: round}
+	if round == 1 && !t.inPace(ctx) {
+		return t.speechless(errTooFast), nil
+	}
 	err := c.ask(ctx, nil)
 	for try := 0; err == nil && len(c.faults) > 0 && try < t.with.Config.Attempts; try++ {
 		before := c.last
@@ -284,6 +304,7 @@ func (t *turn) person() core.Path {
 
 // Lines of our own, for when no model has any.
 const done = "Done."
+const doubt = "I lost the connection while I was answering: my last message may be missing, or be there more than once."
 const lost = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
 
 // trouble words an engine's failure for people: kind, short, and with a code
@@ -312,8 +333,9 @@ func trouble(err error) string {
 func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
 	t.move(core.Acting)
 	done, err := t.with.Runtime.Execute(ctx, action.Job{
-		Snapshot: t.snapshot, Turn: t.id, Round: round, Plan: p, Who: t.who, Journal: t.journal,
-		Message: t.messages[len(t.messages)-1].Message, State: t.parts.State,
+		Snapshot: t.snapshot, Turn: t.id, Round: round, Plan: p, Read: t.reading, Who: t.who, Journal: t.journal,
+		Attaches: t.with.carrier(t.path) != nil, Guard: t.guard,
+		Message: t.messages[len(t.messages)-1].Message, Answers: t.ids(), State: t.parts.State,
 	})
 	if err != nil {
 		return fmt.Errorf("round %d: %w", round, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/prompt"
 )
 
@@ -38,7 +39,7 @@ const beatLasts = 10 * time.Minute
 const remindedLate = 2 * time.Minute
 
 // waited is how long an entry has waited for its turn.
-func (s *setup) waited(e *core.Entry) time.Duration { return s.Clock().Sub(e.Message.Time) }
+func (s *setup) waited(e *core.Entry) time.Duration { return s.Clock().Sub(e.Message.SentAt()) }
 
 // hushed reports whether a beat is not wanted in its place: the bot is asleep there,
 // or a gate keeps it quiet, and the beat would be heard.
@@ -67,7 +68,8 @@ func (t *turn) unasked() bool {
 }
 
 // speechless is what is done when no engine answered: a reminder is said in its
-// own words, those who spoke get an excuse, and nobody is bothered unasked.
+// own words, those who spoke get an excuse, and nobody is bothered unasked, or told
+// of limits again and again.
 func (t *turn) speechless(err error) core.Plan {
 	e := &t.messages[0]
 	switch {
@@ -79,6 +81,10 @@ func (t *turn) speechless(err error) core.Plan {
 			text += " (late by " + waited.Round(time.Minute).String() + ")"
 		}
 		return t.say(text)
+	}
+	if limited(err) && !t.turns.pace.tells(t.causers(), t.clock()) {
+		p, _ := t.snapshot.Check(core.Plan{Steps: []core.Step{{Type: action.Ignore}}}, t.who)
+		return p
 	}
 	return t.say(trouble(err))
 }

@@ -81,11 +81,41 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	b.receive(stray) // another bot's command, perhaps
+	if end := b.ended(1)[0]; end.Turn.Seq != 0 || len(end.Messages) != 1 || end.Messages[0] != "10" {
+		t.Errorf("a command without a turn ended as %+v", end)
+	}
 	if n := len(b.asker.Asked()); n != 2 {
 		t.Errorf("the model was asked %d times, want 2", n)
 	}
 	if last := calls[len(calls)-1]; last.Person != core.MustPath("room/@user/boss") || last.Author.Rank != core.Admin || !last.Private {
 		t.Errorf("the call was %+v", last)
+	}
+}
+
+// TestCallTellsWhatItAnswers: an action knows the messages of its turn, whoever else
+// waits in the place, and the press that confirmed it.
+func TestCallTellsWhatItAnswers(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Permission: core.Everyone}, core.Action{Name: "leap", Permission: core.Everyone, Confirm: true})
+	b := start(t, s, room, coretest.NewAsker(`{"actions":[{"type":"look"}]}`, plan("seen"), `{"actions":[{"type":"leap"}]}`, plan("leapt")), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, tools)
+		o.Chooser = func(core.Path) core.Chooser { return room }
+	})
+	b.receive(said("1", "jay", "look"), said("2", "jay", "now"), said("3", "ann", "and me"))
+	b.ended(2)
+	asked := room.Sent()[len(room.Sent())-1]
+	press := said("4", "ann", "")
+	press.Kind, press.Target, press.Data = core.KindPress, asked.ID, room.Choices()[asked.ID][0].Data
+	b.receive(press)
+	b.ended(1)
+	var got []string
+	for _, c := range tools.Calls() {
+		got = append(got, strings.Join(c.Answers, ","))
+	}
+	if strings.Join(got, " ") != "1,2 4" {
+		t.Errorf("calls answer %q", got)
 	}
 }
 
@@ -110,8 +140,10 @@ func TestReminder(t *testing.T) {
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Time for tea!"), &core.ModelError{Kind: core.RetryLater}))
 	due := said("r-1", "jay", "tea")
 	due.Kind, due.Data = core.KindReminder, `{"late":"2h"}`
-	b.receive(due, due)
-	b.ended(2) // the second is known already
+	b.receive(due)
+	b.ended(1)
+	b.receive(due)
+	b.ended(1) // at once: it has no turn
 	if in := b.input(0); !strings.Contains(in, `"type":"event_reminder"`) || !strings.Contains(in, "late") {
 		t.Errorf("the model was told %s", in)
 	}

@@ -36,7 +36,7 @@ func (t *turn) setAside(ctx context.Context) error {
 // apologise is what is left when the turn failed too often: a word to the
 // person, and an end.
 func (t *turn) apologise(ctx context.Context) error {
-	if err := t.execute(ctx, lastRound+1, t.say(lost)); err != nil {
+	if err := t.execute(ctx, lastWordRound, t.say(lost)); err != nil {
 		return err
 	}
 	return t.setAside(ctx)
@@ -47,8 +47,15 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := core.Batch{
-		Journal:  append(t.later, t.opening(p)),
-		Answered: []core.TurnID{{Path: t.path, Seq: t.last}},
+		Journal: append(t.later, t.opening(p)), Finishing: true,
+	}
+	if mark := []core.TurnID{{Path: t.path, Seq: t.last}}; t.commands {
+		b.Settled = mark
+	} else {
+		b.Answered = mark
+	}
+	if p == core.Done {
+		b.Closed = []core.TurnID{t.id}
 	}
 	if !t.about.IsZero() {
 		b.States = map[core.Path]core.State{t.path: plan.Merge(t.parts.State, t.since(), t.clock(), stateAge, t.about)}
@@ -67,7 +74,7 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 		b.Append, t.goes = append(b.Append, next), next.Message.ID
 	}
 	if err := t.store.Commit(ctx, &b); err != nil {
-		return fmt.Errorf("%w: %w", errUnwritten, err)
+		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 	}
 	t.later = nil
 	return nil
@@ -79,9 +86,17 @@ func (t *turn) own(s core.Sent) core.Entry {
 	if t.command() {
 		kind = core.KindCommand
 	}
+	name := t.parts.Persona.Name // as it was when the turn began: a command may change it meanwhile
+	if s.Path != t.path || name == "" {
+		name = t.with.Persona(s.Path, "").Name
+	}
+	var to *core.Quote
+	if s.Path == t.path {
+		to = t.replyTo()
+	}
 	return core.Entry{Self: true, Event: core.Event{Kind: kind, Data: s.Data, Message: core.Message{
-		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.closed(s.Path),
-		Author: core.Author{Name: t.with.Persona(s.Path, "").Name, Bot: true, Rank: core.Bot},
+		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.closed(s.Path), ReplyTo: to,
+		Author: core.Author{Name: name, Bot: true, Rank: core.Bot},
 	}}}
 }
 

@@ -45,27 +45,34 @@ func (t *turn) inquire(ctx context.Context, done []action.Done) error {
 			continue
 		}
 		q := question{d.Key.Turn.Seq, d.Key.Round, d.Key.Step}
-		err := t.put(ctx, d.Key, core.Sent{Path: t.path, Text: d.Held.Question, Data: q.String()}, []core.Choice{
-			{Label: "Confirm", Data: q.String() + ":y"}, {Label: "Cancel", Data: q.String() + ":n"},
-		})
+		err := t.put(ctx, d.Key, d.Held.Question, q)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if errors.Is(err, core.ErrAway) {
+		if errors.Is(err, core.ErrAway) || errors.Is(err, core.ErrUnknownOutcome) {
 			return fmt.Errorf("question: %w", err)
 		}
+		when := d.Held.Expires
 		if err != nil {
+			var e *core.Error
+			if errors.As(err, &e) && e.Kind == core.Unsure {
+				t.unsure = true
+			} else {
+				when = t.clock() // nobody can answer it
+			}
 			t.log.Error("question not asked", "action", d.Action, "err", err)
-			continue
 		}
-		t.turns.expireAt(d.Held.Expires, t.path, t.who.Private, q)
+		t.turns.expireAt(when, t.path, t.who.Private, q)
 	}
 	return nil
 }
 
+// expirePause is the first pause between two tries to let a question go.
+const expirePause = 100 * time.Millisecond
+
 // expireAt lets the question go at that time, if nobody answered it.
 func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q question) {
-	time.AfterFunc(when.Sub(t.setup.Load().Clock()), func() { t.expire(place, private, q) })
+	time.AfterFunc(when.Sub(t.setup.Load().Clock()), func() { t.expire(place, private, q, expirePause) })
 }
 
 // Where questions of a former life are looked for: in places where something
@@ -122,9 +129,20 @@ func (t *Turns) rearmOne(v core.View, e *core.Entry) error {
 	return nil
 }
 
-// expire lets a question go that nobody answered in time. Where it was decided, or
-// forgotten with who was asked, nothing is left to be written of it.
-func (t *Turns) expire(place core.Path, private bool, q question) {
+// expire lets a question go that nobody answered in time, and tries until that is
+// written. Where it was decided, or forgotten with who was asked, nothing is left to
+// be written of it.
+func (t *Turns) expire(place core.Path, private bool, q question, pause time.Duration) {
+	err := t.expired(place, private, q)
+	if err == nil || errors.Is(err, core.ErrClosed) {
+		return
+	}
+	t.setup.Load().Log.Warn("question not expired, trying again", "path", place, "in", pause, "err", err)
+	time.AfterFunc(pause, func() { t.expire(place, private, q, min(2*pause, maxPause)) })
+}
+
+// expired writes that the time of a question is over.
+func (t *Turns) expired(place core.Path, private bool, q question) error {
 	ctx, waits := context.Background(), false
 	err := t.store.View(ctx, func(v core.View) error {
 		records, err := v.Journal(core.TurnID{Path: place, Seq: q.turn})
@@ -133,40 +151,79 @@ func (t *Turns) expire(place core.Path, private bool, q question) {
 		})
 		return err
 	})
+	if err != nil || !waits {
+		return err
+	}
 	b := core.Batch{Append: []core.Entry{{Due: true, Self: true, Event: core.Event{
 		Kind: core.KindPress, Data: q.String() + ":n", Message: core.Message{
 			Path: place, ID: "expired-" + q.String(), Time: t.setup.Load().Clock(), Private: private,
 		},
 	}}}}
-	if err == nil && waits {
-		err = t.store.Commit(ctx, &b)
+	if err := t.store.Commit(ctx, &b); err != nil {
+		return err
 	}
-	if err != nil {
-		t.setup.Load().Log.Warn("question not expired", "path", place, "err", err)
-	}
-	if err == nil && waits {
-		t.wake(place)
-	}
+	t.wake(lane{path: place})
+	return nil
 }
 
-// put sends a message of our own, with buttons where the interface has them.
-func (t *turn) put(ctx context.Context, step core.Key, what core.Sent, choices []core.Choice) error {
+// put asks a question, with buttons where the interface has them. One that is too
+// long for a message is attached whole, before it is asked.
+func (t *turn) put(ctx context.Context, step core.Key, text string, q question) error {
+	parts := asking{t.writes(step).Parts(step), q.String()}
+	if len(text) > action.MaxQuestion {
+		file := core.Upload{Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.File}
+		if err := t.with.carrier(t.path).Carry(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
+			return err
+		}
+		text = brief(text)
+	}
+	what := core.Sent{Path: t.path, Text: text, Data: q.String()}
 	if c := t.with.chooser(t.path); c != nil {
-		return c.Choose(ctx, asking{t.Parts(step), what.Data}, what, choices)
+		return c.Choose(ctx, parts, what, []core.Choice{
+			{Label: "Confirm", Data: q.String() + ":y"}, {Label: "Cancel", Data: q.String() + ":n"},
+		})
 	}
 	d, ok := t.snapshot.Message(t.path.Interface())
 	if !ok {
 		return core.Errorf(core.Broken, "%s has no message action", t.path.Interface())
 	}
-	payload, err := json.Marshal(map[string]string{"text": what.Text + " (yes/no)"})
+	payload, err := json.Marshal(map[string]string{"text": core.Literal(text) + " (yes/no)"})
 	if err != nil {
 		return err
 	}
 	_, err = d.Do(ctx, core.Call{
-		Key: step, Path: t.path, Private: t.who.Private, Author: t.who.Authors[0], Payload: payload,
-		Parts: asking{t.Parts(step), what.Data},
+		Key: step, Path: t.path, Private: t.who.Private, Author: t.who.Authors[0], Answers: t.ids(),
+		Payload: payload, Parts: parts,
 	})
 	return err
+}
+
+// attachedName is what the file is called that holds a long question.
+const attachedName = "question.txt"
+
+// brief is a question whose whole text is attached: its first lines, and where the
+// rest is.
+func brief(text string) string {
+	const most = 300
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if b.Len()+len(line) > most {
+			break
+		}
+		b.WriteString(line)
+	}
+	return b.String() + "…\nWhat will be done is too long for a message. The file " + attachedName + " shows all of it."
+}
+
+// writes returns the journal that holds the step: this turn's, or that of a turn
+// whose question it decides.
+func (t *turn) writes(step core.Key) *journal {
+	for _, o := range t.origins {
+		if o.id == step.Turn {
+			return o
+		}
+	}
+	return t.journal
 }
 
 // asking are the parts of a question, told apart from those of the step that it
@@ -176,16 +233,21 @@ type asking struct {
 	data string
 }
 
-const askingFrom = 10_000
-
 // Send implements core.Parts.
 func (p asking) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	what.Data = p.data
-	return p.Parts.Send(ctx, askingFrom+n, what, do)
+	return p.Parts.Send(ctx, questionPart+n, what, do)
 }
 
 // Since implements core.Parts.
-func (p asking) Since(n int) time.Time { return p.Parts.Since(askingFrom + n) }
+func (p asking) Since(n int) time.Time { return p.Parts.Since(questionPart + n) }
+
+func (s *setup) carrier(place core.Path) core.Carrier {
+	if s.Carrier == nil {
+		return nil
+	}
+	return s.Carrier(place)
+}
 
 func (s *setup) chooser(place core.Path) core.Chooser {
 	if s.Chooser == nil {
@@ -194,33 +256,78 @@ func (s *setup) chooser(place core.Path) core.Chooser {
 	return s.Chooser(place)
 }
 
-// decision returns the question that the turn answers, if it is a press of one
-// of its buttons, or a plain yes or no right behind it.
-func (t *turn) decision() (q question, agreed, ok bool) {
+// decision returns the question that the turn answers: by a press of one of its
+// buttons, by a plain yes or no in reply to it, or by one that is the next message
+// of the person who was asked.
+func (t *turn) decision(ctx context.Context) (q question, agreed, ok bool, err error) {
 	e := &t.messages[0]
-	switch {
-	case e.Kind == core.KindPress:
+	if e.Kind == core.KindPress {
 		q, answer, ok := parseQuestion(e.Data)
-		return q, answer == "y", ok
-	case e.Kind != core.KindMessage || len(t.messages) > 1:
-		return q, false, false
+		return q, answer == "y", ok, nil
 	}
 	agreed, plain := yesOrNo(e.Message.Text)
-	if !plain {
-		return q, false, false
+	if e.Kind != core.KindMessage || len(t.messages) > 1 || !plain {
+		return q, false, false, nil
 	}
-	for _, before := range slices.Backward(t.parts.History) {
+	if r, before := t.Find(core.Key{Turn: t.id, Round: decisionRound}); before {
+		var text string
+		err = json.Unmarshal(r.Data, &text)
+		q, _, ok = parseQuestion(text)
+		return q, agreed, ok, err
+	}
+	err = t.store.View(ctx, func(v core.View) (err error) {
+		if to := e.Message.ReplyTo; to != nil {
+			var asks core.Entry
+			if asks, ok, err = v.Entry(t.path, to.ID); ok && asks.Self {
+				q, _, ok = parseQuestion(asks.Data)
+				return err
+			}
+			ok = false
+			return err
+		}
+		q, ok, err = t.lastQuestion(v, e)
+		return err
+	})
+	return q, agreed, ok, err
+}
+
+// lastQuestion returns the last question that the author of a message was asked, if
+// the message is the next one of theirs, and can answer nothing else: not what
+// others said among themselves, nor what the bot began by itself.
+func (t *turn) lastQuestion(v core.View, e *core.Entry) (q question, ok bool, err error) {
+	entries, err := v.Last(t.path, questionDepth)
+	if err != nil {
+		return q, false, err
+	}
+	for _, before := range slices.Backward(entries) {
+		q, _, asks := parseQuestion(before.Data)
 		switch {
-		case before.Message.Seq > e.Message.Seq: // he could not know of it
+		case before.Message.Seq >= e.Message.Seq, before.Kind == core.KindCommand, before.Kind == core.KindMembership:
+		case impulsive(before.Kind):
+			return q, false, nil
+		case before.Self && asks && before.Kind == core.KindMessage:
+			if mine, err := t.wasAsked(v, q); mine || err != nil {
+				return q, mine, err
+			}
 		case before.Self:
-			q, _, ok := parseQuestion(before.Data)
-			to := e.Message.ReplyTo
-			return q, agreed, ok && (to == nil || to.ID == before.Message.ID)
-		case before.Message.Author.ID != e.Message.Author.ID && !toUs(&e.Message):
-			return q, false, false // it may answer him
+		case before.Message.Author.ID == e.Message.Author.ID, !toUs(&e.Message):
+			return q, false, nil
 		}
 	}
-	return q, false, false
+	return q, false, nil
+}
+
+// wasAsked reports whether the question is put to the person whose turn it is.
+func (t *turn) wasAsked(v core.View, q question) (bool, error) {
+	records, err := v.Journal(core.TurnID{Path: t.path, Seq: q.turn})
+	for _, r := range records {
+		if r.Key.Round != q.round || r.Key.Step != q.step || r.Key.Part != 0 {
+			continue
+		}
+		h, err := action.ReadHeld(r)
+		return err == nil && len(h.Who.Authors) == 1 && h.Who.Authors[0].ID == t.who.Authors[0].ID, nil
+	}
+	return false, err
 }
 
 // toUs reports whether a message is meant for the bot and nobody else.
@@ -238,9 +345,6 @@ func yesOrNo(text string) (yes, plain bool) {
 	}
 	return false, false
 }
-
-// decided is the round of a turn's journal that notes that it decides a question.
-const decided = lastRound + 2
 
 // decide takes up the step that waited, or lets it go. taken is false where the
 // question is none that this person could decide now; then the turn is an
@@ -261,7 +365,9 @@ func (t *turn) decide(ctx context.Context, q question, agreed bool) (taken bool,
 		return true, err
 	}
 	job := action.Job{
-		Snapshot: t.snapshot, Turn: origin.id, Round: q.round, Journal: origin, Message: t.messages[0].Message, State: t.parts.State,
+		Snapshot: t.snapshot, Turn: origin.id, Round: q.round, Journal: origin,
+		Attaches: t.with.carrier(t.path) != nil, Guard: t.guard,
+		Message: t.messages[0].Message, Answers: t.ids(), State: t.parts.State,
 	}
 	if len(held.Who.Authors) == 1 && held.Who.Authors[0].ID == t.who.Authors[0].ID {
 		job.Who = t.who
@@ -283,8 +389,12 @@ func (t *turn) decide(ctx context.Context, q question, agreed bool) (taken bool,
 // note keeps in the turn's own journal that it decides the question; a former
 // attempt that did so may have sent something already.
 func (t *turn) note(ctx context.Context, origin *journal, q question) error {
-	key := core.Key{Turn: t.id, Round: decided}
-	if before, ok := t.Find(key); ok {
+	key := core.Key{Turn: t.id, Round: decisionRound}
+	before, ok := t.Find(key)
+	switch {
+	case ok && t.resumed:
+		return nil
+	case ok:
 		var records []core.Record
 		err := t.store.View(ctx, func(v core.View) (err error) {
 			records, err = v.Journal(origin.id)
@@ -315,7 +425,8 @@ func (t *turn) origin(ctx context.Context, q question) (j *journal, h *action.He
 	if err != nil {
 		return nil, nil, err
 	}
-	j = newJournal(t.with, id, records)
+	j, t.resumed = t.place.journalOf(t.with, id, t.who.Epoch, records)
+	j.begun = true // with this turn
 	if !asked {
 		return j, nil, nil
 	}
@@ -350,7 +461,7 @@ func (t *turn) refuse(j *journal, h *action.Held, q question) string {
 		return "Only the person who asked for it can answer this."
 	}
 	r, _ := j.Find(core.Key{Turn: j.id, Round: q.round, Step: q.step})
-	_, ours := t.former[core.Key{Turn: t.id, Round: decided}]
+	_, ours := t.former[core.Key{Turn: t.id, Round: decisionRound}]
 	if r.Progress != core.Pending && !ours {
 		return "This was decided already."
 	}
@@ -375,11 +486,15 @@ func (t *turn) settle(ctx context.Context, origin *journal, q question, h *actio
 	c := t.with.chooser(t.path)
 	if c == nil {
 		done := t.outcome
-		err := t.execute(ctx, decided+1, t.say(fate))
+		err := t.execute(ctx, fateRound, t.say(fate))
 		t.outcome = done
 		return err
 	}
-	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: h.Question + "\n\n" + fate}
+	text := h.Question
+	if len(text) > action.MaxQuestion {
+		text = brief(text)
+	}
+	m := core.Sent{Path: t.path, ID: t.messages[0].Target, Text: text + "\n\n" + fate}
 	if m.ID == "" {
 		m.ID = t.asked(origin, q)
 	}
@@ -392,7 +507,7 @@ func (t *turn) settle(ctx context.Context, origin *journal, q question, h *actio
 // asked is the platform's id of the question. The turn that asked may have closed
 // after this one was received: then the question stands in no history yet.
 func (t *turn) asked(origin *journal, q question) string {
-	r, ok := origin.Find(core.Key{Turn: origin.id, Round: q.round, Step: q.step, Part: askingFrom + 1})
+	r, ok := origin.Find(core.Key{Turn: origin.id, Round: q.round, Step: q.step, Part: questionPart + 1})
 	var what core.Sent
 	if ok && json.Unmarshal(r.Data, &what) == nil && what.ID != "" {
 		return what.ID
@@ -409,14 +524,14 @@ func (t *turn) asked(origin *journal, q question) string {
 func (t *turn) fate(h *action.Held, q question, agreed bool) string {
 	i := slices.IndexFunc(t.outcome, func(d action.Done) bool { return d.Step == int(q.step) })
 	switch {
+	case agreed && i >= 0 && t.outcome[i].Progress == core.Done:
+		return "✓ Done."
 	case h.Expired(t.clock()) && (agreed || t.messages[0].Self):
 		return "⌛ The question has expired."
 	case !agreed:
 		return "✗ Cancelled."
-	case i >= 0 && t.outcome[i].Progress == core.Done:
-		return "✓ Done."
 	case i >= 0 && t.outcome[i].Outcome.Text != "":
-		return "✗ " + t.outcome[i].Outcome.Text
+		return "✗ " + action.Shown(t.outcome[i].Outcome.Text)
 	}
 	return "✗ It did not work."
 }

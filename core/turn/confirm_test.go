@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,22 @@ func TestConfirmInWords(t *testing.T) {
 	b.ended(1)
 	if len(bank.Calls()) != 1 {
 		t.Errorf("a later yes paid again: %d", len(bank.Calls()))
+	}
+}
+
+// TestYesOfAnother: a yes that somebody forwards, or that a card says, decides nothing.
+func TestYesOfAnother(t *testing.T) {
+	for _, kind := range []core.ForeignKind{core.Forwarded, core.Embedded} {
+		b, bank := shop(t, false, pays, says, says)
+		b.receive(said("1", "jay", "pay Ann"))
+		b.ended(1)
+		theirs := said("2", "jay", "")
+		theirs.Message.Foreign = []core.Foreign{{Kind: kind, Text: "yes"}}
+		b.receive(theirs)
+		b.ended(1)
+		if len(bank.Calls()) != 0 {
+			t.Errorf("%s: it paid", kind)
+		}
 	}
 }
 
@@ -288,5 +305,52 @@ func TestForgedConfirmation(t *testing.T) {
 	b.ended(1)
 	if len(bank.Calls()) != 0 {
 		t.Error("a button under another message confirmed it")
+	}
+}
+
+// carrier keeps the files that are sent.
+type carrier struct{ files []core.Upload }
+
+func (c *carrier) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+	return parts.Send(ctx, n, what, func(context.Context, string) (string, error) {
+		c.files = append(c.files, f)
+		return "file-1", nil
+	})
+}
+
+// TestLongQuestion: what a message cannot hold is attached, and where nothing can be
+// attached it is not asked.
+func TestLongQuestion(t *testing.T) {
+	body := strings.Repeat("all of it, ", 100) + "and the end"
+	long := `{"response":"As you wish.","actions":[{"type":"pay","payload":{"body":"` + body + `"}}]}`
+	for name, files := range map[string]*carrier{"attached": {}, "refused": nil} {
+		t.Run(name, func(t *testing.T) {
+			b, bank := shop(t, true, long, says, says)
+			if files != nil {
+				b.Reconfigure(b.options(func(o *turn.Options) {
+					o.Carrier = func(core.Path) core.Carrier { return files }
+				}))
+			}
+			b.receive(said("1", "jay", "pay Ann"))
+			b.ended(1)
+			if files == nil {
+				if len(b.room.Choices()) != 0 || len(bank.Calls()) != 0 {
+					t.Errorf("it asks %v, and did %d", b.room.Choices(), len(bank.Calls()))
+				}
+				return
+			}
+			if len(files.files) != 1 || !strings.HasSuffix(string(files.files[0].Data), "body: "+body+"\n") {
+				t.Fatalf("the files are %q", files.files)
+			}
+			texts := b.room.Texts()
+			if last := texts[len(texts)-1]; !strings.Contains(last, "question.txt") || len(last) > action.MaxQuestion {
+				t.Errorf("the question is %q", last)
+			}
+			b.receive(b.press("p1", "jay", "Confirm"))
+			b.ended(1)
+			if len(bank.Calls()) != 1 {
+				t.Errorf("it paid %d times", len(bank.Calls()))
+			}
+		})
 	}
 }

@@ -197,3 +197,20 @@ func (b *bot) quiet() {
 		}
 	}
 }
+
+// TestAnotherInstallation: a new database gives the numbers of an old one again, and
+// sends nothing under its keys: the platform would show what it was sent then.
+func TestAnotherInstallation(t *testing.T) {
+	room := coretest.NewRoom("room")
+	for _, text := range []string{"one", "two"} {
+		s := open(t, t.TempDir())
+		b := start(t, s, room, coretest.NewAsker(plan(text)))
+		b.receive(said("1", "jay", "hi"))
+		b.ended(1)
+		b.stop()
+		s.Close()
+	}
+	if got := room.Texts(); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("the room holds %q", got)
+	}
+}

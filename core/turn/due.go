@@ -42,7 +42,8 @@ func (s *setup) due(e *core.Event, h *hearing) bool {
 		return here.Bots && s.wanted(m, &here) && h.bot(m)
 	}
 	wanted := s.wanted(m, &here)
-	if !wanted && !m.Private && h.at(m.Path).chance(m, &here, h.now) {
+	own := m.Text != "" || len(m.Foreign) == 0 // else it is only somebody else's
+	if !wanted && own && !m.Private && h.at(m.Path).chance(m, &here, h.now) {
 		m.Addressed, wanted = core.Overheard, true
 	}
 	h.heard(m, wanted)
@@ -61,9 +62,18 @@ func (s *setup) commanded(e *core.Event) bool {
 
 // called notes whether the message calls the bot by name.
 func (s *setup) called(m *core.Message) {
-	if m.Addressed == core.NotAddressed && s.names.in(m.Text) {
+	if m.Addressed == core.NotAddressed && s.names.in(spoken(m)) {
 		m.Addressed = core.Name
 	}
+}
+
+// spoken is what the author said, without the names of others whom they mention.
+func spoken(m *core.Message) string {
+	text := m.Text
+	for _, name := range m.Mentions {
+		text = strings.ReplaceAll(text, name, " ")
+	}
+	return text
 }
 
 // wanted reports whether the message is one that the bot answers in that place.
@@ -77,7 +87,7 @@ func (s *setup) wanted(m *core.Message, here *Settings) bool {
 	case Never:
 		return false
 	case OnKeyword:
-		return m.Addressed != core.NotAddressed || newNames(here.Keywords).in(m.Text)
+		return m.Addressed != core.NotAddressed || newNames(here.Keywords).in(spoken(m))
 	}
 	return m.Addressed != core.NotAddressed
 }
@@ -108,13 +118,21 @@ func (n *names) in(text string) bool {
 				break
 			}
 			start, end := at+i, at+i+len(w)
-			if !joined(lastRune(text[:start]), firstRune(w)) && !joined(lastRune(w), firstRune(text[end:])) {
+			whole := !joined(lastRune(text[:start]), firstRune(w)) && !joined(lastRune(w), firstRune(text[end:]))
+			if whole && !inAddress(text[:start]) {
 				return true
 			}
 			at = start + 1
 		}
 	}
 	return false
+}
+
+// inAddress reports whether what follows the text continues a web address: nobody is
+// called there.
+func inAddress(before string) bool {
+	word := before[strings.LastIndexFunc(before, unicode.IsSpace)+1:]
+	return strings.Contains(word, "://")
 }
 
 // joined reports whether two neighbours belong to one word, as far as their scripts
@@ -150,7 +168,7 @@ func lastRune(s string) rune {
 // ones of one author.
 func merge(waiting []core.Entry, late func(*core.Entry) bool) []core.Entry {
 	messages, old := 0, 0
-	for messages < len(waiting) && waiting[messages].Kind == core.KindMessage && waiting[messages].Reply == "" {
+	for messages < len(waiting) && mergeable(&waiting[messages]) {
 		if old == messages && late(&waiting[messages]) {
 			old++
 		}
@@ -169,9 +187,19 @@ func merge(waiting []core.Entry, late func(*core.Entry) bool) []core.Entry {
 	return waiting[:n]
 }
 
+// mergeable reports whether an entry may be answered together with others. A yes or
+// no in reply to something decides it, and stands alone.
+func mergeable(e *core.Entry) bool {
+	if e.Kind != core.KindMessage || e.Reply != "" {
+		return false
+	}
+	_, plain := yesOrNo(e.Message.Text)
+	return !plain || e.Message.ReplyTo == nil
+}
+
 // late reports whether the entry waited so long that it is acknowledged together
 // with others rather than answered by itself.
 func (s *setup) late(e *core.Entry) bool {
 	limit := s.Config.Backlog
-	return limit > 0 && s.Clock().Sub(e.Message.Time) > limit
+	return limit > 0 && s.waited(e) > limit
 }

@@ -89,18 +89,15 @@ func (e *ear) heard(wanted bool, now time.Time) {
 // then it is known which of them are new, and they are counted.
 type hearing struct {
 	ears   *ears
+	pace   *pace
 	now    time.Time
 	places map[core.Path]*ear
-	counts []count // of the event that is looked at
+	told   map[core.Path]bool // people who were told of a limit by now
+	counts []count            // of the event that is looked at
 }
 
-// count is what an event changes in the ear of its place.
-type count struct {
-	place core.Path
-	apply func(*ear)
-}
-
-func (a *ears) hearing(now time.Time) *hearing { return &hearing{ears: a, now: now} }
+// count is what an event changes for good.
+type count func()
 
 // at returns how the place's ear would stand.
 func (h *hearing) at(place core.Path) *ear {
@@ -120,7 +117,11 @@ func (h *hearing) at(place core.Path) *ear {
 // note counts something, for the time being.
 func (h *hearing) note(place core.Path, apply func(*ear)) {
 	apply(h.at(place))
-	h.counts = append(h.counts, count{place, apply})
+	h.counts = append(h.counts, func() {
+		h.ears.mu.Lock()
+		defer h.ears.mu.Unlock()
+		apply(h.ears.at(place, h.now))
+	})
 }
 
 // bot counts a bot's message that speaks to us and reports whether it is
@@ -138,6 +139,20 @@ func (h *hearing) heard(m *core.Message, wanted bool) {
 	}
 }
 
+// tells reports whether the author may be told of a limit now, for the time being.
+func (h *hearing) tells(m *core.Message) bool {
+	person, err := m.Path.Person(m.Author.ID)
+	if err != nil || h.told[person] || !h.pace.may(person, h.now) {
+		return false
+	}
+	if h.told == nil {
+		h.told = make(map[core.Path]bool)
+	}
+	h.told[person] = true
+	h.counts = append(h.counts, func() { h.pace.tells([]core.Path{person}, h.now) })
+	return true
+}
+
 // take returns what the event that was looked at counts, and is ready for the next.
 func (h *hearing) take() (counts []count) {
 	counts, h.counts = h.counts, nil
@@ -145,14 +160,9 @@ func (h *hearing) take() (counts []count) {
 }
 
 // keep counts for good.
-func (a *ears) keep(counts []count, now time.Time) {
-	if len(counts) == 0 {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func keep(counts []count) {
 	for _, c := range counts {
-		c.apply(a.at(c.place, now))
+		c()
 	}
 }
 

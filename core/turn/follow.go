@@ -34,14 +34,15 @@ func (t *turn) worthWords() bool {
 	return true
 }
 
-// words reports whether a step's outcome is for the model to tell about.
+// words reports whether a step's outcome is for the model to tell about. Of a message
+// that may not have arrived, the turn itself tells.
 func words(d *action.Done) bool {
 	switch d.Progress {
 	case core.Done:
 		return len(d.Output) > 0
 	case core.Failed, core.Unknown, core.Skipped:
 		_, control := action.Control(d.Action)
-		return d.Outcome.Text != "" && !control
+		return d.Outcome.Text != "" && !control && d.Outcome.Kind != core.Unsure
 	}
 	return false
 }
@@ -63,7 +64,7 @@ func (t *turn) mended(d *action.Done) bool {
 // to him: what was done, he does not know.
 func (t *turn) unheard() bool {
 	first := t.messages[0].Kind
-	if t.fixed() || t.unasked() || first == core.KindContinue || first == core.KindPress || len(t.said()) > 0 {
+	if t.fixed() || t.unasked() || t.inDoubt() || first == core.KindContinue || first == core.KindPress || len(t.said()) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(t.finished, t.shows)
@@ -89,7 +90,7 @@ func (t *turn) anew(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s core.Step) bool {
 		return slices.ContainsFunc(t.finished, func(d action.Done) bool {
 			_, control := action.Control(d.Action)
-			return !control && d.Progress == core.Done && d.Action == s.Type && d.Call.Target == s.Target && bytes.Equal(d.Call.Payload, s.Payload)
+			return !control && d.Progress == core.Done && d.Action == s.Type && bytes.Equal(d.Call.Payload, s.Payload)
 		})
 	})
 	return p

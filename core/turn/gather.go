@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -47,7 +48,7 @@ func (t *turn) read(v core.View) error {
 		return err == nil && !h.Private && t.shared(other)
 	})
 	t.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool {
-		return !e.Spoken() || e.Message.Private
+		return !e.Spoken()
 	})
 	return err
 }
@@ -88,9 +89,9 @@ const stateAge = 6 * time.Hour
 // since is when something was last said here before this turn.
 func (t *turn) since() time.Time {
 	if n := len(t.parts.History); n > 0 {
-		return t.parts.History[n-1].Message.Time
+		return t.parts.History[n-1].Message.SentAt()
 	}
-	return t.messages[0].Message.Time
+	return t.messages[0].Message.SentAt()
 }
 
 // answers reports whether the turn answers the entry.
@@ -224,7 +225,7 @@ func (t *turn) occasion() []string {
 	first := &t.messages[0]
 	switch {
 	case first.Kind == core.KindMessage && t.with.late(first):
-		waited := t.with.Clock().Sub(first.Message.Time).Round(time.Minute)
+		waited := t.with.waited(first).Round(time.Minute)
 		return []string{"You were away: these messages have waited for " + waited.String() + ". Acknowledge them together in one short message."}
 	case first.Kind == core.KindReminder && t.with.waited(first) >= remindedLate:
 		return []string{"This reminder could not be told in time: that was " + t.with.waited(first).Round(time.Minute).String() + " ago. Say that it comes late."}
@@ -255,11 +256,12 @@ func (t *turn) people() []core.Author {
 // there is to tell.
 func (t *turn) participants(people []core.Author, bios map[string]json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
+	marks := t.parts.Marks()
 	for _, a := range people {
 		if t.who.Private && bios[a.ID] == nil {
 			continue
 		}
-		raw, err := json.Marshal(participant{a.Name, a.Tag, a.Bot, bios[a.ID]})
+		raw, err := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, bios[a.ID]})
 		if err == nil {
 			list = append(list, raw)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -14,8 +15,19 @@ import (
 	"synthbot/core"
 )
 
-// errUnwritten is the store's failure to take what a turn writes.
-var errUnwritten = errors.New("journal not written")
+// Rounds and parts of a turn's journal that have a meaning of their own. They
+// stand in databases and never change; rounds 1 to lastRound are the model's.
+const (
+	lastWordRound = 4      // what is said when the rounds came to nothing
+	decisionRound = 5      // the question that the turn decides
+	fateRound     = 6      // what became of it, in words
+	filesRound    = 7      // the files of a chat command's answer
+	doubtRound    = 8      // that a message may not have arrived
+	commandRound  = 9      // its step 1: a chat command that must not run twice
+	questionPart  = 10_000 // and above: the question of a step that waits for a confirmation
+)
+
+const _ = uint(lastWordRound - lastRound - 1) // does not compile if a round has two meanings
 
 // journal is one turn's view of its records: what a former attempt wrote, and
 // what this one adds. It implements action.Journal.
@@ -23,6 +35,8 @@ type journal struct {
 	store core.Store
 	clock func() time.Time
 	id    core.TurnID
+	epoch uint64 // under which its records were read
+	begun bool   // the attempt is on disk: what follows ends it
 
 	mu      sync.Mutex
 	records map[core.Key]core.Record
@@ -42,6 +56,32 @@ func newJournal(o *setup, id core.TurnID, records []core.Record) *journal {
 		j.former[r.Key] = r
 	}
 	return j
+}
+
+// journalOf returns a turn's journal: the one that an earlier attempt of this life could
+// not write whole, or what the store has.
+func (p *place) journalOf(o *setup, id core.TurnID, epoch uint64, records []core.Record) (j *journal, kept bool) {
+	if j = p.journals[id]; j != nil && j.epoch == epoch { // else it may tell of somebody who was forgotten
+		j.former, j.begun = maps.Clone(j.records), false
+		return j, true
+	}
+	j = newJournal(o, id, records)
+	j.epoch = epoch
+	if p.journals == nil {
+		p.journals = make(map[core.TurnID]*journal)
+	}
+	p.journals[id] = j
+	return j, false
+}
+
+// written reports whether the store has all that the place's journals hold.
+func (p *place) written() bool {
+	for _, j := range p.journals {
+		if len(j.later) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // recall takes up what former attempts sent, since that moment; it joins the
@@ -72,12 +112,12 @@ func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.date(records)
-	b := core.Batch{Journal: append(j.later, records...)}
+	b := core.Batch{Journal: append(j.later, records...), Finishing: j.begun}
 	if len(b.Journal) == 0 {
 		return nil
 	}
 	if err := j.store.Commit(ctx, &b); err != nil {
-		return fmt.Errorf("%w: %w", errUnwritten, err)
+		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 	}
 	j.later = nil
 	j.keep(records)
@@ -88,7 +128,7 @@ func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 // what it sends may stand on the platform since.
 func (j *journal) date(records []core.Record) {
 	for i, r := range records {
-		if r.Progress == core.Started && r.Key.Step != 0 && j.former[r.Key].Progress == core.Started {
+		if r.Progress == core.Started && r.Key.Step != 0 && r.Key.Part == 0 && j.former[r.Key].Progress == core.Started {
 			records[i].Time = j.former[r.Key].Time
 		}
 	}
@@ -126,43 +166,99 @@ type parts struct {
 	step core.Key
 }
 
-// Send implements core.Parts. Whether a send that a crash cut short reached the
-// platform cannot be known: it is tried once more, under the same key, so that a
-// platform that knows such keys takes it once.
+// How often a part may be sent without knowing what became of it. The second
+// bound is for a platform that takes it once however often it is sent.
+const (
+	maxSends      = 3
+	maxRepeatable = 20
+)
+
+// sending is the Data of a part's record.
+type sending struct {
+	core.Sent
+	Sends int `json:"sends"` // how many may have worked; records without it count one
+}
+
+// Send implements core.Parts. A send that may have worked is on disk before it is
+// made, and counts until its outcome is known.
 func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
-	key := p.step
-	key.Part = uint16(n)
+	key := p.part(n)
 	r, known := p.Find(key)
 	if known && r.Progress == core.Done {
 		return nil
 	}
-	if !known && !p.covered(key) {
-		if err := p.Write(ctx, p.record(key, core.Started, what)); err != nil {
+	sends, since := p.doubt(n)
+	if sends >= limitOf(what) {
+		p.Later(p.record(key, core.Unknown, sending{what, sends}))
+		return core.Errorf(core.Unsure, "it is not known whether this arrived: the connection broke each time it was sent")
+	}
+	try := p.record(key, core.Started, sending{what, sends + 1})
+	if sends > 0 {
+		try.Time = since
+	}
+	if known || sends > 0 || !p.covered(key) {
+		if err := p.Write(ctx, try); err != nil {
 			return err
 		}
 	}
-	id, err := do(ctx, nonce(key))
-	if err != nil {
-		return err
+	id, err := do(ctx, nonce(p.store.Installation(), key))
+	switch {
+	case err == nil:
+		what.ID, what.Time = id, p.clock()
+		p.Later(p.record(key, core.Done, what))
+		p.delivered(what)
+	case errors.Is(err, core.ErrUnknownOutcome) && errors.Is(err, core.ErrAway): // an outage counts once
+		once := p.record(key, core.Started, sending{what, max(sends, 1)})
+		once.Time = try.Time
+		p.Later(once)
+	case errors.Is(err, core.ErrUnknownOutcome):
+		p.Later(try)
+	case ctx.Err() != nil: // it was cut short
+		p.Later(try)
+		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+	default:
+		p.Later(p.record(key, core.Started, sending{what, sends}))
 	}
-	what.ID, what.Time = id, p.clock()
-	p.Later(p.record(key, core.Done, what))
-	p.delivered(what)
-	return nil
+	return err
 }
 
-// Since implements core.Parts. The record of the step covers its first part.
-func (p *parts) Since(n int) time.Time {
-	key := p.step
-	key.Part = uint16(n)
-	r, ok := p.former[key]
-	if !ok && n == 1 {
+func limitOf(s core.Sent) int {
+	if s.Repeatable {
+		return maxRepeatable
+	}
+	return maxSends
+}
+
+// doubt is how many sends of a part may have worked, and when the first of them
+// began. A step that an earlier attempt started covers its first part.
+func (p *parts) doubt(n int) (sends int, since time.Time) {
+	s := sending{Sends: 1}
+	r, known := p.Find(p.part(n))
+	switch {
+	case known && json.Unmarshal(r.Data, &s) != nil:
+		s.Sends = 1
+	case !known && (n != 1 || p.former[p.step].Progress != core.Started):
+		s.Sends = 0
+	case !known:
 		r = p.former[p.step]
 	}
-	if r.Progress != core.Started {
+	return s.Sends, r.Time
+}
+
+// Since implements core.Parts.
+func (p *parts) Since(n int) time.Time {
+	sends, since := p.doubt(n)
+	if r, _ := p.Find(p.part(n)); sends == 0 || r.Progress == core.Done {
 		return time.Time{}
 	}
-	return r.Time
+	return since
+}
+
+// part is the key of the n-th part.
+func (p *parts) part(n int) core.Key {
+	key := p.step
+	key.Part = uint16(n)
+	return key
 }
 
 // covered reports whether the record of the step itself says already that this
@@ -180,8 +276,8 @@ func (j *journal) delivered(s core.Sent) {
 
 // nonce is the idempotency key of a part: the same in every attempt, 25 letters
 // and digits.
-func nonce(k core.Key) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%d\x00%d", k.Turn.Path, k.Turn.Seq, k.Round, k.Step, k.Part))
+func nonce(installation string, k core.Key) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%d\x00%d", installation, k.Turn.Path, k.Turn.Seq, k.Round, k.Step, k.Part))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:25]
 }
 

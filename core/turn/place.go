@@ -24,8 +24,15 @@ const (
 	freeTries = 2
 )
 
-// maxPause bounds the time between two tries of a turn that cannot be written.
-const maxPause = 30 * time.Second
+// Bounds of the time between two tries of a turn that failed.
+const (
+	minPause = 100 * time.Millisecond
+	maxPause = 30 * time.Second
+)
+
+// sentPause is the least time before a message is sent again that may have arrived:
+// whatever broke the connection may be over then.
+const sentPause = time.Second
 
 // errWithdrawn ends the thinking about a message that its author took back.
 var errWithdrawn = errors.New("the message was deleted")
@@ -37,13 +44,49 @@ var errForgotten = errors.New("somebody is being forgotten")
 // forgetPause is how long a place waits meanwhile before it looks again.
 const forgetPause = 50 * time.Millisecond
 
-// place is a place that is awake. Its goroutine lives while something waits.
-type place struct {
-	turns *Turns
-	path  core.Path
+// lane is one of the two queues of a place: chat commands do not wait for the
+// turns of messages. Inside of a lane order holds, and a message waits for the
+// commands before it.
+type lane struct {
+	path     core.Path
+	commands bool
+}
 
-	panics int           // of the turn that is tried, in this life
-	over   chan struct{} // closed when it is asleep
+// next returns what of a place's waiting entries is the lane's turn now. other
+// reports whether the place's other lane has to go on.
+func (l lane) next(waiting []core.Entry) (mine []core.Entry, other bool) {
+	first := slices.IndexFunc(waiting, func(e core.Entry) bool { return e.Kind == core.KindCommand })
+	switch {
+	case l.commands && first >= 0:
+		return waiting[first : first+1], false
+	case l.commands:
+		return nil, len(waiting) > 0
+	case first >= 0:
+		return waiting[:first], first == 0
+	}
+	return waiting, false
+}
+
+// commandDepth is how many waiting entries are searched for a command.
+const commandDepth = 1000
+
+// depth is how many waiting entries the lane looks at.
+func (l lane) depth() int {
+	if l.commands {
+		return commandDepth
+	}
+	return mergeMax
+}
+
+// place is a lane of a place that is awake. Its goroutine lives while something
+// waits.
+type place struct {
+	lane
+	turns *Turns
+
+	panics   int                      // of the turn that is tried, in this life
+	over     chan struct{}            // closed when it is asleep
+	journals map[core.TurnID]*journal // that this life wrote, until a turn ends
 
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
@@ -75,11 +118,14 @@ func (p *place) live() {
 		case t.life.Err() != nil:
 		case errors.Is(err, errForgotten):
 			wait(t.life, forgetPause)
-		case errors.Is(err, core.ErrAway) && !t.setup.Load().reaches(p.path):
+		case errors.Is(err, core.ErrAway) && !t.setup.Load().reaches(p.path) && p.written():
 			more, err = false, nil // Wake comes when that is over
 		default:
 			before := pause
-			pause = min(max(2*pause, 100*time.Millisecond), maxPause)
+			pause = min(max(2*pause, minPause), maxPause)
+			if errors.Is(err, core.ErrUnknownOutcome) {
+				pause = max(pause, sentPause)
+			}
 			if away := errors.Is(err, core.ErrAway); !away || pause > before { // an outage may last for hours
 				t.setup.Load().Log.Error("turn failed, trying again", "path", p.path, "in", pause, "err", err)
 			}
@@ -100,7 +146,7 @@ func (p *place) stay(more bool) bool {
 		p.again = false
 		return true
 	}
-	delete(t.awake, p.path)
+	delete(t.awake, p.lane)
 	return false
 }
 
@@ -112,7 +158,7 @@ func (p *place) safely() (more bool, err error) {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	return p.next(p.turns.work)
+	return p.try(p.turns.work)
 }
 
 // follow waits until what the place was before it moved here has come to its end;
@@ -120,7 +166,7 @@ func (p *place) safely() (more bool, err error) {
 func (p *place) follow() bool {
 	t := p.turns
 	t.mu.Lock()
-	former := t.former[p.path]
+	former := t.former[p.lane]
 	t.mu.Unlock()
 	if former == nil {
 		return true
@@ -132,14 +178,14 @@ func (p *place) follow() bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.former[p.path] == former {
-		delete(t.former, p.path)
+	if t.former[p.lane] == former {
+		delete(t.former, p.lane)
 	}
 	return true
 }
 
-// next takes one turn, if anything waits.
-func (p *place) next(ctx context.Context) (more bool, err error) {
+// try takes one turn, if anything waits.
+func (p *place) try(ctx context.Context) (more bool, err error) {
 	if !p.follow() {
 		return false, nil
 	}
@@ -155,10 +201,16 @@ func (p *place) next(ctx context.Context) (more bool, err error) {
 	t.move(core.Waiting)
 	defer t.move(core.Over)
 	if t.suspect() {
-		p.turns.alone.Lock()
-		defer p.turns.alone.Unlock()
+		select {
+		case p.turns.alone <- struct{}{}:
+			defer func() { <-p.turns.alone }()
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
 	}
-	ctx = core.WithEpoch(ctx, t.who.Epoch)
+	if ctx = core.WithEpoch(ctx, t.who.Epoch); p.commands {
+		ctx = core.Beside(ctx)
+	}
 	if err := t.begin(ctx); err != nil {
 		return false, err
 	}
@@ -170,11 +222,12 @@ func (p *place) next(ctx context.Context) (more bool, err error) {
 	default:
 		err = t.take(ctx)
 	}
-	if ctx.Err() != nil || errors.Is(err, errUnwritten) || errors.Is(err, core.ErrAway) {
+	if ctx.Err() != nil || errors.Is(err, core.ErrUnwritten) || errors.Is(err, core.ErrAway) || errors.Is(err, core.ErrUnknownOutcome) {
 		t.giveBack() // what went wrong was not this turn's fault
 	}
 	if err == nil {
 		p.panics = 0
+		clear(p.journals)
 	}
 	return true, err
 }
@@ -192,14 +245,17 @@ type turn struct {
 	attempt  int
 	log      *slog.Logger
 
-	here       Settings      // that hold in the place
-	parts      prompt.Parts  // what the model is told
-	outcome    []action.Done // of the latest round
-	finished   []action.Done // of all rounds
-	intent     string        // as the latest plan that names one
+	here       Settings       // that hold in the place
+	parts      prompt.Parts   // what the model is told
+	reading    action.Reading // what of it others wrote
+	outcome    []action.Done  // of the latest round
+	finished   []action.Done  // of all rounds
+	intent     string         // as the latest plan that names one
 	confidence float64
 	about      core.State // what the plans say that it is about
 	origins    []*journal // of turns whose questions this one decided
+	resumed    bool       // this life has begun to decide the question before
+	unsure     bool       // a question may not have arrived
 	trace      core.Trace
 }
 
@@ -211,26 +267,35 @@ func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 	p.gone = make(map[string]bool)
 	p.turns.mu.Unlock()
 	var records []core.Record
+	other := false
 	err := p.turns.store.View(ctx, func(v core.View) error {
 		head, err := v.Head(p.path)
 		if err != nil || head.Path != p.path { // it has moved, and is looked at there
 			return err
 		}
-		waiting, err := v.Due(p.path, mergeMax)
-		if err != nil || len(waiting) == 0 {
+		waiting, err := v.Due(p.path, p.depth())
+		if err != nil {
 			return err
+		}
+		if waiting, other = p.next(waiting); len(waiting) == 0 {
+			return nil
 		}
 		id := core.TurnID{Path: p.path, Seq: waiting[0].Message.Seq}
 		if records, err = v.Journal(id); err != nil {
 			return err
 		}
-		t.journal = newJournal(with, id, records)
-		t.journal.recall(records, time.Time{})
+		var kept bool
+		if t.journal, kept = p.journalOf(with, id, epoch, records); !kept {
+			t.journal.recall(records, time.Time{})
+		}
 		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
 		t.who = caused(t.messages)
 		t.who.Epoch, t.who.Private = epoch, t.who.Private || head.Private
 		return t.read(v)
 	})
+	if other {
+		p.turns.wake(lane{p.path, !p.commands})
+	}
 	if err != nil || t.journal == nil {
 		return nil, err
 	}
@@ -252,6 +317,7 @@ func (t *turn) begin(ctx context.Context) error {
 	if err := t.Write(ctx, t.opening(core.Started)); err != nil {
 		return err
 	}
+	t.begun = true
 	if t.stale() {
 		t.giveBack()
 		return errForgotten
@@ -306,17 +372,25 @@ func (t *turn) giveBack() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.turns.work), time.Second)
 	defer cancel()
 	t.attempt--
-	if err := t.Write(ctx, t.opening(core.Started)); err != nil {
-		t.log.Warn("attempt stays counted", "err", err)
+	t.Later(t.opening(core.Started))
+	if err := t.flush(ctx); err != nil {
+		t.log.Warn("attempt stays counted until it can be written", "err", err)
 	}
 }
 
 // take is the turn, step by step.
 func (t *turn) take(ctx context.Context) error {
-	if t.sift(); len(t.messages) == 0 {
+	if err := t.sift(ctx); err != nil {
+		return err
+	}
+	if len(t.messages) == 0 {
 		return t.close(ctx)
 	}
-	if q, agreed, ok := t.decision(); ok {
+	q, agreed, decides, err := t.decision(ctx)
+	if err != nil {
+		return err
+	}
+	if decides {
 		taken, err := t.decide(ctx, q, agreed)
 		if err != nil {
 			return err
@@ -362,7 +436,8 @@ func (t *turn) flush(ctx context.Context) error {
 	return t.Write(ctx)
 }
 
-// atLeastAWord sees to it that a person whose turn came to nothing is told.
+// atLeastAWord sees to it that a person whose turn came to nothing is told, and who
+// may not have got all of the answer.
 func (t *turn) atLeastAWord(ctx context.Context) error {
 	if t.unasked() {
 		return nil
@@ -371,23 +446,36 @@ func (t *turn) atLeastAWord(ctx context.Context) error {
 		return d.Progress == core.Done || d.Progress == core.Pending
 	})
 	switch {
+	case t.inDoubt():
+		return t.execute(ctx, doubtRound, t.say(doubt))
 	case len(t.said()) > 0:
 		return nil
 	case !worked:
-		return t.execute(ctx, lastRound+1, t.say(lost))
+		return t.execute(ctx, lastWordRound, t.say(lost))
 	case t.unheard():
-		return t.execute(ctx, lastRound+1, t.say(done))
+		return t.execute(ctx, lastWordRound, t.say(done))
 	}
 	return nil
 }
 
+// inDoubt reports whether something that the turn sent may not have arrived, and is
+// not sent again.
+func (t *turn) inDoubt() bool {
+	return t.unsure || slices.ContainsFunc(t.finished, func(d action.Done) bool { return d.Outcome.Kind == core.Unsure })
+}
+
 // sift leaves out what was taken back, and what comes from people who are shut
 // out by now; and it looks again at what everybody may do.
-func (t *turn) sift() {
+func (t *turn) sift(ctx context.Context) (err error) {
 	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return e.Deleted || !t.with.stands(&e) })
 	for i := range t.messages {
-		if e := &t.messages[i]; !impulsive(e.Kind) && !e.Self {
-			t.with.rank(&t.messages[i].Message)
+		e := &t.messages[i]
+		if impulsive(e.Kind) || e.Self {
+			continue
+		}
+		t.with.rank(&e.Message)
+		if e.Message.Author.Rank, err = t.capped(ctx, e); err != nil {
+			return err
 		}
 	}
 	if len(t.messages) > 0 {
@@ -396,6 +484,7 @@ func (t *turn) sift() {
 		t.who.Sees, t.who.Epoch, t.who.Private, t.who.Continued = before.Sees, before.Epoch, before.Private, before.Continued
 		t.impulse()
 	}
+	return nil
 }
 
 // caused says whose turn it is, and where.

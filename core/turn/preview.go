@@ -12,7 +12,7 @@ import (
 func (t *Turns) Preview(ctx context.Context, m core.Message, l core.Limits) (prompt.Prompt, error) {
 	with := t.setup.Load()
 	with.rank(&m)
-	this := &turn{place: &place{turns: t, path: m.Path}, with: with, snapshot: with.Catalogue.Load(), log: with.Log}
+	this := &turn{place: &place{turns: t, lane: lane{path: m.Path}}, with: with, snapshot: with.Catalogue.Load(), log: with.Log}
 	err := t.store.View(ctx, func(v core.View) error {
 		head, err := v.Head(m.Path)
 		if err != nil {

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -37,7 +36,7 @@ func (o own) Receive(ctx context.Context, events ...core.Event) error {
 			return err
 		}
 		if e.Kind == core.KindContinue || e.Kind == core.KindBacklog {
-			return fmt.Errorf("%w: %s in %s: turns alone cause it", errEvent, e.Kind, e.Message.Path)
+			return fmt.Errorf("%w: %s in %s: turns alone cause it", core.ErrBadEvent, e.Kind, e.Message.Path)
 		}
 	}
 	if err := o.shut(ctx, events); err != nil {
@@ -67,41 +66,46 @@ func (t *Turns) shut(ctx context.Context, events []core.Event) error {
 // receive takes in events that were checked.
 func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 	s := t.setup.Load()
-	hear := t.ears.hearing(s.Clock())
+	hear := &hearing{ears: &t.ears, pace: &t.pace, now: s.Clock()}
 	var b core.Batch
-	var passed []*core.Message // what nobody will answer
-	var counts [][]count       // of what is appended
-	var unkept []count         // of what is not
+	var passed []*core.Event // what nobody will answer
+	var heard []*core.Event  // what is appended
+	var counts [][]count     // of that
+	var unkept []count       // of what is not
 	for i, e := range events {
 		if changes(e.Kind) {
 			if s.mayChange(&e) {
+				s.hush(&e.Message)
 				b.Change = append(b.Change, e)
 			}
 			continue
 		}
 		entry, ok := s.entry(e, hear)
 		if ok {
-			b.Append, counts = append(b.Append, entry), append(counts, hear.take())
+			b.Append, heard, counts = append(b.Append, entry), append(heard, &events[i]), append(counts, hear.take())
 		} else {
-			passed, unkept = append(passed, &events[i].Message), append(unkept, hear.take()...)
+			passed, unkept = append(passed, &events[i]), append(unkept, hear.take()...)
 		}
 	}
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
-	t.ears.keep(unkept, hear.now)
+	keep(unkept)
 	for i, entry := range b.Append {
 		if !b.Known[i] {
-			t.ears.keep(counts[i], hear.now)
+			keep(counts[i])
 		}
-		if entry.Due && !b.Known[i] {
-			t.wake(entry.Message.Path)
+		if b.Known[i] {
+			entry = t.known(ctx, &entry)
+		}
+		if entry.Due {
+			t.wake(lane{entry.Message.Path, entry.Kind == core.KindCommand})
 		} else {
-			passed = append(passed, &b.Append[i].Message)
+			passed = append(passed, heard[i])
 		}
 	}
-	for _, m := range passed {
-		s.pass(m)
+	for _, e := range passed {
+		s.pass(e)
 	}
 	for _, e := range b.Change {
 		t.withdraw(&e)
@@ -110,20 +114,37 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 	return nil
 }
 
-var errEvent = errors.New("bad event")
+// known returns an entry as the log has it, due only while it waits: the commit that
+// brought it may have reported a failure, so that nobody was woken.
+func (t *Turns) known(ctx context.Context, e *core.Entry) (there core.Entry) {
+	err := t.store.View(ctx, func(v core.View) error {
+		head, err := v.Head(e.Message.Path)
+		if err != nil {
+			return err
+		}
+		there, _, err = v.Entry(e.Message.Path, e.Message.ID)
+		there.Due = there.Due && there.Message.Seq > head.Answered
+		return err
+	})
+	if err != nil {
+		return *e // it is looked for in vain at the worst
+	}
+	return there
+}
 
 // check refuses what nobody may deliver.
 func check(e *core.Event) error {
 	m := &e.Message
 	switch {
 	case m.Path.IsZero() || m.Path.IsPerson():
-		return fmt.Errorf("%w: %s %q has no place", errEvent, e.Kind, m.ID)
+		return fmt.Errorf("%w: %s %q has no place", core.ErrBadEvent, e.Kind, m.ID)
 	case m.ID == "" && e.Target == "":
-		return fmt.Errorf("%w: %s in %s has no id", errEvent, e.Kind, m.Path)
-	case len(m.Text) > core.MaxText:
-		return fmt.Errorf("%w: %s in %s has %d bytes of text, at most %d are allowed", errEvent, e.Kind, m.Path, len(m.Text), core.MaxText)
+		return fmt.Errorf("%w: %s in %s has no id", core.ErrBadEvent, e.Kind, m.Path)
+	case m.TextSize() > core.MaxText || len(m.Foreign) > core.MaxForeign:
+		return fmt.Errorf("%w: %s in %s has %d bytes of text in %d parts, at most %d in %d are allowed",
+			core.ErrBadEvent, e.Kind, m.Path, m.TextSize(), 1+len(m.Foreign), core.MaxText, 1+core.MaxForeign)
 	case m.Author.Rank > core.Admin && e.Kind != core.KindBeat:
-		return fmt.Errorf("%w: %s in %s comes from somebody of rank %d", errEvent, e.Kind, m.Path, m.Author.Rank)
+		return fmt.Errorf("%w: %s in %s comes from somebody of rank %d", core.ErrBadEvent, e.Kind, m.Path, m.Author.Rank)
 	}
 	return nil
 }
@@ -137,7 +158,7 @@ func foreign(e *core.Event) error {
 	if changes(e.Kind) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s in %s: the bot alone causes it", errEvent, e.Kind, e.Message.Path)
+	return fmt.Errorf("%w: %s in %s: the bot alone causes it", core.ErrBadEvent, e.Kind, e.Message.Path)
 }
 
 // changes reports whether the event changes entries instead of being one.
@@ -176,6 +197,9 @@ func (s *setup) entry(e core.Event, h *hearing) (entry core.Entry, ok bool) {
 		return entry, false
 	}
 	s.hush(&e.Message)
+	if v.Limited && v.Reply != "" && !h.tells(&e.Message) {
+		v.Reply = ""
+	}
 	if v.Admission == core.Discard && v.Reply == "" {
 		return entry, false
 	}
@@ -244,17 +268,26 @@ func (s *setup) despite(e *core.Event) bool {
 	return false
 }
 
-// hush takes the words out of a quote of somebody who is shut out.
+// hush removes the words of people who are shut out from what others quote and
+// forward.
 func (s *setup) hush(m *core.Message) {
-	q := m.ReplyTo
-	if q == nil || q.From.ID == "" || q.From.Bot {
-		return
-	}
-	quoted := core.Message{Path: m.Path, Private: m.Private, Scopes: m.Scopes, Author: q.From}
-	quoted.Author.Rank = core.Member
-	if s.rank(&quoted); !s.admits(&quoted) || s.judge(&quoted, true).Admission >= core.Blank {
+	if q := m.ReplyTo; q != nil && s.shutOut(m, q.From) {
 		m.ReplyTo = &core.Quote{ID: q.ID, Time: q.Time}
 	}
+	if slices.ContainsFunc(m.Foreign, func(o core.Foreign) bool { return s.shutOut(m, o.From) }) {
+		m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return s.shutOut(m, o.From) })
+	}
+}
+
+// shutOut reports whether the words of this person are not kept where m is said.
+func (s *setup) shutOut(m *core.Message, from core.Author) bool {
+	if from.ID == "" || from.Bot {
+		return false
+	}
+	theirs := core.Message{Path: m.Path, Private: m.Private, Scopes: m.Scopes, Author: from}
+	theirs.Author.Rank = core.Member
+	s.rank(&theirs)
+	return !s.admits(&theirs) || s.judge(&theirs, true).Admission >= core.Blank
 }
 
 // blank takes the words out of an event: that somebody came by is all that is
@@ -263,7 +296,8 @@ func blank(e *core.Event) {
 	m := &e.Message
 	e.Kind, e.Command, e.Data = core.KindMessage, nil, ""
 	e.Message = core.Message{
-		Path: m.Path, ID: m.ID, Time: m.Time, Private: m.Private, Scopes: m.Scopes, Locale: m.Locale, Addressed: m.Addressed,
-		Author: core.Author{ID: m.Author.ID, Rank: m.Author.Rank, Bot: m.Author.Bot},
+		Path: m.Path, ID: m.ID, Time: m.Time, Ahead: m.Ahead, Private: m.Private, Scopes: m.Scopes, Locale: m.Locale,
+		Addressed: m.Addressed,
+		Author:    core.Author{ID: m.Author.ID, Rank: m.Author.Rank, Bot: m.Author.Bot},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -190,6 +191,31 @@ func TestDeniedPress(t *testing.T) {
 	}
 }
 
+// TestShutOutBeforeItsTurn: what somebody did before they were shut out, and what had to
+// wait, is not done any more; and they edit nothing into what is kept.
+func TestShutOutBeforeItsTurn(t *testing.T) {
+	b, bank := shop(t, true, pays, says, says)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	confirm := b.press("p", "jay", "Confirm")
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("2", "ann", "hi"))
+	b.thinks(2)
+	b.receive(confirm, said("3", "jay", "yes")) // they wait behind ann's turn
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Access.Deny = []core.Path{jay} }))
+	close(b.asker.Hold)
+	b.ended(2)
+	edit := said("1", "jay", "WRITTEN LATER")
+	edit.Kind = core.KindEdit
+	b.receive(edit)
+	if n := len(bank.Calls()); n != 0 || len(b.asker.Asked()) != 2 {
+		t.Errorf("paid %d times; the model was asked %d times", n, len(b.asker.Asked()))
+	}
+	if texts := strings.Join(b.logged(place), "|"); strings.Contains(texts, "WRITTEN") {
+		t.Errorf("the log holds %q", texts)
+	}
+}
+
 // sign is a core.Thinker that notes when it is shown.
 type sign struct{ shown []time.Duration }
 
@@ -211,7 +237,7 @@ func TestThinkingIsShownLate(t *testing.T) {
 	for lasts, want := range map[time.Duration]time.Duration{399 * time.Millisecond: 0, time.Second: 600 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &sign{}
-			a := turn.Thinking(pondering(lasts), func(core.Path) core.Thinker { return s })
+			a := turn.Thinking(pondering(lasts), func(core.Path) core.Thinker { return s }, slog.New(slog.DiscardHandler))
 			if _, err := a.Ask(t.Context(), core.Question{}); err != nil {
 				t.Fatal(err)
 			}

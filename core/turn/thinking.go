@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"synthbot/core"
@@ -13,13 +14,14 @@ const thinkAfter = 400 * time.Millisecond
 // Thinking wraps an Asker: while it thinks for longer than a moment, the place's
 // interface shows that the bot is at work. find returns the interface's ability
 // to show it, or nil.
-func Thinking(a core.Asker, find func(place core.Path) core.Thinker) core.Asker {
-	return thinking{a, find}
+func Thinking(a core.Asker, find func(place core.Path) core.Thinker, log *slog.Logger) core.Asker {
+	return thinking{a, find, log}
 }
 
 type thinking struct {
 	core.Asker
 	find func(core.Path) core.Thinker
+	log  *slog.Logger
 }
 
 // Ask implements core.Asker. The sign is gone when it returns.
@@ -34,7 +36,7 @@ func (t thinking) Ask(ctx context.Context, q core.Question) (core.Answer, error)
 		defer close(gone)
 		wait(shown, thinkAfter)
 		if shown.Err() == nil {
-			shower.Think(shown, q.Path)
+			guard(t.log, "thinker", func() { shower.Think(shown, q.Path) })
 		}
 	}()
 	defer func() { stop(); <-gone }()

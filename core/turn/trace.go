@@ -27,7 +27,7 @@ func (t *turn) move(stage core.Stage) {
 	}
 	s := core.TurnStage{Turn: t.id, Stage: stage, Began: t.trace.Began, Person: t.person(), Private: t.who.Private}
 	for _, w := range t.with.Watchers {
-		w.Watch(s)
+		guard(t.with.Log, "watcher", func() { w.Watch(s) })
 	}
 }
 
@@ -42,6 +42,7 @@ func (t *turn) finish(end core.TurnEnd) {
 	}
 	trace := t.trace // who keeps it keeps no turn with it
 	end.Turn, end.Messages, end.Person, end.Private, end.Trace = t.id, t.ids(), t.person(), t.who.Private, &trace
+	end.Command = t.commands
 	end.Stale = t.told()
 	t.with.observe(end)
 }

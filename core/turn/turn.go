@@ -7,6 +7,11 @@
 // received and lies behind the place's answered mark. Places that are awake
 // have a goroutine each; inside of a place order holds, places run in parallel.
 //
+// Chat commands are a queue of their own beside it: they wait for the commands
+// before them, and not for messages. A message waits for the commands before it.
+// What ends a command settles its entry alone; the mark moves over it when what
+// came before is answered.
+//
 // # One turn
 //
 // open (what waits; the attempt is committed) → gather (one read of the store,
@@ -125,23 +130,24 @@ type Turns struct {
 	store core.Store
 	setup atomic.Pointer[setup]
 
-	swap  sync.RWMutex // against a change of setup between its reading and its use
-	old   []*setup     // that turns may still run on; guarded by swap
-	alone sync.Mutex   // held by the one suspect that is tried
+	swap  sync.RWMutex  // against a change of setup between its reading and its use
+	old   []*setup      // that turns may still run on; guarded by swap
+	alone chan struct{} // holds a token while a suspect is tried
 	ears  ears
+	pace  pace
 	held  injected
 
 	mu     sync.Mutex
-	awake  map[core.Path]*place
-	former map[core.Path]*place // those that were awake when they moved to these paths
-	life   context.Context      // nil until Run; ends when no further turn may begin
+	awake  map[lane]*place
+	former map[lane]*place // those that were awake when they moved to these paths
+	life   context.Context // nil until Run; ends when no further turn may begin
 	work   context.Context
 	places sync.WaitGroup
 }
 
 // New makes Turns; Run brings them to life.
 func New(o Options) *Turns {
-	t := &Turns{store: o.Store, awake: make(map[core.Path]*place), former: make(map[core.Path]*place)}
+	t := &Turns{store: o.Store, awake: make(map[lane]*place), former: make(map[lane]*place), alone: make(chan struct{}, 1)}
 	t.Reconfigure(o)
 	return t
 }
@@ -171,7 +177,7 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 		o.Log.Error("what waits is looked for with the next message of each place", "err", err)
 	}
 	for _, path := range places { // one may be within reach that was not
-		t.wake(path)
+		t.Wake(path)
 	}
 	return drained
 }
@@ -226,13 +232,13 @@ func (t *Turns) Run(life, work context.Context) error {
 	}
 	t.mu.Lock()
 	t.life, t.work = life, work
-	for path := range t.awake { // received before Run
-		waiting = append(waiting, path)
+	for l := range t.awake { // received before Run
+		waiting = append(waiting, l.path)
 	}
 	clear(t.awake)
 	t.mu.Unlock()
 	for _, path := range waiting {
-		t.wake(path)
+		t.Wake(path)
 	}
 	<-life.Done()
 	t.count() // whoever still saw life alive has added his place by now
@@ -256,21 +262,24 @@ func (t *Turns) waiting(ctx context.Context, also func(core.View) error) (places
 }
 
 // Wake is called when a place has come within reach: what waits there is taken up.
-func (t *Turns) Wake(place core.Path) { t.wake(place) }
+func (t *Turns) Wake(place core.Path) {
+	t.wake(lane{place, false})
+	t.wake(lane{place, true})
+}
 
-// wake makes sure that somebody looks at what waits in the place.
-func (t *Turns) wake(path core.Path) {
+// wake makes sure that somebody looks at what waits in the lane.
+func (t *Turns) wake(l lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p, ok := t.awake[path]; ok {
+	if p, ok := t.awake[l]; ok {
 		p.again = true
 		return
 	}
 	if t.life != nil && t.life.Err() != nil {
 		return // the next life finds it in the log
 	}
-	p := &place{turns: t, path: path, over: make(chan struct{})}
-	t.awake[path] = p
+	p := &place{turns: t, lane: l, over: make(chan struct{})}
+	t.awake[l] = p
 	if t.life != nil {
 		t.places.Add(1)
 		go p.live()
@@ -294,14 +303,16 @@ func (t *Turns) moved(ctx context.Context, e *core.Event) {
 		return // it stays, or nothing of it is seen before the next message
 	}
 	t.mu.Lock()
-	if p, ok := t.awake[from]; ok && t.life != nil {
-		t.former[to] = p
+	for _, commands := range []bool{false, true} {
+		if p, ok := t.awake[lane{from, commands}]; ok && t.life != nil {
+			t.former[lane{to, commands}] = p
+		}
 	}
 	t.mu.Unlock()
-	t.wake(to)
+	t.Wake(to)
 }
 
-// count tells how many places are awake.
+// count tells how many lanes are awake.
 func (t *Turns) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -315,46 +326,67 @@ func (t *Turns) withdraw(e *core.Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p, ok := t.awake[e.Message.Path]; ok {
+	if p, ok := t.awake[lane{e.Message.Path, false}]; ok {
 		p.deleted(e.Target)
 	}
 }
 
-// pass tells those who wait for it that a private message has no turn: its
-// author is shut out, or it was received before.
-func (s *setup) pass(m *core.Message) {
-	if m.Private {
+// pass tells those who wait for it that a private message or a command has no turn:
+// its author is shut out, or it was received before.
+func (s *setup) pass(e *core.Event) {
+	if m := &e.Message; m.Private || e.Kind == core.KindCommand {
 		s.observe(core.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
 	}
 }
 
 // reaches reports whether an interface can speak in the place now.
-func (s *setup) reaches(place core.Path) bool { return s.Reaches == nil || s.Reaches(place) }
+func (s *setup) reaches(place core.Path) bool {
+	reached := true
+	if s.Reaches != nil {
+		guard(s.Log, "interface", func() { reached = s.Reaches(place) })
+	}
+	return reached
+}
 
 // observe tells everybody who wants to know that a turn is over.
 func (s *setup) observe(end core.TurnEnd) {
 	for _, o := range s.Observers {
-		o.Observe(end)
+		guard(s.Log, "observer", func() { o.Observe(end) })
 	}
 }
 
+// pulser is the ability of a store to test whether a write commits. Pulse returns
+// nil if one does, and also if the store does work that may take longer than ctx.
+type pulser interface {
+	Pulse(ctx context.Context) error
+}
+
+// pulseTime is how long Pulse waits.
+const pulseTime = 10 * time.Second
+
 // Pulse returns nil when events can be taken in and turns can be taken: the
-// store answers and no lock is stuck.
+// store can be read and written, and no lock is stuck.
 func (t *Turns) Pulse(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, pulseTime)
 	defer cancel()
 	alive := make(chan error, 1)
-	go func() {
-		t.count()
-		alive <- t.store.View(ctx, func(v core.View) error {
-			_, err := v.Waiting()
-			return err
-		})
-	}()
+	go func() { alive <- t.pulse(ctx) }()
 	select {
 	case err := <-alive:
 		return err
-	case <-ctx.Done():
-		return fmt.Errorf("pulse: %w", ctx.Err())
+	case <-time.After(pulseTime + time.Second):
+		return fmt.Errorf("pulse: %w", context.DeadlineExceeded)
 	}
+}
+
+func (t *Turns) pulse(ctx context.Context) error {
+	t.count()
+	err := t.store.View(ctx, func(v core.View) error {
+		_, err := v.Waiting()
+		return err
+	})
+	if p, ok := t.store.(pulser); ok && err == nil {
+		err = p.Pulse(ctx)
+	}
+	return err
 }

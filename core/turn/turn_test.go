@@ -259,6 +259,76 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
+// TestClockApart: how long a message has waited is told by the platform's date, however
+// wrong this machine's clock is.
+func TestClockApart(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		ahead, waited time.Duration
+		late          bool
+	}{
+		{"ahead", 2 * time.Hour, 0, false},
+		{"ahead, waited", 2 * time.Hour, 90 * time.Minute, true},
+		{"behind", -2 * time.Hour, 0, false},
+		{"behind, waited", -2 * time.Hour, 90 * time.Minute, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			t.Cleanup(func() { s.Close() })
+			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Yes.")), func(o *turn.Options) {
+				o.Config.Backlog = time.Hour
+				o.Clock = func() time.Time { return time.Now().Add(tc.ahead) }
+			})
+			e := said("1", "ann", "are you there?")
+			e.Message.Time, e.Message.Ahead = time.Now().Add(-tc.waited), tc.ahead
+			b.receive(e)
+			b.ended(1)
+			want := ""
+			if tc.late {
+				want = "have waited for 1h30m0s"
+			}
+			if in := b.input(0); strings.Contains(in, "You were away") != tc.late || !strings.Contains(in, want) {
+				t.Errorf("the model was told %s", in)
+			}
+		})
+	}
+}
+
+// TestClockApartKeepsTheTopic: what a conversation is about is kept for six hours by the
+// platform's date, and no longer.
+func TestClockApartKeepsTheTopic(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		ahead, silent time.Duration
+		kept          bool
+	}{
+		{"ahead", 2 * time.Hour, 5 * time.Hour, true},
+		{"behind", -2 * time.Hour, 7 * time.Hour, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			t.Cleanup(func() { s.Close() })
+			before := said("1", "ann", "tell me of snails")
+			before.Message.Time, before.Message.Ahead = time.Now().Add(-tc.silent), tc.ahead
+			err := s.Commit(t.Context(), &core.Batch{
+				Append: []core.Entry{{Event: before}},
+				States: map[core.Path]core.State{place: {Topic: "snails"}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Yes.")), func(o *turn.Options) {
+				o.Clock = func() time.Time { return time.Now().Add(tc.ahead) }
+			})
+			b.receive(said("2", "ann", "go on"))
+			b.ended(1)
+			if in := b.input(0); strings.Contains(in, `"snails"`) != tc.kept {
+				t.Errorf("the model was told %s", in)
+			}
+		})
+	}
+}
+
 func TestShutOutMeanwhile(t *testing.T) {
 	b := fresh(t, plan("ok"))
 	b.asker.Hold = make(chan struct{})

@@ -38,8 +38,8 @@ func (c *Console) Actions() []core.Action {
 				{Scenario: "The same, with the place named", Payload: json.RawMessage(`{"text":"Here is the list:\n- one\n- two","interface_path":` + string(path) + `}`)},
 			},
 		},
-		Essential:  true,
-		Permission: core.Everyone,
+		Essential: true,
+		Effects:   core.EffectNone, Permission: core.Everyone,
 		Idempotent: true, // each part that was sent is journalled
 		Check:      func(_ context.Context, call core.Call) error { _, err := c.message(call); return err },
 		Do:         c.send,

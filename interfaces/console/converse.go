@@ -197,6 +197,22 @@ func raw(in io.Reader) (restore func(), err error) {
 	return restore, err
 }
 
+// Keep remembers how the terminal that in reads from is set, and returns what sets
+// it so again, for a process that ends while a Console runs.
+func Keep(in any) (restore func()) {
+	restore = func() {}
+	_, _ = onFile(in, func(fd int) error {
+		before, err := term.GetState(fd)
+		if err == nil {
+			restore = func() {
+				_, _ = onFile(in, func(fd int) error { return term.Restore(fd, before) })
+			}
+		}
+		return err
+	})
+	return restore
+}
+
 // size asks the terminal how large it is.
 func (c *Console) size() (columns, rows int) {
 	columns, rows = defaultWidth, defaultHeight

@@ -271,3 +271,37 @@ func TestAliveCoversWhatIsOnDisk(t *testing.T) {
 		t.Errorf("a new session of the shard follows on %v", until)
 	}
 }
+
+// A guild that was announced is waited for from its announcement on, however long the
+// driver has been trying to connect. If it does not come, its channels are fetched.
+func TestAnnouncedGuildThatDoesNotCome(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := shelf()
+		start := func() (*Driver, *inbox, func() error) {
+			d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
+			in.patience = time.Hour
+			return d, in, s.listening(t, d, in)
+		}
+		d, in, stop := start()
+		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		s.Say(hallID, annID, hello())
+		in.wait(t, core.KindMessage, 1)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		s.Say(hallID, annID, "missed")
+		s.ChangeGuild(guildID, func(g *discordtest.Guild) { g.Unavailable = true })
+		s.Gateway(func(g *discordtest.Settings) { g.Closed = true })
+		_, in, _ = start()
+		time.Sleep(18 * time.Second)
+		s.Gateway(func(g *discordtest.Settings) { g.Closed = false })
+		if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Text != "missed" {
+			t.Errorf("came in: %+v", m)
+		}
+		announced := s.Identifies()[1].At
+		asked := s.Calls("GET /channels/" + hallID + "/messages")
+		if len(asked) != 1 || asked[0].At.Sub(announced) < usual.guilds || asked[0].At.Sub(announced) > 2*usual.guilds {
+			t.Errorf("announced at %v, asked %+v", announced, asked)
+		}
+	})
+}

@@ -157,6 +157,9 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 	}
 	var made channel
 	q.out = &made
+	if post, ok := q.body.(map[string]any)["message"].(map[string]any); ok {
+		post["flags"] = d.set.plain(nil)
+	}
 	if err := d.rest.do(ctx, q); err != nil {
 		return core.Result{}, failure("opening the thread", err)
 	}

@@ -14,7 +14,7 @@ const sendTime = 15 * time.Minute
 // pathProperty and its kin are parts of several schemas.
 const (
 	pathProperty = `"interface_path":{"type":"string","title":"place","description":"Where; left out: here."}`
-	idProperty   = `"message_id":{"type":["string","integer"],"minLength":1,"maxLength":32,"title":"message","description":"The message's id."}`
+	idProperty   = `"message_id":{"type":["string","integer"],"pattern":"^[1-9][0-9]{0,19}$","title":"message","description":"The message's id."}`
 )
 
 const messageSchema = `{"type":"object","properties":{
@@ -22,7 +22,7 @@ const messageSchema = `{"type":"object","properties":{
 "interface_path":{"type":"string","title":"place"},
 "reply_to_message_id":{"type":["string","integer"],"title":"reply to"},
 "embeds":{"type":"array","items":{"type":"object"}},
-"buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string"},"data":{"type":"string"},"url":{"type":"string"}},"required":["label"]}},
+"buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string"},"url":{"type":"string"}},"required":["label"]}},
 "suggestions":{"type":"array","items":{"type":"string"},"deprecated":true},
 "silent":{"type":"boolean"},
 "priority":{"enum":["low","normal","high"]}
@@ -64,18 +64,18 @@ func (d *Driver) messageAction() core.Action {
 				},
 				Notes: []string{
 					"Markdown is shown; tables become code blocks. Long texts are cut into several messages by themselves.",
-					"A button says its data (or its label), or opens its url; it is for the person you answer.",
+					"A button says its label, or opens its url; it is for the person you answer.",
 					"An embed has title, description, url, color and fields of name, value and inline.",
 					"To write to another channel of this server, give recipient: its name, like #plans.",
 				},
 			},
 			Examples: []core.Example{
 				example("Answering where you were asked", `{"text":"Sure. Which one do you mean?"}`),
-				example("Replying to a message, with two buttons", `{"text":"Shall I?","reply_to_message_id":"1043221189","buttons":[{"label":"Yes","data":"yes"},{"label":"Rules","url":"https://example.org/rules"}]}`),
+				example("Replying to a message, with two buttons", `{"text":"Shall I?","reply_to_message_id":"1043221189","buttons":[{"label":"Yes"},{"label":"Rules","url":"https://example.org/rules"}]}`),
 				example("An embed with fields", `{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
 			},
 		},
-		Essential: true, Permission: core.Everyone, Timeout: sendTime,
+		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
 		Check:      d.checkMessage, Do: d.sendMessage,
 	}
@@ -92,7 +92,7 @@ func (d *Driver) editAction() core.Action {
 			},
 			Examples: []core.Example{example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)},
 		},
-		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Check: d.checkEdit, Do: d.edit,
+		Effects: core.EffectRewrites, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Check: d.checkEdit, Do: d.edit,
 	}
 }
 
@@ -107,6 +107,7 @@ func (d *Driver) deleteAction() core.Action {
 			},
 			Examples: []core.Example{example("Taking back your last message", `{"message_id":"1043221190"}`)},
 		},
+		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
 		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: d.remove,
 	}
 }
@@ -125,7 +126,7 @@ func (d *Driver) reactAction() core.Action {
 				example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`),
 			},
 		},
-		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: d.reactTo,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: d.reactTo,
 	}
 }
 
@@ -140,7 +141,7 @@ func (d *Driver) fileAction() core.Action {
 			},
 			Examples: []core.Example{example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)},
 		},
-		Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: d.file,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: d.file,
 	}
 }
 
@@ -158,8 +159,8 @@ func (d *Driver) threadAction() core.Action {
 				example("A post in a forum", `{"name":"Rules","text":"Be kind."}`),
 			},
 		},
-		Output:     json.RawMessage(`{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`),
-		Permission: core.Everyone, Timeout: time.Minute, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.thread,
+		Output:  json.RawMessage(`{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`),
+		Effects: core.EffectNone, Permission: core.Everyone, Timeout: time.Minute, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.thread,
 	}
 }
 
@@ -174,6 +175,6 @@ func (d *Driver) pollAction() core.Action {
 			},
 			Examples: []core.Example{example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)},
 		},
-		Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.poll,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.poll,
 	}
 }

@@ -108,7 +108,7 @@ func (d *Driver) patiently(ctx context.Context, q request) error {
 	wait := d.tempo.backoff
 	for try := 1; ; try++ {
 		err := d.rest.do(ctx, q)
-		if err == nil || ctx.Err() != nil || !unsure(err) || try == 8 || !sleep(ctx, jitter(wait)) {
+		if err == nil || ctx.Err() != nil || refuses(err) || try == 8 || !sleep(ctx, jitter(wait)) {
 			return err
 		}
 		wait = min(2*wait, d.tempo.longest)

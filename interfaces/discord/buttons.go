@@ -3,6 +3,7 @@ package discord
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"synthbot/core"
@@ -19,27 +20,33 @@ const (
 	maxAddress    = 512
 )
 
-// Who may press a button stands before its data: a person's id, or one of these.
+// Who may press a button stands before its number: people's ids, or one of these.
 const (
 	anyone = "*"
-	judged = "?" // the core decides itself
+	judged = "?" // the core decides itself; its own data follows
 )
 
-// button is a button below a message: it says Data, or opens URL. Without Data
-// it says its label.
+// button is a button below a message: it says its label, or opens URL.
 type button struct {
 	Label string `json:"label"`
-	Data  string `json:"data"`
 	URL   string `json:"url"`
+
+	data string // of a choice of the core's
 }
 
-// owner is who may press the buttons of a message: who caused it, or everyone
+// owner is who may press the buttons of a message: those who caused it, or everyone
 // where that was nobody.
 func owner(call core.Call) string {
-	if call.Author.ID == "" || call.Author.Rank == core.Bot {
+	var ids []string
+	for _, a := range call.Authors {
+		if a.ID != "" && a.Rank < core.Bot {
+			ids = append(ids, a.ID)
+		}
+	}
+	if len(ids) == 0 {
 		return anyone
 	}
-	return call.Author.ID
+	return strings.Join(ids, ",")
 }
 
 // buttons are those that were asked for, and behind them one for each suggestion
@@ -48,9 +55,9 @@ func (s *say) buttons() []button {
 	list := s.Buttons
 	for _, text := range s.Suggest {
 		text = strings.Join(strings.Fields(text), " ")
-		same := func(b button) bool { return b.Data == text }
+		same := func(b button) bool { return b.Label == text }
 		if text != "" && markdown.UTF16(text) <= maxSuggestion && len(list) < maxButtons && !slices.ContainsFunc(list, same) {
-			list = append(slices.Clip(list), button{Label: text, Data: text})
+			list = append(slices.Clip(list), button{Label: text})
 		}
 	}
 	return list
@@ -62,17 +69,14 @@ func components(list []button, whom string) ([]any, error) {
 		return nil, core.Errorf(core.Invalid, "buttons: at most %d are allowed", maxButtons)
 	}
 	var all []any
-	seen := make(map[string]bool)
 	for i, b := range list {
-		c, id, err := component(b, whom)
-		if err == nil && seen[id] {
-			err = fmt.Errorf("its data is another one's as well")
-		}
+		c, err := component(b, whom, i)
 		if err != nil {
 			return nil, core.Errorf(core.Invalid, "buttons[%d]: %v", i, err)
 		}
-		seen[id] = true
-		all = append(all, c)
+		if c != nil {
+			all = append(all, c)
+		}
 	}
 	var rows []any
 	for row := range slices.Chunk(all, rowButtons) {
@@ -81,24 +85,25 @@ func components(list []button, whom string) ([]any, error) {
 	return rows, nil
 }
 
-func component(b button, whom string) (c map[string]any, id string, err error) {
+// component is the i-th button. It is nil where more people may press it than the
+// platform lets a button name.
+func component(b button, whom string, i int) (map[string]any, error) {
 	label := line(b.Label, 4*maxLabel)
 	if label == "" || markdown.UTF16(label) > maxLabel {
-		return nil, "", fmt.Errorf("label must have 1 to %d characters", maxLabel)
+		return nil, fmt.Errorf("label must have 1 to %d characters", maxLabel)
 	}
 	if b.URL != "" {
 		if !webAddress(b.URL) || markdown.UTF16(b.URL) > maxAddress {
-			return nil, "", fmt.Errorf("url must begin with https:// and have at most %d characters", maxAddress)
+			return nil, fmt.Errorf("url must begin with https:// and have at most %d characters", maxAddress)
 		}
-		return map[string]any{"type": 2, "style": 5, "label": label, "url": b.URL}, b.URL, nil
+		return map[string]any{"type": 2, "style": 5, "label": label, "url": b.URL}, nil
 	}
-	data := b.Data
-	if data == "" {
-		data = label
+	id := whom + ":" + strconv.Itoa(i)
+	if whom == judged {
+		id = whom + ":" + b.data
 	}
-	id = whom + ":" + data
-	if markdown.UTF16(id) > maxCustom {
-		return nil, "", fmt.Errorf("data must have at most %d characters", maxCustom-len(whom)-1)
+	if len(id) > maxCustom {
+		return nil, nil
 	}
-	return map[string]any{"type": 2, "style": 2, "label": label, "custom_id": id}, id, nil
+	return map[string]any{"type": 2, "style": 2, "label": label, "custom_id": id}, nil
 }

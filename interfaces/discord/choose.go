@@ -2,6 +2,8 @@ package discord
 
 import (
 	"context"
+	"regexp"
+	"strings"
 
 	"synthbot/core"
 	"synthbot/core/markdown"
@@ -13,11 +15,14 @@ var _ core.Chooser = (*Driver)(nil)
 func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
 	var list []button
 	for _, c := range choices {
-		list = append(list, button{Label: c.Label, Data: c.Data})
+		list = append(list, button{Label: c.Label, data: c.Data})
 	}
 	rows, err := components(list, judged)
 	if err != nil {
 		return err
+	}
+	if markdown.UTF16(literal(what.Text)) > maxContent {
+		return core.Errorf(core.Invalid, "the question is too long")
 	}
 	channel, err := d.channelOf(what.Path)
 	if err != nil {
@@ -28,7 +33,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 		return failure("the question", err)
 	}
 	defer leave()
-	m := &outgoing{Content: single(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
+	m := &outgoing{Content: literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
 	return d.part(ctx, parts, 1, destination{channel: channel, place: what.Path}, m)
 }
 
@@ -42,6 +47,16 @@ func single(text string) string {
 	return list[0] + " …"
 }
 
+// punctuation is what the platform may take for markup, a mention, a time, an emoji
+// or a link.
+var punctuation = regexp.MustCompile("[\\\\*_~|`<>#\\[\\]():@]")
+
+// literal is a text that the platform shows just as it is, without links.
+func literal(text string) string {
+	text = punctuation.ReplaceAllString(text, `\$0`)
+	return strings.Join(guarded(strings.Split(text, "\n")), "\n")
+}
+
 // Settle replaces a question by its outcome, without buttons.
 func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	channel, err := d.channelOf(m.Path)
@@ -50,7 +65,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	}
 	err = d.rest.do(ctx, request{
 		method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{channel, m.ID},
-		body: map[string]any{"content": single(m.Text), "components": []any{}, "allowed_mentions": nobody()},
+		body: map[string]any{"content": literal(m.Text), "components": []any{}, "allowed_mentions": nobody()},
 	})
 	if err != nil {
 		return failure("changing the question", err)
@@ -69,7 +84,7 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	}
 	err := d.rest.do(ctx, request{
 		method: "POST", route: "/webhooks/{}/{}", ids: []string{p.App, p.Token},
-		body: map[string]any{"content": single(text), "flags": ephemeral, "allowed_mentions": nobody()},
+		body: map[string]any{"content": single(text), "flags": ephemeral | d.set.plain(nil), "allowed_mentions": nobody()},
 	})
 	if err != nil {
 		return failure("telling that person", err)

@@ -193,7 +193,11 @@ func TestMenuRemembers(t *testing.T) {
 		return err == nil
 	})
 	e := in.wait(t, core.KindCommand, 1)[0]
-	if e.Command.Name != "remember" || !slices.Equal(e.Command.Args, []string{"Ann likes #room"}) || e.Target != said || e.Message.Author.ID != annID {
+	theirs := e.Message.Foreign
+	if len(theirs) != 1 || theirs[0].Text != "Ann likes #room" || theirs[0].From.ID != bobID {
+		t.Errorf("the words are %+v", theirs)
+	}
+	if e.Command.Name != "remember" || len(e.Command.Args) > 0 || e.Message.Text != "/remember" || e.Target != said || e.Message.Author.ID != annID {
 		t.Errorf("called %+v with %+v", e, e.Command)
 	}
 	s.answered(t, id, discordtest.AnswerLater)

@@ -81,6 +81,8 @@ func (d *Driver) words(s *say) ([]outgoing, error) {
 		return nil, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	case len(texts) == 0:
 		return []outgoing{{}}, nil
+	case len(texts) == 1 && len(s.Embeds) > 0 && !d.set.Previews && strings.Contains(text, "://"):
+		return []outgoing{{Content: texts[0], text: text}, {}}, nil // what has embeds shows previews, too
 	case len(texts) == 1:
 		return []outgoing{{Content: texts[0], text: text}}, nil
 	}

@@ -20,6 +20,7 @@ type Config struct {
 	Pace           string        `toml:"pace" doc:"platform stays below the published limits; off only obeys what the server answers." default:"platform" oneof:"platform|off"`
 	Shards         string        `toml:"shards" doc:"How many gateway connections: a number, or auto for what Discord recommends." default:"auto"`
 	MessageContent bool          `toml:"message_content" doc:"Ask for the message content intent, which must be switched on in the developer portal." default:"true"`
+	Previews       bool          `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, also those that a person made the bot write."`
 	LongAnswers    string        `toml:"long_answers" doc:"What becomes of an answer that needs more than long_parts messages: split sends them all, file attaches it." default:"split" oneof:"split|file"`
 	LongParts      int           `toml:"long_parts" doc:"How many messages one answer may be before it is a long one." default:"4" min:"1" max:"50"`
 	CommandGuilds  []string      `toml:"command_guilds" doc:"Guilds that get the chat commands for themselves, at once; empty: every guild gets them." example:"81384788765712384"`

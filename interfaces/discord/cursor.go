@@ -26,6 +26,15 @@ type cursor struct {
 	Last  string    `json:"last"`           // the newest message that is durable
 	Awake time.Time `json:"awake,omitzero"` // when the bot was last spoken to there, or spoke
 	Seen  time.Time `json:"seen,omitzero"`
+	Said  string    `json:"said,omitempty"` // the newest message of the bot's own
+}
+
+// newest is the newest message that is known of the channel.
+func (c *cursor) newest() string {
+	if newer(c.Said, c.Last) {
+		return c.Said
+	}
+	return c.Last
 }
 
 // cursors remember the last message seen in each channel, so that what was
@@ -126,11 +135,14 @@ func (c *cursors) fresh() bool {
 }
 
 // spoke notes that the bot said something in a channel.
-func (c *cursors) spoke(channel string, at time.Time) {
+func (c *cursors) spoke(channel, id string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cur, known := c.all[channel]; known {
 		cur.Awake, c.dirty = at, true
+		if newer(id, cur.Said) {
+			cur.Said = id
+		}
 	}
 }
 

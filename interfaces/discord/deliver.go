@@ -3,6 +3,8 @@ package discord
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +18,16 @@ const nonceAge = 2 * time.Minute
 type destination struct {
 	channel string
 	place   core.Path
-	who     string   // whose command it may answer; "": nobody's
-	opened  *pending // the command that was answered, whose further words the platform takes as well; nil: none is
+	answers []string // the ids of what its turn answers: commands may be among them
+	opened  *pending // the command that this answered, which takes further messages as well; nil or empty: none
+}
+
+// command reports whether a command was answered here.
+func (at *destination) command() bool { return at.opened != nil && at.opened.ID != "" }
+
+// waits reports whether a command waits for this turn's answer.
+func (at *destination) waits(p pending) bool {
+	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
 }
 
 // deliver sends messages to a channel, in order and with nothing between them.
@@ -27,7 +37,7 @@ func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, chan
 		return failure("the message", err)
 	}
 	defer leave()
-	at := destination{channel, to, call.Author.ID, &pending{}}
+	at := destination{channel, to, call.Answers, &pending{}}
 	err = d.parts(ctx, call.Parts, 1, at, list)
 	if len(list) == 1 && list[0].instead != nil && lacksPermission(err) {
 		return d.parts(ctx, call.Parts, 2, at, list[0].instead)
@@ -50,11 +60,12 @@ func (d *Driver) parts(ctx context.Context, parts core.Parts, n int, at destinat
 // the channel is asked for it first.
 func (d *Driver) part(ctx context.Context, parts core.Parts, n int, at destination, m *outgoing) error {
 	began := parts.Since(n)
-	return parts.Send(ctx, n, core.Sent{Path: at.place, Text: m.text}, func(ctx context.Context, key string) (string, error) {
+	return parts.Send(ctx, n, core.Sent{Path: at.place, Text: m.text, Repeatable: true}, func(ctx context.Context, key string) (string, error) {
 		m.Nonce, m.Enforce = key, key != ""
+		m.Flags |= d.set.plain(m.Embeds)
 		id, err := d.post(ctx, at, m, began)
 		if err == nil {
-			d.cursors.spoke(at.channel, d.clock())
+			d.cursors.spoke(at.channel, id, d.clock())
 		}
 		return id, err
 	})
@@ -63,22 +74,25 @@ func (d *Driver) part(ctx context.Context, parts core.Parts, n int, at destinati
 // post sends one message. The first answer to a command takes the place of the
 // sign that it is being thought about, and what was drafted becomes the message.
 func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
-	if id, ok := d.fulfil(ctx, at, m); ok {
-		return id, nil
+	d.clearOld(ctx, at.channel)
+	if id, ok, err := d.fulfil(ctx, at, m); ok || err != nil {
+		return id, err
 	}
 	if err := d.targets.refused(at.channel); err != nil {
 		return d.followUp(ctx, at, m, err)
 	}
-	if id := d.clearOld(ctx, at.channel, m.Content); id != "" {
-		return id, nil
+	if id, err := d.resume(ctx, at.channel, m); id != "" || err != nil {
+		return id, err
 	}
 	if !began.IsZero() {
 		if id, err := d.look(ctx, at, m, began); err != nil || id != "" {
 			return id, err
 		}
 	}
-	if id, ok := d.finish(ctx, at.channel, m); ok {
-		return id, nil
+	if !at.command() && !core.IsBeside(ctx) { // the draft of a channel is never a command's
+		if id, err := d.finish(ctx, at.channel, m); id != "" || err != nil {
+			return id, err
+		}
 	}
 	id, err := d.create(ctx, at, m)
 	if m.Reference != nil && noHistory(err) {
@@ -86,31 +100,40 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 		plain.Reference, plain.Mentions = nil, nobody()
 		id, err = d.create(ctx, at, &plain)
 	}
-	if err == nil {
-		return id, nil
+	if err == nil || unsure(err) {
+		return id, sendError(err)
 	}
 	d.mark(at.channel, at.place, m, err)
+	return d.followUp(ctx, at, m, sendError(err))
+}
+
+// sendError words why a message was not sent, or is not known to be.
+func sendError(err error) error {
 	var own *core.Error
-	if !errors.As(err, &own) {
-		err = failure("sending a message", err)
+	if err == nil || errors.As(err, &own) {
+		return err
 	}
-	return d.followUp(ctx, at, m, err)
+	e := failure("sending a message", err)
+	if unsure(err) {
+		e.Err = fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+	}
+	return e
 }
 
 // followUp says something more to who gave a command, where err is that the bot may
 // not write there otherwise; it returns err where that is of no use. It is tried
 // once, as the platform knows no nonce of it.
 func (d *Driver) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
-	if at.opened == nil || at.opened.ID == "" || at.opened.over() || !closedTo(err) {
+	if !at.command() || at.opened.over() || !closedTo(err) {
 		return "", err
 	}
 	body := *m
-	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, 0
+	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
 	if e := d.rest.do(ctx, request{
 		method: "POST", route: "/webhooks/{}/{}", ids: []string{at.opened.App, at.opened.Token}, body: &body, files: m.files, out: &got, once: true,
 	}); e != nil {
-		return "", failure("answering the command", e)
+		return "", sendError(e)
 	}
 	return got.ID, nil
 }
@@ -119,33 +142,33 @@ type created struct {
 	ID string `json:"id"`
 }
 
-// called reports whether a person gave a command in a channel that is still to be
-// answered.
-func (d *Driver) called(channel, who string) bool {
-	_, ok := d.replies.find(func(p pending) bool { return p.Channel == channel && p.Who == who })
-	return ok
-}
-
-// fulfil answers a command that the person gave here; false where there is none,
-// or its time is over. It works where the bot may not write otherwise.
-func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (string, bool) {
-	p, ok := d.replies.take(func(p pending) bool { return p.Channel == at.channel && p.Who == at.who })
-	if !ok || time.Since(p.At) > replyAge || !p.ready(ctx) {
-		return "", false
+// fulfil answers the command that the turn answers; ok is false where there is none,
+// or the platform takes no answer any more. It works where the bot may not write
+// otherwise. While it is not known whether it worked, the command goes on waiting:
+// another try makes the same message.
+func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
+	p, ok := d.replies.find(at.waits)
+	if !ok || !p.ready(ctx) {
+		return "", false, nil
 	}
-	d.finish(ctx, at.channel, nil)
 	body := *m
-	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, 0
+	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
-	err := d.rest.do(ctx, request{
-		method: "PATCH", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.App, p.Token}, body: &body, files: m.files, out: &got, fast: true,
+	err = d.rest.do(ctx, request{
+		method: "PATCH", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.App, p.Token}, body: &body, files: m.files, out: &got,
 	})
+	if err != nil && !refuses(err) {
+		return "", false, sendError(err)
+	}
+	d.replies.drop(p)
 	if err != nil {
 		d.log.Warn("a command is answered by a message of its own", "error", err)
-	} else if at.opened != nil {
+		return "", false, nil
+	}
+	if at.opened != nil {
 		*at.opened = p
 	}
-	return got.ID, err == nil
+	return got.ID, true, nil
 }
 
 // create puts a message into a channel, once: the platform knows the nonce for
@@ -163,32 +186,20 @@ func (d *Driver) create(ctx context.Context, at destination, m *outgoing) (strin
 		if err == nil {
 			return got.ID, nil
 		}
-		if ctx.Err() != nil || !unsure(err) || try >= maxTries {
-			return "", err
-		}
-		if doubt.IsZero() {
+		if doubt.IsZero() && unsure(err) {
 			doubt = began
 		}
-		if !sleep(ctx, jitter(wait)) {
-			return "", err
+		if ctx.Err() != nil || refuses(err) || try >= maxTries || !sleep(ctx, jitter(wait)) {
+			return "", doubted(err, !doubt.IsZero())
 		}
 		wait = min(2*wait, 20*time.Second)
-		if time.Since(doubt) > nonceAge {
+		if !doubt.IsZero() && time.Since(doubt) > nonceAge {
 			if id, err := d.look(ctx, at, m, doubt); err != nil || id != "" {
 				return id, err
 			}
 			doubt = time.Time{} // it never came
 		}
 	}
-}
-
-// unsure reports whether a request that failed may have worked all the same.
-func unsure(err error) bool {
-	var api *apiError
-	if errors.As(err, &api) {
-		return api.status >= 500
-	}
-	return err != nil
 }
 
 // Bounds of the search for a message of our own.
@@ -203,15 +214,19 @@ const (
 // is not known.
 func (d *Driver) look(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
 	exact := since.Add(d.rest.ahead() - lookSlack)
-	return d.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
-		made := !born(there.ID).Before(exact) || there.Edited.After(exact) || there.answers(at.who)
+	id, err := d.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
+		made := !born(there.ID).Before(exact) || there.Edited.After(exact) || there.answers(at.answers)
 		return made && m.is(there)
 	})
+	if err != nil {
+		err = fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+	}
+	return id, err
 }
 
-// answers reports whether the message answers a command of that person.
-func (m *message) answers(who string) bool {
-	return m.Type == messageCommand && m.Interaction != nil && m.Interaction.User.ID == who && who != ""
+// answers reports whether the message answers one of these commands.
+func (m *message) answers(commands []string) bool {
+	return m.Type == messageCommand && m.Interaction != nil && slices.Contains(commands, m.Interaction.ID)
 }
 
 // search finds the first message of our own since then that fits.

@@ -119,17 +119,19 @@ func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
 // What became the message may be much older than the part: a draft that grew for
 // a while, and the sign that a command is thought about.
 func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
-	for name, begin := range map[string]func(t *testing.T, s *server, d *Driver){
-		"a draft": func(t *testing.T, s *server, d *Driver) {
+	for name, begin := range map[string]func(t *testing.T, s *server, d *Driver) (answers []string){
+		"a draft": func(t *testing.T, s *server, d *Driver) []string {
 			d.Draft(hall(), "Su")
 			within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
+			return nil
 		},
-		"a command": func(t *testing.T, s *server, d *Driver) {
+		"a command": func(t *testing.T, s *server, d *Driver) []string {
 			id, err := s.Command(hallID, annID, "help", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			within(t, time.Minute, "deferred", func() bool { return s.Interaction(id).Answer == discordtest.AnswerLater })
+			return []string{id}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,11 +142,11 @@ func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
 				}), newInbox()
 				stop := s.listening(t, first, in)
 				within(t, time.Minute, "commands", func() bool { return len(s.Calls("PUT /applications/")) == 1 })
-				begin(t, s, first)
+				answers := begin(t, s, first)
 				time.Sleep(2 * time.Minute)
 				parts := &former{journal: journal{base: "crash"}}
 				began := time.Now()
-				if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = &dying{parts: parts} }); err == nil {
+				if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts, call.Answers = &dying{parts: parts}, answers }); err == nil {
 					t.Fatal("it outlived the crash")
 				}
 				if err := stop(); err != nil {
@@ -153,7 +155,7 @@ func TestPartOfAFormerLifeThatStoodBefore(t *testing.T) {
 				time.Sleep(time.Hour)
 				parts.began = began
 				next := s.bot(t, func(o *Options) { o.State = state })
-				if _, err := act(t, next, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = parts }); err != nil {
+				if _, err := act(t, next, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts, call.Answers = parts, answers }); err != nil {
 					t.Fatal(err)
 				}
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "Sure." {

@@ -11,16 +11,33 @@ import (
 
 var _ core.Drafter = (*Driver)(nil)
 
+// draftPatience is how long the request that makes a draft may take.
+const draftPatience = 5 * time.Second
+
 // draft is a message that grows while it is being written.
 type draft struct {
-	end chan struct{} // closed when it is not to change any more
+	live context.Context // ends when it is not to change any more
+	end  context.CancelFunc
+
+	silent bool
 
 	mu      sync.Mutex
 	text    string        // the newest
 	shown   string        // the one that stands
-	id      string        // of the message; "": none stands yet
 	running chan struct{} // closed when nobody is writing it; nil: nobody is
 	refused bool          // the platform lets none stand here
+
+	// Of who writes it, and then of who ended it.
+	id    string // of the message; "": none stands yet, as far as is known
+	asked *asked // whether it stands is not known; nil: that is known
+}
+
+// asked is a request for a draft's message that may have worked. Made again, it makes
+// no second message, as long as the platform knows its nonce.
+type asked struct {
+	text  string
+	nonce string
+	at    time.Time
 }
 
 // drafts are those of all channels. Safe for concurrent use.
@@ -29,7 +46,7 @@ type drafts struct {
 	all map[string]*draft
 
 	notes sync.Mutex           // of reading and changing what the State has noted
-	left  map[string]*leftover // those that may still stand, by channel; nil: not read yet
+	left  map[string]draftNote // those that may still stand, by the key of the note; nil: not read yet
 }
 
 // Draft shows a text that is being written, as often as the platform allows.
@@ -49,170 +66,210 @@ func (d *Driver) Draft(place core.Path, text string) {
 	d.drafts.mu.Lock()
 	a := d.drafts.all[channel]
 	if a == nil {
-		a = &draft{end: make(chan struct{})}
+		a = &draft{silent: place.Elements()[1] != me} // in private the first word makes the sound, the answer none
+		a.live, a.end = context.WithCancel(context.Background())
 		d.drafts.all[channel] = a
 	}
 	d.drafts.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.text = text
-	if a.running == nil && !a.over() && !a.refused {
+	if a.running == nil && a.live.Err() == nil && !a.refused {
 		done := make(chan struct{})
-		// What is said in private is told by a sound at once: the answer makes none.
-		silent := place.Elements()[1] != me
-		if d.busy.run(func() { d.write(channel, a, silent, done) }) {
+		if d.busy.run(func() { d.write(channel, a, done) }) {
 			a.running = done
 		}
 	}
 }
 
-// over reports whether the draft is not to change any more.
-func (a *draft) over() bool {
-	select {
-	case <-a.end:
-		return true
-	default:
-		return false
-	}
-}
-
-// rest waits, unless the draft ends first.
-func (a *draft) rest(wait time.Duration) {
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-a.end:
-	}
-}
-
 // write brings a draft up to date until nothing new comes. It does not begin at
 // once: what is whole in a moment needs no draft.
-func (d *Driver) write(channel string, a *draft, silent bool, done chan struct{}) {
+func (d *Driver) write(channel string, a *draft, done chan struct{}) {
 	defer close(done)
 	if a.id == "" {
-		a.rest(d.tempo.draft / 2)
+		sleep(a.live, d.tempo.draft/2)
 	}
 	for {
 		a.mu.Lock()
 		text := a.text
-		if a.over() || a.refused || text == a.shown {
+		if a.live.Err() != nil || a.refused || text == a.shown {
 			a.running = nil
 			a.mu.Unlock()
 			return
 		}
 		a.mu.Unlock()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		id, err := a.id, error(nil)
-		if id == "" {
-			id, err = d.show(ctx, channel, text, silent)
+		if a.id == "" {
+			text = d.show(channel, a, text)
 		} else {
-			err = d.grow(ctx, channel, id, text)
+			d.grow(channel, a.id, text)
 		}
-		cancel()
 		a.mu.Lock()
-		a.id, a.refused = id, id == "" && refuses(err)
 		a.shown = text // what failed is not worth another try
 		a.mu.Unlock()
-		a.rest(d.tempo.draft)
+		sleep(a.live, d.tempo.draft)
 	}
 }
 
-// show makes the message that a draft stands in. That it will is noted before;
-// tried again, it is the same message, and where nobody knows whether it stands,
-// it is looked for before the next one.
-func (d *Driver) show(ctx context.Context, channel, text string, silent bool) (string, error) {
+// show makes the message that a draft stands in, and returns its text. Nothing else
+// is said in the channel meanwhile.
+func (d *Driver) show(channel string, a *draft, text string) string {
+	leave, err := d.lanes.enter(a.live, channel, low)
+	if err != nil {
+		return text
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(context.Background(), draftPatience)
+	defer cancel()
 	if err := d.targets.refused(channel); err != nil {
-		return "", err
+		a.refuse()
+		return text
 	}
-	d.clearOld(ctx, channel, "")
-	note := draftNote{Sum: sumOf(single(text)), At: time.Now()}
-	d.noteDraft(ctx, channel, note)
-	body := map[string]any{"content": single(text), "allowed_mentions": nobody(), "nonce": rand.Text()[:25], "enforce_nonce": true}
-	if silent {
-		body["flags"] = flagSilent
+	d.clearOld(ctx, channel)
+	if a.asked == nil {
+		a.asked = &asked{text, rand.Text()[:25], time.Now()}
 	}
+	text = a.asked.text
+	d.ask(ctx, channel, a)
+	return text
+}
+
+func (a *draft) refuse() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.refused = true
+}
+
+// ask asks for the draft's message, perhaps again. The note tells a later life of a
+// message whose id is not known yet: it exists only while nothing else is said in the
+// channel, so that an answer is never taken for the draft.
+func (d *Driver) ask(ctx context.Context, channel string, a *draft) {
+	q := a.asked
+	if time.Since(q.at) > nonceAge {
+		a.asked = nil // it may stand, and nobody can know
+		a.refuse()
+		return
+	}
+	cur, _ := d.cursors.get(channel)
+	note := draftNote{Channel: channel, Sum: sumOf(single(q.text)), At: time.Now(), After: cur.newest()}
+	d.noteDraft(ctx, note)
+	body := map[string]any{"content": single(q.text), "allowed_mentions": nobody(), "nonce": q.nonce, "enforce_nonce": true}
+	flags := d.set.plain(nil)
+	if a.silent {
+		flags |= flagSilent
+	}
+	body["flags"] = flags
 	var got created
 	err := d.rest.do(ctx, request{method: "POST", route: "/channels/{}/messages", ids: []string{channel}, body: body, out: &got})
-	switch {
-	case err == nil:
-		d.noteDraft(ctx, channel, draftNote{ID: got.ID})
-	case refuses(err):
-		d.forgetDraft(ctx, channel, note)
-	default:
-		d.leave(channel, note)
+	if err == nil {
+		d.noteDraft(ctx, draftNote{Channel: channel, ID: got.ID})
+		a.id = got.ID
+	} else {
+		d.forgetDraft(ctx, note)
 	}
-	return got.ID, err
+	if refuses(err) {
+		a.refuse()
+	}
+	if !unsure(err) {
+		a.asked = nil
+	}
 }
 
-// refuses reports whether an error means that the platform did not take a
-// message, and will not.
-func refuses(err error) bool { return err != nil && !unsure(err) && !limited(err) }
-
 // grow puts the newest text into a draft's message.
-func (d *Driver) grow(ctx context.Context, channel, id, text string) error {
-	return d.rest.do(ctx, request{
+func (d *Driver) grow(channel, id, text string) {
+	ctx, cancel := context.WithTimeout(context.Background(), draftPatience)
+	defer cancel()
+	_ = d.rest.do(ctx, request{ // the next text, or the answer, says it
 		method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{channel, id}, once: true,
 		body: map[string]any{"content": single(text), "allowed_mentions": nobody()},
 	})
 }
 
-// takeDraft ends a channel's draft and returns its message; "" for none.
-func (d *Driver) takeDraft(channel string) string {
+// takeDraft ends a channel's draft and returns it; nil for none.
+func (d *Driver) takeDraft(channel string) *draft {
 	d.drafts.mu.Lock()
 	a := d.drafts.all[channel]
 	delete(d.drafts.all, channel)
 	d.drafts.mu.Unlock()
 	if a == nil {
-		return ""
+		return nil
 	}
-	close(a.end)
+	a.end()
 	a.mu.Lock()
 	running := a.running
 	a.mu.Unlock()
 	if running != nil {
 		<-running
 	}
-	return a.id
+	return a
 }
 
-// finish makes a message of the channel's draft, where there is one that can
-// become it; else the draft goes away.
-func (d *Driver) finish(ctx context.Context, channel string, m *outgoing) (id string, ok bool) {
-	if id = d.takeDraft(channel); id == "" {
-		return "", false
+// finish makes a message of the channel's draft, where there is one that can become
+// it; else the draft goes away. "" without an error: the message is still to be made.
+// The channel's lane is held.
+func (d *Driver) finish(ctx context.Context, channel string, m *outgoing) (id string, err error) {
+	a := d.takeDraft(channel)
+	if a == nil {
+		return "", nil
 	}
-	if m == nil || m.Reference != nil || len(m.files) > 0 || m.Poll != nil {
-		if d.erase(ctx, channel, id) {
-			d.forgetDraft(ctx, channel, draftNote{ID: id})
-		}
-		return "", false
+	if a.asked != nil {
+		d.ask(ctx, channel, a)
 	}
-	// From here on it may be the answer, which nobody may take away.
-	note := draftNote{ID: id, Final: sumOf(m.Content)}
-	d.noteDraft(ctx, channel, note)
-	body := map[string]any{"content": m.Content, "embeds": m.Embeds, "components": m.Components, "allowed_mentions": m.Mentions}
-	err := d.rest.do(ctx, request{method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{channel, id}, body: body})
-	if err == nil || d.erase(ctx, channel, id) {
-		d.forgetDraft(ctx, channel, note)
-	} else {
-		d.leave(channel, note) // whether it is the answer now, nobody knows
+	switch {
+	case a.id == "":
+		return "", nil
+	case m.Reference != nil || len(m.files) > 0 || m.Poll != nil:
+		d.eraseDraft(ctx, draftNote{Channel: channel, ID: a.id})
+		return "", nil
 	}
-	return id, err == nil
+	return d.become(ctx, draftNote{Channel: channel, ID: a.id, Key: m.Nonce, At: time.Now(), Final: sumOf(m.Content)}, m)
 }
 
+// become makes a draft the answer. From then on nobody takes it away, and while it is
+// not known whether it worked, another try of the same part does the same again.
+func (d *Driver) become(ctx context.Context, n draftNote, m *outgoing) (id string, err error) {
+	d.noteDraft(ctx, n)
+	body := map[string]any{"content": m.Content, "embeds": m.Embeds, "components": m.Components, "allowed_mentions": m.Mentions, "flags": m.Flags & flagPlain}
+	err = d.rest.do(ctx, request{method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{n.Channel, n.ID}, body: body})
+	switch {
+	case err == nil:
+		d.forgetDraft(ctx, n)
+		return n.ID, nil
+	case !refuses(err):
+		d.leave(n)
+		return "", sendError(err)
+	}
+	d.eraseDraft(ctx, n)
+	return "", nil
+}
+
+// withdraw takes the channel's draft away.
 func (d *Driver) withdraw(channel string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), draftPatience)
 	defer cancel()
-	d.finish(ctx, channel, nil)
+	a := d.takeDraft(channel)
+	if a == nil {
+		return
+	}
+	if a.asked != nil {
+		leave, err := d.lanes.enter(ctx, channel, low)
+		if err != nil {
+			return
+		}
+		d.ask(ctx, channel, a)
+		leave()
+	}
+	if a.id != "" {
+		d.eraseDraft(ctx, draftNote{Channel: channel, ID: a.id})
+	}
 }
 
-// erase takes a draft's message away; true where it is gone.
-func (d *Driver) erase(ctx context.Context, channel, id string) bool {
-	err := d.rest.do(ctx, request{method: "DELETE", route: "/channels/{}/messages/{}", ids: []string{channel, id}})
+// eraseDraft deletes a draft's message, or leaves that for later.
+func (d *Driver) eraseDraft(ctx context.Context, n draftNote) {
+	err := d.rest.do(ctx, request{method: "DELETE", route: "/channels/{}/messages/{}", ids: []string{n.Channel, n.ID}})
 	if err != nil && !notFound(err) {
-		d.log.Warn("a draft is not gone", "channel", channel, "error", err)
-		return false
+		d.log.Warn("a draft is not gone", "channel", n.Channel, "error", err)
+		d.leave(n)
+		return
 	}
-	return true
+	d.forgetDraft(ctx, n)
 }

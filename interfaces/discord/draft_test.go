@@ -38,6 +38,30 @@ func TestDraftBecomesTheMessage(t *testing.T) {
 	}
 }
 
+// TestDraftBesideCommand: a chat command is answered while a text grows, which goes
+// on where it stood.
+func TestDraftBesideCommand(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, _ := s.up(t)
+	d.Draft(hall(), "It grows")
+	until(t, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
+	for _, a := range d.Actions() {
+		if a.Name == "message_discord" {
+			call := core.Call{Path: hall(), Author: core.Author{ID: annID}, Payload: []byte(`{"text":"command"}`), Parts: &journal{base: "beside"}}
+			if _, err := a.Do(core.Beside(t.Context()), call); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "It has grown."}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Texts(hallID); !slices.Equal(got, []string{"It has grown.", "command"}) {
+		t.Errorf("stands: %q", got)
+	}
+}
+
 func TestDraftGoesAway(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -77,10 +101,14 @@ func TestQuestion(t *testing.T) {
 	d, in := s.up(t)
 	parts := &journal{base: "question"}
 	choices := []core.Choice{{Label: "Confirm", Data: "q:1.2:y"}, {Label: "Cancel", Data: "q:1.2:n"}}
-	if err := d.Choose(t.Context(), parts, core.Sent{Path: hall(), Text: "Shall I?"}, choices); err != nil {
+	if err := d.Choose(t.Context(), parts, core.Sent{Path: hall(), Text: "Shall I ~~not~~?\n1. to: [x](https://a.example) <@1>"}, choices); err != nil {
 		t.Fatal(err)
 	}
 	asked := s.Messages(hallID)[0]
+	want := "Shall I \\~\\~not\\~\\~?\n1\\. to\\: \\[x\\]\\(https\\://a.example\\) \\<\\@1\\>"
+	if asked.Text != want {
+		t.Errorf("it asks %q, want %q", asked.Text, want)
+	}
 	if !slices.Contains(asked.Buttons(), "?:q:1.2:y") || parts.done[1].ID != asked.ID {
 		t.Errorf("asked %s, journalled %+v", asked.Components, parts.done)
 	}
@@ -215,7 +243,7 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				defer cancel()
 				parts := &former{journal: journal{base: "end"}}
 				began := time.Now()
-				at := destination{channel: hallID, place: hall(), who: annID}
+				at := destination{channel: hallID, place: hall()}
 				if err := first.part(ctx, parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err == nil {
 					t.Fatal("it came through")
 				}
@@ -320,5 +348,241 @@ func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
 		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(next.notedDrafts(t.Context())) > 0 {
 			t.Errorf("stands: %q, noted: %v", got, next.notedDrafts(t.Context()))
 		}
+	})
+}
+
+// What was delivered as an answer stays, whatever became of the draft that said the
+// same: its request or its response was lost, or it had to wait for a limit, and the
+// next thing is said in this life or in another one.
+func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
+	for name, fault := range map[string]discordtest.Fault{
+		"lost request":         {Kind: discordtest.Hang},
+		"lost response":        {Kind: discordtest.HangAfter},
+		"refused for a while":  {Kind: discordtest.Limited, After: 20 * time.Second},
+		"refused before it":    {Kind: discordtest.Shared, After: 5 * time.Second},
+		"a gateway of the web": {Kind: discordtest.Broken},
+	} {
+		for when, restart := range map[string]bool{"": false, ", restart": true} {
+			t.Run(name+when, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, s *server) {
+					state := shelf()
+					d := s.bot(t, func(o *Options) { o.State = state })
+					last := ""
+					// The second answer is the first one again.
+					for n := range 2 {
+						first := true
+						s.Fail(func(c discordtest.Call) discordtest.Fault {
+							if first && c.Is("POST /channels/"+hallID) {
+								first = fault.Kind == discordtest.Broken && !strings.Contains(string(c.Body), `"nonce":"k`)
+								return fault
+							}
+							return discordtest.Fault{}
+						})
+						d.Draft(hall(), "Sure.")
+						time.Sleep(2 * time.Second)
+						if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err != nil {
+							t.Fatal(err)
+						}
+						got := s.Messages(hallID)
+						if len(got) != n+1 || n == 1 && got[0].ID != last {
+							t.Fatalf("stands: %q, and the first answer was %s", s.Texts(hallID), last)
+						}
+						last = got[n].ID
+					}
+					s.Fail(nil)
+					if restart {
+						d.busy.close()
+						d = s.bot(t, func(o *Options) { o.State = state })
+					}
+					stop := s.listening(t, d, newInbox())
+					if _, err := act(t, d, "message_discord", map[string]any{"text": "Anything else?"}); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(usual.left + time.Minute)
+					if got := s.Texts(hallID); !slices.Equal(got, []string{"Sure.", "Sure.", "Anything else?"}) {
+						t.Errorf("in the end: %q", got)
+					}
+					if err := stop(); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The process dies while a draft is on its way that says what was said just before,
+// or will be said a while later: those stay.
+func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
+	for name, arrives := range map[string]bool{"it arrives": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				state := shelf()
+				dying := &frozen{State: state}
+				first := s.bot(t, func(o *Options) { o.State = dying })
+				s.listening(t, first, newInbox())
+				within(t, time.Minute, "connected", func() bool { return first.book.known(guildID) })
+				s.Say(hallID, annID, "Well?")
+				within(t, time.Minute, "heard", func() bool { _, known := first.cursors.get(hallID); return known })
+				say := func(d *Driver, want int) string {
+					t.Helper()
+					if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err != nil {
+						t.Fatal(err)
+					}
+					got := s.Messages(hallID)
+					if len(got) != want {
+						t.Fatalf("stands: %q", s.Texts(hallID))
+					}
+					return got[want-1].ID
+				}
+				one := say(first, 1)
+				s.Fail(func(c discordtest.Call) discordtest.Fault {
+					switch {
+					case !c.Is("POST /channels/" + hallID):
+					case !arrives:
+						dying.stop()
+						return discordtest.Fault{Kind: discordtest.Hang}
+					default:
+						dying.stop()
+					}
+					return discordtest.Fault{}
+				})
+				first.Draft(hall(), "Sure.")
+				within(t, time.Minute, "dead", func() bool { dying.mu.Lock(); defer dying.mu.Unlock(); return dying.dead })
+				time.Sleep(20 * time.Second)
+				first.busy.close()
+				s.Fail(nil)
+				next := s.bot(t, func(o *Options) { o.State = state })
+				if left := next.notedDrafts(t.Context()); len(left) != 1 || left[hallID].Sum == "" {
+					t.Fatalf("noted: %v", left)
+				}
+				two := say(next, 2)
+				time.Sleep(time.Minute)
+				if got := s.Messages(hallID); got[0].ID != one || got[1].ID != two || len(next.notedDrafts(t.Context())) > 0 {
+					t.Errorf("stands: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// Whether a draft became the answer is not known: the same part makes it that, in this
+// life or the next one, and nobody else touches it until it is too late for that.
+func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault   discordtest.FaultKind
+		restart bool
+		again   bool // the part is tried again
+		stands  []string
+	}{
+		"it is":                      {discordtest.ResetAfter, false, true, []string{"The whole text.", "Another."}},
+		"it is not":                  {discordtest.Reset, false, true, []string{"The whole text.", "Another."}},
+		"it is, restart":             {discordtest.ResetAfter, true, true, []string{"The whole text.", "Another."}},
+		"it is not, restart":         {discordtest.Reset, true, true, []string{"The whole text.", "Another."}},
+		"it is, given up":            {discordtest.ResetAfter, false, false, []string{"The whole text.", "Another."}},
+		"it is not, given up":        {discordtest.Reset, false, false, []string{"Another."}},
+		"a server's fault, given up": {discordtest.Broken, true, false, []string{"Another."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				state := shelf()
+				d := s.bot(t, func(o *Options) { o.State = state })
+				d.Draft(hall(), "The wh")
+				within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
+				draft := s.Messages(hallID)[0].ID
+				s.Fail(func(call discordtest.Call) discordtest.Fault {
+					if call.Is("PATCH /channels/" + hallID) {
+						return discordtest.Fault{Kind: c.fault}
+					}
+					return discordtest.Fault{}
+				})
+				parts := &journal{base: "whole"}
+				say := func(text string, parts core.Parts) error {
+					_, err := act(t, d, "message_discord", map[string]any{"text": text}, func(call *core.Call) { call.Parts = parts })
+					return err
+				}
+				if err := say("The whole text.", parts); err == nil {
+					t.Fatal("it came through")
+				}
+				s.Fail(nil)
+				if c.restart {
+					d.busy.close()
+					d = s.bot(t, func(o *Options) { o.State = state })
+				}
+				if err := say("Another.", &journal{base: "other"}); err != nil {
+					t.Fatal(err)
+				}
+				if got := s.Messages(hallID); len(got) != 2 || got[0].ID != draft || got[1].Text != "Another." {
+					t.Errorf("after another one stands: %+v", got)
+				}
+				if c.again {
+					if err := say("The whole text.", parts); err != nil || parts.done[1].ID != draft {
+						t.Errorf("tried again: %v, %+v", err, parts.done)
+					}
+				}
+				time.Sleep(usual.left)
+				d.Draft(hall(), "and")
+				within(t, time.Minute, "a draft", func() bool { return slices.Contains(s.Texts(hallID), "and") })
+				d.Draft(hall(), "")
+				within(t, time.Minute, "none", func() bool { return !slices.Contains(s.Texts(hallID), "and") })
+				d.busy.close()
+				if got := s.Texts(hallID); !slices.Equal(got, c.stands) || len(d.notedDrafts(t.Context())) > 0 {
+					t.Errorf("in the end: %q, noted: %v", got, d.notedDrafts(t.Context()))
+				}
+			})
+		})
+	}
+}
+
+// A message of the bot's that is no answer to anybody keeps to the same: what was left
+// is looked for before it is said.
+func TestDraftOfACrashAndATelling(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := shelf()
+		first := s.bot(t, func(o *Options) { o.State = state })
+		first.noteDraft(t.Context(), draftNote{Channel: hallID, Sum: sumOf("Good morning."), At: time.Now()})
+		next := s.bot(t, func(o *Options) { o.State = state })
+		for range 2 {
+			if err := next.Tell(t.Context(), hall(), "Good morning."); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		if _, err := act(t, next, "message_discord", map[string]any{"text": "And you?"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Texts(hallID); !slices.Equal(got, []string{"Good morning.", "Good morning.", "And you?"}) {
+			t.Errorf("stands: %q", got)
+		}
+	})
+}
+
+// The driver of the configuration before makes an answer of what was a draft when the
+// next one came: to that one it is a draft no more.
+func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := shelf()
+		old, next := s.bot(t, func(o *Options) { o.State = state }), s.bot(t, func(o *Options) { o.State = state })
+		old.Draft(hall(), "The wh")
+		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
+		if left := next.leftIn(t.Context(), hallID); len(left) != 1 {
+			t.Fatalf("left: %v", left)
+		}
+		s.Fail(func(c discordtest.Call) discordtest.Fault {
+			if c.Is("PATCH /channels/" + hallID) {
+				return discordtest.Fault{Kind: discordtest.ResetAfter}
+			}
+			return discordtest.Fault{}
+		})
+		if _, err := act(t, old, "message_discord", map[string]any{"text": "The whole text."}); err == nil {
+			t.Fatal("it came through")
+		}
+		if _, err := act(t, next, "message_discord", map[string]any{"text": "Another."}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Texts(hallID); !slices.Equal(got, []string{"The whole text.", "Another."}) {
+			t.Errorf("stands: %q", got)
+		}
+		old.busy.close()
 	})
 }

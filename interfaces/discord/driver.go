@@ -65,6 +65,7 @@ type Driver struct {
 	arrivals arrivals
 	alive    *alive
 	members  *members
+	ready    readiness
 	count    int // shards, once Listen knows
 
 	mu        sync.Mutex
@@ -127,7 +128,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 		d.dial = (&net.Dialer{Timeout: t.patience, KeepAlive: 15 * time.Second}).DialContext
 	}
 	d.cursors, d.replies = newCursors(d.state), newReplies(d.state, d.log)
-	d.rest = newRest(set, t, d.dial, d.refuse)
+	d.rest = newRest(set, t, d.dial, d.clock, d.refuse)
 	return d, nil
 }
 
@@ -219,6 +220,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 		count = g.shards
 	}
 	d.count = count
+	d.ready.begin(count)
 	var wait sync.WaitGroup
 	ends := make(chan error, count+2)
 	begin := func(run func(context.Context) error) {

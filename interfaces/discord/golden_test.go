@@ -131,3 +131,24 @@ func compareGolden(t *testing.T, file string, got []byte) {
 		t.Errorf("%s differs:\n%s", file, got)
 	}
 }
+
+// TestNamesOfOthers: a name that stands for somebody's id is told from the author's own
+// words; in what they forward there are none of theirs.
+func TestNamesOfOthers(t *testing.T) {
+	for file, want := range map[string]int{"mention-person": 1, "plain": 0, "forwarded-mention": 0} {
+		raw, err := os.ReadFile("testdata/events/" + file + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e envelope
+		if err := json.Unmarshal(raw, &e); err != nil {
+			t.Fatal(err)
+		}
+		in := still(t)
+		in.frame(t.Context(), frame{kind: strings.ToLower(e.Type), data: e.Data})
+		m := in.batch[0].Message
+		if len(m.Mentions) != want || want > 0 && !strings.Contains(m.Text, m.Mentions[0]) {
+			t.Errorf("%s: %q in %q", file, m.Mentions, m.Text)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package discord
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"synthbot/core"
 )
@@ -102,6 +103,9 @@ func (t *intake) ready(ctx context.Context, f frame) {
 	named := make(map[string]bool, len(r.Guilds))
 	for _, g := range r.Guilds {
 		named[g.ID] = true
+		if a := t.absent[g.ID]; a != nil {
+			a.since = time.Now()
+		}
 	}
 	t.listed[strconv.Itoa(f.shard)] = named
 	t.d.syncOnce(ctx, &t.jobs)
@@ -118,7 +122,12 @@ func (t *intake) ready(ctx context.Context, f frame) {
 		}
 		t.holds[id] = &hold{fetch: true, guild: cur.Guild}
 		if named[cur.Guild] {
-			t.absent[cur.Guild] = append(t.absent[cur.Guild], id)
+			a := t.absent[cur.Guild]
+			if a == nil {
+				a = &absence{since: time.Now()}
+				t.absent[cur.Guild] = a
+			}
+			a.channels = append(a.channels, id)
 		} else {
 			t.begin(ctx, id, t.holds[id])
 		}
@@ -172,9 +181,12 @@ func (t *intake) guild(ctx context.Context, f frame) {
 
 // awaited fetches what was missed in the channels of a guild that is there now.
 func (t *intake) awaited(ctx context.Context, guild string, last map[string]string) {
-	waiting := t.absent[guild]
+	a := t.absent[guild]
+	if a == nil {
+		return
+	}
 	delete(t.absent, guild)
-	for _, id := range waiting {
+	for _, id := range a.channels {
 		h := t.holds[id]
 		if h == nil || h.begun {
 			continue
@@ -214,11 +226,14 @@ func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
 	}
 }
 
-// hurry fetches the channels of guilds that were announced and never came.
+// hurry fetches the channels of guilds that were announced a while ago and have not come.
 func (t *intake) hurry(ctx context.Context) {
-	for guild, ids := range t.absent {
+	for guild, a := range t.absent {
+		if time.Since(a.since) < t.d.tempo.guilds {
+			continue
+		}
 		delete(t.absent, guild)
-		for _, id := range ids {
+		for _, id := range a.channels {
 			if h := t.holds[id]; h != nil {
 				t.begin(ctx, id, h)
 			}

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ type intake struct {
 	holds  map[string]*hold           // channels whose events wait
 	since  map[int]time.Time          // by shard: until when the session before told everything
 	unseen int                        // channels never heard of that may still be fetched in this session
-	absent map[string][]string        // guilds that were announced and their channels to be fetched
+	absent map[string]*absence        // guilds that were announced and have not come yet
 	listed map[string]map[string]bool // by shard: the guilds that READY named
 
 	sees bool // what does not concern the bot comes with its text
@@ -49,6 +50,12 @@ type hold struct {
 	guild  string
 }
 
+// absence is a guild that was announced and has not come yet.
+type absence struct {
+	since    time.Time
+	channels []string // to be fetched when it comes
+}
+
 // found is what a job brings.
 type found struct {
 	channel string
@@ -59,7 +66,7 @@ type found struct {
 func newIntake(d *Driver, in core.Inbox) *intake {
 	return &intake{
 		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan found),
-		holds: make(map[string]*hold), since: make(map[int]time.Time), absent: make(map[string][]string), listed: make(map[string]map[string]bool),
+		holds: make(map[string]*hold), since: make(map[int]time.Time), absent: make(map[string]*absence), listed: make(map[string]map[string]bool),
 	}
 }
 
@@ -70,7 +77,7 @@ func (t *intake) run(ctx context.Context) error {
 	defer cancel()
 	flush := time.NewTicker(t.d.tempo.flush)
 	defer flush.Stop()
-	late := time.NewTicker(t.d.tempo.guilds)
+	late := time.NewTicker(t.d.tempo.guilds / 4)
 	defer late.Stop()
 	for {
 		select {
@@ -101,26 +108,43 @@ func (t *intake) commit(ctx context.Context) bool {
 		// A channel that was never heard of is noted before its first message is.
 		t.d.noteCursors(ctx)
 	}
-	if len(t.batch) > 0 {
-		for wait := t.d.tempo.retry; ; wait = min(2*wait, 10*time.Second) {
-			err := t.in.Receive(ctx, t.batch...)
-			if err == nil {
-				break
-			}
-			if ctx.Err() != nil {
-				return false
-			}
-			t.d.log.Error("the inbox does not take events", "error", err, "events", len(t.batch))
-			if !sleep(ctx, wait) {
-				return false
-			}
-		}
+	if len(t.batch) > 0 && !t.receive(ctx, t.batch) {
+		return false
 	}
 	for _, f := range t.after {
 		f()
 	}
 	t.batch, t.after = nil, nil
 	return true
+}
+
+// receive hands events in, again and again until they are durable; false when ctx
+// ended. Those that can never be taken in are left out.
+func (t *intake) receive(ctx context.Context, events []core.Event) bool {
+	for wait := t.d.tempo.retry; ; wait = min(2*wait, 10*time.Second) {
+		err := t.in.Receive(ctx, events...)
+		t.d.ready.takes(err == nil || errors.Is(err, core.ErrBadEvent))
+		switch {
+		case err == nil:
+			return true
+		case ctx.Err() != nil:
+			return false
+		case errors.Is(err, core.ErrBadEvent) && len(events) == 1:
+			t.d.log.Error("event left out: it cannot be taken in", "err", err)
+			return true
+		case errors.Is(err, core.ErrBadEvent):
+			for i := range events {
+				if !t.receive(ctx, events[i:i+1]) {
+					return false
+				}
+			}
+			return true
+		}
+		t.d.log.Error("the inbox does not take events", "err", err, "events", len(events))
+		if !sleep(ctx, wait) {
+			return false
+		}
+	}
 }
 
 // frame sorts an event: what is known of guilds changes at once, what happens
@@ -236,7 +260,7 @@ func (t *intake) message(m *message, p place) {
 		}
 	}
 	own := m.Author != nil && m.Author.ID == self.ID
-	out, ok := t.d.book.normal(m, p)
+	out, ok := t.normal(m, p)
 	if ok && p.Guild == "" {
 		// Who closed his direct messages and writes has opened them. What opens a
 		// channel of a guild is told by itself.
@@ -250,13 +274,20 @@ func (t *intake) message(m *message, p place) {
 	t.after = append(t.after, func() { t.d.cursors.seen(channel, p, id, at, awake) })
 }
 
+// normal makes our message of the platform's.
+func (t *intake) normal(m *message, p place) (core.Message, bool) {
+	out, ok := t.d.book.normal(m, p)
+	out.Ahead = t.d.rest.clockAhead()
+	return out, ok
+}
+
 // edit takes a new text in; a preview that the platform adds is no edit.
 func (t *intake) edit(f frame, p place) {
 	m, ok := decode[message](f.data)
 	if !ok || m.Edited.IsZero() || m.Author == nil {
 		return
 	}
-	if out, ok := t.d.book.normal(&m, p); ok {
+	if out, ok := t.normal(&m, p); ok {
 		t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
 	}
 }

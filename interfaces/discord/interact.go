@@ -178,7 +178,8 @@ func (i *interaction) person() *user {
 func (d *Driver) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
 	person, err := core.MakePath(d.name, "@user", who)
-	return !found || whom == anyone || whom == judged || whom == who || err == nil && slices.Contains(d.admins, person)
+	return !found || whom == anyone || whom == judged || slices.Contains(strings.Split(whom, ","), who) ||
+		err == nil && slices.Contains(d.admins, person)
 }
 
 // interact takes a press or a command in.
@@ -199,7 +200,7 @@ func (t *intake) interact(f frame, p place) {
 	if i.Type == interactCommand {
 		waiting = t.d.replies
 	}
-	waiting.add(pending{ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, Who: e.Message.Author.ID, At: time.Now(), taken: f.call.told()})
+	waiting.add(pending{ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, At: time.Now(), taken: f.call.told()})
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
@@ -210,7 +211,7 @@ func (d *Driver) accept(ctx context.Context, i *interaction) {
 		return
 	}
 	d.respond(ctx, i, answerSilently, nil)
-	if whom, _, _ := strings.Cut(i.Data.Custom, ":"); whom == anyone || whom == judged {
+	if whom, _, _ := strings.Cut(i.Data.Custom, ":"); whom == anyone || whom == judged || strings.Contains(whom, ",") {
 		return
 	}
 	// What was for one person is done with.
@@ -244,13 +245,13 @@ func (d *Driver) event(i *interaction, p place) (core.Event, bool) {
 	}
 	e := core.Event{Message: core.Message{
 		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: line(i.Locale, 35), Time: born(i.ID),
-		Author: d.book.author(who, i.Member, p), Addressed: core.Mention,
+		Ahead: d.rest.clockAhead(), Author: d.book.author(who, i.Member, p), Addressed: core.Mention,
 	}}
 	if e.Message.Private {
 		e.Message.Addressed = core.Direct
 	}
 	if e.Message.Time.IsZero() {
-		e.Message.Time = d.clock()
+		e.Message.Time, e.Message.Ahead = d.clock(), 0
 	}
 	switch {
 	case i.Type == interactPress:
@@ -261,20 +262,41 @@ func (d *Driver) event(i *interaction, p place) (core.Event, bool) {
 	return d.chat(e, i)
 }
 
-// press is a button of one of our messages, or a choice from a list.
+// press is a press of a button of one of our messages; it says the button's label.
 func (d *Driver) press(e core.Event, i *interaction) (core.Event, bool) {
 	if i.Message == nil {
 		return e, false
 	}
-	_, data, found := strings.Cut(i.Data.Custom, ":")
-	if !found {
-		data = i.Data.Custom
+	whom, data, _ := strings.Cut(i.Data.Custom, ":")
+	if whom != judged {
+		data = i.Message.label(i.Data.Custom)
 	}
-	if len(i.Data.Values) > 0 {
-		data = i.Data.Values[0]
+	if data == "" {
+		return e, false
 	}
 	e.Kind, e.Target, e.Data = core.KindPress, i.Message.ID, short(data, 4096)
 	return e, true
+}
+
+// label is what the button with that id says; "" if the message has none.
+func (m *message) label(id string) string {
+	for _, raw := range m.Components {
+		var row struct {
+			Components []struct {
+				Custom string `json:"custom_id"`
+				Label  string `json:"label"`
+			} `json:"components"`
+		}
+		if json.Unmarshal(raw, &row) != nil {
+			continue
+		}
+		for _, c := range row.Components {
+			if c.Custom == id {
+				return c.Label
+			}
+		}
+	}
+	return ""
 }
 
 // chat is a chat command.
@@ -301,18 +323,22 @@ func (d *Driver) chat(e core.Event, i *interaction) (core.Event, bool) {
 	return e, c.Name != ""
 }
 
-// menu is the context menu of a message: what it says is what is meant.
+// menu is the context menu of a message: what it says is what is meant, and stays the
+// words of who wrote it.
 func (d *Driver) menu(e core.Event, i *interaction) (core.Event, bool) {
 	m, ok := i.Data.Resolved.Messages[i.Data.Target]
 	if !ok {
 		return e, false
 	}
 	m.Channel = i.Channel
-	text := d.book.reader(&m, i.Guild).said(&m)
+	said := core.Foreign{Kind: core.Forwarded, Text: d.book.reader(&m, i.Guild).said(&m), Time: m.Time.Time}
+	if m.Author != nil {
+		said.From = core.Author{ID: m.Author.ID, Name: called(m.Author, m.Member), Bot: m.Author.Bot}
+	}
 	e.Kind, e.Target = core.KindCommand, i.Data.Target
-	e.Command = &core.Command{Name: d.remember, Args: []string{text}}
-	e.Message.Text = strings.TrimSpace("/" + d.remember + " " + text)
-	return e, text != ""
+	e.Command = &core.Command{Name: d.remember}
+	e.Message.Text, e.Message.Foreign = "/"+d.remember, []core.Foreign{said}
+	return e, said.Text != ""
 }
 
 // text is an option's value as text.
@@ -328,19 +354,28 @@ func (o *option) text() string {
 // Listen has ended, that is for the next driver to do.
 func (d *Driver) Observe(end core.TurnEnd) {
 	for _, id := range end.Messages {
-		his := func(p pending) bool { return p.ID == id }
-		if _, ok := d.replies.find(his); !ok {
-			continue
+		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok {
+			d.background(context.Background(), func(ctx context.Context) { d.unthink(ctx, p) })
 		}
-		d.background(context.Background(), func(ctx context.Context) {
-			p, ok := d.replies.take(his)
-			if !ok || !p.ready(ctx) {
-				return
-			}
-			err := d.rest.do(ctx, request{method: "DELETE", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.App, p.Token}, fast: true})
-			if err != nil && !notFound(err) {
-				d.log.Warn("a sign of thought is not gone", "error", err)
-			}
-		})
 	}
+}
+
+// unthink removes the sign that a command is being thought about. An answer may stand
+// in its place, of which nobody knows that it arrived: it stays.
+func (d *Driver) unthink(ctx context.Context, p pending) {
+	if !p.ready(ctx) {
+		return
+	}
+	at := request{method: "GET", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.App, p.Token}, fast: true}
+	var there message
+	at.out = &there
+	err := d.rest.do(ctx, at)
+	if err == nil && there.Flags&flagLoading != 0 {
+		at.method, at.out = "DELETE", nil
+		err = d.rest.do(ctx, at)
+	}
+	if err != nil && !notFound(err) {
+		d.log.Warn("a sign of thought is not gone", "error", err)
+	}
+	d.replies.drop(p)
 }

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,10 +56,10 @@ func TestPress(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t)
-	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "yes"}, map[string]any{"label": "More", "url": "https://example.org"})
-	id := s.press(t, hallID, m.ID, annID, annID+":yes")
+	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "block Bob"}, map[string]any{"label": "More", "url": "https://example.org"})
+	id := s.press(t, hallID, m.ID, annID, annID+":0")
 	p := in.wait(t, core.KindPress, 1)[0]
-	if p.Target != m.ID || p.Data != "yes" || p.Message.Author.ID != annID || p.Message.ID != id {
+	if p.Target != m.ID || p.Data != "Yes" || p.Message.Author.ID != annID || p.Message.ID != id {
 		t.Errorf("press: %+v", p)
 	}
 	s.answered(t, id, discordtest.AnswerNothing)
@@ -69,12 +70,12 @@ func TestStrangersPress(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d, in := s.up(t, func(o *Options) { o.Admins = []core.Path{core.MustPath("discord/@user/" + bobID)} })
-	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "yes"})
-	refused := s.answered(t, s.press(t, hallID, m.ID, "700000000000000066", annID+":yes"), discordtest.AnswerMessage)
+	m := s.asks(t, d, map[string]any{"label": "Yes", "data": "block Bob"})
+	refused := s.answered(t, s.press(t, hallID, m.ID, "700000000000000066", annID+":0"), discordtest.AnswerMessage)
 	if len(refused.Whispers) != 1 || !strings.Contains(refused.Whispers[0].Text, "somebody else") || len(s.Messages(hallID)) != 1 {
 		t.Errorf("refused with %+v", refused)
 	}
-	s.press(t, hallID, m.ID, bobID, annID+":yes")
+	s.press(t, hallID, m.ID, bobID, annID+":0")
 	if got := in.wait(t, core.KindPress, 1); len(got) != 1 || got[0].Message.Author.ID != bobID {
 		t.Errorf("presses: %+v", got)
 	}
@@ -112,17 +113,77 @@ func TestCommandIsAnsweredInItsPlace(t *testing.T) {
 	if n := s.Thinking(hallID); n != 1 {
 		t.Errorf("%d signs of thinking", n)
 	}
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "I can do this." || got[0].Interaction != id {
 		t.Errorf("answered with %+v", got)
 	}
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "And more."}); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "And more."}, answering(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 2 || got[1].Interaction != "" {
 		t.Errorf("said %+v", got)
+	}
+}
+
+// answering makes a call part of the turn that answers these messages.
+func answering(ids ...string) func(*core.Call) {
+	return func(c *core.Call) { c.Answers = ids }
+}
+
+// The answer to one message or command never becomes that of a later command, whoever
+// gave it and wherever; neither does a turn that the bot goes on with by itself.
+func TestEachCommandGetsItsOwnAnswer(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	said := s.Say(hallID, annID, hello())
+	help := s.command(t, hallID, annID, "help", nil)
+	again := s.command(t, hallID, annID, "help", nil)
+	in.wait(t, core.KindCommand, 2)
+	s.answered(t, again, discordtest.AnswerLater)
+	for _, turn := range []struct{ answers, text, fills string }{
+		{said, "To the message.", ""},
+		{"continue-1-1", "And I go on.", ""},
+		{again, "To the second command.", again},
+		{again, "More on that.", ""},
+		{help, "To the first command.", help},
+	} {
+		if _, err := act(t, d, "message_discord", map[string]any{"text": turn.text}, answering(turn.answers)); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(s.Messages(hallID), func(m discordtest.Message) bool { return m.Text == turn.text })
+		if i < 0 || s.Messages(hallID)[i].Interaction != turn.fills {
+			t.Errorf("%s: stands %+v", turn.text, s.Messages(hallID))
+		}
+	}
+	if n := s.Thinking(hallID); n != 0 {
+		t.Errorf("%d signs of thinking are left", n)
+	}
+}
+
+// A command that is answered while a model's answer grows takes nothing of it away.
+func TestCommandBesideADraft(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	d.Draft(hall(), "half a tex")
+	until(t, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
+	draft := s.Messages(hallID)[0].ID
+	help := s.command(t, hallID, annID, "help", nil)
+	in.wait(t, core.KindCommand, 1)
+	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("I can do this. ", 300)}, answering(help)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Messages(hallID); len(got) != 4 || got[0].ID != draft || got[0].Text != "half a tex" {
+		t.Errorf("stands: %q", s.Texts(hallID))
+	}
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Messages(hallID); len(got) != 4 || got[0].ID != draft || got[0].Text != "The whole text." {
+		t.Errorf("in the end: %q", s.Texts(hallID))
 	}
 }
 
@@ -188,8 +249,8 @@ func TestInteractionThatMakesNoSense(t *testing.T) {
 func TestInteractionToldAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		d, in := s.up(t, func(o *Options) { o.Commands = registry() })
-		m := s.asks(t, d, map[string]any{"label": "Yes", "data": "yes"})
-		s.press(t, hallID, m.ID, annID, annID+":yes")
+		m := s.asks(t, d, map[string]any{"label": "Yes", "data": "block Bob"})
+		s.press(t, hallID, m.ID, annID, annID+":0")
 		in.wait(t, core.KindPress, 1)
 		time.Sleep(time.Second)
 		for _, p := range s.Told("INTERACTION_CREATE") {
@@ -213,10 +274,10 @@ func TestCommandWhereTheBotMayNotWrite(t *testing.T) {
 	if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); kind(err) != core.Broken {
 		t.Errorf("sent: %v", err)
 	}
-	s.command(t, hallID, annID, "help", nil)
+	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
 	until(t, "a sign", func() bool { return s.Thinking(hallID) == 1 })
-	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("I can do this. ", 300)}); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("I can do this. ", 300)}, answering(id)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Texts(hallID); len(got) != 3 || strings.Count(strings.Join(got, " "), "this") != 300 {
@@ -231,8 +292,8 @@ func TestCommandOfAFormerLife(t *testing.T) {
 		end  func(*testing.T, *Driver, string)
 		said int
 	}{
-		"answered": {func(t *testing.T, d *Driver, _ string) {
-			if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}); err != nil {
+		"answered": {func(t *testing.T, d *Driver, id string) {
+			if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(id)); err != nil {
 				t.Error(err)
 			}
 		}, 1},
@@ -248,7 +309,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 			done := s.command(t, hallID, annID, "help", nil)
 			in.wait(t, core.KindCommand, 1)
 			s.answered(t, done, discordtest.AnswerLater)
-			if _, err := act(t, before, "message_discord", map[string]any{"text": "The first."}); err != nil {
+			if _, err := act(t, before, "message_discord", map[string]any{"text": "The first."}, answering(done)); err != nil {
 				t.Fatal(err)
 			}
 			open := s.command(t, hallID, annID, "help", nil)
@@ -265,7 +326,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 			if s.Thinking(hallID) != 0 || len(got) != 1+c.said || got[0].Text != "The first." || c.said == 1 && got[1].Interaction != open {
 				t.Errorf("%d signs, and %+v", s.Thinking(hallID), got)
 			}
-			if _, ok := before.replies.take(func(pending) bool { return true }); ok {
+			if _, ok := before.replies.find(func(pending) bool { return true }); ok {
 				t.Error("it is taken twice")
 			}
 		})
@@ -286,7 +347,7 @@ func TestAnswerFasterThanTheDeferral(t *testing.T) {
 	})
 	first := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
-	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}); err != nil {
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(first)); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.Messages(hallID); len(got) != 1 || got[0].Interaction != first || s.Thinking(hallID) != 0 {
@@ -297,4 +358,62 @@ func TestAnswerFasterThanTheDeferral(t *testing.T) {
 	d.Observe(core.TurnEnd{Messages: []string{second}})
 	s.answered(t, second, discordtest.AnswerLater)
 	until(t, "the sign is gone", func() bool { return s.Thinking(hallID) == 0 })
+}
+
+// The reply to a command's answer is lost for long: the answer is not doubled by
+// another try, and clean-up leaves it alone.
+func TestCommandWhoseAnswerIsLost(t *testing.T) {
+	for name, again := range map[string]bool{"tried again": true, "given up": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+				id := s.command(t, hallID, annID, "help", nil)
+				in.wait(t, core.KindCommand, 1)
+				s.Fail(func(c discordtest.Call) discordtest.Fault {
+					if c.Is("PATCH /webhooks/") {
+						return discordtest.Fault{Kind: discordtest.ResetAfter}
+					}
+					return discordtest.Fault{}
+				})
+				say := func() error {
+					_, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(id))
+					return err
+				}
+				if err := say(); kind(err) != core.Temporary {
+					t.Errorf("said with %v", err)
+				}
+				s.Fail(nil)
+				if again {
+					if err := say(); err != nil {
+						t.Error(err)
+					}
+				}
+				d.Observe(core.TurnEnd{Messages: []string{id}})
+				time.Sleep(10 * time.Second)
+				if got := s.Messages(hallID); len(got) != 1 || got[0].Interaction != id {
+					t.Errorf("stands: %+v", got)
+				}
+				if left := d.replies.noted(); len(left) != 0 {
+					t.Errorf("waits still: %v", left)
+				}
+			})
+		})
+	}
+}
+
+// The token of an interaction is over: that says nothing of the bot's own.
+func TestInteractionThatIsOver(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	id := s.command(t, hallID, annID, "help", nil)
+	in.wait(t, core.KindCommand, 1)
+	s.answered(t, id, discordtest.AnswerLater)
+	s.FailNext("PATCH /webhooks/", discordtest.Fault{Kind: discordtest.Refused, Status: 401, Code: 50027})
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "I can do this."}, answering(id)); err != nil {
+		t.Fatal(err)
+	}
+	if !d.Reaches(hall()) || len(s.Messages(hallID)) != 1 {
+		t.Errorf("reached: %v, stands: %+v", d.Reaches(hall()), s.Messages(hallID))
+	}
 }

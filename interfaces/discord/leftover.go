@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,22 +12,27 @@ import (
 	"time"
 )
 
-// This file keeps in mind which drafts stand, so that neither a crash nor a
-// reload leaves one, and none is taken away that has become an answer. The notes
-// are shared: the driver of the configuration before may still write turns to
-// their end.
+// This file keeps in mind which drafts stand, so that neither a crash nor a reload
+// leaves one, and none is deleted that has become an answer. The notes are shared: the
+// driver of the configuration before may still write turns to their end.
 
 // draftKey is the State's key of the drafts that stand.
 const draftKey = "drafts"
 
-// draftNote is what is kept in mind of a draft: its message, or, before that is
-// known, what it says.
+// draftNote is what is kept in mind of a draft: its message, or, while its id is not
+// known, how to find it.
 type draftNote struct {
-	ID    string    `json:"id,omitempty"`
-	Sum   string    `json:"sum,omitempty"`
-	At    time.Time `json:"at,omitzero"`
-	Final string    `json:"final,omitempty"` // it becomes an answer, which says this
+	Channel string    `json:"channel,omitempty"` // "": the key of the note, as it was once
+	ID      string    `json:"id,omitempty"`
+	Sum     string    `json:"sum,omitempty"`   // without ID: of its text
+	At      time.Time `json:"at,omitzero"`     // when its message was asked for, or was to become an answer
+	After   string    `json:"after,omitempty"` // without ID: the newest message before
+	Key     string    `json:"key,omitempty"`   // of the part that it becomes
+	Final   string    `json:"final,omitempty"` // it becomes an answer, and this is the sum of its text
 }
+
+// key tells notes apart: in a channel, one message at most is on its way.
+func (n *draftNote) key() string { return cmp.Or(n.ID, n.Channel) }
 
 // sumOf stands for a text.
 func sumOf(text string) string {
@@ -34,29 +40,22 @@ func sumOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// leftover is a draft that may stand though nobody writes it any more.
-type leftover struct {
-	draftNote
-	own  bool          // of this life
-	done chan struct{} // nil: nobody takes it away yet; closed when it is gone
-}
-
-// noteDraft notes a channel's draft.
-func (d *Driver) noteDraft(ctx context.Context, channel string, n draftNote) {
+// noteDraft notes a draft; what was noted before its id was known is replaced.
+func (d *Driver) noteDraft(ctx context.Context, n draftNote) {
 	d.changeNotes(ctx, func(all map[string]draftNote) bool {
-		all[channel] = n
+		delete(all, n.Channel)
+		all[n.key()] = n
 		return true
 	})
 }
 
-// forgetDraft drops a note, unless it is another one's by now.
-func (d *Driver) forgetDraft(ctx context.Context, channel string, n draftNote) {
+// forgetDraft drops the note of a draft.
+func (d *Driver) forgetDraft(ctx context.Context, n draftNote) {
 	d.changeNotes(ctx, func(all map[string]draftNote) bool {
-		if there, ok := all[channel]; !ok || there.ID != n.ID || there.Sum != n.Sum {
-			return false
-		}
-		delete(all, channel)
-		return true
+		delete(d.drafts.left, n.key())
+		_, there := all[n.key()]
+		delete(all, n.key())
+		return there
 	})
 }
 
@@ -80,112 +79,130 @@ func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNo
 	}
 }
 
-// notedDrafts reads the notes, by channel.
+// notedDrafts reads the notes by key.
 func (d *Driver) notedDrafts(ctx context.Context) map[string]draftNote {
 	all := make(map[string]draftNote)
 	if raw, err := d.state.Get(ctx, draftKey); err == nil && raw != nil {
 		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
+	}
+	for key, n := range all {
+		if n.Channel == "" {
+			delete(all, key)
+			n.Channel = key
+			all[n.key()] = n
+		}
 	}
 	return all
 }
 
 // recallDrafts learns once what others left. The notes are locked.
 func (d *Driver) recallDrafts(ctx context.Context) {
-	if d.drafts.left != nil {
-		return
-	}
-	d.drafts.left = make(map[string]*leftover)
-	for channel, n := range d.notedDrafts(ctx) {
-		d.drafts.left[channel] = &leftover{draftNote: n}
+	if d.drafts.left == nil {
+		d.drafts.left = d.notedDrafts(ctx)
 	}
 }
 
 // leave notes that a draft of ours may stand, or be the answer already.
-func (d *Driver) leave(channel string, n draftNote) {
+func (d *Driver) leave(n draftNote) {
 	d.drafts.notes.Lock()
 	defer d.drafts.notes.Unlock()
-	d.drafts.left[channel] = &leftover{draftNote: n, own: true}
+	d.recallDrafts(context.Background())
+	d.drafts.left[n.key()] = n
 }
 
-// clearOld takes away what was left standing in a channel, before anything else
-// is said there. It returns the message of a draft that has become the answer of
-// that text, of which nobody knew whether it did.
-func (d *Driver) clearOld(ctx context.Context, channel, text string) (answer string) {
+// leftIn lists what was left standing in a channel, or with "" in all of them, as far
+// as nobody was done with it since.
+func (d *Driver) leftIn(ctx context.Context, channel string) (list []draftNote) {
 	d.drafts.notes.Lock()
+	defer d.drafts.notes.Unlock()
 	d.recallDrafts(context.WithoutCancel(ctx))
-	old := d.drafts.left[channel]
-	mine := old != nil && old.done == nil
-	if mine {
-		old.done = make(chan struct{})
+	if len(d.drafts.left) == 0 {
+		return nil
 	}
-	d.drafts.notes.Unlock()
-	switch {
-	case old == nil:
-	case !mine:
-		received(ctx, old.done)
-	default:
-		defer close(old.done)
-		final := d.clear(ctx, channel, old.draftNote)
-		if final != "" && old.own && sumOf(text) == old.Final {
-			answer = final
+	now := d.notedDrafts(context.WithoutCancel(ctx))
+	for _, key := range slices.Sorted(maps.Keys(d.drafts.left)) {
+		n := d.drafts.left[key]
+		there, noted := now[key]
+		switch {
+		case channel != "" && n.Channel != channel:
+		case noted && there.Key == n.Key:
+			list = append(list, n)
+		default:
+			delete(d.drafts.left, key)
 		}
-		d.drafts.notes.Lock()
-		defer d.drafts.notes.Unlock()
-		delete(d.drafts.left, channel)
 	}
-	return answer
+	return list
 }
 
-// clear takes a draft away that is noted still. Where its message was not known
-// yet, it is the one that says what was noted. One that has become an answer
-// stays, and is returned.
-func (d *Driver) clear(ctx context.Context, channel string, n draftNote) (final string) {
-	now := d.notedDrafts(context.WithoutCancel(ctx))[channel]
-	if now.ID != n.ID || now.Sum != n.Sum {
-		return "" // whoever wrote it was done with it
-	}
-	id, err := now.ID, error(nil)
-	switch {
-	case id == "":
-		id, err = d.search(ctx, channel, now.At, func(m *message) bool { return sumOf(m.Content) == now.Sum })
-	case now.Final != "":
-		final, err = d.final(ctx, channel, now)
-	}
-	switch {
-	case err != nil:
-		d.log.Warn("whether a draft was left is not known", "channel", channel, "error", err)
-		return ""
-	case id != "" && final == "" && !d.erase(ctx, channel, id):
-		return ""
-	}
-	d.forgetDraft(ctx, channel, now)
-	return final
-}
-
-// final returns the draft's message where it is the answer that it was to become.
-func (d *Driver) final(ctx context.Context, channel string, n draftNote) (string, error) {
-	var m message
-	err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}/messages/{}", ids: []string{channel, n.ID}, out: &m})
-	switch {
-	case err == nil && sumOf(m.Content) == n.Final:
-		return n.ID, nil
-	case err != nil && !notFound(err) && !closedTo(err):
-		return "", err
+// resume makes the draft this part's answer that was to become it in another try.
+func (d *Driver) resume(ctx context.Context, channel string, m *outgoing) (id string, err error) {
+	for _, n := range d.leftIn(ctx, channel) {
+		if n.Key != "" && n.Key == m.Nonce {
+			return d.become(ctx, n, m)
+		}
 	}
 	return "", nil
 }
 
+// clearOld takes away what was left standing in a channel, before anything else is
+// said there. The channel's lane is held.
+func (d *Driver) clearOld(ctx context.Context, channel string) {
+	for _, n := range d.leftIn(ctx, channel) {
+		switch {
+		case n.ID == "":
+			d.clearUnknown(ctx, n)
+		case n.Final == "":
+			d.eraseDraft(ctx, n)
+		case time.Since(n.At) >= d.tempo.left: // whoever tries again looks for it by now
+			d.clearAnswer(ctx, n)
+		}
+	}
+}
+
+// clearUnknown deletes a draft of a former life whose id was not known: the message of
+// ours that came next and says what was noted. It is looked for once, since what is
+// said from now on may say the same.
+func (d *Driver) clearUnknown(ctx context.Context, n draftNote) {
+	d.forgetDraft(ctx, n)
+	id, err := d.search(ctx, n.Channel, n.At, func(m *message) bool {
+		return newer(m.ID, n.After) && sumOf(m.Content) == n.Sum
+	})
+	if err != nil {
+		d.log.Warn("whether a draft was left is not known", "channel", n.Channel, "error", err)
+	}
+	if id != "" {
+		n = draftNote{Channel: n.Channel, ID: id}
+		d.noteDraft(ctx, n)
+		d.eraseDraft(ctx, n)
+	}
+}
+
+// clearAnswer deletes a draft that was to become an answer and did not.
+func (d *Driver) clearAnswer(ctx context.Context, n draftNote) {
+	var m message
+	err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}/messages/{}", ids: []string{n.Channel, n.ID}, out: &m})
+	switch {
+	case err == nil && sumOf(m.Content) != n.Final:
+		d.eraseDraft(ctx, n)
+	case err == nil, notFound(err), closedTo(err):
+		d.forgetDraft(ctx, n)
+	default:
+		d.log.Warn("whether a draft was left is not known", "channel", n.Channel, "error", err)
+	}
+}
+
 // clearDrafts takes away what nobody has taken up for a while.
 func (d *Driver) clearDrafts(ctx context.Context) error {
-	d.drafts.notes.Lock()
-	d.recallDrafts(ctx)
-	channels := slices.Collect(maps.Keys(d.drafts.left))
-	d.drafts.notes.Unlock()
-	if len(channels) == 0 || !sleep(ctx, d.tempo.left) {
+	if len(d.leftIn(ctx, "")) == 0 || !sleep(ctx, d.tempo.left) {
 		return nil
 	}
-	for _, channel := range channels {
-		d.clearOld(ctx, channel, "")
+	for _, n := range d.leftIn(ctx, "") {
+		leave, err := d.lanes.enter(ctx, n.Channel, low)
+		if err != nil {
+			return nil //nolint:nilerr // ctx ended
+		}
+		d.clearOld(ctx, n.Channel)
+		leave()
 	}
 	return nil
 }

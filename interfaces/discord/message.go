@@ -39,16 +39,12 @@ func newer(a, b string) bool {
 // people (or bots) said, or the bot's own.
 func (b *book) normal(m *message, p place) (out core.Message, ok bool) {
 	self, app := b.me()
-	starts := m.Type == messageThread
-	if starts {
-		m = m.beginning()
-	}
 	own := m.Author != nil && m.Author.ID == self.ID && self.ID != "" && m.Type != messageResult
 	if m.ID == "" || m.Author == nil || own || m.Webhook != "" && m.Webhook == app {
 		return out, false
 	}
 	switch m.Type {
-	case messagePlain, messageReply, messageCommand, messageThread, messageMenu, messageResult:
+	case messagePlain, messageReply, messageCommand, messageMenu, messageResult:
 	default:
 		return out, false
 	}
@@ -62,27 +58,19 @@ func (b *book) normal(m *message, p place) (out core.Message, ok bool) {
 	}
 	out.Author = b.author(m.Author, m.Member, p)
 	out.Author.Bot = out.Author.Bot || m.Webhook != "" || m.Author.System
-	out.Text = short(b.post(m, p)+b.reader(m, p.Guild).said(m), core.MaxText)
+	if m.Webhook != "" && m.Interaction == nil { // an application's answers come so, too
+		out.Author.Channel = core.LinkedChannel
+	}
+	read := b.reader(m, p.Guild)
+	read.named = &out.Mentions
+	out.Text, out.Foreign = short(b.post(m, p)+read.own(m), core.MaxText/4), read.foreign(m)
 	out.Attachments = attachments(m)
-	if !starts && m.Type != messageResult {
-		out.ReplyTo = b.quote(m, p)
+	if m.Type != messageResult {
+		b.quote(m, p, &out)
 		out.Addressed = b.addressed(m, p, self)
 	}
 	// What says nothing at all is not worth keeping.
-	return out, out.Text != "" || len(out.Attachments) > 0 || out.Addressed != core.NotAddressed
-}
-
-// beginning is the message that a thread began with, in the thread: the platform
-// sends a message that only points to it. It was taken in where it was said, so
-// that here it speaks to nobody.
-func (m *message) beginning() *message {
-	to := m.Referenced
-	if to == nil {
-		return &message{}
-	}
-	there := *to
-	there.ID, there.Channel, there.Guild, there.Type, there.Reference = m.ID, m.Channel, m.Guild, messageThread, nil
-	return &there
+	return out, out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0 || out.Addressed != core.NotAddressed
 }
 
 // post is the title of a post, before its first message, which has its id.
@@ -107,14 +95,19 @@ func (b *book) author(u *user, m *member, p place) core.Author {
 	return a
 }
 
-// quote is the message that this one replies to.
-func (b *book) quote(m *message, p place) *core.Quote {
+// quote notes the message that this one replies to, and what that one forwarded.
+func (b *book) quote(m *message, p place, out *core.Message) {
 	if m.Reference == nil || m.Reference.Type != 0 || m.Reference.Message == "" {
-		return nil
+		return
 	}
 	q := &core.Quote{ID: m.Reference.Message, Time: born(m.Reference.Message)}
 	if r := m.Referenced; r != nil {
-		q.Text = short(b.reader(r, p.Guild).said(r), core.MaxQuote)
+		read := b.reader(r, p.Guild)
+		q.Text = short(read.said(r), core.MaxQuote)
+		for _, o := range read.forwards(r) {
+			o.Text = short(o.Text, core.MaxQuote)
+			out.Foreign = append(out.Foreign, o)
+		}
 		if !r.Time.IsZero() {
 			q.Time = r.Time.Time
 		}
@@ -122,7 +115,7 @@ func (b *book) quote(m *message, p place) *core.Quote {
 			q.From = b.author(r.Author, r.Member, p)
 		}
 	}
-	return q
+	out.ReplyTo = q
 }
 
 // addressed says how a message speaks to the bot. That the platform mentions
@@ -141,7 +134,7 @@ func (b *book) addressed(m *message, p place, self user) core.Addressed {
 		return core.Reply
 	}
 	// Without the content intent, the list is all there is.
-	if m.Content == "" {
+	if m.Content == "" && len(m.Snapshots) == 0 {
 		for i := range m.Mentions {
 			if m.Mentions[i].ID == self.ID {
 				return core.Mention

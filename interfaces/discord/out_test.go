@@ -3,6 +3,7 @@ package discord
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func TestMessageWithEverything(t *testing.T) {
 	to := s.Say(hallID, annID, "show me")
 	var buttons []map[string]any
 	for i := range 11 {
-		buttons = append(buttons, map[string]any{"label": fmt.Sprint("Choice ", i), "data": fmt.Sprint("c", i)})
+		buttons = append(buttons, map[string]any{"label": fmt.Sprint("Choice ", i)})
 	}
 	buttons = append(buttons, map[string]any{"label": "Rules", "url": "https://example.org/rules"}, map[string]any{"label": "Plain"})
 	for _, silent := range []bool{false, true} {
@@ -38,7 +39,7 @@ func TestMessageWithEverything(t *testing.T) {
 		if len(rows) != 3 || len(rows[0].Components) != 5 || len(rows[2].Components) != 4 || len(m.Buttons()) != 14 {
 			t.Errorf("buttons: %s", m.Components)
 		}
-		if got := m.Buttons(); got[0] != annID+":c0" || got[11] != "https://example.org/rules" || got[12] != annID+":Plain" || got[13] != annID+":Tell me more" {
+		if got := m.Buttons(); got[0] != annID+":0" || got[11] != "https://example.org/rules" || got[12] != annID+":12" || got[13] != annID+":13" {
 			t.Errorf("buttons: %q", got)
 		}
 		if !strings.Contains(string(m.Embeds), `"title":"Rome"`) || m.ReplyTo != to || m.Silent != (i == 1) {
@@ -57,14 +58,41 @@ func TestButtonsOfTheBotsOwnTurn(t *testing.T) {
 	s := newServer(t)
 	d := s.bot(t)
 	for _, who := range []core.Author{{}, {ID: botID, Rank: core.Bot}} {
-		if _, err := act(t, d, "message_discord", map[string]any{"text": "Who plays?", "buttons": []any{map[string]any{"label": "Me"}}}, func(c *core.Call) { c.Author = who }); err != nil {
+		if _, err := act(t, d, "message_discord", map[string]any{"text": "Who plays?", "buttons": []any{map[string]any{"label": "Me"}}}, func(c *core.Call) { c.Author, c.Authors = who, []core.Author{who} }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, m := range s.Messages(hallID) {
-		if got := m.Buttons(); len(got) != 1 || got[0] != "*:Me" {
+		if got := m.Buttons(); len(got) != 1 || got[0] != "*:0" {
 			t.Errorf("buttons %q", got)
 		}
+	}
+}
+
+// In turns that several people caused, buttons are for those people; where they are too
+// many for a button to name, there is none.
+func TestButtonsOfSeveralPeople(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	two := []core.Author{{ID: annID}, {ID: bobID}}
+	many := slices.Repeat(two, 5)
+	for _, authors := range [][]core.Author{two, many} {
+		with := func(c *core.Call) { c.Author, c.Authors = core.Author{}, authors }
+		payload := map[string]any{"text": "Shall I?", "buttons": []any{map[string]any{"label": "Yes"}}}
+		if _, err := act(t, d, "message_discord", payload, with); err != nil {
+			t.Fatal(err)
+		}
+	}
+	custom := annID + "," + bobID + ":0"
+	if got := s.Messages(hallID)[0].Buttons(); !slices.Equal(got, []string{custom}) {
+		t.Errorf("buttons %q", got)
+	}
+	if got := s.Messages(hallID)[1].Buttons(); len(got) != 0 {
+		t.Errorf("buttons of many: %q", got)
+	}
+	if !d.mayPress(custom, annID) || !d.mayPress(custom, bobID) || d.mayPress(custom, "700000000000000066") {
+		t.Error("the buttons are not for those two")
 	}
 }
 

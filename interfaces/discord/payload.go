@@ -100,18 +100,21 @@ type channelMention struct {
 	Name string `json:"name"`
 }
 
-// Kinds of message that say something; all others are notices of the platform.
+// Kinds of message that say something. All others are notices of the platform, or, as
+// what a thread begins with, only point to what was said before.
 const (
 	messagePlain   = 0
 	messageReply   = 19
 	messageCommand = 20
-	messageThread  = 21 // what a thread begins with
 	messageMenu    = 23
 	messageResult  = 46 // of a poll
 )
 
-// flagVoice marks a voice message.
-const flagVoice = 1 << 13
+// Flags of messages.
+const (
+	flagLoading = 1 << 7 // a sign that a command is being thought about
+	flagVoice   = 1 << 13
+)
 
 type message struct {
 	ID          string            `json:"id"`
@@ -138,7 +141,7 @@ type message struct {
 	Snapshots   []snapshot        `json:"message_snapshots"`
 	Components  []json.RawMessage `json:"components"`
 	Interaction *struct {
-		User user `json:"user"`
+		ID string `json:"id"`
 	} `json:"interaction_metadata"`
 }
 
@@ -268,7 +271,6 @@ type interaction struct {
 		Type     int      `json:"type"`
 		Options  []option `json:"options"`
 		Custom   string   `json:"custom_id"`
-		Values   []string `json:"values"`
 		Target   string   `json:"target_id"`
 		Resolved struct {
 			Messages map[string]message `json:"messages"`

@@ -21,7 +21,6 @@ type pending struct {
 	App     string    `json:"app"`
 	Token   string    `json:"token"`
 	Channel string    `json:"channel"`
-	Who     string    `json:"who"`
 	At      time.Time `json:"at"`
 
 	taken <-chan struct{} // closed once the platform was told that it was taken: before, it knows no answer; nil: in a former life
@@ -69,49 +68,39 @@ func (r *replies) add(p pending) {
 	r.all = append(kept, p)
 }
 
-// find returns the oldest one that match accepts.
+// find returns the oldest one that match accepts and that waits still: the driver of
+// another configuration may have answered it.
 func (r *replies) find(match func(pending) bool) (pending, bool) {
 	r.recall()
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.all {
-		if match(p) && !p.over() {
+	all := slices.Clone(r.all)
+	r.mu.Unlock()
+	for _, p := range all {
+		if !match(p) || p.over() {
+			continue
+		}
+		if _, waits := r.noted()[p.ID]; waits || !p.kept {
 			return p, true
 		}
+		r.forget(p.ID)
 	}
 	return pending{}, false
 }
 
-// take removes and returns the oldest one that match accepts. The driver of another
-// configuration may know it as well: it is taken once.
-func (r *replies) take(match func(pending) bool) (pending, bool) {
-	r.recall()
-	for {
-		p, ok := r.remove(match)
-		if !ok {
-			return p, false
-		}
-		noted := r.change(func(all map[string]pending) bool {
-			_, there := all[p.ID]
-			delete(all, p.ID)
-			return there
-		})
-		if noted || !p.kept {
-			return p, true
-		}
-	}
+// drop forgets one that was answered, or never will be.
+func (r *replies) drop(p pending) {
+	r.forget(p.ID)
+	r.change(func(all map[string]pending) bool {
+		_, there := all[p.ID]
+		delete(all, p.ID)
+		return there
+	})
 }
 
-func (r *replies) remove(match func(pending) bool) (pending, bool) {
+func (r *replies) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, p := range r.all {
-		if match(p) {
-			r.all = append(r.all[:i:i], r.all[i+1:]...)
-			return p, true
-		}
-	}
-	return pending{}, false
+	r.all = slices.DeleteFunc(r.all, func(p pending) bool { return p.ID == id })
 }
 
 // recall reads once what a former life left.

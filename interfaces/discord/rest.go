@@ -141,20 +141,24 @@ type rest struct {
 	retry  time.Duration
 	dead   func() // told when the token is refused
 	files  *http.Transport
+	clock  func() time.Time
 	offset atomic.Int64 // how far the platform's clock is ahead of ours
 }
 
 // ahead is how far the platform's clock is ahead of ours, to a second or two.
 func (r *rest) ahead() time.Duration { return time.Duration(r.offset.Load()) }
 
+// clockAhead returns how far our clock is ahead of the platform's, in whole minutes.
+func (r *rest) clockAhead() time.Duration { return -r.ahead().Round(time.Minute) }
+
 // heard learns the platform's time from an answer.
 func (r *rest) heard(h http.Header) {
 	if at, err := http.ParseTime(h.Get("Date")); err == nil {
-		r.offset.Store(int64(at.Sub(time.Now().Truncate(time.Second))))
+		r.offset.Store(int64(at.Sub(r.clock().Truncate(time.Second))))
 	}
 }
 
-func newRest(s settings, t tempo, dial dial, dead func()) *rest {
+func newRest(s settings, t tempo, dial dial, clock func() time.Time, dead func()) *rest {
 	sess, _ := discordgo.New("Bot " + s.Token.Reveal())
 	sess.LogLevel = -1
 	sess.UserAgent = "DiscordBot (synthbot, 1)"
@@ -164,7 +168,7 @@ func newRest(s settings, t tempo, dial dial, dead func()) *rest {
 		Timeout:       2 * time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return &rest{api: s.api, sess: sess, limits: newLimiter(s.Pace == "platform"), retry: t.retry, dead: dead, files: wires}
+	return &rest{api: s.api, sess: sess, limits: newLimiter(s.Pace == "platform"), retry: t.retry, dead: dead, files: wires, clock: clock}
 }
 
 // close lets go of connections that nobody uses.
@@ -185,15 +189,16 @@ func (r *rest) do(ctx context.Context, q request) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", q.route, err)
 	}
-	wait := r.retry
+	wait, doubt := r.retry, false
 	for try := 1; ; try++ {
 		if err = r.limits.enter(ctx, &q); err != nil {
-			return fmt.Errorf("%s: %w", q.route, err)
+			return doubted(fmt.Errorf("%s: %w: %w", q.route, errUnsent, err), doubt)
 		}
 		err = r.try(ctx, &q, contentType, body)
+		doubt = doubt || unsure(err)
 		pause, again := r.again(&q, err, wait)
 		if ctx.Err() != nil || !again || try >= maxTries && !limited(err) || !sleep(ctx, pause) {
-			return away(&q, err)
+			return away(&q, doubted(err, doubt))
 		}
 		wait = min(2*wait, 20*time.Second)
 	}
@@ -207,14 +212,47 @@ func away(q *request, err error) error {
 	switch {
 	case q.fast || !answered && !errors.Is(err, errDial):
 		return err
-	case !answered, api.status == 401, api.status == 502, api.status == 503:
+	case !answered, api.refusesBot(), api.status == 502, api.status == 503:
 		return fmt.Errorf("%w: %w", core.ErrAway, err)
 	}
 	return err
 }
 
-// errDial is why nothing was sent: there was no connection.
-var errDial = errors.New("not connected")
+// Why nothing was sent, or may have been all the same.
+var (
+	errDial   = errors.New("not connected")
+	errUnsent = errors.New("its turn did not come")
+	errDoubt  = errors.New("an attempt before may have worked")
+)
+
+// doubted marks the error of the last of several attempts.
+func doubted(err error, doubt bool) error {
+	if err == nil || !doubt || unsure(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errDoubt, err)
+}
+
+// unsure reports whether a request that failed may have worked all the same.
+func unsure(err error) bool {
+	var api *apiError
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, errDoubt):
+		return true
+	case errors.As(err, &api):
+		return api.status >= 500
+	}
+	return !errors.Is(err, errDial) && !errors.Is(err, errUnsent)
+}
+
+// refuses reports whether an error means that the platform did not take a request,
+// and will not.
+func refuses(err error) bool {
+	var api *apiError
+	return errors.As(err, &api) && api.status < 500 && !limited(err) && !unsure(err)
+}
 
 // dialing marks the errors of a dial.
 func dialing(d dial) dial {
@@ -226,6 +264,13 @@ func dialing(d dial) dial {
 		return c, nil
 	}
 }
+
+// tokenOver is the platform's code for an interaction's token that is over, which it
+// refuses as it does a bot's.
+const tokenOver = 50027
+
+// refusesBot reports whether the platform refuses the bot's own token.
+func (e *apiError) refusesBot() bool { return e.status == 401 && e.code != tokenOver }
 
 func limited(err error) bool {
 	var api *apiError
@@ -246,7 +291,7 @@ func (r *rest) again(q *request, err error, wait time.Duration) (time.Duration, 
 			return time.Millisecond, !q.fast
 		case api.status >= 500:
 			return jitter(wait), !q.once
-		case api.status == 401 && !q.fast:
+		case api.refusesBot() && !q.fast:
 			r.dead()
 		}
 		return 0, false
@@ -389,10 +434,10 @@ func failure(what string, err error) *core.Error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		e.Text = what + " took too long"
-	case !errors.As(err, &api):
+	case !errors.As(err, &api) || unsure(err):
 	case api.status == 429:
 		e.Kind, e.After, e.Text = core.Occupied, api.after, what+" must wait: Discord wants fewer requests"
-	case api.status == 401:
+	case api.refusesBot():
 		e.Kind, e.Text = core.Broken, what+" is not possible: Discord refuses the bot's token"
 	case api.status == 403:
 		e.Kind, e.Text = core.Broken, what+" is not allowed to the bot here"

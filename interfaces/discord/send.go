@@ -13,7 +13,19 @@ import (
 // maxMessages is how many messages one answer may be at all.
 const maxMessages = 50
 
-const flagSilent = 1 << 12
+// Flags of messages that are sent.
+const (
+	flagPlain  = 1 << 2 // no previews of links, nor any embeds
+	flagSilent = 1 << 12
+)
+
+// plain is the flag of a message with these embeds.
+func (s *settings) plain(embeds []sayEmbed) int {
+	if s.Previews || len(embeds) > 0 {
+		return 0
+	}
+	return flagPlain
+}
 
 // nobody keeps a message from pinging anybody at all.
 func nobody() map[string]any { return map[string]any{"parse": []string{}} }
@@ -59,8 +71,12 @@ func (d *Driver) read(ctx context.Context, call core.Call, into any, path *core.
 	if channel, err = d.channelOf(*path); err == nil && *path != call.Path {
 		err = d.stands(ctx, *path, channel)
 	}
-	if err != nil || d.called(channel, call.Author.ID) {
+	if err != nil {
 		return channel, err
+	}
+	at := destination{channel: channel, answers: call.Answers}
+	if _, called := d.replies.find(at.waits); called {
+		return channel, nil
 	}
 	return channel, d.targets.refused(channel)
 }

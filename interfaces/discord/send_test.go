@@ -3,6 +3,8 @@ package discord
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -186,8 +188,6 @@ func TestRefusals(t *testing.T) {
 		"embed without":     {map[string]any{"embeds": []any{map[string]any{}}}, core.Invalid},
 		"embed address":     {map[string]any{"embeds": []any{map[string]any{"title": "x", "url": "javascript:x"}}}, core.Invalid},
 		"button address":    {map[string]any{"text": "x", "buttons": []any{map[string]any{"label": "x", "url": "file:///etc"}}}, core.Invalid},
-		"button data":       {map[string]any{"text": "x", "buttons": []any{map[string]any{"label": "x", "data": strings.Repeat("d", 90)}}}, core.Invalid},
-		"buttons alike":     {map[string]any{"text": "x", "buttons": []any{map[string]any{"label": "x"}, map[string]any{"label": "x"}}}, core.Invalid},
 		"buttons too many":  {map[string]any{"text": "x", "buttons": make([]map[string]any, 30)}, core.Invalid},
 		"channel not there": {map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/5"}, core.Broken},
 	} {
@@ -524,9 +524,111 @@ func TestTokenNeverShows(t *testing.T) {
 
 // TestSuggestionsAreButtons: who presses one says it.
 func TestSuggestionsAreButtons(t *testing.T) {
-	s := say{Buttons: []button{{Label: "Yes", Data: "Yes"}}, Suggest: []string{"Yes", "Tell me  more", " ", strings.Repeat("long ", 20)}}
-	want := []button{{Label: "Yes", Data: "Yes"}, {Label: "Tell me more", Data: "Tell me more"}}
+	s := say{Buttons: []button{{Label: "Yes"}}, Suggest: []string{"Yes", "Tell me  more", " ", strings.Repeat("long ", 20)}}
+	want := []button{{Label: "Yes"}, {Label: "Tell me more"}}
 	if got := s.buttons(); !slices.Equal(got, want) {
 		t.Errorf("buttons %+v, want %+v", got, want)
+	}
+}
+
+// A limit refuses for certain, also where waiting for it took too long; and a refusal
+// behind an attempt that may have worked says nothing of that one.
+func TestWhatIsKnownOfARequestThatFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		faults []discordtest.Fault
+		once   bool
+		unsure bool
+	}{
+		"limited for longer":     {[]discordtest.Fault{{Kind: discordtest.Limited, After: time.Minute}}, false, false},
+		"globally, for longer":   {[]discordtest.Fault{{Kind: discordtest.Global, After: time.Minute}}, false, false},
+		"refused":                {[]discordtest.Fault{{Kind: discordtest.Refused}}, false, false},
+		"lost, then limited":     {[]discordtest.Fault{{Kind: discordtest.ResetAfter}, {Kind: discordtest.Limited, After: time.Minute}}, false, true},
+		"lost, then refused":     {[]discordtest.Fault{{Kind: discordtest.ResetAfter}, {Kind: discordtest.Refused}}, false, true},
+		"lost":                   {[]discordtest.Fault{{Kind: discordtest.ResetAfter}}, true, true},
+		"no answer":              {[]discordtest.Fault{{Kind: discordtest.Hang}}, false, true},
+		"a gateway, then forbid": {[]discordtest.Fault{{Kind: discordtest.Broken}, {Kind: discordtest.Refused}}, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				s.FailNext("POST /channels/", c.faults...)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				err := s.bot(t).rest.do(ctx, request{
+					method: "POST", route: "/channels/{}/messages", ids: []string{hallID}, body: map[string]any{"content": "x", "allowed_mentions": nobody()}, once: c.once,
+				})
+				if err == nil || unsure(err) != c.unsure {
+					t.Errorf("%v is unsure: %v", err, unsure(err))
+				}
+			})
+		})
+	}
+	inBubble(t, func(t *testing.T, s *server) {
+		d := s.bot(t, func(o *Options) {
+			o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no way") }
+		})
+		if err := d.rest.do(t.Context(), request{method: "GET", route: "/users/@me"}); unsure(err) || refuses(err) || !errors.Is(err, core.ErrAway) {
+			t.Errorf("without a way: %v", err)
+		}
+	})
+}
+
+// An attempt that may have worked is not forgotten because a later one was refused.
+func TestSendThatIsRefusedAfterItWasLost(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.ResetAfter}, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001})
+		d := s.bot(t)
+		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); !unsure(err) || kind(err) != core.Temporary {
+			t.Errorf("sent: %v", err)
+		}
+		if err := d.targets.refused(hallID); err != nil {
+			t.Errorf("left alone: %v", err)
+		}
+	})
+}
+
+// No link that a model writes is fetched by the platform, however it is sent, unless
+// previews are on. What has embeds shows them; its links stand in a message before it.
+func TestLinksAreNotUnfurled(t *testing.T) {
+	for _, previews := range []bool{false, true} {
+		t.Run(fmt.Sprint(previews), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				d := s.bot(t, func(o *Options) { o.Config.Previews = previews })
+				at := hall()
+				link := "See https://example.org/?q=secret"
+				d.Draft(at, link)
+				within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
+				if s.Messages(hallID)[0].Plain == previews {
+					t.Errorf("previews %v: a draft is %+v", previews, s.Messages(hallID)[0])
+				}
+				say := func(payload map[string]any) {
+					t.Helper()
+					if _, err := act(t, d, "message_discord", payload); err != nil {
+						t.Fatal(err)
+					}
+				}
+				say(map[string]any{"text": link})
+				say(map[string]any{"text": strings.Repeat(link+"\n", 100), "silent": true})
+				say(map[string]any{"text": link, "embeds": []any{map[string]any{"title": "Rome"}}})
+				if err := d.Choose(t.Context(), &journal{base: "q"}, core.Sent{Path: at, Text: link}, nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := d.Carry(t.Context(), &journal{base: "f"}, 1, core.Sent{Path: at, Text: link}, core.Upload{Name: "a.txt", Data: []byte("x")}); err != nil {
+					t.Fatal(err)
+				}
+				if err := d.Tell(t.Context(), at, link); err != nil {
+					t.Fatal(err)
+				}
+				for _, m := range s.Messages(hallID) {
+					if strings.Contains(m.Text, "://") && (m.Plain == previews || !previews && strings.Contains(string(m.Embeds), "Rome")) ||
+						strings.Contains(string(m.Embeds), "Rome") && m.Plain {
+						t.Errorf("previews %v: sent %+v", previews, m)
+					}
+				}
+				if n := strings.Count(strings.Join(s.Texts(hallID), " "), "secret"); n != 105 {
+					t.Errorf("%d links", n)
+				}
+				d.busy.close()
+			})
+		})
 	}
 }

@@ -84,6 +84,7 @@ func (s *shard) reset() bool {
 	defer s.mu.Unlock()
 	stood := s.stands
 	s.stands, s.opened = false, nil
+	s.d.ready.ended(s.id)
 	if !stood && s.resume != nil {
 		s.resume.address = "" // the gateway's own takes the session as well
 	}
@@ -287,6 +288,7 @@ func (s *shard) stand(e *discordgo.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stands = true
+	s.d.ready.stands(s.id)
 	if s.opened != nil {
 		s.opened.settle()
 	}

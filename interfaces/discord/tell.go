@@ -27,8 +27,9 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		return failure("the message", err)
 	}
 	defer leave()
+	d.clearOld(ctx, channel)
 	for _, t := range texts {
-		m := &outgoing{Content: t, Mentions: nobody()}
+		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
 		var got created
 		err := d.rest.do(ctx, request{method: "POST", route: "/channels/{}/messages", ids: []string{channel}, body: m, out: &got, once: true})
 		if err != nil {
@@ -46,7 +47,7 @@ func (d *Driver) wrote(channel string, to core.Path, id string) {
 	if to.IsPerson() {
 		d.cursors.expect(channel, place{Kind: channelDirect}, id, d.clock())
 	}
-	d.cursors.spoke(channel, d.clock())
+	d.cursors.spoke(channel, id, d.clock())
 }
 
 // reach is the channel of a place, or of direct messages with a person, which is

@@ -52,6 +52,7 @@ type reader struct {
 	guild string
 	users []user
 	chans []channelMention
+	named *[]string // the names that stand for ids in what is read; nil: nobody asks
 }
 
 func (b *book) reader(m *message, guild string) reader {
@@ -66,6 +67,9 @@ func (r reader) words(s string) string {
 	return markup().ReplaceAllStringFunc(s, func(found string) string {
 		m := markup().FindStringSubmatch(found)
 		if text := r.resolve(m[1], m[2]); text != "" {
+			if r.named != nil {
+				*r.named = append(*r.named, text)
+			}
 			return text
 		}
 		return found
@@ -137,30 +141,65 @@ func nick(m *member) string {
 	return m.Nick
 }
 
-// said is all that a message says, as text: what was written, and what stands
-// beside it.
-func (r reader) said(m *message) string {
+// own is what the author of a message put into words.
+func (r reader) own(m *message) string {
 	parts := []string{r.words(m.Content)}
-	for _, s := range m.Snapshots {
-		inner := s.Message
-		inner.Snapshots = nil // one level is all there is
-		parts = append(parts, "[forwarded] "+r.said(&inner))
-	}
-	for _, s := range m.Stickers {
-		parts = append(parts, "[sticker: "+line(s.Name, 100)+"]")
-	}
 	if m.Poll != nil {
 		parts = append(parts, m.Poll.text())
 	}
 	for i := range m.Embeds {
-		switch e := &m.Embeds[i]; e.Type {
-		case "", "rich":
-			parts = append(parts, r.words(e.text()))
-		case "poll_result":
+		if e := &m.Embeds[i]; e.Type == "poll_result" {
 			parts = append(parts, e.result())
-		default: // a link's own preview says nothing that the person said
 		}
 	}
+	return joined(parts)
+}
+
+// cards are what stands beside the words of a message: stickers, and what an embed
+// says. A link's own preview is left out.
+func (r reader) cards(m *message) (cards []string) {
+	r.named = nil
+	for _, s := range m.Stickers {
+		cards = append(cards, "[sticker: "+line(s.Name, 100)+"]")
+	}
+	for i := range m.Embeds {
+		if e := &m.Embeds[i]; e.Type == "" || e.Type == "rich" {
+			cards = append(cards, r.words(e.text()))
+		}
+	}
+	return cards
+}
+
+// said is all that a message says but what it forwards.
+func (r reader) said(m *message) string {
+	return joined(append([]string{r.own(m)}, r.cards(m)...))
+}
+
+// forwards are the messages that a message passes on. The platform does not tell who
+// wrote them.
+func (r reader) forwards(m *message) (list []core.Foreign) {
+	r.named = nil
+	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
+		inner := &m.Snapshots[i].Message
+		o := core.Foreign{Kind: core.Forwarded, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time}
+		if o.Text != "" || len(inner.Attachments) > 0 {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// foreign is what a message says in others' words.
+func (r reader) foreign(m *message) []core.Foreign {
+	list := r.forwards(m)
+	if text := short(joined(r.cards(m)), core.MaxText/4); text != "" {
+		list = append(list, core.Foreign{Kind: core.Embedded, Text: text})
+	}
+	return list
+}
+
+// joined is what is not blank, a line each.
+func joined(parts []string) string {
 	var said []string
 	for _, p := range parts {
 		if strings.TrimSpace(p) != "" {

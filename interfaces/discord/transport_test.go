@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bwmarrin/discordgo"
+
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
 )
@@ -57,21 +59,29 @@ func TestResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
+			if name == "heartbeats forgotten" {
+				s.Gateway(func(g *discordtest.Settings) { g.Interval = time.Second })
+			}
 			_, in := s.up(t)
 			s.Say(hallID, annID, "one")
 			in.wait(t, core.KindMessage, 1)
-			_, _, beats := s.Counts()
+			_, _, before := s.Counts()
 			cut(s)
 			s.Say(hallID, annID, "two")
-			until(t, "resumed", func() bool { _, resumes, _ := s.Counts(); return resumes > 0 })
+			beats := 0
+			until(t, "resumed", func() bool {
+				_, resumes, now := s.Counts()
+				beats = now - before
+				return resumes > 0
+			})
 			s.Gateway(func(g *discordtest.Settings) { g.Deaf = false })
 			s.Say(hallID, annID, "three")
 			in.wait(t, core.KindMessage, 3)
 			if got := strings.Join(in.texts(), " "); got != "one two three" {
 				t.Errorf("came in: %s", got)
 			}
-			if _, _, now := s.Counts(); name == "heartbeats forgotten" && now-beats > 3 {
-				t.Errorf("noticed after %d heartbeats", now-beats)
+			if name == "heartbeats forgotten" && beats > 3 {
+				t.Errorf("noticed after %d heartbeats", beats)
 			}
 			if n := len(s.Identifies()); n != 1 {
 				t.Errorf("identified %d times", n)
@@ -444,5 +454,64 @@ func TestNoWay(t *testing.T) {
 	}
 	if !d.Reaches(core.MustPath("discord/1/2")) {
 		t.Error("out of reach, though the token is taken")
+	}
+}
+
+// An event for which there is no room when the connection ends was not taken: a
+// resumed session tells it again.
+func TestEventThatFoundNoRoom(t *testing.T) {
+	d := still(t).d
+	d.queue.push(nil, frame{data: make([]byte, maxQueued)})
+	s := &shard{d: d, resume: &resume{session: "x", seq: 6}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	call := []byte(`{"id":"5","token":"t","type":2,"user":{"id":"7"}}`)
+	s.event(ctx, &discordgo.Event{Type: "interaction_create", Sequence: 7, RawData: call})
+	if s.resume.seq != 6 || !d.arrivals.new("5", time.Now()) {
+		t.Errorf("it counts as taken: resumed behind %d", s.resume.seq)
+	}
+	d.queue.take(1)
+	s.event(t.Context(), &discordgo.Event{Type: "message_create", Sequence: 7, RawData: []byte("{}")})
+	if s.resume.seq != 7 {
+		t.Errorf("one that was taken: resumed behind %d", s.resume.seq)
+	}
+	d.busy.close()
+}
+
+// What comes late moves no channel back.
+func TestCursorOnlyMovesOn(t *testing.T) {
+	c := newCursors(shelf())
+	for _, id := range []string{"100", "99", "1000", "101"} {
+		c.seen("1", place{}, id, time.Now(), false)
+	}
+	if cur, _ := c.get("1"); cur.Last != "1000" {
+		t.Errorf("the newest is %s", cur.Last)
+	}
+}
+
+// TestClockApart: however wrong this machine's clock is, the age of a message and of a
+// command is what it is by the platform's.
+func TestClockApart(t *testing.T) {
+	for _, apart := range []time.Duration{-2 * time.Hour, -20 * time.Second, 0, 20 * time.Second, 2 * time.Hour} {
+		t.Run(apart.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			clock := func() time.Time { return time.Now().Add(apart) }
+			_, in := s.up(t, func(o *Options) { o.Clock, o.Commands = clock, registry() })
+			until(t, "commands", func() bool { return len(s.Commands("")) > 0 })
+			began := time.Now()
+			s.Say(hallID, annID, "are you there?")
+			message := in.wait(t, core.KindMessage, 1)[0].Message
+			if _, err := s.Command(hallID, annID, "help", nil); err != nil {
+				t.Fatal(err)
+			}
+			command := in.wait(t, core.KindCommand, 1)[0].Message
+			for _, m := range []core.Message{message, command} {
+				off, most := clock().Sub(m.SentAt()), time.Since(began)+time.Minute
+				if off.Abs() > most || m.Ahead != apart.Round(time.Minute) {
+					t.Errorf("%q is %s old, %s ahead; want at most %s, %s", m.Text, off, m.Ahead, most, apart.Round(time.Minute))
+				}
+			}
+		})
 	}
 }

@@ -79,7 +79,7 @@ func TestMain(m *testing.M) {
 var hasty = tempo{
 	patience: 3 * time.Second, identify: 30 * time.Millisecond, invalid: 5 * time.Millisecond,
 	backoff: 10 * time.Millisecond, longest: 200 * time.Millisecond, retry: 5 * time.Millisecond,
-	guilds: 500 * time.Millisecond, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: 300 * time.Millisecond, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
+	guilds: time.Minute, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: 300 * time.Millisecond, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
 }
 
 // inbox records what comes in. It takes each (place, id) once, as the real one.
@@ -196,7 +196,7 @@ func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 		Token: core.NewSecret(discordtest.Token), APIURL: s.URL, CDNURL: s.URL, Pace: "off", MessageContent: true, BackfillCount: 500,
 	}}
 	if os.Getenv("DISCORD_TEST_LOG") != "" {
-		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("test", t.Name())
 	}
 	for _, f := range change {
 		f(&o)
@@ -288,7 +288,7 @@ func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core
 		t.Fatal(err)
 	}
 	call := core.Call{
-		Path: core.MustPath("discord/" + guildID + "/" + hallID), Author: core.Author{ID: annID}, Payload: raw,
+		Path: core.MustPath("discord/" + guildID + "/" + hallID), Author: core.Author{ID: annID}, Authors: []core.Author{{ID: annID}}, Payload: raw,
 		Parts: &journal{base: "k" + strconv.FormatInt(calls.Add(1), 36)},
 	}
 	for _, f := range change {

@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 
@@ -58,13 +57,21 @@ func (l *marks) begin(p core.Path) (message string, told chan struct{}) {
 }
 
 // over returns what is to be unmarked when a turn is over, with what to wait for
-// first. A message of a former life may have been marked by it.
+// first. A message of a former life may have been marked by it. A chat command leaves
+// the marks of the turn beside it.
 func (l *marks) over(end core.TurnEnd) map[string]chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	gone := map[string]chan struct{}{}
-	maps.Copy(gone, l.set[end.Turn.Path])
-	delete(l.set, end.Turn.Path)
+	for m, told := range l.set[end.Turn.Path] {
+		if !end.Command || slices.Contains(end.Messages, m) {
+			gone[m] = told
+			delete(l.set[end.Turn.Path], m)
+		}
+	}
+	if len(l.set[end.Turn.Path]) == 0 {
+		delete(l.set, end.Turn.Path)
+	}
 	if slices.Contains(end.Messages, l.next[end.Turn.Path].id) {
 		delete(l.next, end.Turn.Path)
 	}
@@ -99,7 +106,9 @@ func (d *Driver) Observe(end core.TurnEnd) {
 		return
 	}
 	s.chat = d.places.now(s.chat)
-	d.dropDraft(s, anyDraft)
+	if !end.Command {
+		d.dropDraft(s, anyDraft)
+	}
 	if d.opt.Config.Acknowledge == "" {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,22 +183,23 @@ func TestButtons(t *testing.T) {
 	const long = "Нет, спасибо 🙂, не сейчас, а когда-нибудь потом, может быть, завтра"
 	at := place("telegram", group, 0)
 	for _, payload := range []string{
-		`{"text":"Go on?","buttons":[{"label":"Yes","data":"yes:1"},{"label":"No","data":"no"},{"label":"Site","url":"https://example.org/x"}]}`,
+		`{"text":"Go on?","buttons":[{"label":"Yes","data":"block Ann"},{"label":"No"},{"label":"Site","url":"https://example.org/x"}]}`,
 		`{"text":"Who comes?","buttons":[{"label":"` + long + `"}]}`,
 	} {
 		author := core.Author{ID: "1000"} // asked for the first
 		if strings.Contains(payload, "Who") {
 			author.Rank = core.Bot // the bot itself for the second
 		}
-		call := core.Call{Path: at, Author: author, Payload: []byte(payload), Parts: &coretest.Parts{}}
+		call := core.Call{Path: at, Author: author, Authors: []core.Author{author}, Payload: []byte(payload), Parts: &coretest.Parts{}}
 		if _, err := d.sendMessage(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
 	}
 	message, open := w.Messages(group)[0].ID, w.Messages(group)[1].ID
-	for whom, where := range map[int64]string{1000: at.String(), 0: "telegram/1001"} { // elsewhere everybody may
+	both := []core.Author{{ID: "1000"}, {ID: "1001"}}
+	for where, whom := range map[string][]int64{at.String(): {1000, 1001}, "telegram/1001": nil} { // elsewhere everybody may
 		to, err := d.target(core.Call{}, where)
-		if got := d.presser(core.Call{Path: at, Author: core.Author{ID: "1000"}}, to); err != nil || got != whom {
+		if got := d.pressers(core.Call{Path: at, Authors: both}, to); err != nil || !slices.Equal(got, whom) {
 			t.Errorf("%s: %d may press, %v", where, got, err)
 		}
 	}
@@ -208,7 +210,7 @@ func TestButtons(t *testing.T) {
 	w.listen(t, in) // now, so that the buttons are still there for all three
 	events := in.Wait(t, 2)
 	first, second := events[0], events[1]
-	if first.Kind != core.KindPress || first.Data != "yes:1" || first.Message.Author.ID != "1000" || first.Target != id(int64(message)) {
+	if first.Kind != core.KindPress || first.Data != "Yes" || first.Message.Author.ID != "1000" || first.Target != id(int64(message)) {
 		t.Errorf("event %+v", first)
 	}
 	if second.Data != long || second.Message.Author.ID != "1001" || second.Message.Author.Rank != core.Moderator {
@@ -263,7 +265,7 @@ func TestButtonRows(t *testing.T) {
 			t.Errorf("%d times %q stand in rows of %s, want %s", tc.n, tc.label, got, tc.want)
 		}
 	}
-	for _, bad := range []button{{Label: " "}, {Label: strings.Repeat("x", 200)}, {Label: "x", URL: "javascript:x"}, {Label: "x", Data: strings.Repeat("x", 80)}} {
+	for _, bad := range []button{{Label: " "}, {Label: strings.Repeat("x", 200)}, {Label: "x", URL: "javascript:x"}} {
 		if _, err := d.keyboard(core.Call{}, to, buttons{Buttons: []button{bad}}); err == nil {
 			t.Errorf("%+v is a button", bad)
 		}
@@ -283,6 +285,9 @@ func await(t *testing.T, f func() bool) {
 	}
 }
 
+// plainQuestion has nothing in it that is markup.
+const plainQuestion = "Delete *all*?\n1. to: [free](https://evil.example) ~~not~~ <b>x</b> || # @ann\nurl: https://a.example/_b_"
+
 // TestChoices asks as the core does: whispers, settles.
 func TestChoices(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
@@ -290,11 +295,11 @@ func TestChoices(t *testing.T) {
 		d, stop := w.run(t, in)
 		at, parts := place("telegram", forum, 7), &coretest.Parts{}
 		choices := []core.Choice{{Label: "Confirm", Data: "confirm:18446744073709551615.65535.65535:y"[:40]}, {Label: "Cancel", Data: "confirm:1.1.1:n"}}
-		if err := d.Choose(t.Context(), parts, core.Sent{Path: at, Text: "Delete *all*?"}, choices); err != nil {
+		if err := d.Choose(t.Context(), parts, core.Sent{Path: at, Text: plainQuestion}, choices); err != nil {
 			t.Fatal(err)
 		}
 		m := w.Messages(forum)[0]
-		if m.Text != "Delete all?" || m.Thread != 7 || parts.Sent()[0].ID != id(int64(m.ID)) {
+		if m.Text != plainQuestion || m.Thread != 7 || parts.Sent()[0].ID != id(int64(m.ID)) {
 			t.Fatalf("question %+v", m)
 		}
 		first := w.Press(forum, m.ID, ann, 0)
@@ -323,13 +328,21 @@ func TestChoices(t *testing.T) {
 
 func TestSigner(t *testing.T) {
 	s := newSigner("token")
-	sealed, ok := s.seal(-100, kindData, 123456789, strings.Repeat("x", 40))
+	sealed, ok := s.seal(-100, kindChoice, []int64{123456789}, strings.Repeat("x", 40))
 	if !ok || len(sealed) > maxCallback {
 		t.Fatalf("%q does not fit", sealed)
 	}
-	kind, person, data, ok := s.open(-100, sealed)
-	if !ok || kind != kindData || person != 123456789 || len(data) != 40 {
-		t.Errorf("%c %d %q %v", kind, person, data, ok)
+	kind, people, data, ok := s.open(-100, sealed)
+	if !ok || kind != kindChoice || !slices.Equal(people, []int64{123456789}) || len(data) != 40 {
+		t.Errorf("%c %d %q %v", kind, people, data, ok)
+	}
+	several := []int64{7_000_000_001, 7_000_000_002, 7_000_000_003, 7_000_000_004}
+	shared, ok := s.seal(-100, kindText, several, "24")
+	if _, people, _, opened := s.open(-100, shared); !ok || !opened || !slices.Equal(people, several) {
+		t.Errorf("%q is for %d", shared, people)
+	}
+	if _, ok := s.seal(-100, kindText, slices.Repeat(several, 3), "24"); ok {
+		t.Error("a button names twelve people")
 	}
 	for i := range sealed {
 		forged := []byte(sealed)
@@ -422,6 +435,37 @@ func TestRanks(t *testing.T) {
 		w.Say(group, jay, telegramtest.Saying{Text: "x"})
 		if e := in.Wait(t, 5)[4]; e.Message.Author.Rank != core.Moderator {
 			t.Error("the new moderator is not one")
+		}
+		_ = stop()
+	})
+}
+
+// TestChannelsOfAGroup: the group's own channel is told from any other one, also where
+// somebody writes as it without the platform saying so.
+func TestChannelsOfAGroup(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		const news, foreign = -1005555555555, -1006666666666
+		w.Change(group, func(c *telegramtest.Chat) { c.Linked = news })
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		as := func(chat int64, extra map[string]any) {
+			more := map[string]any{"from": map[string]any{"id": channelVoice, "is_bot": true, "first_name": "Channel"}}
+			more["sender_chat"] = map[string]any{"id": chat, "type": "channel", "title": "C"}
+			maps.Copy(more, extra)
+			w.Say(group, jay, telegramtest.Saying{Text: "x", Extra: more})
+		}
+		as(news, nil)
+		as(foreign, nil)
+		as(foreign, map[string]any{"is_automatic_forward": true})
+		as(group, nil)
+		want := []core.Channel{core.LinkedChannel, core.OtherChannel, core.LinkedChannel, core.LinkedChannel}
+		for i, e := range in.Wait(t, 4) {
+			if e.Message.Author.Channel != want[i] {
+				t.Errorf("%d: %+v, want %s", i, e.Message.Author, want[i])
+			}
+		}
+		if n := len(w.Calls("getChat")); n != 1 {
+			t.Errorf("the platform was asked %d times, want 1", n)
 		}
 		_ = stop()
 	})
@@ -530,4 +574,39 @@ func TestSuggestionsAreButtons(t *testing.T) {
 	if !slices.Equal(list.Buttons, want) {
 		t.Errorf("buttons %+v, want %+v", list.Buttons, want)
 	}
+}
+
+// TestAcknowledgeBesideCommand: the end of a chat command leaves the reaction on the
+// message that the turn beside it answers.
+func TestAcknowledgeBesideCommand(t *testing.T) {
+	bubble(t, func(o *Options) { o.Config.Acknowledge = "👀" }, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		d, stop := w.run(t, in)
+		at := place("telegram", group, 0)
+		w.Say(group, jay, telegramtest.Saying{Text: "@" + telegramtest.BotName + " hi"})
+		in.Wait(t, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		d.Think(ctx, at)
+		cancel()
+		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 2}, Messages: []string{"2"}, Command: true})
+		time.Sleep(time.Second)
+		reacted := func(message string, on bool) int {
+			n := 0
+			for _, c := range w.Calls("setMessageReaction") {
+				if c.Params["message_id"] == message && strings.Contains(c.Params["reaction"], "👀") == on {
+					n++
+				}
+			}
+			return n
+		}
+		if set, gone := reacted("1", true), reacted("1", false); set != 1 || gone != 0 {
+			t.Errorf("while the turn runs, the reaction was set %d times and removed %d times", set, gone)
+		}
+		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}, Messages: []string{"1"}})
+		time.Sleep(time.Second)
+		if gone := reacted("1", false); gone != 1 {
+			t.Errorf("after the turn, the reaction was removed %d times", gone)
+		}
+		_ = stop()
+	})
 }

@@ -18,11 +18,11 @@ const (
 	pathProperty   = `"interface_path":{"type":"string","title":"place"}`
 	replyProperty  = `"reply_to_message_id":{"type":["string","integer"],"title":"reply to"}`
 	silentProperty = `"silent":{"type":"boolean","title":"without a sound"}`
-	idProperty     = `"message_id":{"type":["string","integer"],"title":"message"}`
+	idProperty     = `"message_id":{"type":["string","integer"],"pattern":"^[1-9][0-9]*$","title":"message"}`
 	rankProperty   = `"priority":{"enum":["low","normal","high"],"title":"priority"}`
 
 	buttonsProperty = `"buttons":{"type":"array","maxItems":25,"title":"buttons","items":{"type":"object","required":["label"],` +
-		`"properties":{"label":{"type":"string"},"data":{"type":"string","maxLength":40},"url":{"type":"string"}}}}`
+		`"properties":{"label":{"type":"string"},"url":{"type":"string"}}}}`
 
 	fileProperties = `"url":{"type":"string","title":"address","description":"A public https address."},` +
 		`"ref":{"type":"string","title":"file","description":"Of a file somebody sent."},` +
@@ -70,20 +70,20 @@ func (d *Driver) messageAction() core.Action {
 				Notes: []string{
 					"Emphasis, lists, quotes, tables and code are shown; HTML is not, it is told as it is.",
 					"Long texts are split by themselves: do not split them.", "An answer goes to the topic that it came from: leave interface_path out.",
-					"Pressing a button says its data, or its label where it has none; url opens an address instead.",
+					"Pressing a button says its label; url opens an address instead.",
 					"Only who asked may press; for a vote of many there are polls. A press takes the buttons away.",
 				},
 			},
 			Examples: []core.Example{
 				d.example("Answering the message at hand", `{"text":"Sure. Which one do you mean?"}`),
 				d.example("Answering one message among many", `{"text":"That one is **done**.","reply_to_message_id":"42"}`),
-				d.example("Asking with choices", `{"text":"Shall I go on?","buttons":[{"label":"Yes","data":"yes"},{"label":"No","data":"no"}]}`),
+				d.example("Asking with choices", `{"text":"Shall I go on?","buttons":[{"label":"Yes"},{"label":"No"}]}`),
 				d.example("Offering an address", `{"text":"The menu is out.","buttons":[{"label":"Read it","url":"https://example.org/menu"}]}`),
 				d.example("Telling another topic, without a sound", `{"text":"Moved here.","interface_path":$at,"silent":true}`),
 				d.example("Telling a topic by its name", `{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Permission: core.Everyone, Check: d.checkMessage, Do: d.sendMessage,
+		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Check: d.checkMessage, Do: d.sendMessage,
 	}
 }
 
@@ -105,7 +105,7 @@ func (d *Driver) editAction() core.Action {
 				d.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`),
 			},
 		},
-		Permission: core.Everyone, Check: d.checkEdit, Do: d.edit,
+		Effects: core.EffectRewrites, Permission: core.Everyone, Check: d.checkEdit, Do: d.edit,
 	}
 }
 
@@ -126,6 +126,7 @@ func (d *Driver) deleteAction() core.Action {
 				d.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`),
 			},
 		},
+		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
 		Permission: core.Moderators, Outside: true, Check: d.checkAbout, Do: d.remove,
 	}
 }
@@ -148,7 +149,7 @@ func (d *Driver) reactAction() core.Action {
 				d.example("Taking it back", `{"message_id":"42","emoji":""}`),
 			},
 		},
-		Permission: core.Everyone, Check: d.checkAbout, Do: d.react,
+		Effects: core.EffectNone, Permission: core.Everyone, Check: d.checkAbout, Do: d.react,
 	}
 }
 
@@ -169,7 +170,7 @@ func (d *Driver) photoAction() core.Action {
 				d.example("Showing again what somebody sent", `{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`),
 			},
 		},
-		Permission: core.Everyone, Check: d.checkMedia, Do: d.sendPhoto,
+		Effects: core.EffectRequests, Permission: core.Everyone, Check: d.checkMedia, Do: d.sendPhoto,
 	}
 }
 
@@ -191,7 +192,7 @@ func (d *Driver) documentAction() core.Action {
 				d.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`),
 			},
 		},
-		Permission: core.Everyone, Check: d.checkMedia, Do: d.sendDocument,
+		Effects: core.EffectRequests, Permission: core.Everyone, Check: d.checkMedia, Do: d.sendDocument,
 	}
 }
 
@@ -216,6 +217,6 @@ func (d *Driver) pollAction() core.Action {
 				d.example("An open vote in another topic", `{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`),
 			},
 		},
-		Permission: core.Everyone, Check: d.checkPoll, Do: d.sendPoll,
+		Effects: core.EffectNone, Permission: core.Everyone, Check: d.checkPoll, Do: d.sendPoll,
 	}
 }

@@ -115,6 +115,11 @@ func (it *item) join(part item) {
 	case more.Text != "":
 		m.Text += "\n" + more.Text
 	}
+	for _, o := range more.Foreign {
+		if o.Text != "" && len(m.Foreign) < core.MaxForeign {
+			m.Foreign = append(m.Foreign, o)
+		}
+	}
 	if m.Addressed == core.NotAddressed {
 		m.Addressed = more.Addressed
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,15 +18,14 @@ import (
 //
 //	kind mac person ":" data
 //
-// kind is 'd' where data is what the button carries, 'c' where it is that of a
-// choice, and 't' where the button's own text is meant and data is its position. mac is 10 characters of base64url
-// over the rest and the chat. person, in base 36, is the only one who may press;
-// empty: everybody.
+// kind is 'c' where data is that of a choice, and else 't': the button's own text is
+// meant, and data is its position. ('d', of former versions, is read as 't'.) mac is
+// 10 characters of base64url over the rest and the chat. person, in base 36, is the
+// only one who may press, or several with commas between them; empty: everybody.
 const (
 	maxCallback = 64
 	macSize     = 10
 
-	kindData   = 'd'
 	kindChoice = 'c'
 	kindText   = 't'
 
@@ -42,31 +42,33 @@ func newSigner(token string) *signer {
 }
 
 // seal returns the callback data of a button.
-func (s *signer) seal(chat int64, kind byte, person int64, data string) (string, bool) {
-	who := ""
-	if person != 0 {
-		who = strconv.FormatInt(person, 36)
+func (s *signer) seal(chat int64, kind byte, people []int64, data string) (string, bool) {
+	who := make([]string, len(people))
+	for i, person := range people {
+		who[i] = strconv.FormatInt(person, 36)
 	}
-	body := who + ":" + data
+	body := strings.Join(who, ",") + ":" + data
 	out := string(kind) + s.mac(chat, kind, body) + body
 	return out, len(out) <= maxCallback
 }
 
 // open reads callback data; ok is false for what this bot did not seal for this
 // chat.
-func (s *signer) open(chat int64, data string) (kind byte, person int64, content string, ok bool) {
+func (s *signer) open(chat int64, data string) (kind byte, people []int64, content string, ok bool) {
 	if len(data) < 1+macSize+1 {
-		return 0, 0, "", false
+		return 0, nil, "", false
 	}
 	kind, mac, body := data[0], data[1:1+macSize], data[1+macSize:]
 	if !hmac.Equal([]byte(mac), []byte(s.mac(chat, kind, body))) {
-		return 0, 0, "", false
+		return 0, nil, "", false
 	}
 	who, content, _ := strings.Cut(body, ":")
-	if who != "" {
-		person, _ = strconv.ParseInt(who, 36, 64)
+	for one := range strings.SplitSeq(who, ",") {
+		if person, err := strconv.ParseInt(one, 36, 64); err == nil {
+			people = append(people, person)
+		}
 	}
-	return kind, person, content, true
+	return kind, people, content, true
 }
 
 // moved signs the buttons of a keyboard anew, for what a chat has become.
@@ -80,8 +82,8 @@ func (s *signer) moved(markup string, from, to int64) string {
 			if row[i].CallbackData == nil {
 				continue
 			}
-			if kind, person, data, ok := s.open(from, *row[i].CallbackData); ok {
-				sealed, _ := s.seal(to, kind, person, data) // as long as it was
+			if kind, people, data, ok := s.open(from, *row[i].CallbackData); ok {
+				sealed, _ := s.seal(to, kind, people, data) // as long as it was
 				row[i].CallbackData = &sealed
 			}
 		}
@@ -116,13 +118,13 @@ func (c *converter) press(q *callback) converted {
 	m := q.Message
 	p.chat, p.message = m.Chat.ID, m.ID
 	kind, only, data, ok := c.keys.open(m.Chat.ID, q.Data)
-	if ok && kind == kindText {
+	if ok && kind != kindChoice {
 		data, ok = labelOf(m, q.Data)
 	}
 	switch {
 	case !ok:
 		p.refused = pressOld
-	case only != 0 && only != q.From.ID:
+	case len(only) > 0 && !slices.Contains(only, q.From.ID):
 		p.refused = pressStranger
 	}
 	if p.refused != "" {

@@ -28,8 +28,8 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 	if params["reply_markup"], err = d.choices(to.spot.chat, choices); err != nil {
 		return err
 	}
-	p := shortened(what.Text)
-	return parts.Send(ctx, 1, what, func(ctx context.Context, _ string) (string, error) {
+	p := shortened(core.Literal(what.Text))
+	return d.part(ctx, parts, 1, what, func(ctx context.Context) (string, error) {
 		r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: 1}
 		return d.say(ctx, to, r, p, true)
 	})
@@ -38,7 +38,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 func (d *Driver) choices(chat int64, choices []core.Choice) (string, error) {
 	var row []tgbotapi.InlineKeyboardButton
 	for _, c := range choices {
-		sealed, ok := d.keys.seal(chat, kindChoice, 0, c.Data)
+		sealed, ok := d.keys.seal(chat, kindChoice, nil, c.Data)
 		if !ok || !speaks(c.Label) {
 			return "", core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
 		}
@@ -71,7 +71,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	if message = d.places.messageNumber(to.spot.chat, message); err != nil || message == 0 {
 		return core.Errorf(core.Invalid, "%q is no message", m.ID)
 	}
-	if err := d.editTo(ctx, to, message, tgbotapi.Params{}, shortened(m.Text)); err != nil {
+	if err := d.editTo(ctx, to, message, tgbotapi.Params{}, shortened(core.Literal(m.Text))); err != nil {
 		return explain(err)
 	}
 	return nil

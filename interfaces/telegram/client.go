@@ -28,6 +28,8 @@ type client struct {
 	token string
 	bot   tgbotapi.BotAPI
 	http  *http.Client
+	clock func() time.Time
+	ahead atomic.Int64 // how far our clock is ahead of the platform's, in nanoseconds
 }
 
 func newClient(o *Options) (*client, error) {
@@ -44,7 +46,7 @@ func newClient(o *Options) (*client, error) {
 		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	}
 	// HTTP/1.1: a connection that died in silence takes no more than one call with it.
-	c := &client{base: base, token: token, http: &http.Client{
+	c := &client{base: base, token: token, clock: o.Clock, http: &http.Client{
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: 10 * time.Second,
 			MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
@@ -114,6 +116,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, w.broken(err, wrote.Load())
 	}
+	w.client.learnClock(resp.Header)
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	_ = resp.Body.Close()
 	if err == nil && len(data) > maxAnswer {
@@ -127,6 +130,19 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(data))
 	return resp, nil
+}
+
+// learnClock compares our clock with the date of an answer that has just arrived.
+func (c *client) learnClock(h http.Header) {
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		c.ahead.Store(int64(c.clock().Sub(date)))
+	}
+}
+
+// clockAhead returns how far our clock is ahead of the platform's, in whole minutes:
+// dates of answers are not more exact than their way is fast.
+func (c *client) clockAhead() time.Duration {
+	return time.Duration(c.ahead.Load()).Round(time.Minute)
 }
 
 func (w *wire) broken(err error, wrote bool) error {

@@ -28,6 +28,7 @@ type converter struct {
 	keys     *signer
 	presses  *presses
 	now      func() time.Time
+	ahead    func() time.Duration // of now, to the platform's clock
 }
 
 // converted is what an update means: events for the inbox, and what the driver
@@ -107,10 +108,9 @@ func (c *converter) edit(m *message) converted {
 // said is a message without what only the platform understands; ok is false
 // where nobody said anything.
 func (c *converter) said(m *message) (core.Message, bool) {
-	text, entities := m.content()
+	own, foreign := m.parted()
 	files := attachments(m)
-	mentioned := c.mentioned(text, entities)
-	if text = m.told(); text == "" && len(files) == 0 {
+	if own == "" && len(foreign) == 0 && len(files) == 0 {
 		return core.Message{}, false
 	}
 	author := c.author(m)
@@ -118,17 +118,21 @@ func (c *converter) said(m *message) (core.Message, bool) {
 		return core.Message{}, false
 	}
 	out := core.Message{
-		Path: c.places.path(c.name, m), ID: c.places.messageID(m.Chat.ID, m.ID), Author: author, Text: cut(text, core.MaxText),
-		Time: moment(m.Date), Voice: m.Voice != nil || m.VideoNote != nil, ReplyTo: c.quote(m), Attachments: files,
+		Path: c.places.path(c.name, m), ID: c.places.messageID(m.Chat.ID, m.ID), Author: author, Text: own,
+		Foreign: foreign, Time: moment(m.Date), Ahead: c.ahead(), Voice: m.ours() && (m.Voice != nil || m.VideoNote != nil), Attachments: files,
 		Private: m.Chat.Type == "private",
 	}
+	if m.ours() {
+		out.Mentions = mentions(m.content())
+	}
+	c.quote(m, &out)
 	if m.From != nil && m.Sender == nil {
 		out.Locale = cut(m.From.LanguageCode, 35)
 	}
 	switch {
 	case out.Private:
 		out.Addressed = core.Direct
-	case mentioned:
+	case m.ours() && c.mentioned(m.content()):
 		out.Addressed = core.Mention
 	case c.repliesToUs(m):
 		out.Addressed = core.Reply
@@ -140,8 +144,11 @@ func (c *converter) said(m *message) (core.Message, bool) {
 func (c *converter) author(m *message) core.Author {
 	if s := m.Sender; s != nil && (m.From == nil || slices.Contains([]int64{anonymousAdmin, channelVoice, serviceVoice}, m.From.ID)) {
 		a := chatAuthor(s)
+		if a.Channel = core.OtherChannel; m.Linked {
+			a.Channel = core.LinkedChannel
+		}
 		if s.ID == m.Chat.ID { // the chat itself: an administrator without a name, or the channel
-			a.Rank = core.Moderator
+			a.Rank, a.Channel = core.Moderator, core.LinkedChannel
 			if m.Signature != "" {
 				a.Name = cut(m.Signature, core.MaxName)
 			}
@@ -178,9 +185,9 @@ func tag(username string) string {
 	return "@" + cut(username, core.MaxName-1)
 }
 
-// quote is what the message replies to. The first message of a topic, which
-// every message there replies to, is none.
-func (c *converter) quote(m *message) *core.Quote {
+// quote notes what the message replies to: a forward's words are those of who wrote
+// them. The first message of a topic, which every message there replies to, is none.
+func (c *converter) quote(m *message, out *core.Message) {
 	part := ""
 	if m.Quote != nil {
 		part = m.Quote.Text
@@ -191,15 +198,20 @@ func (c *converter) quote(m *message) *core.Quote {
 		if part != "" {
 			text = r.part(part, m.Quote.Position)
 		}
-		return &core.Quote{ID: c.places.messageID(m.Chat.ID, r.ID), From: c.author(r), Text: cut(text, core.MaxQuote), Time: moment(r.Date)}
+		q := &core.Quote{ID: c.places.messageID(m.Chat.ID, r.ID), From: c.author(r), Time: moment(r.Date)}
+		if out.ReplyTo = q; r.ours() {
+			q.Text = cut(text, core.MaxQuote)
+		} else if _, foreign := r.parted(); len(foreign) > 0 {
+			foreign[0].Text = cut(text, core.MaxQuote)
+			out.Foreign = append(out.Foreign, foreign[0])
+		}
 	case m.External != nil:
 		q := &core.Quote{Text: cut(part, core.MaxQuote)}
 		if o := m.External.Origin; o != nil {
 			q.From, q.Time = o.author(), moment(o.Date)
 		}
-		return q
+		out.ReplyTo = q
 	}
-	return nil
 }
 
 func (o *origin) author() core.Author {
@@ -245,6 +257,9 @@ func (c *converter) reaction(r *reaction, id int64) converted {
 		e.Message.Author = person(r.User)
 	case r.Actor != nil:
 		e.Message.Author = chatAuthor(r.Actor)
+		if e.Message.Author.Channel = core.OtherChannel; r.Actor.ID == r.Chat.ID {
+			e.Message.Author.Channel = core.LinkedChannel
+		}
 	}
 	if e.Message.Author.ID == "" || r.Chat.ID == 0 {
 		return converted{}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ func testConverter() *converter {
 	return &converter{
 		name: "telegram", self: user{ID: telegramtest.BotID, UserName: telegramtest.BotName, IsBot: true}, commands: commands(),
 		places: newPlaces(), keys: newSigner(telegramtest.Token), presses: &presses{}, now: func() time.Time { return time.Unix(1795165200, 0) },
+		ahead: func() time.Duration { return 0 },
 	}
 }
 
@@ -133,8 +135,9 @@ func TestSpan(t *testing.T) {
 		want           string
 	}{
 		{"😀/start", 2, 6, "/start"}, {"abc", 1, 99, "bc"}, {"abc", 9, 1, ""}, {"abc", -1, 2, ""}, {"abc", 0, -1, ""}, {"😀", 1, 1, ""}, {"", 0, 1, ""},
+		{"😀ab", 1, 2, "a"}, {"a😀b", 0, 2, "a😀"}, {"abc", 3, 1, ""}, {"abc", 1, math.MaxInt, "bc"}, {"abc", math.MaxInt, 1, ""},
 	} {
-		if got := span(tc.text, tc.offset, tc.length); got != tc.want {
+		if got := unitsOf(tc.text).span(tc.offset, tc.length); got != tc.want {
 			t.Errorf("span(%q, %d, %d) = %q, want %q", tc.text, tc.offset, tc.length, got, tc.want)
 		}
 	}
@@ -154,5 +157,23 @@ func TestReactionsAtOnce(t *testing.T) {
 	}
 	if len(ids) != 2 {
 		t.Errorf("both are %v", ids)
+	}
+}
+
+// TestNamesOfOthers: a name by which somebody is mentioned is told from the author's own
+// words; in what they forward there are none of theirs.
+func TestNamesOfOthers(t *testing.T) {
+	for file, want := range map[string]int{"group_text_mention": 1, "group_text": 0, "forwarded_mention": 0} {
+		raw, err := os.ReadFile("testdata/updates/" + file + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, _, err := decode(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names := testConverter().convert(u).events[0].Message.Mentions; len(names) != want || want > 0 && names[0] != "Aria" {
+			t.Errorf("%s: %q", file, names)
+		}
 	}
 }

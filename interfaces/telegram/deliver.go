@@ -14,12 +14,8 @@ import (
 	"synthbot/core"
 )
 
-// How often a call is tried: in vain, and without knowing whether it was in
-// vain.
-const (
-	maxTries    = 7
-	maxUnknowns = 2
-)
+// maxTries is how often a call is tried that fails.
+const maxTries = 7
 
 // request is a call that is paced, kept in order within its chat, and repeated.
 type request struct {
@@ -112,11 +108,10 @@ func disowned(err error) bool {
 
 // attempts counts the tries of one request.
 type attempts struct {
-	d        *Driver
-	r        *request
-	delay    *backoff.ExponentialBackOff
-	tries    int
-	unknowns int
+	d     *Driver
+	r     *request
+	delay *backoff.ExponentialBackOff
+	tries int
 }
 
 // after waits as long as a failure demands; an error ends the request.
@@ -137,12 +132,10 @@ func (t *attempts) after(ctx context.Context, err error) error {
 			return err
 		}
 		return t.count(err)
+	case !t.r.again && unsure(err):
+		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	case api != nil && api.code < 500, t.r.once:
 		return err
-	case !t.r.again && (api != nil && api.code == 504 || network != nil && network.unknown): // it may be done
-		if t.unknowns++; t.unknowns >= maxUnknowns {
-			return err
-		}
 	}
 	if err := t.count(err); err != nil {
 		return err
@@ -150,6 +143,20 @@ func (t *attempts) after(ctx context.Context, err error) error {
 	t.d.log.Debug("call failed", "method", t.r.method, "chat", t.r.chat, "try", t.tries, "error", err)
 	return sleep(ctx, t.delay.NextBackOff())
 }
+
+// unsure reports whether a call that failed may have been carried out all the same.
+// What stands before the platform and cannot reach it passes nothing on.
+func unsure(err error) bool {
+	var api *apiError
+	var network *netError
+	if errors.As(err, &network) {
+		return network.unknown
+	}
+	return errors.As(err, &api) && api.code >= 500 && !api.down()
+}
+
+// down reports whether nothing reaches the platform now.
+func (e *apiError) down() bool { return e.code == 502 || e.code == 503 }
 
 func (t *attempts) count(err error) error {
 	if t.tries++; t.tries >= maxTries {
@@ -220,6 +227,8 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network):
 		return err
+	case errors.Is(err, core.ErrUnknownOutcome):
+		return &core.Error{Kind: core.Temporary, Text: "Telegram did not say whether it was done", Err: err}
 	case errors.As(err, &network):
 		if !network.unknown { // there is no way to the platform now, for nothing of what waits
 			err = fmt.Errorf("%w: %w", core.ErrAway, err)
@@ -235,7 +244,7 @@ func explain(err error) error {
 		e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)
 	case api.code >= 500:
 		e.Kind, e.Text = core.Temporary, "Telegram has trouble"
-		if api.code == 502 || api.code == 503 { // whoever stands before the platform says so of everything
+		if api.down() {
 			e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)
 		}
 	case disowned(err):

@@ -301,9 +301,12 @@ func (l *drafts) shows(s spot) bool {
 }
 
 // finish makes the message of a request out of the draft that stands in its
-// place. done is false where there is none, or where it cannot become that
-// message: then it is gone, and the message is to be sent.
+// place. done is false if there is none, if it belongs to the turn beside, or if it
+// cannot become that message: then it is gone, and the message is to be sent.
 func (d *Driver) finish(ctx context.Context, to target, r request, p part) (message string, done bool, err error) {
+	if core.IsBeside(ctx) {
+		return "", false, nil
+	}
 	s := spot{d.places.now(to.spot.chat), to.spot.thread}
 	a := d.drafts.remove(s, anyDraft)
 	if a == nil {

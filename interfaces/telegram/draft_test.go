@@ -83,6 +83,36 @@ func TestDraftByEdits(t *testing.T) {
 	})
 }
 
+// TestDraftBesideCommand: a chat command is answered while a text grows, which goes
+// on where it stood.
+func TestDraftBesideCommand(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		chat := place("telegram", group, 0)
+		s, _ := spotOf("telegram", chat)
+		text := stream(d, chat, 50)
+		before := w.Messages(s.chat)
+		if len(before) != 1 {
+			t.Fatalf("it shows %+v", before)
+		}
+		if err := doCtx(core.Beside(t.Context()), t, d, "message_telegram", chat, `{"text":"command"}`, &coretest.Parts{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: chat, Seq: 2}, Answered: true, Command: true})
+		synctest.Wait()
+		if err := do(t, d, "message_telegram", chat, `{"text":"`+text+`done"}`, &coretest.Parts{}); err != nil {
+			t.Fatal(err)
+		}
+		got := w.Messages(s.chat)
+		if len(got) != 2 || got[0].ID != before[0].ID || !strings.HasSuffix(got[0].Text, "done") || got[1].Text != "command" {
+			t.Errorf("it shows %+v", got)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestDraftPrivate uses the platform's own drafts, which leave nothing behind.
 func TestDraftPrivate(t *testing.T) {
 	bubble(t, paced, func(t *testing.T, w *world) {

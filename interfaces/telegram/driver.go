@@ -33,7 +33,8 @@ type Driver struct {
 	marks   marks
 	noRich  atomic.Bool // the server knows no rich messages
 	refused atomic.Bool // the server does not know the token any more
-	rivals  time.Time   // when admins were last told of another process; poll's own
+	updates readiness
+	rivals  time.Time // when admins were last told of another process; poll's own
 
 	mu    sync.Mutex // all below are there while Listen runs
 	inbox core.Inbox
@@ -134,6 +135,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.later(d.clearDrafts)
 	i := &intake{d: d, in: in, convert: &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.keys, presses: &d.presses, now: d.opt.Clock,
+		ahead: d.api.clockAhead,
 	}}
 	if d.opt.Config.Webhook.URL != "" {
 		return d.serve(ctx, i)

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -17,11 +18,9 @@ type buttons struct {
 	Buttons []button `json:"buttons"`
 }
 
-// button says data when it is pressed, or its label where there is none; or it
-// opens an address.
+// button says its label when it is pressed, or opens an address.
 type button struct {
 	Label string `json:"label"`
-	Data  string `json:"data"`
 	URL   string `json:"url"`
 }
 
@@ -45,14 +44,16 @@ func (b *buttons) suggest(texts []string) {
 	}
 }
 
-// presser is the only person who may press the buttons of a message: who asked
-// for it there. 0: anybody may.
-func (d *Driver) presser(call core.Call, to target) int64 {
-	who, err := strconv.ParseInt(call.Author.ID, 10, 64)
-	if err != nil || who <= 0 || call.Author.Rank == core.Bot || !d.same(call.Path, to) {
-		return 0
+// pressers are the only people who may press the buttons of a message: those who
+// asked for it there. None: anybody may.
+func (d *Driver) pressers(call core.Call, to target) (ids []int64) {
+	for _, a := range call.Authors {
+		id, err := strconv.ParseInt(a.ID, 10, 64)
+		if err == nil && id > 0 && a.Rank < core.Bot && d.same(call.Path, to) {
+			ids = append(ids, id)
+		}
 	}
-	return who
+	return ids
 }
 
 // keyboard writes the buttons below a message; "" for none. Up to three stand
@@ -73,9 +74,12 @@ func (d *Driver) keyboard(call core.Call, to target, list buttons) (string, erro
 		across = 3
 	}
 	var rows [][]tgbotapi.InlineKeyboardButton
-	width, presser := 0, d.presser(call, to)
+	width, pressers := 0, d.pressers(call, to)
 	for i, b := range list.Buttons {
-		made, err := d.button(to.spot.chat, i, b, presser)
+		made, err := d.button(to.spot.chat, i, b, pressers)
+		if errors.Is(err, errCrowd) {
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
@@ -85,11 +89,17 @@ func (d *Driver) keyboard(call core.Call, to target, list buttons) (string, erro
 		}
 		rows[len(rows)-1] = append(rows[len(rows)-1], made)
 	}
+	if len(rows) == 0 {
+		return "", nil
+	}
 	data, err := json.Marshal(tgbotapi.NewInlineKeyboardMarkup(rows...))
 	return string(data), err
 }
 
-func (d *Driver) button(chat int64, i int, b button, presser int64) (tgbotapi.InlineKeyboardButton, error) {
+// errCrowd means that more people may press a button than it can name.
+var errCrowd = errors.New("too many people caused the button")
+
+func (d *Driver) button(chat int64, i int, b button, pressers []int64) (tgbotapi.InlineKeyboardButton, error) {
 	label := strings.Join(strings.Fields(visible(b.Label)), " ")
 	made := tgbotapi.InlineKeyboardButton{Text: label}
 	switch {
@@ -102,13 +112,9 @@ func (d *Driver) button(chat int64, i int, b button, presser int64) (tgbotapi.In
 		made.URL = &b.URL
 		return made, nil
 	}
-	kind, data := byte(kindData), b.Data
-	if data == "" {
-		kind, data = kindText, strconv.Itoa(i)
-	}
-	sealed, ok := d.keys.seal(chat, kind, presser, data)
+	sealed, ok := d.keys.seal(chat, kindText, pressers, strconv.Itoa(i))
 	if !ok {
-		return made, core.Errorf(core.Invalid, "buttons[%d].data: at most 40 bytes are possible", i)
+		return made, errCrowd
 	}
 	made.CallbackData = &sealed
 	return made, nil

@@ -336,7 +336,7 @@ func TestDeadConnections(t *testing.T) {
 		all.Wait()
 		synctest.Wait()
 		network.die()
-		if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"two"}`, &coretest.Parts{}); err != nil {
+		if err := again(t, d, place("telegram", jay, 0), "two", &coretest.Parts{}); err != nil {
 			t.Error(err)
 		}
 		w.Say(jay, jay, telegramtest.Saying{Text: "hello?"})

@@ -20,8 +20,8 @@ const maxAddress = 2048 // bytes
 // "words (https://…)".
 func linked(text string, entities []tgbotapi.MessageEntity) string {
 	var links []tgbotapi.MessageEntity
-	for _, e := range entities {
-		if e.Type == "text_link" && !shows(span(text, e.Offset, e.Length), e.URL) {
+	for e, part := range marked(text, entities) {
+		if e.Type == "text_link" && !shows(part, e.URL) {
 			links = append(links, e)
 		}
 	}
@@ -86,7 +86,10 @@ func offers(m *message) (lines []string) {
 // stands, since the same words may lead elsewhere in another place.
 func (m *message) part(quoted string, position int) string {
 	text, entities := m.content()
-	at := byteAt(text, position)
+	at := -1
+	if bytes := unitsOf(text).at; position >= 0 && position < len(bytes) {
+		at = bytes[position]
+	}
 	if at < 0 || !strings.HasPrefix(text[at:], quoted) {
 		at = strings.Index(text, quoted)
 	}

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func FuzzLinked(f *testing.F) {
 		text = strings.ToValidUTF8(text, "?")
 		e := tgbotapi.MessageEntity{Type: "text_link", Offset: offset, Length: length, URL: address}
 		got := linked(text, []tgbotapi.MessageEntity{e})
-		if got == text && shows(span(text, offset, length), address) {
+		if got == text && shows(unitsOf(text).span(offset, length), address) {
 			return
 		}
 		for at := 0; ; at++ {
@@ -46,4 +47,31 @@ func FuzzLinked(f *testing.F) {
 			}
 		}
 	})
+}
+
+// manyLinks is a text of n links, each one a word of two UTF-16 units.
+func manyLinks(n int) (text string, links []tgbotapi.MessageEntity) {
+	for i := range n {
+		links = append(links, tgbotapi.MessageEntity{Type: "text_link", Offset: 3 * i, Length: 2, URL: "https://example.org/"})
+	}
+	return strings.Repeat("😀 ", n), links
+}
+
+func TestManyLinks(t *testing.T) {
+	text, links := manyLinks(maxMarked + 10)
+	got := linked(text, links)
+	if want := strings.Repeat("😀 (https://example.org/) ", maxMarked) + strings.Repeat("😀 ", 10); got != want {
+		t.Errorf("%d bytes with %d addresses, want %d", len(got), strings.Count(got, "example.org"), maxMarked)
+	}
+	mention := tgbotapi.MessageEntity{Type: "text_mention", Offset: 0, Length: 2, User: &tgbotapi.User{ID: 1}}
+	if n := len(mentions(text, slices.Repeat([]tgbotapi.MessageEntity{mention}, maxMarked+10))); n != maxMarked {
+		t.Errorf("%d mentions, want %d", n, maxMarked)
+	}
+}
+
+func BenchmarkManyLinks(b *testing.B) {
+	text, links := manyLinks(20_000)
+	for b.Loop() {
+		linked(text, links)
+	}
 }

@@ -93,7 +93,7 @@ func TestPressAfterRestart(t *testing.T) {
 		for _, e := range in.Wait(t, 2) {
 			said = append(said, e.Message.Path.String()+" "+e.Data)
 		}
-		if want := []string{at.String() + " y", at.String() + " Tell me more"}; !slices.Equal(said, want) {
+		if want := []string{at.String() + " Yes", at.String() + " Tell me more"}; !slices.Equal(said, want) {
 			t.Errorf("pressed %q, want %q", said, want)
 		}
 		_ = stop()

@@ -124,21 +124,44 @@ func (p *pacer) leave(chat int64) {
 	close(next.ready)
 }
 
+// open blocks as wait does, but takes no turn: it is for what comes before a call.
+func (p *pacer) open(ctx context.Context, chat int64) error {
+	for {
+		p.mu.Lock()
+		at := p.next(chat)
+		p.mu.Unlock()
+		if !at.After(time.Now()) {
+			return ctx.Err()
+		}
+		if err := pause(ctx, at); err != nil {
+			return err
+		}
+	}
+}
+
 // wait blocks until a call may be made, or fails at once where that is later than
 // ctx allows; chat 0 is no chat. The caller is in the chat's lane.
 func (p *pacer) wait(ctx context.Context, chat int64) error {
 	for {
 		at, mine := p.reserve(chat)
-		if deadline, ok := ctx.Deadline(); ok && !mine && at.After(deadline) {
-			return context.DeadlineExceeded // there is no use in waiting
+		if mine {
+			if err := sleep(ctx, time.Until(at)); err != nil || !p.closed(chat) {
+				return err
+			}
+			continue
 		}
-		if err := sleep(ctx, time.Until(at)); err != nil {
+		if err := pause(ctx, at); err != nil {
 			return err
 		}
-		if mine && !p.closed(chat) {
-			return nil
-		}
 	}
+}
+
+// pause sleeps until then, or fails at once where that is later than ctx allows.
+func pause(ctx context.Context, until time.Time) error {
+	if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
+		return context.DeadlineExceeded // there is no use in waiting
+	}
+	return sleep(ctx, time.Until(until))
 }
 
 // reserve says when to look again; mine tells that the moment is the caller's.
@@ -146,30 +169,35 @@ func (p *pacer) reserve(chat int64) (at time.Time, mine bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	at = later(now, p.until)
-	var l *lane
-	if chat != 0 {
-		l = p.lane(chat)
-		at = later(at, l.until)
-	}
-	if p.on && l != nil {
-		at = later(at, l.short.next())
-		if chat < 0 {
-			at = later(at, l.long.next())
-		}
-	}
-	if at.After(now) {
+	if at = p.next(chat); at.After(now) {
 		return at, false
 	}
 	if p.on {
 		at = later(now, p.all.next())
 		p.all.add(at)
 	}
-	if p.on && l != nil {
+	if p.on && chat != 0 {
+		l := p.lane(chat)
 		l.short.add(at)
 		l.long.add(at)
 	}
-	return at, true
+	return later(at, now), true
+}
+
+// next is when the chat's own limits and the server let a call through; p.mu is held.
+func (p *pacer) next(chat int64) time.Time {
+	if chat == 0 {
+		return p.until
+	}
+	l := p.lane(chat)
+	at := later(p.until, l.until)
+	if p.on {
+		at = later(at, l.short.next())
+	}
+	if p.on && chat < 0 {
+		at = later(at, l.long.next())
+	}
+	return at
 }
 
 // spare takes a slot for a call that nobody would miss, if the chat is idle and

@@ -255,7 +255,7 @@ func TestSendFaults(t *testing.T) {
 			d, stop := w.run(t, &coretest.Inbox{})
 			w.FailNext("sendMessage", telegramtest.Fault{Kind: kind})
 			parts := &coretest.Parts{}
-			if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, parts); err != nil {
+			if err := again(t, d, place("telegram", jay, 0), "x", parts); err != nil {
 				t.Errorf("fault %d: %v", kind, err)
 			}
 			list := w.Messages(jay)
@@ -267,14 +267,72 @@ func TestSendFaults(t *testing.T) {
 	}
 }
 
-// TestGivesUp sends at most once more without knowing, and fails in words.
+// TestLostReplies loses several replies in a row, before and after the platform took
+// the message: it is sent three times at most, and after that nobody knows.
+func TestLostReplies(t *testing.T) {
+	for _, tc := range []struct {
+		kind   telegramtest.FaultKind
+		lost   int
+		stand  int
+		unsure bool
+	}{
+		{telegramtest.Reset, 2, 1, false}, {telegramtest.Hang, 2, 1, false}, {telegramtest.Internal, 2, 1, false},
+		{telegramtest.Reset, 3, 0, true}, {telegramtest.Reset, 9, 0, true},
+		{telegramtest.ResetAfter, 2, 3, false}, {telegramtest.CutAfter, 3, 3, true}, {telegramtest.ResetAfter, 9, 3, true},
+	} {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			d, stop := w.run(t, &coretest.Inbox{})
+			w.FailNext("sendMessage", slices.Repeat([]telegramtest.Fault{{Kind: tc.kind}}, tc.lost)...)
+			err := again(t, d, place("telegram", jay, 0), "x", &coretest.Parts{})
+			var e *core.Error
+			if unsure := errors.As(err, &e) && e.Kind == core.Unsure; unsure != tc.unsure || !unsure && err != nil {
+				t.Errorf("%+v: %v", tc, err)
+			}
+			if n := len(w.Messages(jay)); n != tc.stand {
+				t.Errorf("%+v: %d messages stand", tc, n)
+			}
+			_ = stop()
+		})
+	}
+}
+
+// TestResetsForAWhile: while no call comes through, what may have arrived is not sent
+// again.
+func TestResetsForAWhile(t *testing.T) {
+	for _, kind := range []telegramtest.FaultKind{telegramtest.Reset, telegramtest.ResetAfter} {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			d, stop := w.run(t, &coretest.Inbox{})
+			until := time.Now().Add(10 * time.Minute)
+			w.Fail(func(telegramtest.Call) telegramtest.Fault {
+				if time.Now().After(until) {
+					return telegramtest.Fault{}
+				}
+				return telegramtest.Fault{Kind: kind}
+			})
+			if err := again(t, d, place("telegram", jay, 0), "x", &coretest.Parts{}); err != nil {
+				t.Errorf("%d: %v", kind, err)
+			}
+			if n := len(w.Calls("sendMessage")); n != 2 {
+				t.Errorf("%d: it was sent %d times", kind, n)
+			}
+			_ = stop()
+		})
+	}
+}
+
+// TestGivesUp: what may have been done is not done again at once; the rest is tried
+// for a while, and fails in words.
 func TestGivesUp(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
-		for fault, calls := range map[telegramtest.Fault]int{
-			{Kind: telegramtest.ResetAfter}: 2, {Kind: telegramtest.BadGateway}: maxTries,
-			{Kind: telegramtest.Refused, Code: 504, Text: "Gateway Timeout"}:                        2, // it may have been sent
-			{Kind: telegramtest.Refused, Code: 403, Text: "Forbidden: bot was blocked by the user"}: 1,
+		for fault, want := range map[telegramtest.Fault]struct {
+			calls   int
+			unknown bool
+		}{
+			{Kind: telegramtest.ResetAfter}: {1, true}, {Kind: telegramtest.BadGateway}: {maxTries, false},
+			{Kind: telegramtest.Refused, Code: 504, Text: "Gateway Timeout"}:                        {1, true},
+			{Kind: telegramtest.Internal}:                                                           {1, true},
+			{Kind: telegramtest.Refused, Code: 403, Text: "Forbidden: bot was blocked by the user"}: {1, false},
 		} {
 			before := len(w.Calls("sendMessage"))
 			w.Fail(func(c telegramtest.Call) telegramtest.Fault {
@@ -285,8 +343,8 @@ func TestGivesUp(t *testing.T) {
 			})
 			err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{})
 			var e *core.Error
-			if n := len(w.Calls("sendMessage")) - before; n != calls || !errors.As(err, &e) || e.Text == "" {
-				t.Errorf("fault %+v: %d calls, %v; want %d", fault, n, err, calls)
+			if n := len(w.Calls("sendMessage")) - before; n != want.calls || !errors.As(err, &e) || e.Text == "" || errors.Is(err, core.ErrUnknownOutcome) != want.unknown {
+				t.Errorf("fault %+v: %d calls, %v; want %+v", fault, n, err, want)
 			}
 			if e != nil && (strings.Contains(e.Text, "sendMessage") || strings.Contains(err.Error(), telegramtest.Token[10:])) {
 				t.Errorf("error %q is not for people", err)

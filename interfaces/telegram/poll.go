@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
@@ -29,6 +30,7 @@ func (d *Driver) poll(ctx context.Context, i *intake) error {
 	var offset int64
 	delay := newBackoff(time.Second, 30*time.Second)
 	told := ""
+	d.updates.works()
 	for {
 		began := time.Now()
 		raws, err := d.ask(ctx, offset, i.pause())
@@ -36,6 +38,7 @@ func (d *Driver) poll(ctx context.Context, i *intake) error {
 			if ctx.Err() != nil || isCode(err, 401, 404) {
 				return err
 			}
+			d.updates.fails(began, err)
 			told = d.pollFailed(ctx, err, told)
 			if err := sleep(ctx, max(delay.NextBackOff(), afterOf(err))); err != nil {
 				return err
@@ -44,6 +47,7 @@ func (d *Driver) poll(ctx context.Context, i *intake) error {
 		}
 		told, offset = "", 0
 		if len(raws) == 0 && len(i.held) == 0 {
+			d.updates.works()
 			delay.Reset()
 			if err := sleep(ctx, minPoll-time.Since(began)); err != nil {
 				return err
@@ -55,12 +59,14 @@ func (d *Driver) poll(ctx context.Context, i *intake) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			d.updates.fails(time.Now(), err)
 			d.log.Error("updates not taken in; they stay with the platform", "error", err)
 			if err := sleep(ctx, delay.NextBackOff()); err != nil {
 				return err
 			}
 			continue
 		}
+		d.updates.works()
 		delay.Reset()
 		if next == 0 { // nothing could be confirmed: it comes again at once
 			if err := sleep(ctx, unreadPause); err != nil {
@@ -144,7 +150,7 @@ type intake struct {
 	held    map[string]held // albums that may grow, by their name
 	done    map[int64]bool  // taken in, but not to be confirmed yet
 	pending map[int64]bool  // not taken in yet, for the sake of an album
-	failed  map[int64]int   // how often an update alone could not be taken in
+	damaged map[int64]int   // how often an update alone found the store damaged
 }
 
 // held is what is known of an album that waits.
@@ -183,7 +189,7 @@ func (i *intake) take(ctx context.Context, raws []json.RawMessage) (int64, error
 		}
 	}
 	if len(i.held) == 0 {
-		i.done, i.failed = nil, nil
+		i.done, i.damaged = nil, nil
 	}
 	return offset, nil
 }
@@ -232,8 +238,8 @@ func (i *intake) understand(ctx context.Context, u *update) (c converted) {
 	return c
 }
 
-// deliver hands items in, as one commit. Where that fails, one by one: what
-// alone cannot be taken in, again and again while others can, is left behind.
+// deliver hands items in, as one commit. Where an event may be to blame that this
+// fails, they are handed in one by one.
 func (i *intake) deliver(ctx context.Context, items []item) error {
 	var events []core.Event
 	for _, it := range items {
@@ -244,13 +250,12 @@ func (i *intake) deliver(ctx context.Context, items []item) error {
 		}
 	}
 	if len(events) > 0 {
-		if err := i.in.Receive(ctx, events...); err != nil {
-			if len(events) == 1 || ctx.Err() != nil {
-				return err
-			}
-			if err := i.singly(ctx, items); err != nil {
-				return err
-			}
+		err := i.in.Receive(ctx, events...)
+		if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) {
+			err = i.singly(ctx, items)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for _, it := range items {
@@ -259,10 +264,12 @@ func (i *intake) deliver(ctx context.Context, items []item) error {
 	return nil
 }
 
-const maxFailures = 3
+// maxDamaged is how often an update is handed in that finds the store damaged, while
+// others do not.
+const maxDamaged = 3
 
 // singly hands items in one by one. What follows a failed one in its place waits
-// with it.
+// with it. What can never be taken in is left behind.
 func (i *intake) singly(ctx context.Context, items []item) (failure error) {
 	stuck := map[string]bool{}
 	var failed []item
@@ -272,30 +279,38 @@ func (i *intake) singly(ctx context.Context, items []item) (failure error) {
 		if len(it.events) == 0 || stuck[place] {
 			continue
 		}
-		if err := i.in.Receive(ctx, it.events...); err != nil {
-			failure, failed, stuck[place] = err, append(failed, it), true
-			continue
+		switch err := i.in.Receive(ctx, it.events...); {
+		case err == nil:
+			taken++
+		case errors.Is(err, core.ErrBadEvent):
+			i.leave(it, err)
+		default:
+			failure, stuck[place] = err, true
+			if errors.Is(err, core.ErrDamaged) {
+				failed = append(failed, it)
+			}
 		}
-		taken++
 	}
 	for _, it := range failed {
-		if i.hopeless(it, taken > 0) {
-			i.d.log.Error("update left behind: it alone cannot be taken in", "update", it.id, "error", failure)
-			i.remember(it.id)
+		if taken > 0 && i.hopeless(it) {
+			i.leave(it, failure)
 		}
 	}
 	return failure
 }
 
-// hopeless counts the failures of an item, as far as others did not fail.
-func (i *intake) hopeless(it item, others bool) bool {
-	if i.failed == nil {
-		i.failed = map[int64]int{}
+// hopeless counts how often an item alone found the store damaged.
+func (i *intake) hopeless(it item) bool {
+	if i.damaged == nil {
+		i.damaged = map[int64]int{}
 	}
-	if others {
-		i.failed[it.id]++
-	}
-	return i.failed[it.id] >= maxFailures
+	i.damaged[it.id]++
+	return i.damaged[it.id] >= maxDamaged
+}
+
+func (i *intake) leave(it item, err error) {
+	i.d.log.Error("update left behind: it cannot be taken in", "update", it.id, "err", err)
+	i.remember(it.id)
 }
 
 // before takes notice of what people say, so that it is known when the answer

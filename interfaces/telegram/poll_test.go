@@ -125,29 +125,49 @@ func TestNumbersRestart(t *testing.T) {
 	})
 }
 
-// TestBadEvent leaves behind what the store refuses for ever, and nothing else.
+// TestBadEvent leaves behind what can never be taken in, also where it comes alone,
+// and nothing else, however often that fails.
 func TestBadEvent(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, w *world) {
-		in := &coretest.Inbox{Fail: func(events []core.Event) error {
-			for _, e := range events {
-				if e.Message.Text == "bad" {
-					return errors.New("never")
+	for text, refusal := range map[string]error{"bad": core.ErrBadEvent, "broken": core.ErrDamaged, "large": core.ErrFull, "odd": errors.New("an I/O error")} {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			var well atomic.Bool
+			in := &coretest.Inbox{Fail: func(events []core.Event) error {
+				for _, e := range events {
+					if e.Message.Text == text && !well.Load() {
+						return fmt.Errorf("event: %w", refusal)
+					}
+				}
+				return nil
+			}}
+			for _, said := range []string{"one", text, "two"} {
+				w.Say(jay, jay, telegramtest.Saying{Text: said})
+			}
+			w.Say(ann, ann, telegramtest.Saying{Text: "elsewhere"})
+			_, stop := w.run(t, in)
+			time.Sleep(10 * time.Minute)
+			well.Store(text == "large" || text == "odd")
+			w.Say(jay, jay, telegramtest.Saying{Text: "three"})
+			time.Sleep(10 * time.Minute)
+			want := []string{"one", "two", "three", "elsewhere"}
+			if well.Load() {
+				want = append(want, text)
+			}
+			got := messageTexts(in.Events())
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) || w.Waiting() != 0 {
+				t.Errorf("%v: %q came in, %d wait", refusal, got, w.Waiting())
+			}
+			if text == "bad" {
+				w.Say(jay, jay, telegramtest.Saying{Text: text}) // alone
+				time.Sleep(time.Minute)
+				if w.Waiting() != 0 {
+					t.Error("a bad event that comes alone waits for ever")
 				}
 			}
-			return nil
-		}}
-		for _, text := range []string{"one", "bad", "two"} {
-			w.Say(jay, jay, telegramtest.Saying{Text: text})
-		}
-		_, stop := w.run(t, in)
-		time.Sleep(time.Minute)
-		w.Say(jay, jay, telegramtest.Saying{Text: "three"})
-		time.Sleep(time.Minute)
-		if got := messageTexts(in.Events()); !slices.Equal(got, []string{"one", "two", "three"}) || w.Waiting() != 0 {
-			t.Errorf("%q came in, %d wait", got, w.Waiting())
-		}
-		_ = stop()
-	})
+			_ = stop()
+		})
+	}
 }
 
 // TestAlbums joins parts, also those that come late, and keeps what follows in
@@ -378,11 +398,17 @@ func do(t testing.TB, d *Driver, name string, at core.Path, payload string, part
 	return doCtx(context.Background(), t, d, name, at, payload, parts)
 }
 
+// again sends a text as a turn does.
+func again(t testing.TB, d *Driver, at core.Path, text string, parts *coretest.Parts) error {
+	t.Helper()
+	return coretest.Again(t.Context(), func() error { return do(t, d, "message_telegram", at, fmt.Sprintf(`{"text":%q}`, text), parts) })
+}
+
 func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Path, payload string, parts *coretest.Parts) error {
 	t.Helper()
 	for _, a := range d.Actions() {
 		if a.Name == name {
-			call := core.Call{Path: at, Author: core.Author{ID: "1000"}, Payload: []byte(payload), Parts: parts}
+			call := core.Call{Path: at, Author: core.Author{ID: "1000"}, Authors: []core.Author{{ID: "1000"}}, Payload: []byte(payload), Parts: parts}
 			if a.Check != nil {
 				if err := a.Check(ctx, call); err != nil {
 					return err
@@ -394,4 +420,83 @@ func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Pa
 	}
 	t.Fatalf("no action %s", name)
 	return nil
+}
+
+// TestBehindAnAlbum: what stands behind an album that may still grow is taken in, once.
+func TestBehindAnAlbum(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		handed := map[string]int{}
+		in := &coretest.Inbox{Fail: func(events []core.Event) error {
+			for _, e := range events {
+				handed[e.Message.Text]++
+			}
+			return nil
+		}}
+		_, stop := w.run(t, in)
+		for n := range 4 {
+			w.Say(jay, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": "1", "caption": "",
+				"photo": []any{map[string]any{"file_id": fmt.Sprint(n), "file_unique_id": fmt.Sprint(n), "width": 10, "height": 10}}}})
+			w.Say(group, ann, telegramtest.Saying{Text: fmt.Sprint("elsewhere ", n)})
+			time.Sleep(400 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		for n := range 4 {
+			if text := fmt.Sprint("elsewhere ", n); handed[text] != 1 {
+				t.Errorf("%s was handed in %d times", text, handed[text])
+			}
+		}
+		if events := in.Events(); len(events) != 5 || w.Waiting() != 0 {
+			t.Errorf("%d events, %d wait", len(events), w.Waiting())
+		}
+		_ = stop()
+	})
+}
+
+// TestAllDamaged: where nothing can be taken in, no event is to blame.
+func TestAllDamaged(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		var well atomic.Bool
+		in := &coretest.Inbox{Fail: func([]core.Event) error {
+			if well.Load() {
+				return nil
+			}
+			return core.ErrDamaged
+		}}
+		w.Say(jay, jay, telegramtest.Saying{Text: "one"})
+		w.Say(ann, ann, telegramtest.Saying{Text: "two"})
+		_, stop := w.run(t, in)
+		time.Sleep(time.Hour)
+		well.Store(true)
+		time.Sleep(time.Hour)
+		if got := messageTexts(in.Events()); len(got) != 2 || w.Waiting() != 0 {
+			t.Errorf("%q came in, %d wait", got, w.Waiting())
+		}
+		_ = stop()
+	})
+}
+
+// TestClockApart: however wrong this machine's clock is, the age of a message is what it
+// is by the platform's.
+func TestClockApart(t *testing.T) {
+	for _, apart := range []time.Duration{-2 * time.Hour, -20 * time.Second, 0, 20 * time.Second, 2 * time.Hour} {
+		t.Run(apart.String(), func(t *testing.T) {
+			clock := func() time.Time { return time.Now().Add(apart) }
+			bubble(t, func(o *Options) { o.Clock = clock }, func(t *testing.T, w *world) {
+				w.Say(jay, jay, telegramtest.Saying{Text: "are you there?"})
+				said := time.Now()
+				time.Sleep(90 * time.Minute)
+				in := &coretest.Inbox{}
+				w.run(t, in)
+				m := in.Wait(t, 1)[0].Message
+				age := clock().Sub(m.SentAt())
+				if off := age - time.Since(said); off.Abs() > time.Minute {
+					t.Errorf("the message is %s old, which is wrong by %s", age, off)
+				}
+				if !m.Time.Equal(said.Truncate(time.Second)) || m.Ahead != apart.Round(time.Minute) {
+					t.Errorf("sent at %s, %s ahead; want %s, %s", m.Time, m.Ahead, said, apart.Round(time.Minute))
+				}
+			})
+		})
+	}
 }

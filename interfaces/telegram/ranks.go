@@ -21,11 +21,18 @@ const (
 
 var errAskedToWait = errors.New("the platform asked to wait")
 
-// ranks knows who administers which chat.
+// ranks knows who administers which chat, and which channel belongs to it.
 type ranks struct {
-	d     *Driver
-	mu    sync.Mutex
-	chats map[int64]*admins
+	d        *Driver
+	mu       sync.Mutex
+	chats    map[int64]*admins
+	channels map[int64]groupChannel
+}
+
+// groupChannel is the channel that a group belongs to.
+type groupChannel struct {
+	channel int64 // 0: none, or not known
+	until   time.Time
 }
 
 type admins struct {
@@ -34,13 +41,23 @@ type admins struct {
 	asked  bool
 }
 
-func newRanks(d *Driver) *ranks { return &ranks{d: d, chats: map[int64]*admins{}} }
+func newRanks(d *Driver) *ranks {
+	return &ranks{d: d, chats: map[int64]*admins{}, channels: map[int64]groupChannel{}}
+}
 
-// raise gives an author the rank that the platform gives him in that place.
+// raise gives an author the rank that the platform gives him in that place, and knows
+// a group's own channel.
 func (r *ranks) raise(ctx context.Context, m *core.Message) {
 	s, err := spotOf(r.d.opt.Name, m.Path)
 	who, bad := strconv.ParseInt(m.Author.ID, 10, 64)
-	if err != nil || bad != nil || m.Private || s.chat > 0 || who < 0 {
+	if err != nil || bad != nil || m.Private || s.chat > 0 {
+		return
+	}
+	r.link(ctx, s.chat, &m.Author)
+	if m.ReplyTo != nil {
+		r.link(ctx, s.chat, &m.ReplyTo.From)
+	}
+	if who < 0 {
 		return
 	}
 	if r.of(ctx, s.chat)[who] {
@@ -108,7 +125,7 @@ func (r *ranks) of(ctx context.Context, chat int64) map[int64]bool {
 
 // ask fetches the administrators.
 func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
-	people, err := r.fetch(ctx, chat)
+	people, err := r.administrators(ctx, chat)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a.asked = false
@@ -121,23 +138,44 @@ func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
 	return people
 }
 
-func (r *ranks) fetch(ctx context.Context, chat int64) (map[int64]bool, error) {
-	params := tgbotapi.Params{"chat_id": id(chat)}
-	if r.d.pace.closed(chat) {
-		return nil, errAskedToWait
+// link marks an author who is the channel that the group belongs to.
+func (r *ranks) link(ctx context.Context, chat int64, a *core.Author) {
+	if a.Channel == core.OtherChannel && id(r.channel(ctx, chat)) == a.ID {
+		a.Channel = core.LinkedChannel
 	}
-	if err := r.d.pace.wait(ctx, 0); err != nil {
-		return nil, err
+}
+
+// channel returns the channel that a group belongs to; 0 where there is none. The
+// platform is asked when somebody speaks as a channel there, at most once a minute.
+func (r *ranks) channel(ctx context.Context, chat int64) int64 {
+	r.mu.Lock()
+	l, ok := r.channels[chat]
+	r.mu.Unlock()
+	if ok && time.Now().Before(l.until) {
+		return l.channel
 	}
-	raw, err := r.d.once(ctx, &request{method: "getChatAdministrators", params: params})
-	if isCode(err, 429) {
-		r.d.pace.block(chat, afterOf(err))
+	ctx, cancel := context.WithTimeout(ctx, rankWait)
+	defer cancel()
+	var full struct {
+		Channel int64 `json:"linked_chat_id"`
 	}
-	if err != nil {
-		return nil, err
+	if err := r.fetch(ctx, "getChat", chat, &full); err != nil {
+		r.d.log.Debug("linked channel unknown", "chat", chat, "error", err)
+		l.until = time.Now().Add(rankRetry)
+	} else {
+		l = groupChannel{full.Channel, time.Now().Add(rankFresh)}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	room(r.channels, maxPlaces)
+	r.channels[chat] = l
+	return l.channel
+}
+
+// administrators asks the platform for those of a chat.
+func (r *ranks) administrators(ctx context.Context, chat int64) (map[int64]bool, error) {
 	var list []member
-	if err := json.Unmarshal(raw, &list); err != nil {
+	if err := r.fetch(ctx, "getChatAdministrators", chat, &list); err != nil {
 		return nil, err
 	}
 	people := map[int64]bool{}
@@ -145,6 +183,24 @@ func (r *ranks) fetch(ctx context.Context, chat int64) (map[int64]bool, error) {
 		people[m.User.ID] = true
 	}
 	return people, nil
+}
+
+// fetch asks the platform about a chat, once.
+func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any) error {
+	if r.d.pace.closed(chat) {
+		return errAskedToWait
+	}
+	if err := r.d.pace.wait(ctx, 0); err != nil {
+		return err
+	}
+	raw, err := r.d.once(ctx, &request{method: method, params: tgbotapi.Params{"chat_id": id(chat)}})
+	if isCode(err, 429) {
+		r.d.pace.block(chat, afterOf(err))
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, answer)
 }
 
 // changed makes the next message ask again.

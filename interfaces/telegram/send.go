@@ -142,7 +142,7 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 			params.AddNonEmpty("reply_markup", markup)
 		}
 		what := core.Sent{Path: to.path, Text: p.source}
-		err := call.Parts.Send(ctx, n+i, what, func(ctx context.Context, _ string) (string, error) {
+		err := d.part(ctx, call.Parts, n+i, what, func(ctx context.Context) (string, error) {
 			r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: rank(t.Priority)}
 			return d.say(ctx, to, r, p, d.same(call.Path, to))
 		})
@@ -151,6 +151,34 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 		}
 	}
 	return nil
+}
+
+// part sends one message as the n-th part of a step. One that may have arrived
+// already is sent again only when the platform answers.
+func (d *Driver) part(ctx context.Context, parts core.Parts, n int, what core.Sent, send func(context.Context) (string, error)) error {
+	if !parts.Since(n).IsZero() {
+		if err := d.ready(ctx, what.Path); err != nil {
+			return err
+		}
+	}
+	return parts.Send(ctx, n, what, func(ctx context.Context, _ string) (string, error) { return send(ctx) })
+}
+
+// ready waits until the platform answers and takes messages to the place.
+func (d *Driver) ready(ctx context.Context, place core.Path) error {
+	s, err := spotOf(d.opt.Name, place)
+	if err != nil {
+		return err
+	}
+	chat := d.places.now(s.chat)
+	if err := d.pace.open(ctx, chat); err != nil {
+		return explain(d.overdue(&request{method: "sendMessage", chat: chat}, err))
+	}
+	_, err = d.do(ctx, request{method: "getMe", params: tgbotapi.Params{}, again: true})
+	if err != nil && ctx.Err() == nil {
+		return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: fmt.Errorf("%w: %w", core.ErrAway, err)}
+	}
+	return err
 }
 
 // noPreview keeps the platform from fetching what a text links to.

@@ -63,14 +63,10 @@ func (e *echo) answer(lane <-chan core.Message) {
 	for {
 		select {
 		case m := <-lane:
-			payload := fmt.Sprintf(`{"text":"re: **%s**"}`, m.Text)
-			for e.ctx.Err() == nil {
-				if err := doCtx(e.ctx, e.t, e.d, "message_telegram", m.Path, payload, &coretest.Parts{}); err == nil {
-					break
-				} else if e.ctx.Err() == nil {
-					e.t.Errorf("%s: %v", m.Text, err)
-					return
-				}
+			payload, parts := fmt.Sprintf(`{"text":"re: **%s**"}`, m.Text), &coretest.Parts{}
+			send := func() error { return doCtx(e.ctx, e.t, e.d, "message_telegram", m.Path, payload, parts) }
+			if err := coretest.Again(e.ctx, send); err != nil && e.ctx.Err() == nil {
+				e.t.Errorf("%s: %v", m.Text, err)
 			}
 		case <-e.ctx.Done():
 			return

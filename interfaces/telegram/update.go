@@ -54,6 +54,7 @@ type message struct {
 	Date      int64  `json:"date"`
 	Chat      chat   `json:"chat"`
 	Signature string `json:"author_signature"`
+	Via       *user  `json:"via_bot"` // wrote it when its author asked it inline
 	Album     string `json:"media_group_id"`
 
 	ReplyTo  *message `json:"reply_to_message"`

@@ -88,6 +88,8 @@ func (d *Driver) serve(ctx context.Context, i *intake) error {
 		return err
 	}
 	d.log.Info("waiting for calls of the platform", "address", l.Addr().String())
+	d.updates.works()
+	d.later(d.watchHook)
 	d.takeCalls(ctx, i, calls)
 	return context.Cause(ctx)
 }
@@ -122,6 +124,50 @@ func (d *Driver) setWebhook(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// hookLook is how often the platform is asked whether it can call us.
+const hookLook = time.Minute
+
+// hookInfo is what the platform tells about a webhook.
+type hookInfo struct {
+	URL     string `json:"url"`
+	Pending int    `json:"pending_update_count"`
+	Failed  int64  `json:"last_error_date"`
+	Reason  string `json:"last_error_message"`
+}
+
+// watchHook keeps asking whether the platform can deliver updates to the webhook.
+func (d *Driver) watchHook(ctx context.Context) {
+	var settled int64 // the last failure when nothing waited to be delivered
+	for sleep(ctx, hookLook) == nil {
+		began := time.Now()
+		info, err := d.hookInfo(ctx)
+		switch {
+		case err != nil:
+		case info.URL != d.opt.Config.Webhook.URL:
+			err = fmt.Errorf("the webhook was set to another address: %q", info.URL)
+		case info.Pending > 0 && info.Failed > settled:
+			err = fmt.Errorf("the platform cannot deliver updates: %s", info.Reason)
+		}
+		if err == nil && info.Pending == 0 {
+			settled = info.Failed
+		}
+		if err != nil {
+			d.log.Warn("webhook", "error", err)
+			d.updates.fails(began, err)
+		} else {
+			d.updates.works()
+		}
+	}
+}
+
+func (d *Driver) hookInfo(ctx context.Context) (info hookInfo, err error) {
+	raw, err := d.do(ctx, request{method: "getWebhookInfo", params: tgbotapi.Params{}, again: true})
+	if err == nil {
+		err = json.Unmarshal(raw, &info)
+	}
+	return info, err
 }
 
 func (d *Driver) dropWebhook(ctx context.Context) {
@@ -204,7 +250,13 @@ func (d *Driver) takeWaiting(ctx context.Context, i *intake, waiting []hookCall)
 	for n, c := range waiting {
 		raws[n] = c.raw
 	}
+	began := time.Now()
 	_, err := i.take(ctx, raws)
+	if err != nil {
+		d.updates.fails(began, err)
+	} else if len(waiting) > 0 {
+		d.updates.works()
+	}
 	var still []hookCall
 	for _, c := range waiting {
 		if err == nil && i.pending[c.id] {

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -15,43 +16,60 @@ import (
 	"synthbot/core/command"
 )
 
-// span returns the part of a text that an entity marks; its numbers are UTF-16
-// units, and foreign.
-func span(text string, offset, length int) string {
-	if offset < 0 || length <= 0 {
-		return ""
+// maxMarked is how many entities of a text are read; clients write at most 100.
+const maxMarked = 1000
+
+// marked yields the first maxMarked entities of a text, each with the part of the text that it marks.
+// It reads the text once, however many entities there are.
+func marked(text string, entities []tgbotapi.MessageEntity) iter.Seq2[tgbotapi.MessageEntity, string] {
+	return func(yield func(tgbotapi.MessageEntity, string) bool) {
+		if len(entities) == 0 {
+			return
+		}
+		at := unitsOf(text)
+		for _, e := range entities[:min(len(entities), maxMarked)] {
+			if !yield(e, at.span(e.Offset, e.Length)) {
+				return
+			}
+		}
 	}
-	begin := byteAt(text, offset)
-	if begin < 0 {
-		return ""
-	}
-	if size := byteAt(text[begin:], length); size >= 0 {
-		return text[begin : begin+size]
-	}
-	return text[begin:]
 }
 
-// byteAt is the byte where the n-th UTF-16 unit begins, or -1.
-func byteAt(text string, n int) int {
-	units := 0
+// units is a text with the byte offset of each of its UTF-16 units and of its end. The second unit of
+// a character has the offset of the next character.
+type units struct {
+	text string
+	at   []int
+}
+
+func unitsOf(text string) units {
+	u := units{text, make([]int, 0, len(text)+1)}
 	for i, r := range text {
-		if units >= n {
-			return i
+		u.at = append(u.at, i)
+		if utf16.RuneLen(r) == 2 {
+			u.at = append(u.at, i+utf8.RuneLen(r))
 		}
-		units += utf16.RuneLen(r)
 	}
-	if units >= n {
-		return len(text)
+	u.at = append(u.at, len(text))
+	return u
+}
+
+// span returns the part of the text that begins at a unit and is so many units long. The numbers come
+// from others and may be anything.
+func (u units) span(offset, length int) string {
+	last := len(u.at) - 1
+	if offset < 0 || length <= 0 || offset > last {
+		return ""
 	}
-	return -1
+	return u.text[u.at[offset]:u.at[offset+min(length, last-offset)]]
 }
 
 // mentioned reports whether a text holds the platform's own mention of the bot.
 func (c *converter) mentioned(text string, entities []tgbotapi.MessageEntity) bool {
-	for _, e := range entities {
+	for e, part := range marked(text, entities) {
 		switch e.Type {
 		case "mention":
-			if c.self.UserName != "" && strings.EqualFold(span(text, e.Offset, e.Length), "@"+c.self.UserName) {
+			if c.self.UserName != "" && strings.EqualFold(part, "@"+c.self.UserName) {
 				return true
 			}
 		case "text_mention":
@@ -59,7 +77,7 @@ func (c *converter) mentioned(text string, entities []tgbotapi.MessageEntity) bo
 				return true
 			}
 		case "bot_command":
-			_, whom, _ := strings.Cut(span(text, e.Offset, e.Length), "@")
+			_, whom, _ := strings.Cut(part, "@")
 			if whom != "" && strings.EqualFold(whom, c.self.UserName) {
 				return true
 			}
@@ -68,14 +86,24 @@ func (c *converter) mentioned(text string, entities []tgbotapi.MessageEntity) bo
 	return false
 }
 
+// mentions are the names of people that stand in a text in place of their ids.
+func mentions(text string, entities []tgbotapi.MessageEntity) (names []string) {
+	for e, name := range marked(text, entities) {
+		if e.Type == "text_mention" && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // command reads a message that begins with one of the bot's commands.
 func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	text, entities := m.content()
 	at := slices.IndexFunc(entities, func(e tgbotapi.MessageEntity) bool { return e.Type == "bot_command" && e.Offset == 0 })
-	if at < 0 || m.Forward != nil { // styles may begin there, too
+	if at < 0 || !m.ours() { // styles may begin there, too
 		return "", nil, false
 	}
-	word := span(text, 0, entities[at].Length)
+	word := unitsOf(text).span(0, entities[at].Length)
 	name, whom, named := strings.Cut(strings.TrimPrefix(word, "/"), "@")
 	if named && !strings.EqualFold(whom, c.self.UserName) {
 		return "", nil, false
@@ -106,37 +134,36 @@ func arguments(spec *command.Spec, rest string) []string {
 	return args
 }
 
-// describe adds to a text what the message holds besides words.
-func describe(m *message, text string) string {
-	lines := []string{}
-	if m.Forward != nil && !m.Linked {
-		lines = append(lines, "[forwarded]")
-	}
-	if text = strings.TrimSpace(text); text != "" {
-		lines = append(lines, text)
-	}
+// described is what the message holds besides words; its author chose it.
+func (m *message) described() string {
 	switch {
 	case m.Sticker != nil && m.Sticker.Emoji != "":
-		lines = append(lines, "[sticker "+oneLine(m.Sticker.Emoji)+"]")
+		return "[sticker " + oneLine(m.Sticker.Emoji) + "]"
 	case m.Sticker != nil:
-		lines = append(lines, "[sticker]")
+		return "[sticker]"
 	case m.Venue != nil:
-		lines = append(lines, fmt.Sprintf("[venue: %s, %s%s]", oneLine(m.Venue.Title), oneLine(m.Venue.Address), m.Location.suffix()))
+		return ""
 	case m.Location != nil:
-		lines = append(lines, "[location"+m.Location.suffix()+"]")
-	case m.Contact != nil:
-		lines = append(lines, fmt.Sprintf("[contact: %s, %s]", oneLine(m.Contact.FirstName+" "+m.Contact.LastName), oneLine(m.Contact.PhoneNumber)))
+		return "[location" + m.Location.suffix() + "]"
 	case m.Dice != nil:
-		lines = append(lines, fmt.Sprintf("[dice %s: %d]", oneLine(m.Dice.Emoji), m.Dice.Value))
+		return fmt.Sprintf("[dice %s: %d]", oneLine(m.Dice.Emoji), m.Dice.Value)
 	case m.Poll != nil:
-		lines = append(lines, m.Poll.describe())
+		return m.Poll.describe()
 	case m.Checklist != nil:
-		lines = append(lines, m.Checklist.describe())
+		return m.Checklist.describe()
 	}
-	if len(lines) == 1 && m.Forward != nil && len(attachments(m)) == 0 {
-		return "" // a forwarded notice of the platform
+	return ""
+}
+
+// card is what the message holds that others named.
+func (m *message) card() string {
+	switch {
+	case m.Venue != nil:
+		return fmt.Sprintf("[venue: %s, %s%s]", oneLine(m.Venue.Title), oneLine(m.Venue.Address), m.Location.suffix())
+	case m.Contact != nil:
+		return fmt.Sprintf("[contact: %s, %s]", oneLine(m.Contact.FirstName+" "+m.Contact.LastName), oneLine(m.Contact.PhoneNumber))
 	}
-	return strings.Join(lines, "\n")
+	return ""
 }
 
 func (l *location) suffix() string {
@@ -166,14 +193,48 @@ func (l *checklist) describe() string {
 	return fmt.Sprintf("[checklist: %s: %s]", oneLine(linked(l.Title, l.Entities)), strings.Join(tasks, " | "))
 }
 
-// told is what a message says, with where its links and buttons lead.
-func (m *message) told() string {
+// told is all that a message says, with where its links and buttons lead.
+func (m *message) told() string { return lines(m.said(), m.card()) }
+
+// said is what its author put into words.
+func (m *message) said() string {
 	text, entities := m.content()
-	lines := offers(m)
-	if text = describe(m, linked(text, entities)); text != "" {
-		lines = append([]string{text}, lines...)
+	return lines(append([]string{linked(text, entities), m.described()}, offers(m)...)...)
+}
+
+// ours reports whether the words of the message are its author's own: neither
+// passed on nor written by a bot that was asked inline. What a group gets from its
+// channel is the channel's own.
+func (m *message) ours() bool { return (m.Forward == nil || m.Linked) && m.Via == nil }
+
+// parted tells the author's own words from those of others.
+func (m *message) parted() (own string, foreign []core.Foreign) {
+	var o core.Foreign
+	switch {
+	case m.Via != nil:
+		o = core.Foreign{Kind: core.Embedded, From: person(m.Via), Text: m.told()}
+	case m.Forward != nil && !m.Linked:
+		o = core.Foreign{Kind: core.Forwarded, From: m.Forward.author(), Text: m.told(), Time: moment(m.Forward.Date)}
+	default:
+		own = cut(m.said(), core.MaxText/2)
+		o = core.Foreign{Kind: core.Embedded, Text: m.card()}
 	}
-	return strings.Join(lines, "\n")
+	o.Text = cut(o.Text, core.MaxText/4)
+	if o.Text != "" || !m.ours() && len(attachments(m)) > 0 {
+		foreign = []core.Foreign{o}
+	}
+	return own, foreign
+}
+
+// lines joins what is not empty.
+func lines(parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, "\n")
 }
 
 // content is the text of a message, in whichever field it stands.

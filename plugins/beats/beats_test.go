@@ -175,6 +175,18 @@ func TestEvent(t *testing.T) {
 	}
 }
 
+// TestClockApart: how long nobody has spoken is told by the platform's date.
+func TestClockApart(t *testing.T) {
+	var s scene
+	clock := time.Unix(1_800_000_000, 0)
+	s.see(&core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+		Author: core.Author{ID: "jay"}, Text: "hi", Time: clock.Add(-2*time.Hour - time.Minute), Ahead: 2 * time.Hour,
+	}}})
+	if quiet := clock.Sub(s.talked); quiet != time.Minute {
+		t.Errorf("quiet for %s, want a minute", quiet)
+	}
+}
+
 // TestGone: where the bot was thrown out it writes no more.
 func TestGone(t *testing.T) {
 	var s scene

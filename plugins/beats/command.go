@@ -13,7 +13,7 @@ import (
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{Spec: command.Spec{
-		Name: "beats", Brief: "Say whether I may write here on my own account",
+		Name: "beats", Idempotent: true, Brief: "Say whether I may write here on my own account",
 		Args: []command.Arg{
 			{Name: "what", Brief: "on or off; left out: tell how it is", Choices: []string{"on", "off"}},
 			{Name: "zone", Brief: "with on: the time zone here, like Europe/Rome", Rest: true},

@@ -117,7 +117,7 @@ func (s *scene) see(e *core.Entry) {
 		s.gone = e.Data == "removed" || e.Data == "blocked"
 	case e.Self || m.Author.Bot || !e.Spoken():
 	default:
-		s.talked, s.gone = m.Time, false
+		s.talked, s.gone = m.SentAt(), false
 		s.private, s.locale, s.scopes = m.Private, m.Locale, m.Scopes
 	}
 }

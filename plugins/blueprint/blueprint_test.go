@@ -17,6 +17,7 @@ import (
 
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/plugins/plugintest"
 	"synthbot/plugins/standard"
@@ -59,12 +60,12 @@ func TestCheck(t *testing.T) {
 		want []string // parts of the faults, in any order
 	}{
 		"no JSON":        {"{\n\n,", []string{"line 3"}},
-		"a wrong type":   {"{\n\"capabilities\": {\"tools\": [{\"name\": 5}]}}", []string{"line 2: capabilities.tools.name must be string, not number"}},
+		"a wrong type":   {"{\n\"capabilities\": {\"tools\": [{\"name\": 5}]}}", []string{"nobody knows where", "name is missing", "description is missing", "version is missing", "tool 1: is left out: name must be string, not number"}},
 		"more":           {`{} {}`, []string{"there is more"}},
 		"nothing":        {`{}`, []string{"capabilities.tools is missing", "name is missing", "description is missing", "version is missing"}},
-		"no schema":      {with(`{"name":"a","description":"x"}`), []string{"a: inputSchema is missing", "schema: is missing"}},
-		"no name":        {with(`{"description":"x","inputSchema":{"type":"object"}}`), []string{"name is missing", "name: must match", "letters and digits"}},
-		"a bad name":     {with(`{"name":"ä","description":"x","inputSchema":{"type":"object"}}`), []string{"must match", "name: must match"}},
+		"no schema":      {with(`{"name":"a","description":"x"}`), []string{"a: is left out: inputSchema is missing"}},
+		"no name":        {with(`{"description":"x","inputSchema":{"type":"object"}}`), []string{"is left out: name is missing"}},
+		"a bad name":     {with(`{"name":"ä","description":"x","inputSchema":{"type":"object"}}`), []string{"is left out: name: \"ä\" must match"}},
 		"no description": {with(`{"name":"a","inputSchema":{"type":"object"}}`), []string{"a: description is missing"}},
 		"no object":      {with(`{"name":"a","description":"x","inputSchema":{"type":"string"}}`), []string{"must describe an object"}},
 		"a bad type":     {with(`{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"x":{"type":"strin"}}}}`), []string{"unknown type strin"}},
@@ -75,7 +76,7 @@ func TestCheck(t *testing.T) {
 		"an example":     {with(`{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"x":{"type":"integer"}}},"examples":[{"payload":{"x":"y"}}]}`), []string{"example"}},
 		"deep":           {with(`{"name":"a","description":"x","inputSchema":{"type":"object","properties":{"x":` + deep + `}}}`), []string{"levels deep"}},
 		"too deep":       {strings.Repeat("[", 100) + strings.Repeat("]", 100), []string{"levels deep"}},
-		"twice":          {with(`{"name":"a_b","description":"x","inputSchema":{"type":"object"}},{"name":"aB","description":"x","inputSchema":{"type":"object"}}`), []string{`is taken by a_b`}},
+		"twice":          {with(`{"name":"a_b","description":"x","inputSchema":{"type":"object"}},{"name":"aB","description":"x","inputSchema":{"type":"object"}}`), []string{"a_b: another tool has the same name; this one is offered as a_b_", "aB: another tool has the same name; this one is offered as a_b_"}},
 		"a message":      {with(`{"name":"message_x","description":"x","inputSchema":{"type":"object"}}`), []string{"kept for the interface"}},
 		"permission":     {with(`{"name":"a","description":"x","inputSchema":{"type":"object"},"security":{"permission":"all"}}`), []string{`"all" is none of`}},
 		"method":         {with(`{"name":"a","description":"x","inputSchema":{"type":"object"},"endpoint":{"method":"TRACE"}}`), []string{`"TRACE" is none of`}},
@@ -150,12 +151,57 @@ func TestGuide(t *testing.T) {
 func TestClashes(t *testing.T) {
 	tool := `{"name":"a_b","description":"x","inputSchema":{"type":"object"}}`
 	c := Config{Sources: []Source{{Path: file(t, with(tool))}, {Path: file(t, with(strings.Replace(tool, "a_b", "aB", 1)))}}}
-	if f := c.Faults(); len(f) != 1 || !strings.Contains(f[0].String(), "give one of the sources a prefix") {
+	if f := c.Faults(); len(f) != 2 || !f[0].Warning || !strings.Contains(f[0].String(), "offered as a_b_") {
 		t.Errorf("%v", f)
 	}
 	c.Sources[1].Prefix = "x."
 	if f := c.Faults(); len(f) != 0 {
 		t.Errorf("%v", f)
+	}
+}
+
+// TestOneBadTool: what is wrong with one tool costs that tool at most, and the rest
+// of the bot works.
+func TestOneBadTool(t *testing.T) {
+	tools := []string{
+		`{"name":"good","description":"x","inputSchema":{"type":"object"}}`,
+		`{"name":"null_default","description":"x","inputSchema":{"type":"object","properties":{"a":{"type":"string","default":null}}}}`,
+		`{"name":"odd_default","description":"x","inputSchema":{"type":"object","properties":{"a":{"type":"integer","default":"ten"}}}}`,
+		`{"name":"draft4","description":"x","inputSchema":{"type":"object","properties":{"a":{"type":"number","minimum":0,"exclusiveMinimum":true}}}}`,
+		`{"name":"email","description":"x","inputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?!\\.)x"}}}}`,
+		`{"name":"car.rental","description":"x","inputSchema":{"type":"object"}}`,
+		`{"name":"car_rental","description":"x","inputSchema":{"type":"object"}}`,
+		`{"name":"output","description":"x","inputSchema":{"type":"object"},"outputSchema":{"type":"strange"}}`,
+		`{"name":"` + strings.Repeat("n", 64) + `","description":"x","inputSchema":{"type":"object"}}`,
+		`{"name":"` + strings.Repeat("n", 63) + `_","description":"x","inputSchema":{"type":"object"}}`,
+		`{"name":"` + strings.Repeat("n", 63) + `.","description":"x","inputSchema":{"type":"object"}}`,
+		`{"name":"bad_type","description":"x","inputSchema":{"type":"object","properties":{"a":{"type":"strange"}}}}`,
+		`{"name":"unreadable","description":7,"inputSchema":{"type":"object"}}`,
+	}
+	c := Config{Sources: []Source{{Path: file(t, with(strings.Join(tools, ",")))}}}
+	var said []string
+	for _, f := range c.Faults() {
+		if said = append(said, f.String()); !f.Warning {
+			t.Errorf("refused: %s", f)
+		}
+	}
+	for _, want := range []string{
+		`odd_default: inputSchema: a: the default "ten"`, `email: inputSchema: a: the pattern`, "car.rental: another tool has the same name; this one is offered as car.rental_",
+		"output: outputSchema is not used", "bad_type: is left out: schema: unknown type strange", "tool 13: is left out: description must be string",
+	} {
+		if !slices.ContainsFunc(said, func(text string) bool { return strings.Contains(text, want) }) {
+			t.Errorf("nobody says %q in %q", want, said)
+		}
+	}
+	p, err := New(plugintest.NewStand(t, "blueprint").Host, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(p.Actions()); got != len(tools)-2 {
+		t.Errorf("%d actions", got)
+	}
+	if _, err := action.Build(p); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -2,6 +2,8 @@ package blueprint
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -39,7 +41,10 @@ func Check(file string) []Fault {
 	if err != nil {
 		return []Fault{{Source: -1, File: file, Text: strings.TrimPrefix(err.Error(), file+": ")}}
 	}
-	return b.check(&Source{}, -1)
+	l := loaded{b, &Source{}, -1, nil}
+	faults := b.check(l.source, -1)
+	faults = append(faults, distinguish([]loaded{l})...)
+	return append(faults, l.together()...)
 }
 
 // Faults says everything that is wrong with the sources and their files.
@@ -78,7 +83,11 @@ func (c *Config) load() (all []loaded, faults []Fault) {
 			all = append(all, loaded{b, s, i, data})
 		}
 	}
-	return all, append(faults, clashes(all)...)
+	faults = append(faults, distinguish(all)...)
+	for i := range all {
+		faults = append(faults, all[i].together()...)
+	}
+	return all, faults
 }
 
 func (c *Config) beside(path string) string {
@@ -88,23 +97,37 @@ func (c *Config) beside(path string) string {
 	return filepath.Join(c.Dir, path)
 }
 
-// clashes are tools of several files that want the same name.
-func clashes(all []loaded) (faults []Fault) {
-	taken := make(map[string]string)
+// maxName is how long an action's name may be.
+const maxName = 64
+
+// distinguish gives tools whose names the catalogue cannot keep apart names that
+// depend on nothing but the tool and its file.
+func distinguish(all []loaded) (faults []Fault) {
 	plain := strings.NewReplacer("_", "", "-", "", ".", "")
-	for _, l := range all {
-		for i := range l.Tools {
-			t := &l.Tools[i]
-			if !l.source.offers(t.Name) {
-				continue
+	taken := make(map[string]int)
+	each := func(f func(l *loaded, t *Tool, name string)) {
+		for i := range all {
+			l := &all[i]
+			for k := range l.Tools {
+				if t := &l.Tools[k]; l.source.offers(t.Name) {
+					f(l, t, plain.Replace(l.source.Prefix+actionName(t.Name)))
+				}
 			}
-			name := plain.Replace(l.source.Prefix + actionName(t.Name))
-			if other, ok := taken[name]; ok && other != l.File {
-				faults = append(faults, Fault{Source: -1, File: l.File, Tool: t.Name, Text: "the name is taken by a tool of " + other + "; give one of the sources a prefix"})
-			}
-			taken[name] = l.File
 		}
 	}
+	each(func(_ *loaded, _ *Tool, name string) { taken[name]++ })
+	each(func(l *loaded, t *Tool, name string) {
+		if taken[name] < 2 {
+			return
+		}
+		sum := sha256.Sum256([]byte(filepath.Base(l.File) + "\x00" + t.Name))
+		mark := "_" + hex.EncodeToString(sum[:3])
+		t.as = actionName(t.Name)
+		t.as = t.as[:min(len(t.as), maxName-len(l.source.Prefix)-len(mark))] + mark
+		faults = append(faults, Fault{l.index, l.File, t.Name, fmt.Sprintf(
+			"another tool has the same name; this one is offered as %s; a prefix of the source would tell them apart",
+			l.source.Prefix+t.actionName()), true})
+	})
 	return faults
 }
 
@@ -117,7 +140,7 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 		faults = append(faults, Fault{source, b.File, tool, text, warning})
 	}
 	switch {
-	case len(b.Tools) == 0:
+	case len(b.Tools)+len(b.unread) == 0:
 		add("", "capabilities.tools is missing or empty", false)
 	case len(s.Command) == 0 && s.URL == "" && b.Endpoint == "":
 		add("", "nobody knows where the agent is: the file has no endpoint, and the configuration no url or command", source < 0)
@@ -135,51 +158,68 @@ func (b *Blueprint) check(s *Source, source int) (faults []Fault) {
 	if b.auth && source >= 0 && len(s.Headers) == 0 && len(s.Command) == 0 {
 		add("", "security.authRequired: the agent wants to know who asks; the configuration has no headers", true)
 	}
+	for _, f := range b.unread {
+		add(f.Tool, f.Text, f.Warning)
+	}
+	seen := make(map[string]bool)
+	b.Tools = slices.DeleteFunc(b.Tools, func(t Tool) bool {
+		reasons := b.reasons(&t, s)
+		if len(reasons) == 0 && seen[t.Name] {
+			reasons = []string{"the file has another tool of that name"}
+		}
+		seen[t.Name] = true
+		for _, text := range reasons {
+			add(t.Name, "is left out: "+text, true)
+		}
+		return len(reasons) > 0
+	})
 	for i := range b.Tools {
-		b.Tools[i].check(s, add)
+		b.Tools[i].remark(s, add)
 	}
 	if s.Tools != nil && !slices.ContainsFunc(b.Tools, func(t Tool) bool { return s.offers(t.Name) }) {
 		add("", "no tool matches the patterns of the configuration", false)
 	}
-	return append(faults, b.compile(s, source)...)
+	return faults
 }
 
-func (t *Tool) check(s *Source, add func(tool, text string, warning bool)) {
+// reasons say why a tool cannot be used.
+func (b *Blueprint) reasons(t *Tool, s *Source) []string {
 	if s.speaks(t.Name) {
-		add(t.Name, "is left out: "+core.MessagePrefix+"… is kept for the interface of that name; give the source a prefix, if it is something else", true)
+		return []string{core.MessagePrefix + "… is kept for the interface of that name; give the source a prefix, if it is something else"}
 	}
-	for _, text := range t.faultsOf(s.Prefix) {
-		add(t.Name, text, false)
+	if faults := t.faultsOf(s.Prefix); len(faults) > 0 {
+		return faults
+	}
+	a := t.fitting(s.adopt(t, b.names()))
+	a.DependsOn = nil
+	return lint(a)
+}
+
+// remark says what is odd about a tool that is used all the same.
+func (t *Tool) remark(s *Source, add func(tool, text string, warning bool)) {
+	for _, note := range t.notes {
+		add(t.Name, note, true)
 	}
 	if strings.TrimSpace(t.Description) == "" {
 		add(t.Name, "description is missing: the model is told nothing of what it does", true)
 	}
+	given := s.adopt(t, nil)
+	used := t.fitting(given)
+	if used.Output == nil && given.Output != nil {
+		add(t.Name, "outputSchema is not used: "+strings.Join(lint(given), "; "), true)
+	} else if used.Examples.Examples == nil && len(t.Examples)+len(inputExamples(t.Input)) > 0 {
+		add(t.Name, "the examples are not used: "+strings.Join(lint(given), "; "), true)
+	}
 }
 
-// compile lets the catalogue look at the tools: it knows what a right action is.
-func (b *Blueprint) compile(s *Source, source int) (faults []Fault) {
-	for i := range b.Tools {
-		t := &b.Tools[i]
-		if s.speaks(t.Name) {
-			continue
-		}
-		a := t.fitting(s.adopt(t, b.names()))
-		a.DependsOn = nil
-		for _, text := range lint(a) {
-			faults = append(faults, Fault{source, b.File, t.Name, text, false})
-		}
-	}
-	if len(faults) > 0 {
-		return faults
-	}
+// together is what is wrong with the tools of a file taken together.
+func (l *loaded) together() (faults []Fault) {
 	var all shelf
-	for i := range b.Tools {
-		if !s.speaks(b.Tools[i].Name) {
-			all = append(all, b.Tools[i].fitting(s.adopt(&b.Tools[i], b.names())))
-		}
+	for i := range l.Tools {
+		all = append(all, l.Tools[i].fitting(l.source.adopt(&l.Tools[i], l.names())))
 	}
 	for _, text := range all.faults() {
-		faults = append(faults, Fault{source, b.File, "", text, false})
+		faults = append(faults, Fault{l.index, l.File, "", text, false})
 	}
 	return faults
 }
@@ -192,15 +232,22 @@ func (b *Blueprint) names() []string {
 	return names
 }
 
-// fitting drops a made-up example that the schema does not take.
+// fitting leaves out examples and an output schema that the catalogue does not take.
+// What the bot exported stays whole.
 func (t *Tool) fitting(a core.Action) core.Action {
-	if t.Meta.Own != nil || len(t.Examples) > 0 || len(inputExamples(t.Input)) > 0 || len(lint(a)) == 0 {
+	if t.Meta.Own != nil {
 		return a
 	}
-	without := a
-	without.Examples.Examples = nil
-	if len(lint(without)) == 0 {
-		return without
+	plain := a
+	plain.Examples.Examples = nil
+	silent := a
+	silent.Output = nil
+	both := plain
+	both.Output = nil
+	for _, try := range []core.Action{a, plain, silent, both} {
+		if len(lint(try)) == 0 {
+			return try
+		}
 	}
 	return a
 }

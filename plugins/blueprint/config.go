@@ -49,6 +49,7 @@ var (
 const (
 	askChanges = "changes"
 	askAlways  = "always"
+	askNever   = "never"
 )
 
 // Check implements the configuration's own check.

@@ -54,7 +54,7 @@ func exported(a *core.Action) (Tool, error) {
 		t.Examples = append(t.Examples, raw)
 	}
 	t.Meta.Own = &own{
-		Brief: a.Brief, Similes: a.Similes, Examples: a.Examples, DependsOn: a.DependsOn, Essential: a.Essential, Outside: a.Outside,
+		Brief: a.Brief, Similes: a.Similes, Examples: a.Examples, DependsOn: a.DependsOn, Effects: a.Effects, Essential: a.Essential, Outside: a.Outside,
 		Permission: a.Permission, Concerns: a.Concerns, Confirm: a.Confirm, Timeout: written(a.Timeout), Retries: a.Retries,
 		Idempotent: a.Idempotent, Busy: a.Busy, RateCount: a.RateLimit.Count, RatePer: written(a.RateLimit.Per), Cache: written(a.Cache),
 	}

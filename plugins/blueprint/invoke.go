@@ -48,24 +48,24 @@ type origin struct {
 
 // call carries a tool out and returns its output.
 func (a *agent) call(ctx context.Context, t *Tool, c core.Call) (json.RawMessage, error) {
-	input, err := t.aimed(c)
-	if err != nil {
-		return nil, err
+	var input map[string]json.RawMessage
+	if err := json.Unmarshal(c.Payload, &input); err != nil || input == nil {
+		return nil, &core.Error{Kind: core.Invalid, Text: "The payload must be an object.", Err: err}
 	}
 	if err := a.pace.take(); err != nil {
 		return nil, err
 	}
 	switch {
 	case a.client == nil:
-		return a.run(ctx, t, c, input)
+		return a.run(ctx, t, c)
 	case t.Endpoint != (endpoint{}):
-		return a.direct(ctx, t, c, input)
+		return a.direct(ctx, t, c)
 	}
 	to, err := a.address(a.blueprint.invoke)
 	if err != nil {
 		return nil, err
 	}
-	q, err := request(ctx, a.blueprint.invoke.method(http.MethodPost), to, encode(a.question(t, c, input)))
+	q, err := request(ctx, a.blueprint.invoke.method(http.MethodPost), to, encode(a.question(t, c)))
 	if err != nil {
 		return nil, err
 	}
@@ -73,25 +73,8 @@ func (a *agent) call(ctx context.Context, t *Tool, c core.Call) (json.RawMessage
 	return unwrap(a.blueprint.Name, data, err)
 }
 
-// aimed is a tool's input: the payload, with the step's target where the schema
-// knows one.
-func (t *Tool) aimed(c core.Call) (json.RawMessage, error) {
-	var payload map[string]json.RawMessage
-	if err := json.Unmarshal(c.Payload, &payload); err != nil || payload == nil {
-		return nil, &core.Error{Kind: core.Invalid, Text: "The payload must be an object.", Err: err}
-	}
-	var schema struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if c.Target == "" || payload["target"] != nil || json.Unmarshal(t.Input, &schema) != nil || schema.Properties["target"] == nil {
-		return c.Payload, nil
-	}
-	payload["target"] = encode(c.Target)
-	return encode(payload), nil
-}
-
-func (a *agent) question(t *Tool, c core.Call, input json.RawMessage) question {
-	q := question{Tool: t.Name, Input: input}
+func (a *agent) question(t *Tool, c core.Call) question {
+	q := question{Tool: t.Name, Input: c.Payload}
 	if !a.Context {
 		return q
 	}
@@ -103,8 +86,8 @@ func (a *agent) question(t *Tool, c core.Call, input json.RawMessage) question {
 }
 
 // run asks the program.
-func (a *agent) run(ctx context.Context, t *Tool, c core.Call, input json.RawMessage) (json.RawMessage, error) {
-	data, err := a.program.Run(ctx, encode(a.question(t, c, input)))
+func (a *agent) run(ctx context.Context, t *Tool, c core.Call) (json.RawMessage, error) {
+	data, err := a.program.Run(ctx, encode(a.question(t, c)))
 	if err != nil && len(data) == 0 {
 		return nil, err
 	}
@@ -146,9 +129,9 @@ func (a *agent) address(e endpoint) (*url.URL, error) {
 }
 
 // direct asks a tool that has an endpoint of its own.
-func (a *agent) direct(ctx context.Context, t *Tool, c core.Call, input json.RawMessage) (json.RawMessage, error) {
+func (a *agent) direct(ctx context.Context, t *Tool, c core.Call) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(input, &fields); err != nil {
+	if err := json.Unmarshal(c.Payload, &fields); err != nil {
 		return nil, &core.Error{Kind: core.Invalid, Text: "The payload cannot be read.", Err: err}
 	}
 	e, err := t.Endpoint.filled(fields)

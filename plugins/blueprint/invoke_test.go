@@ -35,12 +35,11 @@ func plugin(t *testing.T, s Source) *Plugin {
 }
 
 // use calls an action.
-func use(t *testing.T, p *Plugin, name, payload, target string) (core.Result, error) {
+func use(t *testing.T, p *Plugin, name, payload string) (core.Result, error) {
 	t.Helper()
 	for _, a := range p.Actions() {
 		if a.Name == name {
 			c := coretest.Call(&a, core.MustPath("room/1"), core.Author{ID: "jay"}, json.RawMessage(payload))
-			c.Target = target
 			return a.Do(t.Context(), c)
 		}
 	}
@@ -72,32 +71,31 @@ func TestRequests(t *testing.T) {
 	})
 	s.Headers = map[string]core.Secret{"X-Key": core.NewSecret("s3cret")}
 	p := plugin(t, s)
-	for _, tc := range []struct{ tool, payload, target, want string }{
-		{"sum", `{"a":1}`, "", `POST /v1 s3cret {"tool":"sum","input":{"a":1}}`},
-		{"sum", `{"a":1}`, "/x", `POST /v1 s3cret {"tool":"sum","input":{"a":1,"target":"/x"}}`},
-		{"sum", `{"target":"mine"}`, "/x", `POST /v1 s3cret {"tool":"sum","input":{"target":"mine"}}`},
-		{"item", `{"id":"a/b?c","n":2,"q":"x y"}`, "/x", `GET /v1/items/a%2Fb%3Fc?n=2&q=x+y s3cret `},
-		{"put", `{"id":7,"n":{"a":1}}`, "", `PUT /v1/items/7 s3cret {"n":{"a":1}}`},
+	for _, tc := range []struct{ tool, payload, want string }{
+		{"sum", `{"a":1}`, `POST /v1 s3cret {"tool":"sum","input":{"a":1}}`},
+		{"sum", `{"a":1,"target":"/x"}`, `POST /v1 s3cret {"tool":"sum","input":{"a":1,"target":"/x"}}`},
+		{"item", `{"id":"a/b?c","n":2,"q":"x y"}`, `GET /v1/items/a%2Fb%3Fc?n=2&q=x+y s3cret `},
+		{"put", `{"id":7,"n":{"a":1}}`, `PUT /v1/items/7 s3cret {"n":{"a":1}}`},
 	} {
-		if _, err := use(t, p, tc.tool, tc.payload, tc.target); err != nil || got != tc.want {
+		if _, err := use(t, p, tc.tool, tc.payload); err != nil || got != tc.want {
 			t.Errorf("%s %s: %q, %v", tc.tool, tc.payload, got, err)
 		}
 	}
 	for id, want := range map[string]string{"..": "", ".": "", "%2e%2e": "GET /v1/items/%252e%252e s3cret "} {
 		got = ""
-		if _, err := use(t, p, "item", fmt.Sprintf(`{"id":%q}`, id), ""); (err == nil) != (want != "") || got != want {
+		if _, err := use(t, p, "item", fmt.Sprintf(`{"id":%q}`, id)); (err == nil) != (want != "") || got != want {
 			t.Errorf("%q: %q, %v", id, got, err)
 		}
 	}
 	for payload, want := range map[string]string{`{}`: "id is missing", `{"n":1}`: "id is missing", `{"id":""}`: "id must not be empty", `{"id":null}`: "id must not be empty"} {
 		got = ""
-		if _, err := use(t, p, "item", payload, ""); err == nil || !strings.Contains(err.Error(), want) || got != "" {
+		if _, err := use(t, p, "item", payload); err == nil || !strings.Contains(err.Error(), want) || got != "" {
 			t.Errorf("%s: %q, %v", payload, got, err)
 		}
 	}
 	s.Context = true
 	s.Path = file(t, strings.Replace(with(tools), `"endpoint":"https`, `"endpoints":{"invoke":{"path":"call/me","method":"patch"}},"endpoint":"https`, 1))
-	if _, err := use(t, plugin(t, s), "sum", `{}`, ""); err != nil || got != `PATCH /v1/call/me s3cret {"tool":"sum","input":{},"context":{"userId":"room/@user/jay","sessionId":"room/1"}}` {
+	if _, err := use(t, plugin(t, s), "sum", `{}`); err != nil || got != `PATCH /v1/call/me s3cret {"tool":"sum","input":{},"context":{"userId":"room/@user/jay","sessionId":"room/1"}}` {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -140,7 +138,7 @@ func TestAnswers(t *testing.T) {
 		{"sum", 200, strings.Repeat("x", 300<<10), "too large", core.Broken},
 	} {
 		code, body = tc.code, tc.body
-		r, err := use(t, p, tc.tool, `{"id":"1"}`, "")
+		r, err := use(t, p, tc.tool, `{"id":"1"}`)
 		var e *core.Error
 		switch {
 		case tc.kind == "" && (err != nil || string(r.Output) != tc.want):
@@ -160,7 +158,7 @@ func TestRedirectsStay(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
-	if _, err := use(t, plugin(t, s), "sum", `{}`, ""); err == nil || hits > 0 {
+	if _, err := use(t, plugin(t, s), "sum", `{}`); err == nil || hits > 0 {
 		t.Errorf("followed %d times: %v", hits, err)
 	}
 }
@@ -176,7 +174,7 @@ func TestSlowAgents(t *testing.T) {
 	defer close(end)
 	s.Timeout = 30 * time.Millisecond
 	var e *core.Error
-	if _, err := use(t, plugin(t, s), "sum", `{}`, ""); !errors.As(err, &e) || e.Kind != core.Temporary {
+	if _, err := use(t, plugin(t, s), "sum", `{}`); !errors.As(err, &e) || e.Kind != core.Temporary {
 		t.Errorf("%v", err)
 	}
 }
@@ -185,7 +183,7 @@ func TestShown(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `[{"b":1,"a":2}]`) })
 	for show, want := range map[bool]int{true: 1, false: 0} {
 		s.Show = show
-		r, err := use(t, plugin(t, s), "sum", `{}`, "")
+		r, err := use(t, plugin(t, s), "sum", `{}`)
 		if err != nil || len(r.Next) != want {
 			t.Errorf("show %t: %+v, %v", show, r, err)
 		}
@@ -194,7 +192,7 @@ func TestShown(t *testing.T) {
 		}
 	}
 	s.Show = true
-	if r, err := use(t, plugin(t, s), "item", `{"id":"1"}`, ""); err != nil || len(r.Next) > 0 {
+	if r, err := use(t, plugin(t, s), "item", `{"id":"1"}`); err != nil || len(r.Next) > 0 {
 		t.Errorf("without an outputSchema: %+v, %v", r, err)
 	}
 }
@@ -215,7 +213,7 @@ func TestPrograms(t *testing.T) {
 		{script(`exit 1`), "The program failed", core.Broken},
 		{Source{Command: []string{"/nowhere"}}, "cannot be started", core.Broken},
 	} {
-		r, err := use(t, plugin(t, tc.s), "sum", `{"a":1}`, "")
+		r, err := use(t, plugin(t, tc.s), "sum", `{"a":1}`)
 		var e *core.Error
 		if tc.kind == "" && (err != nil || string(r.Output) != tc.want) || tc.kind != "" && (!errors.As(err, &e) || e.Kind != tc.kind || !strings.Contains(e.Text, tc.want)) {
 			t.Errorf("%v: %s, %v", tc.s.Command, r.Output, err)

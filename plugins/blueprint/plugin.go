@@ -209,7 +209,7 @@ func (p *Plugin) report(l *loaded, before json.RawMessage) {
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{
 		Spec: command.Spec{
-			Name: "blueprints", Brief: "Show the agents whose tools I use", Rank: core.Admin,
+			Name: "blueprints", Idempotent: true, Brief: "Show the agents whose tools I use", Rank: core.Admin,
 			Args:   []command.Arg{{Name: "name", Brief: "Only this one, with all that its file says"}},
 			Briefs: map[string]string{"de": "Zeigt die Agenten, deren Werkzeuge ich benutze", "it": "Mostra gli agenti di cui uso gli strumenti"},
 		},

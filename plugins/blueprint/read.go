@@ -27,6 +27,8 @@ const (
 type Blueprint struct {
 	Envelope
 	Tools []Tool
+
+	unread []Fault // tools that cannot be read
 }
 
 // Envelope is what a file says of its agent, beside the tools.
@@ -60,6 +62,9 @@ type Tool struct {
 	Meta        struct {
 		Own *own `json:"synthbot,omitempty"`
 	} `json:"_meta,omitzero"`
+
+	as    string   // the action's name where another tool has the same
+	notes []string // what of its schemas is not used
 }
 
 // Annotations are a file's own words on what a tool does.
@@ -121,16 +126,20 @@ func Read(data []byte) (*Blueprint, error) {
 		Defs         map[string]json.RawMessage `json:"$defs"`
 		Capabilities struct {
 			Defs  map[string]json.RawMessage `json:"$defs"`
-			Tools []Tool                     `json:"tools"`
+			Tools []json.RawMessage          `json:"tools"`
 		} `json:"capabilities"`
 		metadata
 	}
 	if err := decode(data, &f); err != nil {
 		return nil, err
 	}
-	b := &Blueprint{Envelope: Envelope{Name: f.Name, Type: f.Type, Version: f.Version, Description: f.Description}, Tools: f.Capabilities.Tools}
-	if len(b.Tools) > maxTools || len(f.Defs)+len(f.Capabilities.Defs) > maxShared {
-		return nil, fmt.Errorf("%d tools, %d shared $defs: at most %d and %d are allowed", len(b.Tools), len(f.Defs)+len(f.Capabilities.Defs), maxTools, maxShared)
+	b := &Blueprint{Envelope: Envelope{Name: f.Name, Type: f.Type, Version: f.Version, Description: f.Description}}
+	tools, shared := len(f.Capabilities.Tools), len(f.Defs)+len(f.Capabilities.Defs)
+	if tools > maxTools || shared > maxShared {
+		return nil, fmt.Errorf("%d tools, %d shared $defs: at most %d and %d are allowed", tools, shared, maxTools, maxShared)
+	}
+	for i, raw := range f.Capabilities.Tools {
+		b.read(i, raw)
 	}
 	for _, m := range []metadata{f.metadata, f.Meta, f.Metadata} {
 		b.take(m)
@@ -140,10 +149,38 @@ func Read(data []byte) (*Blueprint, error) {
 			b.Tools[i].Input = define(b.Tools[i].Input, defs)
 			b.Tools[i].Output = define(b.Tools[i].Output, defs)
 		}
+		b.Tools[i].adapt()
 	}
 	var err error
 	b.Raw, err = withoutTools(data)
 	return b, err
+}
+
+// read reads tool i of the file.
+func (b *Blueprint) read(i int, raw json.RawMessage) {
+	var t Tool
+	err := json.Unmarshal(raw, &t)
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		err = fmt.Errorf("%s must be %s, not %s", kind.Field, kind.Type.Kind(), kind.Value)
+	}
+	if err != nil {
+		b.unread = append(b.unread, Fault{Tool: fmt.Sprint("tool ", i+1), Text: "is left out: " + err.Error(), Warning: true})
+		return
+	}
+	b.Tools = append(b.Tools, t)
+}
+
+// adapt makes the schemas such that the catalogue takes them, as far as possible.
+func (t *Tool) adapt() {
+	for name, schema := range map[string]*json.RawMessage{"inputSchema": &t.Input, "outputSchema": &t.Output} {
+		adapted, notes := action.Adapt(*schema)
+		*schema = adapted
+		for _, note := range notes {
+			t.notes = append(t.notes, name+": "+note)
+		}
+	}
+	slices.Sort(t.notes)
 }
 
 // decode reads one JSON object, and says where it is none.

@@ -2,6 +2,7 @@ package blueprint
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -24,6 +25,7 @@ type own struct {
 	Similes    []string        `json:"similes,omitempty"`
 	Examples   core.Examples   `json:"examples,omitzero"`
 	DependsOn  []string        `json:"depends_on,omitempty"`
+	Effects    core.Effect     `json:"effects,omitempty"`
 	Essential  bool            `json:"essential,omitempty"`
 	Outside    bool            `json:"outside,omitempty"`
 	Permission core.Permission `json:"permission,omitempty"`
@@ -44,7 +46,7 @@ func (t *Tool) action() core.Action {
 		return t.restore(t.Meta.Own)
 	}
 	a := core.Action{
-		Name: actionName(t.Name), Brief: t.brief(), Schema: t.Input, Output: t.Output,
+		Name: t.actionName(), Brief: t.brief(), Schema: t.Input, Output: t.Output,
 		Outside: !t.Annotations.ReadOnly, Idempotent: t.Annotations.ReadOnly || t.Annotations.Idempotent,
 		Confirm: t.Security.Confirm, Permission: t.permission(),
 	}
@@ -58,8 +60,8 @@ func (t *Tool) action() core.Action {
 // restore makes the action that was exported.
 func (t *Tool) restore(o *own) core.Action {
 	return core.Action{
-		Name: t.Name, Brief: o.Brief, Similes: o.Similes, Schema: t.Input, Output: t.Output, Examples: o.Examples,
-		DependsOn: o.DependsOn, Essential: o.Essential, Outside: o.Outside, Permission: o.Permission, Concerns: o.Concerns,
+		Name: cmp.Or(t.as, t.Name), Brief: o.Brief, Similes: o.Similes, Schema: t.Input, Output: t.Output, Examples: o.Examples,
+		DependsOn: o.DependsOn, Effects: o.Effects, Essential: o.Essential, Outside: o.Outside, Permission: o.Permission, Concerns: o.Concerns,
 		Confirm: o.Confirm, Timeout: span(o.Timeout), Retries: o.Retries, Idempotent: o.Idempotent, Busy: o.Busy,
 		RateLimit: core.RateLimit{Count: o.RateCount, Per: span(o.RatePer)}, Cache: span(o.Cache),
 	}
@@ -94,6 +96,9 @@ var (
 func actionName(name string) string {
 	return strings.ToLower(gap.ReplaceAllString(hump.ReplaceAllString(strings.TrimSpace(name), "${1}_${2}"), "_"))
 }
+
+// actionName is what the tool's action is called, without the source's prefix.
+func (t *Tool) actionName() string { return cmp.Or(t.as, actionName(t.Name)) }
 
 // brief is the first sentence of the description, on one line.
 func (t *Tool) brief() string {
@@ -211,6 +216,7 @@ func (s *Source) adopt(t *Tool, names []string) core.Action {
 	a := t.action()
 	a.Name = s.Prefix + a.Name
 	a.Essential = false
+	a.Effects = t.effects(s.Confirm)
 	a.Timeout = s.Timeout + grace
 	a.Retries = min(a.Retries, 2)
 	a.Permission = s.permits(&a)
@@ -229,6 +235,16 @@ func (s *Source) adopt(t *Tool, names []string) core.Action {
 		a.Similes = nil // they have no prefix that would keep them apart
 	}
 	return a
+}
+
+// effects are those of a tool of another program. confirm is the configuration's.
+func (t *Tool) effects(confirm string) core.Effect {
+	e := core.EffectReadsForeign | core.EffectRequests
+	destructive := t.Annotations.Destructive
+	if confirm != askNever && !t.Annotations.ReadOnly && (destructive == nil || *destructive) {
+		e |= core.EffectChanges
+	}
+	return e
 }
 
 // grace is what a call gets beyond its own time.

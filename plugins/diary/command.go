@@ -13,7 +13,7 @@ import (
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{Spec: command.Spec{
-		Name: "diary", Brief: "Read what I wrote about a day here",
+		Name: "diary", Idempotent: true, Brief: "Read what I wrote about a day here",
 		Args: []command.Arg{{Name: "day", Brief: "YYYY-MM-DD, today or yesterday; left out: the last one that there is"}},
 	}, Do: p.read}}
 }

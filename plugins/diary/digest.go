@@ -33,7 +33,7 @@ func (p *Plugin) digestAction() core.Action {
 			Similar:  []string{"diary_write writes an entry"},
 			Examples: []core.Example{{Scenario: "The night's beat", Payload: json.RawMessage(`{}`)}, {Scenario: "A day that was left out", Payload: json.RawMessage(`{"day":"2026-11-20"}`)}},
 		},
-		Permission: core.OwnBeats, Idempotent: true, Timeout: 5 * time.Minute,
+		Effects: core.EffectReadsChat, Permission: core.OwnBeats, Idempotent: true, Timeout: 5 * time.Minute,
 	}, p.digest)
 }
 
@@ -190,19 +190,13 @@ func (p *Plugin) ask(ctx context.Context, d *page, order string, shown any) (str
 			if err != nil {
 				return core.Request{}, err
 			}
-			if n := utf8.RuneCountInString(order) + utf8.RuneCount(text); fits(n, l) {
+			if l.Fit(order, string(text)) {
 				return core.Request{System: []string{order}, Messages: []core.Utterance{{Role: core.RoleUser, Text: string(text)}}}, nil
 			}
 		}
 		return core.Request{}, &core.ModelError{Kind: core.TooLong, Engine: l.Engine, Err: errors.New("not even one entry fits")}
 	}})
 	return answer.Text, err
-}
-
-const charsPer = 3 // characters of a token
-
-func fits(chars int, l core.Limits) bool {
-	return (l.Chars == 0 || chars <= l.Chars) && (l.Tokens == 0 || chars <= l.Tokens*charsPer)
 }
 
 // Limits of an answer.

@@ -42,7 +42,7 @@ func (p *Plugin) writeAction() core.Action {
 				{Scenario: "A quiet evening", Payload: json.RawMessage(`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`)},
 			},
 		},
-		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
 	}, p.write)
 }
 

@@ -45,7 +45,7 @@ var diceAction = core.Action{
 			{Scenario: "An ability score: four dice, the best three count", Payload: json.RawMessage(`{"dice":"4d6kh3"}`)},
 		},
 	},
-	Permission: core.Everyone, Idempotent: true,
+	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
 }
 
 // dice is a notation that was read: terms to be added.

@@ -79,7 +79,7 @@ var createAction = core.Action{
 			{Scenario: "A quick decision", Payload: json.RawMessage(`{"question":"Pizza tonight?","options":["Yes","No"],"hours":1}`)},
 		},
 	},
-	Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 5, Per: time.Hour},
+	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 5, Per: time.Hour},
 }
 
 // check refuses what the schema lets pass.

@@ -28,7 +28,7 @@ var closeAction = core.Action{
 		Similar:  []string{"poll_create", "poll_vote"},
 		Examples: []core.Example{{Scenario: "\"Enough, what is the result of poll 2?\"", Payload: json.RawMessage(`{"poll":2}`)}},
 	},
-	Permission: core.Everyone, Idempotent: true,
+	Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 }
 
 func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayload) (core.Result, error) {

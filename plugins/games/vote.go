@@ -35,7 +35,7 @@ var voteAction = core.Action{
 			{Scenario: "\"In poll 2 I take the first and the third\"", Payload: json.RawMessage(`{"poll":2,"choices":["1","3"]}`)},
 		},
 	},
-	Permission: core.Everyone, Idempotent: true,
+	Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 }
 
 // vote is an item of a person.

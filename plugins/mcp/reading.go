@@ -37,7 +37,7 @@ func (s *server) resourceAction(inv *inventory) core.Action {
 			},
 			Examples: []core.Example{{Scenario: "What is there?", Payload: json.RawMessage(`{}`)}},
 		},
-		Timeout: s.conf.Timeout, Idempotent: true, Retries: 1,
+		Effects: core.EffectReadsForeign, Timeout: s.conf.Timeout, Idempotent: true, Retries: 1,
 	}, func(ctx context.Context, _ core.Call, p resourcePayload) (core.Result, error) {
 		if p.URI == "" {
 			return s.told("its list of resources", list), nil
@@ -99,7 +99,7 @@ func (s *server) promptAction(inv *inventory) core.Action {
 			},
 			Examples: []core.Example{{Scenario: "What is there?", Payload: json.RawMessage(`{}`)}},
 		},
-		Timeout: s.conf.Timeout, Idempotent: true, Retries: 1,
+		Effects: core.EffectReadsForeign, Timeout: s.conf.Timeout, Idempotent: true, Retries: 1,
 	}, func(ctx context.Context, _ core.Call, p promptPayload) (core.Result, error) {
 		if p.Name == "" {
 			return s.told("its list of prompts", list), nil

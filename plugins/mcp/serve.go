@@ -275,15 +275,15 @@ func placeOf(text string) (core.Path, error) {
 
 // holds reports whether an entry is talk that holds all words.
 func holds(e *core.Entry, words []string) bool {
-	if !e.Spoken() || e.Message.Text == "" {
+	text := strings.ToLower(e.Message.AllText())
+	if !e.Spoken() || text == "" {
 		return false
 	}
-	text := strings.ToLower(e.Message.Text)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
 func entryOf(e *core.Entry) foundEntry {
-	f := foundEntry{Place: e.Message.Path.String(), Time: e.Message.Time, Self: e.Self, Text: cut(e.Message.Text, maxEntry)}
+	f := foundEntry{Place: e.Message.Path.String(), Time: e.Message.Time, Self: e.Self, Text: cut(e.Message.Transcript(), maxEntry)}
 	if !e.Self {
 		f.From = e.Message.Author.Name
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
+	"synthbot/core/action"
 )
 
 // toolEntry makes an action of a tool; ok is false where the tool is closed, or
@@ -39,6 +40,7 @@ func (s *server) toolAction(t *mcp.Tool, permission core.Permission) (core.Actio
 		if err != nil {
 			return a, err
 		}
+		schema, notes := action.Adapt(schema)
 		a.Schema, a.Examples.Examples = schema, nil
 		if err := fits(a); err != nil {
 			if first == nil {
@@ -52,6 +54,9 @@ func (s *server) toolAction(t *mcp.Tool, permission core.Permission) (core.Actio
 			if fits(tried) == nil {
 				a = tried
 			}
+		}
+		for _, note := range notes {
+			s.log.Info("part of an mcp tool's schema is not used", "tool", cut(line(t.Name), maxName), "note", s.redact(cut(line(note), maxFault)))
 		}
 		return a, nil
 	}
@@ -85,11 +90,15 @@ func (s *server) describe(t *mcp.Tool, permission core.Permission) core.Action {
 			},
 		},
 		Outside: !hints.ReadOnlyHint, Permission: permission, Confirm: confirm,
-		Timeout: s.conf.Timeout, Idempotent: safe,
+		Effects: core.EffectReadsForeign | core.EffectRequests, Timeout: s.conf.Timeout, Idempotent: safe,
 		Do: s.caller(t.Name, safe),
 	}
 	if safe {
 		a.Retries = 1
+	}
+	vouched := said && !confirm // the administrator wants no question
+	if !vouched && !hints.ReadOnlyHint && (hints.DestructiveHint == nil || *hints.DestructiveHint) {
+		a.Effects |= core.EffectChanges
 	}
 	return a
 }

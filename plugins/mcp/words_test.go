@@ -116,6 +116,25 @@ func TestFloodHeals(t *testing.T) {
 	}
 }
 
+// TestToolsOfOtherDialects: a pattern with lookaround, as zod's email() has, and forms
+// of older drafts cost no tool.
+func TestToolsOfOtherDialects(t *testing.T) {
+	s := newServer(core.Host{Log: discardLog()}, complete(Server{Name: "srv"}), brisk(), func() {})
+	for _, property := range []string{
+		`{"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"}`,
+		`{"type":"number","minimum":0,"exclusiveMinimum":true}`, `{"type":"string","default":null}`, `{"type":["string",null]}`,
+	} {
+		tool, ok := toolOf("send", "Sends it.", `{"type":"object","properties":{"a":`+property+`},"required":["a"]}`)
+		if !ok {
+			t.Fatal(property)
+		}
+		a, err := s.toolAction(tool, core.Admins)
+		if err != nil || strings.Contains(string(a.Schema), "pattern") || !strings.Contains(string(a.Schema), `"required":["a"]`) {
+			t.Errorf("%s: %v, %s", property, err, a.Schema)
+		}
+	}
+}
+
 // FuzzTool: whatever a server says of a tool becomes an action that the
 // catalogue takes, or none.
 func FuzzTool(f *testing.F) {

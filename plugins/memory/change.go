@@ -32,7 +32,7 @@ func (p *Plugin) updateAction() core.Action {
 			Similar:  []string{"memory_forget takes one away", "memory_save keeps a new one"},
 			Examples: []core.Example{{Scenario: "Jay, of whom you remember (id 3f) that he lives in Rome, says that he moved", Payload: json.RawMessage(`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)}},
 		},
-		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+		Effects: core.EffectRanked, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
 	}, p.update)
 }
 
@@ -88,7 +88,14 @@ func (p *Plugin) forgetAction() core.Action {
 			Similar:  []string{"memory_update puts another text in its place"},
 			Examples: []core.Example{{Scenario: "Jay asks you to forget that he had an accident, which you remember (id 3f)", Payload: json.RawMessage(`{"id":"3f"}`)}},
 		},
-		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+		Effects: core.EffectChanges | core.EffectRanked, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+		Check: func(ctx context.Context, c core.Call) error {
+			f, err := action.Payload[forgetPayload](c)
+			if err == nil {
+				_, _, err = p.allowed(ctx, &c, f.ID)
+			}
+			return err
+		},
 	}, p.forget)
 }
 

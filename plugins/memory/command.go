@@ -15,16 +15,16 @@ import (
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{
-			Name: "remember", Brief: "Remember something that you say, for this place",
+			Name: "remember", Idempotent: true, Brief: "Remember something that you say, for this place",
 			Args: []command.Arg{{Name: "text", Brief: "What to remember", Rest: true}},
 		}, Do: p.remember},
-		{Spec: command.Spec{Name: "memories", Brief: "List what I remember of you"}, Do: p.memories},
+		{Spec: command.Spec{Name: "memories", Idempotent: true, Brief: "List what I remember of you"}, Do: p.memories},
 		{Spec: command.Spec{
 			Name: "forget", Brief: "Forget one memory",
 			Args: []command.Arg{{Name: "id", Brief: "Its id, as /memories tells it", Required: true}},
 		}, Do: p.forgetOne},
 		{Spec: command.Spec{
-			Name: "extract", Brief: "Say whether I may note by myself what is worth remembering of your talk",
+			Name: "extract", Idempotent: true, Brief: "Say whether I may note by myself what is worth remembering of your talk",
 			Args: []command.Arg{{Name: "answer", Brief: "on or off; left out: tell how it is", Choices: []string{"on", "off"}}},
 		}, Do: p.agree},
 	}
@@ -33,17 +33,15 @@ func (p *Plugin) Commands() []command.Command {
 // remember keeps a text of the caller's, or a message that he points at.
 func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	epoch := p.host.Facts.Epoch()
-	text, by := c.Args["text"], c.Person
+	text, by, rank := c.Args["text"], c.Person, c.Author.Rank
+	about := []core.Path{by}
 	if c.Target != "" {
 		said, author, err := p.target(ctx, &c)
 		if err != nil {
 			return "", err
 		}
-		if text = strings.TrimSpace(text); text == "" {
-			text = said
-		}
-		if !author.IsZero() {
-			by = author
+		if text, about = said, nil; !author.IsZero() {
+			by, rank, about = author, core.Member, []core.Path{author}
 		}
 	}
 	if text = line(text, textMax+1); text == "" {
@@ -52,7 +50,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 		return "", core.Errorf(core.Invalid, "That is too long to remember; %d characters are the most.", textMax)
 	}
 	f, err := p.host.Facts.SaveFact(ctx, core.Fact{
-		Text: text, About: []core.Path{by}, Importance: 5, Language: p.language(c.Locale), Origin: c.Path, By: by,
+		Text: text, About: about, Importance: 5, Language: p.language(c.Locale), Origin: c.Path, By: by, Rank: rank,
 	}, epoch)
 	if err != nil {
 		return "", worded("", err)
@@ -60,18 +58,26 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	return fmt.Sprintf("I will remember that (`%s`).", f.ID), nil
 }
 
-// target reads the message that a command was called on. What the bot said
-// itself has no author.
+// target reads the message that a command was called on, and who wrote it where that
+// is known. What the bot said itself has no author.
 func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, author core.Path, err error) {
 	err = p.host.Reader.View(ctx, func(v core.View) error {
 		e, ok, err := v.Entry(c.Path, c.Target)
-		if err != nil || !ok || e.Deleted {
+		if err != nil || ok && e.Deleted {
 			return err
 		}
-		if text = strings.TrimSpace(e.Message.Text); e.Self {
+		m := e.Message
+		if m.Text == "" { // it passes something on, or was not kept
+			m.Author = core.Author{}
+			for _, o := range slices.Concat(m.Foreign, c.Foreign) {
+				m.Text, m.Author = o.Text, o.From
+				break
+			}
+		}
+		if text = strings.TrimSpace(m.Text); e.Self || m.Author.ID == "" || m.Author.Bot {
 			return nil
 		}
-		author, err = c.Path.Person(e.Message.Author.ID)
+		author, err = c.Path.Person(m.Author.ID)
 		return err
 	})
 	if err != nil {

@@ -75,8 +75,43 @@ func TestRememberThis(t *testing.T) {
 	if f := found[0]; f.Text != "I live in Rome" || f.By != core.MustPath("room/@user/ann") || len(f.About) != 1 || f.About[0] != f.By || f.Origin != place {
 		t.Errorf("%+v", f.Fact)
 	}
-	c.Args["text"] = strings.Repeat("x", textMax+1)
+	c.Target, c.Args["text"] = "", strings.Repeat("x", textMax+1)
 	if _, err := p.remember(t.Context(), c); err == nil {
 		t.Error("a text that is too long is kept")
+	}
+}
+
+// TestRememberForwarded: what somebody passes on is theirs neither to have said nor to
+// be about.
+func TestRememberForwarded(t *testing.T) {
+	s := plugintest.NewStand(t, "memory")
+	p := made(t, s, standard())
+	mal := core.Foreign{Kind: core.Forwarded, From: core.Author{ID: "mal", Name: "Mallory"}, Text: "I live in a cave"}
+	entry := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+		Path: place, ID: "m7", Author: ann, Time: s.Clock(), Foreign: []core.Foreign{mal, {Kind: core.Embedded, Text: "a card"}},
+	}}}
+	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{entry}}); err != nil {
+		t.Fatal(err)
+	}
+	c := command.Call{Path: place, Author: jay, Person: core.MustPath("room/@user/jay"), Target: "m7"}
+	if _, err := p.remember(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	c.Target, c.Foreign = "never seen", []core.Foreign{{Kind: core.Forwarded, Text: "nobody knows who wrote this"}}
+	if _, err := p.remember(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.DB.Recall(t.Context(), core.FactQuery{See: []core.Path{place}, N: 10})
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	for _, f := range found {
+		by, about := core.MustPath("room/@user/mal"), 1
+		if f.Text != mal.Text {
+			by, about = c.Person, 0
+		}
+		if f.By != by || len(f.About) != about || about > 0 && f.About[0] != by {
+			t.Errorf("%+v", f.Fact)
+		}
 	}
 }

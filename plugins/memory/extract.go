@@ -265,7 +265,10 @@ func (p *Plugin) keep(ctx context.Context, part *part, notes []note, epoch uint6
 	for _, n := range notes {
 		f := core.Fact{
 			Text: n.Text, Tags: n.Tags, Topic: n.Topic, Importance: n.Importance, Language: p.language(n.Language),
-			Origin: part.place, By: part.people[n.By-1].path,
+			Origin: part.place,
+		}
+		if n.told { // else it is what the bot makes of the talk
+			f.By = part.people[n.By-1].path
 		}
 		for _, about := range n.About {
 			f.About = append(f.About, part.people[about-1].path)

@@ -120,7 +120,8 @@ func crowdOf(s *core.Scene) crowd.Crowd {
 
 const hintMax = 400 // characters of one hint's fact
 
-// hint tells a fact on one line: what it says, about whom, of when, and its id.
+// hint tells a fact on one line: what it says, about whom, who told it and when, and
+// its id.
 func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
 	about := ""
 	for _, person := range f.About {
@@ -131,5 +132,17 @@ func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
 	if about != "" {
 		about = "about " + about
 	}
-	return fmt.Sprintf("%s (%s%s, id %s)", line(f.Text, hintMax), about, p.date(f.Time), f.ID)
+	return fmt.Sprintf("%s (%s%s%s, id %s)", line(f.Text, hintMax), about, teller(f, here), p.date(f.Time), f.ID)
+}
+
+// teller says who told a fact; of what the bot found out itself, nothing.
+func teller(f *core.Fact, here *crowd.Crowd) string {
+	if f.By.IsZero() {
+		return ""
+	}
+	name := line(here.Name(f.By), nameMax)
+	if name == "" {
+		name = "somebody else"
+	}
+	return "told by " + name + ", "
 }

@@ -27,6 +27,8 @@ type note struct {
 	Tags       []string `json:"tags"`
 	Importance int      `json:"importance"`
 	Language   string   `json:"language"`
+
+	told bool // who is named by By used some of its words
 }
 
 var errNoNotes = errors.New("no notes in it")
@@ -39,13 +41,19 @@ func (p *Plugin) notes(text string, c *part, lines []spoken) (notes []note, refu
 	if err != nil {
 		return nil, 0, err
 	}
-	said := p.said(lines)
+	everybody := p.said(lines, func(int) bool { return true })
 	for _, raw := range raws {
 		n, ok := readNote(raw)
-		if len(notes) == p.config.ExtractFacts || !ok || !n.fits(len(c.people)) || !p.grounded(n.Text, c, said) {
+		if len(notes) == p.config.ExtractFacts || !ok || !n.fits(len(c.people)) {
 			refused++
 			continue
 		}
+		words := p.claims(n.Text, c)
+		if len(words) == 0 || 2*shared(words, everybody) < len(words) { // invented, or in another language
+			refused++
+			continue
+		}
+		n.told = shared(words, p.said(lines, func(from int) bool { return from == n.By })) > 0
 		notes = append(notes, n)
 	}
 	return notes, refused, nil
@@ -102,11 +110,11 @@ func (n *note) fits(people int) bool {
 		n.Importance >= 0 && n.Importance <= 10
 }
 
-// said are the words of people in the lines that the model was shown.
-func (p *Plugin) said(lines []spoken) (words []string) {
+// said are the words of some people in the lines that the model was shown.
+func (p *Plugin) said(lines []spoken, by func(from int) bool) (words []string) {
 	known := make(map[string]bool)
 	for i := range lines {
-		if lines[i].From == 0 {
+		if lines[i].From == 0 || !by(lines[i].From) {
 			continue
 		}
 		for _, w := range p.words.content(lines[i].Text) {
@@ -119,13 +127,11 @@ func (p *Plugin) said(lines []spoken) (words []string) {
 	return words
 }
 
-// grounded reports whether at least half of a text's words were said, the names
-// of people aside: what is invented, or put into another language, is not.
-func (p *Plugin) grounded(text string, c *part, said []string) bool {
+// claims are the words of a note, the names of people aside.
+func (p *Plugin) claims(text string, c *part) []string {
 	var names []string
 	for _, s := range c.people {
 		names = append(names, p.words.content(s.name)...)
 	}
-	words := slices.DeleteFunc(p.words.content(text), func(w string) bool { return slices.Contains(names, w) })
-	return len(words) > 0 && 2*shared(words, said) >= len(words)
+	return slices.DeleteFunc(p.words.content(text), func(w string) bool { return slices.Contains(names, w) })
 }

@@ -126,8 +126,8 @@ func TestRequestKeepsToLimits(t *testing.T) {
 	}
 	for _, l := range []core.Limits{{Chars: 6000}, {Chars: 2600}, {Tokens: 2000}, {Chars: 9000, Tokens: 1000}} {
 		most := l.Chars
-		if l.Tokens > 0 && (most == 0 || most > l.Tokens*charsPer) {
-			most = l.Tokens * charsPer
+		if l.Tokens > 0 && (most == 0 || most > l.Tokens*core.CharsPerToken) {
+			most = l.Tokens * core.CharsPerToken
 		}
 		r, shown, err := p.request(c, []string{"Jay likes boats"}, l)
 		if err != nil || size(r) > most || size(r) < most*3/5 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"synthbot/core"
 )
@@ -16,7 +15,6 @@ const (
 	partMax  = 200 // entries
 	spokenAt = 600 // characters of one message
 	knownMax = 8   // memories that the model is told it has
-	charsPer = 3   // characters of a token
 )
 
 // part is the new part of a conversation.
@@ -93,6 +91,7 @@ func (p *Plugin) line(ctx context.Context, c *part, e *core.Entry) error {
 	m := &e.Message
 	said := spoken{At: m.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04"), Text: line(m.Text, spokenAt)}
 	if e.Self {
+		said.Text = line(core.Unthink(m.Text), spokenAt)
 		c.mine++
 		if !c.aside {
 			c.lines = append(c.lines, said)
@@ -209,17 +208,12 @@ func (p *Plugin) request(c *part, known []string, l core.Limits) (core.Request, 
 		r.People = append(r.People, person{i + 1, s.name})
 	}
 	order := fmt.Sprintf(system, p.config.ExtractFacts)
-	room := l.Chars
-	if l.Tokens > 0 && (room == 0 || l.Tokens*charsPer < room) {
-		room = l.Tokens * charsPer
-	}
 	for {
 		text, err := json.Marshal(r)
 		if err != nil {
 			return core.Request{}, nil, err
 		}
-		over := utf8.RuneCount(text) + utf8.RuneCountInString(order) - room
-		if room == 0 || over <= 0 {
+		if l.Fit(order, string(text)) {
 			return core.Request{
 				System: []string{order}, Messages: []core.Utterance{{Role: core.RoleUser, Text: string(text)}},
 			}, r.Messages, nil
@@ -228,9 +222,9 @@ func (p *Plugin) request(c *part, known []string, l core.Limits) (core.Request, 
 		case len(r.Known) > 0:
 			r.Known = nil
 		case n > 1:
-			r.Messages = r.Messages[min(n-1, 1+n*over/(utf8.RuneCount(text)+1)):]
+			r.Messages = r.Messages[min(n-1, 1+n/10):]
 		default:
-			return core.Request{}, nil, &core.ModelError{Kind: core.TooLong, Engine: l.Engine, Err: fmt.Errorf("a conversation of %d characters, %d are allowed", len(text), room)}
+			return core.Request{}, nil, &core.ModelError{Kind: core.TooLong, Engine: l.Engine, Err: fmt.Errorf("a conversation of %d bytes does not fit", len(text))}
 		}
 	}
 }

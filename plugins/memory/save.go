@@ -33,7 +33,7 @@ func (p *Plugin) saveAction() core.Action {
 					"Write in the language that it was said in; language names it, like it or pt-BR, where you are sure.",
 				},
 				Notes: []string{
-					"What says the same replaces the older one, and so does what has the same topic about the same people.",
+					"What says the same replaces the older one, and so does what has the same topic about the same people, where who speaks told it or is whom it is about; else both are kept.",
 					"importance is 0 to 10: from 8 on it is always before you when that person speaks. tags are words to find it by that do not stand in the text.",
 					"It needs no words from you afterwards: send your message in the same answer.",
 				},
@@ -45,7 +45,7 @@ func (p *Plugin) saveAction() core.Action {
 				{Scenario: "Jay tells of Ann, in Italian", Payload: json.RawMessage(`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`)},
 			},
 		},
-		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
 	}, p.save)
 }
 
@@ -60,7 +60,7 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 	}
 	f := core.Fact{
 		Text: line(s.Text, textMax), About: about, Topic: label(s.Topic), Tags: labels(append(s.Tags, strangers...)),
-		Importance: s.Importance, Language: p.language(s.Language), Origin: c.Path, By: by,
+		Importance: s.Importance, Language: p.language(s.Language), Origin: c.Path, By: by, Rank: c.Author.Rank,
 	}
 	if f.Text == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")

@@ -47,7 +47,7 @@ func (p *Plugin) searchAction() core.Action {
 				{Scenario: "Jay asks what you know about him", Payload: json.RawMessage(`{"about":["me"]}`)},
 			},
 		},
-		Permission: core.Everyone, Idempotent: true,
+		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 	}, p.search)
 }
 

@@ -56,7 +56,7 @@ var blockAction = core.Action{
 			{Scenario: "An admin: I never want to hear from @troll again", Payload: json.RawMessage(`{"person":"@troll"}`)},
 		},
 	},
-	Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+	Effects: core.EffectChanges, Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
 var unblockAction = core.Action{
@@ -72,7 +72,7 @@ var unblockAction = core.Action{
 		Similar:  []string{"block_user", "unmute_here"},
 		Examples: []core.Example{{Scenario: "A moderator: give Eve another chance", Payload: json.RawMessage(`{"person":"Eve"}`)}},
 	},
-	Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+	Effects: core.EffectChanges, Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
 var muteAction = core.Action{
@@ -94,7 +94,7 @@ var muteAction = core.Action{
 			{Scenario: "A moderator: don't react to Eve here until tomorrow", Payload: json.RawMessage(`{"person":"Eve","duration":"1d"}`)},
 		},
 	},
-	Permission: core.Moderators, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+	Effects: core.EffectChanges, Permission: core.Moderators, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
 var unmuteAction = core.Action{
@@ -110,7 +110,7 @@ var unmuteAction = core.Action{
 		Similar:  []string{"mute_here", "unblock_user"},
 		Examples: []core.Example{{Scenario: "A moderator: you may talk again", Payload: json.RawMessage(`{}`)}},
 	},
-	Permission: core.Moderators, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+	Effects: core.EffectChanges, Permission: core.Moderators, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
 // Actions implements core.Plugin.

@@ -31,13 +31,13 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{
 			Name: "unmute", Brief: "Let me talk here again, or to one person", Rank: core.Moderator, Args: []command.Arg{whom},
 		}, Do: p.unmuteCommand},
-		{Spec: command.Spec{Name: "blocked", Brief: "List who is blocked or muted here", Rank: core.Moderator}, Do: p.blockedCommand},
-		{Spec: command.Spec{Name: "modlog", Brief: "Show what moderators and guards did here", Rank: core.Moderator}, Do: p.modlogCommand},
+		{Spec: command.Spec{Name: "blocked", Idempotent: true, Brief: "List who is blocked or muted here", Rank: core.Moderator}, Do: p.blockedCommand},
+		{Spec: command.Spec{Name: "modlog", Idempotent: true, Brief: "Show what moderators and guards did here", Rank: core.Moderator}, Do: p.modlogCommand},
 		{Spec: command.Spec{
 			Name: "appeal", Brief: "Ask the admins to lift your block, once a day", Private: true,
 			Args: []command.Arg{{Name: "text", Brief: "Why it should be lifted; left out: how it stands", Rest: true}},
 		}, Do: p.appealCommand},
-		{Spec: command.Spec{Name: "appeals", Brief: "List the appeals of people who are blocked", Rank: core.Admin, Private: true}, Do: p.appealsCommand},
+		{Spec: command.Spec{Name: "appeals", Idempotent: true, Brief: "List the appeals of people who are blocked", Rank: core.Admin, Private: true}, Do: p.appealsCommand},
 	}
 }
 

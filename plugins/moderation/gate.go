@@ -227,7 +227,7 @@ func (p *Plugin) counts(m *core.Message) bool {
 
 // tellable reports whether an answer may stand in the place of what the message
 // would have caused: a command is carried out, and a button pressed, in silence.
-func tellable(m *core.Message) bool { return m.Text != "" && commandIn(m.Text) == "" }
+func tellable(m *core.Message) bool { return m.AllText() != "" && commandIn(m.Text) == "" }
 
 // admission is what becomes of a message that breaks the rule.
 func (r *rule) admission() core.Admission {
@@ -274,7 +274,7 @@ func (p *Plugin) happened(w who, m *core.Message, e event) {
 func (p *Plugin) ration(a *activity, w who, m *core.Message, now time.Time) core.Verdict {
 	kind := inGroups
 	switch {
-	case m.Text == "" && len(m.Attachments) == 0:
+	case m.Text == "" && len(m.Attachments) == 0 && len(m.Foreign) == 0:
 		kind = byButton
 	case m.Private:
 		kind = inPrivate
@@ -312,6 +312,7 @@ func (p *Plugin) refuse(full *window, l Limit, w who, m *core.Message, e event, 
 	if !e.about.IsZero() {
 		who = "I was asked here"
 	}
+	v.Limited = true
 	v.Reply = fmt.Sprintf("%s %s %s; I answer again at %s.", who, times(l.Count), within(l.Per), moment(e.Until, now))
 	p.happened(w, m, e)
 	return v

@@ -22,7 +22,7 @@ func (p *Plugin) guard(a *activity, w who, m *core.Message, now time.Time) core.
 		return v
 	}
 	if tellable(m) && since(&a.warned, now, pauseWords) {
-		v.Reply = p.warning(what)
+		v.Reply, v.Limited = p.warning(what), true
 		p.happened(w, m, event{What: what})
 	}
 	return v
@@ -56,7 +56,7 @@ func (p *Plugin) repeated(a *activity, m *core.Message, now time.Time) bool {
 	if p.config.Repeat == 0 || !tellable(m) {
 		return false
 	}
-	sum, at := textHash(p.texts, m.Text), now.UnixNano()
+	sum, at := textHash(p.texts, m.AllText()), now.UnixNano()
 	if sum != a.last || at < a.lastAt || at-a.lastAt > int64(repeatsWithin) {
 		a.repeats = 0
 	}
@@ -71,7 +71,7 @@ func (p *Plugin) walled(a *activity, m *core.Message, now time.Time) bool {
 		return false
 	}
 	a.wall.fresh(Limit{1, wallWithin}, now)
-	a.wall.count += utf8.RuneCountInString(m.Text)
+	a.wall.count += utf8.RuneCountInString(m.AllText())
 	return a.wall.count > p.config.Wall
 }
 

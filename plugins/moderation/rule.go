@@ -106,7 +106,8 @@ func (p *policy) add(from *Rule) (err error) {
 // judge returns the rule that a message breaks; nil for none. Of several it is
 // the strictest, and of equals the first.
 func (p *policy) judge(m *core.Message) *rule {
-	if len(p.rules) == 0 || m.Text == "" {
+	text := m.AllText() // what somebody passes on counts like what they write
+	if len(p.rules) == 0 || text == "" {
 		return nil
 	}
 	var here uint64
@@ -118,7 +119,7 @@ func (p *policy) judge(m *core.Message) *rule {
 	if here == 0 {
 		return nil
 	}
-	return p.strictest(p.broken(m.Text, here))
+	return p.strictest(p.broken(text, here))
 }
 
 // broken are those of the rules that the text breaks.

@@ -289,7 +289,7 @@ func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.Admin,
 			Args: []command.Arg{{Name: "code", Brief: "The code that I told him", Required: true}}}, Do: p.pair},
-		{Spec: command.Spec{Name: "unpair", Brief: "Shut a person out again", Rank: core.Admin,
+		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Shut a person out again", Rank: core.Admin,
 			Args: []command.Arg{{Name: "person", Brief: "Like telegram/@user/1000", Required: true}}}, Do: p.unpair},
 	}
 }

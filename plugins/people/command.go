@@ -14,10 +14,10 @@ import (
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
-		{Spec: command.Spec{Name: "bio", Brief: "Show all that I know of you", Private: true}, Do: p.show},
-		{Spec: command.Spec{Name: "bio_erase", Brief: "Erase all that I know of you, whoever said it"}, Do: p.erase},
+		{Spec: command.Spec{Name: "bio", Idempotent: true, Brief: "Show all that I know of you", Private: true}, Do: p.show},
+		{Spec: command.Spec{Name: "bio_erase", Idempotent: true, Brief: "Erase all that I know of you, whoever said it"}, Do: p.erase},
 		{Spec: command.Spec{
-			Name: "bio_clear", Brief: "Clear what was said here of a person", Rank: core.Moderator,
+			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person", Rank: core.Moderator,
 			Args: []command.Arg{{Name: "who", Brief: "The person's name, tag or id", Required: true, Rest: true}},
 		}, Do: p.clear},
 		{Spec: command.Spec{

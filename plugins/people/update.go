@@ -46,7 +46,7 @@ func (p *Plugin) updateAction() core.Action {
 				{Scenario: "Jay likes olives now; you are old friends by now", Payload: json.RawMessage(`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`)},
 			},
 		},
-		Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
 	}, p.update)
 }
 

@@ -303,7 +303,7 @@ func (s *stage) call(u Sample, place core.Path, who core.Author) string {
 		if err != nil {
 			return "error: " + err.Error()
 		}
-		return fmt.Sprintf("%s %+v %s", r.Output, r.Next, c.Parts.(*coretest.Parts).Sent())
+		return fmt.Sprintf("%s %+v %+v", r.Output, r.Next, c.Parts.(*coretest.Parts).Sent())
 	}
 	s.t.Fatalf("there is no action %s", u.Action)
 	return ""

@@ -39,7 +39,7 @@ func (n *notes) Name() string {
 
 func (n *notes) Actions() []core.Action {
 	a := core.Action{
-		Name: "note_add", Brief: "Note something for the person", Permission: core.Everyone,
+		Name: "note_add", Brief: "Note something for the person", Permission: core.Everyone, Effects: core.EffectNone,
 		Examples: core.Examples{
 			Description:  "Keeps a note.",
 			Instructions: core.Instructions{WhenToUse: "When asked to.", CommonPitfalls: []string{"One note a call."}},

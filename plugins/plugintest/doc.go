@@ -55,7 +55,7 @@
 // moderator (there and then), bot (he is one), voice, reply (to what the bot
 // said last), locale TAG, file NAME (a file of the script is attached), edit
 // (his last message now says this), delete (it is gone), react (the text is the
-// emoji put on what the bot said last), presses (the button of that label, in
+// emoji put on what the bot said last), forwards (what somebody else said), presses (the button of that label, in
 // this place or anywhere).
 // A person's id is his name in small letters, so Jay is room/@user/jay.
 //

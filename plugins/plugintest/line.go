@@ -109,7 +109,7 @@ func (l *line) is(way string) (rest string, ok bool) {
 
 // ways lists all ways in which something can be said.
 var ways = []string{
-	"private", "aside", "admin", "moderator", "bot", "voice", "reply", "locale", "file", "edit", "delete", "react", "presses",
+	"private", "aside", "admin", "moderator", "bot", "voice", "reply", "locale", "file", "edit", "delete", "react", "presses", "forwards",
 }
 
 // rewritten is the script with what -update-scripts changed.

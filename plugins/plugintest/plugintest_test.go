@@ -47,7 +47,7 @@ func (k *keeper) Name() string { return k.Host.Name }
 
 func (k *keeper) Actions() []core.Action {
 	list := []core.Action{{
-		Name: "keep", Brief: "Keep something", Do: k.keep,
+		Name: "keep", Brief: "Keep something", Do: k.keep, Effects: core.EffectNone,
 		Schema: json.RawMessage(`{"type":"object","properties":{"what":{"type":"string"}},"required":["what"]}`),
 	}}
 	if k.wet.Load() {

@@ -80,6 +80,9 @@ func (s *Script) event(l *line) core.Event {
 			m.Attachments = append(m.Attachments, s.attachment(name))
 		}
 	}
+	if l.has("forwards") {
+		m.Text, m.Foreign = "", []core.Foreign{{Kind: core.Forwarded, From: core.Author{Name: "Mallory"}, Text: m.Text}}
+	}
 	switch {
 	case l.has("edit"):
 		e.Kind, m.ID = core.KindEdit, his

@@ -57,7 +57,7 @@ func (p *Plugin) setAction() core.Action {
 				example("A call at nine in Tokyo", `{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
 			},
 		},
-		Permission: core.Everyone, Idempotent: true, Busy: core.Queue,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Busy: core.Queue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.doSet)
 }
@@ -71,11 +71,15 @@ func (p *Plugin) doSet(ctx context.Context, c core.Call, in setPayload) (core.Re
 	if err != nil {
 		return core.Result{}, err
 	}
-	w, err := p.wishFor(in, p.host.Clock().In(z.Location))
+	asked := c.Planned
+	if asked.IsZero() {
+		asked = p.host.Clock()
+	}
+	w, err := p.wishFor(in, asked.In(z.Location))
 	if err != nil {
 		return core.Result{}, err
 	}
-	w.veiled = z.veiled
+	w.veiled, w.asked = z.veiled, asked
 	w.seed = fmt.Sprintf("%s/%d/%d", c.Key.Turn, c.Key.Round, c.Key.Step)
 	r, err := p.set(ctx, a, w)
 	if err != nil {
@@ -149,7 +153,7 @@ func (p *Plugin) listAction() core.Action {
 			},
 			Examples: []core.Example{example("“What do I have coming up?”", `{}`), example("A moderator asks what is set in this group", `{"all":true}`)},
 		},
-		Permission: core.Everyone, Idempotent: true,
+		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 	}, p.doList)
 }
 
@@ -196,7 +200,7 @@ func (p *Plugin) cancelAction() core.Action {
 			},
 			Examples: []core.Example{example("“Forget about the dentist”", `{"id":"dentist"}`), example("By the id that reminder_list told", `{"id":"mzxw6ytb"}`)},
 		},
-		Permission: core.Everyone,
+		Effects: core.EffectRanked, Permission: core.Everyone,
 	}, p.doCancel)
 }
 

@@ -25,7 +25,7 @@ func (p *Plugin) Commands() []command.Command {
 			},
 		}, Do: p.remind},
 		{Spec: command.Spec{
-			Name: "timezone", Brief: "Tell or choose your time zone",
+			Name: "timezone", Idempotent: true, Brief: "Tell or choose your time zone",
 			Args: []command.Arg{{Name: "zone", Brief: "like Europe/Rome; off: the bot's", Rest: true}},
 			Briefs: map[string]string{
 				"it": "Mostra o scegli il tuo fuso orario", "de": "Deine Zeitzone zeigen oder wählen", "fr": "Voir ou choisir votre fuseau horaire",

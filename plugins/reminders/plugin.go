@@ -57,8 +57,9 @@ type wish struct {
 	text   string
 	when   spoken.When
 	rule   calendar.Rule
-	veiled bool   // the zone of when is not told here
-	seed   string // the same for the same call, "" where that is not known
+	veiled bool      // the zone of when is not told here
+	seed   string    // the same for the same call, "" where that is not known
+	asked  time.Time // when its time had to lie ahead; zero: now
 }
 
 // set keeps a reminder. One that is there already is returned as it is.
@@ -75,6 +76,9 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 			return r, core.Errorf(core.Invalid, "The rule %s never comes true.", r.Rule)
 		}
 		r.Due = next
+	}
+	if !w.asked.IsZero() { // what fell due since is said at once
+		now = w.asked
 	}
 	if err := p.check(&r, now); err != nil {
 		return r, err

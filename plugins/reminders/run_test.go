@@ -553,3 +553,37 @@ func BenchmarkStart(b *testing.B) {
 		}
 	}
 }
+
+// TestDueBeforeItWasSet: a plan that was carried out late, as after a crash, may be past
+// its time by then: the reminder comes at once, and says so.
+func TestDueBeforeItWasSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := stand(t, nil)
+		call := core.Call{Path: group, Author: jay, Planned: s.Clock()}
+		at := func(d time.Duration) setPayload {
+			return setPayload{Text: "tea", When: call.Planned.Add(d).Format(time.RFC3339)}
+		}
+		time.Sleep(10 * time.Minute)
+		if _, err := p.doSet(t.Context(), call, at(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []core.Call{call, {Path: group, Author: jay}} {
+			var e *core.Error
+			if _, err := p.doSet(t.Context(), c, at(-time.Minute)); !errors.As(err, &e) || e.Kind != core.Invalid {
+				t.Errorf("a time that was past already: %v", err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error)
+		go func() { over <- p.Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		if got := s.Received(); len(got) != 1 || got[0].Message.Text != "tea (late by 9m)" {
+			t.Errorf("received %+v", got)
+		}
+	})
+}

@@ -56,6 +56,7 @@ func (p *Plugin) apiCall() []core.Action {
 		Brief:    "Ask one of the configured HTTP APIs",
 		Schema:   p.callSchema(p.methods()),
 		Examples: p.callExamples(),
+		Effects:  p.effects(),
 		Outside:  true, Permission: p.loosest(), Timeout: p.longest() + 5*time.Second,
 		Check: func(_ context.Context, c core.Call) error { _, _, err := p.prepare(c); return err },
 		Do:    p.call,
@@ -71,9 +72,25 @@ func (p *Plugin) apiCall() []core.Action {
 		change.Schema = p.callSchema(slices.DeleteFunc(p.methods(), func(m string) bool { return m == http.MethodGet }))
 		change.Examples = p.changeExamples()
 		change.Confirm, change.Do = true, p.send
+		change.Effects |= core.EffectChanges
 		actions = append(actions, change)
 	}
 	return actions
+}
+
+// effects are those of api_call: where the APIs are not open to the same people, it
+// does more for those of a higher rank.
+func (p *Plugin) effects() core.Effect {
+	e := core.EffectReadsForeign
+	for _, a := range p.apis {
+		if a.Permission != p.apis[0].Permission {
+			e |= core.EffectRanked
+		}
+		if !a.Confirm && slices.ContainsFunc(a.Methods, func(m string) bool { return m != http.MethodGet }) {
+			e |= core.EffectChanges
+		}
+	}
+	return e
 }
 
 // asks reports whether the person is asked about changes.

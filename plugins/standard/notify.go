@@ -40,10 +40,10 @@ func (p *Plugin) notify() []core.Action {
 				example("Calling for help", `{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
 			},
 		},
-		Permission: core.Everyone,
-		RateLimit:  core.RateLimit{Count: p.c.Notices, Per: time.Hour},
-		Check:      func(_ context.Context, c core.Call) error { _, err := p.notice(c); return err },
-		Do:         p.tell,
+		Effects: core.EffectNone, Permission: core.Everyone,
+		RateLimit: core.RateLimit{Count: p.c.Notices, Per: time.Hour},
+		Check:     func(_ context.Context, c core.Call) error { _, err := p.notice(c); return err },
+		Do:        p.tell,
 	}}
 }
 

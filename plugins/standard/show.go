@@ -47,7 +47,7 @@ func (p *Plugin) display() []core.Action {
 				example("What the last action gave", `{"format":"table"}`),
 			},
 		},
-		Permission: core.Everyone,
+		Effects: core.EffectNone, Permission: core.Everyone,
 		Idempotent: true, // a picture is guarded by its part, words are a step of their own
 		Do:         p.show,
 	}}

@@ -33,7 +33,7 @@ func (p *Plugin) speak() []core.Action {
 			},
 			Examples: []core.Example{example("Wishing a good night", `{"text":"Good night, and sleep well."}`)},
 		},
-		Permission: core.Everyone, Timeout: p.c.Speech.Timeout + 30*time.Second, Busy: core.Queue,
+		Effects: core.EffectNone, Permission: core.Everyone, Timeout: p.c.Speech.Timeout + 30*time.Second, Busy: core.Queue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 		Do:        p.spoken,
 	}}

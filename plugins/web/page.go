@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/go-shiori/go-readability"
+	"codeberg.org/readeck/go-readability/v2"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
 
@@ -70,12 +70,12 @@ func (p *page) article(doc *html.Node, at *url.URL) (found *html.Node) {
 	if err != nil || a.Node == nil {
 		return doc
 	}
-	p.site = cut(squeeze(a.SiteName), maxTitle)
-	if title := squeeze(a.Title); title != "" && title != at.String() {
+	p.site = cut(squeeze(a.SiteName()), maxTitle)
+	if title := squeeze(a.Title()); title != "" && title != at.String() {
 		p.title = cut(title, maxTitle)
 	}
-	if a.PublishedTime != nil && !a.PublishedTime.IsZero() {
-		p.published = a.PublishedTime.Format(time.DateOnly)
+	if at, err := a.PublishedTime(); err == nil && !at.IsZero() {
+		p.published = at.Format(time.DateOnly)
 	}
 	if short := render(a.Node, false, at); len(short) < fewWords && len(render(doc, false, at)) > 4*len(short) {
 		return doc

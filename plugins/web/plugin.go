@@ -92,6 +92,7 @@ func (p *Plugin) fetchAction() core.Action {
 				{Scenario: "Where do the links of a page lead?", Payload: []byte(`{"url":"https://example.org/news","links":true}`)},
 			},
 		},
+		Effects: core.EffectReadsForeign | core.EffectRequests,
 	}, p.fetch)
 }
 
@@ -118,7 +119,7 @@ func (p *Plugin) searchAction() core.Action {
 				{Scenario: "Somebody asks for news", Payload: []byte(`{"query":"Rome marathon results","recent":"month"}`)},
 			},
 		},
-		Cache: p.conf.Remember,
+		Effects: core.EffectReadsForeign | core.EffectFinds, Cache: p.conf.Remember,
 	}, p.find)
 }
 

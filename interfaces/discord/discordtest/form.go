@@ -61,6 +61,7 @@ func (s *Server) changes(call *Call, c *Channel, m *Message) (*form, *failure) {
 		"embeds":     func() { f.Embeds = w.Embeds },
 		"components": func() { f.Components = w.Parts },
 		"poll":       func() { f.Poll = w.Poll },
+		"flags":      func() { f.Plain = w.Flags&(1<<2) != 0 },
 	} {
 		if _, given := f.fields[field]; given {
 			set()

@@ -41,7 +41,7 @@ const (
 // Settings are how the gateway behaves. The zero value of Intents allows all but
 // the members' and presences'.
 type Settings struct {
-	Interval    time.Duration // between two heartbeats
+	Interval    time.Duration // between two heartbeats; a bot that is slower than this loses the connection
 	Shards      int           // recommended
 	Least       int           // shards, with fewer of which nobody is let in
 	Concurrency int           // identifies at once
@@ -91,7 +91,7 @@ type gateway struct {
 const sessionsADay = 1000
 
 func (g *gateway) init() {
-	g.Settings = Settings{Interval: 200 * time.Millisecond, Shards: 1, Concurrency: 1, Remaining: sessionsADay, Reset: time.Second}
+	g.Settings = Settings{Interval: 10 * time.Second, Shards: 1, Concurrency: 1, Remaining: sessionsADay, Reset: time.Second}
 	g.sessions, g.conns = map[string]*session{}, map[*Conn]bool{}
 }
 

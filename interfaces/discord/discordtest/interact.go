@@ -251,45 +251,58 @@ func (s *Server) followed(call *Call, ids []string) (*Interaction, *failure) {
 	return nil, &failure{status: 404, code: 10015, text: "Unknown Webhook"}
 }
 
+// original is the message that answers an interaction.
+func (s *Server) original(call *Call, ids []string) (*Interaction, *Message, *failure) {
+	i, f := s.followed(call, ids)
+	if f != nil {
+		return nil, nil, f
+	}
+	m := i.hidden
+	if m == nil {
+		m = s.channels[i.Channel].find(i.Original)
+	}
+	if m == nil || i.gone {
+		return nil, nil, &failure{status: 404, code: 10008, text: "Unknown Message"}
+	}
+	return i, m, nil
+}
+
+func (s *Server) getOriginal(call *Call, ids []string) (any, *failure) {
+	_, m, f := s.original(call, ids)
+	if f != nil {
+		return nil, f
+	}
+	return s.json(m), nil
+}
+
 // patchOriginal changes the answer, or makes it at last.
 func (s *Server) patchOriginal(call *Call, ids []string) (any, *failure) {
-	i, f := s.followed(call, ids)
+	i, m, f := s.original(call, ids)
 	if f != nil {
 		return nil, f
 	}
 	c := s.channels[i.Channel]
-	m := i.hidden
-	if m == nil {
-		m = c.find(i.Original)
+	if !m.Hidden {
+		return s.change(call, c, m)
 	}
-	if m == nil || i.gone {
-		return nil, &failure{status: 404, code: 10008, text: "Unknown Message"}
+	form, f := s.changes(call, c, m)
+	if f != nil {
+		return nil, f
 	}
-	if m.Hidden {
-		form, f := s.changes(call, c, m)
-		if f != nil {
-			return nil, f
-		}
-		*m = form.Message
-		m.Thinking = false
-		return s.json(m), nil
-	}
-	return s.change(call, c, m)
+	*m = form.Message
+	m.Thinking = false
+	return s.json(m), nil
 }
 
 func (s *Server) deleteOriginal(call *Call, ids []string) (any, *failure) {
-	i, f := s.followed(call, ids)
+	i, m, f := s.original(call, ids)
 	if f != nil {
 		return nil, f
 	}
-	c := s.channels[i.Channel]
-	m := c.find(i.Original)
-	if i.hidden == nil && m == nil || i.gone {
-		return nil, &failure{status: 404, code: 10008, text: "Unknown Message"}
+	if i.gone = true; i.hidden == nil {
+		s.remove(s.channels[i.Channel], m)
 	}
-	if i.gone, i.hidden = true, nil; m != nil {
-		s.remove(c, m)
-	}
+	i.hidden = nil
 	return nil, nil
 }
 

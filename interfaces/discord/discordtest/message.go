@@ -33,6 +33,7 @@ type Message struct {
 	Mentions            json.RawMessage // what the bot allowed to be mentioned
 	Files               []File
 	Silent              bool
+	Plain               bool // without previews of links
 	Edits               int
 	At                  time.Time
 	Reactions           []string // the bot's own
@@ -272,6 +273,9 @@ func (m *Message) flags() int {
 	n := 0
 	if m.Silent {
 		n |= 1 << 12
+	}
+	if m.Plain {
+		n |= 1 << 2
 	}
 	if m.Hidden {
 		n |= 1 << 6

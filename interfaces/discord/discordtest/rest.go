@@ -238,6 +238,7 @@ func routes() []route {
 		{"PUT", "/applications/{}/commands", false, (*Server).putCommands},
 		{"PUT", "/applications/{}/guilds/{}/commands", false, (*Server).putCommands},
 		{"POST", "/interactions/{}/{}/callback", true, (*Server).postCallback},
+		{"GET", "/webhooks/{}/{}/messages/@original", true, (*Server).getOriginal},
 		{"PATCH", "/webhooks/{}/{}/messages/@original", true, (*Server).patchOriginal},
 		{"DELETE", "/webhooks/{}/{}/messages/@original", true, (*Server).deleteOriginal},
 		{"POST", "/webhooks/{}/{}", true, (*Server).postFollowUp},

@@ -41,6 +41,7 @@ type Chat struct {
 	Admins   []int64
 	Gone     string // why the bot cannot write here: a platform's text for 403
 	Upgraded int64  // the supergroup that this group became
+	Linked   int64  // the channel that the group belongs to
 
 	next     int
 	messages []*Message

@@ -34,7 +34,7 @@ func methods() map[string]method {
 		"setmycommands":          (*Server).setCommands,
 		"deletemycommands":       (*Server).deleteCommands,
 		"getchatadministrators":  (*Server).administrators,
-		"getchat":                func(s *Server, c Call) (any, error) { return s.chat(c) },
+		"getchat":                (*Server).fullChat,
 		"getfile":                (*Server).getFile,
 		"setwebhook":             (*Server).setWebhook,
 		"deletewebhook":          (*Server).deleteWebhook,

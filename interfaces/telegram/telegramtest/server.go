@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -41,6 +42,7 @@ type Server struct {
 	// Dial, set by InMemory, replaces the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	conns    atomic.Int32
 	mu       sync.Mutex
 	people   map[int64]*Person
 	chats    map[int64]*Chat
@@ -76,7 +78,16 @@ type update struct {
 // New starts a server on the loopback; it ends with the test.
 func New(tb testing.TB) *Server {
 	s := newServer()
-	web := httptest.NewServer(s)
+	web := httptest.NewUnstartedServer(s)
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			s.conns.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			s.conns.Add(-1)
+		}
+	}
+	web.Start()
 	s.URL = web.URL
 	tb.Cleanup(func() { s.hangUp(); web.CloseClientConnections(); web.Close() })
 	return s
@@ -132,6 +143,17 @@ func (s *Server) Calls(method string) []Call {
 	}
 	return list
 }
+
+// Count is the number of requests so far, getUpdates among them.
+func (s *Server) Count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.calls)
+}
+
+// Connected is the number of open connections of a server that New made. Without any,
+// no request is under way.
+func (s *Server) Connected() int { return int(s.conns.Load()) }
 
 // Early counts requests that came while the bot had been told to wait.
 func (s *Server) Early() int {

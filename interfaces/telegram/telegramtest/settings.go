@@ -59,6 +59,19 @@ func (s *Server) Commands() map[string]string {
 	return maps.Clone(s.commands)
 }
 
+// fullChat is a chat with what only getChat tells of it.
+func (s *Server) fullChat(c Call) (any, error) {
+	full, err := s.chat(c)
+	if err != nil {
+		return nil, err
+	}
+	chat, err := s.room(c)
+	if err == nil && chat.Linked != 0 {
+		full["linked_chat_id"] = chat.Linked
+	}
+	return full, err
+}
+
 func (s *Server) administrators(c Call) (any, error) {
 	chat, err := s.room(c)
 	if err != nil {
@@ -133,7 +146,7 @@ func (s *Server) setWebhook(c Call) (any, error) {
 	case !regexp.MustCompile(`^[A-Za-z0-9_-]{0,256}$`).MatchString(c.Params["secret_token"]):
 		return nil, refuse("secret token contains unallowed characters")
 	default:
-		s.hook = webhook{url, c.Params["secret_token"], c.Files["certificate"]}
+		s.hook = webhook{url: url, secret: c.Params["secret_token"], certificate: c.Files["certificate"]}
 	}
 	if s.reader != nil && s.hook.url != "" {
 		close(s.reader)
@@ -151,7 +164,11 @@ func (s *Server) deleteWebhook(c Call) (any, error) {
 }
 
 func (s *Server) webhookInfo(Call) (any, error) {
-	return map[string]any{"url": s.hook.url, "pending_update_count": len(s.updates)}, nil
+	info := map[string]any{"url": s.hook.url, "pending_update_count": len(s.updates)}
+	if s.hook.failed > 0 {
+		info["last_error_date"], info["last_error_message"] = s.hook.failed, "Connection refused"
+	}
+	return info, nil
 }
 
 // Stall makes downloads of a file begin and never end.

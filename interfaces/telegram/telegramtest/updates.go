@@ -161,6 +161,14 @@ func wanted(raw json.RawMessage, kinds []string) bool {
 type webhook struct {
 	url, secret string
 	certificate []byte
+	failed      int64 // when an update could not be delivered last
+}
+
+// Unreachable makes the webhook fail from the platform's point of view.
+func (s *Server) Unreachable() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hook.failed = time.Now().Unix()
 }
 
 // Hook returns the webhook's address, and whether a certificate came with it.

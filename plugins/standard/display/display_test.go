@@ -106,6 +106,16 @@ func TestFieldsComeFirst(t *testing.T) {
 	}
 }
 
+func TestHugeNumbersAreDrawn(t *testing.T) {
+	for _, kind := range []string{"line", "bar"} {
+		s := Show(json.RawMessage(`{"labels":["a","b"],"series":[{"data":[1e15,-1e15]},{"data":[0,5e-324]}]}`), Options{Format: kind})
+		if s.Picture == nil {
+			t.Fatalf("%s: %s", kind, s.Text)
+		}
+		picture(t, kind, s.Picture.Data)
+	}
+}
+
 func TestManyPointsAreDrawn(t *testing.T) {
 	var points []string
 	for i := range 5000 {

@@ -1,14 +1,11 @@
 package display
 
 import (
-	"bytes"
 	"fmt"
+	"image/color"
 	"math"
 	"strings"
 	"unicode"
-
-	"github.com/wcharczuk/go-chart/v2"
-	"github.com/wcharczuk/go-chart/v2/drawing"
 
 	"synthbot/core"
 )
@@ -43,55 +40,130 @@ func (p *plot) file() string {
 	return name + ".png"
 }
 
-// png draws the picture. A panic of the library, whose input is foreign, is an
-// error.
-func (p *plot) png() (data []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("chart: %v", r)
-		}
-	}()
-	var b bytes.Buffer
-	c := p.chart()
-	if err := c.Render(chart.PNG, &b); err != nil {
+// Colours.
+var (
+	black    = color.RGBA{0x33, 0x33, 0x33, 0xff}
+	pale     = color.RGBA{0xdd, 0xdd, 0xdd, 0xff}
+	coloured = [maxSeries]color.RGBA{
+		{0x00, 0x74, 0xd9, 0xff}, {0xff, 0x85, 0x1b, 0xff}, {0x2e, 0xb0, 0x40, 0xff}, {0xe0, 0x3c, 0x31, 0xff},
+		{0x85, 0x14, 0x9b, 0xff}, {0x39, 0xa0, 0xa0, 0xff}, {0xb8, 0x86, 0x0b, 0xff}, {0x77, 0x77, 0x77, 0xff},
+	}
+)
+
+// frame is where the points lie on the picture, and what the axes say.
+type frame struct {
+	*canvas
+	left, top, right, bottom float64 // pixels
+	across, upward           []tick
+}
+
+// tick is a mark of an axis.
+type tick struct {
+	value float64
+	label string
+}
+
+// x and y are where a value lies.
+func (f *frame) x(value float64) float64 {
+	return f.left + (f.right-f.left)*share(f.across, value)
+}
+
+func (f *frame) y(value float64) float64 {
+	return f.bottom - (f.bottom-f.top)*share(f.upward, value)
+}
+
+// share is how far along an axis a value lies, from 0 to 1.
+func share(axis []tick, value float64) float64 {
+	low, high := axis[0].value, axis[len(axis)-1].value
+	return min(max((value-low)/(high-low), 0), 1)
+}
+
+// png draws the picture.
+func (p *plot) png() ([]byte, error) {
+	c, err := newCanvas(width, height)
+	if err != nil {
 		return nil, fmt.Errorf("chart: %w", err)
 	}
-	return b.Bytes(), nil
-}
-
-func (p *plot) chart() chart.Chart {
-	c := chart.Chart{
-		Title: clip(p.title, maxLabel), Width: width, Height: height,
-		Background: chart.Style{Padding: chart.Box{Top: 50, Left: 20, Right: 30, Bottom: 20}},
-		XAxis:      chart.XAxis{Ticks: p.across()},
-		YAxis:      chart.YAxis{Ticks: p.upward(), GridMajorStyle: chart.Style{StrokeColor: drawing.ColorFromHex("dddddd"), StrokeWidth: 1}},
+	f := &frame{canvas: c, left: 20, top: 50, right: width - 30, bottom: height - 40, across: p.across(), upward: p.upward()}
+	if len(p.series) > 1 {
+		p.legend(f)
 	}
-	for i := range p.series {
-		c.Series = append(c.Series, p.drawn(i))
+	for _, t := range f.upward {
+		f.left = max(f.left, f.wide(t.label)+30)
 	}
 	if len(p.series) > 1 {
-		c.Background.Padding.Left = 150
-		c.Elements = []chart.Renderable{chart.LegendLeft(&c)}
+		f.left += legendWidth
 	}
-	return c
+	f.axes()
+	c.text(width/2, 30, 0.5, clip(p.title, maxLabel), black)
+	for i := range p.series {
+		if p.kind == kindBar {
+			p.bars(f, i)
+		} else {
+			p.line(f, i)
+		}
+	}
+	return c.encode()
 }
 
-// drawn is a series as the library knows it.
-func (p *plot) drawn(i int) chart.Series {
+// legendWidth is how much of the picture's left names the series, in pixels.
+const legendWidth = 150
+
+// legend names the series.
+func (p *plot) legend(f *frame) {
+	for i := range p.series {
+		name := p.series[i].name
+		if name == "" {
+			name = fmt.Sprint(i + 1)
+		}
+		y := f.top + 20 + 22*float64(i)
+		f.box(20, y-10, 32, y+2, coloured[i])
+		f.text(40, y, 0, clip(name, 14), black)
+	}
+}
+
+// axes draws the marks, and a line across for each number upward.
+func (f *frame) axes() {
+	for _, t := range f.upward {
+		y := f.y(t.value)
+		f.box(f.left, y, f.right, y, pale)
+		f.text(f.left-8, y+5, 1, t.label, black)
+	}
+	for _, t := range f.across {
+		if t.label != "" {
+			x := f.x(t.value)
+			f.box(x, f.bottom, x, f.bottom+5, black)
+			f.text(x, f.bottom+22, 0.5, t.label, black)
+		}
+	}
+	f.box(f.left, f.bottom, f.right, f.bottom, black)
+}
+
+// line draws series i as a line, with dots where there are few.
+func (p *plot) line(f *frame, i int) {
 	s := &p.series[i]
-	name := s.name
-	if name == "" {
-		name = fmt.Sprint(i + 1)
+	drawn := f.shape()
+	for k := range s.x {
+		x, y := f.x(s.x[k]), f.y(s.y[k])
+		if k > 0 {
+			drawn.line(f.x(s.x[k-1]), f.y(s.y[k-1]), x, y, 2.5)
+		}
+		if len(s.x) <= 60 {
+			drawn.dot(x, y, 3.5)
+		}
 	}
-	colour := chart.GetAlternateColor(i)
-	if p.kind == kindBar {
-		return bars{series: s, name: name, at: i, of: len(p.series), colour: colour}
+	f.fill(drawn, coloured[i])
+}
+
+// bars draws series i of several as bars that stand side by side.
+func (p *plot) bars(f *frame, i int) {
+	const room = 0.8 // of that between two labels
+	one := room / float64(len(p.series))
+	s := &p.series[i]
+	for k, x := range s.x {
+		left := x - room/2 + float64(i)*one
+		f.box(f.x(left), f.y(max(0, s.y[k])), f.x(left+one*0.95), f.y(min(0, s.y[k])), coloured[i])
 	}
-	style := chart.Style{StrokeColor: colour, StrokeWidth: 2.5}
-	if len(s.x) <= 60 {
-		style.DotColor, style.DotWidth = colour, 3
-	}
-	return chart.ContinuousSeries{Name: name, Style: style, XValues: s.x, YValues: s.y}
 }
 
 // bounds are the least and the largest of the numbers, at least one.
@@ -106,7 +178,7 @@ func bounds(of func(*series) []float64, all []series) (low, high float64) {
 }
 
 // upward are the marks of the vertical axis.
-func (p *plot) upward() []chart.Tick {
+func (p *plot) upward() []tick {
 	low, high := bounds(func(s *series) []float64 { return s.y }, p.series)
 	if p.kind == kindBar || low > 0 && low < high/3 {
 		low, high = min(low, 0), max(high, 0)
@@ -115,21 +187,21 @@ func (p *plot) upward() []chart.Tick {
 }
 
 // across are the marks of the horizontal axis: some of the labels, or numbers.
-func (p *plot) across() []chart.Tick {
+func (p *plot) across() []tick {
 	if len(p.labels) == 0 {
 		return marks(bounds(func(s *series) []float64 { return s.x }, p.series))
 	}
 	_, last := bounds(func(s *series) []float64 { return s.x }, p.series)
-	ticks := []chart.Tick{{Value: -0.5}}
+	ticks := []tick{{value: -0.5}}
 	step := int(math.Ceil((last + 1) / 10))
 	for i := 0; i <= int(last); i += step {
-		ticks = append(ticks, chart.Tick{Value: float64(i), Label: clip(p.label(float64(i)), 14)})
+		ticks = append(ticks, tick{value: float64(i), label: clip(p.label(float64(i)), 14)})
 	}
-	return append(ticks, chart.Tick{Value: last + 0.5})
+	return append(ticks, tick{value: last + 0.5})
 }
 
 // marks are round numbers around an interval, about five.
-func marks(low, high float64) []chart.Tick {
+func marks(low, high float64) []tick {
 	if high-low <= math.Abs(high)*1e-12 {
 		low, high = low-1, high+1
 	}
@@ -139,46 +211,12 @@ func marks(low, high float64) []chart.Tick {
 			step *= more
 		}
 	}
-	var ticks []chart.Tick
+	var ticks []tick
 	for i := math.Floor(low / step); len(ticks) < 20; i++ {
-		ticks = append(ticks, chart.Tick{Value: i * step, Label: short(i * step)})
+		ticks = append(ticks, tick{value: i * step, label: short(i * step)})
 		if i*step >= high {
 			break
 		}
 	}
 	return ticks
-}
-
-// bars draws one of several series as bars that stand side by side.
-type bars struct {
-	*series
-	name   string
-	at, of int
-	colour drawing.Color
-}
-
-// GetName implements chart.Series.
-func (b bars) GetName() string { return b.name }
-
-// GetYAxis implements chart.Series.
-func (b bars) GetYAxis() chart.YAxisType { return chart.YAxisPrimary }
-
-// GetStyle implements chart.Series.
-func (b bars) GetStyle() chart.Style { return chart.Style{StrokeColor: b.colour, StrokeWidth: 4} }
-
-// Validate implements chart.Series.
-func (b bars) Validate() error { return nil }
-
-// Render implements chart.Series.
-func (b bars) Render(r chart.Renderer, box chart.Box, across, upward chart.Range, _ chart.Style) {
-	const share = 0.8 // of the room between two labels
-	one := share / float64(b.of)
-	for i, x := range b.x {
-		left := x - share/2 + float64(b.at)*one
-		bar := chart.Box{
-			Left: box.Left + across.Translate(left), Right: box.Left + across.Translate(left+one*0.95),
-			Top: box.Bottom - upward.Translate(max(0, b.y[i])), Bottom: box.Bottom - upward.Translate(min(0, b.y[i])),
-		}
-		chart.Draw.Box(r, bar, chart.Style{FillColor: b.colour, StrokeColor: b.colour})
-	}
 }

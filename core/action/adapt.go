@@ -1,0 +1,216 @@
+package action
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Adapt turns a schema that others wrote into one that the catalogue takes, as far
+// as its meaning is certain: forms of older drafts and other dialects are read,
+// defaults that the schema itself refuses and patterns that cannot be checked here are
+// left out. The notes say what was left out. A schema that cannot be read stays as it is.
+func Adapt(raw json.RawMessage) (adapted json.RawMessage, notes []string) {
+	if len(raw) > maxSchema || Nesting(raw) > maxSchemaDepth {
+		return raw, nil
+	}
+	root, err := decode(raw)
+	if err != nil {
+		return raw, nil
+	}
+	a := &adapter{root: root}
+	a.node(root, "")
+	if !a.changed {
+		return raw, nil
+	}
+	return encode(root), a.notes
+}
+
+// adapter changes a decoded schema in place.
+type adapter struct {
+	root    any
+	changed bool
+	notes   []string
+}
+
+func (a *adapter) note(path, format string, args ...any) {
+	const most = 20
+	a.changed = true
+	if len(a.notes) < most {
+		a.notes = append(a.notes, strings.TrimPrefix(path+": ", ": ")+fmt.Sprintf(format, args...))
+	}
+}
+
+// node adapts what stands where a schema is expected. path names it in notes.
+func (a *adapter) node(v any, path string) {
+	n, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	a.types(n)
+	a.bounds(n, path)
+	a.patterns(n, path)
+	a.required(n)
+	for _, keyword := range slices.Sorted(maps.Keys(n)) {
+		switch positionOf(keyword) {
+		case mapOfSchemas:
+			m, _ := n[keyword].(map[string]any)
+			for _, name := range slices.Sorted(maps.Keys(m)) {
+				a.node(m[name], strings.TrimPrefix(path+"."+name, "."))
+			}
+		case oneSchema, listOfSchemas:
+			for _, child := range children(positionOf(keyword), n[keyword]) {
+				a.node(child, path)
+			}
+		}
+	}
+	a.defaults(n, path)
+}
+
+// dialects are names of types in other languages. "" is any type.
+var dialects = map[string]string{
+	"dict": "object", "float": "number", "double": "number", "int": "integer", "long": "integer",
+	"str": "string", "bool": "boolean", "list": "array", "tuple": "array", "any": "",
+}
+
+// types reads names of types as other dialects write them.
+func (a *adapter) types(n map[string]any) {
+	given, ok := n["type"]
+	if !ok {
+		return
+	}
+	list, several := given.([]any)
+	if !several {
+		list = []any{given}
+	}
+	read := make([]any, 0, len(list)+1)
+	for _, t := range list {
+		name, text := t.(string)
+		switch other, known := dialects[strings.ToLower(name)]; {
+		case t == nil && several:
+			read = append(read, "null")
+		case t == nil, known && other == "":
+			delete(n, "type")
+			a.changed = true
+			return
+		case known:
+			read = append(read, other)
+		case text:
+			read = append(read, strings.ToLower(name))
+		default:
+			return // it is refused later
+		}
+	}
+	if n["nullable"] == true && !slices.Contains(read, any("null")) {
+		read, several = append(read, "null"), true
+		if values, ok := n["enum"].([]any); ok && !slices.Contains(values, nil) {
+			n["enum"] = append(values, nil)
+		}
+	}
+	if slices.Equal(read, list) {
+		return
+	}
+	a.changed = true
+	n["type"] = read
+	if !several {
+		n["type"] = read[0]
+	}
+}
+
+// bounds reads those of draft 4, where exclusiveMinimum is true or false, and leaves
+// out what is no number.
+func (a *adapter) bounds(n map[string]any, path string) {
+	for _, end := range []string{"minimum", "maximum"} {
+		exclusive := "exclusive" + strings.ToUpper(end[:1]) + end[1:]
+		is, draft4 := n[exclusive].(bool)
+		if !draft4 {
+			continue
+		}
+		delete(n, exclusive)
+		if limit, ok := n[end]; ok && is {
+			n[exclusive] = limit
+			delete(n, end)
+		}
+		a.changed = true
+	}
+	for _, keyword := range []string{
+		"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+		"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
+	} {
+		v, ok := n[keyword]
+		if _, number := v.(json.Number); !ok || number {
+			continue
+		}
+		delete(n, keyword)
+		a.note(path, "%s is no number, and is not checked", keyword)
+	}
+}
+
+// patterns leaves out those that Go's regular expressions cannot express.
+func (a *adapter) patterns(n map[string]any, path string) {
+	if p, ok := n["pattern"].(string); ok {
+		if _, err := regexp.Compile(p); err != nil {
+			delete(n, "pattern")
+			a.note(path, "the pattern %.100q is not checked", p)
+		}
+	}
+	named, _ := n["patternProperties"].(map[string]any)
+	for p := range named {
+		if _, err := regexp.Compile(p); err == nil {
+			continue
+		}
+		delete(named, p)
+		if n["additionalProperties"] == false {
+			delete(n, "additionalProperties")
+		}
+		a.note(path, "properties that match %.100q are not checked", p)
+	}
+}
+
+// required reads draft 3, where each property says that it is required.
+func (a *adapter) required(n map[string]any) {
+	properties, _ := n["properties"].(map[string]any)
+	list, given := n["required"].([]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		p, _ := properties[name].(map[string]any)
+		is, draft3 := p["required"].(bool)
+		if !draft3 {
+			continue
+		}
+		delete(p, "required")
+		a.changed = true
+		if is && (given || n["required"] == nil) && !slices.Contains(list, any(name)) {
+			list = append(list, name)
+			n["required"] = list
+		}
+	}
+}
+
+// defaults leaves out a default that its own schema refuses.
+func (a *adapter) defaults(n map[string]any, path string) {
+	value, ok := n["default"]
+	if !ok {
+		return
+	}
+	whole := maps.Clone(n)
+	delete(whole, "default")
+	root, _ := a.root.(map[string]any)
+	for _, shared := range []string{"$defs", "definitions"} {
+		if defs, ok := root[shared]; ok {
+			whole[shared] = defs
+		}
+	}
+	s, err := compile(encode(whole))
+	if err != nil || len(s.check(value)) == 0 {
+		return
+	}
+	delete(n, "default")
+	if value == nil { // there is none
+		a.changed = true
+		return
+	}
+	a.note(path, "the default %.100s is refused by the schema itself, and is not used", encode(value))
+}

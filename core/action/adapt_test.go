@@ -1,0 +1,70 @@
+package action
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestAdapt: forms of other drafts and dialects are read, and what cannot be checked
+// is left out with a note.
+func TestAdapt(t *testing.T) {
+	object := func(property string) string {
+		return `{"properties":{"p":` + property + `},"type":"object"}`
+	}
+	for name, c := range map[string]struct{ given, want, note string }{
+		"nothing to do":        {`{"type":"string","default":"x"}`, `{"type":"string","default":"x"}`, ""},
+		"null for a string":    {`{"type":"string","default":null}`, `{"type":"string"}`, ""},
+		"null where it may be": {`{"type":["string","null"],"default":null}`, `{"type":["string","null"],"default":null}`, ""},
+		"default of a type":    {`{"type":"integer","default":"many"}`, `{"type":"integer"}`, `p: the default "many" is refused`},
+		"default not in enum":  {`{"enum":["a","b"],"default":"c"}`, `{"enum":["a","b"]}`, `p: the default "c"`},
+		"draft 4, true":        {`{"type":"number","minimum":3,"exclusiveMinimum":true}`, `{"exclusiveMinimum":3,"type":"number"}`, ""},
+		"draft 4, false":       {`{"type":"number","maximum":3,"exclusiveMaximum":false}`, `{"maximum":3,"type":"number"}`, ""},
+		"draft 4, alone":       {`{"type":"number","exclusiveMaximum":true}`, `{"type":"number"}`, ""},
+		"no number":            {`{"type":"number","minimum":"low"}`, `{"type":"number"}`, "p: minimum is no number"},
+		"lookahead":            {`{"type":"string","pattern":"^(?!\\.)x"}`, `{"type":"string"}`, `p: the pattern "^(?!\\.)x" is not checked`},
+		"pattern of names":     {`{"type":"object","patternProperties":{"(?=x)":{}},"additionalProperties":false}`, `{"patternProperties":{},"type":"object"}`, "p: properties that match"},
+		"no type":              {`{"type":null}`, `{}`, ""},
+		"null among types":     {`{"type":["string",null]}`, `{"type":["string","null"]}`, ""},
+		"python":               {`{"type":"dict","properties":{"q":{"type":"float"},"r":{"type":"any"}}}`, `{"properties":{"q":{"type":"number"},"r":{}},"type":"object"}`, ""},
+		"capitals":             {`{"type":"STRING"}`, `{"type":"string"}`, ""},
+		"nullable":             {`{"type":"string","nullable":true,"enum":["a"]}`, `{"enum":["a",null],"nullable":true,"type":["string","null"]}`, ""},
+		"deep":                 {`{"type":"array","items":{"anyOf":[{"type":"string","default":null}]}}`, `{"items":{"anyOf":[{"type":"string"}]},"type":"array"}`, ""},
+	} {
+		got, notes := Adapt(json.RawMessage(object(c.given)))
+		want := object(c.want)
+		if c.given == c.want {
+			want = object(c.given)
+		}
+		if string(got) != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+		if said := strings.Join(notes, "; "); c.note == "" && said != "" || !strings.Contains(said, c.note) {
+			t.Errorf("%s: the notes are %q", name, said)
+		}
+		if _, err := compile(got); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	shared := `{"$defs":{"d":{"type":"integer"}},"properties":{"p":{"$ref":"#/$defs/d","default":"x"},"q":{"required":true,"type":"string"}},"type":"object"}`
+	want := `{"$defs":{"d":{"type":"integer"}},"properties":{"p":{"$ref":"#/$defs/d"},"q":{"type":"string"}},"required":["q"],"type":"object"}`
+	if got, _ := Adapt(json.RawMessage(shared)); string(got) != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for _, bad := range []string{``, `{`, `"x"`, `[]`, `{"type":5}`, `{"properties":7,"required":"x"}`, `{"patternProperties":[],"$defs":null}`} {
+		if got, _ := Adapt(json.RawMessage(bad)); string(got) != bad {
+			t.Errorf("%s became %s", bad, got)
+		}
+	}
+}
+
+// FuzzAdapt: what is adapted can be adapted again without any change.
+func FuzzAdapt(f *testing.F) {
+	f.Add([]byte(`{"type":"dict","properties":{"a":{"minimum":1,"exclusiveMinimum":true,"default":null,"pattern":"(?!x)"}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		once, _ := Adapt(data)
+		if twice, notes := Adapt(once); string(twice) != string(once) {
+			t.Errorf("%s became %s, then %s (%q)", data, once, twice, notes)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package action
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	"synthbot/core"
+)
+
+// asked returns the question about a payload, "" where it is refused.
+func asked(t *testing.T, attaches bool, payload string, change ...func(*core.Step)) string {
+	t.Helper()
+	w := &world{}
+	s := w.catalogue(t, w.act("pay", func(a *core.Action) {
+		a.Confirm = true
+		a.Schema = json.RawMessage(`{"type":"object","title":"Pay a bill","properties":{"amount":{"type":"number","title":"Amount"},"to":{"type":"string"}}}`)
+	}))
+	j := newJournal().job(s, by(core.Member), step("pay", payload, change...))
+	j.Attaches = attaches
+	done := run(t, NewRuntime(Options{}), j)
+	if done[0].Progress == core.Pending {
+		return done[0].Held.Question
+	}
+	if done[0].Progress != core.Skipped || !strings.Contains(done[0].Outcome.Text, "cannot be shown whole") {
+		t.Errorf("%q", told(done))
+	}
+	return ""
+}
+
+// TestQuestionsTellTheTruth: all values are shown, whole, and before what the model
+// says about them.
+func TestQuestionsTellTheTruth(t *testing.T) {
+	many := map[string]any{}
+	var lines []string
+	for i := range 12 {
+		many[fmt.Sprintf("k%02d", i)] = i
+		lines = append(lines, fmt.Sprintf("k%02d: %d", i, i))
+	}
+	long := strings.Repeat("x", 600) + " end"
+	for _, tc := range []struct{ payload, want string }{
+		{`{"amount":500,"to":"Ann"}`, "Pay a bill\nAmount: 500\nto: Ann"},
+		{string(encode(many)), "Pay a bill\n" + strings.Join(lines, "\n")},
+		{`{"to":"` + long + `"}`, "Pay a bill\nto: " + long},
+		{`{"to":"a\nAmount: 1\tb"}`, `Pay a bill|to: "a\nAmount: 1\tb"`},
+		{`{"to":"\u202egnp.exe"}`, `Pay a bill|to: "\u202egnp.exe"`},
+		{`{"to":"a\u200bb\u2066c\ufeff\u00ad\u3164\u2800\ue000"}`, `Pay a bill|to: "a\u200bb\u2066c\ufeff\u00ad\u3164\u2800\ue000"`},
+		{`{"to":"\udb40\udc41 \ud83d\ude00\ufe0f"}`, "Pay a bill|to: \"\\U000e0041 😀\ufe0f\""},
+		{`{"to":" a "}`, `Pay a bill|to: " a "`},
+		{`{"to":""}`, `Pay a bill|to: ""`},
+		{`{"to":"\"a\\b"}`, `Pay a bill|to: "\"a\\b"`},
+		{`{"to":"[free](https://evil.example) ~~not~~"}`, "Pay a bill|to: [free](https://evil.example) ~~not~~"},
+		{`{"n":{"a":["x\u202ey",null,true]}}`, `Pay a bill|n: {"a":["x\u202ey",null,true]}`},
+		{`{"a\nb":1}`, `Pay a bill|"a\nb": 1`},
+	} {
+		if got, want := asked(t, false, tc.payload), strings.ReplaceAll(tc.want, "|", "\n"); got != want {
+			t.Errorf("%s:\ngot  %q\nwant %q", tc.payload, got, want)
+		}
+	}
+	reason := func(s *core.Step) { s.ConfirmText = "Do you want\na cookie?\u202e " + long }
+	if got := asked(t, false, `{"amount":500}`, reason); !strings.HasPrefix(got, "Pay a bill\nAmount: 500\nReason given: \"Do you want a cookie?\\u202e xxx") || len(got) > MaxQuestion {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestQuestionsThatCannotBeShown: they are attached where that is possible, and
+// refused elsewhere.
+func TestQuestionsThatCannotBeShown(t *testing.T) {
+	for _, tc := range []struct {
+		payload           string
+		attached, message bool
+	}{
+		{`{"to":"` + strings.Repeat("x", MaxQuestion-len("Pay a bill\nto: ")) + `"}`, true, true},
+		{`{"to":"` + strings.Repeat("x", MaxQuestion-len("Pay a bill\nto: ")+1) + `"}`, true, false},
+		{`{"to":"` + strings.Repeat("x", maxAttached) + `"}`, false, false},
+		{`{"to":"Ann","private_thought":"and more"}`, false, false},
+		{`{"body":{"x_private_thought":"and more"}}`, false, false},
+	} {
+		if got := asked(t, false, tc.payload) != ""; got != tc.message {
+			t.Errorf("%.60s: it is asked in a message: %v", tc.payload, got)
+		}
+		if got := asked(t, true, tc.payload) != ""; got != tc.attached {
+			t.Errorf("%.60s: it is asked with a file: %v", tc.payload, got)
+		}
+	}
+}
+
+// TestThoughtsStayOutOfQuestions: what an action of the bot's own keeps to itself is
+// not shown, and does not stand in the way of the question.
+func TestThoughtsStayOutOfQuestions(t *testing.T) {
+	w := &world{}
+	write := w.act("write", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","properties":{"private_thought":{"type":"string"},"text":{"type":"string"}}}`)
+	})
+	d, _ := w.catalogue(t, write).Resolve("write")
+	st := step("write", `{"text":"hi","private_thought":"hm"}`)
+	if got, whole := question(d, &st, ""); got != "Do write\ntext: hi" || !whole {
+		t.Errorf("%q, %v", got, whole)
+	}
+}
+
+func FuzzQuestion(f *testing.F) {
+	f.Add("a\u202eb", "x")
+	f.Add("\x00\n\u200d", `\u202e`)
+	f.Fuzz(func(t *testing.T, one, other string) {
+		if got := shown(one); strings.ContainsFunc(got, func(r rune) bool { return unicode.Is(unicode.Cf, r) || unicode.IsControl(r) }) {
+			t.Errorf("%q is shown as %q", one, got)
+		}
+		if one, other = strings.ToValidUTF8(one, ""), strings.ToValidUTF8(other, ""); one != other && shown(one) == shown(other) {
+			t.Errorf("%q and %q are shown as %q", one, other, shown(one))
+		}
+	})
+}

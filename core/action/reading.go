@@ -1,0 +1,174 @@
+package action
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// Reading tells what the prompt of a plan held besides the own new words of the
+// people whose turn it is. The zero value means: nothing.
+//
+// Text has the rank of whoever wrote it. What a stranger wrote has none. A plan
+// was made under the influence of all that its prompt held. So a step is confirmed
+// first if it needs a higher rank than one of these texts has, or if it deletes
+// something and they are by others than people of a higher rank. After a stranger's
+// text it is also confirmed if it requests an address that nobody here wrote.
+type Reading struct {
+	Strangers bool      `json:"strangers,omitempty"` // pages, files, forwarded and quoted text, answers of other programs
+	Others    bool      `json:"others,omitempty"`    // lines of other people in the bot's places
+	Rank      core.Rank `json:"rank,omitempty"`      // the lowest of those other people
+	// Addresses are those that the people of the turn wrote themselves, or that a
+	// search found, in the form of Addresses.
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// Line notes a line of another person.
+func (r *Reading) Line(rank core.Rank) {
+	if !r.Others || rank < r.Rank {
+		r.Rank = rank
+	}
+	r.Others = true
+}
+
+// Words notes the own words of the people whose turn it is: they may name
+// addresses.
+func (r *Reading) Words(text string) {
+	for _, token := range written.FindAllString(text, -1) {
+		r.know(token)
+		r.know(strings.TrimRight(token, ".,;:!?)]}>\"'*_`»”’…"))
+	}
+}
+
+func (r *Reading) know(address string) {
+	if a := canonical(address); a != "" && !slices.Contains(r.Addresses, a) {
+		r.Addresses = append(r.Addresses, a)
+	}
+}
+
+// Output notes what came of a step, which the prompts of later rounds hold.
+// private says that nobody else speaks in the place.
+func (r *Reading) Output(s *Snapshot, d Done, private bool) {
+	def, ok := s.Resolve(d.Action)
+	if !ok || d.Progress != core.Done && d.Progress != core.Failed && d.Progress != core.Unknown {
+		return
+	}
+	if def.Has(core.EffectReadsForeign) {
+		r.Strangers = true
+	}
+	if def.Has(core.EffectReadsChat) && !private {
+		r.Line(core.Member)
+	}
+	if def.Effects&core.EffectFinds != 0 {
+		v, _ := decode(d.Output)
+		walk(v, "", func(key, text string) {
+			if key == "url" {
+				r.know(text)
+			}
+		})
+	}
+}
+
+// objection says why a step must be confirmed though neither its action nor the
+// plan says so; "" if it need not be.
+func (e *execution) objection(t task, d *Definition, payload map[string]any) string {
+	if d.IsMessage() {
+		return ""
+	}
+	r := e.Read
+	for _, name := range t.way { // what follows from a result may be a stranger's wish
+		if cause, ok := e.Snapshot.Resolve(name); !ok || cause.Has(core.EffectReadsForeign) {
+			r.Strangers = true
+		}
+	}
+	need, _ := e.Snapshot.needs(d, e.Who, payload)
+	if need == core.Bot { // kept for the bot's own beats, which is no rank of a person
+		need = core.Member
+	}
+	if d.Has(core.EffectRanked) {
+		need = max(need, e.Who.rank())
+	}
+	changes := d.Has(core.EffectChanges)
+	switch {
+	case r.Strangers && (need > core.Member || changes):
+		return "This was planned after reading a text by somebody else."
+	case r.Strangers && d.Has(core.EffectRequests) && !r.knows(payload):
+		return "This was planned after reading a text by somebody else, and nobody here wrote the address."
+	case r.Others && (r.Rank < need || changes && r.Rank <= e.Who.rank()):
+		return "This was planned after reading what others wrote here."
+	}
+	return ""
+}
+
+// knows reports whether the people of the turn wrote all addresses that stand in
+// a payload.
+func (r *Reading) knows(payload map[string]any) bool {
+	known := true
+	walk(payload, "", func(key, text string) {
+		for _, address := range addresses(key, text) {
+			known = known && slices.Contains(r.Addresses, canonical(address))
+		}
+	})
+	return known
+}
+
+// walk visits all strings of a decoded JSON value, with the key that each stands
+// under.
+func walk(v any, key string, visit func(key, text string)) {
+	switch v := v.(type) {
+	case string:
+		visit(key, v)
+	case []any:
+		for _, e := range v {
+			walk(e, key, visit)
+		}
+	case map[string]any:
+		for k, e := range v {
+			visit("", k)
+			walk(e, k, visit)
+		}
+	}
+}
+
+var (
+	full    = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S+`)
+	bare    = regexp.MustCompile(`^(?i)\s*(//)?([\p{L}\p{N}_-]+\.)+[\p{L}\p{N}_-]+\.?(:\d+)?([/?#]|\s*$)`)
+	written = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S+|([\p{L}\p{N}_-]+\.)+[\p{L}\p{N}_-]+(:\d+)?([/?#]\S*)?`)
+	// Keys of addresses, and of what may be one.
+	addressKey = regexp.MustCompile(`(?i)^(ur[il]|href)$`)
+	likelyKey  = regexp.MustCompile(`(?i)ur[il]|href|link|host|domain|address|endpoint|webhook|site|page`)
+)
+
+// addresses are the web addresses of a payload's string: all that are written in
+// full, and the whole of it where its key says that it is one.
+func addresses(key, text string) []string {
+	if text != "" && addressKey.MatchString(key) || likelyKey.MatchString(key) && bare.MatchString(text) {
+		return []string{text}
+	}
+	return full.FindAllString(text, -1)
+}
+
+// canonical is the form in which addresses are compared: without scheme, www.,
+// fragment and a last slash.
+func canonical(address string) string {
+	address = strings.TrimSpace(address)
+	if !strings.Contains(address, "://") {
+		address = "https://" + strings.TrimPrefix(address, "//")
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" {
+		return address
+	}
+	host := strings.TrimPrefix(strings.ToLower(u.Host), "www.")
+	if u.User != nil {
+		host = u.User.String() + "@" + host
+	}
+	path := strings.TrimRight(u.Path, "/")
+	if u.RawQuery != "" {
+		path += "?" + u.RawQuery
+	}
+	return host + path
+}

@@ -1,0 +1,195 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"synthbot/core"
+)
+
+// TestAddresses: an address counts as written by a person only if it is the same
+// one, with the same path and query.
+func TestAddresses(t *testing.T) {
+	var r Reading
+	r.Words("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. Call me at 12:30.")
+	for address, known := range map[string]bool{
+		"https://example.org/a?x=1":                 true,
+		"http://example.org/a?x=1#bottom":           true,
+		"example.org/a?x=1":                         true,
+		"https://blog.example/K%C3%A4se":            true,
+		"http://10.0.0.5:8080":                      true,
+		"https://example.org/a":                     false,
+		"https://example.org/a?x=2":                 false,
+		"https://example.org/a?x=1&y=2":             false,
+		"https://example.org/a/secret":              false,
+		"https://example.org":                       false,
+		"https://secret.example.org/a":              false,
+		"https://me:pw@example.org/a?x=1":           false,
+		"https://example.org:8443/a?x=1":            false,
+		"https://evil.example/?q=example.org/a?x=1": false,
+	} {
+		if got := r.knows(map[string]any{"url": address}); got != known {
+			t.Errorf("%s: %v; known are %q", address, got, r.Addresses)
+		}
+	}
+}
+
+// TestAddressesInPayloads: they are found wherever they stand.
+func TestAddressesInPayloads(t *testing.T) {
+	for payload, free := range map[string]bool{
+		`{}`:                                             true,
+		`{"url":""}`:                                     true,
+		`{"file":"notes.md","text":"e.g. this"}`:         true,
+		`{"address":"12 Main Street"}`:                   true,
+		`{"url":"localhost"}`:                            false,
+		`{"URI":"evil"}`:                                 false,
+		`{"server_host":"evil.example"}`:                 false,
+		`{"page_link":"//evil.example/x"}`:               false,
+		`{"text":"see HTTPS://evil.example/x"}`:          false,
+		`{"list":[{"deep":["a","ftp://evil.example"]}]}`: false,
+		`{"https://evil.example/x":1}`:                   false,
+	} {
+		var r Reading
+		v, err := decode(json.RawMessage(payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.knows(v.(map[string]any)); got != free {
+			t.Errorf("%s: %v", payload, got)
+		}
+	}
+}
+
+// TestReadingOutputs: what came of a step is told in later rounds, also where it
+// failed.
+func TestReadingOutputs(t *testing.T) {
+	w := &world{}
+	has := func(e core.Effect) func(*core.Action) { return func(a *core.Action) { a.Effects = e } }
+	s := w.catalogue(t,
+		w.act("page", has(core.EffectReadsForeign)), w.act("recall", has(core.EffectReadsChat)),
+		w.act("seek", has(core.EffectReadsForeign|core.EffectFinds)), w.act("silent", has(0)), w.act("dice"),
+	)
+	out := json.RawMessage(`{"results":[{"url":"https://found.example/1","text":"https://evil.example"}]}`)
+	known := []string{"found.example/1"}
+	for _, tc := range []struct {
+		action   string
+		progress core.Progress
+		private  bool
+		want     Reading
+	}{
+		{"page", core.Done, true, Reading{Strangers: true}},
+		{"page", core.Failed, true, Reading{Strangers: true}},
+		{"page", core.Unknown, true, Reading{Strangers: true}},
+		{"page", core.Skipped, true, Reading{}},
+		{"page", core.Pending, true, Reading{}},
+		{"recall", core.Done, true, Reading{}},
+		{"recall", core.Done, false, Reading{Others: true}},
+		{"seek", core.Done, false, Reading{Strangers: true, Addresses: known}},
+		{"silent", core.Done, false, Reading{Strangers: true, Others: true}},
+		{"dice", core.Done, false, Reading{}},
+		{"gone", core.Done, false, Reading{}},
+	} {
+		var r Reading
+		r.Output(s, Done{Action: tc.action, Progress: tc.progress, Output: out}, tc.private)
+		if r.Strangers != tc.want.Strangers || r.Others != tc.want.Others || !slices.Equal(r.Addresses, tc.want.Addresses) {
+			t.Errorf("%s %s, private %v: %+v", tc.action, tc.progress, tc.private, r)
+		}
+	}
+	r := Reading{}
+	r.Line(core.Admin)
+	r.Line(core.Moderator)
+	r.Line(core.Admin)
+	if !r.Others || r.Rank != core.Moderator {
+		t.Errorf("the lowest rank is lost: %+v", r)
+	}
+}
+
+// TestReadingRestricts: which steps are asked about, by what was read.
+func TestReadingRestricts(t *testing.T) {
+	with := func(e core.Effect, p core.Permission) func(*core.Action) {
+		return func(a *core.Action) { a.Effects, a.Permission = e, p }
+	}
+	page := Reading{Strangers: true}
+	line := Reading{Others: true}
+	for _, tc := range []struct {
+		name   string
+		read   Reading
+		rank   core.Rank
+		change func(*core.Action)
+		asked  bool
+	}{
+		{"undeclared", page, core.Member, with(0, core.Everyone), true},
+		{"undeclared, untouched", Reading{}, core.Admin, with(0, core.Admins), false},
+		{"harmless", page, core.Admin, with(core.EffectNone, core.Everyone), false},
+		{"for moderators", page, core.Moderator, with(core.EffectNone, core.Moderators), true},
+		{"does more for ranks", page, core.Moderator, with(core.EffectRanked, core.Everyone), true},
+		{"does more for ranks, a member", page, core.Member, with(core.EffectRanked, core.Everyone), false},
+		{"does more for ranks, a line", line, core.Moderator, with(core.EffectRanked, core.Everyone), true},
+		{"does more for ranks, a member, a line", line, core.Member, with(core.EffectRanked, core.Everyone), false},
+		{"deletes", page, core.Member, with(core.EffectChanges, core.Everyone), true},
+		{"deletes, a line", line, core.Member, with(core.EffectChanges, core.Everyone), true},
+		{"deletes, a moderator's line", Reading{Others: true, Rank: core.Moderator}, core.Member, with(core.EffectChanges, core.Everyone), false},
+		{"reads, a line", line, core.Admin, with(core.EffectReadsForeign|core.EffectRequests, core.Everyone), false},
+		{"for admins, a moderator's line", Reading{Others: true, Rank: core.Moderator}, core.Admin, with(core.EffectNone, core.Admins), true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := &world{}
+			s := w.catalogue(t, w.act("it", tc.change))
+			j := newJournal().job(s, by(tc.rank), step("it", `{}`))
+			j.Read = tc.read
+			done := run(t, NewRuntime(Options{}), j)
+			if asked := done[0].Progress == core.Pending; asked != tc.asked {
+				t.Errorf("%q", told(done))
+			}
+		})
+	}
+}
+
+// TestReadingOfNobody: where nobody can be asked, it is refused.
+func TestReadingOfNobody(t *testing.T) {
+	w := &world{}
+	s := w.catalogue(t, w.act("it", func(a *core.Action) { a.Effects = core.EffectChanges }))
+	for name, who := range map[string]Who{"several": by(core.Admin, core.Admin), "a beat": by(core.Bot)} {
+		j := newJournal().job(s, who, step("it", `{}`))
+		j.Read = Reading{Strangers: true}
+		if done := run(t, NewRuntime(Options{}), j); done[0].Progress != core.Skipped {
+			t.Errorf("%s: %q", name, told(done))
+		}
+	}
+}
+
+// TestReadingOfConsequences: what a stranger's output leads to is a stranger's wish.
+func TestReadingOfConsequences(t *testing.T) {
+	w := &world{}
+	erase := w.act("erase", func(a *core.Action) { a.Effects = core.EffectChanges })
+	page := w.act("page", func(a *core.Action) {
+		a.Effects = core.EffectReadsForeign
+		a.Do = func(context.Context, core.Call) (core.Result, error) {
+			return core.Result{Next: []core.Step{step("erase", `{}`)}}, nil
+		}
+	})
+	s := w.catalogue(t, erase, page)
+	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), step("page", `{}`)))
+	if len(done) != 2 || done[1].Progress != core.Pending {
+		t.Errorf("%q", told(done))
+	}
+}
+
+// TestReadingAfterResume: what waits for a confirmed step is held to what was read
+// as well.
+func TestReadingAfterResume(t *testing.T) {
+	w := &world{}
+	s := w.catalogue(t, w.act("erase", func(a *core.Action) { a.Effects, a.DependsOn = core.EffectChanges, []string{"transfer"} }))
+	journal := newJournal()
+	j := journal.job(s, by(core.Member), step("transfer", `{}`), step("erase", `{}`))
+	j.Read = Reading{Strangers: true}
+	r := NewRuntime(Options{})
+	run(t, r, j)
+	done, err := r.Resume(t.Context(), Job{Snapshot: s, Turn: j.Turn, Round: 1, Journal: journal.crash()}, 1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same2(t, "resumed", told(done), []string{"1 transfer done", "2 erase pending"})
+}

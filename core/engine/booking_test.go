@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// account is a Ledger that keeps every use.
+type account struct {
+	Tally
+	mu   sync.Mutex
+	uses []Use
+}
+
+func newAccount() *account { return &account{Tally: *NewTally()} }
+
+func (a *account) Record(ctx context.Context, u Use) error {
+	a.mu.Lock()
+	a.uses = append(a.uses, u)
+	a.mu.Unlock()
+	return a.Tally.Record(ctx, u)
+}
+
+// stalls writes the beginning of a stream, says so and answers no more until its
+// caller is gone.
+func stalls(begun chan<- struct{}, lines ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if len(lines) > 0 {
+			events(lines...)(w, r)
+		}
+		select {
+		case begun <- struct{}{}:
+			<-r.Context().Done()
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// breaks writes the beginning of a stream and breaks the connection.
+func breaks(lines ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		events(lines...)(w, r)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// TestEveryCallIsBooked: what a call took is booked, by what the server counted or
+// by an estimate, whether or not anybody waited for the answer. Only calls that the
+// model did not work on are free.
+func TestEveryCallIsBooked(t *testing.T) {
+	begun := make(chan struct{})
+	word := `{"choices":[{"delta":{"content":"word "}}]}`
+	prompt := int(tokensOf(hello()))
+	for name, tc := range map[string]struct {
+		answer http.HandlerFunc
+		change func(*Config)
+		leave  int // the caller goes away after so many pieces; -1: as soon as the server is at work
+		want   *core.Usage
+	}{
+		"counted":           {answer: aiSays("yo"), want: &core.Usage{In: 30, Out: 4, Cached: 20}},
+		"not counted":       {answer: body(200, `{"choices":[{"message":{"content":"one two three"},"finish_reason":"stop"}]}`), want: &core.Usage{In: prompt, Out: 5}},
+		"empty":             {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":50,"completion_tokens":100}}`), want: &core.Usage{In: 50, Out: 100}},
+		"filtered":          {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}],"usage":{"prompt_tokens":50,"completion_tokens":3}}`), want: &core.Usage{In: 50, Out: 3}},
+		"refused":           {answer: body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), want: &core.Usage{In: prompt}},
+		"gone at once":      {answer: stalls(begun), leave: -1, want: &core.Usage{In: prompt}},
+		"gone later":        {answer: stalls(begun, word, word, word), leave: 3, want: &core.Usage{In: prompt, Out: 5}},
+		"thought, and gone": {answer: stalls(begun, `{"choices":[{"delta":{"reasoning_content":"hm"}}]}`, word), leave: 1, want: &core.Usage{In: prompt, Out: 2}},
+		"gone, anthropic":   {answer: stalls(begun, `{"type":"message_start","message":{"usage":{"input_tokens":30,"output_tokens":1}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"one two"}}`), change: anthropicTable, leave: 1, want: &core.Usage{In: 30, Out: 3}},
+		"too slow":          {answer: stalls(nil, word, word), change: func(c *Config) { c.Timeout = time.Second }, want: &core.Usage{In: prompt, Out: 4}},
+		"cut":               {answer: breaks(word, word), want: &core.Usage{In: prompt, Out: 4}},
+		"broken":            {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: &core.Usage{In: prompt}},
+		"half a body":       {answer: halfABody, want: &core.Usage{In: prompt}},
+		"limited":           {answer: body(429, `{}`, "Retry-After", "60")},
+		"down":              {answer: body(503, ``)},
+		"wrong key":         {answer: body(401, ``)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, tc.answer)
+			change := func(c *Config) { c.Structure = structureNone }
+			if tc.change == nil {
+				tc.change = change
+			}
+			c, err := New([]Config{s.table(change, tc.change)}, Options{Patience: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			ledger := newAccount()
+			b := Budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger})
+			ctx, cancel := context.WithCancelCause(bounded(t))
+			pieces := 0
+			stream := func(string) {
+				if pieces++; pieces == tc.leave {
+					cancel(errors.New("withdrawn"))
+				}
+			}
+			go func() {
+				select {
+				case <-begun:
+				case <-ctx.Done():
+				}
+				if tc.leave < 0 {
+					cancel(errors.New("withdrawn"))
+				}
+			}()
+			q := plainQuestion()
+			q.Build = func(core.Limits) (core.Request, error) {
+				r := hello()
+				r.Stream = stream
+				return r, nil
+			}
+			if _, err := b.Ask(ctx, q); (err != nil) != (tc.leave != 0) {
+				t.Error(err)
+			}
+			var want []Use
+			if tc.want != nil {
+				want = []Use{{Engine: "test", Place: q.Path, People: q.People, Usage: *tc.want}}
+			}
+			same := func(a, b Use) bool {
+				return a.Engine == b.Engine && a.Place == b.Place && a.Usage == b.Usage && slices.Equal(a.People, b.People)
+			}
+			if !slices.EqualFunc(ledger.uses, want, same) {
+				t.Errorf("booked %+v, want %+v", ledger.uses, want)
+			}
+		})
+	}
+}
+
+// TestUnsentIsFree: a call that never reached the server costs nothing.
+func TestUnsentIsFree(t *testing.T) {
+	s := newServer(t, aiSays("yo"))
+	table := s.table()
+	s.Close()
+	c, err := New([]Config{table}, Options{Patience: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ledger := newAccount()
+	if a, err := Budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger}).Ask(bounded(t), plainQuestion()); err != nil || a.Engine != "offline" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if len(ledger.uses) != 0 {
+		t.Errorf("booked %+v", ledger.uses)
+	}
+}
+
+// TestEachEngineIsBooked: where one engine breaks off and the next one answers, both
+// are paid for, each at its own price.
+func TestEachEngineIsBooked(t *testing.T) {
+	first, second := newServer(t, breaks(`{"choices":[{"delta":{"content":"hal"}}]}`)), newServer(t, aiSays("yo"))
+	c, err := New([]Config{
+		first.table(func(c *Config) { c.Name, c.PriceIn = "first", 1 }),
+		second.table(func(c *Config) { c.Name, c.PriceIn = "second", 1000 }),
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ledger := newAccount()
+	a, err := Budgeted(c, BudgetConfig{}, BudgetOptions{Ledger: ledger, Cost: c.Cost}).Ask(bounded(t), plainQuestion())
+	if err != nil || a.Engine != "second" || a.Usage.In != 30 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if len(ledger.uses) != 2 || ledger.uses[0].Engine != "first" || ledger.uses[1].Engine != "second" {
+		t.Fatalf("booked %+v", ledger.uses)
+	}
+	if in := float64(ledger.uses[0].Usage.In); ledger.uses[0].Cost != in/1e6 || ledger.uses[1].Cost != 0.03 {
+		t.Errorf("cost %v for %v tokens, and %v", ledger.uses[0].Cost, in, ledger.uses[1].Cost)
+	}
+}

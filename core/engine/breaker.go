@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"synthbot/core"
+)
+
+const (
+	tripAfter = 4                // failures in a row after which an engine is left alone
+	tripFor   = 30 * time.Second // for so long
+)
+
+// breaker counts the calls of an engine that failed in a row, and says when the
+// engine is left alone. As long as the same people caused all of these calls,
+// their requests may be the reason, so the engine is left alone for them only.
+type breaker struct {
+	failed   int
+	suspects []core.Path // the people who caused every one of these calls
+	until    time.Time
+}
+
+// open reports whether the engine is left alone for what these people ask.
+func (b *breaker) open(people []core.Path, now time.Time) bool {
+	return b.concerns(people) && now.Before(b.until)
+}
+
+// concerns reports whether the failures count against what these people ask.
+func (b *breaker) concerns(people []core.Path) bool {
+	innocent := func(p core.Path) bool { return !slices.Contains(b.suspects, p) }
+	return b.failed >= tripAfter && (len(b.suspects) == 0 || len(people) > 0 && !slices.ContainsFunc(people, innocent))
+}
+
+// begin notes that a call begins, and reports whether it tries an engine that was
+// left alone. While one call tries, the others go on leaving it alone.
+func (b *breaker) begin(people []core.Path, now time.Time) (try bool) {
+	try = b.concerns(people)
+	if try {
+		b.until = now.Add(tripFor)
+	}
+	return try
+}
+
+// fail notes that a call failed.
+func (b *breaker) fail(people []core.Path, now time.Time) {
+	if b.failed == 0 {
+		b.suspects = slices.Clone(people)
+	}
+	b.suspects = slices.DeleteFunc(b.suspects, func(p core.Path) bool { return !slices.Contains(people, p) })
+	b.failed++
+	b.until = now.Add(tripFor)
+}
+
+// succeed forgets the failures.
+func (b *breaker) succeed() { *b = breaker{} }

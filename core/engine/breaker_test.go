@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+)
+
+// hangs answers nothing until its caller goes away.
+func hangs(ctx context.Context) (core.Answer, error) {
+	<-ctx.Done()
+	return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: context.Cause(ctx)}
+}
+
+// by is a question of these people.
+func by(people ...string) core.Question {
+	q := plainQuestion()
+	q.People = nil
+	for _, p := range people {
+		q.People = append(q.People, core.MustPath("x/@user/"+p))
+	}
+	return q
+}
+
+// trips asks an engine that fails until it is left alone for these people.
+func trips(t *testing.T, l *link, people ...string) {
+	t.Helper()
+	for range tripAfter {
+		if _, failed := l.ask(t.Context(), by(people...)); failed == nil || errors.Is(failed, errTripped) {
+			t.Fatalf("%v", failed)
+		}
+	}
+	if _, failed := l.ask(t.Context(), by(people...)); !errors.Is(failed, errTripped) {
+		t.Fatalf("asked once more: %v", failed)
+	}
+}
+
+// TestWithdrawnCallsDoNotTrip: a caller that goes away, whatever the reason, says
+// nothing about the engine.
+func TestWithdrawnCallsDoNotTrip(t *testing.T) {
+	for name, cause := range map[string]error{"cancelled": nil, "deleted": errors.New("withdrawn"), "late": context.DeadlineExceeded} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){hangs}}
+				counted := 0
+				l := newLink("model", m, 0, Options{Failed: func(string, core.ModelErrorKind) { counted++ }}.withDefaults())
+				for range 2 * tripAfter {
+					ctx, cancel := context.WithCancelCause(t.Context())
+					go cancel(cause)
+					l.ask(ctx, by("1"))
+				}
+				if len(m.calls) != 2*tripAfter || counted != 0 {
+					t.Errorf("%d calls, %d counted", len(m.calls), counted)
+				}
+			})
+		})
+	}
+}
+
+// TestOnePersonTripsForThemselves: calls of one person that fail take the engine
+// away from that person alone; as soon as others' calls fail too, from everybody.
+func TestOnePersonTripsForThemselves(t *testing.T) {
+	for name, tc := range map[string]struct {
+		caused  [][]string // who caused the calls that failed
+		refused [][]string
+		asked   [][]string
+	}{
+		"one":          {[][]string{{"1"}, {"1"}, {"1"}, {"1"}, {"1"}}, [][]string{{"1"}}, [][]string{{"2"}, {"1", "2"}, {}}},
+		"not yet":      {[][]string{{"1"}, {"1"}, {"2"}}, nil, [][]string{{"1"}, {"2"}, {"3"}, {}}},
+		"two":          {[][]string{{"1"}, {"1"}, {"2"}, {"1"}}, [][]string{{"1"}, {"2"}, {"3"}, {}}, nil},
+		"together":     {[][]string{{"1", "2"}, {"1"}, {"1", "3"}, {"1"}}, [][]string{{"1"}}, [][]string{{"2"}, {"3"}, {"1", "3"}}},
+		"both":         {[][]string{{"1", "2"}, {"1", "2"}, {"2", "1"}, {"1", "2"}}, [][]string{{"1"}, {"2"}, {"1", "2"}}, [][]string{{"3"}}},
+		"the bot":      {[][]string{{}, {}, {}, {}}, [][]string{{"1"}, {}}, nil},
+		"the bot, too": {[][]string{{"1"}, {"1"}, {}, {"1"}}, [][]string{{"1"}, {"2"}, {}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b breaker
+			now := time.Now()
+			for _, people := range tc.caused {
+				b.fail(by(people...).People, now)
+			}
+			for _, people := range tc.refused {
+				if !b.open(by(people...).People, now) || b.open(by(people...).People, now.Add(tripFor)) {
+					t.Errorf("the engine is not left alone for %q, or for too long", people)
+				}
+			}
+			for _, people := range tc.asked {
+				if b.open(by(people...).People, now) {
+					t.Errorf("the engine is left alone for %q", people)
+				}
+			}
+		})
+	}
+}
+
+// TestSlowCallsOfOnePerson: whoever asks for more than the engine can do in time
+// keeps nobody else from it.
+func TestSlowCallsOfOnePerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(_ context.Context) (core.Answer, error) {
+			time.Sleep(time.Minute)
+			return fails(core.RetryLater, 0, errTimeout)(t.Context())
+		}
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){slow}}
+		c := chainOf(true, m)
+		for range tripAfter + 1 {
+			c.Ask(t.Context(), by("1"))
+		}
+		if len(m.calls) != tripAfter {
+			t.Errorf("%d slow calls", len(m.calls))
+		}
+		m.steps = []func(context.Context) (core.Answer, error){says("model")}
+		for _, who := range []string{"2", "1"} { // an answer is proof enough for everybody
+			if a, err := c.Ask(t.Context(), by(who)); err != nil || a.Engine != "model" {
+				t.Errorf("%s: %q answers, %v", who, a.Engine, err)
+			}
+		}
+	})
+}
+
+// TestOneCallTries: of those who ask an engine after it was left alone, one finds
+// out whether it is back; where that call is withdrawn, the next one does.
+func TestOneCallTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0)}}
+		l := newLink("model", m, 0, Options{}.withDefaults())
+		trips(t, l)
+		time.Sleep(tripFor)
+		m.steps = []func(context.Context) (core.Answer, error){hangs}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			l.ask(ctx, by("1"))
+		}()
+		synctest.Wait()
+		if _, failed := l.ask(t.Context(), by("2")); !errors.Is(failed, errTripped) || failed.After != tripFor {
+			t.Errorf("beside the one who tries: %v", failed)
+		}
+		cancel()
+		<-done
+		m.steps = []func(context.Context) (core.Answer, error){says("model")}
+		if a, failed := l.ask(t.Context(), by("2")); failed != nil || a.Engine != "model" {
+			t.Errorf("after a try that was withdrawn: %v", failed)
+		}
+		if _, failed := l.ask(t.Context(), by("3")); failed != nil {
+			t.Errorf("after an answer: %v", failed)
+		}
+	})
+}
+
+// TestUnsentSaysNothing: a prompt that cannot be built or paid for is no word of
+// the engine's.
+func TestUnsentSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.RetryLater, 0)}}
+		var counted []core.ModelErrorKind
+		l := newLink("model", m, 0, Options{Failed: func(name string, kind core.ModelErrorKind) { counted = append(counted, kind) }}.withDefaults())
+		unsent := func() {
+			for _, err := range []error{&core.ModelError{Kind: core.Refused}, &core.ModelError{Kind: core.TooLong}, errors.New("x")} {
+				q := by("9")
+				q.Build = func(core.Limits) (core.Request, error) { return core.Request{}, err }
+				l.ask(t.Context(), q)
+			}
+			q := by("9")
+			q.Build = func(core.Limits) (core.Request, error) { panic("x") }
+			if _, failed := l.ask(t.Context(), q); failed.Kind != core.Fatal {
+				t.Errorf("%v", failed)
+			}
+		}
+		unsent()
+		trips(t, l)
+		time.Sleep(tripFor)
+		unsent()
+		l.ask(t.Context(), by()) // tries, and fails
+		if _, failed := l.ask(t.Context(), by()); !errors.Is(failed, errTripped) {
+			t.Errorf("the engine is asked again: %v", failed)
+		}
+		if len(counted) != tripAfter+1 || counted[0] != core.RetryLater {
+			t.Errorf("counted %v", counted)
+		}
+	})
+}
+
+// TestPauseIsTheServers: only a server that asks to be left alone is.
+func TestPauseIsTheServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Refused, time.Hour), says("model")}}
+		l := newLink("model", m, 0, Options{}.withDefaults())
+		l.ask(t.Context(), by("1"))
+		if _, failed := l.ask(t.Context(), by("2")); failed != nil {
+			t.Errorf("after a refusal: %v", failed)
+		}
+	})
+}

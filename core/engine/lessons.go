@@ -1,0 +1,102 @@
+package engine
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Bounds of what is learnt.
+const (
+	leastScale   = 0.5
+	mostScale    = 4
+	scaleStep    = 20 // steps of a scale from one to two
+	scaleBlock   = 32 // prompts after which a scale may shrink
+	lessonTime   = 24 * time.Hour
+	leastLesson  = 200 // estimated tokens below which a prompt teaches nothing
+	answerPart   = 4   // the part of a window that is left to the answer, at most
+	shorterParts = 0.7 // of a prompt that was too long by an unknown size
+)
+
+// lessons is what an engine's answers teach about the sizes of prompts. It moves in
+// steps, and shrinks slowly, so that the beginning of a conversation's prompts does
+// not move with every answer. Safe for concurrent use.
+type lessons struct {
+	mu sync.Mutex
+	// Tokens of the server for one that is estimated: the most of the last block of
+	// prompts, and of the present one.
+	before, present float64
+	prompts         int
+
+	window int       // the longest prompt in the server's tokens; 0: not known
+	most   int       // the longest prompt in estimated tokens, where the server told no size; 0: not known
+	until  time.Time // when they are forgotten: the server may have another window by then
+}
+
+// limits are the configured limits l as the server really has them. They are
+// estimates, so a prompt that cannot be built any shorter is tried all the same.
+func (s *lessons) limits(l core.Limits, now time.Time) core.Limits {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !now.Before(s.until) {
+		s.window, s.most = 0, 0
+	}
+	configured := l.Tokens
+	l.Tokens = int(float64(least(l.Tokens, s.window)) / s.scale())
+	l.Tokens = least(l.Tokens, s.most)
+	l.Learned = l.Tokens != configured
+	return l
+}
+
+// least is the smaller limit; 0 is none.
+func least(a, b int) int {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// scale is how many of the server's tokens an estimated one is. s.mu is held.
+func (s *lessons) scale() float64 {
+	most := max(s.before, s.present)
+	if most == 0 {
+		return 1
+	}
+	return math.Ceil(most*scaleStep) / scaleStep
+}
+
+// counted takes in how many tokens a prompt of so many estimated ones was.
+func (s *lessons) counted(tokens, estimate int) {
+	ratio := float64(tokens) / float64(estimate)
+	if estimate < leastLesson || ratio < leastScale/2 {
+		return // some servers count only what they had not cached
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.present = max(s.present, min(max(ratio, leastScale), mostScale))
+	if s.prompts++; s.prompts >= scaleBlock {
+		s.before, s.present, s.prompts = s.present, 0, 0
+	}
+}
+
+// tooLong takes in that a prompt of so many estimated tokens was too long. answer is
+// the longest answer that is asked for.
+func (s *lessons) tooLong(told sizes, estimate, answer int, now time.Time) {
+	if told.prompt > 0 {
+		s.counted(told.prompt, estimate)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.until = now.Add(lessonTime)
+	if told.limit > 0 {
+		if told.answer == 0 || told.answer >= told.limit {
+			told.answer = min(answer, told.limit/answerPart)
+		}
+		s.window = max(told.limit-told.answer, minPromptTokens)
+	}
+	if told.limit == 0 || float64(estimate)*s.scale() <= float64(s.window) { // the estimate is no help
+		s.most = max(int(float64(estimate)*shorterParts), minPromptTokens)
+	}
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"synthbot/core"
+)
+
+// queue limits how many calls run at a time. Waiting calls are served person by
+// person: next is the call of whoever was served longest ago, and of several such
+// calls the one that has waited longest.
+type queue struct {
+	size int
+
+	mu      sync.Mutex
+	waiting []*entrant // oldest first
+	running []*entrant
+	served  map[core.Path]int // the number of the last call of each of their people
+	calls   int
+}
+
+// entrant is a call that waits or runs.
+type entrant struct {
+	people []core.Path
+	turn   chan struct{} // closed when the call may run
+}
+
+// newQueue makes a queue for n calls at a time; for n = 0 it returns nil, which
+// lets every call run.
+func newQueue(n int) *queue {
+	if n <= 0 {
+		return nil
+	}
+	return &queue{size: n, served: make(map[core.Path]int)}
+}
+
+// enter waits until a call of these people may run. leave ends the call. The error
+// is the cause of ctx's end.
+func (q *queue) enter(ctx context.Context, people []core.Path) (leave func(), err error) {
+	if q == nil {
+		return func() {}, nil
+	}
+	if len(people) == 0 {
+		people = []core.Path{{}} // the bot itself
+	}
+	e := &entrant{people, make(chan struct{})}
+	q.add(e)
+	select {
+	case <-e.turn:
+		return func() { q.remove(e) }, nil
+	case <-ctx.Done():
+		q.remove(e)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (q *queue) add(e *entrant) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, e)
+	q.serve()
+}
+
+func (q *queue) remove(e *entrant) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = without(q.waiting, e)
+	q.running = without(q.running, e)
+	q.serve()
+	q.forget()
+}
+
+func without(list []*entrant, e *entrant) []*entrant {
+	return slices.DeleteFunc(list, func(other *entrant) bool { return other == e })
+}
+
+// serve lets waiting calls run while there is room. q.mu is held.
+func (q *queue) serve() {
+	for len(q.running) < q.size && len(q.waiting) > 0 {
+		next := slices.MinFunc(q.waiting, func(a, b *entrant) int { return q.last(a) - q.last(b) })
+		q.waiting = without(q.waiting, next)
+		q.running = append(q.running, next)
+		q.calls++
+		for _, p := range next.people {
+			q.served[p] = q.calls
+		}
+		close(next.turn)
+	}
+}
+
+// last is the number of the last call of the one of its people who was served
+// longest ago.
+func (q *queue) last(e *entrant) int {
+	last := math.MaxInt
+	for _, p := range e.people {
+		last = min(last, q.served[p])
+	}
+	return last
+}
+
+// forget drops the people without a call. q.mu is held.
+func (q *queue) forget() {
+	here := make(map[core.Path]bool)
+	for _, e := range slices.Concat(q.waiting, q.running) {
+		for _, p := range e.people {
+			here[p] = true
+		}
+	}
+	for p := range q.served {
+		if !here[p] {
+			delete(q.served, p)
+		}
+	}
+}

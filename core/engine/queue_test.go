@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+)
+
+// order lets calls wait behind one that runs, and returns in which order they were
+// served. Each is named by the letters of the people who caused it.
+func order(t *testing.T, size int, first string, calls ...string) string {
+	q := newQueue(size)
+	enter := func(who string) func() {
+		var people []core.Path
+		for _, letter := range who {
+			people = append(people, core.MustPath("x/@user/"+string(letter)))
+		}
+		leave, err := q.enter(t.Context(), people)
+		if err != nil {
+			t.Error(err)
+		}
+		return leave
+	}
+	leave := enter(first)
+	var mu sync.Mutex
+	var served []string
+	var all sync.WaitGroup
+	for _, who := range calls {
+		all.Go(func() {
+			leave := enter(who)
+			mu.Lock()
+			served = append(served, who)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			leave()
+		})
+		synctest.Wait()
+	}
+	leave()
+	all.Wait()
+	if len(q.waiting)+len(q.running)+len(q.served) != 0 {
+		t.Errorf("the queue keeps %v, %v, %v", q.waiting, q.running, q.served)
+	}
+	return strings.Join(served, " ")
+}
+
+func TestQueueServesPersonByPerson(t *testing.T) {
+	for name, tc := range map[string]struct {
+		first string
+		calls []string
+		want  string
+	}{
+		"one person":   {"a", []string{"a", "a", "a"}, "a a a"},
+		"another":      {"a", []string{"a", "a", "a", "b"}, "b a a a"},
+		"by age":       {"a", []string{"c", "b", "d"}, "c b d"},
+		"in turn":      {"a", []string{"a", "a", "b", "b", "c"}, "b c a b a"},
+		"the bot":      {"a", []string{"a", "a", ""}, " a a"},
+		"several":      {"a", []string{"a", "ab", "a"}, "ab a a"},
+		"several, too": {"a", []string{"ab", "b", "a"}, "ab b a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if got := order(t, 1, tc.first, tc.calls...); got != tc.want {
+					t.Errorf("served %q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestQueueOfTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, running, most := newQueue(2), 0, 0
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		began := time.Now()
+		for range 10 {
+			all.Go(func() {
+				leave, err := q.enter(t.Context(), nil)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				running++
+				most = max(most, running)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				running--
+				mu.Unlock()
+				leave()
+			})
+		}
+		all.Wait()
+		if most != 2 || time.Since(began) != 5*time.Second {
+			t.Errorf("%d at a time, %v", most, time.Since(began))
+		}
+	})
+}
+
+// TestQueueIsLeft: whoever goes away while waiting takes no place, not even when
+// the turn comes at that very moment.
+func TestQueueIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		gone := errors.New("gone")
+		for range 100 {
+			leave, err := q.enter(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var waits sync.WaitGroup
+			waits.Go(func() {
+				if leave, err := q.enter(ctx, nil); err == nil {
+					leave()
+				} else if err != gone {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+			waits.Go(leave)
+			cancel(gone)
+			waits.Wait()
+		}
+		if len(q.running)+len(q.waiting) != 0 {
+			t.Errorf("%d run, %d wait", len(q.running), len(q.waiting))
+		}
+	})
+}
+
+// TestManyCallsOfOnePerson: with one call at a time and one person asking in sixty
+// places, another person waits for one call more than their own at most.
+func TestManyCallsOfOnePerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const one = 300 * time.Millisecond
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){func(ctx context.Context) (core.Answer, error) {
+			time.Sleep(one)
+			return says("model")(ctx)
+		}}}
+		c := chainOf(true)
+		c.links = []*link{newLink("model", m, 1, Options{}.withDefaults())}
+		var all sync.WaitGroup
+		ask := func(who string) { all.Go(func() { c.Ask(t.Context(), by(who)) }) }
+		for range 60 {
+			ask("1")
+		}
+		synctest.Wait()
+		for range 3 {
+			began := time.Now()
+			if _, err := c.Ask(t.Context(), by("2")); err != nil || time.Since(began) > 2*one {
+				t.Errorf("the other person waits %v, %v", time.Since(began), err)
+			}
+			time.Sleep(one / 2)
+		}
+		all.Wait()
+		if len(m.calls) != 63 {
+			t.Errorf("%d calls", len(m.calls))
+		}
+	})
+}
+
+// TestWaitingForADeadEngine: calls that wait do not ask an engine that is left alone
+// by the time that their turn comes.
+func TestWaitingForADeadEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){func(ctx context.Context) (core.Answer, error) {
+			time.Sleep(time.Minute)
+			return fails(core.RetryLater, 0, errTimeout)(ctx)
+		}}}
+		l := newLink("model", m, 1, Options{}.withDefaults())
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() { l.ask(t.Context(), by(string(rune('a'+i)))) })
+		}
+		all.Wait()
+		if len(m.calls) != tripAfter {
+			t.Errorf("%d calls to a dead engine", len(m.calls))
+		}
+	})
+}

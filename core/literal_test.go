@@ -1,0 +1,30 @@
+package core_test
+
+import (
+	"strings"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/markdown"
+)
+
+// FuzzLiteral: whatever a text is, its Markdown shows it as it is.
+func FuzzLiteral(f *testing.F) {
+	for _, s := range []string{"[a](b)", "~~x~~", "# h", "- a", "12. b", "3) c", "---", "===", "1.", "+", "<b>&amp;", "|a|\n|-|", "`x`", "> q", "+ x", `\*`, "https://a.example/_b_"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, r := range s {
+			if r < ' ' || r > '~' {
+				return
+			}
+		}
+		if s = strings.TrimSpace(s); s == "" {
+			return
+		}
+		s += "\nto: " + s
+		if got := markdown.Plain(markdown.Parse(core.Literal(s))); got != s {
+			t.Errorf("%q is shown as %q", s, got)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+// replyTo names the one person whose turn it is, so that it is known later whom a
+// message of the bot answered; nil where that is nobody or many.
+func (t *turn) replyTo() *core.Quote {
+	if len(t.who.Authors) != 1 || t.who.Authors[0].ID == "" || len(t.messages) == 0 {
+		return nil
+	}
+	m := &t.messages[len(t.messages)-1].Message
+	return &core.Quote{ID: m.ID, From: core.Author{ID: t.who.Authors[0].ID}, Time: m.Time}
+}
+
+// answered reports whether the entry is a message of the bot that answered that
+// person and nobody else.
+func answered(e *core.Entry, id string) bool {
+	return e.Self && id != "" && e.Message.ReplyTo != nil && e.Message.ReplyTo.From.ID == id
+}
+
+// guard refuses to change or delete a question, and for ordinary people everything
+// but the bot's answers to themselves.
+func (t *turn) guard(ctx context.Context, d *action.Definition, c core.Call) error {
+	if d.Effects&core.EffectRewrites == 0 {
+		return nil
+	}
+	var p struct {
+		ID   any       `json:"message_id"`
+		Path core.Path `json:"interface_path"`
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(c.Payload)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&p); err != nil {
+		return &core.Error{Kind: core.Invalid, Text: "the message cannot be told", Err: err}
+	}
+	if p.Path.IsZero() {
+		p.Path = t.path
+	}
+	e, err := t.find(ctx, p.Path, text(p.ID))
+	switch {
+	case err != nil:
+		return err
+	case strings.HasPrefix(e.Data, questionMark):
+		return core.Errorf(core.Forbidden, "that is a question to somebody, which stays as it is")
+	case c.Author.Rank < core.Moderator && !answered(&e, c.Author.ID):
+		return core.Errorf(core.Forbidden, "only the bot's answers to who asks may be changed or deleted for them")
+	}
+	return nil
+}
+
+// text is an id as a payload holds it.
+func text(id any) string {
+	switch id := id.(type) {
+	case string:
+		return strings.TrimSpace(id)
+	case json.Number:
+		return id.String()
+	}
+	return ""
+}
+
+// find returns what the log has under a message's id, in the place or in another
+// one of the same chat or server, where ids may be shared; the zero Entry if it has
+// nothing. What this turn sent is in no log yet.
+func (t *turn) find(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
+	for _, j := range append(slices.Clone(t.origins), t.journal) {
+		for _, s := range j.sent {
+			if s.ID == id {
+				return t.own(s), nil
+			}
+		}
+	}
+	root, err := core.MakePath(place.Elements()[:min(2, len(place.Elements()))]...)
+	if err != nil {
+		return found, err
+	}
+	err = t.store.View(ctx, func(v core.View) error {
+		heads, err := v.Places(root)
+		if err != nil {
+			return err
+		}
+		for _, h := range heads {
+			e, ok, err := v.Entry(h.Path, id)
+			if err != nil {
+				return err
+			}
+			if ok && (found.Message.ID == "" || strings.HasPrefix(e.Data, questionMark)) {
+				found = e
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// capped lowers the rank of who pressed a button to that of who caused it: a button
+// that another person, several or nobody caused is pressed as an ordinary person.
+func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
+	m := &e.Message
+	if e.Kind != core.KindPress || strings.HasPrefix(e.Data, questionMark) || m.Author.Rank == core.Member {
+		return m.Author.Rank, nil
+	}
+	var under core.Entry
+	err := t.store.View(ctx, func(v core.View) (err error) {
+		under, _, err = v.Entry(t.path, e.Target)
+		return err
+	})
+	if err != nil || answered(&under, m.Author.ID) {
+		return m.Author.Rank, err
+	}
+	return core.Member, nil
+}

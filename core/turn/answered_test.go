@@ -1,0 +1,101 @@
+package turn_test
+
+import (
+	"slices"
+	"testing"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// editor is a bot that can pay, when it is confirmed, and change messages.
+func editor(t *testing.T, script ...any) (*bot, *coretest.Plugin) {
+	t.Helper()
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	room := coretest.NewRoom("room")
+	p := coretest.NewPlugin("bank",
+		core.Action{Name: "pay", Permission: core.Everyone, Confirm: true},
+		core.Action{Name: "edit", Permission: core.Everyone, Effects: core.EffectRewrites},
+		core.Action{Name: "ledger", Permission: core.Admins},
+	)
+	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, p)
+		o.Chooser = func(core.Path) core.Chooser { return room }
+	}), p
+}
+
+// TestQuestionsStay: nobody's turn changes a question, before it is decided or
+// after, and an ordinary person's only what answered them.
+func TestQuestionsStay(t *testing.T) {
+	edits := func(id string) string { return doing("edit", `{"message_id":"`+id+`","text":"Photos?"}`) }
+	for _, tc := range []struct {
+		name, who string
+		rank      core.Rank
+		id        string // room-1 is what answered Jay, room-2 the question to him
+		edited    bool
+	}{
+		{"a question, by its person", "jay", core.Member, "room-2", false},
+		{"a question, by a member", "eve", core.Member, "room-2", false},
+		{"a question, by a moderator", "mia", core.Moderator, "room-2", false},
+		{"a question, by an admin", "ann", core.Admin, " room-2 ", false},
+		{"an answer, by its person", "jay", core.Member, "room-1", true},
+		{"an answer, by another person", "eve", core.Member, "room-1", false},
+		{"an answer, by a moderator", "mia", core.Moderator, "room-1", true},
+		{"a message that is not known, by a member", "eve", core.Member, "room-77", false},
+		{"a message that is not known, by a moderator", "mia", core.Moderator, "room-77", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, bank := editor(t, pays, edits(tc.id), plan("Well."), says)
+			b.receive(ranked("1", "jay", core.Member, "pay Ann"))
+			b.ended(1)
+			b.receive(ranked("2", tc.who, tc.rank, "change it"))
+			b.ended(1)
+			if got := len(bank.Calls()) > 0; got != tc.edited {
+				t.Errorf("it was changed: %v; the room holds %q", got, b.room.Texts())
+			}
+		})
+	}
+}
+
+// TestQuestionsOfTheSameTurnStay: it was asked in the round before.
+func TestQuestionsOfTheSameTurnStay(t *testing.T) {
+	both := `{"actions":[{"type":"pay","payload":{"to":"Ann"}},{"type":"edit","payload":{"message_id":"room-77"}}]}`
+	b, bank := editor(t, both, doing("edit", `{"message_id":"room-1"}`), plan("Well."))
+	b.receive(ranked("1", "jay", core.Admin, "pay Ann"))
+	b.ended(1)
+	if got := did(bank); !slices.Equal(got, []string{`{"message_id":"room-77"}`}) || len(b.room.Choices()["room-1"]) == 0 {
+		t.Errorf("it did %q; the questions are %v", got, b.room.Choices())
+	}
+}
+
+// TestButtonsLendNoRank: a button that somebody else caused is pressed as an ordinary
+// person, whoever presses it.
+func TestButtonsLendNoRank(t *testing.T) {
+	for _, tc := range []struct {
+		name, causer, presser string
+		shown                 bool
+	}{
+		{"one's own", "ann", "ann", true},
+		{"a member's", "eve", "ann", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, bank := editor(t, plan("Shall I?"), doing("ledger", `{}`), says, says)
+			rank := core.Member
+			if tc.causer == "ann" {
+				rank = core.Admin
+			}
+			b.receive(ranked("1", tc.causer, rank, "hello"))
+			b.ended(1)
+			press := ranked("2", tc.presser, core.Admin, "")
+			press.Kind, press.Target, press.Data = core.KindPress, b.room.Sent()[0].ID, "Show the photos"
+			press.Message.Private = false
+			b.receive(press)
+			b.ended(1)
+			if got := len(bank.Calls()) > 0; got != tc.shown {
+				t.Errorf("the ledger was shown: %v; the room holds %q", got, b.room.Texts())
+			}
+		})
+	}
+}

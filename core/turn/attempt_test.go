@@ -1,0 +1,403 @@
+package turn_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/command"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+	"synthbot/memory"
+)
+
+// TestFiveAreNotMany: up to five messages of several people are answered one by one.
+func TestFiveAreNotMany(t *testing.T) {
+	b := fresh(t, plan("ok"))
+	var five []core.Event
+	for i := range 5 {
+		five = append(five, said(fmt.Sprint(i), []string{"ann", "jay"}[i%2], "hi"))
+	}
+	b.receive(five...)
+	for i, end := range b.ended(5) {
+		if len(end.Messages) != 1 {
+			t.Errorf("turn %d answers %q", i, end.Messages)
+		}
+	}
+}
+
+// TestInterruptedTurnAnswersTheSame: a turn that was cut short answers what it chose
+// before, to its last message, and nothing that came later.
+func TestInterruptedTurnAnswersTheSame(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(plan("ok")))
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "one"), said("2", "jay", "two"))
+	b.thinks(1)
+	b.receive(said("3", "jay", "three"))
+	b.kill()
+	b = start(t, s, room, coretest.NewAsker(plan("ok")))
+	if ends := b.ended(2); !slices.Equal(ends[0].Messages, []string{"1", "2"}) || !slices.Equal(ends[1].Messages, []string{"3"}) {
+		t.Errorf("the turns answer %+v", ends)
+	}
+}
+
+// TestSuspectsAreTriedAlone: of turns that were cut short twice by the end of the
+// process, one is tried at a time.
+func TestSuspectsAreTriedAlone(t *testing.T) {
+	for attempts, together := range map[int]int{1: 3, 2: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			defer s.Close()
+			var batch core.Batch
+			for i := range 3 {
+				e := said("1", "jay", "hi")
+				e.Message.Path = core.MustPath(fmt.Sprint("room/", i))
+				batch.Append = append(batch.Append, core.Entry{Event: e, Due: true})
+				batch.Journal = append(batch.Journal, core.Record{
+					Key: core.Key{Turn: core.TurnID{Path: e.Message.Path, Seq: 1}}, Progress: core.Started, Time: time.Now(),
+					Data: fmt.Appendf(nil, `{"last":1,"attempts":%d}`, attempts),
+				})
+			}
+			if err := s.Commit(t.Context(), &batch); err != nil {
+				t.Fatal(err)
+			}
+			asker := coretest.NewAsker(plan("ok"))
+			asker.Hold = make(chan struct{})
+			b := start(t, s, coretest.NewRoom("room"), asker)
+			defer b.stop()
+			synctest.Wait()
+			if n := len(asker.Asked()); n != together {
+				t.Errorf("after %d attempts %d are tried at a time, want %d", attempts, n, together)
+			}
+			close(asker.Hold)
+			b.ended(3)
+		})
+	}
+}
+
+// TestStopsAreNobodysFault: a turn that is cut short again and again because the
+// process is told to end is answered in the end.
+func TestStopsAreNobodysFault(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	asker := coretest.NewAsker(plan("ok"))
+	asker.Hold = make(chan struct{})
+	b := start(t, s, room, asker)
+	b.receive(said("1", "jay", "hi"))
+	for range 8 {
+		b.thinks(1)
+		b.kill()
+		b = start(t, s, room, asker)
+	}
+	close(asker.Hold)
+	b.ended(1)
+	b.stands("ok")
+}
+
+// TestFailedWritesAreNobodysFault: a turn whose records cannot be written for a while
+// is answered in the end.
+func TestFailedWritesAreNobodysFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &faulty{Store: open(t, t.TempDir())}
+		defer s.Close()
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
+		defer b.stop()
+		s.left.Store(20)
+		b.receive(said("1", "jay", "hi"))
+		time.Sleep(time.Hour)
+		b.ended(1)
+		b.stands("ok")
+	})
+}
+
+// faulty fails commits of a turn's steps.
+type faulty struct {
+	core.Store
+	left atomic.Int32
+}
+
+func (s *faulty) Commit(ctx context.Context, b *core.Batch) error {
+	steps := slices.ContainsFunc(b.Journal, func(r core.Record) bool { return r.Key.Round != 0 })
+	if steps && s.left.Add(-1) >= 0 {
+		return errUnsure
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// TestPlaceForgottenBeforeItBegan: the turn has read what waits, and its place is
+// forgotten. It does not begin.
+func TestPlaceForgottenBeforeItBegan(t *testing.T) {
+	db := open(t, t.TempDir()).(*memory.DB)
+	t.Cleanup(func() { db.Close() })
+	gone := make(chan struct{})
+	s := &between{DB: db, do: func() {
+		if err := db.Forget(context.Background(), square); err != nil {
+			t.Error(err)
+		}
+		close(gone)
+	}}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Epoch = db.Epoch })
+	b.receive(talk("1", "jay", "Aria, my secret"))
+	<-gone
+	b.receive(talk("2", "ann", "Aria?"))
+	b.ended(1)
+	for i := range b.asker.Asked() {
+		if in := b.input(i); strings.Contains(in, "secret") {
+			t.Errorf("the model was told %s", in)
+		}
+	}
+}
+
+// TestConfirmedStepIsJournalled: what became of a confirmed step stands in the
+// journal of the turn that asked, also where there is nothing to tell of it.
+func TestConfirmedStepIsJournalled(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
+	b := start(t, s, room, coretest.NewAsker(pays), func(o *turn.Options) {
+		o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+	})
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.receive(b.press("p", "jay", "Confirm"))
+	b.ended(1)
+	err := s.View(t.Context(), func(v core.View) error {
+		records, err := v.Journal(core.TurnID{Path: place, Seq: 1})
+		for _, r := range records {
+			if r.Key.Round == 1 && r.Key.Step == 2 && r.Key.Part == 0 && r.Progress != core.Done {
+				t.Errorf("the step is %s", r.Progress)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSequelOfManyHasTheLeastRank: the bot goes on with the rights of those who
+// caused the turn together.
+func TestSequelOfManyHasTheLeastRank(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	power := coretest.NewPlugin("power", core.Action{Name: "ban", Brief: "Ban somebody", Permission: core.Admins})
+	more := `{"response":"and so on","actions":[{"type":"CONTINUE"}]}`
+	b := start(t, s, room, coretest.NewAsker(more, `{"response":"done","actions":[{"type":"ban","payload":{}}]}`), func(o *turn.Options) {
+		o.Catalogue, o.Admins = catalogueOf(t, room, power), []core.Path{core.MustPath("room/@user/boss")}
+	})
+	var many []core.Event
+	for i := range 6 {
+		many = append(many, said(fmt.Sprint(i), []string{"boss", "jay"}[i%2], "hi"))
+	}
+	b.receive(many...)
+	if ends := b.ended(2); len(ends[0].Messages) != 6 || ends[0].GoesOn == "" {
+		t.Fatalf("the turns ended as %+v", ends)
+	}
+	err := s.View(t.Context(), func(v core.View) error {
+		entries, err := v.Last(place, 20)
+		for _, e := range entries {
+			if e.Kind == core.KindContinue && e.Message.Author.Rank != core.Member {
+				t.Errorf("the bot goes on with rank %d", e.Message.Author.Rank)
+			}
+		}
+		return err
+	})
+	if n := len(power.Calls()); n != 0 || err != nil {
+		t.Errorf("a member lent an admin's rank: %d calls, %v", n, err)
+	}
+}
+
+// TestRecordsAreWrittenOnce: each record of a turn is written once.
+func TestRecordsAreWrittenOnce(t *testing.T) {
+	s := &recording{Store: open(t, t.TempDir()), seen: make(map[string]int)}
+	defer s.Close()
+	look := core.Action{Name: "look", Brief: "Look", Permission: core.Everyone}
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(`{"response":"one\ntwo","actions":[{"type":"look","payload":{}}]}`, plan("three\nfour")), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, coretest.NewPlugin("tools", look))
+	})
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	b.stop()
+	if len(s.seen) < 8 {
+		t.Errorf("%d records were written", len(s.seen))
+	}
+	for r, n := range s.seen {
+		if n > 1 {
+			t.Errorf("%s was written %d times", r, n)
+		}
+	}
+}
+
+// recording counts the records that are written.
+type recording struct {
+	core.Store
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (s *recording) Commit(ctx context.Context, b *core.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range b.Journal {
+		s.seen[fmt.Sprint(r.Key, " ", r.Progress)]++
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// TestCrashWhileDeciding kills the bot around each of its commits after a question
+// was confirmed: it is decided once, the question says so, and the history has
+// nothing twice.
+func TestCrashWhileDeciding(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for n := 1; n <= 10; n++ {
+			t.Run(fmt.Sprintf("after=%t/commits=%d", after, n), func(t *testing.T) {
+				t.Parallel()
+				crashDeciding(t, after, n)
+			})
+		}
+	}
+}
+
+func crashDeciding(t *testing.T, after bool, n int) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	var paid atomic.Int32
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+		Do: func(context.Context, core.Call) (core.Result, error) { paid.Add(1); return core.Result{}, nil }})
+	with := func(o *turn.Options) {
+		o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+		o.Runtime = action.NewRuntime(action.Options{})
+	}
+	b := start(t, s, room, coretest.NewAsker(pays), with)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	press := b.press("p", "jay", "Confirm")
+	b.stop()
+
+	dead := make(chan struct{})
+	var once sync.Once
+	m := &mortal{Store: s, left: n, after: after, die: func() { once.Do(func() { close(dead) }) }}
+	b = start(t, m, room, coretest.NewAsker(says), with)
+	if b.Receive(t.Context(), press) == nil {
+		select {
+		case <-room.Ends():
+		case <-dead:
+		}
+	}
+	b.kill()
+	b = start(t, s, room, coretest.NewAsker(says), with)
+	b.receive(press)
+	b.quiet()
+	b.stop()
+	texts := room.Texts()
+	if paid.Load() > 1 || len(room.Whispers()) != 0 || len(texts) < 2 || !strings.ContainsAny(texts[1], "✓✗") {
+		t.Errorf("it paid %d times; the room holds %q, whispers %q", paid.Load(), texts, room.Whispers())
+	}
+	counts := map[string]int{}
+	for _, text := range logged(t, s) {
+		if counts[text]++; counts[text] > 1 && text != "" {
+			t.Errorf("the log holds %q twice", text)
+		}
+	}
+}
+
+// TestCommandOfNoAdmin: somebody who lost their rank while their command waited cannot
+// have it carried out.
+func TestCommandOfNoAdmin(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	begun, release := make(chan struct{}), make(chan struct{})
+	do := func(_ context.Context, c call) (string, error) {
+		close(begun)
+		<-release
+		return "slow", nil
+	}
+	r, err := command.New([]command.Command{
+		{Spec: command.Spec{Name: "slow", Brief: "Take time"}, Do: do},
+		{Spec: command.Spec{Name: "reign", Brief: "Reign", Rank: core.Admin}, Do: do},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
+		o.Commands = r
+		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
+	})
+	b.receive(called("1", "jay", "slow"), called("2", "boss", "reign"))
+	<-begun
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins = nil }))
+	close(release)
+	b.ended(2)
+	b.stands("slow", "I don't know that command. /help tells what there is.")
+}
+
+// TestReconfigureWakes: an interface reaches a place since the options changed.
+func TestReconfigureWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
+			o.Reaches = func(core.Path) bool { return false }
+		})
+		defer b.stop()
+		b.receive(said("1", "jay", "hi"))
+		synctest.Wait()
+		b.Reconfigure(b.options(func(o *turn.Options) { o.Reaches = nil }))
+		b.ended(1)
+		b.stands("ok")
+	})
+}
+
+// TestDrainedWaitsForItsOwn: what waits for the turns on former options does not wait
+// for those that began later.
+func TestDrainedWaitsForItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		b := start(t, s, coretest.NewRoom("room"), paced{place: time.Minute, core.MustPath("room/2"): time.Hour})
+		defer b.stop()
+		b.receive(said("1", "jay", "hi"))
+		synctest.Wait()
+		drained := b.Reconfigure(b.o)
+		other := said("1", "jay", "hi")
+		other.Message.Path = core.MustPath("room/2")
+		b.receive(other)
+		time.Sleep(2 * time.Minute)
+		b.ended(1)
+		synctest.Wait() // the turn on the former options is over, the other one is not
+		b.Reconfigure(b.o)
+		var over atomic.Bool
+		go func() { drained(); over.Store(true) }()
+		synctest.Wait()
+		if !over.Load() {
+			t.Error("it waits for a turn that began on later options")
+		}
+		time.Sleep(2 * time.Hour)
+		b.ended(1)
+	})
+}
+
+// paced answers each place in its own time.
+type paced map[core.Path]time.Duration
+
+func (p paced) Ask(_ context.Context, q core.Question) (core.Answer, error) {
+	time.Sleep(p[q.Path])
+	return core.Answer{Text: plan("ok")}, nil
+}

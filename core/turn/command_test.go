@@ -1,0 +1,314 @@
+package turn_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+	"synthbot/memory"
+)
+
+// obeying is what a command does; call is its use.
+type (
+	obeying = func(context.Context, command.Call) (string, error)
+	call    = command.Call
+)
+
+// registry makes commands of functions, by name.
+func registry(t testing.TB, all map[string]obeying) *command.Registry {
+	t.Helper()
+	var list []command.Command
+	for name, do := range all {
+		spec := command.Spec{Name: name, Brief: "Do it", Idempotent: strings.HasPrefix(name, "safe")}
+		list = append(list, command.Command{Spec: spec, Do: do})
+	}
+	r, err := command.New(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestCommandBesideTurn: a command is answered while a turn of its place runs,
+// whatever waits behind that turn, and the turn goes on.
+func TestCommandBesideTurn(t *testing.T) {
+	for _, waiting := range []int{0, 1, 300} {
+		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
+			s := open(t, t.TempDir())
+			t.Cleanup(func() { s.Close() })
+			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
+				o.Commands = registry(t, map[string]obeying{
+					"one": func(context.Context, call) (string, error) { return "first", nil },
+					"two": func(context.Context, call) (string, error) { return "second", nil },
+				})
+			})
+			b.asker.Hold = make(chan struct{})
+			b.receive(said("1", "jay", "think hard"))
+			b.thinks(1)
+			var behind []core.Event
+			for i := range waiting {
+				behind = append(behind, said(fmt.Sprint("w", i), "jay", "and this"))
+			}
+			if waiting > 0 {
+				b.receive(behind...)
+			}
+			b.receive(called("c1", "jay", "one"), called("c2", "ann", "two"))
+			for i, end := range b.ended(2) {
+				if !end.Command || !end.Answered || end.Messages[0] != fmt.Sprint("c", i+1) {
+					t.Errorf("turn %d ended as %+v", i, end)
+				}
+			}
+			b.stands("first", "second")
+			b.kill() // the turn that runs comes to its end in the next life
+			b = start(t, s, b.room, coretest.NewAsker(plan("answer")), func(o *turn.Options) { o.Commands = b.o.Commands })
+			b.quiet()
+			if got := b.room.Texts(); len(got) < 3 || slices.Contains(got[2:], "first") || slices.Contains(got[2:], "second") {
+				t.Errorf("the room holds %q", got)
+			}
+		})
+	}
+}
+
+// TestMessageWaitsForCommand: what a command changes holds for the messages behind it.
+func TestMessageWaitsForCommand(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	begun, release := make(chan struct{}), make(chan struct{})
+	var asleep atomic.Bool
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
+		o.Asleep = func(core.Path) bool { return asleep.Load() }
+		o.Commands = registry(t, map[string]obeying{
+			"sleep": func(context.Context, call) (string, error) {
+				close(begun)
+				<-release
+				asleep.Store(true)
+				return "Good night.", nil
+			},
+		})
+	})
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "hi"))
+	b.thinks(1)
+	b.receive(called("2", "jay", "sleep"), said("3", "jay", "still there?"))
+	<-begun
+	close(b.asker.Hold)
+	b.ended(1) // the turn that ran beside the command
+	b.stands("answer")
+	close(release)
+	b.ended(2)
+	b.stands("answer", "Good night.")
+	if n := len(b.asker.Asked()); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// TestPersonaBesideTurn: what a turn says is said by who it was when it began.
+func TestPersonaBesideTurn(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	var name atomic.Value
+	name.Store("Aria")
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
+		o.Persona = func(core.Path, string) core.Persona { return core.Persona{Name: name.Load().(string)} }
+		o.Commands = registry(t, map[string]obeying{
+			"persona": func(context.Context, call) (string, error) { name.Store("Bella"); return "I am Bella.", nil },
+		})
+	})
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "hi"))
+	b.thinks(1)
+	b.receive(called("2", "jay", "persona"))
+	b.ended(1)
+	close(b.asker.Hold)
+	b.ended(1)
+	speakers := map[string]string{}
+	err := s.View(t.Context(), func(v core.View) error {
+		entries, err := v.Last(place, 10)
+		for _, e := range entries {
+			speakers[e.Message.Text] = e.Message.Author.Name
+		}
+		return err
+	})
+	if err != nil || speakers["answer"] != "Aria" || speakers["I am Bella."] != "Bella" {
+		t.Errorf("they are said by %v, %v", speakers, err)
+	}
+}
+
+// TestForgetBesideTurn: somebody is forgotten by a command while a turn answers
+// them; nothing of either is left.
+func TestForgetBesideTurn(t *testing.T) {
+	db := open(t, t.TempDir()).(*memory.DB)
+	t.Cleanup(func() { db.Close() })
+	b := start(t, db, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
+		o.Epoch = db.Epoch
+		o.Commands = registry(t, map[string]obeying{
+			"forgetme": func(ctx context.Context, c command.Call) (string, error) { return "Gone.", db.Forget(ctx, c.Person) },
+		})
+	})
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "SECRET one"))
+	b.thinks(1)
+	b.receive(said("2", "jay", "SECRET two"), called("3", "jay", "forgetme"))
+	b.ended(1)
+	close(b.asker.Hold)
+	b.quiet()
+	b.receive(said("4", "ann", "hello")) // and the place goes on
+	b.ended(1)
+	for _, text := range logged(t, db) {
+		if text != "" && text != "hello" && text != "answer" {
+			t.Errorf("the log holds %q", text)
+		}
+	}
+	for seq := uint64(1); seq < 4; seq++ {
+		err := db.View(t.Context(), func(v core.View) error {
+			records, err := v.Journal(core.TurnID{Path: place, Seq: seq})
+			if len(records) > 0 {
+				t.Errorf("turn %d left %d records", seq, len(records))
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestMovedWithCommand: a command waits in a place that moves.
+func TestMovedWithCommand(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	begun, release := make(chan struct{}, 1), make(chan struct{})
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
+		o.Commands = registry(t, map[string]obeying{
+			"slow": func(context.Context, call) (string, error) {
+				begun <- struct{}{}
+				<-release
+				return "slow", nil
+			},
+			"quick": func(context.Context, call) (string, error) { return "quick", nil },
+		})
+	})
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("1", "jay", "hi"))
+	b.thinks(1)
+	b.receive(called("2", "jay", "slow"), called("3", "jay", "quick"))
+	<-begun
+	b.receive(core.Event{Kind: core.KindMigration, To: core.MustPath("room/2"), Message: core.Message{Path: place, ID: "m"}})
+	close(release)
+	b.ended(2)
+	b.stands("slow", "quick")
+	close(b.asker.Hold)
+	b.quiet()
+	b.stands("slow", "quick", "answer")
+}
+
+// TestCrashBesideTurn kills the bot around each of its commits while a command
+// runs beside a turn: all is answered, a command that must not run twice does
+// not, and one that may runs at least once.
+func TestCrashBesideTurn(t *testing.T) {
+	for _, name := range []string{"pay", "safe"} {
+		for _, after := range []bool{false, true} {
+			for n := 1; n <= 12; n++ {
+				t.Run(fmt.Sprintf("%s/after=%t/commits=%d", name, after, n), func(t *testing.T) {
+					t.Parallel()
+					crashBeside(t, name, after, n)
+				})
+			}
+		}
+	}
+}
+
+func crashBeside(t *testing.T, name string, after bool, n int) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	var calls atomic.Int32
+	with := func(o *turn.Options) {
+		o.Commands = registry(t, map[string]obeying{
+			name: func(context.Context, call) (string, error) { calls.Add(1); return "done", nil },
+		})
+	}
+	events := []core.Event{said("1", "jay", "hi"), called("2", "jay", name), said("3", "ann", "hello")}
+	dead := make(chan struct{})
+	var once sync.Once
+	m := &mortal{Store: s, left: n, after: after, die: func() { once.Do(func() { close(dead) }) }}
+	b := start(t, m, room, coretest.NewAsker(plan("answer")), with)
+	for _, e := range events {
+		if b.Receive(t.Context(), e) != nil {
+			break
+		}
+	}
+	for ends := 0; ends < len(events); ends++ {
+		select {
+		case <-room.Ends():
+			continue
+		case <-dead:
+		}
+		break
+	}
+	b.kill()
+
+	b = start(t, s, room, coretest.NewAsker(plan("answer")), with)
+	b.receive(events...)
+	b.quiet()
+	b.stop()
+	counts := map[string]int{}
+	for _, text := range room.Texts() {
+		counts[text]++
+	}
+	unknown := 0
+	for text := range counts {
+		if strings.HasPrefix(text, "I was stopped while I did that") {
+			unknown = counts[text]
+		}
+	}
+	if got := calls.Load(); got > 1 && name == "pay" || counts["done"] > 0 && got == 0 {
+		t.Errorf("the command ran %d times", got)
+	}
+	if counts["answer"] != 2 || counts["done"]+unknown != 1 || unknown > 0 && name == "safe" {
+		t.Errorf("the room holds %q", room.Texts())
+	}
+	if log := logged(t, s); len(log) != 6 {
+		t.Errorf("the log holds %q", log)
+	}
+}
+
+// TestCommandIsNotRepeated: the process died while the command ran.
+func TestCommandIsNotRepeated(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	var calls atomic.Int32
+	with := func(o *turn.Options) {
+		o.Commands = registry(t, map[string]obeying{
+			"pay": func(ctx context.Context, _ command.Call) (string, error) {
+				calls.Add(1)
+				<-ctx.Done()
+				return "", ctx.Err()
+			},
+		})
+	}
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(plan("answer")), with)
+	b.receive(called("1", "jay", "pay"))
+	for deadline := time.Now().Add(10 * time.Second); calls.Load() == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("the command does not run")
+		}
+	}
+	b.kill()
+	b = start(t, s, room, coretest.NewAsker(plan("answer")), with)
+	b.quiet()
+	b.stands("I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again.")
+	if n := calls.Load(); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+}

@@ -1,0 +1,190 @@
+package turn_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// cramped is a store on a disk that is full at times: then it takes no batch that
+// refuses says no to.
+type cramped struct {
+	core.Store
+	mu      sync.Mutex
+	refuses func(*core.Batch) bool // nil: there is room
+	refused atomic.Int32
+}
+
+func (c *cramped) fill(refuses func(*core.Batch) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refuses = refuses
+}
+
+func (c *cramped) Commit(ctx context.Context, b *core.Batch) error {
+	c.mu.Lock()
+	full := c.refuses != nil && c.refuses(b)
+	c.mu.Unlock()
+	if full {
+		c.refused.Add(1)
+		return core.ErrFull
+	}
+	return c.Store.Commit(ctx, b)
+}
+
+// TestFullDiskWhileATurnRuns: whatever does not fit any more, and for however long, an
+// answer is sent once, the model is asked once, what was confirmed is done once, and
+// nothing is set aside.
+func TestFullDiskWhileATurnRuns(t *testing.T) {
+	for name, refuses := range map[string]func(*core.Batch) bool{
+		"the end does not fit": func(b *core.Batch) bool { return len(b.Answered) > 0 },
+		"nothing fits":         func(*core.Batch) bool { return true },
+		"large ones do not fit": func(b *core.Batch) bool {
+			return len(b.Append) > 0 || len(b.Journal) > 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { fillWhileItRuns(t, refuses) })
+		})
+	}
+}
+
+func fillWhileItRuns(t *testing.T, refuses func(*core.Batch) bool) {
+	store := open(t, t.TempDir())
+	defer store.Close()
+	s := &cramped{Store: store}
+	room := coretest.NewRoom("room")
+	room.Forgets = true
+	room.Fail = func(text string) error { // the disk fills while this is sent
+		if text == "two" || text == "paid" {
+			s.fill(refuses)
+		}
+		return nil
+	}
+	var pays atomic.Int32
+	bank := coretest.NewPlugin("bank", core.Action{
+		Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+		Do: func(context.Context, core.Call) (core.Result, error) {
+			pays.Add(1)
+			s.fill(refuses)
+			return core.Result{}, nil
+		},
+	})
+	asker := coretest.NewAsker(plan("one\ntwo\nthree"), `{"response":"sure","actions":[{"type":"pay"}]}`)
+	b := start(t, s, room, asker, func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, bank)
+		o.Chooser = func(core.Path) core.Chooser { return room }
+	})
+	full := func() {
+		t.Helper()
+		time.Sleep(time.Hour)
+		if s.refused.Swap(0) == 0 {
+			t.Error("the disk was never full")
+		}
+		s.fill(nil)
+		time.Sleep(time.Minute) // the longest pause is shorter
+		b.quiet()
+	}
+	b.receive(said("1", "jay", "hi"))
+	full()
+	b.stands("one", "two", "three")
+	b.history("hi", "one", "two", "three")
+	b.receive(said("2", "jay", "pay Ann"))
+	b.quiet()
+	for id, choices := range room.Choices() {
+		press := said("press", "jay", "")
+		press.Kind, press.Target, press.Data = core.KindPress, id, choices[0].Data
+		b.receive(press)
+	}
+	full()
+	if n := len(asker.Asked()); n != 2 || pays.Load() != 1 {
+		t.Errorf("the model was asked %d times, and %d times it was paid", n, pays.Load())
+	}
+	if texts := room.Texts(); len(texts) != 5 || !strings.HasSuffix(texts[4], "✓ Done.") {
+		t.Errorf("the room holds %q", texts)
+	}
+	b.stop()
+	for {
+		select {
+		case e := <-room.Ends():
+			if e.Aside {
+				t.Errorf("set aside: %+v", e)
+			}
+			continue
+		default:
+		}
+		break
+	}
+}
+
+// TestReallyFullDisk lets a small file system fill up while turns run: they end, each
+// answer is sent once, and nothing is lost. It needs the right to mount one.
+func TestReallyFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=12m"); err != nil {
+		t.Skip("cannot mount a small file system: ", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	ballast := filepath.Join(dir, "ballast")
+	fillUp := func() {
+		f, err := os.Create(ballast)
+		for block := make([]byte, 4096); err == nil; {
+			_, err = f.Write(block)
+		}
+		f.Close()
+	}
+	s := open(t, filepath.Join(dir, "data"))
+	defer s.Close()
+	platform := coretest.NewRoom("room")
+	platform.Forgets = true
+	var sends atomic.Int32
+	platform.Fail = func(string) error {
+		if sends.Add(1) == 10 {
+			fillUp()
+		}
+		return nil
+	}
+	const messages = 40
+	answer := strings.Repeat("An answer of some length. ", 400)
+	asker := coretest.NewAsker(plan(answer))
+	b := start(t, s, platform, asker)
+	var refused sync.Once
+	for n := range messages {
+		e := said(fmt.Sprint(n), "jay", strings.Repeat("many words ", 500))
+		e.Message.Path = core.MustPath(fmt.Sprintf("room/%d", n))
+		for b.Receive(t.Context(), e) != nil { // the platform brings it again
+			refused.Do(func() { os.Remove(ballast) })
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	os.Remove(ballast)
+	for end := time.Now().Add(2 * time.Minute); len(platform.Sent()) < messages && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond) // places look again by themselves
+	}
+	b.quiet()
+	b.stop()
+	places := make(map[core.Path]int)
+	for _, sent := range platform.Sent() {
+		places[sent.Path]++
+	}
+	for n := range messages {
+		if got := places[core.MustPath(fmt.Sprintf("room/%d", n))]; got != 1 {
+			t.Errorf("message %d was answered %d times", n, got)
+		}
+	}
+	if n := len(asker.Asked()); n != messages {
+		t.Errorf("the model was asked %d times", n)
+	}
+}

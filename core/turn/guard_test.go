@@ -1,0 +1,264 @@
+package turn_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// broken is a plugin of which every hook panics.
+type broken struct{}
+
+func (broken) Judge(*core.Message, bool) core.Verdict { panic("gate") }
+func (broken) Observe(core.TurnEnd)                   { panic("observer") }
+func (broken) Watch(core.TurnStage)                   { panic("watcher") }
+func (broken) Think(context.Context, core.Path)       { panic("thinker") }
+
+// TestPluginsPanic: what a plugin's panic leaves is taken in, and not delivered again
+// for ever; of what a gate cannot judge nothing is kept or answered.
+func TestPluginsPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		room := coretest.NewRoom("room")
+		b := start(t, s, room, pondering(time.Second), func(o *turn.Options) {
+			o.Asker = turn.Thinking(o.Asker, func(core.Path) core.Thinker { return broken{} }, o.Log)
+			o.Observers, o.Watchers = []core.Observer{broken{}, room}, []core.Watcher{broken{}}
+			o.Gates, o.Reaches = []core.Gate{broken{}}, func(core.Path) bool { panic("reach") }
+			o.Admins = []core.Path{core.MustPath("room/@user/boss")}
+		})
+		defer b.stop()
+		b.receive(said("1", "jay", "private words"))
+		b.ended(1)
+		b.receive(said("2", "boss", "hello"))
+		if end := b.ended(1)[0]; !end.Answered {
+			t.Errorf("the turn ended as %+v", end)
+		}
+		if log := logged(t, s); slices.Contains(log, "private words") || !slices.Contains(log, "hello") {
+			t.Errorf("the log holds %q", log)
+		}
+	})
+}
+
+// unsure is a store whose next commits reach the disk and report a failure.
+type unsure struct {
+	core.Store
+	fails   atomic.Int32
+	entries bool // only those that append
+	lost    bool // they do not reach it
+}
+
+var errUnsure = errors.New("nobody knows")
+
+func (s *unsure) Commit(ctx context.Context, b *core.Batch) error {
+	if s.entries && len(b.Append) == 0 || s.fails.Add(-1) < 0 {
+		return s.Store.Commit(ctx, b)
+	}
+	if !s.lost {
+		if err := s.Store.Commit(ctx, b); err != nil {
+			return err
+		}
+	}
+	return errUnsure
+}
+
+// TestDurableAfterAll: what was received reached the disk though the commit reported
+// a failure. Delivered again, it is answered, once.
+func TestDurableAfterAll(t *testing.T) {
+	s := &unsure{Store: open(t, t.TempDir())}
+	defer s.Close()
+	var calls atomic.Int32
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
+		o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
+	})
+	for i, e := range []core.Event{said("1", "jay", "hi"), called("2", "jay", "count")} {
+		s.fails.Store(1)
+		if err := b.Receive(t.Context(), e); !errors.Is(err, errUnsure) {
+			t.Fatalf("the commit: %v", err)
+		}
+		b.receive(e)
+		if end := b.ended(1)[0]; !end.Answered {
+			t.Errorf("turn %d ended as %+v", i, end)
+		}
+		b.receive(e)
+		if end := b.ended(1)[0]; end.Turn.Seq != 0 {
+			t.Errorf("it has a second turn: %+v", end)
+		}
+	}
+	b.stands("Hello.", "one")
+}
+
+// TestExpiresWhenThereIsRoom: a question's time ends while nothing can be written.
+func TestExpiresWhenThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &unsure{Store: open(t, t.TempDir()), entries: true, lost: true}
+		defer s.Close()
+		room := coretest.NewRoom("room")
+		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
+		b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
+			o.Catalogue = catalogueOf(t, room, bank)
+			o.Runtime = action.NewRuntime(action.Options{Expire: time.Minute})
+			o.Chooser = func(core.Path) core.Chooser { return room }
+		})
+		defer b.stop()
+		b.receive(said("1", "jay", "pay Ann"))
+		b.ended(1)
+		s.fails.Store(5)
+		time.Sleep(time.Hour)
+		b.ended(1)
+		if texts := room.Texts(); len(texts) != 2 || !strings.Contains(texts[1], "⌛ The question has expired.") {
+			t.Errorf("the room holds %q", texts)
+		}
+	})
+}
+
+// TestQuestionThatCannotBeAsked: the step does not wait for ever.
+func TestQuestionThatCannotBeAsked(t *testing.T) {
+	b, bank := shop(t, true, pays, plan("I could not ask you."))
+	b.room.Fail = func(text string) error {
+		if strings.HasPrefix(text, "Pay") {
+			return core.Errorf(core.Broken, "too long")
+		}
+		return nil
+	}
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(2)
+	b.stands("As you wish.", "I could not ask you.")
+	if len(bank.Calls()) != 0 {
+		t.Error("it paid")
+	}
+}
+
+// TestDeletionInTheSecondRound: a plan was accepted, and what came of it is told.
+func TestDeletionInTheSecondRound(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Brief: "Look", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+		return core.Result{Output: []byte(`"a cat"`)}, nil
+	}})
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(`{"actions":[{"type":"look","payload":{}}]}`, plan("A cat.")), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, tools)
+	})
+	b.asker.Hold = make(chan struct{}, 1)
+	b.asker.Hold <- struct{}{}
+	b.receive(said("1", "jay", "look"))
+	b.thinks(2)
+	b.receive(core.Event{Kind: core.KindDeletion, Target: "1", Message: core.Message{Path: place}})
+	close(b.asker.Hold)
+	if end := b.ended(1)[0]; !end.Answered {
+		t.Errorf("the turn ended as %+v", end)
+	}
+	b.stands("A cat.")
+}
+
+// TestYesToTheQuestion: a yes or no decides the question that it replies to, whatever
+// was said since, and, without a reply, the one that its author was asked last.
+func TestYesToTheQuestion(t *testing.T) {
+	group := func(id, who, text string, to core.Addressed) core.Event {
+		e := said(id, who, text)
+		e.Message.Private, e.Message.Addressed = false, to
+		return e
+	}
+	reminder := group("r", "jay", "tea", core.NotAddressed)
+	reminder.Kind = core.KindReminder
+	for name, tc := range map[string]struct {
+		between []core.Event
+		held    bool // it waits behind a turn, with more of its author's
+		reply   bool
+		text    string
+		to      core.Addressed
+		paid    int
+		settled bool
+	}{
+		"a reply":                      {between: []core.Event{group("b", "eve", "Aria?", core.Mention)}, reply: true, text: "yes", to: core.Reply, paid: 1, settled: true},
+		"no in reply":                  {between: []core.Event{group("b", "eve", "Aria?", core.Mention)}, reply: true, text: "No.", to: core.Reply, settled: true},
+		"a reply behind one's own":     {between: []core.Event{group("b", "jay", "wait", core.Mention)}, reply: true, text: "yes", to: core.Reply, paid: 1, settled: true},
+		"a reply that waits with more": {held: true, reply: true, text: "yes", to: core.Reply, paid: 1, settled: true},
+		"behind others, to us":         {between: []core.Event{group("b", "eve", "Aria?", core.Mention)}, text: "yes", to: core.Mention, paid: 1, settled: true},
+		"behind others, to nobody":     {between: []core.Event{group("b", "eve", "Aria?", core.Mention)}, text: "yes"},
+		"behind one's own":             {between: []core.Event{group("b", "jay", "what time is it?", core.Mention)}, text: "yes", to: core.Mention},
+		"behind a reminder":            {between: []core.Event{reminder}, text: "yes", to: core.Mention},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, bank := shop(t, true, pays, says)
+			b.Reconfigure(b.options(func(o *turn.Options) {
+				o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.Always} }
+			}))
+			b.receive(group("1", "jay", "pay Ann", core.Mention))
+			b.ended(1)
+			if tc.between != nil {
+				b.receive(tc.between...)
+				b.ended(1)
+			}
+			yes := group("y", "jay", tc.text, tc.to)
+			for _, sent := range b.room.Sent() {
+				if tc.reply && strings.HasPrefix(sent.Text, "Pay") {
+					yes.Message.ReplyTo = &core.Quote{ID: sent.ID, From: core.Author{Bot: true}}
+				}
+			}
+			if tc.held {
+				b.asker.Hold = make(chan struct{})
+				b.receive(group("h", "eve", "Aria?", core.Mention))
+				b.thinks(2)
+				b.receive(yes, group("z", "jay", "and hurry", core.Mention))
+				close(b.asker.Hold)
+				b.ended(2)
+			} else {
+				b.receive(yes)
+			}
+			b.ended(1)
+			if len(bank.Calls()) != tc.paid || (len(b.room.Choices()) == 0) != tc.settled {
+				t.Errorf("it paid %d times, the room holds %q, buttons %v", len(bank.Calls()), b.room.Texts(), b.room.Choices())
+			}
+		})
+	}
+}
+
+// TestYesIsForOnesOwnQuestion: two people were asked something.
+func TestYesIsForOnesOwnQuestion(t *testing.T) {
+	var mu sync.Mutex
+	var paid []string
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+		Do: func(_ context.Context, c core.Call) (core.Result, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			paid = append(paid, c.Author.ID)
+			return core.Result{}, nil
+		}})
+	b := start(t, s, room, coretest.NewAsker(pays, pays, says), func(o *turn.Options) {
+		o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+	})
+	for i, who := range []string{"jay", "ann"} {
+		e := said("1"+who, who, "pay Bob")
+		e.Message.Private, e.Message.Addressed = false, core.Mention
+		b.receive(e)
+		b.ended(1)
+		if len(room.Choices()) != i+1 {
+			t.Fatalf("%d questions", len(room.Choices()))
+		}
+	}
+	yes := said("2", "jay", "yes")
+	yes.Message.Private, yes.Message.Addressed = false, core.Mention
+	b.receive(yes)
+	b.ended(1)
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(paid, []string{"jay"}) {
+		t.Errorf("paid was for %q", paid)
+	}
+}

@@ -1,0 +1,153 @@
+package turn_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// limitedBot is a bot with a clock that is moved by hand.
+func limitedBot(t *testing.T, asker *coretest.Asker, change func(o *turn.Options)) (*bot, *clock) {
+	c := &clock{now: time.Now()}
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) {
+		o.Clock = c.Now
+		change(o)
+	})
+	b.asker = asker
+	return b, c
+}
+
+// floods sends n messages, one after the other.
+func (b *bot) floods(name, who string, rank core.Rank, n int) {
+	b.t.Helper()
+	for i := range n {
+		e := said(fmt.Sprintf("%s-%d", name, i), who, fmt.Sprintf("%s %d", name, i))
+		e.Message.Author.Rank = rank
+		b.receive(e)
+		b.ended(1)
+	}
+}
+
+func answers(n int) (all []any) {
+	for range n {
+		all = append(all, plan("Yes?"))
+	}
+	return all
+}
+
+// TestFlooderIsSlowedDown: the model is not asked more often in a minute than one person
+// may; what they write meanwhile is answered together, and nothing is lost.
+func TestFlooderIsSlowedDown(t *testing.T) {
+	for rank, most := range map[core.Rank]time.Duration{core.Member: 18 * 5 * time.Second, core.Admin: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			defer s.Close()
+			asker := coretest.NewAsker(answers(40)...)
+			b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) { o.Access.PerMinute = 12 })
+			b.asker = asker
+			defer b.stop()
+			began := time.Now()
+			b.floods("flood", "jay", rank, 30)
+			if took := time.Since(began); took != most || len(b.room.Texts()) != 30 {
+				t.Errorf("rank %d: %d answers in %v, want 30 in %v", rank, len(b.room.Texts()), took, most)
+			}
+			var burst []core.Event
+			for i := range 40 {
+				e := said(fmt.Sprintf("burst-%d", i), "jay", fmt.Sprintf("burst %d", i))
+				e.Message.Author.Rank = rank
+				burst = append(burst, e)
+			}
+			b.receive(burst...)
+			b.ended(1)
+			if in := b.input(30); !strings.Contains(in, "burst 0") || !strings.Contains(in, "burst 39") {
+				t.Errorf("the burst is not answered together: %s", in)
+			}
+		})
+	}
+}
+
+// TestFlooderOfManyPlaces: nobody's place waits for long because of one person; what
+// would have to is kept, and the person is told so once.
+func TestFlooderOfManyPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		asker := coretest.NewAsker(answers(40)...)
+		b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) { o.Access.PerMinute = 12 })
+		b.asker = asker
+		defer b.stop()
+		var all []core.Event
+		for i := range 30 {
+			for _, who := range []string{"jay", "ann"} {
+				e := said(fmt.Sprintf("%s-%d", who, i), who, "Aria, hello")
+				e.Message.Path, e.Message.Private = core.MustPath(fmt.Sprintf("room/%s%d", who, i)), false
+				if who == "jay" || i == 0 {
+					all = append(all, e)
+				}
+			}
+		}
+		began := time.Now()
+		b.receive(all...)
+		b.quiet()
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		told := 0
+		for _, text := range b.room.Texts() {
+			if strings.Contains(text, "faster than I can answer") {
+				told++
+			}
+		}
+		if asked := len(b.asker.Asked()); asked != 14+1 || told != 1 {
+			t.Errorf("the model was asked %d times, want 15; told %d times, want 1", asked, told)
+		}
+		if texts := b.logged(core.MustPath("room/jay19")); len(texts) == 0 || texts[0] != "Aria, hello" {
+			t.Errorf("kept: %q", texts)
+		}
+	})
+}
+
+// TestSpentBudgetIsToldOnceAnHour: whoever goes on after their share is used up is not
+// told so with each message, nor of another limit.
+func TestSpentBudgetIsToldOnceAnHour(t *testing.T) {
+	var spent []any
+	for range 60 {
+		spent = append(spent, &core.ModelError{Kind: core.Refused, Err: core.Errorf(core.Occupied, "You have used up your share.")})
+	}
+	b, c := limitedBot(t, coretest.NewAsker(spent...), func(*turn.Options) {})
+	b.floods("flood", "jay", core.Member, 40)
+	b.stands("You have used up your share.")
+	b.floods("other", "ann", core.Member, 1)
+	b.stands("You have used up your share.", "You have used up your share.")
+	c.advance(61 * time.Minute)
+	b.floods("later", "jay", core.Member, 2)
+	if n := len(b.room.Texts()); n != 3 {
+		t.Errorf("%d notices, want 3: %q", n, b.room.Texts())
+	}
+}
+
+// limits is a gate that lets nothing pass.
+type limits struct{ limited bool }
+
+func (g limits) Judge(*core.Message, bool) core.Verdict {
+	return core.Verdict{Admission: core.Quiet, Reply: "Not now.", Limited: g.limited}
+}
+
+// TestLimitsOfGatesAreToldOnceAnHour, and what else a gate says, always.
+func TestLimitsOfGatesAreToldOnceAnHour(t *testing.T) {
+	for _, limited := range []bool{true, false} {
+		b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Gates = []core.Gate{limits{limited}} })
+		b.floods("flood", "jay", core.Member, 5)
+		if n := len(b.room.Texts()); limited && n != 1 || !limited && n != 5 {
+			t.Errorf("limited %v: told %d times", limited, n)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package discord
+
+import (
+	"testing"
+	"time"
+
+	"synthbot/interfaces/discord/discordtest"
+)
+
+// TestReady: the driver is ready while every shard has a session and events are
+// taken in; a short interruption does not count.
+func TestReady(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		d, in := s.bot(t), newInbox()
+		in.patience = time.Hour
+		ready := func(pause time.Duration, want bool) {
+			t.Helper()
+			time.Sleep(pause)
+			if err := d.Ready(); (err == nil) != want {
+				t.Errorf("after %s: %v", pause, err)
+			}
+		}
+		ready(0, false)
+		s.listening(t, d, in)
+		within(t, time.Minute, "ready", func() bool { return d.Ready() == nil })
+		ready(10*time.Minute, true)
+		s.Gateway(func(g *discordtest.Settings) { g.Closed = true })
+		s.Drop()
+		ready(outage-5*time.Second, true)
+		ready(5*time.Minute, false)
+		s.Gateway(func(g *discordtest.Settings) { g.Closed = false })
+		within(t, 5*time.Minute, "ready again", func() bool { return d.Ready() == nil })
+		in.mu.Lock()
+		in.fail = 20
+		in.mu.Unlock()
+		s.Say(hallID, annID, "hello")
+		ready(2*time.Minute, false)
+		within(t, 10*time.Minute, "ready again", func() bool { return d.Ready() == nil })
+	})
+}

@@ -1,0 +1,102 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/telegramtest"
+)
+
+// readyAfter lets time pass and checks whether the driver is ready then.
+func readyAfter(t *testing.T, d *Driver, pause time.Duration, want bool) {
+	t.Helper()
+	time.Sleep(pause)
+	if err := d.Ready(); (err == nil) != want {
+		t.Errorf("after %s: %v", pause, err)
+	}
+}
+
+// TestReady: readiness follows the updates that come. A short interruption and a
+// wait that the platform asked for do not count.
+func TestReady(t *testing.T) {
+	for name, fault := range map[string]telegramtest.Fault{
+		"server error": {Kind: telegramtest.Internal}, "no connection": {Kind: telegramtest.Reset}, "no answer": {Kind: telegramtest.Hang},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T, w *world) {
+				d, _ := w.run(t, &coretest.Inbox{})
+				if d.Ready() == nil {
+					t.Error("ready before it is connected")
+				}
+				readyAfter(t, d, 10*time.Minute, true)
+				w.Fail(func(c telegramtest.Call) telegramtest.Fault {
+					if c.Method == "getUpdates" {
+						return fault
+					}
+					return telegramtest.Fault{}
+				})
+				w.Say(jay, jay, telegramtest.Saying{Text: "this ends the poll before"})
+				readyAfter(t, d, outage-5*time.Second, true)
+				readyAfter(t, d, 5*time.Minute, false)
+				w.Fail(nil)
+				readyAfter(t, d, 3*time.Minute, true)
+			})
+		})
+	}
+}
+
+func TestReadyWhileAskedToWait(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		w.FailNext("getUpdates", telegramtest.Fault{Kind: telegramtest.Limited, RetryAfter: 600})
+		d, _ := w.run(t, &coretest.Inbox{})
+		readyAfter(t, d, 5*time.Minute, true)
+	})
+}
+
+func TestNotReadyWhileNothingIsTakenIn(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, _ := w.run(t, &coretest.Inbox{Fail: func([]core.Event) error { return errors.New("out of order") }})
+		readyAfter(t, d, time.Minute, true)
+		w.Say(jay, jay, telegramtest.Saying{Text: "hello"})
+		readyAfter(t, d, outage-5*time.Second, true)
+		readyAfter(t, d, 5*time.Minute, false)
+	})
+}
+
+// TestReadyByWebhook: the platform is asked whether it can call.
+func TestReadyByWebhook(t *testing.T) {
+	hook := func(o *Options) {
+		o.Config.Webhook = Webhook{URL: "https://bot.example.org/hook", Listen: "127.0.0.1:1"}
+	}
+	bubble(t, hook, func(t *testing.T, w *world) {
+		d := w.driver(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := d.setWebhook(ctx); err != nil {
+			t.Fatal(err)
+		}
+		over := make(chan struct{})
+		go func() { d.watchHook(ctx); close(over) }()
+		if d.Ready() == nil {
+			t.Error("ready before it is connected")
+		}
+		readyAfter(t, d, 5*time.Minute, true)
+		w.Say(jay, jay, telegramtest.Saying{Text: "hello"})
+		w.Unreachable()
+		readyAfter(t, d, 10*time.Minute, false)
+		cancel()
+		<-over
+	})
+	bubble(t, hook, func(t *testing.T, w *world) {
+		d := w.driver(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { d.watchHook(ctx); close(over) }()
+		readyAfter(t, d, 5*time.Minute, false) // no webhook is set
+		cancel()
+		<-over
+	})
+}

@@ -1,0 +1,187 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// eraseLimit is how long erasing may take at most before it counts as stuck.
+const eraseLimit = 5 * time.Minute
+
+// talk fills a database with a conversation of one person with the bot, in the only
+// place there is.
+func talk(t testing.TB, db *DB, name string, n int) {
+	t.Helper()
+	const step = 2000
+	for i := 0; i < n; i += step {
+		b := &core.Batch{}
+		for k := i; k < min(i+step, n); k++ {
+			e := message(alone, fmt.Sprint(name, k), fmt.Sprintf("ERASED line %d", k))
+			e.Message.Author, e.Message.Time = core.Author{ID: "1000", Name: "ERASED name"}, day.Add(time.Duration(k)*time.Second)
+			b.Append = append(b.Append, e)
+		}
+		if err := db.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestErasingEnds: of any size, whoever or whatever is erased, and nothing of it is
+// in the file afterwards.
+func TestErasingEnds(t *testing.T) {
+	forget := func(path core.Path) func(context.Context, *DB) error {
+		return func(ctx context.Context, db *DB) error { return db.Forget(ctx, path) }
+	}
+	prune := func(r Retention) func(context.Context, *DB) error {
+		return func(ctx context.Context, db *DB) error { return db.Prune(ctx, Config{Keep: []Retention{r}}) }
+	}
+	sizes := []int{1, 10, 40, 400, 100_000}
+	if testing.Short() {
+		sizes = sizes[:4]
+	}
+	for name, erase := range map[string]func(context.Context, *DB) error{
+		"the place": forget(alone), "the person": forget(jay), "everything": forget(core.Path{}), "by age": prune(Retention{Age: time.Minute}),
+	} {
+		for _, n := range sizes {
+			t.Run(fmt.Sprint(name, " of ", n), func(t *testing.T) {
+				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day.Add(1000 * time.Hour) }})
+				talk(t, db, "id", n)
+				if err := within(t, eraseLimit, func(ctx context.Context) error { return erase(ctx, db) }); err != nil {
+					t.Fatal(err)
+				}
+				want(t, "entries", len(everything(t, db)[alone]), 0)
+				traces(t, db, "ERASED")
+				add(t, db, message(alone, "new", "a new beginning"))
+			})
+		}
+	}
+}
+
+// within calls f, which must end in time: a writer that is stuck never would.
+func within(t *testing.T, limit time.Duration, f func(context.Context) error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- f(t.Context()) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		panic("it is stuck") // Close would wait for ever
+	}
+}
+
+// TestLookingAfterDeleting: what looks into a bucket within a transaction that has
+// emptied it finds that nothing is left.
+func TestLookingAfterDeleting(t *testing.T) {
+	db := open(t, t.TempDir())
+	for i := range 60 {
+		save(t, db, Fact{Text: fmt.Sprintf("memory %d of a great many words about tea number %d", i, i*7), Origin: group, About: []core.Path{jay}})
+	}
+	b := &core.Batch{}
+	for i := range 500 {
+		b.Append = append(b.Append, message(group, fmt.Sprint(i), "many words to fill several pages of the file"))
+		b.Journal = append(b.Journal, core.Record{Key: core.Key{Turn: core.TurnID{Path: group, Seq: uint64(i)}}, Progress: core.Done})
+	}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	err := within(t, time.Minute, func(ctx context.Context) error {
+		return db.write(ctx, &job{run: func(tx *tx) error {
+			for i := range 60 {
+				f, ok, err := tx.fact(factID(uint64(i + 1)))
+				if err == nil && ok {
+					err = tx.dropFact(f)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			if _, err := tx.saveFact(Fact{Text: "memory of tea", Topic: "tea", Origin: group}); err != nil {
+				return err
+			}
+			for seq := range uint64(501) {
+				if err := tx.remove(place{path: group, key: placeKey(group)}, seq); err != nil {
+					return err
+				}
+			}
+			h := tx.mendHead(placeKey(group))
+			if h.count != 0 || len(tx.waiting(placeKey(group), 1000)) != 0 {
+				return fmt.Errorf("%d entries are left", h.count)
+			}
+			if err := tx.deleteBelow(bucketJournal, placeKey(group)); err != nil {
+				return err
+			}
+			if len(tx.keysBelow(bucketJournal, placeKey(group))) != 0 {
+				return errors.New("records are left")
+			}
+			return tx.migrate(group, topic)
+		}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "memories", recall(t, db, Query{See: []core.Path{group}}), []string{"memory of tea"})
+}
+
+// TestTimeOfTheNewest: a place whose newest entries are forgotten is as old as what
+// is left.
+func TestTimeOfTheNewest(t *testing.T) {
+	db := open(t, t.TempDir())
+	for i, who := range []string{"2000", "2000", "1000", "1000"} {
+		e := message(group, fmt.Sprint(i), "words")
+		e.Message.Author.ID, e.Message.Time = who, day.Add(time.Duration(i)*time.Hour)
+		add(t, db, e)
+	}
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	err := db.view(t.Context(), func(v *view) error {
+		h, err := v.Head(group)
+		want(t, "time", h.Time, day.Add(time.Hour))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestJournalsOfOneTransaction: all turns that answered a forgotten person lose their
+// journals, also where the page that holds them changes meanwhile.
+func TestJournalsOfOneTransaction(t *testing.T) {
+	db := open(t, t.TempDir())
+	b := &core.Batch{}
+	for seq := range uint64(300) {
+		r := opens(group, seq+1)
+		r.Data = fmt.Appendf(nil, `{"last":%d,"by":"1000"}`, seq+1)
+		b.Journal = append(b.Journal, r)
+	}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	letGo := hold(db)
+	done := make(chan error, 2)
+	go func() { done <- db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1000)}}) }()
+	go func() { done <- db.Forget(t.Context(), jay) }()
+	for db.queue.length() < 1 {
+	}
+	letGo()
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := db.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(db.file)
+	if err != nil || bytes.Contains(content, []byte(`"1000"`)) {
+		t.Errorf("a journal that names the forgotten is left (%v)", err)
+	}
+}
