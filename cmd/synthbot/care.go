@@ -135,8 +135,8 @@ func (p *program) restore(file string, salvage bool) error {
 }
 
 func (p *program) memoryCommand() *cobra.Command {
-	c := group(&cobra.Command{Use: "memory", Short: "List, search, export, import and forget what is kept"})
-	c.AddCommand(p.listCommand(), p.searchCommand(), p.exportCommand(), p.importCommand(), p.forgetCommand())
+	c := group(&cobra.Command{Use: "memory", Short: "List, search, export, import, forget and prune what is kept"})
+	c.AddCommand(p.listCommand(), p.searchCommand(), p.exportCommand(), p.importCommand(), p.forgetCommand(), p.pruneCommand())
 	return c
 }
 
@@ -282,6 +282,32 @@ func (p *program) forgetCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&all, "all", false, "everything")
 	return atDaemon(p.fileFlag(c))
+}
+
+func (p *program) pruneCommand() *cobra.Command {
+	return atDaemon(p.fileFlag(&cobra.Command{
+		Use: "prune", Short: "Erase now what is older, or more, than [memory] keeps, and make the file smaller", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := p.load()
+			if err != nil {
+				return err
+			}
+			return p.withDB(func(db *memory.DB) error { return p.prune(c.Context(), db, cfg.Memory) })
+		},
+	}))
+}
+
+// prune does what the daemon does every hour, and writes the file anew, so that no
+// trace of what was erased is left in it.
+func (p *program) prune(ctx context.Context, db *memory.DB, c memory.Config) error {
+	if err := db.Prune(ctx, c); err != nil {
+		return err
+	}
+	before, after, err := db.Compact(ctx)
+	if err == nil {
+		fmt.Fprintf(p.out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
+	}
+	return err
 }
 
 func optionalPath(args []string) (core.Path, error) {
