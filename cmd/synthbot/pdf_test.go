@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -33,6 +34,26 @@ func TestPDFInItsOwnProcess(t *testing.T) {
 	if got, err := pdfText(ctx, coretest.PDF("x")); err == nil {
 		t.Errorf("out of time: %q", got)
 	}
+}
+
+// TestOnePDFAtATime: of documents that come at once, each is read when the process that
+// read the one before has ended.
+func TestOnePDFAtATime(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(onlyPDF, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := &bot{pdfs: make(chan struct{}, pdfCrowd)}
+	data := coretest.PackedPDF("a", 50_000) // takes longer than a process takes to begin
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			if _, err := b.pdfText(t.Context(), data); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestPDFThatGrows: a small file that takes a lot of memory ends the process that

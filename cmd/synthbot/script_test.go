@@ -1,17 +1,38 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == pdfCommand { // as the daemon starts itself for a PDF
+		refuseSecond()
 		main()
 	}
 	testscript.Main(m, map[string]func(){"synthbot": main, faultyCommand: faultyMain})
+}
+
+// onlyPDF is a file in the working directory. Where it exists, a process that reads a
+// PDF holds its lock until it ends.
+const onlyPDF = "only-pdf"
+
+// refuseSecond ends this process if another one holds the lock of onlyPDF.
+func refuseSecond() {
+	fd, err := unix.Open(onlyPDF, unix.O_RDONLY, 0) // stays open
+	if err == nil {
+		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintln(os.Stderr, "another process reads a PDF:", err)
+		os.Exit(statusFailed)
+	}
 }
 
 // TestScripts runs the program as people do; testdata/script holds the sessions.
