@@ -24,10 +24,15 @@ func (d *Driver) checkEdit(ctx context.Context, call core.Call) error {
 	if _, err := d.read(ctx, call, &p, &p.Path); err != nil {
 		return err
 	}
-	if n := len(parts(p.Text)); n != 1 {
+	if n := len(d.edited(p.Text)); n != 1 {
 		return core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	return nil
+}
+
+// edited is a text for a message that is there, and may have embeds.
+func (d *Driver) edited(text string) []string {
+	return renderer{quiet: !d.set.Previews}.parts(text)
 }
 
 // edit changes a message; the platform refuses those of others. The history has the
@@ -38,7 +43,7 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 	if err != nil {
 		return core.Result{}, err
 	}
-	texts := parts(p.Text)
+	texts := d.edited(p.Text)
 	if len(texts) != 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
 	}

@@ -69,10 +69,12 @@ func (s *say) dress(call core.Call, list []outgoing) (err error) {
 	return err
 }
 
-// words cuts the text into messages; without one, there is one for the embeds.
+// words cuts the text into messages; without one, there is one for the embeds. The
+// flag that keeps links from being previewed would hide those.
 func (d *Driver) words(s *say) ([]outgoing, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
-	texts := parts(text)
+	r := renderer{quiet: len(s.Embeds) > 0 && !d.set.Previews}
+	texts := r.parts(text)
 	if !visible(text) {
 		text, texts = "", nil
 	}
@@ -81,8 +83,6 @@ func (d *Driver) words(s *say) ([]outgoing, error) {
 		return nil, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	case len(texts) == 0:
 		return []outgoing{{}}, nil
-	case len(texts) == 1 && len(s.Embeds) > 0 && !d.set.Previews && strings.Contains(text, "://"):
-		return []outgoing{{Content: texts[0], text: text}, {}}, nil // what has embeds shows previews, too
 	case len(texts) == 1:
 		return []outgoing{{Content: texts[0], text: text}}, nil
 	}
@@ -92,7 +92,7 @@ func (d *Driver) words(s *say) ([]outgoing, error) {
 	}
 	switch long := len(list) > maxMessages; {
 	case len(list) > d.set.LongParts && d.set.LongAnswers == "file":
-		file := asFile(text, texts[0])
+		file := asFile(text, r.render(markdown.Split(text, 300, markdown.UTF16)[0]))
 		if !long {
 			file.instead = list
 		}
@@ -112,8 +112,7 @@ func visible(text string) bool {
 
 // asFile is a very long answer as a file, with its beginning as the message.
 func asFile(text, beginning string) outgoing {
-	brief := markdown.Split(beginning, 300, markdown.UTF16)[0]
-	return outgoing{Content: brief + "\n…", text: text, files: []upload{{name: "answer.md", data: []byte(text), mime: "text/markdown"}}}
+	return outgoing{Content: cut(beginning, 1000) + "\n…", text: text, files: []upload{{name: "answer.md", data: []byte(text), mime: "text/markdown"}}}
 }
 
 // embeds checks and renders what stands in frames below a message.

@@ -14,37 +14,45 @@ import (
 // the platform counts.
 const maxContent = 2000
 
-// render writes a text as Discord shows it: headings of three levels, lists,
+// renderer writes a text as Discord shows it: headings of three levels, lists,
 // quotes of one level, tables as code.
-func render(source string) string {
-	return strings.Trim(strings.Join(blocks(markdown.Parse(source), false), "\n"), "\n")
+type renderer struct {
+	quiet bool // links are written in a way that the platform makes no previews of them
+}
+
+func render(source string) string { return renderer{}.render(source) }
+
+func (r renderer) render(source string) string {
+	return strings.Trim(strings.Join(r.blocks(markdown.Parse(source), false), "\n"), "\n")
 }
 
 // parts renders a text and cuts it into messages.
-func parts(source string) []string {
-	return markdown.Split(render(source), maxContent, markdown.UTF16)
+func parts(source string) []string { return renderer{}.parts(source) }
+
+func (r renderer) parts(source string) []string {
+	return markdown.Split(r.render(source), maxContent, markdown.UTF16)
 }
 
-func blocks(list []markdown.Block, tight bool) []string {
+func (r renderer) blocks(list []markdown.Block, tight bool) []string {
 	var lines []string
 	for i, b := range list {
 		// A heading has room of its own.
 		if i > 0 && !tight && list[i-1].Kind != markdown.Heading {
 			lines = append(lines, "")
 		}
-		lines = append(lines, block(b)...)
+		lines = append(lines, r.block(b)...)
 	}
 	return lines
 }
 
-func block(b markdown.Block) []string {
+func (r renderer) block(b markdown.Block) []string {
 	switch b.Kind {
 	case markdown.Heading:
-		return heading(b)
+		return r.heading(b)
 	case markdown.List:
-		return list(b)
+		return r.list(b)
 	case markdown.Quote:
-		return quote(b)
+		return r.quote(b)
 	case markdown.Code:
 		return code(b.Info, b.Text)
 	case markdown.Table:
@@ -52,14 +60,14 @@ func block(b markdown.Block) []string {
 	case markdown.Rule:
 		return []string{"⎯⎯⎯⎯⎯⎯⎯⎯"}
 	case markdown.Item:
-		return blocks(b.Blocks, false)
+		return r.blocks(b.Blocks, false)
 	}
-	return guarded(strings.Split(inlines(b.Inlines), "\n"))
+	return guarded(strings.Split(r.inlines(b.Inlines), "\n"))
 }
 
 // heading knows three levels; further ones are bold.
-func heading(b markdown.Block) []string {
-	text := strings.ReplaceAll(inlines(b.Inlines), "\n", " ")
+func (r renderer) heading(b markdown.Block) []string {
+	text := strings.ReplaceAll(r.inlines(b.Inlines), "\n", " ")
 	switch {
 	case strings.TrimSpace(text) == "":
 		return nil
@@ -69,7 +77,7 @@ func heading(b markdown.Block) []string {
 	return []string{"**" + strings.ReplaceAll(text, "**", "") + "**"}
 }
 
-func list(b markdown.Block) []string {
+func (r renderer) list(b markdown.Block) []string {
 	var lines []string
 	for i, item := range b.Blocks {
 		if i > 0 && !b.Tight {
@@ -82,7 +90,7 @@ func list(b markdown.Block) []string {
 		case markdown.Done:
 			mark = strings.Replace(mark, "[x]", "☑", 1)
 		}
-		for j, l := range blocks(item.Blocks, b.Tight) {
+		for j, l := range r.blocks(item.Blocks, b.Tight) {
 			switch {
 			case j == 0:
 				l = mark + l
@@ -103,9 +111,9 @@ func list(b markdown.Block) []string {
 const maxQuoted = maxContent * 3 / 5
 
 // quote knows one level; what is quoted inside of it gets a bar.
-func quote(b markdown.Block) []string {
+func (r renderer) quote(b markdown.Block) []string {
 	var lines []string
-	for _, l := range blocks(b.Blocks, false) {
+	for _, l := range r.blocks(b.Blocks, false) {
 		mark := "> "
 		if inner, ok := strings.CutPrefix(l, mark); ok {
 			mark, l = "> ┃ ", inner
@@ -190,28 +198,28 @@ func width(s string) int {
 	return n
 }
 
-func inlines(in markdown.Inlines) string {
+func (r renderer) inlines(in markdown.Inlines) string {
 	var b strings.Builder
 	for _, i := range in {
-		b.WriteString(inline(i))
+		b.WriteString(r.inline(i))
 	}
 	return b.String()
 }
 
-func inline(i markdown.Inline) string {
+func (r renderer) inline(i markdown.Inline) string {
 	switch i.Kind {
 	case markdown.Text:
-		return escape(i.Text)
+		return r.escape(i.Text)
 	case markdown.Emphasis:
-		return wrap("*", inlines(i.Inlines))
+		return wrap("*", r.inlines(i.Inlines))
 	case markdown.Strong:
-		return wrap("**", inlines(i.Inlines))
+		return wrap("**", r.inlines(i.Inlines))
 	case markdown.Strike:
-		return wrap("~~", inlines(i.Inlines))
+		return wrap("~~", r.inlines(i.Inlines))
 	case markdown.CodeSpan:
 		return span(i.Text)
 	case markdown.Link, markdown.Image:
-		return link(i)
+		return r.link(i)
 	}
 	return "\n"
 }
@@ -246,37 +254,56 @@ func apart(text, mark string) string {
 
 // link shows text and address; where the platform would not take the address,
 // both as text.
-func link(i markdown.Inline) string {
-	label := inlines(i.Inlines)
-	web := strings.HasPrefix(i.URL, "https://") || strings.HasPrefix(i.URL, "http://")
+func (r renderer) link(i markdown.Inline) string {
+	label := r.inlines(i.Inlines)
 	plain := i.Inlines.Plain()
 	switch {
 	case i.Bare():
-		if web && strings.HasPrefix(plain, "http") {
-			return plain
+		if web(plain) {
+			return r.address(plain)
 		}
 		return label
 	case strings.TrimSpace(plain) == "":
-		return i.URL
-	case !web || strings.ContainsAny(i.URL, " ()<>\n") || strings.Contains(plain, "http"):
-		return label + " (" + i.URL + ")"
+		return r.address(i.URL)
+	case !web(i.URL) || strings.ContainsAny(i.URL, " ()<>\n") || strings.Contains(plain, "http"):
+		return label + " (" + r.address(i.URL) + ")"
 	}
-	return "[" + strings.ReplaceAll(label, "\n", " ") + "](" + i.URL + ")"
+	return "[" + strings.ReplaceAll(label, "\n", " ") + "](" + r.address(i.URL) + ")"
+}
+
+func web(url string) bool {
+	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
+}
+
+// address is an address as it stands in a message.
+func (r renderer) address(url string) string {
+	switch {
+	case !web(url) || strings.ContainsAny(url, " <>\n"):
+		return r.escape(url)
+	case r.quiet:
+		return "<" + url + ">"
+	}
+	return url
 }
 
 // special is what the platform shows as a name, an emoji, a time: it stays. It is
 // large, and so made when it is first needed.
 var special = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|https?://[^\s<>]+`)
+	return regexp.MustCompile(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|(?i:https?)://[^\s<>]+`)
 })
 
 // escape keeps the characters of a text from being taken for markup.
-func escape(s string) string {
+func (r renderer) escape(s string) string {
 	var b strings.Builder
 	at := 0
 	for _, m := range special().FindAllStringIndex(s, -1) {
 		b.WriteString(marks.Replace(s[at:m[0]]))
-		b.WriteString(s[m[0]:m[1]])
+		found := s[m[0]:m[1]]
+		if r.quiet && found[0] != '<' {
+			url := strings.TrimRight(found, `.,:;!?'")]`)
+			found = "<" + url + ">" + found[len(url):]
+		}
+		b.WriteString(found)
 		at = m[1]
 	}
 	b.WriteString(marks.Replace(s[at:]))

@@ -36,6 +36,28 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// Links of which there are to be no previews stand in angle brackets, but for those in
+// code, which has none.
+func TestRenderQuietly(t *testing.T) {
+	for in, want := range map[string]string{
+		"see https://a.b/c_d.":                  "see <https://a.b/c_d>.",
+		"**http://localhost/x**, <https://c.d>": "**<http://localhost/x>**, <https://c.d>",
+		"[x](https://a.b) ![](https://c.d)":     "[x](<https://a.b>) <https://c.d>",
+		"[x](https://a.b/c_(d)) [y](c:/a_b)":    "x (<https://a.b/c_(d)>) y (c:/a\\_b)",
+		"[x](<https://a.b https://c.d>)":        "x (<https://a.b> <https://c.d>)",
+		"[https://a.b](https://c.d)":            "<https://a.b> (<https://c.d>)",
+		"[https://a.b c](<https://a.b c>)":      "<https://a.b> c",
+		"HTTPS://A.B https&#58;//c":             "<HTTPS://A.B> <https://c>",
+		"`https://a.b`":                         "`https://a.b`",
+		"```\nhttps://a.b\n```":                 "```\nhttps://a.b\n```",
+		"<@123> <t:5:R> a@b.example":            "<@123> <t:5:R> a@b.example",
+	} {
+		if got := (renderer{quiet: true}).render(in); got != want {
+			t.Errorf("%q renders as\n%s\nwant\n%s", in, got, want)
+		}
+	}
+}
+
 // What is quoted is quoted in every message that it takes.
 func TestQuoteOfSeveralMessages(t *testing.T) {
 	long := strings.Repeat("words ", 900)

@@ -587,19 +587,19 @@ func TestSendThatIsRefusedAfterItWasLost(t *testing.T) {
 }
 
 // No link that a model writes is fetched by the platform, however it is sent, unless
-// previews are on. What has embeds shows them; its links stand in a message before it.
+// previews are on; and the bot's own embeds are always seen.
 func TestLinksAreNotUnfurled(t *testing.T) {
 	for _, previews := range []bool{false, true} {
 		t.Run(fmt.Sprint(previews), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
-				d := s.bot(t, func(o *Options) { o.Config.Previews = previews })
+				d := s.bot(t, func(o *Options) { o.Config.Previews, o.Config.LongAnswers, o.Config.LongParts = previews, "file", 3 })
 				at := hall()
 				link := "See https://example.org/?q=secret"
+				rome := []any{map[string]any{"title": "Rome", "description": link}}
 				d.Draft(at, link)
 				within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
-				if s.Messages(hallID)[0].Plain == previews {
-					t.Errorf("previews %v: a draft is %+v", previews, s.Messages(hallID)[0])
-				}
+				d.Draft(at, link+"!")
+				within(t, time.Minute, "a longer draft", func() bool { return strings.HasSuffix(s.Texts(hallID)[0], "!") })
 				say := func(payload map[string]any) {
 					t.Helper()
 					if _, err := act(t, d, "message_discord", payload); err != nil {
@@ -608,7 +608,20 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 				}
 				say(map[string]any{"text": link})
 				say(map[string]any{"text": strings.Repeat(link+"\n", 100), "silent": true})
-				say(map[string]any{"text": link, "embeds": []any{map[string]any{"title": "Rome"}}})
+				say(map[string]any{"text": link, "embeds": rome})
+				say(map[string]any{"text": strings.Repeat(link+"\n", 100), "embeds": rome})
+				say(map[string]any{"text": strings.Repeat(link+"\n", 1000), "embeds": rome})
+				say(map[string]any{"text": "https://example.org/?q=secret" + strings.Repeat("x", 9000), "embeds": rome})
+				say(map[string]any{"text": "Nothing to see.", "embeds": rome})
+				say(map[string]any{"text": "Nothing to see."})
+				for _, m := range s.Messages(hallID) {
+					if m.Text != "Nothing to see." {
+						continue
+					}
+					if _, err := act(t, d, "edit_discord", map[string]any{"message_id": m.ID, "text": "[Rome](https://example.org/?q=secret)"}); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if err := d.Choose(t.Context(), &journal{base: "q"}, core.Sent{Path: at, Text: link}, nil); err != nil {
 					t.Fatal(err)
 				}
@@ -618,14 +631,20 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 				if err := d.Tell(t.Context(), at, link); err != nil {
 					t.Fatal(err)
 				}
-				for _, m := range s.Messages(hallID) {
-					if strings.Contains(m.Text, "://") && (m.Plain == previews || !previews && strings.Contains(string(m.Embeds), "Rome")) ||
-						strings.Contains(string(m.Embeds), "Rome") && m.Plain {
-						t.Errorf("previews %v: sent %+v", previews, m)
+				all, embeds := s.Messages(hallID), 0
+				for _, m := range all {
+					// A question has none in any case.
+					if want := previews && strings.Contains(m.Text, "https://"); (len(m.Previews) > 0) != want {
+						t.Errorf("previews %v: of %q these are shown: %q", previews, m.Text, m.Previews)
+					}
+					if strings.Contains(string(m.Embeds), "Rome") {
+						if embeds++; m.Plain {
+							t.Errorf("previews %v: the embeds of %q are hidden", previews, m.Text)
+						}
 					}
 				}
-				if n := strings.Count(strings.Join(s.Texts(hallID), " "), "secret"); n != 105 {
-					t.Errorf("%d links", n)
+				if n := strings.Count(strings.Join(s.Texts(hallID), " "), "secret"); embeds != 5 || n < 210 {
+					t.Errorf("previews %v: %d messages with embeds, %d links", previews, embeds, n)
 				}
 				d.busy.close()
 			})

@@ -33,7 +33,8 @@ type Message struct {
 	Mentions            json.RawMessage // what the bot allowed to be mentioned
 	Files               []File
 	Silent              bool
-	Plain               bool // without previews of links
+	Plain               bool     // without previews of links, and with its embeds hidden
+	Previews            []string // the links of which previews were made
 	Edits               int
 	At                  time.Time
 	Reactions           []string // the bot's own

@@ -2,6 +2,7 @@ package discordtest
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,7 +185,21 @@ func (s *Server) put(c *Channel, m *Message) *Message {
 	if m.nonce != "" {
 		c.nonces[m.nonce] = m
 	}
+	m.preview()
 	return m
+}
+
+var (
+	noLink = regexp.MustCompile("(?s)\\\\.|```.*?```|``.*?``|`[^`]*`|<https?://[^\\s<>]+>")
+	aLink  = regexp.MustCompile(`(?i)https?://[^\s<>]+`)
+)
+
+// preview makes previews of the links in a message's text: of all but those in code or
+// in angle brackets.
+func (m *Message) preview() {
+	if !m.Plain {
+		m.Previews = append(m.Previews, aLink.FindAllString(noLink.ReplaceAllString(m.Text, " "), -1)...)
+	}
 }
 
 // own returns a message of the bot's.
@@ -218,6 +233,7 @@ func (s *Server) change(call *Call, c *Channel, m *Message) (any, *failure) {
 		return nil, f
 	}
 	*m = form.Message
+	m.preview()
 	m.Edits++
 	if !m.Thinking { // the answer takes the sign's place, which is no edit
 		m.edited = time.Now().UTC()
