@@ -2,7 +2,8 @@
 # Mutates a package, or some of its files, and prints the changes that its tests do
 # not notice:
 #
-#   scripts/mutate.sh [-time 10m] [-seed N] [-run REGEXP] [-short=false] PACKAGE [FILE...]
+#   scripts/mutate.sh [-time 10m] [-seed N] [-run REGEXP] [-short=false]
+#	    [-at FILE:LINE,...] PACKAGE [FILE...]
 #
 # Without arguments it goes through the packages in which a fault would cost the most,
 # TIME (10m) for each.

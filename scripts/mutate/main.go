@@ -1,9 +1,11 @@
-// Command mutate changes a package's code in one small way after another, and tells
-// which changes its tests do not notice. All changes are compiled into one test
-// binary, which the environment variable MUTANT tells which of them to make.
+// Command mutate changes a package's code in one small way after another, and prints
+// the changes that its tests do not notice. All changes are compiled into one test
+// binary, which makes the one that the environment variable MUTANT names. Each test
+// runs once without a change, and again for every change that it reaches.
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -25,6 +27,10 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "the order in which they are tried")
 	flag.StringVar(&o.run, "run", "", "only the tests that match")
 	flag.BoolVar(&o.short, "short", true, "leave long tests out")
+	flag.Func("at", "only the mutants on these lines: FILE:LINE,...", func(list string) error {
+		o.at = append(o.at, strings.Split(list, ",")...)
+		return nil
+	})
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "usage: mutate [flags] PACKAGE [FILE...]")
@@ -49,8 +55,10 @@ type options struct {
 	seed  uint64
 	run   string
 	short bool
+	at    []string // FILE:LINE; none: all
 
 	mutants []mutant
+	tests   []test // the quickest first
 	tried   int
 	binary  string
 }
@@ -63,7 +71,15 @@ type mutant struct {
 	what   string
 }
 
-func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s", m.file, m.line, m.what) }
+func (m mutant) place() string  { return fmt.Sprintf("%s:%d", m.file, m.line) }
+func (m mutant) String() string { return m.place() + ": " + m.what }
+
+// test is a test without any change.
+type test struct {
+	name    string
+	took    time.Duration
+	reaches map[int]bool // the numbers of mutants
+}
 
 // survivors returns the changes that the tests do not notice, and prints each at once.
 func (o *options) survivors() ([]string, error) {
@@ -75,45 +91,95 @@ func (o *options) survivors() ([]string, error) {
 	if err := o.build(temp); err != nil {
 		return nil, err
 	}
-	reached := filepath.Join(temp, "reached")
-	began := time.Now()
-	if out, err := o.test(0, time.Hour, reached); err != nil {
-		return nil, fmt.Errorf("the tests fail without any change: %w\n%s", err, out)
-	}
-	patience := 3*time.Since(began) + 10*time.Second
-	known, err := numbers(reached)
-	if err != nil {
+	if err := o.reach(temp); err != nil {
 		return nil, err
 	}
-	return o.try(patience, known), nil
+	return o.try(), nil
+}
+
+// reach runs each test by itself without any change. One that fails is left out.
+func (o *options) reach(temp string) error {
+	c := exec.Command(o.binary, "-test.list", cmp.Or(o.run, "."))
+	c.Dir = o.dir
+	list, err := c.Output()
+	if err != nil {
+		return fmt.Errorf("list the tests: %w", err)
+	}
+	for _, name := range regexp.MustCompile(`(?m)^(Test|Fuzz|Example)\w*$`).FindAllString(string(list), -1) {
+		file, began := filepath.Join(temp, "reached."+name), time.Now()
+		if out, err := o.test(0, time.Hour, file, name); err != nil {
+			fmt.Fprintf(os.Stderr, "%s fails by itself without any change: %v\n%s", name, err, out)
+			continue
+		}
+		took := time.Since(began)
+		reaches, err := numbers(file)
+		if err != nil {
+			return err
+		}
+		o.tests = append(o.tests, test{name, took, reaches})
+	}
+	slices.SortFunc(o.tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
+	return nil
 }
 
 // try tries the mutants in some order until the time is over.
-func (o *options) try(patience time.Duration, reached map[int]bool) (survivors []string) {
+func (o *options) try() (survivors []string) {
 	order := slices.Clone(o.mutants)
 	rand.New(rand.NewPCG(o.seed, 0)).Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
+	order = slices.DeleteFunc(order, func(m mutant) bool { return len(o.at) > 0 && !slices.Contains(o.at, m.place()) })
 	for end := time.Now().Add(o.limit); o.tried < len(order) && time.Now().Before(end); o.tried++ {
-		m, note := order[o.tried], ""
-		if !reached[m.number] {
-			note = " (not reached)"
-		} else if _, err := o.test(m.number, patience, ""); err != nil {
+		m := order[o.tried]
+		batches := o.batches(m.number)
+		if slices.ContainsFunc(batches, func(b batch) bool { return o.notices(m.number, b) }) {
 			continue
 		}
-		survivors = append(survivors, m.String()+note)
-		fmt.Println(m.String() + note)
+		line := m.String()
+		if len(batches) == 0 {
+			line += " (not reached)"
+		}
+		survivors = append(survivors, line)
+		fmt.Println(line)
 	}
 	return survivors
 }
 
-// test runs the tests with a mutant; 0: with none.
-func (o *options) test(number int, patience time.Duration, reached string) (out []byte, err error) {
-	args := []string{"-test.failfast", "-test.timeout", patience.String(), "-test.run", o.run}
+// batch is some tests that run in one process.
+type batch struct {
+	names []string
+	took  time.Duration
+}
+
+// batches returns the tests that reach a mutant, each half a second together.
+func (o *options) batches(number int) (list []batch) {
+	for _, t := range o.tests {
+		if !t.reaches[number] {
+			continue
+		}
+		if len(list) == 0 || list[len(list)-1].took+t.took > time.Second/2 {
+			list = append(list, batch{})
+		}
+		last := &list[len(list)-1]
+		last.names = append(last.names, t.name)
+		last.took += t.took
+	}
+	return list
+}
+
+// notices reports whether a test of a batch fails with a mutant.
+func (o *options) notices(number int, b batch) bool {
+	_, err := o.test(number, 4*b.took+5*time.Second, "", b.names...)
+	return err != nil
+}
+
+// test runs tests with a mutant; 0: with none.
+func (o *options) test(number int, patience time.Duration, reached string, names ...string) (out []byte, err error) {
+	args := []string{"-test.failfast", "-test.timeout", patience.String(), "-test.run", "^(" + strings.Join(names, "|") + ")$"}
 	if o.short {
 		args = append(args, "-test.short")
 	}
 	c := exec.Command(o.binary, args...)
 	c.Dir = o.dir
-	c.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(number), "MUTANTS_REACHED="+reached)
+	c.Env = append(os.Environ(), "RAPID_NOFAILFILE=1", "MUTANT="+strconv.Itoa(number), "MUTANTS_REACHED="+reached)
 	c.WaitDelay = time.Second
 	return c.CombinedOutput()
 }
@@ -219,27 +285,22 @@ import (
 )
 
 var (
-	mutantNow, _   = strconv.Atoi(os.Getenv("MUTANT"))
-	mutantsReached = os.Getenv("MUTANTS_REACHED")
-	mutantsSeen    sync.Map
+	mutantNow, _      = strconv.Atoi(os.Getenv("MUTANT"))
+	mutantsReached, _ = os.OpenFile(os.Getenv("MUTANTS_REACHED"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	mutantsSeen       sync.Map
 )
 
 // mutated reports whether the change of that number is made.
 func mutated(n int) bool {
-	if mutantsReached != "" {
+	if mutantsReached != nil {
 		if _, seen := mutantsSeen.LoadOrStore(n, true); !seen {
-			f, err := os.OpenFile(mutantsReached, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-			if err != nil {
-				panic(err)
-			}
-			fmt.Fprintln(f, n)
-			f.Close()
+			fmt.Fprintln(mutantsReached, n)
 		}
 	}
 	return n == mutantNow
 }
 
-func mutantLess[T cmp.Ordered](n int, x, y T) bool      { return x < y || mutated(n) && x == y }
+func mutantLess[T cmp.Ordered](n int, x, y T) bool      { return x < y || x == y && mutated(n) }
 func mutantLessEqual[T cmp.Ordered](n int, x, y T) bool { return x < y || x == y && !mutated(n) }
 
 func mutantError(n int, err error) error {

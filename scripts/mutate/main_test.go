@@ -46,8 +46,12 @@ func TestBelow(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(survivors)
-	want := []string{"m.go:3: move the bound: x < limit", "m.go:7: leave out of &&: a (not reached)"}
-	if !slices.Equal(survivors, want) || len(o.mutants) != 5 {
-		t.Errorf("%d mutants, survivors %q", len(o.mutants), survivors)
+	want := []string{"m.go:3: move the bound: x < limit (not reached)", "m.go:7: leave out of &&: a (not reached)"}
+	if !slices.Equal(survivors, want) || len(o.mutants) != 5 || o.tried != 5 {
+		t.Errorf("%d of %d mutants, survivors %q", o.tried, len(o.mutants), survivors)
+	}
+	o = options{dir: dir, limit: time.Minute, at: []string{"m.go:6", "m.go:7"}}
+	if survivors, err = o.survivors(); err != nil || o.tried != 4 || len(survivors) != 1 {
+		t.Errorf("%d mutants on two lines, survivors %q, %v", o.tried, survivors, err)
 	}
 }
