@@ -24,9 +24,10 @@ type use struct{ action, person string }
 
 // rates remembers when actions were used. Its zero value is ready.
 type rates struct {
-	mu    sync.Mutex
-	used  map[use][]time.Time
-	swept time.Time
+	mu      sync.Mutex
+	used    map[use][]time.Time
+	swept   time.Time
+	longest time.Duration // of all limits
 }
 
 // take counts one use for each of the persons, or says how long to wait.
@@ -37,6 +38,7 @@ func (r *rates) take(d *Definition, persons []string, now time.Time) (wait time.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.longest = max(r.longest, limit.Per)
 	r.sweep(now)
 	for _, p := range persons {
 		times := r.used[use{d.Name, p}]
@@ -55,9 +57,7 @@ func (r *rates) take(d *Definition, persons []string, now time.Time) (wait time.
 	return 0, true
 }
 
-// rateMemory bounds how long uses are remembered of people who are gone.
-const rateMemory = 24 * time.Hour
-
+// sweep forgets, now and then, uses that no limit counts any more.
 func (r *rates) sweep(now time.Time) {
 	if r.used == nil {
 		r.used = make(map[use][]time.Time)
@@ -67,7 +67,7 @@ func (r *rates) sweep(now time.Time) {
 	}
 	r.swept = now
 	for k, times := range r.used {
-		if len(times) == 0 || now.Sub(times[len(times)-1]) > rateMemory {
+		if len(times) == 0 || now.Sub(times[len(times)-1]) >= r.longest {
 			delete(r.used, k)
 		}
 	}

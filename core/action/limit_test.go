@@ -3,6 +3,9 @@ package action
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,7 +88,8 @@ func TestCache(t *testing.T) {
 	now := noon
 	r := NewRuntime(Options{Clock: func() time.Time { return now }})
 	s := w.catalogue(t, w.act("weather", func(a *core.Action) { a.Cache = time.Hour }))
-	bob, elsewhere, later := by(core.Member), by(core.Member), by(core.Member)
+	bob, elsewhere, later, both := by(core.Member), by(core.Member), by(core.Member), by(0, 0)
+	slices.Reverse(both.Authors)
 	bob.Authors[0].ID = "2"
 	later.Epoch = 1 // somebody was forgotten
 	elsewhere.Path = core.MustPath("telegram/1")
@@ -96,7 +100,8 @@ func TestCache(t *testing.T) {
 		called  int
 	}{
 		{by(0), `{"n":1}`, 0, 1}, {by(0), `{"n":1}`, time.Minute, 0}, {by(0), `{"n":2}`, time.Minute, 1}, {bob, `{"n":1}`, time.Minute, 1},
-		{elsewhere, `{"n":1}`, time.Minute, 1}, {later, `{"n":1}`, time.Minute, 1}, {by(0), `{"n":1}`, time.Hour, 1},
+		{elsewhere, `{"n":1}`, time.Minute, 1}, {later, `{"n":1}`, time.Minute, 1}, {by(0, 0), `{"n":1}`, time.Minute, 1}, {both, `{"n":1}`, time.Minute, 0},
+		{by(0), `{"n":1}`, time.Hour, 1},
 	} {
 		now = noon.Add(test.at)
 		done := run(t, r, newJournal().job(s, test.who, step("weather", test.payload)))
@@ -178,4 +183,101 @@ func TestUnknownIsRecorded(t *testing.T) {
 	if record, _ := j.Find(key); record.Progress != core.Unknown {
 		t.Errorf("the record says %s", record.Progress)
 	}
+}
+
+// TestCacheMakesRoom: what is out of date goes first, then what ends next; what is not
+// to be kept takes no room.
+func TestCacheMakesRoom(t *testing.T) {
+	var w world
+	now := noon
+	r := NewRuntime(Options{Clock: func() time.Time { return now }})
+	keeps := func(d time.Duration) func(*core.Action) { return func(a *core.Action) { a.Cache = d } }
+	s := w.catalogue(t, w.act("weather", keeps(time.Hour)), w.act("news", keeps(2*time.Hour)))
+	kept := func(name string, n int) bool {
+		run(t, r, newJournal().job(s, by(0), step(name, fmt.Sprintf(`{"n":%d}`, n))))
+		return len(w.did()) == 0
+	}
+	for n := range maxCached { // ends at one hour and n seconds
+		now = noon.Add(time.Duration(n) * time.Second)
+		kept("weather", n)
+		kept("web_search", n)
+	}
+	if !kept("weather", 0) {
+		t.Error("what is not to be kept took room")
+	}
+	kept("news", 0)
+	if !kept("weather", 1) || kept("weather", 0) || kept("weather", 1) {
+		t.Error("not the one that ends first made room")
+	}
+	now = noon.Add(time.Hour + 100*time.Second)
+	kept("news", 1)
+	for n := 101; n < maxCached; n++ {
+		if !kept("weather", n) {
+			t.Fatalf("number %d made room, though others were out of date", n)
+		}
+	}
+}
+
+// TestRatesAreForgotten: uses that no limit counts any more take no room, and those that
+// one counts stay, however long that is.
+func TestRatesAreForgotten(t *testing.T) {
+	var r rates
+	limited := func(name string, per time.Duration) *Definition {
+		return &Definition{Action: core.Action{Name: name, RateLimit: core.RateLimit{Count: 1, Per: per}}}
+	}
+	month, minute := limited("month", 30*24*time.Hour), limited("minute", time.Minute)
+	take := func(d *Definition, person string, after time.Duration, want bool) {
+		t.Helper()
+		if _, ok := r.take(d, []string{person}, noon.Add(after)); ok != want {
+			t.Errorf("%s of %s after %s: %v", d.Name, person, after, ok)
+		}
+	}
+	take(month, "ann", 0, true)
+	for i := range 40 * 24 {
+		after := time.Duration(i) * time.Hour
+		take(minute, "bob", after, true)
+		take(minute, fmt.Sprint(i), after, true)
+		take(month, "ann", after, i == 30*24)
+	}
+	if n := len(r.used); n > 31*24 {
+		t.Errorf("%d people are remembered", n)
+	}
+	if n := len(r.used[use{"minute", "bob"}]); n != 1 {
+		t.Errorf("%d uses are remembered", n)
+	}
+}
+
+// TestQueueEndsWithItsTurn: who waits for an action and is cut short leaves the queue.
+func TestQueueEndsWithItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w world
+		free := make(chan struct{})
+		s := w.catalogue(t, w.act("slow", func(a *core.Action) {
+			a.Busy = core.Queue
+			a.Do = func(context.Context, core.Call) (core.Result, error) { <-free; return core.Result{}, nil }
+		}))
+		r := NewRuntime(Options{})
+		first := make(chan struct{})
+		go func() {
+			defer close(first)
+			run(t, r, newJournal().job(s, by(0, 0), step("slow", `{}`)))
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		second := by(0)
+		second.Authors[0].ID = "2"
+		j := newJournal()
+		if _, err := r.Execute(ctx, j.job(s, second, step("slow", `{}`), step("web_search", `{}`))); !errors.Is(err, context.DeadlineExceeded) || len(j.disk)+len(j.later) > 0 {
+			t.Errorf("%v; the journal holds %v", err, j.disk)
+		}
+		close(free)
+		<-first
+		if len(r.locks.held) != 0 {
+			t.Error("locks left over")
+		}
+		if done := run(t, r, newJournal().job(s, second, step("slow", `{}`))); done[0].Progress != core.Done {
+			t.Errorf("afterwards: %q", told(done))
+		}
+	})
 }
