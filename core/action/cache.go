@@ -32,9 +32,6 @@ func (e *execution) cacheKey(d *Definition, c core.Call) string {
 
 // cached returns the result of an earlier equal call.
 func (e *execution) cached(d *Definition, c core.Call) (json.RawMessage, bool) {
-	if d.Cache <= 0 {
-		return nil, false
-	}
 	e.cache.mu.Lock()
 	defer e.cache.mu.Unlock()
 	r, ok := e.cache.entries[e.cacheKey(d, c)]

@@ -133,9 +133,9 @@ func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
 		if !ok || !d.IsMessage() || !d.has(suggestionsKey) {
 			continue
 		}
-		v, err := decode(steps[i].Payload)
-		payload, ok := v.(map[string]any)
-		if err != nil || !ok || payload[suggestionsKey] != nil || payload[pathKey] != c.who.Path.String() {
+		v, _ := decode(steps[i].Payload)
+		payload, _ := v.(map[string]any)
+		if payload[suggestionsKey] != nil || payload[pathKey] != c.who.Path.String() {
 			continue
 		}
 		list := make([]any, len(suggestions))
@@ -199,7 +199,7 @@ func (c *checker) generic(step core.Step) (*Definition, bool) {
 	var m struct {
 		Path string `json:"interface_path"`
 	}
-	if json.Unmarshal(step.Payload, &m) == nil && m.Path != "" {
+	if json.Unmarshal(step.Payload, &m) == nil {
 		if p, err := c.path(m.Path, c.who); err == nil {
 			iface = p.Interface()
 		}
@@ -213,9 +213,9 @@ func (c *checker) payload(field string, d *Definition, step *core.Step) {
 	if len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	v, err := decode(raw)
+	v, _ := decode(raw)
 	payload, ok := v.(map[string]any)
-	if err != nil || !ok {
+	if !ok {
 		c.fault(field+".payload", d.Name, "must be an object")
 		return
 	}
@@ -283,8 +283,7 @@ func (c *checker) address(field string, d *Definition, payload map[string]any) {
 		c.words(d, payload)
 		c.recipient(field, d, payload)
 	}
-	value, given := payload[pathKey]
-	if given && value != nil && value != "" {
+	if value := payload[pathKey]; value != nil && value != "" {
 		c.target(field+"."+pathKey, d, payload, value)
 		return
 	}
@@ -305,8 +304,16 @@ func (c *checker) words(d *Definition, payload map[string]any) {
 
 // recipient finds the place that a name means.
 func (c *checker) recipient(field string, d *Definition, payload map[string]any) {
-	name, ok := payload[recipientKey].(string)
-	if !ok || payload[pathKey] != nil && payload[pathKey] != "" {
+	name := ""
+	switch given := payload[recipientKey].(type) {
+	case string:
+		name = given
+	case json.Number:
+		name = given.String()
+	default:
+		return
+	}
+	if payload[pathKey] != nil && payload[pathKey] != "" {
 		return
 	}
 	delete(payload, recipientKey)

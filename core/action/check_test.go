@@ -32,23 +32,52 @@ func outcome(p core.Plan, faults []core.Fault) (lines []string) {
 	return lines
 }
 
-func TestCheck(t *testing.T) {
+// checking is a plan, and what Check makes of it.
+type checking struct {
+	name string
+	who  Who
+	plan core.Plan
+	want []string
+}
+
+// at is what a message to the place has besides its text.
+const at = `"interface_path":"telegram/-100/7","priority":"normal"`
+
+func confirm(s *core.Step) { s.Confirm = true }
+
+// checks runs the tests with the usual catalogue and two actions more.
+func checks(t *testing.T, tests []checking) {
+	t.Helper()
 	var w world
 	s := w.catalogue(t, w.act("book", func(a *core.Action) {
 		a.Schema = json.RawMessage(`{"type":"object","properties":{
 			"seats":{"type":"integer","maximum":9},"id":{"type":"integer"},"class":{"type":"string","enum":["a","b"],"default":"b"},
 			"who":{"$ref":"#/$defs/who"},"interface_path":{"type":"string"}},
 			"required":["seats"],"$defs":{"who":{"type":"object","properties":{"name":{"type":"string"},"vip":{"type":"boolean","default":false}},"required":["name"]}}}`)
+	}), w.act("draw", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","properties":{
+			"numbers":{"type":"array","items":{"type":"integer"}},"a~1b":{"type":"integer"},"when":{"type":["integer","null"]},
+			"word":{"type":"string","enum":["` + strings.Repeat("long", 100) + `"]}}}`)
 	}))
-	const at = `"interface_path":"telegram/-100/7","priority":"normal"`
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			plan, faults := s.Check(test.plan, test.who)
+			same2(t, "outcome", outcome(plan, faults), test.want)
+			if plan.Response != "" || plan.Extra != nil {
+				t.Error("response or extra left over")
+			}
+			again, faults := s.Check(plan, test.who)
+			if plan.Repaired || len(faults) > 0 {
+				return
+			}
+			same2(t, "checked again", outcome(again, nil), outcome(plan, nil))
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
 	fallback := func(f core.Step) func(*core.Step) { return func(s *core.Step) { s.Fallback = &f } }
-	confirm := func(s *core.Step) { s.Confirm = true }
-	tests := []struct {
-		name string
-		who  Who
-		plan core.Plan
-		want []string
-	}{
+	checks(t, []checking{
 		{"response", by(0), core.Plan{Response: "hi"}, []string{`message_telegram{` + at + `,"text":"hi"}`}},
 		{"response that a message repeats", by(0), core.Plan{Response: "Hi  there", Steps: []core.Step{step("message", `{"text":"hi there!"}`)}},
 			[]string{`message_telegram{` + at + `,"text":"hi there!"}`}},
@@ -116,20 +145,106 @@ func TestCheck(t *testing.T) {
 			`! actions[0].conditions[1].field: must name an action whose result is meant [web_search]`,
 			`! actions[0].conditions[2].field: must be a dotted path [web_search]`}},
 		{"no object", by(0), core.Plan{Steps: []core.Step{step("web_search", `[1]`)}}, []string{`! actions[0].payload: must be an object [web_search]`}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			plan, faults := s.Check(test.plan, test.who)
-			same2(t, "outcome", outcome(plan, faults), test.want)
-			if plan.Response != "" || plan.Extra != nil {
-				t.Error("response or extra left over")
-			}
-			again, faults := s.Check(plan, test.who)
-			if plan.Repaired || len(faults) > 0 {
-				return
-			}
-			same2(t, "checked again", outcome(again, nil), outcome(plan, nil))
+	})
+}
+
+// TestCheckOddities: what models write that is not quite what they mean.
+func TestCheckOddities(t *testing.T) {
+	checks(t, []checking{
+		{"a condition's value", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, func(s *core.Step) {
+			s.Conditions = []core.Condition{{Field: "context.topic", Operator: "eq", Value: json.RawMessage(`{`)}, {Field: "context.topic", Operator: "like"}}
+		})}}, []string{`! actions[0].conditions[0].value: must be JSON [web_search]`, `! actions[0].conditions[1].operator: unknown operator "like" [web_search]`}},
+		{"no payload", by(0), core.Plan{Steps: []core.Step{step("web_search", ``), step("web_search", `null`)}}, []string{"web_search{}", "web_search{}"}},
+		{"an empty path", by(0), core.Plan{Steps: []core.Step{
+			step("web_search", `{"interface_path":""}`), step("web_search", `{"interface_path":null}`), step("message", `{"text":"hi","interface_path":null}`),
+		}}, []string{"web_search{}", "web_search{}", `message_telegram{` + at + `,"text":"hi"}`}},
+		{"a path that the action does not know", by(0), core.Plan{Steps: []core.Step{
+			step("web_search", `{"interface_path":"telegram/-100/7"}`), step("web_search", `{"interface_path":"telegram/-100/7/8"}`),
+		}}, []string{"web_search{}", `web_search{"interface_path":"telegram/-100/7/8"}`}},
+		{"a path that is none", by(0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","interface_path":5}`)}},
+			[]string{`! actions[0].payload.interface_path: must be a string [message_telegram]`}},
+		{"a message of several to the place", by(0, 0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi"}`, confirm)}}, []string{`message_telegram{` + at + `,"text":"hi"}`}},
+		{"a message of several to another place", by(0, 0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","interface_path":"telegram/-100/7/8"}`, confirm)}},
+			[]string{`! actions[0]: must be confirmed, and nobody alone asked for it [message_telegram]`}},
+		{"as it was written", by(0), core.Plan{Response: `<b> & "c"`}, []string{`message_telegram{` + at + `,"text":"<b> & \"c\""}`}},
+		{"what the schema does not know", by(0), core.Plan{Steps: []core.Step{step("message", `{"text":"hi","colour":"red"}`)}},
+			[]string{`! actions[0].payload.colour: is not allowed here [message_telegram]`}},
+		{"lists", by(0), core.Plan{Steps: []core.Step{step("draw", `{"numbers":[1.0,2e1,"3"]}`), step("draw", `{"numbers":[1,"two"]}`), step("draw", `{"numbers":[[1]]}`)}}, []string{
+			`draw{"numbers":[1,20,3]}`,
+			`! actions[1].payload.numbers[1]: is string but should be integer [draw]`,
+			`! actions[2].payload.numbers[0]: is array but should be integer [draw]`}},
+		{"odd names", by(0), core.Plan{Steps: []core.Step{step("draw", `{"a~1b":"5"}`), step("draw", `{"a~1b":"x"}`)}},
+			[]string{`draw{"a~1b":5}`, `! actions[1].payload.a~1b: is string but should be integer [draw]`}},
+		{"null is no word", by(0), core.Plan{Steps: []core.Step{step("draw", `{"when":"two"}`), step("draw", `{"when":"{}"}`), step("draw", `{"when":" 2"}`), step("draw", `{"when":"2"}`)}}, []string{
+			`draw{"when":2}`,
+			`! actions[0].payload.when: is string but should be integer, null [draw]`,
+			`! actions[1].payload.when: is string but should be integer, null [draw]`,
+			`! actions[2].payload.when: is string but should be integer, null [draw]`}},
+		{"a long explanation", by(0), core.Plan{Steps: []core.Step{step("draw", `{"word":"x"}`)}},
+			[]string{`! actions[0].payload.word: x should be one of the allowed values: ` + strings.Repeat("long", 100)[:161] + `… [draw]`}},
+		{"many strays", by(0), core.Plan{Extra: map[string]json.RawMessage{"d": nil, "b": nil, "a": nil, "e": nil, "c": nil, strings.Repeat("ä", 40): nil}}, []string{
+			`! a: unknown top-level key; what is to be done belongs into actions []`, `! b: unknown top-level key; what is to be done belongs into actions []`,
+			`! c: unknown top-level key; what is to be done belongs into actions []`, `! d: unknown top-level key; what is to be done belongs into actions []`,
+			`! e: unknown top-level key; what is to be done belongs into actions []`,
+			`! ` + strings.Repeat("ä", 32) + `…: unknown top-level key; what is to be done belongs into actions []`}},
+	})
+}
+
+// TestSuggestions: they go to the last message here that can show them and has none of
+// its own.
+func TestSuggestions(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	const below = `"interface_path":"telegram/-100/7/8","priority":"normal"`
+	for name, tc := range map[string]struct {
+		steps []core.Step
+		want  []string
+	}{
+		"the last one": {
+			[]core.Step{step("message", `{"text":"a"}`), step("message", `{"text":"b"}`), step("web_search", `{}`), step("none", ``)},
+			[]string{`message_telegram{` + at + `,"text":"a"}`, `message_telegram{` + at + `,"suggestions":["yes"],"text":"b"}`, "web_search{}", "NONE"}},
+		"none elsewhere": {
+			[]core.Step{step("message", `{"text":"a"}`), step("message", `{"text":"b","interface_path":"telegram/-100/7/8"}`)},
+			[]string{`message_telegram{` + at + `,"suggestions":["yes"],"text":"a"}`, `message_telegram{` + below + `,"text":"b"}`}},
+		"its own": {
+			[]core.Step{step("message", `{"text":"a"}`), step("message", `{"text":"b","suggestions":["no"]}`)},
+			[]string{`message_telegram{` + at + `,"suggestions":["yes"],"text":"a"}`, `message_telegram{` + at + `,"suggestions":["no"],"text":"b"}`}},
+		"nowhere": {[]core.Step{step("web_search", `{}`)}, []string{"web_search{}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan, faults := s.Check(core.Plan{Steps: tc.steps, Suggestions: []string{"yes"}}, by(0))
+			same2(t, "outcome", outcome(plan, faults), tc.want)
 		})
+	}
+	strict := w.message("telegram")
+	strict.Schema = json.RawMessage(strings.Replace(string(strict.Schema), `{"type":"string"}}`, `{"type":"string","maxLength":2}}`, 1))
+	s, err := Build(iface{plug{"telegram", []core.Action{strict}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, faults := s.Check(core.Plan{Response: "a", Suggestions: []string{"yes"}}, by(0))
+	same2(t, "too long", outcome(plan, faults), []string{`message_telegram{` + at + `,"text":"a"}`})
+}
+
+// TestConcernsNobody: a policy may ask for the person concerned where no property names
+// one; then only admins are let through, and the payload stays as it is.
+func TestConcernsNobody(t *testing.T) {
+	var w world
+	s := w.catalogue(t).With(Policy{Rules: []Rule{{Actions: []string{"web_search"}, Permission: core.Concerned}}})
+	plan := core.Plan{Steps: []core.Step{step("web_search", `{"n":1}`)}}
+	same2(t, "a member", outcome(s.Check(plan, by(core.Member))), []string{`! actions[0]: web_search is not open to who asked for it [web_search]`})
+	same2(t, "an admin", outcome(s.Check(plan, by(core.Admin))), []string{`web_search{"n":1}`})
+}
+
+// TestNobodyIsConcerned: somebody without an id is not the person whom an empty value
+// names.
+func TestNobodyIsConcerned(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	anonymous := Who{Path: here, Authors: []core.Author{{}}}
+	for _, payload := range []string{`{"user":""}`, `{}`, `{"user":"1"}`} {
+		same2(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("forget", payload)}}, anonymous)),
+			[]string{`! actions[0]: forget is not open to who asked for it [forget]`})
 	}
 }
 
@@ -184,7 +299,54 @@ func TestRecipients(t *testing.T) {
 		plan := core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"x","recipient":"`+test.name+`"}`)}}
 		same2(t, test.name, outcome(test.s.Check(plan, test.who)), []string{test.want})
 	}
+	for payload, want := range map[string]string{
+		`{"text":"x","recipient":""}`:                                                  `message_telegram{"interface_path":"telegram/-100/7","priority":"normal","text":"x"}`,
+		`{"text":"x","recipient":"#thread","interface_path":""}`:                       `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`,
+		`{"text":"x","recipient":"#thread","interface_path":null}`:                     `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`,
+		`{"text":"x","recipient":"#nix","interface_path":"telegram/-100/7/8"}`:         `message_telegram{"interface_path":"telegram/-100/7/8","priority":"normal","recipient":"#nix","text":"x"}`,
+		`{"text":"x","recipient":4711}`:                                                `! actions[0].payload.recipient: "4711" is nobody and nothing that may be written to from here [message_telegram]`,
+		`{"text":"x","recipient":{"name":"#thread"},"interface_path":"telegram/-100"}`: `! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_telegram]`,
+	} {
+		same2(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("message_telegram", payload)}}, by(0))), []string{want})
+	}
 }
+
+// TestInterfaceNames: an interface may be called otherwise than its kind; old names mean
+// it, and a plugin that only sends messages is one as well.
+func TestInterfaceNames(t *testing.T) {
+	var w world
+	s, err := Build(
+		typedIface{iface{plug{"tg", []core.Action{w.message("tg")}}}}, iface{plug{"telegram", []core.Action{w.message("telegram")}}},
+		plug{"board", []core.Action{w.message("board")}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ from, given, want string }{
+		{"tg/1", "tg/1", "tg/1"},
+		{"tg/1", " /tg/1/ ", "tg/1"},
+		{"tg/1", "tg_bot/1", "tg/1"},
+		{"tg/1", "matrix_interface/1", "tg/1"}, // its kind
+		{"tg/1", "matrix/1", ""},
+		{"tg/1", "telegram_bot/1", "telegram/1"},
+		{"telegram/1", "matrix_bot/1", ""},
+		{"telegram/1", "tg_interface/1", "tg/1"},
+		{"telegram/1", "board/1", "board/1"},
+		{"telegram/1", "_bot/1", ""},
+		{"telegram/1", "", ""},
+		{"telegram/1", "tg/a b", "tg/a%20b"},
+	} {
+		p, err := s.path(tc.given, Who{Path: core.MustPath(tc.from)})
+		if p.String() != tc.want || (err == nil) != (tc.want != "") {
+			t.Errorf("%q in %s: %s, %v; want %q", tc.given, tc.from, p, err, tc.want)
+		}
+	}
+}
+
+// typedIface is an interface of another kind than its name.
+type typedIface struct{ iface }
+
+func (typedIface) Type() string { return "matrix" }
 
 func TestNothingLeavesAPrivatePlace(t *testing.T) {
 	var w world

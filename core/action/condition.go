@@ -60,19 +60,22 @@ func (c *checker) lintField(field string) string {
 			return ""
 		}
 		return "must begin with one of " + strings.Join(roots(), ", ") + ", or be an entity or a slot that is known"
-	case parts[0] == rootResults && !c.anyAction(parts[1:]):
+	}
+	if d, _ := c.leading(parts[1:]); parts[0] == rootResults && d == nil {
 		return "must name an action whose result is meant"
 	}
 	return ""
 }
 
-func (c *checker) anyAction(parts []string) bool {
-	for n := len(parts); n > 0; n-- {
-		if _, ok := c.Resolve(strings.Join(parts[:n], ".")); ok {
-			return true
+// leading returns the action whose name a path begins with, and the rest of the path;
+// nil if there is none. Names of actions may have dots in them: the longest one counts.
+func (s *Snapshot) leading(path []string) (d *Definition, rest []string) {
+	for n := range slices.Backward(path) {
+		if d, ok := s.Resolve(strings.Join(path[:n+1], ".")); ok {
+			return d, path[n+1:]
 		}
 	}
-	return false
+	return nil, nil
 }
 
 // conditions says which of a step's conditions does not hold; nil: all do.
@@ -150,21 +153,13 @@ func (e *execution) author() any {
 	return map[string]any{"id": a.ID, "name": a.Name, "tag": a.Tag, "bot": a.Bot, "rank": rank}
 }
 
-// result finds a field of an earlier step's output. Names of actions may have
-// dots in them: the longest one counts.
+// result finds a field of an earlier step's output.
 func (e *execution) result(parts []string) (any, bool) {
-	for n := len(parts); n > 0; n-- {
-		d, ok := e.Snapshot.Resolve(strings.Join(parts[:n], "."))
-		if !ok {
-			continue
-		}
-		v, ok := e.results[d.Name]
-		if !ok {
-			return nil, false
-		}
-		return descend(v, parts[n:])
+	d, rest := e.Snapshot.leading(parts)
+	if d == nil {
+		return nil, false
 	}
-	return nil, false
+	return descend(e.results[d.Name], rest)
 }
 
 // descend follows keys of objects and indexes of arrays. null is nothing.
@@ -189,10 +184,7 @@ func descend(v any, parts []string) (any, bool) {
 // holds evaluates one condition; the package doc says how.
 func holds(c core.Condition, look func(string) (any, bool)) bool {
 	field, there := look(c.Field)
-	value, err := decode(c.Value)
-	if err != nil {
-		value = nil
-	}
+	value, _ := decode(c.Value)
 	switch c.Operator {
 	case opExists:
 		return there == (value != false)
@@ -201,7 +193,7 @@ func holds(c core.Condition, look func(string) (any, bool)) bool {
 	case opNotEqual:
 		return !same(field, value)
 	case opContains:
-		return there && contains(field, value)
+		return contains(field, value)
 	}
 	order, ok := compare(field, value)
 	switch {

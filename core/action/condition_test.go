@@ -10,7 +10,7 @@ import (
 
 func TestConditions(t *testing.T) {
 	const facts = `{"n":5,"f":1.50,"big":9007199254740993,"s":"hello","t":"2026-11-20T12:00:00Z","list":[1,"a",{"k":1}],
-		"o":{"k":1,"deep":{"er":[10,20]}},"no":false,"yes":true,"zero":0,"empty":"","null":null,"huge":1e999}`
+		"o":{"k":1,"deep":{"er":[10,20]}},"no":false,"yes":true,"zero":0,"empty":"","null":null,"huge":1e999,"vast":1e9999}`
 	v, err := decode(json.RawMessage(facts))
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +36,11 @@ func TestConditions(t *testing.T) {
 		{"n", "exists", `true`, true}, {"n", "exists", ``, true}, {"n", "exists", `null`, true}, {"n", "exists", `"no"`, true}, {"n", "exists", `false`, false},
 		{"no", "exists", `true`, true}, {"zero", "exists", `true`, true}, {"empty", "exists", `true`, true}, {"null", "exists", `true`, false}, {"missing", "exists", `true`, false}, {"missing", "exists", `false`, true},
 		{"o.deep.er.1", "eq", `20`, true}, {"o.deep.er.2", "exists", `true`, false}, {"o.deep.er.-1", "exists", `true`, false}, {"o.deep.er.x", "exists", `true`, false}, {"s.x", "exists", `true`, false}, {"o.K", "exists", `true`, false},
+		{"n", "lte", `5`, true}, {"n", "gte", `6`, false}, {"n", "lt", `5`, false}, {"t", "lte", `"2026-11-20T13:00:00+01:00"`, true},
+		{"vast", "eq", `1`, false}, {"vast", "eq", `1e9999`, true}, {"vast", "gt", `1`, false}, {"n", "eq", `1e9999`, false},
+		{"o", "eq", `{"k":1,"deep":{"er":[10,20]},"more":1}`, false}, {"o", "eq", `{"k":2,"deep":{"er":[10,20]}}`, false}, {"o", "eq", `{"k":1,"shallow":{"er":[10,20]}}`, false},
+		{"o", "eq", `[1]`, false}, {"list", "eq", `{}`, false}, {"s", "gt", `5`, false}, {"s", "lt", `"2026-11-20T12:00:00Z"`, false}, {"t", "lt", `"hello"`, true},
+		{"n", "eq", `5 5`, false}, {"o.deep.er.0", "eq", `10`, true}, {"o.deep", "contains", `"er"`, true},
 		{"n", "like", `5`, false}, {"n", "", `5`, false},
 	}
 	look := func(field string) (any, bool) { return descend(v, splitField(field)) }
@@ -68,9 +73,15 @@ func TestConditionRoots(t *testing.T) {
 			t.Errorf("%s = %s, %v; want %s", field, got, ok, want)
 		}
 	}
-	for _, field := range []string{"context.entities.x", "results.web_search.n", "results", "results.nothing", "nothing.at.all", "state.topic"} {
+	for _, field := range []string{"context.entities.x", "results.web_search", "results.web_search.n", "results", "results.nothing", "nothing.at.all", "state.topic"} {
 		if v, ok := e.look(field); ok {
 			t.Errorf("%s = %v, want nothing", field, v)
+		}
+	}
+	for rank, want := range map[core.Rank]string{core.Member: "member", core.Admin: "admin", core.Bot: "bot", core.Bot + 1: ""} {
+		e.Who = by(rank)
+		if v, ok := e.look("author.rank"); !ok || v != want {
+			t.Errorf("rank %d is %v", rank, v)
 		}
 	}
 	e.Who = by(core.Member, core.Member)

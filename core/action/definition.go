@@ -192,8 +192,8 @@ func (d *Definition) accept(payload any) []flaw {
 // retype tries the value that a flaw is about in another type, and returns what
 // is wrong afterwards.
 func (d *Definition) retype(payload any, f flaw, before []flaw) []flaw {
-	at, ok := find(payload, f.path)
-	if !ok || at.set == nil {
+	at, _ := find(payload, f.path)
+	if at.set == nil {
 		return before
 	}
 	other, ok := otherType(at.value)

@@ -33,8 +33,8 @@ func Legacy(name string, definition json.RawMessage) (core.Action, error) {
 // modern returns the action in today's form: a Schema that holds an older
 // definition is converted.
 func modern(a core.Action) (core.Action, error) {
-	o, ok := ordered(a.Schema)
-	old := ok && slices.ContainsFunc(o, func(m member) bool { return m.key == "required_fields" || m.key == "optional_fields" })
+	o, _ := ordered(a.Schema)
+	old := slices.ContainsFunc(o, func(m member) bool { return m.key == "required_fields" || m.key == "optional_fields" })
 	if !old {
 		return a, nil
 	}

@@ -1,8 +1,11 @@
 package action
 
 import (
+	"math"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 var grammar = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
@@ -12,13 +15,11 @@ var grammar = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 func normal(name string) string { return string(appendNormal(nil, name)) }
 
 func appendNormal(b []byte, name string) []byte {
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c == '_' || c == '-' || c == '.' || c == ' ':
-		case 'A' <= c && c <= 'Z':
-			b = append(b, c+'a'-'A')
+	for _, r := range name {
+		switch r {
+		case '_', '-', '.', ' ':
 		default:
-			b = append(b, c)
+			b = utf8.AppendRune(b, unicode.ToLower(r))
 		}
 	}
 	return b
@@ -51,11 +52,11 @@ func Control(name string) (string, bool) {
 
 // nearest returns the candidate that a name most likely means; "" where none is
 // near enough, or two are equally near. Both sides are normalised.
-func nearest(name string, candidates func(yield func(string) bool)) string {
+func nearest(name string, candidates []string) string {
 	limit := max(1, len(name)/3)
 	best, at, tie := "", limit+1, false
-	for c := range candidates {
-		d := distance(name, c, limit)
+	for _, c := range candidates {
+		d := distance(name, c)
 		if len(name) >= 4 && len(c) >= 4 && (strings.HasPrefix(c, name) || strings.HasPrefix(name, c)) {
 			d = min(d, 1)
 		}
@@ -65,20 +66,19 @@ func nearest(name string, candidates func(yield func(string) bool)) string {
 			tie = true
 		}
 	}
-	if at > limit || tie {
+	if tie {
 		return ""
 	}
 	return best
 }
 
-// distance counts the letters to change from a to b; more than limit is told as
-// limit+1.
-func distance(a, b string, limit int) int {
-	if len(a) > 64 || len(b) > 64 || max(len(a)-len(b), len(b)-len(a)) > limit {
-		return limit + 1
+// distance counts the letters to change from a to b.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return math.MaxInt
 	}
-	var row [65]int
-	for j := range len(b) + 1 {
+	row := make([]int, len(b)+1)
+	for j := range row {
 		row[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
@@ -93,5 +93,5 @@ func distance(a, b string, limit int) int {
 			row[j] = min(change, row[j]+1, row[j-1]+1)
 		}
 	}
-	return min(row[len(b)], limit+1)
+	return row[len(b)]
 }

@@ -19,8 +19,8 @@ func rational(n json.Number) (*big.Rat, bool) {
 // whole returns a number that was written as a fraction or with an exponent,
 // but is an integer, in the way of integers.
 func whole(v any) (json.Number, bool) {
-	n, ok := v.(json.Number)
-	if !ok || !strings.ContainsAny(string(n), ".eE") {
+	n, _ := v.(json.Number)
+	if !strings.ContainsAny(string(n), ".eE") {
 		return "", false
 	}
 	r, ok := rational(n)

@@ -130,8 +130,8 @@ const unconfirmable = "must be confirmed, and nobody alone asked for it"
 
 // canConfirm reports whether there is one person to be asked.
 func (w Who) canConfirm() bool {
-	who, ok := w.person()
-	return ok && who.ID != "" && who.Rank < core.Bot
+	who, _ := w.person()
+	return who.ID != "" && who.Rank < core.Bot
 }
 
 // refuse says why the action is closed to them here, "" where it is open.
@@ -194,15 +194,12 @@ func (s *Snapshot) present(d *Definition, w Who) bool {
 // turn, by id or by path.
 func concerned(d *Definition, w Who, payload map[string]any) bool {
 	who, ok := w.person()
-	if !ok || who.ID == "" || payload == nil {
-		return ok && payload == nil
+	if payload == nil {
+		return ok
 	}
 	id, _ := payload[d.Concerns].(string)
-	if id == who.ID {
-		return true
-	}
-	p, err := w.Path.Person(who.ID)
-	return err == nil && id == p.String()
+	p, _ := w.Path.Person(who.ID)
+	return id != "" && (id == who.ID || id == p.String())
 }
 
 // mayWrite reports whether turns of the place may write to the target.
@@ -234,7 +231,7 @@ func (s *Snapshot) path(text string, w Who) (core.Path, error) {
 		if ok && (stem == here || stem == s.kinds[here]) {
 			return core.MakePath(append([]string{here}, p.Elements()[1:]...)...)
 		}
-		if _, known := s.kinds[stem]; ok && known {
+		if _, known := s.kinds[stem]; known {
 			return core.MakePath(append([]string{stem}, p.Elements()[1:]...)...)
 		}
 	}

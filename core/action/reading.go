@@ -28,10 +28,10 @@ type Reading struct {
 
 // Line notes a line of another person.
 func (r *Reading) Line(rank core.Rank) {
-	if !r.Others || rank < r.Rank {
+	if !r.Others {
 		r.Rank = rank
 	}
-	r.Others = true
+	r.Others, r.Rank = true, min(r.Rank, rank)
 }
 
 // Words notes the own words of the people whose turn it is: they may name

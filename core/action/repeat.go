@@ -32,7 +32,7 @@ func (c *checker) said(words string, steps []core.Step, here bool) bool {
 	words = squeeze(words)
 	for i := range steps {
 		text, to := c.message(&steps[i])
-		if text != "" && (!here || to == c.who.Path && len(steps[i].Conditions) == 0) && holdsWords(squeeze(text), words) {
+		if (!here || to == c.who.Path && len(steps[i].Conditions) == 0) && holdsWords(squeeze(text), words) {
 			return true
 		}
 	}

@@ -166,10 +166,7 @@ func (e *execution) number() (uint16, bool) {
 func (e *execution) recall() {
 	for round := uint16(1); round < e.Round; round++ {
 		for n := uint16(1); n <= maxNumber; n++ {
-			r, ok := e.Journal.Find(core.Key{Turn: e.Turn, Round: round, Step: n})
-			if !ok {
-				break
-			}
+			r, _ := e.Journal.Find(core.Key{Turn: e.Turn, Round: round, Step: n})
 			var o core.Outcome
 			if r.Progress == core.Done && json.Unmarshal(r.Data, &o) == nil {
 				e.succeeded(o)
@@ -180,11 +177,7 @@ func (e *execution) recall() {
 
 // succeeded notes a result for what comes later.
 func (e *execution) succeeded(o core.Outcome) {
-	v, err := decode(o.Result.Output)
-	if err != nil {
-		v = nil // nothing to say; it succeeded all the same
-	}
-	e.results[o.Action] = v
+	e.results[o.Action], _ = decode(o.Result.Output) // without an output it succeeded all the same
 }
 
 // order yields the indexes of the plan's steps: highest priority first, ties as
@@ -200,10 +193,7 @@ func (e *execution) order() func(yield func(int) bool) {
 					next = i
 				}
 			}
-			if next < 0 {
-				return // cannot be: dependencies have no circles
-			}
-			tried[next] = true
+			tried[next] = true // there is one: dependencies have no circles
 			if !yield(next) {
 				return
 			}
@@ -220,7 +210,7 @@ func (e *execution) premature(i int, tried []bool) bool {
 	}
 	for _, name := range d.DependsOn {
 		for k := range e.Plan.Steps {
-			if k != i && !tried[k] && e.Plan.Steps[k].Type == name {
+			if !tried[k] && e.Plan.Steps[k].Type == name {
 				return true
 			}
 		}

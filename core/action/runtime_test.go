@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,6 +111,18 @@ func TestExecuteFailures(t *testing.T) {
 		w.act("refuses", func(a *core.Action) {
 			a.Check = func(context.Context, core.Call) error { return core.Errorf(core.Invalid, "not today") }
 		}),
+		w.act("check_panics", func(a *core.Action) {
+			a.Check = func(context.Context, core.Call) error { panic("boo") }
+		}),
+		w.act("quiet", func(a *core.Action) {
+			a.Output = json.RawMessage(`{"type":"object"}`)
+			a.Do = func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }
+		}),
+		w.act("babbles", func(a *core.Action) {
+			a.Do = func(context.Context, core.Call) (core.Result, error) {
+				return core.Result{Output: json.RawMessage(`{`)}, nil
+			}
+		}),
 		w.act("typed", func(a *core.Action) {
 			a.Output = json.RawMessage(`{"type":"object","properties":{"n":{"type":"string"}},"required":["n"]}`)
 		}),
@@ -119,6 +133,9 @@ func TestExecuteFailures(t *testing.T) {
 		{"panics", "1 panics failed: it did not work"},
 		{"refuses", "1 refuses skipped: not today"},
 		{"typed", "1 typed failed: it did not work"},
+		{"check_panics", "1 check_panics skipped: it did not work"},
+		{"quiet", "1 quiet failed: it did not work"},
+		{"babbles", "1 babbles failed: it did not work"},
 		{"ban", "1 ban skipped: ban is not open to who asked for it"},
 		{"needs_nothing_done", "1 needs_nothing_done skipped: needs_nothing_done needs broken to succeed first"},
 		{"gone", "1 gone skipped: gone is not to be had any more"},
@@ -138,9 +155,39 @@ func TestTimeoutAndRetries(t *testing.T) {
 			<-ctx.Done()
 			return core.Result{}, ctx.Err()
 		}
+		fails := func(err error) func(*core.Action) {
+			return func(a *core.Action) {
+				a.Retries = 2
+				a.Do = func(context.Context, core.Call) (core.Result, error) { tries++; return core.Result{}, err }
+			}
+		}
+		ends := func(err error) func(*core.Action) { // when its time is up
+			return func(a *core.Action) {
+				a.Timeout, a.Retries = time.Second, 2
+				a.Do = func(ctx context.Context, _ core.Call) (core.Result, error) {
+					tries++
+					<-ctx.Done()
+					return core.Result{}, err
+				}
+			}
+		}
 		s := w.catalogue(t,
 			w.act("slow", func(a *core.Action) { a.Do, a.Timeout, a.Retries = hangs, time.Second, 2 }),
 			w.act("slow_again", func(a *core.Action) { a.Do, a.Timeout, a.Retries, a.Idempotent = hangs, time.Second, 2, true }),
+			w.act("at_last", ends(nil)), w.act("refused_late", ends(core.Errorf(core.Invalid, "no such town"))),
+			w.act("away_late", ends(core.Errorf(core.Temporary, "no answer"))), w.act("cut_late", ends(&core.Error{Kind: core.Broken, Err: context.Canceled})),
+			w.act("wrong", fails(core.Errorf(core.Invalid, "no such town"))), w.act("busy", fails(core.Errorf(core.Occupied, "in use"))),
+			w.act("busy_long", fails(&core.Error{Kind: core.Occupied, Text: "in use", After: maxWait + 1})),
+			w.act("busy_for_a_while", fails(&core.Error{Kind: core.Occupied, Text: "in use", After: maxWait})),
+			w.act("soon", func(a *core.Action) {
+				a.Retries = 2
+				a.Do = func(context.Context, core.Call) (core.Result, error) {
+					if tries++; tries < 3 {
+						return core.Result{}, core.Errorf(core.Temporary, "busy")
+					}
+					return core.Result{}, nil
+				}
+			}),
 			w.act("later", func(a *core.Action) {
 				a.Retries = 3
 				a.Do = func(context.Context, core.Call) (core.Result, error) {
@@ -160,6 +207,15 @@ func TestTimeoutAndRetries(t *testing.T) {
 			{"slow", "1 slow unknown: it took too long, and it is not known whether it was done", 1, time.Second},
 			{"slow_again", "1 slow_again failed: it took too long", 3, 3 * time.Second},
 			{"later", "1 later done", 3, 10 * time.Second},
+			{"soon", "1 soon done", 3, 0},
+			{"at_last", "1 at_last done", 1, time.Second},
+			{"refused_late", "1 refused_late failed: no such town", 1, time.Second},
+			{"away_late", "1 away_late unknown: it took too long, and it is not known whether it was done", 1, time.Second},
+			{"cut_late", "1 cut_late unknown: it took too long, and it is not known whether it was done", 1, time.Second},
+			{"wrong", "1 wrong failed: no such town", 1, 0},
+			{"busy", "1 busy failed: in use", 1, 0},
+			{"busy_long", "1 busy_long failed: in use", 1, 0},
+			{"busy_for_a_while", "1 busy_for_a_while failed: in use", 3, 60 * time.Second},
 		} {
 			tries = 0
 			start := time.Now()
@@ -186,8 +242,21 @@ func TestACallThatDoesNotEnd(t *testing.T) {
 		same2(t, "first", told(run(t, r, job)), []string{"1 stuck unknown: it took too long, and it is not known whether it was done", "2 web_search done"})
 		job = newJournal().job(s, by(core.Member), step("stuck", `{}`))
 		same2(t, "second", told(run(t, r, job)), []string{"1 stuck skipped: stuck is still at work on the last request"})
+		waited := make(chan struct{})
+		go func() {
+			defer close(waited)
+			r.Wait()
+		}()
+		synctest.Wait()
+		select {
+		case <-waited:
+			t.Error("nobody waits for the call that goes on")
+		default:
+		}
 		close(free)
-		r.Wait()
+		<-waited
+		job = newJournal().job(s, by(core.Member), step("stuck", `{}`))
+		same2(t, "third", told(run(t, r, job)), []string{"1 stuck done"})
 	})
 }
 
@@ -242,11 +311,13 @@ func TestAwayIsLater(t *testing.T) {
 	}
 	s, err := Build(
 		iface{plug{"telegram", []core.Action{w.message("telegram"), act("photo", true), act("open_topic", false)}}},
+		iface{plug{"discord", []core.Action{w.message("discord"), act("sticker", true)}}},
 		plug{"tools", []core.Action{act("tell", true)}},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s = s.With(Policy{Grants: []Grant{{}}})
 	for _, tc := range []struct {
 		action string
 		err    error
@@ -255,6 +326,8 @@ func TestAwayIsLater(t *testing.T) {
 		{"photo", core.ErrAway, ""}, {"photo", core.ErrUnknownOutcome, ""}, {"tell", core.ErrAway, core.Failed}, {"tell", core.ErrUnknownOutcome, core.Unknown},
 		{"open_topic", core.ErrAway, core.Failed}, {"open_topic", core.ErrUnknownOutcome, core.Unknown},
 		{"photo", core.Errorf(core.Unsure, "who knows"), core.Unknown},
+		{"sticker", core.ErrAway, core.Failed}, {"sticker", core.ErrUnknownOutcome, ""}, // another platform is not waited for
+		{"tell", core.ErrUnwritten, ""},
 	} {
 		fail = tc.err
 		r, job := NewRuntime(Options{}), newJournal().job(s, by(core.Member), step(tc.action, `{}`))
@@ -273,4 +346,127 @@ func TestAwayIsLater(t *testing.T) {
 			t.Errorf("%s, taken up again: %+v", tc.action, done)
 		}
 	}
+}
+
+// TestOutputs: an output that is too long is cut, and one that is JSON is passed on as
+// it is.
+func TestOutputs(t *testing.T) {
+	var w world
+	output := ""
+	s := w.catalogue(t, w.act("look", func(a *core.Action) {
+		a.Do = func(context.Context, core.Call) (core.Result, error) {
+			return core.Result{Output: json.RawMessage(output)}, nil
+		}
+	}))
+	text := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
+	for given, want := range map[string]string{
+		"": "", `{"b": 1.0, "a":"<"}`: `{"a":"<","b":1.0}`, "null": "null",
+		text(maxOutput):     text(maxOutput),
+		text(maxOutput + 1): `{"cut":"\"` + strings.Repeat("x", maxOutput/2-1) + `…"}`,
+	} {
+		output = given
+		done := run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Member), step("look", `{}`)))
+		if got := string(done[0].Output); got != want || done[0].Progress != core.Done {
+			t.Errorf("%.80s became %.80s, want %.80s", given, got, want)
+		}
+	}
+}
+
+// TestCallIsTold: a call knows its person, or the rank that several share, what it
+// answers, what it may see, and when it was planned.
+func TestCallIsTold(t *testing.T) {
+	var w world
+	var got core.Call
+	s := w.catalogue(t, w.act("look", func(a *core.Action) {
+		a.Do = func(_ context.Context, c core.Call) (core.Result, error) { got = c; return core.Result{}, nil }
+	}))
+	j := newJournal()
+	many := by(core.Admin, core.Moderator)
+	many.Sees, many.Epoch, many.Private = []core.Path{here, core.MustPath("discord/1")}, 7, true
+	job := j.job(s, many, step("look", `{}`))
+	job.Answers = []string{"41", "42"}
+	plan := core.Key{Turn: job.Turn, Round: 1}
+	j.Later(core.Record{Key: plan, Progress: core.Accepted, Time: noon})
+	run(t, NewRuntime(Options{}), job)
+	if !got.Planned.Equal(noon) || got.Author.ID != "" || got.Author.Rank != core.Moderator || len(got.Authors) != 2 || len(got.Sees) != 2 ||
+		got.Epoch != 7 || !got.Private || got.Path != here || len(got.Answers) != 2 || got.Key.Step != 1 {
+		t.Errorf("the call is %+v", got)
+	}
+	run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Moderator), step("look", `{}`)))
+	if got.Author.ID != "1" || len(got.Sees) != 1 || got.Sees[0] != here || !got.Planned.IsZero() {
+		t.Errorf("the call is %+v", got)
+	}
+}
+
+// TestUnreadableRecord: what cannot be read was done all the same.
+func TestUnreadableRecord(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	j := newJournal()
+	job := j.job(s, by(core.Member), step("web_search", `{}`), step("transfer", `{}`))
+	for n, p := range map[uint16]core.Progress{1: core.Done, 2: core.Failed} {
+		key := core.Key{Turn: job.Turn, Round: 1, Step: n}
+		j.disk[key] = core.Record{Key: key, Progress: p, Data: json.RawMessage(`{`)}
+	}
+	same2(t, "done", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search done: its record cannot be read", "2 transfer failed: its record cannot be read"})
+	same2(t, "calls", w.did(), nil)
+}
+
+// TestCheckThatCannotTell: where an action's own check says that its platform is away,
+// or that nothing can be written, the turn is taken up again later.
+func TestCheckThatCannotTell(t *testing.T) {
+	var w world
+	var fail error
+	s, err := Build(iface{plug{"telegram", []core.Action{w.message("telegram"), w.act("photo", func(a *core.Action) {
+		a.Idempotent, a.Check = true, func(context.Context, core.Call) error { return fail }
+	})}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fail = range []error{core.ErrAway, core.ErrUnwritten} {
+		if done, err := NewRuntime(Options{}).Execute(t.Context(), newJournal().job(s, by(0), step("photo", `{}`))); !errors.Is(err, fail) || len(done) > 0 {
+			t.Errorf("%v: %q, %v", fail, told(done), err)
+		}
+	}
+	fail = errors.New("no")
+	same2(t, "refused", told(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("photo", `{}`)))), []string{"1 photo skipped: it did not work"})
+}
+
+// TestManySteps: a round has 200 steps at most, whatever results ask for, and the last of
+// them counts like the first.
+func TestManySteps(t *testing.T) {
+	var w world
+	many := make([]core.Step, 300)
+	for i := range many {
+		many[i] = step("web_search", `{}`)
+	}
+	s := w.catalogue(t, w.asks("burst", false, many...), w.failing("fails"))
+	sorry := step("message_telegram", `{"text":"sorry"}`)
+	fails := step("fails", `{}`, func(s *core.Step) { s.Fallback, s.Priority = &sorry, 1 })
+	done := run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("burst", `{}`), fails))
+	if n := len(done); n != maxNumber || done[n-2].Step != maxNumber || done[n-1].Action != "fails" {
+		t.Errorf("%d steps, the last are %q", n, told(done[n-2:]))
+	}
+
+	j := newJournal()
+	plan := slices.Repeat([]core.Step{step("forget", `{"user":"1"}`)}, maxNumber-1)
+	run(t, NewRuntime(Options{}), j.job(s, by(0), append(plan, step("web_search", `{}`))...))
+	second := j.job(s, by(0), step("web_fetch", `{}`))
+	second.Round = 2
+	same2(t, "the round after", told(run(t, NewRuntime(Options{}), second)), []string{"1 web_fetch done"})
+}
+
+// TestResultsOfEarlierRounds: what failed there is no result, and what says nothing is
+// one.
+func TestResultsOfEarlierRounds(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.failing("fails"), w.asks("silent", false),
+		w.act("after_fails", func(a *core.Action) { a.DependsOn = []string{"fails"} }),
+		w.act("after_silent", func(a *core.Action) { a.DependsOn = []string{"silent"} }))
+	j := newJournal()
+	run(t, NewRuntime(Options{}), j.job(s, by(0), step("fails", `{}`), step("silent", `{}`)))
+	job := j.job(s, by(0), step("after_fails", `{}`), step("after_silent", `{}`))
+	job.Round = 3
+	same2(t, "done", told(run(t, NewRuntime(Options{}), job)),
+		[]string{"1 after_fails skipped: after_fails needs fails to succeed first", "2 after_silent done"})
 }

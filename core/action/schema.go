@@ -117,7 +117,8 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// flaw is one thing that a schema refuses. path is a JSON pointer.
+// flaw is one thing that a schema refuses. path is a JSON pointer without escapes, as
+// the library writes it.
 type flaw struct{ path, keyword, text string }
 
 // maxFlaws bounds how much of a payload's wrongs is told at once.
@@ -182,7 +183,7 @@ func wording(keyword, text string) string {
 	return text
 }
 
-// leads reports whether the JSON pointer leads to something.
+// leads reports whether the path of a flaw leads to something.
 func leads(v any, pointer string) bool {
 	_, ok := find(v, pointer)
 	return ok
@@ -194,14 +195,13 @@ type spot struct {
 	set   func(any) // puts another value there; nil at the root
 }
 
-// find follows a JSON pointer.
+// find follows the path of a flaw.
 func find(v any, pointer string) (spot, bool) {
 	at := spot{value: v}
 	if pointer == "" {
 		return at, true
 	}
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		part = unescape(part)
 		switch in := at.value.(type) {
 		case map[string]any:
 			next, ok := in[part]
@@ -244,18 +244,14 @@ func otherType(v any) (any, bool) {
 	return nil, false
 }
 
-func unescape(part string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
-}
-
-// dotted writes a JSON pointer the way faults name fields.
+// dotted writes the path of a flaw the way faults name fields.
 func dotted(pointer string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if _, err := strconv.Atoi(part); err == nil {
 			b.WriteString("[" + part + "]")
 		} else if part != "" {
-			b.WriteString("." + unescape(part))
+			b.WriteString("." + part)
 		}
 	}
 	return b.String()
@@ -283,8 +279,8 @@ type filler struct {
 }
 
 func (f *filler) from(node, v any, depth int) {
-	n, ok := node.(map[string]any)
-	if f.left--; !ok || f.left < 0 || depth > maxSchemaDepth {
+	n, _ := node.(map[string]any)
+	if f.left--; f.left < 0 || depth > maxSchemaDepth {
 		return
 	}
 	if ref, ok := n["$ref"].(string); ok {
@@ -344,11 +340,8 @@ func (s *schema) local(ref string) any {
 		if part == "" {
 			continue
 		}
-		m, ok := at.(map[string]any)
-		if !ok {
-			return nil
-		}
-		at = m[unescape(part)]
+		m, _ := at.(map[string]any)
+		at = m[strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")]
 	}
 	return at
 }

@@ -169,9 +169,6 @@ func (s *Snapshot) All() []*Definition { return slices.Clone(s.definitions) }
 // Resolve finds an action by its name or a simile, however it is written.
 func (s *Snapshot) Resolve(name string) (*Definition, bool) {
 	var b [80]byte
-	if len(name) > len(b) {
-		return nil, false
-	}
 	d, ok := s.names[string(appendNormal(b[:0], name))]
 	return d, ok
 }
@@ -200,17 +197,13 @@ func (s *Snapshot) Offer(w Who) []*Definition {
 
 // suggest returns the action on offer that an unknown name most likely means.
 func (s *Snapshot) suggest(name string, w Who) *Definition {
-	if len(name) > 80 {
-		return nil
-	}
-	found := nearest(normal(name), func(yield func(string) bool) {
-		for n, d := range s.names {
-			if s.refuse(d, w, nil) == "" && !yield(n) {
-				return
-			}
+	var open []string
+	for n, d := range s.names {
+		if s.refuse(d, w, nil) == "" {
+			open = append(open, n)
 		}
-	})
-	return s.names[found]
+	}
+	return s.names[nearest(normal(name), open)]
 }
 
 // Concerned returns the actions that faults are about, sorted by name: what a

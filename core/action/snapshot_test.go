@@ -39,6 +39,7 @@ func TestLint(t *testing.T) {
 		{"no name", func(a *core.Action) { a.Name = "" }, "name: must match"},
 		{"built-in", func(a *core.Action) { a.Similes = []string{"KEEP TALKING"} }, "taken by the built-in CONTINUE"},
 		{"empty simile", func(a *core.Action) { a.Similes = []string{"__"} }, "between 1 and 64"},
+		{"long simile", func(a *core.Action) { a.Similes = []string{strings.Repeat("x", 65)} }, "between 1 and 64"},
 		{"message", func(a *core.Action) { a.Name = "message_board" }, "kept for the interface"},
 		{"no brief", func(a *core.Action) { a.Brief = " " }, "brief: is empty"},
 		{"long brief", func(a *core.Action) { a.Brief = strings.Repeat("ä", 100) }, "100 characters"},
@@ -47,7 +48,12 @@ func TestLint(t *testing.T) {
 		{"no schema", func(a *core.Action) { a.Schema = nil }, "schema: is missing"},
 		{"no JSON", schema(`{`), "schema: unexpected EOF"},
 		{"no object", schema(`{"type":"string"}`), "must describe an object"},
+		{"no object either", schema(`true`), "must describe an object"},
 		{"unknown type", schema(`{"type":"object","properties":{"a":{"type":"objekt"}}}`), "unknown type objekt"},
+		{"unknown type further on", schema(`{"type":"object","properties":{"a":{},"b":{"type":["string","objekt"]}}}`), "unknown type objekt"},
+		{"required is no list", schema(`{"type":"object","properties":{"a":{}},"required":"a"}`), "required must be an array"},
+		{"a property that is no schema", schema(`{"type":"object","properties":{"a":"string"}}`), "a schema must be an object"},
+		{"required of another object", schema(`{"type":"object","properties":{"a":{"type":"object","required":["b"]},"b":{}}}`), `required field "b" has no property`},
 		{"required without property", schema(`{"type":"object","properties":{"a":{}},"required":["b"]}`), `required field "b" has no property`},
 		{"required deep inside", schema(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","properties":{},"required":["x"]}}}}`), `required field "x"`},
 		{"dangling ref", schema(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}}}`), "leads nowhere"},
@@ -58,10 +64,18 @@ func TestLint(t *testing.T) {
 		{"example refused", func(a *core.Action) {
 			a.Examples.Examples = []core.Example{{Scenario: "bad", Payload: json.RawMessage(`{"n":"x"}`)}}
 		}, `example "bad": payload.n: is string but should be integer`},
+		{"example that is no JSON", func(a *core.Action) {
+			a.Examples.Examples = []core.Example{{Scenario: "bad", Payload: json.RawMessage(`{`)}}
+		}, `example "bad": unexpected EOF`},
 		{"default refused", schema(`{"type":"object","properties":{"a":{"type":"string","enum":["x"],"default":"y"}}}`), "default: payload.a: y should be one of"},
 		{"output schema", func(a *core.Action) { a.Output = json.RawMessage(`{"type":"x"}`) }, "output schema: unknown type x"},
 		{"limits", func(a *core.Action) { a.Retries = -1 }, "must not be negative"},
-		{"half a rate", func(a *core.Action) { a.RateLimit.Count = 1 }, "needs a count and a time"},
+		{"limits of time", func(a *core.Action) { a.Timeout = -1 }, "must not be negative"},
+		{"limits of the cache", func(a *core.Action) { a.Cache = -1 }, "must not be negative"},
+		{"limits of a rate", func(a *core.Action) { a.RateLimit.Count = -1 }, "must not be negative"},
+		{"limits of a rate's time", func(a *core.Action) { a.RateLimit.Per = -1 }, "must not be negative"},
+		{"half a rate", func(a *core.Action) { a.RateLimit.Per = 1 }, "needs a count and a time"},
+		{"the other half", func(a *core.Action) { a.RateLimit.Count = 1 }, "needs a count and a time"},
 		{"busy", func(a *core.Action) { a.Busy = "wait" }, `unknown way "wait"`},
 		{"permission", func(a *core.Action) { a.Permission = "friends" }, `unknown "friends"`},
 		{"concerned", func(a *core.Action) { a.Permission, a.Concerns = core.Concerned, "whom" }, `"whom", which is no property`},
@@ -72,6 +86,38 @@ func TestLint(t *testing.T) {
 			_, err := Build(plug{"tools", []core.Action{w.act("good"), w.act("tried", test.change)}})
 			want(t, err, "of tools", test.want)
 		})
+	}
+}
+
+// TestLintLetsPass: what is right, though it looks as if it were not.
+func TestLintLetsPass(t *testing.T) {
+	var w world
+	for name, change := range map[string]func(*core.Action){
+		"its own name":    func(a *core.Action) { a.Similes = []string{"TRIED", "tri-ed"} },
+		"a long name":     func(a *core.Action) { a.Name = strings.Repeat("x", 64) },
+		"a long simile":   func(a *core.Action) { a.Similes = []string{strings.Repeat("y", 64)} },
+		"a long brief":    func(a *core.Action) { a.Brief = strings.Repeat("ä", maxBrief-1) },
+		"a nil of limits": func(a *core.Action) { a.RateLimit, a.Busy = core.RateLimit{Count: 1, Per: 1}, core.Queue },
+	} {
+		if _, err := Build(plug{"tools", []core.Action{w.act("tried", change)}}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, schema := range []string{
+		`{}`,
+		`{"type":"object","properties":{"a":{},"b":true},"anyOf":[{"required":["a"]},{"required":["b"]}]}`,
+		`{"type":"object","properties":{"a":{}},"if":{"properties":{"b":{}},"required":["a","b"]},"then":{"required":["a"]},"else":{"not":{"required":["a"]}}}`,
+		`{"type":"object","patternProperties":{"^x":{}},"required":["x1"]}`,
+		`{"type":"object","$ref":"#/$defs/d","required":["a"],"$defs":{"d":{"properties":{"a":{}}}}}`,
+		`{"type":"object","allOf":[{"properties":{"a":{}}}],"required":["a"]}`,
+		`{"type":"object","properties":{"n":{"type":["integer","null"],"minimum":1,"default":null}}}`,
+		`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{},"b":{"default":1}},"required":["a"]}}}`,
+		`{"type":"object","description":"` + strings.Repeat("x", maxSchema-34) + `"}`,
+		strings.Repeat(`{"not":`, maxSchemaDepth-1) + "{}" + strings.Repeat("}", maxSchemaDepth-1),
+	} {
+		if _, err := Build(plug{"tools", []core.Action{w.act("tried", func(a *core.Action) { a.Schema = json.RawMessage(schema) })}}); err != nil {
+			t.Errorf("%.200s: %v", schema, err)
+		}
 	}
 }
 
@@ -102,11 +148,18 @@ func TestLintTellsEverythingAtOnce(t *testing.T) {
 	_, err := Build(
 		plug{"one", []core.Action{w.act("a", func(a *core.Action) { a.Brief = "" }), w.act("look_up")}},
 		plug{"two", []core.Action{w.act("lookup"), w.act("b", func(a *core.Action) { a.Similes = []string{"LOOK-UP"} })}},
-		plug{"two", nil},
+		plug{"two", []core.Action{w.act("c", func(a *core.Action) { a.Brief = "" })}},
 		panics{},
+		plug{"refs", []core.Action{w.act("r", func(a *core.Action) {
+			a.Schema = json.RawMessage(`{"type":"object","properties":{"x":{"$ref":"#/b"},"y":{"$ref":"#/a"},"z":{"$ref":"#/b"}}}`)
+		})}},
 	)
+	if err != nil && strings.Contains(err.Error(), "action c") {
+		t.Errorf("of a plugin without a name of its own: %v", err)
+	}
 	want(t, err, "action a of one: brief", `action lookup of two: the name "lookup" is taken by look_up of one`,
-		`action b of two: the name "LOOK-UP" is taken by look_up of one`, "plugin two: the name is taken", "plugin panics: panic: boo")
+		`action b of two: the name "LOOK-UP" is taken by look_up of one`, "plugin two: the name is taken", "plugin panics: panic: boo",
+		"$ref #/a, #/b leads nowhere")
 }
 
 type panics struct{}
@@ -121,6 +174,9 @@ func TestCirclesAreRefused(t *testing.T) {
 	}
 	_, err := Build(plug{"tools", []core.Action{w.act("a", on("b")), w.act("b", on("C")), w.act("c", on("a")), w.act("d", on("a"))}})
 	want(t, err, "a → b → c → a")
+	if err != nil && strings.Count(err.Error(), "in a circle") != 1 {
+		t.Errorf("told more than once: %v", err)
+	}
 	_, err = Build(plug{"tools", []core.Action{w.act("self", on("self"))}})
 	want(t, err, "self → self")
 	if _, err = Build(plug{"tools", []core.Action{w.act("a", on("b", "c")), w.act("b", on("c")), w.act("c")}}); err != nil {
@@ -134,6 +190,7 @@ func TestResolve(t *testing.T) {
 	for name, want := range map[string]string{
 		"web_search": "web_search", "WEB_SEARCH": "web_search", "web-search": "web_search", "Web Search": "web_search", "web.search": "web_search", "websearch": "web_search",
 		"google_it": "web_search", "GoogleIt": "web_search", "web_searches": "", "": "", strings.Repeat("x", 200): "", "NONE": "",
+		"web_search" + strings.Repeat("_", 100): "web_search",
 	} {
 		d, ok := s.Resolve(name)
 		if ok != (want != "") || ok && d.Name != want {
@@ -260,3 +317,64 @@ type reviewer struct {
 }
 
 func (r reviewer) Review(_ context.Context, _ Who, p core.Plan) (Verdict, error) { return r.verdict(p) }
+
+// TestPolicyOfPlaces: which actions are to be had where, by lists, grants and the kind
+// of the turn.
+func TestPolicyOfPlaces(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	who := func(change func(*Who)) Who {
+		w := by(core.Member)
+		if change != nil {
+			change(&w)
+		}
+		return w
+	}
+	only := func(path string, names ...string) Only { return Only{Path: core.MustPath(path), Actions: names} }
+	for name, tc := range map[string]struct {
+		policy Policy
+		who    Who
+		want   string
+	}{
+		"a list":              {Policy{Only: []Only{only("telegram", "web_*")}}, who(nil), "message_telegram telegram_pin web_fetch web_search"},
+		"a list of others":    {Policy{Only: []Only{only("discord", "web_*")}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
+		"a list of a scope":   {Policy{Only: []Only{only("group/1")}}, who(func(w *Who) { w.Scopes = []core.Path{core.MustPath("group/1/2")} }), "message_telegram telegram_pin"},
+		"the nearest list":    {Policy{Only: []Only{only("telegram/-100", "web_search", "ban"), only("telegram", "forget")}}, who(nil), "message_telegram telegram_pin web_search"},
+		"a bad pattern":       {Policy{Only: []Only{only("telegram", "[", "web_fetch")}}, who(nil), "message_telegram telegram_pin web_fetch"},
+		"mute":                {Policy{}, who(func(w *Who) { w.Mute = true }), "web_fetch web_search forget transfer"},
+		"only some":           {Policy{}, who(func(w *Who) { w.Only = []string{"web_*", "telegram_*"} }), "telegram_pin web_fetch web_search"},
+		"only some, and mute": {Policy{}, who(func(w *Who) { w.Only, w.Mute = []string{"web_*", "telegram_*"}, true }), "web_fetch web_search"},
+		"granted": {Policy{Grants: []Grant{{From: here, To: core.MustPath("discord/1")}}}, who(nil),
+			"message_discord message_telegram telegram_pin web_fetch web_search forget transfer"},
+		"granted everywhere":  {Policy{Grants: []Grant{{From: here}}}, who(nil), "message_discord message_telegram telegram_pin web_fetch web_search forget transfer"},
+		"granted elsewhere":   {Policy{Grants: []Grant{{From: here, To: core.MustPath("telegram/5")}}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
+		"granted to others":   {Policy{Grants: []Grant{{From: core.MustPath("telegram/5"), To: core.MustPath("discord/1")}}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
+		"somebody without id": {Policy{}, Who{Path: here, Authors: []core.Author{{}}}, "message_telegram telegram_pin web_fetch web_search forget"},
+		"of equal rules the last": {Policy{Rules: []Rule{{Actions: []string{"web_*"}, Permission: Nobody}, {Actions: []string{"web_fetch"}, Permission: core.Everyone}}},
+			who(nil), "message_telegram telegram_pin web_fetch forget transfer"},
+	} {
+		if got := list(s.With(tc.policy).Offer(tc.who)); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+	if got := list(s.Offer(who(nil))); got != "message_telegram telegram_pin web_fetch web_search forget transfer" {
+		t.Errorf("another policy changed the catalogue: %s", got)
+	}
+}
+
+// TestGrantsEndAtTheirPlace: a grant lets messages into its place, and nowhere else.
+func TestGrantsEndAtTheirPlace(t *testing.T) {
+	var w world
+	s := w.catalogue(t).With(Policy{Grants: []Grant{{From: core.MustPath("telegram/-100"), To: core.MustPath("discord/1")}}})
+	for target, open := range map[string]bool{"discord/1/2": true, "discord/1": true, "discord/2": false, "telegram/-100": false} {
+		plan, faults := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"`+target+`"}`)}}, by(0))
+		if (len(plan.Steps) == 1) != open {
+			t.Errorf("to %s: %v", target, faults)
+		}
+	}
+	other := by(0)
+	other.Path = core.MustPath("telegram/-200")
+	if plan, _ := s.Check(core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"x","interface_path":"discord/1"}`)}}, other); len(plan.Steps) != 0 {
+		t.Error("another place uses the grant")
+	}
+}

@@ -210,7 +210,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 // allowance takes one call off what the person may use of the action. A step that is
 // taken up again took it before.
 func (e *execution) allowance(t task, d *Definition) (wait time.Duration, ok bool) {
-	if r, known := e.Journal.Find(e.key(t.number)); known && r.Progress == core.Started {
+	if r, _ := e.Journal.Find(e.key(t.number)); r.Progress == core.Started {
 		return 0, true
 	}
 	return e.rates.take(d, e.persons(), e.Clock())

@@ -72,7 +72,7 @@ func schemaOf(t reflect.Type, way []reflect.Type) (object, error) {
 		return nil, errors.New("time.Duration has no JSON form; use a string or a number")
 	case t == rawType || t.Kind() == reflect.Interface:
 		return object{}, nil
-	case t.Implements(textType) || reflect.PointerTo(t).Implements(textType):
+	case reflect.PointerTo(t).Implements(textType):
 		return typed("string"), nil
 	}
 	switch t.Kind() {
