@@ -115,6 +115,9 @@ type Items interface {
 	// who was forgotten since, or names him, is not kept, and the error wraps
 	// ErrForgotten.
 	Put(ctx context.Context, item Item) (version uint64, err error)
+	// PutAll is Put for several at once: all of them are on disk when it returns nil,
+	// else none is.
+	PutAll(ctx context.Context, items ...Item) error
 	// List returns what is kept at or below root, by path and key; for the zero
 	// Path everything.
 	List(ctx context.Context, root Path) ([]Item, error)

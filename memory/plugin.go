@@ -38,6 +38,11 @@ func (i items) Put(ctx context.Context, item Item) (uint64, error) {
 	return i.db.Put(ctx, i.plugin, item)
 }
 
+func (i items) PutAll(ctx context.Context, list ...Item) error {
+	_, err := i.db.put(ctx, i.plugin, list)
+	return err
+}
+
 func (i items) List(ctx context.Context, root core.Path) ([]Item, error) {
 	return i.db.List(ctx, i.plugin, root)
 }
@@ -103,20 +108,34 @@ func readItem(path core.Path, key string, value []byte) (Item, error) {
 // the path of somebody who was forgotten since, or names him, is not kept, and the
 // error wraps core.ErrForgotten.
 func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64, err error) {
-	if err := checkItem(plugin, item.Key); err != nil {
-		return 0, err
-	}
-	if item.Value != nil && (len(item.Value) > maxEntryBytes || !json.Valid(item.Value)) {
-		return 0, fmt.Errorf("%w: the value of %q, of %d bytes, is no JSON or too large", ErrBatch, item.Key, len(item.Value))
+	return db.put(ctx, plugin, []Item{item})
+}
+
+// put keeps items, all or none, and returns the version of the last one.
+func (db *DB) put(ctx context.Context, plugin string, list []Item) (version uint64, err error) {
+	size := 0
+	for i := range list {
+		item := &list[i]
+		if err := checkItem(plugin, item.Key); err != nil {
+			return 0, err
+		}
+		if item.Value != nil && (len(item.Value) > maxEntryBytes || !json.Valid(item.Value)) {
+			return 0, fmt.Errorf("%w: the value of %q, of %d bytes, is no JSON or too large", ErrBatch, item.Key, len(item.Value))
+		}
+		size += len(item.Value) + 200
 	}
 	epoch, dated := core.EpochOf(ctx)
-	name := func() string { return "an item of plugin " + plugin + " under " + item.Path.String() }
-	j := &job{name: name, size: len(item.Value) + 200, run: func(t *tx) error {
-		if dated && item.Value != nil && db.concerns(epoch, &item) {
-			return fmt.Errorf("%w: %w", ErrBatch, core.ErrForgotten)
+	name := func() string { return "an item of plugin " + plugin + " under " + list[0].Path.String() }
+	j := &job{name: name, size: size, run: func(t *tx) error {
+		for _, item := range list {
+			if dated && item.Value != nil && db.concerns(epoch, &item) {
+				return fmt.Errorf("%w: %w", ErrBatch, core.ErrForgotten)
+			}
+			if version, err = t.putItem(plugin, item); err != nil {
+				return err
+			}
 		}
-		version, err = t.putItem(plugin, item)
-		return err
+		return nil
 	}}
 	if err := db.write(ctx, j); err != nil {
 		return 0, err

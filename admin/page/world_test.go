@@ -107,6 +107,9 @@ func (i items) Get(ctx context.Context, path core.Path, key string) (core.Item, 
 func (i items) Put(ctx context.Context, item core.Item) (uint64, error) {
 	return i.db.Put(ctx, "page", item)
 }
+func (i items) PutAll(ctx context.Context, list ...core.Item) error {
+	return i.db.Items("page").PutAll(ctx, list...)
+}
 func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
 	return i.db.List(ctx, "page", root)
 }

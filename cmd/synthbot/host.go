@@ -62,6 +62,7 @@ func (nowhere) Get(_ context.Context, path core.Path, key string) (core.Item, bo
 	return core.Item{Path: path, Key: key}, false, nil
 }
 func (nowhere) Put(context.Context, core.Item) (uint64, error)       { return 0, core.ErrClosed }
+func (nowhere) PutAll(context.Context, ...core.Item) error           { return core.ErrClosed }
 func (nowhere) List(context.Context, core.Path) ([]core.Item, error) { return nil, nil }
 func (nowhere) SaveFact(context.Context, core.Fact, uint64) (core.Fact, error) {
 	return core.Fact{}, core.ErrClosed

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -217,11 +218,29 @@ func (m memItems) Get(_ context.Context, path core.Path, key string) (core.Item,
 
 // Put implements core.Items.
 func (m memItems) Put(ctx context.Context, item core.Item) (uint64, error) {
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	return m.put(ctx, item)
+}
+
+// PutAll implements core.Items.
+func (m memItems) PutAll(ctx context.Context, list ...core.Item) error {
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	before := maps.Clone(m.s.know.items)
+	for _, item := range list {
+		if _, err := m.put(ctx, item); err != nil {
+			m.s.know.items = before
+			return err
+		}
+	}
+	return nil
+}
+
+func (m memItems) put(ctx context.Context, item core.Item) (uint64, error) {
 	if item.Value != nil && !json.Valid(item.Value) {
 		return 0, errors.New("no JSON")
 	}
-	m.s.mu.Lock()
-	defer m.s.mu.Unlock()
 	item.Path, _ = m.s.resolve(item.Path)
 	at := memItem{m.plugin, item.Path, item.Key}
 	if epoch, ok := core.EpochOf(ctx); ok && item.Value != nil && m.s.concerns(epoch, &item) {

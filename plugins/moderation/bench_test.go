@@ -17,6 +17,7 @@ func (nothing) Get(_ context.Context, path core.Path, key string) (core.Item, bo
 	return core.Item{Path: path, Key: key}, false, nil
 }
 func (nothing) Put(context.Context, core.Item) (uint64, error)         { return 1, nil }
+func (nothing) PutAll(context.Context, ...core.Item) error             { return nil }
 func (n nothing) List(context.Context, core.Path) ([]core.Item, error) { return n.items, nil }
 
 // The size of a large bot.

@@ -65,6 +65,12 @@ func (i items) Put(ctx context.Context, item core.Item) (uint64, error) {
 	return i.db.Put(ctx, i.plugin, item)
 }
 
+// PutAll implements core.Items.
+func (i items) PutAll(ctx context.Context, list ...core.Item) error {
+	defer i.db.alone()()
+	return i.db.Items(i.plugin).PutAll(ctx, list...)
+}
+
 // List implements core.Items.
 func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
 	return i.db.List(ctx, i.plugin, root)
