@@ -3,6 +3,7 @@ package reminders
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,8 +21,7 @@ type agenda struct {
 	most  int           // how many entries of an hour are held at once
 
 	mu    sync.Mutex
-	known map[string]bool // hours that stand on disk
-	fresh []entry         // added since Run looked
+	fresh []entry // added since Run looked
 
 	// The rest is Run's alone.
 	hours  []string // that were not read yet, in order
@@ -48,7 +48,7 @@ func hoursRoot() core.Path { return core.MustPath("@hours") }
 func hourPath(hour string) core.Path { return core.MustPath("@due/" + hour) }
 
 func newAgenda(items core.Items) *agenda {
-	return &agenda{items: items, wake: make(chan struct{}, 1), most: 1024, known: make(map[string]bool)}
+	return &agenda{items: items, wake: make(chan struct{}, 1), most: 1024}
 }
 
 func keyAt(unix int64) string { return fmt.Sprintf("%012d", unix) }
@@ -59,22 +59,16 @@ func entryOf(due time.Time, at pointer) entry {
 
 func (e *entry) hour() string { return time.Unix(e.due, 0).UTC().Format(hourForm) }
 
-// add puts a moment on disk, and then before Run.
-func (a *agenda) add(ctx context.Context, due time.Time, at pointer) error {
+// add puts a moment on disk together with other items, and then before Run.
+func (a *agenda) add(ctx context.Context, due time.Time, at pointer, others ...core.Item) error {
 	e := entryOf(due, at)
-	if err := put(ctx, a.items, hourPath(e.hour()), e.key, at, core.AnyVersion); err != nil {
-		return err
+	err := a.items.PutAll(ctx, append(others,
+		record(hoursRoot(), e.hour(), struct{}{}, core.AnyVersion),
+		record(hourPath(e.hour()), e.key, at, core.AnyVersion))...)
+	if err != nil {
+		return fmt.Errorf("reminder %s of %s: %w", at.ID, at.Person, err)
 	}
 	a.mu.Lock()
-	known := a.known[e.hour()]
-	a.mu.Unlock()
-	if !known {
-		if err := put(ctx, a.items, hoursRoot(), e.hour(), struct{}{}, core.AnyVersion); err != nil {
-			return err
-		}
-	}
-	a.mu.Lock()
-	a.known[e.hour()] = true
 	a.fresh = append(a.fresh, e)
 	a.mu.Unlock()
 	select {
@@ -86,7 +80,7 @@ func (a *agenda) add(ctx context.Context, due time.Time, at pointer) error {
 
 // drop takes a moment off the disk.
 func (a *agenda) drop(ctx context.Context, e entry) error {
-	return remove(ctx, a.items, hourPath(e.hour()), e.key)
+	return a.items.PutAll(ctx, gone(hourPath(e.hour()), e.key))
 }
 
 // open reads which hours there are.
@@ -95,12 +89,9 @@ func (a *agenda) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reminders: %w", err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.hours, a.window, a.bound = nil, nil, ""
 	for _, item := range items {
 		if _, err := time.Parse(hourForm, item.Key); err == nil {
-			a.known[item.Key] = true
 			a.hours = append(a.hours, item.Key)
 		}
 	}
@@ -217,19 +208,27 @@ func (a *agenda) clean(ctx context.Context, now time.Time) error {
 		if err == nil && now.Before(begin.Add(time.Hour+settled)) {
 			return nil
 		}
-		left, err := a.items.List(ctx, hourPath(hour))
-		if err != nil {
+		if err := a.close(ctx, hour); err != nil {
 			return fmt.Errorf("reminders of %s: %w", hour, err)
 		}
-		if len(left) == 0 {
-			if err := remove(ctx, a.items, hoursRoot(), hour); err != nil {
-				return err
-			}
-			a.mu.Lock()
-			delete(a.known, hour)
-			a.mu.Unlock()
-		}
 		a.spent = a.spent[1:]
+	}
+	return nil
+}
+
+// close takes an hour off the disk if it is empty and nothing is added to it meanwhile.
+func (a *agenda) close(ctx context.Context, hour string) error {
+	mark, ok, err := a.items.Get(ctx, hoursRoot(), hour)
+	if err != nil || !ok {
+		return err
+	}
+	left, err := a.items.List(ctx, hourPath(hour))
+	if err != nil || len(left) > 0 {
+		return err
+	}
+	mark.Value = nil
+	if _, err := a.items.Put(ctx, mark); !errors.Is(err, core.ErrVersion) {
+		return err
 	}
 	return nil
 }

@@ -70,45 +70,36 @@ func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint6
 	return r, item.Version, err == nil, err
 }
 
-// keep writes a reminder, its pointers first: without it they mean nothing.
+// keep writes a reminder and what points to it.
 func (p *Plugin) keep(ctx context.Context, person core.Path, r reminder) error {
 	at := pointer{person, r.ID, r.Place}
-	if err := put(ctx, p.host.Items, r.Place, at.hereKey(), at, core.AnyVersion); err != nil {
-		return err
-	}
-	if err := p.agenda.add(ctx, r.Due, at); err != nil {
-		return err
-	}
-	return put(ctx, p.host.Items, person, keyReminder+r.ID, r, core.AnyVersion)
+	return p.agenda.add(ctx, r.Due, at,
+		record(r.Place, at.hereKey(), at, core.AnyVersion),
+		record(person, keyReminder+r.ID, r, core.AnyVersion))
 }
 
-// drop takes a reminder away, itself first.
+// drop takes a reminder away, and what points to it.
 func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
-	if err := remove(ctx, p.host.Items, at.Person, keyReminder+at.ID); err != nil {
-		return err
+	e := entryOf(due, at)
+	err := p.host.Items.PutAll(ctx, gone(at.Person, keyReminder+at.ID), gone(at.Place, at.hereKey()), gone(hourPath(e.hour()), e.key))
+	if err != nil {
+		return fmt.Errorf("reminder %s of %s: %w", at.ID, at.Person, err)
 	}
-	if err := remove(ctx, p.host.Items, at.Place, at.hereKey()); err != nil {
-		return err
-	}
-	return p.agenda.drop(ctx, entryOf(due, at))
+	return nil
 }
 
-func put(ctx context.Context, items core.Items, path core.Path, key string, value any, version uint64) error {
+// record is a value as it is kept.
+func record(path core.Path, key string, value any, version uint64) core.Item {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("reminder: %w", err)
+		panic(err) // these types can be encoded
 	}
-	if _, err = items.Put(ctx, core.Item{Path: path, Key: key, Version: version, Value: raw}); err != nil {
-		return fmt.Errorf("reminder: %w", err)
-	}
-	return nil
+	return core.Item{Path: path, Key: key, Version: version, Value: raw}
 }
 
-func remove(ctx context.Context, items core.Items, path core.Path, key string) error {
-	if _, err := items.Put(ctx, core.Item{Path: path, Key: key, Version: core.AnyVersion}); err != nil {
-		return fmt.Errorf("reminder: %w", err)
-	}
-	return nil
+// gone takes away what is kept there.
+func gone(path core.Path, key string) core.Item {
+	return core.Item{Path: path, Key: key, Version: core.AnyVersion}
 }
 
 // of lists a person's reminders, the next one first.
@@ -233,13 +224,17 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	if err != nil {
 		return fmt.Errorf("reminders: %w", err)
 	}
+	var pointing []core.Item
 	for _, item := range items {
 		var at pointer
 		if item.Path == person || json.Unmarshal(item.Value, &at) != nil || at.Person != person {
 			continue
 		}
-		if err := remove(ctx, p.host.Items, item.Path, item.Key); err != nil {
-			return err
+		pointing = append(pointing, gone(item.Path, item.Key))
+	}
+	for some := range slices.Chunk(pointing, 1000) {
+		if err := p.host.Items.PutAll(ctx, some...); err != nil {
+			return fmt.Errorf("reminders: %w", err)
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package reminders
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -81,10 +80,6 @@ func (p *Plugin) round(ctx context.Context) (wait time.Duration, err error) {
 	}
 }
 
-// errUnwritten is what firing fails with where only the pointers are there: who
-// set it may be about to write the rest.
-var errUnwritten = errors.New("not written yet")
-
 // fireAll fires some at once; their commits share their syncs. What could not be
 // fired is tried again; it fails where that is so of as many as there may be.
 func (p *Plugin) fireAll(ctx context.Context, due []entry) error {
@@ -101,10 +96,8 @@ func (p *Plugin) fireAll(ctx context.Context, due []entry) error {
 			continue
 		}
 		p.agenda.fail(due[i], p.host.Clock().Add(nap))
-		if !errors.Is(err, errUnwritten) {
-			failed++
-			last = fmt.Errorf("reminder %s of %s: %w", due[i].ID, due[i].Person, err)
-		}
+		failed++
+		last = fmt.Errorf("reminder %s of %s: %w", due[i].ID, due[i].Person, err)
 	}
 	switch {
 	case failed == atATime:
@@ -123,8 +116,6 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 		return err
 	}
 	switch {
-	case !ok && p.host.Clock().Sub(time.Unix(e.due, 0)) < nap:
-		return errUnwritten
 	case !ok: // it was cancelled, or its person was forgotten
 		return p.drop(ctx, e.pointer, time.Unix(e.due, 0))
 	case r.Due.Unix() != e.due:
@@ -151,16 +142,12 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	return p.again(ctx, e, r, version, d)
 }
 
-// again writes down the next time.
+// again writes down the next time. It fails where the reminder was cancelled meanwhile.
 func (p *Plugin) again(ctx context.Context, e entry, r reminder, version uint64, d due) error {
 	r.Due, r.Told = d.next, r.Told+1
-	if err := p.agenda.add(ctx, r.Due, e.pointer); err != nil {
-		return err
-	}
-	if err := put(ctx, p.host.Items, e.Person, keyReminder+r.ID, r, version); err != nil {
-		return err // cancelled meanwhile: it is looked at once more
-	}
-	return p.agenda.drop(ctx, e)
+	return p.agenda.add(ctx, r.Due, e.pointer,
+		gone(hourPath(e.hour()), e.key),
+		record(e.Person, keyReminder+r.ID, r, version))
 }
 
 // due is what is due of a reminder.

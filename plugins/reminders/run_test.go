@@ -43,25 +43,48 @@ func (s *shelf) Put(_ context.Context, item core.Item) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
-	if s.fail != nil {
-		if err := s.fail(item); err != nil {
-			return 0, err
+	if err := s.check(item); err != nil {
+		return 0, err
+	}
+	return s.put(item), nil
+}
+
+func (s *shelf) PutAll(_ context.Context, list ...core.Item) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	for _, item := range list {
+		if err := s.check(item); err != nil {
+			return err
 		}
 	}
-	old := s.items[item.Path][item.Key]
-	if item.Version != core.AnyVersion && item.Version != old.Version {
-		return 0, core.ErrVersion
+	for _, item := range list {
+		s.put(item)
 	}
+	return nil
+}
+
+func (s *shelf) check(item core.Item) error {
+	if item.Version != core.AnyVersion && item.Version != s.items[item.Path][item.Key].Version {
+		return core.ErrVersion
+	}
+	if s.fail != nil {
+		return s.fail(item)
+	}
+	return nil
+}
+
+func (s *shelf) put(item core.Item) uint64 {
 	if item.Value == nil {
 		delete(s.items[item.Path], item.Key)
-		return 0, nil
+		return 0
 	}
 	if s.items[item.Path] == nil {
 		s.items[item.Path] = make(map[string]core.Item)
 	}
-	item.Version = old.Version + 1
+	item.Version = s.items[item.Path][item.Key].Version + 1
 	s.items[item.Path][item.Key] = item
-	return item.Version, nil
+	return item.Version
 }
 
 func (s *shelf) List(_ context.Context, root core.Path) (list []core.Item, err error) {
@@ -397,6 +420,43 @@ func TestPlaced(t *testing.T) {
 		if want := fmt.Sprintf("-%d", s.Clock().Add(-time.Hour).Unix()); !strings.HasSuffix(got[0].Message.ID, want) {
 			t.Errorf("the id is %s, want %s at its end", got[0].Message.ID, want)
 		}
+	})
+}
+
+// TestWhole: a reminder is there with all that points to it, or not at all, wherever the
+// disk fails.
+func TestWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		items := newShelf()
+		s, p := stand(t, items)
+		set := func() error {
+			_, err := p.doSet(t.Context(), core.Call{Path: group, Author: jay}, setPayload{Text: "tea", When: s.Clock().Add(time.Hour).Format(time.RFC3339)})
+			return err
+		}
+		failing := func(what string, do func() error, want int) {
+			for n := 1; ; n++ {
+				left := n
+				items.fail = func(core.Item) error {
+					if left--; left == 0 {
+						return core.ErrFull
+					}
+					return nil
+				}
+				err := do()
+				if err == nil {
+					return
+				}
+				if got := items.count(); got != want {
+					t.Errorf("%s, write %d fails: %d items are there, want %d", what, n, got, want)
+				}
+			}
+		}
+		failing("set", set, 0)
+		all, err := p.of(t.Context(), jayWay)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		failing("drop", func() error { return p.drop(t.Context(), pointer{jayWay, all[0].ID, group}, all[0].Due) }, 4)
 	})
 }
 
