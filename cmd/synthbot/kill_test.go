@@ -70,23 +70,22 @@ func TestKill(t *testing.T) {
 	k := newKilling(t, echo(t))
 	each := *killMessages / *kills
 	said := 0
-	left := func() int { return said - answered(k.platform, said) }
+	left := func() []string { return unanswered(k.platform, said) }
 	for range *kills {
 		for range each {
 			person := k.someChat()
 			k.platform.Say(person, person, telegramtest.Saying{Text: fmt.Sprintf("m%d", said)})
 			said++
 		}
-		k.life(func() { k.requests(1+rand.IntN(3*each), left) })
+		k.death(1+rand.IntN(3*each), left)
 	}
-	before := answered(k.platform, said)
+	before := said - len(left())
 	t.Logf("%d of %d were answered before the last life", before, said)
 	if before < said/4 {
 		t.Error("too little happened for the deaths to show anything")
 	}
-	k.life(func() { k.finish(left) })
-	twice := k.doubles("-")
-	t.Logf("%d messages, %d kills, %d replies stand twice", said, *kills, twice)
+	k.end(left)
+	t.Logf("%d messages, %d kills, %d replies are there twice", said, *kills, k.doubles())
 }
 
 // killing is the program, run and killed again and again, at a platform that
@@ -98,6 +97,7 @@ type killing struct {
 	log          *os.File
 	pressed      map[string]bool // messages whose button was pressed, by chat and text
 	starts       []time.Time     // of the lives
+	deaths       int
 }
 
 // newKilling builds the program, for a platform of killChats private chats and
@@ -161,24 +161,41 @@ func (k *killing) life(until func()) {
 	k.patiently("the platform has not noticed the death", 2*time.Millisecond, k.platform.Connected)
 }
 
-// requests waits until the program has made so many requests of the platform, or
-// nothing is left for it to do.
-func (k *killing) requests(n int, left func() int) {
+// death runs the program until it has made so many requests of the platform, or
+// nothing is left for it to do, and kills it. No message meets more than two deaths,
+// since what was sent three times without a reply is given up.
+func (k *killing) death(requests int, left func() []string) {
 	k.Helper()
+	if k.deaths++; k.deaths%3 == 0 {
+		k.end(left)
+	}
 	begin := k.platform.Count()
-	k.patiently("the program makes no requests", 5*time.Millisecond, func() int {
-		more := max(0, begin+n-k.platform.Count())
-		if more > 0 && left() == 0 {
-			more = 0
-		}
-		return more
+	k.life(func() {
+		k.patiently("the program makes no requests", 5*time.Millisecond, func() int {
+			more := max(0, begin+requests-k.platform.Count())
+			if more > 0 && len(left()) == 0 {
+				more = 0
+			}
+			return more
+		})
 	})
 }
 
-// finish waits until nothing is left.
-func (k *killing) finish(left func() int) {
+// end runs the program until nothing is left for it to do, and kills it.
+func (k *killing) end(left func() []string) {
 	k.Helper()
-	k.patiently("messages are not answered", 20*time.Millisecond, left)
+	k.life(func() {
+		var list []string
+		defer func() {
+			if len(list) > 0 {
+				k.Logf("not answered: %q", list)
+			}
+		}()
+		k.patiently("messages are not answered", 20*time.Millisecond, func() int {
+			list = left()
+			return len(list)
+		})
+	})
 }
 
 // patiently waits until left, which it calls every so often, returns 0. It fails when
@@ -206,9 +223,8 @@ type standing struct {
 
 // doubles counts the messages of the bot that stand once more, and fails for each
 // whose cause is no death: the copy before it must be the last one that the chat got
-// in its life. No message stands more than three times. Texts with that prefix are
-// not looked at.
-func (k *killing) doubles(except string) (twice int) {
+// in its life. No message is there more than three times.
+func (k *killing) doubles() (twice int) {
 	k.Helper()
 	copies := make(map[standing][]telegramtest.Call)
 	last := make(map[int64]map[int]time.Time) // by chat and life
@@ -216,9 +232,8 @@ func (k *killing) doubles(except string) (twice int) {
 		if c.Status != http.StatusOK {
 			continue
 		}
-		if key := (standing{c.Chat, c.Params["text"]}); !strings.HasPrefix(key.text, except) {
-			copies[key] = append(copies[key], c)
-		}
+		key := standing{c.Chat, c.Params["text"]}
+		copies[key] = append(copies[key], c)
 		if last[c.Chat] == nil {
 			last[c.Chat] = make(map[int]time.Time)
 		}
@@ -275,19 +290,23 @@ func replies(platform *telegramtest.Server) map[string]int {
 	return counts
 }
 
-// answered counts the messages that some reply names.
-func answered(platform *telegramtest.Server, said int) int {
+// unanswered lists the messages that no reply names.
+func unanswered(platform *telegramtest.Server, said int) (list []string) {
 	named := make(map[string]bool)
 	for text := range replies(platform) {
 		for _, word := range strings.Fields(text) {
 			named[word] = true
 		}
 	}
-	n := 0
 	for i := range said {
-		if named[fmt.Sprintf("m%d", i)] {
-			n++
+		if word := fmt.Sprintf("m%d", i); !named[word] {
+			list = append(list, word)
 		}
 	}
-	return n
+	return list
+}
+
+// answered counts the messages that some reply names.
+func answered(platform *telegramtest.Server, said int) int {
+	return said - len(unanswered(platform, said))
 }
