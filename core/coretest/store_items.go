@@ -47,21 +47,7 @@ func (s *shelf) listItems(plugin string, root core.Path) (all []string) {
 func itemCases() map[string]func(*testing.T, *shelf) {
 	ctx := context.Background()
 	return map[string]func(*testing.T, *shelf){
-		"items are kept together": func(t *testing.T, s *shelf) {
-			one := func(key, value string, version uint64) core.Item {
-				return core.Item{Path: kitchen, Key: key, Version: version, Value: json.RawMessage(value)}
-			}
-			is(t, "PutAll", s.items("quiz").PutAll(ctx, one("a", `1`, 0), one("b", `2`, 0)), nil)
-			for _, bad := range []core.Item{one("b", `9`, 7), one("b", `no JSON`, core.AnyVersion)} {
-				if s.items("quiz").PutAll(ctx, one("a", `8`, core.AnyVersion), one("c", `8`, 0), bad) == nil {
-					t.Errorf("%+v is kept", bad)
-				}
-			}
-			s.again()
-			same(t, "items", s.listItems("quiz", kitchen), []string{"house/kitchen a 1", "house/kitchen b 2"})
-			is(t, "PutAll", s.items("quiz").PutAll(ctx, core.Item{Path: kitchen, Key: "a", Version: 1}, one("b", `3`, 1)), nil)
-			same(t, "items", s.listItems("quiz", kitchen), []string{"house/kitchen b 3"})
-		},
+		"items are kept together": together,
 		"items have versions": func(t *testing.T, s *shelf) {
 			if item, ok, err := s.items("quiz").Get(ctx, kitchen, "k"); ok || item.Version != 0 || err != nil {
 				t.Errorf("what is not there: %+v, %t, %v", item, ok, err)
@@ -148,4 +134,22 @@ func itemCases() map[string]func(*testing.T, *shelf) {
 			same(t, "left", s.listItems("quiz", core.Path{}), []string{"house/@user/8 k 1"})
 		},
 	}
+}
+
+// together keeps several items, or none of them.
+func together(t *testing.T, s *shelf) {
+	ctx := t.Context()
+	one := func(key, value string, version uint64) core.Item {
+		return core.Item{Path: kitchen, Key: key, Version: version, Value: json.RawMessage(value)}
+	}
+	is(t, "PutAll", s.items("quiz").PutAll(ctx, one("a", `1`, 0), one("b", `2`, 0)), nil)
+	for _, bad := range []core.Item{one("b", `9`, 7), one("b", `no JSON`, core.AnyVersion)} {
+		if s.items("quiz").PutAll(ctx, one("a", `8`, core.AnyVersion), one("c", `8`, 0), bad) == nil {
+			t.Errorf("%+v is kept", bad)
+		}
+	}
+	s.again()
+	same(t, "items", s.listItems("quiz", kitchen), []string{"house/kitchen a 1", "house/kitchen b 2"})
+	is(t, "PutAll", s.items("quiz").PutAll(ctx, core.Item{Path: kitchen, Key: "a", Version: 1}, one("b", `3`, 1)), nil)
+	same(t, "items", s.listItems("quiz", kitchen), []string{"house/kitchen b 3"})
 }
