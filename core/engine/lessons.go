@@ -23,6 +23,11 @@ const (
 // lessons is what an engine's answers teach about the sizes of prompts. It moves in
 // steps, and shrinks slowly, so that the beginning of a conversation's prompts does
 // not move with every answer. Safe for concurrent use.
+//
+// It is lost at a restart. Then the first prompt that is too long is refused once
+// more, which servers do at once and for nothing, and teaches the same again; to keep
+// it would take a record of each engine, model and address, and a server that got
+// another window or tokenizer meanwhile would be misjudged.
 type lessons struct {
 	mu sync.Mutex
 	// Tokens of the server for one that is estimated: the most of the last block of
