@@ -225,7 +225,7 @@ func median(all []float64) float64 {
 
 // rawStore commits so many values of the same size to the same buckets with
 // nothing but bbolt.
-func rawStore(b *testing.B) (commit func(n int), leave func()) {
+func rawStore(b testing.TB) (commit func(n int), leave func()) {
 	db, err := bbolt.Open(filepath.Join(b.TempDir(), "raw.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapSize})
 	if err != nil {
 		b.Fatal(err)

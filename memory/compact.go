@@ -63,10 +63,7 @@ func (c *compaction) run() (before, after int64, err error) {
 		err = c.copy()
 	}
 	if err == nil {
-		err = c.db.write(c.ctx, &job{alone: func() error {
-			before, after, err = c.finish()
-			return err
-		}})
+		before, after, err = c.complete()
 	}
 	if err != nil && !c.db.uses(c.fresh) {
 		c.fresh.drop()
@@ -79,7 +76,7 @@ func (c *compaction) run() (before, after int64, err error) {
 	return before, after, c.db.writeError(err)
 }
 
-// copy copies everything, and then what has changed meanwhile, until little is left.
+// copy copies everything.
 func (c *compaction) copy() error {
 	if err := os.Remove(c.fresh.file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -91,18 +88,6 @@ func (c *compaction) copy() error {
 	for _, name := range buckets() {
 		if err := c.copyBucket(name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	for range compactRounds {
-		changed, err := c.take()
-		if err == nil {
-			err = c.catchUp(changed)
-		}
-		if err == nil {
-			err = c.fresh.handle.Sync()
-		}
-		if err != nil || len(changed) <= compactRest {
-			return err
 		}
 	}
 	return nil
@@ -149,13 +134,26 @@ func (c *compaction) both(f func(v *view, t *bbolt.Tx) error) error {
 	})
 }
 
-// take takes over what has changed since the last time.
-func (c *compaction) take() (changed changes, err error) {
-	err = c.db.write(c.ctx, &job{alone: func() error {
-		changed, c.db.changed = c.db.changed, make(changes)
-		return nil
-	}})
-	return changed, err
+// complete copies what has changed meanwhile, until so little is left that the writer
+// copies it and goes on with the copy.
+func (c *compaction) complete() (before, after int64, err error) {
+	for round := 0; ; round++ {
+		var changed changes
+		err = c.db.write(c.ctx, &job{alone: func() error {
+			if len(c.db.changed) <= compactRest || round == compactRounds {
+				before, after, err = c.finish()
+				return err
+			}
+			changed, c.db.changed = c.db.changed, make(changes)
+			return nil
+		}})
+		if err == nil && changed != nil {
+			err = errors.Join(c.catchUp(changed), c.fresh.handle.Sync())
+		}
+		if err != nil || changed == nil {
+			return before, after, err
+		}
+	}
 }
 
 // catchUp copies pairs that have changed.

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"synthbot/core"
 )
@@ -195,97 +192,4 @@ func TestCompactingIsGivenUp(t *testing.T) {
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestWritersHardlyWait: whatever large is done, who writes meanwhile waits for a small
-// part of it. How long they wait is logged; -v shows it, and -huge takes ten times as
-// much. On a busy machine the longest
-// waits are the machine's, as those beside nothing show.
-func TestWritersHardlyWait(t *testing.T) {
-	n := 10_000
-	if *huge {
-		n = 100_000
-	}
-	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day.Add(1000 * time.Hour) }})
-	compact := func() error { _, _, err := db.Compact(t.Context()); return err }
-	backup := func() error { _, err := db.WriteTo(io.Discard); return err }
-	usual := time.Duration(0)
-	for _, large := range []struct {
-		name string
-		do   func() error
-	}{
-		{"nothing", func() error {
-			for i := range 300 {
-				add(t, db, message(group, fmt.Sprint(i), "x"))
-			}
-			return nil
-		}},
-		{"backup", backup},
-		{"compaction", compact},
-		{"compaction and backup", func() error {
-			done := make(chan error)
-			go func() { done <- backup() }()
-			return errors.Join(compact(), <-done)
-		}},
-		{"retention", func() error {
-			return db.Prune(t.Context(), Config{Keep: []Retention{{Path: alone, Age: time.Hour}}})
-		}},
-		{"erasing a person", func() error { return db.Forget(t.Context(), jay) }},
-		{"erasing a place", func() error { return db.Forget(t.Context(), alone) }},
-		{"erasing everything", func() error { return db.Forget(t.Context(), core.Path{}) }},
-	} {
-		if len(everything(t, db)[alone]) == 0 {
-			talk(t, db, large.name, n)
-		}
-		writes, reads, took := waits(t, db, large.do)
-		longest := writes[len(writes)-1]
-		t.Logf("%-22s of %d entries, %6.0f ms; writers waited %5.1f ms, 1 %% of them %5.1f, the longest %5.1f; readers at most %5.1f", large.name, n,
-			ms(took), ms(writes[len(writes)/2]), ms(writes[len(writes)*99/100]), ms(longest), ms(reads[len(reads)-1]))
-		if large.name == "nothing" {
-			usual = longest
-			continue
-		}
-		if limit := max(took/3, 5*usual, 50*time.Millisecond); longest > limit {
-			t.Errorf("%s: %v long in %v nobody could write", large.name, longest, took)
-		}
-	}
-}
-
-func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
-
-// waits measures how long somebody who writes and somebody who reads have to wait each
-// time while something large is done, the longest last.
-func waits(t *testing.T, db *DB, do func() error) (writes, reads []time.Duration, took time.Duration) {
-	t.Helper()
-	stop := make(chan struct{})
-	var all sync.WaitGroup
-	repeat := func(waited *[]time.Duration, f func(n int)) {
-		all.Go(func() {
-			for n := 0; ; n++ {
-				*waited = append(*waited, timed(func() { f(n) }))
-				select {
-				case <-stop:
-					return
-				default:
-				}
-			}
-		})
-	}
-	name := fmt.Sprint("x", time.Now().UnixNano(), "x")
-	repeat(&writes, func(n int) { add(t, db, message(kitchen, fmt.Sprint(name, n), "x")) })
-	repeat(&reads, func(int) {
-		if err := db.view(t.Context(), func(v *view) error { _, err := v.Last(kitchen, 20); return err }); err != nil {
-			t.Error(err)
-		}
-	})
-	took = timed(func() {
-		if err := do(); err != nil {
-			t.Error(err)
-		}
-	})
-	close(stop)
-	all.Wait()
-	slices.Sort(writes)
-	slices.Sort(reads)
-	return writes, reads, took
 }

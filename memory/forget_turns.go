@@ -10,11 +10,18 @@ import (
 )
 
 // mute notes which turns that are not over answer him: what they end with is
-// left out.
+// left out. Of the places, only those are looked at that have a journal.
 func (f *forgetting) mute(t *tx) error {
-	for path, h := range f.heads {
-		place := placeKey(path)
-		err := f.turns(t, seqKey(place, h.answered+1), after(place), func(turn core.TurnID, _ [][]byte, _ bool) error {
+	c := t.bucket(bucketJournal).Cursor()
+	from, to := subtree(f.within)
+	for k, _ := c.Seek(from); below(k, to); {
+		key, err := journalKeyOf(k)
+		if err != nil {
+			return err
+		}
+		place := placeKey(key.Turn.Path)
+		open := f.heads[key.Turn.Path].answered + 1
+		err = f.turns(t, seqKey(place, open), after(place), func(turn core.TurnID, _ [][]byte, _ bool) error {
 			names, err := t.names(turn)
 			f.db.epochs.mute(turn, names)
 			return err
@@ -22,6 +29,7 @@ func (f *forgetting) mute(t *tx) error {
 		if err != nil {
 			return err
 		}
+		k, _ = c.Seek(after(place))
 	}
 	return nil
 }

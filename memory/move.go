@@ -13,6 +13,11 @@ import (
 // migrate lets a place, and all below it, go on elsewhere: what is stored moves,
 // and the old path leads to the new one from now on. A place that was moved
 // before, or that would be moved into itself, stays.
+//
+// All of it moves in this transaction, and writers wait: some 3 ms for each 1,000
+// entries, of which a place keeps 5,000 unless the configuration says otherwise. A group
+// moves once in its life. To move it in steps, everybody who reads or numbers entries
+// would have to look in two places until the last step.
 func (t *tx) migrate(from, to core.Path) error {
 	if to.IsZero() {
 		return nil

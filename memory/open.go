@@ -54,7 +54,7 @@ type Options struct {
 	// more: the process should end. Job is "" where the fault is no job's.
 	Stuck    func(job string)
 	Patience time.Duration // 0: 30 seconds
-	// Fault, if set, is called in the writer's transaction before each job. It is for
+	// Fault, if set, is called by the writer before each job. It is for
 	// tests of what happens when a job does not end.
 	Fault func(job string)
 	// Unchecked leaves that check out.
@@ -79,7 +79,7 @@ type DB struct {
 	room     *room
 	oddities oddities
 	watch    watch
-	fault    func(job string)
+	fault    func(*tx, *job) // see Options; the transaction is nil between two
 	settings atomic.Pointer[Config]
 	reset    chan struct{}      // a token after they were exchanged
 	stop     context.CancelFunc // ends what works in the background
@@ -130,10 +130,13 @@ func Open(dir string, o Options) (*DB, error) {
 
 // newDB is a DB whose file is still to be opened.
 func newDB(file string, o Options) *DB {
-	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, fault: o.Fault, queue: newQueue(), reset: make(chan struct{}, 1),
+	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue(), reset: make(chan struct{}, 1),
 		compacting: make(chan struct{}, 1), held: make(map[*bbolt.DB]int)}
 	if db.clock == nil {
 		db.clock = time.Now
+	}
+	if o.Fault != nil {
+		db.fault = func(_ *tx, j *job) { o.Fault(j.called()) }
 	}
 	db.watch.aside = make(map[string]time.Time)
 	db.meaning = &meaning{db: db, wake: make(chan struct{}, 1)}

@@ -52,7 +52,7 @@ func (db *DB) commit(g *groupCommit) {
 	if j := g.jobs[0]; j.alone != nil {
 		err := db.watch.enter(j, db.clock())
 		if err == nil {
-			err = db.guard(j.alone)
+			err = db.guard(func() error { return db.runJob(nil, j) })
 		}
 		j.done <- err
 		return
@@ -118,9 +118,13 @@ func (db *DB) try(g *groupCommit) (failed int, err error) {
 	return failed, db.writeError(err)
 }
 
+// runJob runs a job in a transaction, or with none between two of them.
 func (db *DB) runJob(t *tx, j *job) error {
 	if db.fault != nil {
-		db.fault(j.called())
+		db.fault(t, j)
+	}
+	if t == nil {
+		return j.alone()
 	}
 	return j.run(t)
 }

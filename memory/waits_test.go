@@ -1,0 +1,210 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// Bounds of one step of large work, for which everybody who writes meanwhile waits.
+const (
+	stepLooks = 30_000 // cursors that are made: one for each pair that is read or written
+	stepPages = 4_000  // pages that are written
+)
+
+// TestWritersHardlyWait: whatever large is done, it is done in small steps. How long
+// somebody waits who writes meanwhile is logged, beside the same with plain bbolt in a
+// file of its own, which shows what is the disk's and the machine's, and beside the
+// processor's time of the longest step; -v shows it, and -huge takes ten times as much.
+func TestWritersHardlyWait(t *testing.T) {
+	n := 10_000
+	if *huge {
+		n = 100_000
+	}
+	backup := func(_ context.Context, db *DB) error { _, err := db.WriteTo(io.Discard); return err }
+	forget := func(path core.Path) func(context.Context, *DB) error {
+		return func(ctx context.Context, db *DB) error { return db.Forget(ctx, path) }
+	}
+	lines := func(t *testing.T, db *DB) { talk(t, db, "x", n) }
+	for _, large := range []struct {
+		name string
+		fill func(*testing.T, *DB)
+		do   func(context.Context, *DB) error
+	}{
+		{"nothing", lines, func(context.Context, *DB) error { time.Sleep(time.Second); return nil }},
+		{"backup", lines, backup},
+		{"compaction", lines, compacted},
+		{"compaction and backup", lines, func(ctx context.Context, db *DB) error {
+			done := make(chan error)
+			go func() { done <- backup(ctx, db) }()
+			return errors.Join(compacted(ctx, db), <-done)
+		}},
+		{"retention", lines, func(ctx context.Context, db *DB) error {
+			return db.Prune(ctx, Config{Keep: []Retention{{Path: alone, Age: time.Hour}}})
+		}},
+		{"erasing a person", lines, forget(jay)},
+		{"erasing a place", lines, forget(alone)},
+		{"erasing everything", lines, forget(core.Path{})},
+		{"erasing memories", func(t *testing.T, db *DB) { wordy(t, db, n/20) }, forget(jay)},
+		{"erasing a person among 40,000 places", func(t *testing.T, db *DB) { scattered(t, db, 40_000) }, forget(jay)},
+		{"erasing places", func(t *testing.T, db *DB) { scattered(t, db, n/100) }, forget(core.MustPath("chat/far"))},
+	} {
+		t.Run(large.name, func(t *testing.T) {
+			db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day.Add(1000 * time.Hour) }})
+			large.fill(t, db)
+			s := watchSteps(db)
+			w := waits(t, db, func() error { return large.do(t.Context(), db) })
+			t.Logf("%6.0f ms; waits: writers %v, plain bbolt %v, readers %v; %d steps, at most %.1f ms of the processor, %d pages, %d looks",
+				ms(w.took), w.writes, w.plain, w.reads, s.n, ms(s.spent), s.pages, s.looks)
+			if s.looks > stepLooks || s.pages > stepPages {
+				t.Errorf("a step looks %d times and writes %d pages", s.looks, s.pages)
+			}
+			if s.rest > compactRest {
+				t.Errorf("%d pairs are left to the end of compaction", s.rest)
+			}
+		})
+	}
+}
+
+func compacted(ctx context.Context, db *DB) error {
+	_, _, err := db.Compact(ctx)
+	return err
+}
+
+// wordy saves memories of many words each.
+func wordy(t *testing.T, db *DB, n int) {
+	t.Helper()
+	for k := range n {
+		var text strings.Builder
+		for w := range 30 {
+			fmt.Fprintf(&text, "word%d ", (k*7919+w*104729)%30011)
+		}
+		save(t, db, Fact{Text: text.String(), Origin: alone, By: jay})
+	}
+}
+
+// scattered adds a line in each of many places.
+func scattered(t *testing.T, db *DB, n int) {
+	t.Helper()
+	b := &core.Batch{}
+	for k := range n {
+		b.Append = append(b.Append, message(core.MustPath(fmt.Sprint("chat/far/", k)), "1", "x"))
+	}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stepsDone are the transactions of large work: how many, and the most that one did.
+type stepsDone struct {
+	n            int
+	looks, pages int64
+	spent        time.Duration // of the processor, by the writer
+	rest         int           // pairs that were changed while compacting, when the writer last looked
+}
+
+// watchSteps notes the steps of large work from now on. The writer fills in what it
+// returns; that may be read when the work is done and somebody else has written.
+func watchSteps(db *DB) *stepsDone {
+	s := &stepsDone{}
+	current, large := 0, false
+	note := func(t *tx, j *job) {
+		name, _, _ := strings.Cut(j.called(), " ")
+		large = large && t != nil && t.ID() == current || name == "forget" || name == "retention"
+		switch {
+		case t == nil && db.changed != nil:
+			s.rest = len(db.changed)
+		case t == nil || t.ID() == current:
+			return
+		default:
+			current = t.ID()
+			runtime.LockOSThread()
+			before := spentHere()
+			t.OnCommit(func() {
+				defer runtime.UnlockOSThread()
+				if !large {
+					return
+				}
+				stats := t.Stats()
+				s.n++
+				s.looks, s.pages = max(s.looks, stats.GetCursorCount()), max(s.pages, stats.GetPageCount())
+				s.spent = max(s.spent, spentHere()-before)
+			})
+		}
+	}
+	_ = db.write(context.Background(), &job{alone: func() error { db.fault = note; return nil }}) // only the writer may
+	return s
+}
+
+// spentHere is the processor's time that this thread has had; 0 where the system does
+// not say.
+func spentHere() time.Duration {
+	const thread = 1 // on Linux
+	var use syscall.Rusage
+	if syscall.Getrusage(thread, &use) != nil {
+		return 0
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// waited are durations, the longest last.
+type waited []time.Duration
+
+func (w waited) String() string {
+	return fmt.Sprintf("%.1f ms (1 %% %.1f, one %.1f)", ms(w[len(w)/2]), ms(w[len(w)*99/100]), ms(w[len(w)-1]))
+}
+
+type waiting struct {
+	writes, plain, reads waited
+	took                 time.Duration
+}
+
+// waits measures how long somebody who writes and somebody who reads have to wait each
+// time while something large is done, and somebody who writes elsewhere.
+func waits(t *testing.T, db *DB, do func() error) (w waiting) {
+	t.Helper()
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	repeat := func(w *waited, f func(n int)) {
+		all.Go(func() {
+			for n := 0; ; n++ {
+				*w = append(*w, timed(func() { f(n) }))
+				select {
+				case <-stop:
+					slices.Sort(*w)
+					return
+				default:
+				}
+			}
+		})
+	}
+	plain, leave := rawStore(t)
+	defer leave()
+	repeat(&w.writes, func(n int) { add(t, db, message(kitchen, fmt.Sprint("new", n), "x")) })
+	repeat(&w.plain, func(int) { plain(1) })
+	repeat(&w.reads, func(int) {
+		if err := db.view(t.Context(), func(v *view) error { _, err := v.Last(kitchen, 20); return err }); err != nil {
+			t.Error(err)
+		}
+	})
+	w.took = timed(func() {
+		if err := do(); err != nil {
+			t.Error(err)
+		}
+	})
+	close(stop)
+	all.Wait()
+	return w
+}
