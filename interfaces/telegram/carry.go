@@ -28,11 +28,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		return core.Errorf(core.Invalid, "there is nothing to tell")
 	}
 	for _, p := range parts(text, maxText) {
-		params := target{spot: s}.params()
-		if !d.opt.Config.Previews {
-			params["link_preview_options"] = noPreview
-		}
-		r := request{method: "sendMessage", params: params, chat: s.chat, rank: 1, once: true}
+		r := request{method: "sendMessage", params: target{spot: s}.params(), chat: s.chat, rank: 1, once: true}
 		if _, err := d.written(ctx, r, p); err != nil {
 			return explain(err)
 		}

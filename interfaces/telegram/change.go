@@ -66,15 +66,11 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 // with a file has a caption.
 func (d *Driver) editTo(ctx context.Context, to target, message int64, params tgbotapi.Params, p part) error {
 	params["message_id"] = id(message)
-	if !d.opt.Config.Previews {
-		params["link_preview_options"] = noPreview
-	}
 	r := request{method: "editMessageText", params: params, chat: to.spot.chat, again: true}
 	_, err := d.written(ctx, r, p)
 	var e *apiError
 	if errors.As(err, &e) && e.says("no text in the message") {
 		delete(params, "text")
-		delete(params, "link_preview_options")
 		r.method = "editMessageCaption"
 		_, err = d.styled(ctx, r, "caption", p)
 	}

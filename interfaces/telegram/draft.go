@@ -322,9 +322,7 @@ func (d *Driver) finish(ctx context.Context, to target, r request, p part) (mess
 		return "", false, nil
 	}
 	params := tgbotapi.Params{}
-	for _, key := range []string{"reply_markup", "link_preview_options"} {
-		params.AddNonEmpty(key, r.params[key])
-	}
+	params.AddNonEmpty("reply_markup", r.params["reply_markup"])
 	err = d.editTo(ctx, to, stands, params, p)
 	var api *apiError
 	switch {

@@ -285,7 +285,6 @@ func (d *Driver) written(ctx context.Context, r request, p part) (json.RawMessag
 	for key, value := range r.params {
 		rich.params[key] = value
 	}
-	delete(rich.params, "link_preview_options")
 	if err := rich.params.AddInterface("rich_message", map[string]string{"html": html}); err != nil {
 		return nil, err
 	}

@@ -128,9 +128,6 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 	for i, p := range list {
 		params := to.params()
 		params.AddBool("disable_notification", t.Silent)
-		if !d.opt.Config.Previews {
-			params["link_preview_options"] = noPreview
-		}
 		if i == 0 {
 			d.replyTo(params, to, t.ReplyTo)
 		}
@@ -180,9 +177,6 @@ func (d *Driver) ready(ctx context.Context, place core.Path) error {
 	}
 	return err
 }
-
-// noPreview keeps the platform from fetching what a text links to.
-const noPreview = `{"is_disabled":true}`
 
 // same reports whether a message of a turn in that place goes to it.
 func (d *Driver) same(here core.Path, to target) bool {
@@ -239,10 +233,16 @@ func (d *Driver) sent(to target, r request, do func(request) (json.RawMessage, e
 	return d.places.messageID(to.spot.chat, m.ID), nil
 }
 
+// noPreview keeps the platform from fetching what a text links to.
+const noPreview = `{"is_disabled":true}`
+
 // styled sends a request with the part as HTML in field. What the platform does
 // not take so, it gets again as plain text, and at last without buttons.
 func (d *Driver) styled(ctx context.Context, r request, field string, p part) (json.RawMessage, error) {
 	r.params[field], r.params["parse_mode"] = p.html, tgbotapi.ModeHTML
+	if !d.opt.Config.Previews {
+		r.params["link_preview_options"] = noPreview
+	}
 	raw, err := d.do(ctx, r)
 	if !aboutWords(err) {
 		return raw, err
