@@ -120,9 +120,7 @@ func (t *attempts) after(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	var api *apiError
-	var network *netError
 	errors.As(err, &api)
-	errors.As(err, &network)
 	switch {
 	case api != nil && api.code == 429:
 		return t.limited(ctx, api)
@@ -203,12 +201,11 @@ func (d *Driver) saveWaits(ctx context.Context) {
 func (d *Driver) loadWaits(ctx context.Context) {
 	data, err := d.opt.State.Get(ctx, waitsKey)
 	waits := map[int64]time.Time{}
-	if err == nil && data != nil {
+	if data != nil {
 		err = json.Unmarshal(data, &waits)
 	}
 	if err != nil {
 		d.log.Warn("waits not read", "error", err)
-		return
 	}
 	d.pace.restore(waits)
 }

@@ -415,11 +415,97 @@ func TestDraftReload(t *testing.T) {
 	})
 }
 
+// TestDraftThatBecameAnAnswer: a draft of another driver of the same bot that has become
+// an answer meanwhile is not written over.
+func TestDraftThatBecameAnAnswer(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		at := place("telegram", group, 0)
+		old, stop := w.up(t)
+		old.Draft(at, "half a text")
+		time.Sleep(2 * time.Second)
+		_ = stop()
+		next, stop := w.up(t)
+		if err := do(t, old, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
+			t.Fatal(err)
+		}
+		next.Draft(at, "the next answer")
+		time.Sleep(2 * time.Second)
+		next.Draft(at, "the next answer grows")
+		time.Sleep(2 * time.Second)
+		if got := strings.Join(shownTexts(w, group), "|"); got != "whole|the next answer grows" {
+			t.Errorf("%q stands", got)
+		}
+		if err := do(t, next, "message_telegram", at, `{"text":"the next answer grows no more"}`, &coretest.Parts{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(shownTexts(w, group), "|"); got != "whole|the next answer grows no more" {
+			t.Errorf("%q stands in the end", got)
+		}
+		_ = stop()
+		old.api.http.CloseIdleConnections()
+	})
+}
+
+// TestDraftThatNobodyPasses: changed messages and other bots do not take a draft of a
+// former life away, nor does the end of this one, before which a turn may still finish it.
+func TestDraftThatNobodyPasses(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		at := place("telegram", group, 0)
+		d, stop := w.up(t)
+		said := w.Say(group, jay, telegramtest.Saying{Text: "tell me"})
+		time.Sleep(time.Second)
+		d.Draft(at, "half a text")
+		time.Sleep(2 * time.Second)
+		_ = stop()
+		d, stop = w.up(t)
+		w.Push(fmt.Sprintf(`{"edited_message":{"message_id":%d,"date":1,"edit_date":2,"text":"tell us","chat":{"id":%d,"type":"supergroup"},"from":{"id":%d}}}`, said, group, jay))
+		w.Say(group, jay, telegramtest.Saying{Text: "beep", Extra: map[string]any{"from": map[string]any{"id": 77, "is_bot": true, "first_name": "Robot"}}})
+		time.Sleep(time.Minute)
+		if got := shownTexts(w, group); len(got) != 1 {
+			t.Errorf("%q stands", got)
+		}
+		_ = stop()
+		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
+			t.Fatal(err)
+		}
+		if list := w.Messages(group); len(list) != 1 || list[0].Text != "whole" {
+			t.Errorf("stands: %+v", list)
+		}
+		d.api.http.CloseIdleConnections()
+	})
+}
+
+// TestDraftNotes are kept whatever becomes of the call that they are made in, and only
+// the message that is done with is taken out.
+func TestDraftNotes(t *testing.T) {
+	w := newWorld(t, nil)
+	d := w.driver(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	here, there := spot{chat: group}, spot{forum, 7}
+	d.noteDraft(ended, here, 5)
+	d.noteDraft(ended, there, 6)
+	d.forgetDraft(ended, here, 4)
+	if got := w.noted(t); got != `{"telegram/-1001234567890":5,"telegram/-1009876543210/7":6}` {
+		t.Errorf("noted: %s", got)
+	}
+	if got := d.stands(ended, &draft{at: here, id: 5, heir: true}); got != 5 {
+		t.Errorf("%d stands", got)
+	}
+	d.forgetDraft(ended, here, 5)
+	if got := w.noted(t); got != `{"telegram/-1009876543210/7":6}` {
+		t.Errorf("then noted: %s", got)
+	}
+	if log := w.log.String(); strings.Contains(log, "level=ERROR") {
+		t.Error(log)
+	}
+}
+
 // TestDraftFaults meets failures at the last moment; one message stands then.
 func TestDraftFaults(t *testing.T) {
 	at := place("telegram", group, 0)
 	for name, fault := range map[string]telegramtest.Fault{
-		"broken": {Kind: telegramtest.BadGateway}, "reset after it was done": {Kind: telegramtest.ResetAfter}, "wait": {Kind: telegramtest.Limited, RetryAfter: 4},
+		"broken": {Kind: telegramtest.BadGateway}, "in trouble": {Kind: telegramtest.Internal}, "reset after it was done": {Kind: telegramtest.ResetAfter}, "wait": {Kind: telegramtest.Limited, RetryAfter: 4},
 		"not as HTML": {Kind: telegramtest.Refused, Text: "Bad Request: can't parse entities: x"}, "not at all": {Kind: telegramtest.Refused, Text: "Bad Request: message can't be edited"},
 	} {
 		t.Run(name, func(t *testing.T) {

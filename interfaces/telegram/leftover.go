@@ -48,32 +48,25 @@ func (l *drafts) restore(s spot, message int64, heir bool) {
 
 // noteDraft keeps in mind that a message stands in.
 func (d *Driver) noteDraft(ctx context.Context, s spot, message int64) {
-	d.changeNotes(ctx, func(all map[string]int64) bool {
-		all[d.draftName(s)] = message
-		return true
-	})
+	d.changeNotes(ctx, func(all map[string]int64) { all[d.draftName(s)] = message })
 }
 
 // forgetDraft drops the note of a message that stands in no more. Another one
 // may do so in its place already.
 func (d *Driver) forgetDraft(ctx context.Context, s spot, message int64) {
-	d.changeNotes(ctx, func(all map[string]int64) bool {
-		if all[d.draftName(s)] != message {
-			return false
+	d.changeNotes(ctx, func(all map[string]int64) {
+		if all[d.draftName(s)] == message {
+			delete(all, d.draftName(s))
 		}
-		delete(all, d.draftName(s))
-		return true
 	})
 }
 
-func (d *Driver) changeNotes(ctx context.Context, change func(map[string]int64) bool) {
+func (d *Driver) changeNotes(ctx context.Context, change func(map[string]int64)) {
 	d.drafts.noting.Lock()
 	defer d.drafts.noting.Unlock()
 	ctx = context.WithoutCancel(ctx)
 	all := d.notedDrafts(ctx)
-	if !change(all) {
-		return
-	}
+	change(all)
 	raw, err := json.Marshal(all)
 	if err == nil {
 		err = d.opt.State.Put(ctx, d.draftKey(), raw)
@@ -95,9 +88,8 @@ func (d *Driver) draftName(s spot) string { return place(d.opt.Name, s.chat, s.t
 
 func (d *Driver) notedDrafts(ctx context.Context) map[string]int64 {
 	all := map[string]int64{}
-	if raw, err := d.opt.State.Get(ctx, d.draftKey()); err == nil && raw != nil {
-		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
-	}
+	raw, _ := d.opt.State.Get(ctx, d.draftKey())
+	_ = json.Unmarshal(raw, &all) // what cannot be read is not there
 	return all
 }
 

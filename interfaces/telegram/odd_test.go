@@ -85,7 +85,7 @@ func TestPressAfterRestart(t *testing.T) {
 		}
 		_ = stop()
 		in := &coretest.Inbox{}
-		_, stop = w.run(t, in)
+		d, stop = w.run(t, in)
 		for _, m := range w.Messages(forum) {
 			w.Press(forum, m.ID, jay, 0)
 		}
@@ -95,6 +95,9 @@ func TestPressAfterRestart(t *testing.T) {
 		}
 		if want := []string{at.String() + " Yes", at.String() + " Tell me more"}; !slices.Equal(said, want) {
 			t.Errorf("pressed %q, want %q", said, want)
+		}
+		if n := len(d.presses.waiting); n != 0 {
+			t.Errorf("%d presses wait for an answer to a question", n)
 		}
 		_ = stop()
 	})

@@ -13,10 +13,8 @@ import (
 
 const (
 	pollSeconds = 50
-	pollBatch   = 100
-	pollGrace   = 15 * time.Second // after which a poll without an answer is deaf
-	minPoll     = 200 * time.Millisecond
-	unreadPause = time.Second            // after updates whose numbers cannot be read
+	pollGrace   = 15 * time.Second       // after which a poll without an answer is deaf
+	pollPause   = time.Second            // between two polls that confirm nothing
 	rivalsAgain = 6 * time.Hour          // before admins are told again that another process takes updates
 	albumQuiet  = 700 * time.Millisecond // after which an album is complete
 	albumMost   = 10
@@ -29,71 +27,44 @@ const (
 func (d *Driver) poll(ctx context.Context, i *intake) error {
 	var offset int64
 	delay := newBackoff(time.Second, 30*time.Second)
-	told := ""
+	reported := ""
 	d.updates.works()
-	for {
+	for ctx.Err() == nil {
 		began := time.Now()
 		raws, err := d.ask(ctx, offset, i.pause())
-		if err != nil {
-			if ctx.Err() != nil || isCode(err, 401, 404) {
-				return err
-			}
+		switch {
+		case ctx.Err() != nil || isCode(err, 401, 404):
+			return err
+		case err != nil:
 			d.updates.fails(began, err)
-			told = d.pollFailed(ctx, err, told)
-			if err := sleep(ctx, max(delay.NextBackOff(), afterOf(err))); err != nil {
-				return err
-			}
+			reported = d.pollFailed(ctx, err, reported)
+			_ = sleep(ctx, max(delay.NextBackOff(), afterOf(err)))
 			continue
 		}
-		told, offset = "", 0
-		if len(raws) == 0 && len(i.held) == 0 {
-			d.updates.works()
-			delay.Reset()
-			if err := sleep(ctx, minPoll-time.Since(began)); err != nil {
-				return err
-			}
-			continue
-		}
-		next, err := i.take(ctx, raws)
-		if offset = next; err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		reported = ""
+		if offset, err = i.take(ctx, raws); err != nil && ctx.Err() == nil {
 			d.updates.fails(time.Now(), err)
 			d.log.Error("updates not taken in; they stay with the platform", "error", err)
-			if err := sleep(ctx, delay.NextBackOff()); err != nil {
-				return err
-			}
+			_ = sleep(ctx, delay.NextBackOff())
 			continue
 		}
 		d.updates.works()
 		delay.Reset()
-		if next == 0 { // nothing could be confirmed: it comes again at once
-			if err := sleep(ctx, unreadPause); err != nil {
-				return err
-			}
+		if offset == 0 { // nothing was confirmed: what is there comes again at once
+			_ = sleep(ctx, pollPause-time.Since(began))
 		}
 	}
+	return ctx.Err()
 }
 
 // ask makes one getUpdates call. A call that the server leaves without an answer
 // for longer than it said is given up, with its connection.
 func (d *Driver) ask(ctx context.Context, offset int64, pause time.Duration) ([]json.RawMessage, error) {
-	seconds := pollSeconds
-	if pause > 0 {
-		seconds = 0
-		if err := sleep(ctx, pause); err != nil {
-			return nil, err
-		}
-	}
-	p := tgbotapi.Params{}
+	_ = sleep(ctx, pause)
+	p := tgbotapi.Params{"allowed_updates": wantedUpdates}
 	p.AddNonZero64("offset", offset)
-	p.AddNonZero("timeout", seconds)
-	p.AddNonZero("limit", pollBatch)
-	if err := p.AddInterface("allowed_updates", wantedUpdates()); err != nil {
-		return nil, err
-	}
-	limited, cancel := context.WithTimeout(ctx, time.Duration(seconds)*time.Second+pollGrace)
+	p.AddNonZero("timeout", pollSeconds)
+	limited, cancel := context.WithTimeout(ctx, pollSeconds*time.Second+pollGrace)
 	defer cancel()
 	raw, err := d.api.call(limited, "getUpdates", p)
 	if err != nil {
@@ -106,20 +77,20 @@ func (d *Driver) ask(ctx context.Context, offset int64, pause time.Duration) ([]
 	return raws, nil
 }
 
-// pollFailed tells what is wrong, once as long as it does not change.
-func (d *Driver) pollFailed(ctx context.Context, err error, told string) string {
+// pollFailed reports what is wrong, once as long as it does not change.
+func (d *Driver) pollFailed(ctx context.Context, err error, reported string) string {
 	text := err.Error()
 	if isCode(err, 409) {
 		text = "another process asks for this bot's updates: stop it, or give this one a token of its own"
 		if codeSays(err, "webhook") {
 			text = "a webhook was set for this bot; it is taken away, since this process asks for updates"
 			d.dropWebhook(ctx)
-		} else if d.rivals.IsZero() || time.Since(d.rivals) > rivalsAgain { // they take turns, so it comes and goes
+		} else if time.Since(d.rivals) > rivalsAgain { // they take turns, so it comes and goes
 			d.rivals = time.Now()
 			d.opt.Admin(d.opt.Name + ": " + text)
 		}
 	}
-	if text != told {
+	if text != reported {
 		d.log.Warn("no updates", "reason", text)
 	} else {
 		d.log.Debug("no updates", "reason", text)
@@ -184,9 +155,7 @@ func (i *intake) take(ctx context.Context, raws []json.RawMessage) (int64, error
 		return 0, err
 	}
 	for _, it := range ready {
-		if it.id >= offset {
-			i.remember(it.id)
-		}
+		i.remember(it.id)
 	}
 	if len(i.held) == 0 {
 		i.done, i.damaged = nil, nil
@@ -331,8 +300,6 @@ func (i *intake) before(it item) {
 // afterwards does what is to be done once an item is on disk.
 func (i *intake) afterwards(it item) {
 	if it.press != nil {
-		if !i.d.later(func(ctx context.Context) { i.d.answerPress(ctx, it.press) }) {
-			i.d.presses.answer(it.press.query)
-		}
+		i.d.later(func(ctx context.Context) { i.d.answerPress(ctx, it.press) })
 	}
 }

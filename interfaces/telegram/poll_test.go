@@ -61,6 +61,9 @@ func TestPoisonIsLeftBehind(t *testing.T) {
 		if !slices.Equal(got, []string{"before", "after"}) || w.Waiting() != 0 {
 			t.Errorf("%q came in, %d updates wait", got, w.Waiting())
 		}
+		if n := strings.Count(w.log.String(), "update left behind"); n != 2 {
+			t.Errorf("%d are reported", n)
+		}
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
@@ -164,6 +167,9 @@ func TestBadEvent(t *testing.T) {
 				if w.Waiting() != 0 {
 					t.Error("a bad event that comes alone waits for ever")
 				}
+				if n := strings.Count(w.log.String(), "update left behind: it cannot be taken in"); n != 2 {
+					t.Errorf("%d are reported", n)
+				}
 			}
 			_ = stop()
 		})
@@ -215,10 +221,17 @@ func TestWrongToken(t *testing.T) {
 	}
 }
 
-// TestTwoReaders tells admins once, and goes on when the other one has gone.
+// TestTwoReaders tells admins once in a while, and goes on when the other one has gone.
 func TestTwoReaders(t *testing.T) {
 	var told atomic.Int32
-	alter := func(o *Options) { o.Admin = func(string) { told.Add(1) } }
+	alter := func(o *Options) {
+		o.Admin = func(text string) {
+			told.Add(1)
+			if !strings.Contains(text, "another process") {
+				t.Errorf("admins were told %q", text)
+			}
+		}
+	}
 	bubble(t, alter, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
@@ -226,20 +239,27 @@ func TestTwoReaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 3 {
+		read := func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+			defer cancel()
 			_, _ = other.api.call(ctx, "getUpdates", map[string]string{"timeout": "30"})
-			cancel()
+		}
+		for range 3 {
+			read()
 		}
 		w.Say(jay, jay, telegramtest.Saying{Text: "this one comes through"})
 		in.Wait(t, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
-		_, _ = other.api.call(ctx, "getUpdates", map[string]string{"timeout": "30"})
-		cancel()
-		other.api.http.CloseIdleConnections()
+		time.Sleep(5*time.Hour + 20*time.Second) // in the middle of a poll
+		read()
 		if told.Load() != 1 {
 			t.Errorf("admins were told %d times", told.Load())
 		}
+		time.Sleep(2*time.Hour + 20*time.Second)
+		read()
+		if told.Load() != 2 {
+			t.Errorf("after a while admins were told %d times", told.Load())
+		}
+		other.api.http.CloseIdleConnections()
 		w.Say(jay, jay, telegramtest.Saying{Text: "still here"})
 		in.Wait(t, 2)
 		_ = stop()
@@ -448,6 +468,145 @@ func TestBehindAnAlbum(t *testing.T) {
 		}
 		if events := in.Events(); len(events) != 5 || w.Waiting() != 0 {
 			t.Errorf("%d events, %d wait", len(events), w.Waiting())
+		}
+		_ = stop()
+	})
+}
+
+// TestDamagedForAWhile: an event that finds the store damaged is left behind after the
+// third time, and not before; what follows it in its place waits for it meanwhile.
+func TestDamagedForAWhile(t *testing.T) {
+	for times, want := range map[int][]string{
+		1: {"elsewhere", "one", "two"}, maxDamaged - 1: {"elsewhere", "one", "two"}, maxDamaged: {"elsewhere", "two"},
+	} {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			alone := 0
+			in := &coretest.Inbox{Fail: func(events []core.Event) error {
+				if len(events) == 0 {
+					t.Error("nothing is taken in")
+				}
+				if alone >= times || !slices.Contains(messageTexts(events), "one") {
+					return nil
+				}
+				if len(events) == 1 {
+					alone++
+				}
+				return core.ErrDamaged
+			}}
+			w.Say(jay, jay, telegramtest.Saying{Text: "one"})
+			w.Push(`{"message":"poison"}`)
+			w.Say(jay, jay, telegramtest.Saying{Text: "two"})
+			w.Say(ann, ann, telegramtest.Saying{Text: "elsewhere"})
+			_, stop := w.run(t, in)
+			time.Sleep(time.Hour)
+			w.Push(`{"message":"poison"}`)
+			time.Sleep(time.Hour)
+			if got := messageTexts(in.Events()); !slices.Equal(got, want) || w.Waiting() != 0 {
+				t.Errorf("after %d times %q came in, %d wait", times, got, w.Waiting())
+			}
+			_ = stop()
+		})
+	}
+}
+
+// TestStumbling leaves an update behind that makes the driver panic.
+func TestStumbling(t *testing.T) {
+	w := newWorld(t, nil)
+	d := w.driver(t)
+	u := &update{ID: 1, Message: &message{ID: 1, Chat: chat{ID: group, Type: "supergroup"}, From: &user{ID: jay}, Text: "x"}}
+	c := &converter{name: "telegram", places: d.places, now: time.Now, ahead: d.api.clockAhead}
+	for what, i := range map[string]*intake{"no converter": {d: d}, "no ranks": {d: d, convert: c}} {
+		d.ranks = nil
+		if got := i.understand(t.Context(), u); len(got.events) > 0 {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	d.ranks = newRanks(d)
+	if got := (&intake{d: d, convert: c}).understand(t.Context(), u); len(got.events) != 1 {
+		t.Errorf("without a panic: %+v", got)
+	}
+	if n := strings.Count(w.log.String(), "update left behind"); n != 2 {
+		t.Errorf("%d are reported", n)
+	}
+}
+
+// TestPollingAgain: failures are reported once while they stay the same, and asked again
+// less and less often, until something works.
+func TestPollingAgain(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		var broken atomic.Bool
+		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
+			if c.Method == "getUpdates" && broken.Load() {
+				return telegramtest.Fault{Kind: telegramtest.Internal}
+			}
+			return telegramtest.Fault{}
+		})
+		d, stop := w.run(t, &coretest.Inbox{})
+		for n := range 2 {
+			time.Sleep(time.Second)
+			before := len(w.Calls("getUpdates"))
+			broken.Store(true)
+			w.Say(jay, jay, telegramtest.Saying{Text: "this ends the poll"})
+			time.Sleep(time.Hour)
+			calls := w.Calls("getUpdates")[before:]
+			shortest, longest := time.Hour, time.Duration(0)
+			for i := range calls[1:] {
+				gap := calls[i+1].At.Sub(calls[i].At)
+				shortest, longest = min(shortest, gap), max(longest, gap)
+			}
+			if shortest > 1600*time.Millisecond || longest < 30*time.Second || longest > 46*time.Second {
+				t.Errorf("asked again after %s to %s", shortest, longest)
+			}
+			broken.Store(false)
+			time.Sleep(5 * time.Minute)
+			if said := strings.Count(w.log.String(), `level=WARN msg="no updates"`); said != n+1 || d.Ready() != nil {
+				t.Errorf("reported %d times; ready: %v", said, d.Ready())
+			}
+		}
+		_ = stop()
+		if log := w.log.String(); strings.Contains(log, "level=ERROR") || strings.Count(log, "level=WARN") != 2 {
+			t.Errorf("%s", log)
+		}
+	})
+}
+
+// TestStoppedWhileTakingIn: an end in the middle is no failure.
+func TestStoppedWhileTakingIn(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		taking := make(chan struct{})
+		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
+		_, stop := w.run(t, inboxFunc(func(ctx context.Context, _ ...core.Event) error { close(taking); <-ctx.Done(); return ctx.Err() }))
+		<-taking
+		if err := stop(); err != nil || w.Waiting() != 1 {
+			t.Errorf("%v, %d wait", err, w.Waiting())
+		}
+		if log := w.log.String(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "level=WARN") {
+			t.Errorf("%s", log)
+		}
+	})
+}
+
+type inboxFunc func(context.Context, ...core.Event) error
+
+// Receive implements core.Inbox.
+func (f inboxFunc) Receive(ctx context.Context, events ...core.Event) error { return f(ctx, events...) }
+
+// TestNumbersRestartAfterAnAlbum: what was taken in beside an album is known only until
+// that is complete; the same number may mean another update later.
+func TestNumbersRestartAfterAnAlbum(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		time.Sleep(time.Second)
+		for range 2 {
+			w.Skip(500)
+			w.Say(jay, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": "1", "caption": "a picture",
+				"photo": []any{map[string]any{"file_id": "f", "file_unique_id": "u", "width": 10, "height": 10}}}})
+			w.Say(group, ann, telegramtest.Saying{Text: "elsewhere"})
+			time.Sleep(time.Minute)
+		}
+		if got := messageTexts(in.Events()); len(got) != 4 || w.Waiting() != 0 {
+			t.Errorf("%q came in, %d wait", got, w.Waiting())
 		}
 		_ = stop()
 	})

@@ -54,6 +54,7 @@ type text struct {
 	Suggest   []string `json:"suggestions"`
 	Silent    bool     `json:"silent"`
 	buttons
+	markup string // of the buttons
 }
 
 // anyID is an id that a model may write as a number or as a text.
@@ -94,14 +95,14 @@ func (d *Driver) message(call core.Call) (text, target, error) {
 		return t, to, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
 	t.suggest(t.Suggest)
-	_, err = d.keyboard(call, to, t.buttons)
+	t.markup, err = d.keyboard(call, to, t.buttons)
 	return t, to, err
 }
 
 // speaks reports whether a text holds anything that a person would see.
 func speaks(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool {
-		return unicode.IsGraphic(c) && !unicode.IsSpace(c) && c != '\u2060' && c != '\u3164' && c != '\u2800'
+		return unicode.IsGraphic(c) && !unicode.IsSpace(c) && c != '\u3164' && c != '\u2800'
 	})
 }
 
@@ -132,11 +133,7 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 			d.replyTo(params, to, t.ReplyTo)
 		}
 		if i == len(list)-1 {
-			markup, err := d.keyboard(call, to, t.buttons)
-			if err != nil {
-				return err
-			}
-			params.AddNonEmpty("reply_markup", markup)
+			params.AddNonEmpty("reply_markup", t.markup)
 		}
 		what := core.Sent{Path: to.path, Text: p.source}
 		err := d.part(ctx, call.Parts, n+i, what, func(ctx context.Context) (string, error) {
@@ -163,15 +160,12 @@ func (d *Driver) part(ctx context.Context, parts core.Parts, n int, what core.Se
 
 // ready waits until the platform answers and takes messages to the place.
 func (d *Driver) ready(ctx context.Context, place core.Path) error {
-	s, err := spotOf(d.opt.Name, place)
-	if err != nil {
-		return err
-	}
+	s, _ := spotOf(d.opt.Name, place) // something was sent there before
 	chat := d.places.now(s.chat)
 	if err := d.pace.open(ctx, chat); err != nil {
 		return explain(d.overdue(&request{method: "sendMessage", chat: chat}, err))
 	}
-	_, err = d.do(ctx, request{method: "getMe", params: tgbotapi.Params{}, again: true})
+	_, err := d.do(ctx, request{method: "getMe", params: tgbotapi.Params{}, again: true})
 	if err != nil && ctx.Err() == nil {
 		return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: fmt.Errorf("%w: %w", core.ErrAway, err)}
 	}
@@ -180,8 +174,8 @@ func (d *Driver) ready(ctx context.Context, place core.Path) error {
 
 // same reports whether a message of a turn in that place goes to it.
 func (d *Driver) same(here core.Path, to target) bool {
-	s, err := spotOf(d.opt.Name, here)
-	return err == nil && s == to.spot
+	s, _ := spotOf(d.opt.Name, here) // elsewhere it is none that a message goes to
+	return s == to.spot
 }
 
 // say sends one message of text. Where it goes to the place of its turn, it
@@ -223,7 +217,7 @@ func (d *Driver) sent(to target, r request, do func(request) (json.RawMessage, e
 	var m struct {
 		ID int64 `json:"message_id"`
 	}
-	if err := json.Unmarshal(raw, &m); err != nil || m.ID == 0 {
+	if err = json.Unmarshal(raw, &m); m.ID == 0 {
 		return "", &core.Error{Kind: core.Broken, Text: "Telegram did not say what became of it", Err: err}
 	}
 	if d.places.now(to.spot.chat) != to.spot.chat {

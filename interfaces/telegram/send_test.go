@@ -1,6 +1,9 @@
 package telegram
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,86 @@ import (
 	"synthbot/core/coretest"
 	"synthbot/interfaces/telegram/telegramtest"
 )
+
+func TestAnyID(t *testing.T) {
+	for raw, want := range map[string]anyID{`7`: 7, `"7"`: 7, `" 7 "`: 7, `1`: 1, `null`: 0, `""`: 0} {
+		got := anyID(0)
+		if err := json.Unmarshal([]byte(raw), &got); err != nil || got != want {
+			t.Errorf("%s is %d, %v", raw, got, err)
+		}
+	}
+	for _, raw := range []string{`0`, `-1`, `"x"`, `1.5`, `"99999999999999999999"`, `{}`} {
+		got := anyID(0)
+		if err := json.Unmarshal([]byte(raw), &got); err == nil {
+			t.Errorf("%s is %d", raw, got)
+		}
+	}
+}
+
+func TestSpeaks(t *testing.T) {
+	for text, want := range map[string]bool{
+		"a": true, " . ": true, "👍": true, "": false, " \n\t": false, "\u00a0\u3000": false, "\u2060": false, "\u3164": false, "\u2800": false,
+		"\u200b\u0000": false,
+	} {
+		if got := speaks(text); got != want {
+			t.Errorf("%q says something: %v", text, got)
+		}
+	}
+}
+
+// TestCheckMessage refuses what could never be sent before anything of the plan is
+// done, and for the reason that comes first.
+func TestCheckMessage(t *testing.T) {
+	w := newWorld(t, nil)
+	d := w.driver(t)
+	for payload, want := range map[string]string{
+		`{"text":7}`: "cannot be read",
+		`{"text":"x","interface_path":"discord/1/2"}`:                       "no place",
+		`{"text":"x","interface_path":"/"}`:                                 "no path",
+		`{"text":" \u2800"}`:                                                "empty",
+		`{"text":"x","buttons":[{"label":" "}]}`:                            "buttons[0]",
+		`{"text":"x","reply_to_message_id":"that"}`:                         "no id",
+		`{"text":"x","recipient":"Ann","interface_path":"telegram/nobody"}`: "no place",
+		`{"text":"x","recipient":"Ann"}`:                                    "",
+		`{"text":"x"}`:                                                      "",
+	} {
+		call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(payload), Parts: &coretest.Parts{}}
+		checked := d.checkMessage(t.Context(), call)
+		_, sent := d.sendMessage(t.Context(), call)
+		if want == "" {
+			if checked != nil {
+				t.Errorf("%s: %v", payload, checked)
+			}
+			continue
+		}
+		for _, err := range []error{checked, sent} {
+			var e *core.Error
+			if !errors.As(err, &e) || e.Kind != core.Invalid || !strings.Contains(e.Text, want) {
+				t.Errorf("%s: %v, want %q", payload, err, want)
+			}
+		}
+	}
+	call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(`{"text":"x","recipient":"Ann"}`), Parts: &coretest.Parts{}}
+	if _, err := d.sendMessage(t.Context(), call); err == nil || !strings.Contains(err.Error(), `"Ann"`) {
+		t.Errorf("to nobody known: %v", err)
+	}
+	if got := shownTexts(w, jay); len(got) != 1 {
+		t.Errorf("%q stand", got)
+	}
+}
+
+// TestSuggestionsOfAMessage: they are buttons below it.
+func TestSuggestionsOfAMessage(t *testing.T) {
+	w := newWorld(t, nil)
+	d := w.driver(t)
+	err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"Well?","buttons":[{"label":"Yes"}],"suggestions":["No"]}`, &coretest.Parts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if markup := string(w.Messages(jay)[0].Markup); !strings.Contains(markup, `"Yes"`) || !strings.Contains(markup, `"No"`) {
+		t.Errorf("buttons: %s", markup)
+	}
+}
 
 // TestLinksAreNotPreviewed: the platform fetches no link that a model writes, however
 // it is sent, unless previews are on.
@@ -54,5 +137,44 @@ func TestLinksAreNotPreviewed(t *testing.T) {
 			}
 			_ = stop()
 		})
+	}
+}
+
+// TestReadyIsLeft: who ends while the platform is asked whether it answers says only
+// that; the message may be there and is not sent again.
+func TestReadyIsLeft(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.run(t, &coretest.Inbox{})
+		time.Sleep(time.Second)
+		parts := &coretest.Parts{}
+		w.FailNext("sendMessage", telegramtest.Fault{Kind: telegramtest.ResetAfter})
+		at := place("telegram", jay, 0)
+		if err := do(t, d, "message_telegram", at, `{"text":"x"}`, parts); !errors.Is(err, core.ErrUnknownOutcome) {
+			t.Errorf("sent: %v", err)
+		}
+		w.FailNext("getMe", telegramtest.Fault{Kind: telegramtest.Hang})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := doCtx(ctx, t, d, "message_telegram", at, `{"text":"x"}`, parts)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, core.ErrAway) {
+			t.Errorf("left: %v", err)
+		}
+		if n := len(w.Calls("sendMessage")); n != 1 {
+			t.Errorf("sent %d times", n)
+		}
+		_ = stop()
+	})
+}
+
+// TestAnswerThatSaysNothing: a message without a number is not known to be sent.
+func TestAnswerThatSaysNothing(t *testing.T) {
+	d := newWorld(t, nil).driver(t)
+	to := target{place("telegram", jay, 0), spot{chat: jay}}
+	for _, raw := range []string{`true`, `{}`, `{"message_id":0}`} {
+		id, err := d.sent(to, request{}, func(request) (json.RawMessage, error) { return json.RawMessage(raw), nil })
+		var e *core.Error
+		if id != "" || !errors.As(err, &e) || e.Kind != core.Broken {
+			t.Errorf("%s: %q, %v", raw, id, err)
+		}
 	}
 }

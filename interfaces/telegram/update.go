@@ -26,12 +26,8 @@ type update struct {
 }
 
 // wantedUpdates is what the driver asks for.
-func wantedUpdates() []string {
-	return []string{
-		"message", "edited_message", "channel_post", "edited_channel_post",
-		"callback_query", "message_reaction", "my_chat_member", "chat_member",
-	}
-}
+const wantedUpdates = `["message","edited_message","channel_post","edited_channel_post",` +
+	`"callback_query","message_reaction","my_chat_member","chat_member"]`
 
 type user = tgbotapi.User
 

@@ -105,10 +105,7 @@ func serveOn(s *http.Server, l net.Listener, hook Webhook) error {
 // with it.
 func (d *Driver) setWebhook(ctx context.Context) error {
 	hook := d.opt.Config.Webhook
-	params := tgbotapi.Params{"url": hook.URL, "secret_token": d.secret()}
-	if err := params.AddInterface("allowed_updates", wantedUpdates()); err != nil {
-		return err
-	}
+	params := tgbotapi.Params{"url": hook.URL, "secret_token": d.secret(), "allowed_updates": wantedUpdates}
 	r := request{method: "setWebhook", params: params, again: true}
 	if hook.Certificate != "" {
 		r.files = []tgbotapi.RequestFile{{Name: "certificate", Data: tgbotapi.FilePath(hook.Certificate)}}

@@ -188,6 +188,9 @@ func TestWebhookTakenAway(t *testing.T) {
 		in := &coretest.Inbox{}
 		_, stop := w.run(t, in)
 		in.Wait(t, 1)
+		if !strings.Contains(w.log.String(), "a webhook was set for this bot") {
+			t.Error("it is not reported")
+		}
 		_ = stop()
 	})
 }
