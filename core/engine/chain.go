@@ -156,7 +156,7 @@ func (c *Chain) Cost(engine string, u core.Usage) float64 { return c.prices[engi
 // the command that prints prompts uses them.
 func (c *Chain) Limits(place core.Path) core.Limits {
 	if links := c.order(place); len(links) > 0 && !c.prefersLast(place) {
-		return links[0].model.Limits()
+		return links[0].limits()
 	}
 	return c.last.Limits()
 }

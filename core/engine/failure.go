@@ -161,8 +161,12 @@ func kindOf(e *httpError) core.ModelErrorKind {
 		}
 		return false
 	}
+	tooLong := tooLongWords
+	if e.status == http.StatusTooManyRequests || has("rate limit", "rate_limit") { // tokens by the minute, mostly
+		tooLong = tooLongNow
+	}
 	switch {
-	case e.status == http.StatusRequestEntityTooLarge, e.status <= 500 && has(tooLongWords...):
+	case e.status == http.StatusRequestEntityTooLarge, e.status <= 500 && has(tooLong...):
 		return core.TooLong
 	case e.status < 500 && has("content_filter", "content policy", "content_policy", "content management policy", "moderation", "flagged", "safety", "prohibited_content"):
 		return core.Refused

@@ -36,8 +36,7 @@ type lessons struct {
 	prompts         int
 
 	window int       // the longest prompt in the server's tokens; 0: not known
-	most   int       // the longest prompt in estimated tokens, where the server told no size; 0: not known
-	until  time.Time // when they are forgotten: the server may have another window by then
+	until  time.Time // when it is forgotten: the server may have another window by then
 }
 
 // limits are the configured limits l as the server really has them. They are
@@ -46,11 +45,10 @@ func (s *lessons) limits(l core.Limits, now time.Time) core.Limits {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !now.Before(s.until) {
-		s.window, s.most = 0, 0
+		s.window = 0
 	}
 	configured := l.Tokens
 	l.Tokens = int(float64(least(l.Tokens, s.window)) / s.scale())
-	l.Tokens = least(l.Tokens, s.most)
 	l.Learned = l.Tokens != configured
 	return l
 }
@@ -92,16 +90,13 @@ func (s *lessons) tooLong(told sizes, estimate, answer int, now time.Time) {
 	if told.prompt > 0 {
 		s.counted(told.prompt, estimate)
 	}
+	if told.limit == 0 {
+		return
+	}
+	if told.answer == 0 || told.answer >= told.limit {
+		told.answer = min(answer, told.limit/answerPart)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.until = now.Add(lessonTime)
-	if told.limit > 0 {
-		if told.answer == 0 || told.answer >= told.limit {
-			told.answer = min(answer, told.limit/answerPart)
-		}
-		s.window = max(told.limit-told.answer, minPromptTokens)
-	}
-	if told.limit == 0 || float64(estimate)*s.scale() <= float64(s.window) { // the estimate is no help
-		s.most = max(int(float64(estimate)*shorterParts), minPromptTokens)
-	}
+	s.window, s.until = max(told.limit-told.answer, minPromptTokens), now.Add(lessonTime)
 }

@@ -25,6 +25,8 @@ type link struct {
 	mu      sync.Mutex
 	until   time.Time // the server asked to be left alone until then
 	breaker breaker
+	guess   int       // the longest prompt in estimated tokens, where the server told no size that helps
+	guessed time.Time // the guess is forgotten after lessonTime
 }
 
 func newLink(name string, model core.Model, parallel int, o Options) *link {
@@ -42,13 +44,43 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer core.Answer, fa
 			failed = &core.ModelError{Kind: core.Fatal, Engine: l.name, Err: errPanic}
 		}
 	}()
-	limits := l.model.Limits()
+	limits, guess := l.limits(), 0
 	for try := 1; ; try++ {
 		answer, size, failed := l.try(ctx, q, limits)
+		if failed == nil && guess > 0 {
+			guess = limits.Tokens
+		}
 		if failed == nil || failed.Kind != core.TooLong || size == 0 || try == maxTooLong {
+			l.learn(guess)
 			return answer, failed
 		}
-		limits = shorter(limits, l.model.Limits(), size, try)
+		known := l.limits()
+		limits = shorter(limits, known, size, try)
+		if guess == 0 && limits.Tokens != known.Tokens {
+			guess = limits.Tokens
+		}
+	}
+}
+
+// limits are those of the model, or the guess where it is smaller.
+func (l *link) limits() core.Limits {
+	limits := l.model.Limits()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if tokens := least(limits.Tokens, l.guess); tokens != limits.Tokens && l.clock().Sub(l.guessed) < lessonTime {
+		limits.Tokens, limits.Learned = tokens, true
+	}
+	return limits
+}
+
+// learn takes in a guess, if there is one: the limit of the prompt that was taken in
+// the end, or of the first shorter one where none was. So one question alone never
+// makes all later prompts much shorter.
+func (l *link) learn(guess int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if guess > 0 {
+		l.guess, l.guessed = max(guess, minPromptTokens), l.clock()
 	}
 }
 
@@ -61,7 +93,7 @@ const maxTooLong = 5
 func shorter(before, now core.Limits, size, try int) core.Limits {
 	if try > 1 || now.Tokens <= 0 || now.Tokens >= size {
 		tokens := least(least(before.Tokens, now.Tokens), size)
-		now.Tokens = max(1, int(float64(tokens)*shorterParts))
+		now.Tokens, now.Learned = max(1, int(float64(tokens)*shorterParts)), true
 	}
 	return now
 }

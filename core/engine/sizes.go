@@ -23,6 +23,9 @@ var tooLongWords = []string{
 	"maximum number of tokens", "number of tokens to keep", "max_new_tokens` must be",
 }
 
+// tooLongNow are the words for it in an error that speaks of a rate limit.
+var tooLongNow = []string{"request too large", "context_length", "exceed_context"}
+
 // sizePatterns find the numbers in what servers say.
 type sizePatterns struct{ limit, prompt, answer []*regexp.Regexp }
 

@@ -170,6 +170,58 @@ func TestTooLongForGood(t *testing.T) {
 	}
 }
 
+// TestOneQuestionTeachesOnce: a question that is too long at every length makes later
+// prompts shorter by one step only, not by one for each of its calls, for a day.
+func TestOneQuestionTeachesOnce(t *testing.T) {
+	now := time.Now()
+	s := newServer(t, body(400, `{"error":{"code":"context_length_exceeded","message":"too long"}}`))
+	c, err := New([]Config{s.table(), {Provider: "offline", Disabled: true}}, Options{Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	limit := func() int { return c.Limits(core.Path{}).Tokens }
+	c.Ask(bounded(t), talk("the quick brown fox jumps\n", 4000))
+	step := len(fmt.Sprint(s.got()[0].body["messages"])) / core.CharsPerToken * 7 / 10
+	if got := limit(); len(s.got()) != maxTooLong || got < step-100 || got > step+100 {
+		t.Errorf("%d tokens after %d calls, want about %d", got, len(s.got()), step)
+	}
+	now = now.Add(lessonTime)
+	if got := limit(); got != 0 {
+		t.Errorf("%d tokens a day later", got)
+	}
+}
+
+// TestRateLimitIsNotTooLong: a rate limit is obeyed, whatever its words say of tokens,
+// and prompts stay as long as they are.
+func TestRateLimitIsNotTooLong(t *testing.T) {
+	for _, said := range []string{
+		"This request would exceed your organization's rate limit of 50,000 input tokens per minute.",
+		"Too many tokens, please wait before trying again.",
+	} {
+		s := newServer(t, body(429, fmt.Sprintf(`{"error":{"type":"rate_limit_error","message":%q}}`, said), "Retry-After", "20"))
+		c, err := New([]Config{s.table()}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.Ask(bounded(t), talk("the quick brown fox jumps\n", 2000))
+		if l := c.Limits(core.Path{}); len(s.got()) != 1 || l.Tokens != 0 {
+			t.Errorf("%s: %d calls at once, and prompts of %d tokens from now on", said, len(s.got()), l.Tokens)
+		}
+	}
+	for said, want := range map[string]core.ModelErrorKind{
+		`{"error":{"type":"rate_limit_error","message":"50,000 input tokens per minute"}}`:                      core.RetryLater,
+		`{"error":{"message":"Rate limit reached: at most 50,000 input tokens per minute"}}`:                    core.RetryLater,
+		`{"error":{"code":"rate_limit_exceeded","message":"Request too large: limit 6000, requested 7312"}}`:    core.TooLong,
+		`{"error":{"code":"context_length_exceeded","message":"this is no rate limit, but a prompt too long"}}`: core.TooLong,
+	} {
+		if kind := kindOf(parseErrorBody([]byte(said))); kind != want { // inside of an answer
+			t.Errorf("%s: %s", said, kind)
+		}
+	}
+}
+
 // TestShorter: what a model learnt counts first, as long as it makes the prompt
 // shorter; then the prompt shrinks by itself.
 func TestShorter(t *testing.T) {
@@ -186,7 +238,7 @@ func TestShorter(t *testing.T) {
 		"no limit, learnt": {0, 3000, 4000, 2, 2100},
 	} {
 		got := shorter(core.Limits{Tokens: tc.before}, core.Limits{Tokens: tc.now, Chars: 7}, tc.size, tc.try)
-		if want := (core.Limits{Tokens: tc.want, Chars: 7}); got != want {
+		if got.Tokens != tc.want || got.Chars != 7 {
 			t.Errorf("%s: %+v, want %d", name, got, tc.want)
 		}
 	}
