@@ -64,7 +64,7 @@ func (m *Metrics) time() {
 		Name: "synthbot_model_seconds", Help: "How long models took to answer, by engine.", Buckets: slow,
 	}, []string{"engine"})
 	m.tokens = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "synthbot_tokens_total", Help: "Tokens, by engine and kind: in, out, and cached, which are part of in.",
+		Name: "synthbot_tokens_total", Help: "Tokens of all calls, also those that were given up, by engine and kind: in, out, and cached, which are part of in.",
 	}, []string{"engine", "kind"})
 	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "synthbot_model_errors_total", Help: "Calls that failed, by engine and kind of error, also when another engine answered then.",
@@ -87,10 +87,14 @@ func (m *Metrics) traced(t *core.Trace) {
 			m.corrections.Inc()
 		}
 		m.models.WithLabelValues(a.Engine).Observe(a.Took.Seconds())
-		m.tokens.WithLabelValues(a.Engine, "in").Add(float64(a.Usage.In))
-		m.tokens.WithLabelValues(a.Engine, "cached").Add(float64(a.Usage.Cached))
-		m.tokens.WithLabelValues(a.Engine, "out").Add(float64(a.Usage.Out))
 	}
+}
+
+// Used counts what a call to a model took, whether or not it was answered.
+func (m *Metrics) Used(engine string, u core.Usage) {
+	m.tokens.WithLabelValues(engine, "in").Add(float64(u.In))
+	m.tokens.WithLabelValues(engine, "cached").Add(float64(u.Cached))
+	m.tokens.WithLabelValues(engine, "out").Add(float64(u.Out))
 }
 
 // Engines begins to count for engines of these names, so that the first failure

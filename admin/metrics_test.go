@@ -42,10 +42,12 @@ func TestMetrics(t *testing.T) {
 	m.Observe(core.TurnEnd{Turn: turn})
 	m.Observe(core.TurnEnd{}) // no turn
 	m.Observe(core.TurnEnd{Turn: turn, Trace: &core.Trace{Took: 3 * time.Second, Thought: 2900 * time.Millisecond, Asks: []core.Ask{
-		{Engine: "home", Took: time.Second, Usage: core.Usage{In: 100, Cached: 40, Out: 7}, Faults: []string{"secret fault"}},
-		{Engine: "home", Took: 2 * time.Second, Usage: core.Usage{In: 50, Out: 3}},
+		{Engine: "home", Took: time.Second, Faults: []string{"secret fault"}},
+		{Engine: "home", Took: 2 * time.Second},
 		{Err: "secret error"},
 	}}})
+	m.Used("home", core.Usage{In: 100, Cached: 40, Out: 7})
+	m.Used("home", core.Usage{In: 50, Out: 3})
 	m.Engines("home", "spare")
 	m.ModelFailed("home", core.RetryLater)
 	m.ModelFailed("home", core.RetryLater)
@@ -91,8 +93,9 @@ func TestMetricsAreWellNamed(t *testing.T) {
 			m.Observe(core.TurnEnd{
 				Turn: core.TurnID{Path: core.MustPath(fmt.Sprintf("room/%d", i)), Seq: uint64(i)}, Person: core.MustPath(fmt.Sprintf("room/@user/%d", i)), Answered: i%2 == 0,
 				Intent: []string{"greeting", "query"}[i%2], Confidence: 0.5, Messages: []string{fmt.Sprint(i)},
-				Trace: &core.Trace{Took: time.Second, Asks: []core.Ask{{Engine: "home", Took: time.Second, Usage: core.Usage{In: i}}}},
+				Trace: &core.Trace{Took: time.Second, Asks: []core.Ask{{Engine: "home", Took: time.Second}}},
 			})
+			m.Used("home", core.Usage{In: i})
 		}
 	}
 	series := func() (body string, n int) {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -155,22 +157,32 @@ func TestThoughtsInAnAnswer(t *testing.T) {
 // engine away from nobody, and pays for them.
 func TestDeletedQuestions(t *testing.T) {
 	thinks, gone := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	say := func(c chan struct{}) {
+		select {
+		case c <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked, err := io.ReadAll(io.LimitReader(r.Body, 4<<20))
 		if err != nil || strings.Contains(string(asked), "ponder") {
-			thinks <- struct{}{}
-			<-r.Context().Done()
-			gone <- struct{}{}
+			say(thinks)
+			select {
+			case <-r.Context().Done():
+				say(gone)
+			case <-ctx.Done():
+			}
 			return
 		}
 		fmt.Fprint(w, `{"choices":[{"message":{"content":"{\"response\":\"Here I am.\"}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":1}}`)
 	}))
 	defer model.Close()
+	defer cancel() // before it closes, else it waits
 	s := discordtest.New(t)
-	d := startDaemon(t, onDiscord(s, model.URL, ""))
+	address := freeAddress(t)
+	d := startDaemon(t, onDiscord(s, model.URL, "[metrics]\nlisten = \""+address+"\"\n"))
 	d.tells("READY")
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
 	if !s.Await(ctx, func() bool { return s.Live() > 0 }) {
 		t.Fatal("it does not connect")
 	}
@@ -188,6 +200,13 @@ func TestDeletedQuestions(t *testing.T) {
 	}
 	s.Say(discordtest.HallID, discordtest.OwnerID, "hello <@"+discordtest.BotID+">")
 	awaits(t, s, discordtest.HallID, "Here I am.")
+	counted := 0
+	if in := regexp.MustCompile(`synthbot_tokens_total\{engine="vllm",kind="in"\} (\d+)`).FindStringSubmatch(fetch(t, "http://"+address+"/metrics")); in != nil {
+		counted, _ = strconv.Atoi(in[1])
+	}
+	if counted < n*100 { // the last question counts 9
+		t.Errorf("%d tokens are counted", counted)
+	}
 	d.stop()
 	<-d.status
 	var o, e bytes.Buffer

@@ -66,11 +66,12 @@ func metricsServed(t *testing.T) string {
 	t.Helper()
 	m := admin.NewMetrics()
 	place := core.MustPath("console/main")
-	trace := &core.Trace{Took: time.Second, Asks: []core.Ask{{Engine: "home", Took: time.Second, Usage: core.Usage{In: 1, Out: 1}, Faults: []string{"x"}}, {Err: "x"}}}
+	trace := &core.Trace{Took: time.Second, Asks: []core.Ask{{Engine: "home", Took: time.Second, Faults: []string{"x"}}, {Err: "x"}}}
 	for _, e := range []core.TurnEnd{{Answered: true, Intent: "query", Confidence: 0.5, Trace: trace}, {Aside: true}, {}} {
 		e.Turn = core.TurnID{Path: place, Seq: 1}
 		m.Observe(e)
 	}
+	m.Used("home", core.Usage{In: 1, Out: 1})
 	m.ModelFailed("home", core.RetryLater)
 	fine := func(context.Context) error { return nil }
 	w := httptest.NewRecorder()

@@ -19,7 +19,7 @@ func (b *bot) budgeted(p *parts, clock func() time.Time) core.Asker {
 		all.Places = append(all.Places, l.PlaceBudget)
 	}
 	return engine.Budgeted(p.engines, all, engine.BudgetOptions{
-		Ledger: b.ledger, Cost: p.config.cost, Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine"),
+		Ledger: b.ledger, Cost: p.config.cost, Used: b.metrics.Used, Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine"),
 		PersonTokens: func(place core.Path) int64 { tokens, _ := b.personTokens(p.config, place); return tokens },
 	})
 }

@@ -97,6 +97,7 @@ func (e *SpentError) Unwrap() error {
 type BudgetOptions struct {
 	Ledger Ledger                                       // nil: a Tally, which forgets when the process ends
 	Cost   func(engine string, u core.Usage) float64    // nil: nothing has a price
+	Used   func(engine string, u core.Usage)            // told of every use; nil: nobody is
 	Clock  func() time.Time                             // nil: time.Now
 	Zone   *time.Location                               // where a day begins; nil: time.Local
 	Log    *slog.Logger                                 // nil: nothing is logged
@@ -126,6 +127,9 @@ func Budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) *Budget {
 	}
 	if o.Cost == nil {
 		o.Cost = func(string, core.Usage) float64 { return 0 }
+	}
+	if o.Used == nil {
+		o.Used = func(string, core.Usage) {}
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -195,6 +199,7 @@ func (b *Budget) Ask(ctx context.Context, q core.Question) (core.Answer, error) 
 
 // record books what one call took.
 func (b *Budget) record(ctx context.Context, t *tab, engine string, used core.Usage) {
+	b.o.Used(engine, used)
 	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.bear, Usage: used, Cost: b.o.Cost(engine, used)}
 	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
 		b.o.Log.Error("use not recorded", "error", err, "path", t.place)
