@@ -17,8 +17,8 @@ import (
 )
 
 // ErrAside wraps the error of a write that is refused because it blocked the
-// writer too often.
-var ErrAside = errors.New("set aside: it blocked the database three times")
+// writer too often. It is a core.ErrBadEvent: nobody is to hand that in again.
+var ErrAside = fmt.Errorf("%w: set aside: it blocked the database three times", core.ErrBadEvent)
 
 const (
 	stuckSuffix = ".stuck"         // of the file that counts what blocked the writer
@@ -234,14 +234,14 @@ func (j *job) called() string {
 func (w *batch) purpose() string {
 	b := w.from
 	switch {
-	case len(b.Answered) > 0:
-		return "turn " + b.Answered[0].String()
 	case len(b.Journal) > 0:
 		return "turn " + b.Journal[0].Key.Turn.String()
 	case len(b.Append) > 0:
 		return event("message", &b.Append[0].Event)
 	case len(b.Change) > 0:
 		return event(string(b.Change[0].Kind), &b.Change[0])
+	case len(b.Answered)+len(b.Settled) > 0: // without any record, since they are refused
+		return "end of turn " + slices.Concat(b.Answered, b.Settled)[0].String()
 	}
 	return ""
 }

@@ -107,6 +107,42 @@ func TestStuckJobIsSetAside(t *testing.T) {
 	})
 }
 
+// TestNobodyRepeatsWhatIsSetAside: an event that is refused is one that can never be
+// taken in, and a turn whose records are refused can end without them.
+func TestNobodyRepeatsWhatIsSetAside(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
+	add(t, db, message(kitchen, "1", "hello"))
+	turn := core.TurnID{Path: kitchen, Seq: 1}
+	for _, job := range []string{"message 2 in " + kitchen.String(), "turn " + turn.String()} {
+		for range stuckLimit {
+			if err := db.blame(job); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = open(t, dir)
+	opening := core.Record{Key: core.Key{Turn: turn}, Progress: core.Started}
+	for what, b := range map[string]*core.Batch{
+		"an event":        {Append: []core.Entry{message(kitchen, "2", "again")}},
+		"a turn":          {Journal: []core.Record{opening}},
+		"a turn's end":    {Journal: []core.Record{opening}, Answered: []core.TurnID{turn}},
+		"a command's":     {Journal: []core.Record{opening}, Settled: []core.TurnID{turn}},
+		"an answer's end": {Journal: []core.Record{opening}, Append: []core.Entry{message(kitchen, "3", "bye")}, Answered: []core.TurnID{turn}},
+	} {
+		if err := db.Commit(t.Context(), b); !errors.Is(err, ErrAside) || !errors.Is(err, core.ErrBadEvent) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	add(t, db, message(kitchen, "4", "another one"))
+	if err := db.Commit(t.Context(), &core.Batch{Answered: []core.TurnID{turn}}); err != nil {
+		t.Errorf("the end of the turn alone: %v", err)
+	}
+}
+
 func pulse(db *DB) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

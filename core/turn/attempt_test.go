@@ -136,6 +136,46 @@ func (s *faulty) Commit(ctx context.Context, b *core.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
+// strict is a store that refuses, for good, the batches that hold records of a turn
+// and fit.
+type strict struct {
+	core.Store
+	fits func(*core.Batch) bool
+}
+
+func (s *strict) Commit(ctx context.Context, b *core.Batch) error {
+	if len(b.Journal) > 0 && b.Journal[0].Key.Turn.Seq == 1 && s.fits(b) {
+		return fmt.Errorf("refused: %w", core.ErrBadEvent)
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// TestRefusedRecordsEndTheTurn: a turn whose records can never be written, at whatever
+// point, is set aside, and its place goes on.
+func TestRefusedRecordsEndTheTurn(t *testing.T) {
+	for name, fits := range map[string]func(*core.Batch) bool{
+		"all":     func(*core.Batch) bool { return true },
+		"steps":   func(b *core.Batch) bool { return b.Journal[0].Key.Round != 0 },
+		"the end": func(b *core.Batch) bool { return len(b.Answered)+len(b.Settled) > 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &strict{open(t, t.TempDir()), fits}
+				defer s.Close()
+				b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
+				defer b.stop()
+				b.receive(said("1", "jay", "hi"))
+				b.ended(1)
+				b.receive(said("2", "jay", "and now?"))
+				b.ended(1)
+				if texts := b.room.Texts(); len(texts) == 0 || texts[len(texts)-1] != "ok" {
+					t.Errorf("the room holds %q", texts)
+				}
+			})
+		})
+	}
+}
+
 // TestPlaceForgottenBeforeItBegan: the turn has read what waits, and its place is
 // forgotten. It does not begin.
 func TestPlaceForgottenBeforeItBegan(t *testing.T) {

@@ -33,6 +33,17 @@ func (t *turn) setAside(ctx context.Context) error {
 	return nil
 }
 
+// abandon ends a turn whose records can never be written, without writing any.
+func (t *turn) abandon(ctx context.Context) error {
+	t.log.Error("turn set aside: the store refuses its records", "messages", t.ids())
+	b := t.ending()
+	if err := t.store.Commit(ctx, &b); err != nil {
+		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
+	}
+	t.finish(core.TurnEnd{Aside: true})
+	return nil
+}
+
 // apologise is what is left when the turn failed too often: a word to the
 // person, and an end.
 func (t *turn) apologise(ctx context.Context) error {
@@ -46,14 +57,8 @@ func (t *turn) apologise(ctx context.Context) error {
 func (t *turn) end(ctx context.Context, p core.Progress) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := core.Batch{
-		Journal: append(t.later, t.opening(p)), Finishing: true,
-	}
-	if mark := []core.TurnID{{Path: t.path, Seq: t.last}}; t.commands {
-		b.Settled = mark
-	} else {
-		b.Answered = mark
-	}
+	b := t.ending()
+	b.Journal = append(t.later, t.opening(p))
 	if p == core.Done {
 		b.Closed = []core.TurnID{t.id}
 	}
@@ -78,6 +83,15 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 	}
 	t.later = nil
 	return nil
+}
+
+// ending is the batch after which nothing waits for the turn.
+func (t *turn) ending() core.Batch {
+	mark := []core.TurnID{{Path: t.path, Seq: t.last}}
+	if t.commands {
+		return core.Batch{Settled: mark, Finishing: true}
+	}
+	return core.Batch{Answered: mark, Finishing: true}
 }
 
 // own is the entry of something that the bot said.

@@ -211,10 +211,23 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 	if ctx = core.WithEpoch(ctx, t.who.Epoch); p.commands {
 		ctx = core.Beside(ctx)
 	}
-	if err := t.begin(ctx); err != nil {
-		return false, err
+	if err = t.run(ctx); errors.Is(err, core.ErrUnwritten) && errors.Is(err, core.ErrBadEvent) {
+		err = t.abandon(ctx)
 	}
-	switch tries := max(t.attempt-freeTries, p.panics+1); {
+	if err == nil {
+		p.panics = 0
+		clear(p.journals)
+	}
+	return true, err
+}
+
+// run begins the turn and does what is left of it after so many tries.
+func (t *turn) run(ctx context.Context) error {
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
+	var err error
+	switch tries := max(t.attempt-freeTries, t.panics+1); {
 	case tries > maxTries+1:
 		err = t.setAside(ctx)
 	case tries > maxTries:
@@ -225,11 +238,7 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 	if ctx.Err() != nil || errors.Is(err, core.ErrUnwritten) || errors.Is(err, core.ErrAway) || errors.Is(err, core.ErrUnknownOutcome) {
 		t.giveBack() // what went wrong was not this turn's fault
 	}
-	if err == nil {
-		p.panics = 0
-		clear(p.journals)
-	}
-	return true, err
+	return err
 }
 
 // turn is one turn of a place.
