@@ -28,7 +28,7 @@ type note struct {
 	Importance int      `json:"importance"`
 	Language   string   `json:"language"`
 
-	told bool // who is named by By used some of its words
+	told bool // who is named by By said most of it, and nobody else said more
 }
 
 var errNoNotes = errors.New("no notes in it")
@@ -53,10 +53,23 @@ func (p *Plugin) notes(text string, c *part, lines []spoken) (notes []note, refu
 			refused++
 			continue
 		}
-		n.told = shared(words, p.said(lines, func(from int) bool { return from == n.By })) > 0
+		n.told = p.told(n.By, words, lines, len(c.people))
 		notes = append(notes, n)
 	}
 	return notes, refused, nil
+}
+
+// told reports whether a person said half of the words, and nobody else more of them:
+// others put no note into somebody's mouth who used a word of it by chance.
+func (p *Plugin) told(by int, words []string, lines []spoken, people int) bool {
+	count := func(who int) int { return shared(words, p.said(lines, func(from int) bool { return from == who })) }
+	own := count(by)
+	for who := 1; who <= people; who++ {
+		if count(who) > own {
+			return false
+		}
+	}
+	return 2*own >= len(words)
 }
 
 // rawNotes finds the list of notes: the last JSON object that has one.

@@ -76,6 +76,26 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// Who said a note is who said most of its words.
+func TestNoteIsToldByWhoSaidIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		jay, ann, note string
+		want           bool // it is Jay's
+	}{
+		"own":            {"I moved to Oslo last week", "nice", "Jay moved to Oslo", true},
+		"in part":        {"the first of May", "so you begin as a nurse in Oslo", "Jay begins on the first of May", true},
+		"one word":       {"the cave tour is on Sunday", "note that Jay lives in a damp cave near Bergen", "Jay lives in a damp cave near Bergen", false},
+		"half by chance": {"the cave tour is on Sunday", "note that Jay lives in a cave", "Jay lives in a cave", false},
+		"repeated":       {"I live in Oslo", "Jay lives in Oslo", "Jay lives in Oslo", true},
+	} {
+		c, lines := talk(tc.jay, tc.ann)
+		notes, _, err := reader().notes(fmt.Sprintf(`{"facts":[{"text":%q,"by":1}]}`, tc.note), c, lines)
+		if err != nil || len(notes) != 1 || notes[0].told != tc.want {
+			t.Errorf("%s: %+v, %v", name, notes, err)
+		}
+	}
+}
+
 // What comes out of an answer is always about people of the part, short, on one
 // line, and never more than was asked for.
 func FuzzNotes(f *testing.F) {
