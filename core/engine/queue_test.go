@@ -74,6 +74,45 @@ func TestQueueServesPersonByPerson(t *testing.T) {
 	}
 }
 
+// TestQueueStarvesNobody: whoever waits is served, however many others come and go.
+func TestQueueStarvesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		served, free := make(chan string), make(chan struct{})
+		ask := func(who string) {
+			go func() {
+				leave, err := q.enter(ctx, by(who).People)
+				if err != nil {
+					return
+				}
+				defer leave()
+				served <- who
+				<-free
+			}()
+			synctest.Wait()
+		}
+		ask("a")
+		<-served
+		ask("a")
+		ask("b")
+		next, calls := "c", 0 // who asks while the present call runs
+		for who := ""; who != "a" && calls < 10; calls++ {
+			free <- struct{}{}
+			who = <-served
+			ask(next)
+			next = who
+		}
+		if calls > 3 {
+			t.Errorf("%d calls of others were served first", calls)
+		}
+		cancel()
+		synctest.Wait() // all but one are gone
+		free <- struct{}{}
+	})
+}
+
 func TestQueueOfTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, running, most := newQueue(2), 0, 0
