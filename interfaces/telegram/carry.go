@@ -66,7 +66,7 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 		method: form.method, field: form.field, file: tgbotapi.FileBytes{Name: name, Bytes: f.Data}, caption: list[0], params: to.params(), here: true,
 	}
 	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].source), Data: what.Data}
-	err = d.part(ctx, parts, n, said, func(ctx context.Context) (string, error) { return d.attach(ctx, to, send) })
+	err = d.part(ctx, parts, n, said, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, send) })
 	if err != nil || len(list) == 1 {
 		return err
 	}

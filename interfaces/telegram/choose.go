@@ -29,9 +29,9 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 		return err
 	}
 	p := shortened(core.Literal(what.Text))
-	return d.part(ctx, parts, 1, what, func(ctx context.Context) (string, error) {
+	return d.part(ctx, parts, 1, what, func(ctx context.Context, key string) (string, error) {
 		r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: 1}
-		return d.say(ctx, to, r, p, true)
+		return d.say(ctx, to, r, p, true, key)
 	})
 }
 

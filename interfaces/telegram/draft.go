@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -18,9 +19,10 @@ var _ core.Drafter = (*Driver)(nil)
 // its own, which vanish by themselves. Elsewhere, and where the server does not
 // know them, a message stands in, which is edited and becomes the answer; it is
 // noted, so that a crash leaves none behind: the next message of the place takes
-// it, the end of a turn or of draftLeft takes it away. Only a message of which
-// the platform's answer was lost, or that a crash hit before it was noted, is
-// beyond that; there is one at most for each draft.
+// it, the end of a turn or of draftLeft takes it away. Once it is to become an
+// answer, nothing but that answer changes it. Only a message of which the
+// platform's answer was lost, or that a crash hit before it was noted, is beyond
+// that; there is one at most for each draft.
 const (
 	draftKey   = "drafts"
 	draftAfter = 700 * time.Millisecond // quick answers show at once
@@ -192,7 +194,7 @@ func (d *Driver) show(ctx context.Context, a *draft, text string) {
 	}
 	if r.method == "sendMessage" && m.ID != 0 {
 		d.places.sent(a.at, m.ID)
-		d.noteDraft(ctx, a.at, m.ID)
+		d.noteDraft(ctx, a.at, draftNote{ID: m.ID})
 	}
 	a.showed(text, err, m.ID)
 	d.draftFailed(ctx, a, err)
@@ -300,14 +302,17 @@ func (l *drafts) shows(s spot) bool {
 	return !a.last.IsZero() && time.Since(a.last) < draftSigns
 }
 
-// finish makes the message of a request out of the draft that stands in its
-// place. done is false if there is none, if it belongs to the turn beside, or if it
-// cannot become that message: then it is gone, and the message is to be sent.
-func (d *Driver) finish(ctx context.Context, to target, r request, p part) (message string, done bool, err error) {
+// finish makes the message of a request, the part with this key, out of the draft that
+// stands in its place. done is false if there is none, if it belongs to the turn beside,
+// or if it cannot become that message: then it is gone, and the message is to be sent.
+func (d *Driver) finish(ctx context.Context, to target, r request, p part, key string) (id string, done bool, err error) {
 	if core.IsBeside(ctx) {
 		return "", false, nil
 	}
 	s := spot{d.places.now(to.spot.chat), to.spot.thread}
+	if n := d.noted(ctx, s); n.Key != "" && n.Key == key { // in an attempt before
+		return d.become(ctx, to, n, r, p)
+	}
 	a := d.drafts.remove(s, anyDraft)
 	if a == nil {
 		return "", false, nil
@@ -321,19 +326,33 @@ func (d *Driver) finish(ctx context.Context, to target, r request, p part) (mess
 		d.eraseDraft(ctx, s, stands)
 		return "", false, nil
 	}
-	params := tgbotapi.Params{}
-	params.AddNonEmpty("reply_markup", r.params["reply_markup"])
-	err = d.editTo(ctx, to, stands, params, p)
-	var api *apiError
-	switch {
-	case err == nil:
-		d.forgetDraft(ctx, s, stands)
-		return d.places.messageID(s.chat, stands), true, nil
-	case errors.As(err, &api) && api.code < 500 && api.code != 429:
+	n := draftNote{stands, key}
+	if !d.noteDraft(ctx, s, n) { // then it might be taken for a draft later
 		d.eraseDraft(ctx, s, stands)
 		return "", false, nil
 	}
-	d.drafts.restore(s, stands, false)
+	return d.become(ctx, to, n, r, p)
+}
+
+// become makes a draft the answer that it is noted to become. From then on nobody takes
+// it away, and while it is not known whether that worked, another try of the same part
+// does the same again.
+func (d *Driver) become(ctx context.Context, to target, n draftNote, r request, p part) (id string, done bool, err error) {
+	s := spot{d.places.now(to.spot.chat), to.spot.thread}
+	params := tgbotapi.Params{}
+	params.AddNonEmpty("reply_markup", r.params["reply_markup"])
+	err = d.editTo(ctx, to, n.ID, params, p)
+	var api *apiError
+	switch {
+	case err == nil:
+		d.forgetDraft(ctx, s, n.ID)
+		return d.places.messageID(s.chat, n.ID), true, nil
+	case errors.As(err, &api) && api.code < 500 && api.code != 429 && api.code != 401:
+		d.eraseDraft(ctx, s, n.ID)
+		return "", false, nil
+	case unsure(err):
+		err = fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+	}
 	return "", true, explain(err)
 }
 

@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -369,22 +370,174 @@ func TestDraftCrash(t *testing.T) {
 // answer takes its place once there is another token.
 func TestDraftRefused(t *testing.T) {
 	bubble(t, paced, func(t *testing.T, w *world) {
+		parts := &coretest.Parts{}
 		d, _ := w.up(t)
 		at := place("telegram", group, 0)
 		stream(d, at, 30)
 		w.Fail(func(telegramtest.Call) telegramtest.Fault {
 			return telegramtest.Fault{Kind: telegramtest.Refused, Code: 401, Text: "Unauthorized"}
 		})
-		if err := do(t, d, "message_telegram", at, `{"text":"the answer"}`, &coretest.Parts{}); err == nil {
+		if err := do(t, d, "message_telegram", at, `{"text":"the answer"}`, parts); err == nil {
 			t.Error("sent")
 		}
 		w.Fail(nil)
 		d, stop := w.up(t)
-		if err := do(t, d, "message_telegram", at, `{"text":"the answer"}`, &coretest.Parts{}); err != nil {
+		if err := do(t, d, "message_telegram", at, `{"text":"the answer"}`, parts); err != nil {
 			t.Error(err)
 		}
 		if list := w.Messages(group); len(list) != 1 || list[0].Text != "the answer" {
 			t.Errorf("stands: %+v", list)
+		}
+		_ = stop()
+	})
+}
+
+// unanswered fails all edits of messages.
+func (w *world) unanswered(kind telegramtest.FaultKind) {
+	w.Fail(func(c telegramtest.Call) telegramtest.Fault {
+		if c.Method == "editMessageText" {
+			return telegramtest.Fault{Kind: kind}
+		}
+		return telegramtest.Fault{}
+	})
+}
+
+// TestDraftUnknown: a draft of which nobody knows whether it became the answer is
+// neither taken away nor changed, except by another try of the same part.
+func TestDraftUnknown(t *testing.T) {
+	at := place("telegram", group, 0)
+	fates := map[string]func(*testing.T, *world, *Driver){
+		"nothing else":      func(*testing.T, *world, *Driver) {},
+		"the turn ends":     func(_ *testing.T, _ *world, d *Driver) { d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}}) },
+		"it is taken back":  func(_ *testing.T, _ *world, d *Driver) { d.Draft(at, "") },
+		"people talk on":    func(_ *testing.T, w *world, _ *Driver) { w.Say(group, jay, telegramtest.Saying{Text: "hm"}) },
+		"a while goes by":   func(*testing.T, *world, *Driver) { time.Sleep(2 * draftLeft) },
+		"something is said": func(t *testing.T, _ *world, d *Driver) { say(t, d, at, "message_telegram", `{"text":"aside"}`) },
+		"a picture is sent": func(t *testing.T, _ *world, d *Driver) {
+			say(t, d, at, "photo_telegram", `{"url":"https://example.org/x.png"}`)
+		},
+	}
+	for fault, kind := range map[string]telegramtest.FaultKind{
+		"done": telegramtest.ResetAfter, "500": telegramtest.Internal, "cut": telegramtest.CutAfter, "lost": telegramtest.Reset,
+	} {
+		for fate, happens := range fates {
+			for _, life := range []string{"one life", "two lives"} {
+				t.Run(fault+", "+fate+", "+life, func(t *testing.T) {
+					bubble(t, paced, func(t *testing.T, w *world) {
+						d, stop := w.up(t)
+						stream(d, at, 60)
+						first, parts := w.Messages(group)[0].ID, &coretest.Parts{}
+						w.unanswered(kind)
+						send := func() error { return do(t, d, "message_telegram", at, `{"text":"the answer"}`, parts) }
+						if err := send(); !errors.Is(err, core.ErrUnknownOutcome) || parts.Since(1).IsZero() {
+							t.Fatalf("%v, since %v", err, parts.Since(1))
+						}
+						w.Fail(nil)
+						if life == "two lives" {
+							_ = stop()
+							d, stop = w.up(t)
+						}
+						stood := w.Messages(group)[0]
+						happens(t, w, d)
+						time.Sleep(10 * time.Second)
+						if now := w.Messages(group)[0]; now.ID != first || now.Text != stood.Text {
+							t.Errorf("%d %q became %d %q", first, stood.Text, now.ID, now.Text)
+						}
+						others := len(w.Messages(group)) - 1
+						if err := send(); err != nil {
+							t.Error(err)
+						}
+						now := w.Messages(group)
+						if len(now) != 1+others || now[0].ID != first || now[0].Text != "the answer" || parts.Sent()[0].ID != id(int64(first)) {
+							t.Errorf("journalled %+v, stands %+v", parts.Sent(), now)
+						}
+						if noted := w.noted(t); noted != "{}" {
+							t.Errorf("still noted: %s", noted)
+						}
+						_ = stop()
+					})
+				})
+			}
+		}
+	}
+}
+
+// say does an action of its own.
+func say(t *testing.T, d *Driver, at core.Path, name, payload string) {
+	t.Helper()
+	if err := do(t, d, name, at, payload, &coretest.Parts{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDraftGivenUp: where nobody knows in the end whether a draft became the answer,
+// the next text gets a draft of its own.
+func TestDraftGivenUp(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		at := place("telegram", group, 0)
+		stream(d, at, 60)
+		w.unanswered(telegramtest.ResetAfter)
+		parts := &coretest.Parts{}
+		err := coretest.Again(t.Context(), func() error { return do(t, d, "message_telegram", at, `{"text":"the answer"}`, parts) })
+		if e := (*core.Error)(nil); !errors.As(err, &e) || e.Kind != core.Unsure {
+			t.Fatal(err)
+		}
+		w.Fail(nil)
+		time.Sleep(2 * time.Minute) // the tries took all the room for drafts
+		stream(d, at, 60)
+		if n := len(w.Messages(group)); n != 2 {
+			t.Errorf("%d messages stand", n)
+		}
+		say(t, d, at, "message_telegram", `{"text":"It may not have arrived."}`)
+		if got := strings.Join(shownTexts(w, group), "|"); got != "the answer|It may not have arrived." {
+			t.Errorf("%q stands", got)
+		}
+		if noted := w.noted(t); noted != "{}" {
+			t.Errorf("still noted: %s", noted)
+		}
+		_ = stop()
+	})
+}
+
+// TestDraftUnnoted: what cannot be noted to become an answer makes room for one.
+func TestDraftUnnoted(t *testing.T) {
+	bubble(t, paced, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		at := place("telegram", group, 0)
+		stream(d, at, 60)
+		w.state.breaks(core.ErrFull)
+		say(t, d, at, "message_telegram", `{"text":"the answer"}`)
+		w.state.breaks(nil)
+		_ = stop()
+		d, stop = w.up(t)
+		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}})
+		time.Sleep(time.Second)
+		if got := strings.Join(shownTexts(w, group), "|"); got != "the answer" {
+			t.Errorf("%q stands", got)
+		}
+		if noted := w.noted(t); noted != "{}" {
+			t.Errorf("still noted: %s", noted)
+		}
+		_ = stop()
+	})
+}
+
+// TestDraftNotesOfOld: notes were once nothing but a message's id.
+func TestDraftNotesOfOld(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		d, stop := w.up(t)
+		at := place("telegram", group, 0)
+		d.Draft(at, "half a text")
+		time.Sleep(2 * time.Second)
+		_ = stop()
+		if err := w.state.Put(t.Context(), draftKey, fmt.Appendf(nil, `{%q:%d}`, at, w.Messages(group)[0].ID)); err != nil {
+			t.Fatal(err)
+		}
+		d, stop = w.up(t)
+		say(t, d, at, "message_telegram", `{"text":"whole"}`)
+		if got := strings.Join(shownTexts(w, group), "|"); got != "whole" {
+			t.Errorf("%q stands", got)
 		}
 		_ = stop()
 	})
@@ -483,17 +636,17 @@ func TestDraftNotes(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	here, there := spot{chat: group}, spot{forum, 7}
-	d.noteDraft(ended, here, 5)
-	d.noteDraft(ended, there, 6)
+	d.noteDraft(ended, here, draftNote{ID: 5})
+	d.noteDraft(ended, there, draftNote{ID: 6})
 	d.forgetDraft(ended, here, 4)
-	if got := w.noted(t); got != `{"telegram/-1001234567890":5,"telegram/-1009876543210/7":6}` {
+	if got := w.noted(t); got != `{"telegram/-1001234567890":{"id":5},"telegram/-1009876543210/7":{"id":6}}` {
 		t.Errorf("noted: %s", got)
 	}
 	if got := d.stands(ended, &draft{at: here, id: 5, heir: true}); got != 5 {
 		t.Errorf("%d stands", got)
 	}
 	d.forgetDraft(ended, here, 5)
-	if got := w.noted(t); got != `{"telegram/-1009876543210/7":6}` {
+	if got := w.noted(t); got != `{"telegram/-1009876543210/7":{"id":6}}` {
 		t.Errorf("then noted: %s", got)
 	}
 	if log := w.log.String(); strings.Contains(log, "level=ERROR") {
@@ -526,14 +679,15 @@ func TestDraftFaults(t *testing.T) {
 	}
 	bubble(t, nil, func(t *testing.T, w *world) { // an outage outlives the first try, not the message
 		d, stop := w.up(t)
+		parts := &coretest.Parts{}
 		d.Draft(at, "half")
 		time.Sleep(2 * time.Second)
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault { return telegramtest.Fault{Kind: telegramtest.BadGateway} })
-		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err == nil {
+		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, parts); err == nil {
 			t.Error("sent through an outage")
 		}
 		w.Fail(nil)
-		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
+		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, parts); err != nil {
 			t.Error(err)
 		}
 		if got := shownTexts(w, group); len(got) != 1 || got[0] != "whole" {

@@ -12,6 +12,22 @@ import (
 // This file knows which messages stand in for drafts, also those of a former
 // life.
 
+// draftNote is what is kept in mind of a message that stands in for a draft, one at most
+// in each place.
+type draftNote struct {
+	ID  int64  `json:"id"`
+	Key string `json:"key,omitempty"` // of the part that it becomes: it is no draft any more
+}
+
+// UnmarshalJSON reads a note; once it was nothing but the message's id.
+func (n *draftNote) UnmarshalJSON(data []byte) error {
+	type fields draftNote
+	if json.Unmarshal(data, &n.ID) == nil {
+		return nil
+	}
+	return json.Unmarshal(data, (*fields)(n))
+}
+
 func leftDraft(a *draft) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,37 +47,38 @@ func (d *Driver) stands(ctx context.Context, a *draft) int64 {
 	a.mu.Lock()
 	message, heir := a.id, a.heir
 	a.mu.Unlock()
-	if heir && d.notedDrafts(context.WithoutCancel(ctx))[d.draftName(a.at)] != message {
+	if heir && d.noted(ctx, a.at) != (draftNote{ID: message}) {
 		return 0
 	}
 	return message
 }
 
-// restore leaves a message that stands in for the next one to take.
-func (l *drafts) restore(s spot, message int64, heir bool) {
+// inherit leaves a message of another life that stands in for the next one to take.
+func (l *drafts) inherit(s spot, message int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.all[s] == nil {
-		l.all[s] = &draft{at: s, id: message, left: heir, heir: heir, end: make(chan struct{})}
+		l.all[s] = &draft{at: s, id: message, left: true, heir: true, end: make(chan struct{})}
 	}
 }
 
-// noteDraft keeps in mind that a message stands in.
-func (d *Driver) noteDraft(ctx context.Context, s spot, message int64) {
-	d.changeNotes(ctx, func(all map[string]int64) { all[d.draftName(s)] = message })
+// noteDraft keeps in mind what stands in; false: that failed.
+func (d *Driver) noteDraft(ctx context.Context, s spot, n draftNote) bool {
+	return d.changeNotes(ctx, func(all map[string]draftNote) { all[d.draftName(s)] = n })
 }
 
 // forgetDraft drops the note of a message that stands in no more. Another one
 // may do so in its place already.
 func (d *Driver) forgetDraft(ctx context.Context, s spot, message int64) {
-	d.changeNotes(ctx, func(all map[string]int64) {
-		if all[d.draftName(s)] == message {
+	d.changeNotes(ctx, func(all map[string]draftNote) {
+		if all[d.draftName(s)].ID == message {
 			delete(all, d.draftName(s))
 		}
 	})
 }
 
-func (d *Driver) changeNotes(ctx context.Context, change func(map[string]int64)) {
+// changeNotes changes the notes; false: that failed.
+func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNote)) bool {
 	d.drafts.noting.Lock()
 	defer d.drafts.noting.Unlock()
 	ctx = context.WithoutCancel(ctx)
@@ -74,6 +91,7 @@ func (d *Driver) changeNotes(ctx context.Context, change func(map[string]int64))
 	if err != nil {
 		d.log.Error("drafts are not noted", "error", err)
 	}
+	return err == nil
 }
 
 // draftKey is the key of the notes: another bot's messages are not ours to take.
@@ -86,8 +104,13 @@ func (d *Driver) draftKey() string {
 
 func (d *Driver) draftName(s spot) string { return place(d.opt.Name, s.chat, s.thread).String() }
 
-func (d *Driver) notedDrafts(ctx context.Context) map[string]int64 {
-	all := map[string]int64{}
+// noted is the note of a place.
+func (d *Driver) noted(ctx context.Context, s spot) draftNote {
+	return d.notedDrafts(context.WithoutCancel(ctx))[d.draftName(s)]
+}
+
+func (d *Driver) notedDrafts(ctx context.Context) map[string]draftNote {
+	all := map[string]draftNote{}
 	raw, _ := d.opt.State.Get(ctx, d.draftKey())
 	_ = json.Unmarshal(raw, &all) // what cannot be read is not there
 	return all
@@ -95,11 +118,13 @@ func (d *Driver) notedDrafts(ctx context.Context) map[string]int64 {
 
 // loadDrafts takes up what a former life left standing.
 func (d *Driver) loadDrafts(ctx context.Context) {
-	for key, message := range d.notedDrafts(ctx) {
-		if p, err := core.ParsePath(key); err == nil {
-			if s, err := spotOf(d.opt.Name, p); err == nil {
-				d.drafts.restore(s, message, true)
-			}
+	for key, n := range d.notedDrafts(ctx) {
+		p, err := core.ParsePath(key)
+		if err != nil || n.Key != "" {
+			continue
+		}
+		if s, err := spotOf(d.opt.Name, p); err == nil {
+			d.drafts.inherit(s, n.ID)
 		}
 	}
 }

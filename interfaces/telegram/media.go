@@ -98,7 +98,7 @@ func (d *Driver) sendMedia(ctx context.Context, call core.Call, kind, method, fa
 	send.params.AddBool("disable_notification", m.Silent)
 	d.replyTo(send.params, to, m.ReplyTo)
 	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].source)}
-	err = d.part(ctx, call.Parts, 1, what, func(ctx context.Context) (string, error) { return d.attach(ctx, to, send) })
+	err = d.part(ctx, call.Parts, 1, what, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, send) })
 	if err != nil || len(list) == 1 {
 		return core.Result{}, err
 	}
@@ -136,7 +136,7 @@ type attached struct {
 // shown as, it gets as a document.
 func (d *Driver) attach(ctx context.Context, to target, a attached) (string, error) {
 	if a.here {
-		if _, _, err := d.finish(ctx, to, request{method: a.method}, part{}); err != nil {
+		if _, _, err := d.finish(ctx, to, request{method: a.method}, part{}, ""); err != nil {
 			return "", err
 		}
 	}
@@ -260,7 +260,7 @@ func (d *Driver) sendPoll(ctx context.Context, call core.Call) (core.Result, err
 	}
 	d.replyTo(params, to, q.ReplyTo)
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
-	err = d.part(ctx, call.Parts, 1, core.Sent{Path: to.path, Text: said}, func(ctx context.Context) (string, error) {
+	err = d.part(ctx, call.Parts, 1, core.Sent{Path: to.path, Text: said}, func(ctx context.Context, _ string) (string, error) {
 		r := request{method: "sendPoll", params: params, chat: to.spot.chat}
 		return d.sent(to, r, func(r request) (json.RawMessage, error) { return d.do(ctx, r) })
 	})

@@ -136,9 +136,9 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 			params.AddNonEmpty("reply_markup", t.markup)
 		}
 		what := core.Sent{Path: to.path, Text: p.source}
-		err := d.part(ctx, call.Parts, n+i, what, func(ctx context.Context) (string, error) {
+		err := d.part(ctx, call.Parts, n+i, what, func(ctx context.Context, key string) (string, error) {
 			r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: rank(t.Priority)}
-			return d.say(ctx, to, r, p, d.same(call.Path, to))
+			return d.say(ctx, to, r, p, d.same(call.Path, to), key)
 		})
 		if err != nil {
 			return err
@@ -147,15 +147,18 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 	return nil
 }
 
+// sender makes the call that sends a part; key is the part's.
+type sender func(ctx context.Context, key string) (id string, err error)
+
 // part sends one message as the n-th part of a step. One that may have arrived
 // already is sent again only when the platform answers.
-func (d *Driver) part(ctx context.Context, parts core.Parts, n int, what core.Sent, send func(context.Context) (string, error)) error {
+func (d *Driver) part(ctx context.Context, parts core.Parts, n int, what core.Sent, send sender) error {
 	if !parts.Since(n).IsZero() {
 		if err := d.ready(ctx, what.Path); err != nil {
 			return err
 		}
 	}
-	return parts.Send(ctx, n, what, func(ctx context.Context, _ string) (string, error) { return send(ctx) })
+	return parts.Send(ctx, n, what, send)
 }
 
 // ready waits until the platform answers and takes messages to the place.
@@ -178,11 +181,11 @@ func (d *Driver) same(here core.Path, to target) bool {
 	return s == to.spot
 }
 
-// say sends one message of text. Where it goes to the place of its turn, it
-// takes the place of what was shown while it was written.
-func (d *Driver) say(ctx context.Context, to target, r request, p part, here bool) (string, error) {
+// say sends one message of text, the part with this key. Where it goes to the place of
+// its turn, it takes the place of what was shown while it was written.
+func (d *Driver) say(ctx context.Context, to target, r request, p part, here bool, key string) (string, error) {
 	if here {
-		if message, done, err := d.finish(ctx, to, r, p); done {
+		if message, done, err := d.finish(ctx, to, r, p, key); done {
 			return message, err
 		}
 	}
