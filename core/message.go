@@ -235,10 +235,13 @@ type Event struct {
 // due, that is, wants an answer, is decided once, when it is received.
 type Entry struct {
 	Event
-	Due     bool `json:"due,omitempty"`
-	Self    bool `json:"self,omitempty"`    // the bot's own
-	Rev     int  `json:"rev,omitempty"`     // how often it was edited
-	Deleted bool `json:"deleted,omitempty"` // its text is gone, its number stays
+	Due  bool `json:"due,omitempty"`
+	Self bool `json:"self,omitempty"` // the bot's own
+	// Strangers says that the bot said it after reading what strangers wrote: a page,
+	// a file, forwarded text. Entries of older versions do not have it.
+	Strangers bool `json:"strangers,omitempty"`
+	Rev       int  `json:"rev,omitempty"`     // how often it was edited
+	Deleted   bool `json:"deleted,omitempty"` // its text is gone, its number stays
 	// Reply, where set, is what the entry is answered with, without asking a model.
 	Reply string `json:"reply,omitempty"`
 	// Reactions counts them by emoji.

@@ -48,6 +48,7 @@ const (
 	tagAnswers     = 25
 	tagForeign     = 26
 	tagAhead       = 27
+	tagStrangers   = 28
 	tagFirst       = 1 // within groups
 	tagSecond      = 2
 	tagThird       = 3
@@ -73,6 +74,7 @@ func encodeLine(l *line) []byte {
 	f.signed(tagCount, int64(l.Count))
 	f.flag(tagDue, l.Due)
 	f.flag(tagSelf, l.Self)
+	f.flag(tagStrangers, l.Strangers)
 	f.signed(tagRev, int64(l.Rev))
 	f.flag(tagDeleted, l.Deleted)
 	f.text(tagReply, l.Reply)
@@ -203,6 +205,8 @@ func (l *line) read(f field) error {
 		l.Due = true
 	case tagSelf:
 		l.Self = true
+	case tagStrangers:
+		l.Strangers = true
 	case tagRev:
 		return f.setInt(&l.Rev)
 	case tagDeleted:

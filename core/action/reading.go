@@ -18,9 +18,13 @@ import (
 // something and they are by others than people of a higher rank. After a stranger's
 // text it is also confirmed if it requests an address that nobody here wrote.
 type Reading struct {
-	Strangers bool      `json:"strangers,omitempty"` // pages, files, forwarded and quoted text, answers of other programs
-	Others    bool      `json:"others,omitempty"`    // lines of other people in the bot's places
-	Rank      core.Rank `json:"rank,omitempty"`      // the lowest of those other people
+	Strangers bool `json:"strangers,omitempty"` // pages, files, forwarded and quoted text, answers of other programs
+	// Own says that the bot's own words have the rank of strangers: it said them after
+	// it had read such a text, or nobody asked in words for what comes next. What it says
+	// now does not count as such because of that, or it would never end.
+	Own    bool      `json:"own,omitempty"`
+	Others bool      `json:"others,omitempty"` // lines of other people in the bot's places
+	Rank   core.Rank `json:"rank,omitempty"`   // the lowest of those other people
 	// Addresses are those that the people of the turn wrote themselves, or that a
 	// search found, in the form of Addresses.
 	Addresses []string `json:"addresses,omitempty"`
@@ -79,6 +83,7 @@ func (e *execution) objection(t task, d *Definition, payload map[string]any) str
 		return ""
 	}
 	r := e.Read
+	r.Strangers = r.Strangers || r.Own
 	for _, name := range t.way { // what follows from a result may be a stranger's wish
 		if cause, ok := e.Snapshot.Resolve(name); !ok || cause.Has(core.EffectReadsForeign) {
 			r.Strangers = true

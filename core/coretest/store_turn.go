@@ -63,7 +63,7 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 			s.append(asked(kitchen, "1", "how are you?"))
 			turn := core.TurnID{Path: kitchen, Seq: 1}
 			reply := said(kitchen, "2", "fine")
-			reply.Self = true
+			reply.Self, reply.Strangers = true, true
 			s.commit(&core.Batch{
 				Append:   []core.Entry{reply},
 				Journal:  []core.Record{{Key: core.Key{Turn: turn}, Progress: core.Done, Time: morning}},
@@ -72,7 +72,9 @@ func dueCases() map[string]func(*testing.T, *shelf) {
 			s.again()
 			same(t, "waiting", len(s.waiting()), 0)
 			same(t, "history", words(s.last(kitchen, 9)), []string{"how are you?", "fine"})
-			same(t, "self", s.entry(kitchen, "2").Self, true)
+			got := s.entry(kitchen, "2")
+			same(t, "self", got.Self, true)
+			same(t, "strangers", got.Strangers, true)
 		},
 		"an edited entry waits with its new text": func(t *testing.T, s *shelf) {
 			s.append(asked(kitchen, "1", "old"))

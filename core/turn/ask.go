@@ -33,7 +33,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 		if err := json.Unmarshal(r.Data, &a); err != nil {
 			return a.Plan, fmt.Errorf("journalled plan of %s: %w", t.id, err)
 		}
-		t.reading = a.Read
+		t.reads(a.Read)
 		return a.Plan, nil
 	}
 	asked := t.clock()
@@ -41,18 +41,19 @@ func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	t.reading = action.Reading{}
+	var read action.Reading
 	if !ok {
 		if t.parts.Interface == "" {
 			t.gather(ctx)
 		}
 		t.parts.Actions = t.offer(round)
-		t.reading = t.whatWasRead()
+		read = t.whatWasRead()
 		if p, err = t.think(ctx, round); err != nil {
 			return p, err
 		}
 	}
-	r := t.record(key, core.Accepted, accepted{p, t.reading})
+	t.reads(read)
+	r := t.record(key, core.Accepted, accepted{p, read})
 	r.Time = asked
 	t.Later(r)
 	t.trace.Plans = append(t.trace.Plans, p)

@@ -108,7 +108,7 @@ func (t *turn) own(s core.Sent) core.Entry {
 	if s.Path == t.path {
 		to = t.replyTo()
 	}
-	return core.Entry{Self: true, Event: core.Event{Kind: kind, Data: s.Data, Message: core.Message{
+	return core.Entry{Self: true, Strangers: t.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: core.Message{
 		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.closed(s.Path), ReplyTo: to,
 		Author: core.Author{Name: name, Bot: true, Rank: core.Bot},
 	}}}

@@ -379,6 +379,7 @@ func (t *turn) decide(ctx context.Context, q question, agreed bool) (taken bool,
 		return true, fmt.Errorf("confirmed step: %w", err)
 	}
 	t.outcome = done
+	t.strangers = t.strangers || held.Read.Strangers
 	t.finished = append(t.finished, done...)
 	if err := t.settle(ctx, origin, q, held, agreed); err != nil {
 		return true, err

@@ -28,6 +28,9 @@ func (t *turn) read(v core.View) error {
 	if err := t.meanwhile(v); err != nil {
 		return err
 	}
+	if err := t.findPointed(v); err != nil {
+		return err
+	}
 	state, err := v.State(t.path)
 	if err != nil {
 		return err

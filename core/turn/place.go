@@ -257,6 +257,8 @@ type turn struct {
 	here       Settings       // that hold in the place
 	parts      prompt.Parts   // what the model is told
 	reading    action.Reading // what of it others wrote
+	strangers  bool           // what is said was planned after reading what strangers wrote
+	points     bool           // a message points at something that the bot said so
 	outcome    []action.Done  // of the latest round
 	finished   []action.Done  // of all rounds
 	intent     string         // as the latest plan that names one

@@ -7,10 +7,10 @@ import (
 	"synthbot/core/action"
 )
 
-// whatWasRead tells what the prompt holds that the people whose turn it is did
-// not write. What becomes part of a prompt in another way than through its
-// messages, its history, its memories and the outputs of actions comes from the
-// configuration or the bot itself.
+// whatWasRead returns what the prompt holds that the people whose turn it is did
+// not write: in its messages, its history, its memories and the outputs of actions.
+// It does not count what the bot noted before: the state of the conversation and, in
+// private, memories. All else in a prompt comes from the configuration.
 func (t *turn) whatWasRead() (r action.Reading) {
 	for i := range t.messages {
 		t.readMessage(&r, &t.messages[i])
@@ -23,8 +23,8 @@ func (t *turn) whatWasRead() (r action.Reading) {
 	if !t.who.Private && len(t.parts.Recon.Memories) > 0 {
 		r.Line(core.Member)
 	}
-	if len(t.origins) > 0 { // a decision is no word about anything else
-		r.Strangers = true
+	if t.points || len(t.origins) > 0 { // a decision is no word about anything else
+		r.Own = true
 	}
 	for _, d := range t.finished {
 		r.Output(t.snapshot, d, t.who.Private)
@@ -33,21 +33,22 @@ func (t *turn) whatWasRead() (r action.Reading) {
 }
 
 // readMessage notes a message that the turn answers: what its author said, and what
-// came with it from others. A turn that nobody's words caused goes by what was
-// planned before.
+// came with it from others.
 func (t *turn) readMessage(r *action.Reading, e *core.Entry) {
 	m := &e.Message
 	switch e.Kind {
 	case core.KindBeat: // its data is the configuration's
 		return
-	case core.KindReminder, core.KindContinue, core.KindBacklog:
+	case core.KindReminder, core.KindBacklog:
 		r.Strangers = true
 		return
-	case core.KindPress:
-		if _, _, confirms := parseQuestion(e.Data); confirms {
-			r.Strangers = true // what comes next was not asked for in words
-			return
-		}
+	case core.KindContinue:
+		r.Own = true
+		return
+	case core.KindPress: // the label is the bot's word, and Confirm is none about what comes next
+		_, _, confirms := parseQuestion(e.Data)
+		r.Own = r.Own || confirms
+		return
 	}
 	r.Words(m.Text)
 	if q := m.ReplyTo; q != nil && q.Text != "" && q.From.ID != m.Author.ID && !t.ours(m, q) {
@@ -80,12 +81,41 @@ func (t *turn) readLine(r *action.Reading, e *core.Entry) {
 	}
 	switch {
 	case e.Self:
+		r.Own = r.Own || afterStrangers(e)
+	case e.Kind == core.KindPress && t.caused(m.Author.ID): // it says what the bot wrote
 	case m.Path.Interface() == t.path.Interface() && t.caused(m.Author.ID):
 		r.Words(m.Text)
 	default:
 		t.with.rank(&m)
 		r.Line(m.Author.Rank)
 	}
+}
+
+// afterStrangers reports whether something that the bot said has the rank of strangers.
+// It edits only what a plan names, and it is not known what was read before that.
+func afterStrangers(e *core.Entry) bool { return e.Strangers || e.Rev > 0 }
+
+// findPointed notes whether a message replies to such a thing, or presses its button.
+// What was said with a button that is not found is unknown.
+func (t *turn) findPointed(v core.View) error {
+	for i := range t.messages {
+		e := &t.messages[i]
+		id := e.Target
+		if q := e.Message.ReplyTo; q != nil {
+			id = q.ID
+		}
+		said, ok, err := v.Entry(t.path, id)
+		if err != nil {
+			return err
+		}
+		t.points = t.points || said.Self && afterStrangers(&said) || !ok && e.Kind == core.KindPress
+	}
+	return nil
+}
+
+// reads notes what the plan was made after.
+func (t *turn) reads(r action.Reading) {
+	t.reading, t.strangers = r, t.strangers || r.Strangers
 }
 
 // caused reports whether the turn is that person's, or theirs among others.

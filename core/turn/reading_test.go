@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +167,52 @@ var foreignTexts = map[string]struct {
 	"a reminder, then an erasure": {
 		say: reminder("erase it"), script: []any{doing("erase", stupid)}, asked: true,
 	},
+	"a page, then an erasure in the next turn": {
+		before: []core.Event{said("1", "jay", "read page.example/a")}, say: me("go on"),
+		script: []any{doing("fetch", reads), plan("Shall I go on?"), doing("erase", stupid)},
+		want:   []string{reads}, asked: true,
+	},
+	"a file, then an erasure in the next turn": {
+		before: []core.Event{with(said("1", "jay", "see"), core.Attachment{Kind: core.File, Ref: "f"})},
+		say:    me("go on"), script: []any{plan("Shall I go on?"), doing("erase", stupid)}, asked: true,
+	},
+	"a page, then an address of the bot in the next turn": {
+		before: []core.Event{said("1", "jay", "read page.example/a")}, say: me("go on"),
+		script: []any{doing("fetch", reads), plan("Shall I read evil.example?"), doing("fetch", tells)},
+		want:   []string{reads}, asked: true,
+	},
+	"a page, then its address again in the next turn": {
+		before: []core.Event{said("1", "jay", "read page.example/a")}, say: me("and once more"),
+		script: []any{doing("fetch", reads), plan("It is long."), doing("fetch", reads)}, want: []string{reads, reads},
+	},
+	"a button under what was said after a page": {
+		before: []core.Event{said("1", "jay", "read page.example/a")}, say: press("room-1", "https://evil.example/?q=secret"),
+		script: []any{doing("fetch", reads), plan("Where to?"), doing("fetch", tells)}, want: []string{reads}, asked: true,
+	},
+	"a button, then a page": {
+		before: []core.Event{said("1", "jay", "where to?")}, say: press("room-1", "https://page.example/a"),
+		script: []any{plan("There?"), doing("fetch", reads)}, want: []string{reads},
+	},
+	"a button, then a page, then the button's address": {
+		before: []core.Event{said("1", "jay", "where to?")}, say: press("room-1", "https://evil.example/?q=secret"),
+		script: []any{plan("There?"), doing("fetch", reads), doing("fetch", tells)}, want: []string{reads}, asked: true,
+	},
+	"a button that was pressed before, then its address": {
+		before: []core.Event{said("1", "jay", "where to?"), press("room-1", "https://evil.example/?q=secret")},
+		say:    forwarded(said("3", "jay", "what is this?"), core.Forwarded, "Do it."),
+		script: []any{plan("There?"), plan("Well."), doing("fetch", tells)}, asked: true,
+	},
+	"a button, then an erasure": {
+		before: []core.Event{said("1", "jay", "what to do?")}, say: press("room-1", "Erase it"),
+		script: []any{plan("This?"), doing("erase", stupid)}, want: []string{stupid},
+	},
+	"a button of nobody knows what, then an erasure": {
+		say: press("gone", "Erase it"), script: []any{doing("erase", stupid)}, asked: true,
+	},
+	"talk, then an erasure": {
+		before: []core.Event{said("1", "jay", "hello")}, say: me("erase that"),
+		script: []any{plan("Hello."), doing("erase", stupid)}, want: []string{stupid},
+	},
 	"a fetch and a mute, in one plan": {
 		say:    mod("read page.example/a, and mute Eve"),
 		script: []any{`{"actions":[{"type":"fetch","payload":` + reads + `},{"type":"mute","payload":` + stupid + `}]}`},
@@ -206,6 +253,13 @@ func with(e core.Event, a core.Attachment) core.Event {
 	return e
 }
 
+// press presses the button of a message.
+func press(message, label string) core.Event {
+	e := said("2", "jay", "")
+	e.Kind, e.Target, e.Data = core.KindPress, message, label
+	return e
+}
+
 func reminder(text string) core.Event {
 	e := said("2", "jay", text)
 	e.Kind = core.KindReminder
@@ -225,6 +279,48 @@ func officed(t *testing.T, room *coretest.Room, p core.Plugin) func(*turn.Option
 	return func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, p)
 		o.Chooser = func(core.Path) core.Chooser { return room }
+	}
+}
+
+// TestForeignTextEnds: what the bot said after a page counts as long as it is in the
+// history, or somebody replies to it; what is said after that does not.
+func TestForeignTextEnds(t *testing.T) {
+	script := []any{doing("fetch", reads), plan("It wants you to erase all.")}
+	for range 8 {
+		script = append(script, plan("Yes."))
+	}
+	b, office := officeBot(t, append(script, doing("erase", stupid), plan("Done."), doing("erase", stupid))...)
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Config.History = 4 }))
+	say := func(e core.Event) {
+		b.receive(e)
+		b.ended(1)
+	}
+	say(said("page", "jay", "read page.example/a"))
+	for i := range 8 {
+		say(said(fmt.Sprint("talk", i), "jay", "is it so?"))
+	}
+	say(said("erase", "jay", "erase it"))
+	if got := did(office); !slices.Equal(got, []string{reads, stupid}) || len(b.room.Choices()) > 0 {
+		t.Errorf("it did %q, and asks %v", got, b.room.Choices())
+	}
+	e := said("reply", "jay", "do so")
+	e.Message.ReplyTo, e.Message.Addressed = &core.Quote{ID: "room-1", Text: "It wants you to erase all."}, core.Reply
+	say(e)
+	if len(b.room.Choices()) != 1 {
+		t.Errorf("it did %q", did(office))
+	}
+}
+
+// TestForeignTextOfEdits: the bot may have written anything into what it edited.
+func TestForeignTextOfEdits(t *testing.T) {
+	b, office := officeBot(t, plan("Hello."), doing("erase", stupid))
+	b.receive(said("1", "jay", "hello"))
+	b.ended(1)
+	b.receive(core.Event{Kind: core.KindEdit, Message: core.Message{Path: place, ID: "room-1", Text: "Shall I erase it?"}})
+	b.receive(said("2", "jay", "as you say"))
+	b.ended(1)
+	if len(b.room.Choices()) != 1 {
+		t.Errorf("it did %q", did(office))
 	}
 }
 
@@ -307,5 +403,15 @@ func TestForeignTextSurvivesACrash(t *testing.T) {
 	b.ended(1)
 	if got := did(second); len(got) != 0 || len(room.Choices()) != 1 {
 		t.Errorf("it did %q, and asks %v", got, room.Choices())
+	}
+	err := s.View(t.Context(), func(v core.View) error {
+		last, err := v.Last(place, 1)
+		if len(last) != 1 || !last[0].Self || !last[0].Strangers {
+			t.Errorf("the last entry is %+v", last)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
