@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"synthbot/core"
+	"synthbot/core/engine"
 )
 
 // tell tells the admins something that they must know.
@@ -22,13 +23,16 @@ func (b *bot) diskFull(full bool) {
 	b.conditions.set("disk", !full, text)
 }
 
-// engineHealth is told by the chain of engines.
-func (b *bot) engineHealth(name string, well bool) {
+// engineHealth is called by the chain of engines.
+func (b *bot) engineHealth(name string, h engine.Health) {
 	text := engineBack(name)
-	if !well {
+	switch h {
+	case engine.HealthSome:
+		text = "Engine " + name + " fails for one person, call after call, and is left alone for them for a while; others still reach it."
+	case engine.HealthBad:
 		text = "Engine " + name + " fails, and is left alone for a while; the next one is asked."
 	}
-	b.conditions.set(engineCondition+name, well, text)
+	b.conditions.set(engineCondition+name, h == engine.HealthGood, text)
 }
 
 // alive returns nil when turns can be taken and a write to the store commits. A full

@@ -12,6 +12,15 @@ const (
 	tripFor   = 30 * time.Second // for so long
 )
 
+// Health is what the last calls say about an engine.
+type Health int
+
+const (
+	HealthGood Health = iota
+	HealthSome        // what the same people asked failed, call after call: it is left alone for them
+	HealthBad         // calls of different people failed in a row: it is left alone
+)
+
 // breaker counts the calls of an engine that failed in a row, and says when the
 // engine is left alone. As long as the same people caused all of these calls,
 // their requests may be the reason, so the engine is left alone for them only.
@@ -30,6 +39,17 @@ func (b *breaker) open(people []core.Path, now time.Time) bool {
 func (b *breaker) concerns(people []core.Path) bool {
 	innocent := func(p core.Path) bool { return !slices.Contains(b.suspects, p) }
 	return b.failed >= tripAfter && (len(b.suspects) == 0 || len(people) > 0 && !slices.ContainsFunc(people, innocent))
+}
+
+// health says for whom the engine is left alone.
+func (b *breaker) health() Health {
+	switch {
+	case b.failed < tripAfter:
+		return HealthGood
+	case len(b.suspects) > 0:
+		return HealthSome
+	}
+	return HealthBad
 }
 
 // begin notes that a call begins, and reports whether it tries an engine that was

@@ -26,9 +26,10 @@ type Options struct {
 	// asked for a pause, before the last link answers; 0: 8 seconds, below 0: no
 	// wait at all.
 	Patience time.Duration
-	// Health is told when an engine is left alone after failures in a row, and
-	// when it answers again. It returns at once. Optional.
-	Health func(engine string, well bool)
+	// Health is called when an engine is left alone after failures in a row, by the
+	// people who caused them or by everybody, and when it answers again. It returns
+	// at once. Optional.
+	Health func(engine string, h Health)
 	// Failed is told of each call that failed, also when another engine answers
 	// then. It returns at once. Optional.
 	Failed func(engine string, kind core.ModelErrorKind)

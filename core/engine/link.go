@@ -19,7 +19,7 @@ type link struct {
 	queue  *queue
 	log    *slog.Logger
 	clock  func() time.Time
-	health func(engine string, well bool)
+	health func(engine string, h Health)
 	failed func(engine string, kind core.ModelErrorKind)
 
 	mu      sync.Mutex
@@ -203,24 +203,28 @@ func (l *link) broke(people []core.Path, after time.Duration) {
 	if after > 0 {
 		l.until = now.Add(after)
 	}
-	if l.breaker.fail(people, now); l.breaker.failed == tripAfter {
-		l.tell(false)
-	}
+	before := l.breaker.health()
+	l.breaker.fail(people, now)
+	l.tell(before)
 }
 
 func (l *link) succeeded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.breaker.failed >= tripAfter {
-		l.tell(true)
-	}
+	before := l.breaker.health()
 	l.breaker.succeed()
+	l.tell(before)
 }
 
-func (l *link) tell(well bool) {
-	l.log.Warn("engine's health changed", "well", well)
+// tell reports the engine's health if it is another one than before. l.mu is held.
+func (l *link) tell(before Health) {
+	now := l.breaker.health()
+	if now == before {
+		return
+	}
+	l.log.Warn("engine's health changed", "well", now == HealthGood, "for_all", now == HealthBad)
 	if l.health != nil {
-		l.health(l.name, well)
+		l.health(l.name, now)
 	}
 }
 

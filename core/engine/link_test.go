@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -324,11 +323,11 @@ func TestFailuresAreLoggedWithoutTexts(t *testing.T) {
 	})
 }
 
-// TestHealth: who wants to know is told once that an engine fails, and once that
-// it answers again.
+// TestHealth: who wants to know is told once that an engine fails, for whom, and once
+// that it answers again.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		var told []Health
 		sick := true
 		m := &script{name: "home", steps: []func(context.Context) (core.Answer, error){func(ctx context.Context) (core.Answer, error) {
 			if sick {
@@ -336,20 +335,24 @@ func TestHealth(t *testing.T) {
 			}
 			return says("home")(ctx)
 		}}}
-		l := newLink("home", m, 0, Options{Health: func(name string, well bool) { told = append(told, fmt.Sprint(name, " ", well)) }}.withDefaults())
-		for range tripAfter + 3 {
-			l.ask(t.Context(), plainQuestion())
+		l := newLink("home", m, 0, Options{Health: func(name string, h Health) { told = append(told, h) }}.withDefaults())
+		want := []Health{}
+		asks := func(who string, h ...Health) {
+			for range tripAfter + 3 {
+				l.ask(t.Context(), by(who))
+			}
+			if want = append(want, h...); !slices.Equal(told, want) {
+				t.Errorf("told %v, want %v", told, want)
+			}
 		}
-		if want := []string{"home false"}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
-		}
+		asks("1", HealthSome) // the engine or the person
+		asks("2", HealthBad)
 		sick = false
 		time.Sleep(2 * tripFor)
-		for range 3 {
-			l.ask(t.Context(), plainQuestion())
-		}
-		if want := []string{"home false", "home true"}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
-		}
+		asks("1", HealthGood)
+		sick = true
+		asks("1", HealthSome)
+		sick = false
+		asks("2", HealthGood)
 	})
 }
