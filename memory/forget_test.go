@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 )
@@ -514,5 +516,26 @@ func TestNumbersOfAForgottenPlace(t *testing.T) {
 	again := &core.Batch{Append: []core.Entry{message(group, "2", "again")}}
 	if err := open(t, dir).Commit(t.Context(), again); err != nil || again.Append[0].Message.Seq != 5 {
 		t.Errorf("in the next life: number %d, %v, want 5", again.Append[0].Message.Seq, err)
+	}
+}
+
+// TestForgetEverybodyByAWrongClock: what was said before is refused, what is said
+// afterwards is not, though the platform's clock is another one.
+func TestForgetEverybodyByAWrongClock(t *testing.T) {
+	for _, ahead := range []time.Duration{-2 * time.Hour, 2 * time.Hour} {
+		db := open(t, t.TempDir())
+		if err := db.Forget(t.Context(), core.Path{}); err != nil {
+			t.Fatal(err)
+		}
+		before, after := message(group, "1", "before"), message(group, "2", "after")
+		for e, when := range map[*core.Entry]time.Duration{&before: -time.Hour, &after: time.Hour} {
+			e.Message.Author, e.Message.Ahead = core.Author{ID: "1000"}, ahead
+			e.Message.Time = time.Now().Add(when - ahead)
+		}
+		b := &core.Batch{Append: []core.Entry{before, after}}
+		if err := db.Commit(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		want(t, fmt.Sprint("known, our clock ahead by ", ahead), b.Known, []bool{true, false})
 	}
 }

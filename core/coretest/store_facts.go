@@ -126,6 +126,7 @@ func factCases() map[string]func(*testing.T, *shelf) {
 		},
 		"who is forgotten does not come back":                 forgotten,
 		"nor do words from before, however they come":         oldWords,
+		"requests are dated by the platform's clock":          wrongClocks,
 		"what was settled beside a turn goes with its author": forgottenBeside,
 	}
 }
@@ -291,6 +292,28 @@ func oldWords(t *testing.T, s *shelf) {
 	same(t, "stored", got, want)
 	same(t, "due", words(s.due(garden)), []string{"new"})
 	same(t, "due", words(s.due(kitchen)), []string{"/remember"})
+}
+
+// wrongClocks: what is older than a request to be forgotten is known by the platform's
+// clock, however far this machine's is from it.
+func wrongClocks(t *testing.T, s *shelf) {
+	for i, ahead := range []time.Duration{-2 * time.Hour, 0, 2 * time.Hour} {
+		for j, last := range []time.Duration{0, -time.Hour} { // they ask themselves, or somebody else does
+			who := fmt.Sprint(10*i + j)
+			words := func(id string, when time.Duration) core.Entry {
+				e := said(kitchen, id+who, id)
+				e.Message.Author.ID, e.Message.Ahead = who, ahead
+				e.Message.Time = time.Now().Add(when - ahead)
+				return e
+			}
+			s.append(words("last", last))
+			person := core.MustPath("house/@user/" + who)
+			is(t, "Forget", s.facts().Forget(context.Background(), person), nil)
+			b := &core.Batch{Append: []core.Entry{words("old", -20*time.Minute), words("new", 20*time.Minute)}}
+			s.commit(b)
+			same(t, fmt.Sprintf("known, %s ahead, last heard %s ago", ahead, -last), b.Known, []bool{true, false})
+		}
+	}
 }
 
 // othersStay: a newer fact replaces what its teller told or what is about its teller,

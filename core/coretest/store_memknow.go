@@ -296,14 +296,18 @@ func (s *MemStore) moveKnowledge(from, to core.Path) {
 // request notes when a person asked to be forgotten: with what they said last, if that
 // was just now.
 func (s *MemStore) request(person core.Path, id string) {
-	at := time.Now()
+	var newest core.Message
 	for path, l := range s.places {
 		for _, e := range l.entries {
-			said := e.Message.Time
-			if path.Interface() == person.Interface() && e.Message.Author.ID == id && time.Since(said).Abs() < 10*time.Minute {
-				at = said
+			m := e.Message
+			if path.Interface() == person.Interface() && m.Author.ID == id && m.Time.After(newest.Time) {
+				newest = m
 			}
 		}
+	}
+	at := time.Now().Add(-newest.Ahead)
+	if time.Since(newest.SentAt()).Abs() < 10*time.Minute {
+		at = newest.Time
 	}
 	if s.know.requests == nil {
 		s.know.requests = make(map[core.Path]time.Time)

@@ -140,7 +140,7 @@ func (p *Plugin) resume(ctx context.Context) error {
 			continue
 		}
 		due := h.Time.Add(p.config.ExtractAfter)
-		if due.Before(at) {
+		if due.Before(at) || due.Sub(at) > p.config.ExtractAfter { // the platform's clock is not ours
 			due, at = at, at.Add(breath)
 		}
 		p.waiting.at(h.Path, due)

@@ -25,7 +25,7 @@ type part struct {
 	mine   int       // messages of the bot
 	theirs int       // of people
 	to     uint64    // the last entry's number
-	last   time.Time // when something was last said
+	last   time.Time // when something was last said, by our clock
 	full   bool      // there is more than one reading holds
 
 	numbers map[string]int // of people, by id
@@ -65,7 +65,7 @@ func (p *Plugin) part(ctx context.Context, place core.Path, from uint64) (*part,
 	}
 	for i := range entries {
 		e := &entries[i]
-		c.to, c.last = e.Message.Seq, latest(c.last, e.Message.Time)
+		c.to, c.last = e.Message.Seq, latest(c.last, e.Message.SentAt())
 		if !e.Spoken() || e.Message.Text == "" || e.Message.Author.Bot && !e.Self {
 			continue
 		}
