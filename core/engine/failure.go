@@ -24,6 +24,7 @@ var (
 	errPaused      = errors.New("not asked: it wants to be left alone")
 	errTripped     = errors.New("not asked: it failed too often in a row")
 	errTimeout     = errors.New("no answer in time")
+	errOutputLimit = errors.New("the tokens of the answer ended before its first word")
 )
 
 // httpError is a status other than 200, or an error inside of an answer.
@@ -40,6 +41,11 @@ func (e *httpError) Error() string {
 		return e.code + ": " + e.text
 	}
 	return e.text
+}
+
+// Is reports whether the server said that its model came to no word.
+func (e *httpError) Is(target error) bool {
+	return target == errOutputLimit && e.status == http.StatusBadRequest && strings.Contains(e.text, "output limit was reached")
 }
 
 // readHTTPError makes an httpError of a response; it reads a part of its body.

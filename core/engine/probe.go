@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"synthbot/core"
@@ -39,7 +38,7 @@ func (r *remote) probe(ctx context.Context) error {
 		return err
 	}
 	_, err = short.Generate(ctx, core.Request{Messages: []core.Utterance{{Role: core.RoleUser, Text: "Hello"}}})
-	if err == nil || errors.Is(err, errEmptyAnswer) || strings.Contains(err.Error(), "output limit was reached") {
+	if err == nil || errors.Is(err, errEmptyAnswer) || errors.Is(err, errOutputLimit) {
 		return nil // one token may hold no word yet
 	}
 	return err

@@ -16,16 +16,17 @@ func TestProbe(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"answers":        {answer: aiSays("Hi")},
-		"anthropic":      {answer: anSays(`[{"type":"text","text":"Hi"}]`), change: anthropicTable},
-		"only thinks":    {answer: body(200, `{"choices":[{"message":{"content":"","reasoning_content":"h"},"finish_reason":"length"}]}`)},
-		"limit reached":  {answer: body(400, `{"error":{"message":"Could not finish the message because max_tokens or model output limit was reached.","type":"invalid_request_error"}}`)},
-		"plainer":        {answer: body(200, `{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}`), change: func(c *Config) { c.Effort = "low" }},
-		"unknown model":  {answer: body(404, `{"error":{"message":"The model m1 does not exist","code":"model_not_found"}}`), want: "model_not_found"},
-		"nothing there":  {answer: body(404, `404 page not found`), want: "status 404"},
-		"key":            {answer: body(401, `{"error":{"message":"bad key `+testKey+`"}}`), want: "status 401"},
-		"down":           {answer: body(503, ``), want: "status 503"},
-		"no such server": {answer: body(200, `<html>welcome</html>`), want: "no answer of this API"},
+		"answers":         {answer: aiSays("Hi")},
+		"anthropic":       {answer: anSays(`[{"type":"text","text":"Hi"}]`), change: anthropicTable},
+		"only thinks":     {answer: body(200, `{"choices":[{"message":{"content":"","reasoning_content":"h"},"finish_reason":"length"}]}`)},
+		"limit reached":   {answer: body(400, `{"error":{"message":"Could not finish the message because max_tokens or model output limit was reached.","type":"invalid_request_error"}}`)},
+		"limit elsewhere": {answer: body(503, `{"error":{"message":"the output limit was reached"}}`), want: "limit was reached"},
+		"plainer":         {answer: body(200, `{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}`), change: func(c *Config) { c.Effort = "low" }},
+		"unknown model":   {answer: body(404, `{"error":{"message":"The model m1 does not exist","code":"model_not_found"}}`), want: "model_not_found"},
+		"nothing there":   {answer: body(404, `404 page not found`), want: "status 404"},
+		"key":             {answer: body(401, `{"error":{"message":"bad key `+testKey+`"}}`), want: "status 401"},
+		"down":            {answer: body(503, ``), want: "status 503"},
+		"no such server":  {answer: body(200, `<html>welcome</html>`), want: "no answer of this API"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)
