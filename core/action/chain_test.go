@@ -135,6 +135,9 @@ func TestUnitsAreTornAtAnyTime(t *testing.T) {
 			if cut < 6 {
 				t.Fatalf("only %d writes", cut)
 			}
+			if j.left < 0 {
+				t.Errorf("cut %d: the failure is lost", cut)
+			}
 			return
 		}
 		job.Journal = j.crash()
@@ -181,4 +184,70 @@ func TestDependenciesOfEarlierRounds(t *testing.T) {
 	}))
 	second.Round = 2
 	same2(t, "done", told(run(t, NewRuntime(Options{}), second)), []string{"1 web_fetch done"})
+}
+
+// TestUndoFails: a step that cannot be taken back stays done, one whose taking back fails
+// is unknown, and neither keeps the others from it.
+func TestUndoFails(t *testing.T) {
+	var w world
+	undo := func(f func() error) func(*core.Action) {
+		return func(a *core.Action) { a.Undo = func(context.Context, core.Call, core.Result) error { return f() } }
+	}
+	s := w.catalogue(t,
+		w.asks("torn", true, step("one", `{}`), step("stays", `{}`), step("refuses", `{}`), step("panics", `{}`), step("fails", `{}`)),
+		w.asks("one", false), w.act("stays"), w.failing("fails"),
+		w.act("refuses", undo(func() error { return errors.New("no") })), w.act("panics", undo(func() error { panic("boo") })),
+		w.act("after_one", func(a *core.Action) { a.DependsOn = []string{"one"} }),
+		w.act("after_stays", func(a *core.Action) { a.DependsOn = []string{"stays"} }),
+	)
+	const back, unsure = ": it was taken back, as what belongs to it failed", ": it is not known whether it could be taken back, after what belongs to it failed"
+	j := newJournal()
+	done := run(t, NewRuntime(Options{}), j.job(s, by(0), step("torn", `{}`), step("after_one", `{}`), step("after_stays", `{}`)))
+	same2(t, "done", told(done), []string{
+		"1 torn failed" + back, "4 one failed for 1" + back, "5 stays done for 1", "6 refuses unknown for 1" + unsure, "7 panics unknown for 1" + unsure,
+		"8 fails failed for 1: no luck", "2 after_one skipped: after_one needs one to succeed first", "3 after_stays done",
+	})
+	for _, d := range done {
+		if r, _ := j.Find(d.Key); r.Progress != d.Progress || d.Progress != core.Done && d.Output != nil {
+			t.Errorf("%s: the record says %s, the output is %s", d.Action, r.Progress, d.Output)
+		}
+	}
+}
+
+// TestTheEndOfUndoing: the process is told to end while something is taken back.
+func TestTheEndOfUndoing(t *testing.T) {
+	var w world
+	ctx, cancel := context.WithCancel(t.Context())
+	s := w.catalogue(t, w.asks("torn", true, step("slow", `{}`), step("fails", `{}`)), w.failing("fails"), w.act("slow", func(a *core.Action) {
+		a.Undo = func(ctx context.Context, _ core.Call, _ core.Result) error {
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}))
+	if _, err := NewRuntime(Options{}).Execute(ctx, newJournal().job(s, by(0), step("torn", `{}`))); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	for _, c := range w.did() {
+		if c == "undo torn" {
+			t.Error("it goes on taking back")
+		}
+	}
+}
+
+// TestConsequencesInOrder: those of a higher priority come first, ties as the result has
+// them, and what cannot be written ends the round.
+func TestConsequencesInOrder(t *testing.T) {
+	var w world
+	rank := func(n int) func(*core.Step) { return func(s *core.Step) { s.Priority = n } }
+	s := w.catalogue(t, w.asks("a", false, step("b", `{}`, rank(1)), step("c", `{}`, rank(5)), step("d", `{}`, rank(1)), step("e", `{}`, rank(9))),
+		w.asks("b", false), w.asks("c", false), w.asks("d", false), w.asks("e", false))
+	run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("a", `{}`)))
+	same2(t, "calls", w.did(), []string{"a", "e", "c", "b", "d"})
+	job := newJournal().job(s, by(0), step("a", `{}`))
+	job.Journal = &cutJournal{journal: newJournal(), left: 2}
+	if _, err := NewRuntime(Options{}).Execute(t.Context(), job); !errors.Is(err, errCut) {
+		t.Errorf("err = %v", err)
+	}
+	same2(t, "calls until the cut", w.did(), []string{"a", "e"})
 }

@@ -378,16 +378,16 @@ func TestReview(t *testing.T) {
 		verdict func(core.Plan) (Verdict, error)
 		want    []string
 	}{
-		{"passes", func(core.Plan) (Verdict, error) { return Verdict{}, nil }, []string{"message_telegram", "dig"}},
-		{"strikes", func(core.Plan) (Verdict, error) { return Verdict{Strike: []int{0}}, nil }, []string{"dig"}},
-		{"sends back", func(core.Plan) (Verdict, error) { return Verdict{Back: "be polite"}, nil }, []string{"message_telegram", "dig", "! be polite"}},
-		{"fails", func(core.Plan) (Verdict, error) { return Verdict{}, errors.New("x") }, []string{"message_telegram"}},
-		{"panics", func(core.Plan) (Verdict, error) { panic("x") }, []string{"message_telegram"}},
-		{"meddles", func(p core.Plan) (Verdict, error) { p.Steps[0].Type = "dig"; return Verdict{}, nil }, []string{"message_telegram", "dig"}},
+		{"passes", func(core.Plan) (Verdict, error) { return Verdict{}, nil }, []string{"message_telegram", "dig", "IGNORE"}},
+		{"strikes", func(core.Plan) (Verdict, error) { return Verdict{Strike: []int{0}}, nil }, []string{"dig", "IGNORE"}},
+		{"sends back", func(core.Plan) (Verdict, error) { return Verdict{Back: "be polite"}, nil }, []string{"message_telegram", "dig", "IGNORE", "! be polite"}},
+		{"fails", func(core.Plan) (Verdict, error) { return Verdict{}, errors.New("x") }, []string{"message_telegram", "IGNORE"}},
+		{"panics", func(core.Plan) (Verdict, error) { panic("x") }, []string{"message_telegram", "IGNORE"}},
+		{"meddles", func(p core.Plan) (Verdict, error) { p.Steps[0].Type = "dig"; return Verdict{}, nil }, []string{"message_telegram", "dig", "IGNORE"}},
 	}
 	for _, test := range tests {
 		s := build(test.verdict)
-		plan, faults := s.Check(core.Plan{Response: "hi", Steps: []core.Step{step("dig", `{}`)}}, by(core.Member))
+		plan, faults := s.Check(core.Plan{Response: "hi", Steps: []core.Step{step("dig", `{}`), step("ignore", ``)}}, by(core.Member))
 		if len(faults) > 0 || !s.Reviewed() {
 			t.Fatal(faults, s.Reviewed())
 		}

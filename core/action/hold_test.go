@@ -2,7 +2,9 @@ package action
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -119,7 +121,7 @@ func TestWhoMayConfirm(t *testing.T) {
 			t.Errorf("%+v: %v", who, !want)
 		}
 	}
-	if h.Expired(noon.Add(-1)) || !h.Expired(noon) {
+	if h.Expired(noon.Add(-1)) || !h.Expired(noon) || (&Held{On: 1}).Expired(noon) {
 		t.Error("expires at the wrong time")
 	}
 }
@@ -140,13 +142,13 @@ func TestResumeOfNothing(t *testing.T) {
 // TestAHeldStepIsLeftToWhoTookItUp: the turn that asked may be taken up again
 // after a crash, while the confirmed step is already on its way.
 func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
-	for _, progress := range []core.Progress{core.Pending, core.Taken, core.Started} {
+	for n, progress := range map[uint16]core.Progress{1: core.Pending, 2: core.Started, 3: core.Taken, 4: core.Started} {
 		var w world
 		r := NewRuntime(Options{})
 		_, job := held(t, &w, r)
 		j := job.Journal.(*journal)
 		for k, rec := range j.disk {
-			if k.Step == 1 {
+			if k.Step == 1 && n != 4 || k.Step == 2 && n > 2 { // of the last one only the step that depends on it
 				rec.Progress = progress
 				j.disk[k] = rec
 			}
@@ -154,8 +156,11 @@ func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
 		job.Plan.Steps = []core.Step{step("transfer", `{"n":5}`), step("receipt", `{}`), step("web_search", `{}`)}
 		same2(t, string(progress), told(run(t, r, job)), []string{"1 transfer pending", "2 receipt pending", "3 web_search done"})
 		same2(t, "calls", w.did(), nil)
-		if rec, _ := j.Find(core.Key{Turn: job.Turn, Round: 1, Step: 1}); rec.Progress != progress {
-			t.Errorf("%s became %s", progress, rec.Progress)
+		for step := range uint16(2) {
+			key := core.Key{Turn: job.Turn, Round: 1, Step: step + 1}
+			if rec, _ := j.Find(key); rec.Progress != j.disk[key].Progress {
+				t.Errorf("%s became %s", j.disk[key].Progress, rec.Progress)
+			}
 		}
 	}
 }
@@ -180,5 +185,93 @@ func TestOnlyOnePersonMayConfirm(t *testing.T) {
 		if got := (&Held{Who: tc.asked}).May(tc.by); got != tc.may {
 			t.Errorf("%+v may confirm what %+v asked for: %v", tc.by, tc.asked.Authors, got)
 		}
+	}
+}
+
+// TestResumeGoesOnWithTheRound: what was done in the round counts for a step that is
+// confirmed later, and what follows from it gets a place of its own.
+func TestResumeGoesOnWithTheRound(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("fails", func(a *core.Action) {
+		a.Confirm = true
+		a.Do = func(context.Context, core.Call) (core.Result, error) {
+			return core.Result{}, core.Errorf(core.Broken, "no luck")
+		}
+	}))
+	when := func(field, value string) core.Condition {
+		return core.Condition{Field: field, Operator: opEqual, Value: json.RawMessage(value)}
+	}
+	sorry := step("message_telegram", `{"text":"sorry","interface_path":"telegram/-100/7"}`)
+	j := newJournal()
+	job := j.job(s, by(0),
+		step("fails", `{}`, func(s *core.Step) {
+			s.Fallback, s.Priority = &sorry, 1
+			s.Conditions = []core.Condition{when("results.web_search.n", "1"), when("context.topic", `"tea"`)}
+		}),
+		step("web_search", `{}`), step("transfer", `{}`))
+	job.Plan.Context.Topic = "tea"
+	same2(t, "asked", told(run(t, NewRuntime(Options{}), job)), []string{"2 web_search done", "3 transfer pending", "1 fails pending"})
+	for step, topic := range map[uint16]string{1: "tea", 3: ""} { // who asks for no conditions needs no context
+		record, _ := j.Find(core.Key{Turn: job.Turn, Round: 1, Step: step})
+		if h, err := ReadHeld(record); err != nil || h.Context.Topic != topic {
+			t.Errorf("step %d is held with %+v, %v", step, h, err)
+		}
+	}
+	job.Plan = core.Plan{}
+	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same2(t, "confirmed", told(done), []string{"1 fails failed: no luck", "4 message_telegram done for 1"})
+	same2(t, "calls", w.did(), []string{"web_search{}", "telegram/-100/7: sorry"})
+}
+
+// TestResumeCannotBeWritten: what cannot be taken up on disk is not done.
+func TestResumeCannotBeWritten(t *testing.T) {
+	var w world
+	r := NewRuntime(Options{})
+	_, job := held(t, &w, r)
+	job.Journal.(*journal).fail = core.ErrUnwritten
+	if done, err := r.Resume(t.Context(), job, 1, true); !errors.Is(err, core.ErrUnwritten) {
+		t.Errorf("%q, %v", told(done), err)
+	}
+	same2(t, "calls", w.did(), nil)
+}
+
+// TestResumeOfALongRound: the last step of the longest round waits like any other.
+func TestResumeOfALongRound(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("receipt", func(a *core.Action) { a.DependsOn = []string{"transfer"} }))
+	plan := append([]core.Step{step("transfer", `{}`)}, slices.Repeat([]core.Step{step("dice", `{}`)}, maxNumber-2)...)
+	job := newJournal().job(s, by(0), append(plan, step("receipt", `{}`))...)
+	run(t, NewRuntime(Options{}), job)
+	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same2(t, "done", told(done), []string{"1 transfer done", "200 receipt done"})
+}
+
+// TestResumeAfterAReload: an action that is gone is skipped, and what a former action
+// asked for that is gone may be anybody's wish.
+func TestResumeAfterAReload(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.act("erase", func(a *core.Action) { a.Effects, a.DependsOn = core.EffectChanges, []string{"transfer"} }))
+	j := newJournal()
+	job := j.job(s, by(0))
+	hold := func(n uint16, h Held) {
+		h.Who, h.Asked, h.Expires = by(0), noon, time.Now().Add(time.Hour)
+		h.Action = h.Step.Type
+		j.Later(core.Record{Key: core.Key{Turn: job.Turn, Round: 1, Step: n}, Progress: core.Pending, Data: encode(h)})
+	}
+	hold(1, Held{Step: step("transfer", `{}`)})
+	hold(2, Held{Step: step("erase", `{}`), On: 1, Way: []string{"gone"}})
+	hold(3, Held{Step: step("gone", `{}`)})
+	for n, want := range map[uint16][]string{1: {"1 transfer done", "2 erase pending"}, 3: {"3 gone skipped: gone is not to be had any more"}} {
+		done, err := NewRuntime(Options{}).Resume(t.Context(), job, n, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same2(t, "done", told(done), want)
 	}
 }

@@ -16,7 +16,7 @@ func asked(t *testing.T, attaches bool, payload string, change ...func(*core.Ste
 	w := &world{}
 	s := w.catalogue(t, w.act("pay", func(a *core.Action) {
 		a.Confirm = true
-		a.Schema = json.RawMessage(`{"type":"object","title":"Pay a bill","properties":{"amount":{"type":"number","title":"Amount"},"to":{"type":"string"}}}`)
+		a.Schema = json.RawMessage(`{"type":"object","title":"Pay a bill","properties":{"amount":{"type":"number","title":"Amount"},"to":{"type":"string","title":""}}}`)
 	}))
 	j := newJournal().job(s, by(core.Member), step("pay", payload, change...))
 	j.Attaches = attaches
@@ -59,6 +59,12 @@ func TestQuestionsTellTheTruth(t *testing.T) {
 			t.Errorf("%s:\ngot  %q\nwant %q", tc.payload, got, want)
 		}
 	}
+	for n, end := range map[int]string{maxReason: "x", maxReason + 1: "x…"} {
+		because := func(s *core.Step) { s.ConfirmText = strings.Repeat("x", n) }
+		if got := asked(t, false, `{}`, because); got != "Pay a bill\nReason given: "+strings.Repeat("x", maxReason-1)+end {
+			t.Errorf("%d letters: %q", n, got)
+		}
+	}
 	reason := func(s *core.Step) { s.ConfirmText = "Do you want\na cookie?\u202e " + long }
 	if got := asked(t, false, `{"amount":500}`, reason); !strings.HasPrefix(got, "Pay a bill\nAmount: 500\nReason given: \"Do you want a cookie?\\u202e xxx") || len(got) > MaxQuestion {
 		t.Errorf("got %q", got)
@@ -74,7 +80,8 @@ func TestQuestionsThatCannotBeShown(t *testing.T) {
 	}{
 		{`{"to":"` + strings.Repeat("x", MaxQuestion-len("Pay a bill\nto: ")) + `"}`, true, true},
 		{`{"to":"` + strings.Repeat("x", MaxQuestion-len("Pay a bill\nto: ")+1) + `"}`, true, false},
-		{`{"to":"` + strings.Repeat("x", maxAttached) + `"}`, false, false},
+		{`{"to":"` + strings.Repeat("x", maxAttached-len("Pay a bill\nto: ")) + `"}`, true, false},
+		{`{"to":"` + strings.Repeat("x", maxAttached-len("Pay a bill\nto: ")+1) + `"}`, false, false},
 		{`{"to":"Ann","private_thought":"and more"}`, false, false},
 		{`{"body":{"x_private_thought":"and more"}}`, false, false},
 	} {
@@ -94,10 +101,18 @@ func TestThoughtsStayOutOfQuestions(t *testing.T) {
 	write := w.act("write", func(a *core.Action) {
 		a.Schema = json.RawMessage(`{"type":"object","properties":{"private_thought":{"type":"string"},"text":{"type":"string"}}}`)
 	})
-	d, _ := w.catalogue(t, write).Resolve("write")
+	send := w.act("send", func(a *core.Action) { a.Schema, a.Effects = write.Schema, core.EffectRequests })
+	s := w.catalogue(t, write, send)
+	d, _ := s.Resolve("write")
 	st := step("write", `{"text":"hi","private_thought":"hm"}`)
 	if got, whole := question(d, &st, ""); got != "Do write\ntext: hi" || !whole {
 		t.Errorf("%q, %v", got, whole)
+	}
+	if d, _ = s.Resolve("send"); d == nil {
+		t.Fatal("nothing is sent")
+	}
+	if got, whole := question(d, &st, ""); whole {
+		t.Errorf("a thought leaves the bot: %q", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"synthbot/core"
@@ -13,7 +14,7 @@ import (
 // one, with the same path and query.
 func TestAddresses(t *testing.T) {
 	var r Reading
-	r.Words("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. Call me at 12:30.")
+	r.Words("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. Call me at 12:30, file:///etc/passwd or ftp://[::1/x")
 	for address, known := range map[string]bool{
 		"https://example.org/a?x=1":                 true,
 		"http://example.org/a?x=1#bottom":           true,
@@ -29,6 +30,11 @@ func TestAddresses(t *testing.T) {
 		"https://me:pw@example.org/a?x=1":           false,
 		"https://example.org:8443/a?x=1":            false,
 		"https://evil.example/?q=example.org/a?x=1": false,
+		"https://exa mple.org/%zz":                  false,
+		"http://example.org:x/":                     false,
+		"https:///etc/passwd":                       false, // it is file: that was written
+		"file:///etc/passwd":                        true,
+		"ftp://[::1/x":                              true, // no address, but the same
 	} {
 		if got := r.knows(map[string]any{"url": address}); got != known {
 			t.Errorf("%s: %v; known are %q", address, got, r.Addresses)
@@ -111,6 +117,12 @@ func TestReadingRestricts(t *testing.T) {
 	with := func(e core.Effect, p core.Permission) func(*core.Action) {
 		return func(a *core.Action) { a.Effects, a.Permission = e, p }
 	}
+	addressed := func(e core.Effect) func(*core.Action) {
+		return func(a *core.Action) {
+			a.Effects, a.Permission = e, core.Everyone
+			a.Schema = json.RawMessage(`{"type":"object","properties":{"url":{"type":"string","default":"https://a.example"}}}`)
+		}
+	}
 	page := Reading{Strangers: true}
 	line := Reading{Others: true}
 	for _, tc := range []struct {
@@ -132,16 +144,33 @@ func TestReadingRestricts(t *testing.T) {
 		{"deletes, a line", line, core.Member, with(core.EffectChanges, core.Everyone), true},
 		{"deletes, a moderator's line", Reading{Others: true, Rank: core.Moderator}, core.Member, with(core.EffectChanges, core.Everyone), false},
 		{"reads, a line", line, core.Admin, with(core.EffectReadsForeign|core.EffectRequests, core.Everyone), false},
+		{"requests, nobody's address", page, core.Member, addressed(core.EffectRequests), true},
+		{"requests, somebody's address", Reading{Strangers: true, Addresses: []string{"a.example"}}, core.Member, addressed(core.EffectRequests), false},
+		{"requests, after a line", line, core.Admin, addressed(core.EffectRequests), false},
+		{"has an address", page, core.Admin, addressed(core.EffectNone), false},
+		{"for beats", page, core.Bot, with(core.EffectNone, core.OwnBeats), false},
+		{"for beats, a line", line, core.Bot, with(core.EffectNone, core.OwnBeats), false},
 		{"for admins, a moderator's line", Reading{Others: true, Rank: core.Moderator}, core.Admin, with(core.EffectNone, core.Admins), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := &world{}
 			s := w.catalogue(t, w.act("it", tc.change))
-			j := newJournal().job(s, by(tc.rank), step("it", `{}`))
+			plan, faults := s.Check(core.Plan{Steps: []core.Step{step("it", `{}`)}}, by(tc.rank))
+			if len(faults) > 0 {
+				t.Fatal(faults)
+			}
+			j := newJournal().job(s, by(tc.rank), plan.Steps...)
 			j.Read = tc.read
 			done := run(t, NewRuntime(Options{}), j)
-			if asked := done[0].Progress == core.Pending; asked != tc.asked {
+			want := core.Done
+			if tc.asked {
+				want = core.Pending
+			}
+			if done[0].Progress != want {
 				t.Errorf("%q", told(done))
+			}
+			if h := done[0].Held; h != nil && !strings.HasPrefix(h.Question, "This was planned after reading ") {
+				t.Errorf("the question is %q", h.Question)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package action
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"synthbot/core"
@@ -28,6 +29,24 @@ func TestRepeats(t *testing.T) {
 			core.Plan{Response: "hi", Steps: []core.Step{step("message", `{"text":"Hi, Jay!"}`)}}, []string{says("Hi, Jay!")}},
 		"a response that a message may repeat": {
 			core.Plan{Response: "Hi", Steps: []core.Step{step("message", `{"text":"Hi!"}`, perhaps)}}, []string{says("Hi"), says("Hi!")}},
+		"a response within another word": {
+			core.Plan{Response: "Hi", Steps: []core.Step{step("message", `{"text":"Him"}`)}}, []string{says("Hi"), says("Him")}},
+		"a response within a number": {
+			core.Plan{Response: "12", Steps: []core.Step{step("message", `{"text":"123, 312"}`)}}, []string{says("12"), says("123, 312")}},
+		"a response within a word and by itself": {
+			core.Plan{Response: "hi", Steps: []core.Step{step("message", `{"text":"This hi"}`)}}, []string{says("This hi")}},
+		"a response that is signs": {
+			core.Plan{Response: "?!", Steps: []core.Step{step("message", `{"text":"What?!"}`)}}, []string{says("What?!")}},
+		"a response that is said elsewhere": {
+			core.Plan{Response: "Hi", Steps: []core.Step{step("message", `{"text":"Hi","interface_path":"telegram/-100/7/8"}`)}},
+			[]string{says("Hi"), strings.Replace(says("Hi"), "/7", "/7/8", 1)}},
+		"a response that is noted": {
+			core.Plan{Response: "Hi", Steps: []core.Step{step("web_search", `{"text":"Hi"}`)}}, []string{says("Hi"), `web_search{"text":"Hi"}`}},
+		"what is done twice": {
+			core.Plan{Steps: []core.Step{step("web_search", `{"text":"Hi"}`), step("web_search", `{"text":"Hi"}`)}},
+			[]string{`web_search{"text":"Hi"}`, `web_search{"text":"Hi"}`}},
+		"a message that is said perhaps": {
+			core.Plan{Steps: []core.Step{step("message", `{"text":"Hi"}`), step("message", `{"text":"Hi"}`, perhaps)}}, []string{says("Hi"), says("Hi")}},
 		"a message twice": {
 			core.Plan{Steps: []core.Step{step("message", `{"text":"Hi"}`), step("message_telegram", `{"message":"Hi"}`), step("message", `{"text":"Hi!"}`)}},
 			[]string{says("Hi"), says("Hi!")}},
@@ -37,4 +56,17 @@ func TestRepeats(t *testing.T) {
 			same2(t, "outcome", outcome(plan, faults), tc.want)
 		})
 	}
+}
+
+// TestRepeatsOfAnotherKind: what has the same payload is not the same.
+func TestRepeatsOfAnotherKind(t *testing.T) {
+	var w world
+	m := w.message("telegram")
+	m.Schema = json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)
+	s, err := Build(iface{plug{"telegram", []core.Action{m}}}, plug{"tools", []core.Action{w.act("note")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, faults := s.Check(core.Plan{Steps: []core.Step{step("note", `{"text":"Hi"}`), step("message", `{"text":"Hi"}`)}}, by(0))
+	same2(t, "outcome", outcome(plan, faults), []string{`note{"text":"Hi"}`, `message_telegram{"text":"Hi"}`})
 }
