@@ -46,10 +46,7 @@ func (a *adapter) note(path, format string, args ...any) {
 
 // node adapts what stands where a schema is expected. path names it in notes.
 func (a *adapter) node(v any, path string) {
-	n, ok := v.(map[string]any)
-	if !ok {
-		return
-	}
+	n, _ := v.(map[string]any) // true and false stay as they are
 	a.types(n)
 	a.bounds(n, path)
 	a.patterns(n, path)
@@ -196,7 +193,6 @@ func (a *adapter) defaults(n map[string]any, path string) {
 		return
 	}
 	whole := maps.Clone(n)
-	delete(whole, "default")
 	root, _ := a.root.(map[string]any)
 	for _, shared := range []string{"$defs", "definitions"} {
 		if defs, ok := root[shared]; ok {

@@ -34,8 +34,8 @@ func (e *execution) cacheKey(d *Definition, c core.Call) string {
 func (e *execution) cached(d *Definition, c core.Call) (json.RawMessage, bool) {
 	e.cache.mu.Lock()
 	defer e.cache.mu.Unlock()
-	r, ok := e.cache.entries[e.cacheKey(d, c)]
-	return r.output, ok && e.Clock().Before(r.until)
+	r := e.cache.entries[e.cacheKey(d, c)]
+	return r.output, e.Clock().Before(r.until)
 }
 
 // keep remembers a result. One that asks for further actions is none to keep.

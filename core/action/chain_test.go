@@ -85,6 +85,7 @@ func TestUnits(t *testing.T) {
 		w.asks("torn", true, step("one", `{}`), step("inner", `{}`), step("fails", `{}`), step("two", `{}`)), w.failing("fails"),
 		w.asks("inner", true, step("two", `{}`)),
 		w.asks("refused", true, step("one", `{}`), step("ban", `{}`)),
+		w.asks("asks_deep", true, step("plain", `{}`), step("fails", `{}`)), w.asks("plain", false, step("transfer", `{}`)),
 		w.asks("asks_leave", true, step("one", `{}`), step("transfer", `{}`)),
 	)
 	const back = ": it was taken back, as what belongs to it failed"
@@ -97,6 +98,8 @@ func TestUnits(t *testing.T) {
 		{"torn", []string{"1 torn failed" + back, "2 one failed for 1" + back, "3 inner failed for 1" + back, "4 two failed for 3" + back, "5 fails failed for 1: no luck", "6 message_telegram done for 1"},
 			[]string{"torn", "one", "inner", "two", "fails", "undo two", "undo inner", "undo one", "undo torn", "telegram/-100/7: sorry"}},
 		{"refused", []string{"1 refused failed" + back, "2 message_telegram done for 1"}, []string{"refused", "undo refused", "telegram/-100/7: sorry"}},
+		{"asks_deep", []string{"1 asks_deep failed" + back, "2 plain failed for 1" + back, "3 transfer skipped for 2: transfer must be confirmed, which is not possible inside of a unit", "4 fails failed for 1: no luck", "5 message_telegram done for 1"},
+			[]string{"asks_deep", "plain", "fails", "undo plain", "undo asks_deep", "telegram/-100/7: sorry"}},
 		{"asks_leave", []string{"1 asks_leave failed" + back, "2 one failed for 1" + back, "3 transfer skipped for 1: transfer must be confirmed, which is not possible inside of a unit", "4 message_telegram done for 1"},
 			[]string{"asks_leave", "one", "undo one", "undo asks_leave", "telegram/-100/7: sorry"}},
 	} {
@@ -228,6 +231,11 @@ func TestTheEndOfUndoing(t *testing.T) {
 	if _, err := NewRuntime(Options{}).Execute(ctx, newJournal().job(s, by(0), step("torn", `{}`))); !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
+	cut := newJournal().job(s, by(0), step("torn", `{}`))
+	cut.Journal = &cutJournal{journal: newJournal(), left: 3} // torn, slow and fails have begun
+	if _, err := NewRuntime(Options{}).Execute(t.Context(), cut); !errors.Is(err, errCut) {
+		t.Errorf("err = %v", err)
+	}
 	for _, c := range w.did() {
 		if c == "undo torn" {
 			t.Error("it goes on taking back")
@@ -250,4 +258,14 @@ func TestConsequencesInOrder(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	same2(t, "calls until the cut", w.did(), []string{"a", "e"})
+}
+
+// TestUnitsWaitForNobody: what needs a step that waits to be confirmed is skipped in a
+// unit, and the unit with it.
+func TestUnitsWaitForNobody(t *testing.T) {
+	var w world
+	s := w.catalogue(t, w.asks("unit", true, step("receipt", `{}`)), w.act("receipt", func(a *core.Action) { a.DependsOn = []string{"transfer"} }))
+	same2(t, "done", told(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("transfer", `{}`), step("unit", `{}`)))), []string{
+		"1 transfer pending", "2 unit failed: it was taken back, as what belongs to it failed", "3 receipt skipped for 2: receipt needs transfer to succeed first",
+	})
 }

@@ -265,11 +265,9 @@ func (c *checker) confirmation(field string, d *Definition, step *core.Step) {
 	if !step.Confirm {
 		return
 	}
-	if d.IsMessage() && !d.Confirm {
-		if _, to := c.message(step); to == c.who.Path {
-			step.Confirm = false
-			return
-		}
+	if _, to := c.message(step); to == c.who.Path {
+		step.Confirm = false
+		return
 	}
 	if !c.who.canConfirm() {
 		c.fault(field, d.Name, "%s", unconfirmable)

@@ -56,7 +56,7 @@ func checks(t *testing.T, tests []checking) {
 			"required":["seats"],"$defs":{"who":{"type":"object","properties":{"name":{"type":"string"},"vip":{"type":"boolean","default":false}},"required":["name"]}}}`)
 	}), w.act("draw", func(a *core.Action) {
 		a.Schema = json.RawMessage(`{"type":"object","properties":{
-			"numbers":{"type":"array","items":{"type":"integer"}},"a~1b":{"type":"integer"},"when":{"type":["integer","null"]},
+			"numbers":{"type":"array","items":{"type":"integer"}},"a~1b":{"type":"integer"},"a/b":{"type":"string"},"c/d":{"type":"object","properties":{"e":{}},"required":["e"]},"when":{"type":["integer","null"]},
 			"word":{"type":"string","enum":["` + strings.Repeat("long", 100) + `"]}}}`)
 	}))
 	for _, test := range tests {
@@ -77,6 +77,13 @@ func checks(t *testing.T, tests []checking) {
 
 func TestCheck(t *testing.T) {
 	fallback := func(f core.Step) func(*core.Step) { return func(s *core.Step) { s.Fallback = &f } }
+	falls := func(n int) core.Step {
+		s := step("web_search", `{}`)
+		for range n {
+			s = step("web_search", `{}`, fallback(s))
+		}
+		return s
+	}
 	checks(t, []checking{
 		{"response", by(0), core.Plan{Response: "hi"}, []string{`message_telegram{` + at + `,"text":"hi"}`}},
 		{"response that a message repeats", by(0), core.Plan{Response: "Hi  there", Steps: []core.Step{step("message", `{"text":"hi there!"}`)}},
@@ -106,6 +113,9 @@ func TestCheck(t *testing.T) {
 			`! actions[0].payload.who: required property 'name' is missing [book]`}},
 		{"other types", by(0), core.Plan{Steps: []core.Step{step("book", `{"seats":"2","id":"9007199254740993","who":{"name":42,"vip":"true"}}`)}},
 			[]string{`book{"class":"b","id":9007199254740993,"interface_path":"telegram/-100/7","seats":2,"who":{"name":"42","vip":true}}`}},
+		{"types near and too far away", by(0), core.Plan{Steps: []core.Step{step("book", `{"seats":"2","class":5}`)}}, []string{
+			`! actions[0].payload.class: 5 should be one of the allowed values: a, b [book]`,
+			`! actions[0].payload.class: is integer but should be string [book]`}},
 		{"types too far away", by(0), core.Plan{Steps: []core.Step{step("book", `{"seats":"two","who":"5","class":5}`)}}, []string{
 			`! actions[0].payload.class: 5 should be one of the allowed values: a, b [book]`,
 			`! actions[0].payload.class: is integer but should be string [book]`,
@@ -115,7 +125,7 @@ func TestCheck(t *testing.T) {
 			[]string{"web_search{}", `! actions[0].payload: required property 'seats' is missing [book]`}},
 		{"did you mean", by(0), core.Plan{Steps: []core.Step{step("web_serch", `{}`)}}, []string{`! actions[0].type: there is no action "web_serch"; did you mean web_search? [web_search]`}},
 		{"not what is closed", by(0), core.Plan{Steps: []core.Step{step("bann", `{}`)}}, []string{`! actions[0].type: there is no action "bann"; use one of the actions on offer []`}},
-		{"permission", by(0), core.Plan{Steps: []core.Step{step("ban", `{}`)}}, []string{`! actions[0]: ban is not open to who asked for it [ban]`}},
+		{"permission", by(0), core.Plan{Steps: []core.Step{step("ban", `{"n":"x"}`)}}, []string{`! actions[0]: ban is not open to who asked for it [ban]`}},
 		{"undeclared and outside", by(core.Moderator), core.Plan{Steps: []core.Step{step("send_file", `{}`)}}, []string{`! actions[0]: send_file is not open to who asked for it [send_file]`}},
 		{"concerned, himself", by(0), core.Plan{Steps: []core.Step{step("forget", `{}`), step("forget", `{"user":"1"}`), step("forget", `{"user":"telegram/@user/1"}`)}},
 			[]string{`forget{"user":"1"}`, `forget{"user":"1"}`, `forget{"user":"telegram/@user/1"}`}},
@@ -144,6 +154,14 @@ func TestCheck(t *testing.T) {
 			`! actions[0].conditions[0].field: must begin with one of context, conversation_state, state, message, author, results, or be an entity or a slot that is known [web_search]`,
 			`! actions[0].conditions[1].field: must name an action whose result is meant [web_search]`,
 			`! actions[0].conditions[2].field: must be a dotted path [web_search]`}},
+		{"no object for a message", by(0), core.Plan{Steps: []core.Step{step("message", `[1]`), step("book", `"x"`)}},
+			[]string{`! actions[0].payload: must be an object [message_telegram]`, `! actions[1].payload: must be an object [book]`}},
+		{"a built-in as a fallback", by(0), core.Plan{Steps: []core.Step{step("web_search", `{}`, fallback(step("none", ``)))}},
+			[]string{"web_search{}", `! actions[0].fallbackAction.type: there is no action "none"; use one of the actions on offer []`}},
+		{"four fallbacks", by(0), core.Plan{Steps: []core.Step{falls(4)}}, []string{"web_search{} else web_search{} else web_search{} else web_search{} else web_search{}"}},
+		{"five fallbacks", by(0), core.Plan{Steps: []core.Step{falls(5)}}, []string{"web_search{} else web_search{} else web_search{} else web_search{} else web_search{}",
+			`! actions[0].fallbackAction.fallbackAction.fallbackAction.fallbackAction.fallbackAction: more than 4 fallbacks of fallbacks [web_search]`}},
+		{"concerned, several admins", by(core.Admin, core.Admin), core.Plan{Steps: []core.Step{step("forget", `{}`)}}, []string{"forget{}"}},
 		{"no object", by(0), core.Plan{Steps: []core.Step{step("web_search", `[1]`)}}, []string{`! actions[0].payload: must be an object [web_search]`}},
 	})
 }
@@ -173,6 +191,10 @@ func TestCheckOddities(t *testing.T) {
 			`draw{"numbers":[1,20,3]}`,
 			`! actions[1].payload.numbers[1]: is string but should be integer [draw]`,
 			`! actions[2].payload.numbers[0]: is array but should be integer [draw]`}},
+		{"lists of lists", by(0), core.Plan{Steps: []core.Step{step("web_search", `{"list":[[1.0],{"a":2.0}]}`)}}, []string{`web_search{"list":[[1],{"a":2}]}`}},
+		{"two texts", by(0), core.Plan{Steps: []core.Step{step("message", `{"text":"a","message":"b"}`)}}, []string{`! actions[0].payload.message: is not allowed here [message_telegram]`}},
+		{"names with a slash", by(0), core.Plan{Steps: []core.Step{step("draw", `{"a/b":5}`), step("draw", `{"c/d":{}}`)}}, []string{
+			`! actions[0].payload: Property 'a/b' does not match the schema [draw]`, `! actions[1].payload.c.d: required property 'e' is missing [draw]`}},
 		{"odd names", by(0), core.Plan{Steps: []core.Step{step("draw", `{"a~1b":"5"}`), step("draw", `{"a~1b":"x"}`)}},
 			[]string{`draw{"a~1b":5}`, `! actions[1].payload.a~1b: is string but should be integer [draw]`}},
 		{"null is no word", by(0), core.Plan{Steps: []core.Step{step("draw", `{"when":"two"}`), step("draw", `{"when":"{}"}`), step("draw", `{"when":" 2"}`), step("draw", `{"when":"2"}`)}}, []string{
@@ -182,10 +204,16 @@ func TestCheckOddities(t *testing.T) {
 			`! actions[2].payload.when: is string but should be integer, null [draw]`}},
 		{"a long explanation", by(0), core.Plan{Steps: []core.Step{step("draw", `{"word":"x"}`)}},
 			[]string{`! actions[0].payload.word: x should be one of the allowed values: ` + strings.Repeat("long", 100)[:161] + `… [draw]`}},
-		{"many strays", by(0), core.Plan{Extra: map[string]json.RawMessage{"d": nil, "b": nil, "a": nil, "e": nil, "c": nil, strings.Repeat("ä", 40): nil}}, []string{
+		{"many strays", by(0), core.Plan{Extra: map[string]json.RawMessage{"d": nil, "b": nil, "a": nil, "e": nil, "c": nil, strings.Repeat("ä", 40): nil,
+			strings.Repeat("f", 64): nil, "blank": json.RawMessage(`" "`), "number": json.RawMessage("5"), "said": json.RawMessage(`"hi"`)}, Steps: []core.Step{
+			step("message", `{"text":"Hi!","interface_path":"telegram/-100/7/8"}`),
+		}}, []string{
+			`message_telegram{"interface_path":"telegram/-100/7/8","priority":"normal","text":"Hi!"}`,
 			`! a: unknown top-level key; what is to be done belongs into actions []`, `! b: unknown top-level key; what is to be done belongs into actions []`,
-			`! c: unknown top-level key; what is to be done belongs into actions []`, `! d: unknown top-level key; what is to be done belongs into actions []`,
-			`! e: unknown top-level key; what is to be done belongs into actions []`,
+			`! blank: unknown top-level key; what is to be done belongs into actions []`, `! c: unknown top-level key; what is to be done belongs into actions []`,
+			`! d: unknown top-level key; what is to be done belongs into actions []`,
+			`! e: unknown top-level key; what is to be done belongs into actions []`, `! ` + strings.Repeat("f", 64) + `: unknown top-level key; what is to be done belongs into actions []`,
+			`! number: unknown top-level key; what is to be done belongs into actions []`,
 			`! ` + strings.Repeat("ä", 32) + `…: unknown top-level key; what is to be done belongs into actions []`}},
 	})
 }
@@ -194,7 +222,9 @@ func TestCheckOddities(t *testing.T) {
 // its own.
 func TestSuggestions(t *testing.T) {
 	var w world
-	s := w.catalogue(t)
+	s := w.catalogue(t, w.act("ask", func(a *core.Action) {
+		a.Schema = json.RawMessage(`{"type":"object","properties":{"suggestions":{"type":"array"},"interface_path":{"type":"string"}}}`)
+	}))
 	const below = `"interface_path":"telegram/-100/7/8","priority":"normal"`
 	for name, tc := range map[string]struct {
 		steps []core.Step
@@ -209,21 +239,60 @@ func TestSuggestions(t *testing.T) {
 		"its own": {
 			[]core.Step{step("message", `{"text":"a"}`), step("message", `{"text":"b","suggestions":["no"]}`)},
 			[]string{`message_telegram{` + at + `,"suggestions":["yes"],"text":"a"}`, `message_telegram{` + at + `,"suggestions":["no"],"text":"b"}`}},
-		"nowhere": {[]core.Step{step("web_search", `{}`)}, []string{"web_search{}"}},
+		"nowhere":            {[]core.Step{step("web_search", `{}`)}, []string{"web_search{}"}},
+		"what is no message": {[]core.Step{step("ask", `{}`)}, []string{`ask{"interface_path":"telegram/-100/7"}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan, faults := s.Check(core.Plan{Steps: tc.steps, Suggestions: []string{"yes"}}, by(0))
 			same2(t, "outcome", outcome(plan, faults), tc.want)
 		})
 	}
-	strict := w.message("telegram")
-	strict.Schema = json.RawMessage(strings.Replace(string(strict.Schema), `{"type":"string"}}`, `{"type":"string","maxLength":2}}`, 1))
-	s, err := Build(iface{plug{"telegram", []core.Action{strict}}})
+	for name, change := range map[string][2]string{
+		"too long":      {`{"type":"string"}}`, `{"type":"string","maxLength":2}}`},
+		"not to be had": {`"suggestions":{"type":"array","items":{"type":"string"}},`, ``},
+	} {
+		m := w.message("telegram")
+		m.Schema = json.RawMessage(strings.Replace(string(m.Schema), change[0], change[1], 1))
+		m.Schema = json.RawMessage(strings.Replace(string(m.Schema), `,"additionalProperties":false`, ``, 1))
+		s, err := Build(iface{plug{"telegram", []core.Action{m}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, faults := s.Check(core.Plan{Response: "a", Suggestions: []string{"yes"}}, by(0))
+		same2(t, name, outcome(plan, faults), []string{`message_telegram{` + at + `,"text":"a"}`})
+	}
+}
+
+// TestMessagesOfOtherKinds: an interface may have a text called message, and a turn that
+// is mute says nothing.
+func TestMessagesOfOtherKinds(t *testing.T) {
+	var w world
+	m := w.message("telegram")
+	m.Schema = json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"},"text":{"type":"string"}}}`)
+	free := w.act("free", func(a *core.Action) { a.Concerns, a.Permission = "user", core.Everyone })
+	s, err := Build(iface{plug{"telegram", []core.Action{m}}}, iface{plug{"discord", []core.Action{w.message("discord")}}}, plug{"tools", []core.Action{free}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, faults := s.Check(core.Plan{Response: "a", Suggestions: []string{"yes"}}, by(0))
-	same2(t, "too long", outcome(plan, faults), []string{`message_telegram{` + at + `,"text":"a"}`})
+	mute := by(0)
+	mute.Mute = true
+	granted := s.With(Policy{Grants: []Grant{{From: here, To: core.MustPath("discord/1")}}})
+	for name, tc := range map[string]struct {
+		s    *Snapshot
+		who  Who
+		plan core.Plan
+		want []string
+	}{
+		"its own property":          {s, by(0), core.Plan{Steps: []core.Step{step("message", `{"message":"a"}`)}}, []string{`message_telegram{"message":"a"}`}},
+		"a response without a path": {s, by(0), core.Plan{Response: "hi", Steps: []core.Step{step("message", `{"text":"Hi"}`)}}, []string{`message_telegram{"text":"Hi"}`}},
+		"mute":                      {s, mute, core.Plan{Response: "hi"}, nil},
+		"nobody is concerned":       {s, by(0), core.Plan{Steps: []core.Step{step("free", `{}`)}}, []string{"free{}"}},
+		"elsewhere without a path": {granted, by(0), core.Plan{Steps: []core.Step{step("message_discord", `{"text":"a"}`)}},
+			[]string{`message_discord{"priority":"normal","text":"a"}`}},
+	} {
+		plan, faults := tc.s.Check(tc.plan, tc.who)
+		same2(t, name, outcome(plan, faults), tc.want)
+	}
 }
 
 // TestConcernsNobody: a policy may ask for the person concerned where no property names
@@ -282,6 +351,7 @@ func TestRecipients(t *testing.T) {
 		t.Fatal(err)
 	}
 	granted := s.With(Policy{Grants: []Grant{{From: here, To: core.MustPath("telegram/-200")}}})
+	wide := s.With(Policy{Grants: []Grant{{}}})
 	private := by(core.Member)
 	private.Private = true
 	for _, test := range []struct {
@@ -294,18 +364,19 @@ func TestRecipients(t *testing.T) {
 		{s, by(0), "#other", `! actions[0].payload.recipient: "#other" is nobody and nothing that may be written to from here [message_telegram]`},
 		{granted, by(0), "#other", `message_telegram{"interface_path":"telegram/-200","priority":"normal","text":"x"}`},
 		{granted, private, "#other", `! actions[0].payload.recipient: "#other" is nobody and nothing that may be written to from here [message_telegram]`},
+		{wide, by(0), "#nix", `! actions[0].payload.recipient: "#nix" is nobody and nothing that may be written to from here [message_telegram]`},
 		{s, by(0), "#nix", `! actions[0].payload.recipient: "#nix" is nobody and nothing that may be written to from here [message_telegram]`},
 	} {
 		plan := core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"x","recipient":"`+test.name+`"}`)}}
 		same2(t, test.name, outcome(test.s.Check(plan, test.who)), []string{test.want})
 	}
 	for payload, want := range map[string]string{
-		`{"text":"x","recipient":""}`:                                                  `message_telegram{"interface_path":"telegram/-100/7","priority":"normal","text":"x"}`,
-		`{"text":"x","recipient":"#thread","interface_path":""}`:                       `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`,
-		`{"text":"x","recipient":"#thread","interface_path":null}`:                     `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`,
-		`{"text":"x","recipient":"#nix","interface_path":"telegram/-100/7/8"}`:         `message_telegram{"interface_path":"telegram/-100/7/8","priority":"normal","recipient":"#nix","text":"x"}`,
-		`{"text":"x","recipient":4711}`:                                                `! actions[0].payload.recipient: "4711" is nobody and nothing that may be written to from here [message_telegram]`,
-		`{"text":"x","recipient":{"name":"#thread"},"interface_path":"telegram/-100"}`: `! actions[0].payload.interface_path: from here only telegram/-100/7 and what lies below it may be written to [message_telegram]`,
+		`{"text":"x","recipient":""}`:                                          `message_telegram{"interface_path":"telegram/-100/7","priority":"normal","text":"x"}`,
+		`{"text":"x","recipient":"#thread","interface_path":""}`:               `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`,
+		`{"text":"x","recipient":"#thread","interface_path":null}`:             `message_telegram{"interface_path":"telegram/-100/7/9","priority":"normal","text":"x"}`,
+		`{"text":"x","recipient":"#nix","interface_path":"telegram/-100/7/8"}`: `message_telegram{"interface_path":"telegram/-100/7/8","priority":"normal","recipient":"#nix","text":"x"}`,
+		`{"text":"x","recipient":4711}`:                                        `! actions[0].payload.recipient: "4711" is nobody and nothing that may be written to from here [message_telegram]`,
+		`{"text":"x","recipient":{"name":"#thread"}}`:                          `! actions[0].payload.recipient: is object but should be string [message_telegram]`,
 	} {
 		same2(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("message_telegram", payload)}}, by(0))), []string{want})
 	}
@@ -321,6 +392,9 @@ func TestInterfaceNames(t *testing.T) {
 	)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := list(s.Offer(by(0))); got != "message_telegram" {
+		t.Errorf("offered: %s", got)
 	}
 	for _, tc := range []struct{ from, given, want string }{
 		{"tg/1", "tg/1", "tg/1"},
@@ -366,6 +440,9 @@ func TestNothingLeavesAPrivatePlace(t *testing.T) {
 
 func TestReview(t *testing.T) {
 	var w world
+	if s := w.catalogue(t); s.Reviewed() || s.harmless(&core.Step{Type: "gone"}) {
+		t.Error("it is reviewed by nobody, or what is unknown is harmless")
+	}
 	build := func(verdict func(core.Plan) (Verdict, error)) *Snapshot {
 		s, err := Build(iface{plug{"telegram", []core.Action{w.message("telegram")}}}, reviewer{plug{"strict", []core.Action{w.act("dig")}}, verdict})
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 
 func TestConditions(t *testing.T) {
 	const facts = `{"n":5,"f":1.50,"big":9007199254740993,"s":"hello","t":"2026-11-20T12:00:00Z","list":[1,"a",{"k":1}],
-		"o":{"k":1,"deep":{"er":[10,20]}},"no":false,"yes":true,"zero":0,"empty":"","null":null,"huge":1e999,"vast":1e9999}`
+		"o":{"k":1,"deep":{"er":[10,20]}},"no":false,"yes":true,"zero":0,"empty":"","null":null,"huge":1e999,"vast":1e9999,"bare":{},"bares":[],"hollow":{"x":null},"odd":{"":1}}`
 	v, err := decode(json.RawMessage(facts))
 	if err != nil {
 		t.Fatal(err)
@@ -40,6 +40,8 @@ func TestConditions(t *testing.T) {
 		{"vast", "eq", `1`, false}, {"vast", "eq", `1e9999`, true}, {"vast", "gt", `1`, false}, {"n", "eq", `1e9999`, false},
 		{"o", "eq", `{"k":1,"deep":{"er":[10,20]},"more":1}`, false}, {"o", "eq", `{"k":2,"deep":{"er":[10,20]}}`, false}, {"o", "eq", `{"k":1,"shallow":{"er":[10,20]}}`, false},
 		{"o", "eq", `[1]`, false}, {"list", "eq", `{}`, false}, {"s", "gt", `5`, false}, {"s", "lt", `"2026-11-20T12:00:00Z"`, false}, {"t", "lt", `"hello"`, true},
+		{"bare", "eq", `5`, false}, {"bares", "eq", `5`, false}, {"hollow", "eq", `{"y":null}`, false}, {"hollow", "eq", `{"x":null}`, true}, {"odd", "contains", `5`, false},
+		{"n", "gte", `"5"`, false}, {"n", "lte", `"5"`, false}, {"s", "gte", `5`, false}, {"vast", "gte", `1`, false}, {"vast", "lte", `1`, false},
 		{"n", "eq", `5 5`, false}, {"o.deep.er.0", "eq", `10`, true}, {"o.deep", "contains", `"er"`, true},
 		{"n", "like", `5`, false}, {"n", "", `5`, false},
 	}

@@ -150,9 +150,7 @@ func (d *Definition) lintRoot() error {
 // lintDefaults refuses a default that the schema itself refuses.
 func (d *Definition) lintDefaults() error {
 	v := make(map[string]any)
-	if !d.input.fill(v) {
-		return nil
-	}
+	d.input.fill(v)
 	for _, f := range d.input.check(v) {
 		if f.path != "" && f.keyword != "required" {
 			return fmt.Errorf("default: payload%s: %s", dotted(f.path), f.text)
@@ -167,9 +165,7 @@ func (d *Definition) lintExamples() error {
 		v, err := decode(e.Payload)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("example %q: %w", e.Scenario, err))
-			continue
-		}
-		if flaws := d.accept(v); len(flaws) > 0 {
+		} else if flaws := d.accept(v); len(flaws) > 0 {
 			errs = append(errs, fmt.Errorf("example %q: payload%s: %s", e.Scenario, dotted(flaws[0].path), flaws[0].text))
 		}
 	}
@@ -215,7 +211,7 @@ func (d *Definition) has(property string) bool { return d.properties[property] }
 // Title is what people call the action: its schema's title, or its brief.
 func (d *Definition) Title() string {
 	root, _ := d.input.root.(map[string]any)
-	if title, ok := root["title"].(string); ok && title != "" {
+	if title, _ := root["title"].(string); title != "" {
 		return title
 	}
 	return d.Brief

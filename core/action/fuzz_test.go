@@ -45,7 +45,7 @@ func FuzzLegacy(f *testing.F) {
 	f.Add(`{"description":"D. E","required_fields":["a"],"optional_fields":{"b":"int"},"examples":[{"a":1}]}`)
 	f.Add(`{"required_fields":[{"name":"a","type":"list","default":[1]}],"instructions":{"payload":{"a":{"type":"str","example":"x"}}}}`)
 	f.Fuzz(func(t *testing.T, raw string) {
-		a, err := Legacy("old", json.RawMessage(raw))
+		a, err := fromLegacy(core.Action{Name: "old", Schema: json.RawMessage(raw)})
 		if err != nil {
 			return
 		}

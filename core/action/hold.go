@@ -39,8 +39,8 @@ func ReadHeld(r core.Record) (*Held, error) {
 // May reports whether a person may confirm or cancel the step: who asked for
 // it, or an admin.
 func (h *Held) May(a core.Author) bool {
-	who, ok := h.Who.person()
-	return a.Rank >= core.Admin || ok && a.ID != "" && a.ID == who.ID
+	who, _ := h.Who.person()
+	return a.Rank >= core.Admin || a.ID != "" && a.ID == who.ID
 }
 
 // Expired reports whether it is too late to confirm the step.
@@ -171,9 +171,9 @@ func (e *execution) catchUp(step uint16) []task {
 		h, err := ReadHeld(r)
 		switch {
 		case err != nil:
-		case h.On == step && h.Step.Type != "":
+		case h.On == step:
 			waiting = append(waiting, task{number: n, step: h.Step, way: h.Way, held: h})
-		case r.Progress == core.Done && n != step:
+		case r.Progress == core.Done:
 			e.succeeded(h.Outcome)
 		}
 	}

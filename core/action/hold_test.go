@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -59,11 +60,13 @@ func TestConfirmation(t *testing.T) {
 		}
 		same2(t, test.name, told(done), test.done)
 		same2(t, test.name+" calls", w.did(), test.calls)
-		done, err = r.Resume(t.Context(), job, 1, true) // pressed twice
-		if err != nil {
-			t.Fatal(err)
+		for _, agreed := range []bool{true, false} { // pressed again
+			done, err = r.Resume(t.Context(), job, 1, agreed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same2(t, test.name+" again", told(done), test.done)
 		}
-		same2(t, test.name+" twice", told(done), test.done)
 		same2(t, test.name+" twice, calls", w.did(), nil)
 	}
 }
@@ -137,6 +140,13 @@ func TestResumeOfNothing(t *testing.T) {
 	if _, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true); !errors.Is(err, errNotHeld) {
 		t.Errorf("err = %v", err)
 	}
+	j := newJournal()
+	key := core.Key{Turn: job.Turn, Round: 1, Step: 1}
+	j.disk[key] = core.Record{Key: key, Progress: core.Pending, Data: json.RawMessage(`{"step":5}`)}
+	job.Journal = j
+	if _, err := NewRuntime(Options{}).Resume(context.Background(), job, 1, true); err == nil || errors.Is(err, errNotHeld) {
+		t.Errorf("err = %v", err)
+	}
 }
 
 // TestAHeldStepIsLeftToWhoTookItUp: the turn that asked may be taken up again
@@ -147,10 +157,11 @@ func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
 		r := NewRuntime(Options{})
 		_, job := held(t, &w, r)
 		j := job.Journal.(*journal)
+		want := maps.Clone(j.disk)
 		for k, rec := range j.disk {
 			if k.Step == 1 && n != 4 || k.Step == 2 && n > 2 { // of the last one only the step that depends on it
 				rec.Progress = progress
-				j.disk[k] = rec
+				j.disk[k], want[k] = rec, rec
 			}
 		}
 		job.Plan.Steps = []core.Step{step("transfer", `{"n":5}`), step("receipt", `{}`), step("web_search", `{}`)}
@@ -158,8 +169,8 @@ func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
 		same2(t, "calls", w.did(), nil)
 		for step := range uint16(2) {
 			key := core.Key{Turn: job.Turn, Round: 1, Step: step + 1}
-			if rec, _ := j.Find(key); rec.Progress != j.disk[key].Progress {
-				t.Errorf("%s became %s", j.disk[key].Progress, rec.Progress)
+			if rec, _ := j.Find(key); rec.Progress != want[key].Progress || string(rec.Data) != string(want[key].Data) {
+				t.Errorf("%s %s became %s %s", want[key].Progress, want[key].Data, rec.Progress, rec.Data)
 			}
 		}
 	}
@@ -274,4 +285,39 @@ func TestResumeAfterAReload(t *testing.T) {
 		}
 		same2(t, "done", told(done), want)
 	}
+}
+
+// TestCancelledAfterACrash: a step that was taken up and not begun is let go.
+func TestCancelledAfterACrash(t *testing.T) {
+	var w world
+	r := NewRuntime(Options{})
+	_, job := held(t, &w, r)
+	j := &cutJournal{journal: job.Journal.(*journal), left: 1} // Taken; then the end
+	job.Journal = j
+	if _, err := r.Resume(t.Context(), job, 1, true); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	job.Journal = j.crash()
+	done, err := r.Resume(t.Context(), job, 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same2(t, "done", told(done), []string{"1 transfer skipped: it was cancelled", "2 receipt skipped: it was cancelled"})
+	same2(t, "calls", w.did(), nil)
+}
+
+// TestResumeKnowsWhatFailed: what waits for two steps does not run if one of them failed,
+// and what waits for a step that waits is taken up with it.
+func TestResumeKnowsWhatFailed(t *testing.T) {
+	var w world
+	on := func(names ...string) func(*core.Action) { return func(a *core.Action) { a.DependsOn = names } }
+	s := w.catalogue(t, w.failing("fails"), w.act("both", on("transfer", "fails")), w.act("receipt", on("transfer")), w.act("thanks", on("receipt")))
+	job := newJournal().job(s, by(0), step("transfer", `{}`), step("fails", `{}`), step("both", `{}`), step("receipt", `{}`), step("thanks", `{}`))
+	same2(t, "asked", told(run(t, NewRuntime(Options{}), job)),
+		[]string{"1 transfer pending", "2 fails failed: no luck", "3 both pending", "4 receipt pending", "5 thanks pending"})
+	done, err := NewRuntime(Options{}).Resume(t.Context(), job, 1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same2(t, "confirmed", told(done), []string{"1 transfer done", "3 both skipped: both needs fails to succeed first", "4 receipt done", "5 thanks done"})
 }

@@ -23,13 +23,6 @@ type legacy struct {
 	Examples     json.RawMessage `json:"examples"`
 }
 
-// Legacy converts a definition in the older form {description, required_fields,
-// optional_fields, instructions, examples} into an Action without code. Types
-// are kept where the definition tells them, and else read off its examples.
-func Legacy(name string, definition json.RawMessage) (core.Action, error) {
-	return fromLegacy(core.Action{Name: name, Schema: definition})
-}
-
 // modern returns the action in today's form: a Schema that holds an older
 // definition is converted.
 func modern(a core.Action) (core.Action, error) {
@@ -41,6 +34,9 @@ func modern(a core.Action) (core.Action, error) {
 	return fromLegacy(a)
 }
 
+// fromLegacy converts a definition in the older form {description, required_fields,
+// optional_fields, instructions, examples}. Types are kept where the definition tells
+// them, and else read off its examples.
 func fromLegacy(a core.Action) (core.Action, error) {
 	var l legacy
 	if err := json.Unmarshal(a.Schema, &l); err != nil {

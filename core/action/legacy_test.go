@@ -28,7 +28,7 @@ func TestLegacy(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a, err := Legacy("my_action", json.RawMessage(test.old))
+			a, err := fromLegacy(core.Action{Name: "my_action", Schema: json.RawMessage(test.old)})
 			if err != nil {
 				t.Fatal(err)
 			}

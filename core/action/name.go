@@ -62,7 +62,7 @@ func nearest(name string, candidates []string) string {
 		}
 		if d < at {
 			best, at, tie = c, d, false
-		} else if d == at && c != best {
+		} else if d == at {
 			tie = true
 		}
 	}
@@ -74,7 +74,7 @@ func nearest(name string, candidates []string) string {
 
 // distance counts the letters to change from a to b.
 func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
+	if len(a) > 64 {
 		return math.MaxInt
 	}
 	row := make([]int, len(b)+1)

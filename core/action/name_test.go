@@ -1,6 +1,7 @@
 package action
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 // TestNearest: a name that is misspelt by a third of its letters at most, or that begins
 // another one, means the nearest one, if there is one.
 func TestNearest(t *testing.T) {
-	names := []string{"websearch", "webfetch", "ban", "pin", "remember", "rememberall", "go"}
+	names := []string{"websearch", "webfetch", "ban", "pin", "remember", "rememberall", "go", "forget", "quiz"}
 	for name, want := range map[string]string{
 		"websearch":                            "websearch",
 		"websaerch":                            "websearch",
@@ -28,6 +29,10 @@ func TestNearest(t *testing.T) {
 		"goal":                                 "",
 		"remembr":                              "remember",
 		"remembera":                            "", // remember, or rememberall
+		"search":                               "",
+		"for":                                  "",
+		"goals":                                "",
+		"quizzesandmore":                       "quiz",
 		"xbanx":                                "",
 		strings.Repeat("x", 1000):              "",
 		"webfetch" + strings.Repeat("x", 1000): "webfetch",
@@ -63,6 +68,29 @@ func TestOddNames(t *testing.T) {
 		d, ok := s.Resolve(name)
 		if ok != (want != "") || ok && d.Name != want {
 			t.Errorf("%q: %v, %v", name, d, ok)
+		}
+	}
+}
+
+// TestNumbers: what is an integer is read as one however it is written, and what has no
+// bounds is left alone.
+func TestNumbers(t *testing.T) {
+	digits := strings.Repeat("1", 400)
+	for given, want := range map[string]string{
+		"5.0": "5", "1e3": "1000", "-2.50E+1": "-25", "5": "", "0.5": "", "5e-1": "", "1e30": "", "1e9999": "", "1e-9999": "",
+		"18446744073709551615.0": "18446744073709551615", "18446744073709551616.0": "",
+	} {
+		n, ok := whole(json.Number(given))
+		if string(n) != want || ok != (want != "") {
+			t.Errorf("%s: %s, %v; want %q", given, n, ok, want)
+		}
+	}
+	if _, ok := whole("5.0"); ok {
+		t.Error("a string is a number")
+	}
+	for given, want := range map[string]bool{digits: true, digits + "1": false, "1e999": true, "1e1000": false, "1e+000000999": true} {
+		if _, ok := rational(json.Number(given)); ok != want {
+			t.Errorf("%.20s: %v", given, ok)
 		}
 	}
 }

@@ -16,7 +16,7 @@ type member struct {
 // ordered reads a JSON object; ok is false where it is none.
 func ordered(raw json.RawMessage) (o object, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+	if t, _ := d.Token(); t != json.Delim('{') {
 		return nil, false
 	}
 	for d.More() {

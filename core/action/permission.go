@@ -101,8 +101,8 @@ func (r *Rule) matches(d *Definition) bool { return slices.ContainsFunc(r.Action
 
 // named reports whether the action's name matches the pattern.
 func (d *Definition) named(pattern string) bool {
-	ok, err := path.Match(pattern, d.Name)
-	return ok && err == nil
+	ok, _ := path.Match(pattern, d.Name) // one that is malformed matches nothing
+	return ok
 }
 
 // rank is the lowest one among those who caused the turn.
@@ -228,7 +228,7 @@ func (s *Snapshot) path(text string, w Who) (core.Path, error) {
 	here := w.Path.Interface()
 	for _, suffix := range []string{"_bot", "_interface"} {
 		stem, ok := strings.CutSuffix(first, suffix)
-		if ok && (stem == here || stem == s.kinds[here]) {
+		if ok && stem == s.kinds[here] {
 			return core.MakePath(append([]string{here}, p.Elements()[1:]...)...)
 		}
 		if _, known := s.kinds[stem]; known {

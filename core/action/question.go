@@ -102,7 +102,7 @@ func (d *Definition) label(property string) string {
 	root, _ := d.input.root.(map[string]any)
 	properties, _ := root["properties"].(map[string]any)
 	p, _ := properties[property].(map[string]any)
-	if title, ok := p["title"].(string); ok && title != "" {
+	if title, _ := p["title"].(string); title != "" {
 		return title
 	}
 	return property

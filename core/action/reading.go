@@ -48,7 +48,7 @@ func (r *Reading) Words(text string) {
 }
 
 func (r *Reading) know(address string) {
-	if a := canonical(address); a != "" && !slices.Contains(r.Addresses, a) {
+	if a := canonical(address); !slices.Contains(r.Addresses, a) {
 		r.Addresses = append(r.Addresses, a)
 	}
 }

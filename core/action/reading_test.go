@@ -14,7 +14,14 @@ import (
 // one, with the same path and query.
 func TestAddresses(t *testing.T) {
 	var r Reading
-	r.Words("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. Call me at 12:30, file:///etc/passwd or ftp://[::1/x")
+	r.Words("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. Call me at 12:30, file:///etc/passwd or ftp://[::1/x https://en.example/wiki/Foo_(bar)")
+	known := len(r.Addresses)
+	if r.Words("again: https://example.org/a?x=1"); len(r.Addresses) != known {
+		t.Errorf("known are %q", r.Addresses)
+	}
+	if r.knows(map[string]any{"list": []any{"https://evil.example/x", "https://example.org/a?x=1"}}) {
+		t.Error("the last address counts for all of them")
+	}
 	for address, known := range map[string]bool{
 		"https://example.org/a?x=1":                 true,
 		"http://example.org/a?x=1#bottom":           true,
@@ -30,6 +37,8 @@ func TestAddresses(t *testing.T) {
 		"https://me:pw@example.org/a?x=1":           false,
 		"https://example.org:8443/a?x=1":            false,
 		"https://evil.example/?q=example.org/a?x=1": false,
+		" https://example.org/a?x=1 ":               true,
+		"https://en.example/wiki/Foo_(bar)":         true,
 		"https://exa mple.org/%zz":                  false,
 		"http://example.org:x/":                     false,
 		"https:///etc/passwd":                       false, // it is file: that was written

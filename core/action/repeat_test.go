@@ -35,6 +35,10 @@ func TestRepeats(t *testing.T) {
 			core.Plan{Response: "12", Steps: []core.Step{step("message", `{"text":"123, 312"}`)}}, []string{says("12"), says("123, 312")}},
 		"a response within a word and by itself": {
 			core.Plan{Response: "hi", Steps: []core.Step{step("message", `{"text":"This hi"}`)}}, []string{says("This hi")}},
+		"a response before a letter": {
+			core.Plan{Response: "Hi!", Steps: []core.Step{step("message", `{"text":"Hi!You"}`)}}, []string{says("Hi!You")}},
+		"a response without an accent": {
+			core.Plan{Response: "Cafe", Steps: []core.Step{step("message", `{"text":"Cafe\u0301"}`)}}, []string{says("Cafe"), says("Cafe\u0301")}},
 		"a response that is signs": {
 			core.Plan{Response: "?!", Steps: []core.Step{step("message", `{"text":"What?!"}`)}}, []string{says("What?!")}},
 		"a response that is said elsewhere": {

@@ -229,8 +229,8 @@ func otherType(v any) (any, bool) {
 	case json.Number:
 		return string(v), true
 	case string:
-		other, err := decode(json.RawMessage(v))
-		if err != nil || strings.TrimSpace(v) != v {
+		other, _ := decode(json.RawMessage(v))
+		if strings.TrimSpace(v) != v {
 			return nil, false
 		}
 		switch other := other.(type) {
@@ -257,15 +257,12 @@ func dotted(pointer string) string {
 	return b.String()
 }
 
-// fill puts the schema's defaults in where the value has nothing, and reports
-// whether it changed anything.
-func (s *schema) fill(v any) bool {
-	if !s.defaults {
-		return false
+// fill puts the schema's defaults in where the value has nothing.
+func (s *schema) fill(v any) {
+	if s.defaults {
+		f := filler{schema: s, left: maxFill}
+		f.from(s.root, v, 0)
 	}
-	f := filler{schema: s, left: maxFill}
-	f.from(s.root, v, 0)
-	return f.changed
 }
 
 // maxFill bounds the work of filling in: schemas that refer to themselves would
@@ -274,8 +271,7 @@ const maxFill = 10_000
 
 type filler struct {
 	*schema
-	left    int
-	changed bool
+	left int
 }
 
 func (f *filler) from(node, v any, depth int) {
@@ -309,15 +305,14 @@ func (f *filler) properties(properties, v map[string]any, depth int) {
 				continue
 			}
 			v[name] = clone(value)
-			f.changed = true
 		}
 		f.from(p, v[name], depth+1)
 	}
 }
 
 func (s *schema) defaultOf(node any, hops int) (any, bool) {
-	n, ok := node.(map[string]any)
-	if !ok || hops > 8 {
+	n, _ := node.(map[string]any)
+	if hops > 8 {
 		return nil, false
 	}
 	if v, ok := n["default"]; ok {

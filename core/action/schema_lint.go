@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 )
@@ -41,19 +40,6 @@ func sameObject(keyword string) bool {
 		return true
 	}
 	return false
-}
-
-// subschemas yields what stands in a schema's own keywords.
-func subschemas(node map[string]any) iter.Seq2[string, any] {
-	return func(yield func(string, any) bool) {
-		for _, keyword := range slices.Sorted(maps.Keys(node)) {
-			for _, child := range children(positionOf(keyword), node[keyword]) {
-				if !yield(keyword, child) {
-					return
-				}
-			}
-		}
-	}
 }
 
 func children(p position, v any) []any {
@@ -97,11 +83,13 @@ func lintNode(node any, inherited map[string]any) error {
 		maps.Copy(known, inherited)
 	}
 	errs = append(errs, lintRequired(n, known))
-	for keyword, child := range subschemas(n) {
-		if sameObject(keyword) {
-			errs = append(errs, lintNode(child, known))
-		} else {
-			errs = append(errs, lintNode(child, nil))
+	for _, keyword := range slices.Sorted(maps.Keys(n)) {
+		around := known
+		if !sameObject(keyword) {
+			around = nil
+		}
+		for _, child := range children(positionOf(keyword), n[keyword]) {
+			errs = append(errs, lintNode(child, around))
 		}
 	}
 	return errors.Join(errs...)

@@ -51,6 +51,7 @@ func TestLint(t *testing.T) {
 		{"no object either", schema(`true`), "must describe an object"},
 		{"unknown type", schema(`{"type":"object","properties":{"a":{"type":"objekt"}}}`), "unknown type objekt"},
 		{"unknown type further on", schema(`{"type":"object","properties":{"a":{},"b":{"type":["string","objekt"]}}}`), "unknown type objekt"},
+		{"unknown type in a choice", schema(`{"type":"object","anyOf":[{"type":"objekt"}]}`), "unknown type objekt"},
 		{"required is no list", schema(`{"type":"object","properties":{"a":{}},"required":"a"}`), "required must be an array"},
 		{"a property that is no schema", schema(`{"type":"object","properties":{"a":"string"}}`), "a schema must be an object"},
 		{"required of another object", schema(`{"type":"object","properties":{"a":{"type":"object","required":["b"]},"b":{}}}`), `required field "b" has no property`},
@@ -112,6 +113,9 @@ func TestLintLetsPass(t *testing.T) {
 		`{"type":"object","allOf":[{"properties":{"a":{}}}],"required":["a"]}`,
 		`{"type":"object","properties":{"n":{"type":["integer","null"],"minimum":1,"default":null}}}`,
 		`{"type":"object","properties":{"o":{"type":"object","properties":{"a":{},"b":{"default":1}},"required":["a"]}}}`,
+		`{"type":"object","properties":{"o":{"type":"object","default":{},"properties":{"a":{}},"required":["a"]}}}`,
+		`{"type":"object","properties":{"a":{"default":1},"b":{}},"minProperties":2}`,
+		`{"type":"object","title":""}`,
 		`{"type":"object","description":"` + strings.Repeat("x", maxSchema-34) + `"}`,
 		strings.Repeat(`{"not":`, maxSchemaDepth-1) + "{}" + strings.Repeat("}", maxSchemaDepth-1),
 	} {
@@ -179,9 +183,14 @@ func TestCirclesAreRefused(t *testing.T) {
 	}
 	_, err = Build(plug{"tools", []core.Action{w.act("self", on("self"))}})
 	want(t, err, "self → self")
-	if _, err = Build(plug{"tools", []core.Action{w.act("a", on("b", "c")), w.act("b", on("c")), w.act("c")}}); err != nil {
-		t.Errorf("no circle: %v", err)
+	needs := []string{"B", "c"}
+	s, err := Build(plug{"tools", []core.Action{w.act("a", on(needs...)), w.act("b", on("C")), w.act("c")}})
+	if err != nil {
+		t.Fatalf("no circle: %v", err)
 	}
+	same2(t, "what the plugin said", needs, []string{"B", "c"})
+	same2(t, "done", told(run(t, NewRuntime(Options{}), newJournal().job(s, by(0), step("a", `{}`), step("b", `{}`), step("c", `{}`)))),
+		[]string{"3 c done", "2 b done", "1 a done"})
 }
 
 func TestResolve(t *testing.T) {
@@ -195,6 +204,15 @@ func TestResolve(t *testing.T) {
 		d, ok := s.Resolve(name)
 		if ok != (want != "") || ok && d.Name != want {
 			t.Errorf("Resolve(%q) = %v, %v; want %q", name, d, ok, want)
+		}
+	}
+	if d, _ := s.Resolve("ban"); d.Title() != "Do ban" {
+		t.Errorf("ban is called %q", d.Title())
+	}
+	for title, want := range map[string]string{`"Ban somebody"`: "Ban somebody", `""`: "Do ban", "5": "Do ban"} {
+		ban := w.act("ban", func(a *core.Action) { a.Schema = json.RawMessage(`{"type":"object","title":` + title + `}`) })
+		if d, err := define("tools", ban); err == nil && d.Title() != want {
+			t.Errorf("with the title %s it is called %q", title, d.Title())
 		}
 	}
 	if d, ok := s.Message("telegram"); !ok || d.Name != "message_telegram" {
@@ -271,6 +289,7 @@ func TestMinify(t *testing.T) {
 			`{"type":"object","properties":{"z":{"type":"string","description":"keep"},"a":{"enum":["title"]}}}`},
 		{`{"type":"object","properties":{"title":{"type":"string","default":{"title":1}},"l":{"type":"array","items":{"title":"x","anyOf":[{"title":"y","type":"null"},true]}}},"required":["title"]}`,
 			`{"type":"object","properties":{"title":{"type":"string","default":{"title":1}},"l":{"type":"array","items":{"anyOf":[{"type":"null"},true]}}},"required":["title"]}`},
+		{`{"type":"object","properties":{"old":{"type":"string","deprecated":true}}}`, `{"type":"object","properties":{"old":{"type":"string"}}}`},
 		{`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"$comment":"c","type":"string","pattern":"<&>"}}}`,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string","pattern":"<&>"}}}`},
 	}
@@ -284,9 +303,10 @@ func TestMinify(t *testing.T) {
 func TestShow(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object","properties":{"a":{"type":"string","minLength":1,"maxLength":9,"description":"keep"},"l":{"type":"array","items":{"type":"integer","maximum":3},"maxItems":8}},"required":["a"],"additionalProperties":false}`: `{"type":"object","properties":{"a":{"type":"string","description":"keep"},"l":{"type":"array","items":{"type":"integer","maximum":3}}},"required":["a"]}`,
-		`{"properties":{"old":{"type":"string","deprecated":true},"a":{}}}`:         `{"properties":{"a":{}}}`,
-		`{"additionalProperties":{"type":"string"}}`:                                `{"additionalProperties":{"type":"string"}}`,
-		`{"oneOf":[{"additionalProperties":false},{"maxLength":3}],"title":"gone"}`: `{"oneOf":[{"additionalProperties":false},{"maxLength":3}]}`,
+		`{"properties":{"old":{"type":"string","deprecated":true},"a":{}}}`:                            `{"properties":{"a":{}}}`,
+		`{"properties":{"a":{"deprecated":"no"}},"$defs":{"old":{"type":"string","deprecated":true}}}`: `{"properties":{"a":{}},"$defs":{"old":{"type":"string"}}}`,
+		`{"additionalProperties":{"type":"string"}}`:                                                   `{"additionalProperties":{"type":"string"}}`,
+		`{"oneOf":[{"additionalProperties":false},{"maxLength":3}],"title":"gone"}`:                    `{"oneOf":[{"additionalProperties":false},{"maxLength":3}]}`,
 	} {
 		if got := string(show(json.RawMessage(schema))); got != want {
 			t.Errorf("show %s\ngot  %s\nwant %s", schema, got, want)
@@ -350,6 +370,8 @@ func TestPolicyOfPlaces(t *testing.T) {
 		"granted elsewhere":   {Policy{Grants: []Grant{{From: here, To: core.MustPath("telegram/5")}}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
 		"granted to others":   {Policy{Grants: []Grant{{From: core.MustPath("telegram/5"), To: core.MustPath("discord/1")}}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
 		"somebody without id": {Policy{}, Who{Path: here, Authors: []core.Author{{}}}, "message_telegram telegram_pin web_fetch web_search forget"},
+		"the nearest rule": {Policy{Rules: []Rule{{Path: here, Actions: []string{"web_fetch"}, Permission: core.Everyone}, {Path: core.MustPath("telegram"), Actions: []string{"web_*"}, Permission: Nobody}}},
+			who(nil), "message_telegram telegram_pin web_fetch forget transfer"},
 		"of equal rules the last": {Policy{Rules: []Rule{{Actions: []string{"web_*"}, Permission: Nobody}, {Actions: []string{"web_fetch"}, Permission: core.Everyone}}},
 			who(nil), "message_telegram telegram_pin web_fetch forget transfer"},
 	} {
@@ -374,7 +396,11 @@ func TestGrantsEndAtTheirPlace(t *testing.T) {
 	}
 	other := by(0)
 	other.Path = core.MustPath("telegram/-200")
-	if plan, _ := s.Check(core.Plan{Steps: []core.Step{step("message_telegram", `{"text":"x","interface_path":"discord/1"}`)}}, other); len(plan.Steps) != 0 {
-		t.Error("another place uses the grant")
+	s = s.With(Policy{Grants: []Grant{{From: core.MustPath("telegram/-100"), To: core.MustPath("telegram/-300")}}})
+	for _, who := range []Who{by(0), other} {
+		plan, _ := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"telegram/-300"}`)}}, who)
+		if (len(plan.Steps) == 1) != (who.Path == here) {
+			t.Errorf("from %s: %v", who.Path, plan.Steps)
+		}
 	}
 }

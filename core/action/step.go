@@ -89,7 +89,7 @@ func (e *execution) report(t task, end ending) int {
 		e.succeeded(end.outcome)
 	case core.Pending:
 		e.waits[t.step.Type] = t.number
-		if end.held != nil && end.held.On != 0 {
+		if end.held.On != 0 {
 			e.waits[t.step.Type] = end.held.On
 		}
 	}
@@ -321,7 +321,6 @@ func (e *execution) judge(t task, d *Definition, result core.Result, err error) 
 // vet holds a result to what the action promised.
 func (e *execution) vet(d *Definition, r *core.Result) error {
 	if len(r.Output) == 0 {
-		r.Output = nil
 		if d.output != nil {
 			return errors.New("no output, though a schema promises one")
 		}

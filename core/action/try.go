@@ -29,7 +29,7 @@ func (e *execution) try(ctx context.Context, d *Definition, c core.Call, release
 		ended := make(chan struct{})
 		result, err = e.once(ctx, d, c, ended)
 		pause, again := pauseAfter(err, pauses.NextBackOff(), repeatable(d))
-		again = again && tries <= d.Retries && pause <= maxWait && ctx.Err() == nil && isClosed(ended)
+		again = again && tries <= d.Retries && pause <= maxWait && isClosed(ended)
 		if again {
 			e.log.Info("action tried again", "action", d.Name, "in", pause, "err", err)
 			again = sleep(ctx, pause)
