@@ -77,6 +77,8 @@ func TestBusy(t *testing.T) {
 		}
 		same2(t, "refuse", told(both("refuses", ann, ann)), []string{"1 refuses skipped: refuses is still at work on the last request"})
 		same2(t, "refuse calls", w.did(), []string{"begin 1", "end 1"})
+		same2(t, "refuse both", told(both("refuses", bob, by(0, 0))), []string{"1 refuses skipped: refuses is still at work on the last request"})
+		same2(t, "the other one", told(run(t, r, newJournal().job(s, ann, step("refuses", `{}`)))), []string{"1 refuses done"})
 		if len(r.locks.held) != 0 {
 			t.Error("locks left over")
 		}
@@ -183,6 +185,13 @@ func TestUnknownIsRecorded(t *testing.T) {
 	if record, _ := j.Find(key); record.Progress != core.Unknown {
 		t.Errorf("the record says %s", record.Progress)
 	}
+	for name, want := range map[string]string{
+		"gone":             "1 gone unknown: it is not known whether this was done: the bot was stopped in the middle",
+		"message_telegram": "1 message_telegram done", // its parts are guarded
+	} {
+		j.later = nil
+		same2(t, name, told(run(t, r, j.job(s, by(core.Member), step(name, `{"text":"hi"}`)))), []string{want})
+	}
 }
 
 // TestCacheMakesRoom: what is out of date goes first, then what ends next; what is not
@@ -236,14 +245,18 @@ func TestRatesAreForgotten(t *testing.T) {
 	for i := range 40 * 24 {
 		after := time.Duration(i) * time.Hour
 		take(minute, "bob", after, true)
+		if n := len(r.used[use{"minute", "bob"}]); n != 1 {
+			t.Fatalf("%d uses are remembered", n)
+		}
 		take(minute, fmt.Sprint(i), after, true)
 		take(month, "ann", after, i == 30*24)
 	}
+	if _, ok := r.take(minute, []string{"ann", "bob"}, noon.Add((40*24-1)*time.Hour)); ok {
+		t.Error("bob's use is forgotten")
+	}
+	take(minute, "eve", 80*24*time.Hour, true) // whoever has no use left is no trouble
 	if n := len(r.used); n > 31*24 {
 		t.Errorf("%d people are remembered", n)
-	}
-	if n := len(r.used[use{"minute", "bob"}]); n != 1 {
-		t.Errorf("%d uses are remembered", n)
 	}
 }
 

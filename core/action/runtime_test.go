@@ -123,6 +123,9 @@ func TestExecuteFailures(t *testing.T) {
 				return core.Result{Output: json.RawMessage(`{`)}, nil
 			}
 		}),
+		w.act("typed_well", func(a *core.Action) {
+			a.Output = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+		}),
 		w.act("typed", func(a *core.Action) {
 			a.Output = json.RawMessage(`{"type":"object","properties":{"n":{"type":"string"}},"required":["n"]}`)
 		}),
@@ -133,6 +136,7 @@ func TestExecuteFailures(t *testing.T) {
 		{"panics", "1 panics failed: it did not work"},
 		{"refuses", "1 refuses skipped: not today"},
 		{"typed", "1 typed failed: it did not work"},
+		{"typed_well", "1 typed_well done"},
 		{"check_panics", "1 check_panics skipped: it did not work"},
 		{"quiet", "1 quiet failed: it did not work"},
 		{"babbles", "1 babbles failed: it did not work"},
@@ -175,7 +179,8 @@ func TestTimeoutAndRetries(t *testing.T) {
 			w.act("slow", func(a *core.Action) { a.Do, a.Timeout, a.Retries = hangs, time.Second, 2 }),
 			w.act("slow_again", func(a *core.Action) { a.Do, a.Timeout, a.Retries, a.Idempotent = hangs, time.Second, 2, true }),
 			w.act("at_last", ends(nil)), w.act("refused_late", ends(core.Errorf(core.Invalid, "no such town"))),
-			w.act("away_late", ends(core.Errorf(core.Temporary, "no answer"))), w.act("cut_late", ends(&core.Error{Kind: core.Broken, Err: context.Canceled})),
+			w.act("away_late", ends(core.Errorf(core.Temporary, "no answer"))), w.act("ended_late", ends(&core.Error{Kind: core.Broken, Err: context.DeadlineExceeded})),
+			w.act("cut_late", ends(&core.Error{Kind: core.Broken, Err: context.Canceled})),
 			w.act("wrong", fails(core.Errorf(core.Invalid, "no such town"))), w.act("busy", fails(core.Errorf(core.Occupied, "in use"))),
 			w.act("busy_long", fails(&core.Error{Kind: core.Occupied, Text: "in use", After: maxWait + 1})),
 			w.act("busy_for_a_while", fails(&core.Error{Kind: core.Occupied, Text: "in use", After: maxWait})),
@@ -211,6 +216,7 @@ func TestTimeoutAndRetries(t *testing.T) {
 			{"at_last", "1 at_last done", 1, time.Second},
 			{"refused_late", "1 refused_late failed: no such town", 1, time.Second},
 			{"away_late", "1 away_late unknown: it took too long, and it is not known whether it was done", 1, time.Second},
+			{"ended_late", "1 ended_late unknown: it took too long, and it is not known whether it was done", 1, time.Second},
 			{"cut_late", "1 cut_late unknown: it took too long, and it is not known whether it was done", 1, time.Second},
 			{"wrong", "1 wrong failed: no such town", 1, 0},
 			{"busy", "1 busy failed: in use", 1, 0},
@@ -220,13 +226,75 @@ func TestTimeoutAndRetries(t *testing.T) {
 			tries = 0
 			start := time.Now()
 			r := NewRuntime(Options{})
-			same2(t, test.name, told(run(t, r, newJournal().job(s, by(core.Member), step(test.name, `{}`)))), []string{test.want})
+			done := run(t, r, newJournal().job(s, by(core.Member), step(test.name, `{}`)))
+			same2(t, test.name, told(done), []string{test.want})
 			r.Wait()
-			if tries != test.tries || time.Since(start) < test.least {
+			if tries != test.tries || done[0].Outcome.Tries != test.tries || time.Since(start) < test.least {
 				t.Errorf("%s: %d tries in %v", test.name, tries, time.Since(start))
 			}
 		}
 	})
+}
+
+// TestACallThatDoesNotEndIsNotRepeated: two calls of one step never run beside each
+// other.
+func TestACallThatDoesNotEndIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w world
+		free := make(chan struct{})
+		s := w.catalogue(t, w.act("stuck", func(a *core.Action) {
+			a.Idempotent, a.Retries = true, 2
+			a.Do = func(context.Context, core.Call) (core.Result, error) {
+				w.note("stuck")
+				<-free
+				return core.Result{}, nil
+			}
+		}))
+		r := NewRuntime(Options{})
+		same2(t, "done", told(run(t, r, newJournal().job(s, by(0), step("stuck", `{}`)))), []string{"1 stuck failed: it took too long"})
+		same2(t, "calls", w.did(), []string{"stuck"})
+		close(free)
+		r.Wait()
+	})
+}
+
+// TestTheEndOfAPause: nothing is tried again when the process is told to end.
+func TestTheEndOfAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w world
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s := w.catalogue(t, w.act("busy", func(a *core.Action) {
+			a.Retries = 10
+			a.Do = func(ctx context.Context, _ core.Call) (core.Result, error) {
+				w.note("busy: %v", ctx.Err())
+				return core.Result{}, &core.Error{Kind: core.Temporary, After: 25 * time.Second}
+			}
+		}))
+		if _, err := NewRuntime(Options{}).Execute(ctx, newJournal().job(s, by(0), step("busy", `{}`))); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("err = %v", err)
+		}
+		same2(t, "calls", w.did(), slices.Repeat([]string{"busy: <nil>"}, 3))
+	})
+}
+
+// TestDoneAtTheEnd: what is done when the process is told to end is done.
+func TestDoneAtTheEnd(t *testing.T) {
+	var w world
+	ctx, cancel := context.WithCancel(t.Context())
+	s := w.catalogue(t, w.act("last", func(a *core.Action) {
+		a.Do = func(context.Context, core.Call) (core.Result, error) { cancel(); return core.Result{}, nil }
+	}))
+	j := newJournal()
+	done, err := NewRuntime(Options{}).Execute(ctx, j.job(s, by(0), step("last", `{}`), step("web_search", `{}`)))
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	same2(t, "done", told(done), []string{"1 last done"})
+	if r, _ := j.Find(core.Key{Turn: core.TurnID{Path: here, Seq: 1}, Round: 1, Step: 1}); r.Progress != core.Done {
+		t.Errorf("the record says %s", r.Progress)
+	}
+	same2(t, "calls", w.did(), nil)
 }
 
 func TestACallThatDoesNotEnd(t *testing.T) {
@@ -296,6 +364,8 @@ func TestControls(t *testing.T) {
 	often.Continued = MaxContinue
 	done = run(t, NewRuntime(Options{}), newJournal().job(s, often, plan.Steps[0]))
 	same2(t, "often", told(done), []string{fmt.Sprintf("1 CONTINUE skipped: %d times in a row are enough", MaxContinue)})
+	done = run(t, NewRuntime(Options{}), newJournal().job(s, often, plan.Steps[1]))
+	same2(t, "often ignored", told(done), []string{"1 IGNORE done"})
 }
 
 // TestAwayIsLater: whatever a driver sends waits while its platform is away, or when
@@ -410,6 +480,26 @@ func TestUnreadableRecord(t *testing.T) {
 	}
 	same2(t, "done", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_search done: its record cannot be read", "2 transfer failed: its record cannot be read"})
 	same2(t, "calls", w.did(), nil)
+	key := core.Key{Turn: job.Turn, Round: 1, Step: 1}
+	j.disk[key] = core.Record{Key: key, Progress: core.Done, Data: json.RawMessage(`{"action":"web_search","result":5}`)}
+	job.Round, job.Plan.Steps = 2, []core.Step{step("web_fetch", `{}`)}
+	same2(t, "the round after", told(run(t, NewRuntime(Options{}), job)), []string{"1 web_fetch skipped: web_fetch needs web_search to succeed first"})
+}
+
+// TestGuard: what the turn refuses is not done, and not asked about.
+func TestGuard(t *testing.T) {
+	var w world
+	s := w.catalogue(t)
+	job := newJournal().job(s, by(0), step("web_search", `{}`), step("transfer", `{}`), step("forget", `{"user":"1"}`))
+	job.Guard = func(_ context.Context, d *Definition, c core.Call) error {
+		if d.Name == "forget" {
+			return nil
+		}
+		return core.Errorf(core.Forbidden, "not by %s", c.Author.Name)
+	}
+	same2(t, "done", told(run(t, NewRuntime(Options{}), job)),
+		[]string{"1 web_search skipped: not by Person 1", "2 transfer skipped: not by Person 1", "3 forget done"})
+	same2(t, "calls", w.did(), []string{`forget{"user":"1"}`})
 }
 
 // TestCheckThatCannotTell: where an action's own check says that its platform is away,

@@ -1,0 +1,141 @@
+package action
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestNesting: brackets inside of strings do not count, whatever is escaped there.
+func TestNesting(t *testing.T) {
+	for text, want := range map[string]int{
+		``: 0, `5`: 0, `{}`: 1, `[]`: 1, `[[]]`: 2, `{"a":[{}]}`: 3, `[[],[],[]]`: 2, `[{},{},{}]`: 2, `{"a":{},"b":{}}`: 2,
+		`"[["`: 0, `["[["]`: 1, `["\"[["]`: 1, `["\\",[]]`: 2, `["a",["b"]]`: 2, `[[[`: 3, `]]]`: 0, `\"[`: 0, `{"]":[]}`: 2, `{"}":{}}`: 2,
+	} {
+		if got := Nesting([]byte(text)); got != want {
+			t.Errorf("%s nests %d deep, want %d", text, got, want)
+		}
+	}
+}
+
+// TestFind: the path of a flaw leads to what it names, or to nothing.
+func TestFind(t *testing.T) {
+	v, err := decode(json.RawMessage(`{"a":[1,{"b":"x"}],"":2,"c":{"d":null}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/a/0": "1", "/a/1/b": `"x"`, "/": "2", "/c/d": "null", "/c": `{"d":null}`,
+		"/a/2": "", "/a/-1": "", "/a/x": "", "/a/1/b/c": "", "/d": "", "/c/d/e": "", "/a/0/1": "",
+	} {
+		at, ok := find(v, path)
+		if ok != (want != "") || ok && string(encode(at.value)) != want {
+			t.Errorf("%s leads to %v, %v; want %s", path, at.value, ok, want)
+		}
+		if ok {
+			at.set(json.Number("7"))
+			if changed, _ := find(v, path); changed.value != json.Number("7") {
+				t.Errorf("%s is not changed", path)
+			}
+			at.set(at.value)
+		}
+	}
+	if at, ok := find(v, ""); !ok || at.set != nil {
+		t.Error("the root is not found, or can be put elsewhere")
+	}
+}
+
+// TestDefaults: they are filled in at properties, through $ref, allOf and items, and
+// nowhere else; each value gets its own.
+func TestDefaults(t *testing.T) {
+	for name, tc := range map[string]struct{ schema, value, want string }{
+		"properties":     {`{"properties":{"a":{"default":1},"b":{"properties":{"c":{"default":[1,{"d":2}]}}}}}`, `{"b":{}}`, `{"a":1,"b":{"c":[1,{"d":2}]}}`},
+		"what is there":  {`{"properties":{"a":{"default":1},"b":{"default":2}}}`, `{"a":null,"b":5}`, `{"a":null,"b":5}`},
+		"in a default":   {`{"properties":{"a":{"default":{},"properties":{"b":{"default":1}}}}}`, `{}`, `{"a":{"b":1}}`},
+		"items":          {`{"properties":{"l":{"items":{"properties":{"a":{"default":1}}}}}}`, `{"l":[{},{"a":2},5]}`, `{"l":[{"a":1},{"a":2},5]}`},
+		"allOf":          {`{"allOf":[{"properties":{"a":{"default":1}}},true,{"$ref":"#/$defs/x"}],"$defs":{"x":{"properties":{"b":{"default":2}}}}}`, `{}`, `{"a":1,"b":2}`},
+		"$ref":           {`{"properties":{"a":{"$ref":"#/$defs/x~1y~0z"}},"$defs":{"x/y~z":{"default":1}}}`, `{}`, `{"a":1}`},
+		"$ref to itself": {`{"properties":{"n":{"default":1},"next":{"$ref":"#"}}}`, `{"next":{"next":{}}}`, `{"n":1,"next":{"n":1,"next":{"n":1}}}`},
+		"$ref in a ring": {`{"properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"$ref":"#/$defs/y"},"y":{"$ref":"#/$defs/x","default":false}}}`, `{}`, `{"a":false}`},
+		"an empty ring":  {`{"properties":{"a":{"$ref":"#/$defs/x"},"b":{"default":1}},"$defs":{"x":{"$ref":"#/$defs/x"}}}`, `{}`, `{"b":1}`},
+		"$ref elsewhere": {`{"properties":{"a":{"$ref":"http://x#/$defs/x"},"b":{"$ref":"#/$defs/x/y"}},"$defs":{"x":{"default":1}}}`, `{}`, `{}`},
+		"no other words": {`{"anyOf":[{"properties":{"a":{"default":1}}}],"if":{},"then":{"properties":{"b":{"default":1}}},"default":5}`, `{}`, `{}`},
+		"no object":      {`{"properties":{"a":{"default":1}},"items":true}`, `"x"`, `"x"`},
+	} {
+		root, err := decode(json.RawMessage(tc.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &schema{root: root, defaults: strings.Contains(tc.schema, `"default"`)}
+		for range 2 { // what was filled in is its own
+			v, err := decode(json.RawMessage(tc.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.fill(v); string(encode(v)) != tc.want {
+				t.Errorf("%s: %s, want %s", name, encode(v), tc.want)
+			}
+			spoil(v)
+		}
+	}
+}
+
+// spoil changes all that a value holds.
+func spoil(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			spoil(e)
+		}
+		clear(v)
+	case []any:
+		for _, e := range v {
+			spoil(e)
+		}
+		clear(v)
+	}
+}
+
+// TestDefaultsEnd: a schema that holds itself fills neither without end nor too deep.
+func TestDefaultsEnd(t *testing.T) {
+	for _, raw := range []string{
+		`{"properties":{"a":{"$ref":"#","default":{}}}}`,
+		`{"properties":{"a":{"$ref":"#","default":{}},"b":{"$ref":"#","default":{}}}}`,
+		`{"allOf":[{"$ref":"#"},{"$ref":"#"}],"properties":{"a":{"default":1}}}`,
+	} {
+		root, err := decode(json.RawMessage(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := map[string]any{}
+		(&schema{root: root, defaults: true}).fill(v)
+		if depth := Nesting(encode(v)); depth > maxSchemaDepth || len(v) == 0 {
+			t.Errorf("%s: %d levels", raw, depth)
+		}
+	}
+}
+
+// TestOrdered: a JSON object keeps the order of its keys, and what is none is not read.
+func TestOrdered(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"b":1, "a":[ 2 ],"b":3}`: `{"b":1,"a":[2],"b":3}`, `{}`: `{}`, `{"<":"&"}`: `{"<":"&"}`,
+		`[]`: "", `"x"`: "", ``: "", `{1:2}`: "", `{"a":}`: "", `{"a":1,}`: "", `{"a":{]}`: "",
+	} {
+		o, ok := ordered(json.RawMessage(text))
+		if ok != (want != "") || ok && string(o.encode()) != want {
+			t.Errorf("%s: %s, %v", text, o.encode(), ok)
+		}
+	}
+}
+
+// TestWording: long explanations are cut, visibly.
+func TestWording(t *testing.T) {
+	long := strings.Repeat("x", 200)
+	for given, want := range map[string]string{
+		"Value is wrong": "is wrong", "Required property is missing": "required property is missing", long: long, long + "x": long + "…", long[1:] + "ä": long[1:] + "…",
+	} {
+		if got := wording("type", given); got != want {
+			t.Errorf("%s: %s", given, got)
+		}
+	}
+}
