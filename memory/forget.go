@@ -79,7 +79,7 @@ type forgetting struct {
 	ids     map[core.Path][]place // the paths that ids are stored under, by where they lead
 	sources map[core.Path]bool    // those of them, and of aliases, that lead to what goes
 	spoke   map[core.Path]bool    // places where he spoke
-	newest  time.Time             // when the person last said something
+	newest  core.Message          // the last that the person said
 	// told holds, by place, the ids of what the bot answered him.
 	told map[core.Path]map[string]bool
 }
@@ -221,8 +221,8 @@ func (f *forgetting) findPrivate() error {
 		path := l.Message.Path
 		if l.Message.Author.ID == f.person {
 			f.spoke[path] = true
-			if l.Message.Time.After(f.newest) {
-				f.newest = l.Message.Time
+			if l.Message.Time.After(f.newest.Time) {
+				f.newest = l.Message
 			}
 		} else {
 			f.tell(path, l.Message.ID)
@@ -614,8 +614,8 @@ func (f *forgetting) drop(bucket string, match func(k, v []byte) bool) error {
 	})
 }
 
-// clockSkew is how far a platform's clock may be from ours.
-const clockSkew = 10 * time.Minute
+// requestAge is how old the message may be with which somebody asked to be forgotten.
+const requestAge = 10 * time.Minute
 
 // requestKey is the key of a person's request to be forgotten, or with the zero Path of
 // everybody's.
@@ -624,29 +624,30 @@ func (t *tx) requestKey(person core.Path) []byte {
 }
 
 // date notes when the person asked to be forgotten, by the platform's clock: what they
-// said last is the request itself, if it was said just now.
+// said last is the request itself, if it was said just now. That of everybody has the
+// time of this machine's clock.
 func (f *forgetting) date(t *tx) error {
 	if f.person == "" && !f.path.IsZero() {
 		return nil
 	}
-	at := t.now
-	if at.Sub(f.newest).Abs() < clockSkew {
-		at = f.newest
+	at := t.now.Add(-f.newest.Ahead)
+	if t.now.Sub(f.newest.SentAt()).Abs() < requestAge {
+		at = f.newest.Time
 	}
 	t.filled(bucketGone)
 	return t.bucket(bucketGone).Put(t.requestKey(f.path), binary.AppendUvarint(nil, uint64(max(at.Unix(), 0))))
 }
 
-// tooOld reports whether words of that time are older than their author's request to be
-// forgotten. Words without a time may be.
-func (t *tx) tooOld(place core.Path, author string, said time.Time) bool {
-	person, err := place.Person(author)
+// tooOld reports whether words of that time, which came with the message, are older than
+// their author's request to be forgotten. Words without a time may be.
+func (t *tx) tooOld(m *core.Message, author string, said time.Time) bool {
+	person, err := m.Path.Person(author)
 	if author == "" || err != nil {
 		return false // they are nobody's
 	}
-	for _, who := range []core.Path{person, {}} {
+	for who, when := range map[core.Path]time.Time{person: said, {}: said.Add(m.Ahead)} {
 		at, size := uvarint(string(t.bucket(bucketGone).Get(t.requestKey(who))))
-		if size > 0 && (said.IsZero() || said.Unix() < int64(at)) {
+		if size > 0 && (said.IsZero() || when.Unix() < int64(at)) {
 			return true
 		}
 	}
@@ -662,7 +663,7 @@ func (t *tx) withoutOld(e *core.Entry) (_ *core.Entry, cleaned, refused bool, er
 	}
 	m := e.Message
 	if !m.Time.IsZero() { // what the bot itself puts there may have none
-		if t.tooOld(m.Path, m.Author.ID, m.Time) {
+		if t.tooOld(&m, m.Author.ID, m.Time) {
 			return e, false, true, nil
 		}
 	}
@@ -675,7 +676,7 @@ func (t *tx) withoutOld(e *core.Entry) (_ *core.Entry, cleaned, refused bool, er
 	}
 	var kept []core.Foreign
 	for _, o := range m.Foreign {
-		if !t.tooOld(m.Path, o.From.ID, o.Time) {
+		if !t.tooOld(&m, o.From.ID, o.Time) {
 			kept = append(kept, o)
 		}
 	}
@@ -694,7 +695,7 @@ func (t *tx) quotesOld(m *core.Message) (bool, error) {
 	if q == nil || *q == (core.Quote{ID: q.ID}) {
 		return false, nil
 	}
-	if old := t.tooOld(m.Path, q.From.ID, q.Time); old || q.ID == "" {
+	if old := t.tooOld(m, q.From.ID, q.Time); old || q.ID == "" {
 		return old, nil
 	}
 	p, err := t.resolve(m.Path)
