@@ -172,8 +172,8 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 		return nil, errors.Join(err, store.Close())
 	}
 	b.embed(c)
-	p.bot.Store(b)
 	b.turns = turn.New(b.options(b.parts))
+	p.bot.Store(b)
 	return b, nil
 }
 

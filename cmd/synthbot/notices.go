@@ -14,13 +14,16 @@ func (b *bot) tell(text string) { (&desk{b: b, log: b.log}).Admins(text) }
 
 // diskFull is told by the store when the disk is full, and when it is well again.
 // Meanwhile nothing is taken in, so that nothing is lost: platforms keep what was
-// not acknowledged.
+// not acknowledged. Then turns that failed because of it are tried again.
 func (b *bot) diskFull(full bool) {
 	text := "There is room on the disk again, and I go on."
 	if b.full.Store(full); full {
 		text = "The disk is full. I take in no messages until there is room; nothing is lost."
 	}
 	b.conditions.set("disk", !full, text)
+	if !full {
+		b.turns.Retry()
+	}
 }
 
 // engineHealth is called by the chain of engines.

@@ -111,6 +111,7 @@ func (p *place) live() {
 	defer t.places.Done()
 	defer close(p.over)
 	for pause := time.Duration(0); ; {
+		retried := t.retried()
 		more, err := p.safely()
 		switch {
 		case err == nil:
@@ -129,7 +130,11 @@ func (p *place) live() {
 			if away := errors.Is(err, core.ErrAway); !away || pause > before { // an outage may last for hours
 				t.setup.Load().Log.Error("turn failed, trying again", "path", p.path, "in", pause, "err", err)
 			}
-			wait(t.life, pause)
+			select {
+			case <-retried:
+			case <-time.After(pause):
+			case <-t.life.Done():
+			}
 		}
 		if !p.stay(more || err != nil) {
 			return

@@ -143,11 +143,12 @@ type Turns struct {
 	life   context.Context // nil until Run; ends when no further turn may begin
 	work   context.Context
 	places sync.WaitGroup
+	retry  chan struct{} // closed when pauses between two tries end
 }
 
 // New makes Turns; Run brings them to life.
 func New(o Options) *Turns {
-	t := &Turns{store: o.Store, awake: make(map[lane]*place), former: make(map[lane]*place), alone: make(chan struct{}, 1)}
+	t := &Turns{store: o.Store, awake: make(map[lane]*place), former: make(map[lane]*place), alone: make(chan struct{}, 1), retry: make(chan struct{})}
 	t.Reconfigure(o)
 	return t
 }
@@ -265,6 +266,22 @@ func (t *Turns) waiting(ctx context.Context, also func(core.View) error) (places
 func (t *Turns) Wake(place core.Path) {
 	t.wake(lane{place, false})
 	t.wake(lane{place, true})
+}
+
+// Retry is called when what made turns fail may be over, as when there is room on the
+// disk again: those that wait to be tried again are tried now.
+func (t *Turns) Retry() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(t.retry)
+	t.retry = make(chan struct{})
+}
+
+// retried returns what the next Retry closes.
+func (t *Turns) retried() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.retry
 }
 
 // wake makes sure that somebody looks at what waits in the lane.
