@@ -34,6 +34,17 @@ func says(t testing.TB, s *plugintest.Stand, place core.Path, who core.Author, t
 	}
 }
 
+// saysLater is says on a platform whose clock is that much ahead of ours.
+func saysLater(t testing.TB, s *plugintest.Stand, ahead time.Duration, text string) {
+	t.Helper()
+	e := core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{
+		Path: place, ID: text, Author: jay, Text: text, Time: s.Clock().Add(ahead), Ahead: -ahead,
+	}}}
+	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{e}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func converse(t testing.TB, s *plugintest.Stand, place core.Path) {
 	t.Helper()
 	says(t, s, place, jay, "I bought a red boat in Bergen")
@@ -173,6 +184,43 @@ func TestNotWhileTheyTalk(t *testing.T) {
 			t.Fatalf("asked %d times though there is more than one reading holds", n)
 		}
 	})
+}
+
+// TestOtherClock: whether people still talk does not depend on how far the platform's
+// clock is from ours.
+func TestOtherClock(t *testing.T) {
+	read := func(t *testing.T, ahead time.Duration, resumed bool) {
+		s := plugintest.NewStand(t, "memory")
+		model := coretest.NewAsker(boat)
+		s.Asker = model
+		says(t, s, place, core.Author{}, "Hello all.")
+		saysLater(t, s, ahead, "first")
+		p := made(t, s, standard())
+		defer running(p)()
+		if !resumed {
+			p.Observe(core.TurnEnd{Turn: core.TurnID{Path: place, Seq: 1}})
+		}
+		for i := range 4 {
+			time.Sleep(10 * time.Minute)
+			saysLater(t, s, ahead, fmt.Sprint("and on ", i))
+		}
+		synctest.Wait()
+		if n := len(model.Asked()); n != 0 {
+			t.Errorf("asked %d times while they talk", n)
+		}
+		time.Sleep(16 * time.Minute)
+		synctest.Wait()
+		if n := len(model.Asked()); n != 1 {
+			t.Errorf("asked %d times when they have talked", n)
+		}
+	}
+	for _, ahead := range []time.Duration{2 * time.Hour, -2 * time.Hour} {
+		for _, resumed := range []bool{false, true} {
+			t.Run(fmt.Sprint(ahead, resumed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { read(t, ahead, resumed) })
+			})
+		}
+	}
 }
 
 // Of what a former life left unread, old conversations are left alone, and the
