@@ -9,7 +9,8 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strings"
+
+	"synthbot/core/txt"
 )
 
 // MaxFile is the largest configuration file in bytes.
@@ -217,15 +218,6 @@ func (s *spot) line() int {
 }
 
 func (s *spot) fault(text string) {
-	f := Fault{File: s.doc.file, Line: s.line(), Key: clip(s.String()), Text: text}
+	f := Fault{File: s.doc.file, Line: s.line(), Key: txt.Clip(s.String(), 120), Text: text}
 	s.doc.findings.add(f)
-}
-
-// clip keeps what foreign text puts into a fault short.
-func clip(s string) string {
-	const most = 120
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

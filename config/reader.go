@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"synthbot/core/txt"
 )
 
 // reader brings what stands in a document into Go values and notes the faults.
@@ -171,7 +173,7 @@ func (r reader) list(at *spot, f *field, dst reflect.Value) {
 
 func (f *field) wantedList(at *spot) string {
 	if formOf(f.leaf()) == formTable {
-		return fmt.Sprintf("there may be several: write the header with two brackets, [[%s]]", clip(at.String()))
+		return fmt.Sprintf("there may be several: write the header with two brackets, [[%s]]", txt.Clip(at.String(), 120))
 	}
 	return "write a list, in brackets: [ … ]"
 }

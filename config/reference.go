@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Reference renders a page in Markdown with a table of keys for each section.
@@ -42,7 +43,7 @@ func (f *field) row() string {
 	}
 	cells := []string{"`" + writeKey(f.name) + "`", typeWord(f.typ), initial, what}
 	for i, cell := range cells {
-		cells[i] = strings.ReplaceAll(oneLine(cell), "|", `\|`)
+		cells[i] = strings.ReplaceAll(txt.Line(cell), "|", `\|`)
 	}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // rules are what a value must keep to.
@@ -101,7 +103,7 @@ func compare(a, b reflect.Value) int {
 // show is a value for people.
 func show(v reflect.Value) string {
 	if v.Kind() == reflect.String {
-		return quote(clip(v.String()))
+		return quote(txt.Clip(v.String(), 120))
 	}
 	return fmt.Sprint(v.Interface())
 }

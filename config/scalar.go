@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"synthbot/core/txt"
 )
 
 // plain reads a tag's text as the TOML value that a file would hold.
@@ -98,7 +100,7 @@ func assignDuration(dst reflect.Value, value any) string {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Sprintf(`%s is no duration; write it as in "90s", "15m" or "1h30m"`, quote(clip(text)))
+		return fmt.Sprintf(`%s is no duration; write it as in "90s", "15m" or "1h30m"`, quote(txt.Clip(text, 120)))
 	}
 	dst.SetInt(int64(d))
 	return ""
@@ -112,9 +114,9 @@ func assignText(dst reflect.Value, value any) string {
 	into := reflect.New(dst.Type())
 	if err := into.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 		if dst.Type() == typeLevel {
-			return "is " + quote(clip(text)) + "; write DEBUG, INFO, WARN or ERROR"
+			return "is " + quote(txt.Clip(text, 120)) + "; write DEBUG, INFO, WARN or ERROR"
 		}
-		return clip(oneLine(err.Error()))
+		return txt.Clip(txt.Line(err.Error()), 120)
 	}
 	dst.Set(into.Elem())
 	return ""

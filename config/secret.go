@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // maxSecret is the largest file of a secret in bytes.
@@ -40,7 +41,7 @@ func name(text string) string {
 	if !isReference(text) {
 		return ""
 	}
-	return clip(oneLine(text)) + " "
+	return txt.Clip(txt.Line(text), 120) + " "
 }
 
 func isReference(text string) bool {

@@ -40,16 +40,6 @@ func quote(text string) string {
 	return b.String()
 }
 
-// oneLine keeps foreign words from breaking a line.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
 // nearest is the known name that a mistyped one most likely means; "" for none.
 func nearest(name string, known []string) string {
 	const longest = 64

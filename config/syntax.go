@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"synthbot/core/txt"
 )
 
 // maxMends is how many lines are passed over to find further syntax faults.
@@ -59,7 +61,7 @@ func explain(err error) (line int, text string) {
 	}
 	text = strings.TrimPrefix(err.Error(), "toml: ")
 	text, _, _ = strings.Cut(text, ": strconv.")
-	return line, "cannot be read as TOML: " + clip(text) + mend(text)
+	return line, "cannot be read as TOML: " + txt.Clip(text, 120) + mend(text)
 }
 
 // mend is what most likely helps against a syntax error.

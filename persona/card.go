@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Limits of a card's lore.
@@ -126,8 +127,8 @@ func line(data []byte, err error) string {
 
 func (d *cardData) persona() *Persona {
 	return &Persona{
-		Name:            cut(oneLine(string(d.Name)), maxName),
-		Nickname:        cut(oneLine(string(d.Nickname)), maxName),
+		Name:            txt.Clip(oneLine(string(d.Name)), maxName),
+		Nickname:        txt.Clip(oneLine(string(d.Nickname)), maxName),
 		Profile:         join(d.Description, d.Scenario),
 		Personality:     join(d.Personality),
 		Guidance:        join(d.SystemPrompt, d.PostHistory),
@@ -144,7 +145,7 @@ func join(texts ...word) string {
 			kept = append(kept, s)
 		}
 	}
-	return cut(strings.Join(kept, "\n"), maxField)
+	return txt.Clip(strings.Join(kept, "\n"), maxField)
 }
 
 // book reads a card's lore; nil if it has none.
@@ -161,7 +162,7 @@ func book(data json.RawMessage) (*Book, error) {
 		return nil, err
 	}
 	b := &Book{
-		Name: cut(oneLine(string(d.Name)), maxName), Description: join(d.Description),
+		Name: txt.Clip(oneLine(string(d.Name)), maxName), Description: join(d.Description),
 		ScanDepth: int(d.ScanDepth), TokenBudget: int(d.TokenBudget), Recursive: d.Recursive.or(false),
 	}
 	for _, raw := range all[:min(len(all), maxEntries)] {
@@ -195,11 +196,11 @@ func entries(data json.RawMessage) (all []json.RawMessage, err error) {
 
 func (e *entryData) entry() BookEntry {
 	return BookEntry{
-		ID: int(e.ID + e.UID), Name: cut(oneLine(string(e.Name)), maxName), Comment: cut(oneLine(string(e.Comment)), maxItem),
+		ID: int(e.ID + e.UID), Name: txt.Clip(oneLine(string(e.Name)), maxName), Comment: txt.Clip(oneLine(string(e.Comment)), maxItem),
 		Keys: append(e.Keys, e.Key...), SecondaryKeys: append(e.SecondaryKeys, e.KeySecondary...), Content: join(e.Content),
 		Enabled: e.Enabled.or(true) && !e.Disable.or(false), Constant: e.Constant.or(false), Selective: e.Selective.or(false),
 		CaseSensitive: e.CaseSensitive.or(e.CaseSensitive2.or(false)), Regex: e.Regex.or(false),
-		Order: int(e.Order + e.Order2), Priority: int(e.Priority), Position: cut(oneLine(string(e.Position)), maxName),
+		Order: int(e.Order + e.Order2), Priority: int(e.Priority), Position: txt.Clip(oneLine(string(e.Position)), maxName),
 	}
 }
 
@@ -232,7 +233,7 @@ func (l *words) UnmarshalJSON(data []byte) error {
 	for _, raw := range all[:min(len(all), maxKeys)] {
 		var s string
 		if json.Unmarshal(raw, &s) == nil && oneLine(s) != "" {
-			*l = append(*l, cut(oneLine(s), maxItem))
+			*l = append(*l, txt.Clip(oneLine(s), maxItem))
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Persona is who the bot is, as a file tells it. Texts may hold placeholders;
@@ -51,7 +52,7 @@ const maxUser = 64
 //
 // Dialogue and Greeting keep their line breaks.
 func (p *Persona) For(user string) core.Persona {
-	user = cut(oneLine(user), maxUser)
+	user = txt.Clip(oneLine(user), maxUser)
 	if user == "" {
 		user = stranger
 	}

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // lines drops what has no place in a text: bytes that are no UTF-8, control and
@@ -38,21 +37,6 @@ func direction(r rune) bool {
 
 // oneLine is lines with every run of white space as one space.
 func oneLine(s string) string { return strings.Join(strings.Fields(lines(s)), " ") }
-
-// cut shortens s to max characters and marks that it did.
-func cut(s string, max int) string {
-	if len(s) <= max || utf8.RuneCountInString(s) <= max {
-		return s
-	}
-	runes := 0
-	for i := range s {
-		if runes == max-1 {
-			return s[:i] + "…"
-		}
-		runes++
-	}
-	return s
-}
 
 // unlabel takes the colon from words that are labels of the rendered text, so
 // that a value cannot pass for another label.

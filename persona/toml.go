@@ -9,6 +9,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"synthbot/core/txt"
 )
 
 // Limits of a persona file.
@@ -122,7 +124,7 @@ func (r *reading) key(n *unstable.Node) (string, unstable.Range) {
 
 func (r *reading) fault(at unstable.Range, key, format string, args ...any) {
 	line := r.parser.Shape(at).Start.Line
-	r.faults = append(r.faults, fmt.Errorf("%s:%d: %s: %s", r.file, line, cut(oneLine(key), maxName), fmt.Sprintf(format, args...)))
+	r.faults = append(r.faults, fmt.Errorf("%s:%d: %s: %s", r.file, line, txt.Clip(oneLine(key), maxName), fmt.Sprintf(format, args...)))
 }
 
 func (r *reading) text(key string, at unstable.Range, v *unstable.Node, to *string) {
@@ -210,7 +212,7 @@ func (r *reading) mend(key string) string {
 }
 
 func squeeze(key string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(cut(key, maxName)))
+	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(txt.Clip(key, maxName)))
 }
 
 // distance counts the letters to change, add or take away between a and b.

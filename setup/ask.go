@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // choose asks for one of several answers.
@@ -226,7 +227,7 @@ func (t *Talk) askLanguage(ctx context.Context) (err error) {
 
 func language(answer string) error {
 	if answer != "" && !regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`).MatchString(answer) {
-		return fmt.Errorf("%q is no language; write a tag like en, it or pt-BR", line(answer))
+		return fmt.Errorf("%q is no language; write a tag like en, it or pt-BR", txt.Clip(txt.Line(answer), 100))
 	}
 	return nil
 }

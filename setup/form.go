@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"charm.land/huh/v2"
+
+	"synthbot/core/txt"
 )
 
 // Form is a Terminal that shows each question as a form. In and Out are a real
@@ -79,5 +81,5 @@ func (q *Question) shown(answer string) string {
 			return o.Label
 		}
 	}
-	return line(strings.Join(strings.Fields(answer), " "))
+	return txt.Clip(txt.Line(answer), 100)
 }

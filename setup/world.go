@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // World is what the questions ask of the world around.
@@ -45,7 +46,7 @@ func Models(ctx context.Context, client *http.Client, base string) ([]string, er
 	address := strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/api/tags"
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no address; write it as http://host:port", line(base))
+		return nil, fmt.Errorf("%q is no address; write it as http://host:port", txt.Clip(txt.Line(base), 100))
 	}
 	response, err := client.Do(r)
 	if err != nil {
@@ -59,11 +60,11 @@ func Models(ctx context.Context, client *http.Client, base string) ([]string, er
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(data, &list) != nil {
-		return nil, fmt.Errorf("no Ollama: something else answers at %s", line(base))
+		return nil, fmt.Errorf("no Ollama: something else answers at %s", txt.Clip(txt.Line(base), 100))
 	}
 	names := make([]string, 0, len(list.Models))
 	for _, m := range list.Models {
-		names = append(names, line(m.Name))
+		names = append(names, txt.Clip(txt.Line(m.Name), 100))
 	}
 	return names, nil
 }
@@ -91,18 +92,4 @@ func Address(platform string, found []core.Finding, token core.Secret) string {
 		}
 	}
 	return ""
-}
-
-// line makes foreign words fit for a line of the terminal.
-func line(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > 100 {
-		return string(runes[:100]) + "…"
-	}
-	return text
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // legacy is the older form of a definition. Fields are named in a list, or in an
@@ -91,7 +92,7 @@ func (c *converter) instructions(raw json.RawMessage, e *core.Examples) {
 		Examples    []json.RawMessage          `json:"examples"`
 	}
 	if json.Unmarshal(raw, &i) != nil {
-		e.Instructions.Notes = append(e.Instructions.Notes, clip(string(raw), 1000))
+		e.Instructions.Notes = append(e.Instructions.Notes, txt.Clip(string(raw), 1000))
 		return
 	}
 	e.Instructions = i.Instructions

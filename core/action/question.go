@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Bounds of a question, in bytes.
@@ -46,7 +47,7 @@ func question(d *Definition, step *core.Step, why string) (text string, whole bo
 		}
 	}
 	if words := strings.Join(strings.Fields(step.ConfirmText), " "); words != "" {
-		b.WriteString("\nReason given: " + shown(clip(words, maxReason)))
+		b.WriteString("\nReason given: " + shown(txt.Clip(words, maxReason)))
 	}
 	return b.String(), whole
 }
@@ -61,7 +62,7 @@ func shown(text string) string {
 
 // Shown is the outcome of a step as it stands beside its question, at most 250 bytes.
 func Shown(outcome string) string {
-	return escaped(clip(strings.Join(strings.Fields(outcome), " "), 245))
+	return escaped(txt.Clip(strings.Join(strings.Fields(outcome), " "), 245))
 }
 
 // escaped writes what a person would not see, or what would move other text about,
@@ -106,12 +107,4 @@ func (d *Definition) label(property string) string {
 		return title
 	}
 	return property
-}
-
-// clip cuts a text, visibly.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tmc/langchaingo/llms/openai"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Embedder turns texts into vectors, one for each, in their order. Its errors
@@ -113,7 +114,7 @@ func (e *embedder) once(ctx context.Context, texts []string) (vectors [][]float3
 	c := &call{cfg: e.cfg, preset: e.preset}
 	defer func() {
 		if p := recover(); p != nil {
-			vectors, err = nil, fmt.Errorf("%w: %s", errPanic, oneLine(fmt.Sprint(p), 200))
+			vectors, err = nil, fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
 		}
 	}()
 	vectors, err = e.client.CreateEmbedding(c.in(ctx), texts)

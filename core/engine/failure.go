@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Reasons for which a call counts as failed.
@@ -90,7 +91,7 @@ func parseErrorBody(body []byte) *httpError {
 
 // plainError makes an httpError of what was said in words alone.
 func plainError(said string) *httpError {
-	return &httpError{text: oneLine(said, 300), sizes: readSizes(oneLine(said, 1000))}
+	return &httpError{text: txt.Clip(txt.Line(said), 300), sizes: readSizes(txt.Clip(txt.Line(said), 1000))}
 }
 
 func parseErrorValue(value json.RawMessage) *httpError {
@@ -123,7 +124,7 @@ func parseErrorValue(value json.RawMessage) *httpError {
 	if e.code == "" {
 		e.code = inner.Status
 	}
-	e.code = oneLine(e.code, 60)
+	e.code = txt.Clip(txt.Line(e.code), 60)
 	return e
 }
 
@@ -214,17 +215,4 @@ func asModelError(engine string, call, whole context.Context, err error) *core.M
 		e.Kind = core.Fatal
 	}
 	return e
-}
-
-// oneLine makes foreign text fit for one line of a log: white space folded, at
-// most n runes.
-func oneLine(s string, n int) string {
-	if len(s) > 16*n {
-		s = s[:16*n]
-	}
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n]) + "…"
-	}
-	return s
 }

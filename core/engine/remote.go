@@ -16,6 +16,7 @@ import (
 	"github.com/tmc/langchaingo/llms/openai"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // remote is one model behind a network, as a core.Model. Safe for concurrent
@@ -146,7 +147,7 @@ func (r *remote) once(ctx context.Context, request core.Request, m manner) (answ
 	names := toolNames(request.Tools)
 	defer func() {
 		if p := recover(); p != nil {
-			answer, err = core.Answer{}, fmt.Errorf("%w: %s", errPanic, oneLine(fmt.Sprint(p), 200))
+			answer, err = core.Answer{}, fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
 		}
 	}()
 	if request.Used != nil {
@@ -365,7 +366,7 @@ func (r *remote) answer(response *llms.ContentResponse, names map[string]string)
 	case stop == stopFiltered, stop == stopRefusal:
 		return core.Answer{}, &core.ModelError{Kind: core.Refused, Engine: r.cfg.Name, Err: fmt.Errorf("the model stopped with %q", stop)}
 	case strings.TrimSpace(answer.Text) == "" && len(answer.Calls) == 0:
-		return core.Answer{}, fmt.Errorf("%w (it stopped with %q)", errEmptyAnswer, oneLine(stop, 40))
+		return core.Answer{}, fmt.Errorf("%w (it stopped with %q)", errEmptyAnswer, txt.Clip(txt.Line(stop), 40))
 	}
 	return answer, nil
 }

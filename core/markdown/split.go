@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // Runes measures a text in characters.
@@ -125,7 +127,7 @@ func (s *splitter) settle() {
 		return
 	}
 	_, last := utf8.DecodeLastRuneInString(s.rest[:size])
-	for g := range Graphemes(s.rest[size-last:]) {
+	for g := range txt.Graphemes(s.rest[size-last:]) {
 		if len(g) > last { // an accent on a space
 			size -= last
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 func TestSplit(t *testing.T) {
@@ -137,7 +139,7 @@ func solid(s string) string {
 func edgesOf(s string) []bool {
 	edges := make([]bool, len(s)+1)
 	at := 0
-	for g := range Graphemes(s) {
+	for g := range txt.Graphemes(s) {
 		edges[at] = true
 		at += len(g)
 	}
@@ -147,7 +149,7 @@ func edgesOf(s string) []bool {
 
 func graphemeAt(s string, at int) string {
 	start := 0
-	for g := range Graphemes(s) {
+	for g := range txt.Graphemes(s) {
 		if start+len(g) > at {
 			return g
 		}

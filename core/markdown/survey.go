@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // beyond is how far a survey looks past the room, in bytes, so that the white
@@ -33,7 +35,7 @@ func newSurvey(s *splitter, open string, room int) *survey {
 	v.window = s.rest[:boundary(s.rest, min(room+beyond, len(s.rest)))]
 	v.bounds = make([]bool, len(v.window)+1)
 	at := 0
-	for g := range Graphemes(v.window) {
+	for g := range txt.Graphemes(v.window) {
 		v.bounds[at] = true
 		at += len(g)
 	}

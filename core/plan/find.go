@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // findings are the JSON values of a text that have the shape of a plan.
@@ -277,13 +278,13 @@ func (w *walker) token(t json.Token) *lintError {
 		return nil
 	case json.Number:
 		if !bounded(string(t)) {
-			return &lintError{"the number " + clip(string(t), 24) + " is out of all bounds", true}
+			return &lintError{"the number " + txt.Clip(string(t), 24) + " is out of all bounds", true}
 		}
 	case string:
 		if top := w.top(); top != nil && top.key {
 			top.key = false
 			if top.keys[t] {
-				return &lintError{"the key " + clip(t, 64) + " stands twice in one object", false}
+				return &lintError{"the key " + txt.Clip(t, 64) + " stands twice in one object", false}
 			}
 			top.keys[t] = true
 			return nil
@@ -314,11 +315,4 @@ func bounded(number string) bool {
 	}
 	_, exponent, _ := strings.Cut(strings.ToLower(number), "e")
 	return len(strings.TrimLeft(exponent, "+-0")) <= 3
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // shape is what a JSON value looks like from outside.
@@ -289,7 +290,7 @@ func (r *reader) payload(field string, f fields, known []string) (json.RawMessag
 			continue
 		}
 		for _, extra := range slices.Sorted(maps.Keys(rest)) {
-			r.fault(field+"."+clip(extra, 64), "unknown key; what the action needs belongs into its payload")
+			r.fault(field+"."+txt.Clip(extra, 64), "unknown key; what the action needs belongs into its payload")
 		}
 		payload, ok := payloadOf(f.values[k])
 		if !ok {

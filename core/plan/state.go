@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Bounds of a conversation's state.
@@ -29,12 +30,12 @@ func Merge(old core.State, since, now time.Time, age time.Duration, said core.St
 		old.SlotsFilled, old.SlotsRequired = nil, nil
 	}
 	merged := core.State{
-		Topic:       clip(old.Topic, maxTopic),
+		Topic:       txt.Clip(old.Topic, maxTopic),
 		Entities:    merge(old.Entities, said.Entities),
 		SlotsFilled: merge(old.SlotsFilled, said.SlotsFilled),
 	}
 	if said.Topic != "" {
-		merged.Topic = clip(said.Topic, maxTopic)
+		merged.Topic = txt.Clip(said.Topic, maxTopic)
 	}
 	required := old.SlotsRequired
 	if said.SlotsRequired != nil {

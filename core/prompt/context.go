@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // section is one key of the context. A section without items is left out.
@@ -195,7 +196,7 @@ func single(name string, w *writer) section {
 func injections(m map[string]json.RawMessage) []section {
 	list := make([]section, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if reserved(key) || oneLine(key) != key {
+		if reserved(key) || txt.Line(key) != key {
 			continue
 		}
 		if raw, ok := appendValue(nil, m[key]); ok {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // What hints may take of a prompt.
@@ -46,7 +47,7 @@ func Merge(hints []core.Hint, override, fallback string) Recon {
 
 // toneWord is a tone that is short enough to be one.
 func toneWord(s string) string {
-	if s = oneLine(s); utf8.RuneCountInString(s) > toneMax {
+	if s = txt.Line(s); utf8.RuneCountInString(s) > toneMax {
 		return ""
 	}
 	return s
@@ -54,7 +55,7 @@ func toneWord(s string) string {
 
 // once adds a text that is new, while there is room.
 func once(list []string, text string) []string {
-	text = cut(oneLine(text), hintMax)
+	text = cut(txt.Line(text), hintMax)
 	if text == "" || len(list) == hintsCount || slices.Contains(list, text) {
 		return list
 	}

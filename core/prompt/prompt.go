@@ -3,7 +3,6 @@ package prompt
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"synthbot/core"
@@ -208,9 +207,4 @@ func withNumber(base int) int {
 			return n
 		}
 	}
-}
-
-// oneLine makes every run of white space a single space.
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // personaKey never becomes a key of the context: who the bot is stands in front
@@ -78,7 +79,7 @@ const rulesChat = "" +
 // than half of the limit, so that it does not come and go.
 func (p *Parts) instructions(l core.Limits, others int) string {
 	persona, rules := p.persona(), p.rules(l.Dialect)
-	if dialogue := oneLine(p.Persona.Dialogue); dialogue != "" && !p.Lite {
+	if dialogue := txt.Line(p.Persona.Dialogue); dialogue != "" && !p.Lite {
 		dialogue = "Example dialogue, for the tone only: " + dialogue
 		if l.Chars <= 0 || others+textSize(persona)+textSize(dialogue)+textSize(rules) <= l.Chars/2 {
 			persona = join(persona, dialogue)
@@ -93,7 +94,7 @@ func (p *Parts) persona() string {
 	if text == "" && json.Unmarshal(p.Injections[personaKey], &text) != nil {
 		text = ""
 	}
-	return oneLine(text)
+	return txt.Line(text)
 }
 
 // standing is what holds from message to message.
@@ -103,7 +104,7 @@ func (p *Parts) standing() string {
 		hints = append(hints, `Conversation language: "`+tag+`"; write in it unless asked for another.`)
 	}
 	for _, hint := range p.Standing {
-		hints = append(hints, oneLine(hint))
+		hints = append(hints, txt.Line(hint))
 	}
 	return join(hints...)
 }
@@ -114,7 +115,7 @@ func (p *Parts) rules(d core.Dialect) string {
 		form, chat = formTools, formToolsChat
 	}
 	if p.Chat {
-		form += strings.Replace(chat, "MESSAGE", core.MessagePrefix+oneLine(p.Interface), 1)
+		form += strings.Replace(chat, "MESSAGE", core.MessagePrefix+txt.Line(p.Interface), 1)
 	}
 	if p.Lite {
 		return join(form+".", rules)

@@ -5,7 +5,7 @@ import (
 	"unicode"
 
 	"synthbot/core"
-	"synthbot/core/markdown"
+	"synthbot/core/txt"
 )
 
 // maxHistory is how many lines the arrow keys reach back.
@@ -101,7 +101,7 @@ func (e *editor) insert(s string) {
 // boundary is the end of the grapheme that holds the byte before at.
 func boundary(s string, at int) int {
 	start := 0
-	for g := range markdown.Graphemes(s) {
+	for g := range txt.Graphemes(s) {
 		if start >= at {
 			return start
 		}
@@ -113,7 +113,7 @@ func boundary(s string, at int) int {
 // before is the beginning of the grapheme in front of the cursor.
 func (e *editor) before() int {
 	start := 0
-	for g := range markdown.Graphemes(e.text[:e.pos]) {
+	for g := range txt.Graphemes(e.text[:e.pos]) {
 		if start+len(g) >= e.pos {
 			return start
 		}
@@ -124,7 +124,7 @@ func (e *editor) before() int {
 
 // after is the end of the grapheme behind the cursor.
 func (e *editor) after() int {
-	for g := range markdown.Graphemes(e.text[e.pos:]) {
+	for g := range txt.Graphemes(e.text[e.pos:]) {
 		return e.pos + len(g)
 	}
 	return e.pos

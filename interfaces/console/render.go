@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 )
 
 // style is a set of ways in which text can look.
@@ -109,7 +110,7 @@ func (r *renderer) list(b markdown.Block, columns int) []string {
 			lines = append(lines, "")
 		}
 		mark := strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(b.Mark(i))
-		w := width(mark)
+		w := txt.Width(mark)
 		lines = append(lines, r.behind(r.blocks(item.Blocks, columns-w, b.Tight), mark, strings.Repeat(" ", w), 0)...)
 	}
 	return lines
@@ -266,8 +267,8 @@ func cells(text string, s style) []cell {
 	text = strings.ReplaceAll(clean(text+"x", true), "\t", "    ")
 	text = text[:len(text)-1] // x kept the white space at the end
 	var out []cell
-	for g := range markdown.Graphemes(text) {
-		out = append(out, cell{g, columns(g), s})
+	for g := range txt.Graphemes(text) {
+		out = append(out, cell{g, txt.Columns(g), s})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 )
 
 // tagged shows styles as tags.
@@ -83,7 +84,7 @@ func TestNoColor(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	for s, want := range map[string]int{"a": 1, "é": 1, "e\u0301": 1, "猫": 2, "👍": 2, "👩‍👧": 2, "🇮🇹": 2, "❤\ufe0f": 2, "❤": 1, "\u200b": 0, "ｱ": 1, "한": 2, "": 0, "…": 1, "\u0301": 0} {
-		if got := width(s); got != want {
+		if got := txt.Width(s); got != want {
 			t.Errorf("%q takes %d columns, want %d", s, got, want)
 		}
 	}

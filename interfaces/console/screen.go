@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core/markdown"
+	"synthbot/core/txt"
 )
 
 // Sizes of a terminal that does not tell.
@@ -184,9 +184,9 @@ type layout struct {
 func (s *screen) lay(typing bool) layout {
 	columns, height := s.size()
 	var l layout
-	l.add(s.style(promptStyle, s.prompt), width(s.prompt))
+	l.add(s.style(promptStyle, s.prompt), txt.Width(s.prompt))
 	at := 0
-	for g := range markdown.Graphemes(s.edit.text) {
+	for g := range txt.Graphemes(s.edit.text) {
 		if at == s.edit.pos {
 			l.here()
 		}
@@ -204,7 +204,7 @@ func (s *screen) lay(typing bool) layout {
 	}
 	if s.thinkers > 0 {
 		sign := cutColumns(s.sign+strings.Repeat(".", s.dots), columns)
-		l.above(s.style(dim, sign), width(sign))
+		l.above(s.style(dim, sign), txt.Width(sign))
 		height--
 	}
 	l.crop(max(1, height-1), s.thinkers > 0)
@@ -223,7 +223,7 @@ func (l *layout) put(g string, columnCount int) {
 		l.add("", 0)
 		return
 	}
-	w := columns(g)
+	w := txt.Columns(g)
 	if last := len(l.rows) - 1; l.widths[last]+w > columnCount && l.widths[last] > 0 {
 		if l.row == last && l.col >= l.widths[last] { // the cursor goes along
 			l.row, l.col = last+1, 0
@@ -261,8 +261,8 @@ func (l *layout) crop(height int, sign bool) {
 // cutColumns is the beginning of s that fits.
 func cutColumns(s string, columnCount int) string {
 	used, size := 0, 0
-	for g := range markdown.Graphemes(s) {
-		if used += columns(g); used > columnCount {
+	for g := range txt.Graphemes(s) {
+		if used += txt.Columns(g); used > columnCount {
 			break
 		}
 		size += len(g)

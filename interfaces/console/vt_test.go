@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"synthbot/core/markdown"
+	"synthbot/core/txt"
 )
 
 // vt is a small terminal: it shows what a program writes as a person would see
@@ -59,7 +59,7 @@ func (v *vt) step(s string) int {
 	for !utf8.ValidString(text) && len(text) > 0 {
 		text = text[:len(text)-1] // a character that is not whole yet
 	}
-	for g := range markdown.Graphemes(text) {
+	for g := range txt.Graphemes(text) {
 		v.put(g)
 	}
 	return len(text)
@@ -105,7 +105,7 @@ func (v *vt) down() {
 }
 
 func (v *vt) put(g string) {
-	w := columns(g)
+	w := txt.Columns(g)
 	if v.col+w > v.columns {
 		v.col = 0
 		v.down()

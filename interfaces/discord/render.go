@@ -4,10 +4,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 )
 
 // maxContent is the length of a message, in UTF-16 units: never more than what
@@ -152,7 +151,7 @@ func grid(b markdown.Block) string {
 		for j, cell := range row {
 			text := strings.ReplaceAll(cell.Plain(), "\n", " ")
 			rows[i] = append(rows[i], text)
-			widths[j] = max(widths[j], width(text))
+			widths[j] = max(widths[j], txt.Width(text))
 		}
 	}
 	var lines []string
@@ -174,7 +173,7 @@ func grid(b markdown.Block) string {
 }
 
 func pad(text string, to int, a markdown.Align) string {
-	room := max(to-width(text), 0)
+	room := max(to-txt.Width(text), 0)
 	left := 0
 	switch a {
 	case markdown.AlignRight:
@@ -183,19 +182,6 @@ func pad(text string, to int, a markdown.Align) string {
 		left = room / 2
 	}
 	return strings.Repeat(" ", left) + text + strings.Repeat(" ", room-left)
-}
-
-// width is how many columns a text takes in a fixed font.
-func width(s string) int {
-	n := 0
-	for g := range markdown.Graphemes(s) {
-		r, _ := utf8.DecodeRuneInString(g)
-		n++
-		if r >= 0x1100 && (unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana) || r >= 0x1f300 && r <= 0x1faff || r >= 0xff01 && r <= 0xff60) {
-			n++
-		}
-	}
-	return n
 }
 
 func (r renderer) inlines(in markdown.Inlines) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 )
 
 // Limits of a message's text, in UTF-16 units as a person sees it, and of the
@@ -172,7 +173,7 @@ func (r *renderer) table(b markdown.Block) {
 		for j, cell := range row {
 			text := strings.ReplaceAll(cell.Plain(), "\n", " ")
 			rows[i] = append(rows[i], text)
-			widths[j] = max(widths[j], width(text))
+			widths[j] = max(widths[j], txt.Width(text))
 		}
 	}
 	lines := make([]string, len(rows))
@@ -189,7 +190,7 @@ func (r *renderer) table(b markdown.Block) {
 const maxPad = 24
 
 func pad(s string, to int, align markdown.Align) string {
-	gap := min(to, maxPad) - width(s)
+	gap := min(to, maxPad) - txt.Width(s)
 	if gap <= 0 {
 		return s
 	}
@@ -200,13 +201,6 @@ func pad(s string, to int, align markdown.Align) string {
 		return strings.Repeat(" ", gap/2) + s + strings.Repeat(" ", gap-gap/2)
 	}
 	return s + strings.Repeat(" ", gap)
-}
-
-func width(s string) (n int) {
-	for range markdown.Graphemes(s) {
-		n++
-	}
-	return n
 }
 
 func (r *renderer) inlines(list markdown.Inlines) {

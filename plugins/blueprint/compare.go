@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"synthbot/core/txt"
 )
 
 // Change is one difference between two versions of a blueprint.
@@ -157,7 +159,7 @@ func orNone(v string) string {
 	if v == "" {
 		return "none"
 	}
-	return clip(v, 40)
+	return txt.Clip(v, 40)
 }
 
 func sameJSON(a, b json.RawMessage) bool {
@@ -319,12 +321,12 @@ func (c *comparison) enums(at string, a, b map[string]any) {
 	}
 	for _, v := range before {
 		if !containsValue(after, v) {
-			c.narrower("%s cannot be %s any more", at, clip(string(encode(v)), 60))
+			c.narrower("%s cannot be %s any more", at, txt.Clip(string(encode(v)), 60))
 		}
 	}
 	for _, v := range after {
 		if !containsValue(before, v) {
-			c.wider("%s can be %s now", at, clip(string(encode(v)), 60))
+			c.wider("%s can be %s now", at, txt.Clip(string(encode(v)), 60))
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
+	"synthbot/core/txt"
 )
 
 // agent is what carries the tools of one blueprint out.
@@ -181,7 +182,7 @@ func (e endpoint) filled(fields map[string]json.RawMessage) (endpoint, error) {
 	}
 	if _, rest, open := strings.Cut(e.Path, "{"); open {
 		name, _, _ := strings.Cut(rest, "}")
-		return e, core.Errorf(core.Invalid, "%s is missing: it is a part of the address.", clip(name, 60))
+		return e, core.Errorf(core.Invalid, "%s is missing: it is a part of the address.", txt.Clip(name, 60))
 	}
 	return e, nil
 }
@@ -235,7 +236,7 @@ func (a *agent) send(q *http.Request, key core.Key) ([]byte, error) {
 // status is what the HTTP status says, nil where it is good.
 func status(resp *http.Response, data []byte) error {
 	code := resp.StatusCode
-	detail := errors.New(clip(string(data), 500))
+	detail := errors.New(txt.Clip(string(data), 500))
 	switch {
 	case code < 300:
 		return nil
@@ -303,7 +304,7 @@ func complaint(name, code, message string, failed error) error {
 	if text == "" {
 		text = strings.ToLower(strings.ReplaceAll(code, "_", " "))
 	}
-	e := &core.Error{Kind: core.Broken, Text: name + " says: " + clip(text, 300), Err: failed}
+	e := &core.Error{Kind: core.Broken, Text: name + " says: " + txt.Clip(text, 300), Err: failed}
 	var known *core.Error
 	upper := strings.ToUpper(code)
 	switch {

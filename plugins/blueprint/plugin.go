@@ -13,6 +13,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/outbound"
 	"synthbot/core/program"
+	"synthbot/core/txt"
 )
 
 // Plugin offers the tools of blueprints. Safe for concurrent use.
@@ -225,10 +226,10 @@ func (p *Plugin) shown(name string) (string, error) {
 		if name != "" && !strings.EqualFold(l.Name, name) {
 			continue
 		}
-		fmt.Fprintf(&b, "**%s** %s – %s\n", l.Name, l.Version, clip(l.Description, 300))
+		fmt.Fprintf(&b, "**%s** %s – %s\n", l.Name, l.Version, txt.Clip(l.Description, 300))
 		fmt.Fprintf(&b, "%d tools, from `%s`\n", len(l.Tools), filepath.Base(l.File))
 		if name != "" {
-			fmt.Fprintf(&b, "```json\n%s\n```\n", clip(indented(l.Raw), 3000))
+			fmt.Fprintf(&b, "```json\n%s\n```\n", txt.Clip(indented(l.Raw), 3000))
 		}
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Bounds of what is shown.
@@ -102,10 +103,10 @@ func (v view) step(output json.RawMessage) (s core.Step, ok bool) {
 	}
 	payload := map[string]any{"content": output}
 	if v.format != "" {
-		payload["format"] = clip(v.format, 60)
+		payload["format"] = txt.Clip(v.format, 60)
 	}
 	if v.title != "" {
-		payload["title"] = clip(v.title, 120)
+		payload["title"] = txt.Clip(v.title, 120)
 	}
 	if len(v.fields) > 0 {
 		payload["fields"] = v.fields

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // maxBrief is how many characters a brief may have.
@@ -133,7 +134,7 @@ func (t *Tool) title() string {
 
 // third is the examples tier.
 func (t *Tool) third() core.Examples {
-	e := core.Examples{Description: clip(strings.TrimSpace(t.Description), 2000)}
+	e := core.Examples{Description: txt.Clip(strings.TrimSpace(t.Description), 2000)}
 	if e.Description == "" {
 		e.Description = t.title()
 	}
@@ -176,7 +177,7 @@ func exampleOf(raw json.RawMessage) core.Example {
 	}
 	for _, words := range []string{x.Name, x.Title, x.Description, x.Scenario} {
 		if words != "" {
-			e.Scenario = clip(words, 200)
+			e.Scenario = txt.Clip(words, 200)
 		}
 	}
 	return e
@@ -191,14 +192,6 @@ func inputExamples(schema json.RawMessage) []json.RawMessage {
 		return nil
 	}
 	return slices.DeleteFunc(s.Examples, func(e json.RawMessage) bool { return !bytes.HasPrefix(e, []byte("{")) })
-}
-
-// clip cuts a text, visibly.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // stricter is the one of two permissions that fewer people have.

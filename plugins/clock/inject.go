@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // maxInjection is the most that a prompt is told, in bytes.
@@ -41,7 +41,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if p.config.Weather == weatherPrompt && p.home.due(p.host.Clock()) {
 		p.skies.rouse() // the map did not answer when Run began
 	}
-	t := told{Now: moment(now), Place: cut(p.config.Place), Weather: p.sky(home)}
+	t := told{Now: moment(now), Place: txt.Clip(p.config.Place, 40), Weather: p.sky(home)}
 	t.Season = season(now.Month(), p.hemisphere(home, now.Location().String()))
 	person, err := p.tellable(ctx, s.Path, s.Private, s.Author, s.Sees)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Plugin) hemisphere(home *spot, zone string) int {
 }
 
 func (p *Plugin) there(s *spot, now time.Time, here string) *there {
-	t := &there{Place: cut(s.String()), Weather: p.sky(s)}
+	t := &there{Place: txt.Clip(s.String(), 40), Weather: p.sky(s)}
 	if loc := s.location(); loc != nil {
 		now = now.In(loc)
 		t.Now = moment(now)
@@ -81,15 +81,6 @@ func (p *Plugin) there(s *spot, now time.Time, here string) *there {
 
 // moment is a wall clock's time.
 func moment(t time.Time) string { return t.Format("Monday 2 January 2006, 15:04") }
-
-// cut keeps names short.
-func cut(s string) string {
-	const most = 40
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return string([]rune(s)[:most-1]) + "…"
-}
 
 // encode leaves out what there is no room for, the least telling first.
 func (t *told) encode() (json.RawMessage, error) {

@@ -14,6 +14,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
+	"synthbot/core/txt"
 	"synthbot/plugins/plugintest"
 )
 
@@ -301,7 +302,7 @@ func FuzzWithout(f *testing.F) {
 	f.Add("Jay Miller and @jay", "Jay Miller", "@jay")
 	f.Add("ǅ \xff a", "ǆ", "")
 	f.Fuzz(func(t *testing.T, text, name, tag string) {
-		s := someone{Name: line(name, nameMax), Tag: line(tag, nameMax)}
+		s := someone{Name: txt.Clip(txt.Line(name), nameMax), Tag: txt.Clip(txt.Line(tag), nameMax)}
 		if strings.Contains(somebody, strings.ToLower(s.Name)) || strings.Contains(strings.ToLower(s.Name+s.Tag), somebody) {
 			return
 		}

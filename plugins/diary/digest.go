@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 type digestPayload struct {
@@ -101,9 +102,9 @@ func plain(d *page) string {
 	share := max(digestMax/len(d.Entries)-1, 20)
 	texts := make([]string, len(d.Entries))
 	for i := range d.Entries {
-		texts[i] = line(d.Entries[i].Summary, share)
+		texts[i] = txt.Clip(txt.Line(d.Entries[i].Summary), share)
 	}
-	return line(strings.Join(texts, " "), digestMax)
+	return txt.Clip(txt.Line(strings.Join(texts, " ")), digestMax)
 }
 
 // textOrder asks for a digest's text.
@@ -129,7 +130,7 @@ func (p *Plugin) askText(ctx context.Context, d *page) (string, error) {
 	if !readAnswer(answer, &a) || utf8.RuneCountInString(a.Digest) > digestMax {
 		return "", nil
 	}
-	return line(a.Digest, digestMax), nil
+	return txt.Clip(txt.Line(a.Digest), digestMax), nil
 }
 
 // moods are all that a mood can be.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // What an injection looks at.
@@ -76,12 +77,12 @@ func origins(place core.Path, sees []core.Path) []core.Path {
 func (p *Plugin) notes(v *view) (notes []told) {
 	rest := v.Entries
 	if d := v.Digest; d != nil {
-		notes = append(notes, told{At: v.day, Note: line(d.Text, 2*toldMax), Mood: d.Mood, time: d.Time})
+		notes = append(notes, told{At: v.day, Note: txt.Clip(txt.Line(d.Text), 2*toldMax), Mood: d.Mood, time: d.Time})
 		rest = rest[min(d.N, len(rest)):]
 	}
 	for _, e := range rest {
 		at := e.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04")
-		notes = append(notes, told{At: at, Note: line(e.Summary, toldMax), Feelings: e.Feelings, time: e.Time})
+		notes = append(notes, told{At: at, Note: txt.Clip(txt.Line(e.Summary), toldMax), Feelings: e.Feelings, time: e.Time})
 	}
 	return notes
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Plugin keeps the bot's diary. Safe for concurrent use.
@@ -37,19 +38,10 @@ const (
 	nameMax    = 64
 )
 
-// line is a text on one line of at most so many characters.
-func line(text string, max int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	if runes := []rune(text); len(runes) > max {
-		return strings.TrimSpace(string(runes[:max-1])) + "…"
-	}
-	return text
-}
-
 // words are short words in small letters, each once.
 func words(list []string) (all []string) {
 	for _, w := range list {
-		if w = strings.ToLower(line(w, wordMax)); w != "" && !slices.Contains(all, w) {
+		if w = strings.ToLower(txt.Clip(txt.Line(w), wordMax)); w != "" && !slices.Contains(all, w) {
 			all = append(all, w)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/crowd"
+	"synthbot/core/txt"
 )
 
 type writePayload struct {
@@ -50,9 +51,9 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 	e := entry{
 		open: open{
 			ID: fmt.Sprintf("%d-%d-%d", c.Key.Turn.Seq, c.Key.Round, c.Key.Step), Time: p.host.Clock(),
-			Summary: line(w.Summary, summaryMax), Feelings: words(w.Feelings), Tags: words(w.Tags),
+			Summary: txt.Clip(txt.Line(w.Summary), summaryMax), Feelings: words(w.Feelings), Tags: words(w.Tags),
 		},
-		Thought: line(w.Thought, thoughtMax),
+		Thought: txt.Clip(txt.Line(w.Thought), thoughtMax),
 	}
 	if e.Summary == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing in it to write down")
@@ -95,7 +96,7 @@ func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []str
 		return err
 	}
 	for _, a := range here.People {
-		s := someone{here.Path(a), line(a.Name, nameMax), line(a.Tag, nameMax)}
+		s := someone{here.Path(a), txt.Clip(txt.Line(a.Name), nameMax), txt.Clip(txt.Line(a.Tag), nameMax)}
 		if s.Path == e.By || several[a.ID] || s.in(e) {
 			e.add(&here, s.Path)
 		}
@@ -132,7 +133,7 @@ func (e *entry) add(here *crowd.Crowd, person core.Path) {
 	}
 	for _, a := range here.People {
 		if here.Path(a) == person {
-			e.People = append(e.People, someone{person, line(a.Name, nameMax), line(a.Tag, nameMax)})
+			e.People = append(e.People, someone{person, txt.Clip(txt.Line(a.Name), nameMax), txt.Clip(txt.Line(a.Tag), nameMax)})
 		}
 	}
 }

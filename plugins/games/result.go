@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/txt"
 )
 
 type closePayload struct {
@@ -229,10 +230,10 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 func shortened(list []standing, most int) []standing {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Question = cut(list[i].Question, most)
+		list[i].Question = txt.Clip(list[i].Question, most)
 		list[i].Votes = slices.Clone(list[i].Votes)
 		for k := range list[i].Votes {
-			list[i].Votes[k].Option = cut(list[i].Votes[k].Option, most)
+			list[i].Votes[k].Option = txt.Clip(list[i].Votes[k].Option, most)
 		}
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/txt"
 )
 
 type votePayload struct {
@@ -148,7 +149,7 @@ func (o *poll) read(choices []string) ([]int, error) {
 	for _, text := range choices {
 		i := o.option(text)
 		if i < 0 {
-			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", cut(text, maxOption), o.listed())
+			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", txt.Clip(text, maxOption), o.listed())
 		}
 		if !slices.Contains(options, i) {
 			options = append(options, i)
@@ -193,12 +194,4 @@ func (o *poll) listed() string {
 		texts[i] = fmt.Sprintf("%d. %s", i+1, option)
 	}
 	return strings.Join(texts, ", ")
-}
-
-// cut keeps a foreign text short.
-func cut(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
 }

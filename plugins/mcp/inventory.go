@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 // How much of each of a server's lists is read.
@@ -145,7 +146,7 @@ func (s *server) add(entries []entry, a core.Action, tool string) []entry {
 	a.Name = actionName(s.conf.Name, tool, false)
 	a.Confirm, _ = closest(s.conf.Confirm, tool)
 	if err := fits(a); err != nil {
-		s.log.Warn("mcp action left out", "tool", tool, "err", s.redact(cut(line(err.Error()), maxFault)))
+		s.log.Warn("mcp action left out", "tool", tool, "err", s.redact(txt.ClipBytes(line(err.Error()), maxFault)))
 		return entries
 	}
 	return append(entries, entry{server: s.conf.Name, tool: tool, own: true, action: a})

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Bounds of what a tool may send into a chat.
@@ -52,7 +53,7 @@ func (o output) encode(most int) json.RawMessage {
 		frame := len(bare.raw()) + len(`,"text":""`)
 		// Some characters take several bytes in JSON: in proportion, and looked at again.
 		room := max(0, most-frame) * len(o.Text) / max(1, len(raw)-frame)
-		o.Text, o.Cut = cut(o.Text, min(room, len(o.Text)-len("…"))), true
+		o.Text, o.Cut = txt.ClipBytes(o.Text, min(room, len(o.Text)-len("…"))), true
 	}
 }
 
@@ -158,7 +159,7 @@ func endings(mime string) (string, bool) {
 
 // kindOf is a media type as a text may hold it.
 func kindOf(mime string) string {
-	if mime = cut(line(mime), 60); mime == "" {
+	if mime = txt.ClipBytes(line(mime), 60); mime == "" {
 		return "binary"
 	}
 	return mime
@@ -166,7 +167,7 @@ func kindOf(mime string) string {
 
 // complaint is what a tool says about its own failure, on one line.
 func complaint(d *digest) string {
-	text := cut(line(d.text()), maxFault)
+	text := txt.ClipBytes(line(d.text()), maxFault)
 	if text == "" {
 		return "nothing more"
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // inherited are the variables of the bot's own environment that a server gets.
@@ -157,7 +158,7 @@ func (s *server) listen(r io.Reader) {
 		if now := time.Now(); now.Sub(since) > time.Minute {
 			room, since = logPerMin, now
 		}
-		said := cut(line(strings.ToValidUTF8(string(text), "�")), logLine)
+		said := txt.ClipBytes(line(strings.ToValidUTF8(string(text), "�")), logLine)
 		if room -= len(said); said != "" && room > 0 {
 			s.log.Debug("mcp server says", "text", s.redact(said))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 // What our own actions for a server are called behind its name.
@@ -54,7 +55,7 @@ func (s *server) resourceAction(inv *inventory) core.Action {
 		for _, c := range r.Contents {
 			d.resource(c)
 		}
-		return s.told("the resource "+cut(p.URI, 200), d.text()), nil
+		return s.told("the resource "+txt.ClipBytes(p.URI, 200), d.text()), nil
 	})
 }
 
@@ -76,7 +77,7 @@ func resourceList(inv *inventory) string {
 
 // about is what a server calls something, and says of it.
 func about(title, name, description string) string {
-	return cut(strings.Trim(line(or(title, name))+", "+line(description), " ,"), maxHint)
+	return txt.ClipBytes(strings.Trim(line(or(title, name))+", "+line(description), " ,"), maxHint)
 }
 
 // promptPayload asks for a prompt, or for the list of them.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"synthbot/core/txt"
 )
 
 // Bounds of a schema, beyond those of the catalogue.
@@ -63,7 +65,7 @@ func (t trimmer) schema(v any, depth int) any {
 			}
 		case "description":
 			if text, _ := value.(string); text != "" && t.hint > 0 {
-				c[key] = cut(line(text), t.hint)
+				c[key] = txt.ClipBytes(line(text), t.hint)
 			}
 		case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
 			c[key] = t.table(value, depth)

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Bounds of what Serve gives and takes.
@@ -160,9 +161,9 @@ func (l *lender) searchMemories(ctx context.Context, q memoryQuery) (foundMemori
 	if err != nil || len(see) == 0 {
 		return found, err
 	}
-	list, err := l.Facts.Recall(ctx, core.FactQuery{See: see, Text: cut(q.Query, maxEntry), Tags: q.Tags, N: limit(q.Limit)})
+	list, err := l.Facts.Recall(ctx, core.FactQuery{See: see, Text: txt.ClipBytes(q.Query, maxEntry), Tags: q.Tags, N: limit(q.Limit)})
 	for _, f := range list {
-		m := foundMemory{Text: cut(f.Text, maxEntry), Tags: f.Tags, Place: f.Origin.String(), Time: f.Time}
+		m := foundMemory{Text: txt.ClipBytes(f.Text, maxEntry), Tags: f.Tags, Place: f.Origin.String(), Time: f.Time}
 		for _, p := range f.About {
 			m.About = append(m.About, p.String())
 		}
@@ -237,7 +238,7 @@ func (l *lender) searchHistory(ctx context.Context, q historyQuery) (foundEntrie
 	if err != nil {
 		return found, err
 	}
-	words := strings.Fields(strings.ToLower(cut(q.Query, maxEntry)))
+	words := strings.Fields(strings.ToLower(txt.ClipBytes(q.Query, maxEntry)))
 	err = l.Reader.View(ctx, func(v core.View) error {
 		entries, err := l.recent(v, within)
 		for _, e := range slices.Backward(entries) {
@@ -283,7 +284,7 @@ func holds(e *core.Entry, words []string) bool {
 }
 
 func entryOf(e *core.Entry) foundEntry {
-	f := foundEntry{Place: e.Message.Path.String(), Time: e.Message.Time, Self: e.Self, Text: cut(e.Message.Transcript(), maxEntry)}
+	f := foundEntry{Place: e.Message.Path.String(), Time: e.Message.Time, Self: e.Self, Text: txt.ClipBytes(e.Message.Transcript(), maxEntry)}
 	if !e.Self {
 		f.From = e.Message.Author.Name
 	}

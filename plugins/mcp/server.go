@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // times are the pauses in a server's life.
@@ -273,7 +274,7 @@ func (s *server) explain(ctx context.Context, l *life, safe bool, err error) err
 		if said.Code == jsonrpc.CodeInvalidParams {
 			kind = core.Invalid
 		}
-		return core.Errorf(kind, "The tool server %s says: %q", s.conf.Name, s.redact(cut(line(said.Message), maxFault)))
+		return core.Errorf(kind, "The tool server %s says: %q", s.conf.Name, s.redact(txt.ClipBytes(line(said.Message), maxFault)))
 	}
 	nudge(l.doubt)
 	return &core.Error{

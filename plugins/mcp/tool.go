@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 // toolEntry makes an action of a tool; ok is false where the tool is closed, or
@@ -21,7 +22,7 @@ func (s *server) toolEntry(t *mcp.Tool) (e entry, ok bool) {
 	}
 	a, err := s.toolAction(t, permission)
 	if err != nil {
-		s.log.Warn("mcp tool left out", "tool", cut(line(t.Name), maxName), "err", s.redact(cut(line(err.Error()), maxFault)))
+		s.log.Warn("mcp tool left out", "tool", txt.ClipBytes(line(t.Name), maxName), "err", s.redact(txt.ClipBytes(line(err.Error()), maxFault)))
 		return entry{}, false
 	}
 	return entry{server: s.conf.Name, tool: t.Name, action: a}, true
@@ -56,7 +57,7 @@ func (s *server) toolAction(t *mcp.Tool, permission core.Permission) (core.Actio
 			}
 		}
 		for _, note := range notes {
-			s.log.Info("part of an mcp tool's schema is not used", "tool", cut(line(t.Name), maxName), "note", s.redact(cut(line(note), maxFault)))
+			s.log.Info("part of an mcp tool's schema is not used", "tool", txt.ClipBytes(line(t.Name), maxName), "note", s.redact(txt.ClipBytes(line(note), maxFault)))
 		}
 		return a, nil
 	}
@@ -65,7 +66,7 @@ func (s *server) toolAction(t *mcp.Tool, permission core.Permission) (core.Actio
 
 // title is what a person reads who is asked to confirm: whose tool it is, in our
 // words.
-func title(server, tool string) string { return server + ": " + cut(line(tool), 80) }
+func title(server, tool string) string { return server + ": " + txt.ClipBytes(line(tool), 80) }
 
 // describe is a tool's action but for its schema.
 func (s *server) describe(t *mcp.Tool, permission core.Permission) core.Action {
@@ -82,7 +83,7 @@ func (s *server) describe(t *mcp.Tool, permission core.Permission) core.Action {
 		Name:  actionName(s.conf.Name, t.Name, false),
 		Brief: brief(s.conf.Name, t.Name, or(t.Description, t.Title, hints.Title)),
 		Examples: core.Examples{
-			Description: fmt.Sprintf("A tool of the server %s, which says of it: %s", s.conf.Name, cut(line(t.Description), maxDescription)),
+			Description: fmt.Sprintf("A tool of the server %s, which says of it: %s", s.conf.Name, txt.ClipBytes(line(t.Description), maxDescription)),
 			Instructions: core.Instructions{
 				WhenToUse:      "When what is asked for is what this tool does, and the person wants it.",
 				CommonPitfalls: pitfalls(hints),

@@ -58,22 +58,6 @@ func line(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// cut shortens a text to at most so many bytes, visibly.
-func cut(text string, most int) string {
-	const mark = "…"
-	if len(text) <= most {
-		return text
-	}
-	if most < len(mark) {
-		return ""
-	}
-	text = text[:most-len(mark)]
-	for len(text) > 0 && !utf8.ValidString(text[max(0, len(text)-utf8.UTFMax):]) {
-		text = text[:len(text)-1]
-	}
-	return text + mark
-}
-
 // sentence is the first sentence of a text.
 func sentence(text string) string {
 	for i, r := range text {

@@ -83,17 +83,6 @@ func TestClashes(t *testing.T) {
 	}
 }
 
-func TestCut(t *testing.T) {
-	for most := range 12 {
-		if got := cut("äöü€😀", most); len(got) > most || !utf8.ValidString(got) {
-			t.Errorf("%d: %q", most, got)
-		}
-	}
-	if got := cut("abcdef", 5); got != "ab…" {
-		t.Error(got)
-	}
-}
-
 func TestRedact(t *testing.T) {
 	redact := redactor(&Server{
 		Env:     map[string]core.Secret{"A": core.NewSecret("abcdef"), "B": core.NewSecret("abcdefgh"), "C": core.NewSecret("1")},

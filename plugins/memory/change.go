@@ -6,6 +6,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 type updatePayload struct {
@@ -58,7 +59,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 		return core.Result{}, core.Errorf(core.Forbidden, "that was said in another place, and can be changed only there; a new memory can be saved here")
 	}
 	f = core.Fact{
-		ID: f.ID, Text: line(u.Text, textMax), About: f.About, Topic: label(u.Topic), Language: f.Language, Origin: f.Origin, By: person,
+		ID: f.ID, Text: txt.Clip(txt.Line(u.Text), textMax), About: f.About, Topic: label(u.Topic), Language: f.Language, Origin: f.Origin, By: person,
 	}
 	if f.Text == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")

@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/txt"
 )
 
 // Commands implements command.Commander.
@@ -44,7 +45,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 			by, rank, about = author, core.Member, []core.Path{author}
 		}
 	}
-	if text = line(text, textMax+1); text == "" {
+	if text = txt.Clip(txt.Line(text), textMax+1); text == "" {
 		return "", core.Errorf(core.Invalid, "Tell me what to remember: `/remember text`.")
 	} else if len([]rune(text)) > textMax {
 		return "", core.Errorf(core.Invalid, "That is too long to remember; %d characters are the most.", textMax)
@@ -103,7 +104,7 @@ func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 			fmt.Fprintf(&b, "… and %d more.\n", len(found)-listMax)
 			break
 		}
-		fmt.Fprintf(&b, "- `%s` %s: %s\n", f.ID, p.date(f.Time), line(f.Text, shownMax))
+		fmt.Fprintf(&b, "- `%s` %s: %s\n", f.ID, p.date(f.Time), txt.Clip(txt.Line(f.Text), shownMax))
 	}
 	return b.String() + "`/forget ID` takes one away.", nil
 }
@@ -120,7 +121,7 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 		}
 	}
 	if failed := (*core.Error)(nil); errors.As(err, &failed) {
-		return "", core.Errorf(core.Invalid, "I have no memory `%s` here. `/memories` lists them.", line(id, idMax))
+		return "", core.Errorf(core.Invalid, "I have no memory `%s` here. `/memories` lists them.", txt.Clip(txt.Line(id), idMax))
 	}
 	if err != nil {
 		return "", err

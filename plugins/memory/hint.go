@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/crowd"
+	"synthbot/core/txt"
 )
 
 // What is brought up.
@@ -125,14 +126,14 @@ const hintMax = 400 // characters of one hint's fact
 func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
 	about := ""
 	for _, person := range f.About {
-		if name := line(here.Name(person), nameMax); name != "" && !strings.Contains(f.Text, name) {
+		if name := txt.Clip(txt.Line(here.Name(person)), nameMax); name != "" && !strings.Contains(f.Text, name) {
 			about += name + ", "
 		}
 	}
 	if about != "" {
 		about = "about " + about
 	}
-	return fmt.Sprintf("%s (%s%s%s, id %s)", line(f.Text, hintMax), about, teller(f, here), p.date(f.Time), f.ID)
+	return fmt.Sprintf("%s (%s%s%s, id %s)", txt.Clip(txt.Line(f.Text), hintMax), about, teller(f, here), p.date(f.Time), f.ID)
 }
 
 // teller says who told a fact; of what the bot found out itself, nothing.
@@ -140,7 +141,7 @@ func teller(f *core.Fact, here *crowd.Crowd) string {
 	if f.By.IsZero() {
 		return ""
 	}
-	name := line(here.Name(f.By), nameMax)
+	name := txt.Clip(txt.Line(here.Name(f.By)), nameMax)
 	if name == "" {
 		name = "somebody else"
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // Limits of an answer.
@@ -116,7 +118,7 @@ func readNote(raw json.RawMessage) (n note, ok bool) {
 // fits reports whether a note keeps to what was asked.
 func (n *note) fits(people int) bool {
 	length := utf8.RuneCountInString(n.Text)
-	return length >= noteMin && length <= noteMax && n.Text == line(n.Text, noteMax) &&
+	return length >= noteMin && length <= noteMax && n.Text == txt.Clip(txt.Line(n.Text), noteMax) &&
 		n.By >= 1 && n.By <= people && len(n.About) <= people && len(n.Tags) <= noteTags &&
 		!slices.ContainsFunc(n.About, func(a int) bool { return a < 1 || a > people }) &&
 		len(slices.Compact(slices.Sorted(slices.Values(n.About)))) == len(n.About) &&

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Limits of one reading.
@@ -89,9 +90,9 @@ const unread = -1 // the number of a person who does not want to be read
 // read is not read either.
 func (p *Plugin) line(ctx context.Context, c *part, e *core.Entry) error {
 	m := &e.Message
-	said := spoken{At: m.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04"), Text: line(m.Text, spokenAt)}
+	said := spoken{At: m.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04"), Text: txt.Clip(txt.Line(m.Text), spokenAt)}
 	if e.Self {
-		said.Text = line(core.Unthink(m.Text), spokenAt)
+		said.Text = txt.Clip(txt.Line(core.Unthink(m.Text)), spokenAt)
 		c.mine++
 		if !c.aside {
 			c.lines = append(c.lines, said)
@@ -123,7 +124,7 @@ func (p *Plugin) number(ctx context.Context, c *part, m *core.Message) (int, err
 	}
 	n := unread
 	if agreed {
-		c.people = append(c.people, speaker{path, line(m.Author.Name, nameMax)})
+		c.people = append(c.people, speaker{path, txt.Clip(txt.Line(m.Author.Name), nameMax)})
 		n = len(c.people)
 	}
 	c.numbers[m.Author.ID] = n
@@ -195,7 +196,7 @@ func (p *Plugin) known(ctx context.Context, c *part) ([]string, error) {
 	}
 	var texts []string
 	for _, f := range found {
-		texts = append(texts, line(f.Text, shownMax))
+		texts = append(texts, txt.Clip(txt.Line(f.Text), shownMax))
 	}
 	return texts, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/crowd"
+	"synthbot/core/txt"
 )
 
 // Plugin keeps, finds and forgets facts. Safe for concurrent use.
@@ -80,7 +81,7 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 		case err != nil:
 			return nil, nil, err
 		case !ok:
-			if name = line(name, nameMax); name != "" {
+			if name = txt.Clip(txt.Line(name), nameMax); name != "" {
 				strangers = append(strangers, name)
 			}
 		case !slices.Contains(people, person):
@@ -112,7 +113,7 @@ func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person co
 }
 
 func unknown(id string) error {
-	return core.Errorf(core.Invalid, "there is no memory %q here; memory_search tells the ids", line(id, idMax))
+	return core.Errorf(core.Invalid, "there is no memory %q here; memory_search tells the ids", txt.Clip(txt.Line(id), idMax))
 }
 
 // concerns reports whether a fact was told by the person, or is about him.
@@ -152,17 +153,8 @@ const (
 	idMax   = 16
 )
 
-// line is a text on one line of at most so many characters.
-func line(text string, max int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	if runes := []rune(text); len(runes) > max {
-		return strings.TrimSpace(string(runes[:max-1])) + "…"
-	}
-	return text
-}
-
 // label is a name, tag or topic as it is kept.
-func label(text string) string { return strings.ToLower(line(text, nameMax)) }
+func label(text string) string { return strings.ToLower(txt.Clip(txt.Line(text), nameMax)) }
 
 func labels(list []string) []string {
 	var all []string

@@ -6,6 +6,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 type savePayload struct {
@@ -59,7 +60,7 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 		return core.Result{}, err
 	}
 	f := core.Fact{
-		Text: line(s.Text, textMax), About: about, Topic: label(s.Topic), Tags: labels(append(s.Tags, strangers...)),
+		Text: txt.Clip(txt.Line(s.Text), textMax), About: about, Topic: label(s.Topic), Tags: labels(append(s.Tags, strangers...)),
 		Importance: s.Importance, Language: p.language(s.Language), Origin: c.Path, By: by, Rank: c.Author.Rank,
 	}
 	if f.Text == "" {

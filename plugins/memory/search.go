@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/crowd"
+	"synthbot/core/txt"
 )
 
 const hour = time.Hour
@@ -89,14 +90,14 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 const shownMax = 300 // characters of a memory that a search tells
 
 func (p *Plugin) tell(f *core.Fact, here *crowd.Crowd) told {
-	t := told{ID: f.ID, Text: line(f.Text, shownMax), By: here.Name(f.By), Said: p.date(f.Time), Tags: f.Tags}
+	t := told{ID: f.ID, Text: txt.Clip(txt.Line(f.Text), shownMax), By: here.Name(f.By), Said: p.date(f.Time), Tags: f.Tags}
 	for _, person := range f.About {
 		if name := here.Name(person); name != "" {
 			t.About = append(t.About, name)
 		}
 	}
 	if len(f.Former) > 0 {
-		t.Before = line(f.Former[0].Text, shownMax)
+		t.Before = txt.Clip(txt.Line(f.Former[0].Text), shownMax)
 	}
 	return t
 }

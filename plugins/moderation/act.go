@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // actor is who does something, as the call says it: no payload does.
@@ -93,7 +94,7 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, w wish) (h hol
 	if err := p.may(a, &t); err != nil {
 		return h, err
 	}
-	h = hold{kind: kind, scope: a.place, person: t.path, name: line(t.Name, maxName), tag: line(t.Tag, maxName)}
+	h = hold{kind: kind, scope: a.place, person: t.path, name: txt.Clip(txt.Line(t.Name), maxName), tag: txt.Clip(txt.Line(t.Tag), maxName)}
 	if kind == blocked {
 		if h.scope, err = a.scope(w.here); err != nil {
 			return h, err
@@ -106,7 +107,7 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, w wish) (h hol
 		return h, err
 	}
 	defer p.change.Unlock()
-	reason := line(w.reason, maxReason)
+	reason := txt.Clip(txt.Line(w.reason), maxReason)
 	if err := p.holdFor(ctx, h, reason); err != nil {
 		return h, err
 	}
@@ -169,7 +170,7 @@ func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lift
 	case len(lifted) == 0 && beyond:
 		return nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
 	case len(lifted) == 0:
-		return nil, core.Errorf(core.Invalid, "%s is not %s here.", line(bare(name), maxName), participle(kind))
+		return nil, core.Errorf(core.Invalid, "%s is not %s here.", txt.Clip(txt.Line(bare(name)), maxName), participle(kind))
 	}
 	return lifted, p.witnessRelease(ctx, a, d, &lifted[0])
 }
@@ -232,7 +233,7 @@ func (p *Plugin) hush(ctx context.Context, a *actor, span time.Duration, reason 
 	p.mu.Lock()
 	p.mutes[a.place] = until.Unix()
 	p.mu.Unlock()
-	return until, p.record(ctx, a, event{What: wasMuted, Place: a.group(), Reason: line(reason, maxReason), Until: until, about: a.place})
+	return until, p.record(ctx, a, event{What: wasMuted, Place: a.group(), Reason: txt.Clip(txt.Line(reason), maxReason), Until: until, about: a.place})
 }
 
 // unhush lets the bot talk again in the actor's place.

@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 type blockPayload struct {
@@ -148,7 +149,7 @@ func span(text string, usual time.Duration) (time.Duration, error) {
 	}
 	d, ok := parseSpan(text)
 	if !ok {
-		return 0, core.Errorf(core.Invalid, "%q is no time that I understand; write it like 30m, 12h, 7d or 2w.", line(text, maxName))
+		return 0, core.Errorf(core.Invalid, "%q is no time that I understand; write it like 30m, 12h, 7d or 2w.", txt.Clip(txt.Line(text), maxName))
 	}
 	return d, nil
 }

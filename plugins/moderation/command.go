@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/txt"
 )
 
 // maxAppeal is how long an appeal may be, in characters.
@@ -160,7 +161,7 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 	}
 	defer p.change.Unlock()
 	by := p.any(c.Person)
-	text := line(c.Args["text"], maxAppeal)
+	text := txt.Clip(txt.Line(c.Args["text"]), maxAppeal)
 	if len(by) == 0 || text == "" {
 		return p.standing(c.Person, by), nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // crowdReach is how many entries are looked at for people, of a place and of its
@@ -95,11 +96,11 @@ func (c *crowd) find(name string) (t target, ok bool, err error) {
 func several(name string, people []core.Author) error {
 	list := make([]string, len(people))
 	for i, a := range people {
-		if list[i] = line(a.Tag, maxName); list[i] == "" {
+		if list[i] = txt.Clip(txt.Line(a.Tag), maxName); list[i] == "" {
 			list[i] = a.ID
 		}
 	}
-	return core.Errorf(core.Invalid, "Several people are called %s: %s. Name one of these.", line(name, maxName), strings.Join(list, ", "))
+	return core.Errorf(core.Invalid, "Several people are called %s: %s. Name one of these.", txt.Clip(txt.Line(name), maxName), strings.Join(list, ", "))
 }
 
 func sameTag(tag, name string) bool {
@@ -166,7 +167,7 @@ func (p *Plugin) anybody(ctx context.Context, path core.Path) (target, error) {
 }
 
 func (p *Plugin) stranger(a *actor, name string) error {
-	text := fmt.Sprintf("I have seen nobody here who is called %s.", line(name, maxName))
+	text := fmt.Sprintf("I have seen nobody here who is called %s.", txt.Clip(txt.Line(name), maxName))
 	if a.admin() {
 		text += fmt.Sprintf(" You may name anybody by a path, like %s/@user/1000.", a.place.Interface())
 	}

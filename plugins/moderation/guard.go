@@ -2,11 +2,11 @@ package moderation
 
 import (
 	"fmt"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 const (
@@ -89,19 +89,10 @@ func (p *Plugin) warning(what string) string {
 
 // called is a person's name, fit for a line.
 func called(name string) string {
-	if name = line(name, maxName); name == "" {
+	if name = txt.Clip(txt.Line(name), maxName); name == "" {
 		return "Somebody"
 	}
 	return name
 }
 
 const maxName = 60 // characters
-
-// line is a text on one line of at most so many characters.
-func line(text string, most int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	if runes := []rune(text); len(runes) > most {
-		return strings.TrimSpace(string(runes[:most-1])) + "…"
-	}
-	return text
-}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"synthbot/core"
 	"synthbot/plugins/plugintest"
@@ -89,15 +88,6 @@ func TestBriefIsShort(t *testing.T) {
 	}
 	if b.brief(5) != nil {
 		t.Error("five bytes hold something")
-	}
-}
-
-func TestLine(t *testing.T) {
-	if got := line(" a\n\tb\xff ", 10); got != "a b" {
-		t.Errorf("%q", got)
-	}
-	if got := line(strings.Repeat("é", 200), 120); utf8.RuneCountInString(got) != 120 || !strings.HasSuffix(got, "…") {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/crowd"
+	"synthbot/core/txt"
 )
 
 // Plugin keeps bios. Safe for concurrent use.
@@ -61,7 +62,7 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 		return subject{}, err
 	}
 	if !ok {
-		return subject{}, core.Errorf(core.Invalid, "Nobody who talks here is called %s.", line(name, valueMax))
+		return subject{}, core.Errorf(core.Invalid, "Nobody who talks here is called %s.", txt.Clip(txt.Line(name), valueMax))
 	}
 	i := slices.IndexFunc(here.People, func(a core.Author) bool { return here.Path(a) == path })
 	return subject{here.People[i], path}, nil
@@ -179,13 +180,4 @@ func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 		return fmt.Errorf("count: %w", err)
 	}
 	return nil
-}
-
-// line is a text on one line of at most so many characters.
-func line(text string, max int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	if runes := []rune(text); len(runes) > max {
-		return strings.TrimSpace(string(runes[:max-1])) + "…"
-	}
-	return text
 }

@@ -6,6 +6,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 type requestPayload struct {
@@ -41,7 +42,7 @@ func (p *Plugin) request(ctx context.Context, c core.Call, r requestPayload) (co
 	if err != nil {
 		return core.Result{}, err
 	}
-	answer := map[string]any{"person": line(who.Author.Name, valueMax), "bio": b.whole()}
+	answer := map[string]any{"person": txt.Clip(txt.Line(who.Author.Name), valueMax), "bio": b.whole()}
 	if who.Tag != "" {
 		answer["tag"] = who.Tag
 	}

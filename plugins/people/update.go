@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 type updatePayload struct {
@@ -112,7 +113,7 @@ func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 		facts: u.Facts, relationship: {u.Relationship},
 	} {
 		for _, text := range list {
-			if text = line(text, valueMax); text != "" && len(fields[f]) < perPayload {
+			if text = txt.Clip(txt.Line(text), valueMax); text != "" && len(fields[f]) < perPayload {
 				fields[f] = append(fields[f], text)
 			}
 		}
@@ -141,7 +142,7 @@ func isBirthday(text string) bool {
 // said; the bot's own view has its own record.
 func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key string, fields map[field][]string, remove []string) error {
 	gone := func(v *value) bool {
-		return slices.ContainsFunc(remove, func(text string) bool { return strings.EqualFold(line(text, valueMax), v.Text) })
+		return slices.ContainsFunc(remove, func(text string) bool { return strings.EqualFold(txt.Clip(txt.Line(text), valueMax), v.Text) })
 	}
 	keys := []string{key}
 	if key == ownKey && len(remove) > 0 {
@@ -169,7 +170,7 @@ func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key strin
 			}
 		}
 		if r.key == key && key != ownKey && key != botKey {
-			r.Name = line(c.Author.Name, valueMax)
+			r.Name = txt.Clip(txt.Line(c.Author.Name), valueMax)
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/txt"
 	"synthbot/plugins/reminders/calendar"
 )
 
@@ -49,7 +50,7 @@ func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return "Cancelled: " + oneLine(r.Text), nil
+		return "Cancelled: " + txt.Line(r.Text), nil
 	}
 	return p.remindList(ctx, a)
 }
@@ -81,15 +82,12 @@ func (p *Plugin) remindAdd(ctx context.Context, a asker, text string) (string, e
 
 // row tells of a reminder in a line.
 func row(r *reminder) string {
-	s := fmt.Sprintf("%s: %s", told(r.Due, r.Veiled), oneLine(r.Text))
+	s := fmt.Sprintf("%s: %s", told(r.Due, r.Veiled), txt.Line(r.Text))
 	if r.Rule != "" {
 		s += " · `" + r.Rule + "`"
 	}
 	return s + " · `" + r.ID + "`"
 }
-
-// oneLine keeps a person's words from looking like more than a line of a list.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func (p *Plugin) remindList(ctx context.Context, a asker) (string, error) {
 	all := a.author.Rank >= core.Moderator && !a.private
@@ -104,7 +102,7 @@ func (p *Plugin) remindList(ctx context.Context, a asker) (string, error) {
 	for i := range list[:min(len(list), listMax)] {
 		b.WriteString("- " + row(&list[i]))
 		if all && list[i].Author.Name != "" {
-			b.WriteString(" · " + oneLine(list[i].Author.Name))
+			b.WriteString(" · " + txt.Line(list[i].Author.Name))
 		}
 		b.WriteString("\n")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/outbound"
+	"synthbot/core/txt"
 )
 
 // stranger is what stands before everything from the web. Its key comes first by
@@ -173,7 +174,7 @@ func readable(header string) (string, error) {
 		strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml") && !strings.HasPrefix(kind, "image/"):
 		return kindText, nil
 	}
-	return "", core.Errorf(core.Broken, "That is no page but a file of the type %q, which cannot be read.", cut(kind, 60))
+	return "", core.Errorf(core.Broken, "That is no page but a file of the type %q, which cannot be read.", txt.ClipBytes(kind, 60))
 }
 
 // split cuts a text into parts of at most so many bytes, at the end of a
@@ -195,12 +196,4 @@ func split(text string, most int) []string {
 		text = strings.TrimSpace(text[end:])
 	}
 	return append(parts, text)
-}
-
-// cut shortens a text, visibly.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:max(0, most-len("…"))], "") + "…"
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html/charset"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Bounds of what is made of a page.
@@ -40,16 +41,16 @@ func (p *page) size() int { return len(p.text) + len(p.linked) + len(p.url) + le
 func extract(body []byte, kind, header string, at *url.URL) (*page, error) {
 	if kind == kindText {
 		text := clean(decode(body, header))
-		return &page{url: at.String(), text: cut(text, maxPage), linked: cut(text, maxPage)}, nil
+		return &page{url: at.String(), text: txt.ClipBytes(text, maxPage), linked: txt.ClipBytes(text, maxPage)}, nil
 	}
 	doc, err := html.Parse(strings.NewReader(decode(body, header)))
 	if err != nil {
 		return nil, &core.Error{Kind: core.Broken, Text: "The page cannot be read.", Err: err}
 	}
-	p := &page{url: at.String(), title: cut(squeeze(titleOf(doc)), maxTitle)}
+	p := &page{url: at.String(), title: txt.ClipBytes(squeeze(titleOf(doc)), maxTitle)}
 	hide(doc)
 	article := p.article(doc, at)
-	p.text, p.linked = cut(render(article, false, at), maxPage), cut(render(article, true, at), maxPage)
+	p.text, p.linked = txt.ClipBytes(render(article, false, at), maxPage), txt.ClipBytes(render(article, true, at), maxPage)
 	if p.text == "" {
 		return nil, core.Errorf(core.Broken, "The page has no text; perhaps scripts fill it.")
 	}
@@ -70,9 +71,9 @@ func (p *page) article(doc *html.Node, at *url.URL) (found *html.Node) {
 	if err != nil || a.Node == nil {
 		return doc
 	}
-	p.site = cut(squeeze(a.SiteName()), maxTitle)
+	p.site = txt.ClipBytes(squeeze(a.SiteName()), maxTitle)
 	if title := squeeze(a.Title()); title != "" && title != at.String() {
-		p.title = cut(title, maxTitle)
+		p.title = txt.ClipBytes(title, maxTitle)
 	}
 	if at, err := a.PublishedTime(); err == nil && !at.IsZero() {
 		p.published = at.Format(time.DateOnly)
@@ -358,7 +359,7 @@ func (r *renderer) pre(n *html.Node) {
 
 func (r *renderer) picture(n *html.Node) {
 	if alt := squeeze(attribute(n, "alt")); len(alt) > 2 {
-		r.text("[picture: " + cut(alt, maxTitle) + "]")
+		r.text("[picture: " + txt.ClipBytes(alt, maxTitle) + "]")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/outbound"
+	"synthbot/core/txt"
 )
 
 // hit is one result of a search, as the server writes it and as the model is
@@ -150,7 +151,7 @@ func (h hit) fit() (hit, bool) {
 		return h, false
 	}
 	published, _, _ := strings.Cut(h.Published, "T")
-	return hit{Title: cut(squeeze(h.Title), maxTitle), URL: u.String(), Content: cut(squeeze(h.Content), maxHit), Published: cut(squeeze(published), 20)}, true
+	return hit{Title: txt.ClipBytes(squeeze(h.Title), maxTitle), URL: u.String(), Content: txt.ClipBytes(squeeze(h.Content), maxHit), Published: txt.ClipBytes(squeeze(published), 20)}, true
 }
 
 // instant is an answer without a page; servers write it as a text, newer ones as
@@ -161,5 +162,5 @@ func instant(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &text) != nil && json.Unmarshal(raw, &object) == nil {
 		text = object.Answer
 	}
-	return cut(squeeze(text), maxHit)
+	return txt.ClipBytes(squeeze(text), maxHit)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // plan answers the scene.
@@ -211,7 +212,7 @@ func (s *speaker) quoteOr(quote, topic, none string) string {
 // quoted prepares a line for quotation marks.
 func quoted(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	return cut(strings.ReplaceAll(text, `"`, "'"), 240)
+	return txt.Clip(strings.ReplaceAll(text, `"`, "'"), 240)
 }
 
 // puzzled answers what was not understood: a word about the message, then an

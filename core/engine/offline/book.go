@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"synthbot/core/txt"
 )
 
 //go:embed words/*.txt
@@ -109,7 +111,7 @@ func readPairs(lines []string) map[string]string {
 	for _, line := range lines {
 		for field := range strings.FieldsSeq(line) {
 			if key, value, ok := strings.Cut(field, "="); ok {
-				pairs[fold(strings.Trim(key, "'"))] = value
+				pairs[txt.Fold(strings.Trim(key, "'"))] = value
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // word is one word of a text: folded for comparison, and where it stands.
@@ -29,12 +31,12 @@ func split(text string) []word {
 			continue
 		}
 		if start >= 0 {
-			words = append(words, word{fold(text[start:i]), start, i})
+			words = append(words, word{txt.Fold(text[start:i]), start, i})
 			start = -1
 		}
 	}
 	if start >= 0 {
-		words = append(words, word{fold(text[start:]), start, len(text)})
+		words = append(words, word{txt.Fold(text[start:]), start, len(text)})
 	}
 	return words
 }
@@ -46,25 +48,6 @@ func joins(text string, i int, r rune) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:i])
 	after, _ := utf8.DecodeRuneInString(text[i+1:])
 	return unicode.IsDigit(before) && unicode.IsDigit(after)
-}
-
-// fold makes words comparable: lower case, without accents.
-func fold(s string) string {
-	return strings.Map(foldRune, strings.ReplaceAll(strings.ToLower(s), "ß", "ss"))
-}
-
-func foldRune(r rune) rune {
-	const from, to = "àáâãäåāçèéêëēìíîïīñòóôõöøōùúûüūýÿ", "aaaaaaaceeeeeiiiiinooooooouuuuuyy"
-	if r < utf8.RuneSelf {
-		return r
-	}
-	if unicode.Is(unicode.Mn, r) {
-		return -1
-	}
-	if i := strings.IndexRune(from, r); i >= 0 {
-		return rune(to[utf8.RuneCountInString(from[:i])])
-	}
-	return r
 }
 
 // match is what a message was understood as.

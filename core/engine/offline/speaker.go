@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // speaker answers one scene in one language.
@@ -61,7 +63,7 @@ func (s *speaker) settle(lex *lexicon) {
 
 // languageCode reads a code ("it-IT") or a name ("Italian").
 func languageCode(s string) string {
-	s = fold(strings.TrimSpace(s))
+	s = txt.Fold(strings.TrimSpace(s))
 	code, _, _ := strings.Cut(strings.ReplaceAll(s, "_", "-"), "-")
 	for name, c := range languageNames() {
 		if s == name {
@@ -81,7 +83,7 @@ func languageNames() map[string]string {
 // languageOf finds "answer in Italian", "language: it" and their like in the
 // instructions.
 func (lex *lexicon) languageOf(rules string) string {
-	rules = fold(rules) + " "
+	rules = txt.Fold(rules) + " "
 	for _, form := range lex.told {
 		if m := form.FindStringSubmatch(rules); m != nil {
 			return languageCode(m[1])
@@ -208,7 +210,7 @@ func tidy(text string) string {
 			text = strings.TrimSuffix(text, pair.from) + pair.to
 		}
 	}
-	return cut(text, 700)
+	return txt.Clip(text, 700)
 }
 
 // capital writes the first letter large.
@@ -220,16 +222,8 @@ func capital(s string) string {
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
-// cut shortens to n runes, visibly.
-func cut(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return strings.TrimSpace(string(runes[:n-1])) + "…"
-	}
-	return text
-}
-
 // echo prepares a piece of foreign text for a sentence of ours.
 func echo(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	return cut(strings.TrimRight(text, " .!?,;:"), 160)
+	return txt.Clip(strings.TrimRight(text, " .!?,;:"), 160)
 }

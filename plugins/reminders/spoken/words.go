@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // word is a word of a text, and where it stands.
@@ -30,12 +32,12 @@ func split(text string) []word {
 			continue
 		}
 		if start >= 0 {
-			words = append(words, word{fold(text[start:i]), start, i, r == '.' && strings.TrimSpace(text[i+1:]) != ""})
+			words = append(words, word{txt.Fold(text[start:i]), start, i, r == '.' && strings.TrimSpace(text[i+1:]) != ""})
 			start = -1
 		}
 	}
 	if start >= 0 {
-		words = append(words, word{fold(text[start:]), start, len(text), false})
+		words = append(words, word{txt.Fold(text[start:]), start, len(text), false})
 	}
 	return words
 }
@@ -56,25 +58,6 @@ func joins(text string, i int, r rune) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:i])
 	after, _ := utf8.DecodeRuneInString(text[i+1:])
 	return unicode.IsDigit(before) && unicode.IsDigit(after)
-}
-
-// fold makes words comparable: lower case, without accents.
-func fold(s string) string {
-	return strings.Map(foldRune, strings.ReplaceAll(strings.ToLower(s), "ß", "ss"))
-}
-
-func foldRune(r rune) rune {
-	const from, to = "àáâãäåçèéêëìíîïñòóôõöùúûüýº", "aaaaaaceeeeiiiinooooouuuuyo"
-	if r < utf8.RuneSelf {
-		return r
-	}
-	if unicode.Is(unicode.Mn, r) {
-		return -1
-	}
-	if i := strings.IndexRune(from, r); i >= 0 {
-		return rune(to[utf8.RuneCountInString(from[:i])])
-	}
-	return r
 }
 
 // token is one or more words with what they may mean; the zero Token means

@@ -3,6 +3,8 @@ package display
 import (
 	"fmt"
 	"strings"
+
+	"synthbot/core/txt"
 )
 
 // maxLines is how many lines a card or a list has.
@@ -26,7 +28,7 @@ func (v value) metric(title string) (string, bool) {
 			name = t.text
 		}
 	}
-	line := escape(clip(name, maxLabel))
+	line := escape(txt.Clip(name, maxLabel))
 	if line == "" && m.key != "value" {
 		line = label(m.key)
 	}
@@ -48,7 +50,7 @@ func lead(title string) string {
 	if title == "" {
 		return ""
 	}
-	return "**" + escape(clip(title, maxLabel)) + "**: "
+	return "**" + escape(txt.Clip(title, maxLabel)) + "**: "
 }
 
 // measured is what a metric is about: its value, or the only number there is.

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // The picture, in pixels.
@@ -33,7 +34,7 @@ func (p *plot) file() string {
 			return unicode.ToLower(r)
 		}
 		return '-'
-	}, clip(p.title, 40))
+	}, txt.Clip(p.title, 40))
 	if name = strings.Trim(name, "-…"); name == "" {
 		name = "chart"
 	}
@@ -95,7 +96,7 @@ func (p *plot) png() ([]byte, error) {
 		f.left += legendWidth
 	}
 	f.axes()
-	c.text(width/2, 30, 0.5, clip(p.title, maxLabel), black)
+	c.text(width/2, 30, 0.5, txt.Clip(p.title, maxLabel), black)
 	for i := range p.series {
 		if p.kind == kindBar {
 			p.bars(f, i)
@@ -118,7 +119,7 @@ func (p *plot) legend(f *frame) {
 		}
 		y := f.top + 20 + 22*float64(i)
 		f.box(20, y-10, 32, y+2, coloured[i])
-		f.text(40, y, 0, clip(name, 14), black)
+		f.text(40, y, 0, txt.Clip(name, 14), black)
 	}
 }
 
@@ -195,7 +196,7 @@ func (p *plot) across() []tick {
 	ticks := []tick{{value: -0.5}}
 	step := int(math.Ceil((last + 1) / 10))
 	for i := 0; i <= int(last); i += step {
-		ticks = append(ticks, tick{value: float64(i), label: clip(p.label(float64(i)), 14)})
+		ticks = append(ticks, tick{value: float64(i), label: txt.Clip(p.label(float64(i)), 14)})
 	}
 	return append(ticks, tick{value: last + 0.5})
 }

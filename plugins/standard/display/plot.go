@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"synthbot/core/txt"
 )
 
 // Kinds of chart that are drawn.
@@ -76,7 +78,7 @@ func ofSeries(v value) (plot, bool) {
 			p.labels = nil
 		}
 		p.left += max(0, len(data.list)-maxPoints)
-		s.name = clip(e.get("name", "label", "title").text, maxLabel)
+		s.name = txt.Clip(e.get("name", "label", "title").text, maxLabel)
 		p.series = append(p.series, s)
 	}
 	return p, true
@@ -116,7 +118,7 @@ func ofRecords(list []value) (plot, bool) {
 		case m.value.kind == text && name == "":
 			name = m.key
 		case m.value.kind == number && len(p.series) < maxSeries:
-			p.series = append(p.series, series{name: clip(m.key, maxLabel)})
+			p.series = append(p.series, series{name: txt.Clip(m.key, maxLabel)})
 		}
 	}
 	p.left = max(0, len(list)-maxPoints)
@@ -158,7 +160,7 @@ func ofNumbers(v value) (plot, bool) {
 func texts(list []value) []string {
 	var labels []string
 	for _, e := range list[:min(len(list), maxPoints)] {
-		labels = append(labels, clip(e.plain(), maxLabel))
+		labels = append(labels, txt.Clip(e.plain(), maxLabel))
 	}
 	return labels
 }
@@ -211,7 +213,7 @@ func (p *plot) words() string {
 	}
 	b.WriteString(kind)
 	if p.title != "" {
-		b.WriteString(" “" + clip(p.title, maxLabel) + "”")
+		b.WriteString(" “" + txt.Clip(p.title, maxLabel) + "”")
 	}
 	b.WriteString(".")
 	for i := range p.series {
@@ -220,7 +222,7 @@ func (p *plot) words() string {
 	if p.left > 0 {
 		fmt.Fprintf(&b, " %d more left out.", p.left)
 	}
-	return clip(b.String(), 1000)
+	return txt.Clip(b.String(), 1000)
 }
 
 // describe says where a series begins and ends, and what its extremes are.

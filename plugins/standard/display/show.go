@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // Format is a way to show content.
@@ -130,7 +131,7 @@ func (v value) show(f Format, kind, title string) Shown {
 	switch f {
 	case Markdown:
 		if v.kind == text && strings.TrimSpace(v.text) != "" {
-			return Shown{Format: f, Text: heading(title) + clip(v.text, maxMarkdown)}
+			return Shown{Format: f, Text: heading(title) + txt.Clip(v.text, maxMarkdown)}
 		}
 	case Metric:
 		if line, ok := v.metric(title); ok {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"synthbot/core/txt"
 )
 
 // Bounds of what is shown, in characters, but for those that say so.
@@ -64,19 +66,11 @@ func wordy(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || 
 
 func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
-// clip cuts a text to n characters, visibly.
-func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
-}
-
 // label is a key as people read it: "fromAccount" is "From account".
 func label(key string) string {
 	var b strings.Builder
 	before := rune(0)
-	for i, r := range clip(strings.Join(strings.Fields(key), " "), maxLabel) {
+	for i, r := range txt.Clip(strings.Join(strings.Fields(key), " "), maxLabel) {
 		switch {
 		case (r == '_' || r == '-') && wordy(before):
 			r = ' '
@@ -94,7 +88,7 @@ func label(key string) string {
 
 // heading is a title's line; "" where there is none.
 func heading(title string) string {
-	if title = clip(strings.TrimSpace(title), maxLabel); title == "" {
+	if title = txt.Clip(strings.TrimSpace(title), maxLabel); title == "" {
 		return ""
 	}
 	return "**" + escape(title) + "**\n"
@@ -109,7 +103,7 @@ func apart(title string) string {
 }
 
 // line is a value on one line, escaped.
-func (v value) line(most int) string { return escape(clip(v.plain(), most)) }
+func (v value) line(most int) string { return escape(txt.Clip(v.plain(), most)) }
 
 // plain is a value in words.
 func (v value) plain() string {

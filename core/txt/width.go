@@ -1,10 +1,11 @@
-package console
+package txt
 
 import (
+	"iter"
 	"unicode"
 	"unicode/utf8"
 
-	"synthbot/core/markdown"
+	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
 // wide holds the ranges of characters that take two columns, first and last of
@@ -24,8 +25,8 @@ const wide = "\u1100\u115f\u231a\u231b\u2329\u232a\u23e9\u23ec\u23f0\u23f0\u23f3
 // emojiStyle asks for the picture of a character that has a plain form too.
 const emojiStyle = '\ufe0f'
 
-// columns is how much room a grapheme takes on a terminal.
-func columns(grapheme string) int {
+// Columns returns how many columns a grapheme takes: 0, 1 or 2.
+func Columns(grapheme string) int {
 	if len(grapheme) == 1 {
 		if grapheme[0] < ' ' || grapheme[0] == 0x7f {
 			return 0
@@ -62,11 +63,24 @@ func isWide(r rune) bool {
 	return false
 }
 
-// width is how much room a text takes on one line.
-func width(s string) int {
+// Width returns how many columns a text takes on one line of a terminal, or in a font
+// whose characters are all as wide.
+func Width(s string) int {
 	n := 0
-	for g := range markdown.Graphemes(s) {
-		n += columns(g)
+	for g := range Graphemes(s) {
+		n += Columns(g)
 	}
 	return n
+}
+
+// Graphemes yields what a reader takes for single characters, in order: letters
+// with their accents, families of emoji.
+func Graphemes(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for g := graphemes.FromString(s); g.Next(); {
+			if !yield(g.Value()) {
+				return
+			}
+		}
+	}
 }

@@ -1,0 +1,63 @@
+package txt
+
+import (
+	"strings"
+	"testing"
+	"testing/quick"
+	"unicode"
+	"unicode/utf8"
+)
+
+func TestLine(t *testing.T) {
+	for s, want := range map[string]string{
+		"":                             "",
+		"plain words":                  "plain words",
+		" ":                            "",
+		" two\nlines\t and\u2028more ": "two lines and more",
+		"a\x00b\x1b[31m":               "a b [31m",
+		"a\xffb":                       "a\uFFFDb",
+		"exe.\u202ecod":                "exe.cod",
+		"👩\u200d👧":                     "👩\u200d👧",
+		"two  spaces":                  "two spaces",
+	} {
+		if got := Line(s); got != want {
+			t.Errorf("Line(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
+
+// TestLimits: whatever is clipped is valid, no longer than it may be, and begins as
+// the text does.
+func TestLimits(t *testing.T) {
+	check := func(s string, n uint8) bool {
+		most := 3 + int(n)%40
+		runes, bytes, line := Clip(s, most), ClipBytes(s, most), Line(s)
+		for _, got := range []string{runes, bytes} {
+			if begin, cut := strings.CutSuffix(got, "…"); !utf8.ValidString(got) || cut && !strings.HasPrefix(strings.ToValidUTF8(s, "\uFFFD"), begin) {
+				return false
+			}
+		}
+		return utf8.RuneCountInString(runes) <= most && len(bytes) <= most && strings.IndexFunc(line, unicode.IsControl) < 0 && Line(line) == line
+	}
+	for _, s := range []string{"", "abc", "abcdef", "ää", "äääääää", "日本語テキスト", "a  bcdef", "\xff\xfe\xfd\xfc"} {
+		for n := range uint8(40) {
+			if !check(s, n) {
+				t.Errorf("%q, %d", s, n)
+			}
+		}
+	}
+	if err := quick.Check(check, nil); err != nil {
+		t.Error(err)
+	}
+	if got := Clip("one two three", 5); got != "one…" {
+		t.Errorf("Clip leaves a space before the end: %q", got)
+	}
+}
+
+func TestFold(t *testing.T) {
+	for s, want := range map[string]string{"Ærø": "æro", "STRAẞE": "strasse", "São Tomé": "sao tome", "e\u0301": "e", "ŪĒ ÿ 1º": "ue y 1o"} {
+		if got := Fold(s); got != want {
+			t.Errorf("Fold(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
