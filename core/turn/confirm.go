@@ -428,6 +428,9 @@ func (t *turn) origin(ctx context.Context, q question) (j *journal, h *action.He
 	}
 	j, t.resumed = t.place.journalOf(t.with, id, t.who.Epoch, records)
 	j.begun = true // with this turn
+	if !t.resumed {
+		j.people = append(t.causers(), t.path)
+	}
 	if !asked {
 		return j, nil, nil
 	}
@@ -438,6 +441,9 @@ func (t *turn) origin(ctx context.Context, q question) (j *journal, h *action.He
 	if h, err = action.ReadHeld(r); err != nil {
 		t.log.Error("question cannot be read", "question", q, "err", err)
 		return j, nil, nil
+	}
+	for _, a := range h.Who.Authors {
+		j.people = t.with.person(j.people, t.path, a.ID)
 	}
 	return j, h, nil
 }

@@ -16,6 +16,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/turn"
+	"synthbot/memory"
 )
 
 // cramped is a store on a disk that is full at times: then it takes no batch that
@@ -127,6 +128,57 @@ func fillWhileItRuns(t *testing.T, refuses func(*core.Batch) bool) {
 		}
 		break
 	}
+}
+
+// TestFullDiskWhileSomebodyIsForgotten: what a turn has done is known to its next
+// attempt, unless it was done for somebody who was forgotten meanwhile.
+func TestFullDiskWhileSomebodyIsForgotten(t *testing.T) {
+	for who, asked := range map[string]int{"ann": 2, "jay": 3} {
+		t.Run(who, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { forgetWhileFull(t, who, asked) })
+		})
+	}
+}
+
+func forgetWhileFull(t *testing.T, who string, asked int) {
+	db := open(t, t.TempDir()).(*memory.DB)
+	defer db.Close()
+	s := &cramped{Store: db}
+	room := coretest.NewRoom("room")
+	room.Forgets = true
+	room.Fail = func(text string) error {
+		if text == "two" {
+			s.fill(func(*core.Batch) bool { return true })
+		}
+		return nil
+	}
+	asker := coretest.NewAsker(plan("one"), plan("two\nthree"), plan("anew"))
+	asker.Hold = make(chan struct{})
+	store := struct {
+		*cramped
+		core.Forgetter
+	}{s, db}
+	b := start(t, store, room, asker, func(o *turn.Options) { o.Epoch = db.Epoch })
+	b.receive(talk("1", "bob", "Aria, hi"))
+	b.thinks(1)
+	for n := range 6 { // one turn answers them all
+		b.receive(talk(fmt.Sprint("more ", n), []string{"bob", "jay"}[n%2], "Aria, and you?"))
+	}
+	close(asker.Hold)
+	time.Sleep(time.Hour)
+	if err := db.Forget(t.Context(), core.MustPath("room/@user/"+who)); err != nil {
+		t.Fatal(err)
+	}
+	s.fill(nil)
+	time.Sleep(time.Minute)
+	b.quiet()
+	if n := len(asker.Asked()); n != asked {
+		t.Errorf("the model was asked %d times, want %d", n, asked)
+	}
+	if asked == 2 {
+		b.stands("one", "two", "three")
+	}
+	b.stop()
 }
 
 // TestReallyFullDisk lets a small file system fill up while turns run: they end, each

@@ -38,6 +38,8 @@ type journal struct {
 	epoch uint64 // under which its records were read
 	begun bool   // the attempt is on disk: what follows ends it
 
+	people []core.Path // its place, and who caused the turn
+
 	mu      sync.Mutex
 	records map[core.Key]core.Record
 	former  map[core.Key]core.Record // as a former attempt left it
@@ -59,9 +61,10 @@ func newJournal(o *setup, id core.TurnID, records []core.Record) *journal {
 }
 
 // journalOf returns a turn's journal: the one that an earlier attempt of this life could
-// not write whole, or what the store has.
+// not write whole, or what the store has. The first one goes, as the other does, when
+// one of its people is forgotten.
 func (p *place) journalOf(o *setup, id core.TurnID, epoch uint64, records []core.Record) (j *journal, kept bool) {
-	if j = p.journals[id]; j != nil && j.epoch == epoch { // else it may tell of somebody who was forgotten
+	if j = p.journals[id]; j != nil && !forgotten(o.Store, j.epoch, j.people...) {
 		j.former, j.begun = maps.Clone(j.records), false
 		return j, true
 	}
