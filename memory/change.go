@@ -24,7 +24,9 @@ func (t *tx) change(e *core.Event) error {
 	case core.KindMigration:
 		return t.migrate(e.Message.Path, e.To)
 	case core.KindEdit:
-		return t.touch(e.Message.Path, e.Message.ID, func(l *line) bool { return edit(l, &e.Message) })
+		m := e.Message
+		t.dropOldForeign(&m)
+		return t.touch(m.Path, m.ID, func(l *line) bool { return edit(l, &m) })
 	case core.KindDeletion:
 		return t.touch(e.Message.Path, e.Target, erase)
 	case core.KindReaction:

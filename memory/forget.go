@@ -674,19 +674,19 @@ func (t *tx) withoutOld(e *core.Entry) (_ *core.Entry, cleaned, refused bool, er
 	if quoted {
 		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
 	}
-	var kept []core.Foreign
-	for _, o := range m.Foreign {
-		if !t.tooOld(&m, o.From.ID, o.Time) {
-			kept = append(kept, o)
-		}
-	}
-	if !quoted && len(kept) == len(m.Foreign) {
+	if !t.dropOldForeign(&m) && !quoted {
 		return e, false, false, nil
 	}
-	m.Foreign = kept
 	clean := *e
 	clean.Message = m
 	return &clean, true, e.Command != nil && e.Target != "", nil // such a command is about those words
+}
+
+// dropOldForeign takes such words out of those that a message passes on.
+func (t *tx) dropOldForeign(m *core.Message) (changed bool) {
+	before := len(m.Foreign)
+	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return t.tooOld(m, o.From.ID, o.Time) })
+	return len(m.Foreign) < before
 }
 
 // quotesOld reports whether a message quotes such words, or what the bot answered.

@@ -312,6 +312,7 @@ func (s *MemStore) change(e core.Event) {
 	switch entry := &l.entries[i]; {
 	case entry.Deleted:
 	case e.Kind == core.KindEdit:
+		s.dropOldForeign(&e.Message)
 		editEntry(entry, e.Message)
 	case e.Kind == core.KindDeletion:
 		eraseEntry(entry)

@@ -290,6 +290,12 @@ func oldWords(t *testing.T, s *shelf) {
 	}
 	want := []string{"new", "he said that > ", "look", "he said that > new", "look\nnew", "/remember\nnew", "what was that? > "}
 	same(t, "stored", got, want)
+	edited := b.Append[2].Event // and what an edit brings
+	edited.Kind, edited.Message.Text = core.KindEdit, "look at that"
+	edited.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, From: jay, Text: "SECRET", Time: before}, {From: jay, Text: "new", Time: then}}
+	s.change(edited)
+	e := s.entry(kitchen, "forwardSECRET")
+	same(t, "edited", e.Message.AllText(), "look at that\nnew")
 	same(t, "due", words(s.due(garden)), []string{"new"})
 	same(t, "due", words(s.due(kitchen)), []string{"/remember"})
 }

@@ -338,12 +338,17 @@ func (s *MemStore) withoutOld(e *core.Entry) bool {
 	if q := m.ReplyTo; q != nil && (s.tooOld(m.Path, q.From.ID, q.Time) || s.know.unquoted[m.Path][q.ID]) {
 		m.ReplyTo = &core.Quote{ID: q.ID}
 	}
-	before := len(m.Foreign)
-	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return s.tooOld(m.Path, o.From.ID, o.Time) })
-	if len(m.Foreign) < before && e.Command != nil && e.Target != "" { // it is about them
+	if s.dropOldForeign(m) && e.Command != nil && e.Target != "" { // it is about them
 		return false
 	}
 	return m.Time.IsZero() || !s.tooOld(m.Path, m.Author.ID, m.Time)
+}
+
+// dropOldForeign takes such words out of those that a message passes on.
+func (s *MemStore) dropOldForeign(m *core.Message) (changed bool) {
+	before := len(m.Foreign)
+	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return s.tooOld(m.Path, o.From.ID, o.Time) })
+	return len(m.Foreign) < before
 }
 
 // Forget takes away what is kept of a person: numbers and ids stay.
