@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -178,6 +179,23 @@ type Parts interface {
 	Since(n int) time.Time
 }
 
+// SendAll sends the n messages of a step by calling send for 0, 1, …, n-1. After one of
+// which nobody will know whether it arrived (an Error that is Unsure) the rest is sent
+// all the same, and that error is returned at the end; any other ends it.
+func SendAll(n int, send func(i int) error) error {
+	var unsure error
+	for i := range n {
+		err := send(i)
+		var e *Error
+		if errors.As(err, &e) && e.Kind == Unsure {
+			unsure = err
+		} else if err != nil {
+			return errors.Join(unsure, err)
+		}
+	}
+	return unsure
+}
+
 // Sent is a message that the bot put into a place.
 type Sent struct {
 	Path Path      `json:"path"`
@@ -188,6 +206,21 @@ type Sent struct {
 	// Repeatable says that sending it again does no harm: the platform knows the
 	// key, or the driver looks for what stands there since Parts.Since.
 	Repeatable bool `json:"-"`
+}
+
+// How often a message may be sent without knowing what became of it. The second bound is
+// for a platform that takes it once however often it is sent.
+const (
+	maxSends      = 3
+	maxRepeatable = 20
+)
+
+// MaxSends is how often the message may be sent without knowing what became of it.
+func (s Sent) MaxSends() int {
+	if s.Repeatable {
+		return maxRepeatable
+	}
+	return maxSends
 }
 
 // Result is what came of a call.

@@ -82,6 +82,8 @@ func TestInterface(t *testing.T, open func(t *testing.T) World) {
 		"sends":               testSends,
 		"sends long":          testSendsLong,
 		"sends on":            testSendsOn,
+		"sends the rest":      testSendsRest,
+		"sends files":         testSendsFiles,
 		"shows everything":    testShowsEverything,
 		"replies":             testReplies,
 		"refuses":             testRefuses,

@@ -97,33 +97,32 @@ type Parts struct {
 	since map[int]time.Time
 }
 
-const maxSends = 3
-
 // Send implements core.Parts.
 func (p *Parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
-	k, sent, spent := p.begin(n)
+	k, sends, sent := p.begin(n)
 	switch {
 	case sent:
 		return nil
-	case spent && !what.Repeatable:
+	case sends >= what.MaxSends():
 		return core.Errorf(core.Unsure, "nobody knows whether it was sent")
 	}
 	id, err := do(ctx, k)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err != nil && !errors.Is(err, core.ErrUnknownOutcome) && ctx.Err() == nil {
-		p.sends[n]--
+	switch {
+	case err == nil:
+		what.ID = id
+		p.done[n] = what
+	case errors.Is(err, core.ErrUnknownOutcome) && errors.Is(err, core.ErrAway): // an outage counts once
+		p.sends[n] = max(sends, 1)
+	case errors.Is(err, core.ErrUnknownOutcome), ctx.Err() != nil:
+		p.sends[n] = sends + 1
 	}
-	if err != nil {
-		return err
-	}
-	what.ID = id
-	p.done[n] = what
-	return nil
+	return err
 }
 
-// begin counts a send.
-func (p *Parts) begin(n int) (k string, sent, spent bool) {
+// begin returns the key of a part, and how many sends of it may have worked.
+func (p *Parts) begin(n int) (k string, sends int, sent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done == nil {
@@ -136,10 +135,7 @@ func (p *Parts) begin(n int) (k string, sent, spent bool) {
 		p.since[n] = time.Now()
 	}
 	_, sent = p.done[n]
-	if spent = p.sends[n] >= maxSends; !spent && !sent {
-		p.sends[n]++
-	}
-	return p.keys[n], sent, spent
+	return p.keys[n], p.sends[n], sent
 }
 
 // Since implements core.Parts.
@@ -187,6 +183,14 @@ func (p *Parts) Forget(n int) {
 	defer p.mu.Unlock()
 	delete(p.done, n)
 	p.sends[n] = 1
+}
+
+// Doubt makes it unknown for good whether the n-th part was sent.
+func (p *Parts) Doubt(n int) {
+	_, _, _ = p.begin(n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sends[n] = core.Sent{Repeatable: true}.MaxSends()
 }
 
 var errInbox = errors.New("the disk is full")

@@ -99,6 +99,54 @@ func testSendsOn(t *testing.T, w World) {
 	}
 }
 
+// testSendsRest sends what comes behind a part that may have been sent.
+func testSendsRest(t *testing.T, w World) {
+	d, p := w.Start(t), pick(t, w, true)
+	payload, _ := json.Marshal(map[string]string{"text": long(w.Measure, 3*w.Limit())})
+	n := len(send(t, d, p, string(payload), &Parts{}))
+	whole := w.Shown(t, p)
+	parts := &Parts{}
+	parts.Doubt(1)
+	parts.Doubt(n - 1)
+	for range 2 { // again, as after a death
+		if err := try(t.Context(), t, d, p, string(payload), parts); !unsure(err) {
+			t.Fatal(err)
+		}
+	}
+	want := slices.Delete(append(slices.Clone(whole), whole[1:]...), 2*n-3, 2*n-2)
+	if got := w.Shown(t, p); joined(got) != joined(want) {
+		t.Errorf("%d messages stand, want %d: %.200q", len(got), len(want), joined(got))
+	}
+}
+
+// unsure reports whether an error says that nobody will know what became of it.
+func unsure(err error) bool {
+	var e *core.Error
+	return errors.As(err, &e) && e.Kind == core.Unsure
+}
+
+// testSendsFiles sends a file of which nobody knows whether it arrived, and what its
+// caption has no room for.
+func testSendsFiles(t *testing.T, w World) {
+	d, p := w.Start(t), pick(t, w, true)
+	carrier, ok := d.(core.Carrier)
+	if !ok {
+		t.Skip("the driver sends no files")
+	}
+	parts := &Parts{}
+	parts.Doubt(1)
+	what := core.Sent{Path: p.Path, Text: long(w.Measure, 3*w.Limit())}
+	for range 2 {
+		if err := carrier.Carry(t.Context(), parts, 1, what, core.Upload{Name: "a.txt", Data: []byte("a")}); !unsure(err) {
+			t.Fatal(err)
+		}
+	}
+	shown, said := w.Shown(t, p), letters(what.Text)
+	if got := letters(joined(shown)); len(shown) < 2 || !strings.HasSuffix(got, said[len(said)-100:]) {
+		t.Errorf("%d messages stand: %.200q", len(shown), got)
+	}
+}
+
 // testShowsEverything sends what is hard to write on every platform.
 func testShowsEverything(t *testing.T, w World) {
 	d, p := w.Start(t), pick(t, w, true)

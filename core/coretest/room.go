@@ -63,20 +63,17 @@ func (r *Room) do(ctx context.Context, c core.Call) (core.Result, error) {
 	if p.Path.IsZero() {
 		p.Path = c.Path
 	}
-	for i, part := range strings.Split(p.Text, "\n") {
+	parts := strings.Split(p.Text, "\n")
+	return core.Result{}, core.SendAll(len(parts), func(i int) error {
 		began := c.Parts.Since(i + 1)
-		what := core.Sent{Path: p.Path, Text: part, Repeatable: r.repeatable()}
-		err := c.Parts.Send(ctx, i+1, what, func(_ context.Context, key string) (string, error) {
-			if id := r.look(part, began); id != "" {
+		what := core.Sent{Path: p.Path, Text: parts[i], Repeatable: r.repeatable()}
+		return c.Parts.Send(ctx, i+1, what, func(_ context.Context, key string) (string, error) {
+			if id := r.look(parts[i], began); id != "" {
 				return id, nil
 			}
-			return r.send(key, core.Sent{Path: p.Path, Text: part})
+			return r.send(key, core.Sent{Path: p.Path, Text: parts[i]})
 		})
-		if err != nil {
-			return core.Result{}, err
-		}
-	}
-	return core.Result{}, nil
+	})
 }
 
 // repeatable reports whether what is sent again stands once.

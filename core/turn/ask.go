@@ -305,7 +305,7 @@ func (t *turn) person() core.Path {
 
 // Lines of our own, for when no model has any.
 const done = "Done."
-const doubt = "I lost the connection while I was answering: my last message may be missing, or be there more than once."
+const doubt = "I lost the connection while I was answering: a message of mine may be missing, or be there more than once."
 const lost = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
 
 // trouble words an engine's failure for people: kind, short, and with a code

@@ -90,10 +90,9 @@ func (t *turn) enclose(ctx context.Context, text string, files []core.Upload) st
 		return text + "\n\nI cannot send files here."
 	}
 	parts := t.Parts(core.Key{Turn: t.id, Round: filesRound, Step: 1})
-	for i, f := range files {
-		if err := c.Carry(ctx, parts, i+1, core.Sent{Path: t.path}, f); err != nil {
-			return text + "\n\n" + t.excuse("file", err)
-		}
+	err := core.SendAll(len(files), func(i int) error { return c.Carry(ctx, parts, i+1, core.Sent{Path: t.path}, files[i]) })
+	if err != nil {
+		return text + "\n\n" + t.excuse("file", err)
 	}
 	return text
 }

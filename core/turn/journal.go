@@ -169,13 +169,6 @@ type parts struct {
 	step core.Key
 }
 
-// How often a part may be sent without knowing what became of it. The second
-// bound is for a platform that takes it once however often it is sent.
-const (
-	maxSends      = 3
-	maxRepeatable = 20
-)
-
 // sending is the Data of a part's record.
 type sending struct {
 	core.Sent
@@ -191,7 +184,7 @@ func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context
 		return nil
 	}
 	sends, since := p.doubt(n)
-	if sends >= limitOf(what) {
+	if sends >= what.MaxSends() {
 		p.Later(p.record(key, core.Unknown, sending{what, sends}))
 		return core.Errorf(core.Unsure, "it is not known whether this arrived: the connection broke each time it was sent")
 	}
@@ -223,13 +216,6 @@ func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context
 		p.Later(p.record(key, core.Started, sending{what, sends}))
 	}
 	return err
-}
-
-func limitOf(s core.Sent) int {
-	if s.Repeatable {
-		return maxRepeatable
-	}
-	return maxSends
 }
 
 // doubt is how many sends of a part may have worked, and when the first of them

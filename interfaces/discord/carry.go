@@ -47,16 +47,13 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 		return failure("sending the file", err)
 	}
 	defer leave()
-	for i := range list {
+	return core.SendAll(len(list), func(i int) error {
 		number := n
 		if i > 0 {
 			number = n*restParts + i
 		}
-		if err := d.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+		return d.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i])
+	})
 }
 
 // fileMessages are the messages that carry a file and its caption. In the history

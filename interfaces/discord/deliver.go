@@ -47,12 +47,7 @@ func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, chan
 
 // parts sends messages as the parts of a step from the n-th one on.
 func (d *Driver) parts(ctx context.Context, parts core.Parts, n int, at destination, list []outgoing) error {
-	for i := range list {
-		if err := d.part(ctx, parts, n+i, at, &list[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return core.SendAll(len(list), func(i int) error { return d.part(ctx, parts, n+i, at, &list[i]) })
 }
 
 // part sends one message as the n-th part of a step. Under the nonce that the

@@ -66,11 +66,12 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 		method: form.method, field: form.field, file: tgbotapi.FileBytes{Name: name, Bytes: f.Data}, caption: list[0], params: to.params(), here: true,
 	}
 	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].source), Data: what.Data}
-	err = d.part(ctx, parts, n, said, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, send) })
-	if err != nil || len(list) == 1 {
-		return err
-	}
-	return d.sendParts(ctx, core.Call{Path: what.Path, Parts: parts}, to, text{}, list[1:], n*restParts+1)
+	return core.SendAll(len(list), func(i int) error {
+		if i == 0 {
+			return d.sendFile(ctx, parts, n, said, to, send)
+		}
+		return d.sendPart(ctx, core.Call{Path: what.Path, Parts: parts}, to, text{}, list, i, n*restParts+i)
+	})
 }
 
 // form is how a file is sent.

@@ -98,11 +98,17 @@ func (d *Driver) sendMedia(ctx context.Context, call core.Call, kind, method, fa
 	send.params.AddBool("disable_notification", m.Silent)
 	d.replyTo(send.params, to, m.ReplyTo)
 	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].source)}
-	err = d.part(ctx, call.Parts, 1, what, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, send) })
-	if err != nil || len(list) == 1 {
-		return core.Result{}, err
-	}
-	return core.Result{}, d.sendParts(ctx, call, to, text{Silent: m.Silent}, list[1:], 2)
+	return core.Result{}, core.SendAll(len(list), func(i int) error {
+		if i == 0 {
+			return d.sendFile(ctx, call.Parts, 1, what, to, send)
+		}
+		return d.sendPart(ctx, call, to, text{Silent: m.Silent}, list, i, 1+i)
+	})
+}
+
+// sendFile sends a file with the first part of its caption as the n-th message of a step.
+func (d *Driver) sendFile(ctx context.Context, parts core.Parts, n int, what core.Sent, to target, a attached) error {
+	return d.part(ctx, parts, n, what, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, a) })
 }
 
 // captions splits what stands below a file: the first part is short.

@@ -123,28 +123,27 @@ func (d *Driver) sendMessage(ctx context.Context, call core.Call) (core.Result, 
 	return core.Result{}, d.sendParts(ctx, call, to, t, parts(t.Text, maxText), 1)
 }
 
-// sendParts sends the parts of a text as the messages n, n+1, … of a step. The
-// first is the reply, the last has the buttons.
+// sendParts sends the parts of a text as the messages n, n+1, … of a step.
 func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t text, list []part, n int) error {
-	for i, p := range list {
-		params := to.params()
-		params.AddBool("disable_notification", t.Silent)
-		if i == 0 {
-			d.replyTo(params, to, t.ReplyTo)
-		}
-		if i == len(list)-1 {
-			params.AddNonEmpty("reply_markup", t.markup)
-		}
-		what := core.Sent{Path: to.path, Text: p.source}
-		err := d.part(ctx, call.Parts, n+i, what, func(ctx context.Context, key string) (string, error) {
-			r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: rank(t.Priority)}
-			return d.say(ctx, to, r, p, d.same(call.Path, to), key)
-		})
-		if err != nil {
-			return err
-		}
+	return core.SendAll(len(list), func(i int) error { return d.sendPart(ctx, call, to, t, list, i, n+i) })
+}
+
+// sendPart sends one of the parts of a text as the n-th message of a step. The first is
+// the reply, the last has the buttons.
+func (d *Driver) sendPart(ctx context.Context, call core.Call, to target, t text, list []part, i, n int) error {
+	params := to.params()
+	params.AddBool("disable_notification", t.Silent)
+	if i == 0 {
+		d.replyTo(params, to, t.ReplyTo)
 	}
-	return nil
+	if i == len(list)-1 {
+		params.AddNonEmpty("reply_markup", t.markup)
+	}
+	what := core.Sent{Path: to.path, Text: list[i].source}
+	return d.part(ctx, call.Parts, n, what, func(ctx context.Context, key string) (string, error) {
+		r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: rank(t.Priority)}
+		return d.say(ctx, to, r, list[i], d.same(call.Path, to), key)
+	})
 }
 
 // sender makes the call that sends a part; key is the part's.
