@@ -166,7 +166,7 @@ func (db *DB) startCheck(ctx context.Context, o Options) {
 			db.log.Info("the database was not closed in order; it is whole", "file", db.file)
 		case errors.Is(err, core.ErrDamaged):
 			err = damagedError(db.file, err)
-			db.log.Error("the database is damaged", "error", err)
+			db.log.Error("the database is damaged", "err", err)
 			if o.Damaged != nil {
 				o.Damaged(err)
 			}

@@ -198,6 +198,6 @@ func (m *meaning) complain(what string, err error) {
 		m.silent++
 		return
 	}
-	m.db.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("model", m.by.Model), slog.Any("error", err), slog.Int("failures_before", m.silent))
+	m.db.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("model", m.by.Model), slog.Any("err", err), slog.Int("failures_before", m.silent))
 	m.told, m.silent = time.Now(), 0
 }

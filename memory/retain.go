@@ -86,7 +86,7 @@ func (db *DB) startPruning(ctx context.Context) {
 				return
 			}
 			if err := db.Prune(ctx, *db.config()); err != nil && ctx.Err() == nil {
-				db.log.Error("old history could not be taken away", "error", err)
+				db.log.Error("old history could not be taken away", "err", err)
 			}
 		}
 	})

@@ -212,6 +212,6 @@ func (db *DB) leave() {
 		return t.bucket(bucketMeta).Put([]byte(metaClean), []byte("1"))
 	})
 	if err != nil {
-		db.log.Error("the database could not be closed in order", "file", db.file, "error", err)
+		db.log.Error("the database could not be closed in order", "file", db.file, "err", err)
 	}
 }

@@ -202,7 +202,7 @@ func (b *Budget) record(ctx context.Context, t *tab, engine string, used core.Us
 	b.o.Used(engine, used)
 	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.bear, Usage: used, Cost: b.o.Cost(engine, used)}
 	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
-		b.o.Log.Error("use not recorded", "error", err, "path", t.place)
+		b.o.Log.Error("use not recorded", "err", err, "path", t.place)
 	}
 }
 

@@ -135,7 +135,7 @@ func (l *link) call(ctx context.Context, people []core.Path, request core.Reques
 		l.untried(try)
 		return core.Answer{}, failed
 	}
-	l.log.Warn("engine failed", "kind", failed.Kind, "status", failed.Status, "after", failed.After, "error", failed.Err)
+	l.log.Warn("engine failed", "kind", failed.Kind, "status", failed.Status, "after", failed.After, "err", failed.Err)
 	if l.failed != nil {
 		l.failed(l.name, failed.Kind)
 	}

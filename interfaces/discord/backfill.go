@@ -88,7 +88,7 @@ func (d *Driver) lookUp(ctx context.Context, id string, cur cursor, known bool, 
 	var c channel
 	err := d.patiently(ctx, request{method: "GET", route: "/channels/{}", ids: []string{id}, out: &c})
 	if err != nil {
-		d.log.Warn("a channel cannot be looked up", "channel", id, "error", err)
+		d.log.Warn("a channel cannot be looked up", "channel", id, "err", err)
 		p := place{Guild: guild}
 		if guild == "" {
 			p.Kind = channelDirect
@@ -128,7 +128,7 @@ func (d *Driver) missed(ctx context.Context, channel, last string) []message {
 	for len(all) < d.set.BackfillCount {
 		page, err := d.page(ctx, channel, last, min(pageSize, d.set.BackfillCount-len(all)))
 		if err != nil {
-			d.log.Warn("missed messages cannot be fetched", "channel", channel, "error", err)
+			d.log.Warn("missed messages cannot be fetched", "channel", channel, "err", err)
 			if notFound(err) {
 				d.cursors.drop(channel) // it was deleted while nobody listened
 			}

@@ -207,7 +207,7 @@ func (d *Driver) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 				return
 			}
 			if ctx.Err() == nil {
-				d.log.Error("the chat commands are not up to date", "error", err)
+				d.log.Error("the chat commands are not up to date", "err", err)
 			}
 			if !sleep(ctx, jitter(wait)) {
 				break

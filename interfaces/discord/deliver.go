@@ -157,7 +157,7 @@ func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (id st
 	}
 	d.replies.drop(p)
 	if err != nil {
-		d.log.Warn("a command is answered by a message of its own", "error", err)
+		d.log.Warn("a command is answered by a message of its own", "err", err)
 		return "", false, nil
 	}
 	if at.opened != nil {

@@ -267,7 +267,7 @@ func (d *Driver) withdraw(channel string) {
 func (d *Driver) eraseDraft(ctx context.Context, n draftNote) {
 	err := d.rest.do(ctx, request{method: "DELETE", route: "/channels/{}/messages/{}", ids: []string{n.Channel, n.ID}})
 	if err != nil && !notFound(err) {
-		d.log.Warn("a draft is not gone", "channel", n.Channel, "error", err)
+		d.log.Warn("a draft is not gone", "channel", n.Channel, "err", err)
 		d.leave(n)
 		return
 	}

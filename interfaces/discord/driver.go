@@ -203,7 +203,7 @@ func (d *Driver) receive(ctx context.Context, e core.Event) {
 		return
 	}
 	if err := in.Receive(ctx, e); err != nil && ctx.Err() == nil {
-		d.log.Warn("a change is not taken in", "path", e.Message.Path, "error", err)
+		d.log.Warn("a change is not taken in", "path", e.Message.Path, "err", err)
 	}
 }
 
@@ -256,13 +256,13 @@ func (d *Driver) note(ctx context.Context, now bool) {
 		return
 	}
 	if err := d.alive.note(ctx, d.state, at, now); err != nil {
-		d.log.Error("until when the gateway was heard is not noted", "error", err)
+		d.log.Error("until when the gateway was heard is not noted", "err", err)
 	}
 }
 
 func (d *Driver) noteCursors(ctx context.Context) {
 	if err := d.cursors.flush(ctx); err != nil {
-		d.log.Error("what was seen is not noted", "error", err)
+		d.log.Error("what was seen is not noted", "err", err)
 	}
 }
 

@@ -93,7 +93,7 @@ func (d *Driver) findGateway(ctx context.Context) (gateway, error) {
 		case ctx.Err() != nil:
 			return g, ctx.Err()
 		}
-		d.log.Warn("the gateway's address is not to be had", "error", err)
+		d.log.Warn("the gateway's address is not to be had", "err", err)
 		if !sleep(ctx, jitter(wait)) {
 			return g, ctx.Err()
 		}

@@ -220,7 +220,7 @@ func (d *Driver) accept(ctx context.Context, i *interaction) {
 		body: map[string]any{"components": []any{}, "allowed_mentions": nobody()},
 	})
 	if err != nil {
-		d.log.Warn("buttons that were pressed are not gone", "error", err)
+		d.log.Warn("buttons that were pressed are not gone", "err", err)
 	}
 }
 
@@ -232,7 +232,7 @@ func (d *Driver) respond(ctx context.Context, i *interaction, kind int, data any
 	}
 	err := d.rest.do(ctx, request{method: "POST", route: "/interactions/{}/{}/callback", ids: []string{i.ID, i.Token}, body: body, fast: true})
 	if err != nil {
-		d.log.Warn("an interaction could not be answered", "error", err)
+		d.log.Warn("an interaction could not be answered", "err", err)
 	}
 }
 
@@ -375,7 +375,7 @@ func (d *Driver) unthink(ctx context.Context, p pending) {
 		err = d.rest.do(ctx, at)
 	}
 	if err != nil && !notFound(err) {
-		d.log.Warn("a sign of thought is not gone", "error", err)
+		d.log.Warn("a sign of thought is not gone", "err", err)
 	}
 	d.replies.drop(p)
 }

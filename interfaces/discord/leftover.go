@@ -75,7 +75,7 @@ func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNo
 		err = d.state.Put(ctx, draftKey, raw)
 	}
 	if err != nil {
-		d.log.Error("a draft is not noted", "error", err)
+		d.log.Error("a draft is not noted", "err", err)
 	}
 }
 
@@ -168,7 +168,7 @@ func (d *Driver) clearUnknown(ctx context.Context, n draftNote) {
 		return newer(m.ID, n.After) && sumOf(m.Content) == n.Sum
 	})
 	if err != nil {
-		d.log.Warn("whether a draft was left is not known", "channel", n.Channel, "error", err)
+		d.log.Warn("whether a draft was left is not known", "channel", n.Channel, "err", err)
 	}
 	if id != "" {
 		n = draftNote{Channel: n.Channel, ID: id}
@@ -187,7 +187,7 @@ func (d *Driver) clearAnswer(ctx context.Context, n draftNote) {
 	case err == nil, notFound(err), closedTo(err):
 		d.forgetDraft(ctx, n)
 	default:
-		d.log.Warn("whether a draft was left is not known", "channel", n.Channel, "error", err)
+		d.log.Warn("whether a draft was left is not known", "channel", n.Channel, "err", err)
 	}
 }
 

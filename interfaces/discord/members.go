@@ -78,7 +78,7 @@ func (d *Driver) introduce(ctx context.Context, guild string, list []message) {
 		}
 		var err error
 		if m.Member, err = d.memberOf(ctx, guild, m.Author.ID); err != nil {
-			d.log.Warn("who wrote the missed messages is not known to the end", "guild", guild, "error", err)
+			d.log.Warn("who wrote the missed messages is not known to the end", "guild", guild, "err", err)
 			return
 		}
 	}

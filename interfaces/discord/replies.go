@@ -148,7 +148,7 @@ func (r *replies) change(change func(map[string]pending) bool) bool {
 		err = r.state.Put(context.Background(), repliesKey, raw)
 	}
 	if err != nil {
-		r.log.Error("whether a command waits for its answer is not noted", "error", err)
+		r.log.Error("whether a command waits for its answer is not noted", "err", err)
 	}
 	return err == nil
 }

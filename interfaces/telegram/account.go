@@ -52,7 +52,7 @@ func (d *Driver) accounts(ctx context.Context) (all []string, known bool) {
 		err = json.Unmarshal(data, &all)
 	}
 	if err != nil {
-		d.log.Warn("former bots not read", "error", err)
+		d.log.Warn("former bots not read", "err", err)
 	}
 	if slices.Contains(all, d.account()) {
 		return all, true
@@ -80,6 +80,6 @@ func (d *Driver) saveAccount(ctx context.Context) {
 		err = d.opt.State.Put(ctx, accountsKey, data)
 	}
 	if err != nil {
-		d.log.Warn("bot not kept in mind", "error", err)
+		d.log.Warn("bot not kept in mind", "err", err)
 	}
 }

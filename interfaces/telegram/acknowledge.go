@@ -128,6 +128,6 @@ func (d *Driver) mark(ctx context.Context, s spot, message, emoji string) {
 		return
 	}
 	if err := d.setReaction(ctx, s, n, emoji); err != nil && ctx.Err() == nil {
-		d.log.Debug("reaction not set", "chat", s.chat, "error", err)
+		d.log.Debug("reaction not set", "chat", s.chat, "err", err)
 	}
 }

@@ -158,14 +158,14 @@ func (d *Driver) answerPress(ctx context.Context, p *press) {
 		return
 	}
 	if err := d.answerQuery(ctx, p.query, p.refused); err != nil && ctx.Err() == nil {
-		d.log.Debug("press not answered", "error", err)
+		d.log.Debug("press not answered", "err", err)
 	}
 	if p.refused != "" {
 		return
 	}
 	gone := tgbotapi.Params{"message_id": id(p.message)}
 	if _, err := d.do(ctx, request{method: "editMessageReplyMarkup", params: gone, chat: p.chat, again: true}); err != nil && ctx.Err() == nil {
-		d.log.Debug("buttons not taken away", "chat", p.chat, "error", err)
+		d.log.Debug("buttons not taken away", "chat", p.chat, "err", err)
 	}
 }
 
@@ -182,6 +182,6 @@ func (d *Driver) answerChoice(ctx context.Context, p *press) {
 		return
 	}
 	if err := d.answerQuery(ctx, p.query, ""); err != nil && ctx.Err() == nil {
-		d.log.Debug("press not answered", "error", err)
+		d.log.Debug("press not answered", "err", err)
 	}
 }

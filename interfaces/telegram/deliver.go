@@ -138,7 +138,7 @@ func (t *attempts) after(ctx context.Context, err error) error {
 	if err := t.count(err); err != nil {
 		return err
 	}
-	t.d.log.Debug("call failed", "method", t.r.method, "chat", t.r.chat, "try", t.tries, "error", err)
+	t.d.log.Debug("call failed", "method", t.r.method, "chat", t.r.chat, "try", t.tries, "err", err)
 	return sleep(ctx, t.delay.NextBackOff())
 }
 
@@ -194,7 +194,7 @@ func (d *Driver) saveWaits(ctx context.Context) {
 		err = d.opt.State.Put(ctx, waitsKey, data)
 	}
 	if err != nil {
-		d.log.Warn("waits not saved", "error", err)
+		d.log.Warn("waits not saved", "err", err)
 	}
 }
 
@@ -205,7 +205,7 @@ func (d *Driver) loadWaits(ctx context.Context) {
 		err = json.Unmarshal(data, &waits)
 	}
 	if err != nil {
-		d.log.Warn("waits not read", "error", err)
+		d.log.Warn("waits not read", "err", err)
 	}
 	d.pace.restore(waits)
 }

@@ -261,7 +261,7 @@ func (d *Driver) draftFailed(ctx context.Context, a *draft, err error) {
 		d.pace.block(a.at.chat, afterOf(err))
 		d.saveWaits(ctx)
 	}
-	d.log.Debug("draft not shown", "chat", a.at.chat, "error", err)
+	d.log.Debug("draft not shown", "chat", a.at.chat, "err", err)
 }
 
 // remove ends the draft of a place, if it is one of those; nil: it was not.
@@ -377,7 +377,7 @@ func (d *Driver) eraseDraft(ctx context.Context, s spot, message int64) {
 	_, err := d.do(ctx, r)
 	var api *apiError
 	if err != nil && (!errors.As(err, &api) || api.code >= 500 || api.code == 401 || api.code == 429) {
-		d.log.Warn("a draft is not gone", "chat", s.chat, "error", err)
+		d.log.Warn("a draft is not gone", "chat", s.chat, "err", err)
 		return // the next life tries again
 	}
 	d.forgetDraft(ctx, s, message)

@@ -175,7 +175,7 @@ func (d *Driver) introduce(ctx context.Context) (user, error) {
 		if ctx.Err() != nil || isCode(err, 401, 404) {
 			return user{}, err
 		}
-		d.log.Warn("the platform cannot be reached", "error", err)
+		d.log.Warn("the platform cannot be reached", "err", err)
 		if err := sleep(ctx, delay.NextBackOff()); err != nil {
 			return user{}, err
 		}
@@ -192,7 +192,7 @@ func (d *Driver) receive(ctx context.Context, e core.Event) {
 		return
 	}
 	if err := in.Receive(ctx, e); err != nil && ctx.Err() == nil {
-		d.log.Warn("change not taken in", "path", e.Message.Path, "error", err)
+		d.log.Warn("change not taken in", "path", e.Message.Path, "err", err)
 	}
 }
 

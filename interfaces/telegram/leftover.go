@@ -89,7 +89,7 @@ func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNo
 		err = d.opt.State.Put(ctx, d.draftKey(), raw)
 	}
 	if err != nil {
-		d.log.Error("drafts are not noted", "error", err)
+		d.log.Error("drafts are not noted", "err", err)
 	}
 	return err == nil
 }

@@ -159,7 +159,7 @@ func (d *Driver) attach(ctx context.Context, to target, a attached) (string, err
 	return d.sent(to, request{}, func(request) (json.RawMessage, error) {
 		raw, err := once(a.method, a.field)
 		if aboutFile(err) && a.field != "document" && a.file.NeedsUpload() {
-			d.log.Info("sent as a document", "chat", to.spot.chat, "method", a.method, "error", err)
+			d.log.Info("sent as a document", "chat", to.spot.chat, "method", a.method, "err", err)
 			raw, err = once("sendDocument", "document")
 		}
 		return raw, err

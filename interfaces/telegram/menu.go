@@ -128,7 +128,7 @@ func (d *Driver) offerCommands(ctx context.Context) {
 	strangers, err := d.offerAll(ctx, menus, was.without(now))
 	if err != nil {
 		if ctx.Err() == nil {
-			d.log.Warn("commands not offered", "error", err)
+			d.log.Warn("commands not offered", "err", err)
 		}
 		return
 	}
@@ -139,7 +139,7 @@ func (d *Driver) offerCommands(ctx context.Context) {
 		err = d.opt.State.Put(ctx, menuKey, data)
 	}
 	if err != nil && ctx.Err() == nil {
-		d.log.Warn("commands offered, but not noted", "error", err)
+		d.log.Warn("commands offered, but not noted", "err", err)
 	}
 }
 

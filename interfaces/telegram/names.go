@@ -162,7 +162,7 @@ func (d *Driver) savePlaces(ctx context.Context) {
 		err = d.opt.State.Put(ctx, placesKey, data)
 	}
 	if err != nil {
-		d.log.Warn("places not kept", "error", err)
+		d.log.Warn("places not kept", "err", err)
 	}
 }
 
@@ -173,7 +173,7 @@ func (d *Driver) loadPlaces(ctx context.Context) {
 		err = json.Unmarshal(data, &k)
 	}
 	if err != nil {
-		d.log.Warn("places not read", "error", err)
+		d.log.Warn("places not read", "err", err)
 		return
 	}
 	d.places.take(k)

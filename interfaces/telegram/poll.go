@@ -44,7 +44,7 @@ func (d *Driver) poll(ctx context.Context, i *intake) error {
 		reported = ""
 		if offset, err = i.take(ctx, raws); err != nil && ctx.Err() == nil {
 			d.updates.fails(time.Now(), err)
-			d.log.Error("updates not taken in; they stay with the platform", "error", err)
+			d.log.Error("updates not taken in; they stay with the platform", "err", err)
 			_ = sleep(ctx, delay.NextBackOff())
 			continue
 		}
@@ -176,7 +176,7 @@ func (i *intake) items(ctx context.Context, raws []json.RawMessage) []item {
 	for n, raw := range raws {
 		var err error
 		if updates[n], items[n].id, err = decode(raw); err != nil {
-			i.d.log.Error("update left behind", "error", err)
+			i.d.log.Error("update left behind", "err", err)
 		}
 	}
 	i.d.ranks.meet(ctx, updates)

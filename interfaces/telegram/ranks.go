@@ -131,7 +131,7 @@ func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
 	a.asked = false
 	if err != nil {
 		a.until = time.Now().Add(rankRetry)
-		r.d.log.Debug("administrators unknown", "chat", chat, "error", err)
+		r.d.log.Debug("administrators unknown", "chat", chat, "err", err)
 		return a.people
 	}
 	a.people, a.until = people, time.Now().Add(rankFresh)
@@ -160,7 +160,7 @@ func (r *ranks) channel(ctx context.Context, chat int64) int64 {
 		Channel int64 `json:"linked_chat_id"`
 	}
 	if err := r.fetch(ctx, "getChat", chat, &full); err != nil {
-		r.d.log.Debug("linked channel unknown", "chat", chat, "error", err)
+		r.d.log.Debug("linked channel unknown", "chat", chat, "err", err)
 		l.until = time.Now().Add(rankRetry)
 	} else {
 		l = groupChannel{full.Channel, time.Now().Add(rankFresh)}

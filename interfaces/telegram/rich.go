@@ -298,6 +298,6 @@ func (d *Driver) written(ctx context.Context, r request, p part) (json.RawMessag
 	case !aboutWords(err) || codeSays(err, "not modified"):
 		return raw, err
 	}
-	d.log.Warn("sent again without its table", "chat", r.chat, "error", err)
+	d.log.Warn("sent again without its table", "chat", r.chat, "err", err)
 	return d.styled(ctx, r, "text", p)
 }

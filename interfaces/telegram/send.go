@@ -243,7 +243,7 @@ func (d *Driver) styled(ctx context.Context, r request, field string, p part) (j
 	if !aboutWords(err) {
 		return raw, err
 	}
-	d.log.Warn("sent again as plain text", "chat", r.chat, "error", err)
+	d.log.Warn("sent again as plain text", "chat", r.chat, "err", err)
 	r.params[field] = p.plain()
 	delete(r.params, "parse_mode")
 	if raw, err = d.do(ctx, r); aboutWords(err) && r.params["reply_markup"] != "" {

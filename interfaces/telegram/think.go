@@ -54,5 +54,5 @@ func (d *Driver) typingFailed(s spot, err error) {
 	if e, ok := err.(*apiError); ok && e.code == 429 {
 		d.pace.block(s.chat, e.after)
 	}
-	d.log.Debug("typing not shown", "chat", s.chat, "error", err)
+	d.log.Debug("typing not shown", "chat", s.chat, "err", err)
 }

@@ -116,7 +116,7 @@ func (d *Driver) setWebhook(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil || isCode(err, 400, 401, 404) {
 			return err
 		}
-		d.log.Warn("webhook not set", "error", err)
+		d.log.Warn("webhook not set", "err", err)
 		if err := sleep(ctx, delay.NextBackOff()); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (d *Driver) watchHook(ctx context.Context) {
 			settled = info.Failed
 		}
 		if err != nil {
-			d.log.Warn("webhook", "error", err)
+			d.log.Warn("webhook", "err", err)
 			d.updates.fails(began, err)
 		} else {
 			d.updates.works()
@@ -169,7 +169,7 @@ func (d *Driver) hookInfo(ctx context.Context) (info hookInfo, err error) {
 
 func (d *Driver) dropWebhook(ctx context.Context) {
 	if _, err := d.do(ctx, request{method: "deleteWebhook", params: tgbotapi.Params{}, again: true}); err != nil && ctx.Err() == nil {
-		d.log.Warn("webhook not taken away", "error", err)
+		d.log.Warn("webhook not taken away", "err", err)
 	}
 }
 
