@@ -23,8 +23,9 @@ type Held struct {
 	Question string     `json:"question,omitempty"` // what the person is asked
 	Asked    time.Time  `json:"asked,omitzero"`
 	Expires  time.Time  `json:"expires,omitzero"`
-	On       uint16     `json:"on,omitempty"`     // the step whose confirmation it waits for; 0: its own
-	Undone   bool       `json:"undone,omitempty"` // it was done, and taken back
+	On       uint16     `json:"on,omitempty"`      // the step whose confirmation it waits for; 0: its own
+	Unasked  string     `json:"unasked,omitempty"` // why the person could not be asked
+	Undone   bool       `json:"undone,omitempty"`  // it was done, and taken back
 }
 
 // ReadHeld reads the data of a step's record.
@@ -45,6 +46,9 @@ func (h *Held) May(a core.Author) bool {
 
 // Expired reports whether it is too late to confirm the step.
 func (h *Held) Expired(now time.Time) bool { return !h.Expires.IsZero() && !now.Before(h.Expires) }
+
+// Refused notes that the question could not be asked, and why.
+func (h *Held) Refused(err error) { _, h.Unasked = worded(err) }
 
 // waited reports whether the step had, or has, to be confirmed.
 func (h *Held) waited() bool { return !h.Asked.IsZero() || h.On != 0 }
@@ -149,7 +153,10 @@ func (e *execution) goOn(ctx context.Context, t task, waiting []task) ([]Done, e
 // abandon skips a step that was not confirmed, and what waited for it.
 func (e *execution) abandon(t task, waiting []task) []Done {
 	why := core.Errorf(core.Forbidden, "it was cancelled")
-	if t.held.Expired(e.Clock()) {
+	switch {
+	case t.held.Unasked != "":
+		why = core.Errorf(core.Forbidden, "the question whether to do it could not be asked: %s", t.held.Unasked)
+	case t.held.Expired(e.Clock()):
 		why = core.Errorf(core.Forbidden, "nobody confirmed it in time")
 	}
 	for _, next := range append([]task{t}, waiting...) {

@@ -47,6 +47,9 @@ func TestConfirmation(t *testing.T) {
 	}{
 		{"agreed", true, time.Minute, Who{}, []string{"1 transfer done", "2 receipt done"}, []string{`transfer{"n":5}`, "receipt{}"}},
 		{"cancelled", false, time.Minute, Who{}, []string{"1 transfer skipped: it was cancelled", "2 receipt skipped: it was cancelled"}, nil},
+		{"not asked", false, 10 * time.Minute, Who{}, []string{
+			"1 transfer skipped: the question whether to do it could not be asked: too long", "2 receipt skipped: the question whether to do it could not be asked: too long",
+		}, nil},
 		{"too late", true, 10 * time.Minute, Who{}, []string{"1 transfer skipped: nobody confirmed it in time", "2 receipt skipped: nobody confirmed it in time"}, nil},
 	} {
 		var w world
@@ -54,6 +57,17 @@ func TestConfirmation(t *testing.T) {
 		_, job := held(t, &w, r)
 		now = now.Add(test.after)
 		job.Who = test.who
+		if test.name == "not asked" {
+			key := core.Key{Turn: job.Turn, Round: 1, Step: 1}
+			r, _ := job.Journal.Find(key)
+			h, err := ReadHeld(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Refused(core.Errorf(core.Broken, "too long"))
+			r.Data = encode(h)
+			job.Journal.Later(r)
+		}
 		done, err := r.Resume(t.Context(), job, 1, test.agreed)
 		if err != nil {
 			t.Fatal(err)

@@ -59,6 +59,8 @@ func (t *turn) inquire(ctx context.Context, done []action.Done) error {
 				t.unsure = true
 			} else {
 				when = t.clock() // nobody can answer it
+				d.Held.Refused(err)
+				t.writes(d.Key).Later(t.record(d.Key, core.Pending, d.Held))
 			}
 			t.log.Error("question not asked", "action", d.Action, "err", err)
 		}
@@ -487,8 +489,11 @@ func (t *turn) whisper(ctx context.Context, text string) {
 }
 
 // settle shows what became of the question: on itself, or, where it cannot be
-// changed any more, in a message of its own.
+// changed any more, in a message of its own. What was never asked is not shown.
 func (t *turn) settle(ctx context.Context, origin *journal, q question, h *action.Held, agreed bool) error {
+	if h.Unasked != "" {
+		return nil
+	}
 	fate := t.fate(h, q, agreed)
 	c := t.with.chooser(t.path)
 	if c == nil {

@@ -123,20 +123,28 @@ func TestExpiresWhenThereIsRoom(t *testing.T) {
 	})
 }
 
-// TestQuestionThatCannotBeAsked: the step does not wait for ever.
+// TestQuestionThatCannotBeAsked: the step does not wait for ever, and the model is told
+// why nobody was asked.
 func TestQuestionThatCannotBeAsked(t *testing.T) {
-	b, bank := shop(t, true, pays, plan("I could not ask you."))
-	b.room.Fail = func(text string) error {
-		if strings.HasPrefix(text, "Pay") {
-			return core.Errorf(core.Broken, "too long")
+	for err, why := range map[error]string{core.Errorf(core.Broken, "too long"): "too long", errors.New("secret"): "it did not work"} {
+		for _, buttons := range []bool{true, false} {
+			b, bank := shop(t, buttons, pays, plan("I could not ask you."))
+			b.room.Fail = func(text string) error {
+				if strings.HasPrefix(text, "Pay") {
+					return err
+				}
+				return nil
+			}
+			b.receive(said("1", "jay", "pay Ann"))
+			b.ended(2)
+			b.stands("As you wish.", "I could not ask you.")
+			if in := b.input(1); !strings.Contains(in, "could not be asked: "+why) || strings.Contains(in, "cancelled") {
+				t.Errorf("the model was told %s", in)
+			}
+			if len(bank.Calls()) != 0 {
+				t.Error("it paid")
+			}
 		}
-		return nil
-	}
-	b.receive(said("1", "jay", "pay Ann"))
-	b.ended(2)
-	b.stands("As you wish.", "I could not ask you.")
-	if len(bank.Calls()) != 0 {
-		t.Error("it paid")
 	}
 }
 
