@@ -13,24 +13,44 @@ import (
 // close ends the turn in one commit: what was sent joins the history, and the
 // mark moves.
 func (t *turn) close(ctx context.Context) error {
-	if err := t.end(ctx, core.Done); err != nil {
+	return t.over(t.end(ctx, core.Done), func() {
+		t.log.Info("turn over", "messages", len(t.messages), "sent", len(t.sent), "steps", len(t.finished),
+			"attempt", t.attempt, "intent", t.intent, "confidence", t.confidence)
+		t.spoke()
+		t.finish(core.TurnEnd{Answered: len(t.sent) > 0, GoesOn: t.goes, Intent: t.intent, Confidence: t.confidence})
+	})
+}
+
+// over tells of the turn's end if its last commit worked. If that reported a failure, the
+// place tells when it finds that the turn waits no longer.
+func (t *turn) over(err error, tell func()) error {
+	if err != nil {
+		t.untold = &untold{t, tell}
 		return err
 	}
-	t.log.Info("turn over", "messages", len(t.messages), "sent", len(t.sent), "steps", len(t.finished),
-		"attempt", t.attempt, "intent", t.intent, "confidence", t.confidence)
-	t.spoke()
-	t.finish(core.TurnEnd{Answered: len(t.sent) > 0, GoesOn: t.goes, Intent: t.intent, Confidence: t.confidence})
+	tell()
 	return nil
+}
+
+// untold is the end of a turn of which nobody has been told.
+type untold struct {
+	turn *turn
+	tell func()
+}
+
+// tellEnd tells of the end of the place's former turn, if next is another one, or nil.
+func (p *place) tellEnd(with *setup, next *turn) {
+	if u := p.untold; u != nil && (next == nil || next.id != u.turn.id) {
+		u.turn.with = with
+		u.tell()
+	}
+	p.untold = nil
 }
 
 // setAside gives the turn up, so that it blocks its place no longer.
 func (t *turn) setAside(ctx context.Context) error {
 	t.log.Error("turn set aside: it failed too often", "attempts", t.attempt-1, "messages", t.ids())
-	if err := t.end(ctx, core.SetAside); err != nil {
-		return err
-	}
-	t.finish(core.TurnEnd{Aside: true})
-	return nil
+	return t.over(t.end(ctx, core.SetAside), func() { t.finish(core.TurnEnd{Aside: true}) })
 }
 
 // abandon ends a turn whose records can never be written, without writing any.

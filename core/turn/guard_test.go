@@ -270,3 +270,54 @@ func TestYesIsForOnesOwnQuestion(t *testing.T) {
 		t.Errorf("paid was for %q", paid)
 	}
 }
+
+// lateFailure is a store of which the next commits that end a turn reach the disk and
+// report a failure.
+type lateFailure struct {
+	core.Store
+	fails atomic.Int32
+}
+
+func (s *lateFailure) Commit(ctx context.Context, b *core.Batch) error {
+	err := s.Store.Commit(ctx, b)
+	if err == nil && len(b.Answered)+len(b.Settled) > 0 && s.fails.Add(-1) >= 0 {
+		return errUnsure
+	}
+	return err
+}
+
+// TestEndIsToldAfterAll: a turn whose last commit reported a failure and reached the disk
+// has ended once, and those who wait for that know.
+func TestEndIsToldAfterAll(t *testing.T) {
+	for name, event := range map[string]core.Event{"message": said("1", "jay", "hi"), "command": called("1", "jay", "count")} {
+		for _, follows := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &lateFailure{Store: open(t, t.TempDir())}
+				defer s.Close()
+				b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
+					o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
+				})
+				defer b.stop()
+				s.fails.Store(1)
+				events := []core.Event{event}
+				if follows {
+					next := event
+					next.Message.ID, next.Message.Author.ID = "2", "ann"
+					events = append(events, next)
+				}
+				b.receive(events...)
+				time.Sleep(time.Minute)
+				for i, end := range b.ended(len(events)) {
+					if !end.Answered || !slices.Equal(end.Messages, []string{events[i].Message.ID}) {
+						t.Errorf("%s: turn %d ended as %+v", name, i, end)
+					}
+				}
+				select {
+				case end := <-b.room.Ends():
+					t.Errorf("%s: it ended again as %+v", name, end)
+				default:
+				}
+			})
+		}
+	}
+}

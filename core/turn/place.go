@@ -87,6 +87,7 @@ type place struct {
 	panics   int                      // of the turn that is tried, in this life
 	over     chan struct{}            // closed when it is asleep
 	journals map[core.TurnID]*journal // that this life wrote, until a turn ends
+	untold   *untold                  // the end of the turn before; nil: it was told
 
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
@@ -200,8 +201,11 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	t, err := p.open(ctx, with)
-	if t == nil || err != nil {
+	if err != nil {
 		return false, err
+	}
+	if p.tellEnd(with, t); t == nil {
+		return false, nil
 	}
 	t.move(core.Waiting)
 	defer t.move(core.Over)
