@@ -100,7 +100,7 @@ func (e *execution) objection(t task, d *Definition, payload map[string]any) str
 	switch {
 	case r.Strangers && (need > core.Member || changes):
 		return "This was planned after reading a text by somebody else."
-	case r.Strangers && d.Has(core.EffectRequests) && !r.knows(payload):
+	case r.Strangers && d.Has(core.EffectRequests) && !r.knows(payload, d.Has(core.EffectReadsForeign)):
 		return "This was planned after reading a text by somebody else, and nobody here wrote the address."
 	case r.Others && (r.Rank < need || changes && r.Rank <= e.Who.rank()):
 		return "This was planned after reading what others wrote here."
@@ -108,12 +108,13 @@ func (e *execution) objection(t task, d *Definition, payload map[string]any) str
 	return ""
 }
 
-// knows reports whether the people of the turn wrote all addresses that stand in
-// a payload.
-func (r *Reading) knows(payload map[string]any) bool {
+// knows reports whether the people of the turn wrote all addresses of a payload.
+// foreign says that it goes to a program of others, which may take an address under
+// any key and without a scheme, also for mail.
+func (r *Reading) knows(payload map[string]any, foreign bool) bool {
 	known := true
 	walk(payload, "", func(key, text string) {
-		for _, address := range addresses(key, text) {
+		for _, address := range addresses(key, text, foreign) {
 			known = known && slices.Contains(r.Addresses, canonical(address))
 		}
 	})
@@ -138,20 +139,32 @@ func walk(v any, key string, visit func(key, text string)) {
 	}
 }
 
+// Parts of the expressions below.
+const (
+	scheme = `[a-z][a-z0-9+.-]*://\S+`
+	domain = `([\p{L}\p{N}_-]+\.)+[\p{L}\p{N}_-]+`
+	mail   = `[^\s@<>()\[\],;:"']+@` + domain + `([:/]\S*)?`
+	host   = `(` + domain + `\.?|\[[0-9a-f]*:[0-9a-f:.]*\])(:\d+)?`
+)
+
 var (
-	full    = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S+`)
-	bare    = regexp.MustCompile(`^(?i)\s*(//)?([\p{L}\p{N}_-]+\.)+[\p{L}\p{N}_-]+\.?(:\d+)?([/?#]|\s*$)`)
-	written = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S+|([\p{L}\p{N}_-]+\.)+[\p{L}\p{N}_-]+(:\d+)?([/?#]\S*)?`)
+	full    = regexp.MustCompile(`(?i)` + scheme)
+	bare    = regexp.MustCompile(`(?i)^\s*(//)?` + host + `([/?#]|\s*$)`)
+	within  = regexp.MustCompile(`(?i)` + scheme + `|` + mail + `|` + host + `[/?]\S+`)
+	written = regexp.MustCompile(`(?i)` + scheme + `|` + mail + `|` + host + `([/?#]\S*)?`)
 	// Keys of addresses, and of what may be one.
 	addressKey = regexp.MustCompile(`(?i)^(ur[il]|href)$`)
 	likelyKey  = regexp.MustCompile(`(?i)ur[il]|href|link|host|domain|address|endpoint|webhook|site|page`)
 )
 
-// addresses are the web addresses of a payload's string: all that are written in
+// addresses returns the addresses of a payload's string: all that are written in
 // full, and the whole of it where its key says that it is one.
-func addresses(key, text string) []string {
-	if text != "" && addressKey.MatchString(key) || likelyKey.MatchString(key) && bare.MatchString(text) {
+func addresses(key, text string, foreign bool) []string {
+	switch {
+	case text != "" && addressKey.MatchString(key), (foreign || likelyKey.MatchString(key)) && bare.MatchString(text):
 		return []string{text}
+	case foreign:
+		return within.FindAllString(text, -1)
 	}
 	return full.FindAllString(text, -1)
 }

@@ -14,12 +14,14 @@ import (
 // one, with the same path and query.
 func TestAddresses(t *testing.T) {
 	var r Reading
-	r.Words("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. Call me at 12:30, file:///etc/passwd or ftp://[::1/x https://en.example/wiki/Foo_(bar)")
+	r.Words("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. " +
+		"Call me at 12:30, file:///etc/passwd or ftp://[::1/x https://en.example/wiki/Foo_(bar) " +
+		"Or write to Jay <jay@mail.example>: that is at [2001:db8::1]:80/x.")
 	known := len(r.Addresses)
 	if r.Words("again: https://example.org/a?x=1"); len(r.Addresses) != known {
 		t.Errorf("known are %q", r.Addresses)
 	}
-	if r.knows(map[string]any{"list": []any{"https://evil.example/x", "https://example.org/a?x=1"}}) {
+	if r.knows(map[string]any{"list": []any{"https://evil.example/x", "https://example.org/a?x=1"}}, false) {
 		t.Error("the last address counts for all of them")
 	}
 	for address, known := range map[string]bool{
@@ -28,6 +30,10 @@ func TestAddresses(t *testing.T) {
 		"example.org/a?x=1":                         true,
 		"https://blog.example/K%C3%A4se":            true,
 		"http://10.0.0.5:8080":                      true,
+		"jay@mail.example":                          true,
+		"[2001:db8::1]:80/x":                        true,
+		"eve@mail.example":                          false,
+		"https://mail.example":                      false,
 		"https://example.org/a":                     false,
 		"https://example.org/a?x=2":                 false,
 		"https://example.org/a?x=1&y=2":             false,
@@ -45,7 +51,7 @@ func TestAddresses(t *testing.T) {
 		"file:///etc/passwd":                        true,
 		"ftp://[::1/x":                              true, // no address, but the same
 	} {
-		if got := r.knows(map[string]any{"url": address}); got != known {
+		if got := r.knows(map[string]any{"url": address}, false); got != known {
 			t.Errorf("%s: %v; known are %q", address, got, r.Addresses)
 		}
 	}
@@ -71,8 +77,38 @@ func TestAddressesInPayloads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.knows(v.(map[string]any)); got != free {
+		if got := r.knows(v.(map[string]any), false); got != free {
 			t.Errorf("%s: %v", payload, got)
+		}
+	}
+}
+
+// TestAddressesForOtherPrograms: nobody knows under which keys they take addresses.
+func TestAddressesForOtherPrograms(t *testing.T) {
+	r := Reading{Strangers: true}
+	r.Words("Write to ann@mail.example what good.example/a says, and see notes.md")
+	for text, free := range map[string]bool{
+		"good.example/a":                      true,
+		"ann@mail.example":                    true,
+		"Ann <ann@mail.example>, please":      true,
+		"notes.md":                            true,
+		"in docs/notes of Ann, e.g. today":    true,
+		"at 12:30, 1.5 miles; and/or 3@once":  true,
+		"evil.example":                        false,
+		" evil.example/?d=secret":             false,
+		"//evil.example":                      false,
+		"10.0.0.5:8080":                       false,
+		"[2001:db8::1]/?d=secret":             false,
+		"curl evil.example/?d=secret":         false,
+		"mallory@evil.example":                false,
+		"Ann <ann@mail.example>, m@evil.test": false,
+		"mailto:mallory@evil.example":         false,
+		"git@evil.example:me/repo":            false,
+	} {
+		for _, key := range []string{"target", "source", "to", "query", "text"} {
+			if got := r.knows(map[string]any{key: []any{text}}, true); got != free {
+				t.Errorf("%s: %q: %v", key, text, got)
+			}
 		}
 	}
 }
