@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"synthbot/core"
 )
@@ -157,30 +159,24 @@ func TestCommitsAreSyncedAfterCompacting(t *testing.T) {
 
 // TestCompactingIsGivenUp: nothing is left of it, and the next one works.
 func TestCompactingIsGivenUp(t *testing.T) {
-	db := furnished(t, t.TempDir())
-	want := everything(t, db)
-	letGo := hold(db)
+	dir := t.TempDir()
+	if err := furnished(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() {
-		_, _, err := db.Compact(ctx)
-		done <- err
-	}()
-	for db.queue.length() < 1 {
-	}
-	letGo()
-	for {
-		if _, err := os.Stat(db.file + compactSuffix); err == nil {
-			break
+	defer cancel()
+	file := filepath.Join(dir, FileName+compactSuffix)
+	db := openWith(t, dir, Options{Clock: func() time.Time {
+		if _, err := os.Stat(file); err == nil {
+			cancel()
 		}
-	}
-	letGo = hold(db)
-	cancel()
-	letGo()
-	if err := <-done; !errors.Is(err, context.Canceled) {
+		return time.Now()
+	}})
+	want := everything(t, db)
+	if _, _, err := db.Compact(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)
 	}
-	if _, err := os.Stat(db.file + compactSuffix); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the copy is left: %v", err)
 	}
 	if db.changed != nil {
