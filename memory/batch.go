@@ -154,13 +154,9 @@ func (w *batch) run(t *tx) error {
 			w.muted = append(w.muted, turn)
 		}
 	}
-	if err := w.findPeople(t); err != nil {
-		return err
-	}
+	w.findPeople(t)
 	for i := range w.entries {
-		if err := w.append(t, &w.from.Append[i], &w.entries[i]); err != nil {
-			return err
-		}
+		w.append(t, &w.from.Append[i], &w.entries[i])
 	}
 	for i := range w.from.Change {
 		if err := t.change(&w.from.Change[i]); err != nil {
@@ -171,49 +167,36 @@ func (w *batch) run(t *tx) error {
 		if w.epochs.isMuted(r.key.Turn, w.epoch, w.dated) {
 			continue
 		}
-		if err := t.journal(r); err != nil {
-			return err
-		}
+		t.journal(r)
 	}
 	for path, value := range w.states {
 		if w.mutes(path) {
 			continue
 		}
-		if err := t.setState(path, value); err != nil {
-			return fmt.Errorf("state: %w", err)
-		}
+		t.setState(path, value)
 	}
 	for _, turn := range w.from.Answered {
-		if err := t.answered(turn); err != nil {
-			return err
-		}
+		t.answered(turn)
 	}
 	for _, turn := range w.from.Settled {
-		if err := t.settled(turn); err != nil {
-			return err
-		}
+		t.settled(turn)
 	}
 	for _, turn := range w.from.Closed {
-		if err := t.closed(turn); err != nil {
-			return err
-		}
+		t.closed(turn)
 	}
 	return nil
 }
 
 // closed drops the records of a turn that is over.
-func (t *tx) closed(turn core.TurnID) error {
-	p, err := t.resolve(turn.Path)
-	if err != nil {
-		return err
-	}
+func (t *tx) closed(turn core.TurnID) {
+	p := t.resolve(turn.Path)
 	prefix := seqKey(p.key, turn.Seq+p.shift)
 	for _, k := range t.keysBelow(bucketJournal, prefix) {
 		if w, err := decodeRecord(t.bucket(bucketJournal).Get(k)); err == nil && w.Progress == core.Pending {
-			return nil
+			return
 		}
 	}
-	return t.deleteBelow(bucketJournal, prefix)
+	t.deleteBelow(bucketJournal, prefix)
 }
 
 // writes reports whether the batch comes of that turn.
@@ -246,16 +229,13 @@ func comesOf(e *core.Entry) bool { return e.Self || e.Kind == core.KindContinue 
 
 // findPeople finds whom the turns answered that end here: what comes of them is
 // forgotten with these people.
-func (w *batch) findPeople(t *tx) error {
+func (w *batch) findPeople(t *tx) {
 	w.people = nil
 	if !slices.ContainsFunc(w.from.Append, func(e core.Entry) bool { return comesOf(&e) }) {
-		return nil
+		return
 	}
 	for i, mark := range slices.Concat(w.from.Answered, w.from.Settled) {
-		p, err := t.resolve(mark.Path)
-		if err != nil {
-			return err
-		}
+		p := t.resolve(mark.Path)
 		upTo := mark.Seq + p.shift
 		for _, seq := range t.waiting(p.key, upTo) {
 			if i >= len(w.from.Answered) && seq != upTo {
@@ -272,16 +252,15 @@ func (w *batch) findPeople(t *tx) error {
 			}
 		}
 	}
-	return nil
 }
 
 // append adds one entry, without what concerns people who were forgotten since
 // the batch was begun, or is older than their request to be forgotten.
-func (w *batch) append(t *tx, from *core.Entry, e *entry) error {
-	from, cleaned, refused, err := t.withoutOld(from)
-	if refused || err != nil {
+func (w *batch) append(t *tx, from *core.Entry, e *entry) {
+	from, cleaned, refused := t.withoutOld(from)
+	if refused {
 		e.path, e.seq, e.known = from.Message.Path, 0, true
-		return err
+		return
 	}
 	m := &from.Message
 	gone := comesOf(from) && len(w.muted) > 0
@@ -296,7 +275,8 @@ func (w *batch) append(t *tx, from *core.Entry, e *entry) error {
 		if e.value = e.encoded; cleaned {
 			e.value = encodeLine(&line{Entry: *from})
 		}
-		return t.append(from, e)
+		t.append(from, e)
+		return
 	}
 	l := line{Entry: *from}
 	if comesOf(from) {
@@ -313,7 +293,7 @@ func (w *batch) append(t *tx, from *core.Entry, e *entry) error {
 		l.Due, l.Message.Author, l.answers = false, core.Author{}, nil
 	}
 	e.value = encodeLine(&l)
-	return t.append(&l.Entry, e)
+	t.append(&l.Entry, e)
 }
 
 func (w *batch) forgotAuthor(place core.Path, id string) bool {
@@ -325,19 +305,13 @@ func (w *batch) forgotAuthor(place core.Path, id string) bool {
 }
 
 // append adds one entry to the end of its place's log, unless it is there.
-func (t *tx) append(from *core.Entry, e *entry) error {
-	p, err := t.resolve(from.Message.Path)
-	if err != nil {
-		return err
-	}
+func (t *tx) append(from *core.Entry, e *entry) {
+	p := t.resolve(from.Message.Path)
 	e.path, e.known = p.path, false
 	if id := from.Message.ID; id != "" {
-		e.seq, e.known, err = t.find(p, id)
-		if err == nil && !e.known {
-			e.known = t.isGone(idKey(p.ids, id))
-		}
-		if err != nil || e.known {
-			return err
+		e.seq, e.known = t.find(p, id)
+		if e.known = e.known || t.isGone(idKey(p.ids, id)); e.known {
+			return
 		}
 	}
 	h := t.head(p.key)
@@ -349,37 +323,24 @@ func (t *tx) append(from *core.Entry, e *entry) error {
 	h.time = from.Message.Time
 	h.private = h.private || from.Message.Private
 	e.seq = h.last
-	return t.put(p, from, e)
-}
-
-// put writes a new entry and what leads to it.
-func (t *tx) put(p place, from *core.Entry, e *entry) error {
 	key := seqKey(p.key, e.seq)
-	if err := t.bucket(bucketLog).Put(key, e.value); err != nil {
-		return fmt.Errorf("entry: %w", err)
-	}
+	t.bucket(bucketLog).Put(key, e.value)
 	if from.Message.ID != "" {
-		if err := t.remember(p, from.Message.ID, e.seq); err != nil {
-			return err
-		}
+		t.remember(p, from.Message.ID, e.seq)
 	}
 	if from.Due {
-		if err := t.bucket(bucketDue).Put(key, nil); err != nil {
-			return fmt.Errorf("due: %w", err)
-		}
+		t.bucket(bucketDue).Put(key, nil)
 	}
-	return nil
 }
 
 // remember notes that an id is known, and since when.
-func (t *tx) remember(p place, id string, seq uint64) error {
+func (t *tx) remember(p place, id string, seq uint64) {
 	value := binary.AppendUvarint(nil, seq-p.shift)
-	value = binary.AppendUvarint(value, uint64(max(t.now.Unix()/3600, 0)))
-	if err := t.bucket(bucketIDs).Put(idKey(p.ids, id), value); err != nil {
-		return fmt.Errorf("id: %w", err)
-	}
-	return nil
+	t.bucket(bucketIDs).Put(idKey(p.ids, id), append(value, t.hour()...))
 }
+
+// hour is the time of the transaction as it is kept with ids.
+func (t *tx) hour() []byte { return binary.AppendUvarint(nil, uint64(max(t.now.Unix()/3600, 0))) }
 
 // written is a record without its key.
 type written struct {
@@ -398,13 +359,15 @@ func encodeRecord(r core.Record) ([]byte, error) {
 }
 
 // shiftRecord notes in a turn's own record how far the numbers of its place moved.
-func shiftRecord(value []byte, shift uint64) ([]byte, error) {
+// One that cannot be read stays as it is.
+func shiftRecord(value []byte, shift uint64) []byte {
 	w, err := decodeRecord(value)
-	if err != nil {
-		return nil, err
-	}
 	w.Shift += shift
-	return json.Marshal(w)
+	shifted, err2 := json.Marshal(w)
+	if err != nil || err2 != nil {
+		return value
+	}
+	return shifted
 }
 
 func decodeRecord(value []byte) (written, error) {
@@ -415,18 +378,10 @@ func decodeRecord(value []byte) (written, error) {
 	return w, nil
 }
 
-func (t *tx) journal(r record) error {
-	p, err := t.resolve(r.key.Turn.Path)
-	if err != nil {
-		return err
-	}
+func (t *tx) journal(r record) {
+	p := t.resolve(r.key.Turn.Path)
 	if r.key.Turn.Seq += p.shift; p.shift > 0 && r.key == (core.Key{Turn: r.key.Turn}) {
-		if r.value, err = shiftRecord(r.value, p.shift); err != nil {
-			return err
-		}
+		r.value = shiftRecord(r.value, p.shift)
 	}
-	if err := t.bucket(bucketJournal).Put(journalKey(p.key, r.key), r.value); err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	return nil
+	t.bucket(bucketJournal).Put(journalKey(p.key, r.key), r.value)
 }

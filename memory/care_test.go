@@ -211,7 +211,7 @@ func TestUpgrade(t *testing.T) {
 	db := furnished(t, dir)
 	want := everything(t, db)
 	further := append(steps(),
-		func(t *tx) error { return t.bucket(bucketMeta).Put([]byte("first"), []byte("done")) },
+		func(t *tx) error { t.bucket(bucketMeta).Put([]byte("first"), []byte("done")); return nil },
 		func(*tx) error { return errors.New("of the second step") },
 	)
 	err := db.upgrade(schema, further)
@@ -233,7 +233,8 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("the backup's version is %d, %v", version, err)
 	}
 	if err := db.write(t.Context(), &job{run: func(t *tx) error {
-		return t.bucket(bucketMeta).Put([]byte(metaSchema), fmt.Append(nil, schema))
+		t.bucket(bucketMeta).Put([]byte(metaSchema), fmt.Append(nil, schema))
+		return nil
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -283,10 +284,10 @@ func TestWordsAnew(t *testing.T) {
 	db := open(t, dir)
 	fact := save(t, db, Fact{Text: "我用Python写代码", Origin: group})
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
-		key, err := factKey(fact.ID)
-		return errors.Join(err, t.empty(bucketWords),
-			t.bucket(bucketWords).Put(postingKey(group, termWord+"我用python写代码", key), rankFact(&fact)),
-			t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("3")))
+		t.empty(bucketWords)
+		t.bucket(bucketWords).Put(postingKey(group, termWord+"我用python写代码", factKey(&fact)), rankFact(&fact))
+		t.bucket(bucketMeta).Put([]byte(metaSchema), []byte("3"))
+		return nil
 	}})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,39 +25,34 @@ func (t *tx) change(e *core.Event) error {
 	case core.KindEdit:
 		m := e.Message
 		t.dropOldForeign(&m)
-		return t.touch(m.Path, m.ID, func(l *line) bool { return edit(l, &m) })
+		t.touch(m.Path, m.ID, func(l *line) bool { return edit(l, &m) })
 	case core.KindDeletion:
-		return t.touch(e.Message.Path, e.Target, erase)
+		t.touch(e.Message.Path, e.Target, erase)
 	case core.KindReaction:
-		return t.touch(e.Message.Path, e.Target, func(l *line) bool {
+		t.touch(e.Message.Path, e.Target, func(l *line) bool {
 			return react(l, e.Message.Author.ID, e.Data)
 		})
 	}
-	return fmt.Errorf("%w: change %q", ErrBatch, e.Kind)
+	return nil
 }
 
 // touch rewrites the entry of a platform id where alter changed it.
-func (t *tx) touch(path core.Path, id string, alter func(*line) bool) error {
+func (t *tx) touch(path core.Path, id string, alter func(*line) bool) {
 	if id == "" {
-		return nil
+		return
 	}
-	p, err := t.resolve(path)
-	if err != nil {
-		return err
-	}
-	seq, known, err := t.find(p, id)
-	if err != nil || !known {
-		return err
+	p := t.resolve(path)
+	seq, known := t.find(p, id)
+	if !known {
+		return
 	}
 	l, ok, err := t.line(p, seq)
 	if err != nil {
 		t.db.odd(err)
-		return nil
 	}
-	if !ok || l.Deleted || !alter(&l) {
-		return nil
+	if ok && !l.Deleted && alter(&l) {
+		t.rewrite(p, &l)
 	}
-	return t.rewrite(p, &l)
 }
 
 // edit takes the new texts, and the new attachments unless they are nil: then

@@ -26,7 +26,6 @@ func (db *DB) Check(ctx context.Context) error {
 				c.ids()
 				c.due()
 				c.heads()
-				c.journal()
 				c.facts()
 				c.vectors()
 				c.rest()
@@ -137,18 +136,11 @@ func (c *checker) entries() {
 	c.counts, c.lasts, c.named = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
 	due := c.bucket(bucketDue)
 	c.rows(bucketLog, func(k, value []byte) error {
-		key, seq, err := cutSeq(k)
+		l, err := lineOf(k, value)
 		if err != nil {
 			return err
 		}
-		path, err := placeOf(key)
-		if err != nil {
-			return err
-		}
-		l, err := decodeLine(value, path, seq)
-		if err != nil {
-			return err
-		}
+		path, seq, key := l.Message.Path, l.Message.Seq, k[:len(k)-8]
 		c.counts[string(key)]++
 		c.lasts[string(key)] = seq
 		h, _ := c.readHead(key)
@@ -176,18 +168,11 @@ func has(b bucket, key []byte) bool {
 // has one is led to.
 func (c *checker) ids() {
 	c.rows(bucketIDs, func(k, value []byte) error {
-		key, id, err := cutPlace(k)
+		from, id, err := cutPath(k)
 		if err != nil {
 			return err
 		}
-		from, err := placeOf(key)
-		if err != nil {
-			return err
-		}
-		p, err := c.resolve(from)
-		if err != nil {
-			return err
-		}
+		p := c.resolve(from)
 		seq, size := uvarint(string(value))
 		if size <= 0 || seq == 0 {
 			return fmt.Errorf("%s: id %q: %w", from, id, errFields)
@@ -196,7 +181,7 @@ func (c *checker) ids() {
 		if err != nil || !there {
 			return err
 		}
-		if !bytes.Equal(idKey(key, l.Message.ID), k) {
+		if !bytes.Equal(idKey(p.ids, l.Message.ID), k) {
 			return fmt.Errorf("%s: id %q leads to %s#%d with the id %q", from, id, p.path, seq+p.shift, l.Message.ID)
 		}
 		c.named[string(p.key)]--
@@ -250,30 +235,11 @@ func (c *checker) heads() {
 	}
 }
 
-// journal: each record can be read.
-func (c *checker) journal() {
-	c.rows(bucketJournal, func(k, value []byte) error {
-		key, rest, err := cutPlace(k)
-		if err != nil {
-			return err
-		}
-		path, err := placeOf(key)
-		if err != nil {
-			return err
-		}
-		if _, err := journalRest(rest, path); err != nil {
-			return err
-		}
-		_, err = decodeRecord(value)
-		return err
-	})
-}
-
 // facts: words lead to each of them, and to nothing else.
 func (c *checker) facts() {
 	words, led := c.bucket(bucketWords), 0
 	c.rows(bucketFacts, func(k, value []byte) error {
-		f, err := decodeFact(value)
+		f, err := decodeFact(k, value)
 		if err != nil {
 			return err
 		}
@@ -337,7 +303,7 @@ func (c *checker) vectors() {
 func (c *checker) rest() {
 	for bucket, rule := range rules() {
 		switch bucket {
-		case bucketPlugins, bucketStates, bucketUsage, bucketAliases:
+		case bucketJournal, bucketPlugins, bucketStates, bucketUsage, bucketAliases:
 			c.rows(bucket, rule)
 		}
 	}

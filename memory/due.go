@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"bytes"
-	"fmt"
 	"slices"
 
 	"synthbot/core"
@@ -12,15 +10,12 @@ import (
 // that were given under a path that moved away stand above those of the place
 // it moved to: entries of that place that still wait stay where they are, and
 // the mark with them.
-func (t *tx) answered(turn core.TurnID) error {
-	p, err := t.resolve(turn.Path)
-	if err != nil {
-		return err
-	}
+func (t *tx) answered(turn core.TurnID) {
+	p := t.resolve(turn.Path)
 	h := t.head(p.key)
 	upTo := min(turn.Seq+p.shift, h.last)
 	if upTo <= h.answered {
-		return nil
+		return
 	}
 	waiting := t.waiting(p.key, h.last)
 	left := false
@@ -29,77 +24,59 @@ func (t *tx) answered(turn core.TurnID) error {
 		case seq <= p.shift:
 			left = true
 		case seq <= upTo:
-			if err := t.settleDue(p, seq, left); err != nil {
-				return err
-			}
+			t.settleDue(p, seq, left)
 		}
 	}
 	if !left {
 		h.answered = upTo
 	}
-	return nil
 }
 
 // settled takes the one entry of a number from those that wait. The mark moves
 // if nothing before it waits.
-func (t *tx) settled(turn core.TurnID) error {
-	p, err := t.resolve(turn.Path)
-	if err != nil {
-		return err
-	}
+func (t *tx) settled(turn core.TurnID) {
+	p := t.resolve(turn.Path)
 	h := t.head(p.key)
 	seq := turn.Seq + p.shift
 	if seq > h.last {
-		return nil
+		return
 	}
 	waiting := t.waiting(p.key, seq)
 	first := len(waiting) == 0 || waiting[0] == seq
 	if slices.Contains(waiting, seq) {
-		if err := t.settleDue(p, seq, !first); err != nil {
-			return err
-		}
+		t.settleDue(p, seq, !first)
 	}
 	if first {
 		h.answered = max(h.answered, seq)
 	}
-	return nil
 }
 
 // settleDue takes an entry from those that wait. Where the mark stays below it,
 // the entry itself must say that it is not due any more.
-func (t *tx) settleDue(p place, seq uint64, rewrite bool) error {
-	if err := t.bucket(bucketDue).Delete(seqKey(p.key, seq)); err != nil {
-		return fmt.Errorf("due: %w", err)
-	}
+func (t *tx) settleDue(p place, seq uint64, rewrite bool) {
+	t.bucket(bucketDue).Delete(seqKey(p.key, seq))
 	if !rewrite {
-		return nil
+		return
 	}
 	l, ok, err := t.line(p, seq)
 	if err != nil {
 		t.db.odd(err)
 	}
-	if err != nil || !ok {
-		return nil
+	if l.Due = false; ok {
+		t.rewrite(p, &l)
 	}
-	l.Due = false
-	return t.rewrite(p, &l)
 }
 
 // rewrite replaces an entry.
-func (t *tx) rewrite(p place, l *line) error {
-	if err := t.bucket(bucketLog).Put(seqKey(p.key, l.Message.Seq), encodeLine(l)); err != nil {
-		return fmt.Errorf("entry: %w", err)
-	}
-	return nil
+func (t *tx) rewrite(p place, l *line) {
+	t.bucket(bucketLog).Put(seqKey(p.key, l.Message.Seq), encodeLine(l))
 }
 
 // waiting lists the numbers up to upTo that wait in a place.
 func (t *tx) waiting(place []byte, upTo uint64) []uint64 {
 	var seqs []uint64
-	c := t.bucket(bucketDue).Cursor()
-	for k, _ := c.Seek(place); bytes.HasPrefix(k, place); k, _ = c.Next() {
-		_, seq, err := cutSeq(k)
-		if err != nil || seq > upTo {
+	for seq := range t.numbers(bucketDue, place, 0) {
+		if seq > upTo {
 			break
 		}
 		seqs = append(seqs, seq)

@@ -35,9 +35,7 @@ func (m *meaning) embed(ctx context.Context, by Embedder, changed int, batch []w
 	}
 	err = m.db.write(ctx, &job{size: len(batch) * len(embeddings[0]), run: func(t *tx) error {
 		for i := range batch {
-			if err := t.means(batch[i], &vectors[i]); err != nil {
-				return err
-			}
+			t.means(batch[i], &vectors[i])
 		}
 		return nil
 	}})
@@ -53,12 +51,10 @@ func (m *meaning) embed(ctx context.Context, by Embedder, changed int, batch []w
 }
 
 // means keeps a vector, unless the fact went or changed meanwhile.
-func (t *tx) means(w wanted, v *vector) error {
-	f, ok, err := t.fact(factID(w.number))
-	if err != nil || !ok || f.Text != w.fact.Text {
-		return err
+func (t *tx) means(w wanted, v *vector) {
+	if f, ok, _ := t.fact(w.fact.ID); ok && f.Text == w.fact.Text {
+		t.putVector(f.Origin, w.number, v)
 	}
-	return t.putVector(f.Origin, w.number, v)
 }
 
 // call asks the Embedder, until it is exchanged.
@@ -116,7 +112,10 @@ func (m *meaning) learn(ctx context.Context, model string, length int) error {
 	if err != nil {
 		return fmt.Errorf("vectors: %w", err)
 	}
-	err = m.db.write(ctx, &job{run: func(t *tx) error { return t.bucket(bucketMeta).Put([]byte(metaVectors), value) }})
+	err = m.db.write(ctx, &job{run: func(t *tx) error {
+		t.bucket(bucketMeta).Put([]byte(metaVectors), value)
+		return nil
+	}})
 	if err != nil {
 		return err
 	}

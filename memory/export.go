@@ -102,6 +102,7 @@ func (db *DB) export(ctx context.Context, w io.Writer, path core.Path) error {
 type exporter struct {
 	*view
 	out     *json.Encoder
+	err     error // the first one of out
 	path    core.Path
 	person  string
 	private map[core.Path]bool // his places
@@ -109,49 +110,42 @@ type exporter struct {
 
 func (e *exporter) all() error {
 	if e.person != "" {
-		if err := e.each(bucketLog, e.findPrivate); err != nil {
-			return err
-		}
+		e.each(bucketLog, e.findPrivate)
 	}
-	for _, part := range []struct {
-		bucket string
-		write  func(k, v []byte) error
-	}{
-		{bucketLog, e.entry}, {bucketFacts, e.fact}, {bucketStates, e.state}, {bucketPlugins, e.item}, {bucketUsage, e.use},
-	} {
-		if err := e.each(part.bucket, part.write); err != nil {
-			return err
-		}
-	}
-	return e.records()
+	e.each(bucketLog, e.entry)
+	e.each(bucketFacts, e.fact)
+	e.each(bucketStates, e.state)
+	e.each(bucketPlugins, e.item)
+	e.each(bucketUsage, e.use)
+	e.records()
+	return e.err
 }
 
-func (e *exporter) each(bucket string, use func(k, v []byte) error) error {
+// each calls use for all that a bucket holds. What cannot be read is left out.
+func (e *exporter) each(bucket string, use func(k, v []byte) error) {
 	c := e.bucket(bucket).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	for k, v := c.First(); k != nil && e.err == nil; k, v = c.Next() {
 		if err := use(k, v); err != nil {
-			return fmt.Errorf("%s: %w", bucket, err)
+			e.db.odd(fmt.Errorf("%s: %w", bucket, err))
 		}
 	}
-	return nil
+}
+
+func (e *exporter) write(r row) {
+	if e.err == nil {
+		e.err = e.out.Encode(r)
+	}
 }
 
 // line reads an entry, if it may concern whom the export is about.
 func (e *exporter) line(k, v []byte) (l line, ok bool, err error) {
-	place, _, err := cutSeq(k)
-	if err != nil {
-		return line{}, false, err
-	}
-	path, err := placeOf(place)
-	if err != nil {
-		return line{}, false, err
-	}
-	if e.person == "" && !path.Within(e.path) ||
+	path, seq, err := entryOf(k)
+	if err != nil || e.person == "" && !path.Within(e.path) ||
 		e.person != "" && !e.private[path] && (path.Interface() != e.path.Interface() || !bytes.Contains(v, []byte(e.person))) {
-		return line{}, false, nil
+		return line{}, false, err
 	}
-	l, ok = e.readLine(path, k, v)
-	return l, ok, nil
+	l, err = decodeLine(v, path, seq)
+	return l, err == nil, err
 }
 
 // findPrivate notes the places where he speaks with the bot alone.
@@ -165,7 +159,7 @@ func (e *exporter) findPrivate(k, v []byte) error {
 
 func (e *exporter) entry(k, v []byte) error {
 	l, ok, err := e.line(k, v)
-	if err != nil || !ok {
+	if !ok {
 		return err
 	}
 	whole := e.person == "" || e.private[l.Message.Path]
@@ -177,27 +171,27 @@ func (e *exporter) entry(k, v []byte) error {
 		if !whole {
 			r.Answers = slices.DeleteFunc(slices.Clone(l.answers), func(other string) bool { return other != e.person })
 		}
-		err = e.out.Encode(r)
+		e.write(r)
 	}
 	for _, person := range slices.Sorted(maps.Keys(l.reactors)) {
-		if err == nil && l.Message.ID != "" && (whole || person == e.person) {
-			err = e.out.Encode(row{Reaction: &reactionRow{l.Message.Path, l.Message.ID, person, l.reactors[person]}})
+		if whole || person == e.person {
+			e.write(row{Reaction: &reactionRow{l.Message.Path, l.Message.ID, person, l.reactors[person]}})
 		}
 	}
-	return err
+	return nil
 }
 
-func (e *exporter) fact(_, v []byte) error {
-	f, err := decodeFact(v)
+func (e *exporter) fact(k, v []byte) error {
+	f, err := decodeFact(k, v)
 	if err != nil {
 		return err
 	}
 	former := slices.ContainsFunc(f.Former, func(old Former) bool { return old.By == e.path })
 	his := f.By == e.path || former || slices.Contains(f.About, e.path) || e.private[f.Origin]
-	if e.person != "" && !his || e.person == "" && !f.Origin.Within(e.path) {
-		return nil
+	if e.person != "" && his || e.person == "" && f.Origin.Within(e.path) {
+		e.write(row{Memory: &f})
 	}
-	return e.out.Encode(row{Memory: &f})
+	return nil
 }
 
 // holds reports whether what is kept under a path belongs to the export.
@@ -216,10 +210,10 @@ func (e *exporter) state(k, v []byte) error {
 		return err
 	}
 	s := stateRow{Path: path}
-	if err := json.Unmarshal(v, &s.State); err != nil {
-		return err
+	if err = json.Unmarshal(v, &s.State); err == nil {
+		e.write(row{State: &s})
 	}
-	return e.out.Encode(row{State: &s})
+	return err
 }
 
 func (e *exporter) item(k, v []byte) error {
@@ -228,7 +222,8 @@ func (e *exporter) item(k, v []byte) error {
 	if err != nil || !e.holds(item.Path) && (e.person == "" || item.Key != e.path.String()) {
 		return err
 	}
-	return e.out.Encode(row{Item: &itemRow{string(plugin), item.Path, item.Key, item.Value}})
+	e.write(row{Item: &itemRow{string(plugin), item.Path, item.Key, item.Value}})
+	return nil
 }
 
 func (e *exporter) use(k, v []byte) error {
@@ -236,47 +231,34 @@ func (e *exporter) use(k, v []byte) error {
 	if err != nil || !e.holds(u.Person) {
 		return err
 	}
-	return e.out.Encode(row{Use: &useRow{u.Day, u.Person, u.Engine, u.Calls, u.Usage}})
+	e.write(row{Use: &useRow{u.Day, u.Person, u.Engine, u.Calls, u.Usage}})
+	return nil
 }
 
 // records writes the journal of the turns that answered a person, or that took
 // place where he speaks with the bot alone.
-func (e *exporter) records() error {
+func (e *exporter) records() {
 	if e.person == "" {
-		return nil
+		return
 	}
 	f := forgetting{db: e.db, path: e.path, person: e.person, heads: map[core.Path]head{}, whole: map[core.Path]uint64{}}
 	for path := range e.private {
 		f.whole[path] = math.MaxUint64
 	}
-	var err error
-	if f.within, err = core.MakePath(e.path.Elements()[0]); err != nil {
-		return err
-	}
-	if f.heads, err = e.headsBelow(f.within); err != nil {
-		return err
-	}
-	from, to := subtree(f.within)
-	return f.turns(&e.tx, from, to, func(_ core.TurnID, keys [][]byte, answers bool) error {
-		for _, k := range keys {
-			if err := e.record(k, answers); err != nil {
-				return err
+	within := interfaceOf(e.path)
+	f.heads = e.headsBelow(within)
+	from, to := subtree(within)
+	f.turns(&e.tx, from, to, func(turn core.TurnID, keys []core.Key, answers bool) {
+		if !answers {
+			return
+		}
+		for _, key := range keys {
+			w, ok := e.readRecord(key, e.bucket(bucketJournal).Get(journalKey(placeKey(turn.Path), key)))
+			if ok {
+				e.write(row{Record: &core.Record{Key: key, Progress: w.Progress, Time: w.Time, Data: w.Data}})
 			}
 		}
-		return nil
 	})
-}
-
-func (e *exporter) record(k []byte, answers bool) error {
-	key, err := journalKeyOf(k)
-	if err != nil || !answers {
-		return err
-	}
-	w, ok := e.readRecord(key, e.bucket(bucketJournal).Get(k))
-	if !ok {
-		return nil
-	}
-	return e.out.Encode(row{Record: &core.Record{Key: key, Progress: w.Progress, Time: w.Time, Data: w.Data}})
 }
 
 // Limits of an import.
@@ -365,17 +347,15 @@ func (db *DB) importRows(ctx context.Context, rows []row) error {
 func (t *tx) importRow(r row) error {
 	switch {
 	case r.Entry != nil:
-		return t.append(r.Entry, &entry{value: encodeLine(&line{Entry: *r.Entry, answers: r.Answers})})
+		t.append(r.Entry, &entry{value: encodeLine(&line{Entry: *r.Entry, answers: r.Answers})})
 	case r.Reaction != nil: // the entry counts it already
-		return t.touch(r.Reaction.Path, r.Reaction.ID, func(l *line) bool {
+		t.touch(r.Reaction.Path, r.Reaction.ID, func(l *line) bool {
 			if l.reactors == nil {
 				l.reactors = make(map[string][]string)
 			}
 			l.reactors[r.Reaction.Person] = r.Reaction.Emoji
 			return len(l.reactors) <= maxReactors
 		})
-	case r.Record != nil:
-		return nil
 	case r.Memory != nil:
 		_, err := t.saveFact(*r.Memory)
 		return err
@@ -387,11 +367,9 @@ func (t *tx) importRow(r row) error {
 		if err != nil {
 			return fmt.Errorf("state: %w", err)
 		}
-		p, err := t.resolve(r.State.Path)
-		if err != nil {
-			return err
-		}
-		return t.bucket(bucketStates).Put(p.key, value)
+		t.setState(r.State.Path, value)
+	case r.Use != nil:
+		t.addUse(Use{Day: r.Use.Day, Person: r.Use.Person, Engine: r.Use.Engine, Calls: r.Use.Calls, Usage: r.Use.Usage})
 	}
-	return t.addUse(Use{Day: r.Use.Day, Person: r.Use.Person, Engine: r.Use.Engine, Calls: r.Use.Calls, Usage: r.Use.Usage})
+	return nil
 }

@@ -70,49 +70,38 @@ func (t *tx) saveFact(f Fact) (Fact, error) {
 	if f.Time.IsZero() {
 		f.Time = t.now
 	}
-	from, err := t.resolve(f.Origin)
-	if err != nil {
-		return Fact{}, err
-	}
-	f.Origin = from.path
+	f.Origin = t.resolve(f.Origin).path
 	olds, err := t.replacedBy(f)
 	if err != nil {
 		return Fact{}, err
 	}
 	if len(olds) == 0 {
 		n, err := t.bucket(bucketFacts).NextSequence()
-		if err != nil {
-			return Fact{}, fmt.Errorf("memory: %w", err)
-		}
+		t.fail(bucketFacts, err)
 		f.ID = factID(n)
-		return f, t.putFact(f)
+		t.putFact(f)
+		return f, nil
 	}
 	for _, older := range olds[1:] {
 		f.Former = slices.Concat(f.Former, []Former{{Text: older.Text, Time: older.Time, By: older.By}}, older.Former)
-		if err := t.dropFact(older); err != nil {
-			return Fact{}, err
-		}
+		t.dropFact(older)
 	}
 	f = mergeFacts(&olds[0], f)
-	return f, t.replaceFact(olds[0], f)
+	t.replaceFact(olds[0], f)
+	return f, nil
 }
 
 // replaceFact puts a fact into the place of another. What says the same means
 // the same.
-func (t *tx) replaceFact(old, f Fact) error {
-	number, err := factNumber(old.ID)
-	if err != nil {
-		return err
-	}
+func (t *tx) replaceFact(old, f Fact) {
+	number := binary.BigEndian.Uint64(factKey(&old))
 	v, known := t.vectorOf(old.Origin, number)
 	v.digits = bytes.Clone(v.digits)
-	if err := t.dropFact(old); err != nil {
-		return err
+	t.dropFact(old)
+	t.putFact(f)
+	if known && old.Text == f.Text {
+		t.putVector(f.Origin, number, &v)
 	}
-	if err := t.putFact(f); err != nil || !known || old.Text != f.Text {
-		return err
-	}
-	return t.putVector(f.Origin, number, &v)
 }
 
 // merge lets a newer fact replace f.
@@ -156,7 +145,7 @@ func (t *tx) replacedBy(f Fact) (olds []Fact, err error) {
 	for _, id := range slices.Backward(slices.Compact(ids)) {
 		old, ok, err := t.fact(factID(id))
 		if err != nil {
-			return nil, err
+			t.db.odd(err)
 		}
 		if ok && f.MayReplace(&old) {
 			olds = append(olds, old)
@@ -177,58 +166,54 @@ func factNumber(id string) (uint64, error) {
 // factID is a fact's number as people see it.
 func factID(number uint64) string { return strconv.FormatUint(number, 36) }
 
-func factKey(id string) ([]byte, error) {
-	n, err := factNumber(id)
-	return binary.BigEndian.AppendUint64(nil, n), err
+// factKey is the key of a fact that has its ID.
+func factKey(f *Fact) []byte {
+	n, _ := factNumber(f.ID)
+	return binary.BigEndian.AppendUint64(nil, n)
 }
 
-func (t *tx) fact(id string) (Fact, bool, error) {
-	key, err := factKey(id)
-	if err != nil {
+// fact reads a fact; ok is false where there is none.
+func (t *tx) fact(id string) (f Fact, ok bool, err error) {
+	if _, err := factNumber(id); err != nil {
 		return Fact{}, false, err
 	}
+	key := factKey(&Fact{ID: id})
 	value := t.bucket(bucketFacts).Get(key)
 	if value == nil {
 		return Fact{}, false, nil
 	}
-	f, err := decodeFact(value)
+	f, err = decodeFact(key, value)
 	return f, err == nil, err
 }
 
-func decodeFact(value []byte) (f Fact, err error) {
-	if err := json.Unmarshal(value, &f); err != nil {
-		return Fact{}, fmt.Errorf("memory: %w", err)
+// decodeFact reads a fact; its number stands in the key.
+func decodeFact(key, value []byte) (f Fact, err error) {
+	if err = json.Unmarshal(value, &f); err == nil && len(key) != 8 {
+		err = errFields
 	}
+	if err != nil {
+		return Fact{}, fmt.Errorf("memory %x: %w", key, err)
+	}
+	f.ID = factID(binary.BigEndian.Uint64(key))
 	return f, nil
 }
 
 // putFact writes a fact and the postings that lead to it.
-func (t *tx) putFact(f Fact) error {
-	key, err := factKey(f.ID)
-	if err != nil {
-		return err
-	}
+func (t *tx) putFact(f Fact) {
+	key := factKey(&f)
 	value, err := json.Marshal(f)
-	if err != nil {
-		return fmt.Errorf("memory: %w: %w", ErrBatch, err)
-	}
-	if err := t.bucket(bucketFacts).Put(key, value); err != nil {
-		return fmt.Errorf("memory: %w", err)
-	}
+	t.fail(bucketFacts, err)
+	t.bucket(bucketFacts).Put(key, value)
 	t.saved = append(t.saved, binary.BigEndian.Uint64(key))
-	return t.putPostings(&f, key)
+	t.putPostings(&f)
 }
 
 // putPostings lets a fact be found.
-func (t *tx) putPostings(f *Fact, key []byte) error {
-	words := t.bucket(bucketWords)
-	rank := rankFact(f)
+func (t *tx) putPostings(f *Fact) {
+	words, key, rank := t.bucket(bucketWords), factKey(f), rankFact(f)
 	for _, term := range factTerms(f) {
-		if err := words.Put(postingKey(f.Origin, term, key), rank); err != nil {
-			return fmt.Errorf("word: %w", err)
-		}
+		words.Put(postingKey(f.Origin, term, key), rank)
 	}
-	return nil
 }
 
 // rank is kept with each posting, so that a fact need not be read to be ranked:
@@ -240,21 +225,14 @@ func rankFact(f *Fact) []byte {
 }
 
 // dropFact takes a fact and all that leads to it away.
-func (t *tx) dropFact(f Fact) error {
-	key, err := factKey(f.ID)
-	if err != nil {
-		return err
-	}
-	if err := t.bucket(bucketFacts).Delete(key); err != nil {
-		return fmt.Errorf("memory: %w", err)
-	}
+func (t *tx) dropFact(f Fact) {
+	key := factKey(&f)
+	t.bucket(bucketFacts).Delete(key)
 	words := t.bucket(bucketWords)
 	for _, term := range factTerms(&f) {
-		if err := words.Delete(postingKey(f.Origin, term, key)); err != nil {
-			return fmt.Errorf("word: %w", err)
-		}
+		words.Delete(postingKey(f.Origin, term, key))
 	}
-	return t.dropVector(f.Origin, binary.BigEndian.Uint64(key))
+	t.dropVector(f.Origin, binary.BigEndian.Uint64(key))
 }
 
 // DropFact forgets a fact that can be seen from one of these places; else the
@@ -265,10 +243,10 @@ func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 		if err == nil && (!ok || !t.seenFrom(&f, see)) {
 			err = fmt.Errorf("%w: %w: %q", ErrBatch, core.ErrUnknown, id)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			t.dropFact(f)
 		}
-		return t.dropFact(f)
+		return err
 	}})
 }
 
@@ -276,8 +254,7 @@ func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 // they are now.
 func (t *tx) seenFrom(f *Fact, places []core.Path) bool {
 	return slices.ContainsFunc(places, func(path core.Path) bool {
-		p, err := t.resolve(path)
-		return err == nil && p.path.Within(f.Origin)
+		return t.resolve(path).path.Within(f.Origin)
 	})
 }
 
@@ -301,28 +278,25 @@ func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []Fact, next stri
 	}
 	err = db.view(ctx, func(v *view) error {
 		return db.guard(func() error {
-			facts, next, err = v.list(l, before)
-			return err
+			facts, next = v.list(l, before)
+			return nil
 		})
 	})
 	return facts, next, err
 }
 
-func (v *view) list(l Listing, before uint64) (facts []Fact, next string, err error) {
-	below, err := v.resolve(l.Below)
-	if err != nil {
-		return nil, "", err
-	}
+func (v *view) list(l Listing, before uint64) (facts []Fact, next string) {
+	below := v.resolve(l.Below)
 	c := v.bucket(bucketFacts).Cursor()
 	k, value := c.Seek(binary.BigEndian.AppendUint64(nil, before))
 	if k == nil {
 		k, value = c.Last()
 	}
 	for ; k != nil; k, value = c.Prev() {
-		if len(k) != 8 || binary.BigEndian.Uint64(k) >= before || !mentions(value, below.path) || !mentions(value, l.About) {
+		if bytes.Compare(k, binary.BigEndian.AppendUint64(nil, before)) >= 0 || !mentions(value, below.path) || !mentions(value, l.About) {
 			continue
 		}
-		f, err := decodeFact(value)
+		f, err := decodeFact(k, value)
 		if err != nil {
 			v.db.odd(err)
 			continue
@@ -331,11 +305,11 @@ func (v *view) list(l Listing, before uint64) (facts []Fact, next string, err er
 			continue
 		}
 		if len(facts) >= l.N {
-			return facts, next, nil
+			return facts, next
 		}
 		facts, next = append(facts, f), f.ID
 	}
-	return facts, "", nil
+	return facts, ""
 }
 
 // mentions reports whether a path, or the beginning of one, may stand in a value;

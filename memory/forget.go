@@ -91,26 +91,16 @@ func (f *forgetting) begin() error {
 	f.within, f.whole = f.path, make(map[core.Path]uint64)
 	f.spoke, f.told = make(map[core.Path]bool), make(map[core.Path]map[string]bool)
 	if f.path.IsPerson() {
-		elements := f.path.Elements()
-		f.person = elements[2]
-		var err error
-		if f.within, err = core.MakePath(elements[0]); err != nil {
-			return err
-		}
+		f.person, f.within = f.path.Elements()[2], interfaceOf(f.path)
 	}
-	snapshot := func(t *tx) error {
+	snapshot := func(t *tx) {
 		if f.person == "" {
-			p, err := t.resolve(f.path)
-			if err != nil {
-				return err
-			}
-			f.path, f.within = p.path, p.path
+			f.path = t.resolve(f.path).path
+			f.within = f.path
 		}
-		var err error
-		f.heads, err = t.headsBelow(f.within)
-		return err
+		f.heads = t.headsBelow(f.within)
 	}
-	if err := f.db.view(f.ctx, func(v *view) error { return snapshot(&v.tx) }); err != nil {
+	if err := f.db.view(f.ctx, func(v *view) error { snapshot(&v.tx); return nil }); err != nil {
 		return err
 	}
 	if err := f.findWhole(); err != nil {
@@ -118,19 +108,13 @@ func (f *forgetting) begin() error {
 	}
 	err := f.db.write(f.ctx, &job{run: func(t *tx) error {
 		f.begun()
-		if err := t.finish(); err != nil { // what others wrote in this very transaction counts
-			return err
-		}
-		if err := snapshot(t); err != nil {
-			return err
-		}
-		if err := errors.Join(t.bucket(bucketMeta).Put([]byte(metaUntidy), []byte("1")), t.addSalt()); err != nil {
-			return err
-		}
-		if err := f.date(t); err != nil {
-			return err
-		}
-		return f.mute(t)
+		t.finish() // what others wrote in this very transaction counts
+		snapshot(t)
+		t.bucket(bucketMeta).Put([]byte(metaUntidy), []byte("1"))
+		t.addSalt()
+		f.date(t)
+		f.mute(t)
+		return nil
 	}})
 	if err != nil {
 		return err
@@ -172,41 +156,15 @@ func (f *forgetting) findWhole() error {
 // with one above it has no alias of its own, but ids are stored under its path.
 func (f *forgetting) findSources() error {
 	f.sources = make(map[core.Path]bool)
-	return f.db.view(f.ctx, func(v *view) (err error) {
-		if f.ids, err = v.idSources(); err != nil {
-			return err
-		}
-		for to, places := range f.ids {
-			for _, p := range places {
-				if err := f.addSource(p.ids, to); err != nil {
-					return err
-				}
-			}
-		}
-		c := v.bucket(bucketAliases).Cursor()
-		for k, _ := c.First(); k != nil; k, _ = c.Next() {
-			from, err := placeOf(k)
-			if err != nil {
-				return err
-			}
-			p, err := v.resolve(from)
-			if err == nil {
-				err = f.addSource(k, p.path)
-			}
-			if err != nil {
-				return err
+	return f.db.view(f.ctx, func(v *view) error {
+		f.ids = v.idSources()
+		for _, from := range append(v.placesIn(bucketIDs), v.placesIn(bucketAliases)...) {
+			if f.goes(v.resolve(from).path) {
+				f.sources[from] = true
 			}
 		}
 		return nil
 	})
-}
-
-func (f *forgetting) addSource(key []byte, to core.Path) error {
-	from, err := placeOf(key)
-	if err == nil && f.goes(to) {
-		f.sources[from] = true
-	}
-	return err
 }
 
 // findPrivate finds the places where he spoke, those where he spoke with the bot
@@ -256,11 +214,7 @@ func (f *forgetting) read(k, v []byte) (line, bool) {
 	if len(f.told) == 0 && !bytes.Contains(v, []byte(f.person)) {
 		return line{}, false
 	}
-	place, seq, err := cutSeq(k)
-	if err != nil {
-		return line{}, false
-	}
-	path, err := placeOf(place)
+	path, seq, err := entryOf(k)
 	if err != nil || seq > f.heads[path].last || f.told[path] == nil && !bytes.Contains(v, []byte(f.person)) {
 		return line{}, false
 	}
@@ -286,18 +240,16 @@ func (f *forgetting) logs() error {
 	err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
 		return ok && (f.his(&l) || f.blank(&l))
-	}, func(t *tx, k, v []byte) error {
-		l, ok := f.read(k, v)
-		if !ok {
-			return nil
-		}
+	}, func(t *tx, k, v []byte) {
+		l, _ := f.read(k, v)
 		p := place{path: l.Message.Path, key: placeKey(l.Message.Path)}
 		if f.his(&l) {
 			ids = append(ids, f.idsOf(t, &l.Message)...)
-			return t.remove(p, l.Message.Seq)
+			t.remove(p, l.Message.Seq)
+		} else {
+			f.blank(&l)
+			t.rewrite(p, &l)
 		}
-		f.blank(&l)
-		return t.rewrite(p, &l)
 	})
 	if err != nil {
 		return err
@@ -358,17 +310,15 @@ func (f *forgetting) placesWhole() error {
 		p := place{path: path, key: placeKey(path)}
 		err := f.db.sweep(f.ctx, bucketLog, p.key, seqKey(p.key, last+1),
 			func([]byte, []byte) bool { return true },
-			func(t *tx, k, _ []byte) error {
-				_, seq, err := cutSeq(k)
-				if err != nil {
-					return err
+			func(t *tx, k, _ []byte) {
+				if seq, ok := numberOf(k, p.key); ok {
+					t.remove(p, seq)
 				}
-				return t.remove(p, seq)
 			})
 		if err != nil {
 			return err
 		}
-		if err := f.db.write(f.ctx, &job{run: func(t *tx) error { return f.dropHead(t, p) }}); err != nil {
+		if err := f.db.write(f.ctx, &job{run: func(t *tx) error { f.dropHead(t, p); return nil }}); err != nil {
 			return err
 		}
 	}
@@ -376,26 +326,26 @@ func (f *forgetting) placesWhole() error {
 }
 
 // dropHead takes the head of a place that is empty now.
-func (f *forgetting) dropHead(t *tx, p place) error {
+func (f *forgetting) dropHead(t *tx, p place) {
 	h := t.head(p.key)
 	if h.count > 0 {
-		return nil
+		return
 	}
 	f.db.epochs.floor = max(f.db.epochs.floor, h.last)
 	t.floor = f.db.epochs.floor // others write in this very transaction
 	*h = head{}
-	return t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
+	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
 
 // aliases forgets which paths led to the places that go, and the ids under them.
 func (f *forgetting) aliases() error {
 	for from := range f.sources {
-		if err := f.dropIDs(placeKey(from)); err != nil {
+		if err := f.dropIDs(from); err != nil {
 			return err
 		}
 	}
-	return changeAll(f.ctx, f.db, slices.Collect(maps.Keys(f.sources)), func(t *tx, from core.Path) error {
-		return t.bucket(bucketAliases).Delete(placeKey(from))
+	return changeAll(f.ctx, f.db, slices.Collect(maps.Keys(f.sources)), func(t *tx, from core.Path) {
+		t.bucket(bucketAliases).Delete(placeKey(from))
 	})
 }
 
@@ -404,13 +354,13 @@ const idsAtOnce = 100_000
 
 // dropIDs turns the ids that came with a path, which tell where somebody was, into
 // hashes, unless their entries stay.
-func (f *forgetting) dropIDs(from []byte) error {
-	start, end := from, after(from)
+func (f *forgetting) dropIDs(from core.Path) error {
+	start := placeKey(from)
 	for more := true; more; {
 		var ids [][]byte
-		err := f.db.view(f.ctx, func(v *view) (err error) {
-			ids, start, err = f.goingIDs(v, start, end)
-			return err
+		err := f.db.view(f.ctx, func(v *view) error {
+			ids, start = f.goingIDs(v, v.resolve(from), start)
+			return nil
 		})
 		if err == nil {
 			err = f.hashIDs(ids)
@@ -423,23 +373,20 @@ func (f *forgetting) dropIDs(from []byte) error {
 	return nil
 }
 
-// goingIDs lists ids whose entries are gone, from start on, and where the next ones
-// begin; nil at the end.
-func (f *forgetting) goingIDs(v *view, start, end []byte) (ids [][]byte, next []byte, err error) {
+// goingIDs lists ids of a place whose entries are gone, from start on, and where the
+// next ones begin; nil at the end.
+func (f *forgetting) goingIDs(v *view, p place, start []byte) (ids [][]byte, next []byte) {
 	c := v.bucket(bucketIDs).Cursor()
-	for k, value := c.Seek(start); below(k, end); k, value = c.Next() {
+	for k, value := c.Seek(start); bytes.HasPrefix(k, p.ids); k, value = c.Next() {
 		if len(ids) == idsAtOnce {
-			return ids, bytes.Clone(k), nil
+			return ids, bytes.Clone(k)
 		}
-		goes, err := f.idGoes(v, k, value)
-		if err != nil {
-			return nil, nil, err
-		}
-		if goes {
+		seq, size := uvarint(string(value))
+		if size > 0 && v.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil {
 			ids = append(ids, bytes.Clone(k))
 		}
 	}
-	return ids, nil, nil
+	return ids, nil
 }
 
 // hashIDs leaves hashes of ids only. It writes them in their order: one after another
@@ -456,46 +403,25 @@ func (f *forgetting) hashIDs(ids [][]byte) error {
 		return err
 	}
 	slices.SortFunc(hashes, bytes.Compare)
-	err = changeAll(f.ctx, f.db, hashes, func(t *tx, hash []byte) error {
+	err = changeAll(f.ctx, f.db, hashes, func(t *tx, hash []byte) {
 		t.filled(bucketGone)
-		return t.bucket(bucketGone).Put(hash, binary.AppendUvarint(nil, uint64(max(t.now.Unix()/3600, 0))))
+		t.bucket(bucketGone).Put(hash, t.hour())
 	})
 	if err != nil {
 		return err
 	}
-	return changeAll(f.ctx, f.db, ids, func(t *tx, id []byte) error { return t.bucket(bucketIDs).Delete(id) })
-}
-
-// idGoes reports whether an id belongs to a place that goes, and to no entry that
-// stays.
-func (f *forgetting) idGoes(v *view, id, value []byte) (bool, error) {
-	key, _, err := cutPlace(id)
-	if err != nil {
-		return false, err
-	}
-	from, err := placeOf(key)
-	if err != nil {
-		return false, err
-	}
-	p, err := v.resolve(from)
-	if err != nil {
-		return false, err
-	}
-	seq, n := uvarint(string(value))
-	return n > 0 && f.goes(p.path) && v.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil, nil
+	return changeAll(f.ctx, f.db, ids, func(t *tx, id []byte) { t.bucket(bucketIDs).Delete(id) })
 }
 
 const metaSalt = "salt"
 
 // addSalt makes the key of the hashes, unless there is one.
-func (t *tx) addSalt() error {
-	meta := t.bucket(bucketMeta)
-	if meta.Get([]byte(metaSalt)) != nil {
-		return nil
+func (t *tx) addSalt() {
+	if meta := t.bucket(bucketMeta); meta.Get([]byte(metaSalt)) == nil {
+		salt := make([]byte, 32)
+		rand.Read(salt)
+		meta.Put([]byte(metaSalt), salt)
 	}
-	salt := make([]byte, 32)
-	rand.Read(salt)
-	return meta.Put([]byte(metaSalt), salt)
 }
 
 // hash is the keyed hash of an id; the key is this file's own. It is nil if there is
@@ -522,20 +448,18 @@ func (t *tx) isGone(id []byte) bool {
 // facts removes what was said by or about this person, or in the places that go. Of
 // what others say instead now, only what the person had said before goes.
 func (f *forgetting) facts() error {
-	return f.db.sweep(f.ctx, bucketFacts, nil, nil, func(_, v []byte) bool {
-		fact, err := decodeFact(v)
+	return f.db.sweep(f.ctx, bucketFacts, nil, nil, func(k, v []byte) bool {
+		fact, err := decodeFact(k, v)
 		return err == nil && (f.known(fact) || slices.ContainsFunc(fact.Former, f.former))
-	}, func(t *tx, _, v []byte) error {
-		fact, err := decodeFact(v)
-		if err != nil {
-			return err
-		}
+	}, func(t *tx, k, v []byte) {
+		fact, _ := decodeFact(k, v)
 		if f.known(fact) {
-			return t.dropFact(fact)
+			t.dropFact(fact)
+			return
 		}
 		rest := fact
 		rest.Former = slices.DeleteFunc(slices.Clone(fact.Former), f.former)
-		return t.replaceFact(fact, rest)
+		t.replaceFact(fact, rest)
 	})
 }
 
@@ -592,26 +516,19 @@ func (f *forgetting) usage() error {
 	return f.db.sweep(f.ctx, bucketUsage, nil, nil, func(k, v []byte) bool {
 		u, err := readUse(k, v)
 		return err == nil && f.goes(u.Person)
-	}, func(t *tx, k, v []byte) error {
-		u, err := readUse(k, v)
-		if err != nil {
-			return err
+	}, func(t *tx, k, v []byte) {
+		t.bucket(bucketUsage).Delete(k)
+		u, _ := readUse(k, v)
+		if place := interfaceOf(u.Person); !u.Person.IsPerson() && !f.goes(place) {
+			u.Person = place
+			t.addUse(u)
 		}
-		if err := t.bucket(bucketUsage).Delete(k); err != nil || u.Person.IsPerson() {
-			return err
-		}
-		if u.Person, err = core.MakePath(u.Person.Interface()); err != nil || f.goes(u.Person) {
-			return err
-		}
-		return t.addUse(u)
 	})
 }
 
 // drop deletes the pairs of a bucket that match.
 func (f *forgetting) drop(bucket string, match func(k, v []byte) bool) error {
-	return f.db.sweep(f.ctx, bucket, nil, nil, match, func(t *tx, k, _ []byte) error {
-		return t.bucket(bucket).Delete(k)
-	})
+	return f.db.sweep(f.ctx, bucket, nil, nil, match, func(t *tx, k, _ []byte) { t.bucket(bucket).Delete(k) })
 }
 
 // requestAge is how old the message may be with which somebody asked to be forgotten.
@@ -626,16 +543,16 @@ func (t *tx) requestKey(person core.Path) []byte {
 // date notes when the person asked to be forgotten, by the platform's clock: what they
 // said last is the request itself, if it was said just now. That of everybody has the
 // time of this machine's clock.
-func (f *forgetting) date(t *tx) error {
+func (f *forgetting) date(t *tx) {
 	if f.person == "" && !f.path.IsZero() {
-		return nil
+		return
 	}
 	at := t.now.Add(-f.newest.Ahead)
 	if t.now.Sub(f.newest.SentAt()).Abs() < requestAge {
 		at = f.newest.Time
 	}
 	t.filled(bucketGone)
-	return t.bucket(bucketGone).Put(t.requestKey(f.path), binary.AppendUvarint(nil, uint64(max(at.Unix(), 0))))
+	t.bucket(bucketGone).Put(t.requestKey(f.path), binary.AppendUvarint(nil, uint64(max(at.Unix(), 0))))
 }
 
 // tooOld reports whether words of that time, which came with the message, are older than
@@ -657,29 +574,24 @@ func (t *tx) tooOld(m *core.Message, author string, said time.Time) bool {
 // withoutOld returns the entry without what is older than its author's request to be
 // forgotten, however that came: as a quote, passed on, or, refused, as the entry itself.
 // cleaned reports that it is a changed copy.
-func (t *tx) withoutOld(e *core.Entry) (_ *core.Entry, cleaned, refused bool, err error) {
+func (t *tx) withoutOld(e *core.Entry) (_ *core.Entry, cleaned, refused bool) {
 	if t.void(bucketGone) || comesOf(e) {
-		return e, false, false, nil
+		return e, false, false
 	}
 	m := e.Message
-	if !m.Time.IsZero() { // what the bot itself puts there may have none
-		if t.tooOld(&m, m.Author.ID, m.Time) {
-			return e, false, true, nil
-		}
+	if !m.Time.IsZero() && t.tooOld(&m, m.Author.ID, m.Time) { // what the bot itself puts there may have none
+		return e, false, true
 	}
-	quoted, err := t.quotesOld(&m)
-	if err != nil {
-		return e, false, false, err
-	}
+	quoted := t.quotesOld(&m)
 	if quoted {
 		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
 	}
 	if !t.dropOldForeign(&m) && !quoted {
-		return e, false, false, nil
+		return e, false, false
 	}
 	clean := *e
 	clean.Message = m
-	return &clean, true, e.Command != nil && e.Target != "", nil // such a command is about those words
+	return &clean, true, e.Command != nil && e.Target != "" // such a command is about those words
 }
 
 // dropOldForeign takes such words out of those that a message passes on.
@@ -690,17 +602,10 @@ func (t *tx) dropOldForeign(m *core.Message) (changed bool) {
 }
 
 // quotesOld reports whether a message quotes such words, or what the bot answered.
-func (t *tx) quotesOld(m *core.Message) (bool, error) {
+func (t *tx) quotesOld(m *core.Message) bool {
 	q := m.ReplyTo
 	if q == nil || *q == (core.Quote{ID: q.ID}) {
-		return false, nil
+		return false
 	}
-	if old := t.tooOld(m, q.From.ID, q.Time); old || q.ID == "" {
-		return old, nil
-	}
-	p, err := t.resolve(m.Path)
-	if err != nil {
-		return false, err
-	}
-	return t.isGone(idKey(p.ids, q.ID)), nil
+	return t.tooOld(m, q.From.ID, q.Time) || t.isGone(idKey(placeKey(m.Path), q.ID))
 }

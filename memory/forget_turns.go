@@ -11,88 +11,52 @@ import (
 
 // mute notes which turns that are not over answer him: what they end with is
 // left out. Of the places, only those are looked at that have a journal.
-func (f *forgetting) mute(t *tx) error {
-	c := t.bucket(bucketJournal).Cursor()
-	from, to := subtree(f.within)
-	for k, _ := c.Seek(from); below(k, to); {
-		key, err := journalKeyOf(k)
-		if err != nil {
-			return err
+func (f *forgetting) mute(t *tx) {
+	for _, path := range t.placesIn(bucketJournal) {
+		if place := placeKey(path); path.Within(f.within) {
+			f.turns(t, seqKey(place, f.heads[path].answered+1), after(place), func(turn core.TurnID, _ []core.Key, _ bool) {
+				f.db.epochs.mute(turn, t.names(turn))
+			})
 		}
-		place := placeKey(key.Turn.Path)
-		open := f.heads[key.Turn.Path].answered + 1
-		err = f.turns(t, seqKey(place, open), after(place), func(turn core.TurnID, _ [][]byte, _ bool) error {
-			names, err := t.names(turn)
-			f.db.epochs.mute(turn, names)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		k, _ = c.Seek(after(place))
 	}
-	return nil
 }
 
 // names lists what a turn was called before its place moved.
-func (t *tx) names(turn core.TurnID) (names []core.TurnID, err error) {
-	c := t.bucket(bucketAliases).Cursor()
-	for k, _ := c.First(); k != nil; k, _ = c.Next() {
-		from, err := placeOf(k)
-		if err != nil {
-			return nil, err
-		}
-		p, err := t.resolve(from)
-		if err != nil {
-			return nil, err
-		}
-		if p.path == turn.Path && turn.Seq > p.shift {
+func (t *tx) names(turn core.TurnID) (names []core.TurnID) {
+	for _, from := range t.placesIn(bucketAliases) {
+		if p := t.resolve(from); p.path == turn.Path && turn.Seq > p.shift {
 			names = append(names, core.TurnID{Path: from, Seq: turn.Seq - p.shift})
 		}
 	}
-	return names, nil
+	return names
 }
 
 // turns calls use for each turn of a range of the journal that answers him or speaks
 // of him, with the keys of its records and whether it answers him.
-func (f *forgetting) turns(t *tx, from, to []byte, use func(turn core.TurnID, keys [][]byte, answers bool) error) error {
+func (f *forgetting) turns(t *tx, from, to []byte, use func(turn core.TurnID, keys []core.Key, answers bool)) {
 	var turn core.TurnID
-	var keys [][]byte
+	var keys []core.Key
 	speaks, answers := false, false
-	flush := func() error {
-		if !speaks && !answers || len(keys) == 0 {
-			return nil
+	flush := func() {
+		if speaks || answers {
+			use(turn, keys, answers)
 		}
-		return use(turn, keys, answers)
 	}
 	c := t.bucket(bucketJournal).Cursor()
 	for k, v := c.Seek(from); below(k, to); k, v = c.Next() {
 		key, err := journalKeyOf(k)
 		if err != nil {
-			return err
+			t.db.odd(err)
+			continue
 		}
 		if key.Turn != turn {
-			if err := flush(); err != nil {
-				return err
-			}
+			flush()
 			turn, keys, speaks, answers = key.Turn, nil, false, false
 		}
-		keys = append(keys, bytes.Clone(k))
+		keys = append(keys, key)
 		speaks, answers = speaks || f.speaks(v), answers || f.answers(t, key, v)
 	}
-	return flush()
-}
-
-func journalKeyOf(k []byte) (core.Key, error) {
-	place, rest, err := cutPlace(k)
-	if err != nil {
-		return core.Key{}, err
-	}
-	path, err := placeOf(place)
-	if err != nil {
-		return core.Key{}, err
-	}
-	return journalRest(rest, path)
+	flush()
 }
 
 // speaks reports whether a record speaks of him.
@@ -131,47 +95,40 @@ func (f *forgetting) journals() error {
 	answers := make(map[core.TurnID]bool)
 	err := f.db.view(f.ctx, func(v *view) error {
 		from, to := subtree(f.within)
-		return f.turns(&v.tx, from, to, func(turn core.TurnID, _ [][]byte, answersHim bool) error {
-			answers[turn] = answersHim
-			return nil
-		})
+		f.turns(&v.tx, from, to, func(turn core.TurnID, _ []core.Key, answersHim bool) { answers[turn] = answersHim })
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return changeAll(f.ctx, f.db, slices.Collect(maps.Keys(answers)), func(t *tx, turn core.TurnID) error {
+	return changeAll(f.ctx, f.db, slices.Collect(maps.Keys(answers)), func(t *tx, turn core.TurnID) {
 		prefix := seqKey(placeKey(turn.Path), turn.Seq)
 		if answers[turn] {
 			for _, k := range t.keysBelow(bucketJournal, prefix) {
-				if err := f.unsay(t, k); err != nil {
-					return err
-				}
+				f.unsay(t, k)
 			}
 		}
-		return t.deleteBelow(bucketJournal, prefix)
+		t.deleteBelow(bucketJournal, prefix)
 	})
 }
 
 // unsay takes out what was sent as a part of a turn that answered him. Entries
 // know it themselves, but those that an older synthbot wrote.
-func (f *forgetting) unsay(t *tx, key []byte) error {
+func (f *forgetting) unsay(t *tx, key []byte) {
 	k, err := journalKeyOf(key)
 	if err != nil || k.Part == 0 {
-		return err
+		return
 	}
-	w, err := decodeRecord(t.bucket(bucketJournal).Get(key))
 	var sent core.Sent
-	if err != nil || json.Unmarshal(w.Data, &sent) != nil || sent.Path.IsZero() || sent.ID == "" {
-		return nil // nothing can be known of it
+	w, err := decodeRecord(t.bucket(bucketJournal).Get(key))
+	if err == nil {
+		err = json.Unmarshal(w.Data, &sent)
 	}
-	p, err := t.resolve(sent.Path)
-	if err != nil {
-		return nil
-	}
-	seq, known, err := t.find(p, sent.ID)
+	p := t.resolve(sent.Path)
+	seq, known := t.find(p, sent.ID)
 	if err != nil || !known {
-		return err
+		return // nothing can be known of it
 	}
 	f.tell(p.path, sent.ID)
-	return t.remove(p, seq)
+	t.remove(p, seq)
 }

@@ -57,6 +57,15 @@ func placeOf(place []byte) (core.Path, error) {
 	return p, nil
 }
 
+// cutPath splits a key into its place's path and what follows that.
+func cutPath(key []byte) (path core.Path, rest []byte, err error) {
+	place, rest, err := cutPlace(key)
+	if err == nil {
+		path, err = placeOf(place)
+	}
+	return path, rest, err
+}
+
 // originOf reads the path of a place's key; that of the root is one too.
 func originOf(place []byte) (core.Path, error) {
 	if len(place) == 1 && place[0] == ending {
@@ -107,6 +116,15 @@ func cutSeq(key []byte) (place []byte, seq uint64, err error) {
 	return place, binary.BigEndian.Uint64(rest), nil
 }
 
+// entryOf reads a log or due key.
+func entryOf(key []byte) (path core.Path, seq uint64, err error) {
+	place, seq, err := cutSeq(key)
+	if err == nil {
+		path, err = placeOf(place)
+	}
+	return path, seq, err
+}
+
 // idKey is the key of a platform id in its place.
 func idKey(place []byte, id string) []byte {
 	if len(id) >= maxID {
@@ -117,6 +135,15 @@ func idKey(place []byte, id string) []byte {
 	return append(append(k, place...), id...)
 }
 
+// numberOf reads the number that follows a place in a log or due key.
+func numberOf(key, place []byte) (seq uint64, ok bool) {
+	rest, ok := bytes.CutPrefix(key, place)
+	if !ok || len(rest) != 8 {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(rest), true
+}
+
 // journalKey is the key of a record; place is that of its turn.
 func journalKey(place []byte, k core.Key) []byte {
 	b := seqKey(place, k.Turn.Seq)
@@ -125,10 +152,14 @@ func journalKey(place []byte, k core.Key) []byte {
 	return binary.BigEndian.AppendUint16(b, k.Part)
 }
 
-// journalRest reads the part of a journal key that follows the place.
-func journalRest(rest []byte, place core.Path) (core.Key, error) {
-	if len(rest) != 14 {
-		return core.Key{}, fmt.Errorf("journal key of %s: %d bytes", place, len(rest))
+// journalKeyOf reads the key of a record.
+func journalKeyOf(k []byte) (core.Key, error) {
+	place, rest, err := cutPath(k)
+	if err == nil && len(rest) != 14 {
+		err = fmt.Errorf("journal key of %s: %d bytes", place, len(rest))
+	}
+	if err != nil {
+		return core.Key{}, err
 	}
 	return core.Key{
 		Turn:  core.TurnID{Path: place, Seq: binary.BigEndian.Uint64(rest)},

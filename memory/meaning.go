@@ -302,7 +302,7 @@ func (m *meaning) lookOn(ctx context.Context, tag uint32) bool {
 				more = true
 				break
 			}
-			if f, err := decodeFact(value); err == nil && v.lacks(f.Origin, next, tag) {
+			if f, err := decodeFact(k, value); err == nil && v.lacks(f.Origin, next, tag) {
 				found = append(found, next)
 			}
 		}

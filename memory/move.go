@@ -22,34 +22,19 @@ func (t *tx) migrate(from, to core.Path) error {
 	if to.IsZero() {
 		return nil
 	}
-	source, err := t.resolve(from)
-	if err != nil {
-		return err
-	}
-	target, err := t.resolve(to)
-	if err != nil {
-		return err
-	}
+	source, target := t.resolve(from), t.resolve(to)
 	if source.path.Within(target.path) || target.path.Within(source.path) {
 		return nil
 	}
-	places, err := t.placesBelow(source.path)
-	if err != nil {
-		return err
-	}
-	for _, old := range places {
+	for _, old := range t.placesBelow(source.path) {
 		path, err := rebase(old, source.path, target.path)
 		if err != nil {
 			return fmt.Errorf("%w: migration of %s: %w", ErrBatch, old, err)
 		}
-		if err := t.move(old, path); err != nil {
-			return err
-		}
+		t.move(old, path)
 	}
-	if err := t.moveKnowledge(source.path, target.path); err != nil {
-		return err
-	}
-	return t.lead(source.path, alias{To: target.path, Shift: t.shiftOf(source.path)})
+	t.lead(source.path, alias{To: target.path, Shift: t.shiftOf(source.path)})
+	return t.moveKnowledge(source.path, target.path)
 }
 
 // moveKnowledge moves what is known of a place and of all below it. What the new
@@ -73,14 +58,8 @@ func (t *tx) rebaseKeys(bucket string, prefix, start, end []byte, from, to core.
 		pairs = append(pairs, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
 	}
 	for _, pair := range pairs {
-		if err := b.Delete(pair[0]); err != nil {
-			return fmt.Errorf("%s: %w", bucket, err)
-		}
-		place, rest, err := cutPlace(pair[0][len(prefix):])
-		if err != nil {
-			return err
-		}
-		old, err := placeOf(place)
+		b.Delete(pair[0])
+		old, rest, err := cutPath(pair[0][len(prefix):])
 		if err != nil {
 			return err
 		}
@@ -89,11 +68,8 @@ func (t *tx) rebaseKeys(bucket string, prefix, start, end []byte, from, to core.
 			return fmt.Errorf("%w: migration of %s: %w", ErrBatch, old, err)
 		}
 		key := append(append(bytes.Clone(prefix), placeKey(path)...), rest...)
-		if b.Get(key) != nil {
-			continue
-		}
-		if err := b.Put(key, pair[1]); err != nil {
-			return fmt.Errorf("%s: %w", bucket, err)
+		if b.Get(key) == nil {
+			b.Put(key, pair[1])
 		}
 	}
 	return nil
@@ -104,34 +80,31 @@ func (t *tx) rebaseKeys(bucket string, prefix, start, end []byte, from, to core.
 func (t *tx) plugins() (names [][]byte) {
 	c := t.bucket(bucketPlugins).Cursor()
 	for k, _ := c.First(); k != nil; {
-		name := bytes.Clone(k[:bytes.IndexByte(k, ending)+1])
-		names = append(names, name)
-		k, _ = c.Seek(after(name))
+		end := bytes.IndexByte(k, ending) + 1
+		if end == 0 {
+			k, _ = c.Next()
+			continue
+		}
+		names = append(names, bytes.Clone(k[:end]))
+		k, _ = c.Seek(after(k[:end]))
 	}
 	return names
 }
 
 // moveFacts gives what was said in a place its new origin.
 func (t *tx) moveFacts(from, to core.Path) error {
-	facts, err := t.factsBelow(from)
-	if err != nil {
-		return err
-	}
-	for _, f := range facts {
-		moved := f
+	for _, f := range t.factsBelow(from) {
+		moved, err := f, error(nil)
 		if moved.Origin, err = rebase(f.Origin, from, to); err != nil {
 			return fmt.Errorf("%w: migration of a memory: %w", ErrBatch, err)
 		}
-		if err := t.replaceFact(f, moved); err != nil {
-			return err
-		}
+		t.replaceFact(f, moved)
 	}
 	return nil
 }
 
 // factsBelow reads the facts that were said at or below a path.
-func (t *tx) factsBelow(root core.Path) ([]Fact, error) {
-	var facts []Fact
+func (t *tx) factsBelow(root core.Path) (facts []Fact) {
 	from, to := subtree(root)
 	c := t.bucket(bucketWords).Cursor()
 	for k, _ := c.Seek(from); below(k, to); k, _ = c.Next() {
@@ -142,65 +115,48 @@ func (t *tx) factsBelow(root core.Path) ([]Fact, error) {
 		}
 		f, ok, err := t.fact(factID(binary.BigEndian.Uint64(term[len(termAll)+1:])))
 		if err != nil {
-			return nil, err
+			t.db.odd(err)
 		}
 		if ok {
 			facts = append(facts, f)
 		}
 	}
-	return facts, nil
+	return facts
 }
 
 // shiftOf is how far the numbers of a place were moved within this transaction
 // or before.
 func (t *tx) shiftOf(path core.Path) uint64 {
-	if a, ok, err := t.hop(path); err == nil && ok {
-		return a.Shift
-	}
-	return 0
+	a, _ := t.hop(path)
+	return a.Shift
 }
 
-func (t *tx) lead(from core.Path, a alias) error {
+func (t *tx) lead(from core.Path, a alias) {
 	value, err := json.Marshal(a)
-	if err != nil {
-		return fmt.Errorf("alias: %w", err)
-	}
+	t.fail(bucketAliases, err)
 	t.filled(bucketAliases)
-	return t.bucket(bucketAliases).Put(placeKey(from), value)
+	t.bucket(bucketAliases).Put(placeKey(from), value)
 }
 
 // placesBelow lists the places at or below root, also those of this very
 // transaction.
-func (t *tx) placesBelow(root core.Path) ([]core.Path, error) {
-	if err := t.finish(); err != nil {
-		return nil, err
-	}
-	var places []core.Path
-	from, to := subtree(root)
-	c := t.bucket(bucketPlaces).Cursor()
-	for k, _ := c.Seek(from); below(k, to); k, _ = c.Next() {
-		path, err := placeOf(k)
-		if err != nil {
-			return nil, err
-		}
+func (t *tx) placesBelow(root core.Path) (places []core.Path) {
+	t.finish()
+	for path := range t.places(root) {
 		places = append(places, path)
 	}
-	return places, nil
+	return places
 }
 
 // move puts one place's log behind that of another one. Its numbers rise by as
 // many as the other has.
-func (t *tx) move(from, to core.Path) error {
+func (t *tx) move(from, to core.Path) {
 	source, target := placeKey(from), placeKey(to)
 	old, h := t.head(source), t.head(target)
 	shift := h.last
 	waits := len(t.waiting(target, h.last)) > 0
-	if err := t.moveEntries(place{path: from, key: source}, place{path: to, key: target, shift: shift}, old.answered, waits); err != nil {
-		return err
-	}
-	if err := t.moveJournal(source, target, shift); err != nil {
-		return err
-	}
+	t.moveEntries(place{path: from, key: source}, place{path: to, key: target, shift: shift}, old.answered, waits)
+	t.moveJournal(source, target, shift)
 	if !waits {
 		h.answered = shift + old.answered
 	}
@@ -209,16 +165,15 @@ func (t *tx) move(from, to core.Path) error {
 	}
 	h.last, h.count, h.private = shift+old.last, h.count+old.count, h.private || old.private
 	*old = head{}
-	return t.lead(from, alias{To: to, Shift: shift})
+	t.lead(from, alias{To: to, Shift: shift})
 }
 
 // moveEntries moves log and due entries. The ids stay where they are: a platform
 // may begin anew with them at the new place, and what was said under an old id
 // is another message. rewrite: the mark of the target stays below, so what was
 // answered must not look due.
-func (t *tx) moveEntries(from, to place, answered uint64, rewrite bool) error {
-	err := t.rekey(bucketLog, from.key, func(rest, value []byte) ([]byte, []byte, error) {
-		seq := binary.BigEndian.Uint64(rest)
+func (t *tx) moveEntries(from, to place, answered uint64, rewrite bool) {
+	t.rekey(bucketLog, from.key, to.key, to.shift, func(seq uint64, _, value []byte) []byte {
 		if rewrite && seq <= answered {
 			if l, err := decodeLine(value, from.path, seq); err != nil {
 				t.db.odd(err)
@@ -227,55 +182,35 @@ func (t *tx) moveEntries(from, to place, answered uint64, rewrite bool) error {
 				value = encodeLine(&l)
 			}
 		}
-		return seqKey(to.key, seq+to.shift), value, nil
+		return value
 	})
-	if err != nil {
-		return err
-	}
-	return t.rekey(bucketDue, from.key, func(rest, value []byte) ([]byte, []byte, error) {
-		return seqKey(to.key, binary.BigEndian.Uint64(rest)+to.shift), nil, nil
+	t.rekey(bucketDue, from.key, to.key, to.shift, func(_ uint64, _, value []byte) []byte { return value })
+}
+
+func (t *tx) moveJournal(from, to []byte, shift uint64) {
+	t.rekey(bucketJournal, from, to, shift, func(_ uint64, rest, value []byte) []byte {
+		if shift > 0 && bytes.Equal(rest, make([]byte, 6)) {
+			return shiftRecord(value, shift)
+		}
+		return value
 	})
 }
 
-func (t *tx) moveJournal(from, to []byte, shift uint64) error {
-	return t.rekey(bucketJournal, from, func(rest, value []byte) ([]byte, []byte, error) {
-		if len(rest) != 14 {
-			return nil, nil, fmt.Errorf("journal key %q: %w", rest, errFields)
-		}
-		key := append(seqKey(to, binary.BigEndian.Uint64(rest)+shift), rest[8:]...)
-		if shift > 0 && bytes.Equal(rest[8:], make([]byte, 6)) {
-			if shifted, err := shiftRecord(value, shift); err == nil { // else nobody can read it anyway
-				value = shifted
-			}
-		}
-		return key, value, nil
-	})
-}
-
-// rekey moves all pairs whose key begins with a place's to where next says; a
-// nil key drops the pair.
-func (t *tx) rekey(bucket string, from []byte, next func(rest, value []byte) (k, v []byte, err error)) error {
+// rekey moves all pairs of one place to another. alter returns the new value of a
+// pair, given the number in its key and what follows that.
+func (t *tx) rekey(bucket string, from, to []byte, shift uint64, alter func(seq uint64, rest, value []byte) []byte) {
 	b := t.bucket(bucket)
 	var pairs [][2][]byte
 	c := b.Cursor()
 	for k, v := c.Seek(from); bytes.HasPrefix(k, from); k, v = c.Next() {
-		pairs = append(pairs, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
-	}
-	for _, pair := range pairs {
-		if err := moveOne(b, pair[0], pair[1], len(from), next); err != nil {
-			return fmt.Errorf("%s: %w", bucket, err)
+		if len(k) >= len(from)+8 {
+			pairs = append(pairs, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
 		}
 	}
-	return nil
-}
-
-func moveOne(b bucket, k, v []byte, cut int, next func(rest, value []byte) (k, v []byte, err error)) error {
-	key, value, err := next(k[cut:], v)
-	if err != nil {
-		return err
+	for _, pair := range pairs {
+		number, rest := pair[0][len(from):len(from)+8], pair[0][len(from)+8:]
+		seq := binary.BigEndian.Uint64(number)
+		b.Delete(pair[0])
+		b.Put(append(seqKey(to, seq+shift), rest...), alter(seq, rest, pair[1]))
 	}
-	if err := b.Delete(k); err != nil || key == nil {
-		return err
-	}
-	return b.Put(key, value)
 }

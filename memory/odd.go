@@ -41,7 +41,8 @@ func (db *DB) setAside(p place, seq uint64) {
 		if _, err := decodeLine(value, p.path, seq); value != nil && err == nil {
 			return nil
 		}
-		return t.bucket(bucketDue).Delete(key)
+		t.bucket(bucketDue).Delete(key)
+		return nil
 	}}
 	if db.queue.add(j) == nil {
 		db.log.Error("what waited for an answer cannot be read; it is set aside", "path", p.path, "entry", seq)
@@ -49,8 +50,8 @@ func (db *DB) setAside(p place, seq uint64) {
 }
 
 // readLine reads an entry; ok is false where it cannot be read, which is told.
-func (t *tx) readLine(path core.Path, k, value []byte) (l line, ok bool) {
-	l, err := lineAt(path, k, value)
+func (t *tx) readLine(path core.Path, seq uint64, value []byte) (l line, ok bool) {
+	l, err := decodeLine(value, path, seq)
 	if err != nil {
 		t.db.odd(fmt.Errorf("log: %w", err))
 	}
@@ -82,20 +83,14 @@ func isPrivate(value []byte) (private bool) {
 // mendHead makes a place's head anew from what stands in its log.
 func (t *tx) mendHead(place []byte) head {
 	var h head
-	var key, value []byte
-	c := t.bucket(bucketLog).Cursor()
-	for k, v := c.Seek(place); below(k, after(place)); k, v = c.Next() {
-		if _, seq, err := cutSeq(k); err == nil {
-			h.last = seq
-			h.count++
-		}
-		h.private = h.private || isPrivate(v)
-		key, value = k, v
+	var newest []byte
+	for seq, value := range t.numbers(bucketLog, place, 0) {
+		h.last, newest = seq, value
+		h.count++
+		h.private = h.private || isPrivate(value)
 	}
-	if key != nil {
-		if l, ok := t.readLine(core.Path{}, key, value); ok {
-			h.time = l.Message.Time
-		}
+	if l, ok := t.readLine(core.Path{}, h.last, newest); ok {
+		h.time = l.Message.Time
 	}
 	h.answered = h.last
 	if waiting := t.waiting(place, h.last); len(waiting) > 0 {

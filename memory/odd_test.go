@@ -1,11 +1,14 @@
 package memory
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"synthbot/core"
 )
@@ -17,7 +20,8 @@ func spoil(t *testing.T, db *DB, bucket string, key []byte) {
 		if t.bucket(bucket).Get(key) == nil {
 			return fmt.Errorf("nothing stands at %q", key)
 		}
-		return t.bucket(bucket).Put(key, []byte{tagText, 0xff, 0xff})
+		t.bucket(bucket).Put(key, []byte{tagText, 0xff, 0xff})
+		return nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -150,4 +154,108 @@ func TestWhatWaitsAndCannotBeReadIsSetAside(t *testing.T) {
 	fresh.Due = true
 	add(t, db, fresh)
 	want(t, "due afterwards", len(dueIn(t, db, kitchen)), 1)
+}
+
+// TestAnUnreadableKeyBlocksNothing: whatever a bucket holds under a key that is none, or
+// of a length that is none, is left out, by all that goes through the bucket.
+func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
+	db, err := Open(t.TempDir(), Options{Clock: func() time.Time { return day.AddDate(2, 0, 0) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	super := core.MustPath("chat/super")
+	populated(t, db)
+	err = db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: kitchen}, To: super}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.write(t.Context(), &job{run: func(t *tx) error {
+		for _, bucket := range buckets() {
+			for _, key := range []string{"\x00", "\x01", "nothing", "chat\x01group\x00\xff", "chat\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\xff", "\xff"} {
+				if bucket != bucketMeta && !(bucket == bucketIDs && strings.HasPrefix(key, "chat\x01group")) {
+					t.bucket(bucket).Put([]byte(key), []byte{tagText, 0xff})
+				}
+			}
+		}
+		t.bucket(bucketAliases).Put(placeKey(topic), []byte("no JSON"))
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.View(t.Context(), func(v core.View) error {
+		places, err := v.Places(core.Path{})
+		want(t, "places", len(places), 2)
+		waiting, err2 := v.Waiting()
+		want(t, "waiting", waiting, []core.Path{group})
+		due, err3 := v.Due(group, 9)
+		want(t, "due", len(due), 2)
+		last, err4 := v.Last(group, 99)
+		after, err5 := v.After(group, 0, 99)
+		recent, err6 := v.Recent(core.Path{}, 99, nil)
+		want(t, "entries", []int{len(last), len(after), len(recent)}, []int{5, 5, 7})
+		journal, err7 := v.Journal(core.TurnID{Path: group, Seq: 5})
+		want(t, "journal", len(journal), 1)
+		return errors.Join(err, err2, err3, err4, err5, err6, err7)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	add(t, db, message(topic, "t", "below what cannot be read"))
+	want(t, "the topic", texts(t, db, topic), []string{"below what cannot be read"})
+	facts, _, err := db.ListFacts(t.Context(), Listing{N: 99})
+	want(t, "memories", len(facts), 4)
+	uses, err2 := db.Uses(t.Context(), "2026-11-20", "2026-11-20")
+	want(t, "uses", len(uses), 2)
+	items, err3 := db.List(t.Context(), "bio", core.Path{})
+	want(t, "items", len(items), 4)
+	var all bytes.Buffer
+	err4 := db.Export(t.Context(), &all, core.Path{})
+	want(t, "lines of the export", strings.Count(all.String(), "\n"), 21)
+	err5 := db.Export(t.Context(), &all, jay)
+	move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}
+	err6 := db.Commit(t.Context(), &core.Batch{Change: []core.Event{move}})
+	want(t, "after the move", len(texts(t, db, super)), 5)
+	err7 := db.Forget(t.Context(), jay)
+	want(t, "after forgetting", len(texts(t, db, super)), 3)
+	err8 := db.Prune(t.Context(), Config{Journal: 1, Messages: 1})
+	want(t, "after pruning", len(texts(t, db, super)), 1)
+	if err := errors.Join(err, err2, err3, err4, err5, err6, err7, err8); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhatCannotBeWrittenFailsItsJob: alone, whatever else shares the transaction, and
+// nothing of it is kept.
+func TestWhatCannotBeWrittenFailsItsJob(t *testing.T) {
+	db := open(t, t.TempDir())
+	letGo := hold(db)
+	done := make(chan error, 2)
+	go func() {
+		done <- db.write(t.Context(), &job{run: func(t *tx) error {
+			t.bucket(bucketMeta).Put([]byte("half"), []byte("x"))
+			t.bucket(bucketStates).Put(make([]byte, 1<<16), nil)
+			t.bucket(bucketMeta).Put([]byte("whole"), []byte("x"))
+			return nil
+		}})
+	}()
+	for db.queue.length() < 1 {
+	}
+	others := make(chan error)
+	go func() { others <- commitN(db, 1) }()
+	for db.queue.length() < 2 {
+	}
+	letGo()
+	saying(t, <-done, db.file, bucketStates, "key too large")
+	if err := <-others; err != nil {
+		t.Error(err)
+	}
+	holds(t, db, []int{1})
+	db.view(t.Context(), func(v *view) error {
+		if meta := v.bucket(bucketMeta); meta.Get([]byte("half")) != nil || meta.Get([]byte("whole")) != nil {
+			t.Error("a part of it is kept")
+		}
+		return nil
+	})
 }

@@ -80,11 +80,7 @@ func (db *DB) Get(ctx context.Context, plugin string, path core.Path, key string
 
 func (t *tx) item(plugin string, path core.Path, key string) (Item, bool, error) {
 	if !path.IsZero() {
-		p, err := t.resolve(path)
-		if err != nil {
-			return Item{}, false, err
-		}
-		path = p.path
+		path = t.resolve(path).path
 	}
 	value := t.bucket(bucketPlugins).Get(pluginKey(plugin, path, key))
 	if value == nil {
@@ -163,23 +159,22 @@ func (t *tx) putItem(plugin string, item Item) (uint64, error) {
 	}
 	key := pluginKey(plugin, old.Path, item.Key)
 	if item.Value == nil {
-		return 0, t.bucket(bucketPlugins).Delete(key)
+		t.bucket(bucketPlugins).Delete(key)
+		return 0, nil
 	}
 	value, err := json.Marshal(kept{old.Version + 1, t.now, item.Value})
 	if err != nil {
 		return 0, fmt.Errorf("item: %w", err)
 	}
-	return old.Version + 1, t.bucket(bucketPlugins).Put(key, value)
+	t.bucket(bucketPlugins).Put(key, value)
+	return old.Version + 1, nil
 }
 
 // List returns what a plugin keeps at or below root, by path and key; for the
 // zero Path everything.
 func (db *DB) List(ctx context.Context, plugin string, root core.Path) (items []Item, err error) {
 	err = db.view(ctx, func(v *view) error {
-		p, err := v.resolve(root)
-		if err != nil {
-			return err
-		}
+		p := v.resolve(root)
 		prefix := append([]byte(plugin), ending)
 		from, to := subtree(p.path)
 		cursor := v.bucket(bucketPlugins).Cursor()

@@ -68,7 +68,7 @@ func TestAnUnreadableHeadIsPrivateStill(t *testing.T) {
 	secret := message(alone, "1", "between us")
 	secret.Message.Private = true
 	add(t, db, secret, message(alone, "2", "more"))
-	err := db.write(t.Context(), &job{run: func(t *tx) error { return t.bucket(bucketPlaces).Put(placeKey(alone), []byte{1, 200}) }})
+	err := db.write(t.Context(), &job{run: func(t *tx) error { t.bucket(bucketPlaces).Put(placeKey(alone), []byte{1, 200}); return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -285,17 +285,13 @@ func (s *search) refine(best []int, counts []int) {
 func (s *search) origins() []core.Path {
 	var all []core.Path
 	for _, see := range s.q.See {
-		if p, err := s.resolve(see); err == nil {
-			see = p.path
-		}
-		for {
+		for see = s.resolve(see).path; ; see = see.Parent() {
 			if !slices.Contains(all, see) {
 				all = append(all, see)
 			}
 			if see.IsZero() {
 				break
 			}
-			see = see.Parent()
 		}
 	}
 	return all

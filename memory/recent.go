@@ -2,7 +2,7 @@ package memory
 
 import (
 	"bytes"
-	"container/heap"
+	"cmp"
 	"slices"
 	"time"
 
@@ -19,7 +19,7 @@ type tail struct {
 	path    core.Path
 	prefix  []byte
 	started bool
-	key     []byte
+	seq     uint64
 	value   []byte
 	at      line // decoded by merge only
 }
@@ -29,22 +29,27 @@ func (v *view) tail(path core.Path, key []byte) *tail {
 }
 
 // back goes to the next older entry; false when there is none.
-func (t *tail) back() bool {
-	if t.started {
-		t.key, t.value = t.cursor.Prev()
-	} else {
+func (t *tail) back() (ok bool) {
+	previous := t.cursor.Prev
+	if !t.started {
 		t.started = true
 		if k, _ := t.cursor.Seek(after(t.prefix)); k == nil {
-			t.key, t.value = t.cursor.Last()
-		} else {
-			t.key, t.value = t.cursor.Prev()
+			previous = t.cursor.Last
 		}
 	}
-	return bytes.HasPrefix(t.key, t.prefix)
+	for !ok {
+		var k []byte
+		if k, t.value = previous(); !bytes.HasPrefix(k, t.prefix) {
+			return false
+		}
+		t.seq, ok = numberOf(k, t.prefix)
+		previous = t.cursor.Prev
+	}
+	return true
 }
 
 // line reads the entry; ok is false where it cannot be read.
-func (t *tail) line() (l line, ok bool) { return t.view.readLine(t.path, t.key, t.value) }
+func (t *tail) line() (l line, ok bool) { return t.view.readLine(t.path, t.seq, t.value) }
 
 func reverse(entries []core.Entry) { slices.Reverse(entries) }
 
@@ -53,14 +58,7 @@ func reverse(entries []core.Entry) { slices.Reverse(entries) }
 // decide, not the times.
 func (v *view) Recent(root core.Path, n int, keep func(core.Path) bool) (entries []core.Entry, err error) {
 	err = v.read(root, func(p place) error {
-		if n <= 0 {
-			return nil
-		}
-		active, err := v.active(p.path, n, keep)
-		if err != nil {
-			return err
-		}
-		entries = v.merge(active, n)
+		entries = v.merge(v.active(p.path, n, keep), n)
 		return nil
 	})
 	return entries, err
@@ -68,20 +66,20 @@ func (v *view) Recent(root core.Path, n int, keep func(core.Path) bool) (entries
 
 // merge takes the n newest entries of some places.
 func (v *view) merge(places []core.Path, n int) []core.Entry {
-	var tails tailHeap
+	var tails []*tail
 	for _, path := range places {
 		if t := v.tail(path, placeKey(path)); t.step() {
 			tails = append(tails, t)
 		}
 	}
-	heap.Init(&tails)
 	var entries []core.Entry
 	for len(entries) < n && len(tails) > 0 {
-		entries = append(entries, tails[0].at.Entry)
-		if tails[0].step() {
-			heap.Fix(&tails, 0)
-		} else {
-			heap.Pop(&tails)
+		newest := slices.MinFunc(tails, func(a, b *tail) int {
+			return latest(activity{a.at.Message.Time, a.prefix}, activity{b.at.Message.Time, b.prefix})
+		})
+		entries = append(entries, newest.at.Entry)
+		if !newest.step() {
+			tails = slices.DeleteFunc(tails, func(t *tail) bool { return t == newest })
 		}
 	}
 	reverse(entries)
@@ -97,8 +95,8 @@ func (t *tail) step() (ok bool) {
 }
 
 // active lists the n places at or below root that were last active.
-func (v *view) active(root core.Path, n int, keep func(core.Path) bool) ([]core.Path, error) {
-	var all recency
+func (v *view) active(root core.Path, n int, keep func(core.Path) bool) (places []core.Path) {
+	var all []activity
 	from, to := subtree(root)
 	c := v.bucket(bucketPlaces).Cursor()
 	for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
@@ -106,18 +104,16 @@ func (v *view) active(root core.Path, n int, keep func(core.Path) bool) ([]core.
 			all = append(all, activity{h.time, k})
 		}
 	}
-	heap.Init(&all)
-	var places []core.Path
-	for len(places) < n && len(all) > 0 {
-		path, err := placeOf(heap.Pop(&all).(activity).key)
-		if err != nil {
-			return nil, err
+	slices.SortFunc(all, latest)
+	for _, a := range all {
+		if len(places) >= n {
+			break
 		}
-		if keep == nil || keep(path) {
+		if path, err := placeOf(a.key); err == nil && (keep == nil || keep(path)) {
 			places = append(places, path)
 		}
 	}
-	return places, nil
+	return places
 }
 
 // activity says when a place was last active. The key belongs to the
@@ -127,41 +123,8 @@ type activity struct {
 	key  []byte
 }
 
-// recency is a heap, latest first; of two at the same time the one whose path
-// comes later counts as the later one.
-type recency []activity
-
-func (r recency) Len() int      { return len(r) }
-func (r recency) Swap(i, j int) { r[i], r[j] = r[j], r[i] }
-func (r recency) Less(i, j int) bool {
-	if order := r[i].time.Compare(r[j].time); order != 0 {
-		return order > 0
-	}
-	return bytes.Compare(r[i].key, r[j].key) > 0
-}
-func (r *recency) Push(x any) { *r = append(*r, x.(activity)) }
-func (r *recency) Pop() any {
-	last := len(*r) - 1
-	x := (*r)[last]
-	*r = (*r)[:last]
-	return x
-}
-
-// tailHeap has the latest entry first.
-type tailHeap []*tail
-
-func (h tailHeap) Len() int      { return len(h) }
-func (h tailHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h tailHeap) Less(i, j int) bool {
-	if order := h[i].at.Message.Time.Compare(h[j].at.Message.Time); order != 0 {
-		return order > 0
-	}
-	return bytes.Compare(h[i].prefix, h[j].prefix) > 0
-}
-func (h *tailHeap) Push(x any) { *h = append(*h, x.(*tail)) }
-func (h *tailHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
+// latest puts the latest first; of two at the same time, the one whose path comes
+// later.
+func latest(a, b activity) int {
+	return cmp.Or(b.time.Compare(a.time), bytes.Compare(b.key, a.key))
 }

@@ -3,9 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -116,9 +114,9 @@ func (db *DB) pauseForPruning(ctx context.Context, pause time.Duration) bool {
 // the ids of what is gone for long, and use of more than 400 days ago.
 func (db *DB) Prune(ctx context.Context, c Config) error {
 	var heads map[core.Path]head
-	err := db.view(ctx, func(v *view) (err error) {
-		heads, err = v.headsBelow(core.Path{})
-		return err
+	err := db.view(ctx, func(v *view) error {
+		heads = v.headsBelow(core.Path{})
+		return nil
 	})
 	if err != nil {
 		return err
@@ -138,7 +136,7 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 func (db *DB) pruneUsage(ctx context.Context) error {
 	oldest := db.clock().Add(-usageAge).Format(time.DateOnly)
 	return db.sweep(ctx, bucketUsage, nil, []byte(oldest), func([]byte, []byte) bool { return true },
-		func(t *tx, k, _ []byte) error { return t.bucket(bucketUsage).Delete(k) })
+		func(t *tx, k, _ []byte) { t.bucket(bucketUsage).Delete(k) })
 }
 
 // pruneGone forgets the hashes of ids that were forgotten for long.
@@ -147,7 +145,7 @@ func (db *DB) pruneGone(ctx context.Context) error {
 	return db.sweep(ctx, bucketGone, nil, nil, func(_, v []byte) bool {
 		hour, size := uvarint(string(v))
 		return size > 0 && hour < oldest // the second of a request, which stays, is greater than any hour
-	}, func(t *tx, k, _ []byte) error { return t.bucket(bucketGone).Delete(k) })
+	}, func(t *tx, k, _ []byte) { t.bucket(bucketGone).Delete(k) })
 }
 
 // oldestID is the hour of the oldest ids that stay.
@@ -169,14 +167,14 @@ func (db *DB) prunePlace(ctx context.Context, path core.Path, h head, r Retentio
 	for {
 		old := func(i int, l line) bool { return i < spare || r.Age > 0 && l.Message.Time.Before(oldest) }
 		var seqs []uint64
-		err := db.view(ctx, func(v *view) (err error) {
-			seqs, err = v.prunable(p, old)
-			return err
+		err := db.view(ctx, func(v *view) error {
+			seqs = v.prunable(p, old)
+			return nil
 		})
 		if err != nil || len(seqs) == 0 {
 			return err
 		}
-		err = changeAll(ctx, db, seqs, func(t *tx, seq uint64) error { return t.remove(p, seq) })
+		err = changeAll(ctx, db, seqs, func(t *tx, seq uint64) { t.remove(p, seq) })
 		if err != nil {
 			return err
 		}
@@ -186,38 +184,36 @@ func (db *DB) prunePlace(ctx context.Context, path core.Path, h head, r Retentio
 
 // prunable lists the first entries of a log while old says so. Whatever waits
 // for an answer stays, and what follows it.
-func (t *tx) prunable(p place, old func(i int, l line) bool) (seqs []uint64, err error) {
+func (t *tx) prunable(p place, old func(i int, l line) bool) (seqs []uint64) {
 	due := t.bucket(bucketDue)
-	c := t.bucket(bucketLog).Cursor()
-	for k, v := c.Seek(p.key); below(k, after(p.key)) && len(seqs) < sweepWrite; k, v = c.Next() {
-		_, seq, err := cutSeq(k)
-		if err != nil {
-			return nil, err
-		}
+	for seq, value := range t.numbers(bucketLog, p.key, 0) {
 		// One that cannot be read goes with those before it.
-		if l, ok := t.readLine(p.path, k, v); ok && !old(len(seqs), l) || has(due, k) {
+		l, ok := t.readLine(p.path, seq, value)
+		if ok && !old(len(seqs), l) || has(due, seqKey(p.key, seq)) || len(seqs) == sweepWrite {
 			break
 		}
 		seqs = append(seqs, seq)
 	}
-	return seqs, nil
+	return seqs
 }
 
 // pruneJournal drops the turns that are over, and all of whose records are older
 // than that: a part of a turn is worth nothing.
 func (db *DB) pruneJournal(ctx context.Context, oldest time.Time) error {
 	for start := []byte{}; start != nil; {
-		var turns [][]byte
+		var turns []core.TurnID
 		err := db.view(ctx, func(v *view) error {
-			return db.guard(func() (err error) {
-				turns, start, err = v.oldTurns(start, oldest)
-				return err
-			})
+			turns, start = v.oldTurns(start, oldest)
+			return nil
 		})
 		if err != nil {
 			return err
 		}
-		err = changeAll(ctx, db, turns, func(t *tx, turn []byte) error { return t.pruneTurn(turn, oldest) })
+		err = changeAll(ctx, db, turns, func(t *tx, turn core.TurnID) {
+			if t.isOld(turn, oldest) {
+				t.deleteBelow(bucketJournal, seqKey(placeKey(turn.Path), turn.Seq))
+			}
+		})
 		if err != nil {
 			return err
 		}
@@ -225,51 +221,40 @@ func (db *DB) pruneJournal(ctx context.Context, oldest time.Time) error {
 	return nil
 }
 
-// oldTurns lists the first turns from start on that may go, as the beginnings of
-// their keys, and where to go on; nil at the end.
-func (t *tx) oldTurns(start []byte, oldest time.Time) (turns [][]byte, next []byte, err error) {
+// oldTurns lists the first turns from start on that may go, and where to go on; nil at
+// the end.
+func (t *tx) oldTurns(start []byte, oldest time.Time) (turns []core.TurnID, next []byte) {
 	c := t.bucket(bucketJournal).Cursor()
 	k, _ := c.Seek(start)
 	for range sweepLook {
 		if k == nil || len(turns) == sweepWrite {
 			break
 		}
-		turn, err := turnOf(k)
+		key, err := journalKeyOf(k)
 		if err != nil {
-			return nil, nil, err
+			t.db.odd(err)
+			k, _ = c.Next()
+			continue
 		}
-		old, err := t.isOld(turn, oldest)
-		if err != nil {
-			return nil, nil, err
+		if t.isOld(key.Turn, oldest) {
+			turns = append(turns, key.Turn)
 		}
-		if old {
-			turns = append(turns, turn)
-		}
-		k, _ = c.Seek(append(bytes.Clone(turn), bytes.Repeat([]byte{0xff}, 7)...)) // behind its last record
+		last := seqKey(placeKey(key.Turn.Path), key.Turn.Seq)
+		k, _ = c.Seek(append(last, bytes.Repeat([]byte{0xff}, 7)...)) // behind its last record
 	}
-	return turns, bytes.Clone(k), nil
-}
-
-// turnOf is the beginning of a journal key that says which turn it belongs to.
-func turnOf(key []byte) ([]byte, error) {
-	place, rest, err := cutPlace(key)
-	if err == nil && len(rest) < 8 {
-		err = fmt.Errorf("journal key %q: %w", key, errFields)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return bytes.Clone(key[:len(place)+8]), nil
+	return turns, bytes.Clone(k)
 }
 
 // isOld reports whether a turn is answered and all of its records are older than
 // that; those of a turn that waits for a person's word, much older.
-func (t *tx) isOld(turn []byte, oldest time.Time) (bool, error) {
-	if over, err := t.over(turn); err != nil || !over {
-		return false, err
+func (t *tx) isOld(turn core.TurnID, oldest time.Time) bool {
+	place := placeKey(turn.Path)
+	if h, _ := t.readHead(place); h.answered < turn.Seq {
+		return false
 	}
+	prefix := seqKey(place, turn.Seq)
 	c := t.bucket(bucketJournal).Cursor()
-	for k, v := c.Seek(turn); bytes.HasPrefix(k, turn); k, v = c.Next() {
+	for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
 		w, err := decodeRecord(v)
 		if err != nil {
 			continue // nobody can read it any more
@@ -279,27 +264,17 @@ func (t *tx) isOld(turn []byte, oldest time.Time) (bool, error) {
 			limit = oldest.Add(-pendingAge)
 		}
 		if !w.Time.Before(limit) {
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
-}
-
-func (t *tx) pruneTurn(turn []byte, oldest time.Time) error {
-	if old, err := t.isOld(turn, oldest); err != nil || !old {
-		return err
-	}
-	return t.deleteBelow(bucketJournal, turn)
+	return true
 }
 
 // deleteBelow deletes all pairs whose keys begin so.
-func (t *tx) deleteBelow(bucket string, prefix []byte) error {
+func (t *tx) deleteBelow(bucket string, prefix []byte) {
 	for _, k := range t.keysBelow(bucket, prefix) {
-		if err := t.bucket(bucket).Delete(k); err != nil {
-			return fmt.Errorf("%s: %w", bucket, err)
-		}
+		t.bucket(bucket).Delete(k)
 	}
-	return nil
 }
 
 // keysBelow lists the keys that begin so.
@@ -311,44 +286,20 @@ func (t *tx) keysBelow(bucket string, prefix []byte) (keys [][]byte) {
 	return keys
 }
 
-// over reports whether the turn of a journal key is answered.
-func (t *tx) over(key []byte) (bool, error) {
-	place, rest, err := cutPlace(key)
-	if err != nil || len(rest) < 8 {
-		return false, err
-	}
-	h, _ := t.readHead(place)
-	return h.answered >= binary.BigEndian.Uint64(rest), nil
-}
-
 // pruneIDs forgets ids whose entries are gone for long.
 func (db *DB) pruneIDs(ctx context.Context) error {
 	oldest := db.oldestID()
 	old := func(_, v []byte) bool {
 		_, n := uvarint(string(v))
-		if n <= 0 {
-			return false
-		}
-		hour, size := uvarint(string(v[n:]))
-		return size > 0 && hour < oldest
+		hour, size := uvarint(string(v[max(n, 0):]))
+		return n > 0 && size > 0 && hour < oldest
 	}
-	return db.sweep(ctx, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) error {
-		key, _, err := cutPlace(k)
-		if err != nil {
-			return err
-		}
-		from, err := placeOf(key)
-		if err != nil {
-			return err
-		}
-		p, err := t.resolve(from)
-		if err != nil {
-			return err
-		}
+	return db.sweep(ctx, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) {
 		seq, _ := uvarint(string(v))
-		if t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) != nil {
-			return nil
+		from, _, err := cutPath(k)
+		p := t.resolve(from)
+		if err == nil && t.bucket(bucketLog).Get(seqKey(p.key, seq+p.shift)) == nil {
+			t.bucket(bucketIDs).Delete(k)
 		}
-		return t.bucket(bucketIDs).Delete(k)
 	})
 }

@@ -126,13 +126,17 @@ func (r *room) await(ctx context.Context) bool {
 // is written again.
 func (r *room) probe(ctx context.Context) bool {
 	err := r.db.write(ctx, &job{run: func(t *tx) error {
-		return t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size.Load()))
+		t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size.Load()))
+		return nil
 	}})
 	if errors.Is(err, core.ErrFull) {
 		return false
 	}
 	if err == nil {
-		err = r.db.write(ctx, &job{run: func(t *tx) error { return t.bucket(bucketMeta).Delete([]byte(metaProbe)) }})
+		err = r.db.write(ctx, &job{run: func(t *tx) error {
+			t.bucket(bucketMeta).Delete([]byte(metaProbe))
+			return nil
+		}})
 	}
 	if err == nil {
 		err = r.keep()

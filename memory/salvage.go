@@ -121,9 +121,7 @@ func (s *saver) flush() {
 	}
 	s.err = s.db.write(context.Background(), &job{run: func(t *tx) error {
 		for _, p := range pairs {
-			if err := t.bucket(p.bucket).Put(p.key, p.value); err != nil {
-				return fmt.Errorf("%s: %w", p.bucket, err)
-			}
+			t.bucket(p.bucket).Put(p.key, p.value)
 		}
 		return nil
 	}})
@@ -147,50 +145,23 @@ func rules() map[string]func(key, value []byte) error {
 			return errors.Join(err, err2)
 		},
 		bucketLog: func(key, value []byte) error {
-			place, seq, err := cutSeq(key)
-			if err != nil {
-				return err
-			}
-			path, err := placeOf(place)
-			if err != nil {
-				return err
-			}
-			_, err = decodeLine(value, path, seq)
+			_, err := lineOf(key, value)
 			return err
 		},
 		bucketIDs: func(key, value []byte) error {
-			place, _, err := cutPlace(key)
-			if err != nil {
-				return err
-			}
+			_, _, err := cutPath(key)
 			if seq, size := uvarint(string(value)); size <= 0 || seq == 0 {
-				return errFields
+				err = errFields
 			}
-			_, err = placeOf(place)
-			return err
-		},
-		bucketDue: func(key, _ []byte) error {
-			_, _, err := cutSeq(key)
 			return err
 		},
 		bucketJournal: func(key, value []byte) error {
-			place, rest, err := cutPlace(key)
-			if err != nil {
-				return err
-			}
-			path, err := placeOf(place)
-			if err != nil {
-				return err
-			}
-			_, err = journalRest(rest, path)
+			_, err := journalKeyOf(key)
 			_, err2 := decodeRecord(value)
 			return errors.Join(err, err2)
 		},
 		bucketFacts: func(key, value []byte) error {
-			if len(key) != 8 {
-				return errFields
-			}
-			f, err := decodeFact(value)
+			f, err := decodeFact(key, value)
 			return errors.Join(err, checkFact(&f))
 		},
 		bucketUsage: func(key, value []byte) error {
@@ -216,12 +187,10 @@ func rules() map[string]func(key, value []byte) error {
 // rebuild makes anew what is derived from the logs.
 func (db *DB) rebuild() error {
 	return db.write(context.Background(), &job{run: func(t *tx) error {
-		r := rebuilder{tx: t, heads: make(map[string]head), lost: make(map[string]bool)}
-		for _, do := range []func() error{r.clear, r.entries, r.write, r.facts} {
-			if err := do(); err != nil {
-				return fmt.Errorf("rebuild: %w", err)
-			}
-		}
+		r := rebuilder{tx: t, heads: t.headsBelow(core.Path{}), sources: t.idSources()}
+		t.empty(bucketDue)
+		r.entries()
+		r.facts()
 		return nil
 	}})
 }
@@ -229,141 +198,78 @@ func (db *DB) rebuild() error {
 // rebuilder goes through the logs once.
 type rebuilder struct {
 	*tx
-	heads   map[string]head
-	lost    map[string]bool       // places whose mark is not known
+	heads   map[core.Path]head    // that are known
 	sources map[core.Path][]place // where ids may lead to a place from
 }
 
-// clear forgets the counts and what waits.
-func (r *rebuilder) clear() error {
-	c := r.bucket(bucketPlaces).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		h, err := decodeHead(v)
-		if err != nil {
-			return err
-		}
-		h.count = 0
-		r.heads[string(k)] = h
-	}
-	var err error
-	r.sources, err = r.idSources()
-	return errors.Join(err, r.empty(bucketDue))
-}
-
 // idSources lists the paths that platform ids came with, by where they lead.
-func (t *tx) idSources() (map[core.Path][]place, error) {
+func (t *tx) idSources() map[core.Path][]place {
 	sources := make(map[core.Path][]place)
-	c := t.bucket(bucketIDs).Cursor()
-	for k, _ := c.First(); k != nil; {
-		key, _, err := cutPlace(k)
-		if err != nil {
-			return nil, err
-		}
-		from, err := placeOf(key)
-		if err != nil {
-			return nil, err
-		}
-		p, err := t.resolve(from)
-		if err != nil {
-			return nil, err
-		}
+	for _, from := range t.placesIn(bucketIDs) {
+		p := t.resolve(from)
 		sources[p.path] = append(sources[p.path], p)
-		k, _ = c.Seek(after(key))
 	}
-	return sources, nil
+	return sources
 }
 
-func (t *tx) empty(bucket string) error {
-	if err := t.DeleteBucket([]byte(bucket)); err != nil {
-		return err
-	}
-	_, err := t.CreateBucket([]byte(bucket))
-	return err
+// empty makes a bucket anew.
+func (t *tx) empty(bucket string) {
+	t.fail(bucket, t.DeleteBucket([]byte(bucket)))
+	t.makeBuckets(bucket)
 }
 
 // entries counts, finds what waits, and mends ids.
-func (r *rebuilder) entries() error {
-	c := r.bucket(bucketLog).Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		key, seq, err := cutSeq(k)
-		if err != nil {
-			return err
+func (r *rebuilder) entries() {
+	for path, h := range r.heads {
+		h.count = 0
+		r.heads[path] = h
+	}
+	for _, path := range r.placesIn(bucketLog) {
+		p := place{path: path, key: placeKey(path), ids: placeKey(path)}
+		h, known := r.heads[path]
+		for seq, value := range r.numbers(bucketLog, p.key, 0) {
+			l, ok := r.readLine(path, seq, value)
+			if !ok {
+				continue
+			}
+			h.last, h.count, h.time = max(h.last, seq), h.count+1, l.Message.Time
+			h.private = h.private || l.Message.Private
+			if l.Due && known && seq > h.answered {
+				r.bucket(bucketDue).Put(seqKey(p.key, seq), nil)
+			}
+			r.findID(p, &l.Message)
 		}
-		path, err := placeOf(key)
-		if err != nil {
-			return err
-		}
-		l, err := decodeLine(v, path, seq)
-		if err != nil {
-			return err
-		}
-		h, known := r.heads[string(key)]
 		if !known {
-			r.lost[string(key)] = true
-		}
-		h.last, h.count, h.time = max(h.last, seq), h.count+1, l.Message.Time
-		h.private = h.private || l.Message.Private
-		r.heads[string(key)] = h
-		if err := r.entry(place{path: path, key: key, ids: key}, l, h); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *rebuilder) entry(p place, l line, h head) error {
-	if l.Due && l.Message.Seq > h.answered && !r.lost[string(p.key)] {
-		if err := r.bucket(bucketDue).Put(seqKey(p.key, l.Message.Seq), nil); err != nil {
-			return err
-		}
-	}
-	if l.Message.ID == "" {
-		return nil
-	}
-	for _, source := range r.sources[p.path] {
-		seq, known, err := r.find(source, l.Message.ID)
-		if err != nil || known && seq == l.Message.Seq {
-			return err
-		}
-	}
-	return r.remember(p, l.Message.ID, l.Message.Seq)
-}
-
-func (r *rebuilder) write() error {
-	for key, h := range r.heads {
-		if r.lost[key] {
 			h.answered = h.last
 		}
-		if err := writeHead(r.bucket(bucketPlaces), []byte(key), h); err != nil {
-			return err
-		}
+		r.heads[path] = h
 	}
-	return nil
+	for path, h := range r.heads {
+		r.writeHead(placeKey(path), h)
+	}
+}
+
+// findID lets an entry be found by its id.
+func (r *rebuilder) findID(p place, m *core.Message) {
+	led := func(source place) bool {
+		seq, known := r.find(source, m.ID)
+		return known && seq == m.Seq
+	}
+	if m.ID != "" && !slices.ContainsFunc(r.sources[p.path], led) {
+		r.remember(p, m.ID, m.Seq)
+	}
 }
 
 // facts makes the postings anew, and gives no number twice.
-func (r *rebuilder) facts() error {
-	if err := r.empty(bucketWords); err != nil {
-		return err
-	}
-	b := r.bucket(bucketFacts)
-	var facts []Fact
+func (r *rebuilder) facts() {
+	r.empty(bucketWords)
+	b, last := r.bucket(bucketFacts), uint64(0)
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
-		f, err := decodeFact(v)
-		if err != nil {
-			return err
-		}
-		f.ID = factID(binary.BigEndian.Uint64(k))
-		facts = append(facts, f)
-		if err := b.SetSequence(binary.BigEndian.Uint64(k)); err != nil {
-			return err
+		if f, err := decodeFact(k, v); err == nil {
+			r.putPostings(&f)
+			last = binary.BigEndian.Uint64(k)
 		}
 	}
-	for _, f := range facts {
-		if err := r.putFact(f); err != nil {
-			return err
-		}
-	}
-	return nil
+	r.fail(bucketFacts, b.SetSequence(last))
 }

@@ -248,7 +248,8 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 		place := placeKey(core.MustPath("house/room2"))
 		h, _ := t.readHead(place)
 		h.count += 5
-		return writeHead(t.bucket(bucketPlaces), place, h)
+		t.writeHead(place, h)
+		return nil
 	}})
 	if err != nil {
 		t.Fatal(err)

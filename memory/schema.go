@@ -53,7 +53,10 @@ func (db *DB) readName() error {
 		return err
 	}
 	db.name = rand.Text()
-	err = db.update(func(t *tx) error { return t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.name)) })
+	err = db.update(func(t *tx) error {
+		t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.name))
+		return nil
+	})
 	if err != nil && isFull(err) {
 		db.name = "" // until there is room
 		return nil
@@ -74,12 +77,15 @@ func steps() []step {
 
 // vectorBuckets makes room for what facts mean.
 func vectorBuckets(t *tx) error {
-	for _, name := range []string{bucketVectors, bucketSketches} {
-		if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
-			return fmt.Errorf("bucket %s: %w", name, err)
-		}
-	}
+	t.makeBuckets(bucketVectors, bucketSketches)
 	return nil
+}
+
+func (t *tx) makeBuckets(names ...string) {
+	for _, name := range names {
+		_, err := t.CreateBucketIfNotExists([]byte(name))
+		t.fail(name, err)
+	}
 }
 
 // privateHeads notes with each place whether something was said there in private:
@@ -101,19 +107,15 @@ func privateHeads(t *tx) error {
 // wordsAnew lets facts be found by the words as they are now: before, what a script
 // without spaces wrote beside another one was one word.
 func wordsAnew(t *tx) error {
-	if err := t.empty(bucketWords); err != nil {
-		return err
-	}
+	t.empty(bucketWords)
 	c := t.bucket(bucketFacts).Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
-		f, err := decodeFact(v)
+		f, err := decodeFact(k, v)
 		if err != nil {
 			t.db.odd(err)
 			continue
 		}
-		if err := t.putPostings(&f, k); err != nil {
-			return err
-		}
+		t.putPostings(&f)
 	}
 	return nil
 }
@@ -138,7 +140,8 @@ func (db *DB) upgrade(version int, steps []step) error {
 			if err := steps[version-1](t); err != nil {
 				return err
 			}
-			return t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(strconv.Itoa(version+1)))
+			t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(strconv.Itoa(version+1)))
+			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("change of its format to version %d: %w; the backup is %s", version+1, err, backup)
@@ -189,17 +192,10 @@ func (db *DB) readFloor() (floor uint64, err error) {
 
 // create makes the buckets of a new file.
 func (db *DB) create() error {
-	return db.guard(func() error {
-		return db.bolt.Update(func(t *bbolt.Tx) error {
-			for _, name := range buckets() {
-				if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
-					return fmt.Errorf("bucket %s: %w", name, err)
-				}
-			}
-			meta := t.Bucket([]byte(bucketMeta))
-			db.marked = true
-			return meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
-		})
+	return db.update(func(t *tx) error {
+		t.makeBuckets(buckets()...)
+		t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
+		return nil
 	})
 }
 
@@ -209,7 +205,8 @@ func (db *DB) leave() {
 		return
 	}
 	err := db.update(func(t *tx) error {
-		return t.bucket(bucketMeta).Put([]byte(metaClean), []byte("1"))
+		t.bucket(bucketMeta).Put([]byte(metaClean), []byte("1"))
+		return nil
 	})
 	if err != nil {
 		db.log.Error("the database could not be closed in order", "file", db.file, "err", err)

@@ -56,15 +56,13 @@ func states(all map[core.Path]core.State) (map[core.Path][]byte, error) {
 }
 
 // setState replaces what the conversation in a place is about.
-func (t *tx) setState(path core.Path, value []byte) error {
-	p, err := t.resolve(path)
-	if err != nil {
-		return err
-	}
+func (t *tx) setState(path core.Path, value []byte) {
+	p, b := t.resolve(path), t.bucket(bucketStates)
 	if value == nil {
-		return t.bucket(bucketStates).Delete(p.key)
+		b.Delete(p.key)
+	} else {
+		b.Put(p.key, value)
 	}
-	return t.bucket(bucketStates).Put(p.key, value)
 }
 
 // Use counts what was spent on a day, for a person (or the bot itself, the zero
@@ -96,9 +94,7 @@ func (db *DB) AddUse(uses ...Use) <-chan error {
 	}
 	j.run = func(t *tx) error {
 		for _, u := range uses {
-			if err := t.addUse(u); err != nil {
-				return fmt.Errorf("use: %w", err)
-			}
+			t.addUse(u)
 		}
 		return nil
 	}
@@ -108,13 +104,14 @@ func (db *DB) AddUse(uses ...Use) <-chan error {
 	return j.done
 }
 
-func (t *tx) addUse(u Use) error {
+// addUse adds to what was used. What cannot be read counts anew.
+func (t *tx) addUse(u Use) {
 	b := t.bucket(bucketUsage)
 	key := usageKey(u)
 	if value := b.Get(key); value != nil {
 		old, err := readUse(key, value)
 		if err != nil {
-			return err
+			t.db.odd(err)
 		}
 		u.Calls += old.Calls
 		u.In, u.Out, u.Cached = u.In+old.In, u.Out+old.Out, u.Cached+old.Cached
@@ -124,7 +121,7 @@ func (t *tx) addUse(u Use) error {
 	f.signed(tagSecond, int64(u.In))
 	f.signed(tagThird, int64(u.Out))
 	f.signed(tagFourth, int64(u.Cached))
-	return b.Put(key, f)
+	b.Put(key, f)
 }
 
 func readUse(key, value []byte) (u Use, err error) {
@@ -161,11 +158,12 @@ func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err err
 		c := v.bucket(bucketUsage).Cursor()
 		for k, value := c.Seek([]byte(first)); k != nil; k, value = c.Next() {
 			u, err := readUse(k, value)
-			if err != nil {
-				return err
-			}
 			if u.Day > last {
 				break
+			}
+			if err != nil {
+				v.db.odd(err)
+				continue
 			}
 			uses = append(uses, u)
 		}

@@ -21,19 +21,17 @@ const (
 // in small steps: those that match are handed to change, in transactions that
 // others share. What is added meanwhile may be missed.
 func (db *DB) sweep(ctx context.Context, bucket string, start, end []byte,
-	match func(k, v []byte) bool, change func(t *tx, k, v []byte) error) error {
+	match func(k, v []byte) bool, change func(t *tx, k, v []byte)) error {
 	for more := true; more; {
 		keys, next, err := db.look(ctx, bucket, start, end, match)
 		if err != nil {
 			return err
 		}
-		err = changeAll(ctx, db, keys, func(t *tx, k []byte) error {
+		err = changeAll(ctx, db, keys, func(t *tx, k []byte) {
 			// It may have changed since it was looked at.
-			v := bytes.Clone(t.bucket(bucket).Get(k))
-			if v == nil && !has(t.bucket(bucket), k) || !match(k, v) {
-				return nil
+			if v := bytes.Clone(t.bucket(bucket).Get(k)); has(t.bucket(bucket), k) && match(k, v) {
+				change(t, k, v)
 			}
-			return change(t, k, v)
 		})
 		if err != nil {
 			return err
@@ -46,7 +44,7 @@ func (db *DB) sweep(ctx context.Context, bucket string, start, end []byte,
 // changeAll calls change for each of many things, in as many transactions as it
 // takes for none of them to last long. A transaction that fails is tried again, so
 // change may see a thing twice.
-func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T) error) error {
+func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T)) error {
 	for len(all) > 0 {
 		done := 0
 		err := db.write(ctx, &job{run: func(t *tx) error {
@@ -55,9 +53,7 @@ func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T) 
 				if done > 0 && time.Since(start) > sweepTime {
 					break
 				}
-				if err := change(t, all[done]); err != nil {
-					return err
-				}
+				change(t, all[done])
 			}
 			return nil
 		}})
@@ -93,19 +89,14 @@ func (db *DB) look(ctx context.Context, bucket string, start, end []byte, match 
 
 // remove takes an entry out of its log. Its id stays known. The time of the head
 // stays, even if the entry was the newest: see newestTimes.
-func (t *tx) remove(p place, seq uint64) error {
+func (t *tx) remove(p place, seq uint64) {
 	key := seqKey(p.key, seq)
 	if t.bucket(bucketLog).Get(key) == nil {
-		return nil
+		return
 	}
-	if err := t.bucket(bucketLog).Delete(key); err != nil {
-		return err
-	}
-	if err := t.bucket(bucketDue).Delete(key); err != nil {
-		return err
-	}
+	t.bucket(bucketLog).Delete(key)
+	t.bucket(bucketDue).Delete(key)
 	t.head(p.key).count--
-	return nil
 }
 
 // newestTimes sets the times of places' heads to those of their newest entries,
@@ -137,16 +128,10 @@ func (db *DB) newestTimes(ctx context.Context, places iter.Seq[core.Path]) error
 }
 
 // headsBelow lists the places at or below root with their heads.
-func (t *tx) headsBelow(root core.Path) (map[core.Path]head, error) {
+func (t *tx) headsBelow(root core.Path) map[core.Path]head {
 	heads := make(map[core.Path]head)
-	from, to := subtree(root)
-	c := t.bucket(bucketPlaces).Cursor()
-	for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
-		path, err := placeOf(k)
-		if err != nil {
-			return nil, err
-		}
-		heads[path] = t.headOf(k, value)
+	for path, value := range t.places(root) {
+		heads[path] = t.headOf(placeKey(path), value)
 	}
-	return heads, nil
+	return heads
 }

@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"bytes"
 	"fmt"
+	"iter"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -48,12 +50,14 @@ type tx struct {
 	heads map[string]*head // by place key
 	saved []uint64         // facts that were written
 	voids map[string]bool  // buckets that were found empty, or not
+	err   error            // the first one of writing: the transaction fails
 }
 
 // bucket is a bucket that notes what is changed in it, for the sake of compaction.
+// What cannot be changed lets the transaction fail.
 type bucket struct {
 	*bbolt.Bucket
-	db   *DB
+	t    *tx
 	name string
 }
 
@@ -63,24 +67,31 @@ func (t *tx) bucket(name string) bucket {
 	if name != bucketPlaces && name != bucketMeta {
 		b.FillPercent = fill
 	}
-	return bucket{b, t.db, name}
+	return bucket{b, t, name}
 }
 
 // Put is that of the bbolt.Bucket.
-func (b bucket) Put(key, value []byte) error {
+func (b bucket) Put(key, value []byte) {
 	b.changes(key)
-	return b.Bucket.Put(key, value)
+	b.t.fail(b.name, b.Bucket.Put(key, value))
 }
 
 // Delete is that of the bbolt.Bucket.
-func (b bucket) Delete(key []byte) error {
+func (b bucket) Delete(key []byte) {
 	b.changes(key)
-	return b.Bucket.Delete(key)
+	b.t.fail(b.name, b.Bucket.Delete(key))
 }
 
 func (b bucket) changes(key []byte) {
-	if b.db.changed != nil {
-		b.db.changed[pairKey{b.name, string(key)}] = true
+	if changed := b.t.db.changed; changed != nil {
+		changed[pairKey{b.name, string(key)}] = true
+	}
+}
+
+// fail lets the transaction fail if err is one.
+func (t *tx) fail(bucket string, err error) {
+	if t.err == nil && err != nil {
+		t.err = fmt.Errorf("%s: %w", bucket, err)
 	}
 }
 
@@ -132,21 +143,18 @@ func (t *tx) headOf(place, value []byte) head {
 }
 
 // finish writes what was kept in memory, before the commit at the latest.
-func (t *tx) finish() error {
-	b := t.bucket(bucketPlaces)
+func (t *tx) finish() {
 	for place, h := range t.heads {
-		if err := writeHead(b, []byte(place), *h); err != nil {
-			return fmt.Errorf("head: %w", err)
-		}
+		t.writeHead([]byte(place), *h)
 	}
-	return nil
 }
 
-func writeHead(b bucket, place []byte, h head) error {
-	if h == (head{}) {
-		return b.Delete(place)
+func (t *tx) writeHead(place []byte, h head) {
+	if b := t.bucket(bucketPlaces); h == (head{}) {
+		b.Delete(place)
+	} else {
+		b.Put(place, encodeHead(h))
 	}
-	return b.Put(place, encodeHead(h))
 }
 
 // line reads an entry; ok is false where there is none.
@@ -161,17 +169,62 @@ func (t *tx) line(p place, seq uint64) (l line, ok bool, err error) {
 
 // find looks a platform id up: its number, whether or not the entry is still
 // there.
-func (t *tx) find(p place, id string) (seq uint64, known bool, err error) {
+func (t *tx) find(p place, id string) (seq uint64, known bool) {
 	value := t.bucket(bucketIDs).Get(idKey(p.ids, id))
 	if value == nil {
-		return 0, false, nil
+		return 0, false
 	}
 	seq, size := uvarint(string(value))
 	if size <= 0 { // it is known; where it led is not
 		t.db.odd(fmt.Errorf("id %q of %s: %w", id, p.path, errFields))
-		return 0, true, nil
+		return 0, true
 	}
-	return seq + p.shift, true, nil
+	return seq + p.shift, true
+}
+
+// places goes through the places at or below root, with their heads as they are stored.
+func (t *tx) places(root core.Path) iter.Seq2[core.Path, []byte] {
+	return func(yield func(core.Path, []byte) bool) {
+		from, to := subtree(root)
+		c := t.bucket(bucketPlaces).Cursor()
+		for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
+			path, err := placeOf(k)
+			if err != nil {
+				t.db.odd(fmt.Errorf("%s: %w", bucketPlaces, err))
+			} else if !yield(path, value) {
+				return
+			}
+		}
+	}
+}
+
+// placesIn lists the places of a bucket whose keys begin with them.
+func (t *tx) placesIn(bucket string) (places []core.Path) {
+	c := t.bucket(bucket).Cursor()
+	for k, _ := c.First(); k != nil; {
+		path, rest, err := cutPath(k)
+		if err != nil {
+			t.db.odd(fmt.Errorf("%s: %w", bucket, err))
+			k, _ = c.Next()
+			continue
+		}
+		places = append(places, path)
+		k, _ = c.Seek(after(k[:len(k)-len(rest)]))
+	}
+	return places
+}
+
+// numbers goes through the numbers that a place has in the log or among what waits,
+// from one on, with what stands there.
+func (t *tx) numbers(bucket string, place []byte, from uint64) iter.Seq2[uint64, []byte] {
+	return func(yield func(uint64, []byte) bool) {
+		c := t.bucket(bucket).Cursor()
+		for k, value := c.Seek(seqKey(place, from)); bytes.HasPrefix(k, place); k, value = c.Next() {
+			if seq, ok := numberOf(k, place); ok && !yield(seq, value) {
+				return
+			}
+		}
+	}
 }
 
 // place is where a path leads to.

@@ -160,11 +160,9 @@ const (
 func chunkKey(origin core.Path, fact uint64) []byte { return seqKey(placeKey(origin), fact/chunkFacts) }
 
 // putVector keeps what a fact means.
-func (t *tx) putVector(origin core.Path, fact uint64, v *vector) error {
-	if err := t.bucket(bucketVectors).Put(seqKey(placeKey(origin), fact), v.encode()); err != nil {
-		return fmt.Errorf("vector: %w", err)
-	}
-	return t.changeChunk(origin, fact, v.stored(fact))
+func (t *tx) putVector(origin core.Path, fact uint64, v *vector) {
+	t.bucket(bucketVectors).Put(seqKey(placeKey(origin), fact), v.encode())
+	t.changeChunk(origin, fact, v.stored(fact))
 }
 
 // stored is a vector's sketch as it stands in its chunk.
@@ -189,19 +187,13 @@ func (t *tx) sketchAt(origin core.Path, fact uint64) []byte {
 }
 
 // dropVector forgets what a fact means, if it is known.
-func (t *tx) dropVector(origin core.Path, fact uint64) error {
-	b, key := t.bucket(bucketVectors), seqKey(placeKey(origin), fact)
-	if b.Get(key) == nil {
-		return nil
-	}
-	if err := b.Delete(key); err != nil {
-		return fmt.Errorf("vector: %w", err)
-	}
-	return t.changeChunk(origin, fact, nil)
+func (t *tx) dropVector(origin core.Path, fact uint64) {
+	t.bucket(bucketVectors).Delete(seqKey(placeKey(origin), fact))
+	t.changeChunk(origin, fact, nil)
 }
 
 // changeChunk replaces the sketch of one fact; nil takes it away.
-func (t *tx) changeChunk(origin core.Path, fact uint64, one []byte) error {
+func (t *tx) changeChunk(origin core.Path, fact uint64, one []byte) {
 	b, key := t.bucket(bucketSketches), chunkKey(origin, fact)
 	old := b.Get(key)
 	chunk := make([]byte, 0, len(old)+sketchBytes)
@@ -214,12 +206,10 @@ func (t *tx) changeChunk(origin core.Path, fact uint64, one []byte) error {
 		}
 	}
 	if chunk = append(chunk, one...); len(chunk) == 0 {
-		return b.Delete(key)
+		b.Delete(key)
+	} else {
+		b.Put(key, chunk)
 	}
-	if err := b.Put(key, chunk); err != nil {
-		return fmt.Errorf("sketch: %w", err)
-	}
-	return nil
 }
 
 // sketches calls use for the sketches of one model of all facts of an origin.

@@ -65,11 +65,7 @@ func (v *view) read(path core.Path, f func(place) error) error {
 		return errOver
 	}
 	err := v.db.guard(func() error {
-		p, err := v.resolve(path)
-		if err != nil {
-			return err
-		}
-		return f(p)
+		return f(v.resolve(path))
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", v.db.file, err)
@@ -92,14 +88,8 @@ func (h head) of(path core.Path) core.Head {
 
 func (v *view) Places(root core.Path) (heads []core.Head, err error) {
 	err = v.read(root, func(p place) error {
-		from, to := subtree(p.path)
-		c := v.bucket(bucketPlaces).Cursor()
-		for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
-			path, err := placeOf(k)
-			if err != nil {
-				return err
-			}
-			heads = append(heads, v.headOf(k, value).of(path))
+		for path, value := range v.places(p.path) {
+			heads = append(heads, v.headOf(placeKey(path), value).of(path))
 		}
 		return nil
 	})
@@ -108,19 +98,7 @@ func (v *view) Places(root core.Path) (heads []core.Head, err error) {
 
 func (v *view) Waiting() (places []core.Path, err error) {
 	err = v.read(core.Path{}, func(place) error {
-		c := v.bucket(bucketDue).Cursor()
-		for k, _ := c.First(); k != nil; {
-			key, _, err := cutPlace(k)
-			if err != nil {
-				return err
-			}
-			path, err := placeOf(key)
-			if err != nil {
-				return err
-			}
-			places = append(places, path)
-			k, _ = c.Seek(after(key))
-		}
+		places = v.placesIn(bucketDue)
 		return nil
 	})
 	return places, err
@@ -128,18 +106,15 @@ func (v *view) Waiting() (places []core.Path, err error) {
 
 func (v *view) Due(path core.Path, max int) (entries []core.Entry, err error) {
 	err = v.read(path, func(p place) error {
-		c := v.bucket(bucketDue).Cursor()
-		for k, _ := c.Seek(p.key); len(entries) < max && bytes.HasPrefix(k, p.key); k, _ = c.Next() {
-			_, seq, err := cutSeq(k)
-			if err != nil {
-				return err
+		for seq := range v.numbers(bucketDue, p.key, 0) {
+			if len(entries) == max {
+				break
 			}
-			l, ok, err := v.line(p, seq)
-			if err != nil || !ok {
+			if l, ok, _ := v.line(p, seq); ok {
+				entries = append(entries, l.Entry)
+			} else {
 				v.db.setAside(p, seq)
-				continue
 			}
-			entries = append(entries, l.Entry)
 		}
 		return nil
 	})
@@ -151,15 +126,15 @@ func (v *view) Entry(path core.Path, id string) (e core.Entry, ok bool, err erro
 		return core.Entry{}, false, nil
 	}
 	err = v.read(path, func(p place) error {
-		seq, known, err := v.find(p, id)
-		if err != nil || !known {
-			return err
+		seq, known := v.find(p, id)
+		if !known {
+			return nil
 		}
 		l, there, err := v.line(p, seq)
 		if err != nil {
 			v.db.odd(err)
 		}
-		e, ok = l.Entry, there && err == nil
+		e, ok = l.Entry, there
 		return nil
 	})
 	return e, ok, err
@@ -171,10 +146,11 @@ func (v *view) After(path core.Path, seq uint64, max int) (entries []core.Entry,
 		if seq+1 == 0 {
 			return nil
 		}
-		c := v.bucket(bucketLog).Cursor()
-		k, value := c.Seek(seqKey(p.key, seq+1))
-		for ; len(entries) < max && bytes.HasPrefix(k, p.key); k, value = c.Next() {
-			if l, ok := v.readLine(p.path, k, value); ok {
+		for next, value := range v.numbers(bucketLog, p.key, seq+1) {
+			if len(entries) == max {
+				break
+			}
+			if l, ok := v.readLine(p.path, next, value); ok {
 				entries = append(entries, l.Entry)
 			}
 		}
@@ -183,8 +159,9 @@ func (v *view) After(path core.Path, seq uint64, max int) (entries []core.Entry,
 	return entries, err
 }
 
-func lineAt(path core.Path, k, value []byte) (line, error) {
-	_, seq, err := cutSeq(k)
+// lineOf reads an entry with its key.
+func lineOf(k, value []byte) (line, error) {
+	path, seq, err := entryOf(k)
 	if err != nil {
 		return line{}, err
 	}
@@ -210,12 +187,12 @@ func (v *view) Journal(turn core.TurnID) (records []core.Record, err error) {
 		prefix := seqKey(p.key, turn.Seq+p.shift)
 		c := v.bucket(bucketJournal).Cursor()
 		for k, value := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, value = c.Next() {
-			key, err := journalRest(k[len(p.key):], p.path)
+			key, err := journalKeyOf(k)
 			if err != nil {
-				return err
+				v.db.odd(err)
+				continue
 			}
-			w, ok := v.readRecord(key, value)
-			if ok {
+			if w, ok := v.readRecord(key, value); ok {
 				records = append(records, core.Record{Key: key, Progress: w.Progress, Time: w.Time, Data: w.Data})
 			}
 		}

@@ -126,7 +126,10 @@ func (db *DB) runJob(t *tx, j *job) error {
 	if t == nil {
 		return j.alone()
 	}
-	return j.run(t)
+	if err := j.run(t); err != nil {
+		return err
+	}
+	return t.err
 }
 
 // update is one read-write transaction. A panic outside of the jobs may leave
@@ -142,10 +145,9 @@ func (db *DB) update(f func(*tx) error) error {
 			if err := f(t); err != nil {
 				return err
 			}
-			if err := t.mark(marked); err != nil {
-				return err
-			}
-			return t.finish()
+			t.mark(marked)
+			t.finish()
+			return t.err
 		})
 		returned = true
 		return err
@@ -159,11 +161,10 @@ func (db *DB) update(f func(*tx) error) error {
 
 // mark notes in the file, with the first thing that is written, that it is in
 // use.
-func (t *tx) mark(marked bool) error {
-	if marked {
-		return nil
+func (t *tx) mark(marked bool) {
+	if !marked {
+		t.bucket(bucketMeta).Delete([]byte(metaClean))
 	}
-	return t.bucket(bucketMeta).Delete([]byte(metaClean))
 }
 
 // settle decides what became of transaction id, whose commit failed with err.

@@ -168,7 +168,8 @@ func TestABatchThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	j := &job{run: func(t *tx) error {
 		cancel()
-		return t.bucket(bucketMeta).Put([]byte("x"), []byte("y"))
+		t.bucket(bucketMeta).Put([]byte("x"), []byte("y"))
+		return nil
 	}}
 	if err := db.write(ctx, j); err != nil {
 		t.Errorf("%v, though it was written", err)
