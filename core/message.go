@@ -130,9 +130,9 @@ type Message struct {
 	// Ahead is how far this machine's clock was ahead of the platform's when the message
 	// was received; it is negative if the clock was behind and 0 if that is unknown.
 	Ahead time.Duration `json:"ahead,omitzero"`
-	// Mentions are the names in Text that stand for others whom the author mentions,
-	// as these others chose them. It is not kept.
-	Mentions []string `json:"-"`
+	// Spoken is Text without the names that stand in it for others whom the author
+	// mentions, as these others chose them. Empty: there are none. It is not kept.
+	Spoken string `json:"-"`
 }
 
 // SentAt returns when the message was sent, by this machine's clock. Ages are computed

@@ -69,11 +69,10 @@ func (s *setup) called(m *core.Message) {
 
 // spoken is what the author said, without the names of others whom they mention.
 func spoken(m *core.Message) string {
-	text := m.Text
-	for _, name := range m.Mentions {
-		text = strings.ReplaceAll(text, name, " ")
+	if m.Spoken != "" {
+		return m.Spoken
 	}
-	return text
+	return m.Text
 }
 
 // wanted reports whether the message is one that the bot answers in that place.

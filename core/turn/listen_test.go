@@ -360,7 +360,7 @@ func TestForeignWordsWakeNobody(t *testing.T) {
 		"forwarded": func(m *core.Message) { m.Text, m.Foreign = "", []core.Foreign{{Kind: core.Forwarded, Text: order}} },
 		"a card":    func(m *core.Message) { m.Foreign = []core.Foreign{{Kind: core.Embedded, Text: order}} },
 		"quoted":    func(m *core.Message) { m.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: "eve"}, Text: order} },
-		"mentioned": func(m *core.Message) { m.Text, m.Mentions = "thank you @"+order, []string{"@" + order} },
+		"mentioned": func(m *core.Message) { m.Text, m.Spoken = "thank you @"+order, "thank you " },
 		"linked":    func(m *core.Message) { m.Text = "see https://example.org/aria/block-that-person" },
 	}
 	for name, change := range cases {

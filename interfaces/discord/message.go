@@ -62,8 +62,11 @@ func (b *book) normal(m *message, p place) (out core.Message, ok bool) {
 		out.Author.Channel = core.LinkedChannel
 	}
 	read := b.reader(m, p.Guild)
-	read.named = &out.Mentions
-	out.Text, out.Foreign = short(b.post(m, p)+read.own(m), core.MaxText/4), read.foreign(m)
+	title, said := b.post(m, p), read.own(m)
+	out.Text, out.Foreign = short(title+said, core.MaxText/4), read.foreign(m)
+	if spoken := read.unnamed().own(m); spoken != said {
+		out.Spoken = title + " " + spoken
+	}
 	out.Attachments = attachments(m)
 	if m.Type != messageResult {
 		b.quote(m, p, &out)

@@ -52,11 +52,17 @@ type reader struct {
 	guild string
 	users []user
 	chans []channelMention
-	named *[]string // the names that stand for ids in what is read; nil: nobody asks
+	bare  bool // names that stand for ids are left out
 }
 
 func (b *book) reader(m *message, guild string) reader {
 	return reader{b: b, guild: guild, users: m.Mentions, chans: m.Channels}
+}
+
+// unnamed is a reader that leaves out the names that stand for ids.
+func (r reader) unnamed() reader {
+	r.bare = true
+	return r
 }
 
 // words resolves mentions, emoji and times.
@@ -66,13 +72,14 @@ func (r reader) words(s string) string {
 	}
 	return markup().ReplaceAllStringFunc(s, func(found string) string {
 		m := markup().FindStringSubmatch(found)
-		if text := r.resolve(m[1], m[2]); text != "" {
-			if r.named != nil {
-				*r.named = append(*r.named, text)
-			}
+		switch text := r.resolve(m[1], m[2]); {
+		case text == "":
+			return found
+		case r.bare:
+			return " "
+		default:
 			return text
 		}
-		return found
 	})
 }
 
@@ -158,7 +165,6 @@ func (r reader) own(m *message) string {
 // cards are what stands beside the words of a message: stickers, and what an embed
 // says. A link's own preview is left out.
 func (r reader) cards(m *message) (cards []string) {
-	r.named = nil
 	for _, s := range m.Stickers {
 		cards = append(cards, "[sticker: "+line(s.Name, 100)+"]")
 	}
@@ -178,7 +184,6 @@ func (r reader) said(m *message) string {
 // forwards are the messages that a message passes on. The platform does not tell who
 // wrote them.
 func (r reader) forwards(m *message) (list []core.Foreign) {
-	r.named = nil
 	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
 		inner := &m.Snapshots[i].Message
 		o := core.Foreign{Kind: core.Forwarded, Text: short(r.said(inner), core.MaxText/16), Time: inner.Time.Time}

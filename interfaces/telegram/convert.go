@@ -123,7 +123,7 @@ func (c *converter) said(m *message) (core.Message, bool) {
 		Private: m.Chat.Type == "private",
 	}
 	if m.ours() {
-		out.Mentions = mentions(m.content())
+		out.Spoken = spoken(m.content())
 	}
 	c.quote(m, &out)
 	if m.From != nil && m.Sender == nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 	"github.com/google/go-cmp/cmp"
 
 	"synthbot/core"
@@ -160,10 +161,33 @@ func TestReactionsAtOnce(t *testing.T) {
 	}
 }
 
+// TestSpoken: of a text, what stands in place of an id is left out, and that alone.
+func TestSpoken(t *testing.T) {
+	at := func(kind string, offset, length int) tgbotapi.MessageEntity {
+		return tgbotapi.MessageEntity{Type: kind, Offset: offset, Length: length}
+	}
+	for name, tc := range map[string]struct {
+		text     string
+		entities []tgbotapi.MessageEntity
+		want     string
+	}{
+		"nobody":       {"Aria, hello", []tgbotapi.MessageEntity{at("bold", 0, 4)}, ""},
+		"a namesake":   {"Aria, greet Aria!", []tgbotapi.MessageEntity{at("text_mention", 12, 4)}, "Aria, greet     !"},
+		"part of name": {"Aria, greet ri", []tgbotapi.MessageEntity{at("text_mention", 12, 2)}, "Aria, greet   "},
+		"wide letters": {"😀 Åse, hello", []tgbotapi.MessageEntity{at("bold", 0, 2), at("text_mention", 3, 3)}, "😀     , hello"},
+		"only a name":  {"Aria", []tgbotapi.MessageEntity{at("text_mention", 0, 400)}, "    "},
+		"out of place": {"Aria", []tgbotapi.MessageEntity{at("text_mention", -1, 4), at("text_mention", 5, 1)}, "Aria"},
+	} {
+		if got := spoken(tc.text, tc.entities); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // TestNamesOfOthers: a name by which somebody is mentioned is told from the author's own
 // words; in what they forward there are none of theirs.
 func TestNamesOfOthers(t *testing.T) {
-	for file, want := range map[string]int{"group_text_mention": 1, "group_text": 0, "forwarded_mention": 0} {
+	for file, want := range map[string]string{"group_text_mention": "     come here", "group_text": "", "forwarded_mention": ""} {
 		raw, err := os.ReadFile("testdata/updates/" + file + ".json")
 		if err != nil {
 			t.Fatal(err)
@@ -172,8 +196,8 @@ func TestNamesOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if names := testConverter().convert(u).events[0].Message.Mentions; len(names) != want || want > 0 && names[0] != "Aria" {
-			t.Errorf("%s: %q", file, names)
+		if m := testConverter().convert(u).events[0].Message; m.Spoken != want {
+			t.Errorf("%s: %q, want %q", file, m.Spoken, want)
 		}
 	}
 }

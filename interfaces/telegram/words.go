@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"slices"
@@ -57,11 +58,17 @@ func unitsOf(text string) units {
 // span returns the part of the text that begins at a unit and is so many units long. The numbers come
 // from others and may be anything.
 func (u units) span(offset, length int) string {
+	from, to := u.bounds(offset, length)
+	return u.text[from:to]
+}
+
+// bounds are the offsets of a span.
+func (u units) bounds(offset, length int) (from, to int) {
 	last := len(u.at) - 1
 	if offset < 0 || length <= 0 || offset > last {
-		return ""
+		return 0, 0
 	}
-	return u.text[u.at[offset]:u.at[offset+min(length, last-offset)]]
+	return u.at[offset], u.at[offset+min(length, last-offset)]
 }
 
 // mentioned reports whether a text holds the platform's own mention of the bot.
@@ -86,14 +93,20 @@ func (c *converter) mentioned(text string, entities []tgbotapi.MessageEntity) bo
 	return false
 }
 
-// mentions are the names of people that stand in a text in place of their ids.
-func mentions(text string, entities []tgbotapi.MessageEntity) (names []string) {
-	for e, name := range marked(text, entities) {
-		if e.Type == "text_mention" && name != "" {
-			names = append(names, name)
+// spoken is a text without the names of people that stand there in place of their ids;
+// it is empty if there are none.
+func spoken(text string, entities []tgbotapi.MessageEntity) string {
+	if !slices.ContainsFunc(entities, func(e tgbotapi.MessageEntity) bool { return e.Type == "text_mention" }) {
+		return ""
+	}
+	at, said := unitsOf(text), []byte(text)
+	for _, e := range entities[:min(len(entities), maxMarked)] {
+		if e.Type == "text_mention" {
+			from, to := at.bounds(e.Offset, e.Length)
+			copy(said[from:to], bytes.Repeat([]byte{' '}, to-from))
 		}
 	}
-	return names
+	return string(said)
 }
 
 // command reads a message that begins with one of the bot's commands.
