@@ -16,7 +16,8 @@ import (
 // was made under the influence of all that its prompt held. So a step is confirmed
 // first if it needs a higher rank than one of these texts has, or if it deletes
 // something and they are by others than people of a higher rank. After a stranger's
-// text it is also confirmed if it requests an address that nobody here wrote.
+// text it is also confirmed if it requests an address that nobody here wrote. Other
+// people's lines do not matter for addresses: they can ask for the request themselves.
 type Reading struct {
 	Strangers bool `json:"strangers,omitempty"` // pages, files, forwarded and quoted text, answers of other programs
 	// Own says that the bot's own words have the rank of strangers: it said them after
