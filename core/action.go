@@ -56,7 +56,7 @@ const (
 	EffectNone         Effect = 1 << iota // none of the following
 	EffectReadsChat                       // the output holds what people of the bot's places said
 	EffectReadsForeign                    // the output holds what strangers wrote: pages, files, answers of other programs
-	EffectFinds                           // addresses under "url" in the output come from a search server that the administrator configured
+	EffectFinds                           // addresses under "url" in the output come from a configured search server
 	EffectRequests                        // requests the web addresses that stand in the payload
 	EffectChanges                         // deletes or changes what belongs to others, or cannot be taken back
 	EffectRanked                          // does more for people of a higher rank
@@ -167,10 +167,10 @@ type Parts interface {
 	// characters, letters and digits): platforms that know idempotency keys get
 	// it. do returns the platform's id of the message; its error comes back as it
 	// is. The part then counts as not sent, unless the error is ErrUnknownOutcome
-	// or ctx has ended; with ErrUnwritten it was not tried. A part that may have been sent is sent again when the step is
-	// taken up, at most twice over all lives (see Sent.Repeatable); after that Send
-	// fails with an Error that is Unsure. What was sent joins the history when the
-	// turn ends.
+	// or ctx has ended; with ErrUnwritten it was not tried. A part that may have
+	// been sent is sent again when the step is taken up, at most twice over all
+	// lives (see Sent.Repeatable); after that Send fails with an Error that is
+	// Unsure. What was sent joins the history when the turn ends.
 	Send(ctx context.Context, n int, what Sent, do func(ctx context.Context, key string) (id string, err error)) error
 
 	// Since is when an earlier attempt began to send the n-th part, where nobody

@@ -58,7 +58,7 @@ func (db *DB) readName() error {
 		return nil
 	})
 	if err != nil && isFull(err) {
-		db.name = "" // until there is room
+		db.name = "" // until the file is opened again with room on the disk
 		return nil
 	}
 	return err

@@ -68,8 +68,12 @@
 // Steps run one after the other: highest priority first, ties as written,
 // nothing before what it depends on. Each goes through
 //
-//	permission → conditions → dependencies → Check → cache → rate limit →
-//	confirmation → busy → started, on disk → Do → output schema → journal
+//	permission → conditions → dependencies → Job.Guard → Check → cache →
+//	rate limit → confirmation → busy → started, on disk → Do →
+//	output schema → journal
+//
+// It waits for a confirmation if the action, the plan or Job.Read asks for one. After
+// a confirmation all before the rate limit is asked anew.
 //
 // Before Do it is skipped by the first that refuses. Do has a time for each try;
 // errors of the kind temporary, and busy ones that say when, are tried again

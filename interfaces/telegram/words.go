@@ -112,7 +112,9 @@ func spoken(text string, entities []tgbotapi.MessageEntity) string {
 // command reads a message that begins with one of the bot's commands.
 func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	text, entities := m.content()
-	at := slices.IndexFunc(entities, func(e tgbotapi.MessageEntity) bool { return e.Type == "bot_command" && e.Offset == 0 })
+	at := slices.IndexFunc(entities, func(e tgbotapi.MessageEntity) bool {
+		return e.Type == "bot_command" && e.Offset == 0
+	})
 	if at < 0 || !m.ours() { // styles may begin there, too
 		return "", nil, false
 	}
@@ -174,7 +176,8 @@ func (m *message) card() string {
 	case m.Venue != nil:
 		return fmt.Sprintf("[venue: %s, %s%s]", oneLine(m.Venue.Title), oneLine(m.Venue.Address), m.Location.suffix())
 	case m.Contact != nil:
-		return fmt.Sprintf("[contact: %s, %s]", oneLine(m.Contact.FirstName+" "+m.Contact.LastName), oneLine(m.Contact.PhoneNumber))
+		name := m.Contact.FirstName + " " + m.Contact.LastName
+		return fmt.Sprintf("[contact: %s, %s]", oneLine(name), oneLine(m.Contact.PhoneNumber))
 	}
 	return ""
 }
@@ -271,20 +274,32 @@ func attachments(m *message) []core.Attachment {
 				p = other
 			}
 		}
-		return one(core.Attachment{Kind: core.Image, MIME: "image/jpeg", Width: p.Width, Height: p.Height, Ref: p.FileID}, p.FileSize, 0)
+		return one(core.Attachment{
+			Kind: core.Image, MIME: "image/jpeg", Width: p.Width, Height: p.Height, Ref: p.FileID,
+		}, p.FileSize, 0)
 	case m.Voice != nil:
-		return one(core.Attachment{Kind: core.Audio, MIME: m.Voice.MimeType, Ref: m.Voice.FileID}, m.Voice.FileSize, m.Voice.Duration)
+		return one(core.Attachment{
+			Kind: core.Audio, MIME: m.Voice.MimeType, Ref: m.Voice.FileID,
+		}, m.Voice.FileSize, m.Voice.Duration)
 	case m.Audio != nil:
-		return one(core.Attachment{Kind: core.Audio, MIME: m.Audio.MimeType, Name: m.Audio.FileName, Ref: m.Audio.FileID}, m.Audio.FileSize, m.Audio.Duration)
+		return one(core.Attachment{
+			Kind: core.Audio, MIME: m.Audio.MimeType, Name: m.Audio.FileName, Ref: m.Audio.FileID,
+		}, m.Audio.FileSize, m.Audio.Duration)
 	case m.Video != nil:
 		v := m.Video
-		return one(core.Attachment{Kind: core.Video, MIME: v.MimeType, Name: v.FileName, Width: v.Width, Height: v.Height, Ref: v.FileID}, v.FileSize, v.Duration)
+		return one(core.Attachment{
+			Kind: core.Video, MIME: v.MimeType, Name: v.FileName, Width: v.Width, Height: v.Height, Ref: v.FileID,
+		}, v.FileSize, v.Duration)
 	case m.VideoNote != nil:
 		v := m.VideoNote
-		return one(core.Attachment{Kind: core.Video, MIME: "video/mp4", Width: v.Length, Height: v.Length, Ref: v.FileID}, v.FileSize, v.Duration)
+		return one(core.Attachment{
+			Kind: core.Video, MIME: "video/mp4", Width: v.Length, Height: v.Length, Ref: v.FileID,
+		}, v.FileSize, v.Duration)
 	case m.Animation != nil: // it comes as a document too
 		a := m.Animation
-		return one(core.Attachment{Kind: core.Video, MIME: a.MimeType, Name: a.FileName, Width: a.Width, Height: a.Height, Ref: a.FileID}, a.FileSize, a.Duration)
+		return one(core.Attachment{
+			Kind: core.Video, MIME: a.MimeType, Name: a.FileName, Width: a.Width, Height: a.Height, Ref: a.FileID,
+		}, a.FileSize, a.Duration)
 	case m.Document != nil:
 		d := m.Document
 		kind := core.File
