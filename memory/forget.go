@@ -24,8 +24,9 @@ import (
 // or, for the zero Path, of everybody. Nothing of it is readable when Forget
 // returns, and nothing is left in the file after the next Compact but keyed
 // hashes of message ids: what a platform delivers again must not bring the
-// person back. What is written while Forget runs, of what was said before, is
-// left out; what is said afterwards is kept.
+// person back. Ids of messages in groups that retention took before stay as they are
+// for 60 days: nothing says any more whose they were. What is written while Forget runs,
+// of what was said before, is left out; what is said afterwards is kept.
 //
 // Of a person go: what he said and put on messages; what the bot answered him, also
 // where he was one of several; quotes of either; the journal of the turns that
