@@ -174,31 +174,30 @@ func TestGapBehindAGap(t *testing.T) {
 // A session is lost while a thread that nobody knows is looked up, and nothing may
 // be fetched: what came afterwards is taken all the same.
 func TestGapWhereNothingIsFetched(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	s.Gateway(func(g *discordtest.Settings) { g.Between = hasty.identify / 2 })
-	_, in := s.up(t, func(o *Options) { o.Config.BackfillCount = 0 })
-	looking, release := make(chan struct{}, 1), make(chan struct{})
-	s.Delay(func(c discordtest.Call) time.Duration {
-		if c.Is("GET /channels/" + topicID) {
-			signal(looking)
-			received(t.Context(), release)
+	inBubble(t, func(t *testing.T, s *server) {
+		_, in := s.up(t, func(o *Options) { o.Config.BackfillCount = 0 })
+		looking, release := make(chan struct{}, 1), make(chan struct{})
+		s.Delay(func(c discordtest.Call) time.Duration {
+			if c.Is("GET /channels/" + topicID) {
+				signal(looking)
+				received(t.Context(), release)
+			}
+			return 0
+		})
+		s.Say(topicID, annID, "one")
+		<-looking
+		s.Forget()
+		s.Drop()
+		until(t, "a new session", func() bool { return s.Live() == 1 && len(s.Identifies()) == 2 })
+		s.Say(topicID, annID, "two")
+		s.Say(hallID, annID, "elsewhere")
+		in.wait(t, core.KindMessage, 1)
+		close(release)
+		in.wait(t, core.KindMessage, 3)
+		if got := strings.Join(in.texts(), " "); got != "elsewhere one two" {
+			t.Errorf("came in: %s", got)
 		}
-		return 0
 	})
-	s.Say(topicID, annID, "one")
-	<-looking
-	s.Forget()
-	s.Drop()
-	until(t, "a new session", func() bool { return s.Live() == 1 && len(s.Identifies()) == 2 })
-	s.Say(topicID, annID, "two")
-	s.Say(hallID, annID, "elsewhere")
-	in.wait(t, core.KindMessage, 1)
-	close(release)
-	in.wait(t, core.KindMessage, 3)
-	if got := strings.Join(in.texts(), " "); got != "elsewhere one two" {
-		t.Errorf("came in: %s", got)
-	}
 }
 
 // More than may wait: what is beyond is fetched.

@@ -22,6 +22,7 @@ type tempo struct {
 	flush    time.Duration // between two notes of what was seen
 	typing   time.Duration // between two signs of typing
 	defers   time.Duration // how long an interaction waits for the disk
+	answers  time.Duration // how long the answer to an interaction may take
 	draft    time.Duration // between two edits of a growing message
 	left     time.Duration // before a draft that others left is taken away, where nobody says anything
 }
@@ -29,7 +30,7 @@ type tempo struct {
 var usual = tempo{
 	patience: 20 * time.Second, identify: 5250 * time.Millisecond, invalid: time.Second,
 	backoff: time.Second, longest: 2 * time.Minute, retry: 300 * time.Millisecond,
-	guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second, defers: 1500 * time.Millisecond, draft: 1500 * time.Millisecond, left: 5 * time.Minute,
+	guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second, defers: 1500 * time.Millisecond, answers: 3 * time.Second, draft: 1500 * time.Millisecond, left: 5 * time.Minute,
 }
 
 // gateway is what REST tells about connecting.

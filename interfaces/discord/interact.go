@@ -136,7 +136,7 @@ func (d *Driver) whisper(ctx context.Context, i *interaction, text string) {
 // has come. It goes on when ctx ends: the platform waits for an answer.
 func (d *Driver) background(ctx context.Context, f func(context.Context)) bool {
 	return d.busy.run(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.tempo.answers)
 		defer cancel()
 		f(ctx)
 	})

@@ -3,6 +3,7 @@ package discord
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,25 +83,26 @@ func TestStrangersPress(t *testing.T) {
 }
 
 func TestSlowDiskDefersAllTheSame(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	d := s.bot(t, func(o *Options) { o.Commands = registry() })
-	d.tempo.defers = 50 * time.Millisecond
-	in := newInbox()
-	hang := make(chan struct{})
-	in.answer = func(e core.Event) {
-		if e.Message.Text == "the disk hangs" {
-			<-hang
+	inBubble(t, func(t *testing.T, s *server) {
+		d := s.bot(t, func(o *Options) { o.Commands = registry() })
+		in := newInbox()
+		hang := make(chan struct{})
+		release := sync.OnceFunc(func() { close(hang) })
+		defer release()
+		in.answer = func(e core.Event) {
+			if e.Message.Text == "the disk hangs" {
+				<-hang
+			}
 		}
-	}
-	s.listening(t, d, in)
-	until(t, "connected", func() bool { return d.book.known(guildID) })
-	// What comes behind an event that the disk does not take is answered in time.
-	s.Say(hallID, annID, "the disk hangs")
-	id := s.command(t, hallID, annID, "help", nil)
-	s.answered(t, id, discordtest.AnswerLater)
-	close(hang)
-	in.wait(t, core.KindCommand, 1)
+		s.listening(t, d, in)
+		until(t, "connected", func() bool { return d.book.known(guildID) })
+		// What comes behind an event that the disk does not take is answered in time.
+		s.Say(hallID, annID, "the disk hangs")
+		id := s.command(t, hallID, annID, "help", nil)
+		s.answered(t, id, discordtest.AnswerLater)
+		release()
+		in.wait(t, core.KindCommand, 1)
+	})
 }
 
 func TestCommandIsAnsweredInItsPlace(t *testing.T) {

@@ -77,9 +77,9 @@ func TestMain(m *testing.M) {
 
 // hasty is the tempo of tests.
 var hasty = tempo{
-	patience: 3 * time.Second, identify: 30 * time.Millisecond, invalid: 5 * time.Millisecond,
+	patience: time.Minute, identify: 30 * time.Millisecond, invalid: 5 * time.Millisecond,
 	backoff: 10 * time.Millisecond, longest: 200 * time.Millisecond, retry: 5 * time.Millisecond,
-	guilds: time.Minute, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: 300 * time.Millisecond, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
+	guilds: time.Minute, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: time.Minute, answers: time.Minute, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
 }
 
 // inbox records what comes in. It takes each (place, id) once, as the real one.
@@ -96,7 +96,7 @@ type inbox struct {
 }
 
 func newInbox() *inbox {
-	return &inbox{known: map[string]bool{}, stir: make(chan struct{}, 1), patience: 20 * time.Second}
+	return &inbox{known: map[string]bool{}, stir: make(chan struct{}, 1), patience: time.Minute}
 }
 
 func (i *inbox) Receive(_ context.Context, events ...core.Event) error {
@@ -172,7 +172,7 @@ func (i *inbox) texts() []string {
 // until waits for a condition that nothing tells of.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	within(t, 20*time.Second, what, ok)
+	within(t, time.Minute, what, ok)
 }
 
 func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
@@ -182,7 +182,7 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 			t.Fatalf("not in time: %s", what)
 		}
 		select {
-		case <-time.After(limit / 10_000):
+		case <-time.After(limit / 30_000):
 		case <-t.Context().Done():
 			t.Fatalf("test over: %s", what)
 		}
@@ -208,6 +208,10 @@ func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	return d
 }
 
+// stopsAfter is when a driver in a bubble is stopped at the earliest: its first heartbeat
+// is over then.
+const stopsAfter = 1500 * time.Millisecond
+
 // listening runs a driver until stop is called or the test ends.
 func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() error) {
 	t.Helper()
@@ -219,12 +223,12 @@ func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() 
 	stop = func() error {
 		once.Do(func() {
 			if s.Dial != nil {
-				time.Sleep(1500 * time.Millisecond) // the first heartbeat is over
+				time.Sleep(stopsAfter)
 			}
 			cancel()
 			select {
 			case err = <-ended:
-			case <-time.After(15 * time.Second):
+			case <-time.After(time.Minute):
 				err = errors.New("Listen does not end")
 			}
 		})

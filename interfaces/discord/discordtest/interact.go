@@ -21,10 +21,12 @@ const (
 	AnswerChoices = 8
 )
 
-// How long an interaction may wait for its answer, and for what follows it.
+// How long an interaction may wait for its answer, and for what follows it. Where time
+// is real, a slow machine gets longer.
 const (
-	answerTime = 3 * time.Second
-	tokenTime  = 15 * time.Minute
+	answerTime     = 3 * time.Second
+	realAnswerTime = time.Minute
+	tokenTime      = 15 * time.Minute
 )
 
 // Interaction is what came of an interaction so far.
@@ -165,7 +167,7 @@ func (s *Server) postCallback(call *Call, ids []string) (any, *failure) {
 		kindCommand: {AnswerMessage, AnswerLater}, kindPress: {AnswerMessage, AnswerLater, AnswerNothing, AnswerChange}, kindCompletion: {AnswerChoices},
 	}
 	switch {
-	case i == nil || i.token != ids[1] || call.At.Sub(i.At) > answerTime:
+	case i == nil || i.token != ids[1] || call.At.Sub(i.At) > s.answerTime:
 		s.breach("an interaction is answered too late")
 		return nil, &failure{status: 404, code: 10062, text: "Unknown interaction"}
 	case !i.Answered.IsZero():

@@ -41,6 +41,7 @@ type Server struct {
 	commands     map[string][]appCommand
 	interactions map[string]*Interaction
 	nonceAge     time.Duration
+	answerTime   time.Duration
 
 	calls   []Call
 	forget  bool
@@ -55,6 +56,7 @@ type Server struct {
 // the bot broke a rule.
 func New(tb testing.TB) *Server {
 	s := newServer()
+	s.answerTime = realAnswerTime
 	web := httptest.NewServer(s)
 	s.URL = web.URL
 	tb.Cleanup(func() {
@@ -83,7 +85,7 @@ func InMemory() (*Server, func()) {
 func newServer() *Server {
 	s := &Server{
 		changed: make(chan struct{}), closing: make(chan struct{}), people: map[string]*Person{}, channels: map[string]*Channel{},
-		files: map[string][]byte{}, commands: map[string][]appCommand{}, interactions: map[string]*Interaction{}, nonceAge: nonceAge,
+		files: map[string][]byte{}, commands: map[string][]appCommand{}, interactions: map[string]*Interaction{}, nonceAge: nonceAge, answerTime: answerTime,
 	}
 	s.limits.init()
 	s.gateway.init()
