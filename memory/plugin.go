@@ -118,7 +118,9 @@ func (db *DB) put(ctx context.Context, plugin string, list []Item) (version uint
 		if item.Value != nil && (len(item.Value) > maxEntryBytes || !json.Valid(item.Value)) {
 			return 0, fmt.Errorf("%w: the value of %q, of %d bytes, is no JSON or too large", ErrBatch, item.Key, len(item.Value))
 		}
-		size += len(item.Value) + 200
+		if item.Value != nil {
+			size += len(item.Value) + 200
+		}
 	}
 	epoch, dated := core.EpochOf(ctx)
 	name := func() string { return "an item of plugin " + plugin + " under " + list[0].Path.String() }

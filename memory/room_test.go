@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,5 +101,43 @@ func TestRoomForALargeOne(t *testing.T) {
 		mu.Lock()
 		want(t, "told", told, []bool{true})
 		mu.Unlock()
+	})
+}
+
+// TestWhatAFullDiskTakes: what takes something away, and what was used.
+func TestWhatAFullDiskTakes(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		items := db.Items("quiz")
+		item := core.Item{Path: kitchen, Key: "k", Version: core.AnyVersion, Value: []byte("1")}
+		if _, err := items.Put(t.Context(), item); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // until there is a reserve
+		d := faulty(t, db)
+		d.write = func(buf []byte, at int64) (int, error) {
+			if _, err := os.Stat(db.room.reserve()); err == nil {
+				return 0, syscall.ENOSPC
+			}
+			return db.handle.WriteAt(buf, at)
+		}
+		if _, err := items.Put(t.Context(), item); !errors.Is(err, core.ErrFull) {
+			t.Errorf("%v, want core.ErrFull", err)
+		}
+		use := Use{Day: "2026-11-20", Person: kitchen, Engine: "e", Calls: 1, Usage: core.Usage{In: 10}}
+		if err := <-db.AddUse(use); err != nil {
+			t.Errorf("a use: %v", err)
+		}
+		uses, err := db.Uses(t.Context(), use.Day, use.Day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "used", uses, []Use{use})
+		item.Value = nil
+		if _, err := items.Put(t.Context(), item); err != nil {
+			t.Errorf("a deletion: %v", err)
+		}
+		if _, ok, err := items.Get(t.Context(), kitchen, "k"); ok || err != nil {
+			t.Errorf("the item is there: %t, %v", ok, err)
+		}
 	})
 }

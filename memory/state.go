@@ -85,7 +85,7 @@ func usageKey(u Use) []byte {
 // one of its own a moment later: nobody should wait for a sync on behalf of a
 // count. The outcome, once it is durable, is in the channel.
 func (db *DB) AddUse(uses ...Use) <-chan error {
-	j := &job{done: make(chan error, 1), rides: true}
+	j := &job{done: make(chan error, 1), rides: true, ends: true}
 	for _, u := range uses {
 		if len(u.Day) != len("2006-01-02") || strings.ContainsRune(u.Engine, ending) || len(u.Engine) > maxPluginKey {
 			j.done <- fmt.Errorf("use: %w: day %q, engine %q", ErrBatch, u.Day, u.Engine)
