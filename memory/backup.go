@@ -121,7 +121,8 @@ func rename(dir string) error {
 		return err
 	}
 	err = db.write(context.Background(), &job{run: func(t *tx) error {
-		t.bucket(bucketMeta).Put([]byte(metaName), []byte(rand.Text()))
+		db.name = rand.Text()
+		t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.name))
 		return nil
 	}})
 	return errors.Join(err, db.Close())

@@ -141,3 +141,35 @@ func TestWhatAFullDiskTakes(t *testing.T) {
 		}
 	})
 }
+
+// TestTheNameIsWrittenWhenThereIsRoom: a file without a name that is opened on a full
+// disk has one from the start, and keeps it.
+func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
+	dir := t.TempDir()
+	old := open(t, dir)
+	err := old.write(t.Context(), &job{run: func(t *tx) error {
+		t.bucket(bucketMeta).Delete([]byte(metaName))
+		return nil
+	}})
+	if err = errors.Join(err, old.Close()); err != nil {
+		t.Fatal(err)
+	}
+	db := newDB(old.file, Options{})
+	if err := db.open(); err != nil {
+		t.Fatal(err)
+	}
+	d := faulty(t, db)
+	d.write = func([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+	if err := db.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	name := db.Installation()
+	if len(name) < 20 {
+		t.Errorf("the name is %q", name)
+	}
+	d.write = nil
+	if err := errors.Join(db.update(func(*tx) error { return nil }), db.release()); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the name in the next life", open(t, dir).Installation(), name)
+}

@@ -31,7 +31,7 @@ func (db *DB) prepare() error {
 	case err != nil:
 		return err
 	case version == 0:
-		return errors.Join(db.create(), db.readName())
+		return db.create()
 	case version > schema:
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one", version, schema)
 	}
@@ -39,27 +39,23 @@ func (db *DB) prepare() error {
 	if db.epochs.floor, err = db.readFloor(); err != nil {
 		return err
 	}
-	return errors.Join(db.upgrade(version, steps()), db.readName())
-}
-
-// readName reads the file's own name, and gives one to a file that has none.
-func (db *DB) readName() error {
-	read := func(t *bbolt.Tx) error {
-		db.name = string(t.Bucket([]byte(bucketMeta)).Get([]byte(metaName)))
-		return nil
-	}
-	err := db.guard(func() error { return db.bolt.View(read) })
-	if err != nil || db.name != "" {
+	if err := db.readName(); err != nil {
 		return err
 	}
-	db.name = rand.Text()
-	err = db.update(func(t *tx) error {
-		t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.name))
-		return nil
+	return db.upgrade(version, steps())
+}
+
+// readName reads the file's own name. A file that has none gets one with the first
+// thing that is written.
+func (db *DB) readName() error {
+	err := db.guard(func() error {
+		return db.bolt.View(func(t *bbolt.Tx) error {
+			db.name = string(t.Bucket([]byte(bucketMeta)).Get([]byte(metaName)))
+			return nil
+		})
 	})
-	if err != nil && isFull(err) {
-		db.name = "" // until the file is opened again with room on the disk
-		return nil
+	if db.name == "" {
+		db.name, db.marked = rand.Text(), false
 	}
 	return err
 }
@@ -192,10 +188,17 @@ func (db *DB) readFloor() (floor uint64, err error) {
 
 // create makes the buckets of a new file.
 func (db *DB) create() error {
-	return db.update(func(t *tx) error {
-		t.makeBuckets(buckets()...)
-		t.bucket(bucketMeta).Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
-		return nil
+	return db.guard(func() error {
+		return db.bolt.Update(func(t *bbolt.Tx) error {
+			for _, name := range buckets() {
+				if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
+					return fmt.Errorf("bucket %s: %w", name, err)
+				}
+			}
+			meta := t.Bucket([]byte(bucketMeta))
+			db.marked, db.name = true, rand.Text()
+			return errors.Join(meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema))), meta.Put([]byte(metaName), []byte(db.name)))
+		})
 	})
 }
 

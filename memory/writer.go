@@ -160,10 +160,11 @@ func (db *DB) update(f func(*tx) error) error {
 }
 
 // mark notes in the file, with the first thing that is written, that it is in
-// use.
+// use, and its name.
 func (t *tx) mark(marked bool) {
 	if !marked {
 		t.bucket(bucketMeta).Delete([]byte(metaClean))
+		t.bucket(bucketMeta).Put([]byte(metaName), []byte(t.db.name))
 	}
 }
 
