@@ -19,15 +19,20 @@ type destination struct {
 	channel string
 	place   core.Path
 	answers []string // the ids of what its turn answers: commands may be among them
-	opened  *pending // the command that this answered, which takes further messages as well; nil or empty: none
 }
 
-// command reports whether a command was answered here.
-func (at *destination) command() bool { return at.opened != nil && at.opened.ID != "" }
-
-// waits reports whether a command waits for this turn's answer.
-func (at *destination) waits(p pending) bool {
+// gave reports whether this turn answers the command.
+func (at *destination) gave(p pending) bool {
 	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
+}
+
+// waits reports whether the command waits for this turn's answer.
+func (at *destination) waits(p pending) bool { return at.gave(p) && !p.Answered }
+
+// answered returns the command that this turn has answered, which takes further messages
+// as well; ok is false where there is none.
+func (d *Driver) answered(at destination) (p pending, ok bool) {
+	return d.replies.find(func(p pending) bool { return at.gave(p) && p.Answered })
 }
 
 // deliver sends messages to a channel, in order and with nothing between them.
@@ -37,7 +42,7 @@ func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, chan
 		return failure("the message", err)
 	}
 	defer leave()
-	at := destination{channel, to, call.Answers, &pending{}}
+	at := destination{channel, to, call.Answers}
 	err = d.parts(ctx, call.Parts, 1, at, list)
 	if len(list) == 1 && list[0].instead != nil && lacksPermission(err) {
 		return d.parts(ctx, call.Parts, 2, at, list[0].instead)
@@ -52,10 +57,13 @@ func (d *Driver) parts(ctx context.Context, parts core.Parts, n int, at destinat
 
 // part sends one message as the n-th part of a step. Under the nonce that the
 // part has in every attempt it is one message, and where that is too long ago,
-// the channel is asked for it first.
+// the channel is asked for it first. What can but follow a command's answer has no nonce,
+// and perhaps nobody may look for it.
 func (d *Driver) part(ctx context.Context, parts core.Parts, n int, at destination, m *outgoing) error {
 	began := parts.Since(n)
-	return parts.Send(ctx, n, core.Sent{Path: at.place, Text: m.text, Repeatable: true}, func(ctx context.Context, key string) (string, error) {
+	_, command := d.answered(at)
+	what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || d.targets.refused(at.channel) == nil}
+	return parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 		m.Nonce, m.Enforce = key, key != ""
 		m.Flags |= d.set.plain(m.Embeds)
 		id, err := d.post(ctx, at, m, began)
@@ -73,9 +81,6 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 	if id, ok, err := d.fulfil(ctx, at, m); ok || err != nil {
 		return id, err
 	}
-	if err := d.targets.refused(at.channel); err != nil {
-		return d.followUp(ctx, at, m, err)
-	}
 	if id, err := d.resume(ctx, at.channel, m); id != "" || err != nil {
 		return id, err
 	}
@@ -84,7 +89,10 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 			return id, err
 		}
 	}
-	if !at.command() && !core.IsBeside(ctx) { // the draft of a channel is never a command's
+	if err := d.targets.refused(at.channel); err != nil {
+		return d.followUp(ctx, at, m, err)
+	}
+	if _, command := d.answered(at); !command && !core.IsBeside(ctx) { // the draft of a channel is never a command's
 		if id, err := d.finish(ctx, at.channel, m); id != "" || err != nil {
 			return id, err
 		}
@@ -119,14 +127,16 @@ func sendError(err error) error {
 // not write there otherwise; it returns err where that is of no use. It is tried
 // once, as the platform knows no nonce of it.
 func (d *Driver) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
-	if !at.command() || at.opened.over() || !closedTo(err) {
+	p, ok := d.answered(at)
+	if !ok || !closedTo(err) {
 		return "", err
 	}
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
 	if e := d.rest.do(ctx, request{
-		method: "POST", route: "/webhooks/{}/{}", ids: []string{at.opened.App, at.opened.Token}, body: &body, files: m.files, out: &got, once: true,
+		method: "POST", route: "/webhooks/{}/{}", ids: []string{p.App, p.Token}, body: &body, files: m.files, out: &got,
+		once: true,
 	}); e != nil {
 		return "", sendError(e)
 	}
@@ -155,14 +165,12 @@ func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (id st
 	if err != nil && !refuses(err) {
 		return "", false, sendError(err)
 	}
-	d.replies.drop(p)
 	if err != nil {
+		d.replies.drop(p)
 		d.log.Warn("a command is answered by a message of its own", "err", err)
 		return "", false, nil
 	}
-	if at.opened != nil {
-		*at.opened = p
-	}
+	d.replies.answer(p)
 	return got.ID, true, nil
 }
 

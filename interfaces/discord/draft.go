@@ -60,7 +60,7 @@ func (d *Driver) Draft(place core.Path, text string) {
 		return
 	}
 	// A command shows by itself that it is being thought about.
-	if _, ok := d.replies.find(func(p pending) bool { return p.Channel == channel }); ok {
+	if _, ok := d.replies.find(func(p pending) bool { return p.Channel == channel && !p.Answered }); ok {
 		return
 	}
 	d.drafts.mu.Lock()

@@ -350,11 +350,13 @@ func (o *option) text() string {
 	return string(o.Value)
 }
 
-// Observe takes back the sign of thought of a command that got no answer. Where
+// Observe is done with a command, and takes back its sign of thought if that got no answer. Where
 // Listen has ended, that is for the next driver to do.
 func (d *Driver) Observe(end core.TurnEnd) {
 	for _, id := range end.Messages {
-		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok {
+		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok && p.Answered {
+			d.replies.drop(p)
+		} else if ok {
 			d.background(context.Background(), func(ctx context.Context) { d.unthink(ctx, p) })
 		}
 	}

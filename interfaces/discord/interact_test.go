@@ -1,6 +1,8 @@
 package discord
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -287,6 +290,78 @@ func TestCommandWhereTheBotMayNotWrite(t *testing.T) {
 	}
 }
 
+// What follows a command's answer where the bot may not write is known by no nonce. After
+// a lost reply it is looked for, and where it cannot be, it is sent twice more at most, by
+// this life or the next; then what comes behind it still arrives.
+func TestFollowUpWhoseReplyIsLost(t *testing.T) {
+	const reads, blind = discordtest.MaySend, discordtest.MaySend | discordtest.MayReadHistory
+	for _, c := range []struct {
+		deny  uint64
+		lost  int // replies to the second of three messages
+		lives int
+		want  string // the messages that stand
+	}{
+		{reads, 0, 1, "123"}, {reads, 1, 1, "123"}, {reads, 9, 2, "123"},
+		{blind, 0, 1, "123"}, {blind, 1, 1, "1223"}, {blind, 2, 1, "12223"}, {blind, 9, 1, "12223"},
+		{blind, 1, 2, "1223"}, {blind, 2, 2, "12223"}, {blind, 9, 2, "12223"},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				state := shelf()
+				change := func(o *Options) { o.Commands, o.State = registry(), state }
+				s.ChangeChannel(hallID, func(channel *discordtest.Channel) {
+					channel.Over = []discordtest.Overwrite{{ID: guildID, Deny: c.deny}}
+				})
+				d, in := s.bot(t, change), newInbox()
+				stop := s.listening(t, d, in)
+				id := s.command(t, hallID, annID, "help", nil)
+				in.wait(t, core.KindCommand, 1)
+				s.answered(t, id, discordtest.AnswerLater)
+				lost := c.lost
+				s.Fail(func(call discordtest.Call) discordtest.Fault {
+					if !call.Is("POST /webhooks/") || !strings.Contains(string(call.Body), "2222") || lost == 0 {
+						return discordtest.Fault{}
+					}
+					lost--
+					return discordtest.Fault{Kind: discordtest.ResetAfter}
+				})
+				text := ""
+				for _, sign := range []string{"1", "2", "3"} {
+					text += strings.Repeat(strings.Repeat(sign, 9)+" ", 199) + "\n"
+				}
+				parts := &coretest.Parts{}
+				say := func() error {
+					_, err := act(t, d, "message_discord", map[string]any{"text": text}, answering(id), func(call *core.Call) { call.Parts = parts })
+					return err
+				}
+				err := say()
+				if c.lost > 0 && !errors.Is(err, core.ErrUnknownOutcome) {
+					t.Errorf("at first %v", err)
+				}
+				if c.lives > 1 {
+					_ = stop()
+					d = s.bot(t, change)
+				}
+				if err := coretest.Again(t.Context(), say); (err != nil) != (c.want == "12223" && c.lost > 2) || err != nil && kind(err) != core.Unsure {
+					t.Errorf("in the end %v", err)
+				}
+				got := ""
+				for _, said := range s.Texts(hallID) {
+					got += said[:1]
+				}
+				if got != c.want {
+					t.Errorf("%s stand, want %s", got, c.want)
+				}
+				d.Observe(core.TurnEnd{Messages: []string{id}})
+				time.Sleep(time.Second)
+				if left := d.replies.noted(); len(left) != 0 {
+					t.Errorf("noted still: %v", left)
+				}
+			})
+		})
+	}
+}
+
 // What was being thought about when the process ended is answered in its place in
 // the life after, and what gets no answer there shows no sign of it.
 func TestCommandOfAFormerLife(t *testing.T) {
@@ -328,7 +403,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 			if s.Thinking(hallID) != 0 || len(got) != 1+c.said || got[0].Text != "The first." || c.said == 1 && got[1].Interaction != open {
 				t.Errorf("%d signs, and %+v", s.Thinking(hallID), got)
 			}
-			if _, ok := before.replies.find(func(pending) bool { return true }); ok {
+			if _, ok := before.replies.find(func(p pending) bool { return !p.Answered }); ok {
 				t.Error("it is taken twice")
 			}
 		})

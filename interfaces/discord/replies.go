@@ -15,13 +15,15 @@ const replyAge = 14 * time.Minute
 // repliesKey is the State's key of the commands that wait for their answer.
 const repliesKey = "replies"
 
-// pending is a command that shows as being thought about, until it is answered.
+// pending is a command that shows as being thought about until it is answered, or a press.
 type pending struct {
 	ID      string    `json:"id"`
 	App     string    `json:"app"`
 	Token   string    `json:"token"`
 	Channel string    `json:"channel"`
 	At      time.Time `json:"at"`
+
+	Answered bool `json:"answered,omitempty"` // its answer stands; more can follow that until the turn ends
 
 	taken <-chan struct{} // closed once the platform was told that it was taken: before, it knows no answer; nil: in a former life
 	kept  bool            // the State has it
@@ -35,8 +37,8 @@ func (p *pending) ready(ctx context.Context) bool {
 // over reports whether the platform takes no answer any more.
 func (p *pending) over() bool { return time.Since(p.At) >= replyAge }
 
-// replies are the commands that wait for their answer, or presses. Those that the
-// State keeps can be answered in the life after. Safe for concurrent use.
+// replies are the commands whose turn is not over, or presses. Those that the State
+// keeps can be answered in the life after. Safe for concurrent use.
 type replies struct {
 	state State // nil: forgotten with the process
 	log   *slog.Logger
@@ -68,8 +70,8 @@ func (r *replies) add(p pending) {
 	r.all = append(kept, p)
 }
 
-// find returns the oldest one that match accepts and that waits still: the driver of
-// another configuration may have answered it.
+// find returns the oldest one that match accepts, as it is by now: the driver of another
+// configuration may have answered it.
 func (r *replies) find(match func(pending) bool) (pending, bool) {
 	r.recall()
 	r.mu.Lock()
@@ -79,15 +81,45 @@ func (r *replies) find(match func(pending) bool) (pending, bool) {
 		if !match(p) || p.over() {
 			continue
 		}
-		if _, waits := r.noted()[p.ID]; waits || !p.kept {
+		now, there := r.noted()[p.ID]
+		switch {
+		case p.kept && !there:
+			r.forget(p.ID)
+			continue
+		case p.kept && now.Answered && !p.Answered:
+			r.mark(p.ID)
+			p.Answered = true
+		}
+		if match(p) {
 			return p, true
 		}
-		r.forget(p.ID)
 	}
 	return pending{}, false
 }
 
-// drop forgets one that was answered, or never will be.
+// answer notes that one was answered.
+func (r *replies) answer(p pending) {
+	r.mark(p.ID)
+	r.change(func(all map[string]pending) bool {
+		now, there := all[p.ID]
+		if now.Answered = true; there {
+			all[p.ID] = now
+		}
+		return there
+	})
+}
+
+func (r *replies) mark(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.all {
+		if r.all[i].ID == id {
+			r.all[i].Answered = true
+		}
+	}
+}
+
+// drop forgets one whose turn is over, or that takes no answer.
 func (r *replies) drop(p pending) {
 	r.forget(p.ID)
 	r.change(func(all map[string]pending) bool {

@@ -75,7 +75,7 @@ func (d *Driver) read(ctx context.Context, call core.Call, into any, path *core.
 		return channel, err
 	}
 	at := destination{channel: channel, answers: call.Answers}
-	if _, called := d.replies.find(at.waits); called {
+	if _, called := d.replies.find(at.gave); called {
 		return channel, nil
 	}
 	return channel, d.targets.refused(channel)
