@@ -232,6 +232,12 @@ func TestConfirmedStepIsJournalled(t *testing.T) {
 // TestSequelOfManyHasTheLeastRank: the bot goes on with the rights of those who
 // caused the turn together.
 func TestSequelOfManyHasTheLeastRank(t *testing.T) {
+	for _, people := range [][]string{{"boss", "jay"}, {"jay", "boss"}} {
+		t.Run(people[0], func(t *testing.T) { sequelOf(t, people) })
+	}
+}
+
+func sequelOf(t *testing.T, people []string) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	room := coretest.NewRoom("room")
@@ -242,7 +248,7 @@ func TestSequelOfManyHasTheLeastRank(t *testing.T) {
 	})
 	var many []core.Event
 	for i := range 6 {
-		many = append(many, said(fmt.Sprint(i), []string{"boss", "jay"}[i%2], "hi"))
+		many = append(many, said(fmt.Sprint(i), people[i%2], "hi"))
 	}
 	b.receive(many...)
 	if ends := b.ended(2); len(ends[0].Messages) != 6 || ends[0].GoesOn == "" {
@@ -315,7 +321,7 @@ func TestCrashWhileDeciding(t *testing.T) {
 }
 
 func crashDeciding(t *testing.T, after bool, n int) {
-	s := open(t, t.TempDir())
+	s := &appending{Store: open(t, t.TempDir()), seen: make(map[string]int)}
 	defer s.Close()
 	room := coretest.NewRoom("room")
 	var paid atomic.Int32
@@ -356,10 +362,33 @@ func crashDeciding(t *testing.T, after bool, n int) {
 			t.Errorf("the log holds %q twice", text)
 		}
 	}
+	for id, n := range s.seen {
+		if n > 1 && !after { // else nobody knows that it was written
+			t.Errorf("%s was put into the log %d times", id, n)
+		}
+	}
+}
+
+// appending counts how often each message of the bot is put into the log.
+type appending struct {
+	core.Store
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (s *appending) Commit(ctx context.Context, b *core.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range b.Append {
+		if e.Self {
+			s.seen[e.Message.ID]++
+		}
+	}
+	return s.Store.Commit(ctx, b)
 }
 
 // TestCommandOfNoAdmin: somebody who lost their rank while their command waited cannot
-// have it carried out.
+// have it carried out, and nobody one that is gone.
 func TestCommandOfNoAdmin(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -369,23 +398,30 @@ func TestCommandOfNoAdmin(t *testing.T) {
 		<-release
 		return "slow", nil
 	}
-	r, err := command.New([]command.Command{
+	commands := []command.Command{
 		{Spec: command.Spec{Name: "slow", Brief: "Take time"}, Do: do},
 		{Spec: command.Spec{Name: "reign", Brief: "Reign", Rank: core.Admin}, Do: do},
-	})
+		{Spec: command.Spec{Name: "gone", Brief: "Go"}, Do: do},
+	}
+	all, err := command.New(commands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fewer, err := command.New(commands[:2])
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
-		o.Commands = r
+		o.Commands = all
 		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 	})
-	b.receive(called("1", "jay", "slow"), called("2", "boss", "reign"))
+	b.receive(called("1", "jay", "slow"), called("2", "boss", "reign"), called("3", "jay", "gone"))
 	<-begun
-	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins = nil }))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins, o.Commands = nil, fewer }))
 	close(release)
-	b.ended(2)
-	b.stands("slow", "I don't know that command. /help tells what there is.")
+	b.ended(3)
+	const unknown = "I don't know that command. /help tells what there is."
+	b.stands("slow", unknown, unknown)
 }
 
 // TestReconfigureWakes: an interface reaches a place since the options changed.
@@ -406,7 +442,7 @@ func TestReconfigureWakes(t *testing.T) {
 }
 
 // TestDrainedWaitsForItsOwn: what waits for the turns on former options does not wait
-// for those that began later.
+// for those that began later, but for all that began before.
 func TestDrainedWaitsForItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -423,11 +459,16 @@ func TestDrainedWaitsForItsOwn(t *testing.T) {
 		b.ended(1)
 		synctest.Wait() // the turn on the former options is over, the other one is not
 		b.Reconfigure(b.o)
-		var over atomic.Bool
+		all := b.Reconfigure(b.o)
+		var over, allOver atomic.Bool
 		go func() { drained(); over.Store(true) }()
+		go func() { all(); allOver.Store(true) }()
 		synctest.Wait()
 		if !over.Load() {
 			t.Error("it waits for a turn that began on later options")
+		}
+		if allOver.Load() {
+			t.Error("it does not wait for a turn that began on options before the last")
 		}
 		time.Sleep(2 * time.Hour)
 		b.ended(1)

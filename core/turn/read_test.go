@@ -2,11 +2,13 @@ package turn_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/turn"
 )
 
 // counted is a store that counts its views, but for those that only look whether
@@ -60,5 +62,44 @@ func TestOneRead(t *testing.T) {
 		}
 		asker.Hold <- struct{}{}
 		b.ended(1)
+	}
+}
+
+// TestHistoryIsTalk: of its place and of others the model is told what was said there,
+// and neither of commands nor of what was taken back, which nothing is asked about.
+func TestHistoryIsTalk(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room, desk := coretest.NewRoom("room"), office()
+	b := start(t, s, room, coretest.NewAsker(plan("Hello."), plan("What?"), doing("erase", stupid), plan("Done.")), officed(t, room, desk), func(o *turn.Options) {
+		o.Scope, o.Config.Recent = "unified", 10
+		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
+		o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
+	})
+	in := func(path string, e core.Event) core.Event {
+		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.Mention
+		return e
+	}
+	for _, e := range []core.Event{
+		in("room/2", said("1", "jay", "hello there")), in("room/2", said("2", "eve", "taken back")), in("room/2", called("c", "eve", "count", "my words")),
+		in("room/3", called("c", "eve", "count", "my words")),
+	} {
+		b.receive(e)
+		b.ended(1)
+	}
+	b.receive(core.Event{Kind: core.KindDeletion, Target: "2", Message: core.Message{Path: core.MustPath("room/2")}})
+	b.receive(in("room/3", said("1", "jay", "what is new?")))
+	b.ended(1)
+	told := b.input(2)
+	if !strings.Contains(told, "hello there") {
+		t.Errorf("the model is not told what was said: %s", told)
+	}
+	for _, secret := range []string{"my words", "counted words", "taken back", "eve"} {
+		if strings.Contains(told, secret) {
+			t.Errorf("the model is told %q: %s", secret, told)
+		}
+	}
+	if len(did(desk)) != 1 || len(room.Choices()) > 0 {
+		t.Errorf("it did %q, and asks %v", did(desk), room.Choices())
 	}
 }
