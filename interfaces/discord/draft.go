@@ -221,13 +221,17 @@ func (d *Driver) finish(ctx context.Context, channel string, m *outgoing) (id st
 		d.eraseDraft(ctx, draftNote{Channel: channel, ID: a.id})
 		return "", nil
 	}
-	return d.become(ctx, draftNote{Channel: channel, ID: a.id, Key: m.Nonce, At: time.Now(), Final: sumOf(m.Content)}, m)
+	n := draftNote{Channel: channel, ID: a.id, Key: m.Nonce, At: time.Now(), Final: sumOf(m.Content)}
+	if !d.noteDraft(ctx, n) { // then it might be taken for a draft later
+		d.eraseDraft(ctx, n)
+		return "", nil
+	}
+	return d.become(ctx, n, m)
 }
 
-// become makes a draft the answer. From then on nobody takes it away, and while it is
+// become makes a draft the answer that it is noted to become. From then on nobody takes it away, and while it is
 // not known whether it worked, another try of the same part does the same again.
 func (d *Driver) become(ctx context.Context, n draftNote, m *outgoing) (id string, err error) {
-	d.noteDraft(ctx, n)
 	body := map[string]any{"content": m.Content, "embeds": m.Embeds, "components": m.Components, "allowed_mentions": m.Mentions, "flags": m.Flags & flagPlain}
 	err = d.rest.do(ctx, request{method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{n.Channel, n.ID}, body: body})
 	switch {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -584,5 +585,42 @@ func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
 			t.Errorf("stands: %q", got)
 		}
 		old.busy.close()
+	})
+}
+
+// fullShelf is a State that takes nothing while it is full.
+type fullShelf struct {
+	State
+	full atomic.Bool
+}
+
+func (f *fullShelf) Put(ctx context.Context, key string, value []byte) error {
+	if f.full.Load() {
+		return core.ErrFull
+	}
+	return f.State.Put(ctx, key, value)
+}
+
+// What cannot be noted to become an answer makes room for one, so that the next life
+// takes no answer for a draft.
+func TestDraftThatCannotBeNoted(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := &fullShelf{State: shelf()}
+		first := s.bot(t, func(o *Options) { o.State = state })
+		first.Draft(hall(), "Su")
+		within(t, time.Minute, "a draft", func() bool { return len(s.Messages(hallID)) == 1 })
+		state.full.Store(true)
+		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}); err != nil {
+			t.Fatal(err)
+		}
+		first.busy.close()
+		state.full.Store(false)
+		next := s.bot(t, func(o *Options) { o.State = state })
+		if _, err := act(t, next, "message_discord", map[string]any{"text": "And more."}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Texts(hallID); len(got) != 2 || got[0] != "Sure." {
+			t.Errorf("stands: %q", got)
+		}
 	})
 }

@@ -40,9 +40,10 @@ func sumOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// noteDraft notes a draft; what was noted before its id was known is replaced.
-func (d *Driver) noteDraft(ctx context.Context, n draftNote) {
-	d.changeNotes(ctx, func(all map[string]draftNote) bool {
+// noteDraft notes a draft; what was noted before its id was known is replaced. false:
+// that failed.
+func (d *Driver) noteDraft(ctx context.Context, n draftNote) bool {
+	return d.changeNotes(ctx, func(all map[string]draftNote) bool {
 		delete(all, n.Channel)
 		all[n.key()] = n
 		return true
@@ -61,14 +62,15 @@ func (d *Driver) forgetDraft(ctx context.Context, n draftNote) {
 
 // changeNotes changes the notes where change returns true, whatever becomes of
 // ctx: a note that stays behind would cost an answer.
-func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNote) bool) {
+// false: that failed.
+func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNote) bool) bool {
 	d.drafts.notes.Lock()
 	defer d.drafts.notes.Unlock()
 	ctx = context.WithoutCancel(ctx)
 	d.recallDrafts(ctx)
 	all := d.notedDrafts(ctx)
 	if !change(all) {
-		return
+		return true
 	}
 	raw, err := json.Marshal(all)
 	if err == nil {
@@ -77,6 +79,7 @@ func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNo
 	if err != nil {
 		d.log.Error("a draft is not noted", "err", err)
 	}
+	return err == nil
 }
 
 // notedDrafts reads the notes by key.
