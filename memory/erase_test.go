@@ -179,3 +179,35 @@ func TestJournalsOfOneTransaction(t *testing.T) {
 		t.Errorf("a journal that names the forgotten is left (%v)", err)
 	}
 }
+
+// TestForgottenOnTheWay: what is forgotten on the way of two migrations does not part
+// the old path from the place that stays.
+func TestForgottenOnTheWay(t *testing.T) {
+	db := open(t, t.TempDir())
+	group, topic := core.MustPath("chat/group"), core.MustPath("chat/group/7")
+	commit := func(b core.Batch) {
+		if err := db.Commit(t.Context(), &b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move := func(from core.Path, to string) {
+		commit(core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: from}, To: core.MustPath(to)}}})
+	}
+	move(group, "chat/super")
+	commit(core.Batch{Append: []core.Entry{message(topic, "1", "one"), message(topic, "2", "two")}})
+	move(topic, "chat/other")
+	if err := db.Forget(t.Context(), core.MustPath("chat/super")); err != nil {
+		t.Fatal(err)
+	}
+	commit(core.Batch{Append: []core.Entry{message(topic, "2", "two"), message(topic, "3", "three")}})
+	err := db.View(t.Context(), func(v core.View) error {
+		entries, err := v.Last(core.MustPath("chat/other"), 10)
+		if len(entries) != 3 {
+			t.Errorf("%d entries are there, want 3", len(entries))
+		}
+		return err
+	})
+	if err := errors.Join(err, db.Check(t.Context())); err != nil {
+		t.Error(err)
+	}
+}

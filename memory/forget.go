@@ -338,16 +338,31 @@ func (f *forgetting) dropHead(t *tx, p place) {
 	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
 }
 
-// aliases forgets which paths led to the places that go, and the ids under them.
+// aliases forgets which paths led to the places that go, and the ids under them. Other
+// paths that led through one of those, to a place that stays, lead there directly.
 func (f *forgetting) aliases() error {
 	for from := range f.sources {
 		if err := f.dropIDs(from); err != nil {
 			return err
 		}
 	}
-	return changeAll(f.ctx, f.db, slices.Collect(maps.Keys(f.sources)), func(t *tx, from core.Path) {
-		t.bucket(bucketAliases).Delete(placeKey(from))
-	})
+	return f.db.write(f.ctx, &job{run: func(t *tx) error {
+		before := make(map[core.Path]place)
+		for _, from := range append(t.placesIn(bucketIDs), t.placesIn(bucketAliases)...) {
+			if !f.sources[from] {
+				before[from] = t.resolve(from)
+			}
+		}
+		for from := range f.sources {
+			t.bucket(bucketAliases).Delete(placeKey(from))
+		}
+		for from, p := range before {
+			if t.resolve(from).path != p.path {
+				t.lead(from, alias{To: p.path, Shift: p.shift})
+			}
+		}
+		return nil
+	}})
 }
 
 // idsAtOnce is how many ids are turned into hashes at once.

@@ -277,6 +277,29 @@ func (m *model) unlink(path core.Path) {
 	maps.DeleteFunc(m.moved, func(from, _ core.Path) bool {
 		return follow(before, from).Within(path)
 	})
+	for from := range m.sources() { // what led through one of them to a place that stays
+		if to := follow(before, from); !to.Within(path) && m.at(from) != to {
+			m.moved[from] = to
+		}
+	}
+}
+
+// sources are the paths that somebody may still come by.
+func (m *model) sources() map[core.Path]bool {
+	from := make(map[core.Path]bool)
+	for _, entries := range m.places {
+		for i := range entries {
+			from[entries[i].from] = true
+		}
+	}
+	for i := range m.gone {
+		from[m.gone[i].from] = from[m.gone[i].from] || !m.gone[i].hashed
+	}
+	for path := range m.moved {
+		from[path] = true
+	}
+	maps.DeleteFunc(from, func(_ core.Path, known bool) bool { return !known })
+	return from
 }
 
 func (m *model) prune(t *rapid.T) {
