@@ -236,26 +236,50 @@ func (f *forgetting) logs() error {
 	if f.person == "" {
 		return nil
 	}
-	var ids [][]byte
+	if err := f.hashOwn(); err != nil {
+		return err
+	}
 	from, to := subtree(f.within)
-	err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
+	return f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
 		return ok && (f.his(&l) || f.blank(&l))
 	}, func(t *tx, k, v []byte) {
 		l, _ := f.read(k, v)
 		p := place{path: l.Message.Path, key: placeKey(l.Message.Path)}
 		if f.his(&l) {
-			ids = append(ids, f.idsOf(t, &l.Message)...)
+			for _, id := range f.idsOf(t, &l.Message) {
+				t.bucket(bucketIDs).Delete(id)
+			}
 			t.remove(p, l.Message.Seq)
 		} else {
 			f.blank(&l)
 			t.rewrite(p, &l)
 		}
 	})
+}
+
+// hashOwn hashes the ids of the entries that go. The ids themselves go with the
+// entries: whenever the process dies, the next Forget finds them.
+func (f *forgetting) hashOwn() error {
+	var own []core.Message
+	from, to := subtree(f.within)
+	err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
+		if l, ok := f.read(k, v); ok && f.his(&l) {
+			own = append(own, core.Message{Path: l.Message.Path, ID: l.Message.ID, Seq: l.Message.Seq})
+		}
+		return false
+	}, nil)
 	if err != nil {
 		return err
 	}
-	return f.hashIDs(ids)
+	var ids [][]byte
+	err = f.db.view(f.ctx, func(v *view) error {
+		for i := range own {
+			ids = append(ids, f.idsOf(&v.tx, &own[i])...)
+		}
+		return nil
+	})
+	return errors.Join(err, f.hash(ids))
 }
 
 // idsOf returns the keys under which a message's id is stored.
@@ -405,9 +429,17 @@ func (f *forgetting) goingIDs(v *view, p place, start []byte) (ids [][]byte, nex
 	return ids, nil
 }
 
-// hashIDs leaves hashes of ids only. It writes them in their order: one after another
-// they would touch a page of the file each.
+// hashIDs leaves hashes of ids only.
 func (f *forgetting) hashIDs(ids [][]byte) error {
+	if err := f.hash(ids); err != nil {
+		return err
+	}
+	return changeAll(f.ctx, f.db, ids, func(t *tx, id []byte) { t.bucket(bucketIDs).Delete(id) })
+}
+
+// hash writes hashes of ids, in their order: one after another they would touch a page
+// of the file each.
+func (f *forgetting) hash(ids [][]byte) error {
 	hashes := make([][]byte, len(ids))
 	err := f.db.view(f.ctx, func(v *view) error {
 		for i, id := range ids {
@@ -419,14 +451,10 @@ func (f *forgetting) hashIDs(ids [][]byte) error {
 		return err
 	}
 	slices.SortFunc(hashes, bytes.Compare)
-	err = changeAll(f.ctx, f.db, hashes, func(t *tx, hash []byte) {
+	return changeAll(f.ctx, f.db, hashes, func(t *tx, hash []byte) {
 		t.filled(bucketGone)
 		t.bucket(bucketGone).Put(hash, t.hour())
 	})
-	if err != nil {
-		return err
-	}
-	return changeAll(f.ctx, f.db, ids, func(t *tx, id []byte) { t.bucket(bucketIDs).Delete(id) })
 }
 
 const metaSalt = "salt"

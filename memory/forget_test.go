@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -541,5 +543,55 @@ func TestForgetEverybodyByAWrongClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, fmt.Sprint("known, our clock ahead by ", ahead), b.Known, []bool{true, false})
+	}
+}
+
+// TestForgetAfterABrokenOne: where Forget was cut short after some entries had gone, the
+// next one finds the ids of these too, and leaves hashes of all.
+func TestForgetAfterABrokenOne(t *testing.T) {
+	db := open(t, t.TempDir())
+	said := make([]core.Entry, 2*sweepWrite)
+	for i := range said {
+		said[i] = message(group, fmt.Sprint("m", i), "words")
+		said[i].Message.Author.ID = "1000"
+	}
+	add(t, db, said...)
+	count := func() (entries, ids int) {
+		err := db.view(t.Context(), func(v *view) error {
+			h, _ := v.readHead(placeKey(group))
+			c := v.bucket(bucketIDs).Cursor()
+			for k, _ := c.First(); k != nil; k, _ = c.Next() {
+				ids++
+			}
+			entries = int(h.count)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return entries, ids
+	}
+	d := faulty(t, db)
+	d.write = func(buf []byte, at int64) (int, error) {
+		if isMeta(at) { // nobody can read meanwhile
+			return db.handle.WriteAt(buf, at)
+		}
+		if entries, _ := count(); entries < len(said) {
+			return 0, syscall.EIO
+		}
+		return db.handle.WriteAt(buf, at)
+	}
+	if err := db.Forget(t.Context(), jay); err == nil {
+		t.Error("nothing was cut short")
+	}
+	d.write = nil
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	entries, ids := count()
+	want(t, "entries and ids left", []int{entries, ids}, []int{0, 0})
+	b := &core.Batch{Append: said}
+	if err := db.Commit(t.Context(), b); err != nil || slices.Contains(b.Known, false) {
+		t.Errorf("some are taken again: %v", err)
 	}
 }
