@@ -1,0 +1,164 @@
+package turn_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+)
+
+// unreadable is a store of which each 31st read fails.
+type unreadable struct {
+	core.Store
+	reads atomic.Int32
+	which atomic.Int32 // of 31
+}
+
+func (s *unreadable) View(ctx context.Context, f func(core.View) error) error {
+	return s.Store.View(ctx, func(v core.View) error { return f(&unreadableView{v, s}) })
+}
+
+// unreadableView fails some of its reads.
+type unreadableView struct {
+	core.View
+	*unreadable
+}
+
+// fails returns an error at a read that is to fail.
+func (s *unreadable) fails() error {
+	if s.reads.Add(1)%31 == s.which.Load() {
+		return errUnsure
+	}
+	return nil
+}
+
+func (v *unreadableView) Head(place core.Path) (core.Head, error) {
+	if err := v.fails(); err != nil {
+		return core.Head{}, err
+	}
+	return v.View.Head(place)
+}
+
+func (v *unreadableView) Places(root core.Path) ([]core.Head, error) {
+	if err := v.fails(); err != nil {
+		return nil, err
+	}
+	return v.View.Places(root)
+}
+
+func (v *unreadableView) Due(place core.Path, most int) ([]core.Entry, error) {
+	if err := v.fails(); err != nil {
+		return nil, err
+	}
+	return v.View.Due(place, most)
+}
+
+func (v *unreadableView) Entry(place core.Path, id string) (core.Entry, bool, error) {
+	if err := v.fails(); err != nil {
+		return core.Entry{}, false, err
+	}
+	return v.View.Entry(place, id)
+}
+
+func (v *unreadableView) After(place core.Path, seq uint64, most int) ([]core.Entry, error) {
+	if err := v.fails(); err != nil {
+		return nil, err
+	}
+	return v.View.After(place, seq, most)
+}
+
+func (v *unreadableView) Last(place core.Path, n int) ([]core.Entry, error) {
+	if err := v.fails(); err != nil {
+		return nil, err
+	}
+	return v.View.Last(place, n)
+}
+
+func (v *unreadableView) Recent(root core.Path, n int, keep func(core.Path) bool) ([]core.Entry, error) {
+	if err := v.fails(); err != nil {
+		return nil, err
+	}
+	return v.View.Recent(root, n, keep)
+}
+
+func (v *unreadableView) State(place core.Path) (core.State, error) {
+	if err := v.fails(); err != nil {
+		return core.State{}, err
+	}
+	return v.View.State(place)
+}
+
+func (v *unreadableView) Journal(id core.TurnID) ([]core.Record, error) {
+	if err := v.fails(); err != nil {
+		return nil, err
+	}
+	return v.View.Journal(id)
+}
+
+// TestReadsThatFail lets reads of the store fail: what is delivered again is answered
+// all the same, and nothing is done twice.
+func TestReadsThatFail(t *testing.T) {
+	for which := range int32(31) {
+		synctest.Test(t, func(t *testing.T) { readsFail(t, which) })
+	}
+}
+
+func readsFail(t *testing.T, which int32) {
+	s := &unreadable{Store: open(t, t.TempDir())}
+	s.which.Store(-1)
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	desk := coretest.NewPlugin("desk",
+		core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Effects: core.EffectNone},
+		core.Action{Name: "amend", Brief: "Amend", Permission: core.Everyone, Effects: core.EffectRewrites},
+		core.Action{Name: "ban", Brief: "Ban", Permission: core.Moderators, Effects: core.EffectNone},
+	)
+	b := start(t, s, room, coretest.NewAsker(plan("Hello."), pays, plan("Paid."), `{"actions":[{"type":"ban"}]}`, plan("Banned."),
+		`{"actions":[{"type":"amend","payload":{"message_id":"room-1"}}]}`, plan("Amended.")), func(o *turn.Options) {
+		o.Catalogue, o.Chooser = catalogueOf(t, room, desk), func(core.Path) core.Chooser { return room }
+		o.Scope, o.Config.Recent = "unified", 10
+		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
+	})
+	defer b.stop()
+	in := func(path string, e core.Event) core.Event {
+		e.Message.Path, e.Message.Private, e.Message.Addressed, e.Message.Author.Rank = core.MustPath(path), false, core.Mention, core.Moderator
+		return e
+	}
+	deliver := func(e core.Event) {
+		t.Helper()
+		for b.Receive(t.Context(), e) != nil {
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Minute) // the longest pause is shorter
+	}
+	deliver(in("room/2", said("1", "ann", "hello there")))
+	s.reads.Store(0)
+	s.which.Store(which)
+	deliver(in("room/3", said("1", "jay", "pay Ann")))
+	confirm := in("room/3", b.press("p1", "jay", "Confirm"))
+	deliver(confirm)
+	button := in("room/3", said("p2", "jay", ""))
+	button.Kind, button.Target, button.Data = core.KindPress, "room-2", "Ban them"
+	deliver(button)
+	amend := in("room/3", said("3", "jay", "amend it"))
+	amend.Message.ReplyTo = &core.Quote{ID: "room-2", From: core.Author{Bot: true}}
+	deliver(amend)
+	s.which.Store(-1)
+	// what cannot be looked up is not amended
+	if got := strings.Join(did(desk), " "); strings.TrimSuffix(got, ` {"message_id":"room-1"}`) != `{"to":"Ann"} {}` {
+		t.Errorf("reads %d: it did %q", which, got)
+	}
+	texts := strings.Join(room.Texts(), "|")
+	if want := "Hello.|As you wish.|Pay somebody\nto: Ann\n\n✓ Done.|Paid.|Banned.|Amended."; texts != want {
+		t.Errorf("reads %d: the room holds %q", which, texts)
+	}
+	if len(b.asker.Asked()) != 7 {
+		t.Errorf("reads %d: the model was asked %d times", which, len(b.asker.Asked()))
+	}
+}
