@@ -158,7 +158,7 @@ func (t *turn) goesOn(ctx context.Context) bool {
 	free := false
 	err := t.store.View(ctx, func(v core.View) error {
 		waiting, err := v.Due(t.path, mergeMax+1)
-		free = err == nil && (len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last)
+		free = len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last
 		return err
 	})
 	return err == nil && free

@@ -34,8 +34,8 @@ func parseQuestion(s string) (q question, answer string, ok bool) {
 		return q, "", false
 	}
 	where, answer, _ := strings.Cut(rest, ":")
-	n, err := fmt.Sscanf(where, "%d.%d.%d", &q.turn, &q.round, &q.step)
-	return q, answer, err == nil && n == 3
+	_, err := fmt.Sscanf(where, "%d.%d.%d", &q.turn, &q.round, &q.step)
+	return q, answer, err == nil
 }
 
 // inquire puts the questions of all steps that wait to be confirmed into the place.
@@ -112,7 +112,7 @@ func (t *Turns) rearm(v core.View) error {
 // rearmOne looks at one entry: is it a question that still waits?
 func (t *Turns) rearmOne(v core.View, e *core.Entry) error {
 	q, _, ok := parseQuestion(e.Data)
-	if !ok || !e.Self || e.Kind != core.KindMessage {
+	if !ok || e.Kind != core.KindMessage {
 		return nil
 	}
 	id := core.TurnID{Path: e.Message.Path, Seq: q.turn}
@@ -279,12 +279,10 @@ func (t *turn) decision(ctx context.Context) (q question, agreed, ok bool, err e
 	}
 	err = t.store.View(ctx, func(v core.View) (err error) {
 		if to := e.Message.ReplyTo; to != nil {
-			var asks core.Entry
-			if asks, ok, err = v.Entry(t.path, to.ID); ok && asks.Self {
+			asks, _, err := v.Entry(t.path, to.ID)
+			if asks.Self {
 				q, _, ok = parseQuestion(asks.Data)
-				return err
 			}
-			ok = false
 			return err
 		}
 		q, ok, err = t.lastQuestion(v, e)
@@ -494,7 +492,7 @@ func (t *turn) settle(ctx context.Context, origin *journal, q question, h *actio
 	if h.Unasked != "" {
 		return nil
 	}
-	fate := t.fate(h, q, agreed)
+	fate := t.fate(h, agreed)
 	c := t.with.chooser(t.path)
 	if c == nil {
 		done := t.outcome
@@ -525,7 +523,7 @@ func (t *turn) asked(origin *journal, q question) string {
 		return what.ID
 	}
 	for _, e := range t.parts.History {
-		if e.Self && e.Data == q.String() {
+		if e.Data == q.String() {
 			return e.Message.ID
 		}
 	}
@@ -533,17 +531,17 @@ func (t *turn) asked(origin *journal, q question) string {
 }
 
 // fate words what became of the step.
-func (t *turn) fate(h *action.Held, q question, agreed bool) string {
-	i := slices.IndexFunc(t.outcome, func(d action.Done) bool { return d.Step == int(q.step) })
+func (t *turn) fate(h *action.Held, agreed bool) string {
+	step := &t.outcome[0] // what follows from it comes behind it
 	switch {
-	case agreed && i >= 0 && t.outcome[i].Progress == core.Done:
+	case step.Progress == core.Done:
 		return "✓ Done."
 	case h.Expired(t.clock()) && (agreed || t.messages[0].Self):
 		return "⌛ The question has expired."
 	case !agreed:
 		return "✗ Cancelled."
-	case i >= 0 && t.outcome[i].Outcome.Text != "":
-		return "✗ " + action.Shown(t.outcome[i].Outcome.Text)
+	case step.Outcome.Text != "":
+		return "✗ " + action.Shown(step.Outcome.Text)
 	}
 	return "✗ It did not work."
 }

@@ -64,7 +64,7 @@ func (t *turn) mended(d *action.Done) bool {
 // to him: what was done, he does not know.
 func (t *turn) unheard() bool {
 	first := t.messages[0].Kind
-	if t.fixed() || t.unasked() || t.inDoubt() || first == core.KindContinue || first == core.KindPress || len(t.said()) > 0 {
+	if t.unasked() || t.inDoubt() || first == core.KindContinue || first == core.KindPress || len(t.said()) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(t.finished, t.shows)

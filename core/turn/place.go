@@ -310,7 +310,7 @@ func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 		}
 		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
 		t.who = caused(t.messages)
-		t.who.Epoch, t.who.Private = t.journal.epoch, t.who.Private || head.Private
+		t.who.Epoch, t.who.Private = t.journal.epoch, head.Private
 		if !kept {
 			t.journal.people = append(t.causers(), t.path)
 		}
