@@ -3,6 +3,7 @@ package turn_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/coretest"
@@ -95,6 +96,42 @@ func TestButtonsLendNoRank(t *testing.T) {
 			b.ended(1)
 			if got := len(bank.Calls()) > 0; got != tc.shown {
 				t.Errorf("the ledger was shown: %v; the room holds %q", got, b.room.Texts())
+			}
+		})
+	}
+}
+
+// TestQuestionsStayWhateverTheirId: ids may be numbers, and the same in several places of
+// a chat.
+func TestQuestionsStayWhateverTheirId(t *testing.T) {
+	entry := func(path, id, data, to string) core.Entry {
+		return core.Entry{Self: true, Event: core.Event{Kind: core.KindMessage, Data: data, Message: core.Message{
+			Path: core.MustPath(path), ID: id, Text: "said", Time: time.Now(), ReplyTo: &core.Quote{ID: "0", From: core.Author{ID: to}},
+		}}}
+	}
+	for name, tc := range map[string]struct {
+		log    []core.Entry
+		id     string
+		edited bool
+	}{
+		"a large number":            {[]core.Entry{entry("room/1", "9007199254740993", "", "jay")}, "9007199254740993", true},
+		"another's":                 {[]core.Entry{entry("room/1", "9007199254740993", "", "ann")}, "9007199254740993", false},
+		"in a thread":               {[]core.Entry{entry("room/1/7", "5", "", "jay")}, `"5"`, true},
+		"a question, and an answer": {[]core.Entry{entry("room/1", "5", "confirm:1.1.1", "jay"), entry("room/1/7", "5", "", "jay")}, "5", false},
+		"an answer, and a question": {[]core.Entry{entry("room/1", "5", "", "jay"), entry("room/1/7", "5", "confirm:1.1.1", "jay")}, "5", false},
+		"two answers":               {[]core.Entry{entry("room/1", "5", "", "jay"), entry("room/1/7", "5", "", "ann")}, "5", true},
+		"no id":                     {nil, "null", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, bank := editor(t, doing("edit", `{"message_id":`+tc.id+`}`), plan("Well."))
+			if err := b.store.Commit(t.Context(), &core.Batch{Append: tc.log}); err != nil {
+				t.Fatal(err)
+			}
+			e := ranked("2", "jay", core.Member, "change it")
+			b.receive(e)
+			b.ended(1)
+			if got := len(bank.Calls()) > 0; got != tc.edited {
+				t.Errorf("it was changed: %v; the room holds %q", got, b.room.Texts())
 			}
 		})
 	}

@@ -482,3 +482,16 @@ func (p paced) Ask(_ context.Context, q core.Question) (core.Answer, error) {
 	time.Sleep(p[q.Path])
 	return core.Answer{Text: plan("ok")}, nil
 }
+
+// TestAnswerIsFourCommits: a message is received, its turn begins, its answer is to be
+// sent, and the turn ends; each is one commit.
+func TestAnswerIsFourCommits(t *testing.T) {
+	s := &counting{Store: open(t, t.TempDir())}
+	defer s.Close()
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")))
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	if n := s.all.Load(); n != 4 {
+		t.Errorf("%d commits", n)
+	}
+}

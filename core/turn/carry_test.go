@@ -27,6 +27,8 @@ func commands(t *testing.T, calls *[]command.Call) *command.Registry {
 	do := func(_ context.Context, c command.Call) (string, error) {
 		*calls = append(*calls, c)
 		switch c.Args["what"] {
+		case "nothing":
+			return "", &core.Error{Kind: core.Invalid}
 		case "fail":
 			return "", errors.New("a secret of the machine")
 		case "refuse":
@@ -67,6 +69,7 @@ func TestCommands(t *testing.T) {
 		{called("1", "jay", "ECHO", "a", "b"), "You said a b."},
 		{called("2", "jay", "echo"), "what is missing. Usage: `/echo what`"},
 		{called("3", "jay", "echo", "fail"), "Sorry, that did not work. (E-COMMAND)"},
+		{called("3b", "jay", "echo", "nothing"), "Sorry, that did not work. (E-COMMAND)"},
 		{called("4", "jay", "echo", "refuse"), "Not that."},
 		{called("5", "jay", "echo", "silent"), "Done."},
 		{called("6", "jay", "usage", "x"), "What do you mean?"}, // as if there were none: the model is asked
@@ -250,8 +253,11 @@ func TestSees(t *testing.T) {
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(`{"actions":[{"type":"look","payload":{}}]}`), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, eye)
-		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
+		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("hall")}}, {Paths: []core.Path{core.MustPath("room")}}}
 	})
+	elsewhere := talk("0", "jay", "in another hall")
+	elsewhere.Message.Path = core.MustPath("hall/1")
+	b.receive(elsewhere)
 	private := said("1", "jay", "Aria, between us")
 	other := talk("2", "jay", "in the hall")
 	other.Message.Path = core.MustPath("room/hall")
@@ -272,6 +278,9 @@ func TestTrace(t *testing.T) {
 	b := fresh(t, "no plan at all: {", plan("Hello."))
 	b.receive(said("1", "jay", "hi"))
 	end := b.ended(1)[0]
+	if end.Trace != nil && end.Trace.Thought <= 0 {
+		t.Errorf("it thought for %s", end.Trace.Thought)
+	}
 	if end.Trace == nil || len(end.Trace.Asks) != 2 || len(end.Trace.Plans) != 1 || end.Person != core.MustPath("room/@user/jay") || !end.Private {
 		t.Fatalf("the turn ended as %+v", end)
 	}
@@ -370,16 +379,102 @@ func TestBadContributions(t *testing.T) {
 			"late":   injector(func(context.Context) (json.RawMessage, error) { <-never; return json.RawMessage(`1`), nil }),
 			"broken": injector(func(context.Context) (json.RawMessage, error) { return json.RawMessage(`2`), errors.New("no") }),
 			"panics": injector(func(context.Context) (json.RawMessage, error) { panic("no") }),
-			"large":  says(`"` + strings.Repeat("x", 3000) + `"`),
+			"most":   says(`"` + strings.Repeat("x", 1998) + `"`),
+			"large":  says(`"` + strings.Repeat("x", 1999) + `"`),
 			"wrong":  says(`{`),
 		}
 	})
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1) // though one of them never comes back
 	in := b.input(0)
-	for name, want := range map[string]bool{"good": true, "late": false, "broken": false, "panics": false, "large": false, "wrong": false} {
+	for name, want := range map[string]bool{"good": true, "most": true, "late": false, "broken": false, "panics": false, "large": false, "wrong": false} {
 		if strings.Contains(in, `"`+name+`":`) != want {
 			t.Errorf("%s is in the prompt: %v; want %v", name, !want, want)
+		}
+	}
+}
+
+// TestBeatsAreBound: what goes on after a beat would be bound by nothing, nobody overhears
+// anything, and what a beat does in silence is told to nobody.
+func TestBeatsAreBound(t *testing.T) {
+	save := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.Everyone,
+		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
+	b := withPlugin(t, save, `{"actions":[{"type":"save","payload":{}},{"type":"CONTINUE"}]}`)
+	b.receive(beat("b1", `{"beat":"diary","actions":["save"]}`))
+	if end := b.ended(1)[0]; end.GoesOn != "" {
+		t.Errorf("it goes on as %+v", end)
+	}
+	if in := b.input(0); len(b.asker.Asked()) != 1 || strings.Contains(in, "overheard") {
+		t.Errorf("the model was asked %d times, with %s", len(b.asker.Asked()), in)
+	}
+	b.stands()
+}
+
+// TestSceneTellsWhatIsSaid: plugins get all that the turn answers, and its person where
+// that is one.
+func TestSceneTellsWhatIsSaid(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	scenes := make(chan core.Scene, 10)
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) { o.Recons = []core.Recon{scout(scenes)} })
+	b.receive(said("1", "jay", "one"), said("2", "jay", ""), said("3", "jay", "two"))
+	b.ended(1)
+	if s := <-scenes; s.Text != "one\ntwo" || s.Author.ID != "jay" || !s.Private || s.Path != place {
+		t.Errorf("the scene was %+v", s)
+	}
+}
+
+// scout notes the scenes that it sees.
+type scout chan core.Scene
+
+func (s scout) Recon(_ context.Context, scene core.Scene) ([]core.Hint, error) {
+	s <- scene
+	return nil, nil
+}
+
+// TestLateReminders: from two minutes on it is said that a reminder comes late.
+func TestLateReminders(t *testing.T) {
+	for waited, late := range map[time.Duration]bool{2*time.Minute - time.Second: false, 2 * time.Minute: true} {
+		for _, mute := range []bool{false, true} {
+			b, c := group(t, turn.Settings{}, plan("Tea!"))
+			if mute {
+				b, c = group(t, turn.Settings{}, &core.ModelError{Kind: core.RetryLater})
+			}
+			due := said("r", "jay", "tea")
+			due.Kind, due.Message.Time = core.KindReminder, c.Now().Add(-waited)
+			b.receive(due)
+			b.ended(1)
+			if in := b.input(0); strings.Contains(in, "comes late") != late {
+				t.Errorf("after %s the model was told %s", waited, in)
+			}
+			if text := b.room.Texts()[0]; mute && strings.Contains(text, "late by 2m0s") != late {
+				t.Errorf("after %s it says %s", waited, text)
+			}
+		}
+	}
+}
+
+// TestPreviewIsPrivateInPrivate: a prompt that is shown beforehand holds nothing of other
+// places where the place is private.
+func TestPreviewIsPrivateInPrivate(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
+		o.Scope, o.Config.Recent = "unified", 10
+		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
+	})
+	b.receive(said("1", "jay", "a private word"))
+	b.ended(1)
+	b.receive(talk("2", "ann", "Aria, news"))
+	b.ended(1)
+	for path, shared := range map[string]bool{"room/1": false, "room/5": true} {
+		p, err := b.Preview(t.Context(), core.Message{Path: core.MustPath(path), ID: "9", Text: "what is new?", Time: time.Now(), Author: core.Author{ID: "jay"}}, core.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := p.Request().Messages[0].Text
+		if strings.Contains(text, "Aria, news") != shared || path != "room/1" && strings.Contains(text, "private word") {
+			t.Errorf("in %s: %s", path, text)
 		}
 	}
 }

@@ -2,8 +2,11 @@ package turn_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
@@ -352,5 +355,124 @@ func TestLongQuestion(t *testing.T) {
 				t.Errorf("it paid %d times", len(bank.Calls()))
 			}
 		})
+	}
+}
+
+// TestTwoQuestions: each is decided, and expires, by itself.
+func TestTwoQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		room := coretest.NewRoom("room")
+		bank := coretest.NewPlugin("bank",
+			core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Effects: core.EffectNone},
+			core.Action{Name: "look", Permission: core.Everyone, Effects: core.EffectNone, Do: func(context.Context, core.Call) (core.Result, error) {
+				return core.Result{Output: []byte(`"rich"`)}, nil
+			}})
+		b := start(t, s, room, coretest.NewAsker(
+			`{"actions":[{"type":"look"},{"type":"pay","payload":{"to":"Ann"}},{"type":"pay","payload":{"to":"Bob"}}]}`,
+			`{"response":"So?","actions":[{"type":"pay","payload":{"to":"Cid"}}]}`, says), func(o *turn.Options) {
+			o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+			o.Runtime = action.NewRuntime(action.Options{Expire: time.Hour})
+		})
+		defer b.stop()
+		b.receive(said("1", "jay", "pay them"))
+		b.ended(1)
+		if len(room.Choices()) != 3 {
+			t.Fatalf("it asks %v", room.Choices())
+		}
+		for _, sent := range room.Sent() {
+			if strings.HasSuffix(sent.Text, "Ann") {
+				e := said("p", "jay", "")
+				e.Kind, e.Target, e.Data = core.KindPress, sent.ID, room.Choices()[sent.ID][0].Data
+				b.receive(e)
+			}
+		}
+		b.ended(1)
+		time.Sleep(2 * time.Hour)
+		b.ended(2) // of the other two, and nothing of the first
+		select {
+		case end := <-room.Ends():
+			t.Errorf("another turn: %+v", end)
+		default:
+		}
+		var fates []string
+		for _, text := range room.Texts() {
+			if name, fate, ok := strings.Cut(text, "\n\n"); ok {
+				fates = append(fates, name[len(name)-3:]+" "+fate)
+			}
+		}
+		if got := strings.Join(fates, "|"); got != "Ann ✓ Done.|Bob ⌛ The question has expired.|Cid ⌛ The question has expired." {
+			t.Errorf("the questions became %s", got)
+		}
+	})
+}
+
+// TestFateOfAQuestion: it tells what became of the step, and asks about what follows from
+// it.
+func TestFateOfAQuestion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		result core.Result
+		err    error
+		fate   string
+		asks   int
+	}{
+		"done":            {fate: "✓ Done."},
+		"failed":          {err: core.Errorf(core.Broken, "no  money"), fate: "✗ no money"},
+		"without a word":  {err: &core.Error{Kind: core.Broken}, fate: "✗ It did not work."},
+		"in secret words": {err: errors.New("secret"), fate: "✗ it did not work"},
+		"leads on":        {result: core.Result{Next: []core.Step{{Type: "again", Payload: []byte(`{}`)}}}, fate: "✓ Done.", asks: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			t.Cleanup(func() { s.Close() })
+			room := coretest.NewRoom("room")
+			bank := coretest.NewPlugin("bank",
+				core.Action{Name: "again", Brief: "Pay again", Permission: core.Everyone, Confirm: true},
+				core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Do: func(context.Context, core.Call) (core.Result, error) {
+					return tc.result, tc.err
+				}})
+			b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
+				o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+			})
+			b.receive(said("1", "jay", "pay Ann"))
+			b.ended(1)
+			b.receive(b.press("p", "jay", "Confirm"))
+			b.ended(1)
+			if texts := room.Texts(); texts[1] != "Pay somebody\nto: Ann\n\n"+tc.fate || len(room.Choices()) != tc.asks {
+				t.Errorf("the room holds %q, and asks %v", texts, room.Choices())
+			}
+		})
+	}
+}
+
+// TestYesInReplyToNothing: a reply to what the log does not know decides nothing.
+func TestYesInReplyToNothing(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	yes := said("2", "jay", "yes")
+	yes.Message.ReplyTo = &core.Quote{ID: "gone"}
+	b.receive(yes)
+	b.ended(1)
+	if len(bank.Calls()) != 0 {
+		t.Error("it paid")
+	}
+}
+
+// TestOddButtons: a press whose data only looks like a confirmation is none.
+func TestOddButtons(t *testing.T) {
+	b, bank := shop(t, true, pays, plan("What?"))
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	confirm := b.press("p1", "jay", "Confirm")
+	for i, data := range []string{"confirm:1.1:y", "confirm:x.1.2:y", "confirm:"} {
+		odd := confirm
+		odd.Message.ID, odd.Data = fmt.Sprint("o", i), data
+		b.receive(odd)
+		b.ended(1)
+	}
+	if len(bank.Calls()) != 0 || len(b.room.Choices()) != 1 {
+		t.Errorf("it paid %d times, and asks %v", len(bank.Calls()), b.room.Choices())
 	}
 }

@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -266,5 +267,56 @@ func TestPlanned(t *testing.T) {
 		if len(planned) != 2 || !planned[0].Equal(planned[1]) || planned[0].Sub(began) > time.Minute {
 			t.Errorf("planned at %v, want twice about %v", planned, began)
 		}
+	})
+}
+
+// TestSendsCutShort: a send whose time was up may have arrived, and counts.
+func TestSendsCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		room := coretest.NewRoom("room")
+		room.Forgets = true
+		tries := 0
+		room.Fail = func(text string) error {
+			if text != "one" {
+				return nil
+			}
+			tries++
+			time.Sleep(31 * time.Second) // longer than a step may take
+			return errors.New("cut")
+		}
+		b := start(t, s, room, coretest.NewAsker(plan("one")))
+		b.receive(said("1", "jay", "hi"))
+		time.Sleep(time.Hour)
+		b.quiet()
+		b.stands(doubtful)
+		if tries != 3 || len(b.asker.Asked()) != 1 {
+			t.Errorf("it was sent %d times, and the model asked %d times", tries, len(b.asker.Asked()))
+		}
+		b.stop()
+	})
+}
+
+// TestDoubtIsNotForTheModel: beside a message that may not have arrived, what was done in
+// silence is not told either.
+func TestDoubtIsNotForTheModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		room := coretest.NewRoom("room")
+		room.Forgets = true
+		room.Fail = lossy("one", 9)
+		memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.Everyone,
+			Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
+		b := start(t, s, room, coretest.NewAsker(`{"response":"one","actions":[{"type":"save"}]}`), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, memo) })
+		b.receive(said("1", "jay", "hi"))
+		time.Sleep(time.Hour)
+		b.quiet()
+		b.stands(doubtful)
+		if n := len(b.asker.Asked()); n != 1 {
+			t.Errorf("the model was asked %d times", n)
+		}
+		b.stop()
 	})
 }

@@ -240,3 +240,88 @@ func TestReallyFullDisk(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 }
+
+// TestModelWaitsForTheDisk: what was done is on disk before the model is asked to tell it.
+func TestModelWaitsForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := open(t, t.TempDir())
+		defer store.Close()
+		s := &cramped{Store: store}
+		room := coretest.NewRoom("room")
+		looks := 0
+		eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Confirm: true, Do: func(context.Context, core.Call) (core.Result, error) {
+			looks++
+			s.fill(func(*core.Batch) bool { return true })
+			return core.Result{Output: []byte(`"a cat"`)}, nil
+		}}, core.Action{Name: "glance", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+			looks++
+			s.fill(func(*core.Batch) bool { return true })
+			return core.Result{Output: []byte(`"a dog"`)}, nil
+		}})
+		asker := coretest.NewAsker(`{"actions":[{"type":"glance"}]}`, plan("A dog."), `{"actions":[{"type":"look"}]}`, plan("A cat."))
+		b := start(t, s, room, asker, func(o *turn.Options) {
+			o.Catalogue, o.Chooser = catalogueOf(t, room, eye), func(core.Path) core.Chooser { return room }
+		})
+		defer b.stop()
+		full := func(asked int) {
+			t.Helper()
+			time.Sleep(time.Hour)
+			if n := len(asker.Asked()); n != asked {
+				t.Errorf("the model was asked %d times while nothing could be written, want %d", n, asked)
+			}
+			s.fill(nil)
+			time.Sleep(time.Minute)
+		}
+		b.receive(said("1", "jay", "glance"))
+		full(1)
+		b.ended(1)
+		b.receive(said("2", "jay", "look"))
+		b.ended(1)
+		b.receive(b.press("p", "jay", "Confirm"))
+		full(3)
+		b.ended(1)
+		if texts := strings.Join(room.Texts(), "|"); looks != 2 || !strings.HasPrefix(texts, "A dog.|") || !strings.HasSuffix(texts, "|A cat.") {
+			t.Errorf("it looked %d times, and the room holds %q", looks, texts)
+		}
+	})
+}
+
+// TestUnwrittenWhileAway: what was sent before the platform went away is on disk as soon
+// as there is room, and not only when it comes back.
+func TestUnwrittenWhileAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := open(t, t.TempDir())
+		defer store.Close()
+		s := &cramped{Store: store}
+		var away atomic.Bool
+		room := coretest.NewRoom("room")
+		room.Forgets = true
+		room.Fail = func(text string) error {
+			if text != "two" || room.Texts()[0] == "" {
+				return nil
+			}
+			if len(room.Texts()) == 1 {
+				away.Store(true)
+				s.fill(func(*core.Batch) bool { return true })
+				return core.ErrAway
+			}
+			return nil
+		}
+		reach := func(o *turn.Options) { o.Reaches = func(core.Path) bool { return !away.Load() } }
+		asker := coretest.NewAsker(plan("one\ntwo"))
+		b := start(t, s, room, asker, reach)
+		b.receive(said("1", "jay", "hi"))
+		time.Sleep(time.Hour)
+		s.fill(nil)
+		time.Sleep(time.Minute)
+		s.fill(func(*core.Batch) bool { return true }) // the process dies
+		b.kill()
+		s.fill(nil)
+		away.Store(false)
+		room.Fail = nil
+		b = start(t, store, room, asker, reach)
+		defer b.stop()
+		b.ended(1)
+		b.stands("one", "two")
+	})
+}

@@ -3,6 +3,7 @@ package turn_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -128,7 +129,7 @@ func TestExpiresWhenThereIsRoom(t *testing.T) {
 func TestQuestionThatCannotBeAsked(t *testing.T) {
 	for err, why := range map[error]string{core.Errorf(core.Broken, "too long"): "too long", errors.New("secret"): "it did not work"} {
 		for _, buttons := range []bool{true, false} {
-			b, bank := shop(t, buttons, pays, plan("I could not ask you."))
+			b, bank := shop(t, buttons, `{"actions":[{"type":"pay","payload":{"to":"Ann"}}]}`, plan("I could not ask you."))
 			b.room.Fail = func(text string) error {
 				if strings.HasPrefix(text, "Pay") {
 					return err
@@ -137,7 +138,7 @@ func TestQuestionThatCannotBeAsked(t *testing.T) {
 			}
 			b.receive(said("1", "jay", "pay Ann"))
 			b.ended(2)
-			b.stands("As you wish.", "I could not ask you.")
+			b.stands("I could not ask you.")
 			if in := b.input(1); !strings.Contains(in, "could not be asked: "+why) || strings.Contains(in, "cancelled") {
 				t.Errorf("the model was told %s", in)
 			}
@@ -320,4 +321,70 @@ func TestEndIsToldAfterAll(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestWithdrawingCountsForNothing: a turn whose messages are deleted one after the other
+// while it thinks answers what is left.
+func TestWithdrawingCountsForNothing(t *testing.T) {
+	b := fresh(t, plan("ok"))
+	b.asker.Hold = make(chan struct{})
+	var events []core.Event
+	for i := range 9 {
+		events = append(events, said(fmt.Sprint(i), "jay", "hi"))
+	}
+	b.receive(events...)
+	for i := range 8 {
+		b.thinks(1)
+		b.receive(core.Event{Kind: core.KindDeletion, Target: fmt.Sprint(8 - i), Message: core.Message{Path: place}})
+	}
+	b.thinks(1)
+	close(b.asker.Hold)
+	if end := b.ended(1)[0]; !slices.Equal(end.Messages, []string{"0"}) {
+		t.Errorf("the turn ended as %+v", end)
+	}
+	b.stands("ok")
+}
+
+// TestReconfigureKeepsTheStore: whatever store the options name.
+func TestReconfigureKeepsTheStore(t *testing.T) {
+	b := fresh(t, plan("ok"))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Store = nil }))
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	b.stands("ok")
+}
+
+// TestPulse: what cannot be read, or cannot be written, is not alive.
+func TestPulse(t *testing.T) {
+	s := &pulsing{Store: open(t, t.TempDir())}
+	defer s.Close()
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker())
+	b.stop()
+	if err := b.Pulse(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.write = errUnsure
+	if err := b.Pulse(t.Context()); !errors.Is(err, errUnsure) {
+		t.Errorf("nothing can be written: %v", err)
+	}
+	s.write, s.read = nil, errUnsure
+	if err := b.Pulse(t.Context()); !errors.Is(err, errUnsure) {
+		t.Errorf("nothing can be read: %v", err)
+	}
+	s.read = nil
+}
+
+// pulsing is a store that says how it is.
+type pulsing struct {
+	core.Store
+	read, write error
+}
+
+func (s *pulsing) Pulse(context.Context) error { return s.write }
+
+func (s *pulsing) View(ctx context.Context, f func(core.View) error) error {
+	if s.read != nil {
+		return s.read
+	}
+	return s.Store.View(ctx, f)
 }

@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -186,6 +187,78 @@ func TestGates(t *testing.T) {
 	if n := len(b.asker.Asked()); n != 1 {
 		t.Errorf("the model was asked %d times", n)
 	}
+	b.due(map[string]bool{"1": false, "3": true, "4": true, "5": true})
+	b.receive(said("1", "quiet", "context")) // delivered again, it has no turn either
+	if end := b.ended(1)[0]; end.Turn.Seq != 0 {
+		t.Errorf("it has a turn: %+v", end)
+	}
+}
+
+// due checks which entries of the place want an answer.
+func (b *bot) due(want map[string]bool) {
+	b.t.Helper()
+	err := b.store.View(context.Background(), func(v core.View) error {
+		for id, due := range want {
+			if e, ok, err := v.Entry(place, id); err != nil || !ok || e.Due != due {
+				b.t.Errorf("%s: due %v, want %v (%v, %v)", id, e.Due, due, ok, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Error(err)
+	}
+}
+
+// TestOpenCommands: what anybody may call is answered, whatever a gate says.
+func TestOpenCommands(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	r, err := command.New([]command.Command{
+		{Spec: command.Spec{Name: "help", Brief: "Help", Open: true}, Do: func(context.Context, command.Call) (string, error) { return "help", nil }},
+		{Spec: command.Spec{Name: "more", Brief: "More"}, Do: func(context.Context, command.Call) (string, error) { return "more", nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("never")), func(o *turn.Options) {
+		o.Commands, o.Gates = r, []core.Gate{judge{"jay": {Admission: core.Blank}}}
+	})
+	b.receive(called("1", "jay", "help"))
+	b.ended(1)
+	b.receive(called("2", "jay", "more"))
+	b.ended(1)
+	b.receive(said("3", "jay", "hi"))
+	b.ended(1)
+	b.stands("help")
+}
+
+// TestBlankIsBlank: of somebody who is not let in yet, nothing is kept that they said,
+// pressed or called.
+func TestBlankIsBlank(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	var calls []command.Call
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("never")), func(o *turn.Options) {
+		o.Commands, o.Gates = commands(t, &calls), []core.Gate{judge{"eve": {Admission: core.Blank, Reply: "Wait."}}}
+	})
+	pressed := said("1", "eve", "")
+	pressed.Kind, pressed.Target, pressed.Data = core.KindPress, "0", "SECRET"
+	for _, e := range []core.Event{pressed, called("2", "eve", "echo", "SECRET"), said("3", "eve", "SECRET")} {
+		b.receive(e)
+		b.ended(1)
+	}
+	err := s.View(t.Context(), func(v core.View) error {
+		for _, id := range []string{"1", "2", "3"} {
+			if e, ok, err := v.Entry(place, id); err != nil || !ok || e.Kind != core.KindMessage || e.Data != "" || e.Command != nil || e.Message.Text != "" {
+				t.Errorf("kept: %+v (%v)", e, err)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(calls) != 0 {
+		t.Errorf("%v, calls %v", err, calls)
+	}
 }
 
 // late is a gate that shuts ann out from some time on.
@@ -254,7 +327,11 @@ func TestGatesKnowWhoCalls(t *testing.T) {
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Gates = []core.Gate{gate} })
 	b.receive(talk("1", "jay", "nobody"), talk("2", "jay", "Aria, you"))
 	b.ended(1)
-	if len(gate.seen) != 2 || gate.seen[0] != core.NotAddressed || gate.seen[1] != core.Name {
+	mention := talk("3", "jay", "Aria, you")
+	mention.Message.Addressed = core.Mention
+	b.receive(mention)
+	b.ended(1)
+	if len(gate.seen) != 3 || gate.seen[0] != core.NotAddressed || gate.seen[1] != core.Name || gate.seen[2] != core.Mention {
 		t.Errorf("the gate saw %q", gate.seen)
 	}
 }
@@ -280,6 +357,7 @@ func TestAsleep(t *testing.T) {
 	b.receive(called("2", "jay", "echo", "wake"))
 	b.ended(1)
 	b.stands("Time for tea!", "You said wake.")
+	b.due(map[string]bool{"1": false, "r": true, "2": true})
 	b.receive(beat("b1", `{"beat":"morning"}`))
 	if n := len(b.asker.Asked()); n != 1 {
 		t.Errorf("the model was asked %d times, want 1", n)
@@ -292,14 +370,19 @@ func TestQuotesOfTheDenied(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Access.Deny = []core.Path{core.MustPath("room/@user/eve")}
+		o.Access.Deny = []core.Path{core.MustPath("room/@user/eve"), core.MustPath("room/@user/root")}
+		o.Admins = []core.Path{core.MustPath("room/@user/root")}
 	})
-	e := said("1", "jay", "what do you say to that?")
-	e.Message.ReplyTo = &core.Quote{ID: "0", From: core.Author{ID: "eve", Name: "Eve"}, Text: "DENIED WORDS"}
-	b.receive(e)
-	b.ended(1)
-	if in := b.input(0); strings.Contains(in, "DENIED") || strings.Contains(in, "Eve") {
-		t.Errorf("the model was told %s", in)
+	for i, from := range []core.Author{{ID: "eve", Name: "Eve"}, {ID: "eve", Name: "Eve", Rank: core.Admin}, {ID: "root", Name: "Eve"}} {
+		e := said("1", "jay", "what do you say to that?")
+		e.Message.Path = core.MustPath(fmt.Sprint("room/", i+1))
+		e.Message.ReplyTo = &core.Quote{ID: "0", From: from, Text: "DENIED WORDS"}
+		b.receive(e)
+		b.ended(1)
+		in := b.input(i)
+		if open := from.ID == "root"; strings.Contains(in, "DENIED") != open || strings.Contains(in, "Eve") != open { // an admin cannot be denied
+			t.Errorf("%+v: the model was told %s", from, in)
+		}
 	}
 }
 

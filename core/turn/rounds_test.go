@@ -22,7 +22,8 @@ func withPlugin(t *testing.T, p core.Plugin, script ...any) *bot {
 func TestFollowUp(t *testing.T) {
 	web := coretest.NewPlugin("web",
 		core.Action{Name: "search", Brief: "Search", Permission: core.Everyone},
-		core.Action{Name: "fetch", Brief: "Fetch", Permission: core.Everyone})
+		core.Action{Name: "fetch", Brief: "Fetch", Permission: core.Everyone},
+		core.Action{Name: "count", Brief: "Count", Permission: core.Everyone})
 	b := withPlugin(t, web,
 		`{"response":"Let me look.","actions":[{"type":"search","payload":{"q":"moss"}}]}`,
 		`{"actions":[{"type":"fetch","payload":{"url":"x"}}]}`,
@@ -31,9 +32,9 @@ func TestFollowUp(t *testing.T) {
 	b.ended(1)
 	b.stands("Let me look.", "Moss is green.")
 	offered := func(i int) string { return strings.Join(b.asker.Asked()[i].System, "\n") }
-	for i, want := range []string{"fetch search", "fetch", ""} {
+	for i, want := range []string{"count fetch search", "count fetch", ""} {
 		var got []string
-		for _, name := range []string{"fetch", "search"} {
+		for _, name := range []string{"count", "fetch", "search"} {
 			if strings.Contains(offered(i), `"`+name+`":{`) {
 				got = append(got, name)
 			}
@@ -212,5 +213,51 @@ func TestLastRoundSpeaks(t *testing.T) {
 	}
 	if in := b.input(3); !strings.Contains(in, "look is not to be had any more") {
 		t.Errorf("the correction: %s", in)
+	}
+}
+
+// TestSilentStepsAreTold: beside a step that failed, what was done in silence goes back
+// to the model as well.
+func TestSilentStepsAreTold(t *testing.T) {
+	oven := coretest.NewPlugin("oven",
+		core.Action{Name: "bake", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+			return core.Result{}, core.Errorf(core.Broken, "the oven is cold")
+		}},
+		core.Action{Name: "knead", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }},
+	)
+	b := withPlugin(t, oven, `{"actions":[{"type":"knead"},{"type":"bake"}]}`, plan("The oven is cold."))
+	b.receive(said("1", "jay", "bake"))
+	b.ended(1)
+	if in := b.input(1); !strings.Contains(in, "the oven is cold") || !strings.Contains(in, `"knead"`) {
+		t.Errorf("the model is told %s", in)
+	}
+}
+
+// TestFallbackBesideABuiltIn: what a built-in did says nothing about a step.
+func TestFallbackBesideABuiltIn(t *testing.T) {
+	door := coretest.NewPlugin("door", core.Action{Name: "enter", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+		return core.Result{}, core.Errorf(core.Invalid, "it is shut")
+	}})
+	b := withPlugin(t, door, `{"actions":[{"type":"IGNORE","priority":9},{"type":"enter","fallbackAction":{"type":"message","payload":{"text":"It is shut."}}}]}`)
+	b.receive(said("1", "jay", "enter"))
+	b.ended(1)
+	b.stands("It is shut.")
+}
+
+// TestIntentOfTheLatestPlan: the confidence is that of the plan which names the intent.
+func TestIntentOfTheLatestPlan(t *testing.T) {
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+		return core.Result{Output: json.RawMessage(`"a cat"`)}, nil
+	}})
+	for second, want := range map[string]string{
+		`{"response":"A cat.","intent":"greeting"}`:                  "greeting 0",
+		`{"response":"A cat.","intent":"greeting","confidence":0.5}`: "greeting 0.5",
+		`{"response":"A cat."}`:                                      "query 0.9",
+	} {
+		b := withPlugin(t, eye, `{"intent":"query","confidence":0.9,"actions":[{"type":"look"}]}`, second)
+		b.receive(said("1", "jay", "look"))
+		if end := b.ended(1)[0]; fmt.Sprint(end.Intent, " ", end.Confidence) != want {
+			t.Errorf("%s: %s %v", second, end.Intent, end.Confidence)
+		}
 	}
 }

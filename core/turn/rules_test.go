@@ -16,13 +16,14 @@ import (
 	"synthbot/core/turn"
 )
 
-// counting counts commits of entries.
+// counting counts commits, and those of entries.
 type counting struct {
 	core.Store
-	commits atomic.Int32
+	commits, all atomic.Int32
 }
 
 func (c *counting) Commit(ctx context.Context, b *core.Batch) error {
+	c.all.Add(1)
 	if len(b.Append) > 0 {
 		c.commits.Add(1)
 	}
