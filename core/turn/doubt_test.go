@@ -270,32 +270,49 @@ func TestPlanned(t *testing.T) {
 	})
 }
 
-// TestSendsCutShort: a send whose time was up may have arrived, and counts.
+// TestSendsCutShort: a send whose time was up may have arrived, and counts, whether the
+// step is tried again or the turn.
 func TestSendsCutShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, t.TempDir())
-		defer s.Close()
-		room := coretest.NewRoom("room")
-		room.Forgets = true
-		tries := 0
-		room.Fail = func(text string) error {
-			if text != "one" {
-				return nil
-			}
-			tries++
-			time.Sleep(31 * time.Second) // longer than a step may take
-			return errors.New("cut")
+	for _, retries := range []int{0, 1, 5} {
+		synctest.Test(t, func(t *testing.T) { cutShort(t, retries) })
+	}
+}
+
+func cutShort(t *testing.T, retries int) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := coretest.NewRoom("room")
+	room.Forgets = true
+	tries := 0
+	room.Fail = func(text string) error {
+		if text != "one" {
+			return nil
 		}
-		b := start(t, s, room, coretest.NewAsker(plan("one")))
-		b.receive(said("1", "jay", "hi"))
-		time.Sleep(time.Hour)
-		b.quiet()
-		b.stands(doubtful)
-		if tries != 3 || len(b.asker.Asked()) != 1 {
-			t.Errorf("it was sent %d times, and the model asked %d times", tries, len(b.asker.Asked()))
-		}
-		b.stop()
-	})
+		tries++
+		time.Sleep(31 * time.Second) // longer than a step may take
+		return errors.New("cut")
+	}
+	b := start(t, s, room, coretest.NewAsker(plan("one")), func(o *turn.Options) { o.Catalogue = catalogueOf(t, retrying{room, retries}) })
+	b.receive(said("1", "jay", "hi"))
+	time.Sleep(time.Hour)
+	b.quiet()
+	b.stands(doubtful)
+	if tries != 3 || len(b.asker.Asked()) != 1 {
+		t.Errorf("with %d retries it was sent %d times, and the model asked %d times", retries, tries, len(b.asker.Asked()))
+	}
+	b.stop()
+}
+
+// retrying is a room whose message action is tried again.
+type retrying struct {
+	*coretest.Room
+	retries int
+}
+
+func (r retrying) Actions() []core.Action {
+	actions := r.Room.Actions()
+	actions[0].Retries = r.retries
+	return actions
 }
 
 // TestDoubtIsNotForTheModel: beside a message that may not have arrived, what was done in

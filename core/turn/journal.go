@@ -77,16 +77,6 @@ func (p *place) journalOf(o *setup, id core.TurnID, epoch uint64, records []core
 	return j, false
 }
 
-// written reports whether the store has all that the place's journals hold.
-func (p *place) written() bool {
-	for _, j := range p.journals {
-		if len(j.later) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // recall takes up what former attempts sent, since that moment; it joins the
 // history with the rest. records come in the order of their keys; one that
 // cannot be read is left out, so that it holds nobody up.
@@ -207,9 +197,7 @@ func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context
 		once := p.record(key, core.Started, sending{what, max(sends, 1)})
 		once.Time = try.Time
 		p.Later(once)
-	case errors.Is(err, core.ErrUnknownOutcome):
-		p.Later(try)
-	case ctx.Err() != nil: // it was cut short
+	case errors.Is(err, core.ErrUnknownOutcome), ctx.Err() != nil: // its reply was lost, or it was cut short
 		p.Later(try)
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	default:
