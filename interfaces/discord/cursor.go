@@ -54,7 +54,7 @@ func newCursors(s State) *cursors { return &cursors{state: s, all: make(map[stri
 // load reads what was noted.
 func (c *cursors) load(ctx context.Context) error {
 	raw, err := c.state.Get(ctx, cursorKey)
-	if err != nil || raw == nil {
+	if raw == nil {
 		return err
 	}
 	c.mu.Lock()

@@ -44,7 +44,7 @@ func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, chan
 	defer leave()
 	at := destination{channel, to, call.Answers}
 	err = d.parts(ctx, call.Parts, 1, at, list)
-	if len(list) == 1 && list[0].instead != nil && lacksPermission(err) {
+	if list[0].instead != nil && lacksPermission(err) {
 		return d.parts(ctx, call.Parts, 2, at, list[0].instead)
 	}
 	return err
@@ -192,7 +192,7 @@ func (d *Driver) create(ctx context.Context, at destination, m *outgoing) (strin
 		if doubt.IsZero() && unsure(err) {
 			doubt = began
 		}
-		if ctx.Err() != nil || refuses(err) || try >= maxTries || !sleep(ctx, jitter(wait)) {
+		if refuses(err) || try >= maxTries || !sleep(ctx, jitter(wait)) {
 			return "", doubted(err, !doubt.IsZero())
 		}
 		wait = min(2*wait, 20*time.Second)
@@ -229,7 +229,7 @@ func (d *Driver) look(ctx context.Context, at destination, m *outgoing, since ti
 
 // answers reports whether the message answers one of these commands.
 func (m *message) answers(commands []string) bool {
-	return m.Type == messageCommand && m.Interaction != nil && slices.Contains(commands, m.Interaction.ID)
+	return m.Interaction != nil && slices.Contains(commands, m.Interaction.ID)
 }
 
 // search finds the first message of our own since then that fits.

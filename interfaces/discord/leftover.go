@@ -43,35 +43,29 @@ func sumOf(text string) string {
 // noteDraft notes a draft; what was noted before its id was known is replaced. false:
 // that failed.
 func (d *Driver) noteDraft(ctx context.Context, n draftNote) bool {
-	return d.changeNotes(ctx, func(all map[string]draftNote) bool {
+	return d.changeNotes(ctx, func(all map[string]draftNote) {
 		delete(all, n.Channel)
 		all[n.key()] = n
-		return true
 	})
 }
 
 // forgetDraft drops the note of a draft.
 func (d *Driver) forgetDraft(ctx context.Context, n draftNote) {
-	d.changeNotes(ctx, func(all map[string]draftNote) bool {
+	d.changeNotes(ctx, func(all map[string]draftNote) {
 		delete(d.drafts.left, n.key())
-		_, there := all[n.key()]
 		delete(all, n.key())
-		return there
 	})
 }
 
-// changeNotes changes the notes where change returns true, whatever becomes of
-// ctx: a note that stays behind would cost an answer.
-// false: that failed.
-func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNote) bool) bool {
+// changeNotes changes the notes, whatever becomes of ctx: a note that stays behind would
+// cost an answer. false: that failed.
+func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNote)) bool {
 	d.drafts.notes.Lock()
 	defer d.drafts.notes.Unlock()
 	ctx = context.WithoutCancel(ctx)
 	d.recallDrafts(ctx)
 	all := d.notedDrafts(ctx)
-	if !change(all) {
-		return true
-	}
+	change(all)
 	raw, err := json.Marshal(all)
 	if err == nil {
 		err = d.state.Put(ctx, draftKey, raw)
@@ -85,9 +79,8 @@ func (d *Driver) changeNotes(ctx context.Context, change func(map[string]draftNo
 // notedDrafts reads the notes by key.
 func (d *Driver) notedDrafts(ctx context.Context) map[string]draftNote {
 	all := make(map[string]draftNote)
-	if raw, err := d.state.Get(ctx, draftKey); err == nil && raw != nil {
-		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
-	}
+	raw, _ := d.state.Get(ctx, draftKey)
+	_ = json.Unmarshal(raw, &all) // what cannot be read is not there
 	for key, n := range all {
 		if n.Channel == "" {
 			delete(all, key)
@@ -196,7 +189,8 @@ func (d *Driver) clearAnswer(ctx context.Context, n draftNote) {
 
 // clearDrafts takes away what nobody has taken up for a while.
 func (d *Driver) clearDrafts(ctx context.Context) error {
-	if len(d.leftIn(ctx, "")) == 0 || !sleep(ctx, d.tempo.left) {
+	d.leftIn(ctx, "") // what others leave from now on is still theirs
+	if !sleep(ctx, d.tempo.left) {
 		return nil
 	}
 	for _, n := range d.leftIn(ctx, "") {

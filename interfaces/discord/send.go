@@ -104,7 +104,7 @@ func (d *Driver) stands(ctx context.Context, path core.Path, id string) error {
 			return failure("writing to "+path.String(), err)
 		}
 	}
-	if where, _, err := d.book.path(id, p); err != nil || where != path {
+	if where, _, _ := d.book.path(id, p); where != path {
 		return core.Errorf(core.Invalid, "there is no place %s", path)
 	}
 	return nil

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -184,6 +185,7 @@ func TestRefusals(t *testing.T) {
 		"empty":             {map[string]any{"text": "  "}, core.Invalid},
 		"elsewhere":         {map[string]any{"text": "x", "interface_path": "telegram/1"}, core.Invalid},
 		"a person":          {map[string]any{"text": "x", "interface_path": "discord/@user/1"}, core.Invalid},
+		"too deep":          {map[string]any{"text": "x", "interface_path": "discord/1/2/3/4"}, core.Invalid},
 		"a guild":           {map[string]any{"text": "x", "interface_path": "discord/1"}, core.Invalid},
 		"embed without":     {map[string]any{"embeds": []any{map[string]any{}}}, core.Invalid},
 		"embed address":     {map[string]any{"embeds": []any{map[string]any{"title": "x", "url": "javascript:x"}}}, core.Invalid},
@@ -193,8 +195,12 @@ func TestRefusals(t *testing.T) {
 	} {
 		s := newServer(t)
 		d := s.bot(t)
-		if _, err := act(t, d, "message_discord", c.payload); kind(err) != c.want {
-			t.Errorf("%s: %v", name, err)
+		call := core.Call{Path: hall(), Payload: compact(c.payload), Parts: &journal{}}
+		if err := d.checkMessage(t.Context(), call); kind(err) != c.want {
+			t.Errorf("%s: checked: %v", name, err)
+		}
+		if _, err := d.sendMessage(t.Context(), call); kind(err) != c.want {
+			t.Errorf("%s: sent: %v", name, err)
 		}
 	}
 }
@@ -649,5 +655,74 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 				d.busy.close()
 			})
 		})
+	}
+}
+
+// A message's id is a number, however a model writes it; what can be none is empty.
+func TestMessageIDs(t *testing.T) {
+	for raw, want := range map[string]messageID{
+		`5`: "5", `"5"`: "5", `" 5 "`: "5", `"771234567890123456"`: "771234567890123456", `null`: "", `""`: "", `"the last"`: "", `1.5`: "", `-1`: "",
+		`"123456789012345678901"`: "", `"../5"`: "",
+	} {
+		got := messageID("before")
+		if err := json.Unmarshal([]byte(raw), &got); err != nil || got != want {
+			t.Errorf("%s is %q, %v", raw, got, err)
+		}
+	}
+	got := messageID("")
+	if err := json.Unmarshal([]byte(`{}`), &got); err == nil {
+		t.Errorf("an object is %q", got)
+	}
+}
+
+// What a channel is that the gateway did not tell of is asked once, unless it was heard
+// of before; the memory of it is bounded.
+func TestWhereIs(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	asked := func(want int) {
+		t.Helper()
+		if n := len(s.Calls("GET /channels/")); n != want {
+			t.Errorf("asked %d times, want %d", n, want)
+		}
+	}
+	for range 2 {
+		if p, err := d.whereIs(t.Context(), topicID); err != nil || p.Guild != guildID || p.Parent != hallID || !p.thread() {
+			t.Errorf("%+v, %v", p, err)
+		}
+		asked(1)
+	}
+	d.cursors.seen(roomID, place{Guild: "7"}, "5", time.Now(), false)
+	if p, err := d.whereIs(t.Context(), roomID); err != nil || p.Guild != "7" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	asked(1)
+	if _, err := d.whereIs(t.Context(), "5"); err == nil {
+		t.Error("a channel that is not there is somewhere")
+	}
+	asked(2)
+	for i := range maxDirect - 1 {
+		d.asked[fmt.Sprint("x", i)] = place{}
+	}
+	if _, err := d.whereIs(t.Context(), topicID); err != nil || len(d.asked) != maxDirect {
+		t.Errorf("%v, %d are remembered", err, len(d.asked))
+	}
+	if _, err := d.whereIs(t.Context(), hallID); err != nil || len(d.asked) != 1 {
+		t.Errorf("%v, %d are remembered", err, len(d.asked))
+	}
+}
+
+// Nobody is pinged but the person who is replied to.
+func TestPings(t *testing.T) {
+	if got := fmt.Sprint(pings(true), pings(false)); got != "map[parse:[] replied_user:true] map[parse:[]]" {
+		t.Error(got)
+	}
+}
+
+// What a model reads is not escaped for pages of the web.
+func TestCompact(t *testing.T) {
+	if got := string(compact(map[string]string{"a": "<b> & c"})); got != `{"a":"<b> & c"}` {
+		t.Error(got)
 	}
 }

@@ -149,7 +149,6 @@ func (s *shard) connect(ctx context.Context) error {
 	going := s.going()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.identified = func() {}
 	if going == nil {
 		done, err := s.d.starts.wait(ctx, s.id, s.at.concurrency)
 		if err != nil {
@@ -172,11 +171,7 @@ func (s *shard) connect(ctx context.Context) error {
 	if err != nil {
 		return w.end(err)
 	}
-	select {
-	case <-w.ended:
-	case <-ctx.Done():
-		w.leave()
-	}
+	<-w.ended // at the latest with ctx
 	// The library closes for a second what is closed already; only its last
 	// event is waited for before the next connection.
 	s.closing.Go(func() {
@@ -299,10 +294,11 @@ func (s *shard) stand(e *discordgo.Event) {
 		Session string `json:"session_id"`
 		Address string `json:"resume_gateway_url"`
 	}
-	if json.Unmarshal(e.RawData, &r) != nil || r.Session == "" {
+	_ = json.Unmarshal(e.RawData, &r) // without a session, the next one is a new one
+	if r.Session == "" {
 		return
 	}
-	if r.Address != "" && !sameKind(r.Address, s.at.address) {
+	if !sameKind(r.Address, s.at.address) {
 		r.Address = ""
 	}
 	s.resume = &resume{session: r.Session, address: r.Address, seq: e.Sequence}
@@ -377,14 +373,11 @@ type told struct{ address string }
 
 // RoundTrip implements http.RoundTripper.
 func (t told) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		_ = r.Body.Close()
-	}
 	if !strings.HasSuffix(r.URL.Path, "/gateway") {
 		return nil, &url.Error{Op: r.Method, URL: r.URL.Path, Err: errors.New("the library makes no requests of its own here")}
 	}
 	u, _ := url.Parse(t.address)
 	u.RawQuery = "" // the library adds version and encoding
-	text, err := json.Marshal(map[string]string{"url": u.String()})
-	return answer(r, text), err
+	text, _ := json.Marshal(map[string]string{"url": u.String()})
+	return answer(r, text), nil
 }

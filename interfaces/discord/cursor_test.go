@@ -1,0 +1,281 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
+)
+
+// counted is a State that counts what is written, and fails on demand.
+type counted struct {
+	State
+	mu     sync.Mutex
+	writes int
+	broken error
+}
+
+// breaks makes all that is read and written from now on fail; nil: nothing.
+func (c *counted) breaks(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = err
+}
+
+func (c *counted) fails(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(c.broken, ctx.Err())
+}
+
+func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := c.fails(ctx); err != nil {
+		return nil, err
+	}
+	return c.State.Get(ctx, key)
+}
+
+func (c *counted) Put(ctx context.Context, key string, value []byte) error {
+	if err := c.fails(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.writes++
+	c.mu.Unlock()
+	return c.State.Put(ctx, key, value)
+}
+
+// noon is some time, and so many minutes later.
+func noon(minutes int) time.Time {
+	return time.Date(2026, 11, 20, 12, minutes, 0, 0, time.UTC)
+}
+
+// What a channel was taken in to moves on only, and is written down once.
+func TestCursors(t *testing.T) {
+	state := &counted{State: shelf()}
+	c := newCursors(state)
+	check := func(what string, want cursor) {
+		t.Helper()
+		if got, _ := c.get("5"); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", what, got, want)
+		}
+	}
+	flush := func(writes int) {
+		t.Helper()
+		if err := c.flush(t.Context()); err != nil || state.writes != writes || c.fresh() {
+			t.Errorf("%v, written %d times, want %d; new: %v", err, state.writes, writes, c.fresh())
+		}
+	}
+	flush(0)
+	c.spoke("5", "90", noon(0))
+	if _, known := c.get("5"); known {
+		t.Error("a channel is known because the bot spoke there")
+	}
+	flush(0)
+	p := place{Guild: "1", Parent: "2"}
+	for _, id := range []string{"", "x", "0", "-1", "99999999999999999999999"} {
+		c.expect("5", p, id, noon(0))
+	}
+	if c.fresh() {
+		t.Error("a channel is expected without a message")
+	}
+	c.expect("5", p, "100", noon(1))
+	check("expected", cursor{place: p, Last: "99", Seen: noon(1)})
+	if !c.fresh() {
+		t.Error("the channel is not new")
+	}
+	c.expect("5", place{Guild: "7"}, "200", noon(2))
+	check("expected again", cursor{place: p, Last: "99", Seen: noon(1)})
+	flush(1)
+	flush(1)
+	c.seen("5", place{Guild: "7"}, "100", noon(3), false)
+	check("seen", cursor{place: p, Last: "100", Seen: noon(3)})
+	c.seen("5", p, "98", noon(4), true)
+	check("an older one seen", cursor{place: p, Last: "100", Seen: noon(4), Awake: noon(4)})
+	flush(2)
+	c.spoke("5", "101", noon(5))
+	flush(3)
+	c.spoke("5", "99", noon(6))
+	want := cursor{place: p, Last: "100", Seen: noon(4), Awake: noon(6), Said: "101"}
+	check("spoke", want)
+	if got := want.newest(); got != "101" {
+		t.Errorf("the newest is %s", got)
+	}
+	if got := (&cursor{Last: "102", Said: "101"}).newest(); got != "102" {
+		t.Errorf("the newest is %s", got)
+	}
+	flush(4)
+	state.breaks(errors.New("no room"))
+	c.seen("5", p, "102", noon(7), false)
+	if err := c.flush(t.Context()); err == nil {
+		t.Error("written without room")
+	}
+	state.breaks(nil)
+	flush(5)
+	next := newCursors(state)
+	if err := next.load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want.Last, want.Seen = "102", noon(7)
+	if got, known := next.get("5"); !known || !reflect.DeepEqual(got, want) {
+		t.Errorf("the next life knows %+v, want %+v", got, want)
+	}
+	if got := newCursors(state).remembered("5"); !reflect.DeepEqual(got, p) {
+		t.Errorf("before it is loaded it is %+v", got)
+	}
+}
+
+// What a former life noted is read once, and what makes no sense of it is an error, not
+// an empty memory that is written over it.
+func TestCursorsThatAreLoaded(t *testing.T) {
+	state := &counted{State: shelf()}
+	c := newCursors(state)
+	if err := c.load(t.Context()); err != nil {
+		t.Errorf("a first life: %v", err)
+	}
+	if got := newCursors(state).remembered("5"); !reflect.DeepEqual(got, place{}) {
+		t.Errorf("a first life knows %+v", got)
+	}
+	put := func(text string) { _ = state.Put(t.Context(), cursorKey, []byte(text)) }
+	put(`{"5":{"last":"100"},"6":null}`)
+	if err := c.load(t.Context()); err != nil || !slices.Equal(c.list(), []string{"5"}) {
+		t.Errorf("%v: %v", err, c.list())
+	}
+	put(`{"7":{"last":"100"}}`)
+	if err := c.load(t.Context()); err != nil || !slices.Equal(c.list(), []string{"5"}) {
+		t.Errorf("read again: %v: %v", err, c.list())
+	}
+	put(`{"7":`)
+	if err := newCursors(state).load(t.Context()); err == nil || !strings.Contains(err.Error(), cursorKey) {
+		t.Errorf("half a note: %v", err)
+	}
+	broken := errors.New("an I/O error")
+	state.breaks(broken)
+	if err := newCursors(state).load(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("no disk: %v", err)
+	}
+}
+
+// What is left of a guild or a channel that is gone is nothing, also on disk.
+func TestCursorsThatAreDropped(t *testing.T) {
+	state := &counted{State: shelf()}
+	c := newCursors(state)
+	for id, guild := range map[string]string{"1": "A", "2": "A", "3": "B", "4": ""} {
+		c.seen(id, place{Guild: guild}, "100", noon(0), false)
+	}
+	for i, step := range []struct {
+		drop   func()
+		writes int
+		left   string
+	}{
+		{func() { c.dropGuild("A") }, 2, "[3 4]"},
+		{func() { c.dropGuild("A") }, 2, "[3 4]"},
+		{func() { c.drop("3") }, 3, "[4]"},
+		{func() { c.drop("3") }, 3, "[4]"},
+	} {
+		if err := c.flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		step.drop()
+		if err := c.flush(t.Context()); err != nil || state.writes != step.writes {
+			t.Errorf("%d: %v, written %d times", i, err, state.writes)
+		}
+		if left := c.list(); fmt.Sprint(slices.Sorted(slices.Values(left))) != step.left {
+			t.Errorf("%d: left are %v", i, left)
+		}
+	}
+}
+
+// When too many channels are known, those are forgotten in which the bot had no part for
+// longest; direct messages are kept before them, up to a bound.
+func TestCursorsMakeRoom(t *testing.T) {
+	for _, tc := range []struct {
+		direct, guilds         int
+		keptDirect, keptGuilds int
+	}{
+		{0, maxCursors - 1, 0, maxCursors - 1},
+		{100, maxCursors - 100, 100, maxCursors*9/10 - 100},
+		{450, maxCursors - 450, maxDirectCursors, 50},
+		{maxCursors, 0, maxDirectCursors, 0},
+		{maxDirectCursors, maxCursors - maxDirectCursors, maxDirectCursors, 50},
+		{0, maxCursors, 0, maxCursors * 9 / 10},
+	} {
+		c := newCursors(shelf())
+		add := func(prefix, guild string, n int) {
+			for i := range n {
+				id := fmt.Sprintf("%s%03d", prefix, i)
+				c.all[id] = &cursor{place: place{Guild: guild}, Awake: noon(i / 10), Seen: noon(i)}
+			}
+		}
+		add("d", "", tc.direct)
+		add("g", "1", tc.guilds)
+		c.seen("new", place{Guild: "1"}, "100", noon(0), false)
+		if len(c.all) != tc.keptDirect+tc.keptGuilds+1 {
+			t.Errorf("%+v: %d are left", tc, len(c.all))
+		}
+		for id := range c.all {
+			var n, from int
+			switch {
+			case id[0] == 'd':
+				from = tc.direct - tc.keptDirect
+			case id[0] == 'g':
+				from = tc.guilds - tc.keptGuilds
+			default:
+				continue
+			}
+			if _, err := fmt.Sscanf(id[1:], "%d", &n); err != nil || n < from {
+				t.Errorf("%+v: %s is kept", tc, id)
+			}
+		}
+		if _, known := c.get("new"); !known {
+			t.Errorf("%+v: the new one is not kept", tc)
+		}
+		add("g", "1", maxCursors)
+		c.expect("newer", place{Guild: "1"}, "100", noon(0))
+		if len(c.all) > maxCursors {
+			t.Errorf("%+v: with one that is expected, %d are known", tc, len(c.all))
+		}
+	}
+}
+
+// The bot's part in a channel counts before what others say there.
+func TestCursorsByNeed(t *testing.T) {
+	c := newCursors(shelf())
+	for id, minutes := range map[string][2]int{"1": {3, 9}, "2": {5, 6}, "3": {5, 7}, "4": {9, 0}, "5": {3, 10}} {
+		c.all[id] = &cursor{Awake: noon(minutes[0]), Seen: noon(minutes[1])}
+	}
+	if got := c.list(); !slices.Equal(got, []string{"4", "3", "2", "5", "1"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// What cannot be noted is reported, and noted later.
+func TestCursorsWithoutADisk(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := &counted{State: shelf()}
+		d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
+		s.listening(t, d, in)
+		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		state.breaks(errors.New("no room"))
+		s.Say(hallID, annID, hello())
+		in.wait(t, core.KindMessage, 1)
+		time.Sleep(time.Minute)
+		state.breaks(nil)
+		time.Sleep(time.Minute)
+		next := newCursors(state)
+		if err := next.load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if cur, known := next.get(hallID); !known || cur.Guild != discordtest.GuildID {
+			t.Errorf("noted: %+v", cur)
+		}
+	})
+}

@@ -1,0 +1,407 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/interfaces/discord/discordtest"
+)
+
+// Whether what stands in a channel is a message of ours goes by all that it says.
+func TestIsTheSameMessage(t *testing.T) {
+	file := func(name string, size int) upload { return upload{name: name, data: make([]byte, size)} }
+	ours := outgoing{
+		Content: " Rome ", Embeds: []sayEmbed{{Title: "a", Description: "b"}}, files: []upload{file("x.txt", 5)},
+		Poll: &sayPoll{Question: pollText{"Which?"}},
+	}
+	there := func(change func(*message)) *message {
+		m, _ := decode[message]([]byte(`{"content":"Rome","embeds":[{"title":"a","description":"b"}],"attachments":[{"filename":"x.txt","size":5}],
+			"poll":{"question":{"text":"Which?"}}}`))
+		change(&m)
+		return &m
+	}
+	for name, c := range map[string]struct {
+		change func(*message)
+		want   bool
+	}{
+		"the same":                   {func(*message) {}, true},
+		"with a preview of a link":   {func(m *message) { m.Embeds = append(m.Embeds, embed{Title: "c"}) }, true},
+		"a picture without its data": {func(m *message) { m.Attachments[0].Size = 4 }, true},
+		"a file that was renamed":    {func(m *message) { m.Attachments[0].Name = "y.txt" }, true},
+		"another file":               {func(m *message) { m.Attachments[0].Name, m.Attachments[0].Size = "y.txt", 4 }, false},
+		"another text":               {func(m *message) { m.Content = "Paris" }, false},
+		"no file":                    {func(m *message) { m.Attachments = nil }, false},
+		"a file more":                {func(m *message) { m.Attachments = append(m.Attachments, m.Attachments[0]) }, false},
+		"no embed":                   {func(m *message) { m.Embeds = nil }, false},
+		"another title":              {func(m *message) { m.Embeds[0].Title = "c" }, false},
+		"another description":        {func(m *message) { m.Embeds[0].Description = "c" }, false},
+		"no poll":                    {func(m *message) { m.Poll = nil }, false},
+		"another poll":               {func(m *message) { m.Poll.Question.Text = "When?" }, false},
+	} {
+		if got := ours.is(there(c.change)); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if !(&outgoing{Content: "x"}).is(&message{Content: "x"}) {
+		t.Error("a plain text is not the same")
+	}
+}
+
+// A part that may have arrived is looked for among what the bot said since then: not
+// among people's words, older ones, or the answers to other commands.
+func TestLookFindsNothingElse(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+		say := func(change ...func(*core.Call)) {
+			t.Helper()
+			if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}, change...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		say()
+		time.Sleep(time.Minute)
+		before := s.command(t, hallID, annID, "help", nil)
+		in.wait(t, core.KindCommand, 1)
+		say(answering(before))
+		time.Sleep(time.Minute)
+		now := time.Now()
+		s.Say(hallID, annID, "Sure.")
+		s.Say(hallID, annID, "Sure.", discordtest.Saying{Extra: map[string]any{"author": nil}})
+		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
+		if id, err := d.look(t.Context(), at, &outgoing{Content: "Sure."}, now); id != "" || err != nil {
+			t.Errorf("found %s, %v", id, err)
+		}
+		asked := len(s.Calls("GET /channels/" + hallID + "/messages"))
+		at.answers = []string{before}
+		id, err := d.look(t.Context(), at, &outgoing{Content: "Sure."}, now)
+		if all := s.Messages(hallID); err != nil || id != all[1].ID {
+			t.Errorf("the answer to the command is not found: %s, %v", id, err)
+		}
+		say()
+		id, err = d.look(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
+		if all := s.Messages(hallID); err != nil || id != all[2].ID {
+			t.Errorf("what was said since then is not found: %s, %v", id, err)
+		}
+		if n := len(s.Calls("GET /channels/"+hallID+"/messages")) - asked; n != 2 || asked != 1 {
+			t.Errorf("%d and %d pages were asked for", asked, n)
+		}
+	})
+}
+
+// A channel is looked through page by page, as far as it goes and within bounds.
+func TestLookPages(t *testing.T) {
+	for said, pages := range map[int]int{0: 1, pageSize - 1: 2, pageSize: 2, 2*pageSize + 50: 3, lookPages * pageSize: lookPages} {
+		t.Run(fmt.Sprint(said), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				d, now := s.bot(t), time.Now()
+				for range said {
+					s.Say(hallID, annID, "on and on")
+				}
+				if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err != nil {
+					t.Fatal(err)
+				}
+				id, err := d.look(t.Context(), destination{channel: hallID}, &outgoing{Content: "Paris"}, now)
+				if n := len(s.Calls("GET /channels/" + hallID + "/messages")); id != "" || err != nil || n != pages {
+					t.Errorf("%q, %v, %d pages", id, err, n)
+				}
+				id, err = d.look(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
+				if found := err == nil && id == s.Messages(hallID)[0].ID; found != (said < lookPages*pageSize) {
+					t.Errorf("%q, %v", id, err)
+				}
+			})
+		})
+	}
+}
+
+// Who the bot is need be asked once, and where nobody tells, nothing is found.
+func TestWhoAmI(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		d := s.bot(t)
+		s.FailNext("GET /users/@me", discordtest.Fault{Kind: discordtest.Refused})
+		for _, want := range []string{"", botID, botID} {
+			if got := d.whoAmI(t.Context()); got != want {
+				t.Errorf("the bot is %q, want %q", got, want)
+			}
+		}
+		if n := len(s.Calls("GET /users/@me")); n != 2 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
+// What could not be looked for may be there: that is not told apart from a lost answer.
+func TestLongOutageWithoutALook(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		began := time.Now()
+		s.Fail(func(c discordtest.Call) discordtest.Fault {
+			if c.Is("GET /channels/") || c.Is("POST /channels/") && time.Since(began) < 150*time.Second {
+				return discordtest.Fault{Kind: discordtest.Hang}
+			}
+			return discordtest.Fault{}
+		})
+		_, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."})
+		if !errors.Is(err, core.ErrUnknownOutcome) || kind(err) != core.Temporary {
+			t.Errorf("sent: %v", err)
+		}
+	})
+}
+
+// What was looked for in vain never came, and is in doubt no more.
+func TestDoubtThatIsOver(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		hang := discordtest.Fault{Kind: discordtest.Hang}
+		s.FailNext("POST /channels/", hang, hang, hang, hang, discordtest.Fault{Kind: discordtest.Refused, Status: 400})
+		_, err := act(t, s.bot(t), "message_discord", map[string]any{"text": "Sure."})
+		if errors.Is(err, core.ErrUnknownOutcome) || kind(err) != core.Invalid {
+			t.Errorf("sent: %v", err)
+		}
+		if n := len(s.Calls("GET /channels/" + hallID + "/messages")); n != 1 {
+			t.Errorf("looked for %d times", n)
+		}
+	})
+}
+
+// What was never sent is not looked for, however long it took.
+func TestNoDoubtWithoutAWay(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		until := time.Now().Add(2 * time.Second)
+		d := s.bot(t, func(o *Options) {
+			o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if time.Now().Before(until) {
+					return nil, errors.New("no route to host")
+				}
+				return s.Dial(ctx, network, addr)
+			}
+		})
+		if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.Calls("")); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// A request that fails again and again is given up, and at once where the platform
+// refuses it or nobody waits any more.
+func TestCreateGivesUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault discordtest.Fault
+		tries int
+		wait  time.Duration
+	}{
+		"a server's fault": {discordtest.Fault{Kind: discordtest.Broken}, maxTries, time.Hour},
+		"refused":          {discordtest.Fault{Kind: discordtest.Refused, Status: 400}, 1, time.Hour},
+		"nobody waits":     {discordtest.Fault{Kind: discordtest.Broken}, 1, 100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				s.Fail(func(call discordtest.Call) discordtest.Fault {
+					if call.Is("POST /channels/") {
+						return c.fault
+					}
+					return discordtest.Fault{}
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), c.wait)
+				defer cancel()
+				began := time.Now()
+				_, err := s.bot(t).create(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: nobody()})
+				took := time.Since(began)
+				if n := len(s.Calls("POST /channels/")); n != c.tries || err == nil || (n > 1) != (took > 6*time.Second) || took > 15*time.Second {
+					t.Errorf("%d tries in %v, %v", n, took, err)
+				}
+			})
+		})
+	}
+}
+
+// The answer to a command that goes elsewhere leaves the command waiting.
+func TestCommandAnsweredElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+	id := s.command(t, hallID, annID, "help", nil)
+	in.wait(t, core.KindCommand, 1)
+	s.answered(t, id, discordtest.AnswerLater)
+	elsewhere := map[string]any{"text": "Look here.", "interface_path": "discord/" + guildID + "/" + roomID}
+	if _, err := act(t, d, "message_discord", elsewhere, answering(id)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Messages(roomID); len(got) != 1 || got[0].Interaction != "" || s.Thinking(hallID) != 1 {
+		t.Errorf("stands: %+v, %d signs", got, s.Thinking(hallID))
+	}
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "There."}, answering(id)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Messages(hallID); len(got) != 1 || got[0].Interaction != id {
+		t.Errorf("then: %+v", got)
+	}
+}
+
+// What follows a command's answer goes by the command only where the bot may not write
+// otherwise, and as long as the platform takes it.
+func TestFollowUps(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault    discordtest.Fault
+		age      time.Duration
+		followed bool
+	}{
+		"may not write":         {discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, 0, true},
+		"may not write, late":   {discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, replyAge, false},
+		"refused":               {discordtest.Fault{Kind: discordtest.Refused, Status: 400}, 0, false},
+		"a fault of the server": {discordtest.Fault{Kind: discordtest.Broken}, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) {
+				d, in := s.up(t, func(o *Options) { o.Commands = registry() })
+				id := s.command(t, hallID, annID, "help", nil)
+				in.wait(t, core.KindCommand, 1)
+				s.Fail(func(call discordtest.Call) discordtest.Fault {
+					if call.Is("POST /channels/" + hallID + "/messages") {
+						return c.fault
+					}
+					return discordtest.Fault{}
+				})
+				at := destination{channel: hallID, place: hall(), answers: []string{id}}
+				m := outgoing{Content: "One.", Mentions: nobody(), Nonce: "n", Enforce: true, Reference: map[string]any{"message_id": "5"}, Flags: flagPlain | flagSilent}
+				if _, ok, err := d.fulfil(t.Context(), at, &m); !ok || err != nil {
+					t.Fatalf("%v, %v", ok, err)
+				}
+				time.Sleep(c.age)
+				m.Content = "Two."
+				got, err := d.post(t.Context(), at, &m, time.Time{})
+				for _, call := range append(s.Calls("PATCH /webhooks/"), s.Calls("POST /webhooks/")...) {
+					body, _ := decode[outgoing](call.Body)
+					if body.Nonce != "" || body.Enforce || body.Reference != nil || body.Flags != flagPlain {
+						t.Errorf("a command is answered with %s", call.Body)
+					}
+				}
+				if followed := len(s.Calls("POST /webhooks/")) == 1; followed != c.followed || followed != (err == nil) || followed != (got != "") {
+					t.Errorf("followed: %v; %q, %v", followed, got, err)
+				}
+			})
+		})
+	}
+}
+
+// While the platform has not heard yet that a command was taken, nobody answers it; who
+// cannot wait for that says nothing.
+func TestCommandThatNobodyWaitsFor(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		d := s.bot(t)
+		d.replies.add(pending{ID: "5", App: appID, Token: "t", Channel: hallID, At: time.Now(), taken: make(chan struct{})})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
+		if id, ok, err := d.fulfil(ctx, at, &outgoing{Content: "x", Mentions: nobody()}); id != "" || ok || err != nil {
+			t.Errorf("%q, %v, %v", id, ok, err)
+		}
+		if n := len(s.Calls("")); n != 0 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+// Only for want of the right to send files is a long answer sent as messages instead.
+func TestLongAnswerThatIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		code  int
+		stand int
+	}{"no files": {missingPermission, 3}, "something else": {50001, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			d := s.bot(t, func(o *Options) { o.Config.LongAnswers, o.Config.LongParts = "file", 2 })
+			s.Fail(func(call discordtest.Call) discordtest.Fault {
+				if call.Is("POST /channels/"+hallID) && len(call.Files) > 0 {
+					return discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: c.code}
+				}
+				return discordtest.Fault{}
+			})
+			_, err := act(t, d, "message_discord", map[string]any{"text": strings.Repeat("A sentence of some words. ", 200)})
+			if n := len(s.Messages(hallID)); n != c.stand || (err == nil) != (n > 0) {
+				t.Errorf("%d messages, %v", n, err)
+			}
+		})
+	}
+}
+
+// A message of one's own that does not fit as a file or text is refused with words, and
+// errors of our own keep theirs.
+func TestSendErrors(t *testing.T) {
+	own := core.Errorf(core.Forbidden, "not here")
+	for _, c := range []struct {
+		err    error
+		kind   core.ErrorKind
+		unsure bool
+	}{
+		{own, core.Forbidden, false},
+		{&apiError{status: 400}, core.Invalid, false},
+		{&apiError{status: 502}, core.Temporary, true},
+		{fmt.Errorf("x: %w", errDial), core.Temporary, false},
+		{errors.New("the answer is lost"), core.Temporary, true},
+	} {
+		if err := sendError(c.err); kind(err) != c.kind || errors.Is(err, core.ErrUnknownOutcome) != c.unsure {
+			t.Errorf("%v: %v", c.err, err)
+		}
+	}
+	if err := sendError(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where nobody may reply, the message is no reply; where something else is wrong with it,
+// it is not sent twice.
+func TestRepliesThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault discordtest.Fault
+		calls int
+	}{
+		"without history": {discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: replyWithoutHistory}, 2},
+		"something else":  {discordtest.Fault{Kind: discordtest.Refused, Status: 400}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newServer(t)
+			d := s.bot(t)
+			said := s.Say(hallID, annID, "tell me")
+			s.FailNext("POST /channels/"+hallID, c.fault)
+			_, err := act(t, d, "message_discord", map[string]any{"text": "Sure.", "reply_to_message_id": said})
+			if n := len(s.Calls("POST /channels/" + hallID)); n != c.calls || (err == nil) != (n == 2) {
+				t.Errorf("%d calls, %v", n, err)
+			}
+			s.FailNext("POST /channels/"+hallID, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: replyWithoutHistory})
+			if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err == nil {
+				t.Error("what is no reply is sent again")
+			}
+		})
+	}
+}
+
+// What the bot says somewhere counts as its part in that channel, and only what arrived.
+func TestSayingIsRemembered(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		now := noon(1)
+		d := s.bot(t, func(o *Options) { o.Clock = func() time.Time { return now } })
+		d.cursors.seen(hallID, place{Guild: guildID}, "5", noon(0), false)
+		say := func() cursor {
+			_, _ = act(t, d, "message_discord", map[string]any{"text": "Sure."})
+			cur, _ := d.cursors.get(hallID)
+			return cur
+		}
+		if cur := say(); cur.Awake != now || cur.Said != s.Messages(hallID)[0].ID {
+			t.Errorf("said: %+v", cur)
+		}
+		now = noon(2)
+		s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
+		if cur := say(); cur.Awake != noon(1) {
+			t.Errorf("refused: %+v", cur)
+		}
+	})
+}
