@@ -251,7 +251,7 @@ func sequelOf(t *testing.T, people []string) {
 		many = append(many, said(fmt.Sprint(i), people[i%2], "hi"))
 	}
 	b.receive(many...)
-	if ends := b.ended(2); len(ends[0].Messages) != 6 || ends[0].GoesOn == "" {
+	if ends := b.ended(2); len(ends[0].Messages) != 6 || ends[0].GoesOn == "" || !ends[1].Answered {
 		t.Fatalf("the turns ended as %+v", ends)
 	}
 	err := s.View(t.Context(), func(v core.View) error {

@@ -134,6 +134,14 @@ func TestSpentBudgetIsToldOnceAnHour(t *testing.T) {
 	}
 }
 
+// TestOtherTroubleIsToldEachTime: what is no limit.
+func TestOtherTroubleIsToldEachTime(t *testing.T) {
+	closed := &core.ModelError{Kind: core.Refused, Err: core.Errorf(core.Forbidden, "Closed for today.")}
+	b, _ := limitedBot(t, coretest.NewAsker(closed), func(*turn.Options) {})
+	b.floods("open", "jay", core.Member, 2)
+	b.stands("Closed for today.", "Closed for today.")
+}
+
 // limits is a gate that lets nothing pass.
 type limits struct{ limited bool }
 

@@ -525,3 +525,18 @@ func TestNamesakesAreToldApart(t *testing.T) {
 		t.Errorf("%d marks in %s", len(marks), in)
 	}
 }
+
+// TestOwnWordsCount: whoever says something beside what they forward may be overheard, and
+// a forward alone is not.
+func TestOwnWordsCount(t *testing.T) {
+	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, plan("Oh."))
+	for i, text := range []string{"", "look"} {
+		e := talk(fmt.Sprint(i), "jay", text)
+		e.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, Text: "news"}}
+		b.receive(e)
+	}
+	b.ended(1)
+	if in := b.input(0); len(b.asker.Asked()) != 1 || !strings.Contains(in, `"text":"look"`) {
+		t.Errorf("the model was asked %d times, with %s", len(b.asker.Asked()), in)
+	}
+}

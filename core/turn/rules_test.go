@@ -3,8 +3,10 @@ package turn_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/turn"
+	"synthbot/memory"
 )
 
 // counting counts commits, and those of entries.
@@ -133,6 +136,84 @@ func TestContinueIsCountedThroughBots(t *testing.T) {
 		if n := len(b.asker.Asked()); n != map[bool]int{true: 5, false: 8}[bot] {
 			t.Errorf("bot %t: the model was asked %d times", bot, n)
 		}
+	}
+	const more = `{"response":"more","actions":[{"type":"CONTINUE"}]}`
+	pressed, reminded, command := talk("p", "jay", ""), talk("p", "jay", "tea"), called("p", "jay", "count")
+	pressed.Kind, pressed.Data, reminded.Kind = core.KindPress, "Go on", core.KindReminder
+	command.Message.Path, command.Message.Private = square, false
+	for kind, tc := range map[core.Kind]struct {
+		e     core.Event
+		asked int // for it, and for the bot's message
+	}{core.KindPress: {pressed, 1 + 4}, core.KindReminder: {reminded, 1 + 1}, core.KindCommand: {command, 4}} {
+		script := []any{more, more, more, more, plan("ok"), more}
+		if kind == core.KindCommand {
+			script = []any{more}
+		}
+		b, _ := group(t, turn.Settings{Activation: turn.OnMention, Bots: true}, script...)
+		b.Reconfigure(b.options(func(o *turn.Options) {
+			o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
+		}))
+		b.receive(talk("1", "jay", "Aria, count"))
+		b.ended(4)
+		b.receive(tc.e)
+		b.ended(1)
+		e := talk("2", "other", "Aria, on")
+		e.Message.Author.Bot = true
+		b.receive(e)
+		b.ended(1)
+		b.quiet()
+		b.stop()
+		if n := len(b.asker.Asked()); n != 4+tc.asked {
+			t.Errorf("after a %s the model was asked %d times, want %d", kind, n, 4+tc.asked)
+		}
+	}
+}
+
+// TestWhatIsNotTakenIn: events that nobody may deliver, and those of the bot's own while
+// nothing can be read.
+func TestWhatIsNotTakenIn(t *testing.T) {
+	s := &pulsing{Store: open(t, t.TempDir())}
+	defer s.Close()
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
+	b.receive(said("0", "jay", "hi"))
+	b.ended(1)
+	b.stop()
+	many := said("1", "jay", "hi")
+	many.Message.Foreign = slices.Repeat([]core.Foreign{{Kind: core.Forwarded, Text: "x"}}, core.MaxForeign)
+	if err := b.Receive(t.Context(), many); err != nil {
+		t.Error(err)
+	}
+	many.Message.ID, many.Message.Foreign = "2", append(many.Message.Foreign, many.Message.Foreign[0])
+	if err := b.Receive(t.Context(), many); !errors.Is(err, core.ErrBadEvent) {
+		t.Errorf("too many forwards: %v", err)
+	}
+	s.read = errUnsure
+	if err := b.Own().Receive(t.Context(), beat("b", "")); !errors.Is(err, errUnsure) {
+		t.Errorf("a beat of nobody knows where: %v", err)
+	}
+	s.read = nil
+}
+
+// TestHistoryEndsAtTheTurn: what is said after the messages of a turn is none of its
+// history, also where much before it was forgotten.
+func TestHistoryEndsAtTheTurn(t *testing.T) {
+	db := open(t, t.TempDir()).(*memory.DB)
+	t.Cleanup(func() { db.Close() })
+	b := start(t, db, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) { o.Config.History = 2 })
+	b.asker.Hold = make(chan struct{})
+	b.receive(talk("0", "bob", "Aria?"))
+	b.thinks(1)
+	for i := range 10 {
+		b.receive(talk(fmt.Sprint("e", i), "eve", "noise"))
+	}
+	b.receive(talk("1", "jay", "Aria, the first thing"), talk("2", "ann", "Aria, the second thing"), talk("3", "ann", "the third thing"))
+	if err := db.Forget(t.Context(), core.MustPath("room/@user/eve")); err != nil {
+		t.Fatal(err)
+	}
+	close(b.asker.Hold)
+	b.ended(3)
+	if in := b.input(1); !strings.Contains(in, "the first thing") || strings.Contains(in, "second") || strings.Contains(in, "third") {
+		t.Errorf("the model was told %s", in)
 	}
 }
 
