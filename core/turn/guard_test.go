@@ -356,22 +356,19 @@ func TestReconfigureKeepsTheStore(t *testing.T) {
 
 // TestPulse: what cannot be read, or cannot be written, is not alive.
 func TestPulse(t *testing.T) {
-	s := &pulsing{Store: open(t, t.TempDir())}
-	defer s.Close()
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker())
-	b.stop()
-	if err := b.Pulse(t.Context()); err != nil {
-		t.Error(err)
-	}
-	s.write = errUnsure
-	if err := b.Pulse(t.Context()); !errors.Is(err, errUnsure) {
-		t.Errorf("nothing can be written: %v", err)
-	}
-	s.write, s.read = nil, errUnsure
-	if err := b.Pulse(t.Context()); !errors.Is(err, errUnsure) {
-		t.Errorf("nothing can be read: %v", err)
-	}
-	s.read = nil
+	synctest.Test(t, func(t *testing.T) {
+		s := &pulsing{Store: open(t, t.TempDir())}
+		defer s.Close()
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker())
+		b.stop()
+		for _, state := range []struct{ read, write error }{{}, {nil, errUnsure}, {errUnsure, nil}, {}} {
+			time.Sleep(time.Minute) // what was found out before is too old
+			s.read, s.write = state.read, state.write
+			if err := b.Pulse(t.Context()); (err != nil) != (s.read != nil || s.write != nil) {
+				t.Errorf("reading %v, writing %v: %v", s.read, s.write, err)
+			}
+		}
+	})
 }
 
 // pulsing is a store that says how it is.
