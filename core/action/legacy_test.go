@@ -90,7 +90,7 @@ func TestLegacyExamples(t *testing.T) {
 			`{"description":"D","instructions":{"when_to_use":"now","notes":["one","More"]},"examples":[{"scenario":"","payload":{"a":1}},{"scenario":"x","payload":{"a":2}},{"scenario":"","payload":{"a":3}}]}`},
 		"the same words": {`{"description":"D","instructions":{"description":"D"}}`, core.Examples{}, `{"description":"D"}`},
 		"no words":       {`{"description":"D","instructions":{"description":""}}`, core.Examples{}, `{"description":"D"}`},
-		"a list":         {`{"description":"D","instructions":["a",` + `"` + strings.Repeat("x", 1000) + `"]}`, core.Examples{}, `{"description":"D","instructions":{"notes":["[\"a\",\"` + strings.Repeat("x", 994) + `…"]}}`},
+		"a list":         {`{"description":"D","instructions":["a",` + `"` + strings.Repeat("x", 1000) + `"]}`, core.Examples{}, `{"description":"D","instructions":{"notes":["[\"a\",\"` + strings.Repeat("x", 993) + `…"]}}`},
 		"odd examples":   {`{"examples":[5,"x",null,[1],{"scenario":5,"payload":{"a":1}},{"scenario":"s","payload":"x"}]}`, core.Examples{}, `{"examples":[{"scenario":"","payload":{"scenario":5,"payload":{"a":1}}}]}`},
 	} {
 		a, err := fromLegacy(core.Action{Schema: json.RawMessage(tc.old), Examples: tc.own})

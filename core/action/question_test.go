@@ -60,7 +60,7 @@ func TestQuestionsTellTheTruth(t *testing.T) {
 			t.Errorf("%s:\ngot  %q\nwant %q", tc.payload, got, want)
 		}
 	}
-	for n, end := range map[int]string{maxReason: "x", maxReason + 1: "x…"} {
+	for n, end := range map[int]string{maxReason: "x", maxReason + 1: "…"} {
 		because := func(s *core.Step) { s.ConfirmText = strings.Repeat("x", n) }
 		if got := asked(t, false, `{}`, because); got != "Pay a bill\nReason given: "+strings.Repeat("x", maxReason-1)+end {
 			t.Errorf("%d letters: %q", n, got)
