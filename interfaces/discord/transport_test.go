@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bwmarrin/discordgo"
-
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
 )
@@ -449,38 +447,6 @@ func TestNoWay(t *testing.T) {
 	}
 	if !d.Reaches(core.MustPath("discord/1/2")) {
 		t.Error("out of reach, though the token is taken")
-	}
-}
-
-// An event for which there is no room when the connection ends was not taken: a
-// resumed session tells it again.
-func TestEventThatFoundNoRoom(t *testing.T) {
-	d := still(t).d
-	d.queue.push(nil, frame{data: make([]byte, maxQueued)})
-	s := &shard{d: d, resume: &resume{session: "x", seq: 6}}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	call := []byte(`{"id":"5","token":"t","type":2,"user":{"id":"7"}}`)
-	s.event(ctx, &discordgo.Event{Type: "interaction_create", Sequence: 7, RawData: call})
-	if s.resume.seq != 6 || !d.arrivals.new("5", time.Now()) {
-		t.Errorf("it counts as taken: resumed behind %d", s.resume.seq)
-	}
-	d.queue.take(1)
-	s.event(t.Context(), &discordgo.Event{Type: "message_create", Sequence: 7, RawData: []byte("{}")})
-	if s.resume.seq != 7 {
-		t.Errorf("one that was taken: resumed behind %d", s.resume.seq)
-	}
-	d.busy.close()
-}
-
-// What comes late moves no channel back.
-func TestCursorOnlyMovesOn(t *testing.T) {
-	c := newCursors(shelf())
-	for _, id := range []string{"100", "99", "1000", "101"} {
-		c.seen("1", place{}, id, time.Now(), false)
-	}
-	if cur, _ := c.get("1"); cur.Last != "1000" {
-		t.Errorf("the newest is %s", cur.Last)
 	}
 }
 
