@@ -119,10 +119,7 @@ func (d *Driver) notedDrafts(ctx context.Context) map[string]draftNote {
 // loadDrafts takes up what a former life left standing.
 func (d *Driver) loadDrafts(ctx context.Context) {
 	for key, n := range d.notedDrafts(ctx) {
-		p, err := core.ParsePath(key)
-		if err != nil || n.Key != "" {
-			continue
-		}
+		p, _ := core.ParsePath(key)
 		if s, err := spotOf(d.opt.Name, p); err == nil {
 			d.drafts.inherit(s, n.ID)
 		}
