@@ -85,7 +85,7 @@ var ErrNotEmpty = errors.New("there is a database already")
 // checked from end to end.
 func Restore(dir, backup string) error {
 	target := filepath.Join(dir, FileName)
-	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(target); err == nil {
 		return fmt.Errorf("%s: %w: move it away, or restore into another directory", target, ErrNotEmpty)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -98,10 +98,7 @@ func Restore(dir, backup string) error {
 	copied := filepath.Join(trial, FileName)
 	err = copyFile(copied, backup)
 	if err == nil {
-		err = checkFile(trial, backup)
-	}
-	if err == nil {
-		err = rename(trial)
+		err = checkCopy(trial, backup)
 	}
 	if err == nil {
 		// A link fails where a rename would replace what appeared meanwhile.
@@ -111,21 +108,6 @@ func Restore(dir, backup string) error {
 		err = fmt.Errorf("%s: %w", target, ErrNotEmpty)
 	}
 	return errors.Join(err, os.RemoveAll(trial), syncDir(dir))
-}
-
-// rename gives the database in dir another name of its own: it goes on with numbers
-// that the one that it is a copy of has given since to something else.
-func rename(dir string) error {
-	db, err := Open(dir, Options{Unchecked: true})
-	if err != nil {
-		return err
-	}
-	err = db.write(context.Background(), &job{run: func(t *tx) error {
-		db.name = rand.Text()
-		t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.name))
-		return nil
-	}})
-	return errors.Join(err, db.Close())
 }
 
 func copyFile(to, from string) error {
@@ -140,20 +122,30 @@ func copyFile(to, from string) error {
 	})
 }
 
-// checkFile opens and checks the database in dir; errors name its origin. The
-// pages come first: bbolt trusts them, and could end the process.
-func checkFile(dir, origin string) error {
+// checkCopy opens and checks the database in dir, a copy, and gives it another name of
+// its own: it goes on with numbers that the one that it is a copy of has given since to
+// something else. Errors name its origin. The pages come first: bbolt trusts them, and
+// could end the process.
+func checkCopy(dir, origin string) error {
 	err := checkPages(filepath.Join(dir, FileName))
 	if err == nil {
 		var db *DB
 		if db, err = Open(dir, Options{Unchecked: true}); err == nil {
-			err = errors.Join(db.Check(context.Background()), db.Close())
+			err = errors.Join(db.Check(context.Background()), db.giveName(), db.Close())
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", origin, err)
 	}
 	return nil
+}
+
+func (db *DB) giveName() error {
+	return db.write(context.Background(), &job{run: func(t *tx) error {
+		db.name = rand.Text()
+		t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.name))
+		return nil
+	}})
 }
 
 // startCheck checks the file in the background when it was not closed in order.

@@ -231,9 +231,6 @@ func comesOf(e *core.Entry) bool { return e.Self || e.Kind == core.KindContinue 
 // forgotten with these people.
 func (w *batch) findPeople(t *tx) {
 	w.people = nil
-	if !slices.ContainsFunc(w.from.Append, func(e core.Entry) bool { return comesOf(&e) }) {
-		return
-	}
 	for i, mark := range slices.Concat(w.from.Answered, w.from.Settled) {
 		p := t.resolve(mark.Path)
 		upTo := mark.Seq + p.shift
@@ -271,7 +268,7 @@ func (w *batch) append(t *tx, from *core.Entry, e *entry) {
 		quoted = m.ReplyTo != nil && forgot(m.ReplyTo.From.ID)
 		passedOn = slices.ContainsFunc(m.Foreign, func(o core.Foreign) bool { return forgot(o.From.ID) })
 	}
-	if !gone && !quoted && !passedOn && (len(w.people) == 0 || !comesOf(from)) {
+	if !gone && !quoted && !passedOn && !comesOf(from) {
 		if e.value = e.encoded; cleaned {
 			e.value = encodeLine(&line{Entry: *from})
 		}

@@ -156,6 +156,9 @@ func TestCompact(t *testing.T) {
 	if diff := equal(want, everything(t, db)); diff != "" {
 		t.Error(diff)
 	}
+	if n := holders(t, db.file); n != 1 {
+		t.Errorf("%d files are open", n)
+	}
 	content, err := os.ReadFile(db.file)
 	if err != nil || strings.Contains(string(content), secret) {
 		t.Errorf("what was deleted stands in the file still (%v)", err)

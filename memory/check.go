@@ -22,21 +22,26 @@ func (db *DB) Check(ctx context.Context) error {
 		return db.guard(func() error {
 			c := &checker{view: v, ctx: ctx}
 			if c.pages(); len(c.faults) == 0 {
-				c.entries()
-				c.ids()
-				c.due()
-				c.heads()
-				c.facts()
-				c.vectors()
-				c.rest()
+				c.records()
 			}
-			return errors.Join(c.faults...)
+			return errors.Join(append(c.faults[:min(len(c.faults), maxFaults)], ctx.Err())...)
 		})
 	})
 	if err == nil || errors.Is(err, ctx.Err()) || errors.Is(err, core.ErrClosed) {
 		return err
 	}
 	return fmt.Errorf("%s: %w: %w", db.file, core.ErrDamaged, err)
+}
+
+// records follows what the pages hold.
+func (c *checker) records() {
+	c.entries()
+	c.ids()
+	c.due()
+	c.heads()
+	c.facts()
+	c.vectors()
+	c.rest()
 }
 
 // checker holds the rules of the file.
@@ -49,43 +54,33 @@ type checker struct {
 	named  map[string]uint64 // entries with an id to which no id leads yet
 }
 
-// note keeps a fault; false when there were enough.
-func (c *checker) note(err error) bool {
-	if err == nil {
-		err = c.ctx.Err()
-	}
-	if err != nil && len(c.faults) < maxFaults {
+// note keeps a fault.
+func (c *checker) note(err error) {
+	if err != nil {
 		c.faults = append(c.faults, err)
 	}
-	return len(c.faults) < maxFaults && c.ctx.Err() == nil
 }
 
 // pages follows the tree of every bucket. (bbolt's own check must not run while
 // somebody writes: it reads the list of free pages that the writer changes; and a
 // fault that it meets ends the process.)
 func (c *checker) pages() {
-	info, err := c.file.Stat()
-	if !c.note(err) {
-		return
-	}
-	w := &wreck{file: c.file, size: info.Size(), page: int64(c.DB().Info().PageSize)}
+	size, err := fileSize(c.file)
+	w := &wreck{file: c.file, size: size, page: int64(c.DB().Info().PageSize)}
 	w.check(uint64(c.Cursor().Bucket().Root()))
-	for _, fault := range w.faults {
-		c.note(fault)
-	}
+	c.note(errors.Join(append(w.faults, err)...))
 }
 
 // check walks all that is in use: each page is where and what it should be and
 // used once, and the keys rise.
 func (w *wreck) check(root uint64) {
-	w.seen = make([]uint64, w.size/w.page/64+1)
-	w.walk(root, 0, func(name, value []byte, isBucket bool) {
+	w.walk(root, func(name, value []byte, isBucket bool) {
 		if !isBucket {
 			return
 		}
 		var last []byte
 		w.bucket(string(name), value, func(key, _ []byte, _ bool) {
-			if last != nil && bytes.Compare(last, key) >= 0 {
+			if bytes.Compare(last, key) >= 0 {
 				w.fault("bucket %s: key %q does not follow %q", name, key, last)
 			}
 			last = key
@@ -117,16 +112,13 @@ func checkPages(file string) error {
 	return nil
 }
 
-// rows calls look for all pairs of a bucket, until there are enough faults.
+// rows calls look for all pairs of a bucket, until there are enough faults or the
+// context ends.
 func (c *checker) rows(bucket string, look func(k, v []byte) error) {
 	cursor := c.bucket(bucket).Cursor()
-	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-		err := look(k, v)
-		if err != nil {
-			err = fmt.Errorf("%s: %w", bucket, err)
-		}
-		if !c.note(err) {
-			return
+	for k, v := cursor.First(); k != nil && len(c.faults) < maxFaults && c.ctx.Err() == nil; k, v = cursor.Next() {
+		if err := look(k, v); err != nil {
+			c.note(fmt.Errorf("%s: %w", bucket, err))
 		}
 	}
 }
@@ -136,13 +128,20 @@ func (c *checker) entries() {
 	c.counts, c.lasts, c.named = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
 	due := c.bucket(bucketDue)
 	c.rows(bucketLog, func(k, value []byte) error {
-		l, err := lineOf(k, value)
+		path, seq, err := entryOf(k)
 		if err != nil {
 			return err
 		}
-		path, seq, key := l.Message.Path, l.Message.Seq, k[:len(k)-8]
+		key := k[:len(k)-8]
 		c.counts[string(key)]++
 		c.lasts[string(key)] = seq
+		l, err := decodeLine(value, path, seq)
+		if err != nil {
+			return err
+		}
+		if l.Message.ID != "" {
+			c.named[string(key)]++
+		}
 		h, _ := c.readHead(key)
 		waits := l.Due && seq > h.answered
 		if l.Message.Private && !h.private {
@@ -150,9 +149,6 @@ func (c *checker) entries() {
 		}
 		if there := has(due, k); there != waits {
 			return fmt.Errorf("%s#%d: waits is %t, it stands among those that wait: %t", path, seq, waits, there)
-		}
-		if l.Message.ID != "" {
-			c.named[string(key)]++
 		}
 		return nil
 	})
@@ -173,18 +169,18 @@ func (c *checker) ids() {
 			return err
 		}
 		p := c.resolve(from)
-		seq, size := uvarint(string(value))
-		if size <= 0 || seq == 0 {
+		seq, _ := uvarint(string(value))
+		if seq == 0 {
 			return fmt.Errorf("%s: id %q: %w", from, id, errFields)
 		}
-		l, there, err := c.line(p, seq+p.shift)
-		if err != nil || !there {
-			return err
+		l, there, _ := c.line(p, seq+p.shift)
+		if !there {
+			return nil
 		}
+		c.named[string(p.key)]--
 		if !bytes.Equal(idKey(p.ids, l.Message.ID), k) {
 			return fmt.Errorf("%s: id %q leads to %s#%d with the id %q", from, id, p.path, seq+p.shift, l.Message.ID)
 		}
-		c.named[string(p.key)]--
 		return nil
 	})
 	for key, n := range c.named {
@@ -237,7 +233,7 @@ func (c *checker) heads() {
 
 // facts: words lead to each of them, and to nothing else.
 func (c *checker) facts() {
-	words, led := c.bucket(bucketWords), 0
+	words, led, n := c.bucket(bucketWords), 0, 0
 	c.rows(bucketFacts, func(k, value []byte) error {
 		f, err := decodeFact(k, value)
 		if err != nil {
@@ -251,7 +247,8 @@ func (c *checker) facts() {
 		}
 		return nil
 	})
-	if n := words.Stats().KeyN; len(c.faults) == 0 && n != led {
+	c.rows(bucketWords, func(_, _ []byte) error { n++; return nil })
+	if len(c.faults) == 0 && n != led {
 		c.note(fmt.Errorf("words: %d are there, %d lead to a memory", n, led))
 	}
 }
@@ -259,8 +256,9 @@ func (c *checker) facts() {
 // vectors: each leads to a fact of its origin, and stands among the sketches as
 // what it is.
 func (c *checker) vectors() {
-	sketched := 0
+	vectors, sketched := 0, 0
 	c.rows(bucketVectors, func(k, value []byte) error {
+		vectors++
 		if len(k) < 9 {
 			return fmt.Errorf("%q: %w", k, errFields)
 		}
@@ -273,20 +271,15 @@ func (c *checker) vectors() {
 		if err != nil {
 			return err
 		}
-		f, ok, err := c.fact(factID(number))
-		if err == nil && (!ok || f.Origin != origin) {
-			err = fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
-		}
-		if err != nil {
-			return err
+		f, ok, _ := c.fact(factID(number))
+		if !ok || f.Origin != origin {
+			return fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
 		}
 		if one := c.sketchAt(origin, number); !bytes.Equal(one, v.stored(number)) {
 			return fmt.Errorf("memory %s is sketched as %x", f.ID, one)
 		}
 		return nil
 	})
-	vectors := 0
-	c.rows(bucketVectors, func(_, _ []byte) error { vectors++; return nil })
 	c.rows(bucketSketches, func(k, value []byte) error {
 		if len(value) == 0 || len(value)%sketchBytes != 0 {
 			return fmt.Errorf("%q: %d bytes: %w", k, len(value), errFields)

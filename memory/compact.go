@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,11 +66,9 @@ func (c *compaction) run() (before, after int64, err error) {
 	if err == nil {
 		before, after, err = c.complete()
 	}
-	if err != nil && !c.db.uses(c.fresh) {
+	if !c.db.uses(c.fresh) {
 		c.fresh.drop()
-		if gone := os.Remove(c.fresh.file); !errors.Is(gone, os.ErrNotExist) {
-			err = errors.Join(err, gone)
-		}
+		_ = os.Remove(c.fresh.file) // else the next one does
 		stop := context.WithoutCancel(c.ctx)
 		_ = c.db.write(stop, &job{alone: func() error { c.db.changed = nil; return nil }}) // it fails on a closed database only
 	}
@@ -97,23 +96,18 @@ func (c *compaction) copy() error {
 // which writers wait, would be a long one.
 func (c *compaction) copyBucket(name string) error {
 	for start := []byte{}; start != nil; {
-		err := c.both(func(v *view, t *bbolt.Tx) error {
-			to, err := t.CreateBucketIfNotExists([]byte(name))
-			if err != nil {
-				return err
-			}
+		err := c.both(func(v *view, t *tx) {
+			t.makeBuckets(name)
+			to := t.bucket(name)
 			to.FillPercent = 1
 			size := 0
 			cursor := v.bucket(name).Cursor()
 			k, value := cursor.Seek(start)
 			for ; k != nil && size < compactStep; k, value = cursor.Next() {
-				if err := to.Put(k, value); err != nil {
-					return err
-				}
+				to.Put(k, value)
 				size += len(k) + len(value)
 			}
-			start = append([]byte(nil), k...)
-			return nil
+			start = bytes.Clone(k)
 		})
 		if err == nil {
 			err = c.fresh.handle.Sync()
@@ -126,10 +120,14 @@ func (c *compaction) copyBucket(name string) error {
 }
 
 // both calls f with the file as it is now and a transaction of the copy.
-func (c *compaction) both(f func(v *view, t *bbolt.Tx) error) error {
+func (c *compaction) both(f func(v *view, t *tx)) error {
 	return c.db.view(c.ctx, func(v *view) error {
 		return c.db.guard(func() error {
-			return c.fresh.bolt.Update(func(t *bbolt.Tx) error { return f(v, t) })
+			return c.fresh.bolt.Update(func(b *bbolt.Tx) error {
+				t := &tx{Tx: b, db: c.fresh}
+				f(v, t)
+				return t.err
+			})
 		})
 	})
 }
@@ -159,41 +157,32 @@ func (c *compaction) complete() (before, after int64, err error) {
 // catchUp copies pairs that have changed.
 func (c *compaction) catchUp(changed changes) error {
 	c.untidy = c.untidy || changed[pairKey{bucketMeta, metaUntidy}]
-	return c.both(func(v *view, t *bbolt.Tx) error {
+	return c.both(func(v *view, t *tx) {
 		for pair := range changed {
-			from, to, key := v.bucket(pair.bucket), t.Bucket([]byte(pair.bucket)), []byte(pair.key)
-			to.FillPercent = fill
-			var err error
+			from, to, key := v.bucket(pair.bucket), t.bucket(pair.bucket), []byte(pair.key)
 			if has(from, key) {
-				err = to.Put(key, from.Get(key))
+				to.Put(key, from.Get(key))
 			} else {
-				err = to.Delete(key)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", pair.bucket, err)
+				to.Delete(key)
 			}
 		}
-		return nil
 	})
 }
 
 // finish copies the rest and puts the copy into the place of the file. The writer
 // calls it.
 func (c *compaction) finish() (before, after int64, err error) {
-	if err := c.catchUp(c.db.changed); err != nil {
-		return 0, 0, err
-	}
-	err = c.both(func(v *view, t *bbolt.Tx) error {
-		for _, name := range buckets() {
-			if err := t.Bucket([]byte(name)).SetSequence(v.bucket(name).Sequence()); err != nil {
-				return err
+	err = c.catchUp(c.db.changed)
+	if err == nil {
+		err = c.both(func(v *view, t *tx) {
+			for _, name := range buckets() {
+				t.fail(name, t.bucket(name).SetSequence(v.bucket(name).Sequence()))
 			}
-		}
-		if c.untidy {
-			return nil
-		}
-		return t.Bucket([]byte(bucketMeta)).Delete([]byte(metaUntidy))
-	})
+			if !c.untidy {
+				t.bucket(bucketMeta).Delete([]byte(metaUntidy))
+			}
+		})
+	}
 	c.fresh.bolt.NoSync, c.fresh.bolt.NoGrowSync = false, false
 	if err == nil {
 		err = c.fresh.handle.Sync()
@@ -270,11 +259,8 @@ func fileSize(f *os.File) (int64, error) {
 // locking it.
 func (db *DB) same() error {
 	named, err := os.Stat(db.file)
-	if err != nil {
-		return err
-	}
-	opened, err := db.handle.Stat()
-	if err == nil && !os.SameFile(named, opened) {
+	opened, err2 := db.handle.Stat()
+	if err = errors.Join(err, err2); err == nil && !os.SameFile(named, opened) {
 		err = core.ErrLocked
 	}
 	return err

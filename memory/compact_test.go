@@ -43,10 +43,37 @@ func TestCompactWhileItIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "files that are held", len(db.held), 0)
+	want(t, "files that are open", holders(t, db.file), 1)
 	checked := db.Check(t.Context())
 	if err := errors.Join(checked, boltCheck(db)); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestCompactBesideReaders is for the race detector: views begin and end at any moment.
+func TestCompactBesideReaders(t *testing.T) {
+	db := furnished(t, t.TempDir())
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					transactions(t, db)
+				}
+			}
+		})
+	}
+	for range 3 {
+		if _, _, err := db.Compact(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	all.Wait()
 }
 
 // TestCompactWhileItIsWritten: all that is added, changed, deleted and counted meanwhile
@@ -143,6 +170,9 @@ func TestForgottenWhileCompacting(t *testing.T) {
 func TestCommitsAreSyncedAfterCompacting(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	if _, _, err := db.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := commitN(db, 0); err != nil { // it makes room in the file
 		t.Fatal(err)
 	}
 	d := faulty(t, db)

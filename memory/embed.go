@@ -67,11 +67,7 @@ func (m *meaning) call(ctx context.Context, by Embedder, changed int, texts []st
 	}
 	m.cancel = cancel
 	m.mu.Unlock()
-	embeddings, err = askFor(ctx, by, texts)
-	m.mu.Lock()
-	m.cancel = nil
-	m.mu.Unlock()
-	return embeddings, err
+	return askFor(ctx, by, texts)
 }
 
 // askFor asks an Embedder. What it does wrong is an error.

@@ -85,9 +85,6 @@ func (db *DB) Forgotten(epoch uint64, paths ...core.Path) bool {
 	e := &db.epochs
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.now <= epoch && len(e.going) == 0 {
-		return false
-	}
 	for _, p := range paths {
 		for ; !p.IsZero(); p = p.Parent() {
 			if e.since(epoch, p) {

@@ -150,8 +150,8 @@ func (e *exporter) line(k, v []byte) (l line, ok bool, err error) {
 
 // findPrivate notes the places where he speaks with the bot alone.
 func (e *exporter) findPrivate(k, v []byte) error {
-	l, ok, err := e.line(k, v)
-	if ok && l.Message.Private && l.Message.Author.ID == e.person {
+	l, _, err := e.line(k, v)
+	if l.Message.Private && l.Message.Author.ID == e.person {
 		e.private[l.Message.Path] = true
 	}
 	return err

@@ -315,6 +315,6 @@ func (v *view) list(l Listing, before uint64) (facts []Fact, next string) {
 // mentions reports whether a path, or the beginning of one, may stand in a value;
 // it spares the decoding of those where it does not.
 func mentions(value []byte, p core.Path) bool {
-	quoted, err := json.Marshal(p)
-	return err != nil || p.IsZero() || bytes.Contains(value, quoted[:len(quoted)-1])
+	begun := quoted(p.String())
+	return bytes.Contains(value, begun[:len(begun)-1])
 }

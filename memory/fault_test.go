@@ -22,8 +22,8 @@ import (
 
 // disk stands between bbolt and its file, so that writing and syncing can fail.
 // bbolt takes nothing but an *os.File: its own hook for tests is reached by
-// reflection, and a sync is made to fail by putting /dev/null, which cannot be
-// synced, under the descriptor after the write before it.
+// reflection, and a sync is made to fail by putting /dev/zero, which can be read and
+// written but not synced, under the descriptor after the write before it.
 type disk struct {
 	t     *testing.T
 	db    *DB
@@ -52,14 +52,14 @@ func (d *disk) unsynced() (heal func()) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	zero, err := os.OpenFile("/dev/zero", os.O_RDWR, 0)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if err := syscall.Dup3(int(null.Fd()), fd, 0); err != nil {
+	if err := syscall.Dup3(int(zero.Fd()), fd, 0); err != nil {
 		d.t.Fatal(err)
 	}
-	null.Close()
+	zero.Close()
 	return sync.OnceFunc(func() {
 		if err := syscall.Dup3(kept, fd, 0); err != nil {
 			d.t.Fatal(err)

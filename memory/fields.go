@@ -3,7 +3,6 @@ package memory
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"time"
 )
 
@@ -73,7 +72,7 @@ func each(value string, use func(field) error) error {
 	for len(value) > 0 {
 		tag := value[0]
 		size, n := uvarint(value[1:])
-		if n <= 0 || size > uint64(len(value)-1-n) {
+		if n == 0 || size > uint64(len(value)-1-n) {
 			return errFields
 		}
 		end := 1 + n + int(size)
@@ -85,21 +84,21 @@ func each(value string, use func(field) error) error {
 	return nil
 }
 
-// uvarint is binary.Uvarint for a string.
+// uvarint is binary.Uvarint for a string; of what is none the size is 0.
 func uvarint(s string) (value uint64, size int) {
 	var shift uint
 	for i := range min(len(s), binary.MaxVarintLen64) {
 		c := s[i]
 		if c < 0x80 {
 			if i == binary.MaxVarintLen64-1 && c > 1 {
-				return 0, -1
+				break
 			}
 			return value | uint64(c)<<shift, i + 1
 		}
 		value |= uint64(c&0x7f) << shift
 		shift += 7
 	}
-	return 0, -1
+	return 0, 0
 }
 
 // set reads a number into to.
@@ -122,20 +121,16 @@ func (f field) setSigned(to *int64) error {
 func (f field) setInt(to *int) error {
 	var n int64
 	err := f.setSigned(&n)
-	if err == nil && (n > math.MaxInt || n < math.MinInt) {
+	if *to = int(n); int64(*to) != n { // on small machines
 		err = errFields
 	}
-	*to = int(n)
 	return err
 }
 
 func (f field) setTime(to *time.Time) error {
 	raw, size := uvarint(f.text)
-	if size <= 0 {
-		return errFields
-	}
 	nanos, rest := uvarint(f.text[size:])
-	if rest <= 0 || size+rest != len(f.text) || nanos >= 1e9 {
+	if size == 0 || rest == 0 || size+rest != len(f.text) || nanos >= 1e9 {
 		return errFields
 	}
 	*to = time.Unix(int64(raw>>1)^-int64(raw&1), int64(nanos)).UTC()

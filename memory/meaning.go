@@ -46,7 +46,7 @@ type meaning struct {
 	mu      sync.Mutex
 	by      Embedder
 	changed int                // how often by was exchanged
-	cancel  context.CancelFunc // ends the call of a former Embedder; nil: none runs
+	cancel  context.CancelFunc // ends the last call
 	length  int                // of the vectors of by; 0: not known yet
 	sure    bool               // that length was seen in this life
 	waiting map[uint64]bool    // facts that may need a vector

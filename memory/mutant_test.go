@@ -36,6 +36,96 @@ func TestAnUnsyncedBackupFails(t *testing.T) {
 	}
 }
 
+// TestABackupThatFails: whatever fails, an older backup stays as it was, nothing is left
+// beside it, and the error is returned.
+func TestABackupThatFails(t *testing.T) {
+	dir := t.TempDir()
+	file, taken := filepath.Join(dir, "backup.db"), filepath.Join(dir, "taken")
+	if err := errors.Join(os.WriteFile(file, []byte("an older one"), 0o600), os.MkdirAll(filepath.Join(taken, "x"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	writes := func(*os.File) error { return nil }
+	for name, tc := range map[string]struct {
+		file  string
+		write func(*os.File) error
+		want  error
+	}{
+		"writing":       {file, func(*os.File) error { return syscall.EIO }, syscall.EIO},
+		"a full disk":   {file, func(*os.File) error { return syscall.ENOSPC }, ErrFull},
+		"renaming":      {taken, writes, syscall.EEXIST},
+		"no directory":  {filepath.Join(dir, "none", "x"), writes, os.ErrNotExist},
+		"without error": {filepath.Join(taken, "y"), writes, nil},
+	} {
+		if err := replace(tc.file, tc.write); !errors.Is(err, tc.want) || errors.Is(err, ErrFull) != (tc.want == ErrFull) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+	}
+	if kept, _ := os.ReadFile(file); string(kept) != "an older one" {
+		t.Errorf("the older backup is %q now", kept)
+	}
+	want(t, "left", files(t, dir), []string{"backup.db", "taken"})
+}
+
+// TestNamesAreMadeDurable: a backup, or a compacted file, whose name may not outlive a
+// power failure is an error.
+func TestNamesAreMadeDurable(t *testing.T) {
+	if err := syncDir("/proc/self"); err == nil { // which cannot be synced
+		t.Error("no error")
+	}
+	dir := t.TempDir()
+	db := furnished(t, dir)
+	// Others may write there, but not read.
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o733)); err != nil {
+		t.Fatal(err)
+	}
+	backup := filepath.Join(dir, "backup.db")
+	unprivileged(t, func() {
+		if err := replace(backup, func(*os.File) error { return nil }); !errors.Is(err, os.ErrPermission) {
+			t.Errorf("backup: %v", err)
+		}
+	})
+	if _, err := os.Stat(backup); err != nil {
+		t.Skip("others cannot get there: ", err)
+	}
+	c := &compaction{db: db, ctx: t.Context(), fresh: &DB{file: db.file + compactSuffix, log: db.log}}
+	if err := c.copy(); err != nil {
+		t.Fatal(err)
+	}
+	err := db.write(t.Context(), &job{alone: func() (err error) {
+		unprivileged(t, func() { _, _, err = c.finish() })
+		return err
+	}})
+	if !errors.Is(err, os.ErrPermission) {
+		t.Errorf("compacting: %v", err)
+	}
+}
+
+// TestAnUnsyncedCopyIsNotUsed: compacting fails rather than go on with a file that a
+// power failure may take away.
+func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
+	db := furnished(t, t.TempDir())
+	c := &compaction{db: db, ctx: t.Context(), fresh: &DB{file: db.file + compactSuffix, log: db.log}}
+	if err := c.copy(); err != nil {
+		t.Fatal(err)
+	}
+	d, heal, commits := faulty(t, c.fresh), func() {}, 0
+	d.write = func(buf []byte, at int64) (int, error) {
+		n, err := c.fresh.handle.WriteAt(buf, at)
+		if isMeta(at) {
+			if commits++; commits == 2 { // the last one
+				heal = d.unsynced()
+			}
+		}
+		return n, err
+	}
+	err := db.write(t.Context(), &job{alone: func() error { _, _, err := c.finish(); return err }})
+	heal()
+	if err == nil || db.uses(c.fresh) {
+		t.Errorf("%v, and the copy is used: %t", err, db.uses(c.fresh))
+	}
+	c.fresh.drop()
+}
+
 // TestReplacedWhileItIsOpened: another process compacts the file and ends, while this
 // one waits for the lock of the file that it opened before.
 func TestReplacedWhileItIsOpened(t *testing.T) {
@@ -83,7 +173,7 @@ func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 	said.Message.Author.ID, said.Message.Private = "1000", true
 	reply := message(alone, "p2", "answered alone")
 	reply.Self, reply.Message.Private = true, true
-	letGo := hold(db)
+	letGo, epoch := hold(db), db.Epoch()
 	done := make(chan error, 2)
 	go func() { done <- db.Commit(t.Context(), &core.Batch{Append: []core.Entry{said, reply}}) }()
 	for db.queue.length() < 1 {
@@ -96,6 +186,9 @@ func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "said alone", len(everything(t, db)[alone]), 0)
+	if _, err := db.SaveFact(t.Context(), Fact{Text: "of what was said", Origin: alone}, epoch); !errors.Is(err, core.ErrForgotten) {
+		t.Errorf("%v, want core.ErrForgotten", err)
+	}
 }
 
 // TestATurnOfTheSameEpoch: a turn that began while somebody was being forgotten may
@@ -130,10 +223,13 @@ func TestALateQuote(t *testing.T) {
 	late := message(group, "late", "I agree")
 	late.Message.Author.ID, late.Message.Time = "2000", day
 	late.Message.ReplyTo = &core.Quote{ID: "x", From: core.Author{ID: "1000"}, Text: "QUOTED words", Time: day.AddDate(50, 0, 0)}
-	if err := db.Commit(core.WithEpoch(t.Context(), epoch), &core.Batch{Append: []core.Entry{late}}); err != nil {
+	other := late
+	other.Message.ID, other.Message.ReplyTo = "other", &core.Quote{ID: "y", From: core.Author{ID: "3000"}, Text: "words of another"}
+	if err := db.Commit(core.WithEpoch(t.Context(), epoch), &core.Batch{Append: []core.Entry{late, other}}); err != nil {
 		t.Fatal(err)
 	}
 	entries := everything(t, db)[group]
-	want(t, "the entry", entries[len(entries)-1].Message.Text, "I agree")
-	want(t, "its quote", entries[len(entries)-1].Message.ReplyTo, &core.Quote{ID: "x"})
+	want(t, "the entry", entries[len(entries)-2].Message.Text, "I agree")
+	want(t, "its quote", entries[len(entries)-2].Message.ReplyTo, &core.Quote{ID: "x"})
+	want(t, "another's quote", entries[len(entries)-1].Message.ReplyTo, other.Message.ReplyTo)
 }

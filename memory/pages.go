@@ -21,8 +21,7 @@ type wreck struct {
 	size   int64
 	page   int64 // bytes of one
 	faults []error
-	// seen, if set, has a bit for each page; one that is met twice is a fault.
-	seen []uint64
+	seen   []uint64 // a bit for each page that was read: once is enough, whatever leads there
 	// Of the newest transaction, once root has found it.
 	free uint64 // the page of the list of free pages
 	end  uint64 // pages from here on were never used
@@ -38,8 +37,6 @@ const (
 	bucketFlag   = 1
 	elementSize  = 16
 	bucketHeader = 16
-	boltMagic    = 0xED0CDAED
-	maxDepth     = 64
 )
 
 var order = binary.LittleEndian
@@ -73,7 +70,7 @@ func (w *wreck) meta(at int64, size uint32) (found meta, ok bool) {
 	m := b[pageHeader:]
 	sum := fnv.New64a()
 	sum.Write(m[:56])
-	ok = order.Uint32(m) == boltMagic && order.Uint32(m[8:]) == size && order.Uint64(m[56:]) == sum.Sum64()
+	ok = order.Uint32(m[8:]) == size && order.Uint64(m[56:]) == sum.Sum64()
 	return meta{order.Uint64(m[16:]), order.Uint64(m[32:]), order.Uint64(m[40:]), order.Uint64(m[48:])}, ok
 }
 
@@ -94,7 +91,7 @@ func (w *wreck) freePages() {
 		return
 	}
 	numbers, n := b[pageHeader:], uint64(order.Uint16(b[10:]))
-	if n == manyFree && len(numbers) >= 8 {
+	if n == manyFree {
 		numbers, n = numbers[8:], order.Uint64(numbers)
 	}
 	if order.Uint16(b[8:]) != freeFlag || n > uint64(len(numbers)/8) {
@@ -125,24 +122,17 @@ type pair func(key, value []byte, bucket bool)
 
 // walk visits all pairs below a page. What cannot be read is noted and left
 // out.
-func (w *wreck) walk(page uint64, depth int, use pair) {
-	if depth > maxDepth {
-		w.fault("page %d: too deep", page)
-		return
-	}
+func (w *wreck) walk(page uint64, use pair) {
 	b, err := w.read(page)
 	if err != nil {
 		w.fault("page %d: %w", page, err)
 		return
 	}
-	w.elements(b, page, depth, use)
+	w.elements(b, page, use)
 }
 
 // read returns a page with those that follow it.
 func (w *wreck) read(page uint64) ([]byte, error) {
-	if page < 2 || page >= uint64(w.size/w.page) {
-		return nil, fmt.Errorf("beyond the end of the file")
-	}
 	head := make([]byte, pageHeader)
 	at := int64(page) * w.page
 	if _, err := w.file.ReadAt(head, at); err != nil {
@@ -168,7 +158,7 @@ func (w *wreck) read(page uint64) ([]byte, error) {
 // first notes that pages are in use; false when one of them was before.
 func (w *wreck) first(page, n uint64) bool {
 	if w.seen == nil {
-		return true
+		w.seen = make([]uint64, w.size/w.page/64+1)
 	}
 	if (page+n-1)/64 >= uint64(len(w.seen)) {
 		return false
@@ -183,7 +173,7 @@ func (w *wreck) first(page, n uint64) bool {
 }
 
 // elements visits what stands in one page.
-func (w *wreck) elements(b []byte, page uint64, depth int, use pair) {
+func (w *wreck) elements(b []byte, page uint64, use pair) {
 	flags, count := order.Uint16(b[8:]), int(order.Uint16(b[10:]))
 	if flags != branchFlag && flags != leafFlag {
 		w.fault("page %d: it is neither branch nor leaf", page)
@@ -197,7 +187,7 @@ func (w *wreck) elements(b []byte, page uint64, depth int, use pair) {
 		}
 		e := b[at:]
 		if flags == branchFlag {
-			w.walk(order.Uint64(e[8:]), depth+1, use)
+			w.walk(order.Uint64(e[8:]), use)
 			continue
 		}
 		key, rest, ok := cut(e, order.Uint32(e[4:]), order.Uint32(e[8:]))
@@ -226,7 +216,7 @@ func (w *wreck) bucket(name string, value []byte, use pair) {
 		return
 	}
 	if root := order.Uint64(value); root != 0 {
-		w.walk(root, 0, use)
+		w.walk(root, use)
 		return
 	}
 	inline := value[bucketHeader:]
@@ -234,5 +224,5 @@ func (w *wreck) bucket(name string, value []byte, use pair) {
 		w.fault("bucket %s: %d bytes", name, len(value))
 		return
 	}
-	w.elements(inline, 0, 0, use)
+	w.elements(inline, 0, use)
 }

@@ -291,8 +291,8 @@ func (db *DB) pruneIDs(ctx context.Context) error {
 	oldest := db.oldestID()
 	old := func(_, v []byte) bool {
 		_, n := uvarint(string(v))
-		hour, size := uvarint(string(v[max(n, 0):]))
-		return n > 0 && size > 0 && hour < oldest
+		hour, size := uvarint(string(v[n:]))
+		return size > 0 && hour < oldest
 	}
 	return db.sweep(ctx, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) {
 		seq, _ := uvarint(string(v))

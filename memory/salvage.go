@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +35,7 @@ const salvageStep = 5000
 // rather one answer too few than an old one again.
 func Salvage(dir, damaged string) (Salvaged, error) {
 	target := filepath.Join(dir, FileName)
-	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(target); err == nil {
 		return Salvaged{}, fmt.Errorf("%s: %w: move it away, or save into another directory", target, ErrNotEmpty)
 	}
 	f, err := os.Open(damaged)
@@ -63,8 +62,8 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 
 func (db *DB) salvage(w *wreck, root uint64) (Salvaged, error) {
 	s := &saver{db: db, report: Salvaged{Pairs: make(map[string]int)}}
-	w.walk(root, 0, func(name, value []byte, isBucket bool) {
-		if !isBucket || !s.wants(string(name)) {
+	w.walk(root, func(name, value []byte, _ bool) {
+		if !s.wants(string(name)) {
 			return
 		}
 		w.bucket(string(name), value, func(key, value []byte, nested bool) {
@@ -75,10 +74,7 @@ func (db *DB) salvage(w *wreck, root uint64) (Salvaged, error) {
 	})
 	s.flush()
 	s.report.Faults = w.faults
-	if s.err == nil {
-		s.err = db.rebuild()
-	}
-	return s.report, s.err
+	return s.report, errors.Join(s.err, db.rebuild())
 }
 
 // saver collects pairs and writes them.
@@ -114,17 +110,13 @@ func (s *saver) add(bucket string, key, value []byte) {
 }
 
 func (s *saver) flush() {
-	pairs := s.pairs
-	s.pairs = nil
-	if s.err != nil || len(pairs) == 0 {
-		return
-	}
-	s.err = s.db.write(context.Background(), &job{run: func(t *tx) error {
-		for _, p := range pairs {
+	err := s.db.write(context.Background(), &job{run: func(t *tx) error {
+		for _, p := range s.pairs {
 			t.bucket(p.bucket).Put(p.key, p.value)
 		}
 		return nil
 	}})
+	s.pairs, s.err = nil, errors.Join(s.err, err)
 }
 
 // sensible reports whether a pair can be what its bucket holds.
@@ -150,7 +142,7 @@ func rules() map[string]func(key, value []byte) error {
 		},
 		bucketIDs: func(key, value []byte) error {
 			_, _, err := cutPath(key)
-			if seq, size := uvarint(string(value)); size <= 0 || seq == 0 {
+			if seq, _ := uvarint(string(value)); seq == 0 {
 				err = errFields
 			}
 			return err
@@ -188,7 +180,6 @@ func rules() map[string]func(key, value []byte) error {
 func (db *DB) rebuild() error {
 	return db.write(context.Background(), &job{run: func(t *tx) error {
 		r := rebuilder{tx: t, heads: t.headsBelow(core.Path{}), sources: t.idSources()}
-		t.empty(bucketDue)
 		r.entries()
 		r.facts()
 		return nil
@@ -260,9 +251,8 @@ func (r *rebuilder) findID(p place, m *core.Message) {
 	}
 }
 
-// facts makes the postings anew, and gives no number twice.
+// facts makes the postings, and gives no number twice.
 func (r *rebuilder) facts() {
-	r.empty(bucketWords)
 	b, last := r.bucket(bucketFacts), uint64(0)
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {

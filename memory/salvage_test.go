@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"synthbot/core"
+
+	"go.etcd.io/bbolt"
 )
 
 func TestSalvage(t *testing.T) {
@@ -97,6 +100,88 @@ func TestSalvageOfWhatIsKnown(t *testing.T) {
 	want(t, "memories", len(recall(t, db, Query{See: []core.Path{group, alone}})), 6)
 }
 
+// TestSalvageMakesAnew: what is derived, whatever of it was lost.
+func TestSalvageMakesAnew(t *testing.T) {
+	db, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	populated(t, db)
+	if err := errors.Join(db.Forget(t.Context(), kitchen), db.Forget(t.Context(), core.MustPath("chat/nobody"))); err != nil {
+		t.Fatal(err)
+	}
+	said := add(t, db, message(kitchen, "k", "waits"), message(kitchen, "", "x"))
+	said[0].Due = true
+	err = db.write(t.Context(), &job{run: func(t *tx) error {
+		t.bucket(bucketPlaces).Delete(placeKey(alone))
+		t.bucket(bucketIDs).Delete(idKey(placeKey(group), "g1"))
+		t.bucket(bucketIDs).Put(idKey(placeKey(group), "g2"), []byte{1, 1})
+		t.bucket(bucketDue).Delete(seqKey(placeKey(group), 4))
+		t.makeBuckets("of another program")
+		t.bucket("of another program").Put([]byte("x"), []byte("y"))
+		for _, bucket := range []string{bucketLog, bucketIDs, bucketJournal, bucketFacts, bucketUsage, bucketPlugins, bucketStates, bucketAliases} {
+			t.bucket(bucket).Put([]byte("no key"), []byte("no value"))
+		}
+		t.bucket(bucketIDs).Put(idKey(placeKey(group), "none"), []byte{0, 1})
+		t.bucket(bucketFacts).Put([]byte("8 bytes."), []byte("{}"))
+		t.epochsFloor(77)
+		return nil
+	}})
+	file := filepath.Join(crash(t, db), FileName)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	report, err := Salvage(dir, file)
+	if err != nil || report.Dropped != 10 {
+		t.Errorf("%+v, %v, want 10 pairs dropped", report, err)
+	}
+	saved := open(t, dir)
+	want(t, "waiting", len(dueIn(t, saved, group)), 2)
+	want(t, "private", privacy(t, saved), map[core.Path]bool{group: false, alone: true, kitchen: false})
+	for _, e := range []core.Entry{message(group, "g1", "again"), message(group, "g2", "again"), message(alone, "p1", "again")} {
+		b := &core.Batch{Append: []core.Entry{e}}
+		if err := saved.Commit(t.Context(), b); err != nil || !b.Known[0] {
+			t.Errorf("%s is not known any more: %v", e.Message.ID, err)
+		}
+	}
+	fresh := add(t, saved, message(core.MustPath("chat/fresh"), "1", "x"))
+	want(t, "the first number of a new place", fresh[0].Message.Seq, 78)
+	if _, err := Salvage(filepath.Join(db.file, "x"), db.file); err == nil || errors.Is(err, ErrNotEmpty) {
+		t.Errorf("into what is no directory: %v", err)
+	}
+	if _, err := Salvage(t.TempDir(), filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, want os.ErrNotExist", err)
+	}
+}
+
+// epochsFloor lets places begin above a number.
+func (t *tx) epochsFloor(n uint64) { t.bucket(bucketMeta).Put([]byte(metaFloor), fmt.Append(nil, n)) }
+
+// TestSalvageOfManyPairs: more than go into one transaction, and of all sizes.
+func TestSalvageOfManyPairs(t *testing.T) {
+	db := open(t, t.TempDir())
+	s := &saver{db: db, report: Salvaged{Pairs: make(map[string]int)}}
+	s.add(bucketGone, nil, nil)
+	for _, size := range []int{bbolt.MaxKeySize, bbolt.MaxKeySize + 1} {
+		s.add(bucketGone, make([]byte, size), nil)
+	}
+	for i := range salvageStep + 9 {
+		s.add(bucketGone, fmt.Append(nil, i), nil)
+	}
+	s.flush()
+	want(t, "report", s.report, Salvaged{Pairs: map[string]int{bucketGone: salvageStep + 10}, Dropped: 2})
+	want(t, "kept", size(t, db, bucketGone), salvageStep+10)
+	want(t, "error", s.err, nil)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.add(bucketGone, []byte("x"), nil)
+	if s.flush(); !errors.Is(s.err, core.ErrClosed) {
+		t.Errorf("%v, want core.ErrClosed", s.err)
+	}
+}
+
 func TestSalvageOfNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	if err := os.WriteFile(file, []byte(strings.Repeat("this is no database", 1000)), 0o600); err != nil {
@@ -124,12 +209,13 @@ func FuzzWreck(f *testing.F) {
 		if page, err := w.root(); err == nil {
 			root = page
 		}
-		w.walk(root, 0, func(key, value []byte, bucket bool) {
+		w.walk(root, func(key, value []byte, bucket bool) {
 			if bucket {
 				w.bucket(string(key), value, func([]byte, []byte, bool) {})
 			}
 		})
 		if _, err := w.root(); err == nil {
+			w.seen = nil
 			w.check(root)
 			w.freePages()
 		}
@@ -164,8 +250,12 @@ func TestTheListOfFreePages(t *testing.T) {
 		says  string
 	}{
 		"as it was":      {func([]byte) {}, ""},
-		"in use":         {func(b []byte) { order.PutUint64(b[list+pageHeader:], root) }, "in use"},
-		"free twice":     {func(b []byte) { copy(b[list+pageHeader:], b[list+pageHeader+8:list+pageHeader+16]) }, "in use"},
+		"with its count": {func(b []byte) { many(b[list:], n) }, ""},
+		"at full length": {func(b []byte) { order.PutUint16(b[list+10:], (4096-pageHeader)/8) }, "page 0 is said to be free"},
+		"elsewhere":      {func(b []byte) { order.PutUint64(b[list:], 7) }, "it says that it is page 7"},
+		"first pages":    {func(b []byte) { order.PutUint64(b[list+pageHeader:], 1) }, "page 1 is said to be free"},
+		"in use":         {func(b []byte) { order.PutUint64(b[list+pageHeader:], root) }, "is said to be free"},
+		"free twice":     {func(b []byte) { copy(b[list+pageHeader:], b[list+pageHeader+8:list+pageHeader+16]) }, "is said to be free"},
 		"beyond the end": {func(b []byte) { order.PutUint64(b[list+pageHeader:], w.end) }, "is none"},
 		"neither":        {func(b []byte) { order.PutUint16(b[list+10:], uint16(n-1)) }, "neither in use nor free"},
 		"too many":       {func(b []byte) { order.PutUint16(b[list+10:], 0xfffe) }, "do not fit"},
@@ -184,6 +274,113 @@ func TestTheListOfFreePages(t *testing.T) {
 		if err != nil && !errors.Is(err, core.ErrDamaged) {
 			t.Errorf("%s: %v is not ErrDamaged", name, err)
 		}
+	}
+}
+
+// many gives a list of free pages the form that it has when they are very many.
+func many(list []byte, n int) {
+	copy(list[pageHeader+8:], bytes.Clone(list[pageHeader:pageHeader+8*n]))
+	order.PutUint64(list[pageHeader:], uint64(n))
+	order.PutUint16(list[10:], manyFree)
+}
+
+// TestPagesThatLeadToThemselves: reading ends, and what stands elsewhere is saved.
+func TestPagesThatLeadToThemselves(t *testing.T) {
+	_, file := filledFile(t)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 2 * 4096; at < len(content); at += 4096 {
+		if page := content[at : at+4096]; flags(page) == branchFlag {
+			for i := range min(count(page), 8) {
+				order.PutUint64(page[pageHeader+int(i)*elementSize+8:], order.Uint64(page))
+			}
+		}
+	}
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Salvage(t.TempDir(), file)
+	if err != nil || report.Pairs[bucketPlaces] != 1 || !strings.Contains(fmt.Sprint(report.Faults), "it is used twice") {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// TestSalvageTakesTheNewestTransaction: whichever of the first two pages tells of it, of
+// pages of any size, and the one before where its own is broken.
+func TestSalvageTakesTheNewestTransaction(t *testing.T) {
+	db := furnished(t, t.TempDir())
+	for i := range 3 {
+		add(t, db, message(kitchen, fmt.Sprint(i), "x"))
+		file := filepath.Join(crash(t, db), FileName)
+		report, err := Salvage(t.TempDir(), file)
+		want(t, "entries", report.Pairs[bucketLog], 401+i)
+		content, err2 := os.ReadFile(file)
+		newest := transactions(t, db) % 2
+		order.PutUint64(content[newest*4096+pageHeader+16:], 3) // its root
+		report, err3 := Salvage(t.TempDir(), writeTemp(t, content))
+		want(t, "entries before", report.Pairs[bucketLog], 400+i)
+		if err := errors.Join(err, err2, err3); err != nil {
+			t.Error(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "large.db")
+	large, err := bbolt.Open(file, 0o600, &bbolt.Options{PageSize: 16384})
+	if err == nil {
+		err = errors.Join(bbolt.Compact(large, db.bolt, 0), large.Close())
+	}
+	report, err2 := Salvage(t.TempDir(), file)
+	if err := errors.Join(err, err2, checkPages(file)); err != nil || report.Pairs[bucketLog] != 403 {
+		t.Errorf("of large pages: %+v, %v", report, err)
+	}
+}
+
+func writeTemp(t *testing.T, content []byte) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "x.db")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// brokenAt is a file of which a part cannot be read.
+type brokenAt struct {
+	*bytes.Reader
+	at, length int64
+}
+
+func (b brokenAt) ReadAt(p []byte, at int64) (int, error) {
+	if at == b.at && int64(len(p)) == b.length {
+		return 0, syscall.EIO
+	}
+	return b.Reader.ReadAt(p, at)
+}
+
+// TestSectorsThatCannotBeRead: each is a fault of its own, and nothing more.
+func TestSectorsThatCannotBeRead(t *testing.T) {
+	_, file := filledFile(t)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := &wreck{file: bytes.NewReader(content), size: int64(len(content))}
+	root, err := whole.root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, length := range []int64{pageHeader, 4096} {
+		w := &wreck{file: brokenAt{bytes.NewReader(content), int64(root) * 4096, length}, size: whole.size, page: whole.page}
+		w.check(root)
+		if len(w.faults) != 1 || !errors.Is(w.faults[0], syscall.EIO) {
+			t.Errorf("%v, want the fault of the disk", w.faults)
+		}
+	}
+	whole.check(root)
+	whole.free = noFreeList
+	if whole.freePages(); len(whole.faults) > 0 {
+		t.Errorf("without a list of free pages: %v", whole.faults)
 	}
 }
 

@@ -175,7 +175,7 @@ func (t *tx) find(p place, id string) (seq uint64, known bool) {
 		return 0, false
 	}
 	seq, size := uvarint(string(value))
-	if size <= 0 { // it is known; where it led is not
+	if size == 0 { // it is known; where it led is not
 		t.db.odd(fmt.Errorf("id %q of %s: %w", id, p.path, errFields))
 		return 0, true
 	}

@@ -1,0 +1,252 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// TestCheckNamesWhatIsBroken: each rule of the file, when it is the only one that is
+// broken, with the place or the record.
+func TestCheckNamesWhatIsBroken(t *testing.T) {
+	db := open(t, t.TempDir())
+	populated(t, db)
+	n := 0
+	newCloud(8).put(t, db, 0, 3, func() string { n++; return fmt.Sprint("a memory with a vector ", n) })
+	if err := db.Commit(t.Context(), &core.Batch{Answered: []core.TurnID{{Path: alone, Seq: 2}}}); err != nil {
+		t.Fatal(err)
+	}
+	g := placeKey(group)
+	at := func(seq uint64) []byte { return seqKey(g, seq) }
+	spoilt := []byte{tagText, 0xff}
+	number := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+	vectors := func(n uint64) []byte { return append([]byte("chat\x01group\x00"), number(n)...) }
+	for says, spoil := range map[string]func(t *tx){
+		"":                     func(*tx) {},
+		`log: key "x"`:         func(t *tx) { t.bucket(bucketLog).Put([]byte("x"), nil) },
+		"chat/group#2: broken": func(t *tx) { t.bucket(bucketLog).Put(at(2), spoilt) },
+		"said in private": func(t *tx) {
+			t.head(placeKey(alone)).private = false
+			l, _, _ := t.line(place{path: alone, key: placeKey(alone)}, 1)
+			l.Message.Private = false
+			t.rewrite(place{key: placeKey(alone)}, &l)
+		},
+		"waits is true":           func(t *tx) { t.bucket(bucketDue).Delete(at(4)) },
+		"waits is false":          func(t *tx) { t.bucket(bucketDue).Put(at(2), nil) },
+		"waits and is not there":  func(t *tx) { t.bucket(bucketDue).Put(at(99), nil) },
+		`ids: key "x"`:            func(t *tx) { t.bucket(bucketIDs).Put([]byte("x"), nil) },
+		`id "g0": broken`:         func(t *tx) { t.bucket(bucketIDs).Put(idKey(g, "g0"), []byte{0}) },
+		`id "gx": broken`:         func(t *tx) { t.bucket(bucketIDs).Put(idKey(g, "gx"), []byte{0x80}) },
+		`with the id "g3"`:        func(t *tx) { t.bucket(bucketIDs).Put(idKey(g, "g1"), []byte{3, 1}) },
+		"1 entries are not found": func(t *tx) { t.bucket(bucketIDs).Delete(idKey(g, "g1")) },
+		`places: key "x"`:         func(t *tx) { t.bucket(bucketPlaces).Put([]byte("x"), nil) },
+		"chat/group: head":        func(t *tx) { t.bucket(bucketPlaces).Put(g, spoilt) },
+		"6 entries are counted":   func(t *tx) { t.head(g).count++ },
+		"the last number is 4":    func(t *tx) { t.head(g).last-- },
+		"the mark 6 is above":     func(t *tx) { h := t.head(g); h.answered = 6; t.deleteBelow(bucketDue, g) },
+		"2 have entries, 1 have a head": func(t *tx) {
+			t.bucket(bucketPlaces).Delete(g)
+			t.deleteBelow(bucketDue, g)
+			for _, seq := range []uint64{4, 5} {
+				l, _, _ := t.line(place{path: group, key: g}, seq)
+				l.Due = false
+				t.rewrite(place{key: g}, &l)
+			}
+		},
+		"facts: memory":                       func(t *tx) { t.bucket(bucketFacts).Put([]byte("x"), []byte("{}")) },
+		"memory 0000000000000001: unexpected": func(t *tx) { t.bucket(bucketFacts).Put(number(1), []byte("{")) },
+		"memory 1 is not found by": func(t *tx) {
+			f, _, _ := t.fact("1")
+			t.bucket(bucketWords).Delete(postingKey(f.Origin, termAll, factKey(&f)))
+		},
+		"lead to a memory":           func(t *tx) { t.bucket(bucketWords).Put([]byte("x"), nil) },
+		"vectors: \"short\": broken": func(t *tx) { t.bucket(bucketVectors).Put([]byte("short"), nil) },
+		`vectors: key "x`:            func(t *tx) { t.bucket(bucketVectors).Put(append([]byte("x"), number(1)...), nil) },
+		"vector of 3 bytes":          func(t *tx) { t.bucket(bucketVectors).Put(vectors(5), []byte("abc")) },
+		"memory 1 has a vector": func(t *tx) {
+			t.bucket(bucketVectors).Put(append([]byte{0}, number(1)...), t.bucket(bucketVectors).Get(vectors(5)))
+		},
+		"memory 9 has a vector":   func(t *tx) { t.bucket(bucketVectors).Put(vectors(9), t.bucket(bucketVectors).Get(vectors(5))) },
+		"memory 6 is sketched as": func(t *tx) { t.changeChunk(group, 6, nil) },
+		`sketches: "empty": 0`:    func(t *tx) { t.bucket(bucketSketches).Put([]byte("empty"), nil) },
+		`sketches: "odd": 7`:      func(t *tx) { t.bucket(bucketSketches).Put([]byte("odd"), []byte("7 bytes")) },
+		`memory d has a vector at ""`: func(t *tx) {
+			t.bucket(bucketVectors).Put(append([]byte{0}, number(13)...), t.bucket(bucketVectors).Get(vectors(5)))
+		},
+		"4 are there of 3 vectors": func(t *tx) { t.changeChunk(topic, 7, make([]byte, sketchBytes)) },
+		"journal":                  func(t *tx) { t.bucket(bucketJournal).Put(at(1), nil) },
+		"journal: record":          func(t *tx) { t.bucket(bucketJournal).Put(append(at(1), 0, 0, 0, 0, 0, 0), spoilt) },
+		"plugins: item":            func(t *tx) { t.bucket(bucketPlugins).Put([]byte("bio\x00\x00k"), spoilt) },
+		"states":                   func(t *tx) { t.bucket(bucketStates).Put(g, spoilt) },
+		"usage: use":               func(t *tx) { t.bucket(bucketUsage).Put([]byte("x"), nil) },
+		"aliases":                  func(t *tx) { t.bucket(bucketAliases).Put(placeKey(topic), spoilt) },
+	} {
+		var faults []error
+		err := db.write(t.Context(), &job{run: func(t *tx) error {
+			spoil(t)
+			t.finish()
+			c := &checker{view: &view{tx: *t}, ctx: context.Background()}
+			c.records()
+			faults = c.faults
+			return errUndone
+		}})
+		if !errors.Is(err, errUndone) || (says == "") != (len(faults) == 0) || len(faults) > 1 || !strings.Contains(fmt.Sprint(faults), says) {
+			t.Errorf("%v, and %v does not name just %q", err, faults, says)
+		}
+	}
+	want(t, "faults in the end", db.Check(t.Context()), nil)
+}
+
+// errUndone takes what a job did back.
+var errUndone = errors.New("undone")
+
+// TestCheckIsBounded: it ends with its context, and does not name every fault of many.
+func TestCheckIsBounded(t *testing.T) {
+	db, err := Open(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	populated(t, db)
+	err = db.write(t.Context(), &job{run: func(t *tx) error {
+		for i := range 3 * maxFaults {
+			t.bucket(bucketStates).Put(fmt.Append(nil, "no place ", i), nil)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Check(t.Context())
+	want(t, "faults", strings.Count(fmt.Sprint(err), "no place "), maxFaults)
+	ctx, cancel := context.WithCancel(t.Context())
+	db.clock = func() time.Time { cancel(); return day } // the check begins
+	if err := db.Check(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, core.ErrDamaged) {
+		t.Errorf("%v, want context.Canceled", err)
+	}
+	db.Close()
+	if err := db.Check(t.Context()); !errors.Is(err, core.ErrClosed) || errors.Is(err, core.ErrDamaged) {
+		t.Errorf("%v, want core.ErrClosed", err)
+	}
+}
+
+// TestCheckReadsThePages: of a database that is in use, too.
+func TestCheckReadsThePages(t *testing.T) {
+	_, file := filledFile(t)
+	db, err := Open(filepath.Dir(file), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	page := make([]byte, 4096)
+	for at := int64(2 * 4096); ; at += 4096 {
+		if _, err := db.handle.ReadAt(page, at); err != nil {
+			t.Fatal(err)
+		}
+		if order.Uint64(page) == uint64(at/4096) && swap(page, []byte("house\x01kitchen\x00\x00\x00\x00\x00\x00\x00\x00\x02")) {
+			if _, err := db.handle.WriteAt(page, at); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if err := db.Check(t.Context()); !errors.Is(err, core.ErrDamaged) || !strings.Contains(err.Error(), "does not follow") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPagesOfAFile: keys that do not rise, and pages that are not what they should be,
+// are faults of the file.
+func TestPagesOfAFile(t *testing.T) {
+	_, file := filledFile(t)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for says, change := range map[string]func(page []byte) bool{
+		"does not follow":         func(p []byte) bool { return swap(p, []byte("house\x01kitchen\x00\x00\x00\x00\x00\x00\x00\x00\x02")) },
+		"neither branch nor leaf": func(p []byte) bool { return flags(p) == leafFlag && set16(p[8:], 5) },
+		"elements do not fit": func(p []byte) bool {
+			return bytes.Contains(p, []byte(bucketSketches)) && clean(p[pageHeader:]) && set16(p[10:], 5000)
+		},
+		"lies outside":              func(p []byte) bool { return flags(p) == leafFlag && count(p) > 0 && set16(p[pageHeader+8:], 60000) },
+		"it says that it is page 1": func(p []byte) bool { return flags(p) == leafFlag && set16(p, 1) },
+		"do not fit into the file":  func(p []byte) bool { return flags(p) == leafFlag && set16(p[12:], 60000) },
+		"EOF":                       func(p []byte) bool { return flags(p) == branchFlag && set16(p[pageHeader+8:], 60000) },
+		"bucket meta: 8 bytes":      func(p []byte) bool { return bucketSize(p, bucketMeta, 8) },
+		"bucket due: 20 bytes":      func(p []byte) bool { return bucketSize(p, bucketDue, 20) },
+		"element 1 lies outside": func(p []byte) bool {
+			return flags(p) == leafFlag && count(p) > 1 && set16(p[pageHeader+elementSize+12:], 60000)
+		},
+		"": func(p []byte) bool { return flags(p) == branchFlag && set16(p[10:], 5000) },
+		"used twice": func(p []byte) bool {
+			return flags(p) == branchFlag && copy(p[pageHeader+8:pageHeader+16], p[pageHeader+24:]) > 0
+		},
+	} {
+		content := bytes.Clone(whole)
+		changed := false
+		for at := 2 * 4096; at < len(content); at += 4096 {
+			if page := content[at : at+4096]; int(order.Uint64(page)) == at/4096 && change(page) {
+				changed = true
+				break
+			}
+		}
+		broken := filepath.Join(t.TempDir(), "x.db")
+		if err := os.WriteFile(broken, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := checkPages(broken)
+		if !changed || !errors.Is(err, core.ErrDamaged) || !strings.Contains(fmt.Sprint(err), says) ||
+			strings.Count(err.Error(), "\n") >= maxFaults {
+			t.Errorf("%v does not say %q (changed: %t)", err, says, changed)
+		}
+	}
+	want(t, "faults of the file as it was", checkPages(file), nil)
+	if err := checkPages(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, want os.ErrNotExist", err)
+	}
+}
+
+func flags(page []byte) uint16 { return order.Uint16(page[8:]) }
+
+func count(page []byte) uint16 { return order.Uint16(page[10:]) }
+
+func set16(b []byte, n uint16) bool {
+	order.PutUint16(b, n)
+	return true
+}
+
+// bucketSize gives the value of a bucket another length.
+func bucketSize(page []byte, name string, size uint16) bool {
+	for i := range int(count(page)) {
+		e := page[pageHeader+i*elementSize:]
+		if key, _, ok := cut(e, order.Uint32(e[4:]), order.Uint32(e[8:])); ok && string(key) == name && order.Uint32(e)&bucketFlag != 0 {
+			return set16(e[12:], size)
+		}
+	}
+	return false
+}
+
+func clean(b []byte) bool {
+	clear(b)
+	return true
+}
+
+// swap makes a key of a page the same as the one after it.
+func swap(page, key []byte) bool {
+	at := bytes.Index(page, key)
+	if at < 0 {
+		return false
+	}
+	page[at+len(key)-1]++
+	return true
+}
