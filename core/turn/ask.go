@@ -28,7 +28,7 @@ type accepted struct {
 // says now. It is accepted with the first record that is written after it.
 func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 	key := core.Key{Turn: t.id, Round: round}
-	if r, ok := t.Find(key); ok && r.Progress == core.Accepted {
+	if r, _ := t.Find(key); r.Progress == core.Accepted {
 		var a accepted
 		if err := json.Unmarshal(r.Data, &a); err != nil {
 			return a.Plan, fmt.Errorf("journalled plan of %s: %w", t.id, err)

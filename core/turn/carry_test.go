@@ -69,6 +69,11 @@ func TestCommands(t *testing.T) {
 		{called("1", "jay", "ECHO", "a", "b"), "You said a b."},
 		{called("2", "jay", "echo"), "what is missing. Usage: `/echo what`"},
 		{called("3", "jay", "echo", "fail"), "Sorry, that did not work. (E-COMMAND)"},
+		{func() core.Event {
+			e := called("3a", "jay", "echo", "x")
+			e.Message.Path, e.Message.Private = square, false
+			return e
+		}(), "You said x."},
 		{called("3b", "jay", "echo", "nothing"), "Sorry, that did not work. (E-COMMAND)"},
 		{called("4", "jay", "echo", "refuse"), "Not that."},
 		{called("5", "jay", "echo", "silent"), "Done."},
@@ -340,6 +345,9 @@ func TestSentElsewhere(t *testing.T) {
 		plan("Between us."),
 		`{"actions":[{"type":"message_room","payload":{"text":"News!","interface_path":"room/new"}},{"type":"message_room","payload":{"text":"Psst!","interface_path":"room/1"}}]}`,
 	), func(o *turn.Options) { o.Catalogue = new(action.Catalogue); o.Catalogue.Swap(snapshot) })
+	b.Reconfigure(b.options(func(o *turn.Options) {
+		o.Persona = func(place core.Path, _ string) core.Persona { return core.Persona{Name: "Aria of " + place.String()} }
+	}))
 	b.receive(said("1", "jay", "a private word"))
 	b.ended(1)
 	b.receive(talk("2", "ann", "Aria, tell the others"))
@@ -347,7 +355,7 @@ func TestSentElsewhere(t *testing.T) {
 	for path, want := range map[string]bool{"room/new": false, "room/1": true} {
 		err := s.View(t.Context(), func(v core.View) error {
 			last, err := v.Last(core.MustPath(path), 1)
-			if len(last) != 1 || !last[0].Self || last[0].Message.Private != want {
+			if len(last) != 1 || last[0].Message.Author.Name != "Aria of "+path || !last[0].Self || last[0].Message.Private != want {
 				t.Errorf("%s holds %+v, private is to be %v", path, last, want)
 			}
 			return err
@@ -473,6 +481,9 @@ func TestPreviewIsPrivateInPrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := p.Request().Messages[0].Text
+		if strings.Count(text, "a private word") != map[string]int{"room/1": 1}[path] || strings.Count(text, "what is new?") != 1 {
+			t.Errorf("in %s: %s", path, text)
+		}
 		if strings.Contains(text, "Aria, news") != shared || path != "room/1" && strings.Contains(text, "private word") {
 			t.Errorf("in %s: %s", path, text)
 		}

@@ -101,7 +101,6 @@ func (t *turn) end(ctx context.Context, p core.Progress) error {
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 	}
-	t.later = nil
 	return nil
 }
 

@@ -149,7 +149,7 @@ func (t *Turns) expired(place core.Path, private bool, q question) error {
 	err := t.store.View(ctx, func(v core.View) error {
 		records, err := v.Journal(core.TurnID{Path: place, Seq: q.turn})
 		waits = slices.ContainsFunc(records, func(r core.Record) bool {
-			return r.Key.Round == q.round && r.Key.Step == q.step && r.Key.Part == 0 && r.Progress == core.Pending
+			return r.Key.Round == q.round && r.Key.Step == q.step && r.Progress == core.Pending
 		})
 		return err
 	})

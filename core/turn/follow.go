@@ -50,7 +50,7 @@ func words(d *action.Done) bool {
 // mended reports whether what was planned to be said here for the case that a step
 // fails was said: then there is nothing to add.
 func (t *turn) mended(d *action.Done) bool {
-	return d.Progress != core.Done && slices.ContainsFunc(t.outcome, func(f action.Done) bool {
+	return slices.ContainsFunc(t.outcome, func(f action.Done) bool {
 		def, ok := t.snapshot.Resolve(f.Action)
 		var to struct {
 			Path core.Path `json:"interface_path"`

@@ -540,3 +540,113 @@ func TestOwnWordsCount(t *testing.T) {
 		t.Errorf("the model was asked %d times, with %s", len(b.asker.Asked()), in)
 	}
 }
+
+// TestStrictestGateCounts: and of its equals the first.
+func TestStrictestGateCounts(t *testing.T) {
+	says := func(admission core.Admission, reply string) core.Gate {
+		return judge{"jay": {Admission: admission, Reply: reply}}
+	}
+	for name, tc := range map[string]struct {
+		gates []core.Gate
+		want  []string
+	}{
+		"the first":      {[]core.Gate{says(core.Quiet, "one"), says(core.Quiet, "two")}, []string{"one"}},
+		"the only":       {[]core.Gate{says(core.Quiet, "one"), judge{}}, []string{"one"}},
+		"the other":      {[]core.Gate{judge{}, says(core.Quiet, "two")}, []string{"two"}},
+		"the strictest":  {[]core.Gate{says(core.Quiet, "one"), says(core.Blank, "two"), says(core.Quiet, "three")}, []string{"two"}},
+		"with no reply":  {[]core.Gate{says(core.Quiet, "one"), says(core.Discard, "")}, nil},
+		"a mere word":    {[]core.Gate{says(core.Admit, "one"), says(core.Admit, "two")}, []string{"one"}},
+		"nothing at all": {[]core.Gate{judge{}}, []string{"Hello."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			t.Cleanup(func() { s.Close() })
+			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Gates = tc.gates })
+			b.receive(said("1", "jay", "hi"))
+			b.ended(1)
+			b.stands(tc.want...)
+		})
+	}
+}
+
+// TestOldBeats: a beat that waited for ten minutes still comes, and one that waited longer
+// does not.
+func TestOldBeats(t *testing.T) {
+	for waited, comes := range map[time.Duration]bool{10 * time.Minute: true, 10*time.Minute + 1: false} {
+		b, c := group(t, turn.Settings{}, plan("Good morning."))
+		e := beat("b1", `{"beat":"morning"}`)
+		e.Message.Time = c.Now().Add(-waited)
+		b.receive(e)
+		if end := b.ended(1)[0]; end.Answered != comes {
+			t.Errorf("after %s the turn ended as %+v", waited, end)
+		}
+	}
+}
+
+// TestBeatsOfAllKinds: one without data speaks, one that cannot be read is quiet, and
+// only a quiet one runs where a gate keeps the bot quiet.
+func TestBeatsOfAllKinds(t *testing.T) {
+	for data, want := range map[string]struct{ aloud, gated int }{
+		``: {1, 0}, `{"beat":"x"}`: {1, 0}, `{`: {0, 0}, `{"beat":"x","quiet":true}`: {0, 1},
+	} {
+		for _, gated := range []bool{false, true} {
+			s := open(t, t.TempDir())
+			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Good morning.")), func(o *turn.Options) {
+				if gated {
+					o.Gates = []core.Gate{judge{"": {Admission: core.Quiet}}}
+				}
+			})
+			if err := b.Own().Receive(t.Context(), beat("b1", data), said("r", "jay", "hi")); err != nil {
+				t.Fatal(err)
+			}
+			b.quiet()
+			b.stop()
+			s.Close()
+			asked, spoken := len(b.asker.Asked())-1, len(b.room.Texts())-1 // besides the answer to Jay
+			switch {
+			case gated && asked != want.gated, !gated && (spoken != want.aloud || asked != 1):
+				t.Errorf("%q, gated %v: the model was asked %d times, and said %q", data, gated, asked, b.room.Texts())
+			}
+		}
+	}
+}
+
+// TestCalledIsNotOverheard: where the bot may say something by itself, whoever calls it is
+// answered.
+func TestCalledIsNotOverheard(t *testing.T) {
+	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, plan("Yes?"))
+	b.receive(talk("1", "jay", "Aria, are you there?"))
+	b.ended(1)
+	if in := b.input(0); strings.Contains(in, "Nobody spoke to you") {
+		t.Errorf("the model was told %s", in)
+	}
+}
+
+// TestCommandsThatAreNone: those of other bots, those of nothing, and all where there are
+// none, are talk.
+func TestCommandsThatAreNone(t *testing.T) {
+	var calls []command.Call
+	for name, change := range map[string]func(*core.Event, *turn.Options){
+		"another bot's":  func(e *core.Event, _ *turn.Options) { e.Message.Author.Bot = true },
+		"of nothing":     func(e *core.Event, _ *turn.Options) { e.Command = nil },
+		"none there are": func(_ *core.Event, o *turn.Options) { o.Commands = nil },
+	} {
+		s := open(t, t.TempDir())
+		e := called("1", "jay", "echo", "x")
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("What?")), func(o *turn.Options) {
+			o.Commands = commands(t, &calls)
+			o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention, Bots: true} }
+			change(&e, o)
+		})
+		b.receive(e)
+		b.ended(1)
+		if texts := b.room.Texts(); len(texts) != 1 || texts[0] != "What?" {
+			t.Errorf("%s: the room holds %q", name, texts)
+		}
+		b.stop()
+		s.Close()
+	}
+	if len(calls) != 0 {
+		t.Errorf("it obeyed: %+v", calls)
+	}
+}

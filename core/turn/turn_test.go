@@ -226,12 +226,16 @@ func TestMerging(t *testing.T) {
 	}{
 		{"one author", []core.Event{said("1", "a", "x"), said("2", "a", "y")}, []int{2}},
 		{"two authors", []core.Event{said("1", "a", "x"), said("2", "b", "y"), said("3", "a", "z")}, []int{1, 1, 1}},
+		{"a press between", []core.Event{said("1", "a", "x"), press("room-1", "y"), said("3", "a", "z")}, []int{1, 1, 1}},
+		{"reminders", []core.Event{reminder("x"), func() core.Event { e := reminder("y"); e.Message.ID = "3"; return e }()}, []int{1, 1}},
 		{"more than five", []core.Event{said("1", "a", "1"), said("2", "b", "2"), said("3", "a", "3"),
 			said("4", "b", "4"), said("5", "a", "5"), said("6", "b", "6")}, []int{6}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := fresh(t, plan("ok"))
-			b.receive(tc.events...)
+			if err := b.Own().Receive(t.Context(), tc.events...); err != nil {
+				t.Fatal(err)
+			}
 			for i, end := range b.ended(len(tc.want)) {
 				if len(end.Messages) != tc.want[i] {
 					t.Errorf("turn %d answers %q, want %d of them", i, end.Messages, tc.want[i])
@@ -250,11 +254,18 @@ func TestBacklog(t *testing.T) {
 		e.Message.Time = time.Now().Add(-90 * time.Minute)
 		return e
 	}
+	late := old("r", "ann")
+	late.Kind, late.Message.Path = core.KindReminder, core.MustPath("room/2")
+	b.receive(late)
+	b.ended(1)
+	if in := b.input(0); strings.Contains(in, "You were away") || !strings.Contains(in, "comes late") {
+		t.Errorf("of a reminder the model was told %s", in)
+	}
 	b.receive(old("1", "ann"), old("2", "jay"), said("3", "ann", "now"))
 	if ends := b.ended(2); len(ends[0].Messages) != 2 || len(ends[1].Messages) != 1 {
 		t.Errorf("the turns answer %+v", ends)
 	}
-	if in := b.input(0); !strings.Contains(in, "have waited for 1h30m") || strings.Contains(b.input(1), "have waited") {
+	if in := b.input(1); !strings.Contains(in, "have waited for 1h30m") || strings.Contains(b.input(2), "have waited") {
 		t.Errorf("the model was told %s", in)
 	}
 }
@@ -379,6 +390,7 @@ func TestBrokenOff(t *testing.T) {
 	var away atomic.Bool
 	tried := make(chan struct{}, 100)
 	room := coretest.NewRoom("room")
+	room.Forgets = true // a definite refusal leaves no doubt
 	room.Fail = func(text string) error {
 		if text != "two" || !away.Load() {
 			return nil
