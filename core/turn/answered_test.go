@@ -19,7 +19,7 @@ func editor(t *testing.T, script ...any) (*bot, *coretest.Plugin) {
 	p := coretest.NewPlugin("bank",
 		core.Action{Name: "pay", Permission: core.Everyone, Confirm: true},
 		core.Action{Name: "edit", Permission: core.Everyone, Effects: core.EffectRewrites},
-		core.Action{Name: "ledger", Permission: core.Admins},
+		core.Action{Name: "ledger", Permission: core.Moderators},
 	)
 	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, p)
@@ -52,7 +52,9 @@ func TestQuestionsStay(t *testing.T) {
 			b.receive(ranked("1", "jay", core.Member, "pay Ann"))
 			b.ended(1)
 			b.receive(ranked("2", tc.who, tc.rank, "change it"))
-			b.ended(1)
+			if end := b.ended(1)[0]; end.Aside || len(b.asker.Asked()) < 2 {
+				t.Errorf("the turn ended as %+v", end)
+			}
 			if got := len(bank.Calls()) > 0; got != tc.edited {
 				t.Errorf("it was changed: %v; the room holds %q", got, b.room.Texts())
 			}
@@ -80,6 +82,7 @@ func TestButtonsLendNoRank(t *testing.T) {
 	}{
 		{"one's own", "ann", "ann", true},
 		{"a member's", "eve", "ann", false},
+		{"a moderator's, for a moderator", "eve", "mia", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, bank := editor(t, plan("Shall I?"), doing("ledger", `{}`), says, says)
@@ -89,7 +92,7 @@ func TestButtonsLendNoRank(t *testing.T) {
 			}
 			b.receive(ranked("1", tc.causer, rank, "hello"))
 			b.ended(1)
-			press := ranked("2", tc.presser, core.Admin, "")
+			press := ranked("2", tc.presser, map[string]core.Rank{"ann": core.Admin, "mia": core.Moderator}[tc.presser], "")
 			press.Kind, press.Target, press.Data = core.KindPress, b.room.Sent()[0].ID, "Show the photos"
 			press.Message.Private = false
 			b.receive(press)

@@ -314,19 +314,23 @@ func TestCrashWhileDeciding(t *testing.T) {
 		for n := 1; n <= 10; n++ {
 			t.Run(fmt.Sprintf("after=%t/commits=%d", after, n), func(t *testing.T) {
 				t.Parallel()
-				crashDeciding(t, after, n)
+				crashDeciding(t, after, n, n%2 == 0)
+				crashDeciding(t, after, n, n%2 != 0)
 			})
 		}
 	}
 }
 
-func crashDeciding(t *testing.T, after bool, n int) {
+func crashDeciding(t *testing.T, after bool, n int, words bool) {
 	s := &appending{Store: open(t, t.TempDir()), seen: make(map[string]int)}
 	defer s.Close()
 	room := coretest.NewRoom("room")
 	var paid atomic.Int32
 	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
-		Do: func(context.Context, core.Call) (core.Result, error) { paid.Add(1); return core.Result{}, nil }})
+		Do: func(context.Context, core.Call) (core.Result, error) {
+			paid.Add(1)
+			return core.Result{Next: []core.Step{{Type: "message_room", Payload: []byte(`{"text":"Receipt."}`)}}}, nil
+		}})
 	with := func(o *turn.Options) {
 		o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
 		o.Runtime = action.NewRuntime(action.Options{})
@@ -335,6 +339,9 @@ func crashDeciding(t *testing.T, after bool, n int) {
 	b.receive(said("1", "jay", "pay Ann"))
 	b.ended(1)
 	press := b.press("p", "jay", "Confirm")
+	if words {
+		press = said("p", "jay", "yes")
+	}
 	b.stop()
 
 	dead := make(chan struct{})
@@ -357,7 +364,11 @@ func crashDeciding(t *testing.T, after bool, n int) {
 		t.Errorf("it paid %d times; the room holds %q, whispers %q", paid.Load(), texts, room.Whispers())
 	}
 	counts := map[string]int{}
-	for _, text := range logged(t, s) {
+	log := logged(t, s)
+	if slices.Contains(texts, "Receipt.") && !slices.Contains(log, "Receipt.") {
+		t.Errorf("the room holds %q, and the log %q", texts, log)
+	}
+	for _, text := range log {
 		if counts[text]++; counts[text] > 1 && text != "" {
 			t.Errorf("the log holds %q twice", text)
 		}

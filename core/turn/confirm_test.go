@@ -111,8 +111,12 @@ func TestConfirmInWords(t *testing.T) {
 	if len(bank.Calls()) != 1 {
 		t.Errorf("it paid %d times", len(bank.Calls()))
 	}
+	asked := len(b.asker.Asked())
 	b.receive(said("3", "jay", "yes")) // about nothing now
 	b.ended(1)
+	if len(b.asker.Asked()) != asked+1 {
+		t.Error("nobody answers a yes that is about nothing")
+	}
 	if len(bank.Calls()) != 1 {
 		t.Errorf("a later yes paid again: %d", len(bank.Calls()))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -283,5 +284,31 @@ func TestModelWaitsForTheDisk(t *testing.T) {
 		if texts := strings.Join(room.Texts(), "|"); looks != 2 || !strings.HasPrefix(texts, "A dog.|") || !strings.HasSuffix(texts, "|A cat.") {
 			t.Errorf("it looked %d times, and the room holds %q", looks, texts)
 		}
+	})
+}
+
+// TestCommandWaitsForTheDisk: one that must not run twice begins when that is written.
+func TestCommandWaitsForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := open(t, t.TempDir())
+		defer store.Close()
+		s := &cramped{Store: store}
+		var calls atomic.Int32
+		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(), func(o *turn.Options) {
+			o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
+		})
+		defer b.stop()
+		s.fill(func(b *core.Batch) bool {
+			return slices.ContainsFunc(b.Journal, func(r core.Record) bool { return r.Key.Round != 0 })
+		})
+		b.receive(called("1", "jay", "count"))
+		time.Sleep(time.Hour)
+		if calls.Load() != 0 || s.refused.Load() == 0 {
+			t.Errorf("it was called %d times, and %d commits were refused", calls.Load(), s.refused.Load())
+		}
+		s.fill(nil)
+		time.Sleep(time.Minute)
+		b.ended(1)
+		b.stands("one")
 	})
 }

@@ -172,6 +172,37 @@ func TestDeletionInTheSecondRound(t *testing.T) {
 	b.stands("A cat.")
 }
 
+// TestDeletedDecision: whoever deletes the word by which they decided something is told
+// what came of it all the same.
+func TestDeletedDecision(t *testing.T) {
+	b, bank := shop(t, true, pays, plan("Paid."))
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("2", "jay", "yes"))
+	b.thinks(2)
+	b.receive(core.Event{Kind: core.KindDeletion, Target: "2", Message: core.Message{Path: place}})
+	close(b.asker.Hold)
+	b.ended(1)
+	if texts := b.room.Texts(); len(bank.Calls()) != 1 || texts[len(texts)-1] != "Paid." {
+		t.Errorf("it paid %d times, and the room holds %q", len(bank.Calls()), texts)
+	}
+}
+
+// TestAdminConfirmsForAnother: what an admin confirms runs with the rights of whoever
+// asked for it.
+func TestAdminConfirmsForAnother(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins = []core.Path{core.MustPath("room/@user/boss")} }))
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.receive(b.press("p", "boss", "Confirm"))
+	b.ended(1)
+	if calls := bank.Calls(); len(calls) != 1 || calls[0].Author.ID != "jay" || calls[0].Author.Rank != core.Member {
+		t.Errorf("the calls were %+v", calls)
+	}
+}
+
 // TestYesToTheQuestion: a yes or no decides the question that it replies to, whatever
 // was said since, and, without a reply, the one that its author was asked last.
 func TestYesToTheQuestion(t *testing.T) {

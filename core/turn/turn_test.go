@@ -673,3 +673,57 @@ func TestCallsAreWordsToo(t *testing.T) {
 	b.ended(1)
 	b.stands("hi")
 }
+
+// TestTroubleIsWorded: people read what they can do about it, and a code for admins.
+func TestTroubleIsWorded(t *testing.T) {
+	for text, err := range map[string]error{
+		"I can't think straight just now. Please try again in a little while. (E-ENGINE)": errors.New("secret"),
+		"(E-BUSY)":                 &core.ModelError{Kind: core.RetryLater},
+		"(E-REFUSED)":              &core.ModelError{Kind: core.Refused, Err: &core.Error{Kind: core.Broken}},
+		"(E-LONG)":                 &core.ModelError{Kind: core.TooLong},
+		"You have used up it all.": &core.ModelError{Kind: core.Refused, Err: core.Errorf(core.Occupied, "You have used up it all.")},
+	} {
+		b := fresh(t, err)
+		b.receive(said("1", "jay", "hi"))
+		b.ended(1)
+		if texts := b.room.Texts(); len(texts) != 1 || !strings.HasSuffix(texts[0], text) || strings.Contains(texts[0], "secret") {
+			t.Errorf("%v: %q", err, texts)
+		}
+	}
+}
+
+// TestCutOffReplies: a reply that was cut off is asked for again, however well it reads.
+func TestCutOffReplies(t *testing.T) {
+	b := fresh(t, core.Answer{Text: plan("This is half of"), Truncated: true}, plan("Short."))
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	b.stands("Short.")
+	if in := b.input(1); !strings.Contains(in, "cut off in the middle") {
+		t.Errorf("the correction is %s", in)
+	}
+}
+
+// TestFirstWordsOfProse: where no reply was a plan, what the model said first is said if
+// it reads as prose, and the last is not.
+func TestFirstWordsOfProse(t *testing.T) {
+	const bad = `{"actions":[{"type":"fly"}]}`
+	for name, tc := range map[string]struct {
+		script []any
+		want   string
+	}{
+		"the last":  {[]any{bad, bad, "In my own words."}, "In my own words."},
+		"the first": {[]any{"In my own words.", bad, bad}, "In my own words."},
+		"neither":   {[]any{bad, "In my own words.", bad}, "Sorry, I lost my thread there. Could you say that again, maybe in other words?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := fresh(t, tc.script...)
+			b.receive(said("1", "jay", "hi"))
+			b.ended(1)
+			b.stands(tc.want)
+		})
+	}
+	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, bad)
+	b.receive(talk("1", "jay", "hm"))
+	b.ended(1)
+	b.stands() // and nobody is bothered who did not ask
+}
