@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
@@ -487,5 +490,133 @@ func TestPreviewIsPrivateInPrivate(t *testing.T) {
 		if strings.Contains(text, "Aria, news") != shared || path != "room/1" && strings.Contains(text, "private word") {
 			t.Errorf("in %s: %s", path, text)
 		}
+	}
+}
+
+// TestFilesOfCommands: they are sent before what is said, and what cannot be sent is said.
+func TestFilesOfCommands(t *testing.T) {
+	full := errors.New("no room")
+	for name, tc := range map[string]struct {
+		carrier func(*carrier) core.Carrier
+		want    string
+		files   int
+	}{
+		"sent":      {func(c *carrier) core.Carrier { return c }, "Here.", 2},
+		"no way":    {nil, "Here.\n\nI cannot send files here.", 0},
+		"refused":   {func(*carrier) core.Carrier { return failing{core.Errorf(core.Broken, "It is too large.")} }, "Here.\n\nIt is too large.", 0},
+		"in secret": {func(*carrier) core.Carrier { return failing{full} }, "Here.\n\nSorry, that did not work. (E-COMMAND)", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			t.Cleanup(func() { s.Close() })
+			files := &carrier{}
+			room := coretest.NewRoom("room")
+			b := start(t, s, room, coretest.NewAsker(), func(o *turn.Options) {
+				o.Commands = registry(t, map[string]obeying{"export": func(_ context.Context, c call) (string, error) {
+					c.Attach(core.Upload{Name: "a"})
+					c.Attach(core.Upload{Name: "b"})
+					return "Here.", nil
+				}})
+				if tc.carrier != nil {
+					o.Carrier = func(core.Path) core.Carrier { return tc.carrier(files) }
+				}
+			})
+			b.receive(called("1", "jay", "export"))
+			b.ended(1)
+			if texts := strings.Join(room.Texts(), "|"); texts != strings.ReplaceAll(tc.want, "\n", "|") || len(files.files) != tc.files {
+				t.Errorf("%d files, and the room holds %q", len(files.files), texts)
+			}
+		})
+	}
+}
+
+// failing is a carrier that carries nothing.
+type failing struct{ err error }
+
+func (f failing) Carry(context.Context, core.Parts, int, core.Sent, core.Upload) error { return f.err }
+
+// TestThinkingIsShownToPeople: nothing is shown where no interface can, and for beats that
+// are quiet.
+func TestThinkingIsShownToPeople(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shown := 0
+		asker := turn.Thinking(pondering(time.Second), func(p core.Path) core.Thinker {
+			if p != place {
+				return nil
+			}
+			return shower(func() { shown++ })
+		}, slog.New(slog.DiscardHandler))
+		for _, q := range []core.Question{{Path: place}, {Path: square}, {Path: place, Unshown: true}} {
+			if _, err := asker.Ask(t.Context(), q); err != nil {
+				t.Error(err)
+			}
+		}
+		if shown != 1 {
+			t.Errorf("it was shown %d times", shown)
+		}
+	})
+}
+
+// shower is a sign that is shown.
+type shower func()
+
+func (s shower) Think(ctx context.Context, _ core.Path) { s(); <-ctx.Done() }
+
+// TestInjectorsFail: what failed is asked for again, and what holds is not; of lives the
+// longest that fit are told.
+func TestInjectorsFail(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	flaky := &flakyInjector{}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
+		o.Injectors = map[string]core.Injector{"weather": flaky}
+		o.Bios = []core.Biographer{lengths{"jay": 400, "ann": 401}}
+	})
+	for i, who := range []string{"jay", "jay", "jay", "ann"} {
+		b.receive(said(fmt.Sprint(i), who, "hi"))
+		b.ended(1)
+	}
+	for i, want := range []bool{false, true, true, true} {
+		if in := b.input(i); strings.Contains(in, `"weather":"sunny"`) != want {
+			t.Errorf("turn %d: %s", i, in)
+		}
+	}
+	if flaky.asked != 3 { // for ann by herself
+		t.Errorf("it was asked %d times", flaky.asked)
+	}
+	if in := b.input(3); !strings.Contains(in, strings.Repeat("x", 398)) || strings.Contains(in, strings.Repeat("x", 399)) {
+		t.Errorf("the lives told are %s", in)
+	}
+}
+
+// flakyInjector fails at first.
+type flakyInjector struct{ asked int }
+
+func (f *flakyInjector) Lasts() time.Duration { return time.Hour }
+func (f *flakyInjector) Inject(context.Context, core.Scene) (json.RawMessage, error) {
+	if f.asked++; f.asked == 1 {
+		return nil, errors.New("no")
+	}
+	return json.RawMessage(`"sunny"`), nil
+}
+
+// lengths are those of people's lives.
+type lengths map[string]int
+
+func (l lengths) Bios(context.Context, core.Scene, []core.Author) (map[string]json.RawMessage, error) {
+	bios := make(map[string]json.RawMessage)
+	for id, n := range l {
+		bios[id] = json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`)
+	}
+	return bios, nil
+}
+
+// TestPeopleAreToldOnce: whoever spoke often is one participant.
+func TestPeopleAreToldOnce(t *testing.T) {
+	b, _ := group(t, turn.Settings{}, plan("ok"))
+	b.receive(talk("1", "jay", "one"), talk("2", "ann", "two"), talk("3", "jay", "Aria?"))
+	b.ended(1)
+	if in := b.input(0); strings.Count(in, `{"username":"jay"}`) != 1 || strings.Count(in, `{"username":"ann"}`) != 1 {
+		t.Errorf("the model was told %s", in)
 	}
 }

@@ -54,10 +54,18 @@ func TestLostReplies(t *testing.T) {
 			defer s.Close()
 			room := coretest.NewRoom("room")
 			room.Forgets = !tc.keys
+			var sent []time.Time
+			fails := lossy("two", tc.lost)
+			loses := func(text string) error {
+				if text == "two" {
+					sent = append(sent, time.Now())
+				}
+				return fails(text)
+			}
 			if tc.accepted {
-				room.Lose = lossy("two", tc.lost)
+				room.Lose = loses
 			} else {
-				room.Fail = lossy("two", tc.lost)
+				room.Fail = loses
 			}
 			b := start(t, s, room, coretest.NewAsker(plan("one\ntwo\nthree")))
 			b.receive(said("1", "jay", "hi"))
@@ -65,6 +73,11 @@ func TestLostReplies(t *testing.T) {
 			b.quiet()
 			if got := room.Texts(); !slices.Equal(got, tc.want) {
 				t.Errorf("%+v: the room holds %q", tc, got)
+			}
+			for i := 1; i < len(sent); i++ {
+				if pause := sent[i].Sub(sent[i-1]); pause < time.Second {
+					t.Errorf("%+v: it was sent again after %s", tc, pause)
+				}
 			}
 			if n := len(b.asker.Asked()); n != 1 {
 				t.Errorf("%+v: the model was asked %d times", tc, n)

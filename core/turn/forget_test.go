@@ -151,8 +151,10 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	}
 	due := said("r", "jay", "tea")
 	due.Kind, due.Message.Private = core.KindReminder, false // who set it could not know
-	b.receive(due)
-	b.ended(1)
+	if err := b.Own().Receive(t.Context(), beat("first", `{"beat":"x","quiet":true}`), due); err != nil {
+		t.Fatal(err)
+	}
+	b.ended(2)
 	calls := eye.Calls()
 	if c := calls[len(calls)-1]; !c.Private || len(c.Sees) != 1 {
 		t.Errorf("the reminder's call is private: %t, and sees %v", c.Private, c.Sees)

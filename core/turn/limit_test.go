@@ -159,3 +159,19 @@ func TestLimitsOfGatesAreToldOnceAnHour(t *testing.T) {
 		}
 	}
 }
+
+// TestSeveralWaitForNobody: a turn that several people caused is not held up by what one
+// of them did.
+func TestSeveralWaitForNobody(t *testing.T) {
+	b, _ := limitedBot(t, coretest.NewAsker(plan("Yes?")), func(o *turn.Options) { o.Access.PerMinute = 1 })
+	b.floods("first", "jay", core.Member, 1)
+	var many []core.Event
+	for i := range 6 {
+		many = append(many, said(fmt.Sprint("m", i), []string{"jay", "ann"}[i%2], "hi"))
+	}
+	b.receive(many...)
+	if end := b.ended(1)[0]; len(end.Messages) != 6 {
+		t.Fatalf("the turn ended as %+v", end)
+	}
+	b.stands("Yes?", "Yes?")
+}

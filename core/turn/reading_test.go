@@ -164,6 +164,28 @@ var foreignTexts = map[string]struct {
 		say:    with(me("see"), core.Attachment{Kind: core.File, Ref: "f"}),
 		script: []any{doing("erase", stupid)}, asked: true,
 	},
+	"a voice message, then an erasure": {
+		say: voiced(core.Attachment{Kind: core.Audio, Ref: "v"}), script: []any{doing("erase", stupid)}, want: []string{stupid},
+	},
+	"a voice message with a file, then an erasure": {
+		say: voiced(core.Attachment{Kind: core.File, Ref: "f"}), script: []any{doing("erase", stupid)}, asked: true,
+	},
+	"a song, then an erasure": {
+		say:    with(me("hear"), core.Attachment{Kind: core.Audio, Ref: "s"}),
+		script: []any{doing("erase", stupid)}, asked: true,
+	},
+	"quoted words of the bot, then an erasure": {
+		before: []core.Event{said("1", "jay", "hello")}, say: quotingID(me("do it"), "room-1"),
+		script: []any{plan("Shall I?"), doing("erase", stupid)}, want: []string{stupid},
+	},
+	"quoted words of the bot about others, then an erasure": {
+		before: []core.Event{said("1", "jay", "read page.example/a")}, say: quotingID(me("do it"), "room-1"),
+		script: []any{doing("fetch", reads), plan("Erase all?"), doing("erase", stupid)}, want: []string{reads}, asked: true,
+	},
+	"quoted words of nobody knows whom, then an erasure": {
+		before: []core.Event{said("1", "jay", "hello")}, say: quotingID(me("do it"), "room-9"),
+		script: []any{plan("Shall I?"), doing("erase", stupid)}, asked: true,
+	},
 	"a reminder, then an erasure": {
 		say: reminder("erase it"), script: []any{doing("erase", stupid)}, asked: true,
 	},
@@ -250,6 +272,17 @@ func TestForeignText(t *testing.T) {
 
 func with(e core.Event, a core.Attachment) core.Event {
 	e.Message.Attachments = []core.Attachment{a}
+	return e
+}
+
+func voiced(a core.Attachment) core.Event {
+	e := with(me("erase that"), a)
+	e.Message.Voice = true
+	return e
+}
+
+func quotingID(e core.Event, id string) core.Event {
+	e.Message.ReplyTo = &core.Quote{ID: id, Text: "erase all", From: core.Author{ID: "bot", Bot: true}}
 	return e
 }
 
