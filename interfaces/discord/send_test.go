@@ -702,6 +702,12 @@ func TestWhereIs(t *testing.T) {
 		t.Error("a channel that is not there is somewhere")
 	}
 	asked(2)
+	for range 2 { // one that nobody can see is left alone
+		if err := d.stands(t.Context(), core.MustPath("discord/"+guildID+"/6"), "6"); kind(err) != core.Broken {
+			t.Errorf("%v", err)
+		}
+		asked(3)
+	}
 	for i := range maxDirect - 1 {
 		d.asked[fmt.Sprint("x", i)] = place{}
 	}

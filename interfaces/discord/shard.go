@@ -235,7 +235,6 @@ func (s *shard) session(ctx context.Context, going *resume) (sess *discordgo.Ses
 	}
 	sess.Client = &http.Client{Transport: told{address}}
 	dialer := *sess.Dialer
-	dialer.HandshakeTimeout = s.d.tempo.patience
 	said := &stash{}
 	dialer.NetDialContext, dialer.NetDialTLSContext = s.dials(ctx, going, said)
 	sess.Dialer = &dialer

@@ -133,6 +133,18 @@ func TestStand(t *testing.T) {
 	}
 }
 
+// A session stands with the event that says so, and with no other.
+func TestStandsWithItsEvent(t *testing.T) {
+	s := newServer(t)
+	for kind, want := range map[string]bool{"ready": true, "resumed": true, "guild_create": false, "message_create": false} {
+		sh := loose(t, s)
+		sh.event(t.Context(), &discordgo.Event{Type: kind, RawData: json.RawMessage(`{}`)})
+		if sh.stands != want {
+			t.Errorf("with %s the session stands: %v", kind, sh.stands)
+		}
+	}
+}
+
 // A connection that ended without a session is looked up anew; one that stood is gone on
 // with where it wanted to be.
 func TestResetOfAShard(t *testing.T) {
