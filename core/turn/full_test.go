@@ -190,14 +190,19 @@ func TestReallyFullDisk(t *testing.T) {
 		t.Skip("cannot mount a small file system: ", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
-	ballast := filepath.Join(dir, "ballast")
+	ballast, filled := filepath.Join(dir, "ballast"), make(chan struct{})
 	fillUp := func() {
+		defer close(filled)
 		f, err := os.Create(ballast)
 		for block := make([]byte, 4096); err == nil; {
 			_, err = f.Write(block)
 		}
 		f.Close()
 	}
+	makeRoom := sync.OnceFunc(func() {
+		<-filled
+		os.Remove(ballast)
+	})
 	s := open(t, filepath.Join(dir, "data"))
 	defer s.Close()
 	platform := coretest.NewRoom("room")
@@ -213,16 +218,15 @@ func TestReallyFullDisk(t *testing.T) {
 	answer := strings.Repeat("An answer of some length. ", 400)
 	asker := coretest.NewAsker(plan(answer))
 	b := start(t, s, platform, asker)
-	var refused sync.Once
 	for n := range messages {
 		e := said(fmt.Sprint(n), "jay", strings.Repeat("many words ", 500))
 		e.Message.Path = core.MustPath(fmt.Sprintf("room/%d", n))
 		for b.Receive(t.Context(), e) != nil { // the platform brings it again
-			refused.Do(func() { os.Remove(ballast) })
+			makeRoom()
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	os.Remove(ballast)
+	makeRoom()
 	for end := time.Now().Add(2 * time.Minute); len(platform.Sent()) < messages && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond) // places look again by themselves
 	}
