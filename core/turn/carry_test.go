@@ -393,12 +393,13 @@ func TestBadContributions(t *testing.T) {
 			"most":   says(`"` + strings.Repeat("x", 1998) + `"`),
 			"large":  says(`"` + strings.Repeat("x", 1999) + `"`),
 			"wrong":  says(`{`),
+			"empty":  says(""),
 		}
 	})
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1) // though one of them never comes back
 	in := b.input(0)
-	for name, want := range map[string]bool{"good": true, "most": true, "late": false, "broken": false, "panics": false, "large": false, "wrong": false} {
+	for name, want := range map[string]bool{"good": true, "most": true, "late": false, "broken": false, "panics": false, "large": false, "wrong": false, "empty": false} {
 		if strings.Contains(in, `"`+name+`":`) != want {
 			t.Errorf("%s is in the prompt: %v; want %v", name, !want, want)
 		}
@@ -484,6 +485,9 @@ func TestPreviewIsPrivateInPrivate(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := p.Request().Messages[0].Text
+		if system := strings.Join(p.Request().System, ""); !strings.Contains(system, "message_room") {
+			t.Errorf("it is offered %s", system)
+		}
 		if strings.Count(text, "a private word") != map[string]int{"room/1": 1}[path] || strings.Count(text, "what is new?") != 1 {
 			t.Errorf("in %s: %s", path, text)
 		}

@@ -38,6 +38,32 @@ func registry(t testing.TB, all map[string]obeying) *command.Registry {
 	return r
 }
 
+// TestCommandsKnowThatTheyAre: what is sent for one runs beside a turn.
+func TestCommandsKnowThatTheyAre(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	var beside []bool
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Do: func(ctx context.Context, _ core.Call) (core.Result, error) {
+		beside = append(beside, core.IsBeside(ctx))
+		return core.Result{}, nil
+	}})
+	room := coretest.NewRoom("room")
+	b := start(t, s, room, coretest.NewAsker(`{"response":"ok","actions":[{"type":"look"}]}`), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, eye)
+		o.Commands = registry(t, map[string]obeying{"count": func(ctx context.Context, _ call) (string, error) {
+			beside = append(beside, core.IsBeside(ctx))
+			return "one", nil
+		}})
+	})
+	b.receive(said("1", "jay", "look"))
+	b.ended(1)
+	b.receive(called("2", "jay", "count"))
+	b.ended(1)
+	if !slices.Equal(beside, []bool{false, true}) {
+		t.Errorf("beside a turn: %v", beside)
+	}
+}
+
 // TestCommandBesideTurn: a command is answered while a turn of its place runs,
 // whatever waits behind that turn, and the turn goes on.
 func TestCommandBesideTurn(t *testing.T) {

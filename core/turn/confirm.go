@@ -41,7 +41,7 @@ func parseQuestion(s string) (q question, answer string, ok bool) {
 // inquire puts the questions of all steps that wait to be confirmed into the place.
 func (t *turn) inquire(ctx context.Context, done []action.Done) error {
 	for _, d := range done {
-		if d.Progress != core.Pending || d.Held == nil || d.Held.Question == "" {
+		if d.Progress != core.Pending || d.Held.Question == "" {
 			continue
 		}
 		q := question{d.Key.Turn.Seq, d.Key.Round, d.Key.Step}
@@ -521,11 +521,6 @@ func (t *turn) asked(origin *journal, q question) string {
 	var what core.Sent
 	if ok && json.Unmarshal(r.Data, &what) == nil && what.ID != "" {
 		return what.ID
-	}
-	for _, e := range t.parts.History {
-		if e.Data == q.String() {
-			return e.Message.ID
-		}
 	}
 	return ""
 }

@@ -108,6 +108,9 @@ func TestConfirmInWords(t *testing.T) {
 	}
 	b.receive(said("2", "jay", "Yes!"))
 	b.ended(1)
+	if in := b.input(1); !strings.Contains(in, `"type":"output"`) || !strings.Contains(in, `"to":"Ann"`) {
+		t.Errorf("the output did not go back to the model: %s", in)
+	}
 	if len(bank.Calls()) != 1 {
 		t.Errorf("it paid %d times", len(bank.Calls()))
 	}
@@ -478,5 +481,41 @@ func TestOddButtons(t *testing.T) {
 	}
 	if len(bank.Calls()) != 0 || len(b.room.Choices()) != 1 {
 		t.Errorf("it paid %d times, and asks %v", len(bank.Calls()), b.room.Choices())
+	}
+}
+
+// TestYesWithMore: a yes that is part of what was said, or what a reminder says, decides
+// nothing.
+func TestYesWithMore(t *testing.T) {
+	b, bank := shop(t, true, pays, plan("ok"))
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.asker.Hold = make(chan struct{})
+	b.receive(said("2", "eve", "hi"))
+	b.thinks(2)
+	b.receive(said("3", "jay", "yes"), said("4", "jay", "it is nice out here"))
+	close(b.asker.Hold)
+	b.ended(2)
+	yes := reminder("yes")
+	yes.Message.ID = "r"
+	b.receive(yes)
+	b.ended(1)
+	if len(bank.Calls()) != 0 {
+		t.Error("it paid")
+	}
+}
+
+// TestQuestionOfTheLongestText: one that just fits is asked in a message.
+func TestQuestionOfTheLongestText(t *testing.T) {
+	for n, attached := range map[int]int{action.MaxQuestion: 0, action.MaxQuestion + 1: 1} {
+		long := strings.Repeat("x", n-len("Pay somebody\nbody: "))
+		b, _ := shop(t, true, `{"actions":[{"type":"pay","payload":{"body":"`+long+`"}}]}`)
+		files := &carrier{}
+		b.Reconfigure(b.options(func(o *turn.Options) { o.Carrier = func(core.Path) core.Carrier { return files } }))
+		b.receive(said("1", "jay", "pay Ann"))
+		b.ended(1)
+		if len(files.files) != attached || len(b.room.Choices()) != 1 {
+			t.Errorf("a question of %d bytes has %d files", n, len(files.files))
+		}
 	}
 }

@@ -160,9 +160,9 @@ func (j *injected) inject(ctx context.Context, i core.Injector, s core.Scene, ep
 	}
 	key := injectedKey{i, s.Path, s.Author.ID}
 	j.mu.Lock()
-	v, known := j.values[key]
+	v := j.values[key]
 	j.mu.Unlock()
-	if known && v.epoch == epoch && s.Now.Before(v.until) {
+	if v.epoch == epoch && s.Now.Before(v.until) {
 		return v.value, nil
 	}
 	value, err := i.Inject(ctx, s)

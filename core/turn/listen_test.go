@@ -650,3 +650,50 @@ func TestCommandsThatAreNone(t *testing.T) {
 		t.Errorf("it obeyed: %+v", calls)
 	}
 }
+
+// TestUnknownCommandsAreTalk: one that nobody knows calls the bot if it names it.
+func TestUnknownCommandsAreTalk(t *testing.T) {
+	b, _ := group(t, turn.Settings{Activation: turn.OnMention}, plan("Yes?"))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Commands = registry(t, map[string]obeying{}) }))
+	for id, name := range map[string]string{"1": "nonsense", "2": "aria"} {
+		e := called(id, "jay", name)
+		e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, core.NotAddressed
+		b.receive(e)
+	}
+	b.ended(2)
+	b.stands("Yes?")
+}
+
+// TestNoticesOfOneBatch: whoever is limited is told once, however their messages come.
+func TestNoticesOfOneBatch(t *testing.T) {
+	b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Gates = []core.Gate{limits{true}} })
+	b.receive(said("1", "jay", "one"), said("2", "jay", "two"), said("3", "ann", "three"))
+	b.ended(3)
+	b.stands("Not now.", "Not now.")
+}
+
+// TestSilenceIsNoAnswer: whoever was not answered has no attention.
+func TestSilenceIsNoAnswer(t *testing.T) {
+	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Minute}, `{"actions":[{"type":"IGNORE"}]}`, plan("What?"))
+	b.receive(talk("1", "jay", "Aria?"))
+	b.ended(1)
+	b.receive(talk("2", "jay", "and then?"), talk("3", "jay", "Aria!"))
+	b.ended(1)
+	if in := b.input(1); !strings.Contains(in, `"text":"Aria!"`) || len(b.asker.Asked()) != 2 {
+		t.Errorf("the model was told %s", in)
+	}
+}
+
+// TestBlindKeepsNoCommands: what is not answered there is not kept, calls among it.
+func TestBlindKeepsNoCommands(t *testing.T) {
+	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Blind: true}, plan("Here."))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Gates = []core.Gate{judge{"eve": {Admission: core.Quiet}}} }))
+	e := called("1", "eve", "secret")
+	e.Message.Path, e.Message.Private = square, false
+	b.receive(e)
+	b.receive(talk("2", "jay", "Aria?"))
+	b.ended(2)
+	if got := b.logged(square); len(got) != 2 || got[0] != "Aria?" {
+		t.Errorf("the log holds %q", got)
+	}
+}

@@ -73,13 +73,16 @@ func TestHistoryIsTalk(t *testing.T) {
 	room, desk := coretest.NewRoom("room"), office()
 	b := start(t, s, room, coretest.NewAsker(plan("Hello."), plan("What?"), doing("erase", stupid), plan("Done.")), officed(t, room, desk), func(o *turn.Options) {
 		o.Scope, o.Config.Recent = "unified", 10
-		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
+		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room/2"), core.MustPath("room/3")}}, {Paths: []core.Path{core.MustPath("room/4"), core.MustPath("room/5")}}}
 		o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
 	})
 	in := func(path string, e core.Event) core.Event {
 		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.Mention
 		return e
 	}
+	apart := in("room/4", said("9", "jay", "not shared"))
+	apart.Message.Addressed = core.NotAddressed
+	b.receive(apart)
 	for _, e := range []core.Event{
 		in("room/2", said("1", "jay", "hello there")), in("room/2", said("2", "eve", "taken back")), in("room/2", called("c", "eve", "count", "my words")),
 		in("room/3", called("c", "eve", "count", "my words")),
@@ -94,10 +97,20 @@ func TestHistoryIsTalk(t *testing.T) {
 	if !strings.Contains(told, "hello there") {
 		t.Errorf("the model is not told what was said: %s", told)
 	}
-	for _, secret := range []string{"my words", "counted words", "taken back", "eve"} {
+	for _, secret := range []string{"my words", "counted words", "taken back", "eve", "not shared"} {
 		if strings.Contains(told, secret) {
 			t.Errorf("the model is told %q: %s", secret, told)
 		}
+	}
+	if strings.Count(told, "what is new?") != 1 {
+		t.Errorf("the model is told more than once: %s", told)
+	}
+	chat := b.options(func(o *turn.Options) { o.Scope = "chat" })
+	b.Reconfigure(chat)
+	b.receive(in("room/3", said("2", "jay", "and now?")))
+	b.ended(1)
+	if asked := len(b.asker.Asked()); strings.Contains(b.input(asked-1), "hello there") {
+		t.Errorf("where nothing of other places is told: %s", b.input(asked-1))
 	}
 	if len(did(desk)) != 1 || len(room.Choices()) > 0 {
 		t.Errorf("it did %q, and asks %v", did(desk), room.Choices())

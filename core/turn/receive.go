@@ -223,9 +223,6 @@ func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
 	if e.Kind == core.KindBeat {
 		return v, !s.hushed(e) && !s.Access.names(s.Access.Deny, core.Path{}, m)
 	}
-	if impulsive(e.Kind) {
-		return v, true
-	}
 	if s.rank(m); !s.admits(m) {
 		return v, false
 	}
@@ -247,7 +244,7 @@ func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
 
 // open reports whether the event calls a command that anybody may call.
 func (s *setup) open(e *core.Event) bool {
-	if e.Kind != core.KindCommand || e.Command == nil || s.Commands == nil {
+	if e.Command == nil || s.Commands == nil {
 		return false
 	}
 	c, ok := s.Commands.Find(e.Command.Name)

@@ -261,3 +261,52 @@ func TestIntentOfTheLatestPlan(t *testing.T) {
 		}
 	}
 }
+
+// TestSamePayloadOfAnother: an action is not left out because another one, or one that
+// failed, had the same payload.
+func TestSamePayloadOfAnother(t *testing.T) {
+	tries := 0
+	eye := coretest.NewPlugin("eye",
+		core.Action{Name: "look", Permission: core.Everyone}, core.Action{Name: "glance", Permission: core.Everyone},
+		core.Action{Name: "blink", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
+			if tries++; tries == 1 {
+				return core.Result{}, core.Errorf(core.Broken, "dust")
+			}
+			return core.Result{Output: []byte(`"ok"`)}, nil
+		}})
+	b := withPlugin(t, eye, `{"actions":[{"type":"look","payload":{}},{"type":"blink","payload":{}}]}`,
+		`{"actions":[{"type":"look","payload":{}},{"type":"glance","payload":{}},{"type":"blink","payload":{}}]}`, plan("I saw it."))
+	b.receive(said("1", "jay", "look"))
+	b.ended(1)
+	b.stands("I saw it.")
+	if n := len(eye.Calls()); n != 4 || tries != 2 {
+		t.Errorf("%d calls, %d blinks", n, tries)
+	}
+}
+
+// TestFailedSignsAreNotSeen: what an interface could not show was not shown.
+func TestFailedSignsAreNotSeen(t *testing.T) {
+	s := open(t, t.TempDir())
+	defer s.Close()
+	room := signing{coretest.NewRoom("room")}
+	memo := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.Everyone,
+		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
+	b := start(t, s, room.Room, coretest.NewAsker(`{"actions":[{"type":"save"},{"type":"wave"}]}`, plan("Kept.")), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, memo)
+	})
+	b.receive(said("1", "jay", "keep that"))
+	b.ended(1)
+	if in := b.input(1); !strings.Contains(in, `"save"`) || !strings.Contains(in, "no hands") {
+		t.Errorf("the model is told %s", in)
+	}
+}
+
+// signing is a room that cannot wave.
+type signing struct{ *coretest.Room }
+
+func (r signing) Actions() []core.Action {
+	return append(r.Room.Actions(), core.Action{Name: "wave", Brief: "Wave", Permission: core.Everyone, Schema: json.RawMessage(`{"type":"object"}`),
+		Do: func(context.Context, core.Call) (core.Result, error) {
+			return core.Result{}, core.Errorf(core.Broken, "no hands")
+		}})
+}

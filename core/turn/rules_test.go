@@ -187,7 +187,22 @@ func TestWhatIsNotTakenIn(t *testing.T) {
 	if err := b.Receive(t.Context(), many); !errors.Is(err, core.ErrBadEvent) {
 		t.Errorf("too many forwards: %v", err)
 	}
+	for name, change := range map[string]func(*core.Message){
+		"no place":      func(m *core.Message) { m.Path = core.Path{} },
+		"a person":      func(m *core.Message) { m.Path = core.MustPath("room/@user/jay") },
+		"no id":         func(m *core.Message) { m.ID = "" },
+		"too much text": func(m *core.Message) { m.Text = strings.Repeat("x", core.MaxText+1) },
+	} {
+		e := said("3", "jay", "hi")
+		change(&e.Message)
+		if err := b.Receive(t.Context(), e); !errors.Is(err, core.ErrBadEvent) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	s.read = errUnsure
+	if _, err := b.Preview(t.Context(), said("4", "jay", "hi").Message, core.Limits{}); !errors.Is(err, errUnsure) {
+		t.Errorf("a preview of nobody knows what: %v", err)
+	}
 	if err := b.Own().Receive(t.Context(), beat("b", "")); !errors.Is(err, errUnsure) {
 		t.Errorf("a beat of nobody knows where: %v", err)
 	}

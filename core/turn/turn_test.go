@@ -667,11 +667,30 @@ func TestCallsAreWordsToo(t *testing.T) {
 	call := func(name, arguments string) core.Answer {
 		return core.Answer{Calls: []core.ToolCall{{ID: "1", Name: name, Arguments: []byte(arguments)}}}
 	}
-	b := fresh(t, call("fly", `{}`), call("swim", `{}`), call("message_room", `{"text":"hi"}`))
-	b.asker.Limits.Dialect = core.DialectTools
-	b.receive(said("1", "jay", "hi"))
-	b.ended(1)
-	b.stands("hi")
+	for _, text := range []string{"", "Let me see."} {
+		script := []any{call("fly", `{}`), call("swim", `{}`), call("message_room", `{"text":"hi"}`)}
+		for i := range script {
+			a := script[i].(core.Answer)
+			a.Text = text
+			script[i] = a
+		}
+		b := fresh(t, script...)
+		b.asker.Limits.Dialect = core.DialectTools
+		b.receive(said("1", "jay", "hi"))
+		b.ended(1)
+		if texts := b.room.Texts(); texts[len(texts)-1] != "hi" {
+			t.Errorf("beside %q: the room holds %q", text, texts)
+		}
+	}
+	for dialect, asked := range map[core.Dialect]int{core.DialectTools: 1, "": 2} { // text alone is how one speaks there
+		b := fresh(t, "Hello there.", plan("Hello."))
+		b.asker.Limits.Dialect = dialect
+		b.receive(said("1", "jay", "hi"))
+		b.ended(1)
+		if n := len(b.asker.Asked()); n != asked {
+			t.Errorf("in the dialect %q the model was asked %d times, and said %q", dialect, n, b.room.Texts())
+		}
+	}
 }
 
 // TestTroubleIsWorded: people read what they can do about it, and a code for admins.
@@ -726,4 +745,49 @@ func TestFirstWordsOfProse(t *testing.T) {
 	b.receive(talk("1", "jay", "hm"))
 	b.ended(1)
 	b.stands() // and nobody is bothered who did not ask
+}
+
+// TestCorrectionsTellAll: all that is wrong with a plan, and what the actions concerned
+// take.
+func TestCorrectionsTellAll(t *testing.T) {
+	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone,
+		Schema: json.RawMessage(`{"type":"object","properties":{"direction":{"type":"integer"}}}`)})
+	for reply, wants := range map[string][]string{
+		`{"response":"hi","intent":"nonsense","note":"psst"}`:            {"intent", "unknown top-level key"},
+		`{"actions":[{"type":"look","payload":{"direction":"x"}}]}`:      {`"attempted_actions":{"look":`, "is string but should be integer"},
+		`{"actions":[{"type":"fly"}],"note":"psst","intent":"nonsense"}`: {"fly", "unknown top-level key", "intent"},
+	} {
+		b := withPlugin(t, eye, reply, plan("ok"))
+		b.receive(said("1", "jay", "hi"))
+		b.ended(1)
+		for _, want := range wants {
+			if in := b.input(1); !strings.Contains(in, want) {
+				t.Errorf("of %s the correction says %s, without %q", reply, in, want)
+			}
+		}
+	}
+}
+
+// TestQuietBeatHasAnIntent: a plan of which nothing is done is a plan all the same.
+func TestQuietBeatHasAnIntent(t *testing.T) {
+	b := fresh(t, `{"response":"ALOUD","intent":"query","confidence":0.5}`)
+	b.receive(beat("b1", `{"beat":"diary","quiet":true}`))
+	if end := b.ended(1)[0]; end.Intent != "query" || end.Confidence != 0.5 || len(b.asker.Asked()) != 1 {
+		t.Errorf("the turn ended as %+v", end)
+	}
+	b.stands()
+	if in := b.input(0); strings.Contains(in, `"participants"`) {
+		t.Errorf("nobody takes part: %s", in)
+	}
+}
+
+// TestNoRoomForOneMessage: what cannot be told at all is said in plain words.
+func TestNoRoomForOneMessage(t *testing.T) {
+	b := fresh(t, plan("never"))
+	b.asker.Limits.Chars = 10
+	b.receive(said("1", "jay", "hi"))
+	b.ended(1)
+	if texts := b.room.Texts(); len(texts) != 1 || !strings.HasSuffix(texts[0], "(E-LONG)") {
+		t.Errorf("the room holds %q", texts)
+	}
 }
