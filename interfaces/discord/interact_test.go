@@ -493,4 +493,10 @@ func TestInteractionThatIsOver(t *testing.T) {
 	if !d.Reaches(hall()) || len(s.Messages(hallID)) != 1 {
 		t.Errorf("reached: %v, stands: %+v", d.Reaches(hall()), s.Messages(hallID))
 	}
+	if _, err := act(t, d, "message_discord", map[string]any{"text": "And more."}, answering(id)); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Calls("PATCH /webhooks/")); n != 1 || len(s.Messages(hallID)) != 2 {
+		t.Errorf("tried %d times, stands: %+v", n, s.Messages(hallID))
+	}
 }

@@ -291,3 +291,27 @@ func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
 		d.busy.close()
 	})
 }
+
+// What the driver of the configuration before begins to write after this one has come is
+// in use, however late it is.
+func TestDraftThatAnotherDriverBegins(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := shelf()
+		with := func(o *Options) { o.State = state }
+		old := s.bot(t, with)
+		s.listening(t, s.bot(t, with), newInbox())
+		time.Sleep(usual.left - 10*time.Second)
+		old.Draft(hall(), "half a tex")
+		time.Sleep(time.Minute)
+		if got := s.Texts(hallID); len(got) != 1 {
+			t.Errorf("stands: %q", got)
+		}
+		if _, err := act(t, old, "message_discord", map[string]any{"text": "The whole text."}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Messages(hallID); len(got) != 1 || got[0].Edits != 1 {
+			t.Errorf("in the end: %+v", got)
+		}
+		old.busy.close()
+	})
+}
