@@ -31,6 +31,10 @@ const (
 	pdfReason  = 200 // bytes of what it says when it fails
 )
 
+// runtimeFailed is the status with which Go's runtime ends a process, by whatever fault
+// it meets when it gets no more memory. Panics of the parser do not get that far.
+const runtimeFailed = 2
+
 // pdfText reads a PDF when its turn has come.
 func (b *bot) pdfText(ctx context.Context, data []byte) (string, error) {
 	select {
@@ -110,6 +114,9 @@ func pdfText(ctx context.Context, data []byte) (string, error) {
 	if err := c.Run(); err != nil {
 		if ctx.Err() != nil {
 			return "", errors.New("pdf: it takes too long to read")
+		}
+		if c.ProcessState.ExitCode() == runtimeFailed {
+			return "", errors.New("pdf: it takes more memory than a file may")
 		}
 		return "", fmt.Errorf("pdf: %w: %s", err, oneLine(strings.TrimSpace(complained.String())))
 	}
