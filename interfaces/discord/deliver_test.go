@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -405,42 +404,4 @@ func TestSayingIsRemembered(t *testing.T) {
 			t.Errorf("refused: %+v", cur)
 		}
 	})
-}
-
-// repeatable notes of each part whether it may be sent again.
-type repeatable struct {
-	journal
-	parts []bool
-}
-
-func (r *repeatable) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
-	r.parts = append(r.parts, what.Repeatable)
-	return r.journal.Send(ctx, n, what, do)
-}
-
-// Everything may be sent again, being found or known by its nonce, but what follows the
-// answer to a command where nobody may write or look.
-func TestWhatMayBeSentAgain(t *testing.T) {
-	for name, deny := range map[string]uint64{"everything": 0, "all but follow-ups": discordtest.MaySend} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newServer(t)
-			d, in := s.up(t, func(o *Options) { o.Commands = registry() })
-			s.ChangeChannel(hallID, func(c *discordtest.Channel) {
-				c.Over = []discordtest.Overwrite{{ID: guildID, Deny: deny}}
-			})
-			_, _ = act(t, d, "message_discord", map[string]any{"text": "x"}) // it may find the channel closed
-			id := s.command(t, hallID, annID, "help", nil)
-			in.wait(t, core.KindCommand, 1)
-			s.answered(t, id, discordtest.AnswerLater)
-			parts := &repeatable{journal: journal{base: "again"}}
-			long := map[string]any{"text": strings.Repeat("I can do this. ", 200)}
-			if _, err := act(t, d, "message_discord", long, answering(id), func(c *core.Call) { c.Parts = parts }); err != nil {
-				t.Fatal(err)
-			}
-			if want := []bool{true, deny == 0}; !slices.Equal(parts.parts, want) {
-				t.Errorf("may be sent again: %v, want %v", parts.parts, want)
-			}
-		})
-	}
 }
