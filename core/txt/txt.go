@@ -93,7 +93,8 @@ func foldRune(r rune) rune {
 	if unicode.Is(unicode.Mn, r) {
 		return -1
 	}
-	if i := strings.IndexRune(from, r); i >= 0 {
+	i := strings.IndexRune(from, r)
+	if i >= 0 {
 		return rune(to[utf8.RuneCountInString(from[:i])])
 	}
 	return r

@@ -37,7 +37,8 @@ func TestLimits(t *testing.T) {
 				return false
 			}
 		}
-		return utf8.RuneCountInString(runes) <= most && len(bytes) <= most && strings.IndexFunc(line, unicode.IsControl) < 0 && Line(line) == line
+		return utf8.RuneCountInString(runes) <= most && len(bytes) <= most &&
+			strings.IndexFunc(line, unicode.IsControl) < 0 && Line(line) == line
 	}
 	for _, s := range []string{"", "abc", "abcdef", "ää", "äääääää", "日本語テキスト", "a  bcdef", "\xff\xfe\xfd\xfc"} {
 		for n := range uint8(40) {
