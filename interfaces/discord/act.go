@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/rest"
 )
 
 // onMessage is the payload of what is done to a message.
@@ -56,12 +57,12 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 
 // rewrite gives one of our messages another text.
 func (d *Driver) rewrite(ctx context.Context, channel, id, content string) error {
-	err := d.rest.do(ctx, request{
-		method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{channel, id},
-		body: map[string]any{"content": content, "allowed_mentions": nobody()},
+	err := d.rest.Do(ctx, rest.Request{
+		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, id},
+		Body: map[string]any{"content": content, "allowed_mentions": nobody()},
 	})
 	if err != nil {
-		return failure("changing the message", err)
+		return rest.Failure("changing the message", err)
 	}
 	return nil
 }
@@ -75,20 +76,20 @@ func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error
 	}
 	if call.Author.Rank < core.Moderator {
 		var m message
-		err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}/messages/{}", ids: []string{channel, string(p.ID)}, out: &m})
-		if notFound(err) {
+		err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)}, Out: &m})
+		if rest.NotFound(err) {
 			return core.Result{}, nil
 		}
 		if err != nil {
-			return core.Result{}, failure("finding the message", err)
+			return core.Result{}, rest.Failure("finding the message", err)
 		}
 		if m.Author == nil || m.Author.ID != d.whoAmI(ctx) {
 			return core.Result{}, core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
 		}
 	}
-	err = d.rest.do(ctx, request{method: "DELETE", route: "/channels/{}/messages/{}", ids: []string{channel, string(p.ID)}})
-	if err != nil && !notFound(err) {
-		return core.Result{}, failure("deleting the message", err)
+	err = d.rest.Do(ctx, rest.Request{Method: "DELETE", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)}})
+	if err != nil && !rest.NotFound(err) {
+		return core.Result{}, rest.Failure("deleting the message", err)
 	}
 	return core.Result{}, nil
 }
@@ -111,9 +112,9 @@ func (d *Driver) reactTo(ctx context.Context, call core.Call) (core.Result, erro
 	if p.Remove {
 		method = "DELETE"
 	}
-	err = d.rest.do(ctx, request{method: method, route: "/channels/{}/messages/{}/reactions/{}/@me", ids: []string{channel, string(p.ID), sign}})
-	if err != nil && !(p.Remove && notFound(err)) {
-		return core.Result{}, failure("reacting", err)
+	err = d.rest.Do(ctx, rest.Request{Method: method, Route: "/channels/{}/messages/{}/reactions/{}/@me", IDs: []string{channel, string(p.ID), sign}})
+	if err != nil && !(p.Remove && rest.NotFound(err)) {
+		return core.Result{}, rest.Failure("reacting", err)
 	}
 	return core.Result{}, nil
 }
@@ -161,12 +162,12 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 		return core.Result{}, err
 	}
 	var made channel
-	q.out = &made
-	if post, ok := q.body.(map[string]any)["message"].(map[string]any); ok {
+	q.Out = &made
+	if post, ok := q.Body.(map[string]any)["message"].(map[string]any); ok {
 		post["flags"] = d.set.plain(nil)
 	}
-	if err := d.rest.do(ctx, q); err != nil {
-		return core.Result{}, failure("opening the thread", err)
+	if err := d.rest.Do(ctx, q); err != nil {
+		return core.Result{}, rest.Failure("opening the thread", err)
 	}
 	made.Guild, made.Parent = p.Path.Elements()[1], channelID
 	if made.Type == 0 {
@@ -175,7 +176,7 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 	d.book.setChannel(made)
 	to, err := core.MakePath(d.name, made.Guild, channelID, made.ID)
 	if err != nil {
-		return core.Result{}, failure("opening the thread", err)
+		return core.Result{}, rest.Failure("opening the thread", err)
 	}
 	out := core.Result{Output: compact(map[string]string{"interface_path": to.String()})}
 	if p.Text != "" && !forum(known) {
@@ -187,24 +188,24 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 
 func forum(p place) bool { return p.Kind == 15 || p.Kind == 16 }
 
-func threadRequest(channel string, p place, name, text, message string) (request, error) {
-	q := request{method: "POST", ids: []string{channel}, once: true}
+func threadRequest(channel string, p place, name, text, message string) (rest.Request, error) {
+	q := rest.Request{Method: "POST", IDs: []string{channel}, Once: true}
 	body := map[string]any{"name": line(name, 100), "auto_archive_duration": 1440}
 	switch texts := parts(text); {
 	case forum(p) && len(texts) != 1:
 		return q, core.Errorf(core.Invalid, "a post needs a text that fits into one message")
 	case forum(p):
-		q.route = "/channels/{}/threads"
+		q.Route = "/channels/{}/threads"
 		body["message"] = map[string]any{"content": texts[0], "allowed_mentions": nobody()}
 	case message != "":
-		q.route, q.ids = "/channels/{}/messages/{}/threads", []string{channel, message}
+		q.Route, q.IDs = "/channels/{}/messages/{}/threads", []string{channel, message}
 	default:
-		q.route = "/channels/{}/threads"
+		q.Route = "/channels/{}/threads"
 		if body["type"] = threadPublic; p.Kind == channelNews {
 			body["type"] = threadNews
 		}
 	}
-	q.body = body
+	q.Body = body
 	return q, nil
 }
 
@@ -280,9 +281,9 @@ func (d *Driver) Think(ctx context.Context, place core.Path) {
 	for {
 		if d.targets.refused(id) == nil {
 			// It may fail: it is a sign, no more.
-			_ = d.rest.do(ctx, request{method: "POST", route: "/channels/{}/typing", ids: []string{id}, once: true})
+			_ = d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/channels/{}/typing", IDs: []string{id}, Once: true})
 		}
-		if !sleep(ctx, d.tempo.typing) {
+		if !rest.Sleep(ctx, d.tempo.typing) {
 			return
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"synthbot/interfaces/discord/rest"
 )
 
 // pageSize is the most messages that one request may ask for.
@@ -86,7 +88,7 @@ func (d *Driver) lookUp(ctx context.Context, id string, cur cursor, known bool, 
 		return cur.place
 	}
 	var c channel
-	err := d.patiently(ctx, request{method: "GET", route: "/channels/{}", ids: []string{id}, out: &c})
+	err := d.patiently(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c})
 	if err != nil {
 		d.log.Warn("a channel cannot be looked up", "channel", id, "err", err)
 		p := place{Guild: guild}
@@ -104,11 +106,11 @@ func (d *Driver) lookUp(ctx context.Context, id string, cur cursor, known bool, 
 
 // patiently makes a request that may fail for a while: what it asks for is
 // needed, and events wait for it.
-func (d *Driver) patiently(ctx context.Context, q request) error {
+func (d *Driver) patiently(ctx context.Context, q rest.Request) error {
 	wait := d.tempo.backoff
 	for try := 1; ; try++ {
-		err := d.rest.do(ctx, q)
-		if err == nil || ctx.Err() != nil || refuses(err) || try == 8 || !sleep(ctx, jitter(wait)) {
+		err := d.rest.Do(ctx, q)
+		if err == nil || ctx.Err() != nil || rest.Refused(err) || try == 8 || !rest.Sleep(ctx, rest.Jitter(wait)) {
 			return err
 		}
 		wait = min(2*wait, d.tempo.longest)
@@ -118,7 +120,7 @@ func (d *Driver) patiently(ctx context.Context, q request) error {
 // missed fetches what was said in a channel behind a message, oldest first,
 // within the configured bounds.
 func (d *Driver) missed(ctx context.Context, channel, last string) []message {
-	oldest := idAt(d.clock().Add(d.rest.ahead() - d.set.BackfillAge))
+	oldest := idAt(d.clock().Add(d.rest.Ahead() - d.set.BackfillAge))
 	if born(last).IsZero() || newer(oldest, last) {
 		if !born(last).IsZero() || last == "" {
 			last = oldest
@@ -129,7 +131,7 @@ func (d *Driver) missed(ctx context.Context, channel, last string) []message {
 		page, err := d.page(ctx, channel, last, min(pageSize, d.set.BackfillCount-len(all)))
 		if err != nil {
 			d.log.Warn("missed messages cannot be fetched", "channel", channel, "err", err)
-			if notFound(err) {
+			if rest.NotFound(err) {
 				d.cursors.drop(channel) // it was deleted while nobody listened
 			}
 			break
@@ -148,8 +150,8 @@ func (d *Driver) missed(ctx context.Context, channel, last string) []message {
 // page fetches the messages next to one, at most n, oldest first.
 func (d *Driver) page(ctx context.Context, channel, after string, n int) ([]message, error) {
 	var page []message
-	err := d.patiently(ctx, request{
-		method: "GET", route: "/channels/{}/messages", ids: []string{channel}, out: &page, query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
+	err := d.patiently(ctx, rest.Request{
+		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page, Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })
 	slices.SortFunc(page, func(a, b message) int {

@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/rest"
 )
 
 var _ core.Carrier = (*Driver)(nil)
@@ -44,7 +45,7 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 	}
 	leave, err := d.lanes.enter(ctx, channel, normal)
 	if err != nil {
-		return failure("sending the file", err)
+		return rest.Failure("sending the file", err)
 	}
 	defer leave()
 	return core.SendAll(len(list), func(i int) error {
@@ -81,7 +82,7 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 		first.text = caption
 	}
 	first.text = strings.TrimSpace(first.text + "\n[" + kind + ": " + said + "]")
-	first.files = []upload{{name: name, data: f.Data, mime: f.MIME, alt: alt}}
+	first.files = []rest.File{{Name: name, Data: f.Data, MIME: f.MIME}}
 	if alt != "" {
 		first.Files = []map[string]any{{"id": 0, "filename": name, "description": alt}}
 	}

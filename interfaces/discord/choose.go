@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/rest"
 )
 
 var _ core.Chooser = (*Driver)(nil)
@@ -30,7 +31,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 	}
 	leave, err := d.lanes.enter(ctx, channel, high)
 	if err != nil {
-		return failure("the question", err)
+		return rest.Failure("the question", err)
 	}
 	defer leave()
 	m := &outgoing{Content: literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
@@ -63,12 +64,12 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	if err != nil {
 		return err
 	}
-	err = d.rest.do(ctx, request{
-		method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{channel, m.ID},
-		body: map[string]any{"content": literal(m.Text), "components": []any{}, "allowed_mentions": nobody()},
+	err = d.rest.Do(ctx, rest.Request{
+		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, m.ID},
+		Body: map[string]any{"content": literal(m.Text), "components": []any{}, "allowed_mentions": nobody()},
 	})
 	if err != nil {
-		return failure("changing the question", err)
+		return rest.Failure("changing the question", err)
 	}
 	return nil
 }
@@ -82,12 +83,12 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	if !p.ready(ctx) {
 		return ctx.Err()
 	}
-	err := d.rest.do(ctx, request{
-		method: "POST", route: "/webhooks/{}/{}", ids: []string{p.App, p.Token},
-		body: map[string]any{"content": single(text), "flags": ephemeral | d.set.plain(nil), "allowed_mentions": nobody()},
+	err := d.rest.Do(ctx, rest.Request{
+		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token},
+		Body: map[string]any{"content": single(text), "flags": ephemeral | d.set.plain(nil), "allowed_mentions": nobody()},
 	})
 	if err != nil {
-		return failure("telling that person", err)
+		return rest.Failure("telling that person", err)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/interfaces/discord/rest"
 )
 
 // Kinds of application command.
@@ -209,7 +210,7 @@ func (d *Driver) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 			if ctx.Err() == nil {
 				d.log.Error("the chat commands are not up to date", "err", err)
 			}
-			if !sleep(ctx, jitter(wait)) {
+			if !rest.Sleep(ctx, rest.Jitter(wait)) {
 				break
 			}
 		}
@@ -260,11 +261,11 @@ func (d *Driver) syncOne(ctx context.Context, guild string, list []appCommand, t
 		return err
 	}
 	_, app := d.book.me()
-	q := request{method: "PUT", route: "/applications/{}/commands", ids: []string{app}, body: json.RawMessage(body)}
+	q := rest.Request{Method: "PUT", Route: "/applications/{}/commands", IDs: []string{app}, Body: json.RawMessage(body)}
 	if guild != "" {
-		q.route, q.ids = "/applications/{}/guilds/{}/commands", []string{app, guild}
+		q.Route, q.IDs = "/applications/{}/guilds/{}/commands", []string{app, guild}
 	}
-	err = d.rest.do(ctx, q)
+	err = d.rest.Do(ctx, q)
 	switch {
 	case err != nil && closedTo(err) && len(list) == 0:
 		// The bot is not there any more, and neither are its commands.

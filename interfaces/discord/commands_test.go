@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/rest"
 )
 
 // synchronised runs a driver until it has told of its commands.
@@ -160,7 +161,7 @@ func TestCommandsAreToldUntilTheyAreTaken(t *testing.T) {
 		fault discordtest.Fault
 		times int32
 	}{
-		"outage": {discordtest.Fault{Kind: discordtest.Broken}, maxTries}, "closed": {discordtest.Fault{Kind: discordtest.Refused, Code: 50001}, 1},
+		"outage": {discordtest.Fault{Kind: discordtest.Broken}, rest.MaxTries}, "closed": {discordtest.Fault{Kind: discordtest.Refused, Code: 50001}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/rest"
 )
 
 // say is the payload of the message action.
@@ -112,7 +113,7 @@ func visible(text string) bool {
 
 // asFile is a very long answer as a file, with its beginning as the message.
 func asFile(text, beginning string) outgoing {
-	return outgoing{Content: cut(beginning, 1000) + "\n…", text: text, files: []upload{{name: "answer.md", data: []byte(text), mime: "text/markdown"}}}
+	return outgoing{Content: cut(beginning, 1000) + "\n…", text: text, files: []rest.File{{Name: "answer.md", Data: []byte(text), MIME: "text/markdown"}}}
 }
 
 // embeds checks and renders what stands in frames below a message.

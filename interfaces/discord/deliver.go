@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
 )
 
 // nonceAge is how long the platform certainly knows a nonce.
@@ -39,7 +40,7 @@ func (d *Driver) answered(at destination) (p pending, ok bool) {
 func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, channel string, list []outgoing, priority int) error {
 	leave, err := d.lanes.enter(ctx, channel, priority)
 	if err != nil {
-		return failure("the message", err)
+		return rest.Failure("the message", err)
 	}
 	defer leave()
 	at := destination{channel, to, call.Answers}
@@ -103,7 +104,7 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 		plain.Reference, plain.Mentions = nil, nobody()
 		id, err = d.create(ctx, at, &plain)
 	}
-	if err == nil || unsure(err) {
+	if err == nil || rest.OutcomeUnknown(err) {
 		return id, sendError(err)
 	}
 	d.mark(at.channel, at.place, m, err)
@@ -116,8 +117,8 @@ func sendError(err error) error {
 	if err == nil || errors.As(err, &own) {
 		return err
 	}
-	e := failure("sending a message", err)
-	if unsure(err) {
+	e := rest.Failure("sending a message", err)
+	if rest.OutcomeUnknown(err) {
 		e.Err = fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	}
 	return e
@@ -134,9 +135,9 @@ func (d *Driver) followUp(ctx context.Context, at destination, m *outgoing, err 
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
-	if e := d.rest.do(ctx, request{
-		method: "POST", route: "/webhooks/{}/{}", ids: []string{p.App, p.Token}, body: &body, files: m.files, out: &got,
-		once: true,
+	if e := d.rest.Do(ctx, rest.Request{
+		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token}, Body: &body, Files: m.files, Out: &got,
+		Once: true,
 	}); e != nil {
 		return "", sendError(e)
 	}
@@ -159,10 +160,10 @@ func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (id st
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
-	err = d.rest.do(ctx, request{
-		method: "PATCH", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.App, p.Token}, body: &body, files: m.files, out: &got,
+	err = d.rest.Do(ctx, rest.Request{
+		Method: "PATCH", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{p.App, p.Token}, Body: &body, Files: m.files, Out: &got,
 	})
-	if err != nil && !refuses(err) {
+	if err != nil && !rest.Refused(err) {
 		return "", false, sendError(err)
 	}
 	if err != nil {
@@ -178,22 +179,22 @@ func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (id st
 // some minutes. Where an attempt may have worked longer ago than that, the
 // channel itself is looked at first.
 func (d *Driver) create(ctx context.Context, at destination, m *outgoing) (string, error) {
-	q := request{method: "POST", route: "/channels/{}/messages", ids: []string{at.channel}, body: m, files: m.files, once: true}
+	q := rest.Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{at.channel}, Body: m, Files: m.files, Once: true}
 	var doubt time.Time // when an attempt first may have worked
 	wait := d.tempo.retry
 	for try := 1; ; try++ {
 		var got created
-		q.out = &got
+		q.Out = &got
 		began := time.Now()
-		err := d.rest.do(ctx, q)
+		err := d.rest.Do(ctx, q)
 		if err == nil {
 			return got.ID, nil
 		}
-		if doubt.IsZero() && unsure(err) {
+		if doubt.IsZero() && rest.OutcomeUnknown(err) {
 			doubt = began
 		}
-		if refuses(err) || try >= maxTries || !sleep(ctx, jitter(wait)) {
-			return "", doubted(err, !doubt.IsZero())
+		if rest.Refused(err) || try >= rest.MaxTries || !rest.Sleep(ctx, rest.Jitter(wait)) {
+			return "", rest.MarkUnknown(err, !doubt.IsZero())
 		}
 		wait = min(2*wait, 20*time.Second)
 		if !doubt.IsZero() && time.Since(doubt) > nonceAge {
@@ -216,7 +217,7 @@ const (
 // "" where there is none, or the platform lets nobody look. An error means that it
 // is not known.
 func (d *Driver) look(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
-	exact := since.Add(d.rest.ahead() - lookSlack)
+	exact := since.Add(d.rest.Ahead() - lookSlack)
 	id, err := d.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
 		made := !born(there.ID).Before(exact) || there.Edited.After(exact) || there.answers(at.answers)
 		return made && m.is(there)
@@ -234,7 +235,7 @@ func (m *message) answers(commands []string) bool {
 
 // search finds the first message of our own since then that fits.
 func (d *Driver) search(ctx context.Context, channel string, since time.Time, fits func(*message) bool) (string, error) {
-	after := idAt(since.Add(d.rest.ahead() - lookSlack))
+	after := idAt(since.Add(d.rest.Ahead() - lookSlack))
 	self := d.whoAmI(ctx)
 	for range lookPages {
 		page, err := d.page(ctx, channel, after, pageSize)
@@ -242,7 +243,7 @@ func (d *Driver) search(ctx context.Context, channel string, since time.Time, fi
 			if closedTo(err) {
 				return "", nil
 			}
-			return "", failure("looking for the message", err)
+			return "", rest.Failure("looking for the message", err)
 		}
 		for i := range page {
 			if page[i].Author != nil && page[i].Author.ID == self && fits(&page[i]) {
@@ -263,7 +264,7 @@ func (d *Driver) whoAmI(ctx context.Context) string {
 		return self.ID
 	}
 	var me user
-	if err := d.rest.do(ctx, request{method: "GET", route: "/users/@me", out: &me}); err != nil {
+	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/users/@me", Out: &me}); err != nil {
 		return ""
 	}
 	d.book.setMe(me, "")
@@ -277,7 +278,7 @@ func (m *outgoing) is(there *message) bool {
 	}
 	for i, f := range m.files {
 		// Of pictures the platform takes away what the camera wrote into them.
-		if a := there.Attachments[i]; a.Size != int64(len(f.data)) && a.Name != f.name {
+		if a := there.Attachments[i]; a.Size != int64(len(f.Data)) && a.Name != f.Name {
 			return false
 		}
 	}

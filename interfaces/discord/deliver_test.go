@@ -11,13 +11,14 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/rest"
 )
 
 // Whether what stands in a channel is a message of ours goes by all that it says.
 func TestIsTheSameMessage(t *testing.T) {
-	file := func(name string, size int) upload { return upload{name: name, data: make([]byte, size)} }
+	file := func(name string, size int) rest.File { return rest.File{Name: name, Data: make([]byte, size)} }
 	ours := outgoing{
-		Content: " Rome ", Embeds: []sayEmbed{{Title: "a", Description: "b"}}, files: []upload{file("x.txt", 5)},
+		Content: " Rome ", Embeds: []sayEmbed{{Title: "a", Description: "b"}}, files: []rest.File{file("x.txt", 5)},
 		Poll: &sayPoll{Question: pollText{"Which?"}},
 	}
 	there := func(change func(*message)) *message {
@@ -196,7 +197,7 @@ func TestCreateGivesUp(t *testing.T) {
 		tries int
 		wait  time.Duration
 	}{
-		"a server's fault": {discordtest.Fault{Kind: discordtest.Broken}, maxTries, time.Hour},
+		"a server's fault": {discordtest.Fault{Kind: discordtest.Broken}, rest.MaxTries, time.Hour},
 		"refused":          {discordtest.Fault{Kind: discordtest.Refused, Status: 400}, 1, time.Hour},
 		"nobody waits":     {discordtest.Fault{Kind: discordtest.Broken}, 1, 100 * time.Millisecond},
 	} {
@@ -342,9 +343,9 @@ func TestSendErrors(t *testing.T) {
 		unsure bool
 	}{
 		{own, core.Forbidden, false},
-		{&apiError{status: 400}, core.Invalid, false},
-		{&apiError{status: 502}, core.Temporary, true},
-		{fmt.Errorf("x: %w", errDial), core.Temporary, false},
+		{&rest.Error{Status: 400}, core.Invalid, false},
+		{&rest.Error{Status: 502}, core.Temporary, true},
+		{fmt.Errorf("x: %w", rest.ErrDial), core.Temporary, false},
 		{errors.New("the answer is lost"), core.Temporary, true},
 	} {
 		if err := sendError(c.err); kind(err) != c.kind || errors.Is(err, core.ErrUnknownOutcome) != c.unsure {

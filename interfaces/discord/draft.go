@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
 )
 
 var _ core.Drafter = (*Driver)(nil)
@@ -87,7 +88,7 @@ func (d *Driver) Draft(place core.Path, text string) {
 func (d *Driver) write(channel string, a *draft, done chan struct{}) {
 	defer close(done)
 	if a.id == "" {
-		sleep(a.live, d.tempo.draft/2)
+		rest.Sleep(a.live, d.tempo.draft/2)
 	}
 	for {
 		a.mu.Lock()
@@ -106,7 +107,7 @@ func (d *Driver) write(channel string, a *draft, done chan struct{}) {
 		a.mu.Lock()
 		a.shown = text // what failed is not worth another try
 		a.mu.Unlock()
-		sleep(a.live, d.tempo.draft)
+		rest.Sleep(a.live, d.tempo.draft)
 	}
 }
 
@@ -159,17 +160,17 @@ func (d *Driver) ask(ctx context.Context, channel string, a *draft) {
 	}
 	body["flags"] = flags
 	var got created
-	err := d.rest.do(ctx, request{method: "POST", route: "/channels/{}/messages", ids: []string{channel}, body: body, out: &got})
+	err := d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: body, Out: &got})
 	if err == nil {
 		d.noteDraft(ctx, draftNote{Channel: channel, ID: got.ID})
 		a.id = got.ID
 	} else {
 		d.forgetDraft(ctx, note)
 	}
-	if refuses(err) {
+	if rest.Refused(err) {
 		a.refuse()
 	}
-	if !unsure(err) {
+	if !rest.OutcomeUnknown(err) {
 		a.asked = nil
 	}
 }
@@ -178,9 +179,9 @@ func (d *Driver) ask(ctx context.Context, channel string, a *draft) {
 func (d *Driver) grow(channel, id, text string) {
 	ctx, cancel := context.WithTimeout(context.Background(), draftPatience)
 	defer cancel()
-	_ = d.rest.do(ctx, request{ // the next text, or the answer, says it
-		method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{channel, id}, once: true,
-		body: map[string]any{"content": single(text), "allowed_mentions": nobody()},
+	_ = d.rest.Do(ctx, rest.Request{ // the next text, or the answer, says it
+		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, id}, Once: true,
+		Body: map[string]any{"content": single(text), "allowed_mentions": nobody()},
 	})
 }
 
@@ -233,12 +234,12 @@ func (d *Driver) finish(ctx context.Context, channel string, m *outgoing) (id st
 // not known whether it worked, another try of the same part does the same again.
 func (d *Driver) become(ctx context.Context, n draftNote, m *outgoing) (id string, err error) {
 	body := map[string]any{"content": m.Content, "embeds": m.Embeds, "components": m.Components, "allowed_mentions": m.Mentions, "flags": m.Flags & flagPlain}
-	err = d.rest.do(ctx, request{method: "PATCH", route: "/channels/{}/messages/{}", ids: []string{n.Channel, n.ID}, body: body})
+	err = d.rest.Do(ctx, rest.Request{Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{n.Channel, n.ID}, Body: body})
 	switch {
 	case err == nil:
 		d.forgetDraft(ctx, n)
 		return n.ID, nil
-	case !refuses(err):
+	case !rest.Refused(err):
 		d.leave(n)
 		return "", sendError(err)
 	}
@@ -269,8 +270,8 @@ func (d *Driver) withdraw(channel string) {
 
 // eraseDraft deletes a draft's message, or leaves that for later.
 func (d *Driver) eraseDraft(ctx context.Context, n draftNote) {
-	err := d.rest.do(ctx, request{method: "DELETE", route: "/channels/{}/messages/{}", ids: []string{n.Channel, n.ID}})
-	if err != nil && !notFound(err) {
+	err := d.rest.Do(ctx, rest.Request{Method: "DELETE", Route: "/channels/{}/messages/{}", IDs: []string{n.Channel, n.ID}})
+	if err != nil && !rest.NotFound(err) {
 		d.log.Warn("a draft is not gone", "channel", n.Channel, "err", err)
 		d.leave(n)
 		return

@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/interfaces/discord/rest"
 )
 
 // State keeps what must outlive the process: small values by key.
@@ -47,12 +48,12 @@ type Driver struct {
 	tell   func(string)
 	admins []core.Path
 	tempo  tempo
-	dial   dial
+	dial   rest.Dial
 
 	specs    []command.Spec
 	remember string
 
-	rest     *rest
+	rest     *rest.Client
 	book     *book
 	queue    *queue
 	starts   *starts
@@ -128,7 +129,9 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 		d.dial = (&net.Dialer{Timeout: t.patience, KeepAlive: 15 * time.Second}).DialContext
 	}
 	d.cursors, d.replies = newCursors(d.state), newReplies(d.state, d.log)
-	d.rest = newRest(set, t, d.dial, d.clock, d.refuse)
+	d.rest = rest.New(rest.Options{
+		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: d.dial, Clock: d.clock, Refused: d.refuse,
+	})
 	return d, nil
 }
 
@@ -177,7 +180,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.inbox = in
 	d.mu.Unlock()
 	err := d.listen(ctx, in)
-	for before := 0; d.set.shards == 0 && errors.Is(err, errShards) && d.count > before && sleep(ctx, d.tempo.backoff); {
+	for before := 0; d.set.shards == 0 && errors.Is(err, errShards) && d.count > before && rest.Sleep(ctx, d.tempo.backoff); {
 		before = d.count
 		d.log.Warn("there are too few shards by now; asking how many are wanted")
 		err = d.listen(ctx, in)
@@ -187,7 +190,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	defer done()
 	d.note(final, true)
 	d.busy.close()
-	d.rest.close()
+	d.rest.Close()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}

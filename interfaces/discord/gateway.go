@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"synthbot/interfaces/discord/rest"
 )
 
 // tempo is how patient the driver is; tests are less so.
@@ -53,9 +55,9 @@ func (d *Driver) askGateway(ctx context.Context) (gateway, error) {
 			Concurrency int   `json:"max_concurrency"`
 		} `json:"session_start_limit"`
 	}
-	err := d.rest.do(ctx, request{method: "GET", route: "/gateway/bot", out: &bot})
-	if err == nil && bot.URL == "" || notFound(err) {
-		err = d.rest.do(ctx, request{method: "GET", route: "/gateway", out: &bot})
+	err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/gateway/bot", Out: &bot})
+	if err == nil && bot.URL == "" || rest.NotFound(err) {
+		err = d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/gateway", Out: &bot})
 	}
 	if err != nil {
 		return gateway{}, fmt.Errorf("gateway: %w", err)
@@ -85,17 +87,17 @@ func gatewayAddress(text string) error {
 func (d *Driver) findGateway(ctx context.Context) (gateway, error) {
 	for wait := d.tempo.backoff; ; wait = min(2*wait, d.tempo.longest) {
 		g, err := d.askGateway(ctx)
-		var api *apiError
+		var api *rest.Error
 		switch {
 		case err == nil:
 			return g, d.awaitStarts(ctx, g)
-		case errors.As(err, &api) && api.status == 401:
+		case errors.As(err, &api) && api.Status == 401:
 			return g, errToken
 		case ctx.Err() != nil:
 			return g, ctx.Err()
 		}
 		d.log.Warn("the gateway's address is not to be had", "err", err)
-		if !sleep(ctx, jitter(wait)) {
+		if !rest.Sleep(ctx, rest.Jitter(wait)) {
 			return g, ctx.Err()
 		}
 	}
@@ -105,11 +107,11 @@ func (d *Driver) findGateway(ctx context.Context) (gateway, error) {
 // must do, it does.
 func (d *Driver) freshGateway(ctx context.Context, old gateway) (gateway, error) {
 	g, err := d.askGateway(ctx)
-	var api *apiError
+	var api *rest.Error
 	switch {
 	case err == nil:
 		return g, d.awaitStarts(ctx, g)
-	case errors.As(err, &api) && api.status == 401:
+	case errors.As(err, &api) && api.Status == 401:
 		return old, errToken
 	}
 	return old, ctx.Err()
@@ -122,7 +124,7 @@ func (d *Driver) awaitStarts(ctx context.Context, g gateway) error {
 		return nil
 	}
 	d.admin(fmt.Sprintf("%s: Discord allows no more sessions for %s; waiting", d.name, g.reset.Round(time.Second)))
-	if !sleep(ctx, g.reset) {
+	if !rest.Sleep(ctx, g.reset) {
 		return ctx.Err()
 	}
 	return nil
@@ -159,7 +161,7 @@ func (s *starts) wait(ctx context.Context, shard, concurrency int) (done func(),
 	if !received(ctx, b.token) {
 		return nil, ctx.Err()
 	}
-	if !sleep(ctx, time.Until(b.next)) {
+	if !rest.Sleep(ctx, time.Until(b.next)) {
 		b.token <- struct{}{}
 		return nil, ctx.Err()
 	}

@@ -207,11 +207,14 @@ const maxUnseen = 200
 // overheard fetches what was said since the session before in channels of a
 // guild that were never heard of: somebody may have spoken to the bot there.
 func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
-	since := later(t.since[shard], g.Joined.Time)
+	since := t.since[shard]
+	if g.Joined.After(since) {
+		since = g.Joined.Time
+	}
 	if t.since[shard].IsZero() || t.d.set.BackfillCount == 0 {
 		return
 	}
-	from := idAt(since.Add(t.d.rest.ahead() - aliveSlack))
+	from := idAt(since.Add(t.d.rest.Ahead() - aliveSlack))
 	for _, list := range [][]channel{g.Channels, g.Threads} {
 		for _, c := range list {
 			_, known := t.d.cursors.get(c.ID)

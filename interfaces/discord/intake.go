@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
 )
 
 // Bounds of what is taken in.
@@ -141,7 +142,7 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 			return true
 		}
 		t.d.log.Error("the inbox does not take events", "err", err, "events", len(events))
-		if !sleep(ctx, wait) {
+		if !rest.Sleep(ctx, wait) {
 			return false
 		}
 	}
@@ -277,7 +278,7 @@ func (t *intake) message(m *message, p place) {
 // normal makes our message of the platform's.
 func (t *intake) normal(m *message, p place) (core.Message, bool) {
 	out, ok := t.d.book.normal(m, p)
-	out.Ahead = t.d.rest.clockAhead()
+	out.Ahead = t.d.rest.ClockAhead()
 	return out, ok
 }
 

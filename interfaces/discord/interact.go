@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
 )
 
 // Kinds of answer to an interaction.
@@ -215,9 +216,9 @@ func (d *Driver) accept(ctx context.Context, i *interaction) {
 		return
 	}
 	// What was for one person is done with.
-	err := d.rest.do(ctx, request{
-		method: "PATCH", route: "/webhooks/{}/{}/messages/@original", ids: []string{i.App, i.Token}, fast: true,
-		body: map[string]any{"components": []any{}, "allowed_mentions": nobody()},
+	err := d.rest.Do(ctx, rest.Request{
+		Method: "PATCH", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{i.App, i.Token}, Fast: true,
+		Body: map[string]any{"components": []any{}, "allowed_mentions": nobody()},
 	})
 	if err != nil {
 		d.log.Warn("buttons that were pressed are not gone", "err", err)
@@ -230,7 +231,7 @@ func (d *Driver) respond(ctx context.Context, i *interaction, kind int, data any
 	if data != nil {
 		body["data"] = data
 	}
-	err := d.rest.do(ctx, request{method: "POST", route: "/interactions/{}/{}/callback", ids: []string{i.ID, i.Token}, body: body, fast: true})
+	err := d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/interactions/{}/{}/callback", IDs: []string{i.ID, i.Token}, Body: body, Fast: true})
 	if err != nil {
 		d.log.Warn("an interaction could not be answered", "err", err)
 	}
@@ -245,7 +246,7 @@ func (d *Driver) event(i *interaction, p place) (core.Event, bool) {
 	}
 	e := core.Event{Message: core.Message{
 		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: line(i.Locale, 35), Time: born(i.ID),
-		Ahead: d.rest.clockAhead(), Author: d.book.author(who, i.Member, p), Addressed: core.Mention,
+		Ahead: d.rest.ClockAhead(), Author: d.book.author(who, i.Member, p), Addressed: core.Mention,
 	}}
 	if e.Message.Private {
 		e.Message.Addressed = core.Direct
@@ -368,15 +369,15 @@ func (d *Driver) unthink(ctx context.Context, p pending) {
 	if !p.ready(ctx) {
 		return
 	}
-	at := request{method: "GET", route: "/webhooks/{}/{}/messages/@original", ids: []string{p.App, p.Token}, fast: true}
+	at := rest.Request{Method: "GET", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{p.App, p.Token}, Fast: true}
 	var there message
-	at.out = &there
-	err := d.rest.do(ctx, at)
+	at.Out = &there
+	err := d.rest.Do(ctx, at)
 	if err == nil && there.Flags&flagLoading != 0 {
-		at.method, at.out = "DELETE", nil
-		err = d.rest.do(ctx, at)
+		at.Method, at.Out = "DELETE", nil
+		err = d.rest.Do(ctx, at)
 	}
-	if err != nil && !notFound(err) {
+	if err != nil && !rest.NotFound(err) {
 		d.log.Warn("a sign of thought is not gone", "err", err)
 	}
 	d.replies.drop(p)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"synthbot/interfaces/discord/rest"
 )
 
 // This file keeps in mind which drafts stand, so that neither a crash nor a reload
@@ -176,11 +178,11 @@ func (d *Driver) clearUnknown(ctx context.Context, n draftNote) {
 // clearAnswer deletes a draft that was to become an answer and did not.
 func (d *Driver) clearAnswer(ctx context.Context, n draftNote) {
 	var m message
-	err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}/messages/{}", ids: []string{n.Channel, n.ID}, out: &m})
+	err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/channels/{}/messages/{}", IDs: []string{n.Channel, n.ID}, Out: &m})
 	switch {
 	case err == nil && sumOf(m.Content) != n.Final:
 		d.eraseDraft(ctx, n)
-	case err == nil, notFound(err), closedTo(err):
+	case err == nil, rest.NotFound(err), closedTo(err):
 		d.forgetDraft(ctx, n)
 	default:
 		d.log.Warn("whether a draft was left is not known", "channel", n.Channel, "err", err)
@@ -190,7 +192,7 @@ func (d *Driver) clearAnswer(ctx context.Context, n draftNote) {
 // clearDrafts takes away what nobody has taken up for a while.
 func (d *Driver) clearDrafts(ctx context.Context) error {
 	d.leftIn(ctx, "") // what others leave from now on is still theirs
-	if !sleep(ctx, d.tempo.left) {
+	if !rest.Sleep(ctx, d.tempo.left) {
 		return nil
 	}
 	for _, n := range d.leftIn(ctx, "") {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"synthbot/interfaces/discord/rest"
 )
 
 // Bounds of asking who somebody is.
@@ -92,9 +94,9 @@ func (d *Driver) memberOf(ctx context.Context, guild, id string) (*member, error
 		return found, nil
 	}
 	var got member
-	err := d.rest.do(ctx, request{method: "GET", route: "/guilds/{}/members/{}", ids: []string{guild, id}, out: &got})
+	err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/guilds/{}/members/{}", IDs: []string{guild, id}, Out: &got})
 	switch {
-	case notFound(err):
+	case rest.NotFound(err):
 		d.members.set(guild, id, nil)
 		return nil, nil
 	case err != nil:

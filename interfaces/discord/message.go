@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
 )
 
 // epoch is where the platform's ids begin, in milliseconds.
@@ -158,7 +159,7 @@ func attachments(m *message) []core.Attachment {
 			}
 			out = append(out, core.Attachment{
 				Kind: media(a.MIME, a.Name), Name: line(name, core.MaxName), MIME: line(a.MIME, 100), Size: max(a.Size, 0),
-				Width: max(a.Width, 0), Height: max(a.Height, 0), Duration: seconds(a.Duration), Ref: handle(a.URL),
+				Width: max(a.Width, 0), Height: max(a.Height, 0), Duration: rest.Seconds(a.Duration), Ref: handle(a.URL),
 			})
 			if len(out) == 20 {
 				return out

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
 )
 
 var _ core.Prober = (*Driver)(nil)
@@ -21,7 +22,7 @@ const contentFlags = 1<<18 | 1<<19
 // that runs with the same token is not disturbed.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	var me user
-	if err := d.rest.do(ctx, request{method: "GET", route: "/users/@me", out: &me}); err != nil || me.ID == "" {
+	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/users/@me", Out: &me}); err != nil || me.ID == "" {
 		return []core.Finding{{What: "identity", Found: "unknown", Mend: d.unknown(err), Fatal: true}}
 	}
 	found := []core.Finding{{What: "identity", Found: "@" + line(me.Name, core.MaxName) + " (" + me.ID + ")"}}
@@ -30,14 +31,14 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 
 // unknown says why the bot does not learn who it is.
 func (d *Driver) unknown(err error) string {
-	var api *apiError
+	var api *rest.Error
 	switch {
-	case errors.As(err, &api) && api.status == 401:
+	case errors.As(err, &api) && api.Status == 401:
 		return "the token is refused; the developer portal gives a new one under Bot, for interfaces." + d.name + ".token"
 	case err == nil:
 		return "the server speaks another language; check api_url"
 	}
-	return failure("asking Discord", err).Text + "; check the network and api_url"
+	return rest.Failure("asking Discord", err).Text + "; check the network and api_url"
 }
 
 func (d *Driver) probeContent(ctx context.Context) core.Finding {
@@ -45,7 +46,7 @@ func (d *Driver) probeContent(ctx context.Context) core.Finding {
 	var app struct {
 		Flags int `json:"flags"`
 	}
-	if err := d.rest.do(ctx, request{method: "GET", route: "/applications/@me", out: &app}); err != nil {
+	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/applications/@me", Out: &app}); err != nil {
 		return f
 	}
 	switch on := app.Flags&contentFlags != 0; {
@@ -64,7 +65,7 @@ func (d *Driver) probeGateway(ctx context.Context) core.Finding {
 	f := core.Finding{What: "gateway", Found: "unknown"}
 	g, err := d.askGateway(ctx)
 	if err != nil {
-		f.Mend, f.Fatal = "the gateway's address is not to be had: "+failure("asking", err).Text, true
+		f.Mend, f.Fatal = "the gateway's address is not to be had: "+rest.Failure("asking", err).Text, true
 		return f
 	}
 	f.Found = fmt.Sprintf("%d shards are recommended", g.shards)
@@ -78,7 +79,7 @@ func (d *Driver) probeGateway(ctx context.Context) core.Finding {
 }
 
 func (d *Driver) probeClock() core.Finding {
-	off := d.rest.ahead().Round(time.Second)
+	off := d.rest.Ahead().Round(time.Second)
 	f := core.Finding{What: "clock", Found: fmt.Sprintf("%s from the platform's", off.Abs())}
 	if off.Abs() > maxSkew {
 		f.Mend = "let this machine's clock be set by the network (timedatectl set-ntp true)"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
 )
 
 // maxMessages is how many messages one answer may be at all.
@@ -52,7 +53,7 @@ type outgoing struct {
 	Poll       *sayPoll         `json:"poll,omitempty"`
 	Files      []map[string]any `json:"attachments,omitempty"`
 
-	files   []upload
+	files   []rest.File
 	text    string     // what joins the history
 	instead []outgoing // where no files may be
 }
@@ -101,7 +102,7 @@ func (d *Driver) stands(ctx context.Context, path core.Path, id string) error {
 		}
 		if p, err = d.whereIs(ctx, id); err != nil {
 			d.mark(id, path, &outgoing{}, err)
-			return failure("writing to "+path.String(), err)
+			return rest.Failure("writing to "+path.String(), err)
 		}
 	}
 	if where, _, _ := d.book.path(id, p); where != path {
@@ -122,7 +123,7 @@ func (d *Driver) whereIs(ctx context.Context, id string) (place, error) {
 		return p, nil
 	}
 	var c channel
-	if err := d.rest.do(ctx, request{method: "GET", route: "/channels/{}", ids: []string{id}, out: &c}); err != nil {
+	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c}); err != nil {
 		return p, err
 	}
 	p = place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255))}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/markdown"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/rest"
 )
 
 // kind is the kind of an action's error; "" where there is none.
@@ -259,60 +259,6 @@ func TestGlobalLimit(t *testing.T) {
 	}
 }
 
-func TestPaceStaysBelowTheGlobalLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(true)
-		begun := time.Now()
-		var at []time.Time
-		for range 5 * globalRate {
-			q := &request{method: "GET", route: "/x"}
-			if err := l.enter(t.Context(), q); err != nil {
-				t.Fatal(err)
-			}
-			at = append(at, time.Now())
-		}
-		for i := range at[globalRate:] {
-			if d := at[i+globalRate].Sub(at[i]); d < globalTime {
-				t.Fatalf("request %d came %v after the one %d before it", i+globalRate, d, globalRate)
-			}
-		}
-		if took := time.Since(begun); took > 5*globalTime {
-			t.Errorf("took %v: bursts are allowed", took)
-		}
-	})
-}
-
-func TestLimiterHonoursTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(false)
-		head := http.Header{}
-		for k, v := range map[string]string{"X-RateLimit-Bucket": "b", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "2.5"} {
-			head.Set(k, v)
-		}
-		here := &request{method: "POST", route: "/channels/{}/messages", ids: []string{"1"}}
-		there := &request{method: "POST", route: "/channels/{}/messages", ids: []string{"2"}}
-		begun := time.Now()
-		l.learn(here, head)
-		if _ = l.enter(t.Context(), there); time.Since(begun) != 0 {
-			t.Error("another channel waits as well")
-		}
-		if _ = l.enter(t.Context(), here); time.Since(begun) < 2500*time.Millisecond {
-			t.Errorf("waited %v", time.Since(begun))
-		}
-		l.block(here, &apiError{after: time.Hour, global: true})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := l.enter(ctx, there); err == nil {
-			t.Error("a global limit does not bind")
-		}
-		fast := &request{method: "POST", route: "/interactions/{}/{}/callback", ids: []string{"1", "2"}, fast: true}
-		before := time.Now()
-		if err := l.enter(t.Context(), fast); err != nil || time.Since(before) != 0 {
-			t.Error("an interaction waits")
-		}
-	})
-}
-
 func TestLanesKeepOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLanes()
@@ -519,10 +465,10 @@ func TestTokenNeverShows(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	d := s.bot(t)
-	d.rest.api, _ = url.Parse("http://127.0.0.1:1")
+	d.rest.API, _ = url.Parse("http://127.0.0.1:1")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	err := d.rest.do(ctx, request{method: "POST", route: "/interactions/{}/{}/callback", ids: []string{"1", "SECRET"}, body: 1, fast: true, once: true})
+	err := d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/interactions/{}/{}/callback", IDs: []string{"1", "SECRET"}, Body: 1, Fast: true, Once: true})
 	if err == nil || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "T0ken") {
 		t.Errorf("error: %v", err)
 	}
@@ -559,11 +505,11 @@ func TestWhatIsKnownOfARequestThatFailed(t *testing.T) {
 				s.FailNext("POST /channels/", c.faults...)
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
-				err := s.bot(t).rest.do(ctx, request{
-					method: "POST", route: "/channels/{}/messages", ids: []string{hallID}, body: map[string]any{"content": "x", "allowed_mentions": nobody()}, once: c.once,
+				err := s.bot(t).rest.Do(ctx, rest.Request{
+					Method: "POST", Route: "/channels/{}/messages", IDs: []string{hallID}, Body: map[string]any{"content": "x", "allowed_mentions": nobody()}, Once: c.once,
 				})
-				if err == nil || unsure(err) != c.unsure {
-					t.Errorf("%v is unsure: %v", err, unsure(err))
+				if err == nil || rest.OutcomeUnknown(err) != c.unsure {
+					t.Errorf("%v is unsure: %v", err, rest.OutcomeUnknown(err))
 				}
 			})
 		})
@@ -572,7 +518,7 @@ func TestWhatIsKnownOfARequestThatFailed(t *testing.T) {
 		d := s.bot(t, func(o *Options) {
 			o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no way") }
 		})
-		if err := d.rest.do(t.Context(), request{method: "GET", route: "/users/@me"}); unsure(err) || refuses(err) || !errors.Is(err, core.ErrAway) {
+		if err := d.rest.Do(t.Context(), rest.Request{Method: "GET", Route: "/users/@me"}); rest.OutcomeUnknown(err) || rest.Refused(err) || !errors.Is(err, core.ErrAway) {
 			t.Errorf("without a way: %v", err)
 		}
 	})
@@ -583,7 +529,7 @@ func TestSendThatIsRefusedAfterItWasLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.FailNext("POST /channels/", discordtest.Fault{Kind: discordtest.ResetAfter}, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001})
 		d := s.bot(t)
-		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); !unsure(err) || kind(err) != core.Temporary {
+		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); !rest.OutcomeUnknown(err) || kind(err) != core.Temporary {
 			t.Errorf("sent: %v", err)
 		}
 		if err := d.targets.refused(hallID); err != nil {

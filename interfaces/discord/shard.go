@@ -1,11 +1,13 @@
 package discord
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -16,6 +18,8 @@ import (
 	"time"
 
 	"github.com/bwmarrin/discordgo"
+
+	"synthbot/interfaces/discord/rest"
 )
 
 // Errors that stop the interface; they are written for people.
@@ -61,7 +65,7 @@ func (s *shard) run(ctx context.Context) error {
 	defer s.closing.Wait()
 	wait := time.Duration(0)
 	for {
-		if !sleep(ctx, wait) {
+		if !rest.Sleep(ctx, wait) {
 			return nil
 		}
 		why := s.connect(ctx)
@@ -104,14 +108,14 @@ func (s *shard) after(why error, stood bool, waited time.Duration) time.Duration
 		// The platform wants a random wait of one to five times this.
 		pause := t.invalid + rand.N(4*t.invalid)
 		if began && !stood { // and lets nobody begin again and again all day
-			pause = max(pause, jitter(min(2*waited, t.longest)))
+			pause = max(pause, rest.Jitter(min(2*waited, t.longest)))
 		}
 		return pause
 	}
 	if stood {
 		return rand.N(t.backoff / 4)
 	}
-	return jitter(min(max(2*waited, t.backoff), t.longest))
+	return rest.Jitter(min(max(2*waited, t.backoff), t.longest))
 }
 
 // fatal returns the error that stops the interface, if why is of that kind.
@@ -379,4 +383,12 @@ func (t told) RoundTrip(r *http.Request) (*http.Response, error) {
 	u.RawQuery = "" // the library adds version and encoding
 	text, _ := json.Marshal(map[string]string{"url": u.String()})
 	return answer(r, text), nil
+}
+
+// answer is an answer that no server gave.
+func answer(r *http.Request, text []byte) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)), Request: r,
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
 )
 
 // markAge is how long a channel that refused the bot is left alone, unless
@@ -60,11 +61,11 @@ func (t *targets) clearWhere(match func(channel string) bool) {
 // closedTo reports whether an error of sending means that the channel itself is
 // closed to the bot. That a message or an emoji is unknown means no such thing.
 func closedTo(err error) bool {
-	var api *apiError
-	if !errors.As(err, &api) || api.status != 403 && api.status != 404 {
+	var api *rest.Error
+	if !errors.As(err, &api) || api.Status != 403 && api.Status != 404 {
 		return false
 	}
-	switch api.code {
+	switch api.Code {
 	case 10008, 10014, 10015, 10062, 40060, replyWithoutHistory: // message, emoji, webhook, interaction
 		return false
 	case 20009, 20016, 200000, 200001, 240000: // explicit, slow mode, and what moderation lets no words through for
@@ -76,8 +77,8 @@ func closedTo(err error) bool {
 // noHistory reports whether nobody may reply in a channel, as its history cannot
 // be read; what is no reply may be sent.
 func noHistory(err error) bool {
-	var api *apiError
-	return errors.As(err, &api) && api.code == replyWithoutHistory
+	var api *rest.Error
+	return errors.As(err, &api) && api.Code == replyWithoutHistory
 }
 
 const replyWithoutHistory = 160002
@@ -87,8 +88,8 @@ const missingPermission = 50013
 
 // lacksPermission reports whether the bot lacks a right for what it was to send.
 func lacksPermission(err error) bool {
-	var api *apiError
-	return errors.As(err, &api) && api.status == 403 && api.code == missingPermission
+	var api *rest.Error
+	return errors.As(err, &api) && api.Status == 403 && api.Code == missingPermission
 }
 
 // mark marks the channel where that is so, and tells the admins once. That a

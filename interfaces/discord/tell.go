@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
 )
 
 var _ core.Teller = (*Driver)(nil)
@@ -24,17 +25,17 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	}
 	leave, err := d.lanes.enter(ctx, channel, normal)
 	if err != nil {
-		return failure("the message", err)
+		return rest.Failure("the message", err)
 	}
 	defer leave()
 	d.clearOld(ctx, channel)
 	for _, t := range texts {
 		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
 		var got created
-		err := d.rest.do(ctx, request{method: "POST", route: "/channels/{}/messages", ids: []string{channel}, body: m, out: &got, once: true})
+		err := d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Out: &got, Once: true})
 		if err != nil {
 			d.mark(channel, to, m, err)
-			return failure("sending a message", err)
+			return rest.Failure("sending a message", err)
 		}
 		d.wrote(channel, to, got.ID)
 	}
@@ -68,9 +69,9 @@ func (d *Driver) reach(ctx context.Context, to core.Path) (string, error) {
 		return channel, nil
 	}
 	var made created
-	err := d.rest.do(ctx, request{method: "POST", route: "/users/@me/channels", body: map[string]string{"recipient_id": person}, out: &made})
+	err := d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/users/@me/channels", Body: map[string]string{"recipient_id": person}, Out: &made})
 	if err != nil || made.ID == "" {
-		return "", failure("writing to that person", err)
+		return "", rest.Failure("writing to that person", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -434,7 +434,7 @@ func TestNoWay(t *testing.T) {
 		{"forbidden", false, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, false}, // and nothing goes there from then on
 	} {
 		down.Store(tc.down)
-		d.rest.close() // a connection that stands is of no use
+		d.rest.Close() // a connection that stands is of no use
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("POST /channels/" + hallID + "/messages") {
 				return tc.fault

@@ -1,4 +1,4 @@
-package discord
+package rest
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// globalRate is what the platform allows a bot over all in a second, less a
-// little; globalTime is that second, and a little more for the way there.
+// globalRate is how many requests Discord allows a bot in a second, less a few.
+// globalTime is that second, and a little more for the way there.
 const (
 	globalRate = 48
 	globalTime = 1100 * time.Millisecond
@@ -19,25 +19,25 @@ const (
 // resetSlack is added to the end of a period, which the server rounds.
 const resetSlack = 10 * time.Millisecond
 
-// maxBuckets is how many limits are remembered before old ones are dropped.
+// maxBuckets is how many buckets are kept before old ones are removed.
 const maxBuckets = 4096
 
-// limiter keeps requests below the server's limits. It knows what the server
-// told: the bucket of a route, what is left in it and until when. Safe for
-// concurrent use.
+// limiter keeps requests below the server's rate limits. From the server's headers it
+// knows the bucket of a route, what is left in it and until when. Safe for concurrent
+// use.
 type limiter struct {
 	pace bool
 
 	mu     sync.Mutex
 	names  map[string]string  // route → the server's name of its bucket
-	bucket map[string]*bucket // by that name (or the route) and the id that it hangs on
-	until  time.Time          // nothing at all before
+	bucket map[string]*bucket // by that name (or the route) and the major ID
+	until  time.Time          // no request at all is allowed before
 	sent   []time.Time        // the latest requests, at most globalRate
 }
 
-// bucket is one of the server's limits.
+// bucket is one of the server's rate limits.
 type bucket struct {
-	known bool // the server told
+	known bool // left and reset are the server's
 	left  int
 	reset time.Time
 	until time.Time // refused until then
@@ -48,31 +48,28 @@ func newLimiter(pace bool) *limiter {
 }
 
 // enter waits until the request may be made.
-func (l *limiter) enter(ctx context.Context, q *request) error {
+func (l *limiter) enter(ctx context.Context, q *Request) error {
 	for {
 		wait := l.take(q, time.Now())
 		if wait <= 0 {
 			return ctx.Err()
 		}
-		if q.fast {
-			return nil // it would be too late
-		}
-		if !sleep(ctx, wait) {
+		if !Sleep(ctx, wait) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// take lets the request pass, or says how long it must wait.
-func (l *limiter) take(q *request, now time.Time) time.Duration {
+// take lets the request pass, or returns how long it must wait.
+func (l *limiter) take(q *Request, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if q.fast {
+	if q.Fast {
 		return 0
 	}
 	b := l.find(q)
 	if b.known && b.left <= 0 && !b.reset.After(now) {
-		b.known = false // a new period; the next answer tells
+		b.known = false // a new period; the next answer describes it
 	}
 	wait := max(l.until.Sub(now), b.until.Sub(now))
 	if b.known && b.left <= 0 {
@@ -89,11 +86,11 @@ func (l *limiter) take(q *request, now time.Time) time.Duration {
 	return 0
 }
 
-// find returns the request's bucket; l.mu is held.
-func (l *limiter) find(q *request) *bucket {
-	name, ok := l.names[q.key()]
+// find returns the request's bucket. l.mu is held.
+func (l *limiter) find(q *Request) *bucket {
+	name, ok := l.names[q.name()]
 	if !ok {
-		name = q.key()
+		name = q.name()
 	}
 	name += " " + q.major()
 	b, ok := l.bucket[name]
@@ -105,7 +102,7 @@ func (l *limiter) find(q *request) *bucket {
 	return b
 }
 
-// evict forgets limits that are over.
+// evict removes buckets whose limit is over.
 func (l *limiter) evict() {
 	if len(l.bucket) < maxBuckets {
 		return
@@ -118,8 +115,8 @@ func (l *limiter) evict() {
 	}
 }
 
-// learn reads what the server says of its limits.
-func (l *limiter) learn(q *request, h http.Header) {
+// learn reads the server's headers.
+func (l *limiter) learn(q *Request, h http.Header) {
 	left, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
 	after, err2 := strconv.ParseFloat(h.Get("X-RateLimit-Reset-After"), 64)
 	if err != nil || err2 != nil {
@@ -128,24 +125,23 @@ func (l *limiter) learn(q *request, h http.Header) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if name := h.Get("X-RateLimit-Bucket"); name != "" && len(name) < 200 && len(l.names) < maxBuckets {
-		l.names[q.key()] = name
+		l.names[q.name()] = name
 	}
 	b := l.find(q)
-	reset := time.Now().Add(seconds(after) + resetSlack)
+	reset := time.Now().Add(Seconds(after) + resetSlack)
 	if b.known && b.reset.After(time.Now()) {
-		left = min(left, b.left) // others are on their way
+		left = min(left, b.left) // other requests are on their way
 	}
 	b.known, b.left, b.reset = true, left, reset
 }
 
-// block obeys a refusal. A shared limit is not ours alone, but binds the same
-// route.
-func (l *limiter) block(q *request, e *apiError) {
-	// A little more than told: the server's clock is not ours.
-	until := time.Now().Add(e.after + rand.N(50*time.Millisecond))
+// block applies a refusal. A shared rate limit is applied like one of our own.
+func (l *limiter) block(q *Request, e *Error) {
+	// A little longer than the server says: its clock is not ours.
+	until := time.Now().Add(e.After + rand.N(50*time.Millisecond))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e.global {
+	if e.Global {
 		l.until = later(l.until, until)
 		return
 	}
@@ -158,27 +154,4 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// sleep waits; false where ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
-// jitter is d, give or take a fifth.
-func jitter(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
-	}
-	return d*4/5 + rand.N(d*2/5+1)
 }

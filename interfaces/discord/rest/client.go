@@ -1,0 +1,242 @@
+// Package rest makes requests to Discord's REST interface. It waits for rate limits,
+// repeats what failed for the moment, and returns errors that say whether a request may
+// have worked all the same.
+//
+// The library sends each request. Its own waiting and repeating is not used: it ends
+// neither with a context nor after a number of attempts, and it loses the status of a
+// refusal that is no JSON. So every request has a bucket of its own for the library,
+// the [transport] makes typed errors of refusals, and the library sees no header of a
+// rate limit.
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"synthbot/core"
+)
+
+// Bounds of a request.
+const (
+	MaxTries = 6 // of a request that the server cannot handle just now
+
+	maxAnswer  = 16 << 20 // bytes of an answer
+	maxRefusal = 64 << 10 // bytes of a refusal
+
+	downloadTime = time.Minute
+)
+
+// Dial opens a network connection.
+type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Options are what a Client is made of. All are required.
+type Options struct {
+	API     *url.URL // scheme and host
+	Token   core.Secret
+	Pace    bool          // stay below the published global rate limit
+	Retry   time.Duration // the pause before the first repetition
+	Dial    Dial
+	Clock   func() time.Time
+	Refused func() // is called when the bot's token is refused
+}
+
+// Client makes requests as one bot. Safe for concurrent use.
+type Client struct {
+	Options
+	session   *discordgo.Session
+	limits    *limiter
+	transport *http.Transport
+	offset    atomic.Int64 // how far Discord's clock is ahead of ours
+}
+
+// New makes a client; it connects to nothing yet.
+func New(o Options) *Client {
+	c := &Client{Options: o, limits: newLimiter(o.Pace), transport: newTransport(o.Dial)}
+	c.session, _ = discordgo.New("Bot " + o.Token.Reveal()) // never fails
+	c.session.LogLevel = -1
+	c.session.UserAgent = "DiscordBot (synthbot, 1)"
+	c.session.Client = &http.Client{Transport: &transport{next: c.transport}, Timeout: 2 * time.Minute, CheckRedirect: noRedirect}
+	return c
+}
+
+func newTransport(dial Dial) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDial, err)
+		}
+		return conn, nil
+	}
+	t.MaxIdleConnsPerHost = 16
+	t.ResponseHeaderTimeout = 30 * time.Second
+	return t
+}
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Close closes idle connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Ahead is how far Discord's clock is ahead of ours, to a second or two.
+func (c *Client) Ahead() time.Duration { return time.Duration(c.offset.Load()) }
+
+// ClockAhead is how far our clock is ahead of Discord's, in whole minutes.
+func (c *Client) ClockAhead() time.Duration { return -c.Ahead().Round(time.Minute) }
+
+// Do makes a request and waits as long as the server wants, within ctx. An error is an
+// *Error if the server answered.
+func (c *Client) Do(ctx context.Context, q Request) error {
+	contentType, body, err := q.encode()
+	if err != nil {
+		return fmt.Errorf("%s: %w", q.Route, err)
+	}
+	wait, unknown := c.Retry, false
+	for try := 1; ; try++ {
+		err = c.limits.enter(ctx, &q)
+		if err != nil {
+			return MarkUnknown(fmt.Errorf("%s: %w: %w", q.Route, errWait, err), unknown)
+		}
+		err = c.try(ctx, &q, contentType, body)
+		unknown = unknown || OutcomeUnknown(err)
+		pause, again := c.again(&q, err, wait)
+		if ctx.Err() != nil || !again || try >= MaxTries && !limited(err) || !Sleep(ctx, pause) {
+			return away(&q, MarkUnknown(err, unknown))
+		}
+		wait = min(2*wait, 20*time.Second)
+	}
+}
+
+// again decides whether a request is repeated, and after what pause; the limiter itself
+// waits for the end of a rate limit.
+func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration, bool) {
+	var api *Error
+	switch {
+	case err == nil:
+		return 0, false
+	case !errors.As(err, &api), api.Status >= 500:
+		return Jitter(wait), !q.Once
+	case api.Status == 429:
+		c.limits.block(q, api)
+		return time.Millisecond, !q.Fast
+	case api.RefusesBot() && !q.Fast:
+		c.Refused()
+	}
+	return 0, false
+}
+
+// try makes a request once.
+func (c *Client) try(ctx context.Context, q *Request, contentType string, body []byte) error {
+	n := &note{route: q.name()}
+	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()
+	bucket := &discordgo.Bucket{Remaining: 1}
+	bucket.Lock()
+	answer, err := c.session.RequestWithLockedBucket(q.Method, address, contentType, body, bucket, 0,
+		discordgo.WithContext(context.WithValue(ctx, noteKey{}, n)), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
+	c.limits.learn(q, n.head)
+	if at, err := http.ParseTime(n.head.Get("Date")); err == nil {
+		c.offset.Store(int64(at.Sub(c.Clock().Truncate(time.Second))))
+	}
+	if err != nil {
+		return withoutAddress(q, err)
+	}
+	if q.Out == nil {
+		return nil
+	}
+	err = json.Unmarshal(answer, q.Out)
+	if err != nil {
+		return fmt.Errorf("%s: answer: %w", q.Route, err)
+	}
+	return nil
+}
+
+// note carries what the transport must know of a request, and what it finds.
+type note struct {
+	route string
+	head  http.Header
+}
+
+type noteKey struct{}
+
+// transport makes typed errors of refusals, removes the headers of rate limits, and
+// limits the size of answers.
+type transport struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	n := r.Context().Value(noteKey{}).(*note)
+	n.head = resp.Header.Clone()
+	if resp.StatusCode >= 300 {
+		defer func() { _ = resp.Body.Close() }()
+		return nil, refusal(n.route, resp)
+	}
+	for name := range resp.Header {
+		if strings.HasPrefix(name, "X-Ratelimit-") || name == "Retry-After" {
+			delete(resp.Header, name)
+		}
+	}
+	resp.Body = capped{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+	return resp, nil
+}
+
+type capped struct {
+	io.Reader
+	io.Closer
+}
+
+// Download fetches a file without the bot's token, at most one byte more than max.
+func (c *Client) Download(ctx context.Context, address string, max int64) (data []byte, status int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, downloadTime)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, 0, fmt.Errorf("file: %w", err)
+	}
+	client := http.Client{Transport: c.transport, CheckRedirect: noRedirect}
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, 0, fmt.Errorf("file: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	data, err = io.ReadAll(io.LimitReader(resp.Body, max+1))
+	return data, resp.StatusCode, err
+}
+
+// Sleep waits; it returns false if ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// Jitter returns d, give or take a fifth.
+func Jitter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d*4/5 + rand.N(d*2/5+1)
+}

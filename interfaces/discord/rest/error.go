@@ -1,0 +1,178 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/txt"
+)
+
+// Error is the server's refusal of a request.
+type Error struct {
+	Route  string
+	Status int
+	Code   int    // Discord's own; 0: none
+	Text   string // Discord's
+	After  time.Duration
+	Global bool
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: HTTP %d, code %d: %s", e.Route, e.Status, e.Code, e.Text)
+}
+
+// tokenExpired is the code of an interaction's token that has expired. It is refused
+// with the same status as a bot's token.
+const tokenExpired = 50027
+
+// RefusesBot reports whether the bot's own token is refused.
+func (e *Error) RefusesBot() bool { return e.Status == 401 && e.Code != tokenExpired }
+
+// NotFound reports whether what a request names does not exist.
+func NotFound(err error) bool {
+	var api *Error
+	return errors.As(err, &api) && api.Status == 404
+}
+
+// Why nothing was sent, or may have been all the same.
+var (
+	ErrDial  = errors.New("not connected")
+	errWait  = errors.New("waiting for the rate limit ended")
+	errDoubt = errors.New("an earlier attempt may have worked")
+)
+
+// MarkUnknown marks the error of the last of several attempts if the outcome of an
+// earlier one is unknown.
+func MarkUnknown(err error, unknown bool) error {
+	if err == nil || !unknown || OutcomeUnknown(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errDoubt, err)
+}
+
+// OutcomeUnknown reports whether a request that failed may have worked all the same.
+func OutcomeUnknown(err error) bool {
+	var api *Error
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, errDoubt):
+		return true
+	case errors.As(err, &api):
+		return api.Status >= 500
+	}
+	return !errors.Is(err, ErrDial) && !errors.Is(err, errWait)
+}
+
+// Refused reports whether Discord did not accept a request, and will not.
+func Refused(err error) bool {
+	var api *Error
+	return errors.As(err, &api) && api.Status < 500 && !limited(err) && !OutcomeUnknown(err)
+}
+
+func limited(err error) bool {
+	var api *Error
+	return errors.As(err, &api) && api.Status == 429
+}
+
+// away marks errors that any request would get now, because Discord refuses the bot or
+// cannot be reached.
+func away(q *Request, err error) error {
+	var api *Error
+	answered := errors.As(err, &api)
+	switch {
+	case q.Fast || !answered && !errors.Is(err, ErrDial):
+		return err
+	case !answered, api.RefusesBot(), api.Status == 502, api.Status == 503:
+		return fmt.Errorf("%w: %w", core.ErrAway, err)
+	}
+	return err
+}
+
+// withoutAddress removes the address from an error: it may hold a token.
+func withoutAddress(q *Request, err error) error {
+	var api *Error
+	if errors.As(err, &api) {
+		return api
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return fmt.Errorf("%s: %w", q.name(), err)
+}
+
+// refusal reads a refusal. Its body may be a page of HTML.
+func refusal(route string, resp *http.Response) *Error {
+	e := &Error{Route: route, Status: resp.StatusCode}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
+	var body struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		After   float64         `json:"retry_after"`
+		Global  bool            `json:"global"`
+		Errors  json.RawMessage `json:"errors"`
+	}
+	if err := json.Unmarshal(text, &body); err != nil {
+		// A proxy in front of the API answers, and refuses everything.
+		e.Text, e.Global = "no JSON", resp.StatusCode == 429
+	} else {
+		e.Code, e.Global, e.After = body.Code, body.Global, Seconds(body.After)
+		e.Text = txt.ClipBytes(strings.TrimSpace(body.Message+" "+string(body.Errors)), 300)
+	}
+	// The header has whole seconds; the body is exact.
+	if s, err := strconv.ParseFloat(resp.Header.Get("Retry-After"), 64); err == nil && e.After == 0 {
+		e.After = Seconds(s)
+	}
+	if e.Status == 429 && e.After <= 0 {
+		e.After = time.Second
+	}
+	if resp.Header.Get("X-RateLimit-Global") == "true" {
+		e.Global = true
+	}
+	return e
+}
+
+// Seconds reads a duration that a server sent, which may be any number. The result is
+// at most a day.
+func Seconds(s float64) time.Duration {
+	const most = 24 * time.Hour
+	if !(s > 0) {
+		return 0
+	}
+	if s > most.Seconds() {
+		return most
+	}
+	return time.Duration(s * float64(time.Second))
+}
+
+// Failure words an error of a request for users.
+func Failure(what string, err error) *core.Error {
+	e := &core.Error{Kind: core.Temporary, Text: what + " did not work just now", Err: err}
+	var api *Error
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		e.Text = what + " took too long"
+	case !errors.As(err, &api) || OutcomeUnknown(err):
+	case api.Status == 429:
+		e.Kind, e.After, e.Text = core.Occupied, api.After, what+" must wait: Discord wants fewer requests"
+	case api.RefusesBot():
+		e.Kind, e.Text = core.Broken, what+" is not possible: Discord refuses the bot's token"
+	case api.Status == 403:
+		e.Kind, e.Text = core.Broken, what+" is not allowed to the bot here"
+	case api.Status == 404:
+		e.Kind, e.Text = core.Broken, what+" is not possible: it is not there any more"
+	case api.Status == 400:
+		e.Kind, e.Text = core.Invalid, what+" was refused by Discord: "+api.Text
+	}
+	return e
+}

@@ -1,0 +1,63 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestPaceStaysBelowTheGlobalLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(true)
+		begun := time.Now()
+		var at []time.Time
+		for range 5 * globalRate {
+			q := &Request{Method: "GET", Route: "/x"}
+			if err := l.enter(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+			at = append(at, time.Now())
+		}
+		for i := range at[globalRate:] {
+			if d := at[i+globalRate].Sub(at[i]); d < globalTime {
+				t.Fatalf("request %d came %v after the one %d before it", i+globalRate, d, globalRate)
+			}
+		}
+		if took := time.Since(begun); took > 5*globalTime {
+			t.Errorf("took %v: bursts are allowed", took)
+		}
+	})
+}
+
+func TestLimiterHonoursTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(false)
+		head := http.Header{}
+		for k, v := range map[string]string{"X-RateLimit-Bucket": "b", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "2.5"} {
+			head.Set(k, v)
+		}
+		here := &Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{"1"}}
+		there := &Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{"2"}}
+		begun := time.Now()
+		l.learn(here, head)
+		if _ = l.enter(t.Context(), there); time.Since(begun) != 0 {
+			t.Error("another channel waits as well")
+		}
+		if _ = l.enter(t.Context(), here); time.Since(begun) < 2500*time.Millisecond {
+			t.Errorf("waited %v", time.Since(begun))
+		}
+		l.block(here, &Error{After: time.Hour, Global: true})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := l.enter(ctx, there); err == nil {
+			t.Error("a global limit does not bind")
+		}
+		fast := &Request{Method: "POST", Route: "/interactions/{}/{}/callback", IDs: []string{"1", "2"}, Fast: true}
+		before := time.Now()
+		if err := l.enter(t.Context(), fast); err != nil || time.Since(before) != 0 {
+			t.Error("an interaction waits")
+		}
+	})
+}
