@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // field is one key of a table, as a struct's field tells it.
@@ -161,6 +163,23 @@ func (f *field) panic(format string, args ...any) {
 	panic(fmt.Sprintf("config: %s: key %s: %s", f.owner, f.name, fmt.Sprintf(format, args...)))
 }
 
+// SetText sets the field with a key, in the struct that into points to, from text
+// as tags hold it: "30s", or "a, b" for a list. The error continues a sentence that
+// begins with the key.
+func SetText(into any, key, text string) error {
+	s := structs([]any{into})[0]
+	for _, f := range fieldsOf(s.Type()) {
+		if f.name != key {
+			continue
+		}
+		if wrong := f.setText(s.FieldByIndex(f.index), text); wrong != "" {
+			return errors.New(wrong)
+		}
+		return nil
+	}
+	return errors.New("is unknown")
+}
+
 // setText sets a value from the text of a tag. It returns what is wrong.
 func (f *field) setText(dst reflect.Value, text string) string {
 	switch formOf(dst.Type()) {
@@ -185,7 +204,7 @@ func (f *field) setText(dst reflect.Value, text string) string {
 	}
 	value, err := plain(dst.Type(), text)
 	if err != nil {
-		return "is no " + dst.Type().String()
+		return "is " + quote(txt.Clip(text, 120)) + "; write " + strings.TrimSuffix(wanted(dst.Type()), ", without quotes")
 	}
 	return scalar(dst, value, f)
 }

@@ -1,0 +1,145 @@
+package settings
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"synthbot/core"
+)
+
+// field is one setting, as the tags of a struct describe it.
+type field struct {
+	name string // its TOML key, else its JSON key
+	each string // the tag of that name
+	tag  reflect.StructTag
+	at   []int
+}
+
+// fieldsOf returns the settings that a struct describes, in their order.
+func fieldsOf(t reflect.Type) []field {
+	var list []field
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous || !f.IsExported() {
+			continue
+		}
+		stored, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		name := f.Tag.Get("toml")
+		if name == "-" {
+			name = stored
+		}
+		list = append(list, field{name: name, each: f.Tag.Get("each"), tag: f.Tag, at: f.Index})
+	}
+	return list
+}
+
+// of returns the field's value in a struct.
+func (f *field) of(s reflect.Value) reflect.Value { return s.FieldByIndex(f.at) }
+
+// isSet reports whether the field of a struct has a value.
+func (f *field) isSet(s reflect.Value) bool {
+	v := f.of(s)
+	return !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0)
+}
+
+// text returns the field's value in a struct as users read it.
+func (f *field) text(s reflect.Value) string {
+	v := reflect.Indirect(f.of(s))
+	if empty, ok := f.tag.Lookup("empty"); ok && (!v.IsValid() || v.IsZero()) {
+		return empty
+	}
+	if !v.IsValid() {
+		return ""
+	}
+	if v.Kind() != reflect.Slice {
+		return fmt.Sprint(v.Interface())
+	}
+	parts := make([]string, v.Len())
+	for i := range parts {
+		parts[i] = fmt.Sprint(v.Index(i).Interface())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// source names where the value comes from if no layer sets it.
+func (f *field) source() string {
+	for _, name := range []string{f.tag.Get("base"), f.tag.Get("origin")} {
+		if name != "" {
+			return name
+		}
+	}
+	return "-"
+}
+
+// add sets those fields of into that from sets. A field with the tag each keeps
+// what it has and gets the new elements if it is a list.
+func add(fields []field, into, from reflect.Value) {
+	for i := range fields {
+		f := &fields[i]
+		if !f.isSet(from) {
+			continue
+		}
+		old, value := f.of(into), f.of(from)
+		if f.each != "" && old.Kind() == reflect.Slice {
+			value = reflect.AppendSlice(old.Slice3(0, old.Len(), old.Len()), value)
+		}
+		old.Set(value)
+	}
+}
+
+// Base returns the settings for all places: those fields that have the tag base,
+// from the keys of the configuration that it names. It panics if there is no such
+// key, or if its type differs.
+func Base[T any](config any) T {
+	var base T
+	into := reflect.ValueOf(&base).Elem()
+	for _, f := range fieldsOf(into.Type()) {
+		key := f.tag.Get("base")
+		if key == "" {
+			continue
+		}
+		value, dst := reflect.Indirect(reflect.ValueOf(config)), f.of(into)
+		for name := range strings.SplitSeq(key, ".") {
+			value = lookup(value, name)
+		}
+		if dst.Kind() == reflect.Pointer {
+			dst.Set(reflect.New(dst.Type().Elem()))
+			dst = dst.Elem()
+		}
+		dst.Set(value)
+	}
+	return base
+}
+
+// lookup returns the field of a struct with a TOML key.
+func lookup(s reflect.Value, key string) reflect.Value {
+	for _, f := range reflect.VisibleFields(s.Type()) {
+		if f.Tag.Get("toml") == key {
+			return s.FieldByIndex(f.Index)
+		}
+	}
+	panic("settings: " + s.Type().String() + " has no key " + key)
+}
+
+// Default takes back what a command changed.
+const Default = "default"
+
+// Names returns the settings that /set changes.
+func Names[T any]() (names []string) {
+	for _, f := range fieldsOf(reflect.TypeFor[T]()) {
+		if f.tag.Get("set") != "" {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// find returns the setting of that name that commands can change from text.
+func find(t reflect.Type, name string) (f field, err error) {
+	for _, f := range fieldsOf(t) {
+		if f.name == name && f.tag.Get("json") != "-" && f.tag.Get("toml") != "-" {
+			return f, nil
+		}
+	}
+	return f, core.Errorf(core.Invalid, "There is no setting %q.", name)
+}

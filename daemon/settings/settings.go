@@ -1,0 +1,121 @@
+// Package settings decides which settings apply in a place. A setting is one
+// field of [Settings] and is written nowhere else: its tags give its keys, its
+// sentence in the reference, its check, and how it is changed and shown.
+//
+// Three sources set values, each for a path and all places below it:
+//
+//	the configuration's tables such as [bot], for every place
+//	[[override]] tables, each a [Layer]
+//	what users change by commands such as /set, kept by [Changes]
+//
+// The longest path that sets a value wins. Of the same path, a command wins over
+// the configuration. A category counts as long as its channels, which win over it.
+// [Resolver] applies these rules and says where each value comes from.
+//
+// Tags of a field:
+//
+//	toml, doc, oneof, min, max, example  as in package config; "-": not in the file
+//	json    the key in what commands changed; "-": no command changes it
+//	set     "admin": admins change it with /set
+//	base    the key of the configuration with the value for all places, such as bot.activation
+//	origin  where the value comes from if nothing sets it, shown to users
+//	empty   how the value is shown if it is zero or nothing sets it
+//	each    "layer": what a longer path sets adds to the shorter ones, and a
+//	        command adds to the configuration; "path": the same, except that a
+//	        command replaces the configuration's value for the same path, and
+//	        categories do not count
+//
+// A field without doc is stored with the others and never shown.
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Settings are the settings of a place and all places below it. Each field that is
+// nil or zero is not set there.
+type Settings struct {
+	Persona      *string        `toml:"persona" json:"persona,omitempty" base:"persona.path" example:"persona/gm.toml" doc:"Who the bot is there: a persona file or a character card."`
+	Engine       string         `toml:"engine" json:"engine,omitempty" origin:"the first engine" example:"home" doc:"The engine that is asked first there."`
+	Activation   string         `toml:"activation" json:"activation,omitempty" base:"bot.activation" oneof:"mention|keyword|ambient|always|never" example:"mention" doc:"What the bot answers in groups there, as in [bot]."`
+	Asleep       *bool          `toml:"-" json:"asleep,omitempty" empty:"false" doc:"Whether the bot only listens there, from /sleep to /wake."`
+	Keywords     []string       `toml:"keywords" json:"-" base:"bot.keywords" example:"help, bot" doc:"The words that wake it there, with activation = \"keyword\"."`
+	Observe      *bool          `toml:"observe" json:"-" base:"bot.observe" example:"false" doc:"Whether messages that are not for the bot are stored there, as in [bot]."`
+	Bots         *bool          `toml:"bots" json:"-" base:"bot.bots" example:"true" doc:"Whether other bots are answered there, as in [bot]."`
+	Attention    *time.Duration `toml:"attention" json:"-" base:"bot.attention" example:"1m" doc:"How long after an answer the same user need not address the bot again there, as in [bot]."`
+	Language     Language       `toml:"language" json:"language,omitempty" set:"admin" origin:"bot.language" example:"it" doc:"The language to answer in there, whatever users write in."`
+	Scope        string         `toml:"scope" json:"scope,omitempty" set:"admin" base:"prompt.scope" oneof:"chat|interface|unified" example:"interface" doc:"How far history_recent reaches there, always within one [[share]]."`
+	ActionsAllow Patterns       `toml:"actions_allow" json:"allow,omitempty" set:"admin" empty:"all" example:"dice_*, memory_*" doc:"If given, the only actions that are available there, besides those of an interface in its own places; * matches any characters."`
+	ActionsDeny  Patterns       `toml:"actions_deny" json:"deny,omitempty" set:"admin" each:"layer" example:"web_*" doc:"Actions that are not available there; * matches any characters. What a shorter path denies stays denied."`
+	PersonTokens *int64         `toml:"person_tokens" json:"person,omitempty" set:"admin" base:"budget.person_tokens" empty:"no limit" min:"0" example:"50000" doc:"Tokens that one user may cause in a day by asking there, instead of the value in [budget]; 0 for no limit."`
+	Tokens       *int64         `toml:"tokens" json:"tokens,omitempty" set:"admin" each:"path" empty:"no limit" min:"0" example:"500000" doc:"Tokens in a day of the place and all below it; 0 for no limit. Limits of other paths, [budget] and [[budget.place]] apply as well."`
+	Admin        *bool          `toml:"-" json:"admin,omitempty"` // of a user, whose path it is
+}
+
+// Language is a language tag; empty for none.
+type Language string
+
+var languageTag = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (l *Language) UnmarshalText(text []byte) error {
+	if len(text) > 0 && !languageTag.Match(text) {
+		return fmt.Errorf("is %q; write a language tag like en, it or pt-BR", text)
+	}
+	*l = Language(text)
+	return nil
+}
+
+// Pattern is the name of an action, or a part of one with *.
+type Pattern string
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *Pattern) UnmarshalText(text []byte) error {
+	_, err := path.Match(string(text), "")
+	if err != nil {
+		return fmt.Errorf("is %q; write the name of an action, or a part of it with *", text)
+	}
+	*p = Pattern(text)
+	return nil
+}
+
+// Patterns is a list of patterns, stored in JSON as one string with commas.
+type Patterns []Pattern
+
+// Strings returns the patterns as strings.
+func (p Patterns) Strings() []string {
+	list := make([]string, len(p))
+	for i, one := range p {
+		list[i] = string(one)
+	}
+	return list
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Patterns) MarshalJSON() ([]byte, error) {
+	return json.Marshal(strings.Join(p.Strings(), ", "))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Patterns) UnmarshalJSON(raw []byte) error {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return errors.New("patterns are not a string")
+	}
+	*p = nil
+	for _, one := range elements(text) {
+		*p = append(*p, Pattern(one))
+	}
+	return nil
+}
+
+// elements splits a list that users write with commas or spaces.
+func elements(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}

@@ -1,0 +1,398 @@
+package settings_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"synthbot/config"
+	"synthbot/core"
+	"synthbot/daemon/settings"
+	"synthbot/memory"
+)
+
+// items are stored in a database of their own.
+func items(t *testing.T) (core.Items, *memory.DB) {
+	t.Helper()
+	db, err := memory.Open(t.TempDir(), memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db.Items("bot"), db
+}
+
+func open[T any](t *testing.T, items core.Items) *settings.Changes[T] {
+	t.Helper()
+	c, err := settings.Open[T](t.Context(), items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// more has one setting more than the program: one field, and nothing else.
+type more struct {
+	settings.Settings
+	Mood string `toml:"mood" json:"mood,omitempty" set:"admin" base:"bot.mood" oneof:"calm|wild" example:"wild" doc:"How the bot feels there."`
+}
+
+// configuration is the part of a configuration that settings come from.
+type configuration struct {
+	Bot struct {
+		Activation string        `toml:"activation" doc:"." default:"mention"`
+		Keywords   []string      `toml:"keywords" doc:"."`
+		Attention  time.Duration `toml:"attention" doc:"." default:"0s"`
+		Observe    bool          `toml:"observe" doc:"." default:"true"`
+		Bots       bool          `toml:"bots" doc:"."`
+		Mood       string        `toml:"mood" doc:"." default:"calm"`
+	} `toml:"bot" doc:"."`
+	Persona struct {
+		Path string `toml:"path" doc:"."`
+	} `toml:"persona" doc:"."`
+	Prompt struct {
+		Scope string `toml:"scope" doc:"." default:"chat"`
+	} `toml:"prompt" doc:"."`
+	Budget struct {
+		PersonTokens int64 `toml:"person_tokens" doc:"." default:"1000000"`
+	} `toml:"budget" doc:"."`
+	Overrides []struct {
+		Path core.Path `toml:"path" doc:"." required:"true" example:"desk/1"`
+		more
+	} `toml:"override" doc:"."`
+}
+
+// TestAddedSetting: a setting that is added as one field is read from the file, has
+// its row in the reference, is checked, changed with /set, stored, resolved and
+// shown with its origin.
+func TestAddedSetting(t *testing.T) {
+	var c configuration
+	file := "[[override]]\npath = \"desk/1\"\nmood = \"wild\"\nlanguage = \"it\"\n"
+	if err := config.Read("config.toml", []byte(file), &c, config.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	reference := config.Page{}.Reference(&c)
+	if want := "| `mood` | text | – | How the bot feels there. One of: calm, wild. Example: `\"wild\"`. |"; !strings.Contains(reference, want) {
+		t.Errorf("the reference lacks %q:\n%s", want, reference)
+	}
+	if names := settings.Names[more](); !slices.Contains(names, "mood") || slices.Contains(names, "activation") {
+		t.Errorf("/set changes %v", names)
+	}
+	store, _ := items(t)
+	changes := open[more](t, store)
+	layers := []settings.Layer[more]{{Path: c.Overrides[0].Path, Origin: "override desk/1", Values: c.Overrides[0].more}}
+	r := settings.New(settings.Base[more](&c), layers, changes, nil)
+	holds := func(place, mood, origin string) {
+		t.Helper()
+		at := core.MustPath(place)
+		want := settings.Row{Name: "mood", Value: mood, Origin: origin}
+		if got := r.At(at).Mood; got != mood || !slices.Contains(r.Rows(at), want) {
+			t.Errorf("%s: %q, rows %v, want %v", place, got, r.Rows(at), want)
+		}
+	}
+	holds("desk/2", "calm", "bot.mood")
+	holds("desk/1/5", "wild", "override desk/1")
+	if err := changes.Set(t.Context(), core.MustPath("desk/1/5"), "mood", "calm"); err != nil {
+		t.Fatal(err)
+	}
+	holds("desk/1/5/6", "calm", "a command in desk/1/5")
+	holds("desk/1/7", "wild", "override desk/1")
+	err := changes.Set(t.Context(), core.MustPath("desk/1"), "mood", "sad")
+	if err == nil || err.Error() != `invalid: mood is "sad"; write one of calm, wild.` {
+		t.Errorf("a value that is not allowed: %v", err)
+	}
+	r = settings.New(settings.Base[more](&c), layers, open[more](t, store), nil)
+	holds("desk/1/5/6", "calm", "a command in desk/1/5")
+}
+
+// TestRows: the settings of a place have the values that count there, and say where
+// each comes from.
+func TestRows(t *testing.T) {
+	var c configuration
+	config.Defaults(&c)
+	store, _ := items(t)
+	changes := open[settings.Settings](t, store)
+	for _, line := range []string{"language pt-BR", "actions_deny memory_forget web*", "tokens 1_000", "person_tokens 0", "actions_allow dice_*"} {
+		name, value, _ := strings.Cut(line, " ")
+		if err := changes.Set(t.Context(), core.MustPath("desk/1/2"), name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	number := func(n int64) *int64 { return &n }
+	yes, minute, gm := true, time.Minute, "gm.toml"
+	r := settings.New(settings.Base[settings.Settings](&c), []settings.Layer[settings.Settings]{
+		{core.MustPath("desk"), "budget.place desk", settings.Settings{Tokens: number(0)}},
+		{core.MustPath("desk/1/2"), "override desk/1/2", settings.Settings{Tokens: number(7), ActionsAllow: settings.Patterns{"x"}, ActionsDeny: settings.Patterns{"dice_*"}}},
+		{core.MustPath("desk/1"), "override desk/1", settings.Settings{ActionsDeny: settings.Patterns{"a", "b"}, Keywords: []string{"help", "bot"}}},
+		{core.MustPath("desk/9"), "override desk/9", settings.Settings{Tokens: number(5), Scope: "unified", Engine: "home", Persona: &gm, Bots: &yes, Attention: &minute}},
+		{core.MustPath("desk/8"), "override desk/8", settings.Settings{Scope: "interface"}},
+	}, changes, func(place core.Path) []core.Path {
+		if place.Within(core.MustPath("desk/8")) {
+			return []core.Path{core.MustPath("desk/9")}
+		}
+		return nil
+	})
+	rows := func(place string) (lines string) {
+		for _, row := range r.Rows(core.MustPath(place)) {
+			lines += row.Name + "=" + row.Value + " <" + row.Origin + ">\n"
+		}
+		return lines
+	}
+	for place, want := range map[string]string{
+		"other": `persona= <persona.path>
+engine= <the first engine>
+activation=mention <bot.activation>
+asleep=false <->
+keywords= <bot.keywords>
+observe=true <bot.observe>
+bots=false <bot.bots>
+attention=0s <bot.attention>
+language= <bot.language>
+scope=chat <prompt.scope>
+actions_allow=all <->
+actions_deny= <->
+person_tokens=1000000 <budget.person_tokens>
+tokens=no limit <->
+`,
+		"desk/1/2/3": `persona= <persona.path>
+engine= <the first engine>
+activation=mention <bot.activation>
+asleep=false <->
+keywords=help, bot <override desk/1>
+observe=true <bot.observe>
+bots=false <bot.bots>
+attention=0s <bot.attention>
+language=pt-BR <a command in desk/1/2>
+scope=chat <prompt.scope>
+actions_allow=dice_* <a command in desk/1/2>
+actions_deny=a, b <override desk/1>
+actions_deny=dice_* <override desk/1/2>
+actions_deny=memory_forget, web* <a command in desk/1/2>
+person_tokens=no limit <a command in desk/1/2>
+tokens=no limit <budget.place desk>
+tokens=1000 <a command in desk/1/2>
+`,
+		// A channel of the category desk/9. Its own path, which is as long, wins.
+		"desk/8": `persona=gm.toml <override desk/9>
+engine=home <override desk/9>
+activation=mention <bot.activation>
+asleep=false <->
+keywords= <bot.keywords>
+observe=true <bot.observe>
+bots=true <override desk/9>
+attention=1m0s <override desk/9>
+language= <bot.language>
+scope=interface <override desk/8>
+actions_allow=all <->
+actions_deny= <->
+person_tokens=1000000 <budget.person_tokens>
+tokens=no limit <budget.place desk>
+`,
+	} {
+		if diff := cmp.Diff(want, rows(place)); diff != "" {
+			t.Errorf("%s: %s", place, diff)
+		}
+	}
+	here := r.At(core.MustPath("desk/1/2/3"))
+	if here.Language != "pt-BR" || *here.PersonTokens != 0 || !*here.Observe || !slices.Equal(here.ActionsDeny.Strings(), []string{"a", "b", "dice_*", "memory_forget", "web*"}) {
+		t.Errorf("desk/1/2/3: %+v", here)
+	}
+	if again := r.At(core.MustPath("desk/1/2/3/4")); again != here {
+		t.Error("equal layers are merged twice")
+	}
+	var order []string
+	for _, l := range r.All() {
+		order = append(order, l.Origin)
+	}
+	if want := []string{"budget.place desk", "override desk/1", "override desk/8", "override desk/9", "override desk/1/2", "a command in desk/1/2"}; !slices.Equal(order, want) {
+		t.Errorf("all layers: %v", order)
+	}
+}
+
+// TestStoredFormat: the changes that were stored before this package exist still,
+// and are stored the same way.
+func TestStoredFormat(t *testing.T) {
+	store, _ := items(t)
+	at := core.MustPath("desk/1")
+	before := `{"persona":"gm.toml","engine":"home","activation":"always","asleep":true,"admin":true,"language":"it","scope":"unified","allow":"dice_*, web_*","deny":"memory_*","person":5,"tokens":0}`
+	if _, err := store.Put(t.Context(), core.Item{Path: at, Key: "changed", Value: []byte(before), Version: core.AnyVersion}); err != nil {
+		t.Fatal(err)
+	}
+	changes := open[settings.Settings](t, store)
+	yes, gm, five, none := true, "gm.toml", int64(5), int64(0)
+	want := settings.Settings{
+		Persona: &gm, Engine: "home", Activation: "always", Asleep: &yes, Admin: &yes, Language: "it", Scope: "unified",
+		ActionsAllow: settings.Patterns{"dice_*", "web_*"}, ActionsDeny: settings.Patterns{"memory_*"}, PersonTokens: &five, Tokens: &none,
+	}
+	if diff := cmp.Diff(want, changes.All()[0].Values); diff != "" {
+		t.Error(diff)
+	}
+	if err := changes.Set(t.Context(), at, "language", "en"); err != nil {
+		t.Fatal(err)
+	}
+	item, _, err := store.Get(t.Context(), at, "changed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := strings.Replace(before, `"language":"it"`, `"language":"en"`, 1); !maps.Equal(stored(t, after), stored(t, string(item.Value))) {
+		t.Errorf("before %s\nafter  %s", before, item.Value)
+	}
+}
+
+// stored reads an item.
+func stored(t *testing.T, raw string) (values map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(raw), &values); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// TestChanges: changes hold below their path, survive a restart, and go with the
+// place or the user they belong to.
+func TestChanges(t *testing.T) {
+	store, db := items(t)
+	changes := open[settings.Settings](t, store)
+	resolver := func() *settings.Resolver[settings.Settings] {
+		return settings.New(settings.Settings{}, nil, changes, nil)
+	}
+	r := resolver()
+	yes, no, jay := true, false, core.MustPath("telegram/@user/1")
+	change := func(path string, f func(*settings.Settings)) {
+		t.Helper()
+		if err := changes.Change(t.Context(), core.MustPath(path), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asleep := func(path string) bool {
+		s := r.At(core.MustPath(path))
+		return s.Asleep != nil && *s.Asleep
+	}
+	change("telegram/-100", func(s *settings.Settings) { s.Asleep = &yes })
+	change("telegram/-100/7", func(s *settings.Settings) { s.Asleep = &no })
+	change("telegram/@user/1", func(s *settings.Settings) { s.Admin = &yes })
+	holds := func() {
+		t.Helper()
+		for path, want := range map[string]bool{"telegram/-100": true, "telegram/-100/3": true, "telegram/-100/7": false, "telegram/5": false} {
+			if got := asleep(path); got != want {
+				t.Errorf("%s is asleep: %v", path, got)
+			}
+		}
+	}
+	holds()
+	changes = open[settings.Settings](t, store)
+	r = resolver()
+	holds()
+	private := core.MustPath("telegram/9")
+	said := core.Event{Kind: core.KindMessage, Message: core.Message{Path: private, ID: "1", Author: core.Author{ID: "1"}, Private: true, Text: "hello"}}
+	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: said}}}); err != nil {
+		t.Fatal(err)
+	}
+	change("telegram/9", func(s *settings.Settings) { s.Asleep = &yes })
+	forget := func(path core.Path, want bool) {
+		t.Helper()
+		if err := db.Forget(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+		if fewer, err := changes.Reread(t.Context()); fewer != want || err != nil {
+			t.Errorf("%s: fewer changes: %v, %v", path, fewer, err)
+		}
+	}
+	if !asleep("telegram/9") {
+		t.Error("a change is not noticed")
+	}
+	forget(jay, true)
+	if asleep("telegram/9") {
+		t.Error("the private place of someone who was forgotten is asleep still")
+	}
+	for _, l := range changes.All() {
+		if l.Path == jay {
+			t.Errorf("the user is known still: %+v", l.Values)
+		}
+	}
+	forget(jay, false)
+	forget(core.MustPath("telegram/-100"), true)
+	if asleep("telegram/-100/3") {
+		t.Error("a place that was forgotten is asleep still")
+	}
+	change("telegram/4", func(s *settings.Settings) { s.Asleep = &yes })
+	change("telegram/4", func(s *settings.Settings) { s.Asleep = nil })
+	if _, found, err := store.Get(t.Context(), core.MustPath("telegram/4"), "changed"); found || err != nil {
+		t.Errorf("nothing is changed, and an item is stored: %v", err)
+	}
+}
+
+// TestSet: what /set refuses says what to write instead.
+func TestSet(t *testing.T) {
+	store, _ := items(t)
+	changes := open[settings.Settings](t, store)
+	at := core.MustPath("desk/1")
+	for line, want := range map[string]string{
+		"scope everywhere":  `scope is "everywhere"; write one of chat, interface, unified.`,
+		"tokens -1":         "tokens is -1; write 0 or more.",
+		"tokens many":       `tokens is "many"; write a whole number.`,
+		"actions_allow [":   `actions_allow is "["; write the name of an action, or a part of it with *.`,
+		"actions_deny ,":    "actions_deny is empty; write a value, or default.",
+		"language klingon!": `language is "klingon!"; write a language tag like en, it or pt-BR.`,
+		"colour red":        `There is no setting "colour".`,
+		"keywords a":        `There is no setting "keywords".`,
+		"asleep true":       `There is no setting "asleep".`,
+		"admin true":        `There is no setting "admin".`,
+	} {
+		name, value, _ := strings.Cut(line, " ")
+		if err := changes.Set(t.Context(), at, name, value); err == nil || err.Error() != "invalid: "+want {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+	if list := changes.All(); len(list) > 0 {
+		t.Errorf("something was changed: %+v", list[0])
+	}
+	for _, value := range []string{"it", settings.Default} {
+		if err := changes.Set(t.Context(), at, "language", value); err != nil {
+			t.Error(err)
+		}
+	}
+	if list := changes.All(); len(list) > 0 {
+		t.Errorf("a change that was taken back is there still: %+v", list[0])
+	}
+}
+
+// broken are items that cannot be read or written.
+type broken struct{ core.Items }
+
+func (broken) Put(context.Context, core.Item) (uint64, error)       { return 0, core.ErrClosed }
+func (broken) List(context.Context, core.Path) ([]core.Item, error) { return nil, nil }
+
+// TestNotStored: a change that cannot be stored does not count.
+func TestNotStored(t *testing.T) {
+	changes := open[settings.Settings](t, broken{})
+	if err := changes.Set(t.Context(), core.MustPath("desk/1"), "language", "it"); err == nil || len(changes.All()) > 0 {
+		t.Errorf("%v, %v", err, changes.All())
+	}
+}
+
+// BenchmarkAt is one read of the settings of a place with overrides and changes.
+func BenchmarkAt(b *testing.B) {
+	layers := []settings.Layer[settings.Settings]{
+		{core.MustPath("discord/1"), "override discord/1", settings.Settings{Language: "it"}},
+		{core.MustPath("discord/1/2"), "override discord/1/2", settings.Settings{Scope: "unified"}},
+	}
+	r := settings.New(settings.Settings{}, layers, new(settings.Changes[settings.Settings]), nil)
+	place := core.MustPath("discord/1/2/3")
+	b.ReportAllocs()
+	for b.Loop() {
+		if r.At(place).Language != "it" {
+			b.Fatal("wrong")
+		}
+	}
+}
