@@ -56,7 +56,8 @@ var rooms = []struct {
 	{"admin", []string{"core", "core/command"}},
 	{"setup", []string{"core", "core/txt"}},
 	{"systemd", nil},
-	{"cmd/*", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd"}},
+	{"daemon/settings", []string{"core", "config"}},
+	{"cmd/*", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd", "daemon/settings"}},
 }
 
 // onlyForTests lists what may be imported by tests and by nothing else.

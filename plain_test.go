@@ -17,7 +17,7 @@ import (
 
 // plainRooms are the folders that keep the limits below. A folder joins the list
 // once it is written that way; when all have joined, the list can go.
-var plainRooms = []string{"core/txt"}
+var plainRooms = []string{"core/txt", "daemon/settings"}
 
 // Limits of readable code. A tab counts as four columns.
 const (
@@ -121,11 +121,11 @@ func plainFaults(dir string) (faults []string, err error) {
 }
 
 // longLines finds lines over the limit. In tests, lines that only a string makes
-// long are data.
+// long are data. A field of a configuration is one line, with its sentence.
 func longLines(name, source string, test bool) (faults []string) {
 	raw := false
 	for i, line := range strings.Split(source, "\n") {
-		data := test && (raw || strings.ContainsAny(line, "\"`"))
+		data := test && (raw || strings.ContainsAny(line, "\"`")) || strings.Contains(line, "`toml:\"")
 		if strings.Count(line, "`")%2 == 1 {
 			raw = !raw
 		}

@@ -155,7 +155,7 @@ func (f *field) mustRead(text *string) {
 		return
 	}
 	if wrong := f.setText(reflect.New(f.typ).Elem(), *text); wrong != "" {
-		f.panic("%q %s", *text, wrong)
+		f.panic("%q: %s", *text, wrong)
 	}
 }
 

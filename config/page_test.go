@@ -72,7 +72,7 @@ func TestLint(t *testing.T) {
 		}{}, "no sentence"},
 		"a bad default": {&struct {
 			A int `toml:"a" doc:"A." default:"x"`
-		}{}, "is no int"},
+		}{}, "write a whole number"},
 		"a default too large": {&struct {
 			A int `toml:"a" doc:"A." default:"9" max:"8"`
 		}{}, "8 or less"},

@@ -73,7 +73,7 @@ func (c *Changes[T]) Change(ctx context.Context, at core.Path, f func(*T)) error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var values T
-	if old := c.layers[at]; old != nil {
+	if old, ok := c.layers[at]; ok {
 		values = old.Values
 	}
 	f(&values)
@@ -122,11 +122,15 @@ func (c *Changes[T]) Set(ctx context.Context, at core.Path, name, text string) e
 	return c.Change(ctx, at, func(values *T) { f.of(reflect.ValueOf(values).Elem()).Set(f.of(from)) })
 }
 
-// at returns the changes of a path and their version; nil if there are none.
-func (c *Changes[T]) at(path core.Path) *Layer[T] {
+// at returns the changes of a path: one layer, or none.
+func (c *Changes[T]) at(path core.Path) []*Layer[T] {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.layers[path]
+	l, ok := c.layers[path]
+	if !ok {
+		return nil
+	}
+	return []*Layer[T]{l}
 }
 
 // state returns how many paths have changes, and their version.

@@ -82,9 +82,7 @@ func (r *Resolver[T]) step(m *merged[T], l *Layer[T]) *merged[T] {
 func (r *Resolver[T]) Layers(place core.Path) (layers []*Layer[T]) {
 	for _, at := range r.paths(place) {
 		layers = append(layers, r.layers[at]...)
-		if l := r.changes.at(at); l != nil {
-			layers = append(layers, l)
-		}
+		layers = append(layers, r.changes.at(at)...)
 	}
 	return layers
 }
