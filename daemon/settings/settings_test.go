@@ -115,9 +115,10 @@ func TestAddedSetting(t *testing.T) {
 	holds("desk/1/5/6", "calm", "a command in desk/1/5")
 }
 
-// TestRows: the settings of a place have the values that count there, and say where
-// each comes from.
-func TestRows(t *testing.T) {
+// manyLayers makes a resolver of layers that overlap. desk/8 is a channel of the
+// category desk/9.
+func manyLayers(t *testing.T) *settings.Resolver[settings.Settings] {
+	t.Helper()
 	var c configuration
 	config.Defaults(&c)
 	store, _ := items(t)
@@ -130,7 +131,7 @@ func TestRows(t *testing.T) {
 	}
 	number := func(n int64) *int64 { return &n }
 	yes, minute, gm := true, time.Minute, "gm.toml"
-	r := settings.New(settings.Base[settings.Settings](&c), []settings.Layer[settings.Settings]{
+	return settings.New(settings.Base[settings.Settings](&c), []settings.Layer[settings.Settings]{
 		{core.MustPath("desk"), "budget.place desk", settings.Settings{Tokens: number(0)}},
 		{core.MustPath("desk/1/2"), "override desk/1/2", settings.Settings{Tokens: number(7), ActionsAllow: settings.Patterns{"x"}, ActionsDeny: settings.Patterns{"dice_*"}}},
 		{core.MustPath("desk/1"), "override desk/1", settings.Settings{ActionsDeny: settings.Patterns{"a", "b"}, Keywords: []string{"help", "bot"}}},
@@ -142,6 +143,12 @@ func TestRows(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestRows: the settings of a place have the values that count there, and say where
+// each comes from.
+func TestRows(t *testing.T) {
+	r := manyLayers(t)
 	rows := func(place string) (lines string) {
 		for _, row := range r.Rows(core.MustPath(place)) {
 			lines += row.Name + "=" + row.Value + " <" + row.Origin + ">\n"
@@ -182,7 +189,6 @@ person_tokens=no limit <a command in desk/1/2>
 tokens=no limit <budget.place desk>
 tokens=1000 <a command in desk/1/2>
 `,
-		// A channel of the category desk/9. Its own path, which is as long, wins.
 		"desk/8": `persona=gm.toml <override desk/9>
 engine=home <override desk/9>
 activation=mention <bot.activation>
