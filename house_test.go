@@ -31,6 +31,7 @@ var rooms = []struct {
 }{
 	{"core", nil},
 	{"core/txt", nil},
+	{"core/draft", nil},
 	{"core/turn", []string{"core", "core/action", "core/command", "core/plan", "core/prompt", "core/txt"}},
 	{"core/prompt", []string{"core", "core/txt"}},
 	{"core/plan", []string{"core", "core/txt"}},
@@ -44,7 +45,7 @@ var rooms = []struct {
 	{"core/command", []string{"core"}},
 	{"core/outbound", []string{"core"}},
 	{"core/program", []string{"core"}},
-	{"interfaces/*", []string{"core", "core/action", "core/markdown", "core/command", "core/txt"}},
+	{"interfaces/*", []string{"core", "core/action", "core/command", "core/draft", "core/markdown", "core/txt"}},
 	{"memory", []string{"core"}},
 	{"persona", []string{"core", "core/txt"}},
 	{"plugins/plugintest", []string{"core", "core/*", "memory", "config"}},

@@ -107,7 +107,8 @@ func (d *Driver) Observe(end core.TurnEnd) {
 	}
 	s.chat = d.places.now(s.chat)
 	if !end.Command {
-		d.dropDraft(s, anyDraft)
+		d.drafts.Withdraw(d.draftPlace(s))
+		d.drafts.ClearSoon(d.draftPlace(s))
 	}
 	if d.opt.Config.Acknowledge == "" {
 		return

@@ -308,7 +308,7 @@ func TestDraftGoes(t *testing.T) {
 	}
 }
 
-// TestDraftCrash leaves a draft standing, and another process finds it.
+// TestDraftCrash leaves a draft, and another process deletes it.
 func TestDraftCrash(t *testing.T) {
 	at := place("telegram", group, 0)
 	for name, tc := range map[string]struct {
@@ -319,16 +319,16 @@ func TestDraftCrash(t *testing.T) {
 			if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
 				t.Error(err)
 			}
-		}, "1 whole"},
+		}, "2 whole"},
 		"it was finished, but not journalled": {func(t *testing.T, _ *world, d *Driver) {
 			if err := do(t, d, "message_telegram", at, `{"text":"half a text"}`, &coretest.Parts{}); err != nil {
 				t.Error(err)
 			}
-		}, "1 half a text"},
+		}, "2 half a text"},
 		"it is written again": {func(t *testing.T, _ *world, d *Driver) {
 			d.Draft(at, "whole")
 			time.Sleep(10 * time.Minute)
-		}, "1 whole"},
+		}, "2 whole"},
 		"the turn was given up": {func(_ *testing.T, _ *world, d *Driver) {
 			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}, Aside: true})
 		}, ""},
@@ -628,32 +628,6 @@ func TestDraftThatNobodyPasses(t *testing.T) {
 	})
 }
 
-// TestDraftNotes are kept whatever becomes of the call that they are made in, and only
-// the message that is done with is taken out.
-func TestDraftNotes(t *testing.T) {
-	w := newWorld(t, nil)
-	d := w.driver(t)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	here, there := spot{chat: group}, spot{forum, 7}
-	d.noteDraft(ended, here, draftNote{ID: 5})
-	d.noteDraft(ended, there, draftNote{ID: 6})
-	d.forgetDraft(ended, here, 4)
-	if got := w.noted(t); got != `{"telegram/-1001234567890":{"id":5},"telegram/-1009876543210/7":{"id":6}}` {
-		t.Errorf("noted: %s", got)
-	}
-	if got := d.stands(ended, &draft{at: here, id: 5, heir: true}); got != 5 {
-		t.Errorf("%d stands", got)
-	}
-	d.forgetDraft(ended, here, 5)
-	if got := w.noted(t); got != `{"telegram/-1009876543210/7":{"id":6}}` {
-		t.Errorf("then noted: %s", got)
-	}
-	if log := w.log.String(); strings.Contains(log, "level=ERROR") {
-		t.Error(log)
-	}
-}
-
 // TestDraftFaults meets failures at the last moment; one message stands then.
 func TestDraftFaults(t *testing.T) {
 	at := place("telegram", group, 0)
@@ -773,3 +747,61 @@ func TestDraftPace(t *testing.T) {
 		_ = stop()
 	})
 }
+
+// draftStage shows a world to the conformance suite of drafts.
+type draftStage struct {
+	*world
+	d     *Driver
+	stop  func() error
+	fails map[string][]telegramtest.FaultKind
+}
+
+func TestDrafts(t *testing.T) {
+	coretest.TestDrafts(t, func(t *testing.T, test func(*testing.T, coretest.DraftWorld)) {
+		bubble(t, paced, func(t *testing.T, w *world) {
+			s := &draftStage{world: w, fails: map[string][]telegramtest.FaultKind{}}
+			w.Server.Fail(func(c telegramtest.Call) telegramtest.Fault {
+				list := s.fails[c.Method]
+				if len(list) == 0 {
+					return telegramtest.Fault{}
+				}
+				s.fails[c.Method] = list[1:]
+				return telegramtest.Fault{Kind: list[0], RetryAfter: 5}
+			})
+			test(t, s)
+			_ = s.stop()
+		})
+	})
+}
+
+func (s *draftStage) Start(t testing.TB) {
+	if s.stop != nil {
+		_ = s.stop()
+	}
+	s.d, s.stop = s.run(t.(*testing.T), &coretest.Inbox{})
+	synctest.Wait()
+}
+
+func (s *draftStage) place() core.Path { return place("telegram", group, 0) }
+
+func (s *draftStage) Draft(text string) { s.d.Draft(s.place(), text) }
+
+func (s *draftStage) Answer(ctx context.Context, t testing.TB, parts *coretest.Parts, text string) error {
+	return doCtx(ctx, t, s.d, "message_telegram", s.place(), fmt.Sprintf(`{"text":%q}`, text), parts)
+}
+
+func (s *draftStage) Texts() []string { return shownTexts(s.world, group) }
+
+func (s *draftStage) Fail(request coretest.DraftRequest, fault coretest.DraftFault) {
+	method := map[coretest.DraftRequest]string{coretest.DraftPost: "sendMessage", coretest.DraftEdit: "editMessageText"}[request]
+	if fault == "" {
+		delete(s.fails, method)
+		return
+	}
+	s.fails[method] = append(s.fails[method], map[coretest.DraftFault]telegramtest.FaultKind{
+		coretest.DraftLimited: telegramtest.Limited, coretest.DraftLostRequest: telegramtest.Reset,
+		coretest.DraftLostReply: telegramtest.ResetAfter,
+	}[fault])
+}
+
+func (s *draftStage) Searches() bool { return false }

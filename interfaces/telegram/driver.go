@@ -15,6 +15,7 @@ import (
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 
 	"synthbot/core"
+	"synthbot/core/draft"
 )
 
 // Driver is the interface to one bot account. Its actions work from New on,
@@ -29,7 +30,7 @@ type Driver struct {
 	ranks   *ranks
 	keys    *signer
 	presses presses
-	drafts  drafts
+	drafts  *draft.Drafts
 	marks   marks
 	noRich  atomic.Bool // the server knows no rich messages
 	refused atomic.Bool // the server does not know the token any more
@@ -64,13 +65,13 @@ func New(o Options) (*Driver, error) {
 	}
 	d := &Driver{
 		opt: o, log: o.Log.With("interface", o.Name), api: api, places: newPlaces(),
-		pace: newPacer(o.Config.Pace != "off"), keys: newSigner(o.Config.Token.Reveal()), drafts: drafts{all: map[spot]*draft{}},
+		pace: newPacer(o.Config.Pace != "off"), keys: newSigner(o.Config.Token.Reveal()),
 	}
 	d.ranks = newRanks(d)
 	d.loadAccount(context.Background())
 	d.loadWaits(context.Background())
 	d.loadPlaces(context.Background())
-	d.loadDrafts(context.Background())
+	d.drafts = newDrafts(d)
 	return d, nil
 }
 
@@ -132,7 +133,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.saveAccount(ctx)
 	d.log.Info("connected", "bot", self.UserName)
 	d.later(d.offerCommands)
-	d.later(d.clearDrafts)
+	d.later(d.drafts.ClearLater)
 	i := &intake{d: d, in: in, convert: &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.keys, presses: &d.presses, now: d.opt.Clock,
 		ahead: d.api.clockAhead,

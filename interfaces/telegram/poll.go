@@ -290,7 +290,9 @@ func (i *intake) before(it item) {
 		if e.Kind != core.KindMessage || e.Message.Author.Bot {
 			continue
 		}
-		i.d.passDraft(e.Message.Path)
+		if s, err := spotOf(i.d.opt.Name, e.Message.Path); err == nil {
+			i.d.drafts.ClearSoon(i.d.draftPlace(s))
+		}
 		if i.d.opt.Config.Acknowledge != "" {
 			i.d.marks.heard(&e.Message)
 		}

@@ -36,7 +36,7 @@ func (d *Driver) typing(ctx context.Context, s spot) {
 		params["message_thread_id"] = strconv.Itoa(general)
 	}
 	for end := time.Now().Add(typingMost); time.Now().Before(end); {
-		if !d.drafts.shows(s) && d.pace.spare(s.chat) {
+		if time.Since(d.drafts.Shown(d.draftPlace(s))) >= draftSigns && d.pace.spare(s.chat) {
 			if _, err := d.once(ctx, &request{method: "sendChatAction", params: params}); err != nil && ctx.Err() == nil {
 				d.typingFailed(s, err)
 				if !isCode(err, 429, 500, 502, 503, 504) {

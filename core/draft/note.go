@@ -1,0 +1,246 @@
+package draft
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// note says which message is a draft, or how to find it. Drivers of the same bot
+// share the notes: after a reload the one before may still write turns to their end.
+type note struct {
+	Place string    `json:"channel,omitempty"` // "" in old notes: the map's key
+	ID    messageID `json:"id,omitempty"`
+	Sum   string    `json:"sum,omitempty"`   // without ID: of its text
+	After string    `json:"after,omitempty"` // without ID: the newest message before it
+	At    time.Time `json:"at,omitzero"`     // when it was requested, or was to become an answer
+	Key   string    `json:"key,omitempty"`   // of the part that it becomes
+	Final string    `json:"final,omitempty"` // the sum of the answer's text
+}
+
+// UnmarshalJSON also reads old notes, which were a message's id alone.
+func (n *note) UnmarshalJSON(data []byte) error {
+	type fields note
+	if data[0] == '{' {
+		return json.Unmarshal(data, (*fields)(n))
+	}
+	return json.Unmarshal(data, &n.ID)
+}
+
+// messageID is a message's id. Old notes hold it as a number.
+type messageID string
+
+// UnmarshalJSON reads a string or a number.
+func (m *messageID) UnmarshalJSON(data []byte) error {
+	var number json.Number
+	if err := json.Unmarshal(data, &number); err == nil {
+		*m = messageID(number)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(m))
+}
+
+// key tells notes apart. In each place one message at most is being requested.
+func (n *note) key() string { return strings.TrimSpace(n.Place + " " + string(n.ID)) }
+
+// answer reports whether the message may be an answer.
+func (n *note) answer() bool { return n.Key != "" || n.Final != "" }
+
+// sumOf identifies a text.
+func sumOf(text string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	return hex.EncodeToString(sum[:])
+}
+
+// note writes a note, in place of the one without an id. It returns false if that
+// failed.
+func (d *Drafts) note(ctx context.Context, n note) bool {
+	return d.change(ctx, func(all map[string]note) {
+		delete(all, n.Place)
+		if d.opt.Reader == nil && !n.answer() { // nobody can find out what became of older ones
+			maps.DeleteFunc(all, func(_ string, old note) bool { return old.Place == n.Place && old.answer() })
+		}
+		all[n.key()] = n
+	})
+}
+
+func (d *Drafts) forget(ctx context.Context, n note) {
+	d.change(ctx, func(all map[string]note) {
+		delete(d.left, n.key())
+		delete(all, n.key())
+	})
+}
+
+// change changes the notes, also if ctx has ended: a missing note would cost an
+// answer. It returns false if that failed.
+func (d *Drafts) change(ctx context.Context, f func(map[string]note)) bool {
+	d.notes.Lock()
+	defer d.notes.Unlock()
+	d.recall(ctx)
+	all, err := d.read(ctx)
+	if err == nil {
+		f(all)
+		var raw []byte
+		raw, err = json.Marshal(all)
+		if err == nil {
+			err = d.opt.State.Put(context.WithoutCancel(ctx), d.opt.Key, raw)
+		}
+	}
+	if err != nil {
+		d.opt.Log.Error("draft not noted", "err", err)
+	}
+	return err == nil
+}
+
+// read returns the notes by their keys. Damaged notes count as none.
+func (d *Drafts) read(ctx context.Context) (map[string]note, error) {
+	all := map[string]note{}
+	raw, err := d.opt.State.Get(context.WithoutCancel(ctx), d.opt.Key)
+	if err != nil {
+		return nil, err
+	}
+	stored := map[string]note{}
+	_ = json.Unmarshal(raw, &stored)
+	for key, n := range stored {
+		if n.Place == "" {
+			n.Place = key
+		}
+		all[n.key()] = n
+	}
+	return all, nil
+}
+
+// recall reads once what others left. d.notes is held.
+func (d *Drafts) recall(ctx context.Context) {
+	if d.left == nil {
+		d.left, _ = d.read(ctx)
+	}
+}
+
+// leave notes that a draft of this process may exist, or may be the answer already.
+func (d *Drafts) leave(n note) {
+	d.notes.Lock()
+	defer d.notes.Unlock()
+	d.recall(context.Background())
+	if d.left != nil {
+		d.left[n.key()] = n
+	}
+}
+
+// leftIn lists what is left over in a place, or with "" in all of them. What another
+// driver has finished, or goes on with, is not left over.
+func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
+	d.notes.Lock()
+	defer d.notes.Unlock()
+	d.recall(ctx)
+	if len(d.left) == 0 {
+		return nil
+	}
+	now, err := d.read(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.left)) {
+		n := d.left[key]
+		noted, ok := now[key]
+		switch {
+		case place != "" && n.Place != place:
+		case ok && noted.Key == n.Key:
+			list = append(list, n)
+		default:
+			delete(d.left, key)
+		}
+	}
+	return list
+}
+
+// Clear deletes what an earlier process left in a place. It is called before anything
+// is said there.
+func (d *Drafts) Clear(ctx context.Context, place string) {
+	for _, n := range d.leftIn(ctx, place) {
+		switch {
+		case n.ID == "":
+			d.clearUnknown(ctx, n)
+		case !n.answer():
+			d.erase(ctx, n)
+		case d.opt.Reader != nil && time.Since(n.At) >= d.opt.Left: // who tries again is done by now
+			d.clearAnswer(ctx, n)
+		}
+	}
+}
+
+// ClearSoon does Clear in the background, if anything is left over in the place.
+func (d *Drafts) ClearSoon(place string) {
+	if len(d.leftIn(context.Background(), place)) > 0 {
+		d.opt.Start(func(ctx context.Context) { d.Clear(ctx, place) })
+	}
+}
+
+// ClearLater does Clear in all places after a while. It is called once, when the
+// driver begins, and returns when it is done or ctx ends.
+func (d *Drafts) ClearLater(ctx context.Context) {
+	d.leftIn(ctx, "") // what others leave from now on is still theirs
+	sleep(ctx, d.opt.Left)
+	if ctx.Err() != nil {
+		return
+	}
+	for _, n := range d.leftIn(ctx, "") {
+		leave, ok := d.enter(ctx, n.Place, "")
+		if !ok {
+			return
+		}
+		d.Clear(ctx, n.Place)
+		leave()
+	}
+}
+
+// clearUnknown deletes a draft whose id was not noted: the message of the bot's own
+// that came next and says the same. It is searched for once, since what is said from
+// now on may say the same.
+func (d *Drafts) clearUnknown(ctx context.Context, n note) {
+	d.forget(ctx, n)
+	if d.opt.Reader == nil {
+		return
+	}
+	same := func(text string) bool { return sumOf(text) == n.Sum }
+	message, err := d.opt.Reader.Search(ctx, n.Place, n.At, n.After, same)
+	if err != nil {
+		d.opt.Log.Warn("left-over draft not searched for", "place", n.Place, "err", err)
+	}
+	if message != "" {
+		n = note{Place: n.Place, ID: messageID(message)}
+		d.note(ctx, n)
+		d.erase(ctx, n)
+	}
+}
+
+// clearAnswer deletes a draft that was to become an answer and did not.
+func (d *Drafts) clearAnswer(ctx context.Context, n note) {
+	text, ok, err := d.opt.Reader.Read(ctx, n.Place, string(n.ID))
+	switch {
+	case err != nil:
+		d.opt.Log.Warn("left-over draft not read", "place", n.Place, "err", err)
+	case ok && sumOf(text) != n.Final:
+		d.erase(ctx, n)
+	default:
+		d.forget(ctx, n)
+	}
+}
+
+// erase deletes a message that never became an answer, or leaves that for later.
+func (d *Drafts) erase(ctx context.Context, n note) {
+	err := d.opt.Platform.Delete(ctx, n.Place, string(n.ID))
+	if err == nil {
+		d.forget(ctx, n)
+		return
+	}
+	d.opt.Log.Warn("draft not deleted", "place", n.Place, "err", err)
+	n = note{Place: n.Place, ID: n.ID}
+	d.note(ctx, n)
+	d.leave(n)
+}
