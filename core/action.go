@@ -156,7 +156,6 @@ type Call struct {
 	Payload json.RawMessage // validated, defaults applied
 	Parts   Parts           // journals what is sent; never nil
 	Sees    []Path          // this place, and those that share with it: what was said there may be told here
-	Epoch   uint64          // under which the turn read what it knows; for Facts.SaveFact
 	Planned time.Time       // when the plan was asked for: times in the payload are meant as of then; zero: now
 }
 

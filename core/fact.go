@@ -13,9 +13,9 @@ var (
 	// ErrUnknown is what changing a fact that is not there, or not to be seen
 	// from where one stands, fails with.
 	ErrUnknown = errors.New("no such memory")
-	// ErrForgotten is what is returned instead of keeping what concerns somebody
-	// who was forgotten while it was made.
-	ErrForgotten = errors.New("the person was forgotten meanwhile")
+	// ErrForgotten is returned if something is not stored because it concerns
+	// somebody who was forgotten while it was made. It is an Error, for actions.
+	ErrForgotten error = Errorf(Forbidden, "somebody whom it concerns asked to be forgotten meanwhile")
 	// ErrVersion is what Put fails with when somebody else was faster.
 	ErrVersion = errors.New("it was changed meanwhile")
 )
@@ -75,17 +75,16 @@ type Facts interface {
 	// SaveFact keeps a fact and returns it as it stands then. With an ID it
 	// replaces that one. Without, it replaces those of the same origin, about the
 	// same, that say the same or have the same Topic, as far as it may (MayReplace):
-	// the newest wins, what was said before stays as Former. epoch is the one under which the caller read
-	// what he made the fact of; a fact about or by somebody who was forgotten
-	// since is not kept, and ErrForgotten returned.
-	SaveFact(ctx context.Context, f Fact, epoch uint64) (Fact, error)
+	// the newest wins, what was said before stays as Former. A fact about or by
+	// somebody who was forgotten after the epoch of the context began is not stored;
+	// the error wraps ErrForgotten.
+	SaveFact(ctx context.Context, f Fact) (Fact, error)
 	// DropFact forgets a fact that can be seen from one of these places; else
 	// the error wraps ErrUnknown.
 	DropFact(ctx context.Context, id string, see ...Path) error
 	// Recall returns the facts that answer best, best first.
 	Recall(ctx context.Context, q FactQuery) ([]Found, error)
-	// Epoch is the number of times that somebody was forgotten. Who makes
-	// something of what he reads reads it first and hands it in with the result.
+	// Epoch is the number of times that somebody was forgotten; see WithEpoch.
 	Epoch() uint64
 }
 
@@ -110,10 +109,10 @@ type Items interface {
 	Get(ctx context.Context, path Path, key string) (item Item, ok bool, err error)
 	// Put keeps an item and returns its new version. item.Version must be the one
 	// that is there, 0 for none, or AnyVersion; else the error wraps ErrVersion.
-	// A nil Value takes the item away. It is on disk when Put returns. Under a
-	// context with an epoch, as a turn's is, what stands under the path of somebody
-	// who was forgotten since, or names him, is not kept, and the error wraps
-	// ErrForgotten.
+	// A nil Value takes the item away. It is on disk when Put returns. What lies
+	// under the path of somebody who was forgotten after the epoch of the context
+	// began, names them, or comes of a turn that answers them, is not stored; the
+	// error wraps ErrForgotten.
 	Put(ctx context.Context, item Item) (version uint64, err error)
 	// PutAll is Put for several at once: all of them are on disk when it returns nil,
 	// else none is.

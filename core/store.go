@@ -147,10 +147,9 @@ type View interface {
 
 // Forgetter is the ability of a Store to tell who was forgotten since when.
 type Forgetter interface {
-	// Forgotten reports whether one of these people or places, or what one of them
-	// lies in, was forgotten after the epoch (Facts.Epoch) began, or is being
-	// forgotten now.
-	Forgotten(epoch uint64, paths ...Path) bool
+	// Forgotten reports whether one of these people or places, or a place above
+	// one, was forgotten after the epoch of the context began, or is being forgotten.
+	Forgotten(ctx context.Context, paths ...Path) bool
 }
 
 // Store is the durable memory of the bot. Safe for concurrent use.

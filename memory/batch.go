@@ -29,10 +29,7 @@ type batch struct {
 	states  map[core.Path][]byte
 	size    int
 
-	epochs *epochs
-	epoch  uint64 // under which it was begun
-	dated  bool   // whether that is known
-	forgot func(epoch uint64, paths ...core.Path) bool
+	begun  begun
 	muted  []core.TurnID // turns of people who were forgotten, that end here
 	over   []core.TurnID // those and others that nobody takes up again
 	people []string      // whom the turns answered that end here
@@ -51,10 +48,10 @@ type record struct {
 	value []byte
 }
 
-// Commit implements core.Store. Under a context with an epoch it leaves out what
-// concerns people who were forgotten since: their entries, and quotes of them. Its errors wrap ErrBatch where the batch itself
-// is at fault, ErrFull, core.ErrClosed, core.ErrDamaged, or ctx's error when it
-// ended before the writing began.
+// Commit implements core.Store. It leaves out entries of people who were forgotten
+// after the epoch of the context began, and quotes of them. Its errors wrap ErrBatch if
+// the batch itself is at fault, ErrFull, core.ErrClosed, core.ErrDamaged, or ctx's
+// error when it ended before the writing began.
 func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	w, err := prepareBatch(b)
 	if err != nil {
@@ -63,9 +60,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	if w.empty() {
 		return ctx.Err()
 	}
-	w.epochs = &db.epochs
-	w.epoch, w.dated = core.EpochOf(ctx)
-	w.forgot = db.Forgotten
+	w.begun = db.begun(ctx)
 	return db.write(ctx, &job{name: w.purpose, run: w.run, publish: w.publish, size: w.size + 1, ends: b.Finishing})
 }
 
@@ -146,11 +141,11 @@ func (w *batch) empty() bool {
 func (w *batch) run(t *tx) error {
 	w.muted, w.over = nil, nil
 	for _, mark := range w.from.Answered {
-		w.over = append(w.over, w.epochs.ends(mark)...)
+		w.over = append(w.over, w.begun.ends(mark)...)
 	}
 	w.over = append(w.over, w.from.Settled...)
 	for _, turn := range w.over {
-		if w.writes(turn) && w.epochs.isMuted(turn, w.epoch, w.dated) {
+		if w.writes(turn) && w.begun.isMuted(turn) {
 			w.muted = append(w.muted, turn)
 		}
 	}
@@ -164,7 +159,7 @@ func (w *batch) run(t *tx) error {
 		}
 	}
 	for _, r := range w.records {
-		if w.epochs.isMuted(r.key.Turn, w.epoch, w.dated) {
+		if w.begun.isMuted(r.key.Turn) {
 			continue
 		}
 		t.journal(r)
@@ -212,7 +207,7 @@ func (w *batch) mutes(place core.Path) bool {
 
 // publish tells the caller the numbers, and the paths where places moved.
 func (w *batch) publish() {
-	w.epochs.unmute(w.over)
+	w.begun.unmute(w.over)
 	if len(w.entries) == 0 {
 		return
 	}
@@ -263,7 +258,7 @@ func (w *batch) append(t *tx, from *core.Entry, e *entry) {
 	gone := comesOf(from) && len(w.muted) > 0
 	quoted, passedOn := false, false
 	forgot := func(id string) bool { return w.forgotAuthor(m.Path, id) }
-	if w.dated && !gone {
+	if !gone {
 		gone = forgot(m.Author.ID)
 		quoted = m.ReplyTo != nil && forgot(m.ReplyTo.From.ID)
 		passedOn = slices.ContainsFunc(m.Foreign, func(o core.Foreign) bool { return forgot(o.From.ID) })
@@ -298,7 +293,7 @@ func (w *batch) forgotAuthor(place core.Path, id string) bool {
 		return false
 	}
 	person, err := place.Person(id)
-	return err == nil && w.forgot(w.epoch, person)
+	return err == nil && w.begun.forgot(person)
 }
 
 // append adds one entry to the end of its place's log, unless it is there.

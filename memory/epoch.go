@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,9 +22,7 @@ type epochs struct {
 	floor uint64                // no place begins below. The writer's
 }
 
-// Epoch is the number of times that somebody was forgotten. Who makes something
-// of what he reads (a reply, a fact) reads it first and hands it in with the
-// result.
+// Epoch is the number of times that somebody was forgotten; see core.WithEpoch.
 func (db *DB) Epoch() uint64 {
 	db.epochs.mu.Lock()
 	defer db.epochs.mu.Unlock()
@@ -73,36 +72,55 @@ func (e *epochs) busy() bool {
 	return len(e.going) > 0
 }
 
-// since reports whether the very path was forgotten after the epoch, or is being
-// forgotten. e.mu is held.
-func (e *epochs) since(epoch uint64, path core.Path) bool {
-	return e.gone[path] > epoch || e.going[path] > 0
+// Forgotten implements core.Forgetter.
+func (db *DB) Forgotten(ctx context.Context, paths ...core.Path) bool {
+	return db.begun(ctx).forgot(paths...)
 }
 
-// Forgotten reports whether one of these people or places, or what one of them
-// lies in, was forgotten after the epoch began, or is being forgotten now.
-func (db *DB) Forgotten(epoch uint64, paths ...core.Path) bool {
-	e := &db.epochs
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// begun is when something was begun that is stored now.
+type begun struct {
+	*epochs
+	epoch uint64
+	turn  core.TurnID // zero: none
+	dated bool        // false: it is not known when
+}
+
+func (db *DB) begun(ctx context.Context) begun {
+	epoch, turn, dated := core.EpochOf(ctx)
+	return begun{&db.epochs, epoch, turn, dated}
+}
+
+// forgot reports whether one of these people or places, or a place above one, was
+// forgotten since, or is being forgotten.
+func (b begun) forgot(paths ...core.Path) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, p := range paths {
 		for ; !p.IsZero(); p = p.Parent() {
-			if e.since(epoch, p) {
+			if b.since(p) {
 				return true
 			}
 		}
 	}
-	return e.since(epoch, core.Path{}) // everybody was
+	return b.since(core.Path{}) // everybody was
 }
 
-// names reports whether a value names somebody who was forgotten after the epoch
-// began: his path, or a path below it, or his id, as a text of its own.
-func (db *DB) names(epoch uint64, value []byte) bool {
-	e := &db.epochs
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for path := range e.gone {
-		if path.IsZero() || !e.since(epoch, path) {
+// since reports whether exactly this path was forgotten since, or is being
+// forgotten. b.mu is held.
+func (b begun) since(path core.Path) bool {
+	return b.dated && (b.gone[path] > b.epoch || b.going[path] > 0)
+}
+
+// stale reports whether it comes of a turn that answers somebody who was forgotten.
+func (b begun) stale() bool { return !b.turn.Path.IsZero() && b.isMuted(b.turn) }
+
+// named reports whether a value names somebody who was forgotten since: their path, a
+// path below it, or their id, as a string of its own.
+func (b begun) named(value []byte) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for path := range b.gone {
+		if path.IsZero() || !b.since(path) {
 			continue
 		}
 		begun := quoted(path.String())
@@ -147,12 +165,12 @@ func (e *epochs) mute(turn core.TurnID, names []core.TurnID) {
 
 // isMuted reports whether a turn answers somebody who was forgotten. One of the
 // same number that began later does not: it is another try, which knows nothing of
-// him. Where it is not said when it began, it counts as old.
-func (e *epochs) isMuted(turn core.TurnID, epoch uint64, dated bool) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	m, ok := e.muted[turn]
-	return ok && (!dated || epoch <= m.epoch)
+// them. If it is not known when it began, it counts as old.
+func (b begun) isMuted(turn core.TurnID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m, ok := b.muted[turn]
+	return ok && (!b.dated || b.epoch <= m.epoch)
 }
 
 // ends lists the muted turns that a mark ends.

@@ -45,16 +45,18 @@ func checkFact(f *Fact) error {
 // that one, which must be seen from Origin, where that is given; else the error
 // wraps core.ErrUnknown. Without an ID, it replaces those of the same origin, about
 // the same, that say the same or have the same Topic, as far as Fact.MayReplace
-// allows: the newest wins, what was said before stays as Former. epoch is the one under which the caller read what he made
-// the fact of (see DB.Epoch); a fact about or by somebody who was forgotten
-// since, or of a place that was, is not kept, and core.ErrForgotten returned.
-func (db *DB) SaveFact(ctx context.Context, f Fact, epoch uint64) (Fact, error) {
+// allows: the newest wins, what was said before stays as Former. A fact of a
+// turn that answers somebody who was forgotten since its epoch began, or one by or
+// about such people, or of such a place, is not stored; the error wraps
+// core.ErrForgotten.
+func (db *DB) SaveFact(ctx context.Context, f Fact) (Fact, error) {
 	if err := checkFact(&f); err != nil {
 		return Fact{}, err
 	}
 	var saved Fact
 	err := db.write(ctx, &job{size: len(f.Text) * 4, run: func(t *tx) (err error) {
-		if db.Forgotten(epoch, append([]core.Path{f.By, f.Origin}, f.About...)...) {
+		b := db.begun(ctx)
+		if b.stale() || b.forgot(append([]core.Path{f.By, f.Origin}, f.About...)...) {
 			return fmt.Errorf("memory: %w: %w", ErrBatch, core.ErrForgotten)
 		}
 		saved, err = t.saveFact(f)

@@ -126,7 +126,7 @@ func TestForgetAPerson(t *testing.T) {
 	if err := db.Commit(core.WithEpoch(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.SaveFact(t.Context(), Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}, 0); !errors.Is(err, core.ErrForgotten) {
+	if _, err := db.SaveFact(core.WithEpoch(t.Context(), 0), Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("%v, want core.ErrForgotten", err)
 	}
 	// What a platform delivers again does not bring him back.
@@ -504,7 +504,7 @@ func TestNumbersOfAForgottenPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after.epochs = &db.epochs
+	after.begun = db.begun(t.Context())
 	f, p := forgetting{db: db}, place{path: group, key: placeKey(group)}
 	err = db.write(t.Context(), &job{publish: after.publish, run: func(t *tx) error {
 		for seq := range uint64(3) {

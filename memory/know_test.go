@@ -24,7 +24,7 @@ var (
 
 func save(t testing.TB, db *DB, f Fact) Fact {
 	t.Helper()
-	saved, err := db.SaveFact(t.Context(), f, db.Epoch())
+	saved, err := db.SaveFact(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,10 +165,10 @@ func TestTheNewestWins(t *testing.T) {
 	want(t, "changed", changed.Importance, 3)
 	want(t, "tags", changed.Tags, []string{"b", "a"})
 	want(t, "former", len(changed.Former), 4)
-	if _, err := db.SaveFact(t.Context(), Fact{ID: "zzz", Text: "x"}, 0); !errors.Is(err, core.ErrUnknown) {
+	if _, err := db.SaveFact(t.Context(), Fact{ID: "zzz", Text: "x"}); !errors.Is(err, core.ErrUnknown) {
 		t.Errorf("%v, want core.ErrUnknown", err)
 	}
-	if _, err := db.SaveFact(t.Context(), Fact{Text: strings.Repeat("x", 1<<20)}, 0); !errors.Is(err, ErrBatch) {
+	if _, err := db.SaveFact(t.Context(), Fact{Text: strings.Repeat("x", 1<<20)}); !errors.Is(err, ErrBatch) {
 		t.Errorf("%v, want ErrBatch", err)
 	}
 }
@@ -399,7 +399,7 @@ func TestListFacts(t *testing.T) {
 func TestAFactIsChangedFromWhereItIsSeen(t *testing.T) {
 	db := open(t, t.TempDir())
 	secret := save(t, db, Fact{Text: "a secret", Origin: alone})
-	if got, err := db.SaveFact(t.Context(), Fact{ID: secret.ID, Text: "guessed", Origin: group}, 0); !errors.Is(err, core.ErrUnknown) || got.Former != nil {
+	if got, err := db.SaveFact(t.Context(), Fact{ID: secret.ID, Text: "guessed", Origin: group}); !errors.Is(err, core.ErrUnknown) || got.Former != nil {
 		t.Errorf("%+v, %v, want core.ErrUnknown", got, err)
 	}
 	save(t, db, Fact{ID: secret.ID, Text: "another secret", Origin: alone})

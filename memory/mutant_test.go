@@ -173,7 +173,7 @@ func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 	said.Message.Author.ID, said.Message.Private = "1000", true
 	reply := message(alone, "p2", "answered alone")
 	reply.Self, reply.Message.Private = true, true
-	letGo, epoch := hold(db), db.Epoch()
+	letGo, began := hold(db), core.WithEpoch(t.Context(), db.Epoch())
 	done := make(chan error, 2)
 	go func() { done <- db.Commit(t.Context(), &core.Batch{Append: []core.Entry{said, reply}}) }()
 	for db.queue.length() < 1 {
@@ -186,7 +186,7 @@ func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "said alone", len(everything(t, db)[alone]), 0)
-	if _, err := db.SaveFact(t.Context(), Fact{Text: "of what was said", Origin: alone}, epoch); !errors.Is(err, core.ErrForgotten) {
+	if _, err := db.SaveFact(began, Fact{Text: "of what was said", Origin: alone}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("%v, want core.ErrForgotten", err)
 	}
 }

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -179,6 +181,11 @@ func TestForgottenWhileThePlaceMoves(t *testing.T) {
 				move()
 			}
 			want(t, "muted names", len(db.epochs.muted), tc.muteds)
+			item := Item{Path: core.MustPath("chat/other"), Key: "k", Version: AnyVersion, Value: json.RawMessage(`"FORGOTTEN"`)}
+			_, err := db.Put(core.WithTurn(t.Context(), core.TurnID{Path: group, Seq: 1}, epoch), "notes", item)
+			if !errors.Is(err, core.ErrForgotten) {
+				t.Errorf("an item of the turn: %v, want %v", err, core.ErrForgotten)
+			}
 			last := lastBatch(1, "FORGOTTEN words")
 			last.States = map[core.Path]core.State{group: {Topic: "FORGOTTEN topic"}}
 			if err := db.Commit(core.WithEpoch(t.Context(), epoch), last); err != nil {

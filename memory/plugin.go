@@ -100,9 +100,9 @@ func readItem(path core.Path, key string, value []byte) (Item, error) {
 
 // Put keeps an item and returns its new version. item.Version must be the one
 // that is there, 0 for none, or AnyVersion; else the error wraps core.ErrVersion. A
-// nil Value takes the item away. Under a context with an epoch, what stands under
-// the path of somebody who was forgotten since, or names him, is not kept, and the
-// error wraps core.ErrForgotten.
+// nil Value takes the item away. What lies under the path of somebody who was
+// forgotten after the epoch of the context began, names them, or comes of a turn
+// that answers them, is not stored; the error wraps core.ErrForgotten.
 func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64, err error) {
 	return db.put(ctx, plugin, []Item{item})
 }
@@ -122,11 +122,11 @@ func (db *DB) put(ctx context.Context, plugin string, list []Item) (version uint
 			size += len(item.Value) + 200
 		}
 	}
-	epoch, dated := core.EpochOf(ctx)
+	b := db.begun(ctx)
 	name := func() string { return "an item of plugin " + plugin + " under " + list[0].Path.String() }
 	j := &job{name: name, size: size, run: func(t *tx) error {
 		for _, item := range list {
-			if dated && item.Value != nil && db.concerns(epoch, &item) {
+			if item.Value != nil && b.concerns(&item) {
 				return fmt.Errorf("%w: %w", ErrBatch, core.ErrForgotten)
 			}
 			if version, err = t.putItem(plugin, item); err != nil {
@@ -142,13 +142,13 @@ func (db *DB) put(ctx context.Context, plugin string, list []Item) (version uint
 }
 
 // concerns reports whether an item is about somebody, or of a place, that was
-// forgotten after the epoch began.
-func (db *DB) concerns(epoch uint64, item *Item) bool {
-	if db.Forgotten(epoch, item.Path) || db.names(epoch, item.Value) {
+// forgotten since, or comes of a turn that answers them.
+func (b begun) concerns(item *Item) bool {
+	if b.stale() || b.forgot(item.Path) || b.named(item.Value) {
 		return true
 	}
 	key, err := core.ParsePath(item.Key)
-	return err == nil && db.Forgotten(epoch, key)
+	return err == nil && b.forgot(key)
 }
 
 func (t *tx) putItem(plugin string, item Item) (uint64, error) {

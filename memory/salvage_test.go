@@ -94,7 +94,7 @@ func TestSalvageOfWhatIsKnown(t *testing.T) {
 		t.Errorf("what was forgotten before comes back: %v, %v", b.Known, err)
 	}
 	fresh := save(t, db, Fact{Text: "a new one", Origin: group})
-	if _, err := db.SaveFact(t.Context(), fresh, 0); err != nil {
+	if _, err := db.SaveFact(t.Context(), fresh); err != nil {
 		t.Error(err)
 	}
 	want(t, "memories", len(recall(t, db, Query{See: []core.Path{group, alone}})), 6)

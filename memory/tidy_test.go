@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -126,25 +127,25 @@ func TestOldUseIsPruned(t *testing.T) {
 func TestBeginningWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
-	put := func(epoch uint64, path core.Path) error {
-		_, err := db.Put(core.WithEpoch(t.Context(), epoch), "bio", Item{Path: path, Key: "new", Version: AnyVersion, Value: json.RawMessage(`"x"`)})
+	put := func(ctx context.Context, path core.Path) error {
+		_, err := db.Put(ctx, "bio", Item{Path: path, Key: "new", Version: AnyVersion, Value: json.RawMessage(`"x"`)})
 		return err
 	}
 	f := &forgetting{db: db, ctx: t.Context(), path: jay}
 	if err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
-	meanwhile := db.Epoch()
+	meanwhile := core.WithEpoch(t.Context(), db.Epoch())
 	for what, err := range map[string]error{
 		"of him":         put(meanwhile, jay),
 		"of his chat":    put(meanwhile, alone),
 		"below his chat": put(meanwhile, core.MustPath(alone.String()+"/1")),
 		"a fact of him": func() error {
-			_, err := db.SaveFact(t.Context(), Fact{Text: "x", About: []core.Path{jay}}, meanwhile)
+			_, err := db.SaveFact(meanwhile, Fact{Text: "x", About: []core.Path{jay}})
 			return err
 		}(),
 		"a fact of his own": func() error {
-			_, err := db.SaveFact(t.Context(), Fact{Text: "x", Origin: alone}, meanwhile)
+			_, err := db.SaveFact(meanwhile, Fact{Text: "x", Origin: alone})
 			return err
 		}(),
 	} {
@@ -159,7 +160,8 @@ func TestBeginningWhileForgetting(t *testing.T) {
 	if !db.Forgotten(meanwhile, jay) || !errors.Is(put(meanwhile, alone), core.ErrForgotten) {
 		t.Error("who began meanwhile may keep something of him afterwards")
 	}
-	if now := db.Epoch(); db.Forgotten(now, jay, alone) || put(now, jay) != nil {
+	now := core.WithEpoch(t.Context(), db.Epoch())
+	if db.Forgotten(now, jay, alone) || put(now, jay) != nil {
 		t.Error("who begins afterwards may keep nothing of him")
 	}
 }

@@ -498,7 +498,7 @@ func TestRightToLeft(t *testing.T) {
 	if err := w.db.Commit(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.db.SaveFact(t.Context(), core.Fact{Text: text, Origin: group}, w.db.Epoch()); err != nil {
+	if _, err := w.db.SaveFact(t.Context(), core.Fact{Text: text, Origin: group}); err != nil {
 		t.Fatal(err)
 	}
 	c := w.in()

@@ -309,7 +309,7 @@ func (p *Page) memory(v *visit) error {
 // saveMemory changes what a memory says; what it said before is kept, and whose
 // it is, so that it goes with him when he is forgotten.
 func (p *Page) saveMemory(v *visit) error {
-	epoch := p.Facts.Epoch()
+	ctx := core.WithEpoch(v.Context(), p.Facts.Epoch())
 	f, err := p.factOf(v, v.PostFormValue("id"), v.PostFormValue("place"))
 	if err != nil {
 		return err
@@ -321,7 +321,7 @@ func (p *Page) saveMemory(v *visit) error {
 	case len(f.Text) > maxMemory:
 		return wrong("That is too long for a memory: go back, and make it shorter.")
 	}
-	if _, err := p.Facts.SaveFact(v.Context(), f, epoch); err != nil {
+	if _, err := p.Facts.SaveFact(ctx, f); err != nil {
 		return err
 	}
 	p.Log.Info("memory changed by an admin", "id", f.ID, "session", v.session.id)

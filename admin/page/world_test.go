@@ -250,7 +250,7 @@ func (w *world) live() {
 		w.Fatal(err)
 	}
 	for _, f := range []core.Fact{{Origin: group, Text: "likes tea " + canary}, {Origin: direct, Text: private}} { // in this order: they are numbered
-		if _, err := w.db.SaveFact(w.Context(), core.Fact{Text: f.Text, Tags: []string{"tag" + canary}, Origin: f.Origin, By: core.MustPath("telegram/@user/7")}, w.db.Epoch()); err != nil {
+		if _, err := w.db.SaveFact(w.Context(), core.Fact{Text: f.Text, Tags: []string{"tag" + canary}, Origin: f.Origin, By: core.MustPath("telegram/@user/7")}); err != nil {
 			w.Fatal(err)
 		}
 	}

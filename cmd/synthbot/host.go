@@ -64,7 +64,7 @@ func (nowhere) Get(_ context.Context, path core.Path, key string) (core.Item, bo
 func (nowhere) Put(context.Context, core.Item) (uint64, error)       { return 0, core.ErrClosed }
 func (nowhere) PutAll(context.Context, ...core.Item) error           { return core.ErrClosed }
 func (nowhere) List(context.Context, core.Path) ([]core.Item, error) { return nil, nil }
-func (nowhere) SaveFact(context.Context, core.Fact, uint64) (core.Fact, error) {
+func (nowhere) SaveFact(context.Context, core.Fact) (core.Fact, error) {
 	return core.Fact{}, core.ErrClosed
 }
 func (nowhere) DropFact(context.Context, string, ...core.Path) error         { return core.ErrUnknown }

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -26,20 +27,21 @@ type cached struct {
 	until  time.Time
 }
 
-func (e *execution) cacheKey(d *Definition, c core.Call) string {
-	return strings.Join(append(e.persons(), strconv.FormatUint(e.Who.Epoch, 10), d.Name, c.Path.String(), string(c.Payload)), "\x00")
+func (e *execution) cacheKey(ctx context.Context, d *Definition, c core.Call) string {
+	epoch, _, _ := core.EpochOf(ctx)
+	return strings.Join(append(e.persons(), strconv.FormatUint(epoch, 10), d.Name, c.Path.String(), string(c.Payload)), "\x00")
 }
 
 // cached returns the result of an earlier equal call.
-func (e *execution) cached(d *Definition, c core.Call) (json.RawMessage, bool) {
+func (e *execution) cached(ctx context.Context, d *Definition, c core.Call) (json.RawMessage, bool) {
 	e.cache.mu.Lock()
 	defer e.cache.mu.Unlock()
-	r := e.cache.entries[e.cacheKey(d, c)]
+	r := e.cache.entries[e.cacheKey(ctx, d, c)]
 	return r.output, e.Clock().Before(r.until)
 }
 
 // keep remembers a result. One that asks for further actions is none to keep.
-func (e *execution) keep(d *Definition, c core.Call, r core.Result) {
+func (e *execution) keep(ctx context.Context, d *Definition, c core.Call, r core.Result) {
 	if d.Cache <= 0 || len(r.Next) > 0 {
 		return
 	}
@@ -52,7 +54,7 @@ func (e *execution) keep(d *Definition, c core.Call, r core.Result) {
 	if e.cache.entries == nil {
 		e.cache.entries = make(map[string]cached)
 	}
-	e.cache.entries[e.cacheKey(d, c)] = cached{r.Output, now.Add(d.Cache)}
+	e.cache.entries[e.cacheKey(ctx, d, c)] = cached{r.Output, now.Add(d.Cache)}
 }
 
 // evict makes room: by what is out of date, and by what will be next.

@@ -19,11 +19,9 @@ type Who struct {
 	Continued int           `json:"continued,omitempty"` // how often in a row the model asked to go on, up to this turn
 	// Only, where not empty, are patterns of the only actions of the turn; with
 	// Mute it has none that shows anything to people.
-	Only []string `json:"only,omitempty"`
-	Mute bool     `json:"mute,omitempty"`
-	// What the turn goes by: the places it sees, and the epoch of what it read.
-	Sees  []core.Path `json:"-"`
-	Epoch uint64      `json:"-"`
+	Only  []string    `json:"only,omitempty"`
+	Mute  bool        `json:"mute,omitempty"`
+	Sees  []core.Path `json:"-"` // the places that the turn sees
 	State core.State  `json:"-"` // of the conversation, before the turn
 }
 

@@ -452,14 +452,14 @@ func TestCallIsTold(t *testing.T) {
 	}))
 	j := newJournal()
 	many := by(core.Admin, core.Moderator)
-	many.Sees, many.Epoch, many.Private = []core.Path{here, core.MustPath("discord/1")}, 7, true
+	many.Sees, many.Private = []core.Path{here, core.MustPath("discord/1")}, true
 	job := j.job(s, many, step("look", `{}`))
 	job.Answers = []string{"41", "42"}
 	plan := core.Key{Turn: job.Turn, Round: 1}
 	j.Later(core.Record{Key: plan, Progress: core.Accepted, Time: noon})
 	run(t, NewRuntime(Options{}), job)
 	if !got.Planned.Equal(noon) || got.Author.ID != "" || got.Author.Rank != core.Moderator || len(got.Authors) != 2 || len(got.Sees) != 2 ||
-		got.Epoch != 7 || !got.Private || got.Path != here || len(got.Answers) != 2 || got.Key.Step != 1 {
+		!got.Private || got.Path != here || len(got.Answers) != 2 || got.Key.Step != 1 {
 		t.Errorf("the call is %+v", got)
 	}
 	run(t, NewRuntime(Options{}), newJournal().job(s, by(core.Moderator), step("look", `{}`)))

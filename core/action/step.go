@@ -143,7 +143,7 @@ func (e *execution) call(t task) core.Call {
 	c := core.Call{
 		Key: e.key(t.number), Path: e.Who.Path, Private: e.Who.Private, Authors: slices.Clone(e.Who.Authors),
 		Payload: slices.Clone(t.step.Payload), Parts: e.Journal.Parts(e.key(t.number)),
-		Sees: e.Who.Sees, Epoch: e.Who.Epoch, Answers: e.Answers,
+		Sees: e.Who.Sees, Answers: e.Answers,
 	}
 	if r, ok := e.Journal.Find(core.Key{Turn: e.Turn, Round: e.Round}); ok {
 		c.Planned = r.Time
@@ -181,8 +181,10 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 	if end, stop := e.depends(t, d); stop {
 		return end, true, nil
 	}
-	if err := e.guarded(ctx, d, c); err != nil {
-		return e.skip(t, err), true, nil
+	if e.Guard != nil {
+		if err := e.Guard(ctx, d, c); err != nil {
+			return e.skip(t, err), true, nil
+		}
 	}
 	if err := e.sensible(ctx, d, c); err != nil {
 		if e.later(d, err) {
@@ -191,7 +193,7 @@ func (e *execution) before(ctx context.Context, t task, d *Definition, c core.Ca
 		e.log.Info("action refused", "action", d.Name, "err", err)
 		return e.skip(t, err), true, nil
 	}
-	if out, ok := e.cached(d, c); ok {
+	if out, ok := e.cached(ctx, d, c); ok {
 		return ending{progress: core.Done, outcome: core.Outcome{Action: d.Name, Result: core.Result{Output: out}}}, true, nil
 	}
 	if t.agreed {
@@ -228,14 +230,6 @@ func (e *execution) depends(t task, d *Definition) (ending, bool) {
 		return e.skip(t, core.Errorf(core.Invalid, "%s needs %s to succeed first", d.Name, name)), true
 	}
 	return ending{}, false
-}
-
-// guarded asks the turn.
-func (e *execution) guarded(ctx context.Context, d *Definition, c core.Call) error {
-	if e.Guard == nil {
-		return nil
-	}
-	return e.Guard(ctx, d, c)
 }
 
 // sensible asks the action itself.
@@ -277,7 +271,7 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	end.outcome.Tries = tries
 	e.Journal.Later(e.record(e.key(t.number), end.progress, t.data(end.outcome)))
 	if end.progress == core.Done {
-		e.keep(d, c, end.outcome.Result)
+		e.keep(ctx, d, c, end.outcome.Result)
 	}
 	return end, nil
 }

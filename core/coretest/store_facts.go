@@ -2,6 +2,7 @@ package coretest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,7 +36,7 @@ func (s *shelf) facts() knower {
 
 func (s *shelf) save(f core.Fact) core.Fact {
 	s.t.Helper()
-	saved, err := s.facts().SaveFact(context.Background(), f, s.facts().Epoch())
+	saved, err := s.facts().SaveFact(context.Background(), f)
 	if err != nil {
 		s.t.Fatalf("SaveFact: %v", err)
 	}
@@ -107,7 +108,7 @@ func factCases() map[string]func(*testing.T, *shelf) {
 		"others' facts stay, each with who told it": othersStay,
 		"a fact is changed and dropped from where it is seen": func(t *testing.T, s *shelf) {
 			f := s.save(core.Fact{Text: "a secret", Origin: garden})
-			_, err := s.facts().SaveFact(context.Background(), core.Fact{ID: f.ID, Text: "changed", Origin: kitchen}, s.facts().Epoch())
+			_, err := s.facts().SaveFact(context.Background(), core.Fact{ID: f.ID, Text: "changed", Origin: kitchen})
 			is(t, "SaveFact from elsewhere", err, core.ErrUnknown)
 			is(t, "DropFact from elsewhere", s.facts().DropFact(context.Background(), f.ID, kitchen, street), core.ErrUnknown)
 			changed := s.save(core.Fact{ID: f.ID, Text: "told in the shed", Origin: shed})
@@ -119,7 +120,7 @@ func factCases() map[string]func(*testing.T, *shelf) {
 		},
 		"what cannot be a fact is refused": func(t *testing.T, s *shelf) {
 			for name, f := range map[string]core.Fact{"empty": {}, "endless": {Text: strings.Repeat("x", 1<<20)}, "no such": {ID: "zzzz", Text: "x"}} {
-				if _, err := s.facts().SaveFact(context.Background(), f, s.facts().Epoch()); err == nil {
+				if _, err := s.facts().SaveFact(context.Background(), f); err == nil {
 					t.Errorf("%s: no error", name)
 				}
 			}
@@ -207,9 +208,14 @@ func forgotten(t *testing.T, s *shelf) {
 	s.save(core.Fact{Text: "about ann", Origin: kitchen, About: []core.Path{annPath}})
 	is(t, "Forget", k.Forget(context.Background(), jayPath), nil)
 
-	if _, err := k.SaveFact(context.Background(), core.Fact{Text: "SECRET again", About: []core.Path{jayPath}}, epoch); !errors.Is(err, core.ErrForgotten) {
+	if _, err := k.SaveFact(core.WithEpoch(context.Background(), epoch), core.Fact{Text: "SECRET again", About: []core.Path{jayPath}}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("SaveFact of what was read before: %v, want %v", err, core.ErrForgotten)
 	}
+	turn := core.WithTurn(context.Background(), running, epoch)
+	_, err := k.SaveFact(turn, core.Fact{Text: "SECRET that names nobody", Origin: kitchen})
+	is(t, "SaveFact of a turn that answers them", err, core.ErrForgotten)
+	_, err = s.items("quiz").Put(turn, core.Item{Path: kitchen, Key: "k", Value: json.RawMessage(`"SECRET"`)})
+	is(t, "Put of a turn that answers them", err, core.ErrForgotten)
 	late := said(kitchen, "r2", "you say SECRET")
 	late.Self = true
 	s.commit(&core.Batch{Append: []core.Entry{late}, Journal: []core.Record{opened}, Answered: []core.TurnID{running}})

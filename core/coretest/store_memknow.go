@@ -47,17 +47,18 @@ func newMemKnow() memKnow {
 }
 
 // Forgotten implements core.Forgetter.
-func (s *MemStore) Forgotten(epoch uint64, paths ...core.Path) bool {
+func (s *MemStore) Forgotten(ctx context.Context, paths ...core.Path) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.forgotten(epoch, paths...)
+	return s.forgotten(ctx, paths...)
 }
 
 // forgotten is Forgotten while s.mu is held.
-func (s *MemStore) forgotten(epoch uint64, paths ...core.Path) bool {
+func (s *MemStore) forgotten(ctx context.Context, paths ...core.Path) bool {
+	epoch, _, dated := core.EpochOf(ctx)
 	return slices.ContainsFunc(paths, func(p core.Path) bool {
 		for gone, when := range s.know.forgotten {
-			if when > epoch && p.Within(gone) {
+			if dated && when > epoch && p.Within(gone) {
 				return true
 			}
 		}
@@ -65,8 +66,20 @@ func (s *MemStore) forgotten(epoch uint64, paths ...core.Path) bool {
 	})
 }
 
-// concerns reports whether an item is about somebody who was forgotten since.
-func (s *MemStore) concerns(epoch uint64, item *core.Item) bool {
+// stale reports whether the context is that of a turn that answers somebody who was
+// forgotten since.
+func (s *MemStore) stale(ctx context.Context) bool {
+	_, turn, _ := core.EpochOf(ctx)
+	return !turn.Path.IsZero() && s.know.muted[s.turn(turn)]
+}
+
+// concerns reports whether an item is about somebody who was forgotten since, or comes
+// of a turn that answers them.
+func (s *MemStore) concerns(ctx context.Context, item *core.Item) bool {
+	epoch, _, dated := core.EpochOf(ctx)
+	if !dated || s.stale(ctx) {
+		return dated
+	}
 	for gone, when := range s.know.forgotten {
 		named := strings.Contains(string(item.Value), `"`+gone.String()) || strings.Contains(string(item.Value), `"`+gone.Elements()[2]+`"`)
 		if when > epoch && (item.Path.Within(gone) || item.Key == gone.String() || named) {
@@ -89,13 +102,13 @@ func (s *MemStore) Epoch() uint64 {
 }
 
 // SaveFact implements core.Facts.
-func (s *MemStore) SaveFact(_ context.Context, f core.Fact, epoch uint64) (core.Fact, error) {
+func (s *MemStore) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.Text == "" || len(f.Text) > 16<<10 {
 		return core.Fact{}, fmt.Errorf("a text of %d bytes", len(f.Text))
 	}
-	if s.forgotten(epoch, append(slices.Clone(f.About), f.By, f.Origin)...) {
+	if s.stale(ctx) || s.forgotten(ctx, append(slices.Clone(f.About), f.By, f.Origin)...) {
 		return core.Fact{}, core.ErrForgotten
 	}
 	if f.Time.IsZero() {
@@ -243,7 +256,7 @@ func (m memItems) put(ctx context.Context, item core.Item) (uint64, error) {
 	}
 	item.Path, _ = m.s.resolve(item.Path)
 	at := memItem{m.plugin, item.Path, item.Key}
-	if epoch, ok := core.EpochOf(ctx); ok && item.Value != nil && m.s.concerns(epoch, &item) {
+	if item.Value != nil && m.s.concerns(ctx, &item) {
 		return 0, core.ErrForgotten
 	}
 	old := m.s.know.items[at].Version

@@ -426,7 +426,7 @@ func (t *turn) origin(ctx context.Context, q question) (j *journal, h *action.He
 	if err != nil {
 		return nil, nil, err
 	}
-	j, t.resumed = t.place.journalOf(t.with, id, t.who.Epoch, records)
+	j, t.resumed = t.place.journalOf(ctx, t.with, id, records)
 	j.begun = true // with this turn
 	if !t.resumed {
 		j.people = append(t.causers(), t.path)

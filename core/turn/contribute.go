@@ -30,7 +30,7 @@ func (t *turn) contribute(ctx context.Context, s core.Scene) {
 	}
 	for name, i := range t.with.Injectors {
 		c.ask(ctx, name, contributionTime, func(ctx context.Context) (func(), error) {
-			return c.injection(name)(t.turns.held.inject(ctx, i, s, t.who.Epoch))
+			return c.injection(name)(t.turns.held.inject(ctx, i, s))
 		})
 	}
 	for _, b := range t.with.Bios {
@@ -153,11 +153,12 @@ type injectedValue struct {
 
 // inject asks the injector, unless what it said before still holds: nobody was
 // forgotten since, of whom it may tell.
-func (j *injected) inject(ctx context.Context, i core.Injector, s core.Scene, epoch uint64) (json.RawMessage, error) {
+func (j *injected) inject(ctx context.Context, i core.Injector, s core.Scene) (json.RawMessage, error) {
 	lasting, ok := i.(core.Lasting)
 	if !ok {
 		return i.Inject(ctx, s)
 	}
+	epoch, _, _ := core.EpochOf(ctx)
 	key := injectedKey{i, s.Path, s.Author.ID}
 	j.mu.Lock()
 	v := j.values[key]

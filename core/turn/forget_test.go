@@ -84,6 +84,39 @@ func TestForgottenWhileItRuns(t *testing.T) {
 	}
 }
 
+// TestForgottenWhileItGoesOn: a turn that goes on with what somebody asked stores
+// nothing once they are forgotten, even if it names nobody.
+func TestForgottenWhileItGoesOn(t *testing.T) {
+	db := open(t, t.TempDir()).(*memory.DB)
+	t.Cleanup(func() { db.Close() })
+	var errs []error
+	diary := coretest.NewPlugin("diary", core.Action{Name: "note", Permission: core.Everyone,
+		Do: func(ctx context.Context, c core.Call) (core.Result, error) {
+			_, err := db.Items("diary").Put(ctx, core.Item{Path: c.Path, Key: "page", Value: json.RawMessage(`"he likes tea"`)})
+			errs = append(errs, err)
+			return core.Result{}, nil
+		}})
+	room := coretest.NewRoom("room")
+	asker := coretest.NewAsker(`{"response":"wait","actions":[{"type":"CONTINUE"}]}`,
+		`{"response":"Noted.","actions":[{"type":"note","payload":{}}]}`)
+	asker.Hold = make(chan struct{})
+	b := start(t, db, room, asker, func(o *turn.Options) {
+		o.Catalogue, o.Epoch = catalogueOf(t, room, diary), db.Epoch
+	})
+	b.receive(talk("1", "jay", "Aria, I like tea"))
+	b.thinks(1)
+	asker.Hold <- struct{}{}
+	b.thinks(1)
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	close(asker.Hold)
+	b.ended(2)
+	if len(errs) != 1 || !errors.Is(errs[0], core.ErrForgotten) {
+		t.Errorf("the note: %v", errs)
+	}
+}
+
 // between does something before the first turn is journalled.
 type between struct {
 	*memory.DB

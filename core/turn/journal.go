@@ -35,7 +35,7 @@ type journal struct {
 	store core.Store
 	clock func() time.Time
 	id    core.TurnID
-	epoch uint64 // under which its records were read
+	epoch uint64 // in which its records were read
 	begun bool   // the attempt is on disk: what follows ends it
 
 	people []core.Path // its place, and who caused the turn
@@ -63,13 +63,13 @@ func newJournal(o *setup, id core.TurnID, records []core.Record) *journal {
 // journalOf returns a turn's journal: the one that an earlier attempt of this life could
 // not write whole, or what the store has. The first one goes, as the other does, when
 // one of its people is forgotten.
-func (p *place) journalOf(o *setup, id core.TurnID, epoch uint64, records []core.Record) (j *journal, kept bool) {
-	if j = p.journals[id]; j != nil && !forgotten(o.Store, j.epoch, j.people...) {
+func (p *place) journalOf(ctx context.Context, o *setup, id core.TurnID, records []core.Record) (j *journal, kept bool) {
+	if j = p.journals[id]; j != nil && !forgotten(core.WithEpoch(ctx, j.epoch), o.Store, j.people...) {
 		j.former, j.begun = maps.Clone(j.records), false
 		return j, true
 	}
 	j = newJournal(o, id, records)
-	j.epoch = epoch
+	j.epoch, _, _ = core.EpochOf(ctx)
 	if p.journals == nil {
 		p.journals = make(map[core.TurnID]*journal)
 	}

@@ -217,7 +217,8 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 			return false, ctx.Err()
 		}
 	}
-	if ctx = core.WithEpoch(ctx, t.who.Epoch); p.commands {
+	ctx = core.WithTurn(ctx, t.id, t.epoch)
+	if p.commands {
 		ctx = core.Beside(ctx)
 	}
 	if err = t.run(ctx); errors.Is(err, core.ErrUnwritten) && errors.Is(err, core.ErrBadEvent) {
@@ -282,7 +283,7 @@ type turn struct {
 // open finds what waits.
 func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 	t := &turn{place: p, with: with, snapshot: with.Catalogue.Load(), trace: core.Trace{Began: time.Now()}}
-	epoch := with.epoch() // before anything is read
+	ctx = core.WithEpoch(ctx, with.epoch()) // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
 	p.turns.mu.Unlock()
@@ -305,12 +306,12 @@ func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 			return err
 		}
 		var kept bool
-		if t.journal, kept = p.journalOf(with, id, epoch, records); !kept {
+		if t.journal, kept = p.journalOf(ctx, with, id, records); !kept {
 			t.journal.recall(records, time.Time{})
 		}
 		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
 		t.who = caused(t.messages)
-		t.who.Epoch, t.who.Private = t.journal.epoch, head.Private
+		t.who.Private = head.Private
 		if !kept {
 			t.journal.people = append(t.causers(), t.path)
 		}
@@ -333,7 +334,7 @@ func (t *turn) suspect() bool { return t.attempt >= freeTries }
 // was read what waits: from that commit on the store knows that a turn runs that
 // answers him, before it does not. So it is looked at on both sides.
 func (t *turn) begin(ctx context.Context) error {
-	if t.stale() {
+	if t.stale(ctx) {
 		return errForgotten
 	}
 	t.attempt++
@@ -341,7 +342,7 @@ func (t *turn) begin(ctx context.Context) error {
 		return err
 	}
 	t.begun = true
-	if t.stale() {
+	if t.stale(ctx) {
 		t.giveBack()
 		return errForgotten
 	}
@@ -350,8 +351,8 @@ func (t *turn) begin(ctx context.Context) error {
 
 // stale reports whether who caused the turn, or its place, was forgotten since it
 // was read what waits, or is being forgotten.
-func (t *turn) stale() bool {
-	return forgotten(t.with.Store, t.who.Epoch, append(t.causers(), t.path)...)
+func (t *turn) stale(ctx context.Context) bool {
+	return forgotten(ctx, t.with.Store, append(t.causers(), t.path)...)
 }
 
 // person adds the path of somebody whom a place knows by that id.
@@ -363,9 +364,9 @@ func (s *setup) person(paths []core.Path, place core.Path, id string) []core.Pat
 }
 
 // forgotten reports what the store knows of who was forgotten.
-func forgotten(s core.Store, epoch uint64, paths ...core.Path) bool {
+func forgotten(ctx context.Context, s core.Store, paths ...core.Path) bool {
 	f, ok := s.(core.Forgetter)
-	return ok && f.Forgotten(epoch, paths...)
+	return ok && f.Forgotten(ctx, paths...)
 }
 
 // choose says what the turn answers: what a former attempt chose, or what
@@ -504,7 +505,7 @@ func (t *turn) sift(ctx context.Context) (err error) {
 	if len(t.messages) > 0 {
 		before := t.who
 		t.who = caused(t.messages)
-		t.who.Sees, t.who.Epoch, t.who.Private, t.who.Continued = before.Sees, before.Epoch, before.Private, before.Continued
+		t.who.Sees, t.who.Private, t.who.Continued = before.Sees, before.Private, before.Continued
 		t.impulse()
 	}
 	return nil

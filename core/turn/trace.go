@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"time"
 
 	"synthbot/core"
@@ -34,7 +35,7 @@ func (t *turn) move(stage core.Stage) {
 // finish tells everybody that the turn is over.
 func (t *turn) finish(end core.TurnEnd) {
 	t.trace.Took = time.Since(t.trace.Began)
-	if t.with.epoch() == t.who.Epoch { // else it may be one of who was forgotten since
+	if t.with.epoch() == t.epoch { // else it may be one of who was forgotten since
 		t.trace.Memories = t.parts.Recon.Memories
 	}
 	for _, d := range t.finished {
@@ -50,11 +51,12 @@ func (t *turn) finish(end core.TurnEnd) {
 // told returns what reports whether somebody was forgotten whose words the turn
 // was told.
 func (t *turn) told() func() bool {
-	store, epoch, concerned := t.with.Store, t.who.Epoch, []core.Path{t.path}
+	store, concerned := t.with.Store, []core.Path{t.path}
+	began := core.WithEpoch(context.Background(), t.epoch)
 	for _, a := range t.people() {
 		concerned = t.with.person(concerned, t.path, a.ID)
 	}
-	return func() bool { return forgotten(store, epoch, concerned...) }
+	return func() bool { return forgotten(began, store, concerned...) }
 }
 
 // spoke lets the place's ear know that the bot answered.

@@ -51,7 +51,7 @@ func says(t testing.TB, s *plugintest.Stand, who core.Author) uint64 {
 
 // by is a call of a person's, or of nobody's.
 func by(s *plugintest.Stand, who core.Author, seq uint64) core.Call {
-	c := core.Call{Path: group, Author: who, Epoch: s.DB.Epoch()}
+	c := core.Call{Path: group, Author: who}
 	c.Key.Turn, c.Key.Round, c.Key.Step = core.TurnID{Path: group, Seq: seq}, 1, 1
 	return c
 }
@@ -200,7 +200,7 @@ type forgetting struct {
 	core.Items
 	when   string // get or put
 	forget func()
-	puts   int
+	puts   int // that were accepted
 }
 
 func (f *forgetting) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
@@ -211,12 +211,14 @@ func (f *forgetting) Get(ctx context.Context, path core.Path, key string) (core.
 }
 
 func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
-	if item.Value != nil {
-		if f.puts++; f.when == "put" {
-			f.forget()
-		}
+	if item.Value != nil && f.when == "put" {
+		f.forget()
 	}
-	return f.Items.Put(ctx, item)
+	version, err := f.Items.Put(ctx, item)
+	if item.Value != nil && err == nil {
+		f.puts++
+	}
+	return version, err
 }
 
 // Nothing is written of a turn whose author is forgotten while it runs, at
@@ -240,10 +242,11 @@ func TestForgottenMeanwhile(t *testing.T) {
 			items := &forgetting{Items: s.Items, when: when, forget: forget}
 			s.Items = items
 			p := made(t, s)
+			began := core.WithEpoch(t.Context(), s.DB.Epoch())
 			if when == "before" {
 				forget()
 			}
-			_, err := p.write(t.Context(), c, writePayload{Summary: "A talk about canaries."})
+			_, err := p.write(began, c, writePayload{Summary: "A talk about canaries."})
 			survives := forgets == annPath
 			if when == "before" && !survives && items.puts > 0 {
 				t.Error("who was forgotten before is written down all the same")

@@ -1,8 +1,6 @@
 package diary
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -46,25 +44,4 @@ func words(list []string) (all []string) {
 		}
 	}
 	return all
-}
-
-// stands reports whether the turn's own message is still there: that nobody who
-// caused it was forgotten since.
-func (p *Plugin) stands(ctx context.Context, c *core.Call) error {
-	if p.host.Facts.Epoch() == c.Epoch {
-		return nil
-	}
-	turn, there := c.Key.Turn, false
-	err := p.host.Reader.View(ctx, func(v core.View) error {
-		entries, err := v.After(turn.Path, max(turn.Seq, 1)-1, 1)
-		there = err == nil && len(entries) == 1 && entries[0].Message.Seq == turn.Seq && !entries[0].Deleted
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("turn %s: %w", turn, err)
-	}
-	if !there {
-		return &core.Error{Kind: core.Forbidden, Text: "somebody whom it concerns asked to be forgotten meanwhile", Err: core.ErrForgotten}
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package diary
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -65,13 +64,10 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 		}
 		e.By = by
 	}
-	if err := p.stands(ctx, &c); err != nil {
-		return core.Result{}, err
-	}
 	if err := p.people(ctx, &c, &e, w.People); err != nil {
 		return core.Result{}, err
 	}
-	first, err := p.add(ctx, &c, &e)
+	first, err := p.add(ctx, c.Path, &e)
 	if err == nil && first {
 		err = p.expire(ctx, c.Path)
 	}
@@ -138,12 +134,10 @@ func (e *entry) add(here *crowd.Crowd, person core.Path) {
 	}
 }
 
-// add puts an entry on today's page; first: the page is new. What was written
-// while somebody was forgotten is taken off again.
-func (p *Plugin) add(ctx context.Context, c *core.Call, e *entry) (first bool, err error) {
-	day := p.today()
-	err = p.edit(ctx, c.Path, day, func(d *page) error {
-		d.drop(e.ID)
+// add puts an entry on today's page. first reports that the page is new.
+func (p *Plugin) add(ctx context.Context, place core.Path, e *entry) (first bool, err error) {
+	err = p.edit(ctx, place, p.today(), func(d *page) error {
+		d.Entries = slices.DeleteFunc(d.Entries, func(old entry) bool { return old.ID == e.ID })
 		if len(d.Entries) >= p.config.Daily {
 			return core.Errorf(core.Occupied, "the diary is full for today; tomorrow it has a new page")
 		}
@@ -151,19 +145,7 @@ func (p *Plugin) add(ctx context.Context, c *core.Call, e *entry) (first bool, e
 		first = len(d.Entries) == 1
 		return nil
 	})
-	if err != nil {
-		return false, err
-	}
-	failed := p.stands(ctx, c)
-	if failed == nil {
-		return first, nil
-	}
-	return false, errors.Join(failed, p.edit(ctx, c.Path, day, func(d *page) error { d.drop(e.ID); return nil }))
-}
-
-// drop takes an entry off the page.
-func (d *page) drop(id string) {
-	d.Entries = slices.DeleteFunc(d.Entries, func(e entry) bool { return e.ID == id })
+	return first, err
 }
 
 // in reports whether an entry's words name the person.

@@ -33,7 +33,7 @@ func lend(t *testing.T, o Options) *lent {
 	p.told("room/2", "eve", "Friday is secret", false)
 	p.told("room/jay", "jay", "My Friday PIN is 4711", true)
 	for place, text := range map[string]string{"room/1": "Jay likes tea", "room/1/7": "Ann likes coffee", "room/2": "Eve likes gin", "room/jay": "Jay likes nobody"} {
-		if _, err := p.stand.DB.SaveFact(t.Context(), core.Fact{Text: text, Origin: core.MustPath(place), About: []core.Path{core.MustPath("room/@user/jay")}}, p.stand.DB.Epoch()); err != nil {
+		if _, err := p.stand.DB.SaveFact(t.Context(), core.Fact{Text: text, Origin: core.MustPath(place), About: []core.Path{core.MustPath("room/@user/jay")}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -64,7 +64,7 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 	if f.Text == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
 	}
-	_, err = p.host.Facts.SaveFact(ctx, f, c.Epoch)
+	_, err = p.host.Facts.SaveFact(ctx, f)
 	return core.Result{}, worded(u.ID, err)
 }
 

@@ -33,7 +33,6 @@ func (p *Plugin) Commands() []command.Command {
 
 // remember keeps a text of the caller's, or a message that he points at.
 func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
-	epoch := p.host.Facts.Epoch()
 	text, by, rank := c.Args["text"], c.Person, c.Author.Rank
 	about := []core.Path{by}
 	if c.Target != "" {
@@ -52,7 +51,7 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	}
 	f, err := p.host.Facts.SaveFact(ctx, core.Fact{
 		Text: text, About: about, Importance: 5, Language: p.language(c.Locale), Origin: c.Path, By: by, Rank: rank,
-	}, epoch)
+	})
 	if err != nil {
 		return "", worded("", err)
 	}

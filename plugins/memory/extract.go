@@ -191,7 +191,7 @@ func (p *Plugin) put(ctx context.Context, place core.Path, m *mark) error {
 // reread reads the new part of a place, if it is over, and keeps what it finds.
 // next is when the place is to be looked at again; zero: when it is talked in.
 func (p *Plugin) reread(ctx context.Context, place core.Path) (next time.Time, err error) {
-	epoch, now := p.host.Facts.Epoch(), p.host.Clock()
+	ctx, now := core.WithEpoch(ctx, p.host.Facts.Epoch()), p.host.Clock()
 	m, err := p.mark(ctx, place)
 	if err != nil {
 		return next, err
@@ -220,7 +220,7 @@ func (p *Plugin) reread(ctx context.Context, place core.Path) (next time.Time, e
 	}
 	notes, err := p.ask(ctx, part)
 	if err == nil {
-		err = p.keep(ctx, part, notes, epoch)
+		err = p.keep(ctx, part, notes)
 	}
 	next = p.settle(ctx, &m, err)
 	if errors.Is(err, core.ErrNoEngine) {
@@ -260,7 +260,7 @@ func (p *Plugin) finish(ctx context.Context, place core.Path, m *mark) error {
 
 // keep saves what was found. What concerns somebody who was forgotten meanwhile
 // is left out.
-func (p *Plugin) keep(ctx context.Context, part *part, notes []note, epoch uint64) error {
+func (p *Plugin) keep(ctx context.Context, part *part, notes []note) error {
 	kept := 0
 	for _, n := range notes {
 		f := core.Fact{
@@ -273,7 +273,7 @@ func (p *Plugin) keep(ctx context.Context, part *part, notes []note, epoch uint6
 		for _, about := range n.About {
 			f.About = append(f.About, part.people[about-1].path)
 		}
-		if _, err := p.host.Facts.SaveFact(ctx, f, epoch); errors.Is(err, core.ErrForgotten) {
+		if _, err := p.host.Facts.SaveFact(ctx, f); errors.Is(err, core.ErrForgotten) {
 			continue
 		} else if err != nil {
 			return fmt.Errorf("keep: %w", err)

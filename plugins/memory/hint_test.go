@@ -40,7 +40,7 @@ func save(t testing.TB, s *plugintest.Stand, f core.Fact) {
 	if f.Origin.IsZero() {
 		f.Origin = place
 	}
-	if _, err := s.DB.SaveFact(context.Background(), f, 0); err != nil {
+	if _, err := s.DB.SaveFact(context.Background(), f); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -140,8 +140,6 @@ func worded(id string, err error) error {
 	switch {
 	case errors.Is(err, core.ErrUnknown):
 		return unknown(id)
-	case errors.Is(err, core.ErrForgotten):
-		return &core.Error{Kind: core.Forbidden, Text: "somebody whom it concerns asked to be forgotten meanwhile", Err: err}
 	}
 	return err
 }

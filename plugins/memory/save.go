@@ -66,7 +66,7 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 	if f.Text == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
 	}
-	_, err = p.host.Facts.SaveFact(ctx, f, c.Epoch)
+	_, err = p.host.Facts.SaveFact(ctx, f)
 	return core.Result{}, worded("", err)
 }
 

@@ -15,17 +15,16 @@ type actor struct {
 	rank    core.Rank
 	person  core.Path
 	name    string
-	epoch   uint64 // under which it was decided
 }
 
 // newActor refuses whoever is not one moderator or admin: several people, who have
 // no id, and the bot's own turns are not.
-func newActor(place core.Path, private bool, who core.Author, epoch uint64) (*actor, error) {
+func newActor(place core.Path, private bool, who core.Author) (*actor, error) {
 	person, err := place.Person(who.ID)
 	if err != nil || who.Rank < core.Moderator || who.Rank > core.Admin {
 		return nil, core.Errorf(core.Forbidden, "Only a moderator or an admin may do that, and must ask for it alone.")
 	}
-	return &actor{place, private, who.Rank, person, called(who.Name), epoch}, nil
+	return &actor{place, private, who.Rank, person, called(who.Name)}, nil
 }
 
 // admin reports whether the actor is one of the bot's admins, and not of a group.
@@ -63,15 +62,20 @@ func (p *Plugin) may(a *actor, t *target) error {
 	return nil
 }
 
-// begin makes sure that all is read, and returns with p.change held.
-func (p *Plugin) begin(ctx context.Context) error {
+// begin makes sure that all is read, and returns with p.change held. The context that
+// it returns is of no turn: what a moderator decides holds even if they are forgotten
+// meanwhile. What names them is refused all the same.
+func (p *Plugin) begin(ctx context.Context) (context.Context, error) {
 	p.mu.Lock()
 	err := p.open(ctx)
 	p.mu.Unlock()
 	if err == nil {
 		p.change.Lock()
 	}
-	return err
+	if epoch, _, ok := core.EpochOf(ctx); ok {
+		ctx = core.WithEpoch(ctx, epoch)
+	}
+	return ctx, err
 }
 
 // wish is what an actor wants to be done to somebody.
@@ -103,7 +107,7 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, w wish) (h hol
 	if w.span > 0 {
 		h.until = p.host.Clock().Add(w.span).Unix()
 	}
-	if err := p.begin(ctx); err != nil {
+	if ctx, err = p.begin(ctx); err != nil {
 		return h, err
 	}
 	defer p.change.Unlock()
@@ -111,41 +115,16 @@ func (p *Plugin) hold(ctx context.Context, a *actor, kind string, w wish) (h hol
 	if err := p.holdFor(ctx, h, reason); err != nil {
 		return h, err
 	}
-	return h, p.witness(ctx, a, &h, reason)
-}
-
-// witness logs a hold. Where somebody was forgotten since it was decided, it may
-// have been this person: then nothing is left that names him. p.change is held.
-func (p *Plugin) witness(ctx context.Context, a *actor, h *hold, reason string) error {
-	err := p.record(ctx, a, event{
-		What: participle(h.kind), Place: a.group(), Name: h.name, Reason: reason, Until: h.end(), All: h.scope.IsZero(), about: h.person,
+	return h, p.record(ctx, a, event{
+		What: participle(h.kind), Place: a.group(), Name: h.name, Reason: reason, Until: h.end(), All: h.scope.IsZero(),
+		about: h.person,
 	})
-	if err != nil || p.host.Facts.Epoch() == a.epoch {
-		return err
-	}
-	if err := p.unwitness(ctx, h.person); err != nil {
-		return err
-	}
-	return p.anonymise(ctx, h)
-}
-
-// unwitness takes a person's events away. p.change is held.
-func (p *Plugin) unwitness(ctx context.Context, person core.Path) error {
-	p.mu.Lock()
-	gone := p.log.forget(person)
-	p.mu.Unlock()
-	for i := range gone {
-		if err := p.write(ctx, removal(gone[i].items())); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // release lifts what a person is held by, as far as the actor may, and returns
 // those holds.
 func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lifted []hold, err error) {
-	if err := p.begin(ctx); err != nil {
+	if ctx, err = p.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer p.change.Unlock()
@@ -172,7 +151,7 @@ func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lift
 	case len(lifted) == 0:
 		return nil, core.Errorf(core.Invalid, "%s is not %s here.", txt.Clip(txt.Line(bare(name)), maxName), participle(kind))
 	}
-	return lifted, p.witnessRelease(ctx, a, d, &lifted[0])
+	return lifted, p.recordRelease(ctx, a, d, &lifted[0])
 }
 
 // participle is what is done to whom is held.
@@ -195,9 +174,9 @@ func (p *Plugin) holdsOf(d digest) []hold {
 	return append([]hold(nil), p.holds[d]...)
 }
 
-// witnessRelease logs that a person is held no longer; with the last block, his
+// recordRelease logs that a person is held no longer; with the last block, his
 // appeals are heard. p.change is held.
-func (p *Plugin) witnessRelease(ctx context.Context, a *actor, d digest, h *hold) error {
+func (p *Plugin) recordRelease(ctx context.Context, a *actor, d digest, h *hold) error {
 	if h.person.IsZero() {
 		return nil // it is not known whom it would be about
 	}
@@ -221,7 +200,7 @@ func (p *Plugin) witnessRelease(ctx context.Context, a *actor, d digest, h *hold
 
 // hush makes the bot quiet in the actor's place.
 func (p *Plugin) hush(ctx context.Context, a *actor, span time.Duration, reason string) (until time.Time, err error) {
-	if err := p.begin(ctx); err != nil {
+	if ctx, err = p.begin(ctx); err != nil {
 		return until, err
 	}
 	defer p.change.Unlock()
@@ -238,7 +217,8 @@ func (p *Plugin) hush(ctx context.Context, a *actor, span time.Duration, reason 
 
 // unhush lets the bot talk again in the actor's place.
 func (p *Plugin) unhush(ctx context.Context, a *actor) error {
-	if err := p.begin(ctx); err != nil {
+	ctx, err := p.begin(ctx)
+	if err != nil {
 		return err
 	}
 	defer p.change.Unlock()

@@ -155,7 +155,7 @@ func span(text string, usual time.Duration) (time.Duration, error) {
 }
 
 func (p *Plugin) blockUser(ctx context.Context, c core.Call, b blockPayload) (core.Result, error) {
-	a, err := newActor(c.Path, c.Private, c.Author, c.Epoch)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -171,7 +171,7 @@ func (p *Plugin) blockUser(ctx context.Context, c core.Call, b blockPayload) (co
 }
 
 func (p *Plugin) unblockUser(ctx context.Context, c core.Call, u unblockPayload) (core.Result, error) {
-	a, err := newActor(c.Path, c.Private, c.Author, c.Epoch)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -183,7 +183,7 @@ func (p *Plugin) unblockUser(ctx context.Context, c core.Call, u unblockPayload)
 }
 
 func (p *Plugin) muteHere(ctx context.Context, c core.Call, m mutePayload) (core.Result, error) {
-	a, err := newActor(c.Path, c.Private, c.Author, c.Epoch)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -206,7 +206,7 @@ func (p *Plugin) muteHere(ctx context.Context, c core.Call, m mutePayload) (core
 }
 
 func (p *Plugin) unmuteHere(ctx context.Context, c core.Call, u unmutePayload) (core.Result, error) {
-	a, err := newActor(c.Path, c.Private, c.Author, c.Epoch)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil {
 		return core.Result{}, err
 	}

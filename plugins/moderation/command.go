@@ -42,13 +42,8 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// caller is who calls a command that is for moderators.
-func (p *Plugin) caller(c *command.Call) (*actor, error) {
-	return newActor(c.Path, c.Private, c.Author, p.host.Facts.Epoch())
-}
-
 func (p *Plugin) blockCommand(ctx context.Context, c command.Call) (string, error) {
-	a, err := p.caller(&c)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil {
 		return "", err
 	}
@@ -99,7 +94,7 @@ func (p *Plugin) unblockCommand(ctx context.Context, c command.Call) (string, er
 }
 
 func (p *Plugin) releaseCommand(ctx context.Context, c *command.Call, kind string) (string, error) {
-	a, err := p.caller(c)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +106,7 @@ func (p *Plugin) releaseCommand(ctx context.Context, c *command.Call, kind strin
 }
 
 func (p *Plugin) muteCommand(ctx context.Context, c command.Call) (string, error) {
-	a, err := p.caller(&c)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil {
 		return "", err
 	}
@@ -141,7 +136,7 @@ func (p *Plugin) unmuteCommand(ctx context.Context, c command.Call) (string, err
 	if c.Args["person"] != "" {
 		return p.releaseCommand(ctx, &c, muted)
 	}
-	a, err := p.caller(&c)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil {
 		return "", err
 	}
@@ -156,7 +151,8 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 	if c.Author.ID == "" || !c.Private {
 		return "", core.Errorf(core.Forbidden, "That is between one person and me.")
 	}
-	if err := p.begin(ctx); err != nil {
+	ctx, err := p.begin(ctx)
+	if err != nil {
 		return "", err
 	}
 	defer p.change.Unlock()

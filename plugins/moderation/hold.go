@@ -199,23 +199,15 @@ func (p *Plugin) holdFor(ctx context.Context, h hold, reason string) error {
 	if _, err := p.put(ctx, core.Path{}, h.key(d), holdValue{now, h.end()}, core.AnyVersion); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.holds.set(d, h)
-	p.mu.Unlock()
 	_, err := p.put(ctx, h.person, h.detailKey(), detail{h.name, h.tag, reason, now, h.end()}, core.AnyVersion)
-	if errors.Is(err, core.ErrForgotten) {
-		return nil // it holds; witness sees to it that it names nobody
+	if errors.Is(err, core.ErrForgotten) { // it holds, and names nobody
+		h.person, h.name, h.tag = core.Path{}, "", ""
+		err = nil
 	}
-	return err
-}
-
-// anonymise takes away what names the person of a hold.
-func (p *Plugin) anonymise(ctx context.Context, h *hold) error {
-	d := p.digestOf(h.person)
 	p.mu.Lock()
-	p.holds.anonymise(d, h)
-	p.mu.Unlock()
-	return p.drop(ctx, h.person, h.detailKey())
+	defer p.mu.Unlock()
+	p.holds.set(d, h)
+	return err
 }
 
 // lift ends a hold. p.change is held.
@@ -265,12 +257,11 @@ func (all holds) remove(d digest, h *hold) {
 	}
 }
 
-// anonymise forgets whose a hold is, or with nil whose all of them are.
-func (all holds) anonymise(d digest, one *hold) {
+// anonymise clears the identity on all holds of a person.
+func (all holds) anonymise(d digest) {
 	for i := range all[d] {
-		if h := &all[d][i]; one == nil || h.same(one) {
-			h.person, h.name, h.tag = core.Path{}, "", ""
-		}
+		h := &all[d][i]
+		h.person, h.name, h.tag = core.Path{}, "", ""
 	}
 }
 

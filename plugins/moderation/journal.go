@@ -191,15 +191,6 @@ func (j *journal) forget(person core.Path) (gone []event) {
 	return gone
 }
 
-// disown takes out who did something.
-func (j *journal) disown(id string) {
-	for i := range j.events {
-		if j.events[i].id == id {
-			j.events[i].by, j.events[i].byName = core.Path{}, ""
-		}
-	}
-}
-
 // items are what is on disk of an event, what is about it first.
 func (e *event) items() []core.Item {
 	list := []core.Item{{Path: e.about, Key: logKey + e.id, Version: core.AnyVersion, Value: encode(e)}}

@@ -32,14 +32,15 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	if !person.IsPerson() {
 		return nil
 	}
-	if err := p.begin(ctx); err != nil {
+	ctx, err := p.begin(ctx)
+	if err != nil {
 		return err
 	}
 	defer p.change.Unlock()
 	w := whoIs(person)
 	p.mu.Lock()
 	if p.seal.mac != nil {
-		p.holds.anonymise(p.seal.of(w), nil)
+		p.holds.anonymise(p.seal.of(w))
 	}
 	p.forgetRanks(w)
 	p.people.drop(w)

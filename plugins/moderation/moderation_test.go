@@ -32,11 +32,11 @@ func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
 
 // boss is an admin who acts in private.
 func boss(p *Plugin) *actor {
-	return &actor{core.MustPath("room/boss"), true, core.Admin, bossPath, "Boss", p.host.Facts.Epoch()}
+	return &actor{core.MustPath("room/boss"), true, core.Admin, bossPath, "Boss"}
 }
 
 func mia(p *Plugin) *actor {
-	return &actor{group, false, core.Moderator, miaPath, "Mia", p.host.Facts.Epoch()}
+	return &actor{group, false, core.Moderator, miaPath, "Mia"}
 }
 
 // says is a message to the bot: in a group where place is a number, else in the

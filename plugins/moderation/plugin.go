@@ -125,28 +125,32 @@ func (p *Plugin) rouse() {
 	}
 }
 
-// record logs now what an actor does. Where somebody was forgotten since he began,
-// it may have been he: then it is not said who did it. p.change is held, p.mu is
-// not.
+// record logs what an actor does. Nothing is logged about people who were forgotten
+// meanwhile, and not who did it if they were. p.change is held, p.mu is not.
 func (p *Plugin) record(ctx context.Context, a *actor, e event) error {
-	if p.host.Facts.Epoch() == a.epoch {
-		e.by, e.byName = a.person, a.name
-	}
+	e.by, e.byName = a.person, a.name
 	p.mu.Lock()
 	e.At = p.host.Clock()
 	e.id = p.log.number(e.At)
+	p.mu.Unlock()
+	for _, item := range e.items() { // first what happened, then who did it
+		_, err := p.host.Items.Put(ctx, item)
+		switch {
+		case errors.Is(err, core.ErrForgotten) && item.Path == e.about:
+			return nil
+		case errors.Is(err, core.ErrForgotten):
+			e.by, e.byName = core.Path{}, ""
+		case err != nil:
+			return fmt.Errorf("keep: %w", err)
+		}
+	}
+	p.mu.Lock()
 	var items []core.Item
 	for _, gone := range p.log.add(e) {
 		items = append(items, removal(gone.items())...)
 	}
 	p.mu.Unlock()
-	if err := p.write(ctx, append(items, e.items()...)); err != nil || e.by.IsZero() || p.host.Facts.Epoch() == a.epoch {
-		return err
-	}
-	p.mu.Lock()
-	p.log.disown(e.id)
-	p.mu.Unlock()
-	return p.drop(ctx, e.by, didKey+e.id)
+	return p.write(ctx, items)
 }
 
 // write puts items on disk.

@@ -83,7 +83,8 @@ func (p *Plugin) pass(ctx context.Context, n notice) {
 
 // sweep takes away what is over or too old, and follows groups that moved.
 func (p *Plugin) sweep(ctx context.Context) error {
-	if err := p.begin(ctx); err != nil {
+	ctx, err := p.begin(ctx)
+	if err != nil {
 		return err
 	}
 	defer p.change.Unlock()

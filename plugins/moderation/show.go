@@ -52,7 +52,7 @@ func (p *Plugin) blockedCommand(ctx context.Context, c command.Call) (string, er
 // viewer is who asks for a list, once all is read. In private there is nothing to
 // see for moderators: their group is not there.
 func (p *Plugin) viewer(ctx context.Context, c *command.Call) (*actor, error) {
-	a, err := p.caller(c)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func happening(e *event) string {
 
 // appealsCommand lists the appeals.
 func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, error) {
-	a, err := p.caller(&c)
+	a, err := newActor(c.Path, c.Private, c.Author)
 	if err != nil || !a.admin() || !c.Private {
 		return "", core.Errorf(core.Forbidden, "That is for admins, in private.")
 	}

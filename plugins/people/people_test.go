@@ -106,7 +106,7 @@ type forgetting struct {
 	core.Items
 	when   string // get or put
 	forget func()
-	puts   int
+	puts   int // that were accepted
 }
 
 func (f *forgetting) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
@@ -117,12 +117,15 @@ func (f *forgetting) Get(ctx context.Context, path core.Path, key string) (core.
 }
 
 func (f *forgetting) Put(ctx context.Context, item core.Item) (uint64, error) {
-	if isRecord(item.Key) && item.Value != nil {
-		if f.puts++; f.when == "put" {
-			f.forget()
-		}
+	written := isRecord(item.Key) && item.Value != nil
+	if written && f.when == "put" {
+		f.forget()
 	}
-	return f.Items.Put(ctx, item)
+	version, err := f.Items.Put(ctx, item)
+	if written && err == nil {
+		f.puts++
+	}
+	return version, err
 }
 
 // Nothing enters a bio when who said it, or whom it is about, is forgotten while
@@ -140,7 +143,7 @@ func TestForgottenMeanwhile(t *testing.T) {
 			s := plugintest.NewStand(t, "people")
 			says(t, s, core.Author{ID: "lea", Name: "Lea"})
 			says(t, s, ann)
-			c := core.Call{Path: group, Author: jay, Epoch: s.DB.Epoch()}
+			c := core.Call{Path: group, Author: jay}
 			c.Key.Turn = core.TurnID{Path: group, Seq: says(t, s, jay)}
 			forget := func() {
 				if err := s.DB.Forget(context.Background(), tc.forgets); err != nil {
@@ -150,10 +153,11 @@ func TestForgottenMeanwhile(t *testing.T) {
 			items := &forgetting{Items: s.Items, when: when, forget: forget}
 			s.Items = items
 			p := made(t, s)
+			began := core.WithEpoch(t.Context(), s.DB.Epoch())
 			if when == "before" {
 				forget()
 			}
-			_, err := p.update(t.Context(), c, updatePayload{Who: tc.who, Likes: []string{"canaries"}})
+			_, err := p.update(began, c, updatePayload{Who: tc.who, Likes: []string{"canaries"}})
 			var failed *core.Error
 			if tc.survives != (err == nil) || err != nil && !errors.As(err, &failed) {
 				t.Errorf("%s, about %s, %s is forgotten: %v", when, tc.who, tc.forgets, err)

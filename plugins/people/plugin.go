@@ -84,61 +84,6 @@ func caller(c *core.Call) (core.Path, error) {
 	return person, nil
 }
 
-// stands reports whether what a call was made of is still there: that neither
-// who caused it nor whom it is about was forgotten since.
-func (p *Plugin) stands(ctx context.Context, c *core.Call, about core.Path) error {
-	if p.host.Facts.Epoch() == c.Epoch {
-		return nil
-	}
-	turn := c.Key.Turn
-	there := false
-	err := p.host.Reader.View(ctx, func(v core.View) error {
-		entries, err := v.After(turn.Path, max(turn.Seq, 1)-1, 1)
-		there = err == nil && len(entries) == 1 && entries[0].Message.Seq == turn.Seq && !entries[0].Deleted
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("turn %s: %w", turn, err)
-	}
-	if by, err := caller(c); err == nil && by != about && there {
-		here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
-		if err != nil {
-			return err
-		}
-		_, there, err = here.Find(about.String())
-		if err != nil {
-			return err
-		}
-	}
-	if !there {
-		return &core.Error{Kind: core.Forbidden, Text: "somebody whom it concerns asked to be forgotten meanwhile", Err: core.ErrForgotten}
-	}
-	return nil
-}
-
-// guarded changes records of a person for a call. What was written while
-// somebody was forgotten is taken away again.
-func (p *Plugin) guarded(ctx context.Context, c *core.Call, about core.Path, keys []string, change func(*record) error) error {
-	if err := p.stands(ctx, c, about); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if err := p.edit(ctx, about, key, change); err != nil {
-			return err
-		}
-	}
-	failed := p.stands(ctx, c, about)
-	if failed == nil {
-		return nil
-	}
-	for _, key := range keys {
-		if _, err := p.host.Items.Put(ctx, core.Item{Path: about, Key: key, Version: core.AnyVersion}); err != nil {
-			return fmt.Errorf("bio: %w", err)
-		}
-	}
-	return failed
-}
-
 // Key of the count of a day's updates, under the path of who caused them.
 const dayKey = "day"
 

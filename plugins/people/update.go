@@ -159,7 +159,7 @@ func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key strin
 	if view := fields[relationship]; view != nil && key == ownKey && !slices.Contains(keys, botKey) {
 		keys = append(keys, botKey)
 	}
-	return p.guarded(ctx, c, who.path, keys, func(r *record) error {
+	change := func(r *record) error {
 		r.dropAll(gone)
 		for f, texts := range fields {
 			if f == relationship && r.key != botKey || f != relationship && r.key != key {
@@ -173,5 +173,11 @@ func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key strin
 			r.Name = txt.Clip(txt.Line(c.Author.Name), valueMax)
 		}
 		return nil
-	})
+	}
+	for _, key := range keys {
+		if err := p.edit(ctx, who.path, key, change); err != nil {
+			return err
+		}
+	}
+	return nil
 }

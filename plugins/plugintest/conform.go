@@ -298,8 +298,8 @@ func (s *stage) call(u Sample, place core.Path, who core.Author) string {
 		}
 		c := coretest.Call(&a, place, who, json.RawMessage(u.Payload))
 		s.count++
-		c.Key.Turn.Seq, c.Private, c.Epoch = uint64(s.count), place != group, s.stand.DB.Epoch()
-		r, err := a.Do(context.Background(), c)
+		c.Key.Turn.Seq, c.Private = uint64(s.count), place != group
+		r, err := a.Do(core.WithEpoch(context.Background(), s.stand.DB.Epoch()), c)
 		if err != nil {
 			return "error: " + err.Error()
 		}

@@ -37,9 +37,9 @@ func (d *database) Commit(ctx context.Context, b *core.Batch) error {
 }
 
 // SaveFact implements core.Facts.
-func (d *database) SaveFact(ctx context.Context, f core.Fact, epoch uint64) (core.Fact, error) {
+func (d *database) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	defer d.alone()()
-	return d.DB.SaveFact(ctx, f, epoch)
+	return d.DB.SaveFact(ctx, f)
 }
 
 // DropFact implements core.Facts.
