@@ -67,7 +67,8 @@ var onlyForTests = []string{"core/coretest", "plugins/plugintest"}
 // shared lists the modules that more than one package may import; any other has
 // one importer, behind which its types stay.
 var shared = map[string][]string{
-	"github.com/bwmarrin/discordgo":   {"interfaces/discord", "interfaces/discord/rest"},
+	"github.com/bwmarrin/discordgo":   {"interfaces/discord/gateway", "interfaces/discord/rest"},
+	"github.com/gorilla/websocket":    {"interfaces/discord/discordtest", "interfaces/discord/gateway"},
 	"github.com/cenkalti/backoff/v5":  {"core/action", "core/engine", "interfaces/telegram"},
 	"github.com/pelletier/go-toml/v2": {"config", "persona"},
 	"go.uber.org/goleak":              {"core/coretest", "plugins/plugintest"},

@@ -107,13 +107,13 @@ func (d *Driver) lookUp(ctx context.Context, id string, cur cursor, known bool, 
 // patiently makes a request that may fail for a while: what it asks for is
 // needed, and events wait for it.
 func (d *Driver) patiently(ctx context.Context, q rest.Request) error {
-	wait := d.tempo.backoff
+	wait := d.tempo.gateway.Backoff
 	for try := 1; ; try++ {
 		err := d.rest.Do(ctx, q)
 		if err == nil || ctx.Err() != nil || rest.Refused(err) || try == 8 || !rest.Sleep(ctx, rest.Jitter(wait)) {
 			return err
 		}
-		wait = min(2*wait, d.tempo.longest)
+		wait = min(2*wait, d.tempo.gateway.Longest)
 	}
 }
 

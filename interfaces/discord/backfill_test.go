@@ -148,16 +148,16 @@ func TestGapBehindAGap(t *testing.T) {
 	box := newInbox()
 	in.in = box
 	said := func(id, text string) frame {
-		return frame{kind: "message_create", data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
+		return frame{kind: "MESSAGE_CREATE", data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
 			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}
 	}
 	h := &hold{begun: true, fetch: true, guild: guildID}
 	in.holds[hallID] = h
 	ctx, cancel := context.WithCancel(t.Context())
 	in.wait(ctx, hallID, h, said("1300000000000000001", "before"))
-	in.frame(ctx, frame{kind: "ready", data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)})
+	in.frame(ctx, frame{kind: "READY", data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)})
 	in.wait(ctx, hallID, h, said("1300000000000000009", "behind"))
-	in.wait(ctx, hallID, h, frame{kind: "message_delete", data: []byte(`{}`)})
+	in.wait(ctx, hallID, h, frame{kind: "MESSAGE_DELETE", data: []byte(`{}`)})
 	p, _ := in.d.book.place(hallID)
 	in.found(ctx, found{channel: hallID, place: p})
 	cancel()
@@ -205,7 +205,7 @@ func TestMoreThanMayWait(t *testing.T) {
 	in := still(t)
 	h := &hold{begun: true, fetch: true, guild: guildID}
 	for range maxHeld + 5 {
-		in.wait(t.Context(), hallID, h, frame{kind: "message_create"})
+		in.wait(t.Context(), hallID, h, frame{kind: "MESSAGE_CREATE"})
 	}
 	if len(h.frames) != maxHeld || !h.gap || h.sound != maxHeld {
 		t.Errorf("%d wait, a gap: %v behind %d", len(h.frames), h.gap, h.sound)

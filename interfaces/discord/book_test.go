@@ -181,15 +181,3 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
-
-func TestTokenIsNotSentInTheClear(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	d := s.bot(t)
-	safe := *d.set.api
-	safe.Scheme = "https" // while requests go on to the test's server
-	d.set.api = &safe
-	if _, err := d.askGateway(t.Context()); err == nil || !strings.Contains(err.Error(), "not encrypted") {
-		t.Errorf("asked: %v", err)
-	}
-}

@@ -200,7 +200,7 @@ func (d *Driver) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 		return
 	}
 	jobs.Go(func() {
-		for wait := d.tempo.longest; ; wait = min(2*wait, time.Hour) {
+		for wait := d.tempo.gateway.Longest; ; wait = min(2*wait, time.Hour) {
 			try, cancel := context.WithTimeout(ctx, 5*time.Minute)
 			err := d.sync(try)
 			cancel()

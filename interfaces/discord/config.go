@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/gateway"
 )
 
 // Config is what a table of type "discord" holds.
@@ -35,10 +36,6 @@ type settings struct {
 	shards   int // 0: as recommended
 }
 
-// maxShards is more than the platform has ever recommended to a bot of one
-// process.
-const maxShards = 1024
-
 // Wrong tells what is wrong with the token; "" where nothing is, or there is none.
 func (c *Config) Wrong() string {
 	if strings.ContainsAny(c.Token.Reveal(), " \t\r\n") {
@@ -61,8 +58,8 @@ func (c Config) check() (settings, error) {
 	}
 	if s.Shards != "auto" {
 		s.shards, err = strconv.Atoi(s.Shards)
-		if err != nil || s.shards < 1 || s.shards > maxShards {
-			return s, fmt.Errorf("shards: write auto or a number from 1 to %d, not %q", maxShards, s.Shards)
+		if err != nil || s.shards < 1 || s.shards > gateway.MaxShards {
+			return s, fmt.Errorf("shards: write auto or a number from 1 to %d, not %q", gateway.MaxShards, s.Shards)
 		}
 	}
 	if s.Pace != "platform" && s.Pace != "off" {

@@ -3,10 +3,8 @@
 // messages. Its places are NAME/GUILD/CHANNEL, NAME/GUILD/CHANNEL/THREAD and
 // NAME/@me/CHANNEL, its message action is message_NAME.
 //
-// A library speaks the gateway's protocol; this package watches it. Every
-// connection is a session of the library of its own, seen through [wire], which
-// takes the library's place wherever that would hang, crash, or identify out of
-// turn. Sessions are resumed after a drop; where that is not possible, what was
+// Package gateway keeps the bot connected, package rest makes requests. Sessions are
+// resumed after a drop; where that is not possible, what was
 // missed is fetched channel by channel, and what comes in meanwhile waits for it:
 // in channels that were heard of before, and in those of guilds where something
 // was said since. Who wrote it is asked for as well, so that ranks are those of

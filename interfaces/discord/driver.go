@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -54,9 +55,9 @@ type Driver struct {
 	remember string
 
 	rest     *rest.Client
+	gateway  *gateway.Gateway
 	book     *book
 	queue    *queue
-	starts   *starts
 	lanes    *lanes
 	targets  *targets
 	cursors  *cursors
@@ -69,16 +70,15 @@ type Driver struct {
 	ready    readiness
 	count    int // shards, once Listen knows
 
-	mu        sync.Mutex
-	inbox     core.Inbox        // nil: Listen was not called yet
-	direct    map[string]string // channels of direct messages, by person
-	asked     map[string]place  // channels that were asked for, before something was written there
-	noContent bool              // the content intent was refused
-	told      map[string]bool   // what admins were told
-	token     chan struct{}     // closed when the token is refused
-	refused   bool
-	synced    bool // the commands were told, or are being told
-	busy      crew // what answers interactions
+	mu      sync.Mutex
+	inbox   core.Inbox        // nil: Listen was not called yet
+	direct  map[string]string // channels of direct messages, by person
+	asked   map[string]place  // channels that were asked for, before something was written there
+	told    map[string]bool   // what admins were told
+	token   chan struct{}     // closed when the token is refused
+	refused bool
+	synced  bool // the commands were told, or are being told
+	busy    crew // what answers interactions
 }
 
 var (
@@ -107,7 +107,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 	d := &Driver{
 		name: o.Name, set: set, log: o.Log, clock: o.Clock, state: o.State, tell: o.Admin, admins: o.Admins, tempo: t,
 		specs: o.Commands, remember: o.Remember,
-		book: newBook(o.Name), queue: newQueue(), starts: newStarts(t.identify),
+		book: newBook(o.Name), queue: newQueue(),
 		lanes: newLanes(), targets: newTargets(), presses: newReplies(nil, nil), drafts: drafts{all: make(map[string]*draft)},
 		arrivals: arrivals{when: make(map[string]time.Time)}, alive: &alive{shards: make(map[int]time.Time)}, members: newMembers(),
 		told: make(map[string]bool), direct: make(map[string]string), asked: make(map[string]place), token: make(chan struct{}),
@@ -126,11 +126,15 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 		d.remember = "remember"
 	}
 	if d.dial = o.Dial; d.dial == nil {
-		d.dial = (&net.Dialer{Timeout: t.patience, KeepAlive: 15 * time.Second}).DialContext
+		d.dial = (&net.Dialer{Timeout: t.gateway.Patience, KeepAlive: 15 * time.Second}).DialContext
 	}
 	d.cursors, d.replies = newCursors(d.state), newReplies(d.state, d.log)
 	d.rest = rest.New(rest.Options{
 		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: d.dial, Clock: d.clock, Refused: d.refuse,
+	})
+	d.gateway = gateway.New(gateway.Options{
+		Token: set.Token, REST: d.rest, Shards: set.shards, Content: set.MessageContent, Handler: listener{d}, Dial: d.dial,
+		Timings: t.gateway, Log: d.log, Notify: func(text string) { d.admin(d.name + ": " + text) },
 	})
 	return d, nil
 }
@@ -180,7 +184,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.inbox = in
 	d.mu.Unlock()
 	err := d.listen(ctx, in)
-	for before := 0; d.set.shards == 0 && errors.Is(err, errShards) && d.count > before && rest.Sleep(ctx, d.tempo.backoff); {
+	for before := 0; d.set.shards == 0 && errors.Is(err, gateway.ErrShards) && d.count > before && rest.Sleep(ctx, d.tempo.gateway.Backoff); {
 		before = d.count
 		d.log.Warn("there are too few shards by now; asking how many are wanted")
 		err = d.listen(ctx, in)
@@ -214,18 +218,14 @@ func (d *Driver) receive(ctx context.Context, e core.Event) {
 func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := d.findGateway(ctx)
+	at, err := d.gateway.Find(ctx)
 	if err != nil {
 		return err
 	}
-	count := d.set.shards
-	if count == 0 {
-		count = g.shards
-	}
-	d.count = count
-	d.ready.begin(count)
+	d.count = at.Shards
+	d.ready.begin(at.Shards)
 	var wait sync.WaitGroup
-	ends := make(chan error, count+2)
+	ends := make(chan error, 4)
 	begin := func(run func(context.Context) error) {
 		wait.Go(func() {
 			if err := run(ctx); err != nil {
@@ -237,10 +237,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	begin(newIntake(d, in).run)
 	begin(d.watchToken)
 	begin(d.clearDrafts)
-	for id := range count {
-		// Where not all of them may begin now, each asks when it is its turn.
-		begin((&shard{d: d, id: id, count: count, at: g, located: g.remaining >= 0 && g.remaining < count}).run)
-	}
+	begin(func(ctx context.Context) error { return d.gateway.Run(ctx, at) })
 	wait.Wait()
 	select {
 	case err := <-ends:
@@ -275,7 +272,7 @@ func (d *Driver) watchToken(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case <-d.token:
-		return errToken
+		return gateway.ErrToken
 	}
 }
 
@@ -313,24 +310,6 @@ func (d *Driver) once(key, text string) {
 	if !told {
 		d.admin(text)
 	}
-}
-
-// intents are what the gateway is asked to send.
-func (d *Driver) intents() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.set.MessageContent && !d.noContent {
-		return intentsAlways | intentMessageContent
-	}
-	return intentsAlways
-}
-
-// dropContent goes on without the content intent.
-func (d *Driver) dropContent() {
-	d.mu.Lock()
-	d.noContent = true
-	d.mu.Unlock()
-	d.missingContent()
 }
 
 func (d *Driver) missingContent() {

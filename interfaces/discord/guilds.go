@@ -13,37 +13,37 @@ import (
 func (t *intake) ofGuild(ctx context.Context, f frame) bool {
 	b := t.d.book
 	switch f.kind {
-	case "ready":
+	case "READY":
 		t.ready(ctx, f)
-	case "guild_create":
+	case "GUILD_CREATE":
 		t.guild(ctx, f)
-	case "guild_update":
+	case "GUILD_UPDATE":
 		if g, ok := decode[guildPayload](f.data); ok && g.ID != "" {
 			g.Channels, g.Threads = nil, nil
 			b.setGuild(g)
 			t.open(g.ID, "")
 		}
-	case "guild_delete":
+	case "GUILD_DELETE":
 		t.guildGone(f)
-	case "channel_create", "channel_update", "thread_create", "thread_update":
+	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
 		if c, ok := decode[channel](f.data); ok {
 			b.setChannel(c)
 			t.open(c.Guild, c.ID)
 		}
-	case "channel_delete", "thread_delete":
+	case "CHANNEL_DELETE", "THREAD_DELETE":
 		if c, ok := decode[channel](f.data); ok {
 			b.dropChannel(c.Guild, c.ID)
 			t.d.cursors.drop(c.ID)
 		}
-	case "thread_list_sync":
+	case "THREAD_LIST_SYNC":
 		if s, ok := decode[guildPayload](f.data); ok {
 			for _, c := range s.Threads {
 				b.setChannel(c)
 			}
 		}
-	case "guild_role_create", "guild_role_update", "guild_role_delete":
+	case "GUILD_ROLE_CREATE", "GUILD_ROLE_UPDATE", "GUILD_ROLE_DELETE":
 		t.role(f)
-	case "guild_member_update":
+	case "GUILD_MEMBER_UPDATE":
 		t.member(f)
 	default:
 		return false
@@ -68,7 +68,7 @@ func (t *intake) role(f frame) {
 	}](f.data)
 	switch {
 	case !ok:
-	case f.kind == "guild_role_delete":
+	case f.kind == "GUILD_ROLE_DELETE":
 		t.d.book.dropRole(r.Guild, r.ID)
 	default:
 		t.d.book.setRole(r.Guild, r.Role)

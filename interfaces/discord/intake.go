@@ -171,13 +171,13 @@ func (t *intake) frame(ctx context.Context, f frame) {
 		return
 	}
 	switch f.kind {
-	case "message_create", "message_update", "message_delete", "message_delete_bulk",
-		"message_reaction_add", "message_reaction_remove", "message_reaction_remove_all", "message_reaction_remove_emoji",
-		"interaction_create":
+	case "MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK",
+		"MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "MESSAGE_REACTION_REMOVE_ALL", "MESSAGE_REACTION_REMOVE_EMOJI",
+		"INTERACTION_CREATE":
 	default:
 		return
 	}
-	if f.kind == "interaction_create" {
+	if f.kind == "INTERACTION_CREATE" {
 		if c := head.Inner; c != nil && c.ID == head.Channel && head.Guild != "" {
 			c.Guild = head.Guild
 			if _, known := t.d.book.place(c.ID); !known {
@@ -233,19 +233,19 @@ func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
 // take turns an event of a known channel into ours.
 func (t *intake) take(f frame, p place) {
 	switch f.kind {
-	case "message_create":
+	case "MESSAGE_CREATE":
 		if m, ok := decode[message](f.data); ok {
 			t.message(&m, p)
 		}
-	case "message_update":
+	case "MESSAGE_UPDATE":
 		t.edit(f, p)
-	case "message_delete", "message_delete_bulk":
+	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
 		t.delete(f, p)
-	case "message_reaction_add", "message_reaction_remove":
+	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
 		t.react(f, p)
-	case "message_reaction_remove_all", "message_reaction_remove_emoji":
+	case "MESSAGE_REACTION_REMOVE_ALL", "MESSAGE_REACTION_REMOVE_EMOJI":
 		t.unreact(f, p)
-	case "interaction_create":
+	case "INTERACTION_CREATE":
 		t.interact(f, p)
 	}
 }
@@ -325,7 +325,7 @@ func (t *intake) react(f frame, p place) {
 		Path: path, ID: "reaction-" + r.Message + "-" + r.User, Author: t.d.book.author(&who, r.Member, p),
 		Time: t.d.clock(), Private: p.private(), Scopes: scopes,
 	}}
-	if e.Data = line(r.Emoji.text(), 100); f.kind != "message_reaction_add" {
+	if e.Data = line(r.Emoji.text(), 100); f.kind != "MESSAGE_REACTION_ADD" {
 		e.Data = core.TakenAway + e.Data
 	}
 	t.batch = append(t.batch, e)

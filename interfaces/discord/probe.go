@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -63,17 +64,17 @@ func (d *Driver) probeContent(ctx context.Context) core.Finding {
 
 func (d *Driver) probeGateway(ctx context.Context) core.Finding {
 	f := core.Finding{What: "gateway", Found: "unknown"}
-	g, err := d.askGateway(ctx)
+	g, err := gateway.Ask(ctx, d.rest)
 	if err != nil {
 		f.Mend, f.Fatal = "the gateway's address is not to be had: "+rest.Failure("asking", err).Text, true
 		return f
 	}
-	f.Found = fmt.Sprintf("%d shards are recommended", g.shards)
-	if g.shards == 1 {
+	f.Found = fmt.Sprintf("%d shards are recommended", g.Shards)
+	if g.Shards == 1 {
 		f.Found = "one connection is enough"
 	}
-	if g.remaining == 0 {
-		f.Mend = fmt.Sprintf("Discord allows no more sessions for %s: something connects again and again", g.reset.Round(time.Second))
+	if g.Remaining == 0 {
+		f.Mend = fmt.Sprintf("Discord allows no more sessions for %s: something connects again and again", g.Reset.Round(time.Second))
 	}
 	return f
 }

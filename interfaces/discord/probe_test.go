@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/gateway"
 )
 
 func TestProbe(t *testing.T) {
@@ -20,7 +21,7 @@ func TestProbe(t *testing.T) {
 		"all talk":    {func(*server) {}, "content", "hears all talk", ""},
 		"one shard":   {func(*server) {}, "gateway", "one connection is enough", ""},
 		"clock":       {func(*server) {}, "clock", "0s from the platform's", ""},
-		"no content":  {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Intents = intentsAlways }) }, "content", "alone", "developer portal"},
+		"no content":  {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Intents = gateway.Intents }) }, "content", "alone", "developer portal"},
 		"shards":      {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Shards = 4 }) }, "gateway", "4 shards are recommended", ""},
 		"no sessions": {func(s *server) { s.Gateway(func(g *discordtest.Settings) { g.Remaining, g.Reset = 0, time.Hour }) }, "gateway", "", "no more sessions for 1h0m0s"},
 		"bad token":   {func(s *server) { s.Revoke() }, "identity", "unknown", "the token is refused"},

@@ -10,7 +10,7 @@ import (
 // frame is one event of the gateway, as it came.
 type frame struct {
 	shard int
-	kind  string // lower case
+	kind  string // for example MESSAGE_CREATE
 	data  json.RawMessage
 	call  *arrival  // with an interaction
 	since time.Time // with READY: until when the session before told everything

@@ -19,6 +19,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/gateway"
 )
 
 // The world that tests live in.
@@ -47,9 +48,7 @@ type server struct {
 
 func newServer(t testing.TB) *server { return &server{discordtest.New(t), hasty} }
 
-// inBubble runs a test in fake time, with the driver's real patience. A
-// connection must not end in the very moment of a heartbeat: the library then
-// waits for a lock, in which fake time stands still.
+// inBubble runs a test in fake time, with the driver's real timings.
 func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +68,7 @@ func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if flag.Lookup("test.fuzz").Value.String() == "" {
-		// Tests wait for the library's second more than they compute.
+		// Tests wait more than they compute.
 		_ = flag.Set("test.parallel", "24")
 	}
 	goleak.VerifyTestMain(m)
@@ -77,9 +76,11 @@ func TestMain(m *testing.M) {
 
 // hasty is the tempo of tests.
 var hasty = tempo{
-	patience: time.Minute, identify: 30 * time.Millisecond, invalid: 5 * time.Millisecond,
-	backoff: 10 * time.Millisecond, longest: 200 * time.Millisecond, retry: 5 * time.Millisecond,
-	guilds: time.Minute, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: time.Minute, answers: time.Minute, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
+	gateway: gateway.Timings{
+		Patience: time.Minute, Identify: 30 * time.Millisecond, Invalid: 5 * time.Millisecond,
+		Backoff: 10 * time.Millisecond, Longest: 200 * time.Millisecond,
+	},
+	retry: 5 * time.Millisecond, guilds: time.Minute, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: time.Minute, answers: time.Minute, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
 }
 
 // inbox records what comes in. It takes each (place, id) once, as the real one.
@@ -208,10 +209,6 @@ func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	return d
 }
 
-// stopsAfter is when a driver in a bubble is stopped at the earliest: its first heartbeat
-// is over then.
-const stopsAfter = 1500 * time.Millisecond
-
 // listening runs a driver until stop is called or the test ends.
 func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() error) {
 	t.Helper()
@@ -222,9 +219,6 @@ func (s *server) listening(t testing.TB, d *Driver, in core.Inbox) (stop func() 
 	var err error
 	stop = func() error {
 		once.Do(func() {
-			if s.Dial != nil {
-				time.Sleep(stopsAfter)
-			}
 			cancel()
 			select {
 			case err = <-ended:

@@ -1,0 +1,216 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+	"github.com/gorilla/websocket"
+)
+
+// Opcodes of the gateway.
+const (
+	opDispatch  = 0
+	opHeartbeat = 1
+	opIdentify  = 2
+	opResume    = 6
+	opReconnect = 7
+	opInvalid   = 9
+	opHello     = 10
+	opAck       = 11
+)
+
+// Why a connection ended, besides a *websocket.CloseError and errors of the network.
+var (
+	errReconnect = errors.New("the gateway asked to connect again")
+	errInvalid   = errors.New("the gateway does not know the session any more")
+	errZombie    = errors.New("the gateway does not acknowledge heartbeats")
+	errMessage   = errors.New("the gateway sent an unreadable message")
+)
+
+// Bounds of a connection.
+const (
+	maxMessage  = 32 << 20 // bytes
+	maxBuffer   = 1 << 20  // bytes that are kept for the next message
+	sendTime    = 20 * time.Second
+	goodbyeTime = time.Second
+)
+
+// message is one message of the gateway.
+type message struct {
+	Op   *int            `json:"op"`
+	Seq  int64           `json:"s"`
+	Type string          `json:"t"`
+	Data json.RawMessage `json:"d"`
+}
+
+// conn is one connection. One goroutine reads; heartbeats are sent by another.
+type conn struct {
+	ws       *websocket.Conn
+	text     bytes.Buffer  // of the message that is read
+	patience time.Duration // how long the gateway may be silent
+	interval time.Duration // between two heartbeats
+
+	seq       atomic.Int64  // of the latest event
+	reading   atomic.Bool   // we wait for the gateway, and it does not wait for us
+	acked     atomic.Bool   // the latest heartbeat
+	beatAsked chan struct{} // one token: the gateway asks for a heartbeat
+}
+
+// dial connects; ctx ends the attempt only.
+func (g *Gateway) dial(ctx context.Context, address string) (*conn, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	u.RawQuery = url.Values{"v": {discordgo.APIVersion}, "encoding": {"json"}}.Encode()
+	stop := func() bool { return true }
+	dialer := websocket.Dialer{
+		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: g.Timings.Patience,
+		NetDialContext: func(handshake context.Context, network, address string) (net.Conn, error) {
+			wire, err := g.Dial(handshake, network, address)
+			if err == nil {
+				// The end of a context does not interrupt the handshake.
+				stop = context.AfterFunc(ctx, func() { _ = wire.Close() })
+			}
+			return wire, err
+		},
+	}
+	ws, resp, err := dialer.DialContext(ctx, u.String(), nil)
+	switch {
+	case !stop():
+		err = context.Cause(ctx)
+	case err != nil && resp != nil:
+		err = fmt.Errorf("%w: %s", err, resp.Status)
+	}
+	if err != nil {
+		if ws != nil {
+			_ = ws.Close()
+		}
+		return nil, err
+	}
+	ws.SetReadLimit(maxMessage)
+	ws.SetCloseHandler(func(int, string) error { return nil }) // an answer might end the session
+	c := &conn{ws: ws, patience: g.Timings.Patience, beatAsked: make(chan struct{}, 1)}
+	c.acked.Store(true)
+	return c, nil
+}
+
+// read waits for the next message.
+func (c *conn) read() (m message, err error) {
+	err = c.ws.SetReadDeadline(time.Now().Add(c.patience))
+	if err != nil {
+		return m, err
+	}
+	c.reading.Store(true)
+	defer c.reading.Store(false)
+	kind, r, err := c.ws.NextReader()
+	if err != nil {
+		return m, err
+	}
+	if kind != websocket.TextMessage {
+		return m, fmt.Errorf("%w: compression was not asked for", errMessage)
+	}
+	c.text.Reset()
+	_, err = c.text.ReadFrom(r)
+	if err != nil {
+		return m, err
+	}
+	m, err = parse(c.text.Bytes())
+	if c.text.Cap() > maxBuffer {
+		c.text = bytes.Buffer{}
+	}
+	return m, err
+}
+
+// parse reads a message; it keeps a copy.
+func parse(text []byte) (m message, err error) {
+	err = json.Unmarshal(text, &m)
+	if err != nil || m.Op == nil {
+		return m, fmt.Errorf("%w: %.60q", errMessage, text)
+	}
+	return m, nil
+}
+
+// hello reads the first message, which has the interval of heartbeats.
+func (c *conn) hello() error {
+	m, err := c.read()
+	if err != nil {
+		return err
+	}
+	var h struct {
+		Interval int64 `json:"heartbeat_interval"`
+	}
+	if *m.Op != opHello || json.Unmarshal(m.Data, &h) != nil || h.Interval < 10 || h.Interval > 600_000 {
+		return fmt.Errorf("%w: hello expected", errMessage)
+	}
+	c.interval = time.Duration(h.Interval) * time.Millisecond
+	return nil
+}
+
+// established is called when the session has begun or is resumed: from now on the
+// gateway says something in every interval.
+func (c *conn) established() { c.patience = 2*c.interval + 5*time.Second }
+
+func (c *conn) send(op int, data any) error {
+	err := c.ws.SetWriteDeadline(time.Now().Add(sendTime))
+	if err != nil {
+		return err
+	}
+	return c.ws.WriteJSON(map[string]any{"op": op, "d": data})
+}
+
+// beat sends heartbeats until ctx ends. It returns an error if one is not acknowledged
+// before the next, or cannot be sent.
+func (c *conn) beat(ctx context.Context) error {
+	tick := time.NewTimer(rand.N(c.interval)) // as Discord wants it
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.beatAsked:
+		case <-tick.C:
+			if !c.acked.Swap(false) && c.reading.Load() {
+				return errZombie
+			}
+			tick.Reset(c.interval)
+		}
+		var seq any // null before the first event
+		if n := c.seq.Load(); n > 0 {
+			seq = n
+		}
+		err := c.send(opHeartbeat, seq)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// closeWith closes the connection when ctx ends, and with it the session, so that
+// Discord shows the bot as offline. The returned function closes the connection alone,
+// unless ctx ended.
+func (c *conn) closeWith(ctx context.Context) func() {
+	left := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(left)
+		text := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+		_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(goodbyeTime))
+		_ = c.ws.Close()
+	})
+	return func() {
+		if !stop() {
+			<-left
+		}
+		_ = c.ws.Close()
+	}
+}

@@ -1,0 +1,146 @@
+// Package gateway keeps a bot connected to Discord's gateway: it finds the address,
+// begins and resumes sessions, sends heartbeats, and hands events on as they come. It
+// does not look into events, except for what describes the session.
+//
+// The protocol is spoken here and not by the library, of which only the types and the
+// version are used. The library's own connection
+//   - hangs forever if the gateway answers an identify or a resume with a reconnect,
+//     or says nothing at all: [shard.connect] has a time limit for every wait;
+//   - identifies at once after an invalid session, where Discord wants a pause, and
+//     again and again after a close code that is final: [shard.after], [shard.fatal];
+//   - ignores the address at which a session is to be resumed: [shard.address];
+//   - notices only after five intervals that heartbeats are not acknowledged:
+//     [conn.beat];
+//   - decodes each event, and turns a message with a component that it does not know
+//     into an empty one: [Handler] gets the data as it came.
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"synthbot/core"
+	"synthbot/interfaces/discord/rest"
+)
+
+// Errors that end [Gateway.Run]; they are written for users.
+var (
+	ErrToken   = errors.New("the token is refused by Discord: put a valid one where the configuration's token points to")
+	ErrShards  = errors.New("the bot is in so many guilds that it needs more shards: set shards to auto")
+	errIntents = errors.New("the intents are refused by Discord: switch them on for this bot in the developer portal")
+)
+
+// Intents are the kinds of event that every session asks for.
+const Intents = int(discordgo.IntentGuilds | discordgo.IntentGuildMessages | discordgo.IntentGuildMessageReactions |
+	discordgo.IntentDirectMessages | discordgo.IntentDirectMessageReactions)
+
+// Event is one event, as it came.
+type Event struct {
+	Shard int
+	Type  string // for example MESSAGE_CREATE
+	Data  json.RawMessage
+}
+
+// Handler gets what happens in the sessions. Each shard calls it from one goroutine of
+// its own.
+type Handler interface {
+	// Event takes an event, in order. It returns false if ctx ended before that: the
+	// event comes again when the session is resumed. A session begins with the event
+	// READY, and goes on with RESUMED.
+	Event(ctx context.Context, e Event) bool
+	// Alive is called when the gateway acknowledges a heartbeat: all events until now
+	// were received.
+	Alive(shard int)
+	// Disconnected is called at the end of each connection and failed attempt.
+	Disconnected(shard int)
+	// ContentRefused is called when the bot may not see the content of messages. The
+	// next session does not ask for it.
+	ContentRefused()
+}
+
+// Timings are the waits of a Gateway.
+type Timings struct {
+	Patience time.Duration // until the gateway has said something
+	Identify time.Duration // between two identifies of one bucket; Discord wants five seconds
+	Invalid  time.Duration // the least pause after an invalid session
+	Backoff  time.Duration // the first pause after a failed connection
+	Longest  time.Duration // the longest one
+}
+
+// Options are what a Gateway is made of. All are required.
+type Options struct {
+	Token   core.Secret
+	REST    *rest.Client
+	Shards  int  // 0: as many as Discord recommends
+	Content bool // ask for the content of messages
+	Handler Handler
+	Dial    rest.Dial
+	Timings Timings
+	Log     *slog.Logger
+	Notify  func(text string) // informs the admins
+}
+
+// Gateway connects one bot. Safe for concurrent use.
+type Gateway struct {
+	Options
+	starts *starts
+
+	mu             sync.Mutex
+	contentRefused bool
+}
+
+// New makes a Gateway; it connects to nothing yet.
+func New(o Options) *Gateway {
+	return &Gateway{Options: o, starts: newStarts(o.Timings.Identify)}
+}
+
+// Run keeps all shards connected until ctx ends, which is not an error, or Discord
+// refuses the bot.
+func (g *Gateway) Run(ctx context.Context, at Location) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var shards sync.WaitGroup
+	failed := make(chan error, at.Shards)
+	for id := range at.Shards {
+		// If not all of them may begin now, each asks when it is its turn.
+		s := &shard{g: g, id: id, count: at.Shards, at: at, located: at.Remaining >= 0 && at.Remaining < at.Shards}
+		shards.Go(func() {
+			err := s.run(ctx)
+			if err != nil {
+				failed <- err
+				cancel()
+			}
+		})
+	}
+	shards.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+// intents are what the next session asks for.
+func (g *Gateway) intents() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.Content && !g.contentRefused {
+		return Intents | int(discordgo.IntentMessageContent)
+	}
+	return Intents
+}
+
+// dropContent goes on without the content of messages.
+func (g *Gateway) dropContent() {
+	g.mu.Lock()
+	g.contentRefused = true
+	g.mu.Unlock()
+	g.Handler.ContentRefused()
+}

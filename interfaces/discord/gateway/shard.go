@@ -1,0 +1,301 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+	"github.com/gorilla/websocket"
+
+	"synthbot/interfaces/discord/rest"
+)
+
+// Codes with which the gateway closes a connection.
+const (
+	closeNotAuthenticated = 4003
+	closeToken            = 4004
+	closeSequence         = 4007
+	closeTimeout          = 4009
+	closeShard            = 4010
+	closeShards           = 4011
+	closeVersion          = 4012
+	closeIntents          = 4013
+	closeDisallowed       = 4014 // intents
+)
+
+// session is what is needed to resume.
+type session struct {
+	id      string
+	address string // "": the gateway's
+	seq     int64  // of the latest event that was taken
+}
+
+// shard keeps one connection alive. Only the goroutine of run uses it.
+type shard struct {
+	g       *Gateway
+	id      int
+	count   int
+	at      Location
+	located bool // at was used before, or does not allow enough sessions
+	intents int  // that this connection asks for
+
+	session *session // nil: the next one is new
+	stood   bool     // this connection got as far as READY or RESUMED
+}
+
+// run connects again and again until ctx ends, which is not an error, or Discord
+// refuses the bot.
+func (s *shard) run(ctx context.Context) error {
+	wait := time.Duration(0)
+	for rest.Sleep(ctx, wait) {
+		why := s.connect(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		stood := s.reset()
+		err := s.fatal(why)
+		if err != nil {
+			return err
+		}
+		wait = s.after(why, stood, wait)
+		s.g.Log.Info("gateway connection ended", "shard", s.id, "reason", why, "stood", stood, "wait", wait)
+	}
+	return nil
+}
+
+// reset prepares the next connection. It returns whether the session was established;
+// if not, its address may be the reason.
+func (s *shard) reset() (stood bool) {
+	stood, s.stood = s.stood, false
+	s.g.Handler.Disconnected(s.id)
+	if !stood && s.session != nil {
+		s.session.address = "" // the gateway's own accepts the session as well
+	}
+	return stood
+}
+
+// after decides whether the session is over, and returns the pause before the next
+// connection.
+func (s *shard) after(why error, stood bool, waited time.Duration) time.Duration {
+	t := &s.g.Timings
+	if sessionOver(why) {
+		began := s.session == nil
+		s.session = nil
+		// Discord wants a random pause of one to five times this.
+		pause := t.Invalid + rand.N(4*t.Invalid)
+		if began && !stood { // and allows only so many sessions a day
+			pause = max(pause, rest.Jitter(min(2*waited, t.Longest)))
+		}
+		return pause
+	}
+	if stood {
+		return rand.N(t.Backoff / 4)
+	}
+	return rest.Jitter(min(max(2*waited, t.Backoff), t.Longest))
+}
+
+// sessionOver reports whether the session cannot be resumed.
+func sessionOver(why error) bool {
+	var c *websocket.CloseError
+	return errors.Is(why, errInvalid) ||
+		errors.As(why, &c) && (c.Code == closeNotAuthenticated || c.Code == closeSequence || c.Code == closeTimeout)
+}
+
+// fatal returns the error that ends the interface, if why is one.
+func (s *shard) fatal(why error) error {
+	if errors.Is(why, ErrToken) {
+		return ErrToken
+	}
+	var c *websocket.CloseError
+	if !errors.As(why, &c) {
+		return nil
+	}
+	switch c.Code {
+	case closeToken:
+		return ErrToken
+	case closeShard:
+		return fmt.Errorf("the shard is refused by Discord (%w)", c)
+	case closeShards:
+		return fmt.Errorf("%w (%w)", ErrShards, c)
+	case closeVersion:
+		return fmt.Errorf("this version of the gateway is not supported by Discord any more (%w)", c)
+	case closeIntents:
+		return fmt.Errorf("%w (%w)", errIntents, c)
+	case closeDisallowed:
+		if s.intents != Intents {
+			s.g.dropContent() // other shards may have asked for it as well
+			return nil
+		}
+		return fmt.Errorf("%w (%w)", errIntents, c)
+	}
+	return nil
+}
+
+// connect opens a connection and returns why it ended.
+func (s *shard) connect(ctx context.Context) error {
+	identified := func() {}
+	if s.session == nil {
+		done, err := s.g.starts.wait(ctx, s.id, s.at.concurrency)
+		if err != nil {
+			return err
+		}
+		defer done()
+		identified = done
+		err = s.locate(ctx)
+		if err != nil {
+			return err
+		}
+	}
+	c, err := s.g.dial(ctx, s.address())
+	if err != nil {
+		return err
+	}
+	defer c.closeWith(ctx)()
+	err = c.hello()
+	if err != nil {
+		return err
+	}
+	err = s.begin(c)
+	if err != nil {
+		return err
+	}
+	identified()
+	return s.serve(ctx, c)
+}
+
+// locate asks where to connect, except the first time: one answer is for all shards.
+func (s *shard) locate(ctx context.Context) error {
+	if s.located {
+		at, err := s.g.ask(ctx)
+		switch {
+		case err == nil:
+			s.at = at
+		case errors.Is(err, ErrToken), ctx.Err() != nil:
+			return err
+		}
+	}
+	s.located = true
+	return nil
+}
+
+// address is where to connect.
+func (s *shard) address() string {
+	if s.session != nil && s.session.address != "" {
+		return s.session.address
+	}
+	return s.at.address
+}
+
+// begin identifies or resumes.
+func (s *shard) begin(c *conn) error {
+	token := "Bot " + s.g.Token.Reveal()
+	s.intents = s.g.intents()
+	if s.session != nil {
+		c.seq.Store(s.session.seq)
+		return c.send(opResume, map[string]any{"token": token, "session_id": s.session.id, "seq": s.session.seq})
+	}
+	return c.send(opIdentify, discordgo.Identify{
+		Token: token, Intents: discordgo.Intent(s.intents), Shard: &[2]int{s.id, s.count}, LargeThreshold: 250,
+		Properties: discordgo.IdentifyProperties{OS: runtime.GOOS, Browser: "synthbot"},
+	})
+}
+
+// serve sends heartbeats and handles messages until the connection ends.
+func (s *shard) serve(ctx context.Context, c *conn) error {
+	ctx, end := context.WithCancelCause(ctx)
+	var beats sync.WaitGroup
+	defer beats.Wait()
+	defer end(nil)
+	beats.Go(func() {
+		err := c.beat(ctx)
+		if err != nil {
+			end(err)
+			_ = c.ws.Close()
+		}
+	})
+	for {
+		m, err := c.read()
+		if err == nil {
+			err = s.handle(ctx, c, m)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// handle handles one message. An error ends the connection.
+func (s *shard) handle(ctx context.Context, c *conn, m message) error {
+	switch *m.Op {
+	case opDispatch:
+		s.dispatch(ctx, c, m)
+	case opHeartbeat:
+		select {
+		case c.beatAsked <- struct{}{}:
+		default:
+		}
+	case opAck:
+		c.acked.Store(true)
+		if s.stood {
+			s.g.Handler.Alive(s.id)
+		}
+	case opReconnect:
+		return errReconnect
+	case opInvalid:
+		if string(bytes.TrimSpace(m.Data)) == "true" {
+			return errReconnect
+		}
+		return errInvalid
+	}
+	return nil
+}
+
+// dispatch hands an event to the handler.
+func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
+	if m.Type == "" {
+		return
+	}
+	c.seq.Store(max(c.seq.Load(), m.Seq))
+	if m.Type == "READY" || m.Type == "RESUMED" {
+		s.stood = true
+		c.established()
+	}
+	if m.Type == "READY" {
+		s.begun(m)
+	}
+	if s.g.Handler.Event(ctx, Event{s.id, m.Type, m.Data}) && s.session != nil {
+		s.session.seq = max(s.session.seq, m.Seq)
+	}
+}
+
+// begun notes how to resume a new session.
+func (s *shard) begun(m message) {
+	var r struct {
+		Session string `json:"session_id"`
+		Address string `json:"resume_gateway_url"`
+	}
+	_ = json.Unmarshal(m.Data, &r) // without a session ID, the next session is a new one
+	if r.Session == "" {
+		return
+	}
+	if !asSafe(r.Address, s.at.address) {
+		r.Address = ""
+	}
+	s.session = &session{id: r.Session, address: r.Address, seq: m.Seq}
+}
+
+// asSafe reports whether the address for resuming is encrypted as the gateway's is.
+func asSafe(resume, gateway string) bool {
+	return isAddress(resume) && strings.HasPrefix(resume, "wss:") == strings.HasPrefix(gateway, "wss:")
+}

@@ -1,0 +1,29 @@
+package discord
+
+import (
+	"time"
+
+	"synthbot/interfaces/discord/gateway"
+)
+
+// tempo is how patient the driver is; tests are less so.
+type tempo struct {
+	gateway gateway.Timings
+	retry   time.Duration // the first wait before a request is made again
+	guilds  time.Duration // how long a guild that was announced is waited for
+	flush   time.Duration // between two notes of what was seen
+	typing  time.Duration // between two signs of typing
+	defers  time.Duration // how long an interaction waits for the disk
+	answers time.Duration // how long the answer to an interaction may take
+	draft   time.Duration // between two edits of a growing message
+	left    time.Duration // before a draft that others left is taken away, where nobody says anything
+}
+
+var usual = tempo{
+	gateway: gateway.Timings{
+		Patience: 20 * time.Second, Identify: 5250 * time.Millisecond, Invalid: time.Second,
+		Backoff: time.Second, Longest: 2 * time.Minute,
+	},
+	retry: 300 * time.Millisecond, guilds: 20 * time.Second, flush: 2 * time.Second, typing: 8 * time.Second,
+	defers: 1500 * time.Millisecond, answers: 3 * time.Second, draft: 1500 * time.Millisecond, left: 5 * time.Minute,
+}
