@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -199,4 +200,195 @@ func TestPulseCommits(t *testing.T) {
 		t.Errorf("with a disk that cannot be written: %v", err)
 	}
 	d.write = nil
+}
+
+// TestWhenAJobIsStuck: neither earlier than it may be, nor much later, nor because of
+// what came before.
+func TestWhenAJobIsStuck(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const patience = time.Minute
+			var w watch
+			stuck := make(chan string, 2)
+			began := time.Now()
+			go w.run(t.Context(), patience, func(job string) { stuck <- job })
+			time.Sleep(20 * patience) // nothing to do is not stuck
+			for range 30 {
+				time.Sleep(patience / 2)
+				w.note(&job{name: func() string { return "before" }}, false)
+			}
+			w.rest()
+			time.Sleep(patience / 2)
+			w.note(&job{name: func() string { return "stuck" }}, slow)
+			last := time.Now()
+			want(t, "the job", <-stuck, "stuck")
+			limit := patience
+			if slow {
+				limit *= slowFactor
+			}
+			if took := time.Since(last); took < limit || took > limit+2*patience/watchTicks {
+				t.Errorf("slow %t: noticed after %v, want %v", slow, took, limit)
+			}
+			time.Sleep(20 * limit)
+			want(t, "reports", len(stuck), 0)
+			_ = began
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var w watch
+		ctx, cancel := context.WithCancel(t.Context())
+		go w.run(ctx, time.Minute, func(string) { t.Error("reported after the end") })
+		w.note(nil, false)
+		job, steps, busy, slow := w.look()
+		want(t, "at work", []any{job, steps, busy, slow}, []any{"", uint64(1), true, false})
+		w.waitForDisk()
+		job, steps, busy, slow = w.look()
+		want(t, "at work on the disk", []any{job, steps, busy, slow}, []any{"", uint64(2), true, true})
+		time.Sleep(30 * time.Second)
+		cancel()
+		time.Sleep(time.Hour)
+		w.rest()
+		_, _, busy, slow = w.look()
+		want(t, "at rest", []bool{busy, slow}, []bool{false, false})
+	})
+}
+
+// TestStuckByDefault: the writer is watched with a patience of its own.
+func TestStuckByDefault(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir).Close()
+	synctest.Test(t, func(t *testing.T) {
+		free, stuck := make(chan struct{}), make(chan string, 1)
+		db, err := Open(dir, Options{Stuck: func(job string) { stuck <- job }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		go db.write(t.Context(), &job{run: func(*tx) error { <-free; return nil }, name: func() string { return "mine" }})
+		want(t, "the job", <-stuck, "mine")
+		if took := time.Since(began); took < patience || took > patience+2*patience/watchTicks {
+			t.Errorf("noticed after %v, want %v", took, patience)
+		}
+		blamed, err := db.readBlocked()
+		want(t, "noted", blamed, map[string]blocked{"mine": {Times: 1, Last: time.Now()}})
+		close(free)
+		if err := errors.Join(err, db.blame(""), db.Close()); err != nil {
+			t.Error(err)
+		}
+		blamed, _ = db.readBlocked()
+		want(t, "noted of no job", len(blamed), 1)
+	})
+}
+
+// TestFileOfBlockedJobs: it forgets what is old, says since when a job is refused, and
+// what cannot be read of it is no reason not to start.
+func TestFileOfBlockedJobs(t *testing.T) {
+	dir := t.TempDir()
+	now := day
+	with := Options{Clock: func() time.Time { return now }}
+	db := openWith(t, dir, with)
+	for job, times := range map[string]int{"once": 1, "often": stuckLimit, "too often": stuckLimit + 1} {
+		for range times {
+			if err := db.blame(job); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	db.Close()
+	now = day.Add(stuckAge)
+	db = openWith(t, dir, with)
+	want(t, "refused", db.Aside(), []string{"often", "too often"})
+	want(t, "until", db.watch.aside["often"], now)
+	if err := db.watch.enter(&job{name: func() string { return "often" }}, now); err != nil {
+		t.Errorf("a day later: %v", err)
+	}
+	if err := db.watch.enter(&job{name: func() string { return "often" }}, now.Add(-1)); !errors.Is(err, ErrAside) || !strings.Contains(err.Error(), "often") {
+		t.Errorf("before: %v", err)
+	}
+	db.Close()
+	now = now.Add(1)
+	db = openWith(t, dir, with)
+	want(t, "refused after a day", len(db.Aside()), 0)
+	if err := db.blame("new"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := db.readBlocked()
+	want(t, "kept", all, map[string]blocked{"new": {Times: 1, Last: now}})
+	if err := errors.Join(err, db.Close(), os.WriteFile(db.file+stuckSuffix, []byte("spoilt"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	with.Log = slog.New(slog.NewTextHandler(&log, nil))
+	db = openWith(t, dir, with)
+	if err := db.blame("new"); err == nil {
+		t.Error("a file that cannot be read was replaced")
+	}
+	want(t, "the log tells of it", strings.Contains(log.String(), "what blocked the database is not known"), true)
+	if err := os.Remove(db.file + stuckSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.dropBlocked(), os.MkdirAll(db.file+stuckSuffix+"/x", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if db.dropBlocked() == nil || db.blame("new") == nil {
+		t.Error("a file that cannot be written is no error")
+	}
+	if err := os.RemoveAll(db.file + stuckSuffix); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNamesOfJobs: an admin learns from them what blocks the writer.
+func TestNamesOfJobs(t *testing.T) {
+	turn := core.TurnID{Path: kitchen, Seq: 7}
+	said := message(kitchen, "42", "hello")
+	gone := core.Event{Kind: core.KindDeletion, Target: "41", Message: core.Message{Path: kitchen}}
+	for name, b := range map[string]*core.Batch{
+		"":                                   {States: map[core.Path]core.State{kitchen: {}}},
+		"message 42 in house/kitchen":        {Append: []core.Entry{said}, Change: []core.Event{gone}},
+		"deletion 41 in house/kitchen":       {Change: []core.Event{gone}, Answered: []core.TurnID{turn}},
+		"turn " + turn.String():              {Journal: []core.Record{{Key: core.Key{Turn: turn}}}, Append: []core.Entry{said}},
+		"end of turn " + turn.String():       {Answered: []core.TurnID{turn}},
+		"end of turn " + turn.String() + " ": {Settled: []core.TurnID{turn}},
+	} {
+		want(t, name, (&batch{from: b}).purpose(), strings.TrimSpace(name))
+	}
+	want(t, "of no job", (*job)(nil).called(), "")
+	want(t, "of a job without one", (&job{}).called(), "")
+	db := open(t, t.TempDir())
+	var called []string
+	db.fault = func(_ *tx, j *job) { called = append(called, j.called()) }
+	nothing := func(*tx) error { return nil }
+	ctx := working(t.Context(), "work on %d", 5)
+	err := errors.Join(db.write(ctx, &job{run: nothing}), db.write(ctx, &job{run: nothing, name: func() string { return "own" }}))
+	db.fault = nil
+	if err != nil {
+		t.Error(err)
+	}
+	want(t, "called", called, []string{"work on 5", "own"})
+}
+
+// TestPulseGivesUp: a pulse that the writer does not come to is withdrawn and names the
+// job; one of a closed database fails at once.
+func TestPulseGivesUp(t *testing.T) {
+	db := open(t, t.TempDir())
+	busy, free := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- db.write(t.Context(), &job{run: func(*tx) error { close(busy); <-free; return nil }, name: func() string { return "mine" }})
+	}()
+	<-busy
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Pulse(ctx); err == nil || !strings.Contains(err.Error(), `"mine"`) {
+		t.Errorf("%v does not name the job", err)
+	}
+	want(t, "jobs that wait", db.queue.length(), 0)
+	close(free)
+	if err := errors.Join(<-done, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Pulse(t.Context()); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("%v, want core.ErrClosed", err)
+	}
 }

@@ -1,0 +1,239 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+)
+
+// recorded is an Embedder that notes when it was asked for how many texts.
+type recorded struct {
+	lexicon
+	began time.Time
+	times []string
+	guard sync.Mutex
+}
+
+func (r *recorded) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	r.guard.Lock()
+	r.times = append(r.times, fmt.Sprintf("%v:%d", time.Since(r.began), len(texts)))
+	r.guard.Unlock()
+	return r.lexicon.Embed(ctx, texts)
+}
+
+// schedule takes the calls since it was last asked.
+func (r *recorded) schedule() string {
+	r.guard.Lock()
+	defer r.guard.Unlock()
+	calls := strings.Join(r.times, " ")
+	r.times = nil
+	return calls
+}
+
+// saveMany saves facts in one transaction.
+func saveMany(t *testing.T, db *DB, n int, text string) {
+	t.Helper()
+	err := db.write(t.Context(), &job{run: func(t *tx) error {
+		for i := range n {
+			if _, err := t.saveFact(Fact{Text: fmt.Sprint(text, " ", i), Origin: group}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCallsForVectors: how many texts an Embedder is given at once, and when it is
+// asked again after it failed.
+func TestCallsForVectors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fault func(texts []string) error
+		calls string
+		later string // after embedAgain
+	}{
+		"as it should be": {func([]string) error { return nil }, "0s:32 0s:32 0s:6", ""},
+		"a text that it does not take": {func(texts []string) error {
+			for _, text := range texts {
+				if strings.HasSuffix(text, " 5") {
+					return &core.ModelError{Kind: core.Fatal}
+				}
+			}
+			return nil
+		}, "0s:32 1s:16 3s:8 7s:4 7s:8 8s:4 10s:2 14s:1 14s:2 15s:1 17s:1 17s:2 17s:4 17s:8 17s:16 17s:32 17s:1", "1h0m0s:1 1h0m1s:1 1h0m3s:1 1h0m7s:1 1h0m15s:1 1h0m31s:1"},
+		"down for a while": {func([]string) error { return &core.ModelError{Kind: core.RetryLater} },
+			"0s:32 1s:32 3s:32 7s:32 15s:32 31s:32 1m3s:32 2m7s:32 4m15s:32 8m31s:32 13m31s:32 18m31s:32 23m31s:32 28m31s:32",
+			"33m31s:32 38m31s:32 43m31s:32 48m31s:32 53m31s:32 58m31s:32 1h3m31s:32 1h8m31s:32 1h13m31s:32 1h18m31s:32 1h23m31s:32 1h28m31s:32"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &recorded{}
+			bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+				saveMany(t, db, 70, "text")
+				r.began = time.Now()
+				r.failing(tc.fault)
+				db.SetEmbedder(Embedder{Model: "m", Embed: r.Embed})
+				time.Sleep(embedAgain / 2)
+				synctest.Wait()
+				want(t, "calls", r.schedule(), tc.calls)
+				time.Sleep(embedAgain)
+				synctest.Wait()
+				want(t, "later", r.schedule(), tc.later)
+			})
+		})
+	}
+}
+
+// TestManyFactsWithoutVectors: more than are looked at in one step, and more than are
+// remembered as waiting.
+func TestManyFactsWithoutVectors(t *testing.T) {
+	l := &lexicon{}
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		db.bolt.NoSync = true
+		saveMany(t, db, embedLook+1, "old")
+		free := make(chan struct{})
+		db.SetEmbedder(Embedder{Model: "m", Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
+			<-free
+			return l.Embed(ctx, texts)
+		}})
+		synctest.Wait()
+		saveMany(t, db, maxWaiting+10, "new")
+		close(free)
+		synctest.Wait()
+		want(t, "vectors", size(t, db, bucketVectors), embedLook+1+maxWaiting+10)
+		want(t, "texts", len(l.asked()), embedLook+1+maxWaiting+10)
+		want(t, "facts that wait", len(db.meaning.waiting), 0)
+	})
+}
+
+// TestExchangeOfAnEmbedder: the call of the former one ends at once, what it would not
+// take is tried by the next one, and a vector that comes late is of no use.
+func TestExchangeOfAnEmbedder(t *testing.T) {
+	l, other := &lexicon{}, &lexicon{length: 80}
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		saveMany(t, db, 3, "dog")
+		began := time.Now()
+		db.SetEmbedder(Embedder{Model: "stuck", Embed: func(ctx context.Context, _ []string) ([][]float32, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		synctest.Wait()
+		db.SetEmbedder(l.as("m"))
+		synctest.Wait()
+		want(t, "texts at once", []any{len(l.asked()), time.Since(began)}, []any{3, time.Duration(0)})
+		l.failing(func([]string) error { return &core.ModelError{Kind: core.Fatal} })
+		saveMany(t, db, 1, "cat")
+		time.Sleep(time.Minute)
+		want(t, "refused", len(db.meaning.refused), 1)
+		db.SetEmbedder(other.as("n"))
+		synctest.Wait()
+		want(t, "texts of another model", len(other.asked()), 4)
+		want(t, "refused by it", len(db.meaning.refused), 0)
+		l.failing(nil)
+		db.SetEmbedder(l.as("n")) // the same model, and another length
+		synctest.Wait()
+		want(t, "texts of the same model", l.asked(), nil)
+		save(t, db, Fact{Text: "one more", Origin: group})
+		synctest.Wait()
+		want(t, "texts when its length has changed", len(l.asked()), 5)
+		want(t, "vectors", size(t, db, bucketVectors), 5)
+		db.SetEmbedder(Embedder{Model: "n"})
+		saveMany(t, db, 2, "without any")
+		synctest.Wait()
+		want(t, "facts that wait for none", len(db.meaning.waiting), 0)
+	})
+}
+
+// TestWordsMustDo: a search waits for an Embedder so long and no longer, and leaves one
+// that failed alone for a while, which doubles.
+func TestWordsMustDo(t *testing.T) {
+	r := &recorded{}
+	var log strings.Builder
+	logged := slog.New(slog.NewTextHandler(&log, nil))
+	bubble(t, Options{Log: logged}, func(t *testing.T, _ string, db *DB) {
+		r.began = time.Now()
+		db.SetEmbedder(Embedder{Model: "m", Embed: r.Embed})
+		save(t, db, Fact{Text: "jay has a dog", Origin: group})
+		synctest.Wait()
+		r.schedule()
+		r.failing(func([]string) error { return errors.New("not now") })
+		ask := func() { recall(t, db, Query{Text: "dog", See: []core.Path{group}}) }
+		for range 600 {
+			ask()
+			time.Sleep(time.Second / 2)
+		}
+		want(t, "calls", r.schedule(), "0s:1 1s:1 3s:1 7s:1 15s:1 31s:1 1m3s:1 2m3s:1 3m3s:1 4m3s:1")
+		want(t, "lines of log", strings.Count(log.String(), "by words alone"), 1)
+		time.Sleep(embedTold)
+		ask()
+		want(t, "lines of log", strings.Count(log.String(), "by words alone"), 2)
+		want(t, "what was left out of it", strings.Contains(log.String(), "failures_before=9"), true)
+		r.failing(nil)
+		time.Sleep(queryPauses)
+		ask()
+		r.failing(func([]string) error { return errors.New("not now") })
+		r.schedule()
+		began := time.Since(r.began)
+		for range 5 {
+			ask()
+			time.Sleep(time.Second)
+		}
+		want(t, "calls after one that worked", r.schedule(), fmt.Sprintf("%v:1 %v:1 %v:1", began, began+time.Second, began+3*time.Second))
+		recall(t, db, Query{See: []core.Path{group}})
+		want(t, "calls for a search without a text", r.schedule(), "")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r.failing(nil)
+		time.Sleep(queryPauses)
+		if _, ok := db.meaning.query(ctx, "dog", 0); ok || time.Now().Before(db.meaning.shut.until) {
+			t.Error("a search that was given up is a fault of the Embedder")
+		}
+		r.length = maxLength + 1
+		if _, ok := db.meaning.query(t.Context(), "dog", 0); ok || !time.Now().Before(db.meaning.shut.until) {
+			t.Error("an endless vector is used")
+		}
+	})
+}
+
+// TestLengthOfAnotherLife: vectors that an earlier process made are used as they are.
+func TestLengthOfAnotherLife(t *testing.T) {
+	l := &lexicon{}
+	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, dir string, db *DB) {
+		saveMany(t, db, 2, "dog")
+		synctest.Wait()
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l.asked()
+		again, err := Open(dir, Options{Embedder: l.as("m")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		want(t, "texts", l.asked(), nil)
+		want(t, "the length", []any{again.meaning.length, again.meaning.sure}, []any{64, false})
+		err = again.write(t.Context(), &job{run: func(t *tx) error {
+			t.bucket(bucketMeta).Put([]byte(metaVectors), []byte("spoilt"))
+			return nil
+		}})
+		if err := errors.Join(err, again.Close()); err != nil {
+			t.Fatal(err)
+		}
+		last, err := Open(dir, Options{Embedder: l.as("m")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer last.Close()
+		synctest.Wait()
+		want(t, "texts when nobody knows the length", len(l.asked()), 2)
+	})
+}

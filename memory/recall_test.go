@@ -1,0 +1,103 @@
+package memory
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestRecallIsExact compares what many searches find, with their scores, with
+// testdata/recall.txt: more facts than a search looks at closely, from several places, of
+// many ages.
+func TestRecallIsExact(t *testing.T) {
+	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }})
+	db.bolt.NoSync = true
+	g := newTongue()
+	var questions []map[string]string
+	err := db.write(t.Context(), &job{run: func(tx *tx) error {
+		for i := range 1200 {
+			text, asked := g.say()
+			if i%60 == 0 {
+				questions = append(questions, asked)
+			}
+			f := Fact{
+				Text: text + " everywhere" + strings.Repeat(" and so on", i%7), Language: "en", Importance: i % 11,
+				Origin: []core.Path{group, group, topic, {}, alone}[i%5], Time: day.Add(-time.Duration(i*i) * time.Minute),
+			}
+			if i%3 == 0 {
+				f.Tags = []string{"Third"}
+			}
+			if i%4 == 0 {
+				f.About = []core.Path{jay}
+			}
+			f, err := tx.saveFact(f)
+			if err != nil {
+				return err
+			}
+			if v, _ := shrink("m", g.embed(text)); i%50 > 0 {
+				number, _ := factNumber(f.ID)
+				tx.putVector(f.Origin, number, &v)
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	search := func(name string, q Query, meant *vector) {
+		if q.N == 0 {
+			q.N = 4
+		}
+		err := db.view(t.Context(), func(v *view) error {
+			fmt.Fprintf(&out, "%s (meaning: %t)\n", name, meant != nil)
+			for _, f := range (&search{view: v, q: q, meant: meant}).run() {
+				fmt.Fprintf(&out, "\t%.4f %s\n", f.Score, f.ID)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	both := func(name string, q Query) {
+		meant, _ := shrink("m", g.embed(q.Text))
+		search(name, q, nil)
+		search(name, q, &meant)
+	}
+	see := []core.Path{topic, group}
+	for i, asked := range questions[:6] {
+		for _, way := range []string{"in other words", "by name", "name and new words", "the same words"} {
+			both(fmt.Sprintf("%d, %s", i, way), Query{Text: asked[way], Language: "en", See: see})
+		}
+	}
+	first := questions[0]["the same words"]
+	both("a word of all", Query{Text: "everywhere", Language: "en", See: see})
+	both("and another", Query{Text: first + " everywhere", Language: "en", See: see})
+	both("in no language", Query{Text: first + " everywhere", See: see})
+	both("with a tag", Query{Text: first, Language: "en", See: see, Tags: []string{"third"}})
+	both("about jay", Query{Text: first, Language: "en", See: see, About: []core.Path{jay}})
+	both("a tag and jay", Query{Text: first, See: see, Tags: []string{"third"}, About: []core.Path{jay}})
+	both("a tag alone", Query{See: see, Tags: []string{"third"}})
+	both("what is known everywhere", Query{Text: first, Language: "en", See: []core.Path{{}}})
+	both("everything", Query{See: see, N: 250})
+	both("many", Query{Text: questions[1]["by name"] + " everywhere", Language: "en", See: see, N: 205})
+	const golden = "testdata/recall.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "found", strings.Split(out.String(), "\n"), strings.Split(string(stored), "\n"))
+}
