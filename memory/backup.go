@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"go.etcd.io/bbolt"
+
 	"synthbot/core"
 )
 
@@ -96,7 +98,10 @@ func Restore(dir, backup string) error {
 		return openError(dir, err)
 	}
 	copied := filepath.Join(trial, FileName)
-	err = copyFile(copied, backup)
+	err = checkPages(backup)
+	if err == nil {
+		err = rewrite(copied, backup)
+	}
 	if err == nil {
 		err = checkCopy(trial, backup)
 	}
@@ -110,29 +115,30 @@ func Restore(dir, backup string) error {
 	return errors.Join(err, os.RemoveAll(trial), syncDir(dir))
 }
 
-func copyFile(to, from string) error {
-	source, err := os.Open(from)
+// rewrite copies the buckets of a file whose pages are whole into a new one. The list of
+// free pages of the old one, which may be damaged, is not read.
+func rewrite(to, from string) error {
+	source, err := bbolt.Open(from, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
 	if err != nil {
-		return fmt.Errorf("%s: %w", from, bare(err))
+		return openError(from, err)
 	}
-	defer source.Close()
-	return replace(to, func(f *os.File) error {
-		_, err := io.Copy(f, source)
-		return err
-	})
+	target, err := bbolt.Open(to, 0o600, &bbolt.Options{NoSync: true})
+	if err == nil {
+		err = errors.Join(bbolt.Compact(target, source, compactStep), target.Sync(), target.Close())
+	}
+	if err != nil {
+		err = fullError(to, err)
+	}
+	return errors.Join(err, source.Close())
 }
 
 // checkCopy opens and checks the database in dir, a copy, and gives it another name of
 // its own: it goes on with numbers that the one that it is a copy of has given since to
-// something else. Errors name its origin. The pages come first: bbolt trusts them, and
-// could end the process.
+// something else. Errors name its origin.
 func checkCopy(dir, origin string) error {
-	err := checkPages(filepath.Join(dir, FileName))
+	db, err := Open(dir, Options{Unchecked: true})
 	if err == nil {
-		var db *DB
-		if db, err = Open(dir, Options{Unchecked: true}); err == nil {
-			err = errors.Join(db.Check(context.Background()), db.giveName(), db.Close())
-		}
+		err = errors.Join(db.Check(context.Background()), db.giveName(), db.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", origin, err)

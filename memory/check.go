@@ -6,9 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 
 	"synthbot/core"
+	"synthbot/memory/rescue"
 )
 
 // maxFaults bounds how many faults one check names.
@@ -66,48 +66,22 @@ func (c *checker) note(err error) {
 // fault that it meets ends the process.)
 func (c *checker) pages() {
 	size, err := fileSize(c.file)
-	w := &wreck{file: c.file, size: size, page: int64(c.DB().Info().PageSize)}
-	w.check(uint64(c.Cursor().Bucket().Root()))
-	c.note(errors.Join(append(w.faults, err)...))
-}
-
-// check walks all that is in use: each page is where and what it should be and
-// used once, and the keys rise.
-func (w *wreck) check(root uint64) {
-	w.walk(root, func(name, value []byte, isBucket bool) {
-		if !isBucket {
-			return
-		}
-		var last []byte
-		w.bucket(string(name), value, func(key, _ []byte, _ bool) {
-			if bytes.Compare(last, key) >= 0 {
-				w.fault("bucket %s: key %q does not follow %q", name, key, last)
-			}
-			last = key
-		})
-	})
+	f := rescue.At(c.file, size, int64(c.DB().Info().PageSize), uint64(c.Cursor().Bucket().Root()))
+	c.note(errors.Join(append(f.Check(), err)...))
 }
 
 // checkPages reports what is wrong with the pages of a file that nobody has open.
 func checkPages(file string) error {
-	f, err := os.Open(file)
-	if err != nil {
+	f, err := rescue.Open(file)
+	switch {
+	case errors.Is(err, rescue.ErrBroken):
+		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, err)
+	case err != nil:
 		return fmt.Errorf("%s: %w", file, bare(err))
 	}
 	defer f.Close()
-	size, err := fileSize(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	w := &wreck{file: f, size: size}
-	root, err := w.root()
-	if err != nil {
-		return fmt.Errorf("%w: %w", core.ErrDamaged, err)
-	}
-	w.check(root)
-	w.freePages()
-	if len(w.faults) > 0 {
-		return fmt.Errorf("%w: %w", core.ErrDamaged, errors.Join(w.faults...))
+	if faults := f.Check(); len(faults) > 0 {
+		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, errors.Join(faults...))
 	}
 	return nil
 }

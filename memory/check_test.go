@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,7 +18,7 @@ import (
 // TestCheckNamesWhatIsBroken: each rule of the file, when it is the only one that is
 // broken, with the place or the record.
 func TestCheckNamesWhatIsBroken(t *testing.T) {
-	db := open(t, t.TempDir())
+	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
 	populated(t, db)
 	n := 0
 	newCloud(8).put(t, db, 0, 3, func() string { n++; return fmt.Sprint("a memory with a vector ", n) })
@@ -152,7 +152,7 @@ func TestCheckReadsThePages(t *testing.T) {
 		if _, err := db.handle.ReadAt(page, at); err != nil {
 			t.Fatal(err)
 		}
-		if order.Uint64(page) == uint64(at/4096) && swap(page, []byte("house\x01kitchen\x00\x00\x00\x00\x00\x00\x00\x00\x02")) {
+		if binary.LittleEndian.Uint64(page) == uint64(at/4096) && swap(page, []byte("house\x01kitchen\x00\x00\x00\x00\x00\x00\x00\x00\x02")) {
 			if _, err := db.handle.WriteAt(page, at); err != nil {
 				t.Fatal(err)
 			}
@@ -162,83 +162,6 @@ func TestCheckReadsThePages(t *testing.T) {
 	if err := db.Check(t.Context()); !errors.Is(err, core.ErrDamaged) || !strings.Contains(err.Error(), "does not follow") {
 		t.Errorf("%v", err)
 	}
-}
-
-// TestPagesOfAFile: keys that do not rise, and pages that are not what they should be,
-// are faults of the file.
-func TestPagesOfAFile(t *testing.T) {
-	_, file := filledFile(t)
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for says, change := range map[string]func(page []byte) bool{
-		"does not follow":         func(p []byte) bool { return swap(p, []byte("house\x01kitchen\x00\x00\x00\x00\x00\x00\x00\x00\x02")) },
-		"neither branch nor leaf": func(p []byte) bool { return flags(p) == leafFlag && set16(p[8:], 5) },
-		"elements do not fit": func(p []byte) bool {
-			return bytes.Contains(p, []byte(bucketSketches)) && clean(p[pageHeader:]) && set16(p[10:], 5000)
-		},
-		"lies outside":              func(p []byte) bool { return flags(p) == leafFlag && count(p) > 0 && set16(p[pageHeader+8:], 60000) },
-		"it says that it is page 1": func(p []byte) bool { return flags(p) == leafFlag && set16(p, 1) },
-		"do not fit into the file":  func(p []byte) bool { return flags(p) == leafFlag && set16(p[12:], 60000) },
-		"EOF":                       func(p []byte) bool { return flags(p) == branchFlag && set16(p[pageHeader+8:], 60000) },
-		"bucket meta: 8 bytes":      func(p []byte) bool { return bucketSize(p, bucketMeta, 8) },
-		"bucket due: 20 bytes":      func(p []byte) bool { return bucketSize(p, bucketDue, 20) },
-		"element 1 lies outside": func(p []byte) bool {
-			return flags(p) == leafFlag && count(p) > 1 && set16(p[pageHeader+elementSize+12:], 60000)
-		},
-		"": func(p []byte) bool { return flags(p) == branchFlag && set16(p[10:], 5000) },
-		"used twice": func(p []byte) bool {
-			return flags(p) == branchFlag && copy(p[pageHeader+8:pageHeader+16], p[pageHeader+24:]) > 0
-		},
-	} {
-		content := bytes.Clone(whole)
-		changed := false
-		for at := 2 * 4096; at < len(content); at += 4096 {
-			if page := content[at : at+4096]; int(order.Uint64(page)) == at/4096 && change(page) {
-				changed = true
-				break
-			}
-		}
-		broken := filepath.Join(t.TempDir(), "x.db")
-		if err := os.WriteFile(broken, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		err := checkPages(broken)
-		if !changed || !errors.Is(err, core.ErrDamaged) || !strings.Contains(fmt.Sprint(err), says) ||
-			strings.Count(err.Error(), "\n") >= maxFaults {
-			t.Errorf("%v does not say %q (changed: %t)", err, says, changed)
-		}
-	}
-	want(t, "faults of the file as it was", checkPages(file), nil)
-	if err := checkPages(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v, want os.ErrNotExist", err)
-	}
-}
-
-func flags(page []byte) uint16 { return order.Uint16(page[8:]) }
-
-func count(page []byte) uint16 { return order.Uint16(page[10:]) }
-
-func set16(b []byte, n uint16) bool {
-	order.PutUint16(b, n)
-	return true
-}
-
-// bucketSize gives the value of a bucket another length.
-func bucketSize(page []byte, name string, size uint16) bool {
-	for i := range int(count(page)) {
-		e := page[pageHeader+i*elementSize:]
-		if key, _, ok := cut(e, order.Uint32(e[4:]), order.Uint32(e[8:])); ok && string(key) == name && order.Uint32(e)&bucketFlag != 0 {
-			return set16(e[12:], size)
-		}
-	}
-	return false
-}
-
-func clean(b []byte) bool {
-	clear(b)
-	return true
 }
 
 // swap makes a key of a page the same as the one after it.

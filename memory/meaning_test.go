@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,7 @@ func bubble(t *testing.T, o Options, test func(t *testing.T, dir string, db *DB)
 	dir := t.TempDir()
 	open(t, dir).Close()
 	synctest.Test(t, func(t *testing.T) {
+		o.Log = cmp.Or(o.Log, complaining(t))
 		db, err := Open(dir, o)
 		if err != nil {
 			t.Fatal(err)

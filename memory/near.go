@@ -132,8 +132,8 @@ func (s *search) compare(glances []glance) []hit {
 
 // likeness says how like the text a fact is; 0 where that is not known.
 func (s *search) likeness(origin core.Path, fact uint64) float64 {
-	v, ok := s.vectorOf(origin, fact)
-	if !ok || v.model != s.meant.model || len(v.digits) != len(s.meant.digits) {
+	v, _ := s.vectorOf(origin, fact)
+	if v.model != s.meant.model || len(v.digits) != len(s.meant.digits) {
 		return 0
 	}
 	return v.like(s.meant)
@@ -143,7 +143,6 @@ func (s *search) likeness(origin core.Path, fact uint64) float64 {
 // there is no such fact.
 func (s *search) met(n hit) (i int, ok bool) {
 	if i, ok := s.index[n.id]; ok {
-		s.hits[i].near = n.near
 		return i, true
 	}
 	rank := s.bucket(bucketWords).Get(postingKey(n.origin, termAll, binary.BigEndian.AppendUint64(nil, n.id)))

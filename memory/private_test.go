@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -64,7 +65,7 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 
 // TestAnUnreadableHeadIsPrivateStill: it is made anew from what stands in the log.
 func TestAnUnreadableHeadIsPrivateStill(t *testing.T) {
-	db := open(t, t.TempDir())
+	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
 	secret := message(alone, "1", "between us")
 	secret.Message.Private = true
 	add(t, db, secret, message(alone, "2", "more"))

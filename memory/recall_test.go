@@ -22,14 +22,14 @@ func TestRecallIsExact(t *testing.T) {
 	g := newTongue()
 	var questions []map[string]string
 	err := db.write(t.Context(), &job{run: func(tx *tx) error {
-		for i := range 1200 {
+		for i := range 1600 {
 			text, asked := g.say()
 			if i%60 == 0 {
 				questions = append(questions, asked)
 			}
 			f := Fact{
 				Text: text + " everywhere" + strings.Repeat(" and so on", i%7), Language: "en", Importance: i % 11,
-				Origin: []core.Path{group, group, topic, {}, alone}[i%5], Time: day.Add(-time.Duration(i*i) * time.Minute),
+				Origin: []core.Path{group, group, group, group, group, group, topic, {}, alone}[i%9], Time: day.Add(-time.Duration(i*i) * time.Minute),
 			}
 			if i%3 == 0 {
 				f.Tags = []string{"Third"}
@@ -87,6 +87,12 @@ func TestRecallIsExact(t *testing.T) {
 	both("a tag and jay", Query{Text: first, See: see, Tags: []string{"third"}, About: []core.Path{jay}})
 	both("a tag alone", Query{See: see, Tags: []string{"third"}})
 	both("what is known everywhere", Query{Text: first, Language: "en", See: []core.Path{{}}})
+	unlike := g.embed("")
+	for i := range unlike {
+		unlike[i] = -unlike[i]
+	}
+	opposite, _ := shrink("m", unlike)
+	search("unlike all", Query{Text: "unknown", See: see, N: 10}, &opposite)
 	both("everything", Query{See: see, N: 250})
 	both("many", Query{Text: questions[1]["by name"] + " everywhere", Language: "en", See: see, N: 205})
 	const golden = "testdata/recall.txt"

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"synthbot/core"
+	"synthbot/memory/rescue"
 )
 
 // Salvaged reports what could be saved of a damaged file.
@@ -38,42 +39,24 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 	if _, err := os.Lstat(target); err == nil {
 		return Salvaged{}, fmt.Errorf("%s: %w: move it away, or save into another directory", target, ErrNotEmpty)
 	}
-	f, err := os.Open(damaged)
+	f, err := rescue.Open(damaged)
 	if err != nil {
-		return Salvaged{}, fmt.Errorf("%s: %w", damaged, bare(err))
+		return Salvaged{}, fmt.Errorf("%s: nothing can be saved: %w", damaged, bare(err))
 	}
 	defer f.Close()
-	size, err := fileSize(f)
-	if err != nil {
-		return Salvaged{}, fmt.Errorf("%s: %w", damaged, err)
-	}
-	w := &wreck{file: f, size: size}
-	root, err := w.root()
-	if err != nil {
-		return Salvaged{}, fmt.Errorf("%s: nothing can be saved: %w", damaged, err)
-	}
 	db, err := Open(dir, Options{})
 	if err != nil {
 		return Salvaged{}, err
 	}
-	report, err := db.salvage(w, root)
+	report, err := db.salvage(f)
 	return report, errors.Join(err, db.Close())
 }
 
-func (db *DB) salvage(w *wreck, root uint64) (Salvaged, error) {
+func (db *DB) salvage(f *rescue.File) (Salvaged, error) {
 	s := &saver{db: db, report: Salvaged{Pairs: make(map[string]int)}}
-	w.walk(root, func(name, value []byte, _ bool) {
-		if !s.wants(string(name)) {
-			return
-		}
-		w.bucket(string(name), value, func(key, value []byte, nested bool) {
-			if !nested {
-				s.add(string(name), key, value)
-			}
-		})
-	})
+	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derived(), bucket) })
+	s.report.Faults = f.Pairs(saved, s.add)
 	s.flush()
-	s.report.Faults = w.faults
 	return s.report, errors.Join(s.err, db.rebuild())
 }
 
@@ -88,10 +71,6 @@ type saver struct {
 type savedPair struct {
 	bucket     string
 	key, value []byte
-}
-
-func (s *saver) wants(bucket string) bool {
-	return slices.Contains(buckets(), bucket) && !slices.Contains(derived(), bucket)
 }
 
 func (s *saver) add(bucket string, key, value []byte) {

@@ -2,13 +2,13 @@ package memory
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"synthbot/core"
@@ -196,92 +196,53 @@ func TestSalvageOfNothing(t *testing.T) {
 	}
 }
 
-// FuzzWreck: reading a file full of noise ends, without a panic.
-func FuzzWreck(f *testing.F) {
-	_, file := filledFile(f)
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(whole[:12*4096], uint64(3))
-	f.Fuzz(func(_ *testing.T, content []byte, root uint64) {
-		w := &wreck{file: strings.NewReader(string(content)), size: int64(len(content)), page: 4096}
-		if page, err := w.root(); err == nil {
-			root = page
-		}
-		w.walk(root, func(key, value []byte, bucket bool) {
-			if bucket {
-				w.bucket(string(key), value, func([]byte, []byte, bool) {})
-			}
-		})
-		if _, err := w.root(); err == nil {
-			w.seen = nil
-			w.check(root)
-			w.freePages()
-		}
-	})
-}
-
-// TestTheListOfFreePages: a page that is free and in use, or neither, is found.
+// TestTheListOfFreePages: whatever it says, a backup is restored whole; the new file has
+// a list of its own.
 func TestTheListOfFreePages(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	for i := range 50 { // so that some pages are free
 		add(t, db, message(kitchen, fmt.Sprint(i), strings.Repeat("x", 5000)))
 	}
-	if err := errors.Join(db.Forget(t.Context(), kitchen), db.Close()); err != nil {
+	save(t, db, Fact{Text: "number one", Origin: group})
+	dropped := save(t, db, Fact{Text: "number two", Origin: group})
+	var before bytes.Buffer
+	err := errors.Join(db.DropFact(t.Context(), dropped.ID, group), db.Forget(t.Context(), kitchen), db.Export(t.Context(), &before, core.Path{}))
+	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(db.file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wreck{file: bytes.NewReader(whole), size: int64(len(whole))}
-	root, err := w.root()
-	if err != nil {
-		t.Fatal(err)
+	order := binary.LittleEndian
+	list := 0
+	for at := 2 * 4096; at < len(whole); at += 4096 {
+		if order.Uint64(whole[at:]) == uint64(at/4096) && order.Uint16(whole[at+8:]) == 16 {
+			list = at // of free pages; there may be older ones
+		}
 	}
-	list := int(w.free) * 4096
-	n := int(order.Uint16(whole[list+10:]))
-	if n < 2 {
-		t.Fatalf("only %d pages are free", n)
-	}
-	for name, tc := range map[string]struct {
-		spoil func(b []byte)
-		says  string
-	}{
-		"as it was":      {func([]byte) {}, ""},
-		"with its count": {func(b []byte) { many(b[list:], n) }, ""},
-		"at full length": {func(b []byte) { order.PutUint16(b[list+10:], (4096-pageHeader)/8) }, "page 0 is said to be free"},
-		"elsewhere":      {func(b []byte) { order.PutUint64(b[list:], 7) }, "it says that it is page 7"},
-		"first pages":    {func(b []byte) { order.PutUint64(b[list+pageHeader:], 1) }, "page 1 is said to be free"},
-		"in use":         {func(b []byte) { order.PutUint64(b[list+pageHeader:], root) }, "is said to be free"},
-		"free twice":     {func(b []byte) { copy(b[list+pageHeader:], b[list+pageHeader+8:list+pageHeader+16]) }, "is said to be free"},
-		"beyond the end": {func(b []byte) { order.PutUint64(b[list+pageHeader:], w.end) }, "is none"},
-		"neither":        {func(b []byte) { order.PutUint16(b[list+10:], uint16(n-1)) }, "neither in use nor free"},
-		"too many":       {func(b []byte) { order.PutUint16(b[list+10:], 0xfffe) }, "do not fit"},
-		"no list":        {func(b []byte) { order.PutUint16(b[list+8:], leafFlag) }, "it is none"},
+	for name, spoil := range map[string]func(list []byte){
+		"as it was": func([]byte) {},
+		"elsewhere": func(b []byte) { order.PutUint64(b, 7) },
+		"in use":    func(b []byte) { order.PutUint64(b[16:], 2); order.PutUint64(b[24:], 3) },
+		"too many":  func(b []byte) { order.PutUint16(b[10:], 0xfffe) },
+		"of noise":  func(b []byte) { copy(b[16:], strings.Repeat("noise", 100)) },
+		"no list":   func(b []byte) { order.PutUint16(b[8:], 2) },
 	} {
-		file := filepath.Join(t.TempDir(), "x.db")
 		content := bytes.Clone(whole)
-		tc.spoil(content)
-		if err := os.WriteFile(file, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		err := Restore(filepath.Join(t.TempDir(), "data"), file)
-		if (err == nil) != (tc.says == "") || !strings.Contains(fmt.Sprint(err), tc.says) {
+		spoil(content[list:])
+		dir := filepath.Join(t.TempDir(), "data")
+		if err := Restore(dir, writeTemp(t, content)); err != nil {
 			t.Errorf("%s: %v", name, err)
+			continue
 		}
-		if err != nil && !errors.Is(err, core.ErrDamaged) {
-			t.Errorf("%s: %v is not ErrDamaged", name, err)
+		var after bytes.Buffer
+		restored := open(t, dir)
+		if err := restored.Export(t.Context(), &after, core.Path{}); err != nil || after.String() != before.String() {
+			t.Errorf("%s: something else was restored (%v)", name, err)
 		}
+		want(t, "the next memory", save(t, restored, Fact{Text: "number three", Origin: group}).ID, "3")
 	}
-}
-
-// many gives a list of free pages the form that it has when they are very many.
-func many(list []byte, n int) {
-	copy(list[pageHeader+8:], bytes.Clone(list[pageHeader:pageHeader+8*n]))
-	order.PutUint64(list[pageHeader:], uint64(n))
-	order.PutUint16(list[10:], manyFree)
 }
 
 // TestPagesThatLeadToThemselves: reading ends, and what stands elsewhere is saved.
@@ -291,10 +252,11 @@ func TestPagesThatLeadToThemselves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	order := binary.LittleEndian
 	for at := 2 * 4096; at < len(content); at += 4096 {
-		if page := content[at : at+4096]; flags(page) == branchFlag {
-			for i := range min(count(page), 8) {
-				order.PutUint64(page[pageHeader+int(i)*elementSize+8:], order.Uint64(page))
+		if page := content[at : at+4096]; order.Uint16(page[8:]) == 1 { // a branch
+			for i := range min(order.Uint16(page[10:]), 8) {
+				order.PutUint64(page[16+int(i)*16+8:], order.Uint64(page))
 			}
 		}
 	}
@@ -318,7 +280,7 @@ func TestSalvageTakesTheNewestTransaction(t *testing.T) {
 		want(t, "entries", report.Pairs[bucketLog], 401+i)
 		content, err2 := os.ReadFile(file)
 		newest := transactions(t, db) % 2
-		order.PutUint64(content[newest*4096+pageHeader+16:], 3) // its root
+		binary.LittleEndian.PutUint64(content[newest*4096+32:], 3) // its root
 		report, err3 := Salvage(t.TempDir(), writeTemp(t, content))
 		want(t, "entries before", report.Pairs[bucketLog], 400+i)
 		if err := errors.Join(err, err2, err3); err != nil {
@@ -345,45 +307,6 @@ func writeTemp(t *testing.T, content []byte) (file string) {
 	return file
 }
 
-// brokenAt is a file of which a part cannot be read.
-type brokenAt struct {
-	*bytes.Reader
-	at, length int64
-}
-
-func (b brokenAt) ReadAt(p []byte, at int64) (int, error) {
-	if at == b.at && int64(len(p)) == b.length {
-		return 0, syscall.EIO
-	}
-	return b.Reader.ReadAt(p, at)
-}
-
-// TestSectorsThatCannotBeRead: each is a fault of its own, and nothing more.
-func TestSectorsThatCannotBeRead(t *testing.T) {
-	_, file := filledFile(t)
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := &wreck{file: bytes.NewReader(content), size: int64(len(content))}
-	root, err := whole.root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, length := range []int64{pageHeader, 4096} {
-		w := &wreck{file: brokenAt{bytes.NewReader(content), int64(root) * 4096, length}, size: whole.size, page: whole.page}
-		w.check(root)
-		if len(w.faults) != 1 || !errors.Is(w.faults[0], syscall.EIO) {
-			t.Errorf("%v, want the fault of the disk", w.faults)
-		}
-	}
-	whole.check(root)
-	whole.free = noFreeList
-	if whole.freePages(); len(whole.faults) > 0 {
-		t.Errorf("without a list of free pages: %v", whole.faults)
-	}
-}
-
 // TestALostPageIsFoundAtTheStart: after an unclean stop every single page of the
 // file is missed, and the mend is named.
 func TestALostPageIsFoundAtTheStart(t *testing.T) {
@@ -392,15 +315,26 @@ func TestALostPageIsFoundAtTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wreck{file: bytes.NewReader(whole), size: int64(len(whole))}
-	root, err := w.root()
+	used := make(map[int]bool)
+	err = db.bolt.View(func(b *bbolt.Tx) error {
+		for page := 2; ; page++ {
+			info, err := b.Page(page)
+			if info == nil || err != nil {
+				return err
+			}
+			used[page] = (info.Type == "leaf" || info.Type == "branch") && page != int(b.Cursor().Bucket().Root())
+			for range info.OverflowCount {
+				page++
+				used[page] = true
+			}
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.check(root)
 	found := 0
-	for page := uint64(2); page < w.end; page++ {
-		if w.seen[page/64]&(1<<(page%64)) == 0 || page == root {
+	for page, isUsed := range used {
+		if !isUsed {
 			continue // free, or so bad that Open refuses
 		}
 		dir := t.TempDir()

@@ -1,8 +1,11 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
@@ -20,6 +23,7 @@ func open(t testing.TB, dir string) *DB {
 
 func openWith(t testing.TB, dir string, o Options) *DB {
 	t.Helper()
+	o.Log = cmp.Or(o.Log, complaining(t))
 	db, err := Open(dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +35,23 @@ func openWith(t testing.TB, dir string, o Options) *DB {
 		sound(t, dir)
 	})
 	return db
+}
+
+func complaining(t testing.TB) *slog.Logger { return slog.New(complaints{slog.DiscardHandler, t}) }
+
+// complaints fails a test whose database cannot read what it has written.
+type complaints struct {
+	slog.Handler
+	t testing.TB
+}
+
+func (complaints) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c complaints) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "cannot be read") || strings.Contains(r.Message, "traces of") || strings.Contains(r.Message, "panicked") {
+		c.t.Errorf("the log says: %s", r.Message)
+	}
+	return nil
 }
 
 // sound fails unless the closed file in dir keeps all its rules.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -47,7 +48,7 @@ func TestACrowdSharesACommit(t *testing.T) {
 }
 
 func TestAFailingJobFailsAlone(t *testing.T) {
-	db := open(t, t.TempDir())
+	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
 	letGo := hold(db)
 	mine := errors.New("mine")
 	var all sync.WaitGroup
@@ -177,7 +178,7 @@ func TestABatchThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 }
 
 func TestAPanicInAViewIsAnError(t *testing.T) {
-	db := open(t, t.TempDir())
+	db := openWith(t, t.TempDir(), Options{Log: slog.New(slog.DiscardHandler)})
 	err := db.View(t.Context(), func(core.View) error { panic("of the caller") })
 	if err == nil || !strings.Contains(err.Error(), "of the caller") {
 		t.Errorf("%v", err)

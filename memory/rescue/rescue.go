@@ -1,0 +1,268 @@
+// Package rescue reads bbolt files page by page, without bbolt, which trusts its
+// files: a damaged page ends the whole process, or is read for ever. So a backup is
+// checked here before bbolt opens it, and so is a file that was not closed in order
+// while it is in use; what is whole of a damaged file is read from here into a new one.
+// Users without a backup would lose everything otherwise.
+//
+// The package does not repair files, does not know what the pairs mean, and does not
+// look at free pages: whoever restores a file writes a new one, which has none.
+//
+// # The format
+//
+// A page begins with its number (8 bytes), flags (2), count of elements (2) and the
+// number of pages that follow it (4). Elements of a branch are position (4, from the
+// element's own start), key size (4), page (8); of a leaf flags (4), position, key size,
+// value size (4 each). The value of a bucket is its root page (8; 0: the page follows
+// right here) and a sequence (8). Numbers are in the byte order of the machine, in
+// practice little endian.
+package rescue
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"slices"
+)
+
+// MaxFaults bounds how many faults one reading returns.
+const MaxFaults = 20
+
+const (
+	pageHeader   = 16
+	branchFlag   = 1
+	leafFlag     = 2
+	bucketFlag   = 1
+	elementSize  = 16
+	bucketHeader = 16
+)
+
+var order = binary.LittleEndian
+
+// ErrBroken is the error for a file of which nothing can be read.
+var ErrBroken = errors.New("none of its first pages is whole")
+
+// File is a bbolt file at one transaction. It trusts nothing: every number is checked
+// before it is used. Check and Pairs read a File once, for one goroutine.
+type File struct {
+	reader io.ReaderAt
+	closer io.Closer
+	size   int64
+	page   int64  // bytes of a page
+	root   uint64 // page of the bucket of buckets
+	faults []error
+	seen   []uint64 // a bit for each page that was read: a page is read once, whatever leads to it
+}
+
+// Open opens a file that nobody writes to, at the newest transaction whose first page is
+// whole. The caller closes it.
+func Open(name string) (*File, error) {
+	opened, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newest(opened)
+	if err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	f.closer = opened
+	return f, nil
+}
+
+// newest returns a file at the newest transaction whose first page is whole.
+func newest(opened *os.File) (*File, error) {
+	info, err := opened.Stat()
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range []int64{4096, 8192, 16384, 65536} {
+		f := At(opened, info.Size(), page, 0)
+		if f.findRoot() {
+			return f, nil
+		}
+	}
+	return nil, ErrBroken
+}
+
+// At returns a file that is in use, as a transaction sees it whose root page is known.
+func At(reader io.ReaderAt, size, page int64, root uint64) *File {
+	return &File{reader: reader, size: size, page: page, root: root}
+}
+
+// Close closes a file that was opened here.
+func (f *File) Close() error { return f.closer.Close() }
+
+// findRoot looks for first pages of this size. A first page has magic, version, page
+// size, flags (4 each), root bucket (16), list of free pages, end, transaction and
+// checksum (8 each).
+func (f *File) findRoot() (found bool) {
+	var newest uint64
+	for number := range int64(2) {
+		page := make([]byte, pageHeader+64)
+		if _, err := f.reader.ReadAt(page, number*f.page); err != nil {
+			continue
+		}
+		meta := page[pageHeader:]
+		sum := fnv.New64a()
+		sum.Write(meta[:56])
+		transaction := order.Uint64(meta[48:])
+		whole := int64(order.Uint32(meta[8:])) == f.page && order.Uint64(meta[56:]) == sum.Sum64()
+		if whole && transaction >= newest {
+			f.root, newest, found = order.Uint64(meta[16:]), transaction, true
+		}
+	}
+	return found
+}
+
+// Check reads all that is in use and returns what is wrong: each page must be where and
+// what it should be and be used once, and the keys of a bucket must rise.
+func (f *File) Check() []error {
+	var last []byte
+	var before string
+	return f.read(nil, func(bucket string, key, _ []byte) {
+		if bucket != before {
+			before, last = bucket, nil
+		}
+		if bytes.Compare(last, key) >= 0 {
+			f.fault("bucket %s: key %q does not follow %q", bucket, key, last)
+		}
+		last = key
+	})
+}
+
+// Pairs calls use for each pair of these buckets that can be read, and returns what
+// cannot. Key and value are the caller's to keep.
+func (f *File) Pairs(buckets []string, use func(bucket string, key, value []byte)) []error {
+	return f.read(func(bucket string) bool { return slices.Contains(buckets, bucket) }, use)
+}
+
+// read goes through the buckets that are wanted; nil: through all.
+func (f *File) read(wanted func(bucket string) bool, use func(bucket string, key, value []byte)) []error {
+	f.walk(f.root, func(name, value []byte, isBucket bool) {
+		bucket := string(name)
+		if !isBucket || wanted != nil && !wanted(bucket) {
+			return
+		}
+		f.bucket(bucket, value, func(key, value []byte, nested bool) {
+			if !nested {
+				use(bucket, key, value)
+			}
+		})
+	})
+	return f.faults
+}
+
+func (f *File) fault(format string, args ...any) {
+	if len(f.faults) < MaxFaults {
+		f.faults = append(f.faults, fmt.Errorf(format, args...))
+	}
+}
+
+// walk calls use for all pairs below a page.
+func (f *File) walk(page uint64, use func(key, value []byte, isBucket bool)) {
+	b, err := f.readPage(page)
+	if err != nil {
+		f.fault("page %d: %w", page, err)
+		return
+	}
+	f.elements(b, page, use)
+}
+
+// readPage returns a page with those that follow it.
+func (f *File) readPage(page uint64) ([]byte, error) {
+	head := make([]byte, pageHeader)
+	at := int64(page) * f.page
+	if _, err := f.reader.ReadAt(head, at); err != nil {
+		return nil, err
+	}
+	if got := order.Uint64(head); got != page {
+		return nil, fmt.Errorf("it says that it is page %d", got)
+	}
+	size := (int64(order.Uint32(head[12:])) + 1) * f.page
+	if size > f.size-at {
+		return nil, fmt.Errorf("%d bytes do not fit into the file", size)
+	}
+	if !f.firstRead(page, uint64(size/f.page)) {
+		return nil, errors.New("it is used twice")
+	}
+	b := make([]byte, size)
+	if _, err := f.reader.ReadAt(b, at); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// firstRead notes that n pages are in use; false if one of them was before.
+func (f *File) firstRead(page, n uint64) bool {
+	if f.seen == nil {
+		f.seen = make([]uint64, f.size/f.page/64+1)
+	}
+	if (page+n-1)/64 >= uint64(len(f.seen)) {
+		return false
+	}
+	for p := page; p < page+n; p++ {
+		if f.seen[p/64]&(1<<(p%64)) != 0 {
+			return false
+		}
+		f.seen[p/64] |= 1 << (p % 64)
+	}
+	return true
+}
+
+// elements calls use for the pairs of a page, and of the pages below it.
+func (f *File) elements(b []byte, page uint64, use func(key, value []byte, isBucket bool)) {
+	flags, count := order.Uint16(b[8:]), int(order.Uint16(b[10:]))
+	if flags != branchFlag && flags != leafFlag {
+		f.fault("page %d: it is neither branch nor leaf", page)
+		return
+	}
+	for i := range count {
+		at := pageHeader + i*elementSize
+		if at+elementSize > len(b) {
+			f.fault("page %d: %d elements do not fit", page, count)
+			return
+		}
+		e := b[at:]
+		if flags == branchFlag {
+			f.walk(order.Uint64(e[8:]), use)
+			continue
+		}
+		key, rest, ok := cut(e, order.Uint32(e[4:]), order.Uint32(e[8:]))
+		value, _, ok2 := cut(rest, 0, order.Uint32(e[12:]))
+		if !ok || !ok2 {
+			f.fault("page %d: element %d lies outside of it", page, i)
+			continue
+		}
+		use(key, value, order.Uint32(e)&bucketFlag != 0)
+	}
+}
+
+// cut takes size bytes from position at.
+func cut(b []byte, at, size uint32) (part, rest []byte, ok bool) {
+	end := uint64(at) + uint64(size)
+	if end > uint64(len(b)) {
+		return nil, nil, false
+	}
+	return b[at:end], b[end:], true
+}
+
+// bucket calls use for the pairs of a bucket, given its value.
+func (f *File) bucket(name string, value []byte, use func(key, value []byte, isBucket bool)) {
+	if len(value) < bucketHeader {
+		f.fault("bucket %s: %d bytes", name, len(value))
+		return
+	}
+	if root := order.Uint64(value); root != 0 {
+		f.walk(root, use)
+		return
+	}
+	inline := value[bucketHeader:]
+	if len(inline) < pageHeader {
+		f.fault("bucket %s: %d bytes", name, len(value))
+		return
+	}
+	f.elements(inline, 0, use)
+}
