@@ -210,7 +210,6 @@ func TestWhenAJobIsStuck(t *testing.T) {
 			const patience = time.Minute
 			var w watch
 			stuck := make(chan string, 2)
-			began := time.Now()
 			go w.run(t.Context(), patience, func(job string) { stuck <- job })
 			time.Sleep(20 * patience) // nothing to do is not stuck
 			for range 30 {
@@ -231,7 +230,6 @@ func TestWhenAJobIsStuck(t *testing.T) {
 			}
 			time.Sleep(20 * limit)
 			want(t, "reports", len(stuck), 0)
-			_ = began
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -277,6 +275,21 @@ func TestStuckByDefault(t *testing.T) {
 		}
 		blamed, _ = db.readBlocked()
 		want(t, "noted of no job", len(blamed), 1)
+	})
+}
+
+// TestNobodyHearsOfAStuckJob: without anybody to report to, nothing happens.
+func TestNobodyHearsOfAStuckJob(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		slow := &job{run: func(*tx) error { time.Sleep(3 * patience); return nil }, name: func() string { return "slow" }}
+		if err := db.write(t.Context(), slow); err != nil {
+			t.Fatal(err)
+		}
+		blamed, err := db.readBlocked()
+		want(t, "noted", len(blamed), 0)
+		if err != nil {
+			t.Error(err)
+		}
 	})
 }
 
