@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -12,7 +11,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
-	"synthbot/interfaces/console"
 	"synthbot/plugins/blueprint"
 )
 
@@ -43,7 +41,7 @@ func (p *program) actions(format string) error {
 		"table": p.actionTable, "json": p.actionJSON, "ai-tools": p.actionTools, "markdown": p.actionMarkdown,
 	}[format]
 	if !ok {
-		return usagef("--format: %q is none of table, json, ai-tools, markdown", format)
+		return Usagef("--format: %q is none of table, json, ai-tools, markdown", format)
 	}
 	cfg, err := p.load()
 	if err != nil {
@@ -53,36 +51,11 @@ func (p *program) actions(format string) error {
 	if err != nil {
 		return err
 	}
-	return p.closing(b, print(b.parts.snapshot.All(), offered(b.parts.snapshot)))
-}
-
-// speakers are the enabled interfaces and the terminal.
-func (p *program) speakers(m maker) ([]core.Interface, error) {
-	all, err := m.config.interfaces(m, nil)
-	if err != nil || slices.ContainsFunc(all, func(i core.Interface) bool { return i.Name() == "console" }) {
-		return all, err
-	}
-	return append(all, console.New(console.Options{In: p.in, Out: p.out})), nil
-}
-
-// offered tells which actions an ordinary person is offered, each in the
-// interface that owns it.
-func offered(s *action.Snapshot) func(name string) bool {
-	open := make(map[string]bool)
-	for _, d := range s.All() {
-		place, err := core.MakePath(d.Owner, "place")
-		if err != nil {
-			continue
-		}
-		for _, o := range s.Offer(action.Who{Path: place, Authors: []core.Author{{ID: "somebody"}}}) {
-			open[o.Name] = true
-		}
-	}
-	return func(name string) bool { return open[name] }
+	return p.closing(b, print(b.inForce().snapshot.All(), offered(b.inForce().snapshot)))
 }
 
 func (p *program) actionTable(all []*action.Definition, offered func(string) bool) error {
-	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tOWNER\tPERMISSION\tOFFERED\tBRIEF")
 	for _, d := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%t\t%s\n", d.Name, d.Owner, d.Allows(), offered(d.Name), d.Brief)
@@ -105,33 +78,33 @@ func (p *program) actionTools(all []*action.Definition, _ func(string) bool) err
 	}
 	raw, err := blueprint.Export(actions)
 	if err == nil {
-		_, err = p.out.Write(raw)
+		_, err = p.Out.Write(raw)
 	}
 	return err
 }
 
 func (p *program) actionMarkdown(all []*action.Definition, _ func(string) bool) error {
 	for _, d := range all {
-		fmt.Fprintf(p.out, "## %s\n\n%s. Owner: %s. Permission: %s.\n\n", d.Name, strings.TrimSuffix(d.Brief, "."), d.Owner, d.Allows())
+		fmt.Fprintf(p.Out, "## %s\n\n%s. Owner: %s. Permission: %s.\n\n", d.Name, strings.TrimSuffix(d.Brief, "."), d.Owner, d.Allows())
 		schema, err := json.MarshalIndent(d.Schema, "", "  ")
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(p.out, "```json\n%s\n```\n\n", schema)
+		fmt.Fprintf(p.Out, "```json\n%s\n```\n\n", schema)
 		if d.Examples.Description != "" {
-			fmt.Fprintf(p.out, "%s\n\n", d.Examples.Description)
+			fmt.Fprintf(p.Out, "%s\n\n", d.Examples.Description)
 		}
 		for _, e := range d.Examples.Examples {
-			fmt.Fprintf(p.out, "- %s: `%s`\n", e.Scenario, e.Payload)
+			fmt.Fprintf(p.Out, "- %s: `%s`\n", e.Scenario, e.Payload)
 		}
-		fmt.Fprintln(p.out)
+		fmt.Fprintln(p.Out)
 	}
 	return nil
 }
 
 // printJSON prints a value for people and programs alike.
 func (p *program) printJSON(v any) error {
-	e := json.NewEncoder(p.out)
+	e := json.NewEncoder(p.Out)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)

@@ -139,8 +139,8 @@ func TestPromptSizes(t *testing.T) {
 	const catalogue = "../../core/prompt/testdata/catalogue29.json"
 	alone := filepath.Join(t.TempDir(), "config.toml")
 	var tables strings.Builder
-	for _, a := range abilities {
-		tables.WriteString("[plugins." + a.name + "]\nenabled = false\n")
+	for _, name := range pluginNames() {
+		tables.WriteString("[plugins." + name + "]\nenabled = false\n")
 	}
 	write(t, alone, tables.String())
 	platforms := filepath.Join(t.TempDir(), "config.toml")

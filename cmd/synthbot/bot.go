@@ -23,13 +23,10 @@ import (
 	"synthbot/memory"
 )
 
-// grace is how long turns may take to finish after the bot was told to end.
-const grace = 20 * time.Second
-
-// bot is a store, the turns on it, and what is exchanged when the configuration
+// Bot is a store, the turns on it, and what is exchanged when the configuration
 // changes: persona, engines, plugins, catalogue, interfaces.
-type bot struct {
-	program *program
+type Bot struct {
+	env     *Env
 	log     *slog.Logger
 	store   core.Store
 	db      *memory.DB // the store, where it is one of ours; else nil
@@ -57,6 +54,7 @@ type bot struct {
 	mu      sync.Mutex
 	parts   *parts
 	running []*worker // in the order in which they were started
+	life    *lives    // while it runs
 }
 
 // parts are what one configuration describes.
@@ -73,7 +71,7 @@ type parts struct {
 
 // maker is what interfaces are made with.
 type maker struct {
-	*program
+	*Env
 	config *Config
 	log    *slog.Logger
 	specs  []command.Spec
@@ -87,7 +85,7 @@ type making func(maker) ([]core.Interface, error)
 
 // describe puts together what a configuration describes; before are the parts in
 // force, of which is kept what did not change.
-func (b *bot) describe(c *Config, before *parts, interfaces making, further ...core.Plugin) (*parts, error) {
+func (b *Bot) describe(c *Config, before *parts, interfaces making, further ...core.Plugin) (*parts, error) {
 	p := &parts{config: c, cast: c.cast}
 	var kept []loaded
 	if before != nil {
@@ -105,7 +103,7 @@ func (b *bot) describe(c *Config, before *parts, interfaces making, further ...c
 		return nil, err
 	}
 	d := &desk{b: b, log: b.log}
-	m := maker{program: b.program, config: c, log: b.log, specs: p.commands.Specs(core.Bot), admins: b.admins(c), tell: d.Admins, broken: b.broken}
+	m := maker{Env: b.env, config: c, log: b.log, specs: p.commands.Specs(core.Bot), admins: b.admins(c), tell: d.Admins, broken: b.broken}
 	if p.interfaces, err = interfaces(m); err != nil {
 		return nil, err
 	}
@@ -127,7 +125,7 @@ func (p *parts) catalogue(policy action.Policy, further ...core.Plugin) error {
 	}
 	snapshot, err := action.Build(append(all, further...)...)
 	if err != nil {
-		return usage{fmt.Errorf("actions: %w", err)}
+		return UsageError{fmt.Errorf("actions: %w", err)}
 	}
 	for i := range p.config.enabled {
 		e := &p.config.enabled[i]
@@ -145,23 +143,23 @@ func (p *parts) catalogue(policy action.Policy, further ...core.Plugin) error {
 
 // admins are the people who may do everything: those of the configuration, and
 // those who were made admins since.
-func (b *bot) admins(c *Config) []core.Path {
+func (b *Bot) admins(c *Config) []core.Path {
 	return append(paths(c.Bot.Admins), b.overlay.admins()...)
 }
 
 // assemble puts a bot together: open gives it its store, and interfaces makes its
 // interfaces, which may keep things there. Whoever assembled it closes it.
-func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store, error), interfaces making, further ...core.Plugin) (*bot, error) {
+func (p *Env) assemble(c *Config, log *slog.Logger, open func() (core.Store, error), interfaces making, further ...core.Plugin) (*Bot, error) {
 	store, err := open()
 	if err != nil {
 		return nil, err
 	}
-	b := &bot{
-		program: p, log: log, store: store, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: p.clock(), changed: make(chan struct{}, 1),
+	b := &Bot{
+		env: p, log: log, store: store, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: p.Clock(), changed: make(chan struct{}, 1),
 		pdfs:    make(chan struct{}, pdfCrowd),
-		runtime: action.NewRuntime(action.Options{Clock: p.clock, Log: inRoom(log, "core/action")}),
+		runtime: action.NewRuntime(action.Options{Clock: p.Clock, Log: inRoom(log, "core/action")}),
 	}
-	b.conditions.clock, b.conditions.tell, b.conditions.again = p.clock, (&desk{b: b, log: log}).announce, b.tell
+	b.conditions.clock, b.conditions.tell, b.conditions.again = p.Clock, (&desk{b: b, log: log}).announce, b.tell
 	if b.db, _ = store.(*memory.DB); b.db != nil {
 		b.ledger = &ledger{db: b.db, cost: b.cost, log: log}
 	}
@@ -178,11 +176,11 @@ func (p *program) assemble(c *Config, log *slog.Logger, open func() (core.Store,
 }
 
 // options is what turns with these parts run on.
-func (b *bot) options(p *parts) turn.Options {
+func (b *Bot) options(p *parts) turn.Options {
 	var catalogue action.Catalogue
 	catalogue.Swap(p.snapshot)
 	c := p.config
-	clock := c.clock(b.program.clock)
+	clock := c.clock(b.env.Clock)
 	o := turn.Options{
 		Store: b.store, Catalogue: &catalogue, Clock: clock, Log: inRoom(b.log, "core/turn"),
 		Runtime:  b.runtime,
@@ -239,7 +237,7 @@ func equip(o *turn.Options, p core.Plugin) {
 }
 
 // open reads what people attach, as far as an engine can make use of it.
-func (b *bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
+func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
 	d := &desk{b: b, log: b.log}
 	o := document.Options{Fetch: d.Fetch, PDF: b.pdfText, Log: inRoom(b.log, "core/document")}
 	for i := range p.config.Engines {
@@ -253,7 +251,7 @@ func (b *bot) open(p *parts) func(context.Context, core.Path, []core.Attachment)
 }
 
 // cost is what a use of an engine costs now.
-func (b *bot) cost(name string, u core.Usage) float64 {
+func (b *Bot) cost(name string, u core.Usage) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.parts.config.cost(name, u)
@@ -286,7 +284,7 @@ func (p *parts) at(place core.Path) core.Interface {
 // reaches reports whether an interface can speak in a place now: there may be none,
 // since it was taken out of the configuration or lives in another process; or it
 // has failed.
-func (b *bot) reaches(i core.Interface, place core.Path) bool {
+func (b *Bot) reaches(i core.Interface, place core.Path) bool {
 	if i == nil || b.broken(i) {
 		return false
 	}
@@ -321,31 +319,11 @@ func (p *parts) chooser(place core.Path) core.Chooser {
 	return c
 }
 
-// openStore opens the configuration's database, making it where there is none.
-func (c *Config) openStore(p *program, log *slog.Logger) (core.Store, error) {
-	dir, err := c.dataDir(p.getenv)
-	if err != nil {
-		return nil, err
-	}
-	o := p.storeOptions()
-	o.Config, o.Log = c.Memory, inRoom(log, "memory")
-	o.Full = func(full bool) {
-		if b := p.bot.Load(); b != nil {
-			b.diskFull(full)
-		}
-	}
-	db, err := memory.Open(dir, o)
-	if err != nil {
-		return nil, err
-	}
-	p.db.Store(db)
-	return db, nil
-}
-
-// storeOptions are the options of every database that is opened.
-func (p *program) storeOptions() memory.Options {
-	return memory.Options{Stuck: p.stuck, Patience: p.patience, Fault: p.fault}
-}
+// Where a service has its things.
+const (
+	serviceConfig = "/etc/synthbot/config.toml"
+	serviceState  = "/var/lib/synthbot"
+)
 
 // dataDir is where the database lives.
 func (c *Config) dataDir(getenv func(string) string) (string, error) {
@@ -361,7 +339,7 @@ func (c *Config) dataDir(getenv func(string) string) (string, error) {
 	case getenv("HOME") != "":
 		return filepath.Join(getenv("HOME"), ".local", "state", "synthbot"), nil
 	}
-	return "", usagef("no place for the database: set data_dir in [bot], or $STATE_DIRECTORY or $HOME")
+	return "", Usagef("no place for the database: set data_dir in [bot], or $STATE_DIRECTORY or $HOME")
 }
 
 // ofService reports whether a configuration is the service's, which has its state

@@ -288,25 +288,21 @@ func TestEverySecretIsPlanted(t *testing.T) {
 	emptyMachine(t)
 	telegram := telegramtest.New(t)
 	cage(t, telegram, "http://127.0.0.1:1")
-	p := &program{getenv: os.Getenv, clock: time.Now}
+	p := &program{Env: &Env{Getenv: os.Getenv, Clock: time.Now}}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	there := make(map[string]bool)
 	holders(reflect.ValueOf(c).Elem(), there)
-	for i := range c.enabled {
-		holders(reflect.ValueOf(c.enabled[i].own), there)
-	}
-	for i := range c.chosen {
-		holders(reflect.ValueOf(c.chosen[i].own), there)
+	for _, table := range c.tables() {
+		holders(reflect.ValueOf(table), there)
 	}
 	all := []any{new(Config)}
-	for _, d := range drivers {
-		all = append(all, d.config())
-	}
-	for _, a := range abilities {
-		all = append(all, a.config())
+	for _, components := range page().Tables {
+		for _, component := range components {
+			all = append(all, component.Into...)
+		}
 	}
 	n := 0
 	for _, x := range all {

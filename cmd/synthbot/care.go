@@ -30,7 +30,7 @@ func (p *program) backupCommand() *cobra.Command {
 // there, is given the open file.
 func (p *program) backup(ctx context.Context, file string) error {
 	if p.host != nil { // which is only ever asked for a stream
-		return p.copyOut(p.out)
+		return p.copyOut(p.Out)
 	}
 	if err := p.fitForBackup(file); err != nil {
 		return err
@@ -38,9 +38,9 @@ func (p *program) backup(ctx context.Context, file string) error {
 	d, ok := p.daemonAt()
 	switch {
 	case file == "-" && ok:
-		return p.ask(ctx, d, []string{"backup", "-"}, p.in, p.out)
+		return p.ask(ctx, d, []string{"backup", "-"}, p.In, p.Out)
 	case file == "-":
-		return p.copyOut(p.out)
+		return p.copyOut(p.Out)
 	case !ok:
 		return p.withDB(func(db *memory.DB) error { return db.Backup(file) })
 	}
@@ -64,18 +64,18 @@ func (p *program) fitForBackup(file string) error {
 		return nil
 	}
 	if err != nil {
-		return usage{err}
+		return UsageError{err}
 	}
 	if !there.Mode().IsRegular() {
-		return usagef("backup: %s is no ordinary file, and is not replaced; - writes to standard output", file)
+		return Usagef("backup: %s is no ordinary file, and is not replaced; - writes to standard output", file)
 	}
 	cfg, _ := p.load() // what is wrong with it is told when it matters
-	dir, err := cfg.dataDir(p.getenv)
+	dir, err := cfg.dataDir(p.Getenv)
 	if err != nil {
 		return err
 	}
 	if own, err := os.Stat(filepath.Join(dir, memory.FileName)); err == nil && os.SameFile(own, there) {
-		return usagef("backup: %s is the database itself; name another file", file)
+		return Usagef("backup: %s is the database itself; name another file", file)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (p *program) backupBy(ctx context.Context, d *admin.Control, file string) e
 		return errors.Join(err, d.Close())
 	}
 	var status exited
-	err = p.ask(ctx, d, []string{"backup", "-"}, p.in, f)
+	err = p.ask(ctx, d, []string{"backup", "-"}, p.In, f)
 	if errors.As(err, &status) && status == statusDone {
 		err = f.Sync()
 	}
@@ -116,7 +116,7 @@ func (p *program) restore(file string, salvage bool) error {
 	if err != nil {
 		return err
 	}
-	dir, err := cfg.dataDir(p.getenv)
+	dir, err := cfg.dataDir(p.Getenv)
 	if err != nil {
 		return err
 	}
@@ -128,9 +128,9 @@ func (p *program) restore(file string, salvage bool) error {
 		return err
 	}
 	for _, bucket := range []string{"log", "journal", "facts"} {
-		fmt.Fprintf(p.out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
+		fmt.Fprintf(p.Out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
 	}
-	fmt.Fprintf(p.out, "dropped %d that made no sense; %d parts could not be read\n", saved.Dropped, len(saved.Faults))
+	fmt.Fprintf(p.Out, "dropped %d that made no sense; %d parts could not be read\n", saved.Dropped, len(saved.Faults))
 	return nil
 }
 
@@ -152,10 +152,10 @@ func (p *program) listCommand() *cobra.Command {
 			}
 			whom, err := core.ParsePath(about)
 			if about != "" && err != nil {
-				return usagef("--about: %w", err)
+				return Usagef("--about: %w", err)
 			}
 			if n < 1 {
-				return usagef("--last takes a number above 0")
+				return Usagef("--last takes a number above 0")
 			}
 			return p.withDB(func(db *memory.DB) error {
 				return p.list(c.Context(), db, memory.Listing{Below: below, About: whom, N: n})
@@ -170,9 +170,9 @@ func (p *program) listCommand() *cobra.Command {
 func (p *program) list(ctx context.Context, db *memory.DB, l memory.Listing) error {
 	facts, _, err := db.ListFacts(ctx, l)
 	for _, f := range facts {
-		fmt.Fprintf(p.out, "%s  %s  %s  %s\n", f.ID, f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
+		fmt.Fprintf(p.Out, "%s  %s  %s  %s\n", f.ID, f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
 		for _, before := range f.Former {
-			fmt.Fprintf(p.out, "    before, %s: %s\n", before.Time.Format("2006-01-02"), printable(before.Text))
+			fmt.Fprintf(p.Out, "    before, %s: %s\n", before.Time.Format("2006-01-02"), printable(before.Text))
 		}
 	}
 	return err
@@ -185,12 +185,12 @@ func (p *program) searchCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			from, err := core.ParsePath(place)
 			if err != nil {
-				return usagef("--path: %w", err)
+				return Usagef("--path: %w", err)
 			}
 			return p.withDB(func(db *memory.DB) error {
 				found, err := db.Recall(c.Context(), memory.Query{See: []core.Path{from}, Text: args[0], N: 20})
 				for _, f := range found {
-					fmt.Fprintf(p.out, "%s  %s  %s\n", f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
+					fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
 				}
 				return err
 			})
@@ -206,13 +206,13 @@ func (p *program) exportCommand() *cobra.Command {
 		Use: "export [PATH]", Short: "Print all that is kept of a place, a person, or everybody", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if format != "jsonl" {
-				return usagef("--format: jsonl is all there is")
+				return Usagef("--format: jsonl is all there is")
 			}
 			path, err := optionalPath(args)
 			if err != nil {
 				return err
 			}
-			return p.withBot(func(b *bot) error { return b.export(c.Context(), p.out, path) })
+			return p.withBot(func(b *Bot) error { return b.export(c.Context(), p.Out, path) })
 		},
 	}
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
@@ -223,18 +223,18 @@ func (p *program) importCommand() *cobra.Command {
 	return p.fileFlag(&cobra.Command{
 		Use: "import FILE", Short: "Add what an export holds; - is standard input", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			from := p.in
+			from := p.In
 			if args[0] != "-" {
 				f, err := os.Open(args[0])
 				if err != nil {
-					return usage{err}
+					return UsageError{err}
 				}
 				defer f.Close()
 				from = f
 			}
 			if p.host == nil {
 				if d, ok := p.daemonAt(); ok {
-					return p.ask(c.Context(), d, []string{"memory", "import", "-"}, from, p.out)
+					return p.ask(c.Context(), d, []string{"memory", "import", "-"}, from, p.Out)
 				}
 			}
 			return p.importFrom(c.Context(), from)
@@ -248,10 +248,10 @@ func (p *program) importFrom(ctx context.Context, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	db, err := cfg.readDB(p)
+	db, err := p.readDB(cfg)
 	if db == nil && err == nil {
 		var dir string
-		if dir, err = cfg.dataDir(p.getenv); err == nil {
+		if dir, err = cfg.dataDir(p.Getenv); err == nil {
 			db, err = memory.Open(dir, p.storeOptions())
 		}
 	}
@@ -260,7 +260,7 @@ func (p *program) importFrom(ctx context.Context, r io.Reader) error {
 	}
 	n, err := db.Import(ctx, r)
 	if err == nil {
-		fmt.Fprintf(p.out, "lines added: %d\n", n)
+		fmt.Fprintf(p.Out, "lines added: %d\n", n)
 	}
 	return p.closing(db, err)
 }
@@ -275,7 +275,7 @@ func (p *program) forgetCommand() *cobra.Command {
 				return err
 			}
 			if path.IsZero() != all {
-				return usagef("memory forget: name a place or a person, or say --all")
+				return Usagef("memory forget: name a place or a person, or say --all")
 			}
 			return p.forgetThere(c.Context(), path)
 		},
@@ -305,7 +305,7 @@ func (p *program) prune(ctx context.Context, db *memory.DB, c memory.Config) err
 	}
 	before, after, err := db.Compact(ctx)
 	if err == nil {
-		fmt.Fprintf(p.out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
+		fmt.Fprintf(p.Out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
 	}
 	return err
 }
@@ -316,14 +316,14 @@ func optionalPath(args []string) (core.Path, error) {
 	}
 	path, err := core.ParsePath(args[0])
 	if err != nil {
-		return path, usage{err}
+		return path, UsageError{err}
 	}
 	return path, nil
 }
 
 // unmade says that there is nothing to work on, and where it would be.
-func (c *Config) unmade(p *program) error {
-	dir, err := c.dataDir(p.getenv)
+func (p *program) unmade(c *Config) error {
+	dir, err := c.dataDir(p.Getenv)
 	if err != nil {
 		return err
 	}
@@ -331,9 +331,9 @@ func (c *Config) unmade(p *program) error {
 }
 
 // withBot calls f with a bot to look at, whose database must be there.
-func (p *program) withBot(f func(*bot) error) error {
+func (p *program) withBot(f func(*Bot) error) error {
 	if p.host != nil {
-		return f(p.host.bot)
+		return f(p.host)
 	}
 	cfg, err := p.load()
 	if err != nil {
@@ -344,7 +344,7 @@ func (p *program) withBot(f func(*bot) error) error {
 		return err
 	}
 	if b.db == nil {
-		return closing(b, cfg.unmade(p))
+		return closing(b, p.unmade(cfg))
 	}
 	return closing(b, f(b))
 }
@@ -355,12 +355,12 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 	if err != nil {
 		return err
 	}
-	db, err := cfg.readDB(p)
+	db, err := p.readDB(cfg)
 	if err != nil {
 		return err
 	}
 	if db == nil {
-		return cfg.unmade(p)
+		return p.unmade(cfg)
 	}
 	return p.closing(db, f(db))
 }
@@ -368,11 +368,11 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 // forgetThere erases all that the bot keeps there, what plugins keep included, and
 // writes the file anew, so that no trace is left in it.
 func (p *program) forgetThere(ctx context.Context, path core.Path) error {
-	return p.withBot(func(b *bot) error { return p.forgetIn(ctx, b, path) })
+	return p.withBot(func(b *Bot) error { return p.forgetIn(ctx, b, path) })
 }
 
 // forgetIn erases what a bot keeps there, and says whether there was anything.
-func (p *program) forgetIn(ctx context.Context, b *bot, path core.Path) error {
+func (p *program) forgetIn(ctx context.Context, b *Bot, path core.Path) error {
 	var kept lines
 	uncounted := b.export(ctx, &kept, path) // who is to be forgotten is, all the same
 	if err := b.forgetWhole(ctx, path); err != nil {
@@ -380,11 +380,11 @@ func (p *program) forgetIn(ctx context.Context, b *bot, path core.Path) error {
 	}
 	switch {
 	case uncounted != nil:
-		fmt.Fprintln(p.out, "erased; how much it was could not be counted")
+		fmt.Fprintln(p.Out, "erased; how much it was could not be counted")
 	case kept == 0:
-		fmt.Fprintf(p.out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
+		fmt.Fprintf(p.Out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
 	default:
-		fmt.Fprintf(p.out, "erased: %d lines of an export\n", kept)
+		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", kept)
 	}
 	return nil
 }
@@ -399,12 +399,4 @@ func (l *lines) AtOnce() {}
 func (l *lines) Write(p []byte) (int, error) {
 	*l += lines(bytes.Count(p, []byte("\n")))
 	return len(p), nil
-}
-
-func (b *bot) forgetWhole(ctx context.Context, path core.Path) error {
-	if err := b.forget(ctx, path); err != nil {
-		return err
-	}
-	_, _, err := b.db.Compact(ctx)
-	return err
 }

@@ -24,14 +24,14 @@ func loadCatalogue(file string) (shelf, error) {
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return shelf{}, usage{err}
+		return shelf{}, UsageError{err}
 	}
 	var list []struct {
 		listed
 		Essential bool `json:"essential"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return shelf{}, usagef("%s: %w", file, err)
+		return shelf{}, Usagef("%s: %w", file, err)
 	}
 	var s shelf
 	for _, l := range list {

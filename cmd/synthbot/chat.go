@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"os/user"
@@ -45,49 +44,27 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	}
 	place, err := core.MakePath("console", session)
 	if err != nil {
-		return usagef("--session: %w", err)
+		return Usagef("--session: %w", err)
 	}
 	who := cfg.cast.at(place)
-	var b *bot
+	var b *Bot
 	o := console.Options{
-		In: p.in, Out: p.out, Err: p.errs, User: p.user(name), Session: session, Rank: core.Admin,
-		Terminal: console.IsTerminal(p.in) && console.IsTerminal(p.out), NoColor: p.getenv("NO_COLOR") != "" || p.getenv("TERM") == "dumb",
-		PersonaName: who.Name, Greeting: who.For(p.user(name)).Greeting, Now: cfg.clock(p.clock), Locale: p.locale(),
+		In: p.In, Out: p.Out, Err: p.Err, User: p.user(name), Session: session, Rank: core.Admin,
+		Terminal: console.IsTerminal(p.In) && console.IsTerminal(p.Out), NoColor: p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
+		PersonaName: who.Name, Greeting: who.For(p.user(name)).Greeting, Now: cfg.clock(p.Clock), Locale: p.locale(),
 		History: func(ctx context.Context) []string { return b.saidBefore(ctx, place) },
 	}
 	if p.host != nil {
-		b = p.host.bot
+		b = p.host
 		return p.host.sit(ctx, o)
 	}
 	here := console.New(o)
 	log := p.logger(cfg, slog.LevelWarn)
-	b, err = p.assemble(cfg, log, func() (core.Store, error) { return cfg.openStore(p, log) }, only(here))
+	b, err = p.assemble(cfg, log, func() (core.Store, error) { return p.openStore(cfg, log) }, only(here))
 	if err != nil {
 		return err
 	}
-	return closing(b, b.live(ctx, goodbye, func(life *lives) {
-		select {
-		case <-b.find(here).over:
-		case <-life.intake.Done():
-		}
-	}))
-}
-
-// sit lets somebody talk to the daemon.
-func (b *bot) sit(ctx context.Context, o console.Options) error {
-	b.mu.Lock()
-	h := b.parts.hall()
-	b.mu.Unlock()
-	if h == nil {
-		return errors.New("the daemon has a console of its own: talk to it there, or take it out of the configuration")
-	}
-	o.Seated = func(place core.Path) { b.turns.Wake(place) }
-	return h.Sit(ctx, o)
-}
-
-// only is for a bot whose interfaces need no store.
-func only(all ...core.Interface) making {
-	return func(maker) ([]core.Interface, error) { return all, nil }
+	return closing(b, b.serveOne(ctx, goodbye, here))
 }
 
 // closing closes c after an action that ended with err.
@@ -109,28 +86,10 @@ func (p *program) user(name string) string {
 	return "you"
 }
 
-// saidBefore is what was typed in a session, for the arrow keys.
-func (b *bot) saidBefore(ctx context.Context, place core.Path) []string {
-	var lines []string
-	err := b.store.View(ctx, func(v core.View) error {
-		entries, err := v.Last(place, 200)
-		for i := range entries {
-			if e := &entries[i]; e.Message.Text != "" && e.Spoken() && !e.Self {
-				lines = append(lines, e.Message.Text)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		b.log.Warn("history of the terminal", "err", err)
-	}
-	return lines
-}
-
 // locale is the user's language tag, as the environment has it.
 func (p *program) locale() string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
-		tag, _, _ := strings.Cut(p.getenv(name), ".")
+		tag, _, _ := strings.Cut(p.Getenv(name), ".")
 		if tag != "" {
 			if tag == "C" || tag == "POSIX" {
 				return ""

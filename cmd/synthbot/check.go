@@ -1,18 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
-	"synthbot/core/turn"
-	"synthbot/plugins/blueprint"
 )
 
 func (p *program) checkCommand() *cobra.Command {
@@ -23,13 +23,13 @@ func (p *program) checkCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			place, err := core.ParsePath(path)
 			if path != "" && (err != nil || place.IsPerson()) {
-				return usagef("--path: %q is no place", path)
+				return Usagef("--path: %q is no place", path)
 			}
 			if changes && p.host != nil {
 				return p.ownChanges(c.Context())
 			}
 			if p.host != nil {
-				return p.inEffect(c.Context(), p.host.bot, place)
+				return p.inEffect(c.Context(), p.host, place)
 			}
 			return p.check(c.Context(), place, online)
 		},
@@ -54,17 +54,17 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 	database := "can be opened"
 	b, err := p.assemble(cfg, log,
 		func() (core.Store, error) {
-			s, err := cfg.readStore(p)
+			s, err := p.readStore(cfg)
 			if errors.Is(err, core.ErrLocked) {
 				database = "is in use by a running synthbot"
-				return nothing{}, nil
+				return EmptyStore{}, nil
 			}
-			if _, none := s.(nothing); none && err == nil {
+			if _, none := s.(EmptyStore); none && err == nil {
 				database = "will be made"
 			}
 			return s, err
 		},
-		func(m maker) ([]core.Interface, error) { return cfg.interfaces(m, nil) })
+		func(m maker) ([]core.Interface, error) { return cfg.MakeInterfaces(m, nil) })
 	if err != nil {
 		return err
 	}
@@ -72,87 +72,52 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 	case !place.IsZero():
 		err = p.inEffect(ctx, b, place)
 	default:
-		p.found(cfg, b.parts.engines.Names(), database)
-		b.narrow(ctx, p.out)
+		p.found(cfg, b.inForce().engines.Names(), database)
+		b.narrow(ctx, p.Out)
 		err = p.blueprints(ctx, cfg, b)
 	}
 	if online {
-		err = errors.Join(err, b.checkOnline(ctx, p))
+		err = errors.Join(err, p.checkOnline(ctx, b))
 	}
 	return closing(b, err)
 }
 
 // found prints what was checked, a line each.
 func (p *program) found(cfg *Config, engines []string, database string) {
-	dir, err := cfg.dataDir(p.getenv)
+	dir, err := cfg.dataDir(p.Getenv)
 	if err != nil {
 		dir = err.Error()
 	}
-	fmt.Fprintf(p.out, "ok  configuration  %s\n", cfg.file)
-	fmt.Fprintf(p.out, "ok  persona        %s\n", cfg.cast.main.Name)
-	fmt.Fprintf(p.out, "ok  engines        %s\n", strings.Join(engines, ", "))
-	fmt.Fprintf(p.out, "ok  database       in %s, %s\n", dir, database)
+	fmt.Fprintf(p.Out, "ok  configuration  %s\n", cfg.file)
+	fmt.Fprintf(p.Out, "ok  persona        %s\n", cfg.cast.main.Name)
+	fmt.Fprintf(p.Out, "ok  engines        %s\n", strings.Join(engines, ", "))
+	fmt.Fprintf(p.Out, "ok  database       in %s, %s\n", dir, database)
 	for _, e := range cfg.enabled {
-		fmt.Fprintf(p.out, "ok  interface      %s\n", e.name)
+		fmt.Fprintf(p.Out, "ok  interface      %s\n", e.name)
 	}
-	fmt.Fprintf(p.out, "ok  plugins        %s\n", orElse(strings.Join(cfg.chosenNames(), ", "), "none"))
+	fmt.Fprintf(p.Out, "ok  plugins        %s\n", cmp.Or(strings.Join(cfg.chosenNames(), ", "), "none"))
 	if len(cfg.enabled) == 0 {
-		fmt.Fprintf(p.out, "!   interface      none is enabled: `synthbot run` would refuse to start\n")
+		fmt.Fprintf(p.Out, "!   interface      none is enabled: `synthbot run` would refuse to start\n")
 	}
-}
-
-// narrow tells of engines whose limits hold no prompt at all in some place: there
-// they are passed over with every turn.
-func (b *bot) narrow(ctx context.Context, out io.Writer) {
-	o := b.options(b.parts)
-	o.Injectors, o.Recons, o.Bios = nil, nil, nil // a check connects to nothing
-	turns := turn.New(o)
-	for _, e := range b.parts.config.Engines {
-		for _, place := range b.parts.config.samples() {
-			if e.Disabled {
-				continue
-			}
-			_, err := turns.Preview(ctx, core.Message{Path: place, ID: "check", Text: "hello", Time: o.Clock(), Private: true, Addressed: core.Direct}, e.Limits())
-			if long := (*core.ModelError)(nil); errors.As(err, &long) {
-				fmt.Fprintf(out, "!   engine         %s is passed over in %s, where no prompt fits: %s\n", e.Name, place, oneLine(long.Err.Error()))
-				break
-			}
-		}
-	}
-}
-
-// samples are places that differ in what a prompt holds at least.
-func (c *Config) samples() (places []core.Path) {
-	for _, e := range c.enabled {
-		if p, err := core.MakePath(e.name, "1"); err == nil {
-			places = append(places, p)
-		}
-	}
-	for i := range c.Overrides {
-		if o := &c.Overrides[i]; o.Persona != "" {
-			places = append(places, o.Path)
-		}
-	}
-	return places
 }
 
 // blueprints tells what is odd about the blueprints, and how they differ from what
 // the bot used last. Where a daemon has the database, it is asked.
-func (p *program) blueprints(ctx context.Context, cfg *Config, b *bot) error {
+func (p *program) blueprints(ctx context.Context, cfg *Config, b *Bot) error {
 	own := cfg.blueprints()
 	if own == nil {
 		return nil
 	}
 	for _, f := range own.Faults() {
-		fmt.Fprintf(p.out, "!   blueprint      %s\n", f)
+		fmt.Fprintf(p.Out, "!   blueprint      %s\n", f)
 	}
 	if b.db != nil {
 		return p.blueprintChanges(ctx, cfg, b)
 	}
 	if d, ok := p.daemonAt(); ok {
 		status := exited(0)
-		if err := p.ask(ctx, d, []string{"check", "--" + changesFlag}, nil, p.out); !errors.As(err, &status) || status != 0 {
-			fmt.Fprintf(p.out, "!   blueprint      the running synthbot does not say what it used last, so that changes cannot be told\n")
+		if err := p.ask(ctx, d, []string{"check", "--" + changesFlag}, nil, p.Out); !errors.As(err, &status) || status != 0 {
+			fmt.Fprintf(p.Out, "!   blueprint      the running synthbot does not say what it used last, so that changes cannot be told\n")
 		}
 	}
 	return nil
@@ -164,11 +129,11 @@ func (p *program) ownChanges(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.blueprintChanges(ctx, cfg, p.host.bot)
+	return p.blueprintChanges(ctx, cfg, p.host)
 }
 
 // blueprintChanges tells how the blueprints differ from what the bot used last.
-func (p *program) blueprintChanges(ctx context.Context, cfg *Config, b *bot) error {
+func (p *program) blueprintChanges(ctx context.Context, cfg *Config, b *Bot) error {
 	own := cfg.blueprints()
 	if own == nil {
 		return nil
@@ -176,20 +141,35 @@ func (p *program) blueprintChanges(ctx context.Context, cfg *Config, b *bot) err
 	changes, err := own.Changes(ctx, b.items(blueprintName))
 	for _, f := range changes {
 		if f.Warning {
-			fmt.Fprintf(p.out, "ok  blueprint      %s (harmless)\n", f)
+			fmt.Fprintf(p.Out, "ok  blueprint      %s (harmless)\n", f)
 		} else {
-			fmt.Fprintf(p.out, "!   blueprint      %s (breaking: what uses it may fail)\n", f)
+			fmt.Fprintf(p.Out, "!   blueprint      %s (breaking: what uses it may fail)\n", f)
 		}
 	}
 	return err
 }
 
-// blueprints are those of the plugin, where it is turned on.
-func (c *Config) blueprints() *blueprint.Config {
-	for _, chosen := range c.chosen {
-		if own, ok := chosen.own.(*blueprint.Config); ok {
-			return own
-		}
+// effective prints the settings that hold in a place, and where each comes from.
+func effective(out io.Writer, b *Bot, place core.Path) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
+	b.eachInEffect(place, func(name, value, from string) { fmt.Fprintf(w, "%s\t%s\t%s\n", name, value, from) })
+	return w.Flush()
+}
+
+// inEffect prints the settings that hold in a place: of the running daemon, where
+// there is one, which has what was changed by command.
+func (p *program) inEffect(ctx context.Context, b *Bot, place core.Path) error {
+	if p.host != nil {
+		return effective(p.Out, p.host, place)
 	}
-	return nil
+	d, ok := p.daemonAt()
+	if !ok {
+		return effective(p.Out, b, place)
+	}
+	err := p.ask(ctx, d, []string{"check", "--path", place.String()}, nil, p.Out)
+	if status := exited(0); errors.As(err, &status) && status == statusDone {
+		return nil
+	}
+	return err
 }

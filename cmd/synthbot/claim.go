@@ -37,7 +37,7 @@ const claimKey = "claim "
 
 // forClaim is the command by which somebody becomes the admin of a bot that has a
 // claim; it is gone once that was used.
-func (b *bot) forClaim(c *Config) ([]command.Command, error) {
+func (b *Bot) forClaim(c *Config) ([]command.Command, error) {
 	if c.Bot.Claim == "" {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ func (b *bot) forClaim(c *Config) ([]command.Command, error) {
 }
 
 // claimed reports whether the claim was used.
-func (b *bot) claimed(ctx context.Context, claim Claim) (bool, error) {
+func (b *Bot) claimed(ctx context.Context, claim Claim) (bool, error) {
 	_, used, err := b.items("bot").Get(ctx, core.Path{}, claimKey+string(claim))
 	if err != nil {
 		return false, fmt.Errorf("claim: %w", err)
@@ -62,10 +62,10 @@ func (b *bot) claimed(ctx context.Context, claim Claim) (bool, error) {
 
 // claim makes the one who has the code an admin. Carried out twice, it does the
 // same again.
-func (b *bot) claim(ctx context.Context, claim Claim, c command.Call) (string, error) {
+func (b *Bot) claim(ctx context.Context, claim Claim, c command.Call) (string, error) {
 	b.claims.mu.Lock()
 	defer b.claims.mu.Unlock()
-	now := b.program.clock()
+	now := b.env.Clock()
 	if !b.claims.open(c.Person, now) {
 		return "", core.Errorf(core.Forbidden, "There were too many wrong codes. Try again in an hour.")
 	}
@@ -84,12 +84,12 @@ func (b *bot) claim(ctx context.Context, claim Claim, c command.Call) (string, e
 
 // makeAdmin keeps that somebody is an admin, then that the claim was used: between
 // the two, only he can use it again.
-func (b *bot) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
+func (b *Bot) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
 	yes, alone := true, len(b.admins(b.inForce().config)) == 0
 	if err := b.overlay.change(ctx, person, func(x *changed) { x.Admin = &yes }); err != nil {
 		return err
 	}
-	raw, err := json.Marshal(b.program.clock())
+	raw, err := json.Marshal(b.env.Clock())
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (b *bot) makeAdmin(ctx context.Context, claim Claim, person core.Path) erro
 
 // anew lets turns learn who the admins are at once, and interfaces what they offer
 // to whom, when this turn is under way.
-func (b *bot) anew() {
+func (b *Bot) anew() {
 	if b.exchange.TryLock() {
 		b.turns.Reconfigure(b.options(b.inForce()))
 		b.exchange.Unlock()

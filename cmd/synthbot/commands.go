@@ -8,7 +8,7 @@ import (
 )
 
 // commands are all chat commands: the bot's own and those of plugins.
-func (b *bot) commands(c *Config, plugins []loaded) (*command.Registry, error) {
+func (b *Bot) commands(c *Config, plugins []loaded) (*command.Registry, error) {
 	claim, err := b.forClaim(c)
 	if err != nil {
 		return nil, err
@@ -21,20 +21,20 @@ func (b *bot) commands(c *Config, plugins []loaded) (*command.Registry, error) {
 	}
 	r, err := command.New(lists...)
 	if err != nil {
-		return nil, usage{err}
+		return nil, UsageError{err}
 	}
 	return r, nil
 }
 
 // inForce are the parts in force.
-func (b *bot) inForce() *parts {
+func (b *Bot) inForce() *parts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.parts
 }
 
 // forAll are the commands of everybody.
-func (b *bot) forAll() []command.Command {
+func (b *Bot) forAll() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{Name: "help", Idempotent: true, Brief: "Tell what you can say to me", Briefs: map[string]string{
 			"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst", "fr": "Dit ce que tu peux me demander",
@@ -56,7 +56,7 @@ func (b *bot) forAll() []command.Command {
 }
 
 // help lists the commands that are open to who asks.
-func (b *bot) help(_ context.Context, c command.Call) (string, error) {
+func (b *Bot) help(_ context.Context, c command.Call) (string, error) {
 	var s strings.Builder
 	s.WriteString("Just talk to me. Besides:\n\n")
 	for _, spec := range b.inForce().commands.Specs(c.Author.Rank) {
@@ -77,7 +77,7 @@ func briefIn(s command.Spec, locale string) string {
 }
 
 // greet says hello as the persona does.
-func (b *bot) greet(_ context.Context, c command.Call) (string, error) {
+func (b *Bot) greet(_ context.Context, c command.Call) (string, error) {
 	who := b.castAt(b.inForce(), c.Path).For(c.Author.Name)
 	if who.Greeting != "" {
 		return who.Greeting, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"path"
 	"regexp"
 	"slices"
@@ -11,9 +12,11 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 	"synthbot/interfaces/console"
 	"synthbot/interfaces/discord"
 	"synthbot/interfaces/telegram"
+	"synthbot/setup"
 )
 
 // driver is a type of interface that a configuration may name.
@@ -56,8 +59,8 @@ type consoleConfig struct {
 func makeConsole(m maker, name string, own any) (core.Interface, error) {
 	o := own.(*consoleConfig)
 	return console.New(console.Options{
-		Name: name, In: m.in, Out: m.out, Err: m.errs, User: o.User, Session: o.Session,
-		Now: m.config.clock(m.clock),
+		Name: name, In: m.In, Out: m.Out, Err: m.Err, User: o.User, Session: o.Session,
+		Now: m.config.clock(m.Clock),
 	}), nil
 }
 
@@ -67,7 +70,7 @@ func makeDiscord(m maker, name string, own any) (core.Interface, error) {
 		return nil, err
 	}
 	return discord.New(discord.Options{
-		Name: name, Config: *own.(*discord.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.clock(m.program.clock), State: state,
+		Name: name, Config: *own.(*discord.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.clock(m.Clock), State: state,
 		Admins: m.admins, Admin: m.tell, Commands: m.specs, Remember: "remember",
 	})
 }
@@ -78,7 +81,7 @@ func makeTelegram(m maker, name string, own any) (core.Interface, error) {
 		return nil, err
 	}
 	return telegram.New(telegram.Options{
-		Name: name, Config: *own.(*telegram.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.clock(m.program.clock), State: state,
+		Name: name, Config: *own.(*telegram.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.clock(m.Clock), State: state,
 		Admins: m.admins, Admin: m.tell, Commands: m.specs,
 	})
 }
@@ -150,7 +153,7 @@ var interfaceName = regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`)
 
 // fault notes what the driver found wrong, with the key that it names, if it does.
 func (e *enabled) fault(err error) {
-	text := strings.TrimPrefix(oneLine(err.Error()), e.name+": ")
+	text := strings.TrimPrefix(txt.Line(err.Error()), e.name+": ")
 	var at []any
 	for {
 		key, rest, ok := strings.Cut(text, ": ")
@@ -200,4 +203,23 @@ func driverNames() string {
 		names[i] = d.kind
 	}
 	return strings.Join(names, ", ")
+}
+
+// account makes an interface of that platform for a token alone; nil if there is no
+// such platform.
+func (p *Env) account(platform, apiURL string, token core.Secret) (core.Interface, error) {
+	d, ok := findDriver(platform)
+	if !ok {
+		return nil, nil
+	}
+	own := d.config()
+	table := "token = " + setup.Text(token.Reveal()) + "\n"
+	if apiURL != "" {
+		table += "api_url = " + setup.Text(apiURL) + "\n"
+	}
+	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.Getenv}); err != nil {
+		return nil, err
+	}
+	m := maker{Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), tell: func(string) {}}
+	return d.make(m, platform, own)
 }

@@ -84,7 +84,7 @@ func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
 func TestRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
-		b := &bot{program: &program{clock: time.Now}, log: slog.New(slog.NewTextHandler(&log, nil))}
+		b := &Bot{env: &Env{Clock: time.Now}, log: slog.New(slog.NewTextHandler(&log, nil))}
 		d := &desk{b: b, log: b.log}
 		b.conditions = conditions{tell: d.announce, again: d.Admins, clock: time.Now}
 		lasts := runnerFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +20,7 @@ import (
 
 // Config is the whole configuration file. Each package brings its own part.
 type Config struct {
-	Bot        Bot                     `toml:"bot" doc:"Who the bot is called, and where it runs."`
+	Bot        BotConfig               `toml:"bot" doc:"Who the bot is called, and where it runs."`
 	Persona    PersonaConfig           `toml:"persona" doc:"Who the bot is."`
 	Engines    []engine.Config         `toml:"engine" doc:"A language model. They are tried in the order written; the built-in offline engine comes last, so that the bot always answers."`
 	Interfaces map[string]config.Table `toml:"interfaces" doc:"The platforms that the bot lives on. The table's name is the interface's name and the first element of its paths."`
@@ -49,8 +47,8 @@ type Config struct {
 	chosen   []chosen                          // the plugins, in the order of the program's list
 }
 
-// Bot is who runs and where.
-type Bot struct {
+// BotConfig is who runs and where.
+type BotConfig struct {
 	Name            string        `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
 	DataDir         string        `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then /var/lib/synthbot where this is /etc/synthbot/config.toml and there is one, then the user's state directory."`
 	Timezone        Zone          `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
@@ -129,28 +127,6 @@ type LogConfig struct {
 	Level  slog.Level            `toml:"level" default:"INFO" doc:"DEBUG, INFO, WARN or ERROR. Message texts are logged at DEBUG only."`
 	Levels map[string]slog.Level `toml:"levels" example:"core/turn=DEBUG, plugins/web=WARN" doc:"The level of single rooms: core/turn, core/engine, core/action, core/document, memory, admin, cmd, interfaces/NAME, plugins/NAME, or the last part of one; core, interfaces and plugins are all below them. The log names the room of each line. synthbot log shows them, and changes them in the running daemon."`
 	Format string                `toml:"format" default:"auto" oneof:"auto|text|json" doc:"auto is text on a terminal and json elsewhere."`
-}
-
-// load reads the configuration and all that it names, all faults at once.
-// In the daemon it is the one in force.
-func (p *program) load() (*Config, error) {
-	if p.host != nil {
-		p.host.mu.Lock()
-		defer p.host.mu.Unlock()
-		c := *p.host.parts.config
-		return &c, nil
-	}
-	c := &Config{file: p.find()}
-	o := config.Options{Getenv: p.getenv}
-	var d *config.Document
-	if c.file == "" {
-		d = config.Parse("built-in defaults", nil, o)
-	} else {
-		d = config.Open(c.file, o)
-	}
-	err := c.decode(d)
-	c.read = c.clock(p.clock)()
-	return c, err
 }
 
 // decode reads a document and all that it names, and tells all that is wrong.
@@ -262,30 +238,6 @@ func engineFaults(d *config.Document, i int, err error) {
 	}
 }
 
-// find chooses the configuration file; "" where there is none to be found.
-func (p *program) find() string {
-	for _, asked := range []string{p.file, p.getenv("SYNTHBOT_CONFIG")} {
-		if asked != "" {
-			return asked
-		}
-	}
-	for _, usual := range []string{"config.toml", "/etc/synthbot/config.toml"} {
-		if _, err := os.Stat(usual); !errors.Is(err, fs.ErrNotExist) {
-			return usual
-		}
-	}
-	return ""
-}
-
-// mustLoad is load for commands that make no sense without a file.
-func (p *program) mustLoad() (*Config, error) {
-	c, err := p.load()
-	if err == nil && c.file == "" {
-		err = usagef("no configuration file: give one with -c, or write ./config.toml (config.example.toml shows how)")
-	}
-	return c, err
-}
-
 // clock tells the time in the bot's zone.
 func (c *Config) clock(now func() time.Time) func() time.Time {
 	zone := c.Bot.Timezone.Location
@@ -305,7 +257,7 @@ func (c *Config) turnConfig() turn.Config {
 func (c *Config) engines(o engine.Options) (*engine.Chain, error) {
 	chain, err := engine.New(c.Engines, o)
 	if err != nil {
-		return nil, usage{err}
+		return nil, UsageError{err}
 	}
 	return chain, nil
 }

@@ -18,9 +18,11 @@ const (
 
 // desk passes on what plugins and drivers want of the bot's interfaces.
 type desk struct {
-	b   *bot
+	b   *Bot
 	log *slog.Logger
 }
+
+func (b *Bot) desk(log *slog.Logger) *desk { return &desk{b, log} }
 
 // interfaceOf is the interface that serves a path.
 func (d *desk) interfaceOf(path core.Path) core.Interface {
@@ -81,7 +83,7 @@ func (d *desk) admins() []core.Path {
 // Admins implements core.Desk: each admin is told on his own platform, and the
 // log is in any case.
 func (d *desk) Admins(text string) {
-	if d.b.told.fresh(text, d.b.program.clock()) {
+	if d.b.told.fresh(text, d.b.env.Clock()) {
 		d.announce(text)
 	}
 }

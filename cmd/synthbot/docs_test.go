@@ -39,7 +39,7 @@ func pages(t *testing.T) map[string]string {
 
 // TestPagesNameWhatIs: the commands and flags that pages tell of are there.
 func TestPagesNameWhatIs(t *testing.T) {
-	p := &program{out: io.Discard, errs: io.Discard, getenv: os.Getenv, clock: time.Now}
+	p := &program{Env: &Env{Out: io.Discard, Err: io.Discard, Getenv: os.Getenv, Clock: time.Now}}
 	command := regexp.MustCompile("(?:`|\\$ |sudo )synthbot ([a-z]+)([^`\\n#]*)")
 	flag := regexp.MustCompile(` (--[a-z-]+)`)
 	n := 0
@@ -72,7 +72,7 @@ func hasFlag(c *cobra.Command, name string) bool {
 
 // TestPagesConfigure: what pages write into the configuration can be read.
 func TestPagesConfigure(t *testing.T) {
-	p := &program{getenv: func(string) string { return "" }, clock: time.Now}
+	p := &program{Env: &Env{Getenv: func(string) string { return "" }, Clock: time.Now}}
 	n := 0
 	for name, text := range pages(t) {
 		for _, m := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(text, -1) {
@@ -121,17 +121,17 @@ func chatCommands(t *testing.T) (names []string) {
 	t.Helper()
 	var tables strings.Builder
 	tables.WriteString("[bot]\ndata_dir = \"data\"\n[access]\nprivate = \"pairing\"\n")
-	for _, a := range abilities {
-		tables.WriteString("[plugins." + a.name + "]\n")
+	for _, name := range pluginNames() {
+		tables.WriteString("[plugins." + name + "]\n")
 	}
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, tables.String())
-	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now, errs: io.Discard}
+	p := &program{Env: &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, Err: io.Discard}}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.assemble(c, p.logger(c, 0), func() (core.Store, error) { return nothing{}, nil }, only())
+	b, err := p.assemble(c, p.logger(c, 0), func() (core.Store, error) { return EmptyStore{}, nil }, only())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ type draft struct {
 
 // draft reads the configuration that is there, or begins with the example.
 func (p *program) draft() (*draft, error) {
-	d := &draft{file: cmp.Or(p.file, p.getenv("SYNTHBOT_CONFIG"), "config.toml")}
+	d := &draft{file: cmp.Or(p.File, p.Getenv("SYNTHBOT_CONFIG"), "config.toml")}
 	if real, err := filepath.EvalSymlinks(d.file); err == nil {
 		d.file = real
 	}
@@ -38,7 +38,7 @@ func (p *program) draft() (*draft, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		text = page().Example(new(Config))
 	case err != nil:
-		return nil, usage{err}
+		return nil, UsageError{err}
 	default:
 		d.there = true
 	}
@@ -47,15 +47,9 @@ func (p *program) draft() (*draft, error) {
 		return nil, err // it is no TOML
 	}
 	if d.text, err = setup.Open(text); err != nil {
-		return nil, usagef("%s: %w", d.file, err)
+		return nil, Usagef("%s: %w", d.file, err)
 	}
 	return d, nil
-}
-
-// parse reads a configuration that is not on disk; secrets are left where they are.
-func (p *program) parse(file, text string) (*Config, error) {
-	c := &Config{file: file}
-	return c, c.decode(config.Parse(file, []byte(text), config.Options{Getenv: p.getenv, References: true}))
 }
 
 // known is what the file says already.
@@ -129,7 +123,7 @@ func (d *draft) persona(out setup.Outcome) error {
 	case err == nil && string(before) == out.Text:
 		return nil
 	case err == nil:
-		return usagef("%s is there already and says something else; take it as it is with --persona %s, or choose another --persona-name", file, file)
+		return Usagef("%s is there already and says something else; take it as it is with --persona %s, or choose another --persona-name", file, file)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err

@@ -1,25 +1,15 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"synthbot/core"
 )
 
-// effective prints the settings that hold in a place, and where each comes from.
-func (b *bot) effective(p *program, place core.Path) error {
-	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
-	b.eachInEffect(place, func(name, value, from string) { fmt.Fprintf(w, "%s\t%s\t%s\n", name, value, from) })
-	return w.Flush()
-}
-
 // eachInEffect calls row for each setting that holds in a place.
-func (b *bot) eachInEffect(place core.Path, row func(name, value, from string)) {
+func (b *Bot) eachInEffect(place core.Path, row func(name, value, from string)) {
 	c := b.inForce().config
 	s := b.settings(c, place)
 	row("persona", b.castAt(b.inForce(), place).Name, b.from(c, place, "persona.path",
@@ -40,13 +30,13 @@ func (b *bot) eachInEffect(place core.Path, row func(name, value, from string)) 
 	row("observe", fmt.Sprint(!s.Blind), b.from(c, place, "bot.observe", func(o *Override) bool { return o.Observe != nil }, never))
 	row("bots", fmt.Sprint(s.Bots), b.from(c, place, "bot.bots", func(o *Override) bool { return o.Bots != nil }, never))
 	row("attention", s.Attention.String(), b.from(c, place, "bot.attention", func(o *Override) bool { return o.Attention != nil }, never))
-	row("language", orElse(s.Language, "as spoken, else "+c.Bot.Language), b.from(c, place, "bot.language", setsLanguage, func(x changed) bool { return x.Language != nil }))
-	row("scope", orElse(s.Scope, c.Prompt.Scope), b.from(c, place, "prompt.scope", setsScope, func(x changed) bool { return x.Scope != nil }))
+	row("language", cmp.Or(s.Language, "as spoken, else "+c.Bot.Language), b.from(c, place, "bot.language", setsLanguage, func(x changed) bool { return x.Language != nil }))
+	row("scope", cmp.Or(s.Scope, c.Prompt.Scope), b.from(c, place, "prompt.scope", setsScope, func(x changed) bool { return x.Scope != nil }))
 	b.limitsInEffect(c, place, row)
 }
 
 // limitsInEffect calls row for what may be done in a place, and how much of it.
-func (b *bot) limitsInEffect(c *Config, place core.Path, row func(name, value, from string)) {
+func (b *Bot) limitsInEffect(c *Config, place core.Path, row func(name, value, from string)) {
 	policy := b.policy(c)
 	allowed, from, nearest := "all", "-", core.Path{}
 	for _, o := range policy.Only {
@@ -84,7 +74,7 @@ func (b *bot) limitsInEffect(c *Config, place core.Path, row func(name, value, f
 }
 
 // source says where what is set at a path comes from.
-func (b *bot) source(at core.Path, changes func(changed) bool) string {
+func (b *Bot) source(at core.Path, changes func(changed) bool) string {
 	if _, here, ok := b.overlay.at(at, changes); ok && here == at {
 		return "a command in " + at.String()
 	}
@@ -100,7 +90,7 @@ func orNoLimit(n int64) string {
 
 // from says where a setting comes from: what was changed by command, an override,
 // or else.
-func (b *bot) from(c *Config, place core.Path, otherwise string, sets func(*Override) bool, changes func(changed) bool) string {
+func (b *Bot) from(c *Config, place core.Path, otherwise string, sets func(*Override) bool, changes func(changed) bool) string {
 	if _, at, ok := b.nearer(c, place, sets, changes); ok {
 		return "a command in " + at.String()
 	}
@@ -116,28 +106,4 @@ func (c *Config) chosenNames() (names []string) {
 		names = append(names, p.name)
 	}
 	return names
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
-
-// inEffect prints the settings that hold in a place: of the running daemon, where
-// there is one, which has what was changed by command.
-func (p *program) inEffect(ctx context.Context, b *bot, place core.Path) error {
-	if p.host != nil {
-		return p.host.effective(p, place)
-	}
-	d, ok := p.daemonAt()
-	if !ok {
-		return b.effective(p, place)
-	}
-	err := p.ask(ctx, d, []string{"check", "--path", place.String()}, nil, p.out)
-	if status := exited(0); errors.As(err, &status) && status == statusDone {
-		return nil
-	}
-	return err
 }

@@ -55,7 +55,7 @@ func (p *program) untilSignal(
 	ctx context.Context, grace time.Duration, others ...os.Signal,
 ) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	p.terminal = console.Keep(p.in)
+	p.terminal = console.Keep(p.In)
 	signals, over := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, append(others, syscall.SIGINT, syscall.SIGTERM)...)
 	go func() {
@@ -85,7 +85,7 @@ func (p *program) abandon(why string) {
 	said := make(chan struct{})
 	go func() { // standard error may be a pipe that nobody reads
 		defer close(said)
-		fmt.Fprintf(p.errs, "synthbot: %s\n%s\n", why, stacks())
+		fmt.Fprintf(p.Err, "synthbot: %s\n%s\n", why, stacks())
 	}()
 	select {
 	case <-said:
@@ -110,14 +110,4 @@ func stacks() []byte {
 // stuck is called when the database makes no progress with a job.
 func (p *program) stuck(job string) {
 	p.abandon("the database makes no progress, and the process ends: " + oneLine(job))
-}
-
-// tellAside tells the admins what the database refuses to do.
-func (b *bot) tellAside() {
-	if b.db == nil {
-		return
-	}
-	for _, job := range b.db.Aside() {
-		b.tell("This is set aside for a day, because it blocked the database three times: " + oneLine(job))
-	}
 }

@@ -24,18 +24,18 @@ const faultyCommand = "synthbot-faulty"
 // faultyMain is the program with a grace of $GRACE and with $PATIENCE for the
 // database, which spins on jobs whose names begin with $SPIN.
 func faultyMain() {
-	p := &program{
-		in: os.Stdin, out: os.Stdout, errs: os.Stderr, getenv: os.Getenv, clock: time.Now,
-		grace: time.Hour, patience: time.Hour, args: os.Args[1:],
-	}
+	p := newProgram(&Env{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now, Patience: time.Hour,
+	}, os.Args[1:])
+	p.grace = time.Hour
 	if d, err := time.ParseDuration(os.Getenv("GRACE")); err == nil {
 		p.grace = d
 	}
 	if d, err := time.ParseDuration(os.Getenv("PATIENCE")); err == nil {
-		p.patience = d
+		p.Patience = d
 	}
 	if spin := os.Getenv("SPIN"); spin != "" {
-		p.fault = func(job string) {
+		p.Fault = func(job string) {
 			if !strings.HasPrefix(job, spin) {
 				return
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"testing"
 	"time"
@@ -10,8 +9,6 @@ import (
 )
 
 //go:generate go test -run ^TestReference$ -update .
-
-var update = flag.Bool("update", false, "write the generated files")
 
 // TestReference holds the shipped example and the reference page equal to what
 // the configuration's own fields say.
@@ -40,7 +37,7 @@ func TestEverySettingIsDescribed(t *testing.T) {
 
 // TestExampleReadsBack reads the example as it is shipped.
 func TestExampleReadsBack(t *testing.T) {
-	p := &program{file: "../../config.example.toml", getenv: func(string) string { return "" }, clock: time.Now}
+	p := &Env{File: "../../config.example.toml", Getenv: func(string) string { return "" }, Clock: time.Now}
 	if _, err := p.load(); err != nil {
 		t.Error(err)
 	}

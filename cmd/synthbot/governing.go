@@ -16,7 +16,7 @@ const usual = "default"
 
 // forKeepers are the commands by which a place is looked after: by its moderators,
 // and in private by the person himself.
-func (b *bot) forKeepers() []command.Command {
+func (b *Bot) forKeepers() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{Name: "sleep", Idempotent: true, Brief: "Let me listen here without answering, until /wake"}, Do: b.asleep(true)},
 		{Spec: command.Spec{Name: "wake", Idempotent: true, Brief: "Let me answer here again"}, Do: b.asleep(false)},
@@ -27,7 +27,7 @@ func (b *bot) forKeepers() []command.Command {
 }
 
 // asleep puts a place to sleep, or wakes it.
-func (b *bot) asleep(sleeps bool) func(context.Context, command.Call) (string, error) {
+func (b *Bot) asleep(sleeps bool) func(context.Context, command.Call) (string, error) {
 	return func(ctx context.Context, c command.Call) (string, error) {
 		if !c.Private && c.Author.Rank < core.Moderator {
 			return "", core.Errorf(core.Forbidden, "Only moderators can do that here.")
@@ -44,7 +44,7 @@ func (b *bot) asleep(sleeps bool) func(context.Context, command.Call) (string, e
 	}
 }
 
-func (b *bot) activation(ctx context.Context, c command.Call) (string, error) {
+func (b *Bot) activation(ctx context.Context, c command.Call) (string, error) {
 	what := c.Args["what"]
 	if what != "" {
 		err := b.overlay.change(ctx, c.Path, func(x *changed) {
@@ -61,7 +61,7 @@ func (b *bot) activation(ctx context.Context, c command.Call) (string, error) {
 }
 
 // persona shows or changes who the bot is in a place.
-func (b *bot) persona(ctx context.Context, c command.Call) (string, error) {
+func (b *Bot) persona(ctx context.Context, c command.Call) (string, error) {
 	p := b.inForce()
 	if name := c.Args["name"]; name != "" {
 		file, ok := p.cast.file(name)
@@ -81,7 +81,7 @@ func (b *bot) persona(ctx context.Context, c command.Call) (string, error) {
 }
 
 // engine shows or changes which engine is asked first in a place.
-func (b *bot) engine(ctx context.Context, c command.Call) (string, error) {
+func (b *Bot) engine(ctx context.Context, c command.Call) (string, error) {
 	p := b.inForce()
 	names := p.engines.Names()
 	if name := c.Args["name"]; name != "" {

@@ -21,7 +21,7 @@ func (p *program) historyCommand() *cobra.Command {
 		Use: "history [PATH]", Short: "List places, or print what was said in one", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if n < 1 || format != "text" && format != "jsonl" {
-				return usagef("--last takes a number above 0, and --format text or jsonl")
+				return Usagef("--last takes a number above 0, and --format text or jsonl")
 			}
 			if len(args) == 0 {
 				return p.places(c.Context())
@@ -40,15 +40,15 @@ func (p *program) look(ctx context.Context, f func(core.View) error) error {
 	if err != nil {
 		return err
 	}
-	s, err := cfg.readStore(p)
+	s, err := p.readStore(cfg)
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer // printed when the view is over: who reads slowly holds nobody up
-	out := p.out
-	p.out = &b
+	out := p.Out
+	p.Out = &b
 	err = s.View(ctx, f)
-	p.out = out
+	p.Out = out
 	if err == nil {
 		_, err = b.WriteTo(out)
 	}
@@ -61,7 +61,7 @@ func (p *program) places(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "PLACE\tENTRIES\tLAST")
 		for _, h := range heads {
 			fmt.Fprintf(w, "%s\t%d\t%s\n", h.Path, h.Count, h.Time.Format(time.DateTime))
@@ -73,7 +73,7 @@ func (p *program) places(ctx context.Context) error {
 func (p *program) history(ctx context.Context, path string, n int, format string) error {
 	root, err := core.ParsePath(path)
 	if err != nil {
-		return usagef("%w", err)
+		return Usagef("%w", err)
 	}
 	return p.look(ctx, func(v core.View) error {
 		entries, err := v.Recent(root, n, nil)
@@ -91,7 +91,7 @@ func (p *program) history(ctx context.Context, path string, n int, format string
 
 func (p *program) printEntry(e *core.Entry, root core.Path, format string) error {
 	if format == "jsonl" {
-		return json.NewEncoder(p.out).Encode(e)
+		return json.NewEncoder(p.Out).Encode(e)
 	}
 	if e.Kind != core.KindMessage {
 		return nil
@@ -103,7 +103,7 @@ func (p *program) printEntry(e *core.Entry, root core.Path, format string) error
 	if e.Deleted {
 		text = "(deleted)"
 	}
-	_, err := fmt.Fprintf(p.out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
+	_, err := fmt.Fprintf(p.Out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
 		printable(e.Message.Author.Name), strings.ReplaceAll(printable(text), "\n", "\n    "))
 	return err
 }

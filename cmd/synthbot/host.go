@@ -8,14 +8,14 @@ import (
 )
 
 // inbox takes in what plugins put into places.
-type inbox struct{ b *bot }
+type inbox struct{ b *Bot }
 
 func (i inbox) Receive(ctx context.Context, events ...core.Event) error {
 	return i.b.turns.Own().Receive(ctx, events...)
 }
 
 // asker asks the engines that are in force when it is asked.
-type asker struct{ b *bot }
+type asker struct{ b *Bot }
 
 func (a asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	a.b.mu.Lock()
@@ -24,7 +24,7 @@ func (a asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 	if p == nil || !p.config.thinks() {
 		return core.Answer{}, core.ErrNoEngine
 	}
-	return a.b.budgeted(p, p.config.clock(a.b.program.clock)).Ask(ctx, q)
+	return a.b.budgeted(p, p.config.clock(a.b.env.Clock)).Ask(ctx, q)
 }
 
 // thinks reports whether there is an engine but the built-in one.
@@ -38,14 +38,14 @@ func (c *Config) thinks() bool {
 }
 
 // items is what a plugin keeps.
-func (b *bot) items(plugin string) core.Items {
+func (b *Bot) items(plugin string) core.Items {
 	if b.db == nil {
 		return nowhere{}
 	}
 	return b.db.Items(plugin)
 }
 
-func (b *bot) facts() core.Facts {
+func (b *Bot) facts() core.Facts {
 	if b.db == nil {
 		return nowhere{}
 	}

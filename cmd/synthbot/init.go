@@ -73,13 +73,13 @@ func (p *program) init(ctx context.Context, f *initFlags) error {
 	if err != nil {
 		return err
 	}
-	atTerminal := console.IsTerminal(p.in) && console.IsTerminal(p.out) && !f.yes
-	if err := f.secrets(p.in, atTerminal); err != nil {
+	atTerminal := console.IsTerminal(p.In) && console.IsTerminal(p.Out) && !f.yes
+	if err := f.secrets(p.In, atTerminal); err != nil {
 		return err
 	}
 	talk := &setup.Talk{Answers: &f.Answers, World: p.world(draft, f.unchecked), Known: draft.known()}
 	if atTerminal {
-		talk.Terminal = setup.Form{In: p.in, Out: p.out, Plain: p.getenv("TERM") == "dumb" || p.getenv("ACCESSIBLE") != ""}
+		talk.Terminal = setup.Form{In: p.In, Out: p.Out, Plain: p.Getenv("TERM") == "dumb" || p.Getenv("ACCESSIBLE") != ""}
 		err = talk.Ask(ctx)
 	} else {
 		err = talk.Fill(ctx, f.yes)
@@ -88,7 +88,7 @@ func (p *program) init(ctx context.Context, f *initFlags) error {
 		return err
 	}
 	if err != nil {
-		return usagef("init: %w", err)
+		return Usagef("init: %w", err)
 	}
 	return p.settle(ctx, draft, talk)
 }
@@ -121,7 +121,7 @@ func (f *initFlags) secrets(in io.Reader, atTerminal bool) error {
 		}
 		s, err := setup.ReadSecret(x.value, next)
 		if err != nil {
-			return usagef("init: --%s: %w", x.flag, err)
+			return Usagef("init: --%s: %w", x.flag, err)
 		}
 		if x.platform == "" {
 			f.Key = s
@@ -138,7 +138,7 @@ func (p *program) settle(ctx context.Context, d *draft, t *setup.Talk) error {
 	t.Persona = d.personaPath(t.Persona)
 	out, err := t.Apply(d.text)
 	if err != nil {
-		return usagef("%s: %w", d.file, err)
+		return Usagef("%s: %w", d.file, err)
 	}
 	c, err := p.parse(d.file, d.text.String())
 	if err := besides(err, out.Persona); err != nil {
@@ -158,10 +158,10 @@ func (p *program) settle(ctx context.Context, d *draft, t *setup.Talk) error {
 // told says what was done, what was found, and what comes next.
 func (p *program) told(ctx context.Context, d *draft, t *setup.Talk, c *Config, out setup.Outcome) {
 	for _, file := range d.written {
-		fmt.Fprintf(p.out, "written  %s\n", file)
+		fmt.Fprintf(p.Out, "written  %s\n", file)
 	}
 	if len(d.written) == 0 {
-		fmt.Fprintf(p.out, "nothing to change in %s\n", d.file)
+		fmt.Fprintf(p.Out, "nothing to change in %s\n", d.file)
 	}
 	for _, platform := range []string{setup.Telegram, setup.Discord} {
 		for _, f := range t.Found[platform] {
@@ -174,14 +174,14 @@ func (p *program) told(ctx context.Context, d *draft, t *setup.Talk, c *Config, 
 	if t.World.Identify != nil && t.Engine != setup.Keep {
 		p.engineFound(ctx, c)
 	}
-	fmt.Fprintf(p.out, "\nNext:\n  synthbot check --online -c %s\n", d.file)
+	fmt.Fprintf(p.Out, "\nNext:\n  synthbot check --online -c %s\n", d.file)
 	if len(c.enabled) > 0 {
-		fmt.Fprintf(p.out, "  synthbot run -c %s\n", d.file)
+		fmt.Fprintf(p.Out, "  synthbot run -c %s\n", d.file)
 	} else {
-		fmt.Fprintf(p.out, "  synthbot chat -c %s\n", d.file)
+		fmt.Fprintf(p.Out, "  synthbot chat -c %s\n", d.file)
 	}
 	if out.Code != "" {
-		fmt.Fprintf(p.out, "\nTo be its admin, say this to the bot in a private chat, once:\n  /claim %s\n", out.Code)
+		fmt.Fprintf(p.Out, "\nTo be its admin, say this to the bot in a private chat, once:\n  /claim %s\n", out.Code)
 	}
 }
 
@@ -199,15 +199,14 @@ func (p *program) engineFound(ctx context.Context, c *Config) {
 		}
 		e.APIKey = key
 	}
-	chain, err := engine.New([]engine.Config{e}, engine.Options{Log: slog.New(slog.DiscardHandler), Clock: p.clock})
+	chain, err := engine.New([]engine.Config{e}, engine.Options{Log: slog.New(slog.DiscardHandler), Clock: p.Clock})
 	if err != nil {
 		p.finding("engine", core.Finding{What: e.Provider, Found: "cannot be used", Mend: err.Error()})
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, probing)
 	defer cancel()
-	b := &bot{parts: &parts{config: c, engines: chain}}
-	for _, f := range b.probeEngines(ctx) {
+	for _, f := range probeEngines(ctx, chain) {
 		f.Fatal = false
 		p.finding("engine", f)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -32,10 +31,10 @@ func (p *program) world(d *draft, unchecked bool) setup.World {
 			return err
 		},
 		Zone:    func(name string) error { return new(Zone).UnmarshalText([]byte(name)) },
-		Ollama:  ollamaHost(p.getenv("OLLAMA_HOST")),
-		OwnZone: ownZone(p.getenv("TZ")), Language: cmp.Or(strings.ToLower(strings.Split(p.locale(), "-")[0]), "en"),
+		Ollama:  ollamaHost(p.Getenv("OLLAMA_HOST")),
+		OwnZone: ownZone(p.Getenv("TZ")), Language: cmp.Or(strings.ToLower(strings.Split(p.locale(), "-")[0]), "en"),
 	}
-	if dir, err := (&Config{file: d.file}).dataDir(p.getenv); err == nil {
+	if dir, err := (&Config{file: d.file}).dataDir(p.Getenv); err == nil {
 		w.DataDir = dir
 	}
 	if !unchecked {
@@ -90,7 +89,7 @@ func (p *program) resolve(file, reference string) (core.Secret, error) {
 	var one struct {
 		Secret core.Secret `toml:"secret" doc:"The secret."`
 	}
-	err := config.Read(file, []byte("secret = "+setup.Text(reference)), &one, config.Options{Getenv: p.getenv})
+	err := config.Read(file, []byte("secret = "+setup.Text(reference)), &one, config.Options{Getenv: p.Getenv})
 	var faults config.Faults
 	if errors.As(err, &faults) {
 		return one.Secret, errors.New(faults[0].Text)
@@ -103,19 +102,7 @@ func (p *program) identify(ctx context.Context, platform string, a setup.Account
 	fault := func(err error) []core.Finding {
 		return []core.Finding{{What: "identity", Found: "unknown", Mend: oneLine(err.Error()), Fatal: true}}
 	}
-	d, ok := findDriver(platform)
-	if !ok {
-		return nil
-	}
-	own := d.config()
-	table := "token = " + setup.Text(token.Reveal()) + "\n"
-	if a.APIURL != "" {
-		table += "api_url = " + setup.Text(a.APIURL) + "\n"
-	}
-	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.getenv}); err != nil {
-		return fault(err)
-	}
-	i, err := d.make(maker{program: p, config: &Config{}, log: slog.New(slog.DiscardHandler), tell: func(string) {}}, platform, own)
+	i, err := p.account(platform, a.APIURL, token)
 	if err != nil {
 		return fault(err)
 	}

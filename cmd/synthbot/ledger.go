@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"synthbot/core"
@@ -102,4 +103,28 @@ func (c *Config) cost(name string, u core.Usage) float64 {
 		}
 	}
 	return 0
+}
+
+// spent is what one engine was used for on one day.
+type spent struct {
+	day, engine string
+	calls       int
+	core.Usage
+}
+
+// spending adds up uses by day and engine.
+func spending(uses []memory.Use) (rows []spent) {
+	for _, u := range uses {
+		if u.Person.IsPerson() {
+			continue // each use is there for its place, too
+		}
+		i := slices.IndexFunc(rows, func(s spent) bool { return s.day == u.Day && s.engine == u.Engine })
+		if i < 0 {
+			rows = append(rows, spent{u.Day, u.Engine, u.Calls, u.Usage})
+			continue
+		}
+		rows[i].calls += u.Calls
+		rows[i].In, rows[i].Cached, rows[i].Out = rows[i].In+u.In, rows[i].Cached+u.Cached, rows[i].Out+u.Out
+	}
+	return rows
 }

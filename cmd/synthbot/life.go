@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
 // replace puts other parts in force: turns that run keep theirs to the end,
 // interfaces and plugins that are new are started, and those that are gone stop.
-func (b *bot) replace(life *lives, next *parts) error {
+func (b *Bot) replace(life *lives, next *parts) error {
 	b.mu.Lock()
 	old := b.parts
 	b.parts = next
@@ -48,14 +49,14 @@ func (b *bot) replace(life *lives, next *parts) error {
 }
 
 // renew builds the catalogue anew, after a plugin's actions have changed.
-func (b *bot) renew() {
+func (b *Bot) renew() {
 	b.exchange.Lock()
 	defer b.exchange.Unlock()
 	b.rebuild()
 }
 
 // rebuild is renew for who holds exchange.
-func (b *bot) rebuild() {
+func (b *Bot) rebuild() {
 	b.mu.Lock()
 	next := *b.parts
 	b.mu.Unlock()
@@ -99,7 +100,7 @@ type lives struct{ intake, tools context.Context }
 // that live started is over.
 // Turns that still run then have that much time to finish; what is cut short
 // goes on in the next life.
-func (b *bot) live(ctx context.Context, patience time.Duration, control func(life *lives)) error {
+func (b *Bot) live(ctx context.Context, patience time.Duration, control func(life *lives)) error {
 	intake, end := context.WithCancel(ctx)
 	defer end()
 	turns, rest := context.WithCancel(context.WithoutCancel(ctx))
@@ -109,6 +110,7 @@ func (b *bot) live(ctx context.Context, patience time.Duration, control func(lif
 	tools, putAway := context.WithCancel(context.WithoutCancel(ctx))
 	defer putAway()
 	life := &lives{intake, tools}
+	b.life = life
 	for _, r := range b.parts.runners() {
 		b.start(tools, r.name, r.key, r.run)
 	}
@@ -125,7 +127,11 @@ func (b *bot) live(ctx context.Context, patience time.Duration, control func(lif
 	for _, i := range b.parts.interfaces {
 		b.listen(intake, i)
 	}
-	context.AfterFunc(intake, func() { b.program.ending.after(patience, b.program.abandon) })
+	context.AfterFunc(intake, func() {
+		if b.env.Stopping != nil {
+			b.env.Stopping(patience)
+		}
+	})
 	control(life)
 	err := b.stopAll(func(w *worker) bool { _, ok := w.key.(core.Interface); return ok })
 	end()
@@ -139,7 +145,7 @@ func (b *bot) live(ctx context.Context, patience time.Duration, control func(lif
 }
 
 // renewals waits for changes of plugins' actions.
-func (b *bot) renewals(ctx context.Context) {
+func (b *Bot) renewals(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -151,7 +157,7 @@ func (b *bot) renewals(ctx context.Context) {
 }
 
 // Close ends what assemble began.
-func (b *bot) Close() error {
+func (b *Bot) Close() error {
 	b.conditions.end()
 	b.runtime.Wait()
 	b.others.Wait()
@@ -171,7 +177,7 @@ type worker struct {
 }
 
 // listen starts an interface.
-func (b *bot) listen(life context.Context, i core.Interface) {
+func (b *Bot) listen(life context.Context, i core.Interface) {
 	b.start(life, "interface "+i.Name(), i, listening{i, doorbell{b.turns, b}})
 }
 
@@ -185,7 +191,7 @@ func (l listening) Run(ctx context.Context) error { return l.Listen(ctx, l.inbox
 
 // start lets something run until life ends or stop is called with its key. What
 // ends by itself is told to the admins, and that it runs again.
-func (b *bot) start(life context.Context, name string, key any, r core.Runner) {
+func (b *Bot) start(life context.Context, name string, key any, r core.Runner) {
 	ctx, end := context.WithCancel(life)
 	w := &worker{name: name, key: key, end: end, over: make(chan struct{})}
 	b.mu.Lock()
@@ -198,14 +204,14 @@ func (b *bot) start(life context.Context, name string, key any, r core.Runner) {
 		if back.Stop(); err != nil && ctx.Err() == nil {
 			w.err = fmt.Errorf("%s: %w", name, err)
 			b.log.Error("ended", "what", name, "err", err)
-			b.conditions.set(name, false, name+" has stopped: "+oneLine(err.Error()))
+			b.conditions.set(name, false, name+" has stopped: "+txt.Line(err.Error()))
 		}
 	}()
 }
 
 // broken reports whether what was started under the key has failed: a reload makes
 // it anew.
-func (b *bot) broken(key any) bool {
+func (b *Bot) broken(key any) bool {
 	w := b.find(key)
 	return w != nil && w.ended() && w.err != nil
 }
@@ -221,7 +227,7 @@ func (w *worker) ended() bool {
 }
 
 // find returns the worker of that key.
-func (b *bot) find(key any) *worker {
+func (b *Bot) find(key any) *worker {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, w := range b.running {
@@ -233,7 +239,7 @@ func (b *bot) find(key any) *worker {
 }
 
 // stop ends one worker and waits for it.
-func (b *bot) stop(key any) {
+func (b *Bot) stop(key any) {
 	w := b.find(key)
 	if w == nil {
 		return
@@ -247,7 +253,7 @@ func (b *bot) stop(key any) {
 
 // stopAll ends the workers that are meant, the last one first, and returns their
 // errors.
-func (b *bot) stopAll(meant func(*worker) bool) error {
+func (b *Bot) stopAll(meant func(*worker) bool) error {
 	b.mu.Lock()
 	running := slices.Clone(b.running)
 	b.mu.Unlock()
@@ -259,4 +265,14 @@ func (b *bot) stopAll(meant func(*worker) bool) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// serveOne runs the bot until ctx ends or the interface does.
+func (b *Bot) serveOne(ctx context.Context, patience time.Duration, i core.Interface) error {
+	return b.live(ctx, patience, func(life *lives) {
+		select {
+		case <-b.find(i).over:
+		case <-life.intake.Done():
+		}
+	})
 }

@@ -12,7 +12,7 @@ import (
 
 // budgeted asks the engines of p while there is something left to spend, in the
 // place, for the person and altogether.
-func (b *bot) budgeted(p *parts, clock func() time.Time) core.Asker {
+func (b *Bot) budgeted(p *parts, clock func() time.Time) core.Asker {
 	all := p.config.Budget
 	all.Places = nil
 	for _, l := range b.placeLimits(p.config) {
@@ -26,7 +26,7 @@ func (b *bot) budgeted(p *parts, clock func() time.Time) core.Asker {
 
 // personTokens is what a person may use in a day where he asks there; 0: no limit.
 // from is the path that says so by command or override, else zero.
-func (b *bot) personTokens(c *Config, place core.Path) (tokens int64, from core.Path) {
+func (b *Bot) personTokens(c *Config, place core.Path) (tokens int64, from core.Path) {
 	if x, at, ok := b.nearer(c, place, setsPersonTokens, func(x changed) bool { return x.Person != nil }); ok {
 		return *x.Person, at
 	}
@@ -44,7 +44,7 @@ type placeLimit struct {
 
 // placeLimits are those of the configuration and its overrides; what was set by
 // command stands for theirs of the same path.
-func (b *bot) placeLimits(c *Config) (all []placeLimit) {
+func (b *Bot) placeLimits(c *Config) (all []placeLimit) {
 	said := make(map[core.Path]int64)
 	b.overlay.each(func(at core.Path, x changed) {
 		if x.Tokens != nil {
@@ -74,7 +74,7 @@ func (b *bot) placeLimits(c *Config) (all []placeLimit) {
 }
 
 // policy is what grants, overrides and commands say about actions.
-func (b *bot) policy(c *Config) action.Policy {
+func (b *Bot) policy(c *Config) action.Policy {
 	p := c.policy()
 	b.overlay.each(func(at core.Path, x changed) {
 		if x.Allow != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"path"
@@ -12,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/lmittmann/tint"
-	"github.com/spf13/cobra"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -30,13 +28,13 @@ const everyRoom = "all"
 // logger writes to standard error: coloured on a terminal, JSON under systemd.
 // Nothing below least is logged, whatever the file says. Levels can change while
 // the program runs. What it says is the room cmd's; inRoom makes another's.
-func (p *program) logger(c *Config, least slog.Level) *slog.Logger {
+func (p *Env) logger(c *Config, least slog.Level) *slog.Logger {
 	p.logs.set(c.Log.Level, c.roomLevels(), least)
-	typed := console.IsTerminal(p.errs)
+	typed := console.IsTerminal(p.Err)
 	all := slog.LevelDebug - 4 // the rooms' levels decide
-	var h slog.Handler = tint.NewTextHandler(p.errs, &tint.Options{Level: all, NoColor: !typed, TimeFormat: "15:04:05"})
+	var h slog.Handler = tint.NewTextHandler(p.Err, &tint.Options{Level: all, NoColor: !typed, TimeFormat: "15:04:05"})
 	if c.Log.Format == "json" || c.Log.Format == "auto" && !typed {
-		h = slog.NewJSONHandler(p.errs, &slog.HandlerOptions{Level: all})
+		h = slog.NewJSONHandler(p.Err, &slog.HandlerOptions{Level: all})
 	}
 	return inRoom(slog.New(&roomed{Handler: h, plain: h, logs: &p.logs}), "cmd")
 }
@@ -193,8 +191,8 @@ func (c *Config) roomLevels() map[string]slog.Level {
 }
 
 // setLog shows the levels of the log, or changes one until the program ends.
-func (b *bot) setLog(name, level string) (string, error) {
-	c, l := b.inForce().config, &b.program.logs
+func (b *Bot) setLog(name, level string) (string, error) {
+	c, l := b.inForce().config, &b.env.logs
 	if name == "" {
 		return l.list(c.rooms()), nil
 	}
@@ -243,27 +241,6 @@ func (l *logs) list(rooms []string) string {
 }
 
 // logThere is setLog as a chat command.
-func (b *bot) logThere(_ context.Context, c command.Call) (string, error) {
+func (b *Bot) logThere(_ context.Context, c command.Call) (string, error) {
 	return b.setLog(c.Args["room"], c.Args["level"])
-}
-
-func (p *program) logCommand() *cobra.Command {
-	return atDaemon(p.fileFlag(&cobra.Command{
-		Use: "log [ROOM [LEVEL]]", Short: "Show the log's levels in the running daemon, or change one until it ends", Args: cobra.MaximumNArgs(2),
-		Long: "Shows at which level each room of the running daemon logs, or changes one until the daemon\n" +
-			"ends: debug, info, warn, error, or default, which is what the file says. all is every room\n" +
-			"that has no level of its own. At debug the log holds what people say.",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if p.host == nil {
-				return p.nobodyRuns()
-			}
-			args = append(args, "", "")
-			text, err := p.host.setLog(args[0], args[1])
-			if said, ok := errors.AsType[*core.Error](err); ok {
-				return usagef("%s", said.Text)
-			}
-			_, err = fmt.Fprintln(p.out, text)
-			return err
-		},
-	}))
 }

@@ -11,14 +11,12 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 	_ "time/tzdata" // home servers do not always have it
 
 	"github.com/spf13/cobra"
 
 	"synthbot/config"
-	"synthbot/memory"
 )
 
 // Exit statuses.
@@ -34,9 +32,21 @@ func main() {
 
 // run carries out one command line and returns the exit status.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
-	p := &program{in: in, out: out, errs: errs, getenv: os.Getenv, clock: time.Now, grace: grace, args: args}
+	p := newProgram(&Env{In: in, Out: out, Err: errs, Getenv: os.Getenv, Clock: time.Now}, args)
+	p.grace = grace
 	p.ending.rest = closeTime
 	return p.run(ctx)
+}
+
+// grace is how long turns may take to finish after the bot was told to end.
+const grace = 20 * time.Second
+
+// newProgram is an invocation that may end the process.
+func newProgram(e *Env, args []string) *program {
+	p := &program{Env: e, args: args}
+	p.Version, p.Stuck = version, p.stuck
+	p.Stopping = func(grace time.Duration) { p.ending.after(grace, p.abandon) }
+	return p
 }
 
 // run carries out the program's command line and returns the exit status.
@@ -48,35 +58,39 @@ func (p *program) run(ctx context.Context) int {
 
 // program is one invocation and its outside world.
 type program struct {
-	in        io.Reader
-	out, errs io.Writer
-	getenv    func(string) string
-	clock     func() time.Time
+	*Env
 
-	grace    time.Duration    // how long turns may take to finish after the bot was told to end
-	patience time.Duration    // with the database; 0: its default
-	fault    func(job string) // of the database, for tests
+	grace    time.Duration // how long turns may take to finish after the bot was told to end
 	ending   ending
 	terminal func() // sets the terminal as it was; nil: it is as it was
 
-	logs  logs
-	db    atomic.Pointer[memory.DB] // while it is open
-	bot   atomic.Pointer[bot]       // that was assembled last
-	file  string                    // the configuration file that was asked for
-	began bool                      // flags and arguments were right
-	args  []string                  // the whole command line
-	host  *host                     // the daemon that the command is carried out in; nil: none
+	began bool     // flags and arguments were right
+	args  []string // the whole command line
+	host  *Bot     // the daemon that the command is carried out in; nil: none
 }
 
-// usage is the error of somebody who has to change his command or his file.
-type usage struct{ error }
+// load reads the configuration and all that it names, all faults at once.
+// In the daemon it is the one in force.
+func (p *program) load() (*Config, error) {
+	if p.host != nil {
+		c := *p.host.inForce().config
+		return &c, nil
+	}
+	return p.Env.load()
+}
 
-func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
+// mustLoad is load for commands that make no sense without a file.
+func (p *program) mustLoad() (*Config, error) {
+	if p.host != nil {
+		return p.load()
+	}
+	return p.Env.mustLoad()
+}
 
 // report prints what went wrong, one line each, and chooses the exit status.
 func (p *program) report(err error) int {
 	var faults config.Faults
-	var u usage
+	var u UsageError
 	var status exited
 	switch {
 	case err == nil:
@@ -85,12 +99,12 @@ func (p *program) report(err error) int {
 		return int(status)
 	case errors.As(err, &faults):
 		for _, f := range faults {
-			fmt.Fprintln(p.errs, oneLine(f.String()))
+			fmt.Fprintln(p.Err, oneLine(f.String()))
 		}
 		return statusUsage
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
-		fmt.Fprintln(p.errs, "synthbot: "+oneLine(line))
+		fmt.Fprintln(p.Err, "synthbot: "+oneLine(line))
 	}
 	if errors.As(err, &u) || !p.began {
 		return statusUsage
@@ -114,9 +128,9 @@ func (p *program) root() *cobra.Command {
 			return p.forward(c, p.args)
 		},
 	}
-	root.SetIn(p.in)
-	root.SetOut(p.out)
-	root.SetErr(p.errs)
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
 	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
 		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.memoryCommand(),
 		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.reloadCommand(), p.mcpCommand(), p.pageCommand(), p.pairCommand(), p.logCommand(), p.pdfTextCommand(), p.manualCommand(), p.initCommand(), p.serviceCommand())
@@ -133,6 +147,6 @@ func group(c *cobra.Command) *cobra.Command {
 
 // fileFlag adds -c to a command.
 func (p *program) fileFlag(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVarP(&p.file, "config", "c", "", "configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")
+	c.Flags().StringVarP(&p.File, "config", "c", "", "configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")
 	return c
 }

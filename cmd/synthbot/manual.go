@@ -14,7 +14,7 @@ func (p *program) manualCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "manual", Short: "Print the manual page", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := io.WriteString(p.out, manual(c.Root()))
+			_, err := io.WriteString(p.Out, manual(c.Root()))
 			return err
 		},
 	}

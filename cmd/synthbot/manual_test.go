@@ -25,7 +25,7 @@ func said(t *testing.T, args ...string) string {
 func TestManualSaysAllThatHelpSays(t *testing.T) {
 	plain := strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "")
 	page := plain.Replace(said(t, "manual"))
-	root := new(program).root()
+	root := (&program{Env: new(Env)}).root()
 	var commands int
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

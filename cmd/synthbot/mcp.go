@@ -31,32 +31,22 @@ func (p *program) serveMCP(ctx context.Context) error {
 		}
 	}
 	if rights.As.IsZero() {
-		return usagef("mcp: nobody is named in whose name the other program acts; set as in [plugins.mcp.serve]")
+		return Usagef("mcp: nobody is named in whose name the other program acts; set as in [plugins.mcp.serve]")
 	}
 	log := p.logger(cfg, slog.LevelWarn)
 	b, err := p.looking(cfg, log)
 	if err != nil {
 		return err
 	}
-	tell := &desk{b: b, log: log}
+	speaks := b
 	if p.host != nil {
-		tell.b = p.host.bot
+		speaks = p.host
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Version: version, Log: log, Clock: cfg.clock(p.clock), Facts: b.facts(), Reader: b.store, Desk: tell, Rights: rights,
+		Version: version, Log: log, Clock: cfg.clock(p.Clock), Facts: b.facts(), Reader: b.store, Desk: speaks.desk(log), Rights: rights,
 		Admits: func(person core.Path) bool { return b.admitsPerson(person) },
-	}, io.NopCloser(p.in), open{p.out})
+	}, io.NopCloser(p.In), open{p.Out})
 	return p.closing(b, err)
-}
-
-// admitsPerson reports whether the person is shut out nowhere by name.
-func (b *bot) admitsPerson(person core.Path) bool {
-	for _, denied := range b.inForce().config.Access.Deny {
-		if person.Within(denied) {
-			return false
-		}
-	}
-	return true
 }
 
 // open is a stream that stays open when it is closed: it is not ours.

@@ -7,15 +7,16 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/txt"
 )
 
 // tell tells the admins something that they must know.
-func (b *bot) tell(text string) { (&desk{b: b, log: b.log}).Admins(text) }
+func (b *Bot) tell(text string) { (&desk{b: b, log: b.log}).Admins(text) }
 
 // diskFull is told by the store when the disk is full, and when it is well again.
 // Meanwhile nothing is taken in, so that nothing is lost: platforms keep what was
 // not acknowledged. Then turns that failed because of it are tried again.
-func (b *bot) diskFull(full bool) {
+func (b *Bot) diskFull(full bool) {
 	text := "There is room on the disk again, and I go on."
 	if b.full.Store(full); full {
 		text = "The disk is full. I take in no messages until there is room; nothing is lost."
@@ -27,7 +28,7 @@ func (b *bot) diskFull(full bool) {
 }
 
 // engineHealth is called by the chain of engines.
-func (b *bot) engineHealth(name string, h engine.Health) {
+func (b *Bot) engineHealth(name string, h engine.Health) {
 	text := engineBack(name)
 	switch h {
 	case engine.HealthSome:
@@ -40,7 +41,7 @@ func (b *bot) engineHealth(name string, h engine.Health) {
 
 // alive returns nil when turns can be taken and a write to the store commits. A full
 // disk is not the bot's fault.
-func (b *bot) alive(ctx context.Context) error {
+func (b *Bot) alive(ctx context.Context) error {
 	if err := b.turns.Pulse(ctx); !errors.Is(err, core.ErrFull) {
 		return err
 	}
@@ -49,7 +50,7 @@ func (b *bot) alive(ctx context.Context) error {
 
 // ready returns nil when messages are taken in, by every interface, and a write to
 // the store commits.
-func (b *bot) ready(ctx context.Context) error {
+func (b *Bot) ready(ctx context.Context) error {
 	if b.full.Load() {
 		return core.ErrFull
 	}
@@ -69,7 +70,7 @@ func (b *bot) ready(ctx context.Context) error {
 // doorbell lets the admins know when the bot comes to a new group.
 type doorbell struct {
 	core.Inbox
-	b *bot
+	b *Bot
 }
 
 // Receive implements core.Inbox.
@@ -88,8 +89,18 @@ func (d doorbell) Receive(ctx context.Context, events ...core.Event) error {
 
 func newGroup(e *core.Event) string {
 	by := ""
-	if name := oneLine(e.Message.Author.Name); name != "" {
+	if name := txt.Line(e.Message.Author.Name); name != "" {
 		by = " by " + name
 	}
 	return fmt.Sprintf("I was added to the group %s%s. To keep me out of it, add it to access.deny.", e.Message.Path, by)
+}
+
+// tellAside tells the admins what the database refuses to do.
+func (b *Bot) tellAside() {
+	if b.db == nil {
+		return
+	}
+	for _, job := range b.db.Aside() {
+		b.tell("This is set aside for a day, because it blocked the database three times: " + txt.Line(job))
+	}
 }

@@ -27,14 +27,14 @@ var errOnline = errors.New("something is to be mended, as told above")
 
 // checkOnline asks each platform and engine who we are, and looks at the machine:
 // a line each, with the mend where there is one.
-func (b *bot) checkOnline(ctx context.Context, p *program) error {
+func (p *program) checkOnline(ctx context.Context, b *Bot) error {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()
 	cfg := b.inForce().config
 	groups := []struct {
 		name string
 		look func() []core.Finding
-	}{{"machine", func() []core.Finding { return cfg.machine(p.getenv) }}}
+	}{{"machine", func() []core.Finding { return machine(cfg, p.Getenv) }}}
 	for _, i := range b.inForce().interfaces {
 		if prober, ok := i.(core.Prober); ok {
 			groups = append(groups, struct {
@@ -46,7 +46,7 @@ func (b *bot) checkOnline(ctx context.Context, p *program) error {
 	groups = append(groups, struct {
 		name string
 		look func() []core.Finding
-	}{"engine", func() []core.Finding { return b.probeEngines(ctx) }})
+	}{"engine", func() []core.Finding { return probeEngines(ctx, b.inForce().engines) }})
 	found := make([][]core.Finding, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {
@@ -79,42 +79,11 @@ func (p *program) finding(group string, f core.Finding) {
 	if f.Mend != "" {
 		line += ": " + f.Mend
 	}
-	fmt.Fprintln(p.out, oneLine(line))
-}
-
-// probeEngines asks each engine for a word.
-func (b *bot) probeEngines(ctx context.Context) (list []core.Finding) {
-	for _, probe := range b.inForce().engines.Probe(ctx) {
-		f := core.Finding{What: probe.Engine, Found: "answers"}
-		if probe.Err != nil {
-			f = core.Finding{What: probe.Engine, Found: "cannot be used", Mend: engineMend(probe.Err), Fatal: true}
-		}
-		list = append(list, f)
-	}
-	if len(list) == 0 {
-		list = append(list, core.Finding{What: "none", Found: "the built-in one alone answers", Mend: "add an [[engine]] for real conversations"})
-	}
-	return list
-}
-
-// engineMend says what to do about an engine's error.
-func engineMend(err error) string {
-	var m *core.ModelError
-	if errors.As(err, &m) {
-		switch {
-		case m.Status == 401 || m.Status == 403:
-			return "the key is refused; check api_key"
-		case m.Status == 404:
-			return "it knows no such address or model; check base_url and model: " + oneLine(fmt.Sprint(m.Err))
-		case m.Kind == core.RetryLater:
-			return "it cannot be reached, or is busy: " + oneLine(fmt.Sprint(m.Err))
-		}
-	}
-	return oneLine(err.Error())
+	fmt.Fprintln(p.Out, oneLine(line))
 }
 
 // machine looks at what the daemon will run on.
-func (c *Config) machine(getenv func(string) string) []core.Finding {
+func machine(c *Config, getenv func(string) string) []core.Finding {
 	list := []core.Finding{modeOf(c.file, 0o037, "the configuration may hold secrets; chmod 600 it")}
 	files := c.document.SecretFiles()
 	slices.Sort(files)

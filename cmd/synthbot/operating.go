@@ -10,10 +10,11 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/txt"
 )
 
 // forAdmins are the commands of admins.
-func (b *bot) forAdmins() []command.Command {
+func (b *Bot) forAdmins() []command.Command {
 	name := []command.Arg{{Name: "name", Brief: "Its name, or default"}}
 	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
 	return []command.Command{
@@ -35,7 +36,7 @@ func (b *bot) forAdmins() []command.Command {
 }
 
 // status tells how the bot is.
-func (b *bot) status(ctx context.Context, c command.Call) (string, error) {
+func (b *Bot) status(ctx context.Context, c command.Call) (string, error) {
 	p := b.inForce()
 	waiting := 0
 	err := b.store.View(ctx, func(v core.View) error {
@@ -47,7 +48,7 @@ func (b *bot) status(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "synthbot %s, up %s.\n", version, b.program.clock().Sub(b.began).Round(time.Second))
+	fmt.Fprintf(&s, "synthbot %s, up %s.\n", b.env.Version, b.env.Clock().Sub(b.began).Round(time.Second))
 	for _, i := range p.interfaces {
 		state := "running"
 		if w := b.find(i); w == nil || w.ended() {
@@ -63,7 +64,7 @@ func (b *bot) status(ctx context.Context, c command.Call) (string, error) {
 }
 
 // why explains the latest turn of a place before this one.
-func (b *bot) why(_ context.Context, c command.Call) (string, error) {
+func (b *Bot) why(_ context.Context, c command.Call) (string, error) {
 	path := c.Path
 	if name := c.Args["path"]; name != "" {
 		var err error
@@ -166,9 +167,9 @@ func orNone(engine string) string {
 func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // spentToday tells tokens and cost of today.
-func (b *bot) spentToday(ctx context.Context, _ command.Call) (string, error) {
+func (b *Bot) spentToday(ctx context.Context, _ command.Call) (string, error) {
 	c := b.inForce().config
-	day := c.clock(b.program.clock)().Format(time.DateOnly)
+	day := c.clock(b.env.Clock)().Format(time.DateOnly)
 	if b.db == nil {
 		return "", core.ErrClosed
 	}
@@ -176,12 +177,7 @@ func (b *bot) spentToday(ctx context.Context, _ command.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var rows []spent
-	for _, u := range uses {
-		if !u.Person.IsPerson() {
-			rows = add(rows, spent{u.Day, u.Engine, u.Calls, u.Usage})
-		}
-	}
+	rows := spending(uses)
 	if len(rows) == 0 {
 		return "Nothing was spent today.", nil
 	}
@@ -193,7 +189,7 @@ func (b *bot) spentToday(ctx context.Context, _ command.Call) (string, error) {
 }
 
 // say writes into another place.
-func (b *bot) say(ctx context.Context, c command.Call) (string, error) {
+func (b *Bot) say(ctx context.Context, c command.Call) (string, error) {
 	to, err := core.ParsePath(c.Args["path"])
 	if err != nil {
 		return "", core.Errorf(core.Invalid, "%q is no path.", c.Args["path"])
@@ -205,7 +201,7 @@ func (b *bot) say(ctx context.Context, c command.Call) (string, error) {
 }
 
 // lastWords shows what was said last in a place that others can read, too.
-func (b *bot) lastWords(ctx context.Context, c command.Call) (string, error) {
+func (b *Bot) lastWords(ctx context.Context, c command.Call) (string, error) {
 	path, err := core.ParsePath(c.Args["path"])
 	if err != nil {
 		return "", core.Errorf(core.Invalid, "%q is no path.", c.Args["path"])
@@ -240,12 +236,12 @@ func (b *bot) lastWords(ctx context.Context, c command.Call) (string, error) {
 
 // reloadSoon reads the configuration again when this answer is under way: an
 // interface that changes would wait for the turn that waits for it.
-func (b *bot) reloadSoon(context.Context, command.Call) (string, error) {
+func (b *Bot) reloadSoon(context.Context, command.Call) (string, error) {
 	if b.again == nil {
 		return "", core.Errorf(core.Broken, "Only the daemon can do that.")
 	}
 	if err := b.tryConfig(); err != nil {
-		return "", &core.Error{Kind: core.Invalid, Text: "The settings stay as they are: " + oneLine(err.Error()), Err: err}
+		return "", &core.Error{Kind: core.Invalid, Text: "The settings stay as they are: " + txt.Line(err.Error()), Err: err}
 	}
 	select {
 	case b.again <- struct{}{}:
@@ -255,7 +251,7 @@ func (b *bot) reloadSoon(context.Context, command.Call) (string, error) {
 }
 
 // tryConfig tells what is wrong with the configuration file as it is now.
-func (b *bot) tryConfig() error {
-	_, err := b.program.mustLoad()
+func (b *Bot) tryConfig() error {
+	_, err := b.env.mustLoad()
 	return err
 }

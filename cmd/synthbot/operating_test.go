@@ -13,7 +13,7 @@ import (
 // TestForOneAlone: what is for one person alone is told in private only, and other
 // people's private chats are closed to admins.
 func TestForOneAlone(t *testing.T) {
-	b := &bot{traces: new(admin.Traces), parts: &parts{config: new(Config), engines: new(engine.Chain)}}
+	b := &Bot{traces: new(admin.Traces), parts: &parts{config: new(Config), engines: new(engine.Chain)}}
 	r, err := b.commands(new(Config), nil)
 	if err != nil {
 		t.Fatal(err)

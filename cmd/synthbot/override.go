@@ -12,6 +12,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/turn"
+	"synthbot/core/txt"
 	"synthbot/persona"
 )
 
@@ -213,7 +214,7 @@ func (c *Config) loadPersona(file string, d *config.Document, at ...any) *person
 	}
 	who, err := persona.Load(c.beside(file))
 	if err != nil {
-		d.Fault(oneLine(err.Error()), at...)
+		d.Fault(txt.Line(err.Error()), at...)
 		return persona.Embedded()
 	}
 	return who

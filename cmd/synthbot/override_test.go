@@ -1,11 +1,6 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,7 +37,7 @@ activation = "keyword"
 keywords = ["dice"]
 engine = "home"
 `)
-	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now}
+	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +82,7 @@ enabled = true
 [metrics]
 listen = "0.0.0.0:9787"
 `)
-	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now}
+	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now}
 	_, err := p.load()
 	if err == nil {
 		t.Fatal("no fault was found")
@@ -96,34 +91,5 @@ listen = "0.0.0.0:9787"
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
-	}
-}
-
-// TestLeavingDoesNotWait: who leaves while the engine thinks is let go soon, and
-// his message waits for the next time.
-func TestLeavingDoesNotWait(t *testing.T) {
-	asked := make(chan struct{}, 8)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		asked <- struct{}{}
-		<-r.Context().Done()
-	}))
-	defer server.Close()
-	file := filepath.Join(t.TempDir(), "config.toml")
-	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\n[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n", server.URL))
-	ctx, leave := context.WithCancel(t.Context())
-	over := make(chan int, 1)
-	go func() {
-		over <- run(ctx, []string{"chat", "-c", file}, strings.NewReader("hello\n"), io.Discard, io.Discard)
-	}()
-	<-asked
-	leave()
-	select {
-	case status := <-over:
-		if status != statusDone {
-			t.Errorf("it ended with %d", status)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("it waits for the engine")
 	}
 }

@@ -12,11 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	adminpage "synthbot/admin/page"
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/memory"
 )
 
@@ -26,29 +25,8 @@ type served struct {
 	address string
 }
 
-func (p *program) pageCommand() *cobra.Command {
-	return atDaemon(p.fileFlag(&cobra.Command{
-		Use: "page", Short: "Print a link that opens the admin's page, once, within ten minutes", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if p.host == nil {
-				return p.nobodyRuns()
-			}
-			s := p.host.page.Load()
-			if listen := p.host.inForce().config.Admin.Listen; s == nil && listen != "" {
-				return fmt.Errorf("the page is not served at %s; the daemon's log tells why, often that another program has the port", listen)
-			}
-			if s == nil {
-				return usagef("there is no page: set listen in [admin], like 127.0.0.1:8787, and restart the daemon")
-			}
-			// What stands behind # is sent to no server, so that it is in no log.
-			_, err := fmt.Fprintf(p.out, "http://%s/login#%s\n", s.address, s.Ticket())
-			return err
-		},
-	}))
-}
-
 // servePage serves the admin's page until life ends.
-func (b *bot) servePage(life context.Context, address string) {
+func (b *Bot) servePage(life context.Context, address string) {
 	if address == "" {
 		return
 	}
@@ -63,7 +41,7 @@ func (b *bot) servePage(life context.Context, address string) {
 }
 
 // watchers see how far turns are; nobody does where there is no page.
-func (b *bot) watchers(c *Config) []core.Watcher {
+func (b *Bot) watchers(c *Config) []core.Watcher {
 	if c.Admin.Listen == "" {
 		return nil
 	}
@@ -71,10 +49,10 @@ func (b *bot) watchers(c *Config) []core.Watcher {
 }
 
 // pageOptions is what the page shows of the bot.
-func (b *bot) pageOptions() adminpage.Options {
+func (b *Bot) pageOptions() adminpage.Options {
 	o := adminpage.Options{
 		Log: inRoom(b.log, "admin"), Turns: b.traces, Running: &b.stages, Reader: b.store, Facts: b.facts(), Items: b.items("page"),
-		Clock:    func() time.Time { return b.inForce().config.clock(b.program.clock)() }, // a reload may bring another zone
+		Clock:    func() time.Time { return b.inForce().config.clock(b.env.Clock)() }, // a reload may bring another zone
 		Actions:  b.pageActions,
 		Settings: b.pageSettings,
 		Personas: wardrobe{b},
@@ -97,7 +75,7 @@ func (b *bot) pageOptions() adminpage.Options {
 }
 
 // pageActions are the rows of the catalogue.
-func (b *bot) pageActions() []adminpage.Action {
+func (b *Bot) pageActions() []adminpage.Action {
 	s := b.inForce().snapshot
 	open := offered(s)
 	var list []adminpage.Action
@@ -112,7 +90,7 @@ func (b *bot) pageActions() []adminpage.Action {
 
 // pageSettings are the settings of a place; of the zero Path those of the
 // configuration.
-func (b *bot) pageSettings(place core.Path) (rows []adminpage.Setting) {
+func (b *Bot) pageSettings(place core.Path) (rows []adminpage.Setting) {
 	row := func(name, value, from string) {
 		rows = append(rows, adminpage.Setting{Name: name, Value: value, From: from})
 	}
@@ -169,7 +147,7 @@ func setting(name string, v reflect.Value, row func(name, value string)) {
 	case v.Kind() == reflect.Map || mayHide(name) && v.Kind() == reflect.Slice:
 		row(name, fmt.Sprintf("(%d, not shown)", v.Len()))
 	default:
-		row(name, withoutUser.ReplaceAllString(oneLine(fmt.Sprint(v.Interface())), "//[secret]@"))
+		row(name, withoutUser.ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@"))
 	}
 }
 
@@ -182,4 +160,17 @@ var (
 // mayHide tells of lists in which people put secrets.
 func mayHide(name string) bool {
 	return slices.Contains([]string{"args", "env", "headers", "command"}, name[strings.LastIndexByte(name, '.')+1:])
+}
+
+// pageLink is a link that opens the admin's page, once, within ten minutes.
+func (b *Bot) pageLink() (string, error) {
+	s, listen := b.page.Load(), b.inForce().config.Admin.Listen
+	switch {
+	case s == nil && listen == "":
+		return "", Usagef("there is no page: set listen in [admin], like 127.0.0.1:8787, and restart the daemon")
+	case s == nil:
+		return "", fmt.Errorf("the page is not served at %s; the daemon's log tells why, often that another program has the port", listen)
+	}
+	// What follows # is sent to no server, so that it is in no log.
+	return fmt.Sprintf("http://%s/login#%s", s.address, s.Ticket()), nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
-	"synthbot/plugins/pairing"
 )
 
 func (p *program) pairCommand() *cobra.Command {
@@ -30,28 +29,18 @@ func (p *program) pair(ctx context.Context, args []string) error {
 	plugin := b.inForce().pairing()
 	switch {
 	case plugin == nil:
-		err = usagef("nobody waits to be let in: access.private is %q, not %q", cfg.Access.Private, pairingName)
+		err = Usagef("nobody waits to be let in: access.private is %q, not %q", cfg.Access.Private, pairingName)
 	case len(args) == 0:
 		var waiting []core.Path
 		waiting, err = plugin.Waiting(ctx)
 		for _, person := range waiting {
-			fmt.Fprintln(p.out, person)
+			fmt.Fprintln(p.Out, person)
 		}
 	default:
 		var person core.Path
 		if person, err = plugin.Pair(ctx, args[0], core.Path{}); err == nil {
-			fmt.Fprintf(p.out, "%s may talk to the bot now\n", person)
+			fmt.Fprintf(p.Out, "%s may talk to the bot now\n", person)
 		}
 	}
 	return p.closing(b, err)
-}
-
-// pairing is the plugin that lets people in; nil where none is asked.
-func (p *parts) pairing() *pairing.Plugin {
-	for _, l := range p.plugins {
-		if x, ok := l.Plugin.(*pairing.Plugin); ok {
-			return x
-		}
-	}
-	return nil
 }

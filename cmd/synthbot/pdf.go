@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
-
 	"synthbot/core/document"
+	"synthbot/core/txt"
+
+	"golang.org/x/sys/unix"
 )
 
 // Limits of the process that reads a PDF.
@@ -36,7 +36,7 @@ const (
 const runtimeFailed = 2
 
 // pdfText reads a PDF when its turn has come.
-func (b *bot) pdfText(ctx context.Context, data []byte) (string, error) {
+func (b *Bot) pdfText(ctx context.Context, data []byte) (string, error) {
 	select {
 	case b.pdfs <- struct{}{}:
 		defer func() { <-b.pdfs }()
@@ -46,28 +46,21 @@ func (b *bot) pdfText(ctx context.Context, data []byte) (string, error) {
 	}
 }
 
-// pdfTextCommand reads a PDF on standard input and prints its text. It is not
-// for people: the daemon starts it for each PDF, so that a file made to hang its
-// parser, or to take all memory, ends this process and nothing else.
-func (p *program) pdfTextCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: pdfCommand, Hidden: true, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if err := limitPDF(); err != nil {
-				return fmt.Errorf("limits: %w", err)
-			}
-			data, err := io.ReadAll(io.LimitReader(p.in, pdfInput))
-			if err != nil {
-				return err
-			}
-			text, err := document.PDFText(data)
-			if err != nil {
-				return err
-			}
-			_, err = io.WriteString(p.out, text)
-			return err
-		},
+// servePDF is what the process does: it reads a PDF from in and writes its text to out.
+func servePDF(in io.Reader, out io.Writer) error {
+	if err := limitPDF(); err != nil {
+		return fmt.Errorf("limits: %w", err)
 	}
+	data, err := io.ReadAll(io.LimitReader(in, pdfInput))
+	if err != nil {
+		return err
+	}
+	text, err := document.PDFText(data)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, text)
+	return err
 }
 
 // limitPDF limits this process, and makes it the first that the system kills when
@@ -118,7 +111,7 @@ func pdfText(ctx context.Context, data []byte) (string, error) {
 		if c.ProcessState.ExitCode() == runtimeFailed {
 			return "", errors.New("pdf: it takes more memory than a file may")
 		}
-		return "", fmt.Errorf("pdf: %w: %s", err, oneLine(strings.TrimSpace(complained.String())))
+		return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(strings.TrimSpace(complained.String())))
 	}
 	return said.String(), nil
 }

@@ -69,17 +69,9 @@ func decodePlugins(c *Config, d *config.Document) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
 		if !slices.ContainsFunc(abilities, func(a ability) bool { return a.name == name }) {
-			d.Fault("there is no such plugin; there is "+abilityNames(), "plugins", name)
+			d.Fault("there is no such plugin; there is "+strings.Join(pluginNames(), ", "), "plugins", name)
 		}
 	}
-}
-
-func abilityNames() string {
-	names := make([]string, len(abilities))
-	for i, a := range abilities {
-		names[i] = a.name
-	}
-	return strings.Join(names, ", ")
 }
 
 // loaded is a plugin that was made, and what it was made of.
@@ -94,9 +86,9 @@ func (l loaded) Name() string { return l.Plugin.Name() }
 
 // load makes the plugins that are turned on; one whose table is the same as
 // before, in the same time zone and language, is taken over as it is.
-func (b *bot) load(c *Config, before []loaded) ([]loaded, error) {
+func (b *Bot) load(c *Config, before []loaded) ([]loaded, error) {
 	var all []loaded
-	zone, language := c.clock(b.program.clock)().Location().String(), c.Bot.Language
+	zone, language := c.clock(b.env.Clock)().Location().String(), c.Bot.Language
 	for _, next := range c.chosen {
 		i := slices.IndexFunc(before, func(l loaded) bool {
 			return l.name == next.name && l.zone == zone && l.language == language && reflect.DeepEqual(l.own, next.own)
@@ -107,7 +99,7 @@ func (b *bot) load(c *Config, before []loaded) ([]loaded, error) {
 		}
 		p, err := next.make(b.host(c, next.name), next.own)
 		if err != nil {
-			return nil, usage{fmt.Errorf("plugins.%s: %w", next.name, err)}
+			return nil, UsageError{fmt.Errorf("plugins.%s: %w", next.name, err)}
 		}
 		all = append(all, loaded{p, next, zone, language})
 	}
@@ -133,9 +125,9 @@ func (e exempt) Judge(m *core.Message, again bool) core.Verdict {
 }
 
 // host is what a plugin is lent.
-func (b *bot) host(c *Config, name string) core.Host {
+func (b *Bot) host(c *Config, name string) core.Host {
 	return core.Host{
-		Name: name, Log: inRoom(b.log, "plugins/"+name).With("plugin", name), Clock: c.clock(b.program.clock), Language: c.Bot.Language,
+		Name: name, Log: inRoom(b.log, "plugins/"+name).With("plugin", name), Clock: c.clock(b.env.Clock), Language: c.Bot.Language,
 		Items: b.items(name), Zones: core.Zones{Items: b.items("zones")}, Facts: b.facts(), Inbox: inbox{b}, Reader: b.store, Asker: asker{b}, Desk: &desk{b: b, log: b.log},
 		Changed: func() {
 			select {
@@ -156,4 +148,13 @@ func pluginTables() (tables []config.Component) {
 		tables = append(tables, config.Component{Name: a.name, Doc: doc, Into: []any{new(anyPlugin), a.config()}})
 	}
 	return tables
+}
+
+// pluginNames are the names of all plugins that this program holds.
+func pluginNames() []string {
+	names := make([]string, len(abilities))
+	for i, a := range abilities {
+		names[i] = a.name
+	}
+	return names
 }

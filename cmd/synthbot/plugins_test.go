@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,16 +16,16 @@ import (
 )
 
 // assembled is the bot of a configuration, as a command that only looks has it.
-func assembled(t *testing.T, toml string) *bot {
+func assembled(t *testing.T, toml string) *Bot {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, "[bot]\ndata_dir = \"data\"\n"+toml)
-	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now, in: strings.NewReader(""), out: io.Discard, errs: io.Discard}
+	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.assemble(c, p.logger(c, 0), func() (core.Store, error) { return nothing{}, nil }, p.speakers)
+	b, err := p.assemble(c, p.logger(c, 0), func() (core.Store, error) { return EmptyStore{}, nil }, p.speakers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,49 +167,6 @@ func TestFewActionsAtFirst(t *testing.T) {
 		}
 		if len(names) > 10 || !slices.Contains(names, "message_"+path.Interface()) || !slices.Contains(names, "memory_save") {
 			t.Errorf("in %s there are %d: %v", place, len(names), names)
-		}
-	}
-}
-
-// TestCatalogueComesBack: what `actions --format ai-tools` writes, all plugins
-// being on, gives the same actions to a bot that has nothing else.
-func TestCatalogueComesBack(t *testing.T) {
-	dir := t.TempDir()
-	tell := func(config, format string) string {
-		t.Helper()
-		file := filepath.Join(dir, "config.toml")
-		write(t, file, "[bot]\ndata_dir = \"data\"\n"+config)
-		var out, errs bytes.Buffer
-		if status := run(t.Context(), []string{"actions", "-c", file, "--format", format}, strings.NewReader(""), &out, &errs); status != 0 {
-			t.Fatalf("%d, %s", status, errs.String())
-		}
-		return out.String()
-	}
-	var on, off strings.Builder
-	for _, a := range abilities {
-		on.WriteString("[plugins." + a.name + "]\n")
-		if a.name != blueprintName {
-			off.WriteString("[plugins." + a.name + "]\nenabled = false\n")
-		}
-	}
-	own := func(text string) (list []map[string]any) {
-		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range list {
-			delete(a, "owner")
-		}
-		return list
-	}
-	before := own(tell(on.String(), "json"))
-	write(t, filepath.Join(dir, "ai-tools.json"), tell(on.String(), "ai-tools"))
-	after := own(tell(off.String()+"[[plugins.blueprint.source]]\npath = \"ai-tools.json\"\ncommand = [\"/bin/true\"]\npermission = \"everyone\"\n", "json"))
-	if len(before) < 20 || len(after) != len(before) {
-		t.Fatalf("%d actions come back of %d", len(after), len(before))
-	}
-	for i := range before {
-		if !reflect.DeepEqual(before[i], after[i]) {
-			t.Errorf("what comes back is\n%v, want\n%v", after[i], before[i])
 		}
 	}
 }

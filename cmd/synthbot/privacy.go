@@ -20,7 +20,7 @@ import (
 const mostData = 8 << 20
 
 // myData shows and sends what is kept about who asks.
-func (b *bot) myData(ctx context.Context, c command.Call) (string, error) {
+func (b *Bot) myData(ctx context.Context, c command.Call) (string, error) {
 	if b.db == nil {
 		return "", core.ErrClosed
 	}
@@ -48,7 +48,7 @@ func (b *bot) myData(ctx context.Context, c command.Call) (string, error) {
 // export writes all that is kept of a place, a person or everybody, a JSON object a
 // line; of a person, what plugins keep elsewhere than under his path, too, and
 // without what the bot thought for itself, which nobody is shown.
-func (b *bot) export(ctx context.Context, w io.Writer, path core.Path) error {
+func (b *Bot) export(ctx context.Context, w io.Writer, path core.Path) error {
 	if path.IsPerson() {
 		w = &thoughtless{next: w}
 	}
@@ -159,7 +159,7 @@ func kindOf(row map[string]json.RawMessage) string {
 }
 
 // forgetMe erases who asks, everywhere.
-func (b *bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
+func (b *Bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
 	if strings.ToLower(c.Args["sure"]) != "yes" {
 		return "This erases all that I keep about you: what you said to me in every place, memories, notes, and our private talk. It cannot be undone. If you are sure, write: /forgetme yes", nil
 	}
@@ -171,7 +171,7 @@ func (b *bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
 
 // forget erases a person or a place: from plugins, from the database, and from
 // what is in memory. Traces stay in the file until it is written anew.
-func (b *bot) forget(ctx context.Context, path core.Path) error {
+func (b *Bot) forget(ctx context.Context, path core.Path) error {
 	if b.db == nil {
 		return core.ErrClosed
 	}
@@ -188,7 +188,7 @@ func (b *bot) forget(ctx context.Context, path core.Path) error {
 }
 
 // erase takes a person out of what plugins keep elsewhere than under his path.
-func (b *bot) erase(ctx context.Context, person core.Path) error {
+func (b *Bot) erase(ctx context.Context, person core.Path) error {
 	if !person.IsPerson() {
 		return nil
 	}
@@ -199,4 +199,13 @@ func (b *bot) erase(ctx context.Context, person core.Path) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// forgetWhole erases a person or a place, and then its traces in the file.
+func (b *Bot) forgetWhole(ctx context.Context, path core.Path) error {
+	if err := b.forget(ctx, path); err != nil {
+		return err
+	}
+	_, _, err := b.db.Compact(ctx)
+	return err
 }

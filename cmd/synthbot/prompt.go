@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
-	"synthbot/core/turn"
 	"synthbot/memory"
 )
 
@@ -31,7 +30,7 @@ func (p *program) promptCommand() *cobra.Command {
 		Use: "prompt --path P --text T", Short: "Print the prompt that a message would produce", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("path") || !c.Flags().Changed("text") {
-				return usagef("prompt: give the place with --path and the message with --text")
+				return Usagef("prompt: give the place with --path and the message with --text")
 			}
 			return p.prompt(c.Context(), a)
 		},
@@ -49,13 +48,13 @@ func (p *program) promptCommand() *cobra.Command {
 func (p *program) prompt(ctx context.Context, a asked) error {
 	place, err := core.ParsePath(a.path)
 	if err != nil {
-		return usagef("--path: %w", err)
+		return Usagef("--path: %w", err)
 	}
 	if place.IsPerson() {
-		return usagef("--path: %s is a person, not a place", place)
+		return Usagef("--path: %s is a person, not a place", place)
 	}
 	if a.limit < 0 {
-		return usagef("--limit: %d is below 0", a.limit)
+		return Usagef("--limit: %d is below 0", a.limit)
 	}
 	cfg, err := p.load()
 	if err != nil {
@@ -71,35 +70,26 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
-	limits := b.parts.engines.Limits(place)
+	limits := b.inForce().engines.Limits(place)
 	if a.limit > 0 {
 		limits.Chars = a.limit
 	}
 	built, err := b.turns.Preview(ctx, core.Message{
-		Path: place, ID: "preview", Text: a.text, Time: cfg.clock(p.clock)(),
+		Path: place, ID: "preview", Text: a.text, Time: cfg.clock(p.Clock)(),
 		Author: core.Author{ID: a.author, Name: a.author}, Private: place.Interface() == "console", Addressed: core.Direct,
 	}, limits)
 	if err == nil {
-		_, err = fmt.Fprintf(p.out, "%s\n", built.JSON())
+		_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
 	}
 	return p.closing(b, err)
 }
 
 // looking is a bot to look at: the daemon's, or one that is made for it.
-func (p *program) looking(cfg *Config, log *slog.Logger, further ...core.Plugin) (*bot, error) {
+func (p *program) looking(cfg *Config, log *slog.Logger, further ...core.Plugin) (*Bot, error) {
 	if p.host == nil {
-		return p.assemble(cfg, log, func() (core.Store, error) { return cfg.readStore(p) }, p.speakers, further...)
+		return p.assemble(cfg, log, func() (core.Store, error) { return p.readStore(cfg) }, p.speakers, further...)
 	}
-	p.host.mu.Lock()
-	parts := *p.host.parts
-	p.host.mu.Unlock()
-	parts.config, cfg.scopes = cfg, parts.scopes
-	if err := parts.catalogue(p.host.policy(cfg), further...); err != nil {
-		return nil, err
-	}
-	b := &bot{program: p.host.program, log: log, store: p.host.store, db: p.host.db, overlay: p.host.overlay, runtime: p.host.runtime, metrics: p.host.metrics, traces: p.host.traces, parts: &parts}
-	b.turns = turn.New(b.options(&parts))
-	return b, nil
+	return p.host.reconfigured(cfg, log, further...)
 }
 
 // closing closes c after an action that ended with err; what is the daemon's
@@ -112,11 +102,11 @@ func (p *program) closing(c io.Closer, err error) error {
 }
 
 // readDB opens the database where there is one; nil where there is none.
-func (c *Config) readDB(p *program) (*memory.DB, error) {
+func (p *program) readDB(c *Config) (*memory.DB, error) {
 	if p.host != nil {
 		return p.host.db, nil
 	}
-	dir, err := c.dataDir(p.getenv)
+	dir, err := c.dataDir(p.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +119,10 @@ func (c *Config) readDB(p *program) (*memory.DB, error) {
 }
 
 // readStore is readDB for those who only look.
-func (c *Config) readStore(p *program) (core.Store, error) {
-	db, err := c.readDB(p)
+func (p *program) readStore(c *Config) (core.Store, error) {
+	db, err := p.readDB(c)
 	if db == nil {
-		return nothing{}, err
+		return EmptyStore{}, err
 	}
 	return db, err
 }

@@ -8,36 +8,23 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"reflect"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"synthbot/admin"
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/interfaces/console"
 )
 
-func (p *program) runCommand() *cobra.Command {
-	return p.fileFlag(&cobra.Command{
-		Use: "run", Short: "Run the daemon until SIGINT or SIGTERM; SIGHUP reloads", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return p.daemon(c.Context()) },
-	})
-}
-
-// daemon runs the bot until ctx or a signal ends it.
-func (p *program) daemon(ctx context.Context) error {
-	ctx, stop := p.untilSignal(ctx, p.grace)
-	defer stop()
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
+// Run runs a bot of the configuration until ctx ends: a signal lets it read the
+// configuration again, and carry carries out what other processes ask of it.
+func (p *Env) Run(ctx context.Context, grace time.Duration, hup <-chan os.Signal, carry carrying) error {
 	cfg, err := p.mustLoad()
 	if err != nil {
 		return err
@@ -47,36 +34,36 @@ func (p *program) daemon(ctx context.Context) error {
 		return cfg.nobody()
 	}
 	b, err := p.assemble(cfg, log,
-		func() (core.Store, error) { return cfg.openStore(p, log) },
+		func() (core.Store, error) { return p.openStore(cfg, log) },
 		func(m maker) ([]core.Interface, error) { return cfg.staffed(m, nil) })
 	if err != nil {
 		return err
 	}
 	b.again, b.reloaded = make(chan struct{}, 1), make(chan struct{}, 1)
-	return closing(b, b.live(ctx, p.grace, func(life *lives) { b.serve(life, hup) }))
+	return errors.Join(b.live(ctx, grace, func(life *lives) { b.serve(life, hup, carry) }), b.Close())
 }
 
 // serve is the daemon's life once everything is up.
-func (b *bot) serve(life *lives, hup <-chan os.Signal) {
+func (b *Bot) serve(life *lives, hup <-chan os.Signal, carry carrying) {
 	var others sync.WaitGroup
 	others.Go(func() { b.watchdog(life.intake) })
 	address := b.parts.config.Metrics.Listen
 	others.Go(func() { b.serveMetrics(life.intake, address) })
 	pageAt := b.parts.config.Admin.Listen
 	others.Go(func() { b.servePage(life.intake, pageAt) })
-	others.Go(b.openControl(life))
+	others.Go(b.openControl(life.intake, carry))
 	others.Go(b.openWatch(life.intake))
 	b.notify(daemon.SdNotifyReady)
 	b.tellAside()
-	b.log.Info("running", "version", version, "interfaces", len(b.parts.interfaces),
+	b.log.Info("running", "version", b.env.Version, "interfaces", len(b.parts.interfaces),
 		"actions", len(b.parts.snapshot.All()), "engines", b.parts.engines.Names())
 	for {
 		select {
 		case <-hup:
-			b.reread(life)
+			b.reread()
 			continue
 		case <-b.again:
-			b.reread(life)
+			b.reread()
 			continue
 		case <-life.intake.Done():
 		}
@@ -89,17 +76,17 @@ func (b *bot) serve(life *lives, hup <-chan os.Signal) {
 
 // reread reads the configuration again; admins are told of a refusal, and which one
 // stays in force.
-func (b *bot) reread(life *lives) {
-	if err := b.reload(life); err != nil {
+func (b *Bot) reread() {
+	if err := b.reload(); err != nil {
 		c := b.inForce().config
 		since := c.read.Format(time.DateTime)
 		b.log.Error("configuration refused, the old one stays in force", "file", c.file, "since", since, "err", err)
-		b.tell("The configuration was refused, the one of " + since + " stays in force: " + oneLine(err.Error()))
+		b.tell("The configuration was refused, the one of " + since + " stays in force: " + txt.Line(err.Error()))
 	}
 }
 
 // serveMetrics lets this machine look at metrics and health until life ends.
-func (b *bot) serveMetrics(life context.Context, address string) {
+func (b *Bot) serveMetrics(life context.Context, address string) {
 	if address == "" {
 		return
 	}
@@ -107,7 +94,7 @@ func (b *bot) serveMetrics(life context.Context, address string) {
 }
 
 // serveAt serves what make makes until life ends; the bot lives without it.
-func (b *bot) serveAt(life context.Context, what, address string, make func(net.Addr) http.Handler) {
+func (b *Bot) serveAt(life context.Context, what, address string, make func(net.Addr) http.Handler) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		b.log.Error(what+" not served", "err", err)
@@ -124,23 +111,23 @@ func (b *bot) serveAt(life context.Context, what, address string, make func(net.
 
 // reload reads and checks the whole configuration, and then changes what
 // differs. Whatever is wrong with it leaves the old one in force.
-func (b *bot) reload(life *lives) error {
+func (b *Bot) reload() error {
 	b.exchange.Lock()
 	defer b.exchange.Unlock()
 	b.notify(reloading())
 	defer b.notify(daemon.SdNotifyReady)
-	p, old := b.program, b.parts
+	p, old := b.env, b.parts
 	cfg, err := p.mustLoad()
 	if err != nil {
 		return err
 	}
-	was, err1 := old.config.dataDir(p.getenv)
-	is, err2 := cfg.dataDir(p.getenv)
+	was, err1 := old.config.dataDir(p.Getenv)
+	is, err2 := cfg.dataDir(p.Getenv)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	if was != is {
-		return usagef("%s: bot.data_dir: changes with a restart only", cfg.file)
+		return Usagef("%s: bot.data_dir: changes with a restart only", cfg.file)
 	}
 	if len(cfg.enabled) == 0 {
 		return cfg.nobody()
@@ -154,14 +141,14 @@ func (b *bot) reload(life *lives) error {
 	}
 	p.logs.set(cfg.Log.Level, cfg.roomLevels(), slog.LevelDebug)
 	b.log.Info("reloaded", "file", cfg.file)
-	err = b.replace(life, next)
+	err = b.replace(b.life, next)
 	ring(b.reloaded)
 	return err
 }
 
-// interfaces makes the interfaces that are enabled; one whose table is the same
+// MakeInterfaces makes the interfaces that are enabled; one whose table is the same
 // as in the old configuration is taken over as it is.
-func (c *Config) interfaces(m maker, old *parts) ([]core.Interface, error) {
+func (c *Config) MakeInterfaces(m maker, old *parts) ([]core.Interface, error) {
 	var all []core.Interface
 	faulty := false
 	for _, e := range c.enabled {
@@ -186,7 +173,7 @@ func (c *Config) interfaces(m maker, old *parts) ([]core.Interface, error) {
 // staffed are the daemon's interfaces: those of the configuration, and the hall
 // for those who come in by the control socket.
 func (c *Config) staffed(m maker, old *parts) ([]core.Interface, error) {
-	all, err := c.interfaces(m, old)
+	all, err := c.MakeInterfaces(m, old)
 	if err != nil || slices.ContainsFunc(all, func(i core.Interface) bool { return i.Name() == hallName }) {
 		return all, err
 	}
@@ -212,7 +199,7 @@ func (p *parts) hall() *console.Hall {
 }
 
 func (c *Config) nobody() error {
-	return usagef("%s: interfaces: none is enabled, so nobody could talk to the bot; enable one, or try `synthbot chat`", c.file)
+	return Usagef("%s: interfaces: none is enabled, so nobody could talk to the bot; enable one, or try `synthbot chat`", c.file)
 }
 
 // unmoved refuses to change what holds on to this process's own input, output and
@@ -227,16 +214,16 @@ func unmoved(old, next *Config) error {
 		return list
 	}
 	if !reflect.DeepEqual(held(old), held(next)) {
-		return usagef("%s: interfaces: a console changes with a restart only", next.file)
+		return Usagef("%s: interfaces: a console changes with a restart only", next.file)
 	}
 	if old.Metrics != next.Metrics {
-		return usagef("%s: metrics.listen: changes with a restart only", next.file)
+		return Usagef("%s: metrics.listen: changes with a restart only", next.file)
 	}
 	if old.Log.Format != next.Log.Format {
-		return usagef("%s: log.format: changes with a restart only", next.file)
+		return Usagef("%s: log.format: changes with a restart only", next.file)
 	}
 	if old.Admin != next.Admin {
-		return usagef("%s: admin.listen: changes with a restart only", next.file)
+		return Usagef("%s: admin.listen: changes with a restart only", next.file)
 	}
 	return nil
 }
@@ -269,7 +256,7 @@ func reloading() string {
 const notifyTime = time.Second
 
 // notify tells systemd, where it started us.
-func (b *bot) notify(state string) {
+func (b *Bot) notify(state string) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
 		return
@@ -293,7 +280,7 @@ func notifyAt(name, state string) error {
 }
 
 // watchdog tells systemd that the bot is alive, as long as it is.
-func (b *bot) watchdog(ctx context.Context) {
+func (b *Bot) watchdog(ctx context.Context) {
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || every == 0 {
 		return
@@ -312,16 +299,4 @@ func (b *bot) watchdog(ctx context.Context) {
 		}
 		b.notify(daemon.SdNotifyWatchdog)
 	}
-}
-
-func (p *program) reloadCommand() *cobra.Command {
-	return atDaemon(p.fileFlag(&cobra.Command{
-		Use: "reload", Short: "Let the running daemon read its configuration again", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if p.host == nil {
-				return p.nobodyRuns()
-			}
-			return p.host.reload(p.host.life)
-		},
-	}))
 }

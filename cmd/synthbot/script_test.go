@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,6 +19,8 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){"synthbot": main, faultyCommand: faultyMain})
 }
+
+var update = flag.Bool("update", false, "write the expected output of scripts")
 
 // onlyPDF is a file in the working directory. Where it exists, a process that reads a
 // PDF holds its lock until it ends.

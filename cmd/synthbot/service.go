@@ -18,16 +18,12 @@ import (
 	"synthbot/systemd"
 )
 
-// Where a service has its things.
-const (
-	serviceConfig = "/etc/synthbot/config.toml"
-	serviceState  = "/var/lib/synthbot"
-	serviceBinary = "/usr/local/bin/synthbot"
-)
+// serviceBinary is where a service has the program.
+const serviceBinary = "/usr/local/bin/synthbot"
 
 func (p *program) serviceCommand() *cobra.Command {
 	c := group(&cobra.Command{Use: "service", Short: "Let systemd run the daemon"})
-	i := &installer{out: p.out}
+	i := &installer{out: p.Out}
 	install := &cobra.Command{
 		Use: "install", Short: "Write the unit, the user and the modes of files, and say what to type next", Args: cobra.NoArgs,
 		Long: "Writes a hardened unit, a file for systemd-sysusers with the user, one for systemd-tmpfiles\n" +
@@ -61,10 +57,10 @@ type installer struct {
 // install makes the configuration a service's, and writes all that systemd needs.
 func (p *program) install(i *installer) error {
 	if !regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,30}$`).MatchString(i.user) || i.user == "root" {
-		return usagef("--user: %q is no name for a service's user", i.user)
+		return Usagef("--user: %q is no name for a service's user", i.user)
 	}
 	if i.root == "" && !i.dry && os.Geteuid() != 0 {
-		return usagef("service install: it writes to /etc: run it as root (sudo synthbot service install)")
+		return Usagef("service install: it writes to /etc: run it as root (sudo synthbot service install)")
 	}
 	if i.exe == "" {
 		exe, err := os.Executable()
@@ -76,7 +72,7 @@ func (p *program) install(i *installer) error {
 	from := i.source(p)
 	data, err := os.ReadFile(from)
 	if err != nil {
-		return usagef("service install: %w; `synthbot init -c %s` makes a configuration", err, serviceConfig)
+		return Usagef("service install: %w; `synthbot init -c %s` makes a configuration", err, serviceConfig)
 	}
 	c, err := p.parse(from, string(data))
 	if err != nil {
@@ -93,10 +89,10 @@ func (p *program) install(i *installer) error {
 
 // source is the configuration that is to be the service's.
 func (i *installer) source(p *program) string {
-	if p.file == "" && existing(i.at(serviceConfig)) != "" {
+	if p.File == "" && existing(i.at(serviceConfig)) != "" {
 		return i.at(serviceConfig)
 	}
-	if file := p.find(); file != "" {
+	if file := p.ConfigFile(); file != "" {
 		return file
 	}
 	return i.at(serviceConfig)
@@ -155,7 +151,7 @@ func (i *installer) configure(c *Config, text string) error {
 			err = f.Set([]string{"bot"}, "data_dir", setup.Text(serviceState))
 		}
 		if err != nil {
-			return usagef("%s: %w", c.file, err)
+			return Usagef("%s: %w", c.file, err)
 		}
 		text = f.String()
 		if was != "" {
@@ -183,14 +179,6 @@ func (i *installer) beside(c *Config) (files []string) {
 		if filepath.IsLocal(file) && !slices.Contains(files, file) {
 			files = append(files, file)
 		}
-	}
-	return files
-}
-
-// personas are the files of the overrides.
-func (c *Config) personas() (files []string) {
-	for i := range c.Overrides {
-		files = append(files, c.Overrides[i].Persona)
 	}
 	return files
 }

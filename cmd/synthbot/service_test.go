@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -17,7 +16,7 @@ import (
 func installed(t *testing.T, root string, more ...string) (status int, out, errs string) {
 	t.Helper()
 	var o, e strings.Builder
-	p := &program{file: "config.toml", in: strings.NewReader(""), out: &o, errs: &e, getenv: os.Getenv, began: true}
+	p := &program{Env: &Env{File: "config.toml", In: strings.NewReader(""), Out: &o, Err: &e, Getenv: os.Getenv}, began: true}
 	i := &installer{user: "synthbot", root: root, exe: filepath.Join(t.TempDir(), "synthbot"), out: &o}
 	write(t, i.exe, "the program")
 	for _, word := range more {
@@ -27,7 +26,7 @@ func installed(t *testing.T, root string, more ...string) (status int, out, errs
 		case "dry":
 			i.dry = true
 		case "there":
-			p.file = ""
+			p.File = ""
 		default:
 			i.user = word
 		}
@@ -194,41 +193,5 @@ func TestServiceInstallRefuses(t *testing.T) {
 	write(t, "config.toml", "[interfaces.telegram]\ntoken = \"file:nothing\"\n")
 	if status, _, errs := installed(t, root); status != statusFailed || !strings.Contains(errs, "nothing: no such file") || existing(filepath.Join(root, "etc/systemd")) != "" {
 		t.Errorf("without its secret: %d, %s", status, errs)
-	}
-}
-
-// TestWalkConfig: every secret that a configuration can hold is found.
-func TestWalkConfig(t *testing.T) {
-	p := &program{getenv: func(string) string { return "" }, clock: time.Now}
-	c, err := p.parse("config.toml", `[[engine]]
-provider = "openai"
-model = "m"
-api_key = "env:A"
-[interfaces.telegram]
-token = "env:B"
-[interfaces.telegram.webhook]
-secret = "env:C"
-[interfaces.discord]
-token = "literal"
-[[plugins.blueprint.source]]
-path = "nowhere.json"
-headers = {X = "file:d"}
-command = ["run", "it"]
-[[plugins.mcp.server]]
-name = "x"
-url = "https://x"
-headers = {X = "file:e"}
-[plugins.standard.speech]
-url = "https://x"
-api_key = "env:F"
-`)
-	if err != nil && !strings.Contains(err.Error(), "nowhere.json") {
-		t.Fatal(err)
-	}
-	var got []string
-	walkConfig(c, func(key, text string) { got = append(got, key+" "+text) })
-	slices.Sort(got)
-	if want := []string{"X file:d", "X file:e", "api_key env:A", "api_key env:F", "command run", "secret env:C", "token (literal)", "token env:B"}; !slices.Equal(got, want) {
-		t.Errorf("found %q", got)
 	}
 }

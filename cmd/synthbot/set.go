@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -81,7 +82,7 @@ func goodTokens(v string) (*int64, error) {
 }
 
 // setCommand is /set.
-func (b *bot) setCommand() command.Command {
+func (b *Bot) setCommand() command.Command {
 	what := command.Arg{Name: "what", Brief: "The setting; without one I show all"}
 	for _, l := range levers {
 		what.Choices = append(what.Choices, l.name)
@@ -94,7 +95,7 @@ func (b *bot) setCommand() command.Command {
 }
 
 // set shows the settings of a place, or changes one of them.
-func (b *bot) set(ctx context.Context, c command.Call) (string, error) {
+func (b *Bot) set(ctx context.Context, c command.Call) (string, error) {
 	what, value := c.Args["what"], c.Args["value"]
 	if value != "" {
 		if err := b.pull(ctx, c.Path, what, value); err != nil {
@@ -104,14 +105,14 @@ func (b *bot) set(ctx context.Context, c command.Call) (string, error) {
 	var s strings.Builder
 	b.eachInEffect(c.Path, func(name, value, from string) {
 		if what == "" || what == name {
-			fmt.Fprintf(&s, "- %s: %s (%s)\n", name, orElse(value, "–"), from)
+			fmt.Fprintf(&s, "- %s: %s (%s)\n", name, cmp.Or(value, "–"), from)
 		}
 	})
 	return strings.TrimSpace(s.String()), nil
 }
 
 // pull changes one setting of a place and all below it.
-func (b *bot) pull(ctx context.Context, place core.Path, what, value string) error {
+func (b *Bot) pull(ctx context.Context, place core.Path, what, value string) error {
 	for _, l := range levers {
 		if l.name != what {
 			continue
@@ -129,7 +130,7 @@ func (b *bot) pull(ctx context.Context, place core.Path, what, value string) err
 
 // rearrange lets turns learn at once what may be done where, and within what
 // limits, unless the change failed.
-func (b *bot) rearrange(err error) error {
+func (b *Bot) rearrange(err error) error {
 	switch {
 	case err != nil:
 	case b.exchange.TryLock():

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"net"
 	"strings"
 	"testing"
-	"time"
-
-	"synthbot/core"
 )
 
 // TestSet: what an admin changes in a chat holds there and below at once, outlives
@@ -73,48 +69,4 @@ func TestSet(t *testing.T) {
 		t.Errorf("taken back: %q", reply)
 	}
 	again.end()
-}
-
-// TestTwoLimits: a place has one limit of tokens.
-func TestTwoLimits(t *testing.T) {
-	file := t.TempDir() + "/config.toml"
-	write(t, file, "[[budget.place]]\npath = \"desk/1\"\ntokens = 5\n[[override]]\npath = \"desk/1\"\ntokens = 6\n")
-	p := &program{file: file, getenv: func(string) string { return "" }, clock: time.Now}
-	if _, err := p.load(); err == nil || !strings.Contains(err.Error(), ":6: override[0].tokens: has a budget.place") {
-		t.Errorf("%v", err)
-	}
-}
-
-// TestAllowByCommand: of lists of what is to be had, that of the longest path
-// counts, and of equals the command's.
-func TestAllowByCommand(t *testing.T) {
-	list := "dice_*"
-	b := &bot{overlay: &overlay{places: map[core.Path]changed{core.MustPath("desk/1"): {Allow: &list}}}}
-	c := &Config{Overrides: []Override{{Path: core.MustPath("desk/1"), ActionsAllow: []string{"web_*"}}, {Path: core.MustPath("desk/1/2"), ActionsAllow: []string{"memory_*"}}}}
-	for place, want := range map[string]string{"desk/1": "dice_* a command in desk/1", "desk/1/2/3": "memory_* override desk/1/2", "desk/2": "all -"} {
-		b.limitsInEffect(c, core.MustPath(place), func(name, value, from string) {
-			if name == "actions_allow" && value+" "+from != want {
-				t.Errorf("%s: %s %s, want %s", place, value, from, want)
-			}
-		})
-	}
-}
-
-// TestNotifyDeadline: a service manager that does not listen holds nobody up.
-func TestNotifyDeadline(t *testing.T) {
-	name := t.TempDir() + "/notify"
-	deaf, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer deaf.Close()
-	began := time.Now()
-	for n := 0; notifyAt(name, "WATCHDOG=1") == nil; n++ {
-		if n > 100_000 {
-			t.Fatal("it never ends to listen")
-		}
-	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("it took %s to give up", took)
-	}
 }

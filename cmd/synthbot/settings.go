@@ -14,7 +14,7 @@ import (
 
 // nearer is what was changed by command for a place, where no override of the file
 // has a longer path; sets and changes ask whether they are about what is meant.
-func (b *bot) nearer(c *Config, place core.Path, sets func(*Override) bool, changes func(changed) bool) (x changed, at core.Path, ok bool) {
+func (b *Bot) nearer(c *Config, place core.Path, sets func(*Override) bool, changes func(changed) bool) (x changed, at core.Path, ok bool) {
 	if x, at, ok = b.overlay.at(place, changes); ok {
 		o := c.longest(place, sets)
 		ok = o == nil || core.Nearer(at, o.Path, place)
@@ -23,7 +23,7 @@ func (b *bot) nearer(c *Config, place core.Path, sets func(*Override) bool, chan
 }
 
 // settings are what holds in a place: by file, or changed by command since.
-func (b *bot) settings(c *Config, place core.Path) turn.Settings {
+func (b *Bot) settings(c *Config, place core.Path) turn.Settings {
 	s := c.settings(place)
 	if x, _, ok := b.nearer(c, place, setsActivation, func(x changed) bool { return x.Activation != nil }); ok {
 		s.Activation = *x.Activation
@@ -38,7 +38,7 @@ func (b *bot) settings(c *Config, place core.Path) turn.Settings {
 }
 
 // castAt is who the bot is in a place.
-func (b *bot) castAt(p *parts, place core.Path) *persona.Persona {
+func (b *Bot) castAt(p *parts, place core.Path) *persona.Persona {
 	if x, _, ok := b.nearer(p.config, place, setsPersona, func(x changed) bool { return x.Persona != nil }); ok {
 		if who := p.cast.named(*x.Persona); who != nil {
 			return who
@@ -48,7 +48,7 @@ func (b *bot) castAt(p *parts, place core.Path) *persona.Persona {
 }
 
 // prefer is the engine that is asked first in a place; "" for the first one.
-func (b *bot) prefer(c *Config, place core.Path) string {
+func (b *Bot) prefer(c *Config, place core.Path) string {
 	if x, _, ok := b.nearer(c, place, setsEngine, func(x changed) bool { return x.Engine != nil }); ok {
 		return *x.Engine
 	}
@@ -56,8 +56,8 @@ func (b *bot) prefer(c *Config, place core.Path) string {
 }
 
 // engineOptions are what engines need besides their tables.
-func (b *bot) engineOptions(c *Config) engine.Options {
-	clock := c.clock(b.program.clock)
+func (b *Bot) engineOptions(c *Config) engine.Options {
+	clock := c.clock(b.env.Clock)
 	return engine.Options{
 		Log: inRoom(b.log, "core/engine"), Clock: clock, Zone: clock().Location(),
 		Prefer: func(place core.Path) string { return b.prefer(c, place) }, Health: b.engineHealth, Failed: b.metrics.ModelFailed,
@@ -65,14 +65,14 @@ func (b *bot) engineOptions(c *Config) engine.Options {
 }
 
 // small makes the recon by a small model, where one is named.
-func (b *bot) small(c *Config) (*recon.Small, error) {
+func (b *Bot) small(c *Config) (*recon.Small, error) {
 	for _, e := range c.Engines {
 		if name := cmp.Or(e.Name, e.Provider); c.Prompt.Recon == name && name != "" {
 			o := b.engineOptions(c)
 			o.Prefer, o.Health = nil, nil
 			chain, err := engine.New([]engine.Config{e}, o)
 			if err != nil {
-				return nil, usage{err}
+				return nil, UsageError{err}
 			}
 			return recon.NewSmall(b.budgeted(&parts{config: c, engines: chain}, o.Clock)), nil
 		}
@@ -82,7 +82,7 @@ func (b *bot) small(c *Config) (*recon.Small, error) {
 
 // embed lets memories be found by meaning, with the first engine that can tell
 // what texts mean.
-func (b *bot) embed(c *Config) {
+func (b *Bot) embed(c *Config) {
 	if b.db == nil {
 		return
 	}

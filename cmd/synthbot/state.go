@@ -18,7 +18,7 @@ type state struct {
 	place core.Path
 }
 
-func (p *program) stateOf(name string) (*state, error) {
+func (p *Env) stateOf(name string) (*state, error) {
 	place, err := core.MakePath(name)
 	if err != nil {
 		return nil, err

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"synthbot/core"
 )
 
 func (p *program) usageCommand() *cobra.Command {
@@ -16,7 +14,7 @@ func (p *program) usageCommand() *cobra.Command {
 		Use: "usage", Short: "Print tokens and cost by day", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if days < 1 || days > 3660 {
-				return usagef("--days takes a number from 1 to 3660")
+				return Usagef("--days takes a number from 1 to 3660")
 			}
 			return p.usage(c, days)
 		},
@@ -25,51 +23,28 @@ func (p *program) usageCommand() *cobra.Command {
 	return atDaemon(p.fileFlag(c))
 }
 
-// spent is what one engine was used for on one day.
-type spent struct {
-	day, engine string
-	calls       int
-	core.Usage
-}
-
 func (p *program) usage(c *cobra.Command, days int) error {
 	cfg, err := p.load()
 	if err != nil {
 		return err
 	}
-	db, err := cfg.readDB(p)
+	db, err := p.readDB(cfg)
 	if err != nil {
 		return err
 	}
 	var rows []spent
 	if db != nil {
-		today := cfg.clock(p.clock)()
+		today := cfg.clock(p.Clock)()
 		uses, err := db.Uses(c.Context(), today.AddDate(0, 0, 1-days).Format(time.DateOnly), today.Format(time.DateOnly))
 		if err := p.closing(db, err); err != nil {
 			return err
 		}
-		for _, u := range uses {
-			if !u.Person.IsPerson() { // each use stands there for its place, too
-				rows = add(rows, spent{u.Day, u.Engine, u.Calls, u.Usage})
-			}
-		}
+		rows = spending(uses)
 	}
-	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
 	for _, r := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.day, r.engine, r.calls, r.In, r.Cached, r.Out, cfg.cost(r.engine, r.Usage))
 	}
 	return w.Flush()
-}
-
-// add counts a use in the row of its day and engine.
-func add(rows []spent, u spent) []spent {
-	for i := range rows {
-		if rows[i].day == u.day && rows[i].engine == u.engine {
-			rows[i].calls += u.calls
-			rows[i].In, rows[i].Cached, rows[i].Out = rows[i].In+u.In, rows[i].Cached+u.Cached, rows[i].Out+u.Out
-			return rows
-		}
-	}
-	return append(rows, u)
 }

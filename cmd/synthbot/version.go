@@ -18,7 +18,7 @@ func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print version, commit and Go version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(p.out, "synthbot %s, commit %s, %s\n", version, builtFrom(), runtime.Version())
+			_, err := fmt.Fprintf(p.Out, "synthbot %s, commit %s, %s\n", version, builtFrom(), runtime.Version())
 			return err
 		},
 	}

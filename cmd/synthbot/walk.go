@@ -10,12 +10,20 @@ import (
 // with the program of each command that it starts (key "command").
 func walkConfig(c *Config, f func(key, text string)) {
 	walk(reflect.ValueOf(c).Elem(), "", f)
+	for _, table := range c.tables() {
+		walk(reflect.ValueOf(table), "", f)
+	}
+}
+
+// tables are the structs of the interfaces and plugins that are on.
+func (c *Config) tables() (all []any) {
 	for i := range c.enabled {
-		walk(reflect.ValueOf(c.enabled[i].own), "", f)
+		all = append(all, c.enabled[i].own)
 	}
 	for i := range c.chosen {
-		walk(reflect.ValueOf(c.chosen[i].own), "", f)
+		all = append(all, c.chosen[i].own)
 	}
+	return all
 }
 
 func walk(v reflect.Value, key string, f func(key, text string)) {

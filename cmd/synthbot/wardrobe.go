@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +20,7 @@ import (
 
 // wardrobe lets the admin's page edit the persona files that the configuration
 // names, and no other.
-type wardrobe struct{ b *bot }
+type wardrobe struct{ b *Bot }
 
 // maxPersona is the largest file that is edited, in bytes.
 const maxPersona = 256 << 10
@@ -34,7 +35,7 @@ func (w wardrobe) Files() []adminpage.File {
 		if i > 0 && name == names[0] {
 			continue
 		}
-		f := adminpage.File{ID: name, Name: c.named(name).Name, Path: orElse(name, "built in")}
+		f := adminpage.File{ID: name, Name: c.named(name).Name, Path: cmp.Or(name, "built in")}
 		f.Editable = w.editable(name)
 		list = append(list, f)
 	}

@@ -14,7 +14,7 @@ const settle = 500 * time.Millisecond
 
 // openWatch begins to watch the configuration file, and the personas and files of
 // secrets that it names, and returns what asks for a reload when one has changed, until ctx ends.
-func (b *bot) openWatch(ctx context.Context) (watch func()) {
+func (b *Bot) openWatch(ctx context.Context) (watch func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		b.log.Warn("changes of the configuration are not noticed; send SIGHUP", "err", err)
@@ -24,7 +24,7 @@ func (b *bot) openWatch(ctx context.Context) (watch func()) {
 	return func() { b.watch(ctx, w, watched) }
 }
 
-func (b *bot) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string]bool) {
+func (b *Bot) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string]bool) {
 	defer w.Close()
 	timer := time.NewTimer(settle)
 	timer.Stop()
@@ -57,7 +57,7 @@ func (b *bot) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string
 
 // look watches the folders of the files that make up the configuration now: a file
 // that is replaced is another one, its folder stays.
-func (b *bot) look(w *fsnotify.Watcher, before map[string]bool) map[string]bool {
+func (b *Bot) look(w *fsnotify.Watcher, before map[string]bool) map[string]bool {
 	watched := make(map[string]bool)
 	c := b.inForce().config
 	files := append([]string{c.file}, c.document.SecretFiles()...)

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/core"
+)
+
+func (p *program) runCommand() *cobra.Command {
+	return p.fileFlag(&cobra.Command{
+		Use: "run", Short: "Run the daemon until SIGINT or SIGTERM; SIGHUP reloads", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return p.daemon(c.Context()) },
+	})
+}
+
+// daemon runs the bot until ctx or a signal ends it.
+func (p *program) daemon(ctx context.Context) error {
+	ctx, stop := p.untilSignal(ctx, p.grace)
+	defer stop()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	return p.Env.Run(ctx, p.grace, hup, p.carry)
+}
+
+func (p *program) reloadCommand() *cobra.Command {
+	return atDaemon(p.fileFlag(&cobra.Command{
+		Use: "reload", Short: "Let the running daemon read its configuration again", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if p.host == nil {
+				return p.nobodyRuns()
+			}
+			return p.host.reload()
+		},
+	}))
+}
+
+func (p *program) pageCommand() *cobra.Command {
+	return atDaemon(p.fileFlag(&cobra.Command{
+		Use: "page", Short: "Print a link that opens the admin's page, once, within ten minutes", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if p.host == nil {
+				return p.nobodyRuns()
+			}
+			link, err := p.host.pageLink()
+			if err == nil {
+				_, err = fmt.Fprintln(p.Out, link)
+			}
+			return err
+		},
+	}))
+}
+
+func (p *program) logCommand() *cobra.Command {
+	return atDaemon(p.fileFlag(&cobra.Command{
+		Use: "log [ROOM [LEVEL]]", Short: "Show the log's levels in the running daemon, or change one until it ends", Args: cobra.MaximumNArgs(2),
+		Long: "Shows at which level each room of the running daemon logs, or changes one until the daemon\n" +
+			"ends: debug, info, warn, error, or default, which is what the file says. all is every room\n" +
+			"that has no level of its own. At debug the log holds what people say.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if p.host == nil {
+				return p.nobodyRuns()
+			}
+			args = append(args, "", "")
+			text, err := p.host.setLog(args[0], args[1])
+			if said, ok := errors.AsType[*core.Error](err); ok {
+				return Usagef("%s", said.Text)
+			}
+			_, err = fmt.Fprintln(p.Out, text)
+			return err
+		},
+	}))
+}
+
+// pdfTextCommand reads a PDF on standard input and prints its text. It is not
+// for people: the daemon starts it for each PDF, so that a file made to hang its
+// parser, or to take all memory, ends this process and nothing else.
+func (p *program) pdfTextCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: pdfCommand, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return servePDF(p.In, p.Out)
+		},
+	}
+}
