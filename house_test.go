@@ -58,7 +58,8 @@ var rooms = []struct {
 	{"setup", []string{"core", "core/txt"}},
 	{"systemd", nil},
 	{"daemon/settings", []string{"core", "config"}},
-	{"cmd/*", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd", "daemon/settings"}},
+	{"daemon", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd"}},
+	{"cmd/*", []string{"core", "core/*", "daemon", "daemon/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd"}},
 }
 
 // onlyForTests lists what may be imported by tests and by nothing else.

@@ -7,7 +7,7 @@
 //
 //	func New(h core.Host, c Config) (*Plugin, error)
 //
-// and one line in the list of cmd/synthbot. Config is its table [plugins.NAME]:
+// and one line in the list of daemon. Config is its table [plugins.NAME]:
 // a struct whose fields' tags say key, default and bounds (package config). What
 // else it can do, it says by small interfaces of core, each of one method or two:
 // Runner (works in the background), Injector (adds to a prompt), Recon (hints at

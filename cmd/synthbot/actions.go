@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/daemon"
 	"synthbot/plugins/blueprint"
 )
 
@@ -41,17 +42,17 @@ func (p *program) actions(format string) error {
 		"table": p.actionTable, "json": p.actionJSON, "ai-tools": p.actionTools, "markdown": p.actionMarkdown,
 	}[format]
 	if !ok {
-		return Usagef("--format: %q is none of table, json, ai-tools, markdown", format)
+		return daemon.Usagef("--format: %q is none of table, json, ai-tools, markdown", format)
 	}
 	cfg, err := p.load()
 	if err != nil {
 		return err
 	}
-	b, err := p.looking(cfg, p.logger(cfg, slog.LevelWarn))
+	b, err := p.looking(cfg, p.Logger(cfg, slog.LevelWarn))
 	if err != nil {
 		return err
 	}
-	return p.closing(b, print(b.inForce().snapshot.All(), offered(b.inForce().snapshot)))
+	return p.closing(b, print(b.InForce().Snapshot.All(), daemon.Offered(b.InForce().Snapshot)))
 }
 
 func (p *program) actionTable(all []*action.Definition, offered func(string) bool) error {

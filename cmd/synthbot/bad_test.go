@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"synthbot/daemon"
 	"synthbot/memory"
 )
 
@@ -139,7 +140,7 @@ func TestPromptSizes(t *testing.T) {
 	const catalogue = "../../core/prompt/testdata/catalogue29.json"
 	alone := filepath.Join(t.TempDir(), "config.toml")
 	var tables strings.Builder
-	for _, name := range pluginNames() {
+	for _, name := range daemon.PluginNames() {
 		tables.WriteString("[plugins." + name + "]\nenabled = false\n")
 	}
 	write(t, alone, tables.String())

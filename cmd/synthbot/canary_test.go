@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/daemon"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -288,18 +289,18 @@ func TestEverySecretIsPlanted(t *testing.T) {
 	emptyMachine(t)
 	telegram := telegramtest.New(t)
 	cage(t, telegram, "http://127.0.0.1:1")
-	p := &program{Env: &Env{Getenv: os.Getenv, Clock: time.Now}}
+	p := &program{Env: &daemon.Env{Getenv: os.Getenv, Clock: time.Now}}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	there := make(map[string]bool)
 	holders(reflect.ValueOf(c).Elem(), there)
-	for _, table := range c.tables() {
+	for _, table := range c.Tables() {
 		holders(reflect.ValueOf(table), there)
 	}
-	all := []any{new(Config)}
-	for _, components := range page().Tables {
+	all := []any{new(daemon.Config)}
+	for _, components := range daemon.Page().Tables {
 		for _, component := range components {
 			all = append(all, component.Into...)
 		}
@@ -327,7 +328,7 @@ func secretFields(t reflect.Type) (list []string) {
 		for f := range t.Fields() {
 			if holdsSecret(f.Type) {
 				list = append(list, t.String()+"."+f.Name)
-			} else if _, tagged := f.Tag.Lookup("toml"); tagged && strings.HasPrefix(t.PkgPath(), "synthbot") || t.PkgPath() == "main" {
+			} else if _, tagged := f.Tag.Lookup("toml"); tagged && strings.HasPrefix(t.PkgPath(), "synthbot") {
 				list = append(list, secretFields(f.Type)...)
 			}
 		}

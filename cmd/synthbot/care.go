@@ -16,6 +16,7 @@ import (
 
 	"synthbot/admin"
 	"synthbot/core"
+	"synthbot/daemon"
 	"synthbot/memory"
 )
 
@@ -64,18 +65,18 @@ func (p *program) fitForBackup(file string) error {
 		return nil
 	}
 	if err != nil {
-		return UsageError{err}
+		return daemon.Usagef("%w", err)
 	}
 	if !there.Mode().IsRegular() {
-		return Usagef("backup: %s is no ordinary file, and is not replaced; - writes to standard output", file)
+		return daemon.Usagef("backup: %s is no ordinary file, and is not replaced; - writes to standard output", file)
 	}
 	cfg, _ := p.load() // what is wrong with it is told when it matters
-	dir, err := cfg.dataDir(p.Getenv)
+	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		return err
 	}
 	if own, err := os.Stat(filepath.Join(dir, memory.FileName)); err == nil && os.SameFile(own, there) {
-		return Usagef("backup: %s is the database itself; name another file", file)
+		return daemon.Usagef("backup: %s is the database itself; name another file", file)
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func (p *program) restore(file string, salvage bool) error {
 	if err != nil {
 		return err
 	}
-	dir, err := cfg.dataDir(p.Getenv)
+	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		return err
 	}
@@ -152,10 +153,10 @@ func (p *program) listCommand() *cobra.Command {
 			}
 			whom, err := core.ParsePath(about)
 			if about != "" && err != nil {
-				return Usagef("--about: %w", err)
+				return daemon.Usagef("--about: %w", err)
 			}
 			if n < 1 {
-				return Usagef("--last takes a number above 0")
+				return daemon.Usagef("--last takes a number above 0")
 			}
 			return p.withDB(func(db *memory.DB) error {
 				return p.list(c.Context(), db, memory.Listing{Below: below, About: whom, N: n})
@@ -185,7 +186,7 @@ func (p *program) searchCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			from, err := core.ParsePath(place)
 			if err != nil {
-				return Usagef("--path: %w", err)
+				return daemon.Usagef("--path: %w", err)
 			}
 			return p.withDB(func(db *memory.DB) error {
 				found, err := db.Recall(c.Context(), memory.Query{See: []core.Path{from}, Text: args[0], N: 20})
@@ -206,13 +207,13 @@ func (p *program) exportCommand() *cobra.Command {
 		Use: "export [PATH]", Short: "Print all that is kept of a place, a person, or everybody", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if format != "jsonl" {
-				return Usagef("--format: jsonl is all there is")
+				return daemon.Usagef("--format: jsonl is all there is")
 			}
 			path, err := optionalPath(args)
 			if err != nil {
 				return err
 			}
-			return p.withBot(func(b *Bot) error { return b.export(c.Context(), p.Out, path) })
+			return p.withBot(func(b *daemon.Bot) error { return b.Export(c.Context(), p.Out, path) })
 		},
 	}
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
@@ -227,7 +228,7 @@ func (p *program) importCommand() *cobra.Command {
 			if args[0] != "-" {
 				f, err := os.Open(args[0])
 				if err != nil {
-					return UsageError{err}
+					return daemon.Usagef("%w", err)
 				}
 				defer f.Close()
 				from = f
@@ -251,8 +252,8 @@ func (p *program) importFrom(ctx context.Context, r io.Reader) error {
 	db, err := p.readDB(cfg)
 	if db == nil && err == nil {
 		var dir string
-		if dir, err = cfg.dataDir(p.Getenv); err == nil {
-			db, err = memory.Open(dir, p.storeOptions())
+		if dir, err = cfg.DataDir(p.Getenv); err == nil {
+			db, err = memory.Open(dir, p.StoreOptions())
 		}
 	}
 	if err != nil {
@@ -275,7 +276,7 @@ func (p *program) forgetCommand() *cobra.Command {
 				return err
 			}
 			if path.IsZero() != all {
-				return Usagef("memory forget: name a place or a person, or say --all")
+				return daemon.Usagef("memory forget: name a place or a person, or say --all")
 			}
 			return p.forgetThere(c.Context(), path)
 		},
@@ -316,14 +317,14 @@ func optionalPath(args []string) (core.Path, error) {
 	}
 	path, err := core.ParsePath(args[0])
 	if err != nil {
-		return path, UsageError{err}
+		return path, daemon.Usagef("%w", err)
 	}
 	return path, nil
 }
 
 // unmade says that there is nothing to work on, and where it would be.
-func (p *program) unmade(c *Config) error {
-	dir, err := c.dataDir(p.Getenv)
+func (p *program) unmade(c *daemon.Config) error {
+	dir, err := c.DataDir(p.Getenv)
 	if err != nil {
 		return err
 	}
@@ -331,7 +332,7 @@ func (p *program) unmade(c *Config) error {
 }
 
 // withBot calls f with a bot to look at, whose database must be there.
-func (p *program) withBot(f func(*Bot) error) error {
+func (p *program) withBot(f func(*daemon.Bot) error) error {
 	if p.host != nil {
 		return f(p.host)
 	}
@@ -339,11 +340,11 @@ func (p *program) withBot(f func(*Bot) error) error {
 	if err != nil {
 		return err
 	}
-	b, err := p.looking(cfg, p.logger(cfg, slog.LevelWarn))
+	b, err := p.looking(cfg, p.Logger(cfg, slog.LevelWarn))
 	if err != nil {
 		return err
 	}
-	if b.db == nil {
+	if b.Db == nil {
 		return closing(b, p.unmade(cfg))
 	}
 	return closing(b, f(b))
@@ -368,14 +369,14 @@ func (p *program) withDB(f func(*memory.DB) error) error {
 // forgetThere erases all that the bot keeps there, what plugins keep included, and
 // writes the file anew, so that no trace is left in it.
 func (p *program) forgetThere(ctx context.Context, path core.Path) error {
-	return p.withBot(func(b *Bot) error { return p.forgetIn(ctx, b, path) })
+	return p.withBot(func(b *daemon.Bot) error { return p.forgetIn(ctx, b, path) })
 }
 
 // forgetIn erases what a bot keeps there, and says whether there was anything.
-func (p *program) forgetIn(ctx context.Context, b *Bot, path core.Path) error {
+func (p *program) forgetIn(ctx context.Context, b *daemon.Bot, path core.Path) error {
 	var kept lines
-	uncounted := b.export(ctx, &kept, path) // who is to be forgotten is, all the same
-	if err := b.forgetWhole(ctx, path); err != nil {
+	uncounted := b.Export(ctx, &kept, path) // who is to be forgotten is, all the same
+	if err := b.ForgetWhole(ctx, path); err != nil {
 		return err
 	}
 	switch {

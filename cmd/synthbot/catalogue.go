@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/daemon"
 )
 
 // shelf is a plugin that only shows what it has: the actions of a file.
@@ -24,14 +25,14 @@ func loadCatalogue(file string) (shelf, error) {
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return shelf{}, UsageError{err}
+		return shelf{}, daemon.Usagef("%w", err)
 	}
 	var list []struct {
 		listed
 		Essential bool `json:"essential"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return shelf{}, Usagef("%s: %w", file, err)
+		return shelf{}, daemon.Usagef("%s: %w", file, err)
 	}
 	var s shelf
 	for _, l := range list {

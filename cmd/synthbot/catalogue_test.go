@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"synthbot/daemon"
 )
 
 // TestCatalogueComesBack: what `actions --format ai-tools` writes, all plugins
@@ -24,9 +26,9 @@ func TestCatalogueComesBack(t *testing.T) {
 		return out.String()
 	}
 	var on, off strings.Builder
-	for _, name := range pluginNames() {
+	for _, name := range daemon.PluginNames() {
 		on.WriteString("[plugins." + name + "]\n")
-		if name != blueprintName {
+		if name != daemon.BlueprintName {
 			off.WriteString("[plugins." + name + "]\nenabled = false\n")
 		}
 	}

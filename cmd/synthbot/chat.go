@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/daemon"
 	"synthbot/interfaces/console"
 )
 
@@ -44,27 +45,27 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	}
 	place, err := core.MakePath("console", session)
 	if err != nil {
-		return Usagef("--session: %w", err)
+		return daemon.Usagef("--session: %w", err)
 	}
-	who := cfg.cast.at(place)
-	var b *Bot
+	who := cfg.Cast.At(place)
+	var b *daemon.Bot
 	o := console.Options{
 		In: p.In, Out: p.Out, Err: p.Err, User: p.user(name), Session: session, Rank: core.Admin,
 		Terminal: console.IsTerminal(p.In) && console.IsTerminal(p.Out), NoColor: p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
-		PersonaName: who.Name, Greeting: who.For(p.user(name)).Greeting, Now: cfg.clock(p.Clock), Locale: p.locale(),
-		History: func(ctx context.Context) []string { return b.saidBefore(ctx, place) },
+		PersonaName: who.Name, Greeting: who.For(p.user(name)).Greeting, Now: cfg.Clock(p.Clock), Locale: p.locale(),
+		History: func(ctx context.Context) []string { return b.SaidBefore(ctx, place) },
 	}
 	if p.host != nil {
 		b = p.host
-		return p.host.sit(ctx, o)
+		return p.host.Sit(ctx, o)
 	}
 	here := console.New(o)
-	log := p.logger(cfg, slog.LevelWarn)
-	b, err = p.assemble(cfg, log, func() (core.Store, error) { return p.openStore(cfg, log) }, only(here))
+	log := p.Logger(cfg, slog.LevelWarn)
+	b, err = p.Assemble(cfg, log, func() (core.Store, error) { return p.OpenStore(cfg, log) }, daemon.Only(here))
 	if err != nil {
 		return err
 	}
-	return closing(b, b.serveOne(ctx, goodbye, here))
+	return closing(b, b.ServeOne(ctx, goodbye, here))
 }
 
 // closing closes c after an action that ended with err.

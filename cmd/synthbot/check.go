@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/daemon"
 )
 
 func (p *program) checkCommand() *cobra.Command {
@@ -23,7 +24,7 @@ func (p *program) checkCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			place, err := core.ParsePath(path)
 			if path != "" && (err != nil || place.IsPerson()) {
-				return Usagef("--path: %q is no place", path)
+				return daemon.Usagef("--path: %q is no place", path)
 			}
 			if changes && p.host != nil {
 				return p.ownChanges(c.Context())
@@ -50,21 +51,21 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 	if err != nil {
 		return err
 	}
-	log := p.logger(cfg, slog.LevelError)
+	log := p.Logger(cfg, slog.LevelError)
 	database := "can be opened"
-	b, err := p.assemble(cfg, log,
+	b, err := p.Assemble(cfg, log,
 		func() (core.Store, error) {
 			s, err := p.readStore(cfg)
 			if errors.Is(err, core.ErrLocked) {
 				database = "is in use by a running synthbot"
-				return EmptyStore{}, nil
+				return daemon.EmptyStore{}, nil
 			}
-			if _, none := s.(EmptyStore); none && err == nil {
+			if _, none := s.(daemon.EmptyStore); none && err == nil {
 				database = "will be made"
 			}
 			return s, err
 		},
-		func(m maker) ([]core.Interface, error) { return cfg.MakeInterfaces(m, nil) })
+		func(m daemon.Maker) ([]core.Interface, error) { return cfg.MakeInterfaces(m, nil) })
 	if err != nil {
 		return err
 	}
@@ -72,8 +73,8 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 	case !place.IsZero():
 		err = p.inEffect(ctx, b, place)
 	default:
-		p.found(cfg, b.inForce().engines.Names(), database)
-		b.narrow(ctx, p.Out)
+		p.found(cfg, b.InForce().Engines.Names(), database)
+		b.Narrow(ctx, p.Out)
 		err = p.blueprints(ctx, cfg, b)
 	}
 	if online {
@@ -83,35 +84,35 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 }
 
 // found prints what was checked, a line each.
-func (p *program) found(cfg *Config, engines []string, database string) {
-	dir, err := cfg.dataDir(p.Getenv)
+func (p *program) found(cfg *daemon.Config, engines []string, database string) {
+	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		dir = err.Error()
 	}
-	fmt.Fprintf(p.Out, "ok  configuration  %s\n", cfg.file)
-	fmt.Fprintf(p.Out, "ok  persona        %s\n", cfg.cast.main.Name)
+	fmt.Fprintf(p.Out, "ok  configuration  %s\n", cfg.File)
+	fmt.Fprintf(p.Out, "ok  persona        %s\n", cfg.Cast.Main.Name)
 	fmt.Fprintf(p.Out, "ok  engines        %s\n", strings.Join(engines, ", "))
 	fmt.Fprintf(p.Out, "ok  database       in %s, %s\n", dir, database)
-	for _, e := range cfg.enabled {
-		fmt.Fprintf(p.Out, "ok  interface      %s\n", e.name)
+	for _, e := range cfg.Enabled {
+		fmt.Fprintf(p.Out, "ok  interface      %s\n", e.Name)
 	}
-	fmt.Fprintf(p.Out, "ok  plugins        %s\n", cmp.Or(strings.Join(cfg.chosenNames(), ", "), "none"))
-	if len(cfg.enabled) == 0 {
+	fmt.Fprintf(p.Out, "ok  plugins        %s\n", cmp.Or(strings.Join(cfg.ChosenNames(), ", "), "none"))
+	if len(cfg.Enabled) == 0 {
 		fmt.Fprintf(p.Out, "!   interface      none is enabled: `synthbot run` would refuse to start\n")
 	}
 }
 
 // blueprints tells what is odd about the blueprints, and how they differ from what
 // the bot used last. Where a daemon has the database, it is asked.
-func (p *program) blueprints(ctx context.Context, cfg *Config, b *Bot) error {
-	own := cfg.blueprints()
+func (p *program) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
+	own := cfg.Blueprints()
 	if own == nil {
 		return nil
 	}
 	for _, f := range own.Faults() {
 		fmt.Fprintf(p.Out, "!   blueprint      %s\n", f)
 	}
-	if b.db != nil {
+	if b.Db != nil {
 		return p.blueprintChanges(ctx, cfg, b)
 	}
 	if d, ok := p.daemonAt(); ok {
@@ -133,12 +134,12 @@ func (p *program) ownChanges(ctx context.Context) error {
 }
 
 // blueprintChanges tells how the blueprints differ from what the bot used last.
-func (p *program) blueprintChanges(ctx context.Context, cfg *Config, b *Bot) error {
-	own := cfg.blueprints()
+func (p *program) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
+	own := cfg.Blueprints()
 	if own == nil {
 		return nil
 	}
-	changes, err := own.Changes(ctx, b.items(blueprintName))
+	changes, err := own.Changes(ctx, b.Items(daemon.BlueprintName))
 	for _, f := range changes {
 		if f.Warning {
 			fmt.Fprintf(p.Out, "ok  blueprint      %s (harmless)\n", f)
@@ -150,16 +151,16 @@ func (p *program) blueprintChanges(ctx context.Context, cfg *Config, b *Bot) err
 }
 
 // effective prints the settings that hold in a place, and where each comes from.
-func effective(out io.Writer, b *Bot, place core.Path) error {
+func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
-	b.eachInEffect(place, func(name, value, from string) { fmt.Fprintf(w, "%s\t%s\t%s\n", name, value, from) })
+	b.EachInEffect(place, func(name, value, from string) { fmt.Fprintf(w, "%s\t%s\t%s\n", name, value, from) })
 	return w.Flush()
 }
 
 // inEffect prints the settings that hold in a place: of the running daemon, where
 // there is one, which has what was changed by command.
-func (p *program) inEffect(ctx context.Context, b *Bot, place core.Path) error {
+func (p *program) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) error {
 	if p.host != nil {
 		return effective(p.Out, p.host, place)
 	}

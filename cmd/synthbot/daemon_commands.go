@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/daemon"
 )
 
 func (p *program) runCommand() *cobra.Command {
@@ -37,7 +38,7 @@ func (p *program) reloadCommand() *cobra.Command {
 			if p.host == nil {
 				return p.nobodyRuns()
 			}
-			return p.host.reload()
+			return p.host.Reload()
 		},
 	}))
 }
@@ -49,7 +50,7 @@ func (p *program) pageCommand() *cobra.Command {
 			if p.host == nil {
 				return p.nobodyRuns()
 			}
-			link, err := p.host.pageLink()
+			link, err := p.host.PageLink()
 			if err == nil {
 				_, err = fmt.Fprintln(p.Out, link)
 			}
@@ -69,9 +70,9 @@ func (p *program) logCommand() *cobra.Command {
 				return p.nobodyRuns()
 			}
 			args = append(args, "", "")
-			text, err := p.host.setLog(args[0], args[1])
+			text, err := p.host.SetLog(args[0], args[1])
 			if said, ok := errors.AsType[*core.Error](err); ok {
-				return Usagef("%s", said.Text)
+				return daemon.Usagef("%s", said.Text)
 			}
 			_, err = fmt.Fprintln(p.Out, text)
 			return err
@@ -84,9 +85,9 @@ func (p *program) logCommand() *cobra.Command {
 // parser, or to take all memory, ends this process and nothing else.
 func (p *program) pdfTextCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: pdfCommand, Hidden: true, Args: cobra.NoArgs,
+		Use: daemon.PdfCommand, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return servePDF(p.In, p.Out)
+			return daemon.ServePDF(p.In, p.Out)
 		},
 	}
 }

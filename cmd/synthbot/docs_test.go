@@ -14,6 +14,7 @@ import (
 
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/daemon"
 )
 
 // pages are the pages for people, by name.
@@ -39,7 +40,7 @@ func pages(t *testing.T) map[string]string {
 
 // TestPagesNameWhatIs: the commands and flags that pages tell of are there.
 func TestPagesNameWhatIs(t *testing.T) {
-	p := &program{Env: &Env{Out: io.Discard, Err: io.Discard, Getenv: os.Getenv, Clock: time.Now}}
+	p := &program{Env: &daemon.Env{Out: io.Discard, Err: io.Discard, Getenv: os.Getenv, Clock: time.Now}}
 	command := regexp.MustCompile("(?:`|\\$ |sudo )synthbot ([a-z]+)([^`\\n#]*)")
 	flag := regexp.MustCompile(` (--[a-z-]+)`)
 	n := 0
@@ -72,7 +73,7 @@ func hasFlag(c *cobra.Command, name string) bool {
 
 // TestPagesConfigure: what pages write into the configuration can be read.
 func TestPagesConfigure(t *testing.T) {
-	p := &program{Env: &Env{Getenv: func(string) string { return "" }, Clock: time.Now}}
+	p := &program{Env: &daemon.Env{Getenv: func(string) string { return "" }, Clock: time.Now}}
 	n := 0
 	for name, text := range pages(t) {
 		for _, m := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(text, -1) {
@@ -80,7 +81,7 @@ func TestPagesConfigure(t *testing.T) {
 				continue // a persona, or a part of a table
 			}
 			n++
-			_, err := p.parse(name, m[1])
+			_, err := p.Parse(name, m[1])
 			for _, f := range faultsOf(err) {
 				if !strings.Contains(f.Text, "no such file") && !strings.Contains(f.Text, "not there") && !strings.Contains(f.Text, "missing") && !strings.Contains(f.Text, "names no engine") {
 					t.Errorf("%s: %s\n%s", f.String(), f.Text, m[1])
@@ -121,22 +122,22 @@ func chatCommands(t *testing.T) (names []string) {
 	t.Helper()
 	var tables strings.Builder
 	tables.WriteString("[bot]\ndata_dir = \"data\"\n[access]\nprivate = \"pairing\"\n")
-	for _, name := range pluginNames() {
+	for _, name := range daemon.PluginNames() {
 		tables.WriteString("[plugins." + name + "]\n")
 	}
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, tables.String())
-	p := &program{Env: &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, Err: io.Discard}}
+	p := &program{Env: &daemon.Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, Err: io.Discard}}
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.assemble(c, p.logger(c, 0), func() (core.Store, error) { return EmptyStore{}, nil }, only())
+	b, err := p.Assemble(c, p.Logger(c, 0), func() (core.Store, error) { return daemon.EmptyStore{}, nil }, daemon.Only())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for _, s := range b.inForce().commands.Specs(core.Bot) {
+	for _, s := range b.InForce().Commands.Specs(core.Bot) {
 		names = append(names, s.Name)
 	}
 	return names

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"synthbot/config"
+	"synthbot/daemon"
 	"synthbot/setup"
 )
 
@@ -21,7 +22,7 @@ type draft struct {
 	there   bool
 	before  []byte
 	text    *setup.File
-	config  *Config
+	config  *daemon.Config
 	written []string
 }
 
@@ -36,18 +37,18 @@ func (p *program) draft() (*draft, error) {
 	text := string(d.before)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		text = page().Example(new(Config))
+		text = daemon.Page().Example(new(daemon.Config))
 	case err != nil:
-		return nil, UsageError{err}
+		return nil, daemon.Usagef("%w", err)
 	default:
 		d.there = true
 	}
 	var faults config.Faults
-	if d.config, err = p.parse(d.file, text); errors.As(err, &faults) && faults[0].Key == "" {
+	if d.config, err = p.Parse(d.file, text); errors.As(err, &faults) && faults[0].Key == "" {
 		return nil, err // it is no TOML
 	}
 	if d.text, err = setup.Open(text); err != nil {
-		return nil, Usagef("%s: %w", d.file, err)
+		return nil, daemon.Usagef("%s: %w", d.file, err)
 	}
 	return d, nil
 }
@@ -117,13 +118,13 @@ func (d *draft) persona(out setup.Outcome) error {
 	if out.Persona == "" {
 		return nil
 	}
-	file := d.config.beside(out.Persona)
+	file := d.config.Beside(out.Persona)
 	before, err := os.ReadFile(file)
 	switch {
 	case err == nil && string(before) == out.Text:
 		return nil
 	case err == nil:
-		return Usagef("%s is there already and says something else; take it as it is with --persona %s, or choose another --persona-name", file, file)
+		return daemon.Usagef("%s is there already and says something else; take it as it is with --persona %s, or choose another --persona-name", file, file)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (d *draft) persona(out setup.Outcome) error {
 // secrets writes each secret into a file of its own.
 func (d *draft) secrets(out setup.Outcome) error {
 	for _, name := range out.Names() {
-		file := d.config.beside(name)
+		file := d.config.Beside(name)
 		secret := []byte(out.Secrets[name].Reveal() + "\n")
 		if err := d.keep(file, secret); err != nil {
 			return err

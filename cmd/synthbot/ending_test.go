@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"synthbot/daemon"
 )
 
 // faultyCommand is the program with faults that the environment asks for.
@@ -24,7 +26,7 @@ const faultyCommand = "synthbot-faulty"
 // faultyMain is the program with a grace of $GRACE and with $PATIENCE for the
 // database, which spins on jobs whose names begin with $SPIN.
 func faultyMain() {
-	p := newProgram(&Env{
+	p := newProgram(&daemon.Env{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Clock: time.Now, Patience: time.Hour,
 	}, os.Args[1:])
 	p.grace = time.Hour

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/daemon"
 )
 
 func (p *program) historyCommand() *cobra.Command {
@@ -21,7 +22,7 @@ func (p *program) historyCommand() *cobra.Command {
 		Use: "history [PATH]", Short: "List places, or print what was said in one", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if n < 1 || format != "text" && format != "jsonl" {
-				return Usagef("--last takes a number above 0, and --format text or jsonl")
+				return daemon.Usagef("--last takes a number above 0, and --format text or jsonl")
 			}
 			if len(args) == 0 {
 				return p.places(c.Context())
@@ -73,7 +74,7 @@ func (p *program) places(ctx context.Context) error {
 func (p *program) history(ctx context.Context, path string, n int, format string) error {
 	root, err := core.ParsePath(path)
 	if err != nil {
-		return Usagef("%w", err)
+		return daemon.Usagef("%w", err)
 	}
 	return p.look(ctx, func(v core.View) error {
 		entries, err := v.Recent(root, n, nil)

@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/daemon"
 	"synthbot/interfaces/console"
 	"synthbot/setup"
 )
@@ -88,7 +89,7 @@ func (p *program) init(ctx context.Context, f *initFlags) error {
 		return err
 	}
 	if err != nil {
-		return Usagef("init: %w", err)
+		return daemon.Usagef("init: %w", err)
 	}
 	return p.settle(ctx, draft, talk)
 }
@@ -121,7 +122,7 @@ func (f *initFlags) secrets(in io.Reader, atTerminal bool) error {
 		}
 		s, err := setup.ReadSecret(x.value, next)
 		if err != nil {
-			return Usagef("init: --%s: %w", x.flag, err)
+			return daemon.Usagef("init: --%s: %w", x.flag, err)
 		}
 		if x.platform == "" {
 			f.Key = s
@@ -138,9 +139,9 @@ func (p *program) settle(ctx context.Context, d *draft, t *setup.Talk) error {
 	t.Persona = d.personaPath(t.Persona)
 	out, err := t.Apply(d.text)
 	if err != nil {
-		return Usagef("%s: %w", d.file, err)
+		return daemon.Usagef("%s: %w", d.file, err)
 	}
-	c, err := p.parse(d.file, d.text.String())
+	c, err := p.Parse(d.file, d.text.String())
 	if err := besides(err, out.Persona); err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ func (p *program) settle(ctx context.Context, d *draft, t *setup.Talk) error {
 }
 
 // told says what was done, what was found, and what comes next.
-func (p *program) told(ctx context.Context, d *draft, t *setup.Talk, c *Config, out setup.Outcome) {
+func (p *program) told(ctx context.Context, d *draft, t *setup.Talk, c *daemon.Config, out setup.Outcome) {
 	for _, file := range d.written {
 		fmt.Fprintf(p.Out, "written  %s\n", file)
 	}
@@ -175,7 +176,7 @@ func (p *program) told(ctx context.Context, d *draft, t *setup.Talk, c *Config, 
 		p.engineFound(ctx, c)
 	}
 	fmt.Fprintf(p.Out, "\nNext:\n  synthbot check --online -c %s\n", d.file)
-	if len(c.enabled) > 0 {
+	if len(c.Enabled) > 0 {
 		fmt.Fprintf(p.Out, "  synthbot run -c %s\n", d.file)
 	} else {
 		fmt.Fprintf(p.Out, "  synthbot chat -c %s\n", d.file)
@@ -186,13 +187,13 @@ func (p *program) told(ctx context.Context, d *draft, t *setup.Talk, c *Config, 
 }
 
 // engineFound tells whether the first engine can be used. It may be off for now.
-func (p *program) engineFound(ctx context.Context, c *Config) {
+func (p *program) engineFound(ctx context.Context, c *daemon.Config) {
 	if len(c.Engines) == 0 || c.Engines[0].Disabled {
 		return
 	}
 	e := c.Engines[0]
 	if reference := e.APIKey.Reveal(); reference != "" {
-		key, err := p.resolve(c.file, reference)
+		key, err := p.resolve(c.File, reference)
 		if err != nil {
 			p.finding("engine", core.Finding{What: cmp.Or(e.Name, e.Provider), Found: "has no key yet", Mend: err.Error()})
 			return
@@ -206,7 +207,7 @@ func (p *program) engineFound(ctx context.Context, c *Config) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probing)
 	defer cancel()
-	for _, f := range probeEngines(ctx, chain) {
+	for _, f := range daemon.ProbeEngines(ctx, chain) {
 		f.Fatal = false
 		p.finding("engine", f)
 	}

@@ -11,6 +11,7 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/daemon"
 	"synthbot/persona"
 	"synthbot/setup"
 )
@@ -27,14 +28,14 @@ func (p *program) world(d *draft, unchecked bool) setup.World {
 		},
 		Resolve: func(reference string) (core.Secret, error) { return p.resolve(d.file, reference) },
 		Persona: func(file string) error {
-			_, err := persona.Load(cmp.Or(existing(file), d.config.beside(file)))
+			_, err := persona.Load(cmp.Or(existing(file), d.config.Beside(file)))
 			return err
 		},
-		Zone:    func(name string) error { return new(Zone).UnmarshalText([]byte(name)) },
+		Zone:    func(name string) error { return new(daemon.Zone).UnmarshalText([]byte(name)) },
 		Ollama:  ollamaHost(p.Getenv("OLLAMA_HOST")),
 		OwnZone: ownZone(p.Getenv("TZ")), Language: cmp.Or(strings.ToLower(strings.Split(p.locale(), "-")[0]), "en"),
 	}
-	if dir, err := (&Config{file: d.file}).dataDir(p.Getenv); err == nil {
+	if dir, err := (&daemon.Config{File: d.file}).DataDir(p.Getenv); err == nil {
 		w.DataDir = dir
 	}
 	if !unchecked {
@@ -78,7 +79,7 @@ func ownZone(said string) string {
 	if _, name, ok := strings.Cut(link, "/zoneinfo/"); err == nil && ok && said == "" {
 		said = name
 	}
-	if new(Zone).UnmarshalText([]byte(said)) != nil || said == "Local" {
+	if new(daemon.Zone).UnmarshalText([]byte(said)) != nil || said == "Local" {
 		return ""
 	}
 	return said
@@ -102,7 +103,7 @@ func (p *program) identify(ctx context.Context, platform string, a setup.Account
 	fault := func(err error) []core.Finding {
 		return []core.Finding{{What: "identity", Found: "unknown", Mend: oneLine(err.Error()), Fatal: true}}
 	}
-	i, err := p.account(platform, a.APIURL, token)
+	i, err := p.Account(platform, a.APIURL, token)
 	if err != nil {
 		return fault(err)
 	}

@@ -1,7 +1,6 @@
-// Command synthbot is a chat bot daemon that gives a community a companion with
-// a persona. It is the only package that knows all others: it holds the flags,
-// the configuration as a whole, the list of components and the life of the
-// daemon, and nothing else.
+// Command synthbot is a chat bot daemon that gives a community a companion with a
+// persona. It holds main, the flags and the subcommands: each parses, calls and prints.
+// The running bot itself is package daemon.
 package main
 
 import (
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/config"
+	"synthbot/daemon"
 )
 
 // Exit statuses.
@@ -32,7 +32,7 @@ func main() {
 
 // run carries out one command line and returns the exit status.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
-	p := newProgram(&Env{In: in, Out: out, Err: errs, Getenv: os.Getenv, Clock: time.Now}, args)
+	p := newProgram(&daemon.Env{In: in, Out: out, Err: errs, Getenv: os.Getenv, Clock: time.Now}, args)
 	p.grace = grace
 	p.ending.rest = closeTime
 	return p.run(ctx)
@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 const grace = 20 * time.Second
 
 // newProgram is an invocation that may end the process.
-func newProgram(e *Env, args []string) *program {
+func newProgram(e *daemon.Env, args []string) *program {
 	p := &program{Env: e, args: args}
 	p.Version, p.Stuck = version, p.stuck
 	p.Stopping = func(grace time.Duration) { p.ending.after(grace, p.abandon) }
@@ -58,39 +58,39 @@ func (p *program) run(ctx context.Context) int {
 
 // program is one invocation and its outside world.
 type program struct {
-	*Env
+	*daemon.Env
 
 	grace    time.Duration // how long turns may take to finish after the bot was told to end
 	ending   ending
 	terminal func() // sets the terminal as it was; nil: it is as it was
 
-	began bool     // flags and arguments were right
-	args  []string // the whole command line
-	host  *Bot     // the daemon that the command is carried out in; nil: none
+	began bool        // flags and arguments were right
+	args  []string    // the whole command line
+	host  *daemon.Bot // the daemon that the command is carried out in; nil: none
 }
 
 // load reads the configuration and all that it names, all faults at once.
 // In the daemon it is the one in force.
-func (p *program) load() (*Config, error) {
+func (p *program) load() (*daemon.Config, error) {
 	if p.host != nil {
-		c := *p.host.inForce().config
+		c := *p.host.InForce().Config
 		return &c, nil
 	}
-	return p.Env.load()
+	return p.Env.Load()
 }
 
 // mustLoad is load for commands that make no sense without a file.
-func (p *program) mustLoad() (*Config, error) {
+func (p *program) mustLoad() (*daemon.Config, error) {
 	if p.host != nil {
 		return p.load()
 	}
-	return p.Env.mustLoad()
+	return p.Env.MustLoad()
 }
 
 // report prints what went wrong, one line each, and chooses the exit status.
 func (p *program) report(err error) int {
 	var faults config.Faults
-	var u UsageError
+	var u daemon.UsageError
 	var status exited
 	switch {
 	case err == nil:

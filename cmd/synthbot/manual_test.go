@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"synthbot/daemon"
 )
 
 // said runs a command line that must succeed, and returns what it printed.
@@ -25,7 +27,7 @@ func said(t *testing.T, args ...string) string {
 func TestManualSaysAllThatHelpSays(t *testing.T) {
 	plain := strings.NewReplacer(`\-`, "-", `\e`, `\`, `\&`, "")
 	page := plain.Replace(said(t, "manual"))
-	root := (&program{Env: new(Env)}).root()
+	root := (&program{Env: new(daemon.Env)}).root()
 	var commands int
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/daemon"
 	"synthbot/plugins/mcp"
 )
 
@@ -25,15 +26,15 @@ func (p *program) serveMCP(ctx context.Context) error {
 		return err
 	}
 	var rights mcp.Serving
-	for _, c := range cfg.chosen {
-		if own, ok := c.own.(*mcp.Config); ok {
+	for _, c := range cfg.Chosen {
+		if own, ok := c.Own.(*mcp.Config); ok {
 			rights = own.Serve
 		}
 	}
 	if rights.As.IsZero() {
-		return Usagef("mcp: nobody is named in whose name the other program acts; set as in [plugins.mcp.serve]")
+		return daemon.Usagef("mcp: nobody is named in whose name the other program acts; set as in [plugins.mcp.serve]")
 	}
-	log := p.logger(cfg, slog.LevelWarn)
+	log := p.Logger(cfg, slog.LevelWarn)
 	b, err := p.looking(cfg, log)
 	if err != nil {
 		return err
@@ -43,8 +44,8 @@ func (p *program) serveMCP(ctx context.Context) error {
 		speaks = p.host
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Version: version, Log: log, Clock: cfg.clock(p.Clock), Facts: b.facts(), Reader: b.store, Desk: speaks.desk(log), Rights: rights,
-		Admits: func(person core.Path) bool { return b.admitsPerson(person) },
+		Version: version, Log: log, Clock: cfg.Clock(p.Clock), Facts: b.Facts(), Reader: b.Store, Desk: speaks.Desk(log), Rights: rights,
+		Admits: func(person core.Path) bool { return b.AdmitsPerson(person) },
 	}, io.NopCloser(p.In), open{p.Out})
 	return p.closing(b, err)
 }

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"synthbot/core"
+	"synthbot/daemon"
 )
 
 // What `check --online` goes by.
@@ -27,15 +27,15 @@ var errOnline = errors.New("something is to be mended, as told above")
 
 // checkOnline asks each platform and engine who we are, and looks at the machine:
 // a line each, with the mend where there is one.
-func (p *program) checkOnline(ctx context.Context, b *Bot) error {
+func (p *program) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()
-	cfg := b.inForce().config
+	cfg := b.InForce().Config
 	groups := []struct {
 		name string
 		look func() []core.Finding
 	}{{"machine", func() []core.Finding { return machine(cfg, p.Getenv) }}}
-	for _, i := range b.inForce().interfaces {
+	for _, i := range b.InForce().Interfaces {
 		if prober, ok := i.(core.Prober); ok {
 			groups = append(groups, struct {
 				name string
@@ -46,7 +46,7 @@ func (p *program) checkOnline(ctx context.Context, b *Bot) error {
 	groups = append(groups, struct {
 		name string
 		look func() []core.Finding
-	}{"engine", func() []core.Finding { return probeEngines(ctx, b.inForce().engines) }})
+	}{"engine", func() []core.Finding { return daemon.ProbeEngines(ctx, b.InForce().Engines) }})
 	found := make([][]core.Finding, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {
@@ -83,14 +83,14 @@ func (p *program) finding(group string, f core.Finding) {
 }
 
 // machine looks at what the daemon will run on.
-func machine(c *Config, getenv func(string) string) []core.Finding {
-	list := []core.Finding{modeOf(c.file, 0o037, "the configuration may hold secrets; chmod 600 it")}
-	files := c.document.SecretFiles()
+func machine(c *daemon.Config, getenv func(string) string) []core.Finding {
+	list := []core.Finding{modeOf(c.File, 0o037, "the configuration may hold secrets; chmod 600 it")}
+	files := c.Document.SecretFiles()
 	slices.Sort(files)
 	for _, file := range slices.Compact(files) {
 		list = append(list, modeOf(file, 0o037, "it holds a secret; chmod 600 it"))
 	}
-	dir, err := c.dataDir(getenv)
+	dir, err := c.DataDir(getenv)
 	if err != nil {
 		return append(list, core.Finding{What: "data_dir", Found: "unknown", Mend: err.Error(), Fatal: true})
 	}
@@ -122,8 +122,8 @@ func disk(dir string) core.Finding {
 		}
 		dir = filepath.Dir(dir)
 	}
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
 		return core.Finding{What: "disk", Found: dir, Mend: err.Error()}
 	}
 	free := s.Bavail * uint64(s.Bsize)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/daemon"
 )
 
 func (p *program) pairCommand() *cobra.Command {
@@ -22,14 +23,14 @@ func (p *program) pair(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	b, err := p.looking(cfg, p.logger(cfg, slog.LevelWarn))
+	b, err := p.looking(cfg, p.Logger(cfg, slog.LevelWarn))
 	if err != nil {
 		return err
 	}
-	plugin := b.inForce().pairing()
+	plugin := b.InForce().Pairing()
 	switch {
 	case plugin == nil:
-		err = Usagef("nobody waits to be let in: access.private is %q, not %q", cfg.Access.Private, pairingName)
+		err = daemon.Usagef("nobody waits to be let in: access.private is %q, not %q", cfg.Access.Private, daemon.PairingName)
 	case len(args) == 0:
 		var waiting []core.Path
 		waiting, err = plugin.Waiting(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
+	"synthbot/daemon"
 	"synthbot/memory"
 )
 
@@ -30,7 +31,7 @@ func (p *program) promptCommand() *cobra.Command {
 		Use: "prompt --path P --text T", Short: "Print the prompt that a message would produce", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("path") || !c.Flags().Changed("text") {
-				return Usagef("prompt: give the place with --path and the message with --text")
+				return daemon.Usagef("prompt: give the place with --path and the message with --text")
 			}
 			return p.prompt(c.Context(), a)
 		},
@@ -48,20 +49,20 @@ func (p *program) promptCommand() *cobra.Command {
 func (p *program) prompt(ctx context.Context, a asked) error {
 	place, err := core.ParsePath(a.path)
 	if err != nil {
-		return Usagef("--path: %w", err)
+		return daemon.Usagef("--path: %w", err)
 	}
 	if place.IsPerson() {
-		return Usagef("--path: %s is a person, not a place", place)
+		return daemon.Usagef("--path: %s is a person, not a place", place)
 	}
 	if a.limit < 0 {
-		return Usagef("--limit: %d is below 0", a.limit)
+		return daemon.Usagef("--limit: %d is below 0", a.limit)
 	}
 	cfg, err := p.load()
 	if err != nil {
 		return err
 	}
 	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
-	log := p.logger(cfg, slog.LevelWarn)
+	log := p.Logger(cfg, slog.LevelWarn)
 	further, err := loadCatalogue(a.catalogue)
 	if err != nil {
 		return err
@@ -70,12 +71,12 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	if err != nil {
 		return err
 	}
-	limits := b.inForce().engines.Limits(place)
+	limits := b.InForce().Engines.Limits(place)
 	if a.limit > 0 {
 		limits.Chars = a.limit
 	}
-	built, err := b.turns.Preview(ctx, core.Message{
-		Path: place, ID: "preview", Text: a.text, Time: cfg.clock(p.Clock)(),
+	built, err := b.Turns.Preview(ctx, core.Message{
+		Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
 		Author: core.Author{ID: a.author, Name: a.author}, Private: place.Interface() == "console", Addressed: core.Direct,
 	}, limits)
 	if err == nil {
@@ -85,11 +86,11 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 }
 
 // looking is a bot to look at: the daemon's, or one that is made for it.
-func (p *program) looking(cfg *Config, log *slog.Logger, further ...core.Plugin) (*Bot, error) {
+func (p *program) looking(cfg *daemon.Config, log *slog.Logger, further ...core.Plugin) (*daemon.Bot, error) {
 	if p.host == nil {
-		return p.assemble(cfg, log, func() (core.Store, error) { return p.readStore(cfg) }, p.speakers, further...)
+		return p.Assemble(cfg, log, func() (core.Store, error) { return p.readStore(cfg) }, p.Speakers, further...)
 	}
-	return p.host.reconfigured(cfg, log, further...)
+	return p.host.Reconfigured(cfg, log, further...)
 }
 
 // closing closes c after an action that ended with err; what is the daemon's
@@ -102,27 +103,27 @@ func (p *program) closing(c io.Closer, err error) error {
 }
 
 // readDB opens the database where there is one; nil where there is none.
-func (p *program) readDB(c *Config) (*memory.DB, error) {
+func (p *program) readDB(c *daemon.Config) (*memory.DB, error) {
 	if p.host != nil {
-		return p.host.db, nil
+		return p.host.Db, nil
 	}
-	dir, err := c.dataDir(p.Getenv)
+	dir, err := c.DataDir(p.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	o := p.storeOptions()
-	o.Log = p.logger(c, slog.LevelWarn)
+	o := p.StoreOptions()
+	o.Log = p.Logger(c, slog.LevelWarn)
 	return memory.Open(dir, o)
 }
 
 // readStore is readDB for those who only look.
-func (p *program) readStore(c *Config) (core.Store, error) {
+func (p *program) readStore(c *daemon.Config) (core.Store, error) {
 	db, err := p.readDB(c)
 	if db == nil {
-		return EmptyStore{}, err
+		return daemon.EmptyStore{}, err
 	}
 	return db, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/admin"
+	"synthbot/daemon"
 )
 
 // remote marks a command that a running daemon carries out, where there is one.
@@ -46,7 +47,7 @@ func (p *program) forward(c *cobra.Command, given []string) error {
 // with faults still says where that is.
 func (p *program) daemonAt() (*admin.Control, bool) {
 	cfg, _ := p.load()
-	dir, err := cfg.dataDir(p.Getenv)
+	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		return nil, false
 	}
@@ -129,7 +130,7 @@ func (p *pipes) close() {
 }
 
 // carry carries a command line out in the daemon, on the files of who asks.
-func (p *program) carry(ctx context.Context, b *Bot, e *Env, args []string) int {
+func (p *program) carry(ctx context.Context, b *daemon.Bot, e *daemon.Env, args []string) int {
 	inside := newProgram(e, args)
 	inside.host = b
 	return inside.run(ctx)

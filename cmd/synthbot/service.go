@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"synthbot/daemon"
 	"synthbot/setup"
 	"synthbot/systemd"
 )
@@ -38,7 +39,7 @@ func (p *program) serviceCommand() *cobra.Command {
 	fs.BoolVar(&i.tools, "tools", false, "let the bot start programs, such as tool servers, by a drop-in")
 	fs.BoolVar(&i.dry, "dry-run", false, "write nothing; show what would be written")
 	c.AddCommand(p.fileFlag(install))
-	install.Flags().Lookup("config").Usage = "configuration `file` (default " + serviceConfig + ", $SYNTHBOT_CONFIG, ./config.toml)"
+	install.Flags().Lookup("config").Usage = "configuration `file` (default " + daemon.ServiceConfig + ", $SYNTHBOT_CONFIG, ./config.toml)"
 	return c
 }
 
@@ -57,10 +58,10 @@ type installer struct {
 // install makes the configuration a service's, and writes all that systemd needs.
 func (p *program) install(i *installer) error {
 	if !regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,30}$`).MatchString(i.user) || i.user == "root" {
-		return Usagef("--user: %q is no name for a service's user", i.user)
+		return daemon.Usagef("--user: %q is no name for a service's user", i.user)
 	}
 	if i.root == "" && !i.dry && os.Geteuid() != 0 {
-		return Usagef("service install: it writes to /etc: run it as root (sudo synthbot service install)")
+		return daemon.Usagef("service install: it writes to /etc: run it as root (sudo synthbot service install)")
 	}
 	if i.exe == "" {
 		exe, err := os.Executable()
@@ -72,9 +73,9 @@ func (p *program) install(i *installer) error {
 	from := i.source(p)
 	data, err := os.ReadFile(from)
 	if err != nil {
-		return Usagef("service install: %w; `synthbot init -c %s` makes a configuration", err, serviceConfig)
+		return daemon.Usagef("service install: %w; `synthbot init -c %s` makes a configuration", err, daemon.ServiceConfig)
 	}
-	c, err := p.parse(from, string(data))
+	c, err := p.Parse(from, string(data))
 	if err != nil {
 		return err
 	}
@@ -89,13 +90,13 @@ func (p *program) install(i *installer) error {
 
 // source is the configuration that is to be the service's.
 func (i *installer) source(p *program) string {
-	if p.File == "" && existing(i.at(serviceConfig)) != "" {
-		return i.at(serviceConfig)
+	if p.File == "" && existing(i.at(daemon.ServiceConfig)) != "" {
+		return i.at(daemon.ServiceConfig)
 	}
 	if file := p.ConfigFile(); file != "" {
 		return file
 	}
-	return i.at(serviceConfig)
+	return i.at(daemon.ServiceConfig)
 }
 
 // at is a path of the machine below root.
@@ -107,8 +108,8 @@ func (i *installer) at(path string) string {
 }
 
 // survey looks at what the configuration wants of the machine.
-func (i *installer) survey(c *Config) {
-	walkConfig(c, func(key, text string) {
+func (i *installer) survey(c *daemon.Config) {
+	daemon.WalkConfig(c, func(key, text string) {
 		if key == "command" {
 			i.programs = append(i.programs, text)
 			return
@@ -143,28 +144,28 @@ func (i *installer) note(format string, args ...any) {
 
 // configure brings the configuration and what lies beside it to where the service
 // finds it, and lets the database live in its state directory.
-func (i *installer) configure(c *Config, text string) error {
-	there := i.at(serviceConfig)
-	if was := c.Bot.DataDir; was != serviceState {
+func (i *installer) configure(c *daemon.Config, text string) error {
+	there := i.at(daemon.ServiceConfig)
+	if was := c.Bot.DataDir; was != daemon.ServiceState {
 		f, err := setup.Open(text)
 		if err == nil {
-			err = f.Set([]string{"bot"}, "data_dir", setup.Text(serviceState))
+			err = f.Set([]string{"bot"}, "data_dir", setup.Text(daemon.ServiceState))
 		}
 		if err != nil {
-			return Usagef("%s: %w", c.file, err)
+			return daemon.Usagef("%s: %w", c.File, err)
 		}
 		text = f.String()
 		if was != "" {
-			i.note("the database was in %s: `synthbot backup -c %s copy.db`, then `synthbot restore -c %s copy.db` before the first start, takes it along", c.beside(was), c.file, serviceConfig)
+			i.note("the database was in %s: `synthbot backup -c %s copy.db`, then `synthbot restore -c %s copy.db` before the first start, takes it along", c.Beside(was), c.File, daemon.ServiceConfig)
 		}
 	}
 	errs := []error{}
-	if c.file != there {
+	if c.File != there {
 		for _, file := range i.beside(c) {
-			errs = append(errs, i.bring(c.beside(file), filepath.Join(filepath.Dir(there), file), 0o644))
+			errs = append(errs, i.bring(c.Beside(file), filepath.Join(filepath.Dir(there), file), 0o644))
 		}
 		for _, name := range i.secrets {
-			errs = append(errs, i.bring(c.beside(name), filepath.Join(filepath.Dir(there), name), 0o600))
+			errs = append(errs, i.bring(c.Beside(name), filepath.Join(filepath.Dir(there), name), 0o600))
 		}
 		if existing(there) != "" {
 			return errors.Join(append(errs, i.say("kept", there, 0))...)
@@ -174,8 +175,8 @@ func (i *installer) configure(c *Config, text string) error {
 }
 
 // beside are the files that the configuration names and that lie below it.
-func (i *installer) beside(c *Config) (files []string) {
-	for _, file := range append([]string{c.Persona.Path}, c.personas()...) {
+func (i *installer) beside(c *daemon.Config) (files []string) {
+	for _, file := range append([]string{c.Persona.Path}, c.Personas()...) {
 		if filepath.IsLocal(file) && !slices.Contains(files, file) {
 			files = append(files, file)
 		}
@@ -220,7 +221,7 @@ func (i *installer) binary() error {
 // units writes what systemd reads.
 func (i *installer) units() error {
 	errs := []error{
-		i.put(i.at("/etc/sysusers.d/synthbot.conf"), fmt.Sprintf("u %s - \"synthbot chat bot\" %s\n", i.user, serviceState), 0o644),
+		i.put(i.at("/etc/sysusers.d/synthbot.conf"), fmt.Sprintf("u %s - \"synthbot chat bot\" %s\n", i.user, daemon.ServiceState), 0o644),
 		i.put(i.at("/etc/tmpfiles.d/synthbot.conf"), i.modes(), 0o644),
 		i.put(i.at("/etc/systemd/system/synthbot.service"), i.unit(), 0o644),
 	}
@@ -233,11 +234,11 @@ func (i *installer) units() error {
 // modes says who may read what: the user the configuration, and root alone the
 // secrets.
 func (i *installer) modes() string {
-	dir := filepath.Dir(serviceConfig)
+	dir := filepath.Dir(daemon.ServiceConfig)
 	lines := []string{
 		"# Who may read the configuration of synthbot. Secrets are handed over at each start.",
 		"z " + dir + " 0750 root " + i.user + " -",
-		"z " + serviceConfig + " 0640 root " + i.user + " -",
+		"z " + daemon.ServiceConfig + " 0640 root " + i.user + " -",
 	}
 	for _, name := range i.secrets {
 		lines = append(lines, "z "+filepath.Join(dir, name)+" 0600 root root -")
@@ -251,7 +252,7 @@ func (i *installer) unit() string {
 	for line := range strings.SplitSeq(systemd.Unit(), "\n") {
 		switch {
 		case strings.HasPrefix(line, "ExecStart="):
-			line = "ExecStart=" + i.exe + " run -c " + serviceConfig
+			line = "ExecStart=" + i.exe + " run -c " + daemon.ServiceConfig
 		case strings.HasPrefix(line, "ExecPaths="):
 			line = "ExecPaths=" + i.exe
 		case line == "DynamicUser=yes":
@@ -272,7 +273,7 @@ func (i *installer) unit() string {
 
 func (i *installer) credentials() (lines []string) {
 	for _, name := range i.secrets {
-		lines = append(lines, "LoadCredential="+name+":"+filepath.Join(filepath.Dir(serviceConfig), name))
+		lines = append(lines, "LoadCredential="+name+":"+filepath.Join(filepath.Dir(daemon.ServiceConfig), name))
 	}
 	return lines
 }
@@ -286,7 +287,7 @@ func (i *installer) put(path, text string, mode fs.FileMode) error {
 	case i.dry:
 		return errors.Join(i.say("would write", path, mode), i.show(path, text))
 	case err == nil:
-		if info, err := os.Stat(path); err == nil && path == i.at(serviceConfig) {
+		if info, err := os.Stat(path); err == nil && path == i.at(daemon.ServiceConfig) {
 			mode = info.Mode().Perm()&0o640 | 0o600
 		}
 		if err := i.write(path+".bak", before, 0o600); err != nil {
@@ -299,7 +300,7 @@ func (i *installer) put(path, text string, mode fs.FileMode) error {
 // show prints a text that is not written, but for the configuration, which may
 // hold a secret.
 func (i *installer) show(path, text string) error {
-	if path == i.at(serviceConfig) {
+	if path == i.at(daemon.ServiceConfig) {
 		return nil
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
@@ -332,6 +333,6 @@ func (i *installer) next() error {
 		fmt.Fprintf(i.out, "!        %s\n", oneLine(n))
 	}
 	_, err := fmt.Fprintf(i.out, "\nNext:\n  systemd-sysusers /etc/sysusers.d/synthbot.conf\n  systemd-tmpfiles --create /etc/tmpfiles.d/synthbot.conf\n"+
-		"  synthbot check --online -c %s\n  systemctl daemon-reload\n  systemctl enable --now synthbot\n  journalctl -fu synthbot\n", serviceConfig)
+		"  synthbot check --online -c %s\n  systemctl daemon-reload\n  systemctl enable --now synthbot\n  journalctl -fu synthbot\n", daemon.ServiceConfig)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"synthbot/daemon"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -16,7 +17,7 @@ import (
 func installed(t *testing.T, root string, more ...string) (status int, out, errs string) {
 	t.Helper()
 	var o, e strings.Builder
-	p := &program{Env: &Env{File: "config.toml", In: strings.NewReader(""), Out: &o, Err: &e, Getenv: os.Getenv}, began: true}
+	p := &program{Env: &daemon.Env{File: "config.toml", In: strings.NewReader(""), Out: &o, Err: &e, Getenv: os.Getenv}, began: true}
 	i := &installer{user: "synthbot", root: root, exe: filepath.Join(t.TempDir(), "synthbot"), out: &o}
 	write(t, i.exe, "the program")
 	for _, word := range more {

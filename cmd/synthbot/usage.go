@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"synthbot/daemon"
 )
 
 func (p *program) usageCommand() *cobra.Command {
@@ -14,7 +16,7 @@ func (p *program) usageCommand() *cobra.Command {
 		Use: "usage", Short: "Print tokens and cost by day", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if days < 1 || days > 3660 {
-				return Usagef("--days takes a number from 1 to 3660")
+				return daemon.Usagef("--days takes a number from 1 to 3660")
 			}
 			return p.usage(c, days)
 		},
@@ -32,19 +34,19 @@ func (p *program) usage(c *cobra.Command, days int) error {
 	if err != nil {
 		return err
 	}
-	var rows []spent
+	var rows []daemon.Spent
 	if db != nil {
-		today := cfg.clock(p.Clock)()
+		today := cfg.Clock(p.Clock)()
 		uses, err := db.Uses(c.Context(), today.AddDate(0, 0, 1-days).Format(time.DateOnly), today.Format(time.DateOnly))
 		if err := p.closing(db, err); err != nil {
 			return err
 		}
-		rows = spending(uses)
+		rows = daemon.Spending(uses)
 	}
 	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.day, r.engine, r.calls, r.In, r.Cached, r.Out, cfg.cost(r.engine, r.Usage))
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cfg.Cost(r.Engine, r.Usage))
 	}
 	return w.Flush()
 }

@@ -1,0 +1,76 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/setup"
+)
+
+// TestWrongCodes: nobody can try many codes.
+func TestWrongCodes(t *testing.T) {
+	c := &claims{}
+	now := time.Unix(1e9, 0)
+	jay, ann := core.MustPath("x/@user/jay"), core.MustPath("x/@user/ann")
+	for i := range wrongOfOne {
+		if !c.open(jay, now) {
+			t.Fatalf("closed after %d", i)
+		}
+		c.wrong = append(c.wrong, wrongCode{jay, now})
+	}
+	if c.open(jay, now.Add(59*time.Minute)) || !c.open(ann, now) || !c.open(jay, now.Add(time.Hour)) {
+		t.Error("the limit of one person is wrong")
+	}
+	c.wrong = nil
+	for i := range wrongOfAll {
+		c.wrong = append(c.wrong, wrongCode{core.MustPath(fmt.Sprintf("x/@user/%d", i)), now})
+	}
+	if c.open(jay, now) {
+		t.Error("there is no limit of all together")
+	}
+}
+
+func TestClaimHash(t *testing.T) {
+	for text, right := range map[string]bool{"": true, setup.HashCode("x"): true, "AAAA-BBBB": false, "abcd": false} {
+		var c Claim
+		if err := c.UnmarshalText([]byte(text)); (err == nil) != right {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestClaimOnce: a code makes one person an admin; carried out again, it does the
+// same for him.
+func TestClaimOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, "[bot]\ndata_dir = \"data\"\n")
+	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, Err: io.Discard}
+	c, err := p.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := p.Logger(c, slog.LevelError)
+	b, err := p.Assemble(c, log, func() (core.Store, error) { return p.OpenStore(c, log) }, Only())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	claim := Claim(setup.HashCode("CODE"))
+	for _, who := range []struct{ name, want string }{{"jay", "You are my admin"}, {"ann", "used already"}, {"jay", "You are my admin"}} {
+		person := core.MustPath("console/@user/" + who.name)
+		text, err := b.claim(t.Context(), claim, command.Call{Person: person, Args: map[string]string{"code": "code"}})
+		if said := fmt.Sprint(text, err); !strings.Contains(said, who.want) {
+			t.Errorf("%s heard %q", who.name, said)
+		}
+	}
+	if admins := b.overlay.admins(); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
+		t.Errorf("admins are %v", admins)
+	}
+}

@@ -1,0 +1,225 @@
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+	"path"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"synthbot/config"
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/txt"
+	"synthbot/interfaces/console"
+	"synthbot/interfaces/discord"
+	"synthbot/interfaces/telegram"
+	"synthbot/setup"
+)
+
+// driver is a type of interface that a configuration may name.
+type driver struct {
+	kind, doc string
+	fixed     bool // cannot be exchanged while the process lives
+	// config makes the driver's own configuration struct.
+	config func() any
+	make   func(m Maker, name string, own any) (core.Interface, error)
+}
+
+// drivers is the list of all interfaces that this program holds.
+var drivers = []driver{
+	{"console", "The terminal that the daemon was started in: one message a line on standard input.", true, func() any { return new(consoleConfig) }, makeConsole},
+	{"discord", "An account on Discord.", false, func() any { return new(discord.Config) }, makeDiscord},
+	{"telegram", "A bot on Telegram.", false, func() any { return new(telegram.Config) }, makeTelegram},
+}
+
+// anyInterface is what the table of every interface may hold.
+type anyInterface struct {
+	Type    string   `toml:"type" doc:"Which driver serves it. Default: the table's name."`
+	Enabled bool     `toml:"enabled" default:"true" doc:"Whether the interface is started."`
+	Offer   []string `toml:"offer" example:"react, poll, photo" doc:"Which of the interface's actions a model is offered besides its message action, without the interface's name; * stands for any letters. Each makes every prompt longer. synthbot actions lists them."`
+}
+
+// Check implements the configuration's own check.
+func (a *anyInterface) Check(fault func(text string, at ...any)) {
+	for i, pattern := range a.Offer {
+		if _, err := path.Match(pattern, ""); err != nil {
+			fault(fmt.Sprintf("%q is no pattern; write a name, or a part of one with *", pattern), "offer", i)
+		}
+	}
+}
+
+type consoleConfig struct {
+	User    string `toml:"user" default:"you" doc:"Who sits at the terminal."`
+	Session string `toml:"session" default:"main" doc:"The last element of the conversation's path."`
+}
+
+func makeConsole(m Maker, name string, own any) (core.Interface, error) {
+	o := own.(*consoleConfig)
+	return console.New(console.Options{
+		Name: name, In: m.In, Out: m.Out, Err: m.Err, User: o.User, Session: o.Session,
+		Now: m.config.Clock(m.Clock),
+	}), nil
+}
+
+func makeDiscord(m Maker, name string, own any) (core.Interface, error) {
+	state, err := m.stateOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return discord.New(discord.Options{
+		Name: name, Config: *own.(*discord.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.Clock(m.Clock), State: state,
+		Admins: m.admins, Admin: m.tell, Commands: m.specs, Remember: "remember",
+	})
+}
+
+func makeTelegram(m Maker, name string, own any) (core.Interface, error) {
+	state, err := m.stateOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return telegram.New(telegram.Options{
+		Name: name, Config: *own.(*telegram.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.Clock(m.Clock), State: state,
+		Admins: m.admins, Admin: m.tell, Commands: m.specs,
+	})
+}
+
+// find returns the driver of that type.
+func findDriver(kind string) (driver, bool) {
+	i := slices.IndexFunc(drivers, func(d driver) bool { return d.kind == kind })
+	if i < 0 {
+		return driver{}, false
+	}
+	return drivers[i], true
+}
+
+// decodeInterfaces reads each interface's table with its driver's own struct.
+func decodeInterfaces(c *Config) {
+	c.kinds = make(map[string]string)
+	for name, table := range c.Interfaces {
+		if !interfaceName.MatchString(name) {
+			table.Fault("is no name for an interface; write small letters, digits, _, . and - alone, 40 at most")
+		}
+		common := anyInterface{}
+		table.Peek(&common)
+		kind := common.Type
+		if kind == "" {
+			kind = name
+		}
+		c.kinds[name] = kind
+		d, ok := findDriver(kind)
+		if !ok {
+			table.Fault(fmt.Sprintf("this version has no driver %q; it has %s", kind, driverNames()), "type")
+			continue
+		}
+		own := d.config()
+		if !common.Enabled {
+			table = table.Unresolved() // its secrets may be absent
+		}
+		table.Decode(&common, own)
+		if common.Enabled {
+			tokenFault(table, own)
+			c.Enabled = append(c.Enabled, enabled{name, d, own, common.Offer, table})
+		}
+	}
+	sort.Slice(c.Enabled, func(i, j int) bool { return c.Enabled[i].Name < c.Enabled[j].Name })
+	c.checkAccounts()
+}
+
+// checkAccounts finds accounts that two interfaces would serve: each would answer
+// whatever is said, or take it away from the other.
+func (c *Config) checkAccounts() {
+	type account struct{ server, token string }
+	served := make(map[account]string)
+	for _, e := range c.Enabled {
+		var a account
+		switch own := e.own.(type) {
+		case *discord.Config:
+			a = account{own.APIURL, own.Token.Reveal()}
+		case *telegram.Config:
+			a = account{own.APIURL, own.Token.Reveal()}
+		}
+		if other := served[a]; a.token != "" && other != "" {
+			e.table.Fault("is that of interfaces."+other+", too; one account is served once", "token")
+		}
+		served[a] = e.Name
+	}
+}
+
+// interfaceName is what actions and paths can be called after.
+var interfaceName = regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`)
+
+// fault notes what the driver found wrong, with the key that it names, if it does.
+func (e *enabled) fault(err error) {
+	text := strings.TrimPrefix(txt.Line(err.Error()), e.Name+": ")
+	var at []any
+	for {
+		key, rest, ok := strings.Cut(text, ": ")
+		if !ok || e.table.Line(append(at, key)...) == 0 {
+			break
+		}
+		at, text = append(at, key), rest
+	}
+	e.table.Fault(text, at...)
+}
+
+// tokenFault finds a token that is no token. That there is none was told already.
+func tokenFault(table config.Table, own any) {
+	if c, ok := own.(interface{ Wrong() string }); ok && c.Wrong() != "" {
+		table.Fault(c.Wrong(), "token")
+	}
+}
+
+// enabled is an interface that the daemon will start.
+type enabled struct {
+	Name string
+	driver
+	own   any
+	offer []string // patterns of its actions that are offered
+	table config.Table
+}
+
+// withheld lists the actions of an interface that no model is offered.
+func (e *enabled) withheld(all []*action.Definition) (names []string) {
+	for _, d := range all {
+		if d.Owner != e.Name || d.IsMessage() {
+			continue
+		}
+		if !slices.ContainsFunc(e.offer, func(pattern string) bool {
+			ok, err := path.Match(pattern, strings.TrimSuffix(d.Name, "_"+e.Name))
+			return ok && err == nil
+		}) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+func driverNames() string {
+	names := make([]string, len(drivers))
+	for i, d := range drivers {
+		names[i] = d.kind
+	}
+	return strings.Join(names, ", ")
+}
+
+// Account makes an interface of that platform for a token alone; nil if there is no
+// such platform.
+func (p *Env) Account(platform, apiURL string, token core.Secret) (core.Interface, error) {
+	d, ok := findDriver(platform)
+	if !ok {
+		return nil, nil
+	}
+	own := d.config()
+	table := "token = " + setup.Text(token.Reveal()) + "\n"
+	if apiURL != "" {
+		table += "api_url = " + setup.Text(apiURL) + "\n"
+	}
+	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.Getenv}); err != nil {
+		return nil, err
+	}
+	m := Maker{Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), tell: func(string) {}}
+	return d.make(m, platform, own)
+}

@@ -1,0 +1,119 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"synthbot/core"
+)
+
+// TestConditions: what fails and is well again is told at most once an hour, and in
+// the end admins know how it is.
+func TestConditions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var told []string
+		tell := func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, text)
+		}
+		c := &conditions{tell: tell, again: tell, clock: time.Now}
+		says := func(when string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(told, want) {
+				t.Errorf("%s: told %q, want %q", when, told, want)
+			}
+			told = nil
+		}
+		c.set("engine home", true, "well")
+		says("well from the beginning")
+		c.set("engine home", false, "fails")
+		c.set("engine home", true, "well")
+		says("the first time", "fails", "well")
+		for range 3 {
+			c.set("engine home", false, "fails")
+			c.set("engine home", true, "well")
+		}
+		time.Sleep(2 * time.Hour)
+		says("comes and goes, and is well")
+		c.set("engine home", false, "fails")
+		c.set("engine home", true, "well")
+		says("another time", "fails", "well")
+		time.Sleep(time.Minute)
+		c.set("engine home", false, "fails")
+		says("at once again")
+		time.Sleep(time.Hour)
+		says("fails for good", "fails")
+
+		c.set("engine home", false, "fails otherwise")
+		says("for another reason", "fails otherwise")
+		time.Sleep(time.Hour)
+		c.Observe(core.TurnEnd{Trace: &core.Trace{Asks: []core.Ask{{Engine: "home"}}}})
+		says("a late answer says nothing while it is left alone")
+		c.renewed()
+		c.Observe(core.TurnEnd{Trace: &core.Trace{Asks: []core.Ask{{Engine: "home", Err: "no"}, {Engine: "other"}}}})
+		says("others answer")
+		c.Observe(core.TurnEnd{Trace: &core.Trace{Asks: []core.Ask{{Engine: "home"}}}})
+		says("after a reload", engineBack("home"))
+
+		c.set("engine home", false, "fails")
+		c.set("engine home", true, "well")
+		c.end()
+		time.Sleep(2 * time.Hour)
+		says("after the end", "fails")
+	})
+}
+
+type runnerFunc func(context.Context) error
+
+func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
+
+// TestRunsAgain: what had stopped and was started anew is called well when it has
+// run for a while.
+func TestRunsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		b := &Bot{env: &Env{Clock: time.Now}, log: slog.New(slog.NewTextHandler(&log, nil))}
+		d := &desk{b: b, log: b.log}
+		b.conditions = conditions{tell: d.announce, again: d.Admins, clock: time.Now}
+		lasts := runnerFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		fails := runnerFunc(func(context.Context) error { return errors.New("token refused") })
+		b.start(t.Context(), "interface x", "first", lasts)
+		b.start(t.Context(), "interface y", "other", lasts)
+		time.Sleep(2 * steady)
+		b.stop("first")
+		b.start(t.Context(), "interface x", "second", fails)
+		synctest.Wait()
+		if text := log.take(); !strings.Contains(text, "interface x has stopped: token refused") || strings.Contains(text, "again") || !b.broken("second") {
+			t.Errorf("at first: %s", text)
+		}
+		b.stop("second")
+		b.start(t.Context(), "interface x", "third", fails) // as before
+		b.start(t.Context(), "interface x", "fourth", lasts)
+		time.Sleep(steady / 2)
+		synctest.Wait()
+		if text := log.take(); strings.Contains(text, "runs again") || strings.Contains(text, "has stopped") {
+			t.Errorf("too early: %s", text)
+		}
+		time.Sleep(steady)
+		synctest.Wait()
+		if text := log.take(); strings.Count(text, "interface x runs again.") != 1 || strings.Contains(text, "interface y runs") || strings.Contains(text, "has stopped") {
+			t.Errorf("in the end: %s", text)
+		}
+		for _, key := range []string{"third", "fourth", "other"} {
+			b.stop(key)
+		}
+		b.conditions.end()
+	})
+}

@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var update = flag.Bool("update", false, "write the generated files")
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == PdfCommand { // as the daemon starts itself for a PDF
+		refuseSecond()
+		if err := ServePDF(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// onlyPDF is a file in the working directory. Where it exists, a process that reads a
+// PDF holds its lock until it ends.
+const onlyPDF = "only-pdf"
+
+// refuseSecond ends this process if another one holds the lock of onlyPDF.
+func refuseSecond() {
+	fd, err := unix.Open(onlyPDF, unix.O_RDONLY, 0) // stays open
+	if err == nil {
+		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintln(os.Stderr, "another process reads a PDF:", err)
+		os.Exit(1)
+	}
+}
+
+func write(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until waits until a condition holds.
+func until(t testing.TB, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come about")
+		}
+	}
+}
+
+// journal is a log that can be read while it is written.
+type journal struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.Write(p)
+}
+
+// take returns what was written since the last time.
+func (j *journal) take() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	defer j.b.Reset()
+	return j.b.String()
+}

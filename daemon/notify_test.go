@@ -1,0 +1,26 @@
+package daemon
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// TestNotifyDeadline: a service manager that does not listen holds nobody up.
+func TestNotifyDeadline(t *testing.T) {
+	name := t.TempDir() + "/notify"
+	deaf, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	began := time.Now()
+	for n := 0; notifyAt(name, "WATCHDOG=1") == nil; n++ {
+		if n > 100_000 {
+			t.Fatal("it never ends to listen")
+		}
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s to give up", took)
+	}
+}

@@ -1,0 +1,176 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	adminpage "synthbot/admin/page"
+	"synthbot/config"
+	"synthbot/core"
+	"synthbot/core/txt"
+	"synthbot/memory"
+)
+
+// served is the admin's page while it is served.
+type served struct {
+	*adminpage.Page
+	address string
+}
+
+// servePage serves the admin's page until life ends.
+func (b *Bot) servePage(life context.Context, address string) {
+	if address == "" {
+		return
+	}
+	var sampling sync.WaitGroup
+	b.serveAt(life, "admin's page", address, func(at net.Addr) http.Handler {
+		p := adminpage.New(b.pageOptions())
+		b.page.Store(&served{p, at.String()})
+		sampling.Go(func() { p.Run(life) })
+		return p.Handler()
+	})
+	sampling.Wait()
+}
+
+// watchers see how far turns are; nobody does where there is no page.
+func (b *Bot) watchers(c *Config) []core.Watcher {
+	if c.Admin.Listen == "" {
+		return nil
+	}
+	return []core.Watcher{&b.stages}
+}
+
+// pageOptions is what the page shows of the bot.
+func (b *Bot) pageOptions() adminpage.Options {
+	o := adminpage.Options{
+		Log: inRoom(b.log, "admin"), Turns: b.traces, Running: &b.stages, Reader: b.Store, Facts: b.Facts(), Items: b.Items("page"),
+		Clock:    func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may bring another zone
+		Actions:  b.pageActions,
+		Settings: b.pageSettings,
+		Personas: wardrobe{b},
+	}
+	if b.Db == nil {
+		return o
+	}
+	o.Listing = func(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
+		return b.Db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
+	}
+	o.Uses = func(ctx context.Context, first, last string) ([]adminpage.Use, error) {
+		uses, err := b.Db.Uses(ctx, first, last)
+		list := make([]adminpage.Use, len(uses))
+		for i, u := range uses {
+			list[i] = adminpage.Use{Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: b.cost(u.Engine, u.Usage)}
+		}
+		return list, err
+	}
+	return o
+}
+
+// pageActions are the rows of the catalogue.
+func (b *Bot) pageActions() []adminpage.Action {
+	s := b.InForce().Snapshot
+	open := Offered(s)
+	var list []adminpage.Action
+	for _, d := range s.All() {
+		list = append(list, adminpage.Action{
+			Name: d.Name, Owner: d.Owner, Brief: d.Brief, Permission: string(d.Allows()), Offered: open(d.Name),
+			Schema: d.Schema, Help: d.Examples.Description,
+		})
+	}
+	return list
+}
+
+// pageSettings are the settings of a place; of the zero Path those of the
+// configuration.
+func (b *Bot) pageSettings(place core.Path) (rows []adminpage.Setting) {
+	row := func(name, value, from string) {
+		rows = append(rows, adminpage.Setting{Name: name, Value: value, From: from})
+	}
+	if !place.IsZero() {
+		b.EachInEffect(place, row)
+		return rows
+	}
+	c := b.InForce().Config
+	each("", reflect.ValueOf(c).Elem(), func(name, value string) { row(name, value, c.File) })
+	for _, e := range c.Enabled {
+		each("interfaces."+e.Name+".", reflect.ValueOf(e.own), func(name, value string) { row(name, value, c.File) })
+	}
+	for _, p := range c.Chosen {
+		each("plugins."+p.name+".", reflect.ValueOf(p.Own), func(name, value string) { row(name, value, c.File) })
+	}
+	return rows
+}
+
+// each calls row for each setting of a struct, by its path in the file. Secrets
+// print themselves as such.
+func each(prefix string, v reflect.Value, row func(name, value string)) {
+	if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
+		return
+	}
+	for i := range v.NumField() {
+		f, value := v.Type().Field(i), v.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		switch {
+		case !f.IsExported() || name == "-":
+		case f.Anonymous && name == "":
+			each(prefix, value, row)
+		case name != "":
+			setting(prefix+name, value, row)
+		}
+	}
+}
+
+// setting calls row for a setting, or for those that it consists of.
+func setting(name string, v reflect.Value, row func(name, value string)) {
+	if _, ok := v.Interface().(map[string]config.Table); ok {
+		return // told by those who read it
+	}
+	_, prints := v.Interface().(fmt.Stringer)
+	switch {
+	case v.Kind() == reflect.Pointer && v.IsNil():
+	case v.Kind() == reflect.Pointer && !prints:
+		setting(name, v.Elem(), row)
+	case v.Kind() == reflect.Struct && !prints:
+		each(name+".", v, row)
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct && !v.Type().Elem().Implements(stringer):
+		for i := range v.Len() {
+			setting(fmt.Sprintf("%s[%d]", name, i), v.Index(i), row)
+		}
+	case v.Kind() == reflect.Map || mayHide(name) && v.Kind() == reflect.Slice:
+		row(name, fmt.Sprintf("(%d, not shown)", v.Len()))
+	default:
+		row(name, withoutUser.ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@"))
+	}
+}
+
+var (
+	stringer = reflect.TypeFor[fmt.Stringer]()
+	// withoutUser finds the user and password of an address.
+	withoutUser = regexp.MustCompile(`//[^/@\s]+@`)
+)
+
+// mayHide tells of lists in which people put secrets.
+func mayHide(name string) bool {
+	return slices.Contains([]string{"args", "env", "headers", "command"}, name[strings.LastIndexByte(name, '.')+1:])
+}
+
+// PageLink is a link that opens the admin's page, once, within ten minutes.
+func (b *Bot) PageLink() (string, error) {
+	s, listen := b.page.Load(), b.InForce().Config.Admin.Listen
+	switch {
+	case s == nil && listen == "":
+		return "", Usagef("there is no page: set listen in [admin], like 127.0.0.1:8787, and restart the daemon")
+	case s == nil:
+		return "", fmt.Errorf("the page is not served at %s; the daemon's log tells why, often that another program has the port", listen)
+	}
+	// What follows # is sent to no server, so that it is in no log.
+	return fmt.Sprintf("http://%s/login#%s", s.address, s.Ticket()), nil
+}

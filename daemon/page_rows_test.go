@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// TestNoPageCostsNothing holds that turns tell nobody how far they are where
+// nobody can look.
+func TestNoPageCostsNothing(t *testing.T) {
+	var b Bot
+	if n := len(b.watchers(new(Config))); n != 0 {
+		t.Errorf("%d watch turns for a page that is off", n)
+	}
+	if n := len(b.watchers(&Config{Admin: Listener{Listen: "127.0.0.1:0"}})); n != 1 {
+		t.Errorf("%d watch turns for a page that is on", n)
+	}
+}
+
+func TestSettingsHideSecrets(t *testing.T) {
+	var all []string
+	row := func(name, value string) { all = append(all, name+"="+value) }
+	c := struct {
+		Token core.Secret       `toml:"token"`
+		URL   string            `toml:"url"`
+		Env   []string          `toml:"env"`
+		Head  map[string]string `toml:"headers"`
+		Inner struct {
+			After time.Duration `toml:"after"`
+		} `toml:"inner"`
+		List []struct {
+			N int `toml:"n"`
+		} `toml:"list"`
+		None *int `toml:"none"`
+		own  int
+	}{URL: "https://me:swordfish@example.org/x", Env: []string{"K=swordfish"}, Head: map[string]string{"a": "swordfish"}}
+	c.Inner.After, c.own = time.Minute, 1
+	c.List = append(c.List, struct {
+		N int `toml:"n"`
+	}{3})
+	each("", reflect.ValueOf(c), row)
+	want := "token= url=https://[secret]@example.org/x env=(1, not shown) headers=(1, not shown) inner.after=1m0s list[0].n=3"
+	if got := strings.Join(all, " "); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

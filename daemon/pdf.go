@@ -1,0 +1,130 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"synthbot/core/document"
+	"synthbot/core/txt"
+)
+
+// Limits of the process that reads a PDF.
+const (
+	PdfCommand = "pdf-text"
+	pdfTime    = 10 * time.Second
+	pdfMemory  = 192 << 20 // bytes, beyond which it dies
+	pdfHeap    = 128 << 20 // bytes, from which it collects garbage all the time
+	pdfInput   = 16 << 20
+	pdfOutput  = 1 << 20
+	pdfCrowd   = 1   // processes at a time
+	pdfReason  = 200 // bytes of what it says when it fails
+)
+
+// runtimeFailed is the status with which Go's runtime ends a process, by whatever fault
+// it meets when it gets no more memory. Panics of the parser do not get that far.
+const runtimeFailed = 2
+
+// pdfText reads a PDF when its turn has come.
+func (b *Bot) pdfText(ctx context.Context, data []byte) (string, error) {
+	select {
+	case b.pdfs <- struct{}{}:
+		defer func() { <-b.pdfs }()
+		return pdfText(ctx, data)
+	case <-ctx.Done():
+		return "", errors.New("pdf: too many others are read")
+	}
+}
+
+// ServePDF is what the process does: it reads a PDF from in and writes its text to out.
+func ServePDF(in io.Reader, out io.Writer) error {
+	if err := limitPDF(); err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(in, pdfInput))
+	if err != nil {
+		return err
+	}
+	text, err := document.PDFText(data)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, text)
+	return err
+}
+
+// limitPDF limits this process, and makes it the first that the system kills when
+// it runs out of memory.
+func limitPDF() error {
+	for _, l := range []struct {
+		what  int
+		limit uint64
+	}{{unix.RLIMIT_CPU, uint64(pdfTime / time.Second)}, {unix.RLIMIT_DATA, pdfMemory}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0}} {
+		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
+			return err
+		}
+	}
+	debug.SetMemoryLimit(pdfHeap)
+	err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	if errors.Is(err, fs.ErrNotExist) { // not Linux
+		return nil
+	}
+	return err
+}
+
+// pdfProcess is a process that reads a PDF, which is still to be started.
+func pdfProcess(ctx context.Context, in io.Reader) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, self, PdfCommand)
+	c.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // and nothing else of ours
+	c.Stdin, c.WaitDelay = in, time.Second
+	return c, nil
+}
+
+// pdfText reads a PDF in a process of its own.
+func pdfText(ctx context.Context, data []byte) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, pdfTime)
+	defer cancel()
+	c, err := pdfProcess(ctx, bytes.NewReader(data))
+	if err != nil {
+		return "", fmt.Errorf("pdf: %w", err)
+	}
+	said, complained := capped{most: pdfOutput}, capped{most: pdfReason}
+	c.Stdout, c.Stderr = &said, &complained
+	if err := c.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", errors.New("pdf: it takes too long to read")
+		}
+		if c.ProcessState.ExitCode() == runtimeFailed {
+			return "", errors.New("pdf: it takes more memory than a file may")
+		}
+		return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(strings.TrimSpace(complained.String())))
+	}
+	return said.String(), nil
+}
+
+// capped keeps the beginning of what is written into it.
+type capped struct {
+	kept bytes.Buffer
+	most int // bytes
+}
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.kept.Write(p[:min(len(p), max(c.most-c.kept.Len(), 0))])
+	return len(p), nil
+}
+
+func (c *capped) String() string { return c.kept.String() }

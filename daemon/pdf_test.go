@@ -1,0 +1,107 @@
+//go:build !race
+
+// The process that reads a PDF may take 192 MiB, which the race detector does not fit into.
+
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"synthbot/core/coretest"
+)
+
+func TestPDFInItsOwnProcess(t *testing.T) {
+	got, err := pdfText(t.Context(), coretest.PDF("The answer is 42."))
+	if err != nil || !strings.Contains(got, "The answer is 42.") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := pdfText(t.Context(), []byte("%PDF-1.4 and no more")); err == nil || !strings.Contains(err.Error(), "pdf") {
+		t.Errorf("%q, %v", got, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	if got, err := pdfText(ctx, coretest.PDF("x")); err == nil {
+		t.Errorf("out of time: %q", got)
+	}
+}
+
+// TestOnePDFAtATime: of documents that come at once, each is read when the process that
+// read the one before has ended.
+func TestOnePDFAtATime(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(onlyPDF, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := &Bot{pdfs: make(chan struct{}, pdfCrowd)}
+	data := coretest.PackedPDF("a", 50_000) // takes longer than a process takes to begin
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			if _, err := b.pdfText(t.Context(), data); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestPDFThatGrows: a small file that takes a lot of memory ends the process that
+// reads it, long before its time, at less than the memory it may have.
+func TestPDFThatGrows(t *testing.T) {
+	data := coretest.PackedPDF("a", 30_000_000)
+	if len(data) > 400<<10 {
+		t.Fatalf("a file of %d bytes proves nothing", len(data))
+	}
+	c, err := pdfProcess(t.Context(), bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Run(); err == nil {
+		t.Error("it was read")
+	}
+	use := c.ProcessState.SysUsage().(*syscall.Rusage)
+	t.Logf("%d bytes took %d MiB and %s", len(data), use.Maxrss>>10, c.ProcessState.UserTime())
+	if use.Maxrss<<10 > pdfMemory {
+		t.Errorf("it took %d KiB", use.Maxrss)
+	}
+	got, err := pdfText(t.Context(), data)
+	if err == nil || len(err.Error()) > 2*pdfReason || !strings.Contains(err.Error(), "memory") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestPDFProcessIsLimited, before it reads anything.
+func TestPDFProcessIsLimited(t *testing.T) {
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	c, err := pdfProcess(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	of := func(name string) string {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", c.Process.Pid, name))
+		return string(text)
+	}
+	until(t, func() bool { return strings.TrimSpace(of("oom_score_adj")) == "1000" })
+	if limits := of("limits"); !regexp.MustCompile(`Max data size +201326592 +201326592`).MatchString(limits) {
+		t.Error(limits)
+	}
+	w.Close()
+	_ = c.Wait() // nothing is no PDF
+}

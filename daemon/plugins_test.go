@@ -1,0 +1,172 @@
+package daemon
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+// assembled is the bot of a configuration, as a command that only looks has it.
+func assembled(t *testing.T, toml string) *Bot {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.toml")
+	write(t, file, "[bot]\ndata_dir = \"data\"\n"+toml)
+	p := &Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
+	c, err := p.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.Assemble(c, p.Logger(c, 0), func() (core.Store, error) { return EmptyStore{}, nil }, p.Speakers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+// inConversation holds what a script makes the model do.
+var inConversation = regexp.MustCompile(`(?m)^does< ([a-z0-9_.-]+)|"type":"([a-z0-9_.-]+)"`)
+
+// conversations are the names of all actions that a model takes in the scripts
+// of a folder.
+func conversations(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !slices.Contains([]string{".txt", ".txtar"}, filepath.Ext(path)) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range inConversation.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, m[1]+m[2])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// everyPlugin is a configuration with all plugins and all of their actions that can
+// have a name beforehand.
+func everyPlugin() string {
+	var tables strings.Builder
+	for _, a := range abilities {
+		tables.WriteString("[plugins." + a.name + "]\n")
+	}
+	return strings.NewReplacer(
+		"[plugins.web]\n", "[plugins.web]\nsearxng = \"http://127.0.0.1:8888\"\n",
+		"[plugins.standard]\n", "[plugins.standard]\nactions = [\"display\", \"notify\", \"wait\", \"confirm\", \"api_call\", \"speak\"]\n[plugins.standard.speech]\ncommand = [\"/bin/true\"]\n"+
+			"[[plugins.standard.api]]\nname = \"bank\"\nurl = \"https://bank.example.org\"\n",
+	).Replace(tables.String())
+}
+
+// TestEveryActionDeclaresItsEffects: what an action has to do with others is stated
+// beside its code, in every plugin and interface.
+func TestEveryActionDeclaresItsEffects(t *testing.T) {
+	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n"+everyPlugin())
+	all := b.parts.Snapshot.All()
+	for _, d := range all {
+		if d.Effects == 0 || d.Effects&core.EffectNone != 0 && d.Effects != core.EffectNone {
+			t.Errorf("%s of %s declares the effects %b", d.Name, d.Owner, d.Effects)
+		}
+	}
+	for name, effect := range map[string]core.Effect{
+		"web_fetch": core.EffectReadsForeign | core.EffectRequests, "web_search": core.EffectReadsForeign | core.EffectFinds,
+		"mute_here": core.EffectChanges, "delete_telegram": core.EffectChanges, "delete_discord": core.EffectChanges | core.EffectRanked,
+		"memory_forget": core.EffectChanges, "photo_telegram": core.EffectRequests, "api_call": core.EffectReadsForeign,
+	} {
+		if d, ok := b.parts.Snapshot.Resolve(name); !ok || d.Effects&effect != effect {
+			t.Errorf("%s lacks one of the effects %b", name, effect)
+		}
+	}
+	if len(all) < 40 {
+		t.Errorf("there are %d actions only", len(all))
+	}
+}
+
+// TestEveryActionHasAConversation: each action of each plugin that can have a
+// name beforehand is taken in a scripted conversation of its plugin.
+func TestEveryActionHasAConversation(t *testing.T) {
+	all := everyPlugin()
+	seen := make(map[string]int)
+	for _, d := range assembled(t, all).parts.Snapshot.All() {
+		folder := filepath.Join("..", "plugins", d.Owner, "testdata")
+		if !slices.ContainsFunc(abilities, func(a ability) bool { return a.name == d.Owner }) {
+			continue
+		}
+		seen[d.Owner]++
+		if !slices.Contains(conversations(t, folder), d.Name) {
+			t.Errorf("%s of %s is taken in no conversation below %s", d.Name, d.Owner, folder)
+		}
+	}
+	for owner, least := range map[string]int{"memory": 4, "reminders": 3, "people": 2, "diary": 2, "games": 5, "standard": 6, "moderation": 4, "clock": 1, "web": 2} {
+		if seen[owner] < least {
+			t.Errorf("%s has %d actions here, want at least %d", owner, seen[owner], least)
+		}
+	}
+	held := conversations(t, "../plugins/mcp/testdata")
+	for _, kind := range []string{"_resource_read", "_prompt_get", "_"} {
+		if !slices.ContainsFunc(held, func(name string) bool { return strings.Contains(name, kind) }) {
+			t.Errorf("no action of a server that ends in %s is taken", kind)
+		}
+	}
+	bank, err := os.ReadFile("../plugins/blueprint/testdata/bank/ai-tools.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tools struct {
+		Capabilities struct{ Tools []struct{ Name string } }
+	}
+	if err := json.Unmarshal(bank, &tools); err != nil || len(tools.Capabilities.Tools) < 7 {
+		t.Fatalf("the bank has %v, %v", tools, err)
+	}
+	held = conversations(t, "../plugins/blueprint/testdata")
+	for _, tool := range tools.Capabilities.Tools {
+		if !slices.Contains(held, tool.Name) {
+			t.Errorf("%s of the bank is taken in no conversation", tool.Name)
+		}
+	}
+}
+
+// TestEveryPluginConforms: each plugin is held to the rules of all.
+func TestEveryPluginConforms(t *testing.T) {
+	for _, a := range abilities {
+		files, err := filepath.Glob(filepath.Join("..", "plugins", a.name, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(text), "plugintest.Conform(t,")
+		}) {
+			t.Errorf("no test of plugins/%s calls plugintest.Conform", a.name)
+		}
+	}
+}
+
+// TestFewActionsAtFirst: a configuration that names interfaces only offers at
+// most ten actions to an ordinary person, on each platform.
+func TestFewActionsAtFirst(t *testing.T) {
+	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n")
+	for _, place := range []string{"console/main", "telegram/1000", "telegram/-1001234567890/7", "discord/81384788765712384/2", "discord/@me/3"} {
+		path := core.MustPath(place)
+		offer := b.parts.Snapshot.Offer(action.Who{Path: path, Private: !strings.Contains(place, "-100") && !strings.Contains(place, "/2"), Authors: []core.Author{{ID: "5"}}})
+		var names []string
+		for _, d := range offer {
+			names = append(names, d.Name)
+		}
+		if len(names) > 10 || !slices.Contains(names, "message_"+path.Interface()) || !slices.Contains(names, "memory_save") {
+			t.Errorf("in %s there are %d: %v", place, len(names), names)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// mostData is how many bytes of a person's data are sent in a chat; whoever has
+// more gets it from an admin.
+const mostData = 8 << 20
+
+// myData shows and sends what is kept about who asks.
+func (b *Bot) myData(ctx context.Context, c command.Call) (string, error) {
+	if b.Db == nil {
+		return "", core.ErrClosed
+	}
+	var all bytes.Buffer
+	if err := b.Export(ctx, &all, c.Person); err != nil {
+		return "", err
+	}
+	text := counted(all.Bytes())
+	if all.Len() == 0 {
+		return text, nil
+	}
+	text += "\n"
+	switch {
+	case b.InForce().carrier(c.Path) == nil:
+		text += "I cannot send files here; `synthbot memory export " + c.Person.String() + "` prints all of it, one JSON object a line."
+	case all.Len() > mostData:
+		text += "That is too much to be sent here: ask an admin for it."
+	default:
+		text += "The file holds all of it, one JSON object a line."
+		c.Attach(core.Upload{Name: "mydata.jsonl", MIME: "application/jsonl", Data: all.Bytes(), Kind: core.File})
+	}
+	return text + " /forgetme erases it.", nil
+}
+
+// Export writes all that is kept of a place, a person or everybody, a JSON object a
+// line; of a person, what plugins keep elsewhere than under his path, too, and
+// without what the bot thought for itself, which nobody is shown.
+func (b *Bot) Export(ctx context.Context, w io.Writer, path core.Path) error {
+	if path.IsPerson() {
+		w = &thoughtless{next: w}
+	}
+	if err := b.Db.Export(ctx, w, path); err != nil || !path.IsPerson() {
+		return err
+	}
+	e := json.NewEncoder(w)
+	for _, l := range b.InForce().plugins {
+		k, ok := l.Plugin.(core.Keeper)
+		if !ok {
+			continue
+		}
+		kept, err := k.Kept(ctx, path)
+		if err != nil {
+			return fmt.Errorf("plugin %s: %w", l.Name(), err)
+		}
+		for _, value := range kept {
+			if err := e.Encode(map[string]any{"plugin": l.Name(), "value": value}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// thoughtless is a writer of JSON lines that leaves out what the model thought for
+// itself, however deep it lies.
+type thoughtless struct {
+	next io.Writer
+	part []byte // of a line that is not whole yet
+}
+
+// Write implements io.Writer.
+func (t *thoughtless) Write(p []byte) (int, error) {
+	t.part = append(t.part, p...)
+	for {
+		end := bytes.IndexByte(t.part, '\n')
+		if end < 0 {
+			return len(p), nil
+		}
+		line, err := withoutThoughts(t.part[:end])
+		if err != nil {
+			return 0, err
+		}
+		if _, err := t.next.Write(append(line, '\n')); err != nil {
+			return 0, err
+		}
+		t.part = t.part[end+1:]
+	}
+}
+
+// withoutThoughts is a line of JSON without them.
+func withoutThoughts(line []byte) ([]byte, error) {
+	if !bytes.Contains(bytes.ToLower(line), []byte(core.Thought)) && !bytes.Contains(line, []byte(`\u`)) {
+		return bytes.Clone(line), nil
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, fmt.Errorf("export: %w", err)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(core.Thoughtless(value, nil))
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// counted says in words what an export holds.
+func counted(export []byte) string {
+	kinds := make(map[string]int)
+	var order []string
+	lines := bufio.NewScanner(bytes.NewReader(export))
+	lines.Buffer(nil, len(export)+1)
+	for lines.Scan() {
+		var row map[string]json.RawMessage
+		if json.Unmarshal(lines.Bytes(), &row) != nil {
+			continue
+		}
+		kind := kindOf(row)
+		if kinds[kind]++; kinds[kind] == 1 {
+			order = append(order, kind)
+		}
+	}
+	if len(order) == 0 {
+		return "I keep nothing about you."
+	}
+	slices.Sort(order)
+	var s strings.Builder
+	s.WriteString("This is what I keep about you:\n\n")
+	for _, kind := range order {
+		fmt.Fprintf(&s, "- %s: %d\n", kind, kinds[kind])
+	}
+	return s.String()
+}
+
+// kindOf names a line of an export for people.
+func kindOf(row map[string]json.RawMessage) string {
+	for _, k := range []struct{ key, name string }{
+		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"}, {"use", "days of use"}, {"state", "topics"}, {"record", "steps of answers"},
+	} {
+		if _, ok := row[k.key]; ok {
+			return k.name
+		}
+	}
+	return "other"
+}
+
+// forgetMe erases who asks, everywhere.
+func (b *Bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
+	if strings.ToLower(c.Args["sure"]) != "yes" {
+		return "This erases all that I keep about you: what you said to me in every place, memories, notes, and our private talk. It cannot be undone. If you are sure, write: /forgetme yes", nil
+	}
+	if err := b.forget(ctx, c.Person); err != nil {
+		return "", err
+	}
+	return "It is done: I know nothing about you any more.", nil
+}
+
+// forget erases a person or a place: from plugins, from the database, and from
+// what is in memory. Traces stay in the file until it is written anew.
+func (b *Bot) forget(ctx context.Context, path core.Path) error {
+	if b.Db == nil {
+		return core.ErrClosed
+	}
+	ctx = core.WithoutEpoch(ctx) // whose turn it is may be he who is forgotten
+	errs := []error{b.erase(ctx, path), b.Db.Forget(ctx, path)}
+	// A turn that ran may have kept something in between; from now on none can.
+	errs = append(errs, b.erase(ctx, path))
+	b.traces.Forget(path)
+	less, err := b.overlay.reread(ctx)
+	if less {
+		b.anew() // he may have been an admin
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// erase takes a person out of what plugins keep elsewhere than under his path.
+func (b *Bot) erase(ctx context.Context, person core.Path) error {
+	if !person.IsPerson() {
+		return nil
+	}
+	var errs []error
+	for _, l := range b.InForce().plugins {
+		if k, ok := l.Plugin.(core.Keeper); ok {
+			errs = append(errs, k.Erase(ctx, person))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ForgetWhole erases a person or a place, and then its traces in the file.
+func (b *Bot) ForgetWhole(ctx context.Context, path core.Path) error {
+	if err := b.forget(ctx, path); err != nil {
+		return err
+	}
+	_, _, err := b.Db.Compact(ctx)
+	return err
+}

@@ -1,0 +1,44 @@
+package daemon
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestWalkConfig: every secret that a configuration can hold is found.
+func TestWalkConfig(t *testing.T) {
+	p := &Env{Getenv: func(string) string { return "" }, Clock: time.Now}
+	c, err := p.Parse("config.toml", `[[engine]]
+provider = "openai"
+model = "m"
+api_key = "env:A"
+[interfaces.telegram]
+token = "env:B"
+[interfaces.telegram.webhook]
+secret = "env:C"
+[interfaces.discord]
+token = "literal"
+[[plugins.blueprint.source]]
+path = "nowhere.json"
+headers = {X = "file:d"}
+command = ["run", "it"]
+[[plugins.mcp.server]]
+name = "x"
+url = "https://x"
+headers = {X = "file:e"}
+[plugins.standard.speech]
+url = "https://x"
+api_key = "env:F"
+`)
+	if err != nil && !strings.Contains(err.Error(), "nowhere.json") {
+		t.Fatal(err)
+	}
+	var got []string
+	WalkConfig(c, func(key, text string) { got = append(got, key+" "+text) })
+	slices.Sort(got)
+	if want := []string{"X file:d", "X file:e", "api_key env:A", "api_key env:F", "command run", "secret env:C", "token (literal)", "token env:B"}; !slices.Equal(got, want) {
+		t.Errorf("found %q", got)
+	}
+}

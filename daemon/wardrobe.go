@@ -1,0 +1,140 @@
+package daemon
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	adminpage "synthbot/admin/page"
+	"synthbot/core"
+	"synthbot/persona"
+)
+
+// wardrobe lets the admin's page edit the persona files that the configuration
+// names, and no other.
+type wardrobe struct{ b *Bot }
+
+// maxPersona is the largest file that is edited, in bytes.
+const maxPersona = 256 << 10
+
+// Files implements adminpage.Personas. A file's ID is what the configuration
+// calls it.
+func (w wardrobe) Files() []adminpage.File {
+	c := w.b.InForce().cast
+	names := append([]string{c.config.Persona.Path}, slices.Sorted(maps.Keys(c.others))...)
+	var list []adminpage.File
+	for i, name := range names {
+		if i > 0 && name == names[0] {
+			continue
+		}
+		f := adminpage.File{ID: name, Name: c.named(name).Name, Path: cmp.Or(name, "built in")}
+		f.Editable = w.editable(name)
+		list = append(list, f)
+	}
+	return list
+}
+
+var errNoText = errors.New("is no text that can be edited here")
+
+// text reads a persona file; a card is none.
+func (w wardrobe) text(name string) (string, error) {
+	raw, err := os.ReadFile(w.b.InForce().Config.Beside(name))
+	if err != nil {
+		return "", err
+	}
+	if len(raw) > maxPersona || !utf8.Valid(raw) || bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+		return "", errNoText
+	}
+	return strings.ReplaceAll(string(raw), "\r\n", "\n"), nil
+}
+
+func (w wardrobe) editable(name string) bool {
+	_, err := w.text(name)
+	return name != "" && err == nil
+}
+
+// Source implements adminpage.Personas; what is no text has none.
+func (w wardrobe) Source(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	text, err := w.text(name)
+	if errors.Is(err, errNoText) {
+		return "", nil
+	}
+	return text, err
+}
+
+// Preview implements adminpage.Personas.
+func (w wardrobe) Preview(name, text string) (core.Persona, error) {
+	if who := w.b.InForce().cast.named(name); who != nil && text == "" && !w.editable(name) {
+		return who.For(""), nil
+	}
+	f, err := os.CreateTemp("", "persona-*.toml") // the persona room reads files
+	if err != nil {
+		return core.Persona{}, err
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return core.Persona{}, err
+	}
+	who, err := persona.Load(f.Name())
+	if err != nil {
+		return core.Persona{}, errors.New(strings.ReplaceAll(err.Error(), f.Name(), filepath.Base(name)))
+	}
+	return who.For(""), nil
+}
+
+// Save implements adminpage.Personas. The file is replaced whole, and the
+// configuration read again.
+func (w wardrobe) Save(name, text, was string) error {
+	if len(text) > maxPersona {
+		return fmt.Errorf("a persona of %d bytes is too large: at most %d", len(text), maxPersona)
+	}
+	if now, err := w.text(name); err != nil || now != was {
+		return errors.New("the file was changed by somebody else meanwhile: open it again, and copy what you wrote")
+	}
+	file, err := filepath.EvalSymlinks(w.b.InForce().Config.Beside(name))
+	if err == nil {
+		err = replaceFile(file, text)
+	}
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("the file cannot be written (%w): let synthbot write in its folder, or edit it by hand", p.Err)
+	} else if err != nil {
+		return err
+	}
+	select {
+	case w.b.again <- struct{}{}:
+	default: // it is on its way
+	}
+	return nil
+}
+
+// replaceFile writes a file beside the old one, and then puts it in its place.
+func replaceFile(file, text string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".persona-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone already where all went well
+	_, err = f.WriteString(text)
+	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}
