@@ -78,12 +78,13 @@ func (d *Driver) part(ctx context.Context, parts core.Parts, n int, at destinati
 // post sends one message. The first answer to a command takes the place of the
 // sign that it is being thought about, and what was drafted becomes the message.
 func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
-	d.clearOld(ctx, at.channel)
+	d.drafts.Clear(ctx, at.channel)
 	if id, ok, err := d.fulfil(ctx, at, m); ok || err != nil {
 		return id, err
 	}
-	if id, err := d.resume(ctx, at.channel, m); id != "" || err != nil {
-		return id, err
+	answer := d.answer(at.channel, m)
+	if id, done, err := d.drafts.Resume(ctx, at.channel, answer); done {
+		return id, sendError(err)
 	}
 	if !began.IsZero() {
 		if id, err := d.look(ctx, at, m, began); err != nil || id != "" {
@@ -94,8 +95,8 @@ func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began ti
 		return d.followUp(ctx, at, m, err)
 	}
 	if _, command := d.answered(at); !command && !core.IsBeside(ctx) { // the draft of a channel is never a command's
-		if id, err := d.finish(ctx, at.channel, m); id != "" || err != nil {
-			return id, err
+		if id, done, err := d.drafts.Finish(ctx, at.channel, answer); done {
+			return id, sendError(err)
 		}
 	}
 	id, err := d.create(ctx, at, m)

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/coretest"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -260,7 +263,7 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
 					t.Errorf("stands: %q", got)
 				}
-				if left := next.notedDrafts(t.Context()); len(left) > 0 {
+				if left := notedIn(t, state); len(left) > 0 {
 					t.Errorf("noted still: %v", left)
 				}
 			})
@@ -302,7 +305,8 @@ func TestDraftWhoseAnswerIsLost(t *testing.T) {
 // makes a sound.
 func TestDraftThatIsNotLetIn(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
-		d := s.bot(t)
+		state := shelf()
+		d := s.bot(t, func(o *Options) { o.State = state })
 		s.RefuseChannel(hallID, 50013)
 		for i := range 20 {
 			d.Draft(hall(), strings.Repeat("word ", i+1))
@@ -311,7 +315,7 @@ func TestDraftThatIsNotLetIn(t *testing.T) {
 		if n := len(s.Calls("POST /channels/" + hallID)); n != 1 {
 			t.Errorf("tried %d times", n)
 		}
-		if left := d.notedDrafts(t.Context()); len(left) > 0 {
+		if left := notedIn(t, state); len(left) > 0 {
 			t.Errorf("noted: %v", left)
 		}
 		d.Draft(core.MustPath("discord/@me/"+dmID), "word")
@@ -346,8 +350,8 @@ func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
 		next := s.bot(t, func(o *Options) { o.State = state })
 		s.listening(t, next, newInbox())
 		time.Sleep(usual.left + time.Minute)
-		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(next.notedDrafts(t.Context())) > 0 {
-			t.Errorf("stands: %q, noted: %v", got, next.notedDrafts(t.Context()))
+		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(notedIn(t, state)) > 0 {
+			t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
 		}
 	})
 }
@@ -454,12 +458,12 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 				first.busy.close()
 				s.Fail(nil)
 				next := s.bot(t, func(o *Options) { o.State = state })
-				if left := next.notedDrafts(t.Context()); len(left) != 1 || left[hallID].Sum == "" {
+				if left := notedIn(t, state); len(left) != 1 || left[hallID].Sum == "" {
 					t.Fatalf("noted: %v", left)
 				}
 				two := say(next, 2)
 				time.Sleep(time.Minute)
-				if got := s.Messages(hallID); got[0].ID != one || got[1].ID != two || len(next.notedDrafts(t.Context())) > 0 {
+				if got := s.Messages(hallID); got[0].ID != one || got[1].ID != two || len(notedIn(t, state)) > 0 {
 					t.Errorf("stands: %+v", got)
 				}
 			})
@@ -527,8 +531,8 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 				d.Draft(hall(), "")
 				within(t, time.Minute, "none", func() bool { return !slices.Contains(s.Texts(hallID), "and") })
 				d.busy.close()
-				if got := s.Texts(hallID); !slices.Equal(got, c.stands) || len(d.notedDrafts(t.Context())) > 0 {
-					t.Errorf("in the end: %q, noted: %v", got, d.notedDrafts(t.Context()))
+				if got := s.Texts(hallID); !slices.Equal(got, c.stands) || len(notedIn(t, state)) > 0 {
+					t.Errorf("in the end: %q, noted: %v", got, notedIn(t, state))
 				}
 			})
 		})
@@ -540,8 +544,7 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 func TestDraftOfACrashAndATelling(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := shelf()
-		first := s.bot(t, func(o *Options) { o.State = state })
-		first.noteDraft(t.Context(), draftNote{Channel: hallID, Sum: sumOf("Good morning."), At: time.Now()})
+		noteLeft(t, state, draftNote{Channel: hallID, Sum: sumOf("Good morning."), At: time.Now()})
 		next := s.bot(t, func(o *Options) { o.State = state })
 		for range 2 {
 			if err := next.Tell(t.Context(), hall(), "Good morning."); err != nil {
@@ -566,9 +569,7 @@ func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
 		old, next := s.bot(t, func(o *Options) { o.State = state }), s.bot(t, func(o *Options) { o.State = state })
 		old.Draft(hall(), "The wh")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
-		if left := next.leftIn(t.Context(), hallID); len(left) != 1 {
-			t.Fatalf("left: %v", left)
-		}
+		next.drafts.ClearSoon(roomID) // reads what is left
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("PATCH /channels/" + hallID) {
 				return discordtest.Fault{Kind: discordtest.ResetAfter}
@@ -624,3 +625,74 @@ func TestDraftThatCannotBeNoted(t *testing.T) {
 		}
 	})
 }
+
+// draftStage shows a server to the conformance suite of drafts.
+type draftStage struct {
+	*server
+	state State
+	d     *Driver
+	stop  func() error
+
+	mu    sync.Mutex
+	fails map[string][]discordtest.FaultKind // by the beginning of a request
+}
+
+func TestDrafts(t *testing.T) {
+	coretest.TestDrafts(t, func(t *testing.T, test func(*testing.T, coretest.DraftWorld)) {
+		inBubble(t, func(t *testing.T, s *server) {
+			w := &draftStage{server: s, state: shelf(), fails: map[string][]discordtest.FaultKind{}}
+			s.Fail(w.fault)
+			test(t, w)
+			_ = w.stop()
+		})
+	})
+}
+
+func (w *draftStage) fault(c discordtest.Call) discordtest.Fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for request, list := range w.fails {
+		if c.Is(request) && len(list) > 0 {
+			w.fails[request] = list[1:]
+			return discordtest.Fault{Kind: list[0], After: 5 * time.Second}
+		}
+	}
+	return discordtest.Fault{}
+}
+
+func (w *draftStage) Start(t testing.TB) {
+	if w.stop != nil {
+		_ = w.stop()
+		w.d.busy.close()
+		time.Sleep(10 * time.Second) // between two sessions
+	}
+	w.d = w.bot(t, func(o *Options) { o.State = w.state })
+	w.stop = w.listening(t.(*testing.T), w.d, newInbox())
+	synctest.Wait()
+}
+
+func (w *draftStage) Draft(text string) { w.d.Draft(hall(), text) }
+
+func (w *draftStage) Answer(_ context.Context, t testing.TB, parts *coretest.Parts, text string) error {
+	_, err := act(t, w.d, "message_discord", map[string]any{"text": text}, func(call *core.Call) { call.Parts = parts })
+	return err
+}
+
+func (w *draftStage) Texts() []string { return w.server.Texts(hallID) }
+
+func (w *draftStage) Fail(request coretest.DraftRequest, fault coretest.DraftFault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	method := map[coretest.DraftRequest]string{coretest.DraftPost: "POST", coretest.DraftEdit: "PATCH"}[request]
+	key := method + " /channels/" + hallID
+	if fault == "" {
+		delete(w.fails, key)
+		return
+	}
+	w.fails[key] = append(w.fails[key], map[coretest.DraftFault]discordtest.FaultKind{
+		coretest.DraftLimited: discordtest.Limited, coretest.DraftLostRequest: discordtest.Hang,
+		coretest.DraftLostReply: discordtest.HangAfter,
+	}[fault])
+}
+
+func (w *draftStage) Searches() bool { return true }

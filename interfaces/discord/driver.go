@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/draft"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
 )
@@ -63,7 +64,7 @@ type Driver struct {
 	cursors  *cursors
 	replies  *replies // commands without an answer
 	presses  *replies // presses that may get a whisper
-	drafts   drafts
+	drafts   *draft.Drafts
 	arrivals arrivals
 	alive    *alive
 	members  *members
@@ -108,7 +109,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 		name: o.Name, set: set, log: o.Log, clock: o.Clock, state: o.State, tell: o.Admin, admins: o.Admins, tempo: t,
 		specs: o.Commands, remember: o.Remember,
 		book: newBook(o.Name), queue: newQueue(),
-		lanes: newLanes(), targets: newTargets(), presses: newReplies(nil, nil), drafts: drafts{all: make(map[string]*draft)},
+		lanes: newLanes(), targets: newTargets(), presses: newReplies(nil, nil),
 		arrivals: arrivals{when: make(map[string]time.Time)}, alive: &alive{shards: make(map[int]time.Time)}, members: newMembers(),
 		told: make(map[string]bool), direct: make(map[string]string), asked: make(map[string]place), token: make(chan struct{}),
 	}
@@ -128,7 +129,7 @@ func newDriver(o Options, t tempo) (*Driver, error) {
 	if d.dial = o.Dial; d.dial == nil {
 		d.dial = (&net.Dialer{Timeout: t.gateway.Patience, KeepAlive: 15 * time.Second}).DialContext
 	}
-	d.cursors, d.replies = newCursors(d.state), newReplies(d.state, d.log)
+	d.cursors, d.replies, d.drafts = newCursors(d.state), newReplies(d.state, d.log), newDrafts(d)
 	d.rest = rest.New(rest.Options{
 		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: d.dial, Clock: d.clock, Refused: d.refuse,
 	})
@@ -236,7 +237,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	}
 	begin(newIntake(d, in).run)
 	begin(d.watchToken)
-	begin(d.clearDrafts)
+	begin(func(ctx context.Context) error { d.drafts.ClearLater(ctx); return nil })
 	begin(func(ctx context.Context) error { return d.gateway.Run(ctx, at) })
 	wait.Wait()
 	select {

@@ -1,7 +1,10 @@
 package discord
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,105 +36,40 @@ func (s *said) count(what string) int {
 	return strings.Count(s.text.String(), what)
 }
 
-// notedBy lists the notes of drafts by their keys.
-func notedBy(t *testing.T, d *Driver) []string {
+// draftNote is a note of a draft as the State keeps it.
+type draftNote struct {
+	Channel string    `json:"channel,omitempty"`
+	ID      string    `json:"id,omitempty"`
+	Sum     string    `json:"sum,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+	After   string    `json:"after,omitempty"`
+	Key     string    `json:"key,omitempty"`
+	Final   string    `json:"final,omitempty"`
+}
+
+func sumOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// notedIn returns the notes of drafts.
+func notedIn(t *testing.T, state State) map[string]draftNote {
 	t.Helper()
-	var list []string
-	for key, n := range d.notedDrafts(t.Context()) {
-		list = append(list, key+" "+n.Channel)
+	all := map[string]draftNote{}
+	raw, _ := state.Get(context.Background(), draftKey)
+	if err := json.Unmarshal(raw, &all); raw != nil && err != nil {
+		t.Error(err)
 	}
-	slices.Sort(list)
-	return list
+	return all
 }
 
-// Notes of drafts are kept whatever becomes of the call that they are made in; one with
-// an id takes the place of the one before it was known. What cannot be kept is reported.
-func TestDraftNotes(t *testing.T) {
-	s := newServer(t)
-	state, log := &counted{State: shelf()}, &said{}
-	_ = state.Put(t.Context(), draftKey, []byte(`{"31":{"id":"1"}}`)) // as it was once
-	d := s.bot(t, func(o *Options) { o.State, o.Log = state, slog.New(slog.NewTextHandler(log, nil)) })
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	check := func(what string, want ...string) {
-		t.Helper()
-		if got := notedBy(t, d); !slices.Equal(got, want) {
-			t.Errorf("%s: noted %q, want %q", what, got, want)
-		}
+// noteLeft writes a note as a process did that died, in the form of earlier versions.
+func noteLeft(t *testing.T, state State, n draftNote) {
+	t.Helper()
+	raw, err := json.Marshal(map[string]draftNote{cmp.Or(n.ID, n.Channel): n})
+	if err == nil {
+		err = state.Put(context.Background(), draftKey, raw)
 	}
-	check("at first", "1 31")
-	d.noteDraft(ended, draftNote{Channel: "32"})
-	check("asked for", "1 31", "32 32")
-	d.noteDraft(ended, draftNote{Channel: "32", ID: "2"})
-	check("known", "1 31", "2 32")
-	d.forgetDraft(ended, draftNote{Channel: "33", ID: "3"})
-	d.forgetDraft(ended, draftNote{Channel: "32", ID: "2"})
-	check("over", "1 31")
-	if n := log.count("level=ERROR"); n != 0 {
-		t.Errorf("%d errors", n)
+	if err != nil {
+		t.Error(err)
 	}
-	state.breaks(errors.New("no room"))
-	d.noteDraft(ended, draftNote{Channel: "34"})
-	if n := log.count("a draft is not noted"); n != 1 {
-		t.Errorf("reported %d times", n)
-	}
-	state.breaks(nil)
-	_ = state.Put(t.Context(), draftKey, []byte(`{"31":`))
-	check("half a note")
-}
-
-// What is left is what others left, or this driver itself, and is still noted so.
-func TestDraftsThatAreLeft(t *testing.T) {
-	s := newServer(t)
-	state := shelf()
-	with := func(o *Options) { o.State = state }
-	old := s.bot(t, with)
-	old.noteDraft(t.Context(), draftNote{Channel: "31", ID: "1"})
-	old.noteDraft(t.Context(), draftNote{Channel: "32", ID: "2", Key: "k"})
-	d := s.bot(t, with)
-	left := func(what, channel string, want ...string) {
-		t.Helper()
-		var got []string
-		for _, n := range d.leftIn(t.Context(), channel) {
-			got = append(got, n.ID)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q is left, want %q", what, got, want)
-		}
-	}
-	d.noteDraft(t.Context(), draftNote{Channel: "36", ID: "6"})
-	left("its own from the beginning", "36")
-	d.leave(draftNote{Channel: "33", ID: "3"})
-	left("not noted", "33")
-	d.noteDraft(t.Context(), draftNote{Channel: "33", ID: "3"})
-	left("its own, in use", "33")
-	d.leave(draftNote{Channel: "33", ID: "3"})
-	left("in all", "", "1", "2", "3")
-	left("in one", "31", "1")
-	left("in another", "34")
-	old.noteDraft(t.Context(), draftNote{Channel: "32", ID: "2", Key: "l"})
-	left("for another part", "32")
-	old.noteDraft(t.Context(), draftNote{Channel: "32", ID: "2", Key: "k"})
-	left("and no more", "32")
-	old.forgetDraft(t.Context(), draftNote{Channel: "31", ID: "1"})
-	left("done with by others", "", "3")
-	unknown := draftNote{Channel: "35"}
-	d.noteDraft(t.Context(), unknown)
-	d.leave(unknown)
-	d.forgetDraft(t.Context(), unknown)
-	d.noteDraft(t.Context(), unknown)
-	left("asked for again", "35")
-	for nonce, key := range map[string]string{"": "", "k": "", "l": "k"} {
-		d.leave(draftNote{Channel: "33", ID: "3", Key: key})
-		d.noteDraft(t.Context(), draftNote{Channel: "33", ID: "3", Key: key})
-		if id, err := d.resume(t.Context(), "33", &outgoing{Nonce: nonce}); id != "" || err != nil {
-			t.Errorf("the part %q goes on with the draft of %q: %s, %v", nonce, key, id, err)
-		}
-	}
-	if n := len(s.Calls("")); n != 0 {
-		t.Errorf("%d requests", n)
-	}
-	s.bot(t).leave(draftNote{Channel: "31", ID: "1"}) // before anything was read
 }
 
 // A driver that ends before it was time leaves what others left to the next one, and
@@ -144,20 +82,20 @@ func TestDraftsThatNobodyTakesUp(t *testing.T) {
 		if err := first.Tell(t.Context(), hall(), "half a tex"); err != nil {
 			t.Fatal(err)
 		}
-		first.noteDraft(t.Context(), draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now()})
+		noteLeft(t, state, draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now()})
 		stop := s.listening(t, s.bot(t, with), newInbox())
 		time.Sleep(usual.left / 2)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
-		if noted := notedBy(t, first); len(noted) != 1 || len(s.Texts(hallID)) != 1 {
+		if noted := notedIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 1 {
 			t.Errorf("noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
 		time.Sleep(time.Minute)
 		next := s.bot(t, with)
 		s.listening(t, next, newInbox())
 		time.Sleep(usual.left + time.Minute)
-		if noted := notedBy(t, first); len(noted) != 0 || len(s.Texts(hallID)) != 0 {
+		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 0 {
 			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -188,20 +126,20 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
 				log := &said{}
-				d := s.bot(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
-				if err := d.Tell(t.Context(), hall(), c.stands); err != nil {
+				state := shelf()
+				d := s.bot(t, func(o *Options) { o.State, o.Log = state, slog.New(slog.NewTextHandler(log, nil)) })
+				if err := s.bot(t).Tell(t.Context(), hall(), c.stands); err != nil {
 					t.Fatal(err)
 				}
 				n := draftNote{Channel: hallID, ID: s.Messages(hallID)[0].ID, At: time.Now(), Key: "k", Final: sumOf("The whole text.")}
-				d.noteDraft(t.Context(), n)
-				d.leave(n)
+				noteLeft(t, state, n)
 				time.Sleep(c.age)
 				s.FailNext("GET /channels/"+hallID, c.fault)
-				d.clearOld(t.Context(), hallID)
-				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(notedBy(t, d)) > 0) != c.noted {
-					t.Errorf("stands: %q, noted: %v", got, notedBy(t, d))
+				d.drafts.Clear(t.Context(), hallID)
+				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(notedIn(t, state)) > 0) != c.noted {
+					t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
 				}
-				if reported := log.count("whether a draft was left is not known") > 0; reported != (name == "nobody knows") {
+				if reported := log.count("left-over draft not read") > 0; reported != (name == "nobody knows") {
 					t.Errorf("reported: %v", reported)
 				}
 			})
@@ -213,7 +151,11 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		log := &said{}
-		d := s.bot(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
+		state := shelf()
+		bot := func() *Driver {
+			return s.bot(t, func(o *Options) { o.State, o.Log = state, slog.New(slog.NewTextHandler(log, nil)) })
+		}
+		d := s.bot(t)
 		tell := func(texts ...string) {
 			t.Helper()
 			for _, text := range texts {
@@ -225,10 +167,9 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 		clear := func(after string) {
 			t.Helper()
 			n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now().Add(-time.Minute), After: after}
-			d.noteDraft(t.Context(), n)
-			d.leave(n)
-			d.clearOld(t.Context(), hallID)
-			if noted := notedBy(t, d); len(noted) != 0 {
+			noteLeft(t, state, n)
+			bot().drafts.Clear(t.Context(), hallID)
+			if noted := notedIn(t, state); len(noted) != 0 {
 				t.Errorf("noted: %v", noted)
 			}
 		}
@@ -245,14 +186,14 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 		tell("half a tex")
 		s.FailNext("DELETE /channels/", discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now(), After: all[1].ID}
-		d.noteDraft(t.Context(), n)
-		d.leave(n)
-		d.clearOld(t.Context(), hallID)
-		if noted := notedBy(t, d); len(noted) != 1 || len(s.Texts(hallID)) != 3 {
+		noteLeft(t, state, n)
+		next := bot()
+		next.drafts.Clear(t.Context(), hallID)
+		if noted := notedIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 3 {
 			t.Errorf("while it cannot be taken away: noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
-		d.clearOld(t.Context(), hallID)
-		if noted := notedBy(t, d); len(noted) != 0 || len(s.Texts(hallID)) != 2 {
+		next.drafts.Clear(t.Context(), hallID)
+		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 2 {
 			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
 		tell("half a tex")
@@ -262,7 +203,7 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 		}
 		s.FailNext("GET /channels/"+hallID, discordtest.Fault{Kind: discordtest.Refused, Status: 400})
 		clear(all[1].ID)
-		if log.count("whether a draft was left is not known") != 1 {
+		if log.count("left-over draft not searched for") != 1 {
 			t.Error("that it could not be looked for is not reported")
 		}
 	})

@@ -28,7 +28,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		return rest.Failure("the message", err)
 	}
 	defer leave()
-	d.clearOld(ctx, channel)
+	d.drafts.Clear(ctx, channel)
 	for _, t := range texts {
 		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
 		var got created
