@@ -92,15 +92,15 @@ func TestFaults(t *testing.T) {
 		{"wrong types", "bot = 1\nplugins = []\n[prompt]\nlite = \"yes\"\n[budget]\nperson_tokens = 1.5\ncost = \"much\"\n[[engine]]\nname = 1\ntimeout = 30\napi_key = 5", `
 1: bot: is a whole number; write it as a table of keys
 2: plugins: is a list; write it as a table of keys
-4: prompt.lite: is a text; write true or false, without quotes
+4: prompt.lite: is text; write true or false, without quotes
 6: budget.person_tokens: is a number with a fraction; write a whole number, without quotes
-7: budget.cost: is a text; write a number, without quotes
-9: engine[0].name: is a whole number; write a text in quotes
+7: budget.cost: is text; write a number, without quotes
+9: engine[0].name: is a whole number; write text in quotes
 10: engine[0].timeout: is a whole number; write a duration in quotes, such as "30s"
 11: engine[0].api_key: is a whole number; write "env:NAME", "file:PATH" or the secret itself, in quotes`},
 		{"one bracket", "[engine]\nname = \"x\"\n[access]\nallow = \"x\"", `
 1: engine: is a table; there may be several: write the header with two brackets, [[engine]]
-4: access.allow: is a text; write a list, in brackets: [ … ]`},
+4: access.allow: is text; write a list, in brackets: [ … ]`},
 		{"out of range", "[bot]\nname = \"\"\n[budget]\nperson_tokens = -1\ncost = 100.5\n[[engine]]\nname = \"x\"\ntimeout = \"100ms\"\nprovider = \"olama\"\n[prompt]\nscope = \"everywhere\"", `
 2: bot.name: is 0 characters; write 1 to 64 characters
 4: budget.person_tokens: is -1; write 0 or more
@@ -111,23 +111,23 @@ func TestFaults(t *testing.T) {
 		{"unparsable texts", "[bot]\ntimezone = \"Moon\"\nadmins = [\n  \"a/b\",\n  \"a//b\",\n  7,\n]\n[[engine]]\nname = \"x\"\ntimeout = \"5 min\"\n[budget]\ncost = nan", `
 2: bot.timezone: unknown time zone Moon
 5: bot.admins[1]: bad path: "a//b" has an empty element
-6: bot.admins[2]: is a whole number; write a text in quotes
-10: engine[0].timeout: "5 min" is no duration; write it as in "90s", "15m" or "1h30m"
-12: budget.cost: is no finite number`},
+6: bot.admins[2]: is a whole number; write text in quotes
+10: engine[0].timeout: is "5 min"; write a duration such as "90s", "15m" or "1h30m"
+12: budget.cost: is not a finite number`},
 		{"missing", "[[engine]]\n\n[[engine]]\nname = \"\"\n[[share]]\n[[share]]\npaths = []", `
 1: engine[0].name: is missing; write name = "home"
 4: engine[1].name: is empty; write name = "home"
 5: share[0].paths: is missing; write paths = ["discord/81384788765712384", "telegram/-1001234567890"]
 7: share[1].paths: is empty; write paths = ["discord/81384788765712384", "telegram/-1001234567890"]`},
 		{"inline and dotted", "bot.name = 1\nengine = [\n  { name = 1 },\n  { name = \"x\", tmeout = \"1s\" },\n]\n[interfaces]\ntelegram.token = 1\ntelegram.pace = \"fast\"", `
-1: bot.name: is a whole number; write a text in quotes
-3: engine[0].name: is a whole number; write a text in quotes
+1: bot.name: is a whole number; write text in quotes
+3: engine[0].name: is a whole number; write text in quotes
 4: engine[1].tmeout: is unknown; did you mean "timeout"?
 7: interfaces.telegram.token: is a whole number; write "env:NAME", "file:PATH" or the secret itself, in quotes
 8: interfaces.telegram.pace: is "fast"; write one of platform, off`},
 		{"components", "[interfaces.telegram]\nenabled = \"no\"\ntokn = \"x\"\n[interfaces.t2]\ntoken = \"x\"\npace = \"off\"\n[plugins.dice]\nsides = 1\n[plugins.\"a b\"]\nx = 1", `
 1: interfaces.telegram.token: is missing; write token = "env:TELEGRAM_TOKEN"
-2: interfaces.telegram.enabled: is a text; write true or false, without quotes
+2: interfaces.telegram.enabled: is text; write true or false, without quotes
 3: interfaces.telegram.tokn: is unknown; did you mean "token"?
 6: interfaces.t2.pace: is for servers of your own
 8: plugins.dice.sides: is 1; write 2 to 100
@@ -135,10 +135,10 @@ func TestFaults(t *testing.T) {
 		{"syntax, and what else is wrong", "[bot]\nname = \"Ada\nlangage = \"en\"\n[prompt]\nlite = maybe\n[[engine]]\ntimeout = 5", `
 2: cannot be read as TOML: basic strings cannot have new lines; close the quotes, or use three of them
 3: bot.langage: is unknown; did you mean "language"?
-5: cannot be read as TOML: unexpected character U+006D 'm' at start of value; a text stands in quotes
+5: cannot be read as TOML: unexpected character U+006D 'm' at start of value; write text in quotes
 7: engine[0].timeout: is a whole number; write a duration in quotes, such as "30s"`},
 		{"nothing is concluded from half a table", "[interfaces.telegram]\ntoken = x\npace = \"off\"", `
-2: cannot be read as TOML: unexpected character U+0078 'x' at start of value; a text stands in quotes`},
+2: cannot be read as TOML: unexpected character U+0078 'x' at start of value; write text in quotes`},
 		{"just within bounds", "[plugins.low]\nsides = 2\n[plugins.high]\nsides = 100\n[budget]\nperson_tokens = 0\n[bot]\nname = \"" + strings.Repeat("ä", 64) + "\"", ""},
 		{"an unclosed list", "[bot]\nadmins = [\n\"a\"\nname = \"x\"\n[prompt]\nlite = 1", `
 4: cannot be read as TOML: expected ',' or ']' after array value`},
@@ -179,7 +179,7 @@ func TestSecretFaults(t *testing.T) {
 	for reference, want := range map[string]string{
 		"env:NONE":      "env:NONE is not set in the environment or empty; set it, or keep the secret in a file and write file:PATH",
 		"env:EMPTY":     "env:EMPTY is not set in the environment or empty; set it, or keep the secret in a file and write file:PATH",
-		"env:TWO":       "env:TWO holds a line break or another character that no secret has; let the secret stand alone there",
+		"env:TWO":       "env:TWO contains a line break or another character that no secret has; write nothing but the secret there",
 		"env:":          "env: names no variable; write env:NAME",
 		"file:":         "file: names no file; write file:PATH",
 		"file:none":     "file:none is not there (looked at /run/cred/none and /etc/bot/none); create it, readable for the bot only",
@@ -187,9 +187,9 @@ func TestSecretFaults(t *testing.T) {
 		"file:../up":    "file:../up is not there (looked at /etc/up); create it, readable for the bot only",
 		"file:blank":    "file:blank is empty (/run/cred/blank); put the secret in it",
 		"file:locked":   "file:locked cannot be read from /etc/bot/locked: permission denied",
-		"file:binary":   "file:binary holds a line break or another character that no secret has; let the secret stand alone there",
+		"file:binary":   "file:binary contains a line break or another character that no secret has; write nothing but the secret there",
 		"file:huge":     "file:huge cannot be read from /etc/bot/huge: over 64 KiB",
-		value + "\\n":   "holds a line break or another character that no secret has; let the secret stand alone there",
+		value + "\\n":   "contains a line break or another character that no secret has; write nothing but the secret there",
 		value + "\\uFF": "",
 	} {
 		_, _, err := readBot("[[engine]]\nname = \"x\"\napi_key = \""+reference+"\"", w)
@@ -304,7 +304,7 @@ func TestManyFaults(t *testing.T) {
 	}
 	err := Read("c.toml", []byte(b.String()), new(botConfig), Options{})
 	faults := err.(Faults)
-	if n := len(faults); n != maxFaults+1 || faults[n-1].Text != "and 4900 more faults; mend these first" {
+	if n := len(faults); n != maxFaults+1 || faults[n-1].Text != "and 4900 more faults; fix these first" {
 		t.Errorf("%d faults, the last is %q", n, faults[n-1].Text)
 	}
 }
@@ -403,12 +403,12 @@ any = 1
 name = ""`
 	var k kinds
 	want := `c.toml:1: small: is 128; write -128 to 127
-c.toml:2: ratio: is no finite number
+c.toml:2: ratio: is not a finite number
 c.toml:3: when: parsing time "noon" as "2006-01-02T15:04:05Z07:00": cannot parse "noon" as "2006"
 c.toml:4: times[1]: is 1h1m0s; write 1h or less
 c.toml:5: level: is "c"; write one of a, b
 c.toml:6: keys.a: env:NONE is not set in the environment or empty; set it, or keep the secret in a file and write file:PATH
-c.toml:8: lists[0][1]: is a text; write a whole number, without quotes
+c.toml:8: lists[0][1]: is text; write a whole number, without quotes
 c.toml:9: depth: is 0; write 1 or more
 c.toml:10: any: is a whole number; write it as a table of keys
 c.toml:12: deep.name: is empty; write name = "x"`

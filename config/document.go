@@ -13,17 +13,17 @@ import (
 	"synthbot/core/txt"
 )
 
-// MaxFile is the largest configuration file in bytes.
+// MaxFile is the size limit of a configuration file in bytes.
 const MaxFile = 1 << 20
 
-// Options say how a file is read. The zero value is right outside of tests.
+// Options say how a file is read. The zero value is for programs; tests set fields.
 type Options struct {
 	// Getenv looks up env: secrets and $CREDENTIALS_DIRECTORY; nil: os.Getenv.
 	Getenv func(string) string
 	// Open opens file: secrets and the file of [Open]; nil: os.Open.
 	Open func(string) (io.ReadCloser, error)
 	// References leaves secrets unresolved: a field holds the reference itself,
-	// or "(literal)". What it reveals may then be printed.
+	// or "(literal)", and may be printed.
 	References bool
 }
 
@@ -52,7 +52,7 @@ func (o Options) read(name string, limit int) ([]byte, error) {
 	return data, err
 }
 
-// reason is an I/O error in a few words, without the file's name.
+// reason words an I/O error without the file's name.
 func reason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -61,14 +61,14 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Document is one file: what stands in it, and what was found wrong with it so
-// far. It is for one goroutine.
+// Document is one file: its content, and the faults found so far. It is not safe
+// for concurrent use.
 type Document struct {
 	file     string
 	options  Options
-	root     spot
-	broken   bool // something could not be read: what is missing proves nothing
-	findings findings
+	root     cursor
+	broken   bool // a part could not be read, so that keys may only seem missing
+	findings faultList
 	secrets  []string // the files that secrets were read from
 }
 
@@ -80,12 +80,12 @@ func Read(file string, data []byte, into any, o Options) error {
 	return d.Err()
 }
 
-// Open is [Parse] for a file on disk. That it cannot be read is a fault, too.
+// Open is [Parse] for a file on disk. A file that cannot be read is a fault.
 func Open(file string, o Options) *Document {
 	data, err := o.read(file, MaxFile)
 	if err != nil && len(data) <= MaxFile {
 		d := &Document{file: file, options: o, broken: true}
-		d.root = spot{doc: d}
+		d.root = cursor{doc: d}
 		d.Fault("cannot be read: " + reason(err))
 		return d
 	}
@@ -93,11 +93,10 @@ func Open(file string, o Options) *Document {
 }
 
 // Parse reads the syntax of data, the content of file. The document is never
-// nil; what is wrong is kept for Err. file is for messages, and for secrets
-// that lie beside it.
+// nil; Err returns the faults. file is for messages, and its folder for secrets.
 func Parse(file string, data []byte, o Options) *Document {
 	d := &Document{file: file, options: o}
-	d.root = spot{doc: d}
+	d.root = cursor{doc: d}
 	if len(data) > MaxFile {
 		d.broken = true
 		d.Fault(fmt.Sprintf("is over %d KiB; a configuration is smaller", MaxFile>>10))
@@ -108,71 +107,72 @@ func Parse(file string, data []byte, o Options) *Document {
 	return d
 }
 
-// Decode reads the whole file into structs; each of into is a pointer to one.
-// A key is known if any of them knows it. Fields get their defaults first; one
-// without a default keeps what it held. Then a struct with the method
+// Decode reads the whole file into structs; each element of into is a pointer to
+// one. A key is known if any of them has it. Fields get their defaults first; one
+// without a default keeps its value. Then the method
 //
 //	Check(fault func(text string, at ...any))
 //
-// is asked for faults that no tag can tell, if it has none yet. Err tells what
-// was found.
+// of each struct that has it looks for faults that no tag can express, if there are
+// none yet. Err returns all faults.
 func (d *Document) Decode(into ...any) {
 	r := reader{doc: d, references: d.options.References}
 	r.table(&d.root, structs(into))
 }
 
-// Fault notes a fault that the caller found; at leads to the key, from the
-// top, by names (string) and indices (int).
+// Fault adds a fault that the caller found; at leads to the key, from the top, by
+// names (string) and indices (int).
 func (d *Document) Fault(text string, at ...any) { d.root.walk(at).fault(text) }
 
-// Line is where a key stands, 0 if it does not; at is as in Fault.
-func (d *Document) Line(at ...any) int { return d.root.walk(at).stands() }
+// Line is the line of a key, 0 if the file lacks it; at is as in Fault.
+func (d *Document) Line(at ...any) int { return d.root.walk(at).exactLine() }
 
-// SecretFiles are the files that secrets were read from, as they were opened:
-// those that the system handed over in $CREDENTIALS_DIRECTORY are left out.
+// SecretFiles returns the files that secrets were read from, without those in
+// $CREDENTIALS_DIRECTORY.
 func (d *Document) SecretFiles() []string { return slices.Clone(d.secrets) }
 
 // Err returns all [Faults] found so far, or nil.
 func (d *Document) Err() error { return d.findings.err(d.file) }
 
-// structs checks what a caller gave to be filled.
+// structs returns the structs that into points to; it panics if one is not a struct.
 func structs(into []any) []reflect.Value {
 	list := make([]reflect.Value, len(into))
 	for i, p := range into {
 		v := reflect.ValueOf(p)
 		if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
-			panic(fmt.Sprintf("config: %T is no pointer to a struct", p))
+			panic(fmt.Sprintf("config: %T is not a pointer to a struct", p))
 		}
 		list[i] = v.Elem()
 	}
 	return list
 }
 
-// spot is a place in a document, whether something stands there or not.
-type spot struct {
+// cursor points to a key or an element of a document, which may be missing.
+type cursor struct {
 	doc   *Document
-	up    *spot
+	up    *cursor
 	name  string // in a table
 	index int    // in a list, where name is ""
 	list  bool
-	value any   // nil: nothing stands here
-	node  *node // nil: nothing stands here
+	value any   // nil: missing
+	node  *node // nil: missing
 }
 
-func (s *spot) key(name string) *spot {
+func (s *cursor) key(name string) *cursor {
 	table, _ := s.value.(map[string]any)
-	return &spot{doc: s.doc, up: s, name: name, value: table[name], node: s.node.key(name)}
+	return &cursor{doc: s.doc, up: s, name: name, value: table[name], node: s.node.key(name)}
 }
 
-func (s *spot) item(i int) *spot {
-	child := &spot{doc: s.doc, up: s, index: i, list: true, node: s.node.item(i)}
-	if list, _ := s.value.([]any); i >= 0 && i < len(list) {
+func (s *cursor) item(i int) *cursor {
+	child := &cursor{doc: s.doc, up: s, index: i, list: true, node: s.node.item(i)}
+	list, _ := s.value.([]any)
+	if i >= 0 && i < len(list) {
 		child.value = list[i]
 	}
 	return child
 }
 
-func (s *spot) walk(at []any) *spot {
+func (s *cursor) walk(at []any) *cursor {
 	for _, step := range at {
 		switch step := step.(type) {
 		case string:
@@ -186,8 +186,8 @@ func (s *spot) walk(at []any) *spot {
 	return s
 }
 
-// String is the key as it would be written in the file.
-func (s *spot) String() string {
+// String returns the key as a file would hold it.
+func (s *cursor) String() string {
 	switch {
 	case s.up == nil:
 		return ""
@@ -199,16 +199,16 @@ func (s *spot) String() string {
 	return s.up.String() + "." + writeKey(s.name)
 }
 
-// stands is the line of what stands here, 0 where nothing does.
-func (s *spot) stands() int {
+// exactLine returns the line of the key, 0 if it is missing.
+func (s *cursor) exactLine() int {
 	if s.node == nil {
 		return 0
 	}
 	return s.node.line
 }
 
-// line is where the key stands, else where the table does that lacks it.
-func (s *spot) line() int {
+// line returns the line of the key, or of the table that lacks it.
+func (s *cursor) line() int {
 	for ; s != nil; s = s.up {
 		if s.node != nil {
 			return s.node.line
@@ -217,7 +217,7 @@ func (s *spot) line() int {
 	return 0
 }
 
-func (s *spot) fault(text string) {
+func (s *cursor) fault(text string) {
 	f := Fault{File: s.doc.file, Line: s.line(), Key: txt.Clip(s.String(), 120), Text: text}
 	s.doc.findings.add(f)
 }

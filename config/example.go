@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// width is how long a line of comment may be.
+// width is the length limit of a line of comment.
 const width = 78
 
 // Example renders a complete configuration file with a sentence for each key.
-// What has a default, and what there may be none of, is commented out: with
-// "#" before a key or header, with "# " before a sentence. The file reads back
-// without faults as it is, and with all that was commented out as well.
+// Optional keys and tables are commented out: a key or header begins with "#", a
+// sentence with "# ". The file has no faults as it is, nor with all keys commented in.
 func (p Page) Example(into any) string {
 	var b strings.Builder
 	comment(&b, p.Intro)
@@ -28,12 +27,12 @@ func (s *section) example(b *strings.Builder) {
 	}
 	if s.header != "" {
 		comment(b, s.doc)
-		b.WriteString(mark(s.spare) + s.header + "\n")
+		b.WriteString(mark(s.optional) + s.header + "\n")
 	}
 	for _, f := range s.fields {
-		text, isDefault := f.shown(s.spare)
+		text, isDefault := f.shown(s.optional)
 		comment(b, strings.Join(f.sentences(isDefault), " "))
-		fmt.Fprintf(b, "%s%s = %s\n", mark(s.spare || !f.required), writeKey(f.name), text)
+		fmt.Fprintf(b, "%s%s = %s\n", mark(s.optional || !f.required), writeKey(f.name), text)
 	}
 }
 
@@ -44,7 +43,7 @@ func mark(spare bool) string {
 	return ""
 }
 
-// sentences says all about a field whose value is shown below.
+// sentences describes a field whose value is shown below.
 func (f *field) sentences(isDefault bool) []string {
 	list := append([]string{f.doc}, f.limits()...)
 	switch {
@@ -58,15 +57,18 @@ func (f *field) sentences(isDefault bool) []string {
 	return list
 }
 
-// limits words the rules of a field.
+// limits describes the rules of a field.
 func (f *field) limits() []string {
 	var list []string
 	if f.rules.oneof != nil {
 		list = append(list, "One of: "+strings.Join(f.rules.oneof, ", ")+".")
 	}
-	if span := f.rules.span(); span != "" && f.leaf().Kind() == reflect.String {
+	span := f.rules.span()
+	switch {
+	case span == "":
+	case f.leaf().Kind() == reflect.String:
 		list = append(list, span+" characters.")
-	} else if span != "" {
+	default:
 		list = append(list, span+".")
 	}
 	return list

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// maxFaults is how many faults are told; the rest is counted.
+// maxFaults is how many faults are reported; the rest is counted.
 const maxFaults = 100
 
-// Fault is one thing that is wrong with a file.
+// Fault is one problem of a file.
 type Fault struct {
 	File string
-	Line int    // 0: the key does not stand in the file
-	Key  string // as it would be written ("engine[0].timeout"); empty: the whole file
-	Text string // what is wrong, and the mend
+	Line int    // 0: the file lacks the key
+	Key  string // as a file would hold it ("engine[0].timeout"); empty: the whole file
+	Text string // the problem and the fix
 }
 
 // String prints "FILE:LINE: key: text" on one line.
@@ -32,7 +32,7 @@ func (f Fault) String() string {
 	return b.String()
 }
 
-// Faults is everything that is wrong with a file, in the order of its lines.
+// Faults are the problems of a file, in the order of its lines.
 type Faults []Fault
 
 // Error prints one fault a line.
@@ -44,13 +44,13 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// findings collects faults up to maxFaults. The same one twice is one.
-type findings struct {
+// faultList collects faults up to maxFaults, without duplicates.
+type faultList struct {
 	list  Faults
-	found int // all of them, told or not
+	found int // all of them, also those beyond maxFaults
 }
 
-func (f *findings) add(fault Fault) {
+func (f *faultList) add(fault Fault) {
 	if slices.Contains(f.list, fault) {
 		return
 	}
@@ -60,11 +60,11 @@ func (f *findings) add(fault Fault) {
 	}
 }
 
-// full reports that what is added is only counted.
-func (f *findings) full() bool { return f.found >= maxFaults }
+// full reports whether further faults are only counted.
+func (f *faultList) full() bool { return f.found >= maxFaults }
 
-// err returns Faults, or nil where there are none.
-func (f *findings) err(file string) error {
+// err returns Faults, or nil if there are none.
+func (f *faultList) err(file string) error {
 	if f.found == 0 {
 		return nil
 	}
@@ -72,8 +72,9 @@ func (f *findings) err(file string) error {
 	slices.SortStableFunc(sorted, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
 	})
-	if more := f.found - len(f.list); more > 0 {
-		sorted = append(sorted, Fault{File: file, Text: fmt.Sprintf("and %d more faults; mend these first", more)})
+	more := f.found - len(f.list)
+	if more > 0 {
+		sorted = append(sorted, Fault{File: file, Text: fmt.Sprintf("and %d more faults; fix these first", more)})
 	}
 	return sorted
 }

@@ -13,7 +13,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// field is one key of a table, as a struct's field tells it.
+// field is one key of a table, as a struct's field describes it.
 type field struct {
 	name     string
 	doc      string
@@ -23,21 +23,21 @@ type field struct {
 	initial  *string // the default, as text
 	example  *string
 	rules    rules
-	owner    reflect.Type // for what is said about bad tags
+	owner    reflect.Type // the struct, for messages
 }
 
-// form says how a type is written in a file.
+// form is how a type is written in a file.
 type form int
 
 const (
 	formScalar form = iota // text, number, …
 	formSecret
-	formTable  // a struct
-	formRaw    // a Table
-	formList   // a slice
-	formNamed  // a map
-	formUnset  // a pointer
-	formNobody // not supported
+	formTable       // a struct
+	formRaw         // a Table
+	formList        // a slice
+	formMap         // a map
+	formPointer     // a pointer
+	formUnsupported // not supported
 )
 
 var (
@@ -67,20 +67,20 @@ func formOf(t reflect.Type) form {
 	case reflect.Slice:
 		return formList
 	case reflect.Pointer:
-		return formUnset
+		return formPointer
 	case reflect.Map:
 		if t.Key().Kind() == reflect.String {
-			return formNamed
+			return formMap
 		}
 	}
-	return formNobody
+	return formUnsupported
 }
 
 func readsText(t reflect.Type) bool {
 	return t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(typeText)
 }
 
-// fieldsOf reads the tags of a struct; it panics where they make no sense.
+// fieldsOf reads the tags of a struct; it panics if they make no sense.
 func fieldsOf(t reflect.Type) []field {
 	var list []field
 	for i := range t.NumField() {
@@ -114,10 +114,10 @@ func newField(owner reflect.Type, sf reflect.StructField, name string) field {
 	f := field{name: name, doc: sf.Tag.Get("doc"), index: sf.Index, typ: sf.Type, owner: owner}
 	f.required = sf.Tag.Get("required") == "true"
 	f.initial, f.example = lookup(sf.Tag, "default"), lookup(sf.Tag, "example")
-	if name == "" || !sf.IsExported() || formOf(f.leaf()) == formNobody {
+	if name == "" || !sf.IsExported() || formOf(f.leaf()) == formUnsupported {
 		f.panic("the field %s of type %s cannot be read", sf.Name, sf.Type)
 	}
-	if f.initial != nil && formOf(f.typ) == formUnset {
+	if f.initial != nil && formOf(f.typ) == formPointer {
 		f.panic("a pointer is nil by default")
 	}
 	f.rules = f.newRules(sf.Tag)
@@ -134,13 +134,13 @@ func lookup(tag reflect.StructTag, name string) *string {
 	return nil
 }
 
-// leaf is the type of the values that stand in the file: the field's own, or
-// that of the elements of a list, a map or a pointer.
+// leaf is the type of the values in the file: the field's own, or that of the
+// elements of a list, a map or a pointer.
 func (f *field) leaf() reflect.Type {
 	t := f.typ
 	for depth := 0; depth < maxDepth; depth++ {
 		switch formOf(t) {
-		case formList, formNamed, formUnset:
+		case formList, formMap, formPointer:
 			t = t.Elem()
 		default:
 			return t
@@ -149,12 +149,13 @@ func (f *field) leaf() reflect.Type {
 	return t
 }
 
-// mustRead panics if a tag's text is no good value of the field.
+// mustRead panics if a tag's text is not a valid value of the field.
 func (f *field) mustRead(text *string) {
 	if text == nil || formOf(f.leaf()) > formSecret {
 		return
 	}
-	if wrong := f.setText(reflect.New(f.typ).Elem(), *text); wrong != "" {
+	wrong := f.setText(reflect.New(f.typ).Elem(), *text)
+	if wrong != "" {
 		f.panic("%q: %s", *text, wrong)
 	}
 }
@@ -172,7 +173,8 @@ func SetText(into any, key, text string) error {
 		if f.name != key {
 			continue
 		}
-		if wrong := f.setText(s.FieldByIndex(f.index), text); wrong != "" {
+		wrong := f.setText(s.FieldByIndex(f.index), text)
+		if wrong != "" {
 			return errors.New(wrong)
 		}
 		return nil
@@ -180,31 +182,33 @@ func SetText(into any, key, text string) error {
 	return errors.New("is unknown")
 }
 
-// setText sets a value from the text of a tag. It returns what is wrong.
+// setText sets a value from the text of a tag. It returns the problem, or "".
 func (f *field) setText(dst reflect.Value, text string) string {
 	switch formOf(dst.Type()) {
-	case formUnset:
+	case formPointer:
 		dst.Set(reflect.New(dst.Type().Elem()))
 		return f.setText(dst.Elem(), text)
 	case formList:
 		dst.Set(reflect.MakeSlice(dst.Type(), 0, 0))
 		for _, part := range split(text) {
 			item := reflect.New(dst.Type().Elem()).Elem()
-			if wrong := f.setText(item, part); wrong != "" {
+			wrong := f.setText(item, part)
+			if wrong != "" {
 				return wrong
 			}
 			dst.Set(reflect.Append(dst, item))
 		}
 		return ""
-	case formNamed:
+	case formMap:
 		return f.setPairs(dst, text)
 	case formSecret:
 		dst.Set(reflect.ValueOf(core.NewSecret(text)))
 		return ""
 	}
-	value, err := plain(dst.Type(), text)
+	value, err := tomlValue(dst.Type(), text)
 	if err != nil {
-		return "is " + quote(txt.Clip(text, 120)) + "; write " + strings.TrimSuffix(wanted(dst.Type()), ", without quotes")
+		write := strings.TrimSuffix(instruction(dst.Type()), ", without quotes")
+		return "is " + quote(txt.Clip(text, 120)) + "; write " + write
 	}
 	return scalar(dst, value, f)
 }
@@ -217,7 +221,8 @@ func (f *field) setPairs(dst reflect.Value, text string) string {
 			return "lacks a ="
 		}
 		item := reflect.New(dst.Type().Elem()).Elem()
-		if wrong := f.setText(item, value); wrong != "" {
+		wrong := f.setText(item, value)
+		if wrong != "" {
 			return wrong
 		}
 		dst.SetMapIndex(reflect.ValueOf(name).Convert(dst.Type().Key()), item)

@@ -10,8 +10,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// FuzzRead: reading never panics, and every fault whose key stands in the file
-// names a line that holds the key's name.
+// FuzzRead: reading never panics, and every fault whose key is in the file names a
+// line that contains the key's name.
 func FuzzRead(f *testing.F) {
 	example, err := os.ReadFile("testdata/example.toml")
 	if err != nil {
@@ -38,16 +38,16 @@ func FuzzRead(f *testing.F) {
 			if fault.Line < 0 || fault.Line > len(text) || fault.Text == "" {
 				t.Fatalf("%q: %d lines, and the fault %+v", data, len(text), fault)
 			}
-			if readable && fault.Key != "" && stands(values, fault.Key) && !strings.Contains(text[max(fault.Line-1, 0)], lastName(fault.Key)) {
+			if readable && fault.Key != "" && contains(values, fault.Key) && !strings.Contains(text[max(fault.Line-1, 0)], lastName(fault.Key)) {
 				t.Fatalf("%q: the line of the fault %+v is not that of its key", data, fault)
 			}
 		}
 	})
 }
 
-// stands reports whether a key of bare names stands in the file. It shares
-// nothing with how the package finds lines.
-func stands(values map[string]any, key string) bool {
+// contains reports whether the file has a key of bare names. It shares nothing with
+// how the package finds lines.
+func contains(values map[string]any, key string) bool {
 	var here any = values
 	for part := range strings.SplitSeq(key, ".") {
 		name, index, listed := strings.Cut(part, "[")

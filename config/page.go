@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Component tells what stands in a [Table]: Name is its last key, Into are
+// Component describes the content of a [Table]: Name is its last key, Into are
 // pointers to the structs that it is decoded into.
 type Component struct {
 	Name string
@@ -19,18 +19,18 @@ type Component struct {
 type Page struct {
 	Title string // of the reference
 	Intro string // sentences at the top
-	// Tables says, by the key of a field, what its Table or its map of Tables
+	// Tables lists, by the key of a field, what its Table or its map of Tables
 	// may hold ("interfaces", "plugins").
 	Tables map[string][]Component
 }
 
 // section is a header and the keys below it.
 type section struct {
-	key    string // "" is the top of the file
-	header string
-	doc    string
-	fields []field
-	spare  bool // commented out as a whole: there may be none, or several
+	key      string // "" is the top of the file
+	header   string
+	doc      string
+	fields   []field
+	optional bool // commented out as a whole: a file may have none, or several
 }
 
 // sections lists the tables of a configuration in the order of its fields.
@@ -52,7 +52,8 @@ func (p Page) below(s section, shapes []reflect.Type, list []section) []section 
 	var tables []field
 	for _, t := range shapes {
 		for _, f := range fieldsOf(t) {
-			if form := formOf(f.leaf()); form == formTable || form == formRaw {
+			form := formOf(f.leaf())
+			if form == formTable || form == formRaw {
 				tables = append(tables, f)
 			} else {
 				s.fields = append(s.fields, f)
@@ -74,14 +75,14 @@ func (p Page) inside(up section, f *field, list []section) []section {
 	if up.key != "" {
 		key = up.key + "." + key
 	}
-	one := section{key: key, doc: f.doc, spare: up.spare || formOf(f.typ) != formTable}
+	one := section{key: key, doc: f.doc, optional: up.optional || formOf(f.typ) != formTable}
 	if formOf(f.leaf()) == formRaw {
-		return p.components(one, formOf(f.typ) == formNamed, list)
+		return p.components(one, formOf(f.typ) == formMap, list)
 	}
 	switch formOf(f.typ) {
 	case formList:
 		one.header = "[[" + key + "]]"
-	case formNamed:
+	case formMap:
 		one.key += "." + writeKey(f.exampleName())
 		fallthrough
 	default:
@@ -99,7 +100,7 @@ func (f *field) exampleName() string {
 
 func (p Page) components(up section, named bool, list []section) []section {
 	for _, c := range p.Tables[up.key] {
-		s := section{key: up.key, doc: c.Doc, spare: true}
+		s := section{key: up.key, doc: c.Doc, optional: true}
 		if named {
 			s.key += "." + writeKey(c.Name)
 		}
@@ -112,11 +113,12 @@ func (p Page) components(up section, named bool, list []section) []section {
 	return list
 }
 
-// Lint finds what is wrong with the tags of a configuration and of all that
-// its tables may hold: for a test.
+// Lint checks the tags of a configuration and of everything that its tables may
+// hold. It is for tests.
 func (p Page) Lint(into any) (err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if r != nil {
 			err = fmt.Errorf("%v", r)
 		}
 	}()
@@ -127,16 +129,16 @@ func (p Page) Lint(into any) (err error) {
 		}
 		for _, f := range s.fields {
 			if !strings.HasSuffix(f.doc, ".") {
-				all = append(all, fmt.Errorf("%s %s: %q is no sentence", s.header, f.name, f.doc))
+				all = append(all, fmt.Errorf("%s %s: %q is not a sentence", s.header, f.name, f.doc))
 			}
 		}
 	}
 	return errors.Join(all...)
 }
 
-// shown is a field's value in the example file, and whether it is the default:
-// the one of the tag, or the zero value. Where there may be none or several, an
-// example says more than a default.
+// shown returns a field's value in the example file, and whether it is the default:
+// that of the tag, or the zero value. In an optional table, the example comes before
+// the default.
 func (f *field) shown(spare bool) (text string, isDefault bool) {
 	switch {
 	case f.example != nil && (spare || f.initial == nil):
@@ -163,7 +165,7 @@ func (f *field) sample() string {
 // literal is the text of a tag as a value in a file; "" is the zero value.
 func literal(t reflect.Type, text string) string {
 	switch formOf(t) {
-	case formUnset:
+	case formPointer:
 		return literal(t.Elem(), text)
 	case formList:
 		parts := split(text)
@@ -171,7 +173,7 @@ func literal(t reflect.Type, text string) string {
 			parts[i] = literal(t.Elem(), part)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
-	case formNamed:
+	case formMap:
 		parts := split(text)
 		for i, part := range parts {
 			name, value, _ := strings.Cut(part, "=")

@@ -66,10 +66,10 @@ func TestLint(t *testing.T) {
 	}{
 		"no sentence": {&struct {
 			A int `toml:"a"`
-		}{}, "no sentence"},
+		}{}, "not a sentence"},
 		"half a sentence": {&struct {
 			A int `toml:"a" doc:"What"`
-		}{}, "no sentence"},
+		}{}, "not a sentence"},
 		"a bad default": {&struct {
 			A int `toml:"a" doc:"A." default:"x"`
 		}{}, "write a whole number"},
@@ -97,7 +97,7 @@ func TestLint(t *testing.T) {
 		"one key twice": {&struct {
 			A, B int `toml:"a" doc:"A."`
 		}{}, "two fields"},
-		"no struct": {new(int), "no pointer to a struct"},
+		"no struct": {new(int), "not a pointer to a struct"},
 	} {
 		if err := page().Lint(tc.into); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)

@@ -7,15 +7,13 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// What a configuration never needs. The library's time grows with the square
-// of the number of keys.
+// Limits of a file. The library's time grows with the square of the number of keys.
 const (
 	maxDepth = 32     // of nested tables, lists and dotted keys
 	maxKeys  = 10_000 // in the whole file
 )
 
-// node is a key or an element of the file, and the line where it stands. The
-// nil node stands nowhere.
+// node is a key or an element of the file, with its line. A nil node is missing.
 type node struct {
 	line  int
 	depth int
@@ -37,21 +35,20 @@ func (n *node) item(i int) *node {
 	return n.items[i]
 }
 
-// mapper finds the line of each key. The library's decoder gives values
-// without positions, its parser gives positions without the meaning of
-// headers; this is what lies between.
+// mapper finds the line of each key. The library's decoder returns values without
+// positions, and its parser returns positions without applying headers.
 type mapper struct {
 	parser unstable.Parser
 	breaks []int // offsets of the line ends
 	root   *node
 	table  *node // the table that the last header opened
-	left   int   // how many keys may still come
-	over   int   // the line that holds too much; 0: none
+	left   int   // how many keys may follow
+	over   int   // the line beyond a limit; 0: none
 	why    string
 }
 
-// positions maps the file up to its first syntax error. over is the line where
-// the file grows out of its limits, 0 where it does not; the map ends there.
+// positions maps the file up to its first syntax error. over is the line at which
+// the file exceeds a limit, or 0; the map ends there.
 func positions(data []byte) (root *node, over int, why string) {
 	m := &mapper{root: &node{}, left: maxKeys}
 	m.table = m.root
@@ -72,24 +69,27 @@ func (m *mapper) expression(e *unstable.Node) {
 	case unstable.KeyValue:
 		m.keyValue(m.table, e)
 	case unstable.Table:
-		if n, line := m.walk(m.root, e.Key()); n != nil {
+		n, line := m.walk(m.root, e.Key())
+		if n != nil {
 			n.line = line
 			m.table = n.last()
 		}
 	case unstable.ArrayTable:
-		if n, line := m.walk(m.root, e.Key()); n != nil {
+		n, line := m.walk(m.root, e.Key())
+		if n != nil {
 			m.table = m.grow(n, line)
 		}
 	}
 }
 
-// walk goes along a dotted key and makes what is missing. It returns where the
-// key ends, before an array's element is chosen, and its line.
+// walk follows a dotted key and adds missing nodes. It returns the key's node,
+// without choosing an element of an array, and its line; nil beyond a limit.
 func (m *mapper) walk(n *node, key unstable.Iterator) (*node, int) {
 	line := 0
 	for key.Next() {
 		line = m.line(key.Node(), line)
-		if n = m.enter(n.last(), string(key.Node().Data), line); n == nil {
+		n = m.enter(n.last(), string(key.Node().Data), line)
+		if n == nil {
 			return nil, line
 		}
 	}
@@ -105,14 +105,16 @@ func (n *node) last() *node {
 }
 
 func (m *mapper) enter(n *node, name string, line int) *node {
-	if child := n.keys[name]; child != nil {
+	child := n.keys[name]
+	if child != nil {
 		return child
 	}
-	if m.left--; m.left < 0 {
+	m.left--
+	if m.left < 0 {
 		m.refuse(line, fmt.Sprintf("is one key too many; a file may hold %d", maxKeys))
 		return nil
 	}
-	child := m.below(n, line)
+	child = m.below(n, line)
 	if child == nil {
 		return nil
 	}
@@ -143,7 +145,8 @@ func (m *mapper) below(n *node, line int) *node {
 func (m *mapper) refuse(line int, why string) { m.over, m.why = max(line, 1), why }
 
 func (m *mapper) keyValue(table *node, e *unstable.Node) {
-	if n, line := m.walk(table, e.Key()); n != nil {
+	n, line := m.walk(table, e.Key())
+	if n != nil {
 		m.value(n, e.Value(), line)
 	}
 }
@@ -156,7 +159,8 @@ func (m *mapper) value(n *node, v *unstable.Node, line int) {
 			m.keyValue(n, child)
 		case v.Kind == unstable.Array:
 			line = m.line(child, line)
-			if item := m.below(n, line); item != nil {
+			item := m.below(n, line)
+			if item != nil {
 				n.items = append(n.items, item)
 				m.value(item, child, line)
 			}
@@ -164,11 +168,12 @@ func (m *mapper) value(n *node, v *unstable.Node, line int) {
 	}
 }
 
-// line is where v begins; before is the answer for a value that the parser
-// gives no place, an empty list or table.
+// line returns the line where v begins, or before for an empty list or table, which
+// the parser gives no position.
 func (m *mapper) line(v *unstable.Node, before int) int {
 	for v.Raw.Length == 0 {
-		if v = v.Child(); v == nil {
+		v = v.Child()
+		if v == nil {
 			return before
 		}
 	}

@@ -10,23 +10,23 @@ import (
 	"synthbot/core/txt"
 )
 
-// reader brings what stands in a document into Go values and notes the faults.
+// reader converts a document into Go values and collects faults.
 type reader struct {
 	doc        *Document
 	references bool // secrets stay unresolved
-	partial    bool // others read the rest of the table
+	partial    bool // another reader decodes the rest of the table
 }
 
-// Defaults fills the structs that into points to as if the file were empty.
-// Only fields with a default change.
+// Defaults fills the structs that into points to as an empty file would. Only
+// fields with a default change.
 func Defaults(into ...any) {
 	d := &Document{broken: true}
-	d.root = spot{doc: d}
+	d.root = cursor{doc: d}
 	reader{doc: d, partial: true}.table(&d.root, structs(into))
 }
 
 // table reads one table into structs that share it.
-func (r reader) table(at *spot, into []reflect.Value) {
+func (r reader) table(at *cursor, into []reflect.Value) {
 	before := r.doc.findings.found
 	var known []string
 	for _, s := range into {
@@ -40,12 +40,12 @@ func (r reader) table(at *spot, into []reflect.Value) {
 	}
 	r.unknown(at, known)
 	if r.doc.findings.found == before && !r.doc.broken {
-		ask(at, into)
+		callChecks(at, into)
 	}
 }
 
-// unknown notes the keys that no struct has.
-func (r reader) unknown(at *spot, known []string) {
+// unknown adds a fault for each key that no struct has.
+func (r reader) unknown(at *cursor, known []string) {
 	table, _ := at.value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if slices.Contains(known, name) {
@@ -60,7 +60,8 @@ func (r reader) unknown(at *spot, known []string) {
 }
 
 func unknownKey(name string, known []string) string {
-	if near := nearest(name, known); near != "" {
+	near := nearest(name, known)
+	if near != "" {
 		return fmt.Sprintf("is unknown; did you mean %q?", near)
 	}
 	if len(known) == 0 {
@@ -70,8 +71,8 @@ func unknownKey(name string, known []string) string {
 	return "is unknown; known here are " + strings.Join(known, ", ")
 }
 
-// ask lets structs look for faults that lie between their fields.
-func ask(at *spot, into []reflect.Value) {
+// callChecks calls the Check methods of structs.
+func callChecks(at *cursor, into []reflect.Value) {
 	for _, s := range into {
 		checker, ok := s.Addr().Interface().(interface {
 			Check(fault func(text string, at ...any))
@@ -82,8 +83,8 @@ func ask(at *spot, into []reflect.Value) {
 	}
 }
 
-// field reads one key of a table, or finds it missing.
-func (r reader) field(at *spot, f *field, dst reflect.Value) {
+// field reads one key of a table, which may be missing.
+func (r reader) field(at *cursor, f *field, dst reflect.Value) {
 	if f.initial != nil {
 		f.setText(dst, *f.initial)
 	}
@@ -96,11 +97,11 @@ func (r reader) field(at *spot, f *field, dst reflect.Value) {
 	}
 	absent := r.references && formOf(dst.Type()) == formSecret
 	if f.required && !absent && !r.doc.broken && before == r.doc.findings.found {
-		r.demand(at, f, dst)
+		r.checkRequired(at, f, dst)
 	}
 }
 
-func (r reader) demand(at *spot, f *field, dst reflect.Value) {
+func (r reader) checkRequired(at *cursor, f *field, dst reflect.Value) {
 	switch {
 	case at.value == nil && f.initial == nil:
 		at.fault("is missing; write " + f.sample())
@@ -109,7 +110,7 @@ func (r reader) demand(at *spot, f *field, dst reflect.Value) {
 	}
 }
 
-// empty reports whether a value that can be empty is.
+// empty reports whether a value is empty, of a type that can be.
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String, reflect.Slice, reflect.Map:
@@ -122,10 +123,10 @@ func empty(v reflect.Value) bool {
 	return false
 }
 
-// value reads what stands at a key.
-func (r reader) value(at *spot, f *field, dst reflect.Value) {
+// value reads the value of a key.
+func (r reader) value(at *cursor, f *field, dst reflect.Value) {
 	switch formOf(dst.Type()) {
-	case formUnset:
+	case formPointer:
 		dst.Set(reflect.New(dst.Type().Elem()))
 		r.value(at, f, dst.Elem())
 	case formSecret:
@@ -140,28 +141,29 @@ func (r reader) value(at *spot, f *field, dst reflect.Value) {
 		}
 	case formList:
 		r.list(at, f, dst)
-	case formNamed:
+	case formMap:
 		r.named(at, f, dst)
 	default:
-		if wrong := scalar(dst, at.value, f); wrong != "" {
+		wrong := scalar(dst, at.value, f)
+		if wrong != "" {
 			at.fault(wrong)
 		}
 	}
 }
 
-// isTable notes a fault where there is none.
-func (s *spot) isTable() bool {
+// isTable reports whether the value is a table; if not, it adds a fault.
+func (s *cursor) isTable() bool {
 	if _, ok := s.value.(map[string]any); ok {
 		return true
 	}
-	s.fault("is " + kind(s.value) + "; write it as a table of keys")
+	s.fault("is " + typeOf(s.value) + "; write it as a table of keys")
 	return false
 }
 
-func (r reader) list(at *spot, f *field, dst reflect.Value) {
+func (r reader) list(at *cursor, f *field, dst reflect.Value) {
 	items, ok := at.value.([]any)
 	if !ok {
-		at.fault("is " + kind(at.value) + "; " + f.wantedList(at))
+		at.fault("is " + typeOf(at.value) + "; " + f.wantedList(at))
 		return
 	}
 	list := reflect.MakeSlice(dst.Type(), len(items), len(items))
@@ -171,14 +173,15 @@ func (r reader) list(at *spot, f *field, dst reflect.Value) {
 	dst.Set(list)
 }
 
-func (f *field) wantedList(at *spot) string {
+func (f *field) wantedList(at *cursor) string {
 	if formOf(f.leaf()) == formTable {
-		return fmt.Sprintf("there may be several: write the header with two brackets, [[%s]]", txt.Clip(at.String(), 120))
+		key := txt.Clip(at.String(), 120)
+		return fmt.Sprintf("there may be several: write the header with two brackets, [[%s]]", key)
 	}
 	return "write a list, in brackets: [ … ]"
 }
 
-func (r reader) named(at *spot, f *field, dst reflect.Value) {
+func (r reader) named(at *cursor, f *field, dst reflect.Value) {
 	if !at.isTable() {
 		return
 	}

@@ -48,14 +48,14 @@ func (f *field) row() string {
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
-// typeWord names a type for people.
+// typeWord names a type for users.
 func typeWord(t reflect.Type) string {
 	switch formOf(t) {
-	case formUnset:
+	case formPointer:
 		return typeWord(t.Elem())
 	case formList:
 		return "list: " + typeWord(t.Elem())
-	case formNamed:
+	case formMap:
 		return "table: " + typeWord(t.Elem())
 	case formSecret:
 		return "secret"

@@ -11,13 +11,13 @@ import (
 	"synthbot/core/txt"
 )
 
-// rules are what a value must keep to.
+// rules limit a value.
 type rules struct {
 	min, max *bound
 	oneof    []string
 }
 
-// bound is a limit, in the type of what it limits; texts are limited in length.
+// bound is a limit, in the type of the value; for text, it limits the length.
 type bound struct {
 	value reflect.Value
 	text  string
@@ -44,19 +44,21 @@ func (f *field) newBound(tag reflect.StructTag, name string) *bound {
 		t = reflect.TypeFor[int]()
 	}
 	value := reflect.New(t).Elem()
-	plain, err := plain(t, text)
-	if err != nil || assign(value, plain) != "" {
-		f.panic("%s of %q is no %s", name, text, t)
+	limit, err := tomlValue(t, text)
+	if err != nil || assign(value, limit) != "" {
+		f.panic("%s of %q is not a %s", name, text, t)
 	}
 	return &bound{value, text}
 }
 
-// check returns what is wrong with a value and the mend, or "".
+// check returns the problem of a value and the fix, or "".
 func (r *rules) check(v reflect.Value) string {
-	if wrong := r.outside(v); wrong != "" {
+	wrong := r.outside(v)
+	if wrong != "" {
 		return wrong
 	}
-	if text := fmt.Sprint(v.Interface()); r.oneof != nil && !slices.Contains(r.oneof, text) {
+	text := fmt.Sprint(v.Interface())
+	if r.oneof != nil && !slices.Contains(r.oneof, text) {
 		return fmt.Sprintf("is %s; write %s", show(v), r.choice(text))
 	}
 	return ""
@@ -67,13 +69,15 @@ func (r *rules) outside(v reflect.Value) string {
 	if v.Kind() == reflect.String {
 		measured, unit = reflect.ValueOf(utf8.RuneCountInString(v.String())), " characters"
 	}
-	if (r.min == nil || compare(measured, r.min.value) >= 0) && (r.max == nil || compare(measured, r.max.value) <= 0) {
+	low := r.min != nil && compare(measured, r.min.value) < 0
+	high := r.max != nil && compare(measured, r.max.value) > 0
+	if !low && !high {
 		return ""
 	}
 	return fmt.Sprintf("is %s%s; write %s%s", show(measured), unit, r.span(), unit)
 }
 
-// span words the bounds; "" where there are none.
+// span describes the bounds; "" if there are none.
 func (r *rules) span() string {
 	switch {
 	case r.min != nil && r.max != nil:
@@ -87,7 +91,8 @@ func (r *rules) span() string {
 }
 
 func (r *rules) choice(text string) string {
-	if near := nearest(text, r.oneof); near != "" {
+	near := nearest(text, r.oneof)
+	if near != "" {
 		return fmt.Sprintf("%q, or else one of %s", near, strings.Join(r.oneof, ", "))
 	}
 	return "one of " + strings.Join(r.oneof, ", ")
@@ -100,7 +105,7 @@ func compare(a, b reflect.Value) int {
 	return cmp.Compare(a.Int(), b.Int())
 }
 
-// show is a value for people.
+// show prints a value for users.
 func show(v reflect.Value) string {
 	if v.Kind() == reflect.String {
 		return quote(txt.Clip(v.String(), 120))

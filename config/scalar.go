@@ -13,8 +13,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// plain reads a tag's text as the TOML value that a file would hold.
-func plain(t reflect.Type, text string) (any, error) {
+// tomlValue converts a tag's text to the TOML value that a file would hold.
+func tomlValue(t reflect.Type, text string) (any, error) {
 	if t == typeDuration || readsText(t) {
 		return text, nil
 	}
@@ -29,8 +29,8 @@ func plain(t reflect.Type, text string) (any, error) {
 	return text, nil
 }
 
-// scalar sets dst to a TOML value and holds it against the field's rules. It
-// returns what is wrong and the mend, or "".
+// scalar sets dst to a TOML value and checks the field's rules. It returns the
+// problem and the fix, or "".
 func scalar(dst reflect.Value, value any, f *field) string {
 	wrong := assign(dst, value)
 	if wrong == "" {
@@ -62,14 +62,14 @@ func assign(dst reflect.Value, value any) string {
 	default:
 		return assignInt(dst, value)
 	}
-	return mistaken(dst.Type(), value)
+	return wrongType(dst.Type(), value)
 }
 
 func assignInt(dst reflect.Value, value any) string {
 	n, ok := value.(int64)
 	switch {
 	case !ok:
-		return mistaken(dst.Type(), value)
+		return wrongType(dst.Type(), value)
 	case dst.OverflowInt(n):
 		most := int64(1)<<(dst.Type().Bits()-1) - 1
 		return fmt.Sprintf("is %d; write %d to %d", n, -most-1, most)
@@ -84,11 +84,11 @@ func assignFloat(dst reflect.Value, value any) string {
 		dst.SetFloat(float64(n))
 	case float64:
 		if math.IsNaN(n) || math.IsInf(n, 0) {
-			return "is no finite number"
+			return "is not a finite number"
 		}
 		dst.SetFloat(n)
 	default:
-		return mistaken(dst.Type(), value)
+		return wrongType(dst.Type(), value)
 	}
 	return ""
 }
@@ -96,20 +96,20 @@ func assignFloat(dst reflect.Value, value any) string {
 func assignDuration(dst reflect.Value, value any) string {
 	text, ok := value.(string)
 	if !ok {
-		return mistaken(dst.Type(), value)
+		return wrongType(dst.Type(), value)
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Sprintf(`%s is no duration; write it as in "90s", "15m" or "1h30m"`, quote(txt.Clip(text, 120)))
+		return fmt.Sprintf(`is %s; write a duration such as "90s", "15m" or "1h30m"`, quote(txt.Clip(text, 120)))
 	}
 	dst.SetInt(int64(d))
 	return ""
 }
 
 func assignText(dst reflect.Value, value any) string {
-	text, ok := written(value)
+	text, ok := textOf(value)
 	if !ok {
-		return mistaken(dst.Type(), value)
+		return wrongType(dst.Type(), value)
 	}
 	into := reflect.New(dst.Type())
 	if err := into.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
@@ -122,8 +122,8 @@ func assignText(dst reflect.Value, value any) string {
 	return ""
 }
 
-// written is the text of a TOML string or date.
-func written(value any) (text string, ok bool) {
+// textOf returns the text of a TOML string or date.
+func textOf(value any) (text string, ok bool) {
 	switch v := value.(type) {
 	case string:
 		return v, true
@@ -135,15 +135,15 @@ func written(value any) (text string, ok bool) {
 	return "", false
 }
 
-// mistaken says that a value is of the wrong type. It never shows the value.
-func mistaken(t reflect.Type, value any) string {
-	return "is " + kind(value) + "; write " + wanted(t)
+// wrongType reports a value of the wrong type, without the value.
+func wrongType(t reflect.Type, value any) string {
+	return "is " + typeOf(value) + "; write " + instruction(t)
 }
 
-func kind(value any) string {
+func typeOf(value any) string {
 	switch value.(type) {
 	case string:
-		return "a text"
+		return "text"
 	case bool:
 		return "true or false"
 	case int64:
@@ -158,14 +158,14 @@ func kind(value any) string {
 	return "a date or time"
 }
 
-func wanted(t reflect.Type) string {
+func instruction(t reflect.Type) string {
 	switch {
 	case t == typeDuration:
 		return `a duration in quotes, such as "30s"`
 	case t == typeSecret:
 		return `"env:NAME", "file:PATH" or the secret itself, in quotes`
 	case readsText(t), t.Kind() == reflect.String:
-		return "a text in quotes"
+		return "text in quotes"
 	case t.Kind() == reflect.Bool:
 		return "true or false, without quotes"
 	case t.Kind() == reflect.Float64:

@@ -14,20 +14,20 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxSecret is the largest file of a secret in bytes.
+// maxSecret is the size limit of a secret's file in bytes.
 const maxSecret = 64 << 10
 
-// secret reads a secret or what its reference leads to. Faults name the
-// reference, never the value.
-func (r reader) secret(at *spot, dst reflect.Value) {
+// secret reads a secret, or resolves its reference. Faults name the reference,
+// never the value.
+func (r reader) secret(at *cursor, dst reflect.Value) {
 	text, ok := at.value.(string)
 	if !ok {
-		at.fault(mistaken(typeSecret, at.value))
+		at.fault(wrongType(typeSecret, at.value))
 		return
 	}
 	value, err := r.resolve(text)
 	if err == nil {
-		err = sound(value)
+		err = checkSecret(value)
 	}
 	if err != nil {
 		at.fault(name(text) + err.Error())
@@ -36,7 +36,7 @@ func (r reader) secret(at *spot, dst reflect.Value) {
 	dst.Set(reflect.ValueOf(core.NewSecret(value)))
 }
 
-// name is the reference as the beginning of a sentence.
+// name returns the reference as the beginning of a sentence.
 func name(text string) string {
 	if !isReference(text) {
 		return ""
@@ -72,7 +72,8 @@ func (r reader) variable(name string) (string, error) {
 	}
 	value := trimEnd(r.doc.options.getenv(name))
 	if value == "" {
-		return "", errors.New("is not set in the environment or empty; set it, or keep the secret in a file and write file:PATH")
+		return "", errors.New("is not set in the environment or empty; " +
+			"set it, or keep the secret in a file and write file:PATH")
 	}
 	return value, nil
 }
@@ -93,39 +94,43 @@ func (r reader) file(path string) (string, error) {
 		case value == "":
 			return "", fmt.Errorf("is empty (%s); put the secret in it", place)
 		default:
-			if given := r.credentials(); given == "" || filepath.Dir(place) != filepath.Clean(given) {
+			given := r.credentials()
+			if given == "" || filepath.Dir(place) != filepath.Clean(given) {
 				r.doc.secrets = append(r.doc.secrets, place)
 			}
 			return value, nil
 		}
 	}
-	return "", fmt.Errorf("is not there (looked at %s); create it, readable for the bot only", strings.Join(places, " and "))
+	looked := strings.Join(places, " and ")
+	return "", fmt.Errorf("is not there (looked at %s); create it, readable for the bot only", looked)
 }
 
-// places lists where a file may lie, the first choice first.
+// places lists where a file may be, in the order of preference.
 func (r reader) places(path string) []string {
 	if filepath.IsAbs(path) {
 		return []string{path}
 	}
 	var list []string
-	if dir := r.credentials(); dir != "" && filepath.IsLocal(path) {
+	dir := r.credentials()
+	if dir != "" && filepath.IsLocal(path) {
 		list = append(list, filepath.Join(dir, path))
 	}
 	return append(list, filepath.Join(filepath.Dir(r.doc.file), path))
 }
 
-// credentials is where the system hands secrets over; "" where it does not.
+// credentials is the folder in which systemd provides secrets; "" for none.
 func (r reader) credentials() string { return r.doc.options.getenv("CREDENTIALS_DIRECTORY") }
 
 func trimEnd(text string) string {
 	return strings.TrimRight(text, "\r\n")
 }
 
-// sound refuses what no platform can have given out, and what would break the
-// header of a request.
-func sound(value string) error {
+// checkSecret refuses values that no platform issues, and those that would break
+// the header of a request.
+func checkSecret(value string) error {
 	if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
-		return errors.New("holds a line break or another character that no secret has; let the secret stand alone there")
+		return errors.New("contains a line break or another character that no secret has; " +
+			"write nothing but the secret there")
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// writeKey is one part of a key as a file would hold it.
+// writeKey returns one part of a key as a file would hold it.
 func writeKey(name string) string {
 	bare := name != "" && strings.IndexFunc(name, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
@@ -17,7 +17,7 @@ func writeKey(name string) string {
 	return quote(name)
 }
 
-// quote is a text as a file would hold it, on one line.
+// quote returns a text as a file would hold it, on one line.
 func quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -40,7 +40,7 @@ func quote(text string) string {
 	return b.String()
 }
 
-// nearest is the known name that a mistyped one most likely means; "" for none.
+// nearest returns the known name that a mistyped one most likely means; "" for none.
 func nearest(name string, known []string) string {
 	const longest = 64
 	if len(name) > longest {
@@ -60,8 +60,8 @@ func fold(name string) []rune {
 	return []rune(strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name)))
 }
 
-// distance counts the letters to change, add, drop or swap with their
-// neighbour to make b of a.
+// distance counts the letters to change, add, remove or swap with their neighbour
+// to turn a into b.
 func distance(a, b []rune) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

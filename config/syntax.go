@@ -11,15 +11,15 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxMends is how many lines are passed over to find further syntax faults.
-const maxMends = 20
+// maxSyntaxFaults is how many lines are skipped to find further syntax faults.
+const maxSyntaxFaults = 20
 
-// parse gives the values and the positions of a file. Where a line cannot be
-// read, it is noted and passed over, as long as what follows can be trusted;
-// where it cannot, there are no values.
+// parse returns the values and the positions of a file. A line that cannot be read
+// is reported and skipped if the following lines keep their meaning; otherwise the
+// values are nil.
 func (d *Document) parse(data []byte) (map[string]any, *node) {
 	data = slices.Clone(data)
-	for range maxMends {
+	for range maxSyntaxFaults {
 		at, over, why := positions(data)
 		if over > 0 {
 			d.syntax(over, why)
@@ -42,8 +42,8 @@ func (d *Document) parse(data []byte) (map[string]any, *node) {
 	return nil, nil
 }
 
-// follows reports whether the line comes right after a fault: one unclosed
-// list or text makes nonsense of all that follows.
+// follows reports whether the line comes right after a fault: an unclosed list or
+// text makes all following lines unreadable.
 func (d *Document) follows(line int) bool {
 	return slices.ContainsFunc(d.findings.list, func(f Fault) bool { return f.Line == line-1 })
 }
@@ -53,7 +53,7 @@ func (d *Document) syntax(line int, text string) {
 	d.findings.add(Fault{File: d.file, Line: line, Text: text})
 }
 
-// explain is the library's error as a line and words without a value in them.
+// explain converts the library's error to a line and a text without values.
 func explain(err error) (line int, text string) {
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
@@ -61,31 +61,31 @@ func explain(err error) (line int, text string) {
 	}
 	text = strings.TrimPrefix(err.Error(), "toml: ")
 	text, _, _ = strings.Cut(text, ": strconv.")
-	return line, "cannot be read as TOML: " + txt.Clip(text, 120) + mend(text)
+	return line, "cannot be read as TOML: " + txt.Clip(text, 120) + fixFor(text)
 }
 
-// mend is what most likely helps against a syntax error.
-func mend(text string) string {
-	for _, m := range []struct{ said, mend string }{
+// fixFor suggests a fix for a syntax error.
+func fixFor(text string) string {
+	for _, m := range []struct{ part, fix string }{
 		{"already", "keep one of the two"},
-		{"start of value", "a text stands in quotes"},
-		{"expected keyword", "a text stands in quotes"},
-		{"expected newline", "one key a line, and a text in quotes"},
+		{"start of value", "write text in quotes"},
+		{"expected keyword", "write text in quotes"},
+		{"expected newline", "write one key a line, and text in quotes"},
 		{"start of key", "write key = value, or [table]"},
 		{"after key", "write key = value"},
 		{"new lines", "close the quotes, or use three of them"},
 		{"escape", `write \\ for a backslash, or use single quotes`},
 		{"end of input", "something is missing at the end"},
 	} {
-		if strings.Contains(text, m.said) {
-			return "; " + m.mend
+		if strings.Contains(text, m.part) {
+			return "; " + m.fix
 		}
 	}
 	return ""
 }
 
-// blank overwrites a line with spaces, so that the others keep their numbers.
-// A header is not passed over: the keys below it would change their meaning.
+// blank overwrites a line with spaces, so that the others keep their numbers. It
+// reports false for a header, whose keys would otherwise change their meaning.
 func blank(data []byte, line int) bool {
 	if line < 1 {
 		return false
@@ -99,9 +99,7 @@ func blank(data []byte, line int) bool {
 		start += end + 1
 	}
 	text := data[start:]
-	if end := bytes.IndexByte(text, '\n'); end >= 0 {
-		text = text[:end]
-	}
+	text, _, _ = bytes.Cut(text, []byte("\n"))
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 || trimmed[0] == '[' {
 		return false

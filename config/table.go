@@ -1,10 +1,9 @@
 package config
 
-// Table is a table whose shape the reader of the file decides on: by its name,
-// or by what stands in it. As a field's type it takes the table unread, with
-// its place in the file. The zero Table is one that does not stand in the file.
+// Table is a table that is decoded later, into structs that depend on its name or
+// content. The zero Table is one that the file lacks.
 type Table struct {
-	at         *spot
+	at         *cursor
 	references bool
 }
 
@@ -19,15 +18,13 @@ func (t Table) Name() string {
 	return t.at.name
 }
 
-// Decode reads the table into structs, as [Document.Decode] does the whole
-// file; faults join those of the document. A key is known if any of them knows
-// it.
+// Decode reads the table into structs, as [Document.Decode] does the whole file.
+// Faults join those of the document. A key is known if any of the structs has it.
 func (t Table) Decode(into ...any) {
 	t.decode(false, into)
 }
 
-// Peek reads only the keys that the structs have, and leaves the rest for
-// Decode.
+// Peek reads only the keys that the structs have, and leaves the rest to Decode.
 func (t Table) Peek(into ...any) {
 	t.decode(true, into)
 }
@@ -40,25 +37,25 @@ func (t Table) decode(partial bool, into []any) {
 	reader{doc: t.at.doc, references: t.references, partial: partial}.table(t.at, structs(into))
 }
 
-// Unresolved is the same table, its secrets left as with [Options.References]:
-// for one that is switched off, whose secrets may be absent.
+// Unresolved returns the same table with its secrets unresolved, as with
+// [Options.References]. It is for a disabled one, whose secrets may be missing.
 func (t Table) Unresolved() Table {
 	t.references = true
 	return t
 }
 
-// Fault notes a fault that the caller found; at leads to the key from the
-// table. The zero Table notes nothing.
+// Fault adds a fault that the caller found; at leads to the key from the table.
+// The zero Table ignores it.
 func (t Table) Fault(text string, at ...any) {
 	if t.at != nil {
 		t.at.walk(at).fault(text)
 	}
 }
 
-// Line is where the table, or a key in it, stands; 0 if it does not.
+// Line is the line of the table, or of a key in it; 0 if it is missing.
 func (t Table) Line(at ...any) int {
 	if t.at == nil {
 		return 0
 	}
-	return t.at.walk(at).stands()
+	return t.at.walk(at).exactLine()
 }
