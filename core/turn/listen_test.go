@@ -697,3 +697,40 @@ func TestBlindKeepsNoCommands(t *testing.T) {
 		t.Errorf("the log holds %q", got)
 	}
 }
+
+// TestEditsAndAccess checks whose edits are taken in, and that none brings in words of a user who is shut out.
+func TestEditsAndAccess(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")))
+	for _, who := range []string{"eve", "root", "jay"} {
+		b.receive(said(who, who, "before"))
+		b.ended(1)
+	}
+	b.Reconfigure(b.options(func(o *turn.Options) {
+		o.Access.Deny = []core.Path{core.MustPath("room/@user/eve"), core.MustPath("room/@user/root")}
+		o.Admins = []core.Path{core.MustPath("room/@user/root")} // an admin cannot be denied
+	}))
+	for _, who := range []string{"eve", "root", "jay"} {
+		edit := said(who, who, "after")
+		edit.Kind = core.KindEdit
+		edit.Message.Foreign = []core.Foreign{{Kind: core.Embedded, Text: "DENIED", From: core.Author{ID: "eve"}}, {Kind: core.Embedded, Text: "fine"}}
+		b.receive(edit)
+	}
+	for who, want := range map[string]string{"eve": "before", "root": "after fine", "jay": "after fine"} {
+		err := s.View(t.Context(), func(v core.View) error {
+			e, _, err := v.Entry(place, who)
+			got := e.Message.Text
+			for _, f := range e.Message.Foreign {
+				got += " " + f.Text
+			}
+			if got != want {
+				t.Errorf("%s: the log holds %q, want %q", who, got, want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package turn_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/coretest"
+	"synthbot/core/turn"
+	"synthbot/memory"
+)
+
+var update = flag.Bool("update", false, "write testdata/version.db.gz and testdata/version.json: only with the code of an earlier version")
+
+// versionTime is the time at which the turns of testdata/version.db.gz were interrupted.
+var versionTime = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// interruption is a turn that the process does not survive.
+type interruption struct {
+	place  core.Path
+	events []core.Event // all but the last one are answered before
+	script []any        // what the model says before the process dies
+	dies   func(*core.Batch) bool
+	after  bool     // the commit at which it dies reaches the disk
+	then   []any    // what the model says afterwards
+	want   []string // the log of the place at the end
+}
+
+// interruptions covers each kind of record that a journal holds.
+func interruptions() map[string]interruption {
+	in := func(name, text string) []core.Event {
+		e := said(name, "jay", text)
+		e.Message.Path, e.Message.Time = core.MustPath("room/"+name), versionTime
+		return []core.Event{e}
+	}
+	command := func(name, what string) []core.Event {
+		e := called(name, "jay", what)
+		e.Message.Path, e.Message.Time = core.MustPath("room/"+name), versionTime
+		return []core.Event{e}
+	}
+	closes := func(b *core.Batch) bool { return len(b.Answered)+len(b.Settled) > 0 }
+	writes := func(round, step, part uint16) func(b *core.Batch) bool {
+		return func(b *core.Batch) bool {
+			return slices.ContainsFunc(b.Journal, func(r core.Record) bool {
+				return r.Key.Round == round && r.Key.Step == step && r.Key.Part == part
+			})
+		}
+	}
+	const saves = `{"actions":[{"type":"save"}]}`
+	all := map[string]interruption{
+		"begun":    {events: in("begun", "hi"), script: []any{plan("Hello.")}, dies: writes(1, 0, 0), then: []any{plan("Hello.")}, want: []string{"hi", "Hello."}},
+		"planned":  {events: in("planned", "look"), script: []any{`{"actions":[{"type":"look"}]}`, plan("A cat.")}, dies: writes(2, 0, 0), then: []any{plan("A cat.")}, want: []string{"look", "A cat."}},
+		"parts":    {events: in("parts", "hi"), script: []any{plan("one\ntwo\nthree")}, dies: writes(1, 1, 2), after: true, want: []string{"hi", "one", "two", "three"}},
+		"sent":     {events: in("sent", "hi"), script: []any{plan("Sent before.")}, dies: closes, want: []string{"hi", "Sent before."}},
+		"question": {events: in("question", "pay Ann"), script: []any{pays}, dies: closes, want: []string{"pay Ann", "As you wish.", "Pay somebody", "to: Ann (yes/no)"}},
+		"decided":  {events: append(in("decided", "pay Ann"), in("decided", "yes")...), script: []any{pays, plan("Paid.")}, dies: writes(1, 0, 0), then: []any{plan("Paid.")}, want: []string{"pay Ann", "As you wish.", "Pay somebody", "to: Ann (yes/no)", "yes", "✓ Done.", "Paid."}},
+		"silent":   {events: in("silent", "save"), script: []any{saves, saves, saves}, dies: closes, want: []string{"save", "Done."}},
+		"once":     {events: command("once", "once"), dies: writes(9, 1, 0), after: true, want: []string{"/once ", "I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again."}},
+		"files":    {events: command("files", "safefiles"), dies: closes, want: []string{"/safefiles ", "", "Here."}},
+	}
+	for name, i := range all {
+		i.place = core.MustPath("room/" + name)
+		i.events[len(i.events)-1].Message.ID += "-last"
+		all[name] = i
+	}
+	return all
+}
+
+// platform is a room that knows the idempotency keys of all versions, with the texts.
+type platform struct {
+	*coretest.Room
+	t    *testing.T
+	mu   sync.Mutex
+	keys map[string]string
+}
+
+// Actions implements core.Plugin.
+func (p *platform) Actions() []core.Action {
+	actions := p.Room.Actions()
+	do := actions[0].Do
+	actions[0].Do = func(ctx context.Context, c core.Call) (core.Result, error) {
+		c.Parts = keyed{c.Parts, p}
+		return do(ctx, c)
+	}
+	return actions
+}
+
+// Carry implements core.Carrier.
+func (p *platform) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
+	return keyed{parts, p}.Send(ctx, n, what, func(context.Context, string) (string, error) { return "file-" + f.Name, nil })
+}
+
+// keyed notes the keys of one step.
+type keyed struct {
+	core.Parts
+	on *platform
+}
+
+// Send implements core.Parts. What was sent before under the same key is not sent again.
+func (k keyed) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+	return k.Parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
+		k.on.mu.Lock()
+		text := what.Path.String() + " " + what.Text
+		before, known := k.on.keys[key]
+		again := slices.Contains(slices.Collect(maps.Values(k.on.keys)), text)
+		k.on.keys[key] = text
+		k.on.mu.Unlock()
+		switch {
+		case known && before != text:
+			k.on.t.Errorf("the key of %q is used for %q", before, text)
+		case known:
+			return "sent-" + key, nil
+		case again:
+			k.on.t.Errorf("%q is sent again under another key", text)
+		}
+		_, err := do(ctx, key)
+		return "sent-" + key, err
+	})
+}
+
+// continues starts a bot for one place that can look, save, pay and obey.
+func (p *platform) continues(s core.Store, place core.Path, script []any, ran *[]string) *bot {
+	notes := func(name string, output []byte) func(context.Context, core.Call) (core.Result, error) {
+		return func(context.Context, core.Call) (core.Result, error) {
+			*ran = append(*ran, name)
+			return core.Result{Output: output}, nil
+		}
+	}
+	tools := coretest.NewPlugin("tools",
+		core.Action{Name: "look", Permission: core.Everyone, Do: notes("look", []byte(`"a cat"`))},
+		core.Action{Name: "save", Permission: core.Everyone, Do: notes("save", nil)},
+		core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Do: notes("pay", []byte(`"paid"`))})
+	clock := func() time.Time { return versionTime }
+	return start(p.t, s, p.Room, coretest.NewAsker(append(script, plan("Nobody asked."))...), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(p.t, p, tools)
+		o.Runtime = action.NewRuntime(action.Options{Clock: clock})
+		o.Clock = clock
+		o.Reaches = func(path core.Path) bool { return path == place }
+		o.Carrier = func(core.Path) core.Carrier { return p }
+		o.Commands = registry(p.t, map[string]obeying{
+			"once": func(context.Context, call) (string, error) { *ran = append(*ran, "once"); return "Once.", nil },
+			"safefiles": func(_ context.Context, c call) (string, error) {
+				c.Attach(core.Upload{Name: "a"})
+				return "Here.", nil
+			},
+		})
+	})
+}
+
+// TestVersionBefore continues turns that the version before this one was stopped in.
+func TestVersionBefore(t *testing.T) {
+	if *update {
+		interruptAll(t)
+		return
+	}
+	dir := t.TempDir()
+	unpack(t, filepath.Join("testdata", "version.db.gz"), filepath.Join(dir, memory.FileName))
+	raw, err := os.ReadFile(filepath.Join("testdata", "version.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &platform{Room: coretest.NewRoom("room"), t: t}
+	if err := json.Unmarshal(raw, &p.keys); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir)
+	defer s.Close()
+	for name, i := range interruptions() {
+		var ran []string
+		b := p.continues(s, i.place, i.then, &ran)
+		b.ended(1)
+		b.stop()
+		if len(ran) > 0 || len(b.asker.Asked()) != len(i.then) {
+			t.Errorf("%s: %q ran again, and the model was asked %d times, want %d", name, ran, len(b.asker.Asked()), len(i.then))
+		}
+		if got := b.logged(i.place); !slices.Equal(got, i.want) {
+			t.Errorf("%s: the log holds %q, want %q", name, got, i.want)
+		}
+	}
+	var ran []string // and the question still waits
+	asked := interruptions()["question"].place
+	b := p.continues(s, asked, nil, &ran)
+	yes := said("yes", "jay", "yes")
+	yes.Message.Path, yes.Message.Time = asked, versionTime
+	b.receive(yes)
+	b.ended(1)
+	if !slices.Equal(ran, []string{"pay"}) {
+		t.Errorf("after the confirmation ran %q", ran)
+	}
+}
+
+// interruptAll writes the database that TestVersionBefore opens.
+func interruptAll(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	p := &platform{Room: coretest.NewRoom("room"), t: t, keys: make(map[string]string)}
+	for _, i := range interruptions() {
+		var ran []string
+		dead := make(chan struct{})
+		m := &dying{Store: s, dead: dead}
+		b := p.continues(m, i.place, i.script, &ran)
+		for n, e := range i.events {
+			if n == len(i.events)-1 {
+				m.dies, m.after = i.dies, i.after
+			}
+			b.receive(e)
+			if n < len(i.events)-1 {
+				b.ended(1)
+			}
+		}
+		<-dead
+		b.kill()
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, memory.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed strings.Builder
+	w := gzip.NewWriter(&packed)
+	_, err = w.Write(raw)
+	keys, failed := json.MarshalIndent(p.keys, "", "\t")
+	err = errors.Join(err, failed, w.Close(), os.MkdirAll("testdata", 0o755),
+		os.WriteFile("testdata/version.db.gz", []byte(packed.String()), 0o644), os.WriteFile("testdata/version.json", append(keys, '\n'), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dying is a store whose process dies at a commit.
+type dying struct {
+	core.Store
+	mu    sync.Mutex
+	dies  func(*core.Batch) bool // nil: it lives
+	after bool
+	over  bool
+	dead  chan struct{}
+}
+
+func (d *dying) Commit(ctx context.Context, b *core.Batch) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.over:
+		return errDead
+	case d.dies == nil || !d.dies(b):
+		return d.Store.Commit(ctx, b)
+	}
+	d.over = true
+	close(d.dead)
+	if d.after {
+		if err := d.Store.Commit(ctx, b); err != nil {
+			return err
+		}
+	}
+	return errDead
+}
+
+// unpack writes what a compressed file holds.
+func unpack(t *testing.T, from, to string) {
+	t.Helper()
+	f, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
