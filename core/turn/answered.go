@@ -23,7 +23,7 @@ func (t *turn) replyTo() *core.Quote {
 // answered reports whether the entry is a message of the bot that answered that
 // person and nobody else.
 func answered(e *core.Entry, id string) bool {
-	return e.Self && id != "" && e.Message.ReplyTo != nil && e.Message.ReplyTo.From.ID == id
+	return e.Self && e.Message.ReplyTo != nil && e.Message.ReplyTo.From.ID == id
 }
 
 // guard refuses to change or delete a question, and for ordinary people everything

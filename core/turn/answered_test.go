@@ -44,6 +44,7 @@ func TestQuestionsStay(t *testing.T) {
 		{"an answer, by its person", "jay", core.Member, "room-1", true},
 		{"an answer, by another person", "eve", core.Member, "room-1", false},
 		{"an answer, by a moderator", "mia", core.Moderator, "room-1", true},
+		{"a reply of another to them, by its person", "jay", core.Member, "r", false},
 		{"a message that is not known, by a member", "eve", core.Member, "room-77", false},
 		{"a message that is not known, by a moderator", "mia", core.Moderator, "room-77", true},
 	} {
@@ -51,7 +52,9 @@ func TestQuestionsStay(t *testing.T) {
 			b, bank := editor(t, pays, edits(tc.id), plan("Well."), says)
 			b.receive(ranked("1", "jay", core.Member, "pay Ann"))
 			b.ended(1)
-			b.receive(ranked("2", tc.who, tc.rank, "change it"))
+			reply := quoting(ranked("r", "eve", core.Member, "no"), "jay", "pay Ann")
+			reply.Message.Addressed = core.NotAddressed
+			b.receive(reply, ranked("2", tc.who, tc.rank, "change it"))
 			if end := b.ended(1)[0]; end.Aside || len(b.asker.Asked()) < 2 {
 				t.Errorf("the turn ended as %+v", end)
 			}

@@ -232,9 +232,9 @@ func (c *conversation) inTime(p core.Plan) (core.Plan, []core.Fault) {
 	}
 	var faults []core.Fault
 	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
-		d, ok := c.snapshot.Resolve(s.Type)
+		d, _ := c.snapshot.Resolve(s.Type) // it was checked
 		_, control := action.Control(s.Type)
-		late := !control && (!ok || !d.IsMessage())
+		late := !control && !d.IsMessage()
 		if late {
 			faults = append(faults, core.Fault{Field: "actions", Text: s.Type + " is not to be had any more: tell the person now what came of what was done"})
 		}

@@ -86,6 +86,37 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 	}
 }
 
+// TestApologyIsNotLost checks that an apology waits for the platform before the turn is given up.
+func TestApologyIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		room := coretest.NewRoom("room")
+		away := 2
+		room.Fail = func(string) error {
+			if away--; away >= 0 {
+				return core.ErrAway
+			}
+			return nil
+		}
+		b := start(t, s, room, coretest.NewAsker(plan("never")), func(o *turn.Options) {
+			persona := o.Persona
+			o.Persona = func(p core.Path, user string) core.Persona {
+				if user == "poison" {
+					panic("poison")
+				}
+				return persona(p, user)
+			}
+		})
+		defer b.stop()
+		b.receive(said("1", "poison", "boom"))
+		time.Sleep(time.Hour)
+		if ends := b.ended(1); !ends[0].Aside || len(room.Texts()) != 1 {
+			t.Errorf("the turn ended as %+v, and the room holds %q", ends, room.Texts())
+		}
+	})
+}
+
 // TestStopsAreNobodysFault: a turn that is cut short again and again because the
 // process is told to end is answered in the end.
 func TestStopsAreNobodysFault(t *testing.T) {

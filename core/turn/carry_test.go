@@ -295,6 +295,9 @@ func TestTrace(t *testing.T) {
 	if a := end.Trace.Asks[0]; len(a.Faults) == 0 || len(a.Sections) == 0 || a.Engine != "script" {
 		t.Errorf("the first question was %+v", a)
 	}
+	if s := end.Trace.Steps; len(s) != 1 || s[0].Action != "message_room" {
+		t.Errorf("the steps were %+v", s)
+	}
 	if a := end.Trace.Asks[1]; len(a.Faults) != 0 {
 		t.Errorf("the second one was %+v", a)
 	}
@@ -544,19 +547,20 @@ func (f failing) Carry(context.Context, core.Parts, int, core.Sent, core.Upload)
 func TestThinkingIsShownToPeople(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shown := 0
+		var log strings.Builder
 		asker := turn.Thinking(pondering(time.Second), func(p core.Path) core.Thinker {
 			if p != place {
 				return nil
 			}
 			return shower(func() { shown++ })
-		}, slog.New(slog.DiscardHandler))
+		}, slog.New(slog.NewTextHandler(&log, nil)))
 		for _, q := range []core.Question{{Path: place}, {Path: square}, {Path: place, Unshown: true}} {
 			if _, err := asker.Ask(t.Context(), q); err != nil {
 				t.Error(err)
 			}
 		}
-		if shown != 1 {
-			t.Errorf("it was shown %d times", shown)
+		if shown != 1 || log.Len() > 0 {
+			t.Errorf("it was shown %d times; the log: %s", shown, &log)
 		}
 	})
 }

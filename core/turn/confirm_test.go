@@ -272,7 +272,7 @@ func TestSuggestionPressed(t *testing.T) {
 
 // TestQuestionExpiresAfterRestart: it was asked in a former life.
 func TestQuestionExpiresAfterRestart(t *testing.T) {
-	for _, away := range []time.Duration{2 * time.Minute, 60 * time.Hour} {
+	for _, away := range []time.Duration{2 * time.Minute, 60 * time.Hour, 7*24*time.Hour - time.Minute} {
 		t.Run(away.String(), func(t *testing.T) { expiresAfter(t, away) })
 	}
 }
@@ -311,6 +311,13 @@ func TestForgedConfirmation(t *testing.T) {
 	b.ended(1)
 	forged := b.press("p1", "jay", "Confirm")
 	forged.Target = b.room.Sent()[0].ID // the answer, not the question
+	b.receive(forged)
+	b.ended(1)
+	user := said("u", "jay", "mine") // nor a user's message, whatever the platform says of it
+	user.Data = strings.TrimSuffix(forged.Data, ":y")
+	b.receive(user)
+	b.ended(1)
+	forged.Message.ID, forged.Target = "p2", "u"
 	b.receive(forged)
 	b.ended(1)
 	if len(bank.Calls()) != 0 {
@@ -516,6 +523,11 @@ func TestQuestionOfTheLongestText(t *testing.T) {
 		b.ended(1)
 		if len(files.files) != attached || len(b.room.Choices()) != 1 {
 			t.Errorf("a question of %d bytes has %d files", n, len(files.files))
+		}
+		b.receive(b.press("p", "jay", "Cancel"))
+		b.ended(1)
+		if texts := b.room.Texts(); strings.Contains(texts[len(texts)-1], long) != (attached == 0) {
+			t.Errorf("after it was cancelled it reads %q", texts[len(texts)-1])
 		}
 	}
 }

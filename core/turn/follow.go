@@ -89,8 +89,7 @@ func (t *turn) shows(d action.Done) bool {
 func (t *turn) anew(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s core.Step) bool {
 		return slices.ContainsFunc(t.finished, func(d action.Done) bool {
-			_, control := action.Control(d.Action)
-			return !control && d.Progress == core.Done && d.Action == s.Type && bytes.Equal(d.Call.Payload, s.Payload)
+			return d.Progress == core.Done && d.Action == s.Type && bytes.Equal(d.Call.Payload, s.Payload)
 		})
 	})
 	return p

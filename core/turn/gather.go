@@ -71,7 +71,7 @@ func (t *turn) meanwhile(v core.View) error {
 // inARow is how often the model has asked to go on since a person said something:
 // another bot's message does not let it begin anew.
 func (t *turn) inARow(window []core.Entry) int {
-	if m := &t.messages[0]; m.Kind != core.KindMessage || !m.Message.Author.Bot {
+	if !t.messages[0].Message.Author.Bot {
 		return 0
 	}
 	for i := range slices.Backward(window) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +34,9 @@ func TestPluginsPanic(t *testing.T) {
 		s := open(t, t.TempDir())
 		defer s.Close()
 		room := coretest.NewRoom("room")
+		var log strings.Builder
 		b := start(t, s, room, pondering(time.Second), func(o *turn.Options) {
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			o.Asker = turn.Thinking(o.Asker, func(core.Path) core.Thinker { return broken{} }, o.Log)
 			o.Observers, o.Watchers = []core.Observer{broken{}, room}, []core.Watcher{broken{}}
 			o.Gates, o.Reaches = []core.Gate{broken{}}, func(core.Path) bool { panic("reach") }
@@ -48,6 +51,12 @@ func TestPluginsPanic(t *testing.T) {
 		}
 		if log := logged(t, s); slices.Contains(log, "private words") || !slices.Contains(log, "hello") {
 			t.Errorf("the log holds %q", log)
+		}
+		b.stop()
+		for _, what := range []string{"gate", "observer", "watcher", "thinker", "interface"} {
+			if !strings.Contains(log.String(), "what="+what) {
+				t.Errorf("the panic of the %s is not logged", what)
+			}
 		}
 	})
 }
@@ -213,6 +222,8 @@ func TestYesToTheQuestion(t *testing.T) {
 	}
 	reminder := group("r", "jay", "tea", core.NotAddressed)
 	reminder.Kind = core.KindReminder
+	own := group("b", "", "Look around.", core.NotAddressed)
+	own.Kind = core.KindBeat
 	for name, tc := range map[string]struct {
 		between []core.Event
 		held    bool // it waits behind a turn, with more of its author's
@@ -230,6 +241,7 @@ func TestYesToTheQuestion(t *testing.T) {
 		"behind others, to nobody":     {between: []core.Event{group("b", "eve", "Aria?", core.Mention)}, text: "yes"},
 		"behind one's own":             {between: []core.Event{group("b", "jay", "what time is it?", core.Mention)}, text: "yes", to: core.Mention},
 		"behind a reminder":            {between: []core.Event{reminder}, text: "yes", to: core.Mention},
+		"behind a beat":                {between: []core.Event{own}, text: "yes", to: core.Mention},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, bank := shop(t, true, pays, says)
@@ -415,4 +427,29 @@ func (s *pulsing) View(ctx context.Context, f func(core.View) error) error {
 		return s.read
 	}
 	return s.Store.View(ctx, f)
+}
+
+// TestDemotedMeanwhile checks that a confirmed step needs the rank that its user has now.
+func TestDemotedMeanwhile(t *testing.T) {
+	for demoted, want := range map[bool]int{false: 1, true: 0} {
+		s := open(t, t.TempDir())
+		room := coretest.NewRoom("room")
+		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Admins, Confirm: true})
+		b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
+			o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+			o.Admins = []core.Path{core.MustPath("room/@user/boss")}
+		})
+		b.receive(said("1", "boss", "pay Ann"))
+		b.ended(1)
+		if demoted {
+			b.Reconfigure(b.options(func(o *turn.Options) { o.Admins = nil }))
+		}
+		b.receive(b.press("p", "boss", "Confirm"))
+		b.ended(1)
+		if n := len(bank.Calls()); n != want {
+			t.Errorf("demoted %v: it paid %d times, want %d", demoted, n, want)
+		}
+		b.stop()
+		s.Close()
+	}
 }

@@ -3,6 +3,7 @@ package turn_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,7 +80,7 @@ func TestAmbient(t *testing.T) {
 		t.Errorf("the model was told %s", in)
 	}
 	b.receive(talk("4", "jay", "four"))
-	c.advance(2 * time.Hour)
+	c.advance(time.Hour)
 	b.receive(talk("5", "ann", "five"))
 	b.ended(1) // the time was
 	b.stands("By the way …")
@@ -116,9 +117,11 @@ func TestAttention(t *testing.T) {
 
 func TestBlind(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Blind: true}, plan("Here."))
-	b.receive(talk("1", "jay", "between us"), talk("2", "jay", "Aria?"))
+	joins := talk("0", "jay", "joins")
+	joins.Kind = core.KindMembership // it is no talk
+	b.receive(joins, talk("1", "jay", "between us"), talk("2", "jay", "Aria?"))
 	b.ended(1)
-	if got := b.logged(square); len(got) != 2 || got[0] != "Aria?" {
+	if got := b.logged(square); len(got) != 3 || got[0] != "joins" || got[1] != "Aria?" {
 		t.Errorf("the log holds %q", got)
 	}
 }
@@ -592,14 +595,30 @@ func TestBeatsOfAllKinds(t *testing.T) {
 		for _, gated := range []bool{false, true} {
 			s := open(t, t.TempDir())
 			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Good morning.")), func(o *turn.Options) {
+				o.Access.Deny = []core.Path{core.MustPath("room/denied")}
 				if gated {
 					o.Gates = []core.Gate{judge{"": {Admission: core.Quiet}}}
 				}
 			})
-			if err := b.Own().Receive(t.Context(), beat("b1", data), said("r", "jay", "hi")); err != nil {
+			denied, private := beat("b2", data), beat("b3", data)
+			denied.Message.Path, private.Message.Path, private.Message.Private = core.MustPath("room/denied"), core.MustPath("room/private"), true
+			if err := b.Own().Receive(t.Context(), beat("b1", data), denied, said("r", "jay", "hi")); err != nil {
 				t.Fatal(err)
 			}
 			b.quiet()
+			if gated && data == "" { // in private nobody else hears it
+				before := len(b.asker.Asked())
+				if err := b.Own().Receive(t.Context(), private); err != nil {
+					t.Fatal(err)
+				}
+				b.quiet()
+				if n := len(b.asker.Asked()) - before; n != 1 {
+					t.Errorf("a beat in private asks the model %d times", n)
+				}
+				b.stop()
+				s.Close()
+				continue
+			}
 			b.stop()
 			s.Close()
 			asked, spoken := len(b.asker.Asked())-1, len(b.room.Texts())-1 // besides the answer to Jay
@@ -711,6 +730,12 @@ func TestEditsAndAccess(t *testing.T) {
 		o.Access.Deny = []core.Path{core.MustPath("room/@user/eve"), core.MustPath("room/@user/root")}
 		o.Admins = []core.Path{core.MustPath("room/@user/root")} // an admin cannot be denied
 	}))
+	b.receive(said("2", "jay", "deleted by eve"))
+	b.ended(1)
+	b.receive(core.Event{Kind: core.KindDeletion, Target: "2", Message: core.Message{Path: place, Author: core.Author{ID: "eve"}}})
+	if slices.Contains(b.logged(place), "deleted by eve") {
+		t.Error("a deletion is not taken in")
+	}
 	for _, who := range []string{"eve", "root", "jay"} {
 		edit := said(who, who, "after")
 		edit.Kind = core.KindEdit

@@ -120,7 +120,7 @@ func (p *place) live() {
 		case t.life.Err() != nil:
 		case errors.Is(err, errForgotten):
 			wait(t.life, forgetPause)
-		case errors.Is(err, core.ErrAway) && !t.setup.Load().reaches(p.path):
+		case !t.setup.Load().reaches(p.path):
 			more, err = false, nil // Wake comes when that is over
 		default:
 			before := pause

@@ -59,13 +59,21 @@ func TestOnePulseForAll(t *testing.T) {
 		if n := s.pulses.Load(); n != 1 {
 			t.Errorf("150 questions within a second were %d tests", n)
 		}
+		time.Sleep(pulseAge - time.Millisecond - 1) // the test took a millisecond
+		if ask(1); s.pulses.Load() != 1 {
+			t.Error("a result is too old too soon")
+		}
+		time.Sleep(1)
+		if ask(1); s.pulses.Load() != 2 {
+			t.Error("a result is never too old")
+		}
 		time.Sleep(2 * time.Second)
 		s.stuck = make(chan struct{})
 		if failed := ask(50) + ask(50); failed != 100 {
 			t.Errorf("%d of 100 heard that the store is stuck", failed)
 		}
-		if n := s.pulses.Load(); n != 2 {
-			t.Errorf("100 questions of a stuck store were %d tests", n-1)
+		if n := s.pulses.Load(); n != 3 {
+			t.Errorf("100 questions of a stuck store were %d tests", n-2)
 		}
 		close(s.stuck)
 		time.Sleep(2 * time.Second)

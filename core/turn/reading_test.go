@@ -153,6 +153,9 @@ var foreignTexts = map[string]struct {
 		say:    ranked("2", "jay", core.Member, "do so"), script: []any{doing("erase", stupid)},
 		want: []string{stupid},
 	},
+	"a picture of others, then a mute": {
+		say: quoting(mod("do it"), "eve", ""), script: []any{doing("mute", stupid)}, want: []string{stupid},
+	},
 	"own words, then a mute": {
 		before: []core.Event{ranked("1", "jay", core.Moderator, "Eve is loud")}, say: mod("mute her"),
 		script: []any{doing("mute", stupid)}, want: []string{stupid},

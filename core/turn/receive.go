@@ -208,8 +208,7 @@ func (s *setup) entry(e core.Event, h *hearing) (entry core.Entry, ok bool) {
 	}
 	entry.Reply = v.Reply
 	entry.Due = v.Reply != "" ||
-		v.Admission == core.Admit && s.due(&e, h) ||
-		v.Admission == core.Quiet && s.despite(&e) && s.due(&e, h)
+		(v.Admission == core.Admit || s.despite(&e)) && s.due(&e, h) // what is blank is a message
 	e.Message.Author.Rank = platform
 	entry.Event = e
 	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand

@@ -117,7 +117,8 @@ func TestIgnoreIsSilent(t *testing.T) {
 }
 
 func TestStateIsCarriedOn(t *testing.T) {
-	b := fresh(t, `{"response":"How much?","context":{"topic":"transfer","slotsFilled":{"to":"Ann"},"slotsRequired":["amount"]}}`, plan("ok"))
+	b := fresh(t, `{"response":"How much?","context":{"topic":"transfer","slotsFilled":{"to":"Ann"},"slotsRequired":["amount"]}}`,
+		`{"actions":[{"type":"message_room","payload":{"text":"ok"},"conditions":[{"field":"to","operator":"exists"}]}]}`)
 	b.receive(said("1", "jay", "send Ann money"))
 	b.ended(1)
 	b.receive(said("2", "jay", "five"))
@@ -132,6 +133,10 @@ func TestStateIsCarriedOn(t *testing.T) {
 	}
 	if s := in.Context.State; s.Topic != "transfer" || string(s.SlotsFilled["to"]) != `"Ann"` || len(s.SlotsRequired) != 1 {
 		t.Errorf("the state is %+v", s)
+	}
+	b.stands("How much?", "ok")
+	if n := len(b.asker.Asked()); n != 2 {
+		t.Errorf("a condition on what is known is corrected: the model was asked %d times", n)
 	}
 }
 
@@ -176,10 +181,12 @@ func TestNobodyIsLeftInSilence(t *testing.T) {
 // model has the word.
 func TestFallbackIsHeard(t *testing.T) {
 	const to = `{"type":"message_room","payload":{"text":"It is shut.","interface_path":"%s"}}`
+	refused := strings.ReplaceAll(fmt.Sprintf(to, "room/1"), "It is shut.", "REFUSED")
 	for fallback, want := range map[string][]string{
 		fmt.Sprintf(to, "room/1"):   {"It is shut."},
 		fmt.Sprintf(to, "room/1/7"): {"It is shut.", "sorry"},
 		`{"type":"look"}`:           {"sorry"},
+		refused:                     {"sorry"},
 	} {
 		s := open(t, t.TempDir())
 		room := coretest.NewRoom("room")
@@ -187,6 +194,12 @@ func TestFallbackIsHeard(t *testing.T) {
 			Name: "enter", Permission: core.Everyone, Do: func(context.Context, core.Call) (core.Result, error) {
 				return core.Result{}, core.Errorf(core.Invalid, "it is shut")
 			}})
+		room.Fail = func(text string) error {
+			if text == "REFUSED" {
+				return core.Errorf(core.Broken, "gone")
+			}
+			return nil
+		}
 		script := `{"actions":[{"type":"enter","fallbackAction":` + fallback + `}]}`
 		b := start(t, s, room, coretest.NewAsker(script, plan("sorry")), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, door) })
 		b.receive(said("1", "jay", "enter"))

@@ -364,14 +364,16 @@ func TestAnsweredMeanwhile(t *testing.T) {
 // new one. Each of them is answered once, one after the other.
 func TestMoveWhileItRuns(t *testing.T) {
 	for name, before := range map[string]bool{"to where nobody was": false, "to where a turn runs": true} {
-		t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			to := core.MustPath("room/2")
 			there := func(id, who, text string) core.Event {
 				e := said(id, who, text)
 				e.Message.Path = to
 				return e
 			}
-			b := fresh(t, plan("one"), plan("two"), plan("three"))
+			s := open(t, t.TempDir())
+			defer s.Close()
+			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("one"), plan("two"), plan("three")))
 			b.asker.Hold = make(chan struct{})
 			b.receive(said("1", "jay", "first"))
 			b.thinks(1)
@@ -383,6 +385,10 @@ func TestMoveWhileItRuns(t *testing.T) {
 			}
 			b.receive(core.Event{Kind: core.KindMigration, To: to, Message: core.Message{Path: place, ID: "m"}})
 			b.receive(there("2", "ann", "second"))
+			time.Sleep(time.Second)
+			if n := len(b.asker.Asked()); n != turns-1 {
+				t.Errorf("%s: %d turns run before the first one is over, want %d", name, n, turns-1)
+			}
 			close(b.asker.Hold)
 			b.ended(turns)
 			b.stop()

@@ -668,7 +668,7 @@ func TestCallsAreWordsToo(t *testing.T) {
 		return core.Answer{Calls: []core.ToolCall{{ID: "1", Name: name, Arguments: []byte(arguments)}}}
 	}
 	for _, text := range []string{"", "Let me see."} {
-		script := []any{call("fly", `{}`), call("swim", `{}`), call("message_room", `{"text":"hi"}`)}
+		script := []any{call("fly", `{`), call("swim", `{}`), call("message_room", `{"text":"hi"}`)}
 		for i := range script {
 			a := script[i].(core.Answer)
 			a.Text = text

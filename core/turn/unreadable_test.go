@@ -162,3 +162,40 @@ func readsFail(t *testing.T, which int32) {
 		t.Errorf("reads %d: the model was asked %d times", which, len(b.asker.Asked()))
 	}
 }
+
+// unreadableStart is a store of which one of the first reads fails.
+type unreadableStart struct {
+	*unreadable
+}
+
+func (s *unreadableStart) View(ctx context.Context, f func(core.View) error) error {
+	return s.Store.View(ctx, func(v core.View) error { return f(&unreadableWaiting{unreadableView{v, s.unreadable}}) })
+}
+
+type unreadableWaiting struct{ unreadableView }
+
+func (v *unreadableWaiting) Waiting() ([]core.Path, error) {
+	if err := v.fails(); err != nil {
+		return nil, err
+	}
+	return v.View.Waiting()
+}
+
+// TestRunNeedsTheStore checks that nothing begins while it cannot be read what waits, and what was asked.
+func TestRunNeedsTheStore(t *testing.T) {
+	b, _ := shop(t, true, pays)
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.stop()
+	for read, failing := range []bool{false, true, true, true, true, false} {
+		o := b.o
+		s := &unreadableStart{&unreadable{Store: b.store}}
+		s.which.Store(int32(read))
+		o.Store = s
+		life, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := turn.New(o).Run(life, life); (err != nil) != failing {
+			t.Errorf("read %d fails: %v", read, err)
+		}
+		end()
+	}
+}

@@ -66,7 +66,7 @@ func interruptions() map[string]interruption {
 		"parts":    {events: in("parts", "hi"), script: []any{plan("one\ntwo\nthree")}, dies: writes(1, 1, 2), after: true, want: []string{"hi", "one", "two", "three"}},
 		"sent":     {events: in("sent", "hi"), script: []any{plan("Sent before.")}, dies: closes, want: []string{"hi", "Sent before."}},
 		"question": {events: in("question", "pay Ann"), script: []any{pays}, dies: closes, want: []string{"pay Ann", "As you wish.", "Pay somebody", "to: Ann (yes/no)"}},
-		"decided":  {events: append(in("decided", "pay Ann"), in("decided", "yes")...), script: []any{pays, plan("Paid.")}, dies: writes(1, 0, 0), then: []any{plan("Paid.")}, want: []string{"pay Ann", "As you wish.", "Pay somebody", "to: Ann (yes/no)", "yes", "✓ Done.", "Paid."}},
+		"decided":  {events: append(in("decided", "pay Ann"), in("decided", "yes")...), script: []any{pays, plan("Paid.")}, dies: writes(1, 0, 0), then: []any{plan("Paid.")}, want: []string{"pay Ann", "As you wish.", "Pay somebody", "to: Ann (yes/no)", "yes", "✓ Done.", "Paid.", "A receipt."}},
 		"silent":   {events: in("silent", "save"), script: []any{saves, saves, saves}, dies: closes, want: []string{"save", "Done."}},
 		"once":     {events: command("once", "once"), dies: writes(9, 1, 0), after: true, want: []string{"/once ", "I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again."}},
 		"files":    {events: command("files", "safefiles"), dies: closes, want: []string{"/safefiles ", "", "Here."}},
@@ -142,7 +142,11 @@ func (p *platform) continues(s core.Store, place core.Path, script []any, ran *[
 	tools := coretest.NewPlugin("tools",
 		core.Action{Name: "look", Permission: core.Everyone, Do: notes("look", []byte(`"a cat"`))},
 		core.Action{Name: "save", Permission: core.Everyone, Do: notes("save", nil)},
-		core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Do: notes("pay", []byte(`"paid"`))})
+		core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true, Do: func(ctx context.Context, c core.Call) (core.Result, error) {
+			*ran = append(*ran, "pay")
+			send := func(context.Context, string) (string, error) { return "", nil }
+			return core.Result{Output: []byte(`"paid"`)}, keyed{c.Parts, p}.Send(ctx, 1, core.Sent{Path: place, Text: "A receipt."}, send)
+		}})
 	clock := func() time.Time { return versionTime }
 	return start(p.t, s, p.Room, coretest.NewAsker(append(script, plan("Nobody asked."))...), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(p.t, p, tools)
