@@ -72,7 +72,7 @@ func TestInjectionsAreBounded(t *testing.T) {
 	now := time.Now()
 	inject := func(i int, at time.Time) {
 		t.Helper()
-		if _, err := kept.inject(t.Context(), hourly{&asked}, core.Scene{Path: numbered(i), Now: at}, 0); err != nil {
+		if _, err := kept.inject(t.Context(), hourly{&asked}, core.Scene{Path: numbered(i), Now: at}); err != nil {
 			t.Fatal(err)
 		}
 	}
