@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"synthbot/admin"
+	"synthbot/daemon"
+	"synthbot/memory"
+)
+
+func (p *program) backupCommand() *cobra.Command {
+	return p.fileFlag(&cobra.Command{
+		Use: "backup FILE", Short: "Write a consistent copy of the database, also while the daemon runs; - is standard output", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return p.backup(c.Context(), args[0]) },
+	})
+}
+
+// backup writes a copy to a file; the daemon, which may not be allowed to write
+// there, is given the open file.
+func (p *program) backup(ctx context.Context, file string) error {
+	if p.host != nil { // which is only ever asked for a stream
+		return p.copyOut(p.Out)
+	}
+	if err := p.fitForBackup(file); err != nil {
+		return err
+	}
+	d, ok := p.daemonAt()
+	switch {
+	case file == "-" && ok:
+		return p.ask(ctx, d, []string{"backup", "-"}, p.In, p.Out)
+	case file == "-":
+		return p.copyOut(p.Out)
+	case !ok:
+		return p.withDB(func(db *memory.DB) error { return db.Backup(file) })
+	}
+	return p.backupBy(ctx, d, file)
+}
+
+// copyOut writes a copy of the database to a stream.
+func (p *program) copyOut(w io.Writer) error {
+	return p.withDB(func(db *memory.DB) error {
+		_, err := db.WriteTo(w)
+		return err
+	})
+}
+
+// fitForBackup refuses what a copy must not take the place of: the database
+// itself, which the daemon would go on writing where nobody finds it again, and
+// what is no file.
+func (p *program) fitForBackup(file string) error {
+	there, err := os.Lstat(file)
+	if file == "-" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return daemon.Usagef("%w", err)
+	}
+	if !there.Mode().IsRegular() {
+		return daemon.Usagef("backup: %s is no ordinary file, and is not replaced; - writes to standard output", file)
+	}
+	cfg, _ := p.load() // what is wrong with it is told when it matters
+	dir, err := cfg.DataDir(p.Getenv)
+	if err != nil {
+		return err
+	}
+	if own, err := os.Stat(filepath.Join(dir, memory.FileName)); err == nil && os.SameFile(own, there) {
+		return daemon.Usagef("backup: %s is the database itself; name another file", file)
+	}
+	return nil
+}
+
+// backupBy lets the daemon write the copy. A file of that name is replaced when the
+// copy is complete.
+func (p *program) backupBy(ctx context.Context, d *admin.Control, file string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
+	var status exited
+	err = p.ask(ctx, d, []string{"backup", "-"}, p.In, f)
+	if errors.As(err, &status) && status == statusDone {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+func (p *program) restoreCommand() *cobra.Command {
+	var salvage bool
+	c := &cobra.Command{
+		Use: "restore FILE", Short: "Put a backup where no database is yet", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return p.restore(args[0], salvage) },
+	}
+	c.Flags().BoolVar(&salvage, "salvage", false, "FILE is damaged: save what can be read of it")
+	return p.fileFlag(c)
+}
+
+func (p *program) restore(file string, salvage bool) error {
+	cfg, err := p.load()
+	if err != nil {
+		return err
+	}
+	dir, err := cfg.DataDir(p.Getenv)
+	if err != nil {
+		return err
+	}
+	if !salvage {
+		return memory.Restore(dir, file)
+	}
+	saved, err := memory.Salvage(dir, file)
+	if err != nil {
+		return err
+	}
+	for _, bucket := range []string{"log", "journal", "facts"} {
+		fmt.Fprintf(p.Out, "saved %d of %s\n", saved.Pairs[bucket], bucket)
+	}
+	fmt.Fprintf(p.Out, "dropped %d that made no sense; %d parts could not be read\n", saved.Dropped, len(saved.Faults))
+	return nil
+}
