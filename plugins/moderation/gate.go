@@ -19,11 +19,11 @@ const doorsDaily = 5
 const chiefKey = "moderator "
 
 // limitNames are what the limits of people are called in the log.
-var limitNames = [windowKinds]string{inPrivate: "private", inGroups: "groups", byButton: "buttons"}
+var limitNames = [windowKinds]string{"private", "groups", "private buttons", "group buttons"}
 
 // limit is the one that counts for that kind.
 func (p *Plugin) limit(kind int) Limit {
-	if kind == inPrivate {
+	if kind == inPrivate || kind == buttonsInPrivate {
 		return p.config.Private
 	}
 	return p.config.Group
@@ -273,16 +273,13 @@ func (p *Plugin) happened(w who, m *core.Message, e event) {
 // ration holds a message that is to be answered against the limits. p.mu is held.
 func (p *Plugin) ration(a *activity, w who, m *core.Message, now time.Time) core.Verdict {
 	kind := inGroups
-	switch {
-	case m.Text == "" && len(m.Attachments) == 0 && len(m.Foreign) == 0:
-		kind = byButton
-	case m.Private:
+	if m.Private {
 		kind = inPrivate
 	}
-	limit := p.limit(kind)
-	if m.Private {
-		limit = p.config.Private
+	if m.Text == "" && len(m.Attachments) == 0 && len(m.Foreign) == 0 {
+		kind += buttonsInPrivate
 	}
+	limit := p.limit(kind)
 	if his := &a.asked[kind]; his.full(limit, now) {
 		return p.refuse(his, limit, w, m, event{What: wasLimited, Detail: limitNames[kind]}, now)
 	}
@@ -300,14 +297,19 @@ func (p *Plugin) ration(a *activity, w who, m *core.Message, now time.Time) core
 	return core.Verdict{}
 }
 
-// refuse is the verdict where a window is full: it is told once when it goes on.
-// p.mu is held.
+// refuse is the verdict if a window is full. The author is told once when it ends; a
+// press has no text to answer to, and is only logged. p.mu is held.
 func (p *Plugin) refuse(full *window, l Limit, w who, m *core.Message, e event, now time.Time) core.Verdict {
 	v := core.Verdict{Admission: core.Quiet}
-	if !tellable(m) || !full.tell() {
+	silent := !tellable(m)
+	if silent && e.Detail != limitNames[buttonsInPrivate] && e.Detail != limitNames[buttonsInGroups] || !full.tell() {
 		return v
 	}
 	e.Until = full.ends(l)
+	if silent {
+		p.happened(w, m, e)
+		return v
+	}
 	who := "You have asked me"
 	if !e.about.IsZero() {
 		who = "I was asked here"

@@ -240,6 +240,29 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestButtonsAreLogged: a press has no text to answer to, but its limit is logged once,
+// and it still holds after a restart, in private as in groups.
+func TestButtonsAreLogged(t *testing.T) {
+	for place, want := range map[string]string{"jay": "private buttons", "1": "group buttons"} {
+		s := plugintest.NewStand(t, "moderation")
+		c := Config{Private: Limit{1, 2 * time.Hour}, Group: Limit{1, time.Hour}}
+		p := made(t, s, c)
+		for i, admission := range []core.Admission{core.Admit, core.Quiet, core.Quiet} {
+			if v := p.Judge(says(place, "jay", ""), false); v != (core.Verdict{Admission: admission}) {
+				t.Errorf("%s, press %d: %+v", place, i, v)
+			}
+		}
+		if n := len(p.log.events); n != 1 || p.log.events[0].What != wasLimited || p.log.events[0].Detail != want {
+			t.Errorf("%s: the log has %+v", place, p.log.events)
+		}
+		run(t, p)
+		s.Advance(30 * time.Minute)
+		if v := made(t, s, c).Judge(says(place, "jay", ""), false); v.Admission != core.Quiet {
+			t.Errorf("%s: after a restart %+v", place, v)
+		}
+	}
+}
+
 // TestClockPutBack: nobody waits longer than a window because the clock was put
 // back.
 func TestClockPutBack(t *testing.T) {

@@ -97,7 +97,8 @@ func root(place core.Path) core.Path {
 const (
 	inPrivate = iota
 	inGroups
-	byButton
+	buttonsInPrivate
+	buttonsInGroups
 	windowKinds
 )
 
