@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -138,6 +139,12 @@ type Message struct {
 // SentAt returns when the message was sent, by this machine's clock. Ages are computed
 // from it; Time orders messages of the platform.
 func (m *Message) SentAt() time.Time { return m.Time.Add(m.Ahead) }
+
+// In reports whether the message was written in a place, below it, or in a scope within
+// it.
+func (m *Message) In(place Path) bool {
+	return m.Path.Within(place) || slices.ContainsFunc(m.Scopes, func(s Path) bool { return s.Within(place) })
+}
 
 // AllText returns the author's words and then the foreign ones, a line each. It is
 // for searching and filtering; what the author says is Text alone.

@@ -9,7 +9,9 @@ import (
 	"synthbot/plugins/blueprint"
 	"synthbot/plugins/clock"
 	"synthbot/plugins/diary"
+	"synthbot/plugins/filter"
 	"synthbot/plugins/games"
+	"synthbot/plugins/limits"
 	"synthbot/plugins/lorebook"
 	"synthbot/plugins/mcp"
 	"synthbot/plugins/memory"
@@ -32,12 +34,39 @@ var abilities = []ability{
 	{name: "standard", doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. It is there where blueprints are.", config: func() any { return new(standard.Config) }, make: own(standard.New), wanted: shows},
 	{name: BlueprintName, doc: "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.", config: func() any { return new(blueprint.Config) }, make: own(blueprint.New), settle: settleBlueprints},
 	{name: "mcp", doc: "Actions out of Model Context Protocol servers.", config: func() any { return new(mcp.Config) }, make: own(mcp.New), settle: settleServers},
-	{name: "moderation", doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.", config: func() any { return new(moderation.Config) }, make: own(moderation.New)},
+	{name: "moderation", doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.", config: func() any { return new(moderationTable) }, make: own(newModeration)},
 	{name: "lorebook", doc: "Lore that the talk touches: of the persona's card, and of books. It is there where a persona has a book.", config: func() any { return new(lorebook.Config) }, make: own(lorebook.New), wanted: lore, settle: settleLore},
 	{name: "clock", doc: "What time, day and season it is, and the weather.", config: func() any { return new(clock.Config) }, make: own(clock.New)},
 	{name: "beats", doc: "The bot's own initiative, on a schedule.", config: func() any { return new(beats.Config) }, make: own(beats.New)},
 	{name: "web", doc: "Reading and searching the web.", config: func() any { return new(web.Config) }, make: own(web.New)},
 	{name: PairingName, doc: "Lets unknown people in by a code; it is there where access.private is pairing.", config: func() any { return new(pairing.Config) }, make: own(pairing.New), wanted: func(c *Config) bool { return c.Access.Private == PairingName }},
+}
+
+// moderationTable is the table of moderation, of which three packages read a part.
+type moderationTable struct {
+	limitsConfig
+	moderationConfig
+	filterConfig
+}
+
+type (
+	limitsConfig     = limits.Config
+	moderationConfig = moderation.Config
+	filterConfig     = filter.Config
+)
+
+// newModeration makes the plugin with its further gates.
+func newModeration(h core.Host, c moderationTable) (*moderation.Plugin, error) {
+	p, err := moderation.New(h, c.moderationConfig)
+	if err != nil {
+		return nil, err
+	}
+	f, err := filter.New(h.Clock, c.filterConfig, p)
+	if err != nil {
+		return nil, err
+	}
+	p.AddGates(f, limits.New(h.Clock, c.limitsConfig, p))
+	return p, nil
 }
 
 // BlueprintName is the plugin that makes actions of blueprints.

@@ -130,3 +130,17 @@ func (s *Spec) Usage() string {
 	b.WriteString("`")
 	return b.String()
 }
+
+// Called returns the name of the command that a text calls, in small letters; "" if it
+// calls none. There may be no command of that name.
+func Called(text string) string {
+	name, ok := strings.CutPrefix(text, "/")
+	if !ok {
+		return ""
+	}
+	i := strings.IndexAny(name, "@ \n\t")
+	if i >= 0 {
+		name = name[:i]
+	}
+	return strings.ToLower(name)
+}

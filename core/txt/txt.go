@@ -1,5 +1,5 @@
 // Package txt has the few helpers for texts that several rooms need: on one line,
-// at most so long, folded for comparison, and how wide it is.
+// at most so long, folded for comparison, how wide it is, and how a time is written.
 package txt
 
 import (

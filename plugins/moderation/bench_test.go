@@ -3,11 +3,12 @@ package moderation
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"synthbot/core"
+	"synthbot/plugins/filter"
+	"synthbot/plugins/limits"
 )
 
 // nothing keeps nothing, and lists what it is given.
@@ -27,33 +28,41 @@ const (
 )
 
 // crowded is a plugin with many blocks, every second one of somebody who was
-// forgotten, and with many rules, as it is after a start.
-func crowded(b *testing.B) *Plugin {
+// forgotten, as it is after a start.
+func crowded(b *testing.B, gates ...Gate) *Plugin {
 	b.Helper()
-	var s seal
-	s.set(make([]byte, keySize))
-	items := []core.Item{{Key: sealKey, Value: encode(make([]byte, keySize))}}
+	s := newHasher(make([]byte, keySize))
+	items := []core.Item{{Key: hashKey, Value: encode(make([]byte, keySize))}}
 	var details []core.Item
 	for i := range manyBlocks {
-		h := hold{kind: blocked, person: core.MustPath(fmt.Sprintf("telegram/@user/blocked%d", i)), scope: core.MustPath(fmt.Sprintf("telegram/-100%d", i%500))}
-		items = append(items, core.Item{Key: h.key(s.of(whoIs(h.person))), Value: encode(holdValue{At: time.Unix(1, 0)})})
+		h := hold{kind: blocked, user: core.MustPath(fmt.Sprintf("telegram/@user/blocked%d", i)), scope: core.MustPath(fmt.Sprintf("telegram/-100%d", i%500))}
+		items = append(items, core.Item{Key: h.key(s.digest(h.user)), Value: encode(holdValue{At: time.Unix(1, 0)})})
 		if i%2 == 0 {
-			details = append(details, core.Item{Path: h.person, Key: h.detailKey(), Value: encode(detail{Name: "Eve", Reason: "spam", At: time.Unix(1, 0)})})
+			details = append(details, core.Item{Path: h.user, Key: h.detailKey(), Value: encode(detail{Name: "Eve", Reason: "spam", At: time.Unix(1, 0)})})
 		}
 	}
-	c := Config{
-		Private: Limit{1_000_000, time.Hour}, Group: Limit{1_000_000, time.Hour}, Place: Limit{1_000_000, time.Hour},
-		Repeat: 1 << 30, Flood: Limit{1_000_000, time.Second}, Wall: 1 << 30,
-		Rules: []Rule{{Name: "links", Links: linksListed, Allow: []string{"example.org"}}, {Name: "words"}},
-	}
-	for i := range 1000 {
-		c.Rules[1].Words = append(c.Rules[1].Words, fmt.Sprintf("badword%d", i))
-	}
-	p, err := New(core.Host{Name: "moderation", Clock: time.Now, Items: nothing{append(items, details...)}}, c)
+	rate := limits.Rate{Count: 1_000_000, Per: time.Hour}
+	l := limits.Config{Private: rate, Group: rate, Place: rate, Repeat: 1 << 30, Flood: rate, Wall: 1 << 30}
+	p, err := New(core.Host{Name: "moderation", Clock: time.Now, Items: nothing{append(items, details...)}}, Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
+	p.AddGates(gates...)
+	p.AddGates(limits.New(time.Now, l, p))
 	return p
+}
+
+// rules are many.
+func rules(b *testing.B) *filter.Filter {
+	c := filter.Config{Rules: []filter.Rule{{Name: "links", Links: "listed", Allow: []string{"example.org"}}, {Name: "words"}}}
+	for i := range 1000 {
+		c.Rules[1].Words = append(c.Rules[1].Words, fmt.Sprintf("badword%d", i))
+	}
+	f, err := filter.New(time.Now, c, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return f
 }
 
 func from(place string, who int, text string) *core.Message {
@@ -68,18 +77,18 @@ func BenchmarkOpen(b *testing.B) {
 		b.StopTimer()
 		p := crowded(b)
 		b.StartTimer()
-		if err := p.open(b.Context()); err != nil {
+		if err := p.records.open(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		if len(p.holds) != manyBlocks {
-			b.Fatalf("%d blocks", len(p.holds))
+		if len(p.records.holds) != manyBlocks {
+			b.Fatalf("%d blocks", len(p.records.holds))
 		}
 	}
 }
 
 // BenchmarkJudge judges messages of 10⁴ people, in the presence of 10⁵ blocks.
 func BenchmarkJudge(b *testing.B) {
-	p := crowded(b)
+	p := crowded(b, rules(b))
 	text := "Aria, what do you think of the weather in Rome these days, and of https://docs.example.org/weather?"
 	people := make([]*core.Message, manyPeople)
 	for i := range people {
@@ -109,20 +118,10 @@ func BenchmarkJudge(b *testing.B) {
 		})
 	}
 	b.Run("no rules", func(b *testing.B) {
-		p.policy = &policy{}
+		p := crowded(b)
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			p.Judge(people[i%manyPeople], false)
 		}
 	})
-}
-
-// BenchmarkLong looks through the longest message that patterns see.
-func BenchmarkLong(b *testing.B) {
-	p := crowded(b)
-	m := from("telegram/-1001", 1, strings.Repeat("some words, and a host.name ", maxScan/28))
-	b.SetBytes(int64(len(m.Text)))
-	for b.Loop() {
-		p.policy.judge(m)
-	}
 }

@@ -3,15 +3,21 @@ package moderation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/txt"
 )
 
-// maxAppeal is how long an appeal may be, in characters.
-const maxAppeal = 1000
+// Bounds of what commands take and list.
+const (
+	maxAppeal = 1000 // characters
+	maxListed = 30   // holds and appeals
+	maxLogged = 20   // events
+)
 
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
@@ -19,7 +25,10 @@ func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{
 			Name: "block", Brief: "Block a person in this group; as an admin, everywhere", Rank: core.Moderator,
-			Args: []command.Arg{{Name: "person", Brief: "A tag, an id, or a name of one word"}, {Name: "reason", Brief: "How long (7d), and why", Rest: true}},
+			Args: []command.Arg{
+				{Name: "person", Brief: "A tag, an id, or a name of one word"},
+				{Name: "reason", Brief: "How long (7d), and why", Rest: true},
+			},
 		}, Do: p.blockCommand},
 		{Spec: command.Spec{
 			Name: "unblock", Brief: "Let a blocked person talk to me again", Rank: core.Moderator,
@@ -32,13 +41,19 @@ func (p *Plugin) Commands() []command.Command {
 		{Spec: command.Spec{
 			Name: "unmute", Brief: "Let me talk here again, or to one person", Rank: core.Moderator, Args: []command.Arg{whom},
 		}, Do: p.unmuteCommand},
-		{Spec: command.Spec{Name: "blocked", Idempotent: true, Brief: "List who is blocked or muted here", Rank: core.Moderator}, Do: p.blockedCommand},
-		{Spec: command.Spec{Name: "modlog", Idempotent: true, Brief: "Show what moderators and guards did here", Rank: core.Moderator}, Do: p.modlogCommand},
+		{Spec: command.Spec{
+			Name: "blocked", Idempotent: true, Brief: "List who is blocked or muted here", Rank: core.Moderator,
+		}, Do: p.blockedCommand},
+		{Spec: command.Spec{
+			Name: "modlog", Idempotent: true, Brief: "Show what moderators and guards did here", Rank: core.Moderator,
+		}, Do: p.modlogCommand},
 		{Spec: command.Spec{
 			Name: "appeal", Brief: "Ask the admins to lift your block, once a day", Private: true,
 			Args: []command.Arg{{Name: "text", Brief: "Why it should be lifted; left out: how it stands", Rest: true}},
 		}, Do: p.appealCommand},
-		{Spec: command.Spec{Name: "appeals", Idempotent: true, Brief: "List the appeals of people who are blocked", Rank: core.Admin, Private: true}, Do: p.appealsCommand},
+		{Spec: command.Spec{
+			Name: "appeals", Idempotent: true, Brief: "List the appeals of people who are blocked", Rank: core.Admin, Private: true,
+		}, Do: p.appealsCommand},
 	}
 }
 
@@ -47,30 +62,36 @@ func (p *Plugin) blockCommand(ctx context.Context, c command.Call) (string, erro
 	if err != nil {
 		return "", err
 	}
-	w := wish{who: c.Args["person"], reason: c.Args["reason"]}
-	if c.Target != "" && w.who != "" {
-		if _, err := p.person(ctx, a, w.who); err != nil { // it was called on a message, with a reason alone
-			w.who, w.reason = "", w.who+" "+w.reason
+	r := holdRequest{name: c.Args["person"], reason: c.Args["reason"]}
+	if c.Target != "" && r.name != "" {
+		if _, err := p.findUser(ctx, a, r.name); err != nil { // called on a message, with only a reason
+			r.name, r.reason = "", r.name+" "+r.reason
 		}
 	}
-	if w.who == "" {
-		if w.who, err = p.writer(ctx, &c); err != nil {
-			return "", err
-		}
+	if r.name == "" {
+		r.name, err = p.writerOf(ctx, &c)
 	}
-	first, rest, _ := strings.Cut(w.reason, " ")
-	if d, ok := parseSpan(first); ok {
-		w.span, w.reason = d, rest
-	}
-	h, err := p.hold(ctx, a, blocked, w)
 	if err != nil {
 		return "", err
 	}
-	return p.said(wasBlocked, h), nil
+	first, rest, _ := strings.Cut(r.reason, " ")
+	if d, ok := txt.ParseSpan(first); ok {
+		r.span, r.reason = d, rest
+	}
+	h, err := p.hold(ctx, a, blocked, r)
+	if err != nil {
+		return "", err
+	}
+	return p.sentence(&h), nil
 }
 
-// writer is the id of who wrote the message that a command was called on.
-func (p *Plugin) writer(ctx context.Context, c *command.Call) (id string, err error) {
+// sentence says that a user is blocked or muted.
+func (p *Plugin) sentence(h *hold) string {
+	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), ending(h.end(), p.host.Clock()))
+}
+
+// writerOf returns the id of who wrote the message that a command was called on.
+func (p *Plugin) writerOf(ctx context.Context, c *command.Call) (id string, err error) {
 	if c.Target != "" {
 		err = p.host.Reader.View(ctx, func(v core.View) error {
 			e, ok, err := v.Entry(c.Path, c.Target)
@@ -110,26 +131,25 @@ func (p *Plugin) muteCommand(ctx context.Context, c command.Call) (string, error
 	if err != nil {
 		return "", err
 	}
-	d, whom := p.config.MuteFor, c.Args["person"]
-	if text := c.Args["duration"]; text != "" {
-		if given, ok := parseSpan(text); ok {
-			d = given
-		} else {
-			whom = strings.TrimSpace(text + " " + whom) // it was left out
-		}
+	d, name := p.config.MuteFor, c.Args["person"]
+	given, ok := txt.ParseSpan(c.Args["duration"])
+	if ok {
+		d = given
+	} else { // the duration was left out
+		name = strings.TrimSpace(c.Args["duration"] + " " + name)
 	}
-	if whom == "" {
-		until, err := p.hush(ctx, a, d, "")
+	if name != "" {
+		h, err := p.hold(ctx, a, muted, holdRequest{name: name, span: d})
 		if err != nil {
 			return "", err
 		}
-		return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", nil
+		return p.sentence(&h), nil
 	}
-	h, err := p.hold(ctx, a, muted, wish{who: whom, span: d})
+	until, err := p.mutePlace(ctx, a, d, "")
 	if err != nil {
 		return "", err
 	}
-	return p.said(wasMuted, h), nil
+	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", nil
 }
 
 func (p *Plugin) unmuteCommand(ctx context.Context, c command.Call) (string, error) {
@@ -140,69 +160,185 @@ func (p *Plugin) unmuteCommand(ctx context.Context, c command.Call) (string, err
 	if err != nil {
 		return "", err
 	}
-	if err := p.unhush(ctx, a); err != nil {
+	if err := p.unmutePlace(ctx, a); err != nil {
 		return "", err
 	}
 	return "I may talk here again.", nil
 }
 
-// appealCommand takes an appeal in.
+// appealCommand takes an appeal.
 func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, error) {
 	if c.Author.ID == "" || !c.Private {
 		return "", core.Errorf(core.Forbidden, "That is between one person and me.")
 	}
-	ctx, err := p.begin(ctx)
+	r := p.records
+	ctx, err := r.begin(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer p.change.Unlock()
-	by := p.any(c.Person)
+	defer r.change.Unlock()
+	now, held := p.host.Clock(), r.holdsOf(c.Person)
 	text := txt.Clip(txt.Line(c.Args["text"]), maxAppeal)
-	if len(by) == 0 || text == "" {
-		return p.standing(c.Person, by), nil
+	r.mu.Lock()
+	former := r.log.appealsOf(c.Person)
+	r.mu.Unlock()
+	if len(held) == 0 || text == "" {
+		return status(held, former, now), nil
 	}
-	now := p.host.Clock()
-	p.mu.Lock()
-	former := p.log.of(c.Person)
-	p.mu.Unlock()
 	if n := len(former); n > 0 && now.Sub(former[n-1].At) < day {
-		return "", core.Errorf(core.Occupied, "You have appealed already; you may again at %s.", moment(former[n-1].At.Add(day), now))
+		again := txt.Moment(former[n-1].At.Add(day), now)
+		return "", core.Errorf(core.Occupied, "You have appealed already; you may again at %s.", again)
 	}
-	return "I have passed it on to my admins.", p.appeal(ctx, appeal{At: now, Name: called(c.Author.Name), Text: text, person: c.Person})
+	x := appeal{At: now, Name: displayName(c.Author.Name), Text: text, user: c.Person}
+	if err := r.addAppeal(ctx, x); err != nil {
+		return "", err
+	}
+	p.host.Desk.Admins(fmt.Sprintf("%s (%s) appeals against being blocked. /appeals tells what they say.", x.Name, x.user))
+	return "I have passed it on to my admins.", nil
 }
 
-// appeal keeps an appeal and tells the admins that there is one. p.change is held.
-func (p *Plugin) appeal(ctx context.Context, x appeal) error {
-	p.mu.Lock()
-	x.id = p.log.number(x.At)
-	gone := p.log.appealed(x)
-	p.note(event{What: hasAppealed, Name: x.Name, about: x.person})
-	p.mu.Unlock()
-	for _, old := range gone {
-		if err := p.drop(ctx, old.person, appealKey+old.id); err != nil {
-			return err
-		}
-	}
-	if _, err := p.put(ctx, x.person, appealKey+x.id, x, core.AnyVersion); err != nil {
-		return err
-	}
-	p.host.Desk.Admins(fmt.Sprintf("%s (%s) appeals against being blocked. /appeals tells what they say.", x.Name, x.person))
-	return nil
-}
-
-// standing tells a person how it stands with him.
-func (p *Plugin) standing(person core.Path, by []hold) string {
-	if len(by) == 0 {
+// status tells users whether they are blocked, and about their appeals.
+func status(held []hold, appeals []appeal, now time.Time) string {
+	if len(held) == 0 {
 		return "You are not blocked."
 	}
 	var b strings.Builder
-	for _, h := range by {
-		fmt.Fprintf(&b, "You are %s %s %s.\n", participle(h.kind), where(h.scope), ending(h.end(), p.host.Clock()))
+	for _, h := range held {
+		fmt.Fprintf(&b, "You are %s %s %s.\n", participle(h.kind), where(h.scope), ending(h.end(), now))
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, x := range p.log.of(person) {
-		fmt.Fprintf(&b, "Your appeal, %s: %s\n", moment(x.At, p.host.Clock()), x.Text)
+	for _, x := range appeals {
+		fmt.Fprintf(&b, "Your appeal, %s: %s\n", txt.Moment(x.At, now), x.Text)
 	}
 	return b.String() + "`/appeal TEXT` asks my admins to lift it, once a day."
+}
+
+// blockedCommand lists who is blocked or muted: in a group those there, in private, for an
+// admin, everybody.
+func (p *Plugin) blockedCommand(ctx context.Context, c command.Call) (string, error) {
+	a, err := p.viewer(ctx, &c)
+	if err != nil {
+		return "", err
+	}
+	wanted := func(h *hold) bool { return c.Private || !h.scope.IsZero() && h.scope.Within(groupOf(c.Path)) }
+	list := append(p.records.active(blocked, wanted), p.records.active(muted, wanted)...)
+	var b strings.Builder
+	for i := range list {
+		if i == maxListed {
+			fmt.Fprintf(&b, "… and %d more.\n", len(list)-maxListed)
+			break
+		}
+		b.WriteString(p.holdLine(ctx, &list[i], c.Private) + "\n")
+	}
+	_, until, quiet := p.records.mutedAt(c.Path)
+	if quiet {
+		fmt.Fprintf(&b, "I am muted here %s.\n", ending(timeOf(until), p.host.Clock()))
+	}
+	if b.Len() == 0 {
+		b.WriteString("Nobody is blocked or muted here.\n")
+	}
+	if a.isAdmin() && !c.Private {
+		b.WriteString("Who is blocked everywhere, I tell you in private.")
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+// viewer returns who asks for a list, and opens the records. In private, moderators see
+// nothing, because no group is there.
+func (p *Plugin) viewer(ctx context.Context, c *command.Call) (*actor, error) {
+	a, err := newActor(c.Path, c.Private, c.Author)
+	if err != nil {
+		return nil, err
+	}
+	if c.Private && !a.isAdmin() {
+		return nil, core.Errorf(core.Forbidden, "Ask me in the group that it is about.")
+	}
+	p.records.mu.Lock()
+	defer p.records.mu.Unlock()
+	return a, p.records.open(ctx)
+}
+
+// holdLine is a line about a user who is blocked or muted.
+func (p *Plugin) holdLine(ctx context.Context, h *held, private bool) string {
+	name := "somebody who was forgotten, `" + h.mark() + "`"
+	switch {
+	case h.user.IsZero():
+	case private:
+		name = h.label() + " (`" + h.user.String() + "`)"
+	default:
+		name = h.label() + " (`" + userID(h.user) + "`)"
+	}
+	text := fmt.Sprintf("- %s: %s", name, participle(h.kind))
+	if private {
+		text += " " + where(h.scope)
+	}
+	text += " " + ending(h.end(), p.host.Clock())
+	if h.user.IsZero() {
+		return text
+	}
+	var d detail
+	item, ok, err := p.host.Items.Get(ctx, h.user, h.detailKey())
+	if err == nil && ok && decode(&item, &d) == nil && d.Reason != "" {
+		text += ": " + d.Reason
+	}
+	return text
+}
+
+// modlogCommand shows what happened: in a group what happened there, in private, for an
+// admin, everything.
+func (p *Plugin) modlogCommand(ctx context.Context, c command.Call) (string, error) {
+	if _, err := p.viewer(ctx, &c); err != nil {
+		return "", err
+	}
+	now := p.host.Clock()
+	p.records.mu.Lock()
+	defer p.records.mu.Unlock()
+	var lines []string
+	for _, e := range slices.Backward(p.records.log.events) {
+		if c.Private || !e.Place.IsZero() && e.Place.Within(groupOf(c.Path)) {
+			lines = append(lines, e.line(c.Private, now))
+		}
+		if len(lines) == maxLogged {
+			break
+		}
+	}
+	if len(lines) == 0 {
+		return "Nothing has happened here.", nil
+	}
+	slices.Reverse(lines)
+	return strings.Join(lines, "\n"), nil
+}
+
+// appealsCommand lists the appeals.
+func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, error) {
+	a, err := newActor(c.Path, c.Private, c.Author)
+	if err != nil || !a.isAdmin() || !c.Private {
+		return "", core.Errorf(core.Forbidden, "That is for admins, in private.")
+	}
+	if _, err := p.records.begin(ctx); err != nil {
+		return "", err
+	}
+	defer p.records.change.Unlock()
+	p.records.mu.Lock()
+	list := slices.Clone(p.records.log.appeals)
+	p.records.mu.Unlock()
+	if len(list) == 0 {
+		return "There are no appeals.", nil
+	}
+	var b strings.Builder
+	if n := len(list) - maxListed; n > 0 {
+		fmt.Fprintf(&b, "%d older ones, and\n", n)
+		list = list[n:]
+	}
+	for _, x := range list {
+		held := "no longer blocked"
+		var parts []string
+		for _, h := range p.records.holdsOf(x.user) {
+			parts = append(parts, participle(h.kind)+" "+where(h.scope))
+		}
+		if len(parts) > 0 {
+			held = strings.Join(parts, ", ")
+		}
+		fmt.Fprintf(&b, "- %s: %s (`%s`), %s: %s\n", txt.Moment(x.At, p.host.Clock()), x.Name, x.user, held, x.Text)
+	}
+	return b.String() + "`/unblock PERSON` lifts a block.", nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/plugins/limits"
 	"synthbot/plugins/plugintest"
 )
 
@@ -27,7 +28,7 @@ func TestForgotten(t *testing.T) {
 
 func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 	s := plugintest.NewStand(t, "moderation")
-	p := made(t, s, Config{Private: Limit{1, time.Hour}})
+	p := gated(t, s, limits.Config{Private: limits.Rate{Count: 1, Per: time.Hour}})
 	m := says("1", "jay", "hi")
 	m.ID = "1"
 	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: *m}}}}); err != nil {
@@ -36,7 +37,7 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 	if p.Judge(says("jay", "jay", "one"), false); p.Judge(says("jay", "jay", "two"), false).Reply == "" {
 		t.Fatal("there is no limit")
 	}
-	if _, err := p.hold(t.Context(), act(p), blocked, wish{who: "room/@user/jay", reason: "canary-reason", span: day}); err != nil {
+	if _, err := p.hold(t.Context(), act(p), blocked, holdRequest{name: "room/@user/jay", reason: "canary-reason", span: day}); err != nil {
 		t.Fatal(err)
 	}
 	jay := command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay", Name: "Canary-Jay"}}
@@ -45,9 +46,7 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 		t.Fatal(err)
 	}
 	run(t, p)
-	p.mu.Lock()
-	p.happened(who{"room", "jay"}, m, event{What: wasFlooding}) // left in the queue
-	p.mu.Unlock()
+	p.LogAuthor(m, "flooding", "", time.Time{}) // left in the queue
 	if before := disk(t, s); strings.Count(before, "canary") < 3 || !strings.Contains(before, "Canary-Jay") {
 		t.Fatalf("little is kept: %s", before)
 	}
@@ -68,7 +67,7 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 		if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != core.Discard {
 			t.Errorf("who was forgotten is let in: %+v", v)
 		}
-		if list := q.listed(blocked, func(*hold) bool { return true }); len(list) != 1 || !list[0].person.IsZero() || list[0].name != "" {
+		if list := q.records.active(blocked, func(*hold) bool { return true }); len(list) != 1 || !list[0].user.IsZero() || list[0].name != "" {
 			t.Fatalf("the list says %+v", list)
 		}
 		if kept, err := q.Kept(t.Context(), jayPath); err != nil || len(kept) != 1 {
@@ -81,7 +80,7 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 // lift lifts the one block there is.
 func lift(t *testing.T, p *Plugin, a *actor, byID bool) {
 	t.Helper()
-	name := p.listed(blocked, func(*hold) bool { return true })[0].mark()
+	name := p.records.active(blocked, func(*hold) bool { return true })[0].mark()
 	if byID {
 		name = "jay"
 	}
@@ -136,7 +135,7 @@ func forgottenMeanwhile(t *testing.T, ctx context.Context) {
 					t.Error(err)
 				}
 			}
-			if _, err := p.hold(ctx, boss(p), blocked, wish{who: jayPath.String(), reason: "canary"}); err != nil {
+			if _, err := p.hold(ctx, boss(p), blocked, holdRequest{name: jayPath.String(), reason: "canary"}); err != nil {
 				t.Fatal(err)
 			}
 			if f.forget != nil {
@@ -165,16 +164,29 @@ func TestModeratorForgottenMeanwhile(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := p.hush(core.WithEpoch(t.Context(), 0), mia(p), time.Hour, ""); err != nil {
+	if _, err := p.mutePlace(core.WithEpoch(t.Context(), 0), mia(p), time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
 	if left := strings.ToLower(disk(t, s)); f.forget != nil || strings.Contains(left, "mia") {
 		t.Errorf("there is still %s", left)
 	}
-	if e := p.log.events[0]; !e.by.IsZero() || e.byName != "" {
+	if e := p.records.log.events[0]; !e.by.IsZero() || e.byName != "" {
 		t.Errorf("%+v", e)
 	}
 	if v := p.Judge(says("1", "jay", "hi"), false); v.Admission != core.Quiet {
 		t.Errorf("the mute does not hold: %+v", v)
 	}
+}
+
+// FuzzHoldKey: what is no key of ours is refused, what is one says the same.
+func FuzzHoldKey(f *testing.F) {
+	f.Add("hold 00112233445566778899aabbccddeeff block room/1")
+	f.Add("hold 00112233445566778899aabbccddeeff mute ")
+	f.Add("hold  block ")
+	f.Fuzz(func(t *testing.T, key string) {
+		d, h, ok := parseHoldKey(key)
+		if ok && strings.HasPrefix(key, holdKey) && !strings.EqualFold(h.key(d), key) {
+			t.Errorf("%q is read as %q", key, h.key(d))
+		}
+	})
 }

@@ -11,23 +11,25 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/plugins/filter"
+	"synthbot/plugins/limits"
 	"synthbot/plugins/plugintest"
 )
 
-// TestDoors: what is left to who is blocked are three commands, in private, five
+// TestAllowedWhileBlocked: what is left to who is blocked are three commands, in private, five
 // times a day; that a message is looked at again counts nothing.
-func TestDoors(t *testing.T) {
+func TestAllowedWhileBlocked(t *testing.T) {
 	for text, want := range map[string]bool{
 		"/appeal": true, "/appeal please": true, "/Appeal@AriaBot please": true, "/mydata": true, "/forgetme yes": true, "/appeal\nplease": true,
 		"/appeals": false, "appeal": false, " /appeal": false, "/help /appeal": false, "//appeal": false, "/": false, "": false, "/forgetme_": false,
 	} {
-		if isDoor(text) != want {
+		if allowedWhileBlocked(text) != want {
 			t.Errorf("%q: %v", text, !want)
 		}
 	}
 	s := plugintest.NewStand(t, "moderation")
 	p := made(t, s, Config{})
-	if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: jayPath.String()}); err != nil {
+	if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err != nil {
 		t.Fatal(err)
 	}
 	passes := func(m *core.Message, again bool) bool { return p.Judge(m, again).Admission == core.Quiet }
@@ -38,7 +40,7 @@ func TestDoors(t *testing.T) {
 					t.Errorf("day %d, %d: it does not stand", day, i)
 				}
 			}
-			if got := passes(says("jay", "jay", "/forgetme yes"), false); got != (i < doorsDaily) {
+			if got := passes(says("jay", "jay", "/forgetme yes"), false); got != (i < commandsDaily) {
 				t.Errorf("day %d, %d: %v", day, i, got)
 			}
 			if passes(says("1", "jay", "/appeal"), false) || passes(says("jay", "jay", "let me in"), false) {
@@ -53,7 +55,8 @@ func TestDoors(t *testing.T) {
 // time; nothing is torn, and at the end everybody talks. It says most with -race.
 func TestAtOnce(t *testing.T) {
 	s := plugintest.NewStand(t, "moderation")
-	p := made(t, s, Config{Private: Limit{3, time.Hour}, Group: Limit{3, time.Hour}, Place: Limit{5, time.Minute}, Repeat: 2, Rules: []Rule{{Name: "r", Words: []string{"bad"}}}})
+	three, five := limits.Rate{Count: 3, Per: time.Hour}, limits.Rate{Count: 5, Per: time.Minute}
+	p := gated(t, s, limits.Config{Private: three, Group: three, Place: five, Repeat: 2}, filter.Rule{Name: "r", Words: []string{"bad"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var back, all sync.WaitGroup
 	back.Go(func() {
@@ -72,7 +75,7 @@ func TestAtOnce(t *testing.T) {
 		})
 		all.Go(func() {
 			for range 5 {
-				if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: path.String()}); err != nil {
+				if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: path.String()}); err != nil {
 					t.Error(err)
 				}
 				if n%2 == 0 {
@@ -94,7 +97,7 @@ func TestAtOnce(t *testing.T) {
 	back.Wait()
 	for _, q := range []*Plugin{p, made(t, s, Config{})} {
 		q.Judge(says("1", "ann", "hi"), false)
-		if list := q.listed(blocked, func(*hold) bool { return true }); len(list) != 0 {
+		if list := q.records.active(blocked, func(*hold) bool { return true }); len(list) != 0 {
 			t.Errorf("still blocked: %v", list)
 		}
 	}
@@ -106,24 +109,24 @@ func TestWritten(t *testing.T) {
 	s := plugintest.NewStand(t, "moderation")
 	full := &fullDisk{Items: s.Items, full: true}
 	s.Items = full
-	p := made(t, s, Config{Group: Limit{1, time.Hour}})
+	p := gated(t, s, limits.Config{Group: limits.Rate{Count: 1, Per: time.Hour}})
 	for i := range 2 * maxQueue {
 		for range 2 {
 			p.Judge(says("1", fmt.Sprint("p", i), "hi"), false)
 		}
 	}
-	if n := len(p.queue.items); n != maxQueue {
+	if n := len(p.records.queue.items); n != maxQueue {
 		t.Fatalf("%d wait", n)
 	}
 	run(t, p)
 	full.full = false
-	for tries := 0; tries < 50 && len(p.queue.items) > 0; tries++ {
+	for tries := 0; tries < 50 && len(p.records.queue.items) > 0; tries++ {
 		run(t, p) // a slow disk takes some of it each time
 	}
 	if n := strings.Count(disk(t, s), `"what":"limited"`); n != maxQueue {
 		t.Errorf("%d are written", n)
 	}
-	again := made(t, s, Config{Group: Limit{1, time.Hour}})
+	again := gated(t, s, limits.Config{Group: limits.Rate{Count: 1, Per: time.Hour}})
 	if v := again.Judge(says("1", "p7", "hi"), false); v != (core.Verdict{Admission: core.Quiet}) {
 		t.Errorf("the limit is forgotten: %+v", v)
 	}
@@ -144,19 +147,20 @@ func (f *fullDisk) Put(ctx context.Context, item core.Item) (uint64, error) {
 
 // TestLog: the log is bounded, for each person and in all.
 func TestLog(t *testing.T) {
-	var j journal
+	var j modLog
 	kept := make(map[string]bool)
 	for i := range 3 * maxEvents {
-		e := event{id: numbered(int64(i)), about: jayPath}
+		e := event{id: formatID(int64(i)), about: jayPath}
 		if i%2 == 0 {
 			e.about = core.MustPath(fmt.Sprint("room/@user/", i))
 		}
 		kept[e.id] = true
 		for _, gone := range j.add(e) {
-			if !kept[gone.id] {
-				t.Fatalf("%s is gone twice", gone.id)
+			id := strings.TrimPrefix(gone.Key, logKey)
+			if !kept[id] || gone.Value != nil {
+				t.Fatalf("%s is gone twice", id)
 			}
-			delete(kept, gone.id)
+			delete(kept, id)
 		}
 	}
 	his := 0
@@ -165,77 +169,14 @@ func TestLog(t *testing.T) {
 			his++
 		}
 	}
-	if his != maxHis || len(j.events) > maxEvents || len(kept) != len(j.events) {
+	if his != maxEventsEach || len(j.events) > maxEvents || len(kept) != len(j.events) {
 		t.Errorf("%d of one person, %d in all, %d kept", his, len(j.events), len(kept))
 	}
 	for i := range maxAppeals + 50 {
-		j.appealed(appeal{id: fmt.Sprint(i), person: core.MustPath(fmt.Sprint("room/@user/", i%200, "x", i/7))})
-		j.appealed(appeal{id: fmt.Sprint("j", i), person: jayPath})
+		j.addAppeal(appeal{id: fmt.Sprint(i), user: core.MustPath(fmt.Sprint("room/@user/", i%200, "x", i/7))})
+		j.addAppeal(appeal{id: fmt.Sprint("j", i), user: jayPath})
 	}
-	if n := len(j.of(jayPath)); n != maxOnce || len(j.appeals) > maxAppeals {
+	if n := len(j.appealsOf(jayPath)); n != maxAppealsEach || len(j.appeals) > maxAppeals {
 		t.Errorf("%d appeals of one person, %d in all", n, len(j.appeals))
-	}
-}
-
-// TestAgain: what was edited, or is not welcome since, is not answered; nobody is
-// told, and nothing is logged.
-func TestAgain(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
-	p := made(t, s, Config{Rules: []Rule{{Name: "r", Words: []string{"bad"}, Reply: "No."}, {Name: "t", Words: []string{"odd"}, Action: ruleTell}}})
-	for range 5 {
-		if v := p.Judge(says("1", "jay", "bad"), true); v != (core.Verdict{Admission: core.Quiet}) {
-			t.Errorf("%+v", v)
-		}
-		if v := p.Judge(says("1", "jay", "odd"), true); v != (core.Verdict{}) {
-			t.Errorf("%+v", v)
-		}
-	}
-	if len(p.log.events)+len(p.queue.items)+len(p.queue.notices)+p.people.size() > 0 {
-		t.Errorf("it is noted: %+v, %+v", p.log, p.queue)
-	}
-	if v := p.Judge(says("1", "jay", "bad"), false); v.Reply != "No." {
-		t.Errorf("%+v", v)
-	}
-}
-
-// TestRepeats: a greeting every morning is none.
-func TestRepeats(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
-	p := made(t, s, Config{Repeat: 2})
-	for i := range 5 {
-		if v := p.Judge(says("1", "jay", "good morning"), false); v.Admission != core.Admit {
-			t.Errorf("%d: %+v", i, v)
-		}
-		s.Advance(repeatsWithin + time.Second)
-	}
-	p.Judge(says("1", "jay", "well?"), false)
-	if v := p.Judge(says("1", "jay", "well?"), false); v.Admission != core.Quiet {
-		t.Errorf("%+v", v)
-	}
-}
-
-// TestDeliveredAgain: a message that a platform delivers again counts once, and
-// the same is said of it; the same words of another message are another one.
-func TestDeliveredAgain(t *testing.T) {
-	p := made(t, plugintest.NewStand(t, "moderation"), Config{Private: Limit{2, time.Hour}})
-	judge := func(id string) core.Verdict {
-		m := says("jay", "jay", "hello")
-		m.ID = id
-		return p.Judge(m, false)
-	}
-	for _, id := range []string{"1", "1", "1", "2", "2"} {
-		if v := judge(id); v.Admission != core.Admit {
-			t.Errorf("%s: %+v", id, v)
-		}
-	}
-	full := judge("3")
-	if full.Admission != core.Quiet || full.Reply == "" || judge("3") != full || judge("1").Admission != core.Admit {
-		t.Errorf("the third: %+v, delivered again %+v", full, judge("3"))
-	}
-	for i := range 3 * maxJudged {
-		judge(fmt.Sprint("x", i))
-	}
-	if n := p.judged.size(); n > 2*maxJudged {
-		t.Errorf("%d deliveries are remembered", n)
 	}
 }

@@ -1,11 +1,10 @@
 package moderation
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
 	"strings"
 	"time"
 
@@ -18,27 +17,47 @@ const (
 	muted   = "mute"
 )
 
-// hold is a block, or the mute of a person.
+// commandsDaily is how often a day a blocked user may call the commands that still work.
+const commandsDaily = 5
+
+// hold is the block or the mute of a user.
 type hold struct {
 	kind  string
-	scope core.Path // where; the zero Path: everywhere
-	until int64     // Unix time; 0: until it is lifted
-	// Of whom one can still name.
-	person core.Path
-	name   string
-	tag    string
+	scope core.Path // where it holds; the zero Path means everywhere
+	until int64     // Unix time; 0 means until it is lifted
+	// The user, unless they were forgotten.
+	user core.Path
+	name string
+	tag  string
+
+	// Use of the commands that still work, since the first call.
+	firstCommand time.Time
+	commands     int
 }
 
-// label is what people read of whom it holds.
-func (h *hold) label() string {
-	if h.name == "" && !h.person.IsZero() {
-		return whoIs(h.person).id
+// allowsCommand counts a call of one of the commands that still work, and reports whether
+// the user may make it.
+func (h *hold) allowsCommand(now time.Time) bool {
+	since := now.Sub(h.firstCommand)
+	if since < 0 || since >= day {
+		h.firstCommand, h.commands = now, 0
 	}
-	return called(h.name)
+	h.commands++
+	return h.commands <= commandsDaily
 }
 
-// end is when it is over; the zero Time: when it is lifted.
+// label is how users read whom it is about.
+func (h *hold) label() string {
+	if h.name == "" && !h.user.IsZero() {
+		return userID(h.user)
+	}
+	return displayName(h.name)
+}
+
+// end returns when it is over; the zero Time means when it is lifted.
 func (h *hold) end() time.Time { return timeOf(h.until) }
+
+func (h *hold) activeAt(now time.Time) bool { return isActive(h.until, now) }
 
 func timeOf(unix int64) time.Time {
 	if unix == 0 {
@@ -54,190 +73,57 @@ func unixOf(t time.Time) int64 {
 	return t.Unix()
 }
 
-// stands reports whether it still holds.
-func stands(until int64, now time.Time) bool { return until == 0 || now.Unix() < until }
+// isActive reports whether something that holds until a Unix time still does.
+func isActive(until int64, now time.Time) bool { return until == 0 || now.Unix() < until }
 
-// Keys of items; what follows is said in the package comment.
-const (
-	sealKey = "key"
-	holdKey = "hold "
-	muteKey = "mute"
-)
+// sameAs reports whether one replaces the other, if both are of the same user.
+func (h *hold) sameAs(other *hold) bool { return h.kind == other.kind && h.scope == other.scope }
 
-// holdValue is what is kept of a hold, where it is about nobody.
-type holdValue struct {
-	At    time.Time `json:"at"`
-	Until time.Time `json:"until,omitzero"`
+// forgetUser clears who the user is.
+func (h *hold) forgetUser() { h.user, h.name, h.tag = core.Path{}, "", "" }
+
+// participle is what happens to the user.
+func participle(kind string) string {
+	if kind == blocked {
+		return wasBlocked
+	}
+	return wasMuted
 }
 
-// detail is what is kept of a hold under the person's path.
-type detail struct {
-	Name   string    `json:"name,omitempty"`
-	Tag    string    `json:"tag,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at"`
-	Until  time.Time `json:"until,omitzero"`
-}
-
+// detailKey is the key of what is kept under the user's path.
 func (h *hold) detailKey() string { return holdKey + h.kind + " " + h.scope.String() }
 
+// key is the key of what is kept under no path.
 func (h *hold) key(d digest) string {
 	return holdKey + d.String() + " " + h.kind + " " + h.scope.String()
 }
 
-// parseHoldKey reads the key of a hold.
+// parseHoldKey reads what key wrote.
 func parseHoldKey(key string) (d digest, h hold, ok bool) {
-	parts := strings.SplitN(strings.TrimPrefix(key, holdKey), " ", 3)
-	if len(parts) != 3 {
+	hex, rest, _ := strings.Cut(strings.TrimPrefix(key, holdKey), " ")
+	d, ok = parseDigest(hex)
+	if !ok {
 		return d, h, false
 	}
-	if d, ok = parseDigest(parts[0]); !ok {
-		return d, h, false
-	}
-	h, ok = newHold(parts[1], parts[2])
+	h, ok = parseHold(rest)
 	return d, h, ok
 }
 
-func newHold(kind, scope string) (h hold, ok bool) {
+// parseHold reads kind and scope.
+func parseHold(text string) (h hold, ok bool) {
+	kind, scope, ok := strings.Cut(text, " ")
 	h.kind = kind
 	err := h.scope.UnmarshalText([]byte(scope))
-	return h, err == nil && (kind == blocked || kind == muted)
+	return h, ok && err == nil && (kind == blocked || kind == muted)
 }
 
-// same reports whether one replaces the other, both being of the same person.
-func (h *hold) same(other *hold) bool { return h.kind == other.kind && h.scope == other.scope }
-
-// covers reports whether it holds where the message was written.
-func (h *hold) covers(m *core.Message) bool { return m.Path.Within(h.scope) }
-
-// ensureSeal sees to it that there is a key, and that it is on disk. p.change is
-// held.
-func (p *Plugin) ensureSeal(ctx context.Context) error {
-	for {
-		item, ok, err := p.host.Items.Get(ctx, core.Path{}, sealKey)
-		if err != nil {
-			return fmt.Errorf("key: %w", err)
-		}
-		if ok {
-			return p.unseal(item)
-		}
-		p.mu.Lock()
-		key := p.seal.key
-		p.mu.Unlock()
-		if key == nil {
-			key = make([]byte, keySize)
-			if _, err := rand.Read(key); err != nil {
-				return fmt.Errorf("key: %w", err)
-			}
-		}
-		_, err = p.put(ctx, core.Path{}, sealKey, key, 0)
-		if err != nil && !errors.Is(err, core.ErrVersion) {
-			return err
-		}
-	}
-}
-
-// unseal takes the key over.
-func (p *Plugin) unseal(item core.Item) error {
-	key, err := parseSeal(item)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.seal.mac == nil {
-		p.seal.set(key)
-	}
-	return nil
-}
-
-func parseSeal(item core.Item) ([]byte, error) {
-	key, err := decode[[]byte](&item)
-	if err == nil && len(key) != keySize {
-		err = fmt.Errorf("key: it has %d bytes", len(key))
-	}
-	return key, err
-}
-
-// decode reads a value of ours.
-func decode[V any](item *core.Item) (v V, err error) {
-	if err := json.Unmarshal(item.Value, &v); err != nil {
-		return v, fmt.Errorf("%s: %w", item.Key, err)
-	}
-	return v, nil
-}
-
-// put keeps a value of ours.
-func (p *Plugin) put(ctx context.Context, path core.Path, key string, value any, version uint64) (uint64, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", key, err)
-	}
-	v, err := p.host.Items.Put(ctx, core.Item{Path: path, Key: key, Value: raw, Version: version})
-	if err != nil {
-		return 0, fmt.Errorf("keep: %w", err)
-	}
-	return v, nil
-}
-
-// drop takes what is kept away.
-func (p *Plugin) drop(ctx context.Context, path core.Path, key string) error {
-	if _, err := p.host.Items.Put(ctx, core.Item{Path: path, Key: key, Version: core.AnyVersion}); err != nil {
-		return fmt.Errorf("take away: %w", err)
-	}
-	return nil
-}
-
-// holdFor lets a hold begin. First it is written that it holds, then of whom.
-// p.change is held.
-func (p *Plugin) holdFor(ctx context.Context, h hold, reason string) error {
-	if err := p.ensureSeal(ctx); err != nil {
-		return err
-	}
-	d := p.digestOf(h.person)
-	now := p.host.Clock()
-	if _, err := p.put(ctx, core.Path{}, h.key(d), holdValue{now, h.end()}, core.AnyVersion); err != nil {
-		return err
-	}
-	_, err := p.put(ctx, h.person, h.detailKey(), detail{h.name, h.tag, reason, now, h.end()}, core.AnyVersion)
-	if errors.Is(err, core.ErrForgotten) { // it holds, and names nobody
-		h.person, h.name, h.tag = core.Path{}, "", ""
-		err = nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.holds.set(d, h)
-	return err
-}
-
-// lift ends a hold. p.change is held.
-func (p *Plugin) lift(ctx context.Context, d digest, h *hold) error {
-	if err := p.drop(ctx, core.Path{}, h.key(d)); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	p.holds.remove(d, h)
-	p.mu.Unlock()
-	if h.person.IsZero() {
-		return nil
-	}
-	return p.drop(ctx, h.person, h.detailKey())
-}
-
-// digestOf is a person's; the key must be there.
-func (p *Plugin) digestOf(person core.Path) digest {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.seal.of(whoIs(person))
-}
-
-// holds are all that hold, by person.
+// holds are all blocks and mutes of users.
 type holds map[digest][]hold
 
-// set puts a hold in, in place of one of the same kind and scope.
+// set adds a hold, or replaces one of the same kind and scope.
 func (all holds) set(d digest, h hold) {
 	for i, old := range all[d] {
-		if old.same(&h) {
+		if old.sameAs(&h) {
 			all[d][i] = h
 			return
 		}
@@ -248,30 +134,51 @@ func (all holds) set(d digest, h hold) {
 func (all holds) remove(d digest, h *hold) {
 	var left []hold
 	for _, old := range all[d] {
-		if !old.same(h) {
+		if !old.sameAs(h) {
 			left = append(left, old)
 		}
 	}
-	if all[d] = left; len(left) == 0 {
+	all[d] = left
+	if len(left) == 0 {
 		delete(all, d)
 	}
 }
 
-// anonymise clears the identity on all holds of a person.
-func (all holds) anonymise(d digest) {
+// strictest returns the strictest hold of a user on a message, or nil.
+func (all holds) strictest(d digest, m *core.Message, now time.Time) (strictest *hold) {
 	for i := range all[d] {
 		h := &all[d][i]
-		h.person, h.name, h.tag = core.Path{}, "", ""
-	}
-}
-
-// of returns the strictest hold of a person on a message; nil for none.
-func (all holds) of(d digest, m *core.Message, now time.Time) (strictest *hold) {
-	for i := range all[d] {
-		h := &all[d][i]
-		if h.covers(m) && stands(h.until, now) && (strictest == nil || h.kind == blocked) {
+		if m.Path.Within(h.scope) && h.activeAt(now) && (strictest == nil || h.kind == blocked) {
 			strictest = h
 		}
 	}
 	return strictest
+}
+
+// digest identifies a user without naming them.
+type digest [16]byte
+
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
+
+func parseDigest(text string) (d digest, ok bool) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(d) {
+		return d, false
+	}
+	return digest(raw), true
+}
+
+const keySize = 32 // bytes
+
+// hasher computes digests with a key. It is not safe for concurrent use.
+type hasher struct{ mac hash.Hash } // nil: there is no key yet, and no hold
+
+func newHasher(key []byte) hasher { return hasher{hmac.New(sha256.New, key)} }
+
+func (h hasher) digest(user core.Path) (d digest) {
+	iface, _, _ := strings.Cut(user.String(), "/")
+	h.mac.Reset()
+	h.mac.Write([]byte(iface + "\x00" + userID(user)))
+	copy(d[:], h.mac.Sum(nil))
+	return d
 }

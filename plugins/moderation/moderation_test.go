@@ -8,6 +8,8 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/plugins/filter"
+	"synthbot/plugins/limits"
 	"synthbot/plugins/plugintest"
 )
 
@@ -27,6 +29,18 @@ func made(t testing.TB, s *plugintest.Stand, c Config) *Plugin {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// gated is a plugin with further gates.
+func gated(t testing.TB, s *plugintest.Stand, l limits.Config, rules ...filter.Rule) *Plugin {
+	t.Helper()
+	p := made(t, s, Config{})
+	f, err := filter.New(s.Clock, filter.Config{Rules: rules}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.AddGates(f, limits.New(s.Clock, l, p))
 	return p
 }
 
@@ -57,7 +71,7 @@ func run(t *testing.T, p *Plugin) {
 	if err := p.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.sweep(t.Context()); err != nil {
+	if err := p.records.sweep(t.Context(), p.config.Keep); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -92,7 +106,7 @@ func TestConform(t *testing.T) {
 		Name: "moderation",
 		Make: func(t *testing.T, s *plugintest.Stand) core.Plugin {
 			p := made(t, s, Config{})
-			if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: "room/@user/jay"}); err != nil {
+			if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: "room/@user/jay"}); err != nil {
 				t.Fatal(err)
 			}
 			return p
@@ -108,10 +122,10 @@ func TestConform(t *testing.T) {
 func TestSweep(t *testing.T) {
 	s := plugintest.NewStand(t, "moderation")
 	p := made(t, s, Config{Keep: 30 * day})
-	if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: jayPath.String(), span: day}); err != nil {
+	if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String(), span: day}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.hush(t.Context(), mia(p), time.Hour, ""); err != nil {
+	if _, err := p.mutePlace(t.Context(), mia(p), time.Hour, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := call(t, p, "appeal", command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay"}, Args: map[string]string{"text": "please"}}); err != nil {
@@ -159,11 +173,11 @@ func TestMoved(t *testing.T) {
 	a := mia(p)
 	a.place = old
 	for _, kind := range []string{blocked, muted} {
-		if _, err := p.hold(t.Context(), a, kind, wish{who: "jay", reason: "why"}); err != nil {
+		if _, err := p.hold(t.Context(), a, kind, holdRequest{name: "jay", reason: "why"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.hush(t.Context(), a, day, ""); err != nil {
+	if _, err := p.mutePlace(t.Context(), a, day, ""); err != nil {
 		t.Fatal(err)
 	}
 	move := core.Event{Kind: core.KindMigration, To: next, Message: core.Message{Path: old, ID: "2"}}
@@ -181,7 +195,7 @@ func TestMoved(t *testing.T) {
 		if v := q.Judge(says("100", "ann", "hello"), false); v.Admission != core.Quiet {
 			t.Errorf("the mute stayed behind: %+v", v)
 		}
-		list := q.listed(blocked, func(*hold) bool { return true })
+		list := q.records.active(blocked, func(*hold) bool { return true })
 		if len(list) != 1 || list[0].scope != next || list[0].name != "JAY" {
 			t.Errorf("the list says %+v", list)
 		}
@@ -206,18 +220,18 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
-	if _, err := p.hold(t.Context(), boss(p), blocked, wish{who: jayPath.String()}); err == nil {
+	if _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err == nil {
 		t.Error("somebody is blocked, and nobody knows who was")
 	}
-	p.host.Items = fine
+	p.records.host.Items = fine
 	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != core.Admit {
 		t.Errorf("%+v", v)
 	}
 }
 
-// TestChiefs: who was seen as a moderator of a group is one there, also after a
+// TestModerators: who was seen as a moderator of a group is one there, also after a
 // restart, until he is seen without the rank.
-func TestChiefs(t *testing.T) {
+func TestModerators(t *testing.T) {
 	s := plugintest.NewStand(t, "moderation")
 	p := made(t, s, Config{})
 	m := says("1", "jay", "hi")
@@ -225,35 +239,35 @@ func TestChiefs(t *testing.T) {
 	p.Judge(m, false)
 	alone := says("jay", "jay", "hi")
 	alone.Author.Rank = core.Moderator
-	if p.Judge(alone, false); len(p.chiefs) != 1 {
-		t.Errorf("in private there are no moderators: %v", p.chiefs)
+	if p.Judge(alone, false); len(p.records.moderators) != 1 {
+		t.Errorf("in private there are no moderators: %v", p.records.moderators)
 	}
 	run(t, p)
-	jay := target{path: jayPath, Author: core.Author{ID: "jay"}}
+	jay := candidate{user: jayPath}
 	for range 2 {
 		p = made(t, s, Config{})
 		p.Judge(says("1", "ann", "hi"), false)
-		if err := p.may(mia(p), &jay); err == nil {
+		if err := p.checkRank(mia(p), &jay); err == nil {
 			t.Error("a moderator may block a moderator")
 		}
 		elsewhere := mia(p)
 		elsewhere.place = core.MustPath("room/2")
-		if err := p.may(elsewhere, &jay); err != nil {
+		if err := p.checkRank(elsewhere, &jay); err != nil {
 			t.Errorf("he is one elsewhere: %v", err)
 		}
 		p.Judge(says("1", "jay", "again"), true) // counts nothing
 	}
-	if err := p.may(boss(p), &jay); err != nil {
+	if err := p.checkRank(boss(p), &jay); err != nil {
 		t.Errorf("an admin may not: %v", err)
 	}
 	p.Judge(says("1", "jay", "I am one no longer"), false)
-	if err := p.may(mia(p), &jay); err != nil {
+	if err := p.checkRank(mia(p), &jay); err != nil {
 		t.Errorf("he is one no longer: %v", err)
 	}
 	run(t, p)
 	p = made(t, s, Config{})
 	p.Judge(says("1", "ann", "hi"), false)
-	if err := p.may(mia(p), &jay); err != nil {
+	if err := p.checkRank(mia(p), &jay); err != nil {
 		t.Errorf("he is one no longer: %v", err)
 	}
 }

@@ -2,173 +2,222 @@ package moderation
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"hash/maphash"
-	"sync"
+	"strings"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/core/txt"
 )
 
-// Bounds of what is remembered of people and places that are active.
-const (
-	maxPeople = 32_768
-	maxPlaces = 8_192
-	maxChiefs = 4_096
-)
+// Config is a part of the table [plugins.moderation].
+type Config struct {
+	MuteFor time.Duration `toml:"mute_for" default:"1h" min:"1m" max:"744h" doc:"How long the bot is quiet where nobody says how long."`
+	Keep    time.Duration `toml:"keep" default:"2160h" min:"24h" max:"87600h" doc:"How long the log of what happened, and appeals, are kept."`
+}
 
-// Plugin is the moderation of all places. Safe for concurrent use.
+// Gate is asked about messages of users who are neither blocked nor muted.
+type Gate interface {
+	core.Gate
+	// Forget removes what the gate remembers about a user.
+	Forget(user core.Path)
+}
+
+// Plugin is the moderation of all places. It is safe for concurrent use.
 type Plugin struct {
-	host   core.Host
-	config Config
-	policy *policy
-	texts  maphash.Seed
-	wake   chan struct{} // the queue holds something
-
-	// change is held while something is decided and written, and while somebody
-	// is forgotten; it comes before mu.
-	change sync.Mutex
-
-	mu     sync.Mutex // guards what follows, and is held for no longer than a look
-	opened bool
-	seal   seal
-	holds  holds
-	mutes  map[core.Path]int64 // of places; Unix times
-	chiefs map[chief]bool
-	people recent[who, activity]
-	places recent[core.Path, window]
-	judged recent[delivery, judgment]
-	log    journal
-	queue  queue
+	host    core.Host
+	config  Config
+	records *records
+	gates   []Gate
 }
 
-// chief is somebody who was seen as a moderator of a group.
-type chief struct {
-	who
-	group core.Path
-}
+const day = 24 * time.Hour
 
-// queue is what Judge leaves to Run.
-type queue struct {
-	items   []core.Item
-	notices []notice
-	lost    int // that found no room
-}
-
-// notice is something to be told; without a path to all admins.
-type notice struct {
-	to   core.Path
-	text string
-}
-
-// New makes the plugin. Its error names what is wrong with the rules.
+// New returns the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	rules, err := newPolicy(&c)
-	if err != nil {
-		return nil, fmt.Errorf("moderation: %w", err)
-	}
 	if c.MuteFor <= 0 {
 		c.MuteFor = time.Hour
 	}
 	if c.Keep <= 0 {
 		c.Keep = 90 * day
 	}
-	return &Plugin{
-		host: h, config: c, policy: rules, texts: maphash.MakeSeed(), wake: make(chan struct{}, 1),
-		holds: make(holds), mutes: make(map[core.Path]int64), chiefs: make(map[chief]bool),
-		people: newRecent[who, activity](maxPeople), places: newRecent[core.Path, window](maxPlaces),
-		judged: newRecent[delivery, judgment](maxJudged),
-	}, nil
+	return &Plugin{host: h, config: c, records: newRecords(h)}, nil
 }
+
+// AddGates adds gates that are asked, in their order, until one refuses a message. It must
+// not be called after the plugin is in use.
+func (p *Plugin) AddGates(gates ...Gate) { p.gates = append(p.gates, gates...) }
 
 // Name implements core.Plugin.
 func (p *Plugin) Name() string { return p.host.Name }
 
-// note logs an event, and leaves the writing to Run. p.mu is held.
-func (p *Plugin) note(e event) {
-	e.At = p.host.Clock()
-	e.id = p.log.number(e.At)
-	for _, gone := range p.log.add(e) {
-		p.later(removal(gone.items())...)
+// Run implements core.Runner: it writes what happened, sends notices, and removes what is
+// over.
+func (p *Plugin) Run(ctx context.Context) error { return p.records.run(ctx, p.config.Keep) }
+
+// Judge implements core.Gate.
+func (p *Plugin) Judge(m *core.Message, again bool) (v core.Verdict) {
+	v.Admission = p.admission(m, again)
+	for _, g := range p.gates {
+		if v.Admission != core.Admit {
+			break
+		}
+		v = g.Judge(m, again)
 	}
-	p.later(e.items()...)
+	return v
 }
 
-// later leaves items to Run. p.mu is held.
-func (p *Plugin) later(items ...core.Item) {
-	if len(p.queue.items)+len(items) > maxQueue {
-		p.queue.lost += len(items)
+// admission returns what blocks and mutes make of a message.
+func (p *Plugin) admission(m *core.Message, again bool) core.Admission {
+	user, _ := m.Path.Person(m.Author.ID) // zero for events without an author
+	admission, err := p.records.admission(user, m, again)
+	if err != nil {
+		p.host.Log.Error("nobody is answered because the list of blocks cannot be read", "err", err)
+	}
+	mayUnmute := m.Author.Rank >= core.Moderator && m.Addressed != core.NotAddressed
+	_, _, quiet := p.records.mutedAt(m.Path)
+	if admission == core.Admit && quiet && !mayUnmute {
+		return core.Quiet
+	}
+	return admission
+}
+
+// allowedWhileBlocked reports whether a text calls a command that blocked users may call:
+// to appeal, and to see and erase what is kept about them.
+func allowedWhileBlocked(text string) bool {
+	switch command.Called(text) {
+	case "appeal", "mydata", "forgetme":
+		return true
+	}
+	return false
+}
+
+// LogAuthor logs what the author of a message did. It returns at once.
+func (p *Plugin) LogAuthor(m *core.Message, what, detail string, until time.Time) {
+	user, err := m.Path.Person(m.Author.ID)
+	if err != nil {
 		return
 	}
-	p.queue.items = append(p.queue.items, items...)
-	p.rouse()
+	e := event{What: what, Detail: detail, Until: until, Place: m.Path, Name: displayName(m.Author.Name), about: user}
+	if !m.Private {
+		e.Place = groupOf(m.Path)
+	}
+	p.records.logLater(e)
 }
 
-// tell leaves a notice to Run. p.mu is held.
-func (p *Plugin) tell(text string, to ...core.Path) {
-	if len(to) == 0 {
-		to = []core.Path{{}}
-	}
-	for _, path := range to {
-		if len(p.queue.notices) < maxQueue {
-			p.queue.notices = append(p.queue.notices, notice{path, text})
+// LogPlace logs what happened in a place of a group. It returns at once.
+func (p *Plugin) LogPlace(place core.Path, what string, until time.Time) {
+	p.records.logLater(event{What: what, Until: until, Place: groupOf(place), about: place})
+}
+
+// NotifyAbout tells places, or all admins if there are none, about a message. It returns
+// at once.
+func (p *Plugin) NotifyAbout(m *core.Message, text string, to ...core.Path) {
+	user, _ := m.Path.Person(m.Author.ID)
+	p.records.notify(fmt.Sprintf("%s (%s) in %s: %s", displayName(m.Author.Name), user, m.Path, text), to...)
+}
+
+// ReachedLimits calls use for each limit in the log that still holds.
+func (p *Plugin) ReachedLimits(use func(about core.Path, detail string, until time.Time)) {
+	r := p.records
+	now := p.host.Clock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.log.events {
+		if e.What == wasLimited && e.Until.After(now) {
+			use(e.about, e.Detail, e.Until)
 		}
 	}
-	p.rouse()
 }
 
-func (p *Plugin) rouse() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
+// Kept implements core.Keeper: blocks and mutes are kept under no path. What else is kept
+// about a user lies under their own path.
+func (p *Plugin) Kept(ctx context.Context, user core.Path) ([]json.RawMessage, error) {
+	if !user.IsPerson() {
+		return nil, nil
 	}
+	if _, err := p.records.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer p.records.change.Unlock()
+	var kept []json.RawMessage
+	for _, h := range p.records.holdsOf(user) {
+		kept = append(kept, encode(keptHold{h.kind, where(h.scope), h.end()}))
+	}
+	return kept, nil
 }
 
-// record logs what an actor does. Nothing is logged about people who were forgotten
-// meanwhile, and not who did it if they were. p.change is held, p.mu is not.
-func (p *Plugin) record(ctx context.Context, a *actor, e event) error {
-	e.by, e.byName = a.person, a.name
-	p.mu.Lock()
-	e.At = p.host.Clock()
-	e.id = p.log.number(e.At)
-	p.mu.Unlock()
-	for _, item := range e.items() { // first what happened, then who did it
-		_, err := p.host.Items.Put(ctx, item)
-		switch {
-		case errors.Is(err, core.ErrForgotten) && item.Path == e.about:
-			return nil
-		case errors.Is(err, core.ErrForgotten):
-			e.by, e.byName = core.Path{}, ""
-		case err != nil:
-			return fmt.Errorf("keep: %w", err)
+// keptHold is what users see of a block or mute of theirs.
+type keptHold struct {
+	Kind  string    `json:"kind"`
+	Where string    `json:"where"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Erase implements core.Keeper. A block stays, and no longer says whose it is.
+func (p *Plugin) Erase(ctx context.Context, user core.Path) error {
+	if !user.IsPerson() {
+		return nil
+	}
+	for _, g := range p.gates {
+		g.Forget(user)
+	}
+	return p.records.forget(ctx, user)
+}
+
+// maxName is how many characters of a name are kept and shown.
+const maxName = 60
+
+// displayName is a user's name on one line.
+func displayName(name string) string {
+	name = txt.Clip(txt.Line(name), maxName)
+	if name == "" {
+		return "Somebody"
+	}
+	return name
+}
+
+// groupOf returns the group that a place belongs to: the guild of a channel, the chat of a
+// topic.
+func groupOf(place core.Path) core.Path {
+	for {
+		above := place.Parent()
+		if above.Parent().IsZero() {
+			return place
 		}
+		place = above
 	}
-	p.mu.Lock()
-	var items []core.Item
-	for _, gone := range p.log.add(e) {
-		items = append(items, removal(gone.items())...)
-	}
-	p.mu.Unlock()
-	return p.write(ctx, items)
 }
 
-// write puts items on disk.
-func (p *Plugin) write(ctx context.Context, items []core.Item) error {
-	_, err := p.writeAll(ctx, items)
-	return err
+// userID is the last element of a user's path.
+func userID(user core.Path) string {
+	elements := user.Elements()
+	return elements[len(elements)-1]
 }
 
-// writeAll puts items on disk, and returns those that it could not.
-func (p *Plugin) writeAll(ctx context.Context, items []core.Item) (left []core.Item, err error) {
-	for i, item := range items {
-		_, err := p.host.Items.Put(ctx, item)
-		if errors.Is(err, core.ErrForgotten) {
-			continue // he was forgotten meanwhile, and so is what he did
-		}
-		if err != nil {
-			return items[i:], fmt.Errorf("keep: %w", err)
-		}
+// where words a scope.
+func where(scope core.Path) string {
+	if scope.IsZero() {
+		return "everywhere"
 	}
-	return nil, nil
+	return "in " + scope.String()
+}
+
+// ending words until when something holds; the zero Time means until it is lifted.
+func ending(t, now time.Time) string {
+	if t.IsZero() {
+		return "until it is lifted"
+	}
+	return "until " + txt.Moment(t, now)
+}
+
+// bare removes what people write around a name or an id.
+func bare(name string) string {
+	name = strings.Trim(strings.TrimSpace(name), "`")
+	if id, ok := strings.CutPrefix(name, "<@"); ok {
+		name = strings.TrimPrefix(strings.TrimSuffix(id, ">"), "!")
+	}
+	return name
 }

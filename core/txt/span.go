@@ -1,4 +1,4 @@
-package moderation
+package txt
 
 import (
 	"fmt"
@@ -7,21 +7,24 @@ import (
 	"time"
 )
 
-const day = 24 * time.Hour
-
-// maxSpan is the longest time that somebody may name.
-const maxSpan = 3650 * day
+const (
+	day     = 24 * time.Hour
+	maxSpan = 3650 * day
+)
 
 // units are those of a span, longest first.
 var units = [...]struct {
 	letter byte
 	name   string
 	length time.Duration
-}{{'w', "week", 7 * day}, {'d', "day", day}, {'h', "hour", time.Hour}, {'m', "minute", time.Minute}, {'s', "second", time.Second}}
+}{
+	{'w', "week", 7 * day}, {'d', "day", day}, {'h', "hour", time.Hour}, {'m', "minute", time.Minute},
+	{'s', "second", time.Second},
+}
 
-// parseSpan reads a time like "30m", "12h", "7d" or "1w2d". ok is false where it
-// is none, is nothing, or is longer than maxSpan.
-func parseSpan(text string) (d time.Duration, ok bool) {
+// ParseSpan reads a length of time like "30m", "12h", "7d" or "1w2d". ok is false
+// if the text is anything else, or if it means zero or more than ten years.
+func ParseSpan(text string) (d time.Duration, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for text != "" {
 		n := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -33,7 +36,8 @@ func parseSpan(text string) (d time.Duration, ok bool) {
 		if err != nil || unit == 0 || number > int(maxSpan/unit) {
 			return 0, false
 		}
-		if d += time.Duration(number) * unit; d > maxSpan {
+		d += time.Duration(number) * unit
+		if d > maxSpan {
 			return 0, false
 		}
 		text = text[n+1:]
@@ -50,20 +54,21 @@ func unitOf(letter byte) time.Duration {
 	return 0
 }
 
-// spanText writes whole seconds so that parseSpan reads them.
-func spanText(d time.Duration) string {
+// Span writes whole seconds in the form that ParseSpan reads.
+func Span(d time.Duration) string {
 	var b strings.Builder
 	for _, u := range units {
-		if n := d / u.length; n > 0 {
+		n := d / u.length
+		d -= n * u.length
+		if n > 0 {
 			fmt.Fprintf(&b, "%d%c", n, u.letter)
-			d -= n * u.length
 		}
 	}
 	return b.String()
 }
 
-// spanWords writes a time for people: "2 hours".
-func spanWords(d time.Duration) string {
+// SpanWords writes whole seconds for users: "1 hour 30 minutes".
+func SpanWords(d time.Duration) string {
 	var parts []string
 	for _, u := range units {
 		n := d / u.length
@@ -78,18 +83,8 @@ func spanWords(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// within words a window: "this hour".
-func within(d time.Duration) string {
-	for _, u := range units {
-		if d == u.length {
-			return "this " + u.name
-		}
-	}
-	return "within " + spanWords(d)
-}
-
-// moment words a time for people, in the zone of now, as short as can be.
-func moment(t, now time.Time) string {
+// Moment writes a time for users, in the time zone of now and as short as possible.
+func Moment(t, now time.Time) string {
 	t = t.In(now.Location())
 	layout := "15:04 MST"
 	switch ty, tm, td := t.Date(); {
@@ -101,12 +96,4 @@ func moment(t, now time.Time) string {
 		layout = "15:04:05 MST"
 	}
 	return t.Format(layout)
-}
-
-// ending words until when something holds; the zero time is for good.
-func ending(t, now time.Time) string {
-	if t.IsZero() {
-		return "until it is lifted"
-	}
-	return "until " + moment(t, now)
 }

@@ -1,4 +1,4 @@
-package moderation
+package filter
 
 import (
 	"fmt"
@@ -6,14 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A text is looked at as words: runs of letters, digits and their marks, folded;
-// of scripts that write no spaces between words each letter by itself, and each
-// emoji. What cannot be seen is left out, and everything else parts words.
-//
-// Letters with accents are as Unicode writes them composed; a letter with an
-// accent behind it is another one.
-
-// words is a text cut into words, to be used again and again.
+// words is a text cut into words. It can be used again for another text.
 type words struct {
 	text []byte
 	ends []int // of each word, in text
@@ -24,12 +17,12 @@ func (w *words) cut(text string) {
 	w.text, w.ends = w.text[:0], w.ends[:0]
 	inside := false
 	for _, r := range text {
-		switch sort(r) {
-		case parting:
+		switch classOf(r) {
+		case separator:
 			inside = w.end(inside)
 		case letter:
 			w.text, inside = utf8.AppendRune(w.text, fold(r)), true
-		case alone:
+		case single:
 			w.end(inside)
 			w.text = utf8.AppendRune(w.text, fold(r))
 			inside = w.end(true)
@@ -38,7 +31,7 @@ func (w *words) cut(text string) {
 	w.end(inside)
 }
 
-// end ends the word that one is inside of.
+// end ends the current word, if there is one.
 func (w *words) end(inside bool) (stillInside bool) {
 	if inside {
 		w.ends = append(w.ends, len(w.text))
@@ -46,7 +39,7 @@ func (w *words) end(inside bool) (stillInside bool) {
 	return false
 }
 
-// at is the i-th word.
+// at returns the i-th word.
 func (w *words) at(i int) []byte {
 	start := 0
 	if i > 0 {
@@ -55,7 +48,7 @@ func (w *words) at(i int) []byte {
 	return w.text[start:w.ends[i]]
 }
 
-// follow reports whether these words stand from the i-th one on.
+// follow reports whether the words from the i-th one on are these.
 func (w *words) follow(i int, list []string) bool {
 	if i+len(list) > len(w.ends) {
 		return false
@@ -68,7 +61,7 @@ func (w *words) follow(i int, list []string) bool {
 	return true
 }
 
-// list are the words as texts.
+// list returns the words as strings.
 func (w *words) list() []string {
 	list := make([]string, len(w.ends))
 	for i := range w.ends {
@@ -77,36 +70,37 @@ func (w *words) list() []string {
 	return list
 }
 
-// part is what a letter is to words.
-type part int
+// class is what a character means for words.
+type class int
 
 const (
-	parting part = iota
+	separator class = iota
 	letter
-	alone  // a word by itself
-	unseen // not there
+	single    // a word by itself
+	invisible // left out
 )
 
-func sort(r rune) part {
+func classOf(r rune) class {
 	switch {
 	case r < utf8.RuneSelf:
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
 			return letter
 		}
-		return parting
+		return separator
 	case r == utf8.RuneError:
-		return parting
+		return separator
 	case unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Sk, r):
-		return unseen
-	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.So):
-		return alone
+		return invisible
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+		unicode.Myanmar, unicode.So):
+		return single
 	case unicode.IsLetter(r), unicode.IsNumber(r), unicode.IsMark(r):
 		return letter
 	}
-	return parting
+	return separator
 }
 
-// fold makes one letter of those that differ in case alone.
+// fold returns the same letter for all that differ only in case.
 func fold(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'A' <= r && r <= 'Z' {
@@ -117,7 +111,7 @@ func fold(r rune) rune {
 	return unicode.ToLower(unicode.ToUpper(r))
 }
 
-// checkWord says what is wrong with a word of a rule.
+// checkWord returns what is wrong with a word of a rule.
 func checkWord(text string) error {
 	if len(text) > maxWord {
 		return fmt.Errorf("has %d bytes; a word has at most %d", len(text), maxWord)
@@ -134,7 +128,7 @@ func wordsOf(text string) []string {
 	return w.list()
 }
 
-// dictionary finds the words of rules, each rule being a bit.
+// dictionary finds the words of rules. Each rule is a bit.
 type dictionary struct {
 	first map[string][]phrase // by the first word
 	rules uint64              // that have words
@@ -145,7 +139,7 @@ type phrase struct {
 	rule uint64
 }
 
-// add puts a word, or several in a row, in.
+// add adds a word, or several in a row.
 func (d *dictionary) add(rule uint64, text string) {
 	list := wordsOf(text)
 	if d.first == nil {
@@ -155,14 +149,12 @@ func (d *dictionary) add(rule uint64, text string) {
 	d.rules |= rule
 }
 
-// find returns those of the wanted rules whose words stand in the text.
+// find returns which of the wanted rules have words in the text.
 func (d *dictionary) find(w *words, wanted uint64) (found uint64) {
 	for i := range w.ends {
 		for _, p := range d.first[string(w.at(i))] {
 			if p.rule&wanted&^found != 0 && w.follow(i+1, p.rest) {
-				if found |= p.rule; found == wanted&d.rules {
-					return found
-				}
+				found |= p.rule
 			}
 		}
 	}

@@ -1,32 +1,19 @@
-package moderation
+package filter
 
 import (
 	"fmt"
-	"time"
 
 	"synthbot/core"
 )
 
-// Config is the table [plugins.moderation].
+// Config is a part of the table [plugins.moderation].
 type Config struct {
-	Private Limit `toml:"private" default:"60/1h" doc:"How many messages of one person are answered in private, like 60/1h; off: any number. Admins have no limits."`
-	Group   Limit `toml:"group" default:"30/1h" doc:"How many messages of one person are answered in groups, in all of them together."`
-	Place   Limit `toml:"place" default:"300/1h" doc:"How many messages of all people together are answered in one place of a group."`
-	// CountAll is for what no Gate can know: where talk among others is answered, too.
-	CountAll []core.Path `toml:"count_all" example:"discord/81384788765712384/2" doc:"Places of groups, with all below them, where every message counts and not only those that speak to the bot: where activation is always."`
-
-	Repeat int   `toml:"repeat" default:"4" min:"0" max:"1000" doc:"The same text so many times in a row is not answered any more; 0: always."`
-	Flood  Limit `toml:"flood" default:"10/10s" doc:"How fast one person may write to the bot; five times as much is not even kept."`
-	Wall   int   `toml:"wall" default:"16000" min:"0" max:"1048576" doc:"How many characters one person may write to the bot within ten seconds; 0: any number."`
-
-	MuteFor time.Duration `toml:"mute_for" default:"1h" min:"1m" max:"744h" doc:"How long the bot is quiet where nobody says how long."`
-	Keep    time.Duration `toml:"keep" default:"2160h" min:"24h" max:"87600h" doc:"How long the log of what happened, and appeals, are kept."`
-	Tell    []core.Path   `toml:"tell" example:"telegram/-1001234567890" doc:"Places and people that are told where a rule says tell; empty: the admins."`
-	Rules   []Rule        `toml:"rule" doc:"Words and links that are not welcome."`
+	Notify []core.Path `toml:"tell" example:"telegram/-1001234567890" doc:"Places and people that are notified if a rule's action is tell; empty: the admins."`
+	Rules  []Rule      `toml:"rule" doc:"Words and links that are not welcome."`
 }
 
-// Rule is about words and links. It hits a message that holds one of the words or
-// patterns, or a link that it does not let pass.
+// Rule is about words and links. A message breaks it with one of the words or patterns, or
+// with a link that it does not allow.
 type Rule struct {
 	Name     string      `toml:"name" required:"true" max:"60" example:"adverts" doc:"What it is called in the log."`
 	Paths    []core.Path `toml:"paths" example:"telegram/-1001234567890" doc:"Where it holds, with all below; empty: in all groups."`
@@ -41,11 +28,11 @@ type Rule struct {
 	Reply    string      `toml:"reply" max:"500" example:"No adverts here, please." doc:"What the person is told, at most every ten minutes; empty: nothing."`
 }
 
-// Bounds of the rules: they are looked at for each message.
+// Limits of the rules, which are checked for each message.
 const (
 	maxRules    = 64
 	maxWords    = 5000 // of all rules together
-	maxPatterns = 100  // likewise
+	maxPatterns = 100  // of all rules together
 	maxPattern  = 500  // bytes of one
 	maxWord     = 200  // bytes of one
 	maxHosts    = 5000 // of one rule

@@ -1,4 +1,4 @@
-package moderation
+package filter
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ const (
 // maxScan is how many bytes of a message patterns look at.
 const maxScan = 16 << 10
 
-// compile reads a pattern of a rule.
+// compile compiles a pattern of a rule.
 func compile(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" || len(pattern) > maxPattern {
 		return nil, fmt.Errorf("has %d bytes; a pattern has 1 to %d", len(pattern), maxPattern)
@@ -39,13 +39,13 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// policy is all rules, ready for use. It does not change, and is safe for
-// concurrent use.
-type policy struct {
+// ruleSet is all rules, ready for use. It does not change, and is safe for concurrent
+// use.
+type ruleSet struct {
 	rules    []rule
 	words    dictionary
-	patterns uint64 // the rules that have any; each rule is a bit
-	links    uint64
+	patterns uint64 // the rules that have patterns; each rule is a bit
+	links    uint64 // the rules about links
 	scratch  sync.Pool
 }
 
@@ -56,8 +56,8 @@ type rule struct {
 	allow, deny hosts
 }
 
-// newPolicy makes a policy. Its error names what is wrong with the rules.
-func newPolicy(c *Config) (*policy, error) {
+// newRuleSet returns a ruleSet. Its error names what is wrong with the rules.
+func newRuleSet(c *Config) (*ruleSet, error) {
 	var faults []error
 	fault := func(text string, at ...any) { faults = append(faults, fmt.Errorf("rule: %v: %s", at, text)) }
 	c.Check(fault)
@@ -67,20 +67,20 @@ func newPolicy(c *Config) (*policy, error) {
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
-	p := &policy{scratch: sync.Pool{New: func() any { return new(words) }}}
+	s := &ruleSet{scratch: sync.Pool{New: func() any { return new(words) }}}
 	for i := range c.Rules {
-		if err := p.add(&c.Rules[i]); err != nil {
+		if err := s.add(&c.Rules[i]); err != nil {
 			return nil, fmt.Errorf("rule %q: %w", c.Rules[i].Name, err)
 		}
 	}
-	return p, nil
+	return s, nil
 }
 
-func (p *policy) add(from *Rule) (err error) {
+func (s *ruleSet) add(from *Rule) (err error) {
 	r := rule{Rule: from}
-	bit := uint64(1) << len(p.rules)
+	bit := uint64(1) << len(s.rules)
 	for _, w := range from.Words {
-		p.words.add(bit, w)
+		s.words.add(bit, w)
 	}
 	for _, text := range from.Patterns {
 		re, err := compile(text)
@@ -88,7 +88,7 @@ func (p *policy) add(from *Rule) (err error) {
 			return err
 		}
 		r.patterns = append(r.patterns, re)
-		p.patterns |= bit
+		s.patterns |= bit
 	}
 	if r.allow, err = newHosts(from.Allow); err != nil {
 		return err
@@ -97,46 +97,46 @@ func (p *policy) add(from *Rule) (err error) {
 		return err
 	}
 	if len(r.deny) > 0 || from.Links == linksNone || from.Links == linksListed {
-		p.links |= bit
+		s.links |= bit
 	}
-	p.rules = append(p.rules, r)
+	s.rules = append(s.rules, r)
 	return nil
 }
 
-// judge returns the rule that a message breaks; nil for none. Of several it is
-// the strictest, and of equals the first.
-func (p *policy) judge(m *core.Message) *rule {
-	text := m.AllText() // what somebody passes on counts like what they write
-	if len(p.rules) == 0 || text == "" {
+// judge returns the rule that a message breaks, or nil. Of several it is the strictest,
+// and of equally strict ones the first.
+func (s *ruleSet) judge(m *core.Message) *rule {
+	text := m.AllText() // with what the author forwards
+	if len(s.rules) == 0 || text == "" {
 		return nil
 	}
 	var here uint64
-	for i := range p.rules {
-		if p.rules[i].covers(m) {
+	for i := range s.rules {
+		if s.rules[i].covers(m) {
 			here |= 1 << i
 		}
 	}
 	if here == 0 {
 		return nil
 	}
-	return p.strictest(p.broken(text, here))
+	return s.strictest(s.broken(text, here))
 }
 
-// broken are those of the rules that the text breaks.
-func (p *policy) broken(text string, here uint64) (found uint64) {
-	if here&p.words.rules != 0 {
-		w := p.scratch.Get().(*words)
+// broken returns which of the rules the text breaks.
+func (s *ruleSet) broken(text string, here uint64) (found uint64) {
+	if here&s.words.rules != 0 {
+		w := s.scratch.Get().(*words)
 		w.cut(text)
-		found = p.words.find(w, here)
+		found = s.words.find(w, here)
 		if cap(w.text) <= maxScan {
-			p.scratch.Put(w)
+			s.scratch.Put(w)
 		}
 	}
-	if left := here & p.links &^ found; left != 0 {
-		found |= p.linkBroken(text, left)
+	if left := here & s.links &^ found; left != 0 {
+		found |= s.linkBroken(text, left)
 	}
-	for i := range p.rules {
-		if here&p.patterns&^found&(1<<i) != 0 && p.rules[i].matches(text) {
+	for i := range s.rules {
+		if here&s.patterns&^found&(1<<i) != 0 && s.rules[i].matches(text) {
 			found |= 1 << i
 		}
 	}
@@ -148,21 +148,21 @@ func (r *rule) matches(text string) bool {
 	return slices.ContainsFunc(r.patterns, func(re *regexp.Regexp) bool { return re.MatchString(text) })
 }
 
-// linkBroken are those of the rules that a link of the text breaks.
-func (p *policy) linkBroken(text string, wanted uint64) (found uint64) {
+// linkBroken returns which of the wanted rules a link of the text breaks.
+func (s *ruleSet) linkBroken(text string, wanted uint64) (found uint64) {
 	if !strings.ContainsFunc(text, isDot) && !strings.Contains(text, "://") {
 		return 0
 	}
-	each := func(holds func(r *rule) bool) (some uint64) {
-		for i := range p.rules {
-			if wanted&(1<<i) != 0 && holds(&p.rules[i]) {
+	each := func(is func(r *rule) bool) (some uint64) {
+		for i := range s.rules {
+			if wanted&(1<<i) != 0 && is(&s.rules[i]) {
 				some |= 1 << i
 			}
 		}
 		return some
 	}
 	known := func(host string) bool {
-		return each(func(r *rule) bool { return r.allow.hold(host) || r.deny.hold(host) }) != 0
+		return each(func(r *rule) bool { return r.allow.contain(host) || r.deny.contain(host) }) != 0
 	}
 	hostsIn(text, known, func(host string) bool {
 		found |= each(func(r *rule) bool { return r.refuses(host) })
@@ -171,25 +171,26 @@ func (p *policy) linkBroken(text string, wanted uint64) (found uint64) {
 	return found
 }
 
-// refuses reports whether the rule lets no link to the host pass.
+// refuses reports whether the rule forbids links to the host.
 func (r *rule) refuses(host string) bool {
 	switch {
-	case r.deny.hold(host):
+	case r.deny.contain(host):
 		return true
 	case r.Links == linksListed:
-		return !r.allow.hold(host)
+		return !r.allow.contain(host)
 	}
 	return r.Links == linksNone
 }
 
-// strictest chooses among rules.
-func (p *policy) strictest(found uint64) (worst *rule) {
-	for i := range p.rules {
-		if r := &p.rules[i]; found&(1<<i) != 0 && (worst == nil || r.weight() > worst.weight()) {
-			worst = r
+// strictest returns the strictest of some rules.
+func (s *ruleSet) strictest(found uint64) (strictest *rule) {
+	for i := range s.rules {
+		r := &s.rules[i]
+		if found&(1<<i) != 0 && (strictest == nil || r.weight() > strictest.weight()) {
+			strictest = r
 		}
 	}
-	return worst
+	return strictest
 }
 
 func (r *rule) weight() int {
@@ -201,15 +202,16 @@ func (r *rule) covers(m *core.Message) bool {
 	if m.Private && !r.Private {
 		return false
 	}
-	return (len(r.Paths) == 0 || lies(m, r.Paths)) && !lies(m, r.Except)
+	return (len(r.Paths) == 0 || slices.ContainsFunc(r.Paths, m.In)) && !slices.ContainsFunc(r.Except, m.In)
 }
 
-// lies reports whether the message belongs to one of the places.
-func lies(m *core.Message, places []core.Path) bool {
-	for _, p := range places {
-		if m.Path.Within(p) || slices.ContainsFunc(m.Scopes, func(s core.Path) bool { return s.Within(p) }) {
-			return true
-		}
+// admission returns what becomes of a message that breaks the rule, or no rule if nil.
+func (r *rule) admission() core.Admission {
+	switch {
+	case r == nil || r.Action == ruleTell:
+		return core.Admit
+	case r.Action == ruleDiscard:
+		return core.Discard
 	}
-	return false
+	return core.Quiet
 }

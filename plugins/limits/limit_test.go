@@ -1,4 +1,4 @@
-package moderation
+package limits
 
 import (
 	"encoding/json"
@@ -10,19 +10,75 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
+	"synthbot/plugins/moderation"
 	"synthbot/plugins/plugintest"
 )
 
-func TestLimit(t *testing.T) {
-	for text, want := range map[string]Limit{
-		"off": {}, "20/1h": {20, time.Hour}, "1/1s": {1, time.Second}, "100000/31d": {100_000, 31 * day}, "5/1h30m": {5, 90 * time.Minute},
+func TestScripts(t *testing.T) {
+	plugintest.Run(t, "testdata/*.txt", plugintest.Of(func(h core.Host, c Config) (*moderation.Plugin, error) {
+		p, err := moderation.New(h, moderation.Config{})
+		if err == nil {
+			p.AddGates(New(h.Clock, c, p))
+		}
+		return p, err
+	}))
+}
+
+var begins = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+
+// clock is moved by hand.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+// notes is a Log.
+type notes []note
+
+type note struct {
+	about        core.Path
+	what, detail string
+	until        time.Time
+}
+
+func (n *notes) LogAuthor(m *core.Message, what, detail string, until time.Time) {
+	author, _ := m.Path.Person(m.Author.ID)
+	*n = append(*n, note{author, what, detail, until})
+}
+
+func (n *notes) LogPlace(place core.Path, what string, until time.Time) {
+	*n = append(*n, note{place, what, "", until})
+}
+
+func (n *notes) ReachedLimits(use func(about core.Path, detail string, until time.Time)) {
+	for _, x := range *n {
+		use(x.about, x.detail, x.until)
+	}
+}
+
+// says is a message to the bot: in a group if place is a number, else in the private place
+// of that name.
+func says(place, who, text string) *core.Message {
+	m := &core.Message{
+		Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text,
+		Addressed: core.Mention,
+	}
+	if place[0] > '9' {
+		m.Private, m.Addressed = true, core.Direct
+	}
+	return m
+}
+
+func TestRate(t *testing.T) {
+	for text, want := range map[string]Rate{
+		"off": {}, "20/1h": {20, time.Hour}, "1/1s": {1, time.Second}, "100000/31d": {100_000, 31 * 24 * time.Hour}, "5/1h30m": {5, 90 * time.Minute},
 		"": {-1, 0}, "20": {-1, 0}, "20/": {-1, 0}, "/1h": {-1, 0}, "0/1h": {-1, 0}, "-1/1h": {-1, 0}, "+1/1h": {-1, 0}, "1/32d": {-1, 0},
 		"1e3/1h": {-1, 0}, "20/1h/1h": {-1, 0}, "20/1y": {-1, 0}, "100001/1h": {-1, 0}, "20/0s": {-1, 0}, "Off": {-1, 0}, "1/99999999999w": {-1, 0},
 	} {
-		l := Limit{7, 7}
+		l := Rate{7, 7}
 		err := l.UnmarshalText([]byte(text))
 		if want.Count < 0 {
-			want = Limit{7, 7} // as it was
+			want = Rate{7, 7} // as it was
 			if err == nil {
 				t.Errorf("%q is read as %v", text, l)
 			}
@@ -36,12 +92,12 @@ func TestLimit(t *testing.T) {
 }
 
 // Whatever is read is written so that it is read again.
-func FuzzLimit(f *testing.F) {
+func FuzzRate(f *testing.F) {
 	for _, text := range []string{"20/1h", "off", "1/1w2d3h4m5s", "0x1/1h", "20/1H", "20/ 1h", "9/1d1d"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var l, again Limit
+		var l, again Rate
 		if l.UnmarshalText([]byte(text)) != nil {
 			return
 		}
@@ -54,46 +110,14 @@ func FuzzLimit(f *testing.F) {
 	})
 }
 
-func FuzzSpan(f *testing.F) {
-	for _, text := range []string{"30m", "7d", "1w2d", "2h30m", "90s", " 1H ", "h", "5", "3650d", "999999999999999999999d", "١h", "1d-1h"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		d, ok := parseSpan(text)
-		if !ok {
-			return
-		}
-		if d <= 0 || d > maxSpan || d%time.Second != 0 {
-			t.Errorf("%q: %v is out of bounds", text, d)
-		}
-		if again, ok := parseSpan(spanText(d)); !ok || again != d {
-			t.Errorf("%q: %v is written %q, which is %v", text, d, spanText(d), again)
-		}
-	})
-}
-
-func TestSpanWords(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		time.Hour: "this hour", day: "this day", 7 * day: "this week", time.Minute: "this minute", 10 * time.Second: "within 10 seconds",
-		90 * time.Minute: "within 1 hour 30 minutes", 2*day + time.Second: "within 2 days 1 second",
+func TestRateWords(t *testing.T) {
+	for r, want := range map[Rate]string{
+		{1, time.Hour}: "once this hour", {2, 24 * time.Hour}: "2 times this day", {2, 7 * 24 * time.Hour}: "2 times this week",
+		{3, time.Minute}: "3 times this minute", {9, 10 * time.Second}: "9 times within 10 seconds",
+		{1, 90 * time.Minute}: "once within 1 hour 30 minutes", {2, 48*time.Hour + time.Second}: "2 times within 2 days 1 second",
 	} {
-		if got := within(d); got != want {
-			t.Errorf("%v: %q, want %q", d, got, want)
-		}
-	}
-}
-
-func TestMoment(t *testing.T) {
-	rome, err := time.LoadLocation("Europe/Rome")
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2026, 12, 31, 22, 30, 0, 0, rome)
-	for after, want := range map[time.Duration]string{
-		time.Hour: "23:30 CET", 2 * time.Hour: "1 Jan 2027 00:30 CET", -3 * day: "28 Dec 22:30 CET", 30 * time.Second: "22:30:30 CET",
-	} {
-		if got := moment(now.Add(after).UTC(), now); got != want {
-			t.Errorf("%v: %q, want %q", after, got, want)
+		if got := r.words(); got != want {
+			t.Errorf("%v: %q, want %q", r, got, want)
 		}
 	}
 }
@@ -130,20 +154,14 @@ func history(r *rand.Rand, n int) (all []ask) {
 // each window, an answer at the time that was said, nothing counted that is not to
 // be answered or is asked again.
 func TestRation(t *testing.T) {
-	private, inGroup := Limit{5, 10 * time.Minute}, Limit{8, 30 * time.Minute}
+	private, inGroup := Rate{5, 10 * time.Minute}, Rate{8, 30 * time.Minute}
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			c := Config{Private: private, Group: inGroup}
-			host := core.Host{Name: "moderation", Clock: func() time.Time { return time.Now().UTC() }, Items: nothing{}}
-			p, err := New(host, c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			twin, err := New(host, c) // never asked again
-			if err != nil {
-				t.Fatal(err)
-			}
+			clock := func() time.Time { return time.Now().UTC() }
+			p := New(clock, c, new(notes))
+			twin := New(clock, c, new(notes)) // never asked again
 			admitted, told := make(map[string][]time.Time), make(map[string]time.Time)
 			for i, a := range history(r, 400) {
 				time.Sleep(a.at)
@@ -186,8 +204,9 @@ func TestRation(t *testing.T) {
 						t.Fatalf("%d: told %q, and before until %v", i, v.Reply, told[key])
 					}
 					if v.Reply != "" {
-						told[key] = now.Add(p.people.find(author(a.m)).asked[kindOf(a.m)].ends(limit).Sub(now))
-						if !strings.Contains(v.Reply, moment(told[key], now.UTC())) {
+						user, _ := a.m.Path.Person(a.m.Author.ID)
+						told[key] = now.Add(p.user(user).asked[kindOf(a.m)].end(limit).Sub(now))
+						if !strings.Contains(v.Reply, txt.Moment(told[key], now.UTC())) {
 							t.Fatalf("%d: %q does not say %v", i, v.Reply, told[key])
 						}
 					} else if !now.Before(told[key]) {
@@ -211,8 +230,8 @@ func kindOf(m *core.Message) int {
 
 // TestWindows: what a message is decides on what counts it.
 func TestWindows(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
-	p := made(t, s, Config{Private: Limit{2, time.Hour}, Group: Limit{1, time.Hour}, CountAll: []core.Path{core.MustPath("room/7")}})
+	c := &clock{now: begins}
+	p := New(c.Now, Config{Private: Rate{2, time.Hour}, Group: Rate{1, time.Hour}, CountAll: []core.Path{core.MustPath("room/7")}}, new(notes))
 	button := says("jay", "jay", "")
 	command := says("jay", "jay", "/help me")
 	aside := says("7", "ann", "among others")
@@ -244,20 +263,19 @@ func TestWindows(t *testing.T) {
 // and it still holds after a restart, in private as in groups.
 func TestButtonsAreLogged(t *testing.T) {
 	for place, want := range map[string]string{"jay": "private buttons", "1": "group buttons"} {
-		s := plugintest.NewStand(t, "moderation")
-		c := Config{Private: Limit{1, 2 * time.Hour}, Group: Limit{1, time.Hour}}
-		p := made(t, s, c)
+		c, log := &clock{now: begins}, new(notes)
+		config := Config{Private: Rate{1, 2 * time.Hour}, Group: Rate{1, time.Hour}}
+		l := New(c.Now, config, log)
 		for i, admission := range []core.Admission{core.Admit, core.Quiet, core.Quiet} {
-			if v := p.Judge(says(place, "jay", ""), false); v != (core.Verdict{Admission: admission}) {
+			if v := l.Judge(says(place, "jay", ""), false); v != (core.Verdict{Admission: admission}) {
 				t.Errorf("%s, press %d: %+v", place, i, v)
 			}
 		}
-		if n := len(p.log.events); n != 1 || p.log.events[0].What != wasLimited || p.log.events[0].Detail != want {
-			t.Errorf("%s: the log has %+v", place, p.log.events)
+		if len(*log) != 1 || (*log)[0].what != limited || (*log)[0].detail != want {
+			t.Errorf("%s: the log has %+v", place, *log)
 		}
-		run(t, p)
-		s.Advance(30 * time.Minute)
-		if v := made(t, s, c).Judge(says(place, "jay", ""), false); v.Admission != core.Quiet {
+		c.now = c.now.Add(30 * time.Minute)
+		if v := New(c.Now, config, log).Judge(says(place, "jay", ""), false); v.Admission != core.Quiet {
 			t.Errorf("%s: after a restart %+v", place, v)
 		}
 	}
@@ -266,44 +284,60 @@ func TestButtonsAreLogged(t *testing.T) {
 // TestClockPutBack: nobody waits longer than a window because the clock was put
 // back.
 func TestClockPutBack(t *testing.T) {
-	s := plugintest.NewStand(t, "moderation")
-	p := made(t, s, Config{Private: Limit{1, time.Hour}})
+	c := &clock{now: begins}
+	p := New(c.Now, Config{Private: Rate{1, time.Hour}}, new(notes))
 	p.Judge(says("jay", "jay", "one"), false)
-	s.Advance(-100 * day)
+	c.now = c.now.AddDate(0, 0, -100)
 	if v := p.Judge(says("jay", "jay", "two"), false); v.Admission != core.Admit {
 		t.Errorf("%+v", v)
 	}
 }
 
-// TestRecent: what was used not long ago is there, and there is never too much.
-func TestRecent(t *testing.T) {
-	r := newRecent[int, int](100)
-	for i := range 10_000 {
-		if r.find(i) != nil {
-			t.Fatalf("%d is there already", i)
-		}
-		r.keep(i, &i)
-		for back := range min(i, 50) {
-			if v := r.find(i - back); v == nil || *v != i-back {
-				t.Fatalf("%d is gone after %d others", i-back, back)
-			}
-		}
-		if r.size() > 200 {
-			t.Fatalf("there are %d", r.size())
-		}
-	}
-	if r.find(5) != nil {
-		t.Error("the fifth is still there")
-	}
-	r.drop(9_999)
-	if r.find(9_999) != nil {
-		t.Error("it is not dropped")
+func TestRateAsText(t *testing.T) {
+	raw, err := json.Marshal(map[string]Rate{"a": {20, time.Hour}, "b": {}})
+	if err != nil || string(raw) != `{"a":"20/1h","b":"off"}` {
+		t.Errorf("%s, %v", raw, err)
 	}
 }
 
-func TestLimitAsText(t *testing.T) {
-	raw, err := json.Marshal(map[string]Limit{"a": {20, time.Hour}, "b": {}})
-	if err != nil || string(raw) != `{"a":"20/1h","b":"off"}` {
-		t.Errorf("%s, %v", raw, err)
+// TestRepeats: a greeting every morning is none.
+func TestRepeats(t *testing.T) {
+	c := &clock{now: begins}
+	p := New(c.Now, Config{Repeat: 2}, new(notes))
+	for i := range 5 {
+		if v := p.Judge(says("1", "jay", "good morning"), false); v.Admission != core.Admit {
+			t.Errorf("%d: %+v", i, v)
+		}
+		c.now = c.now.Add(repeatWithin + time.Second)
+	}
+	p.Judge(says("1", "jay", "well?"), false)
+	if v := p.Judge(says("1", "jay", "well?"), false); v.Admission != core.Quiet {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestDeliveredAgain: a message that a platform delivers again counts once, and
+// the same is said of it; the same words of another message are another one.
+func TestDeliveredAgain(t *testing.T) {
+	p := New(time.Now, Config{Private: Rate{2, time.Hour}}, new(notes))
+	judge := func(id string) core.Verdict {
+		m := says("jay", "jay", "hello")
+		m.ID = id
+		return p.Judge(m, false)
+	}
+	for _, id := range []string{"1", "1", "1", "2", "2"} {
+		if v := judge(id); v.Admission != core.Admit {
+			t.Errorf("%s: %+v", id, v)
+		}
+	}
+	full := judge("3")
+	if full.Admission != core.Quiet || full.Reply == "" || judge("3") != full || judge("1").Admission != core.Admit {
+		t.Errorf("the third: %+v, delivered again %+v", full, judge("3"))
+	}
+	for i := range 3 * maxDelivered {
+		judge(fmt.Sprint("x", i))
+	}
+	if n := p.delivered.Len(); n > 2*maxDelivered {
+		t.Errorf("%d deliveries are remembered", n)
 	}
 }

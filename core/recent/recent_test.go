@@ -1,0 +1,35 @@
+package recent
+
+import "testing"
+
+// TestCache: what was used lately is there, and there is never too much.
+func TestCache(t *testing.T) {
+	c := NewCache[int, int](100)
+	for i := range 10_000 {
+		if _, ok := c.Get(i); ok {
+			t.Fatalf("%d is there already", i)
+		}
+		c.Put(i, i)
+		for back := range min(i, 50) {
+			if v, ok := c.Get(i - back); !ok || v != i-back {
+				t.Fatalf("%d is gone after %d others", i-back, back)
+			}
+		}
+		if c.Len() > 200 {
+			t.Fatalf("there are %d", c.Len())
+		}
+	}
+	if _, ok := c.Get(5); ok {
+		t.Error("the fifth is still there")
+	}
+	for range 3 {
+		c.Put(9_999, 1)
+	}
+	if v, _ := c.Get(9_999); v != 1 || c.Len() > 200 {
+		t.Errorf("put again: %d, of %d", v, c.Len())
+	}
+	c.Delete(9_999)
+	if _, ok := c.Get(9_999); ok {
+		t.Error("it is not deleted")
+	}
+}

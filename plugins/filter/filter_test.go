@@ -1,0 +1,110 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+	"synthbot/plugins/moderation"
+	"synthbot/plugins/plugintest"
+)
+
+func TestScripts(t *testing.T) {
+	plugintest.Run(t, "testdata/*.txt", plugintest.Of(func(h core.Host, c Config) (*moderation.Plugin, error) {
+		p, err := moderation.New(h, moderation.Config{})
+		if err != nil {
+			return nil, err
+		}
+		f, err := New(h.Clock, c, p)
+		p.AddGates(f)
+		return p, err
+	}))
+}
+
+// notes is a Log.
+type notes []string
+
+func (n *notes) LogAuthor(m *core.Message, what, detail string, _ time.Time) {
+	*n = append(*n, m.Author.ID+" "+what+" "+detail)
+}
+
+func (n *notes) NotifyAbout(m *core.Message, text string, to ...core.Path) {
+	*n = append(*n, fmt.Sprint(to, m.Author.ID, text))
+}
+
+// says is a message to the bot: in a group if place is a number, else in the private place
+// of that name.
+func says(place, who, text string) *core.Message {
+	m := &core.Message{
+		Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text,
+		Addressed: core.Mention,
+	}
+	if place[0] > '9' {
+		m.Private, m.Addressed = true, core.Direct
+	}
+	return m
+}
+
+// TestAgain: what was edited, or is not welcome since, is not answered; nobody is
+// told, and nothing is logged.
+func TestAgain(t *testing.T) {
+	log := new(notes)
+	f, err := New(time.Now, Config{Rules: []Rule{{Name: "r", Words: []string{"bad"}, Reply: "No."}, {Name: "t", Words: []string{"odd"}, Action: ruleTell}}}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if v := f.Judge(says("1", "jay", "bad"), true); v != (core.Verdict{Admission: core.Quiet}) {
+			t.Errorf("%+v", v)
+		}
+		if v := f.Judge(says("1", "jay", "odd"), true); v != (core.Verdict{}) {
+			t.Errorf("%+v", v)
+		}
+	}
+	if len(*log)+f.warned.Len() > 0 {
+		t.Errorf("it is noted: %+v", *log)
+	}
+	if v := f.Judge(says("1", "jay", "bad"), false); v.Reply != "No." {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestDeliveredAgain: a message that a platform delivers again gets the same verdict, and is
+// logged once.
+func TestDeliveredAgain(t *testing.T) {
+	log := new(notes)
+	f, err := New(time.Now, Config{Rules: []Rule{{Name: "r", Words: []string{"bad"}, Reply: "No."}}}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := says("1", "jay", "bad")
+	m.ID = "1"
+	for range 3 {
+		if v := f.Judge(m, false); v != (core.Verdict{Admission: core.Quiet, Reply: "No."}) {
+			t.Errorf("%+v", v)
+		}
+	}
+	f.Forget(core.MustPath("room/@user/jay"))
+	other := says("1", "jay", "also bad")
+	other.ID = "2"
+	if v := f.Judge(other, false); v.Reply != "No." || len(*log) != 2 {
+		t.Errorf("%+v, and the log %q", v, *log)
+	}
+}
+
+// BenchmarkLong looks through the longest message that patterns see.
+func BenchmarkLong(b *testing.B) {
+	s, err := newRuleSet(&Config{Rules: []Rule{
+		{Name: "links", Links: linksListed, Allow: []string{"example.org"}}, {Name: "words", Words: []string{"badword"}},
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := says("1", "jay", strings.Repeat("some words, and a host.name ", maxScan/28))
+	b.SetBytes(int64(len(m.Text)))
+	for b.Loop() {
+		s.judge(m)
+	}
+}

@@ -1,0 +1,237 @@
+package limits
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/command"
+	"synthbot/core/recent"
+	"synthbot/core/txt"
+)
+
+// Config is a part of the table [plugins.moderation].
+type Config struct {
+	Private Rate `toml:"private" default:"60/1h" doc:"How many messages of one person are answered in private, like 60/1h; off: any number. Admins have no limits."`
+	Group   Rate `toml:"group" default:"30/1h" doc:"How many messages of one person are answered in groups, in all of them together."`
+	Place   Rate `toml:"place" default:"300/1h" doc:"How many messages of all people together are answered in one place of a group."`
+	// CountAll is for what no Gate can know: where the bot also answers talk among others.
+	CountAll []core.Path `toml:"count_all" example:"discord/81384788765712384/2" doc:"Places of groups, with all below them, where every message counts and not only those that speak to the bot: where activation is always."`
+
+	Repeat int  `toml:"repeat" default:"4" min:"0" max:"1000" doc:"The same text so many times in a row is not answered any more; 0: always."`
+	Flood  Rate `toml:"flood" default:"10/10s" doc:"How fast one person may write to the bot; five times as much is not even kept."`
+	Wall   int  `toml:"wall" default:"16000" min:"0" max:"1048576" doc:"How many characters one person may write to the bot within ten seconds; 0: any number."`
+}
+
+// Log is read by moderators, and it is kept over a restart.
+type Log interface {
+	// LogAuthor logs what the author of a message did. It returns at once.
+	LogAuthor(m *core.Message, what, detail string, until time.Time)
+	// LogPlace logs what happened in a place. It returns at once.
+	LogPlace(place core.Path, what string, until time.Time)
+	// ReachedLimits calls use for each limit in the log that still holds. about is the user,
+	// or the place if detail is empty.
+	ReachedLimits(use func(about core.Path, detail string, until time.Time))
+}
+
+// limited is how the log calls a limit that was reached.
+const limited = "limited"
+
+// Bounds of what is remembered.
+const (
+	maxUsers     = 32_768
+	maxPlaces    = 8_192
+	maxDelivered = 1000
+)
+
+// Limiter counts messages. It is safe for concurrent use.
+type Limiter struct {
+	clock  func() time.Time
+	config Config
+	log    Log
+	seed   maphash.Seed // of what activity.last hashes
+
+	mu        sync.Mutex
+	resumed   bool
+	users     recent.Cache[core.Path, *activity]
+	places    recent.Cache[core.Path, *window]
+	delivered recent.Cache[delivery, core.Verdict]
+}
+
+// delivery identifies a message, which a platform may deliver twice.
+type delivery struct {
+	place core.Path
+	id    string
+}
+
+// activity is what a user did lately.
+type activity struct {
+	asked   [kinds]window
+	pace    window // of messages, for Config.Flood
+	wall    window // of characters
+	last    uint64 // hash of the latest text
+	lastAt  time.Time
+	repeats int
+	warned  time.Time // by a guard
+}
+
+// Kinds of questions, each of which has a window.
+const (
+	inPrivate = iota
+	inGroups
+	pressPrivate
+	pressGroups
+	kinds
+)
+
+// kindNames are what the log calls the limits of users.
+var kindNames = [kinds]string{"private", "groups", "private buttons", "group buttons"}
+
+// New returns a limiter.
+func New(clock func() time.Time, c Config, log Log) *Limiter {
+	return &Limiter{
+		clock: clock, config: c, log: log, seed: maphash.MakeSeed(),
+		users:     recent.NewCache[core.Path, *activity](maxUsers),
+		places:    recent.NewCache[core.Path, *window](maxPlaces),
+		delivered: recent.NewCache[delivery, core.Verdict](maxDelivered),
+	}
+}
+
+// Judge implements core.Gate. A message that is judged again counts nothing.
+func (l *Limiter) Judge(m *core.Message, again bool) core.Verdict {
+	speaks := m.Addressed != core.NotAddressed || !m.Private && slices.ContainsFunc(l.config.CountAll, m.In)
+	author, err := m.Path.Person(m.Author.ID)
+	if again || !speaks || err != nil {
+		return core.Verdict{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resume()
+	d := delivery{m.Path, m.ID}
+	v, known := l.delivered.Get(d)
+	if known {
+		return v
+	}
+	v = l.count(m, l.user(author))
+	if m.ID != "" {
+		l.delivered.Put(d, v)
+	}
+	return v
+}
+
+// resume restores the limits that were reached before the process started.
+func (l *Limiter) resume() {
+	if l.resumed {
+		return
+	}
+	l.resumed = true
+	l.log.ReachedLimits(func(about core.Path, detail string, until time.Time) {
+		if detail == "" {
+			l.place(about).fill(l.config.Place, until)
+			return
+		}
+		kind := slices.Index(kindNames[:], detail)
+		if kind >= 0 {
+			l.user(about).asked[kind].fill(l.rate(kind), until)
+		}
+	})
+}
+
+func (l *Limiter) user(user core.Path) *activity {
+	a, ok := l.users.Get(user)
+	if !ok {
+		a = new(activity)
+		l.users.Put(user, a)
+	}
+	return a
+}
+
+func (l *Limiter) place(place core.Path) *window {
+	w, ok := l.places.Get(place)
+	if !ok {
+		w = new(window)
+		l.places.Put(place, w)
+	}
+	return w
+}
+
+// rate returns the limit of a kind of questions.
+func (l *Limiter) rate(kind int) Rate {
+	if kind == inPrivate || kind == pressPrivate {
+		return l.config.Private
+	}
+	return l.config.Group
+}
+
+// count counts a message, and returns what becomes of it.
+func (l *Limiter) count(m *core.Message, a *activity) core.Verdict {
+	now := l.clock()
+	if m.Author.Rank < core.Moderator {
+		v := l.guard(a, m, now)
+		if v.Admission != core.Admit {
+			return v
+		}
+	}
+	kind := inGroups
+	if m.Private {
+		kind = inPrivate
+	}
+	if isPress(m) {
+		kind += pressPrivate
+	}
+	own, rate := &a.asked[kind], l.rate(kind)
+	if own.full(rate, now) {
+		log := func(until time.Time) { l.log.LogAuthor(m, limited, kindNames[kind], until) }
+		return refuse(own, rate, m, now, "You have asked me", log)
+	}
+	if !m.Private {
+		place := l.place(m.Path)
+		full := place.full(l.config.Place, now)
+		if full && isPress(m) { // the next message reports the limit
+			return core.Verdict{Admission: core.Quiet}
+		}
+		if full {
+			log := func(until time.Time) { l.log.LogPlace(m.Path, limited, until) }
+			return refuse(place, l.config.Place, m, now, "I was asked here", log)
+		}
+		place.count++
+	}
+	own.count++
+	return core.Verdict{}
+}
+
+// refuse returns the verdict if a window is full. The first message that can be answered,
+// or the first press, is logged; its author is told when the window ends.
+func refuse(w *window, r Rate, m *core.Message, now time.Time, who string, log func(until time.Time)) core.Verdict {
+	v := core.Verdict{Admission: core.Quiet}
+	if w.reported || !canReply(m) && !isPress(m) {
+		return v
+	}
+	w.reported = true
+	until := w.end(r)
+	log(until)
+	if canReply(m) {
+		v.Limited = true
+		v.Reply = fmt.Sprintf("%s %s; I answer again at %s.", who, r.words(), txt.Moment(until, now))
+	}
+	return v
+}
+
+// isPress reports whether a message is the press of a button.
+func isPress(m *core.Message) bool {
+	return m.Text == "" && len(m.Attachments) == 0 && len(m.Foreign) == 0
+}
+
+// canReply reports whether the bot can answer with a warning: a command is carried out,
+// and a button or picture has no text to answer to.
+func canReply(m *core.Message) bool { return m.AllText() != "" && command.Called(m.Text) == "" }
+
+// Forget removes what is remembered about a user.
+func (l *Limiter) Forget(user core.Path) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.users.Delete(user)
+}

@@ -1,0 +1,102 @@
+package limits
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"synthbot/core/txt"
+)
+
+// Rate allows Count things within Per; the zero value allows any number. As a text it is
+// "20/1h", or "off".
+type Rate struct {
+	Count int
+	Per   time.Duration
+}
+
+// Bounds of a Rate.
+const (
+	maxCount = 100_000
+	maxPer   = 31 * 24 * time.Hour
+)
+
+const noLimit = "off"
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *Rate) UnmarshalText(text []byte) error {
+	if string(text) == noLimit {
+		*r = Rate{}
+		return nil
+	}
+	count, per, ok := strings.Cut(string(text), "/")
+	n, err := strconv.Atoi(count)
+	d, known := txt.ParseSpan(per)
+	switch {
+	case !ok || err != nil || !known || count[0] == '+':
+		return fmt.Errorf(`%q is no limit; write it like "20/1h", or "off"`, text)
+	case n < 1 || n > maxCount:
+		return fmt.Errorf("%d is no count of a limit; write 1 to %d", n, maxCount)
+	case d > maxPer:
+		return fmt.Errorf("%s is too long for a limit; write at most %s", per, txt.Span(maxPer))
+	}
+	*r = Rate{n, d}
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+func (r Rate) String() string {
+	if r.Count == 0 {
+		return noLimit
+	}
+	return strconv.Itoa(r.Count) + "/" + txt.Span(r.Per)
+}
+
+// words writes a rate for users: "3 times this hour".
+func (r Rate) words() string {
+	times := "once"
+	if r.Count > 1 {
+		times = fmt.Sprintf("%d times", r.Count)
+	}
+	per := txt.SpanWords(r.Per)
+	unit, one := strings.CutPrefix(per, "1 ")
+	if one && !strings.Contains(unit, " ") {
+		return times + " this " + unit
+	}
+	return times + " within " + per
+}
+
+// window counts against a Rate, from the first thing on and for as long as the rate says.
+type window struct {
+	start    int64 // Unix nanoseconds
+	count    int
+	reported bool // that it is full
+}
+
+// restart empties the window if its time is over, or if the clock was set back.
+func (w *window) restart(per time.Duration, now time.Time) {
+	t := now.UnixNano()
+	if t < w.start || t-w.start >= int64(per) {
+		*w = window{start: t}
+	}
+}
+
+// full reports whether there is no room for one more.
+func (w *window) full(r Rate, now time.Time) bool {
+	if r.Count == 0 {
+		return false
+	}
+	w.restart(r.Per, now)
+	return w.count >= r.Count
+}
+
+// end returns when there is room again.
+func (w *window) end(r Rate) time.Time { return time.Unix(0, w.start).Add(r.Per) }
+
+// fill makes the window full until a time, and reported.
+func (w *window) fill(r Rate, until time.Time) {
+	*w = window{start: until.Add(-r.Per).UnixNano(), count: r.Count, reported: true}
+}

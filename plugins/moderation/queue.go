@@ -1,0 +1,298 @@
+package moderation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"synthbot/core"
+)
+
+const (
+	maxQueue      = 1024
+	sweepEvery    = 10 * time.Minute
+	writeTimeout  = 2 * time.Second // also when the bot stops
+	notifyTimeout = 20 * time.Second
+)
+
+// queue is what waits to be written and sent in the background.
+type queue struct {
+	items   []core.Item
+	notices []notice
+	lost    int // items for which there was no room
+}
+
+// notice is a message to a place or user; the zero Path means all admins.
+type notice struct {
+	to   core.Path
+	text string
+}
+
+// enqueue adds items to the queue. The caller holds mu.
+func (r *records) enqueue(items ...core.Item) {
+	if len(r.queue.items)+len(items) > maxQueue {
+		r.queue.lost += len(items)
+		return
+	}
+	r.queue.items = append(r.queue.items, items...)
+	r.wakeWriter()
+}
+
+// notify adds a notice to the queue, to all admins if there are no places.
+func (r *records) notify(text string, to ...core.Path) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(to) == 0 {
+		to = []core.Path{{}}
+	}
+	for _, path := range to {
+		if len(r.queue.notices) < maxQueue {
+			r.queue.notices = append(r.queue.notices, notice{path, text})
+		}
+	}
+	r.wakeWriter()
+}
+
+func (r *records) wakeWriter() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// logLater logs an event, and leaves the writing to run.
+func (r *records) logLater(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stamp(&e)
+	r.enqueue(e.items()...)
+	r.enqueue(r.log.add(e)...)
+}
+
+// stamp gives an event its time and id. The caller holds mu.
+func (r *records) stamp(e *event) {
+	e.At = r.host.Clock()
+	e.id = r.log.nextID(e.At)
+}
+
+// addAppeal keeps an appeal and logs it. The caller holds change.
+func (r *records) addAppeal(ctx context.Context, a appeal) error {
+	r.mu.Lock()
+	a.id = r.log.nextID(a.At)
+	gone := r.log.addAppeal(a)
+	r.mu.Unlock()
+	r.logLater(event{What: hasAppealed, Name: a.Name, about: a.user})
+	return r.put(ctx, append(gone, a.item())...)
+}
+
+// logNow logs and writes an event. It logs nothing about a user who was forgotten
+// meanwhile, and not who caused it if they were. The caller holds change.
+func (r *records) logNow(ctx context.Context, e event) error {
+	r.mu.Lock()
+	r.stamp(&e)
+	r.mu.Unlock()
+	for _, item := range e.items() { // first what happened, then who caused it
+		err := r.put(ctx, item)
+		switch {
+		case errors.Is(err, core.ErrForgotten) && item.Path == e.about:
+			return nil
+		case errors.Is(err, core.ErrForgotten):
+			e.by, e.byName = core.Path{}, ""
+		case err != nil:
+			return err
+		}
+	}
+	r.mu.Lock()
+	gone := r.log.add(e)
+	r.mu.Unlock()
+	return r.put(ctx, gone...)
+}
+
+// run writes and sends what is in the queue, and removes what is over, until ctx ends.
+func (r *records) run(ctx context.Context, keep time.Duration) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.wake:
+			r.flush(ctx)
+		case <-timer.C:
+			r.flush(ctx)
+			if err := r.sweep(ctx, keep); err != nil && ctx.Err() == nil {
+				r.host.Log.Error("expired blocks, mutes and events are not removed", "err", err)
+			}
+			timer.Reset(sweepEvery)
+		case <-ctx.Done():
+			r.flush(ctx)
+			return nil
+		}
+	}
+}
+
+// flush writes and sends what is in the queue. What cannot be written stays there.
+func (r *records) flush(ctx context.Context) {
+	q := r.flushItems(ctx)
+	if q.lost > 0 {
+		r.host.Log.Warn("the log is incomplete because too much happened", "lost", q.lost)
+	}
+	for _, n := range q.notices {
+		r.send(ctx, n)
+	}
+}
+
+// flushItems takes the queue and writes its items, even if ctx ended.
+func (r *records) flushItems(ctx context.Context) queue {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	r.change.Lock()
+	defer r.change.Unlock()
+	r.mu.Lock()
+	q := r.queue
+	r.queue = queue{}
+	r.mu.Unlock()
+	for i, item := range q.items {
+		if err := r.put(ctx, item); err != nil {
+			r.host.Log.Error("the log is not written yet", "err", err)
+			r.mu.Lock()
+			r.queue.items = append(q.items[i:], r.queue.items...)
+			r.mu.Unlock()
+			break
+		}
+	}
+	return q
+}
+
+func (r *records) send(ctx context.Context, n notice) {
+	if n.to.IsZero() {
+		r.host.Desk.Admins(n.text)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
+	defer cancel()
+	if err := r.host.Desk.Tell(ctx, n.to, n.text); err != nil {
+		r.host.Log.Warn("a notice is not sent", "to", n.to, "err", err)
+	}
+}
+
+// sweep removes what is over or too old, and follows groups that moved.
+func (r *records) sweep(ctx context.Context, keep time.Duration) error {
+	ctx, err := r.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.change.Unlock()
+	now := r.host.Clock()
+	var over []core.Path
+	r.mu.Lock()
+	for place, until := range r.mutes {
+		if !isActive(until, now) {
+			over = append(over, place)
+		}
+	}
+	r.mu.Unlock()
+	for _, place := range over {
+		if err := r.unmutePlace(ctx, place); err != nil {
+			return err
+		}
+	}
+	for _, h := range r.find(func(h *hold) bool { return !h.activeAt(now) }) {
+		if err := r.liftHold(ctx, h.digest, &h.hold); err != nil {
+			return err
+		}
+	}
+	if err := r.expire(ctx, now.Add(-keep)); err != nil {
+		return err
+	}
+	return r.followMoved(ctx)
+}
+
+// expire removes from the log what happened before a time. The caller holds change.
+func (r *records) expire(ctx context.Context, before time.Time) error {
+	r.mu.Lock()
+	items := r.log.older(before)
+	r.mu.Unlock()
+	if err := r.put(ctx, removals(items)...); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log.expire(before)
+	return nil
+}
+
+// followMoved moves blocks and mutes of groups that have another path now. The caller
+// holds change.
+func (r *records) followMoved(ctx context.Context) error {
+	moved, err := r.movedPlaces(ctx)
+	if err != nil || len(moved) == 0 {
+		return err
+	}
+	for _, h := range r.find(func(h *hold) bool { return !moved[h.scope].IsZero() }) {
+		if err := r.moveHold(ctx, &h, moved[h.scope]); err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for from, to := range moved {
+		until, ok := r.mutes[from]
+		if ok { // the store moved the item with the place
+			delete(r.mutes, from)
+			r.mutes[to] = until
+		}
+	}
+	return nil
+}
+
+// movedPlaces returns the places of blocks and mutes that moved, and where they are now.
+func (r *records) movedPlaces(ctx context.Context) (map[core.Path]core.Path, error) {
+	moved := make(map[core.Path]core.Path)
+	for _, h := range r.find(func(h *hold) bool { return !h.scope.IsZero() }) {
+		moved[h.scope] = core.Path{}
+	}
+	r.mu.Lock()
+	for place := range r.mutes {
+		moved[place] = core.Path{}
+	}
+	r.mu.Unlock()
+	err := r.host.Reader.View(ctx, func(v core.View) error {
+		for from := range moved {
+			h, err := v.Head(from)
+			if err != nil {
+				return err
+			}
+			moved[from] = h.Path
+			if h.Path == from || h.Path.IsZero() {
+				delete(moved, from)
+			}
+		}
+		return nil
+	})
+	return moved, err
+}
+
+// moveHold moves a hold to another scope. It holds in both until that is done.
+func (r *records) moveHold(ctx context.Context, h *held, to core.Path) error {
+	next := h.hold
+	next.scope = to
+	if err := r.put(ctx, newItem(core.Path{}, next.key(h.digest), holdValue{r.host.Clock(), next.end()})); err != nil {
+		return err
+	}
+	if !next.user.IsZero() {
+		item, ok, err := r.host.Items.Get(ctx, h.user, h.detailKey())
+		if err != nil {
+			return fmt.Errorf("detail: %w", err)
+		}
+		item.Key, item.Version = next.detailKey(), core.AnyVersion
+		if ok {
+			if err := r.put(ctx, item); err != nil {
+				return err
+			}
+		}
+	}
+	r.mu.Lock()
+	r.holds.set(h.digest, next)
+	r.mu.Unlock()
+	return r.liftHold(ctx, h.digest, &h.hold)
+}

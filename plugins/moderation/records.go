@@ -1,0 +1,465 @@
+package moderation
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"synthbot/core"
+)
+
+// Keys of items. Except for the first and the last, something follows.
+const (
+	hashKey      = "key"
+	holdKey      = "hold "
+	logKey       = "log "
+	didKey       = "did "
+	appealKey    = "appeal "
+	moderatorKey = "moderator "
+	muteKey      = "mute"
+)
+
+// maxModerators is how many seen moderators are remembered.
+const maxModerators = 4_096
+
+// openTimeout is how long it may take to read everything.
+const openTimeout = 20 * time.Second
+
+// records is everything that is kept, in memory and on disk. It is safe for concurrent use.
+type records struct {
+	host core.Host
+	wake chan struct{} // the queue holds something
+
+	// change is held while something is decided and written, and while a user is forgotten.
+	// It is locked before mu.
+	change sync.Mutex
+
+	mu         sync.Mutex // guards the fields below
+	opened     bool
+	hasher     hasher
+	holds      holds
+	mutes      map[core.Path]int64 // Unix times, by place
+	moderators map[seenModerator]bool
+	log        modLog
+	queue      queue
+}
+
+// seenModerator is a user who was seen as a moderator of a group.
+type seenModerator struct{ user, group core.Path }
+
+// holdValue is what is kept of a hold under no path, and of a place's mute.
+type holdValue struct {
+	At    time.Time `json:"at"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// detail is what is kept of a hold under the user's path.
+type detail struct {
+	Name   string    `json:"name,omitempty"`
+	Tag    string    `json:"tag,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
+	Until  time.Time `json:"until,omitzero"`
+}
+
+func newRecords(h core.Host) *records {
+	return &records{
+		host: h, wake: make(chan struct{}, 1), holds: make(holds), mutes: make(map[core.Path]int64),
+		moderators: make(map[seenModerator]bool),
+	}
+}
+
+// open reads the disk, once. The caller holds mu.
+func (r *records) open(ctx context.Context) error {
+	if r.opened {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	items, err := r.host.Items.List(ctx, core.Path{})
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	for i := range items { // the other items need the key
+		if items[i].Path.IsZero() && items[i].Key == hashKey {
+			err = r.readKey(&items[i])
+		}
+	}
+	if err != nil {
+		return err
+	}
+	var deeds []core.Item
+	for i := range items {
+		if strings.HasPrefix(items[i].Key, didKey) {
+			deeds = append(deeds, items[i])
+			continue
+		}
+		if err := r.read(&items[i]); err != nil {
+			r.host.Log.Warn("an item cannot be read", "path", items[i].Path, "key", items[i].Key, "err", err)
+		}
+	}
+	orphans, err := r.log.finish(deeds)
+	if err != nil {
+		r.host.Log.Warn("a deed cannot be read", "err", err)
+	}
+	r.opened = true
+	r.enqueue(removals(orphans)...)
+	return nil
+}
+
+func (r *records) readKey(item *core.Item) error {
+	var key []byte
+	err := decode(item, &key)
+	if err == nil && len(key) != keySize {
+		err = fmt.Errorf("key: it has %d bytes", len(key))
+	}
+	if err == nil {
+		r.hasher = newHasher(key)
+	}
+	return err
+}
+
+// read adds an item from disk. The caller holds mu.
+func (r *records) read(item *core.Item) error {
+	name, rest, _ := strings.Cut(item.Key, " ")
+	switch name + " " {
+	case holdKey:
+		if item.Path.IsZero() {
+			return r.readHold(item)
+		}
+		return r.readDetail(item, rest)
+	case logKey, appealKey:
+		return r.log.read(item)
+	case moderatorKey:
+		group, err := core.ParsePath(rest)
+		if err == nil && len(r.moderators) < maxModerators {
+			r.moderators[seenModerator{item.Path, group}] = true
+		}
+		return err
+	case muteKey + " ":
+		var v holdValue
+		err := decode(item, &v)
+		if err == nil {
+			r.mutes[item.Path] = unixOf(v.Until)
+		}
+		return err
+	}
+	return nil
+}
+
+func (r *records) readHold(item *core.Item) error {
+	d, h, ok := parseHoldKey(item.Key)
+	if !ok {
+		return fmt.Errorf("%w: %q names no hold", core.ErrPath, item.Key)
+	}
+	var v holdValue
+	if err := decode(item, &v); err != nil {
+		return err
+	}
+	h.until = unixOf(v.Until)
+	r.holds.set(d, h)
+	return nil
+}
+
+// readDetail adds to a hold whose it is. Items are in the order of their paths, so the hold
+// was read before; if it is missing, it was lifted.
+func (r *records) readDetail(item *core.Item, rest string) error {
+	h, ok := parseHold(rest)
+	if !ok || !item.Path.IsPerson() {
+		return fmt.Errorf("%w: %q names no hold", core.ErrPath, item.Key)
+	}
+	var v detail
+	err := decode(item, &v)
+	if err != nil || r.hasher.mac == nil {
+		return err
+	}
+	theirs := r.holds[r.hasher.digest(item.Path)]
+	for i := range theirs {
+		if theirs[i].sameAs(&h) {
+			theirs[i].user, theirs[i].name, theirs[i].tag = item.Path, v.Name, v.Tag
+		}
+	}
+	return nil
+}
+
+// begin opens the records, and locks change for the caller. The context that it returns is
+// of no turn: what a moderator decides holds even if they are forgotten meanwhile. What
+// names them is refused nevertheless.
+func (r *records) begin(ctx context.Context) (context.Context, error) {
+	r.change.Lock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.open(ctx)
+	if err != nil {
+		r.change.Unlock()
+	}
+	if epoch, _, ok := core.EpochOf(ctx); ok {
+		ctx = core.WithEpoch(ctx, epoch)
+	}
+	return ctx, err
+}
+
+// put writes items; one without a value is removed.
+func (r *records) put(ctx context.Context, items ...core.Item) error {
+	for _, item := range items {
+		if _, err := r.host.Items.Put(ctx, item); err != nil {
+			return fmt.Errorf("keep: %w", err)
+		}
+	}
+	return nil
+}
+
+// remove removes items.
+func (r *records) remove(ctx context.Context, path core.Path, key string) error {
+	return r.put(ctx, core.Item{Path: path, Key: key, Version: core.AnyVersion})
+}
+
+// ensureKey makes the key of the hashes if there is none. The caller holds change.
+func (r *records) ensureKey(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hasher.mac != nil {
+		return nil
+	}
+	key := make([]byte, keySize)
+	if _, err := rand.Read(key); err != nil {
+		return fmt.Errorf("key: %w", err)
+	}
+	item := newItem(core.Path{}, hashKey, key)
+	item.Version = 0
+	err := r.put(ctx, item)
+	if errors.Is(err, core.ErrVersion) { // the plugin was there twice while the configuration was reloaded
+		item, _, err = r.host.Items.Get(ctx, core.Path{}, hashKey)
+	}
+	if err != nil {
+		return err
+	}
+	return r.readKey(&item)
+}
+
+// startHold blocks or mutes a user. If they were forgotten meanwhile, it names nobody. The
+// caller holds change.
+func (r *records) startHold(ctx context.Context, h hold, reason string) error {
+	if err := r.ensureKey(ctx); err != nil {
+		return err
+	}
+	now := r.host.Clock()
+	d := r.digest(h.user)
+	if err := r.put(ctx, newItem(core.Path{}, h.key(d), holdValue{now, h.end()})); err != nil {
+		return err
+	}
+	err := r.put(ctx, newItem(h.user, h.detailKey(), detail{h.name, h.tag, reason, now, h.end()}))
+	if errors.Is(err, core.ErrForgotten) {
+		h.forgetUser()
+		err = nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holds.set(d, h)
+	return err
+}
+
+// liftHold ends a block or mute of a user. The caller holds change.
+func (r *records) liftHold(ctx context.Context, d digest, h *hold) error {
+	if err := r.remove(ctx, core.Path{}, h.key(d)); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.holds.remove(d, h)
+	r.mu.Unlock()
+	if h.user.IsZero() {
+		return nil
+	}
+	return r.remove(ctx, h.user, h.detailKey())
+}
+
+// mutePlace mutes a place. The caller holds change.
+func (r *records) mutePlace(ctx context.Context, place core.Path, until time.Time) error {
+	if err := r.put(ctx, newItem(place, muteKey, holdValue{r.host.Clock(), until})); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mutes[place] = until.Unix()
+	return nil
+}
+
+// unmutePlace ends the mute of a place. The caller holds change.
+func (r *records) unmutePlace(ctx context.Context, place core.Path) error {
+	if err := r.remove(ctx, place, muteKey); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.mutes, place)
+	return nil
+}
+
+// mutedAt returns the place that is muted, this one or one above, and until when.
+func (r *records) mutedAt(place core.Path) (at core.Path, until int64, ok bool) {
+	now := r.host.Clock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.mutes) > 0 && !place.IsZero() {
+		until, ok = r.mutes[place]
+		if ok && isActive(until, now) {
+			return place, until, true
+		}
+		place = place.Parent()
+	}
+	return at, 0, false
+}
+
+// admission returns what becomes of a message of a user who may be blocked or muted.
+func (r *records) admission(user core.Path, m *core.Message, again bool) (core.Admission, error) {
+	now := r.host.Clock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.open(context.Background()); err != nil {
+		return core.Quiet, err
+	}
+	if user.IsZero() {
+		return core.Admit, nil
+	}
+	if !again {
+		r.noteRank(user, m)
+	}
+	if len(r.holds) == 0 {
+		return core.Admit, nil
+	}
+	h := r.holds.strictest(r.hasher.digest(user), m, now)
+	switch {
+	case h == nil:
+		return core.Admit, nil
+	case h.kind == muted, m.Private && allowedWhileBlocked(m.Text) && (again || h.allowsCommand(now)):
+		return core.Quiet, nil
+	}
+	return core.Discard, nil
+}
+
+// hasKey reports whether there is a key. Without one nobody is blocked or muted.
+func (r *records) hasKey() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hasher.mac != nil
+}
+
+// digest returns a user's digest. There must be a key.
+func (r *records) digest(user core.Path) digest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.hasher.digest(user)
+}
+
+// holdsOf returns the active holds of a user.
+func (r *records) holdsOf(user core.Path) (active []hold) {
+	now := r.host.Clock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hasher.mac == nil {
+		return nil
+	}
+	for _, h := range r.holds[r.hasher.digest(user)] {
+		if h.activeAt(now) {
+			active = append(active, h)
+		}
+	}
+	return active
+}
+
+// held is a user's hold.
+type held struct {
+	digest
+	hold
+}
+
+// mark is what a user is called who cannot be named.
+func (h *held) mark() string { return "#" + h.digest.String()[:8] }
+
+// find returns the holds that are wanted, by name.
+func (r *records) find(wanted func(*hold) bool) (found []held) {
+	r.mu.Lock()
+	for d, theirs := range r.holds {
+		for i := range theirs {
+			if wanted(&theirs[i]) {
+				found = append(found, held{d, theirs[i]})
+			}
+		}
+	}
+	r.mu.Unlock()
+	slices.SortFunc(found, func(a, b held) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.digest.String(), b.digest.String()), cmp.Compare(a.scope.String(), b.scope.String()))
+	})
+	return found
+}
+
+// active returns the active holds of a kind that are wanted, by name.
+func (r *records) active(kind string, wanted func(*hold) bool) []held {
+	now := r.host.Clock()
+	return r.find(func(h *hold) bool { return h.kind == kind && h.activeAt(now) && wanted(h) })
+}
+
+// noteRank remembers who is a moderator of a group, as the platform and the configuration
+// say. The caller holds mu.
+func (r *records) noteRank(user core.Path, m *core.Message) {
+	seen := seenModerator{user, groupOf(m.Path)}
+	is := m.Author.Rank >= core.Moderator
+	if m.Private || is == r.moderators[seen] || is && len(r.moderators) >= maxModerators {
+		return
+	}
+	item := newItem(user, moderatorKey+seen.group.String(), map[string]time.Time{"at": r.host.Clock()})
+	if is {
+		r.moderators[seen] = true
+	} else {
+		delete(r.moderators, seen)
+		item.Value = nil
+	}
+	r.enqueue(item)
+}
+
+// isModerator reports whether a user was seen as a moderator of a group.
+func (r *records) isModerator(user, group core.Path) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.moderators[seenModerator{user, group}]
+}
+
+// forget removes what is in memory about a user, or on its way to the disk.
+func (r *records) forget(ctx context.Context, user core.Path) error {
+	ctx, err := r.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.change.Unlock()
+	r.mu.Lock()
+	if r.hasher.mac != nil {
+		theirs := r.holds[r.hasher.digest(user)]
+		for i := range theirs {
+			theirs[i].forgetUser()
+		}
+	}
+	for seen := range r.moderators {
+		if seen.user == user {
+			delete(r.moderators, seen)
+		}
+	}
+	gone := r.log.forget(user)
+	r.queue.items = slices.DeleteFunc(r.queue.items, func(i core.Item) bool { return i.Path == user })
+	r.queue.notices = slices.DeleteFunc(r.queue.notices, func(n notice) bool { return n.to == user })
+	r.mu.Unlock()
+	for _, e := range gone {
+		if e.by.IsZero() {
+			continue
+		}
+		if err := r.remove(ctx, e.by, didKey+e.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
