@@ -25,7 +25,7 @@ func TestCutOfTenMinutes(t *testing.T) {
 		defer e.close()
 		stop := s.listening(t, d, in)
 		defer func() { _ = stop() }()
-		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		said := 0
 		say := func(channel string) {
 			e.done.Add(1)
@@ -78,7 +78,7 @@ func (s *server) away(t *testing.T, change func(*Options), before, meanwhile fun
 		}), newInbox()
 		in.patience = time.Hour
 		stop := s.listening(t, d, in)
-		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		return d, in, stop
 	}
 	d, in, stop := start()
@@ -220,7 +220,7 @@ func TestCrashRightAfterTheFirstWord(t *testing.T) {
 		state := shelf()
 		d, in := s.bot(t, func(o *Options) { o.State = &frozen{State: state} }), newInbox()
 		s.listening(t, d, in)
-		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		first := s.Say(dmID, annID, "one")
 		in.wait(t, core.KindMessage, 1)
 		d.state.(*frozen).stop() // the process is dead: nothing is written any more
@@ -283,7 +283,7 @@ func TestAnnouncedGuildThatDoesNotCome(t *testing.T) {
 			return d, in, s.listening(t, d, in)
 		}
 		d, in, stop := start()
-		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		s.Say(hallID, annID, hello())
 		in.wait(t, core.KindMessage, 1)
 		if err := stop(); err != nil {
@@ -300,7 +300,7 @@ func TestAnnouncedGuildThatDoesNotCome(t *testing.T) {
 		}
 		announced := s.Identifies()[1].At
 		asked := s.Calls("GET /channels/" + hallID + "/messages")
-		if len(asked) != 1 || asked[0].At.Sub(announced) < usual.guilds || asked[0].At.Sub(announced) > 2*usual.guilds {
+		if len(asked) != 1 || asked[0].At.Sub(announced) < defaultTimings.guilds || asked[0].At.Sub(announced) > 2*defaultTimings.guilds {
 			t.Errorf("announced at %v, asked %+v", announced, asked)
 		}
 	})

@@ -20,44 +20,44 @@ type onMessage struct {
 	Remove bool      `json:"remove"`
 }
 
-func (d *Driver) checkEdit(ctx context.Context, call core.Call) error {
+func (a *actions) checkEdit(ctx context.Context, call core.Call) error {
 	var p onMessage
-	if _, err := d.read(ctx, call, &p, &p.Path); err != nil {
+	if _, err := a.read(ctx, call, &p, &p.Path); err != nil {
 		return err
 	}
-	if n := len(d.edited(p.Text)); n != 1 {
+	if n := len(a.edited(p.Text)); n != 1 {
 		return core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	return nil
 }
 
 // edited is a text for a message that is there, and may have embeds.
-func (d *Driver) edited(text string) []string {
-	return renderer{quiet: !d.set.Previews}.parts(text)
+func (a *actions) edited(text string) []string {
+	return renderer{quiet: !a.set.Previews}.parts(text)
 }
 
 // edit changes a message; the platform refuses those of others. The history has the
 // new text then, as with those that people change.
-func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) {
+func (a *actions) edit(ctx context.Context, call core.Call) (core.Result, error) {
 	var p onMessage
-	channel, err := d.read(ctx, call, &p, &p.Path)
+	channel, err := a.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
-	texts := d.edited(p.Text)
+	texts := a.edited(p.Text)
 	if len(texts) != 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
 	}
-	if err := d.rewrite(ctx, channel, string(p.ID), texts[0]); err != nil {
+	if err := a.rewrite(ctx, channel, string(p.ID), texts[0]); err != nil {
 		return core.Result{}, err
 	}
-	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: p.Path, ID: string(p.ID), Text: strings.TrimSpace(p.Text)}})
+	a.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: p.Path, ID: string(p.ID), Text: strings.TrimSpace(p.Text)}})
 	return core.Result{}, nil
 }
 
 // rewrite gives one of our messages another text.
-func (d *Driver) rewrite(ctx context.Context, channel, id, content string) error {
-	err := d.rest.Do(ctx, rest.Request{
+func (a *actions) rewrite(ctx context.Context, channel, id, content string) error {
+	err := a.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, id},
 		Body: map[string]any{"content": content, "allowed_mentions": nobody()},
 	})
@@ -68,26 +68,26 @@ func (d *Driver) rewrite(ctx context.Context, channel, id, content string) error
 }
 
 // remove deletes a message; other people's only for a moderator.
-func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error) {
+func (a *actions) remove(ctx context.Context, call core.Call) (core.Result, error) {
 	var p onMessage
-	channel, err := d.read(ctx, call, &p, &p.Path)
+	channel, err := a.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
 	if call.Author.Rank < core.Moderator {
 		var m message
-		err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)}, Out: &m})
+		err := a.rest.Do(ctx, rest.Request{Method: "GET", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)}, Out: &m})
 		if rest.NotFound(err) {
 			return core.Result{}, nil
 		}
 		if err != nil {
 			return core.Result{}, rest.Failure("finding the message", err)
 		}
-		if m.Author == nil || m.Author.ID != d.whoAmI(ctx) {
+		if m.Author == nil || m.Author.ID != a.whoAmI(ctx) {
 			return core.Result{}, core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
 		}
 	}
-	err = d.rest.Do(ctx, rest.Request{Method: "DELETE", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)}})
+	err = a.rest.Do(ctx, rest.Request{Method: "DELETE", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)}})
 	if err != nil && !rest.NotFound(err) {
 		return core.Result{}, rest.Failure("deleting the message", err)
 	}
@@ -98,9 +98,9 @@ func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error
 var custom = regexp.MustCompile(`^<?a?:?(\w{2,32}:\d{5,24})>?$`)
 
 // reactTo puts an emoji under a message or takes it back.
-func (d *Driver) reactTo(ctx context.Context, call core.Call) (core.Result, error) {
+func (a *actions) reactTo(ctx context.Context, call core.Call) (core.Result, error) {
 	var p onMessage
-	channel, err := d.read(ctx, call, &p, &p.Path)
+	channel, err := a.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -112,7 +112,7 @@ func (d *Driver) reactTo(ctx context.Context, call core.Call) (core.Result, erro
 	if p.Remove {
 		method = "DELETE"
 	}
-	err = d.rest.Do(ctx, rest.Request{Method: method, Route: "/channels/{}/messages/{}/reactions/{}/@me", IDs: []string{channel, string(p.ID), sign}})
+	err = a.rest.Do(ctx, rest.Request{Method: method, Route: "/channels/{}/messages/{}/reactions/{}/@me", IDs: []string{channel, string(p.ID), sign}})
 	if err != nil && !(p.Remove && rest.NotFound(err)) {
 		return core.Result{}, rest.Failure("reacting", err)
 	}
@@ -120,14 +120,14 @@ func (d *Driver) reactTo(ctx context.Context, call core.Call) (core.Result, erro
 }
 
 // file sends a file made of text.
-func (d *Driver) file(ctx context.Context, call core.Call) (core.Result, error) {
+func (a *actions) file(ctx context.Context, call core.Call) (core.Result, error) {
 	var p struct {
 		Name    string    `json:"name"`
 		Content string    `json:"content"`
 		Text    string    `json:"text"`
 		Path    core.Path `json:"interface_path"`
 	}
-	channel, err := d.read(ctx, call, &p, &p.Path)
+	channel, err := a.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -138,22 +138,22 @@ func (d *Driver) file(ctx context.Context, call core.Call) (core.Result, error) 
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.File})
-	return core.Result{}, d.deliver(ctx, call, p.Path, channel, list, normal)
+	return core.Result{}, a.sender.deliver(ctx, call, p.Path, channel, list, normal)
 }
 
 // thread opens a thread, or a post in a forum.
-func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error) {
+func (a *actions) thread(ctx context.Context, call core.Call) (core.Result, error) {
 	var p struct {
 		Name string    `json:"name"`
 		Text string    `json:"text"`
 		ID   messageID `json:"message_id"`
 		Path core.Path `json:"interface_path"`
 	}
-	channelID, err := d.read(ctx, call, &p, &p.Path)
+	channelID, err := a.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
-	known, _ := d.book.place(channelID)
+	known, _ := a.cache.place(channelID)
 	if len(p.Path.Elements()) != 3 || known.thread() || p.Path.Elements()[1] == me {
 		return core.Result{}, core.Errorf(core.Invalid, "threads are opened in channels of a server only")
 	}
@@ -164,24 +164,24 @@ func (d *Driver) thread(ctx context.Context, call core.Call) (core.Result, error
 	var made channel
 	q.Out = &made
 	if post, ok := q.Body.(map[string]any)["message"].(map[string]any); ok {
-		post["flags"] = d.set.plain(nil)
+		post["flags"] = a.set.plain(nil)
 	}
-	if err := d.rest.Do(ctx, q); err != nil {
+	if err := a.rest.Do(ctx, q); err != nil {
 		return core.Result{}, rest.Failure("opening the thread", err)
 	}
 	made.Guild, made.Parent = p.Path.Elements()[1], channelID
 	if made.Type == 0 {
 		made.Type = threadPublic
 	}
-	d.book.setChannel(made)
-	to, err := core.MakePath(d.name, made.Guild, channelID, made.ID)
+	a.cache.setChannel(made)
+	to, err := core.MakePath(a.name, made.Guild, channelID, made.ID)
 	if err != nil {
 		return core.Result{}, rest.Failure("opening the thread", err)
 	}
 	out := core.Result{Output: compact(map[string]string{"interface_path": to.String()})}
 	if p.Text != "" && !forum(known) {
 		payload := compact(map[string]string{"text": p.Text, "interface_path": to.String()})
-		out.Next = []core.Step{{Type: core.MessagePrefix + d.name, Payload: payload, Priority: core.DefaultPriority}}
+		out.Next = []core.Step{{Type: core.MessagePrefix + a.name, Payload: payload, Priority: core.DefaultPriority}}
 	}
 	return out, nil
 }
@@ -234,7 +234,7 @@ const (
 )
 
 // poll starts a poll.
-func (d *Driver) poll(ctx context.Context, call core.Call) (core.Result, error) {
+func (a *actions) poll(ctx context.Context, call core.Call) (core.Result, error) {
 	var p struct {
 		Question string    `json:"question"`
 		Answers  []string  `json:"answers"`
@@ -242,7 +242,7 @@ func (d *Driver) poll(ctx context.Context, call core.Call) (core.Result, error) 
 		Multiple bool      `json:"multiple"`
 		Path     core.Path `json:"interface_path"`
 	}
-	channel, err := d.read(ctx, call, &p, &p.Path)
+	channel, err := a.read(ctx, call, &p, &p.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -254,7 +254,7 @@ func (d *Driver) poll(ctx context.Context, call core.Call) (core.Result, error) 
 		return core.Result{}, err
 	}
 	m := outgoing{Mentions: nobody(), text: "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]", Poll: poll}
-	return core.Result{}, d.deliver(ctx, call, p.Path, channel, []outgoing{m}, normal)
+	return core.Result{}, a.sender.deliver(ctx, call, p.Path, channel, []outgoing{m}, normal)
 }
 
 func (p *sayPoll) check() error {
@@ -279,11 +279,11 @@ func (d *Driver) Think(ctx context.Context, place core.Path) {
 	}
 	id := e[len(e)-1]
 	for {
-		if d.targets.refused(id) == nil {
+		if d.closed.refused(id) == nil {
 			// It may fail: it is a sign, no more.
 			_ = d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/channels/{}/typing", IDs: []string{id}, Once: true})
 		}
-		if !rest.Sleep(ctx, d.tempo.typing) {
+		if !rest.Sleep(ctx, d.timings.typing) {
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -40,19 +41,27 @@ const threadSchema = `{"type":"object","properties":{"name":{"type":"string","mi
 
 const pollSchema = `{"type":"object","properties":{"question":{"type":"string","minLength":1,"maxLength":300,"title":"question"},"answers":{"type":"array","minItems":1,"maxItems":10,"items":{"type":"string","minLength":1,"maxLength":55}},"hours":{"type":"integer","minimum":1,"maximum":768,"default":24},"multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `},"required":["question","answers"],"additionalProperties":false}`
 
+// actions are what the model can do here.
+type actions struct {
+	*account
+	finder  *finder
+	sender  *sender
+	receive func(ctx context.Context, e core.Event) // hands in what the bot itself changed
+}
+
 // Actions lists what can be done here. Those that are no messages work in the
 // place of the turn and below.
 func (d *Driver) Actions() []core.Action {
-	return []core.Action{d.messageAction(), d.editAction(), d.deleteAction(), d.reactAction(), d.fileAction(), d.threadAction(), d.pollAction()}
+	return []core.Action{d.actions.messageAction(), d.actions.editAction(), d.actions.deleteAction(), d.actions.reactAction(), d.actions.fileAction(), d.actions.threadAction(), d.actions.pollAction()}
 }
 
 func example(scenario, payload string) core.Example {
 	return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
 }
 
-func (d *Driver) messageAction() core.Action {
+func (a *actions) messageAction() core.Action {
 	return core.Action{
-		Name: core.MessagePrefix + d.name, Brief: "Send a message, as Markdown",
+		Name: core.MessagePrefix + a.name, Brief: "Send a message, as Markdown",
 		Schema: json.RawMessage(messageSchema),
 		Examples: core.Examples{
 			Description: "Says something in a channel, a thread or a direct message.",
@@ -77,13 +86,13 @@ func (d *Driver) messageAction() core.Action {
 		},
 		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
-		Check:      d.checkMessage, Do: d.sendMessage,
+		Check:      a.checkMessage, Do: a.sendMessage,
 	}
 }
 
-func (d *Driver) editAction() core.Action {
+func (a *actions) editAction() core.Action {
 	return core.Action{
-		Name: "edit_" + d.name, Brief: "Change the text of one of your own Discord messages", Schema: json.RawMessage(editSchema),
+		Name: "edit_" + a.name, Brief: "Change the text of one of your own Discord messages", Schema: json.RawMessage(editSchema),
 		Examples: core.Examples{
 			Description: "Replaces the text of a message that you wrote.",
 			Instructions: core.Instructions{
@@ -92,13 +101,13 @@ func (d *Driver) editAction() core.Action {
 			},
 			Examples: []core.Example{example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)},
 		},
-		Effects: core.EffectRewrites, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Check: d.checkEdit, Do: d.edit,
+		Effects: core.EffectRewrites, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Check: a.checkEdit, Do: a.edit,
 	}
 }
 
-func (d *Driver) deleteAction() core.Action {
+func (a *actions) deleteAction() core.Action {
 	return core.Action{
-		Name: "delete_" + d.name, Brief: "Delete a Discord message: your own, or for moderators any", Schema: json.RawMessage(deleteSchema),
+		Name: "delete_" + a.name, Brief: "Delete a Discord message: your own, or for moderators any", Schema: json.RawMessage(deleteSchema),
 		Examples: core.Examples{
 			Description: "Deletes a message for everybody.",
 			Instructions: core.Instructions{
@@ -108,13 +117,13 @@ func (d *Driver) deleteAction() core.Action {
 			Examples: []core.Example{example("Taking back your last message", `{"message_id":"1043221190"}`)},
 		},
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
-		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: d.remove,
+		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: a.remove,
 	}
 }
 
-func (d *Driver) reactAction() core.Action {
+func (a *actions) reactAction() core.Action {
 	return core.Action{
-		Name: "react_" + d.name, Brief: "React to a Discord message with an emoji", Schema: json.RawMessage(reactSchema),
+		Name: "react_" + a.name, Brief: "React to a Discord message with an emoji", Schema: json.RawMessage(reactSchema),
 		Examples: core.Examples{
 			Description: "Puts an emoji under a message, or takes it back.",
 			Instructions: core.Instructions{
@@ -126,13 +135,13 @@ func (d *Driver) reactAction() core.Action {
 				example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: d.reactTo,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: a.reactTo,
 	}
 }
 
-func (d *Driver) fileAction() core.Action {
+func (a *actions) fileAction() core.Action {
 	return core.Action{
-		Name: "file_" + d.name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
+		Name: "file_" + a.name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
 		Examples: core.Examples{
 			Description: "Sends a file made of text: code, a list, a document.",
 			Instructions: core.Instructions{
@@ -141,13 +150,13 @@ func (d *Driver) fileAction() core.Action {
 			},
 			Examples: []core.Example{example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: d.file,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: a.file,
 	}
 }
 
-func (d *Driver) threadAction() core.Action {
+func (a *actions) threadAction() core.Action {
 	return core.Action{
-		Name: "thread_" + d.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
+		Name: "thread_" + a.name, Brief: "Open a Discord thread or forum post", Schema: json.RawMessage(threadSchema),
 		Examples: core.Examples{
 			Description: "Opens a thread in this channel, from a message of it, or a post in this forum.",
 			Instructions: core.Instructions{
@@ -160,13 +169,13 @@ func (d *Driver) threadAction() core.Action {
 			},
 		},
 		Output:  json.RawMessage(`{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`),
-		Effects: core.EffectNone, Permission: core.Everyone, Timeout: time.Minute, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.thread,
+		Effects: core.EffectNone, Permission: core.Everyone, Timeout: time.Minute, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.thread,
 	}
 }
 
-func (d *Driver) pollAction() core.Action {
+func (a *actions) pollAction() core.Action {
 	return core.Action{
-		Name: "poll_" + d.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
+		Name: "poll_" + a.name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
 		Examples: core.Examples{
 			Description: "Asks everybody in the channel to choose.",
 			Instructions: core.Instructions{
@@ -175,6 +184,6 @@ func (d *Driver) pollAction() core.Action {
 			},
 			Examples: []core.Example{example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: d.poll,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.poll,
 	}
 }

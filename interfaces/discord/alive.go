@@ -26,6 +26,8 @@ type alive struct {
 	noted  time.Time
 }
 
+func newAlive() *alive { return &alive{shards: make(map[int]time.Time)} }
+
 // touch notes that a shard's session is alive.
 func (a *alive) touch(shard int, now time.Time) {
 	a.mu.Lock()

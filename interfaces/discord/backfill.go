@@ -33,10 +33,10 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 			return
 		}
 		f := found{channel: channel}
-		f.place = t.d.lookUp(ctx, channel, cur, known, guild)
+		f.place = t.d.history.lookUp(ctx, channel, cur, known, guild)
 		if fetch {
-			f.missed = t.d.missed(ctx, channel, from)
-			t.d.introduce(ctx, f.place.Guild, f.missed)
+			f.missed = t.d.history.missed(ctx, channel, from)
+			t.d.history.introduce(ctx, f.place.Guild, f.missed)
 		}
 		<-t.slot
 		select {
@@ -58,9 +58,9 @@ func (t *intake) found(ctx context.Context, f found) {
 		m.Channel, m.Guild = f.channel, f.place.Guild
 		t.message(m, f.place)
 	}
-	sound, rest := h.frames, []frame(nil)
+	sound, rest := h.events, []gatewayEvent(nil)
 	if h.gap {
-		sound, rest = h.frames[:h.sound], h.frames[h.sound:]
+		sound, rest = h.events[:h.sound], h.events[h.sound:]
 	}
 	for _, w := range sound {
 		t.take(w, f.place) // what was fetched as well is taken once
@@ -72,25 +72,31 @@ func (t *intake) found(ctx context.Context, f found) {
 
 // again fetches what lies behind a gap, before what waits there is taken. The
 // messages among that may be found as well, unless nothing can be fetched.
-func (t *intake) again(ctx context.Context, channel, guild string, rest []frame) {
-	h := &hold{fetch: true, guild: guild, frames: rest}
+func (t *intake) again(ctx context.Context, channel, guild string, rest []gatewayEvent) {
+	h := &hold{fetch: true, guild: guild, events: rest}
 	t.holds[channel] = h
 	t.begin(ctx, channel, h)
 }
 
+// history fetches what was said, and who said it.
+type history struct {
+	*account
+	members *members
+}
+
 // lookUp asks what kind of channel this is and, of a thread, its parent. What
 // cannot be learnt is taken for the nearest: a plain channel, a direct message.
-func (d *Driver) lookUp(ctx context.Context, id string, cur cursor, known bool, guild string) place {
-	if p, ok := d.book.place(id); ok {
+func (h *history) lookUp(ctx context.Context, id string, cur cursor, known bool, guild string) place {
+	if p, ok := h.cache.place(id); ok {
 		return p
 	}
 	if known {
 		return cur.place
 	}
 	var c channel
-	err := d.patiently(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c})
+	err := h.patiently(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c})
 	if err != nil {
-		d.log.Warn("a channel cannot be looked up", "channel", id, "err", err)
+		h.log.Warn("a channel cannot be looked up", "channel", id, "err", err)
 		p := place{Guild: guild}
 		if guild == "" {
 			p.Kind = channelDirect
@@ -99,40 +105,40 @@ func (d *Driver) lookUp(ctx context.Context, id string, cur cursor, known bool, 
 	}
 	c.ID, c.Guild = id, guild
 	if guild != "" {
-		d.book.setChannel(c)
+		h.cache.setChannel(c)
 	}
 	return place{Guild: guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
 }
 
 // patiently makes a request that may fail for a while: what it asks for is
 // needed, and events wait for it.
-func (d *Driver) patiently(ctx context.Context, q rest.Request) error {
-	wait := d.tempo.gateway.Backoff
+func (h *history) patiently(ctx context.Context, q rest.Request) error {
+	wait := h.timings.gateway.Backoff
 	for try := 1; ; try++ {
-		err := d.rest.Do(ctx, q)
+		err := h.rest.Do(ctx, q)
 		if err == nil || ctx.Err() != nil || rest.Refused(err) || try == 8 || !rest.Sleep(ctx, rest.Jitter(wait)) {
 			return err
 		}
-		wait = min(2*wait, d.tempo.gateway.Longest)
+		wait = min(2*wait, h.timings.gateway.Longest)
 	}
 }
 
 // missed fetches what was said in a channel behind a message, oldest first,
 // within the configured bounds.
-func (d *Driver) missed(ctx context.Context, channel, last string) []message {
-	oldest := idAt(d.clock().Add(d.rest.Ahead() - d.set.BackfillAge))
+func (h *history) missed(ctx context.Context, channel, last string) []message {
+	oldest := idAt(h.clock().Add(h.rest.Ahead() - h.set.BackfillAge))
 	if born(last).IsZero() || newer(oldest, last) {
 		if !born(last).IsZero() || last == "" {
 			last = oldest
 		}
 	}
 	var all []message
-	for len(all) < d.set.BackfillCount {
-		page, err := d.page(ctx, channel, last, min(pageSize, d.set.BackfillCount-len(all)))
+	for len(all) < h.set.BackfillCount {
+		page, err := h.page(ctx, channel, last, min(pageSize, h.set.BackfillCount-len(all)))
 		if err != nil {
-			d.log.Warn("missed messages cannot be fetched", "channel", channel, "err", err)
+			h.log.Warn("missed messages cannot be fetched", "channel", channel, "err", err)
 			if rest.NotFound(err) {
-				d.cursors.drop(channel) // it was deleted while nobody listened
+				h.cursors.drop(channel) // it was deleted while nobody listened
 			}
 			break
 		}
@@ -142,15 +148,15 @@ func (d *Driver) missed(ctx context.Context, channel, last string) []message {
 		last = page[len(page)-1].ID
 	}
 	if len(all) > 0 {
-		d.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", born(all[0].ID).Format(time.RFC3339))
+		h.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", born(all[0].ID).Format(time.RFC3339))
 	}
 	return all
 }
 
 // page fetches the messages next to one, at most n, oldest first.
-func (d *Driver) page(ctx context.Context, channel, after string, n int) ([]message, error) {
+func (h *history) page(ctx context.Context, channel, after string, n int) ([]message, error) {
 	var page []message
-	err := d.patiently(ctx, rest.Request{
+	err := h.patiently(ctx, rest.Request{
 		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page, Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })

@@ -17,7 +17,7 @@ func TestRestartFindsWhatWasMissed(t *testing.T) {
 	state := shelf()
 	first, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
 	stop := s.listening(t, first, in)
-	until(t, "connected", func() bool { return first.book.known(guildID) })
+	until(t, "connected", func() bool { return first.cache.known(guildID) })
 	s.Say(hallID, annID, hello())
 	s.Say(topicID, annID, hello())
 	s.Say(dmID, annID, "private")
@@ -65,7 +65,7 @@ func TestNothingMissedIsNotAskedFor(t *testing.T) {
 	state := shelf()
 	d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
 	stop := s.listening(t, d, in)
-	until(t, "connected", func() bool { return d.book.known(guildID) })
+	until(t, "connected", func() bool { return d.cache.known(guildID) })
 	s.Say(hallID, annID, hello())
 	in.wait(t, core.KindMessage, 1)
 	if err := stop(); err != nil {
@@ -147,18 +147,18 @@ func TestGapBehindAGap(t *testing.T) {
 	in := still(t)
 	box := newInbox()
 	in.in = box
-	said := func(id, text string) frame {
-		return frame{kind: "MESSAGE_CREATE", data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
+	said := func(id, text string) gatewayEvent {
+		return gatewayEvent{kind: "MESSAGE_CREATE", data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
 			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}
 	}
 	h := &hold{begun: true, fetch: true, guild: guildID}
 	in.holds[hallID] = h
 	ctx, cancel := context.WithCancel(t.Context())
 	in.wait(ctx, hallID, h, said("1300000000000000001", "before"))
-	in.frame(ctx, frame{kind: "READY", data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)})
+	in.event(ctx, gatewayEvent{kind: "READY", data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)})
 	in.wait(ctx, hallID, h, said("1300000000000000009", "behind"))
-	in.wait(ctx, hallID, h, frame{kind: "MESSAGE_DELETE", data: []byte(`{}`)})
-	p, _ := in.d.book.place(hallID)
+	in.wait(ctx, hallID, h, gatewayEvent{kind: "MESSAGE_DELETE", data: []byte(`{}`)})
+	p, _ := in.d.cache.place(hallID)
 	in.found(ctx, found{channel: hallID, place: p})
 	cancel()
 	in.jobs.Wait()
@@ -166,7 +166,7 @@ func TestGapBehindAGap(t *testing.T) {
 		t.Errorf("taken: %s", got)
 	}
 	again := in.holds[hallID]
-	if cur, _ := in.d.cursors.get(hallID); again == nil || !again.fetch || len(again.frames) != 2 || cur.Last != "1300000000000000001" {
+	if cur, _ := in.d.cursors.get(hallID); again == nil || !again.fetch || len(again.events) != 2 || cur.Last != "1300000000000000001" {
 		t.Errorf("then %+v from %+v", again, cur)
 	}
 }
@@ -205,10 +205,10 @@ func TestMoreThanMayWait(t *testing.T) {
 	in := still(t)
 	h := &hold{begun: true, fetch: true, guild: guildID}
 	for range maxHeld + 5 {
-		in.wait(t.Context(), hallID, h, frame{kind: "MESSAGE_CREATE"})
+		in.wait(t.Context(), hallID, h, gatewayEvent{kind: "MESSAGE_CREATE"})
 	}
-	if len(h.frames) != maxHeld || !h.gap || h.sound != maxHeld {
-		t.Errorf("%d wait, a gap: %v behind %d", len(h.frames), h.gap, h.sound)
+	if len(h.events) != maxHeld || !h.gap || h.sound != maxHeld {
+		t.Errorf("%d wait, a gap: %v behind %d", len(h.events), h.gap, h.sound)
 	}
 }
 

@@ -27,9 +27,9 @@ const restParts = 256
 // on in further ones. What a picture shows becomes its description. A voice
 // message is a sound like any other.
 func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
-	channel, err := d.channelOf(what.Path)
+	channel, err := d.finder.channelOf(what.Path)
 	if err == nil {
-		err = d.stands(ctx, what.Path, channel)
+		err = d.finder.checkPlace(ctx, what.Path, channel)
 	}
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 	case len(list) > maxMessages:
 		return core.Errorf(core.Invalid, "the caption is too long")
 	}
-	leave, err := d.lanes.enter(ctx, channel, normal)
+	leave, err := d.sendQueue.enter(ctx, channel, normal)
 	if err != nil {
 		return rest.Failure("sending the file", err)
 	}
@@ -53,7 +53,7 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 		if i > 0 {
 			number = n*restParts + i
 		}
-		return d.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i])
+		return d.sender.part(ctx, parts, number, destination{channel: channel, place: what.Path}, &list[i])
 	})
 }
 

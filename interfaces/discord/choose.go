@@ -25,17 +25,17 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 	if markdown.UTF16(literal(what.Text)) > maxContent {
 		return core.Errorf(core.Invalid, "the question is too long")
 	}
-	channel, err := d.channelOf(what.Path)
+	channel, err := d.finder.channelOf(what.Path)
 	if err != nil {
 		return err
 	}
-	leave, err := d.lanes.enter(ctx, channel, high)
+	leave, err := d.sendQueue.enter(ctx, channel, high)
 	if err != nil {
 		return rest.Failure("the question", err)
 	}
 	defer leave()
 	m := &outgoing{Content: literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
-	return d.part(ctx, parts, 1, destination{channel: channel, place: what.Path}, m)
+	return d.sender.part(ctx, parts, 1, destination{channel: channel, place: what.Path}, m)
 }
 
 // single is a text as one message, visibly shortened where it must be.
@@ -60,7 +60,7 @@ func literal(text string) string {
 
 // Settle replaces a question by its outcome, without buttons.
 func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
-	channel, err := d.channelOf(m.Path)
+	channel, err := d.finder.channelOf(m.Path)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 
 // Whisper tells something to who pressed; nobody else sees it.
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
-	p, ok := d.presses.find(func(p pending) bool { return p.ID == press.ID })
+	p, ok := d.responder.presses.find(func(p pending) bool { return p.ID == press.ID })
 	if !ok {
 		return core.Errorf(core.Invalid, "%q is no press, or an old one", press.ID)
 	}

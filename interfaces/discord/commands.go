@@ -60,11 +60,25 @@ type appChoice struct {
 	Value string `json:"value"`
 }
 
+// commands are the chat commands that are offered to people.
+type commands struct {
+	*account
+	specs    []command.Spec
+	remember string // the command behind the context menu of a message
+
+	mu     sync.Mutex
+	synced bool // the platform has them, or they are being sent
+}
+
+func newCommands(a *account, specs []command.Spec, remember string) *commands {
+	return &commands{account: a, specs: specs, remember: cmp.Or(remember, "remember")}
+}
+
 // spec returns the command of that name.
-func (d *Driver) spec(name string) *command.Spec {
-	for i := range d.specs {
-		if d.specs[i].Name == name {
-			return &d.specs[i]
+func (c *commands) spec(name string) *command.Spec {
+	for i := range c.specs {
+		if c.specs[i].Name == name {
+			return &c.specs[i]
 		}
 	}
 	return nil
@@ -81,28 +95,31 @@ const (
 // everywhere. A command that is answered in private exists in direct messages
 // only. Where guilds have lists of their own, the one for everywhere is for all
 // places that are no guild.
-func (d *Driver) commands(guild string) []appCommand {
+func (c *commands) list(guild string) []appCommand {
 	list := []appCommand{}
-	for i := range d.specs[:min(len(d.specs), maxCommands)] {
-		c := appCommandOf(&d.specs[i])
-		list = append(list, c)
-		if c.Name == d.remember {
-			list = append(list, appCommand{Name: menuName, Type: commandMessage, Permission: c.Permission, Contexts: slices.Clone(c.Contexts)})
+	for i := range c.specs[:min(len(c.specs), maxCommands)] {
+		app := appCommandOf(&c.specs[i])
+		list = append(list, app)
+		if app.Name == c.remember {
+			menu := appCommand{Name: menuName, Type: commandMessage, Permission: app.Permission, Contexts: slices.Clone(app.Contexts)}
+			list = append(list, menu)
 		}
 	}
 	for i := range list {
-		c := &list[i]
+		app := &list[i]
 		switch {
-		case guild != "" && !slices.Contains(c.Contexts, inGuilds):
-			c.Type = 0 // not here
+		case guild != "" && !slices.Contains(app.Contexts, inGuilds):
+			app.Type = 0 // not here
 		case guild != "":
-			c.Contexts = nil // of the platform, these are for everywhere
-		case len(d.set.CommandGuilds) > 0:
-			c.Contexts = slices.DeleteFunc(c.Contexts, func(x int) bool { return x == inGuilds })
+			app.Contexts = nil // of the platform, these are for everywhere
+		case len(c.set.CommandGuilds) > 0:
+			app.Contexts = slices.DeleteFunc(app.Contexts, func(x int) bool { return x == inGuilds })
 		}
 	}
-	list = slices.DeleteFunc(list, func(c appCommand) bool { return c.Type == 0 })
-	slices.SortFunc(list, func(a, b appCommand) int { return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name)) })
+	list = slices.DeleteFunc(list, func(app appCommand) bool { return app.Type == 0 })
+	slices.SortFunc(list, func(a, b appCommand) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
+	})
 	return list
 }
 
@@ -191,32 +208,32 @@ func locale(tag string) string {
 
 // syncOnce tells the platform of the commands, in the background, the first time
 // a session begins, again and again until that is done.
-func (d *Driver) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
-	d.mu.Lock()
-	begun := d.synced
-	d.synced = true
-	d.mu.Unlock()
+func (c *commands) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
+	c.mu.Lock()
+	begun := c.synced
+	c.synced = true
+	c.mu.Unlock()
 	if begun {
 		return
 	}
 	jobs.Go(func() {
-		for wait := d.tempo.gateway.Longest; ; wait = min(2*wait, time.Hour) {
+		for wait := c.timings.gateway.Longest; ; wait = min(2*wait, time.Hour) {
 			try, cancel := context.WithTimeout(ctx, 5*time.Minute)
-			err := d.sync(try)
+			err := c.sync(try)
 			cancel()
 			if err == nil {
 				return
 			}
 			if ctx.Err() == nil {
-				d.log.Error("the chat commands are not up to date", "err", err)
+				c.log.Error("the chat commands are not up to date", "err", err)
 			}
 			if !rest.Sleep(ctx, rest.Jitter(wait)) {
 				break
 			}
 		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.synced = false
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.synced = false
 	})
 }
 
@@ -226,51 +243,51 @@ const syncKey = "commands"
 
 // sync writes the commands where they differ from what was written last, and
 // takes them from guilds that have none of their own any more.
-func (d *Driver) sync(ctx context.Context) error {
+func (c *commands) sync(ctx context.Context) error {
 	told := make(map[string]string)
-	raw, err := d.state.Get(ctx, syncKey)
+	raw, err := c.state.Get(ctx, syncKey)
 	if err == nil && raw != nil {
 		err = json.Unmarshal(raw, &told)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", syncKey, err)
 	}
-	wanted := append([]string{""}, d.set.CommandGuilds...)
+	wanted := append([]string{""}, c.set.CommandGuilds...)
 	var faults []error
 	for _, guild := range wanted {
-		faults = append(faults, d.syncOne(ctx, guild, d.commands(guild), told))
+		faults = append(faults, c.syncOne(ctx, guild, c.list(guild), told))
 	}
 	for guild := range maps.Clone(told) {
 		if !slices.Contains(wanted, guild) {
-			faults = append(faults, d.syncOne(ctx, guild, nil, told))
+			faults = append(faults, c.syncOne(ctx, guild, nil, told))
 		}
 	}
 	return errors.Join(faults...)
 }
 
 // syncOne writes one list of commands where it changed, and notes that.
-func (d *Driver) syncOne(ctx context.Context, guild string, list []appCommand, told map[string]string) error {
+func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand, told map[string]string) error {
 	if len(list) == 0 && told[guild] == "" {
 		return nil // nothing is there, and nothing shall be
 	}
 	if list == nil {
 		list = []appCommand{}
 	}
-	body, mark, err := d.written(list)
+	body, mark, err := c.written(list)
 	if err != nil || told[guild] == mark {
 		return err
 	}
-	_, app := d.book.me()
+	_, app := c.cache.me()
 	q := rest.Request{Method: "PUT", Route: "/applications/{}/commands", IDs: []string{app}, Body: json.RawMessage(body)}
 	if guild != "" {
 		q.Route, q.IDs = "/applications/{}/guilds/{}/commands", []string{app, guild}
 	}
-	err = d.rest.Do(ctx, q)
+	err = c.rest.Do(ctx, q)
 	switch {
 	case err != nil && closedTo(err) && len(list) == 0:
 		// The bot is not there any more, and neither are its commands.
 	case err != nil && closedTo(err):
-		d.once("commands "+guild, d.name+": the chat commands cannot be offered in "+guild+
+		c.notices.once("commands "+guild, c.name+": the chat commands cannot be offered in "+guild+
 			": invite the bot with the scope applications.commands, or take the guild out of command_guilds")
 		return err
 	case err != nil:
@@ -283,24 +300,24 @@ func (d *Driver) syncOne(ctx context.Context, guild string, list []appCommand, t
 	if err != nil {
 		return err
 	}
-	return d.state.Put(ctx, syncKey, raw)
+	return c.state.Put(ctx, syncKey, raw)
 }
 
 // written is a list of commands as the platform takes it, and its sum for this
 // application.
-func (d *Driver) written(list []appCommand) (body []byte, sum string, err error) {
+func (c *commands) written(list []appCommand) (body []byte, sum string, err error) {
 	if body, err = json.Marshal(list); err != nil {
 		return nil, "", err
 	}
-	_, app := d.book.me()
+	_, app := c.cache.me()
 	hash := sha256.Sum256(append(slices.Clip(body), app...))
 	return body, hex.EncodeToString(hash[:]), nil
 }
 
 // complete suggests values of the argument that is being written.
-func (d *Driver) complete(ctx context.Context, i *interaction) {
+func (r *responder) complete(ctx context.Context, i *interaction) {
 	var found []string
-	if s := d.spec(i.Data.Name); s != nil {
+	if s := r.commands.spec(i.Data.Name); s != nil {
 		for _, o := range i.Data.Options {
 			if !o.Focused {
 				continue
@@ -316,7 +333,7 @@ func (d *Driver) complete(ctx context.Context, i *interaction) {
 	if list == nil {
 		list = []appChoice{}
 	}
-	d.respond(ctx, i, answerChoices, map[string]any{"choices": list})
+	r.respond(ctx, i, answerChoices, map[string]any{"choices": list})
 }
 
 // matching lists the choices that begin with a text, then those that hold it.

@@ -26,11 +26,11 @@ func (s *server) synchronised(t *testing.T, state State, change func(*Options)) 
 		told, want := map[string]string{}, map[string]string{}
 		_ = json.Unmarshal(raw, &told)
 		for _, g := range append([]string{""}, d.set.CommandGuilds...) {
-			if list := d.commands(g); len(list) > 0 {
-				_, want[g], _ = d.written(list)
+			if list := d.commands.list(g); len(list) > 0 {
+				_, want[g], _ = d.commands.written(list)
 			}
 		}
-		return d.book.known(guildID) && maps.Equal(told, want)
+		return d.cache.known(guildID) && maps.Equal(told, want)
 	})
 	if err := stop(); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestCommandsWhereTheyBelong(t *testing.T) {
 
 func TestCommandsAreWrittenAsThePlatformWants(t *testing.T) {
 	d := still(t).d
-	raw, _ := json.Marshal(d.commands(""))
+	raw, _ := json.Marshal(d.commands.list(""))
 	var list []appCommand
 	if err := json.Unmarshal(raw, &list); err != nil {
 		t.Fatal(err)

@@ -38,8 +38,8 @@ type sayField struct {
 
 // compose makes the messages that an action needs; the same payload always
 // makes the same ones.
-func (d *Driver) compose(call core.Call, s *say) ([]outgoing, error) {
-	list, err := d.words(s)
+func (a *actions) compose(call core.Call, s *say) ([]outgoing, error) {
+	list, err := a.words(s)
 	if err == nil {
 		err = s.dress(call, list)
 	}
@@ -72,9 +72,9 @@ func (s *say) dress(call core.Call, list []outgoing) (err error) {
 
 // words cuts the text into messages; without one, there is one for the embeds. The
 // flag that keeps links from being previewed would hide those.
-func (d *Driver) words(s *say) ([]outgoing, error) {
+func (a *actions) words(s *say) ([]outgoing, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
-	r := renderer{quiet: len(s.Embeds) > 0 && !d.set.Previews}
+	r := renderer{quiet: len(s.Embeds) > 0 && !a.set.Previews}
 	texts := r.parts(text)
 	if !visible(text) {
 		text, texts = "", nil
@@ -92,7 +92,7 @@ func (d *Driver) words(s *say) ([]outgoing, error) {
 		list = append(list, outgoing{Content: t, text: t})
 	}
 	switch long := len(list) > maxMessages; {
-	case len(list) > d.set.LongParts && d.set.LongAnswers == "file":
+	case len(list) > a.set.LongParts && a.set.LongAnswers == "file":
 		file := asFile(text, r.render(markdown.Split(text, 300, markdown.UTF16)[0]))
 		if !long {
 			file.instead = list

@@ -59,7 +59,7 @@ func (w *world) Start(t testing.TB) core.Interface {
 		o.State = w.state
 		o.Log = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	d.tempo.typing = 8 * time.Second
+	d.timings.typing = 8 * time.Second
 	t.Cleanup(d.rest.Close)
 	w.count(1)
 	return guest{d, w}

@@ -263,7 +263,7 @@ func TestCursorsWithoutADisk(t *testing.T) {
 		state := &counted{State: shelf()}
 		d, in := s.bot(t, func(o *Options) { o.State = state }), newInbox()
 		s.listening(t, d, in)
-		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		state.breaks(errors.New("no room"))
 		s.Say(hallID, annID, hello())
 		in.wait(t, core.KindMessage, 1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/draft"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -30,46 +31,53 @@ func (at *destination) gave(p pending) bool {
 // waits reports whether the command waits for this turn's answer.
 func (at *destination) waits(p pending) bool { return at.gave(p) && !p.Answered }
 
+// sender sends messages to channels, in order and none twice.
+type sender struct {
+	*account
+	history *history
+	drafts  *draft.Drafts
+}
+
 // answered returns the command that this turn has answered, which takes further messages
 // as well; ok is false where there is none.
-func (d *Driver) answered(at destination) (p pending, ok bool) {
-	return d.replies.find(func(p pending) bool { return at.gave(p) && p.Answered })
+func (s *sender) answered(at destination) (p pending, ok bool) {
+	return s.replies.find(func(p pending) bool { return at.gave(p) && p.Answered })
 }
 
 // deliver sends messages to a channel, in order and with nothing between them.
-func (d *Driver) deliver(ctx context.Context, call core.Call, to core.Path, channel string, list []outgoing, priority int) error {
-	leave, err := d.lanes.enter(ctx, channel, priority)
+func (s *sender) deliver(ctx context.Context, call core.Call, to core.Path, channel string, list []outgoing, priority int) error {
+	leave, err := s.sendQueue.enter(ctx, channel, priority)
 	if err != nil {
 		return rest.Failure("the message", err)
 	}
 	defer leave()
 	at := destination{channel, to, call.Answers}
-	err = d.parts(ctx, call.Parts, 1, at, list)
+	err = s.parts(ctx, call.Parts, 1, at, list)
 	if list[0].instead != nil && lacksPermission(err) {
-		return d.parts(ctx, call.Parts, 2, at, list[0].instead)
+		return s.parts(ctx, call.Parts, 2, at, list[0].instead)
 	}
 	return err
 }
 
 // parts sends messages as the parts of a step from the n-th one on.
-func (d *Driver) parts(ctx context.Context, parts core.Parts, n int, at destination, list []outgoing) error {
-	return core.SendAll(len(list), func(i int) error { return d.part(ctx, parts, n+i, at, &list[i]) })
+func (s *sender) parts(ctx context.Context, parts core.Parts, n int, at destination, list []outgoing) error {
+	return core.SendAll(len(list), func(i int) error { return s.part(ctx, parts, n+i, at, &list[i]) })
 }
 
 // part sends one message as the n-th part of a step. Under the nonce that the
 // part has in every attempt it is one message, and where that is too long ago,
 // the channel is asked for it first. What can but follow a command's answer has no nonce,
 // and perhaps nobody may look for it.
-func (d *Driver) part(ctx context.Context, parts core.Parts, n int, at destination, m *outgoing) error {
+func (s *sender) part(ctx context.Context, parts core.Parts, n int, at destination, m *outgoing) error {
 	began := parts.Since(n)
-	_, command := d.answered(at)
-	what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || d.targets.refused(at.channel) == nil}
+	_, command := s.answered(at)
+	what := core.Sent{Path: at.place, Text: m.text, Repeatable: !command || s.closed.refused(at.channel) == nil}
 	return parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 		m.Nonce, m.Enforce = key, key != ""
-		m.Flags |= d.set.plain(m.Embeds)
-		id, err := d.post(ctx, at, m, began)
+		m.Flags |= s.set.plain(m.Embeds)
+		id, err := s.post(ctx, at, m, began)
 		if err == nil {
-			d.cursors.spoke(at.channel, id, d.clock())
+			s.cursors.spoke(at.channel, id, s.clock())
 		}
 		return id, err
 	})
@@ -77,39 +85,39 @@ func (d *Driver) part(ctx context.Context, parts core.Parts, n int, at destinati
 
 // post sends one message. The first answer to a command takes the place of the
 // sign that it is being thought about, and what was drafted becomes the message.
-func (d *Driver) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
-	d.drafts.Clear(ctx, at.channel)
-	if id, ok, err := d.fulfil(ctx, at, m); ok || err != nil {
+func (s *sender) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
+	s.drafts.Clear(ctx, at.channel)
+	if id, ok, err := s.answerCommand(ctx, at, m); ok || err != nil {
 		return id, err
 	}
-	answer := d.answer(at.channel, m)
-	if id, done, err := d.drafts.Resume(ctx, at.channel, answer); done {
+	answer := s.answer(at.channel, m)
+	if id, done, err := s.drafts.Resume(ctx, at.channel, answer); done {
 		return id, sendError(err)
 	}
 	if !began.IsZero() {
-		if id, err := d.look(ctx, at, m, began); err != nil || id != "" {
+		if id, err := s.findSent(ctx, at, m, began); err != nil || id != "" {
 			return id, err
 		}
 	}
-	if err := d.targets.refused(at.channel); err != nil {
-		return d.followUp(ctx, at, m, err)
+	if err := s.closed.refused(at.channel); err != nil {
+		return s.followUp(ctx, at, m, err)
 	}
-	if _, command := d.answered(at); !command && !core.IsBeside(ctx) { // the draft of a channel is never a command's
-		if id, done, err := d.drafts.Finish(ctx, at.channel, answer); done {
+	if _, command := s.answered(at); !command && !core.IsBeside(ctx) { // the draft of a channel is never a command's
+		if id, done, err := s.drafts.Finish(ctx, at.channel, answer); done {
 			return id, sendError(err)
 		}
 	}
-	id, err := d.create(ctx, at, m)
+	id, err := s.create(ctx, at, m)
 	if m.Reference != nil && noHistory(err) {
 		plain := *m
 		plain.Reference, plain.Mentions = nil, nobody()
-		id, err = d.create(ctx, at, &plain)
+		id, err = s.create(ctx, at, &plain)
 	}
 	if err == nil || rest.OutcomeUnknown(err) {
 		return id, sendError(err)
 	}
-	d.mark(at.channel, at.place, m, err)
-	return d.followUp(ctx, at, m, sendError(err))
+	s.markClosed(at.channel, at.place, m, err)
+	return s.followUp(ctx, at, m, sendError(err))
 }
 
 // sendError words why a message was not sent, or is not known to be.
@@ -128,15 +136,15 @@ func sendError(err error) error {
 // followUp says something more to who gave a command, where err is that the bot may
 // not write there otherwise; it returns err where that is of no use. It is tried
 // once, as the platform knows no nonce of it.
-func (d *Driver) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
-	p, ok := d.answered(at)
+func (s *sender) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
+	p, ok := s.answered(at)
 	if !ok || !closedTo(err) {
 		return "", err
 	}
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
-	if e := d.rest.Do(ctx, rest.Request{
+	if e := s.rest.Do(ctx, rest.Request{
 		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token}, Body: &body, Files: m.files, Out: &got,
 		Once: true,
 	}); e != nil {
@@ -153,41 +161,41 @@ type created struct {
 // or the platform takes no answer any more. It works where the bot may not write
 // otherwise. While it is not known whether it worked, the command goes on waiting:
 // another try makes the same message.
-func (d *Driver) fulfil(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
-	p, ok := d.replies.find(at.waits)
+func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
+	p, ok := s.replies.find(at.waits)
 	if !ok || !p.ready(ctx) {
 		return "", false, nil
 	}
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
-	err = d.rest.Do(ctx, rest.Request{
+	err = s.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{p.App, p.Token}, Body: &body, Files: m.files, Out: &got,
 	})
 	if err != nil && !rest.Refused(err) {
 		return "", false, sendError(err)
 	}
 	if err != nil {
-		d.replies.drop(p)
-		d.log.Warn("a command is answered by a message of its own", "err", err)
+		s.replies.drop(p)
+		s.log.Warn("a command is answered by a message of its own", "err", err)
 		return "", false, nil
 	}
-	d.replies.answer(p)
+	s.replies.answer(p)
 	return got.ID, true, nil
 }
 
 // create puts a message into a channel, once: the platform knows the nonce for
 // some minutes. Where an attempt may have worked longer ago than that, the
 // channel itself is looked at first.
-func (d *Driver) create(ctx context.Context, at destination, m *outgoing) (string, error) {
+func (s *sender) create(ctx context.Context, at destination, m *outgoing) (string, error) {
 	q := rest.Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{at.channel}, Body: m, Files: m.files, Once: true}
 	var doubt time.Time // when an attempt first may have worked
-	wait := d.tempo.retry
+	wait := s.timings.retry
 	for try := 1; ; try++ {
 		var got created
 		q.Out = &got
 		began := time.Now()
-		err := d.rest.Do(ctx, q)
+		err := s.rest.Do(ctx, q)
 		if err == nil {
 			return got.ID, nil
 		}
@@ -199,7 +207,7 @@ func (d *Driver) create(ctx context.Context, at destination, m *outgoing) (strin
 		}
 		wait = min(2*wait, 20*time.Second)
 		if !doubt.IsZero() && time.Since(doubt) > nonceAge {
-			if id, err := d.look(ctx, at, m, doubt); err != nil || id != "" {
+			if id, err := s.findSent(ctx, at, m, doubt); err != nil || id != "" {
 				return id, err
 			}
 			doubt = time.Time{} // it never came
@@ -217,9 +225,9 @@ const (
 // stood before and became it: drafts, and signs that a command is thought about.
 // "" where there is none, or the platform lets nobody look. An error means that it
 // is not known.
-func (d *Driver) look(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
-	exact := since.Add(d.rest.Ahead() - lookSlack)
-	id, err := d.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
+func (s *sender) findSent(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
+	exact := since.Add(s.rest.Ahead() - lookSlack)
+	id, err := s.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
 		made := !born(there.ID).Before(exact) || there.Edited.After(exact) || there.answers(at.answers)
 		return made && m.is(there)
 	})
@@ -235,11 +243,11 @@ func (m *message) answers(commands []string) bool {
 }
 
 // search finds the first message of our own since then that fits.
-func (d *Driver) search(ctx context.Context, channel string, since time.Time, fits func(*message) bool) (string, error) {
-	after := idAt(since.Add(d.rest.Ahead() - lookSlack))
-	self := d.whoAmI(ctx)
+func (s *sender) search(ctx context.Context, channel string, since time.Time, fits func(*message) bool) (string, error) {
+	after := idAt(since.Add(s.rest.Ahead() - lookSlack))
+	self := s.whoAmI(ctx)
 	for range lookPages {
-		page, err := d.page(ctx, channel, after, pageSize)
+		page, err := s.history.page(ctx, channel, after, pageSize)
 		if err != nil {
 			if closedTo(err) {
 				return "", nil
@@ -257,19 +265,6 @@ func (d *Driver) search(ctx context.Context, channel string, since time.Time, fi
 		}
 	}
 	return "", nil
-}
-
-// whoAmI is the bot's own id, also before the gateway told it.
-func (d *Driver) whoAmI(ctx context.Context) string {
-	if self, _ := d.book.me(); self.ID != "" {
-		return self.ID
-	}
-	var me user
-	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/users/@me", Out: &me}); err != nil {
-		return ""
-	}
-	d.book.setMe(me, "")
-	return me.ID
 }
 
 // is reports whether what stands in a channel is this message.

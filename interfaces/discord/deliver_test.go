@@ -75,17 +75,17 @@ func TestLookFindsNothingElse(t *testing.T) {
 		s.Say(hallID, annID, "Sure.")
 		s.Say(hallID, annID, "Sure.", discordtest.Saying{Extra: map[string]any{"author": nil}})
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
-		if id, err := d.look(t.Context(), at, &outgoing{Content: "Sure."}, now); id != "" || err != nil {
+		if id, err := d.sender.findSent(t.Context(), at, &outgoing{Content: "Sure."}, now); id != "" || err != nil {
 			t.Errorf("found %s, %v", id, err)
 		}
 		asked := len(s.Calls("GET /channels/" + hallID + "/messages"))
 		at.answers = []string{before}
-		id, err := d.look(t.Context(), at, &outgoing{Content: "Sure."}, now)
+		id, err := d.sender.findSent(t.Context(), at, &outgoing{Content: "Sure."}, now)
 		if all := s.Messages(hallID); err != nil || id != all[1].ID {
 			t.Errorf("the answer to the command is not found: %s, %v", id, err)
 		}
 		say()
-		id, err = d.look(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
+		id, err = d.sender.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
 		if all := s.Messages(hallID); err != nil || id != all[2].ID {
 			t.Errorf("what was said since then is not found: %s, %v", id, err)
 		}
@@ -107,11 +107,11 @@ func TestLookPages(t *testing.T) {
 				if _, err := act(t, d, "message_discord", map[string]any{"text": "Sure."}); err != nil {
 					t.Fatal(err)
 				}
-				id, err := d.look(t.Context(), destination{channel: hallID}, &outgoing{Content: "Paris"}, now)
+				id, err := d.sender.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Paris"}, now)
 				if n := len(s.Calls("GET /channels/" + hallID + "/messages")); id != "" || err != nil || n != pages {
 					t.Errorf("%q, %v, %d pages", id, err, n)
 				}
-				id, err = d.look(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
+				id, err = d.sender.findSent(t.Context(), destination{channel: hallID}, &outgoing{Content: "Sure."}, now)
 				if found := err == nil && id == s.Messages(hallID)[0].ID; found != (said < lookPages*pageSize) {
 					t.Errorf("%q, %v", id, err)
 				}
@@ -212,7 +212,7 @@ func TestCreateGivesUp(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.wait)
 				defer cancel()
 				began := time.Now()
-				_, err := s.bot(t).create(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: nobody()})
+				_, err := s.bot(t).sender.create(ctx, destination{channel: hallID}, &outgoing{Content: "x", Mentions: nobody()})
 				took := time.Since(began)
 				if n := len(s.Calls("POST /channels/")); n != c.tries || err == nil || (n > 1) != (took > 6*time.Second) || took > 15*time.Second {
 					t.Errorf("%d tries in %v, %v", n, took, err)
@@ -271,12 +271,12 @@ func TestFollowUps(t *testing.T) {
 				})
 				at := destination{channel: hallID, place: hall(), answers: []string{id}}
 				m := outgoing{Content: "One.", Mentions: nobody(), Nonce: "n", Enforce: true, Reference: map[string]any{"message_id": "5"}, Flags: flagPlain | flagSilent}
-				if _, ok, err := d.fulfil(t.Context(), at, &m); !ok || err != nil {
+				if _, ok, err := d.sender.answerCommand(t.Context(), at, &m); !ok || err != nil {
 					t.Fatalf("%v, %v", ok, err)
 				}
 				time.Sleep(c.age)
 				m.Content = "Two."
-				got, err := d.post(t.Context(), at, &m, time.Time{})
+				got, err := d.sender.post(t.Context(), at, &m, time.Time{})
 				for _, call := range append(s.Calls("PATCH /webhooks/"), s.Calls("POST /webhooks/")...) {
 					body, _ := decode[outgoing](call.Body)
 					if body.Nonce != "" || body.Enforce || body.Reference != nil || body.Flags != flagPlain {
@@ -300,7 +300,7 @@ func TestCommandThatNobodyWaitsFor(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		at := destination{channel: hallID, place: hall(), answers: []string{"5"}}
-		if id, ok, err := d.fulfil(ctx, at, &outgoing{Content: "x", Mentions: nobody()}); id != "" || ok || err != nil {
+		if id, ok, err := d.sender.answerCommand(ctx, at, &outgoing{Content: "x", Mentions: nobody()}); id != "" || ok || err != nil {
 			t.Errorf("%q, %v, %v", id, ok, err)
 		}
 		if n := len(s.Calls("")); n != 0 {

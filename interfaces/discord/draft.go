@@ -16,46 +16,46 @@ var _ core.Drafter = (*Driver)(nil)
 const draftKey = "drafts"
 
 // draftPlatform shows drafts on Discord. A place is a channel's id.
-type draftPlatform struct{ d *Driver }
+type draftPlatform struct{ *sender }
 
 var (
 	_ draft.Platform = draftPlatform{}
 	_ draft.Reader   = draftPlatform{}
 )
 
-func newDrafts(d *Driver) *draft.Drafts {
-	p := draftPlatform{d}
+func newDrafts(s *sender) *draft.Drafts {
+	p := draftPlatform{s}
 	return draft.New(draft.Options{
-		Platform: p, Reader: p, State: d.state, Key: draftKey, Log: d.log,
-		Start: func(f func(context.Context)) bool { return d.busy.run(func() { f(context.Background()) }) },
-		First: d.tempo.draft / 2, Every: func(string) time.Duration { return d.tempo.draft }, Left: d.tempo.left,
+		Platform: p, Reader: p, State: s.state, Key: draftKey, Log: s.log,
+		Start: func(f func(context.Context)) bool { return s.tasks.run(func() { f(context.Background()) }) },
+		First: s.timings.draft / 2, Every: func(string) time.Duration { return s.timings.draft }, Left: s.timings.left,
 	})
 }
 
 // Draft shows a text that is being written, as often as the platform allows.
 func (d *Driver) Draft(place core.Path, text string) {
-	channel, err := d.channelOf(place)
+	channel, err := d.finder.channelOf(place)
 	if err != nil {
 		return
 	}
 	if text == "" {
-		d.drafts.Withdraw(channel)
+		d.sender.drafts.Withdraw(channel)
 		return
 	}
 	// A command shows by itself that it is being thought about.
 	_, command := d.replies.find(func(p pending) bool { return p.Channel == channel && !p.Answered })
 	if !command {
-		d.drafts.Show(channel, text, place.Elements()[1] != me) // in private the first text notifies, the answer does not
+		d.sender.drafts.Show(channel, text, place.Elements()[1] != me) // in private the first text notifies, the answer does not
 	}
 }
 
-// Enter takes the channel's lane for a new message, so that nothing else is said there
+// Enter waits in the send queue with a new message, so that nothing else is sent there
 // meanwhile.
 func (p draftPlatform) Enter(ctx context.Context, channel, message string) (leave func(), ok bool) {
 	if message != "" {
 		return func() {}, true
 	}
-	leave, err := p.d.lanes.enter(ctx, channel, low)
+	leave, err := p.sendQueue.enter(ctx, channel, low)
 	return leave, err == nil
 }
 
@@ -69,10 +69,10 @@ func (draftPlatform) Fit(text string) string {
 
 // Post sends the message. Discord sends it once for each nonce.
 func (p draftPlatform) Post(ctx context.Context, post draft.Post) (string, error) {
-	if err := p.d.targets.refused(post.Place); err != nil {
+	if err := p.closed.refused(post.Place); err != nil {
 		return "", err
 	}
-	flags := p.d.set.plain(nil)
+	flags := p.set.plain(nil)
 	if post.Silent {
 		flags |= flagSilent
 	}
@@ -81,13 +81,13 @@ func (p draftPlatform) Post(ctx context.Context, post draft.Post) (string, error
 	}
 	var got created
 	q := rest.Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{post.Place}, Body: body, Out: &got}
-	err := p.d.rest.Do(ctx, q)
+	err := p.rest.Do(ctx, q)
 	return got.ID, err
 }
 
 // Edit changes the text of the message, once: the next text, or the answer, follows.
 func (p draftPlatform) Edit(ctx context.Context, channel, message, text string) error {
-	return p.d.rest.Do(ctx, rest.Request{
+	return p.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, message}, Once: true,
 		Body: map[string]any{"content": text, "allowed_mentions": nobody()},
 	})
@@ -96,7 +96,7 @@ func (p draftPlatform) Edit(ctx context.Context, channel, message, text string) 
 // Delete deletes the message.
 func (p draftPlatform) Delete(ctx context.Context, channel, message string) error {
 	q := rest.Request{Method: "DELETE", Route: "/channels/{}/messages/{}", IDs: []string{channel, message}}
-	err := p.d.rest.Do(ctx, q)
+	err := p.rest.Do(ctx, q)
 	if rest.NotFound(err) {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (draftPlatform) NonceAge() time.Duration { return nonceAge }
 
 // Newest returns the newest message of a channel that the driver knows.
 func (p draftPlatform) Newest(channel string) string {
-	cur, _ := p.d.cursors.get(channel)
+	cur, _ := p.cursors.get(channel)
 	return cur.newest()
 }
 
@@ -128,14 +128,14 @@ func (p draftPlatform) Newest(channel string) string {
 func (p draftPlatform) Search(
 	ctx context.Context, channel string, since time.Time, after string, fits func(string) bool,
 ) (string, error) {
-	return p.d.search(ctx, channel, since, func(m *message) bool { return newer(m.ID, after) && fits(m.Content) })
+	return p.search(ctx, channel, since, func(m *message) bool { return newer(m.ID, after) && fits(m.Content) })
 }
 
 // Read returns the text of a message.
 func (p draftPlatform) Read(ctx context.Context, channel, id string) (text string, ok bool, err error) {
 	var m message
 	q := rest.Request{Method: "GET", Route: "/channels/{}/messages/{}", IDs: []string{channel, id}, Out: &m}
-	err = p.d.rest.Do(ctx, q)
+	err = p.rest.Do(ctx, q)
 	if rest.NotFound(err) || closedTo(err) {
 		return "", false, nil
 	}
@@ -144,7 +144,7 @@ func (p draftPlatform) Read(ctx context.Context, channel, id string) (text strin
 
 // answer is a message as what a channel's draft can become, unless it replies to
 // another message or carries a file or a poll.
-func (d *Driver) answer(channel string, m *outgoing) draft.Answer {
+func (s *sender) answer(channel string, m *outgoing) draft.Answer {
 	a := draft.Answer{Key: m.Nonce, Text: m.Content}
 	if m.Reference != nil || len(m.files) > 0 || m.Poll != nil {
 		return a
@@ -155,7 +155,7 @@ func (d *Driver) answer(channel string, m *outgoing) draft.Answer {
 			"flags": m.Flags & flagPlain,
 		}
 		q := rest.Request{Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, id}, Body: body}
-		return d.rest.Do(ctx, q)
+		return s.rest.Do(ctx, q)
 	}
 	return a
 }

@@ -96,7 +96,7 @@ func TestDraftOfACrashGoesAway(t *testing.T) {
 	until(t, "a draft", func() bool { return strings.Contains(noted(), `"id"`) })
 	s.up(t, func(o *Options) { o.State = state })
 	until(t, "gone", func() bool { return len(s.Texts(hallID)) == 0 && !strings.Contains(noted(), hallID) })
-	d.busy.close()
+	d.tasks.close()
 }
 
 func TestQuestion(t *testing.T) {
@@ -154,7 +154,7 @@ func TestDraftOfACrashBeforeItsMessageWasKnown(t *testing.T) {
 		first := s.bot(t, func(o *Options) { o.State = dying })
 		first.Draft(hall(), "half a *tex")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
-		first.busy.close()
+		first.tasks.close()
 		s.Fail(nil)
 		time.Sleep(time.Hour)
 		s.Say(hallID, annID, "half a *tex")
@@ -179,7 +179,7 @@ func TestNoDraftOfWhatIsWholeAtOnce(t *testing.T) {
 		if n := len(s.Calls("")); n != 1 || len(s.Texts(hallID)) != 1 {
 			t.Errorf("%d requests: %+v", n, s.Calls(""))
 		}
-		d.busy.close()
+		d.tasks.close()
 	})
 }
 
@@ -211,7 +211,7 @@ func TestDraftOfADriverThatWasReplaced(t *testing.T) {
 		}
 		draft(next, discordtest.VoiceID, "and another, growing")
 		for range 2 { // lives
-			time.Sleep(usual.left + time.Minute)
+			time.Sleep(defaultTimings.left + time.Minute)
 			if got := s.Messages(hallID); len(got) != 1 || got[0].Text != "The whole text." || got[0].ID != stands[0].ID {
 				t.Errorf("stands: %+v", got)
 			}
@@ -248,18 +248,18 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				parts := &former{journal: journal{base: "end"}}
 				began := time.Now()
 				at := destination{channel: hallID, place: hall()}
-				if err := first.part(ctx, parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err == nil {
+				if err := first.sender.part(ctx, parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err == nil {
 					t.Fatal("it came through")
 				}
-				first.busy.close()
+				first.tasks.close()
 				s.Fail(nil)
 				parts.began = began
 				next := s.bot(t, func(o *Options) { o.State = state })
-				if err := next.part(t.Context(), parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err != nil {
+				if err := next.sender.part(t.Context(), parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err != nil {
 					t.Fatal(err)
 				}
 				s.listening(t, next, newInbox())
-				time.Sleep(usual.left + time.Minute)
+				time.Sleep(defaultTimings.left + time.Minute)
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
 					t.Errorf("stands: %q", got)
 				}
@@ -295,7 +295,7 @@ func TestDraftWhoseAnswerIsLost(t *testing.T) {
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
 					t.Errorf("in the end: %q", got)
 				}
-				d.busy.close()
+				d.tasks.close()
 			})
 		})
 	}
@@ -324,7 +324,7 @@ func TestDraftThatIsNotLetIn(t *testing.T) {
 		if s.Messages(dmID)[0].Silent || !s.Messages(roomID)[0].Silent {
 			t.Error("a private draft is silent, or one in a guild is not")
 		}
-		d.busy.close()
+		d.tasks.close()
 	})
 }
 
@@ -349,7 +349,7 @@ func TestAnswerWhoseDraftIsNotedStill(t *testing.T) {
 		s.Fail(nil)
 		next := s.bot(t, func(o *Options) { o.State = state })
 		s.listening(t, next, newInbox())
-		time.Sleep(usual.left + time.Minute)
+		time.Sleep(defaultTimings.left + time.Minute)
 		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || len(notedIn(t, state)) > 0 {
 			t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
 		}
@@ -396,14 +396,14 @@ func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
 					}
 					s.Fail(nil)
 					if restart {
-						d.busy.close()
+						d.tasks.close()
 						d = s.bot(t, func(o *Options) { o.State = state })
 					}
 					stop := s.listening(t, d, newInbox())
 					if _, err := act(t, d, "message_discord", map[string]any{"text": "Anything else?"}); err != nil {
 						t.Fatal(err)
 					}
-					time.Sleep(usual.left + time.Minute)
+					time.Sleep(defaultTimings.left + time.Minute)
 					if got := s.Texts(hallID); !slices.Equal(got, []string{"Sure.", "Sure.", "Anything else?"}) {
 						t.Errorf("in the end: %q", got)
 					}
@@ -426,7 +426,7 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 				dying := &frozen{State: state}
 				first := s.bot(t, func(o *Options) { o.State = dying })
 				s.listening(t, first, newInbox())
-				within(t, time.Minute, "connected", func() bool { return first.book.known(guildID) })
+				within(t, time.Minute, "connected", func() bool { return first.cache.known(guildID) })
 				s.Say(hallID, annID, "Well?")
 				within(t, time.Minute, "heard", func() bool { _, known := first.cursors.get(hallID); return known })
 				say := func(d *Driver, want int) string {
@@ -455,7 +455,7 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 				first.Draft(hall(), "Sure.")
 				within(t, time.Minute, "dead", func() bool { dying.mu.Lock(); defer dying.mu.Unlock(); return dying.dead })
 				time.Sleep(20 * time.Second)
-				first.busy.close()
+				first.tasks.close()
 				s.Fail(nil)
 				next := s.bot(t, func(o *Options) { o.State = state })
 				if left := notedIn(t, state); len(left) != 1 || left[hallID].Sum == "" {
@@ -511,7 +511,7 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 				}
 				s.Fail(nil)
 				if c.restart {
-					d.busy.close()
+					d.tasks.close()
 					d = s.bot(t, func(o *Options) { o.State = state })
 				}
 				if err := say("Another.", &journal{base: "other"}); err != nil {
@@ -525,12 +525,12 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 						t.Errorf("tried again: %v, %+v", err, parts.done)
 					}
 				}
-				time.Sleep(usual.left)
+				time.Sleep(defaultTimings.left)
 				d.Draft(hall(), "and")
 				within(t, time.Minute, "a draft", func() bool { return slices.Contains(s.Texts(hallID), "and") })
 				d.Draft(hall(), "")
 				within(t, time.Minute, "none", func() bool { return !slices.Contains(s.Texts(hallID), "and") })
-				d.busy.close()
+				d.tasks.close()
 				if got := s.Texts(hallID); !slices.Equal(got, c.stands) || len(notedIn(t, state)) > 0 {
 					t.Errorf("in the end: %q, noted: %v", got, notedIn(t, state))
 				}
@@ -569,7 +569,7 @@ func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
 		old, next := s.bot(t, func(o *Options) { o.State = state }), s.bot(t, func(o *Options) { o.State = state })
 		old.Draft(hall(), "The wh")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
-		next.drafts.ClearSoon(roomID) // reads what is left
+		next.sender.drafts.ClearSoon(roomID) // reads what is left
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("PATCH /channels/" + hallID) {
 				return discordtest.Fault{Kind: discordtest.ResetAfter}
@@ -585,7 +585,7 @@ func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
 		if got := s.Texts(hallID); !slices.Equal(got, []string{"The whole text.", "Another."}) {
 			t.Errorf("stands: %q", got)
 		}
-		old.busy.close()
+		old.tasks.close()
 	})
 }
 
@@ -614,7 +614,7 @@ func TestDraftThatCannotBeNoted(t *testing.T) {
 		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}); err != nil {
 			t.Fatal(err)
 		}
-		first.busy.close()
+		first.tasks.close()
 		state.full.Store(false)
 		next := s.bot(t, func(o *Options) { o.State = state })
 		if _, err := act(t, next, "message_discord", map[string]any{"text": "And more."}); err != nil {
@@ -663,7 +663,7 @@ func (w *draftStage) fault(c discordtest.Call) discordtest.Fault {
 func (w *draftStage) Start(t testing.TB) {
 	if w.stop != nil {
 		_ = w.stop()
-		w.d.busy.close()
+		w.d.tasks.close()
 		time.Sleep(10 * time.Second) // between two sessions
 	}
 	w.d = w.bot(t, func(o *Options) { o.State = w.state })

@@ -46,8 +46,8 @@ func FuzzEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
 		in := still(t)
 		in.d.log = slog.New(strict{t})
-		in.d.arrive(gone, data)
-		in.frame(gone, frame{kind: kind, data: data})
+		in.d.responder.arrive(gone, data)
+		in.event(gone, gatewayEvent{kind: kind, data: data})
 		in.jobs.Wait()
 		for _, e := range in.batch {
 			m := e.Message

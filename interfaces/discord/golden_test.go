@@ -23,25 +23,25 @@ func still(t testing.TB) *intake {
 		Config:   Config{Token: core.NewSecret("x"), APIURL: "http://127.0.0.1:1", MessageContent: true},
 		Clock:    func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
 		Commands: registry(),
-	}, hasty)
+	}, fastTimings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.count = 1
-	d.book.setMe(user{ID: botID, Name: "aria"}, appID)
+	d.feed.shards = 1
+	d.cache.setMe(user{ID: botID, Name: "aria"}, appID)
 	raw, _ := json.Marshal(guildFixture(guildID))
 	g, _ := decode[guildPayload](raw)
-	d.book.setGuild(g)
+	d.cache.setGuild(g)
 	for _, c := range []channel{
 		{ID: topicID, Guild: guildID, Parent: hallID, Type: threadPublic, Name: "topic"},
 		{ID: "810000000000000005", Guild: guildID, Type: 2, Name: "voice"},
 		{ID: "810000000000000006", Guild: guildID, Parent: forumID, Type: threadPublic, Name: "House rules"},
 		{ID: dmID, Type: channelDirect}, {ID: groupID, Type: channelGroup},
 	} {
-		d.book.setChannel(c)
+		d.cache.setChannel(c)
 	}
-	d.synced = true
-	d.busy.close() // nothing is answered
+	d.commands.synced = true
+	d.tasks.close() // nothing is answered
 	return newIntake(d, newInbox())
 }
 
@@ -107,7 +107,7 @@ func TestEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			in := still(t)
-			in.frame(t.Context(), frame{kind: e.Type, data: e.Data})
+			in.event(t.Context(), gatewayEvent{kind: e.Type, data: e.Data})
 			var got bytes.Buffer
 			enc := json.NewEncoder(&got)
 			enc.SetEscapeHTML(false)
@@ -161,7 +161,7 @@ func TestNamesOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := still(t)
-		in.frame(t.Context(), frame{kind: e.Type, data: e.Data})
+		in.event(t.Context(), gatewayEvent{kind: e.Type, data: e.Data})
 		m := in.batch[0].Message
 		if m.Spoken != want {
 			t.Errorf("%s: %q of %q, want %q", file, m.Spoken, m.Text, want)

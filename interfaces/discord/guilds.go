@@ -10,8 +10,8 @@ import (
 
 // ofGuild takes in what changes guilds, channels and roles; true where the event
 // was of that kind.
-func (t *intake) ofGuild(ctx context.Context, f frame) bool {
-	b := t.d.book
+func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
+	b := t.d.cache
 	switch f.kind {
 	case "READY":
 		t.ready(ctx, f)
@@ -54,13 +54,13 @@ func (t *intake) ofGuild(ctx context.Context, f frame) bool {
 // open lets the channels of a guild be tried again, as the bot may be let in now:
 // all of them, or one channel or category with what is below it.
 func (t *intake) open(guild, channel string) {
-	t.d.targets.clearWhere(func(id string) bool {
-		p, ok := t.d.book.place(id)
+	t.d.closed.clearWhere(func(id string) bool {
+		p, ok := t.d.cache.place(id)
 		return id == channel || ok && p.Guild == guild && (channel == "" || p.Parent == channel)
 	})
 }
 
-func (t *intake) role(f frame) {
+func (t *intake) role(f gatewayEvent) {
 	r, ok := decode[struct {
 		Guild string    `json:"guild_id"`
 		ID    string    `json:"role_id"`
@@ -69,36 +69,36 @@ func (t *intake) role(f frame) {
 	switch {
 	case !ok:
 	case f.kind == "GUILD_ROLE_DELETE":
-		t.d.book.dropRole(r.Guild, r.ID)
+		t.d.cache.dropRole(r.Guild, r.ID)
 	default:
-		t.d.book.setRole(r.Guild, r.Role)
+		t.d.cache.setRole(r.Guild, r.Role)
 	}
 	t.open(r.Guild, "")
 }
 
 // member notes the bot's own roles.
-func (t *intake) member(f frame) {
+func (t *intake) member(f gatewayEvent) {
 	m, ok := decode[struct {
 		Guild string `json:"guild_id"`
 		member
 	}](f.data)
-	self, _ := t.d.book.me()
+	self, _ := t.d.cache.me()
 	if ok && m.User != nil && m.User.ID == self.ID {
-		t.d.book.setMine(m.Guild, m.Roles)
+		t.d.cache.setMine(m.Guild, m.Roles)
 		t.open(m.Guild, "")
 	}
 }
 
 // ready begins a new session: what was missed is fetched, each guild's channels
 // when the guild is there.
-func (t *intake) ready(ctx context.Context, f frame) {
+func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	r, ok := decode[ready](f.data)
 	if !ok {
 		return
 	}
-	t.d.book.setMe(r.User, r.App.ID)
+	t.d.cache.setMe(r.User, r.App.ID)
 	if n := r.App.Flags; n != nil && *n != 0 && *n&contentFlags == 0 && t.d.set.MessageContent {
-		t.d.missingContent()
+		t.d.notices.contentRefused()
 	}
 	named := make(map[string]bool, len(r.Guilds))
 	for _, g := range r.Guilds {
@@ -108,9 +108,9 @@ func (t *intake) ready(ctx context.Context, f frame) {
 		}
 	}
 	t.listed[strconv.Itoa(f.shard)] = named
-	t.d.syncOnce(ctx, &t.jobs)
+	t.d.commands.syncOnce(ctx, &t.jobs)
 	t.since[f.shard], t.unseen = f.since, maxUnseen
-	t.d.members.fill()
+	t.d.history.members.fill()
 	t.gap(f.shard)
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)
@@ -139,7 +139,7 @@ func (t *intake) ready(ctx context.Context, f frame) {
 func (t *intake) gap(shard int) {
 	for _, h := range t.holds {
 		if h.begun && !h.gap && t.ours(h.guild, shard) {
-			h.gap, h.sound = true, len(h.frames)
+			h.gap, h.sound = true, len(h.events)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (t *intake) gap(shard int) {
 // ours reports whether a shard serves a guild; the first one serves direct
 // messages.
 func (t *intake) ours(guild string, shard int) bool {
-	count := uint64(t.d.count)
+	count := uint64(t.d.feed.shards)
 	n, err := strconv.ParseUint(guild, 10, 64)
 	if err != nil {
 		return shard == 0 || count == 1
@@ -156,13 +156,13 @@ func (t *intake) ours(guild string, shard int) bool {
 }
 
 // guild notes a guild. One that READY did not name is new.
-func (t *intake) guild(ctx context.Context, f frame) {
+func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	g, ok := decode[guildPayload](f.data)
 	if !ok || g.ID == "" || g.Unavailable {
 		return
 	}
-	fresh := !t.d.book.known(g.ID) && !t.listed[strconv.Itoa(f.shard)][g.ID]
-	t.d.book.setGuild(g)
+	fresh := !t.d.cache.known(g.ID) && !t.listed[strconv.Itoa(f.shard)][g.ID]
+	t.d.cache.setGuild(g)
 	t.open(g.ID, "")
 	if fresh {
 		t.membership(g.ID, "added", g.Joined)
@@ -192,7 +192,7 @@ func (t *intake) awaited(ctx context.Context, guild string, last map[string]stri
 			continue
 		}
 		cur, _ := t.d.cursors.get(id)
-		if newest, told := last[id]; told && len(h.frames) == 0 && !newer(newest, cur.Last) {
+		if newest, told := last[id]; told && len(h.events) == 0 && !newer(newest, cur.Last) {
 			delete(t.holds, id) // nothing was said there since
 			continue
 		}
@@ -218,7 +218,7 @@ func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
 	for _, list := range [][]channel{g.Channels, g.Threads} {
 		for _, c := range list {
 			_, known := t.d.cursors.get(c.ID)
-			if known || t.holds[c.ID] != nil || t.unseen <= 0 || !c.talk() || !newer(c.Last, from) || !t.d.book.reads(g.ID, c) {
+			if known || t.holds[c.ID] != nil || t.unseen <= 0 || !c.talk() || !newer(c.Last, from) || !t.d.cache.reads(g.ID, c) {
 				continue
 			}
 			t.unseen--
@@ -232,7 +232,7 @@ func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
 // hurry fetches the channels of guilds that were announced a while ago and have not come.
 func (t *intake) hurry(ctx context.Context) {
 	for guild, a := range t.absent {
-		if time.Since(a.since) < t.d.tempo.guilds {
+		if time.Since(a.since) < t.d.timings.guilds {
 			continue
 		}
 		delete(t.absent, guild)
@@ -244,15 +244,15 @@ func (t *intake) hurry(ctx context.Context) {
 	}
 }
 
-func (t *intake) guildGone(f frame) {
+func (t *intake) guildGone(f gatewayEvent) {
 	g, ok := decode[guildPayload](f.data)
 	if !ok || g.ID == "" || g.Unavailable {
 		return // an outage: it comes back
 	}
-	if t.d.book.known(g.ID) {
+	if t.d.cache.known(g.ID) {
 		t.membership(g.ID, "removed", stamp{t.d.clock()})
 	}
-	t.d.book.dropGuild(g.ID)
+	t.d.cache.dropGuild(g.ID)
 	t.d.cursors.dropGuild(g.ID)
 }
 

@@ -42,11 +42,11 @@ type intake struct {
 // hold is a channel whose events wait until it is known, and what was missed
 // there is fetched.
 type hold struct {
-	frames []frame
+	events []gatewayEvent
 	fetch  bool   // its missed messages are wanted
 	from   string // with fetch: the channel was never heard of; what is newer is wanted
 	begun  bool
-	gap    bool // something is missing behind the first sound ones of frames
+	gap    bool // something is missing behind the first sound ones of events
 	sound  int
 	guild  string
 }
@@ -76,30 +76,30 @@ func (t *intake) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer t.jobs.Wait()
 	defer cancel()
-	flush := time.NewTicker(t.d.tempo.flush)
+	flush := time.NewTicker(t.d.timings.flush)
 	defer flush.Stop()
-	late := time.NewTicker(t.d.tempo.guilds / 4)
+	late := time.NewTicker(t.d.timings.guilds / 4)
 	defer late.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-t.d.queue.filled:
-			for _, f := range t.d.queue.take(maxBatch) {
-				t.frame(ctx, f)
+		case <-t.d.feed.events.filled:
+			for _, f := range t.d.feed.events.take(maxBatch) {
+				t.event(ctx, f)
 			}
 		case f := <-t.done:
 			t.found(ctx, f)
 		case <-late.C:
 			t.hurry(ctx)
 		case <-flush.C:
-			t.d.note(ctx, false)
+			t.d.feed.note(ctx, false)
 		}
 		if !t.commit(ctx) {
-			t.d.alive.wait(true)
+			t.d.feed.alive.wait(true)
 			return nil
 		}
-		t.d.alive.wait(len(t.holds) > 0)
+		t.d.feed.alive.wait(len(t.holds) > 0)
 	}
 }
 
@@ -107,7 +107,7 @@ func (t *intake) run(ctx context.Context) error {
 func (t *intake) commit(ctx context.Context) bool {
 	if t.d.cursors.fresh() {
 		// A channel that was never heard of is noted before its first message is.
-		t.d.noteCursors(ctx)
+		t.d.feed.noteCursors(ctx)
 	}
 	if len(t.batch) > 0 && !t.receive(ctx, t.batch) {
 		return false
@@ -122,9 +122,9 @@ func (t *intake) commit(ctx context.Context) bool {
 // receive hands events in, again and again until they are durable; false when ctx
 // ended. Those that can never be taken in are left out.
 func (t *intake) receive(ctx context.Context, events []core.Event) bool {
-	for wait := t.d.tempo.retry; ; wait = min(2*wait, 10*time.Second) {
+	for wait := t.d.timings.retry; ; wait = min(2*wait, 10*time.Second) {
 		err := t.in.Receive(ctx, events...)
-		t.d.ready.takes(err == nil || errors.Is(err, core.ErrBadEvent))
+		t.d.feed.ready.takes(err == nil || errors.Is(err, core.ErrBadEvent))
 		switch {
 		case err == nil:
 			return true
@@ -148,9 +148,9 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 	}
 }
 
-// frame sorts an event: what is known of guilds changes at once, what happens
+// event sorts an event: what is known of guilds changes at once, what happens
 // in a channel may have to wait.
-func (t *intake) frame(ctx context.Context, f frame) {
+func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	defer func() {
 		// One event that we cannot digest costs that event, not the process.
 		if p := recover(); p != nil {
@@ -180,8 +180,8 @@ func (t *intake) frame(ctx context.Context, f frame) {
 	if f.kind == "INTERACTION_CREATE" {
 		if c := head.Inner; c != nil && c.ID == head.Channel && head.Guild != "" {
 			c.Guild = head.Guild
-			if _, known := t.d.book.place(c.ID); !known {
-				t.d.book.setChannel(*c)
+			if _, known := t.d.cache.place(c.ID); !known {
+				t.d.cache.setChannel(*c)
 			}
 		} else if c != nil && head.Guild == "" {
 			head.Kind = &c.Type
@@ -202,9 +202,9 @@ func (t *intake) frame(ctx context.Context, f frame) {
 }
 
 // wait puts an event aside until its channel is ready.
-func (t *intake) wait(ctx context.Context, channel string, h *hold, f frame) {
-	if len(h.frames) < maxHeld {
-		h.frames = append(h.frames, f)
+func (t *intake) wait(ctx context.Context, channel string, h *hold, f gatewayEvent) {
+	if len(h.events) < maxHeld {
+		h.events = append(h.events, f)
 	} else if !h.gap {
 		h.gap, h.sound = true, maxHeld // messages are found again; the rest is not worth the room
 	}
@@ -213,7 +213,7 @@ func (t *intake) wait(ctx context.Context, channel string, h *hold, f frame) {
 
 // placeOf is what is known of a channel, from the gateway or from before.
 func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
-	if p, ok := t.d.book.place(channel); ok {
+	if p, ok := t.d.cache.place(channel); ok {
 		return p, true
 	}
 	if cur, ok := t.d.cursors.get(channel); ok && cur.Guild == guild {
@@ -231,7 +231,7 @@ func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
 }
 
 // take turns an event of a known channel into ours.
-func (t *intake) take(f frame, p place) {
+func (t *intake) take(f gatewayEvent, p place) {
 	switch f.kind {
 	case "MESSAGE_CREATE":
 		if m, ok := decode[message](f.data); ok {
@@ -253,11 +253,11 @@ func (t *intake) take(f frame, p place) {
 // message takes a message in.
 func (t *intake) message(m *message, p place) {
 	id, channel, at := m.ID, m.Channel, t.d.clock()
-	self, _ := t.d.book.me()
+	self, _ := t.d.cache.me()
 	if t.d.set.MessageContent && m.Author != nil && !m.Author.Bot {
 		t.sees = t.sees || m.hears(self.ID)
 		if blind(m) && !t.sees { // a game's invitation has no text either
-			t.d.missingContent()
+			t.d.notices.contentRefused()
 		}
 	}
 	own := m.Author != nil && m.Author.ID == self.ID
@@ -265,7 +265,7 @@ func (t *intake) message(m *message, p place) {
 	if ok && p.Guild == "" {
 		// Who closed his direct messages and writes has opened them. What opens a
 		// channel of a guild is told by itself.
-		t.d.targets.clear(channel)
+		t.d.closed.clear(channel)
 	}
 	if ok {
 		t.d.cursors.expect(channel, p, id, at)
@@ -277,13 +277,13 @@ func (t *intake) message(m *message, p place) {
 
 // normal makes our message of the platform's.
 func (t *intake) normal(m *message, p place) (core.Message, bool) {
-	out, ok := t.d.book.normal(m, p)
+	out, ok := t.d.cache.normal(m, p)
 	out.Ahead = t.d.rest.ClockAhead()
 	return out, ok
 }
 
 // edit takes a new text in; a preview that the platform adds is no edit.
-func (t *intake) edit(f frame, p place) {
+func (t *intake) edit(f gatewayEvent, p place) {
 	m, ok := decode[message](f.data)
 	if !ok || m.Edited.IsZero() || m.Author == nil {
 		return
@@ -293,9 +293,9 @@ func (t *intake) edit(f frame, p place) {
 	}
 }
 
-func (t *intake) delete(f frame, p place) {
+func (t *intake) delete(f gatewayEvent, p place) {
 	gone, ok := decode[deletion](f.data)
-	path, scopes, err := t.d.book.path(gone.Channel, p)
+	path, scopes, err := t.d.cache.path(gone.Channel, p)
 	if !ok || err != nil {
 		return
 	}
@@ -310,10 +310,10 @@ func (t *intake) delete(f frame, p place) {
 	}
 }
 
-func (t *intake) react(f frame, p place) {
+func (t *intake) react(f gatewayEvent, p place) {
 	r, ok := decode[reaction](f.data)
-	self, _ := t.d.book.me()
-	path, scopes, err := t.d.book.path(r.Channel, p)
+	self, _ := t.d.cache.me()
+	path, scopes, err := t.d.cache.path(r.Channel, p)
 	if !ok || err != nil || r.User == "" || r.Message == "" || r.User == self.ID {
 		return
 	}
@@ -322,7 +322,7 @@ func (t *intake) react(f frame, p place) {
 		who = *r.Member.User
 	}
 	e := core.Event{Kind: core.KindReaction, Target: r.Message, Message: core.Message{
-		Path: path, ID: "reaction-" + r.Message + "-" + r.User, Author: t.d.book.author(&who, r.Member, p),
+		Path: path, ID: "reaction-" + r.Message + "-" + r.User, Author: t.d.cache.author(&who, r.Member, p),
 		Time: t.d.clock(), Private: p.private(), Scopes: scopes,
 	}}
 	if e.Data = line(r.Emoji.text(), 100); f.kind != "MESSAGE_REACTION_ADD" {
@@ -332,9 +332,9 @@ func (t *intake) react(f frame, p place) {
 }
 
 // unreact takes in that a moderator took everybody's reactions away, or one emoji.
-func (t *intake) unreact(f frame, p place) {
+func (t *intake) unreact(f gatewayEvent, p place) {
 	r, ok := decode[reaction](f.data)
-	path, scopes, err := t.d.book.path(r.Channel, p)
+	path, scopes, err := t.d.cache.path(r.Channel, p)
 	if !ok || err != nil || r.Message == "" {
 		return
 	}

@@ -91,35 +91,50 @@ func (a *arrivals) forget(c *arrival) {
 	}
 }
 
+// responder acknowledges and answers interactions.
+type responder struct {
+	*account
+	commands *commands
+	admins   []core.Path // people who may press what is for others
+	arrivals arrivals
+	presses  *replies // that may get a whisper
+}
+
+func newResponder(a *account, c *commands, admins []core.Path) *responder {
+	return &responder{
+		account: a, commands: c, admins: admins, arrivals: arrivals{when: make(map[string]time.Time)}, presses: newReplies(nil, nil),
+	}
+}
+
 // arrive answers what no inbox need know of: completions, and presses of what is
 // for somebody else. Everything else is answered when it is on disk, or a little
 // before the platform would call it failed.
-func (d *Driver) arrive(ctx context.Context, data []byte) *arrival {
+func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	i, ok := decode[interaction](data)
 	who := i.person()
 	c := &arrival{id: i.ID, done: true, decided: make(chan struct{}), taken: make(chan struct{})}
 	switch {
-	case !ok || i.ID == "" || i.Token == "" || who == nil || !d.arrivals.new(i.ID, time.Now()):
+	case !ok || i.ID == "" || i.Token == "" || who == nil || !r.arrivals.new(i.ID, time.Now()):
 	case i.Type == interactComplete:
-		d.background(ctx, func(ctx context.Context) { d.complete(ctx, &i) })
-	case i.Type == interactPress && !d.mayPress(i.Data.Custom, who.ID):
-		d.background(ctx, func(ctx context.Context) { d.whisper(ctx, &i, "These buttons are for somebody else.") })
+		r.background(ctx, func(ctx context.Context) { r.complete(ctx, &i) })
+	case i.Type == interactPress && !r.mayPress(i.Data.Custom, who.ID):
+		r.background(ctx, func(ctx context.Context) { r.whisper(ctx, &i, "These buttons are for somebody else.") })
 	case i.Type == interactPress || i.Type == interactCommand:
 		c.done = false
-		begun := d.background(ctx, func(ctx context.Context) {
+		begun := r.background(ctx, func(ctx context.Context) {
 			defer close(c.taken)
-			limit := time.NewTimer(d.tempo.defers)
+			limit := time.NewTimer(r.timings.defers)
 			defer limit.Stop()
 			select {
 			case <-c.decided:
 				if c.refused {
-					d.whisper(ctx, &i, "That does not work here.")
+					r.whisper(ctx, &i, "That does not work here.")
 					return
 				}
 			case <-limit.C:
 			case <-ctx.Done():
 			}
-			d.accept(ctx, &i)
+			r.accept(ctx, &i)
 		})
 		if !begun {
 			close(c.taken)
@@ -129,43 +144,18 @@ func (d *Driver) arrive(ctx context.Context, data []byte) *arrival {
 }
 
 // whisper answers an interaction so that only the person concerned sees it.
-func (d *Driver) whisper(ctx context.Context, i *interaction, text string) {
-	d.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": nobody()})
+func (r *responder) whisper(ctx context.Context, i *interaction, text string) {
+	r.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": nobody()})
 }
 
 // background runs f, which lasts seconds at most, beside the intake; false: the end
 // has come. It goes on when ctx ends: the platform waits for an answer.
-func (d *Driver) background(ctx context.Context, f func(context.Context)) bool {
-	return d.busy.run(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.tempo.answers)
+func (r *responder) background(ctx context.Context, f func(context.Context)) bool {
+	return r.tasks.run(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timings.answers)
 		defer cancel()
 		f(ctx)
 	})
-}
-
-// crew are goroutines that somebody waits for in the end.
-type crew struct {
-	mu   sync.Mutex
-	all  sync.WaitGroup
-	over bool
-}
-
-// run starts f, unless the end has come.
-func (c *crew) run(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.over {
-		c.all.Go(f)
-	}
-	return !c.over
-}
-
-// close waits for all of them.
-func (c *crew) close() {
-	c.mu.Lock()
-	c.over = true
-	c.mu.Unlock()
-	c.all.Wait()
 }
 
 func (i *interaction) person() *user {
@@ -176,20 +166,20 @@ func (i *interaction) person() *user {
 }
 
 // mayPress reads whom a button is for. Admins may press every one.
-func (d *Driver) mayPress(custom, who string) bool {
+func (r *responder) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
-	person, err := core.MakePath(d.name, "@user", who)
+	person, err := core.MakePath(r.name, "@user", who)
 	return !found || whom == anyone || whom == judged || slices.Contains(strings.Split(whom, ","), who) ||
-		err == nil && slices.Contains(d.admins, person)
+		err == nil && slices.Contains(r.admins, person)
 }
 
 // interact takes a press or a command in.
-func (t *intake) interact(f frame, p place) {
+func (t *intake) interact(f gatewayEvent, p place) {
 	i, ok := decode[interaction](f.data)
 	if !ok || i.Type != interactPress && i.Type != interactCommand {
 		return
 	}
-	e, ok := t.d.event(&i, p)
+	e, ok := t.d.responder.event(&i, p)
 	if !ok {
 		f.call.decide(true)
 		return
@@ -197,7 +187,7 @@ func (t *intake) interact(f frame, p place) {
 	t.batch = append(t.batch, e)
 	// Who gave a command in private can be found again, whatever he says next.
 	t.d.cursors.expect(i.Channel, p, i.ID, t.d.clock())
-	waiting := t.d.presses
+	waiting := t.d.responder.presses
 	if i.Type == interactCommand {
 		waiting = t.d.replies
 	}
@@ -206,65 +196,65 @@ func (t *intake) interact(f frame, p place) {
 }
 
 // accept tells the platform that an interaction was taken.
-func (d *Driver) accept(ctx context.Context, i *interaction) {
+func (r *responder) accept(ctx context.Context, i *interaction) {
 	if i.Type == interactCommand {
-		d.respond(ctx, i, answerLater, nil)
+		r.respond(ctx, i, answerLater, nil)
 		return
 	}
-	d.respond(ctx, i, answerSilently, nil)
+	r.respond(ctx, i, answerSilently, nil)
 	if whom, _, _ := strings.Cut(i.Data.Custom, ":"); whom == anyone || whom == judged || strings.Contains(whom, ",") {
 		return
 	}
 	// What was for one person is done with.
-	err := d.rest.Do(ctx, rest.Request{
+	err := r.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{i.App, i.Token}, Fast: true,
 		Body: map[string]any{"components": []any{}, "allowed_mentions": nobody()},
 	})
 	if err != nil {
-		d.log.Warn("buttons that were pressed are not gone", "err", err)
+		r.log.Warn("buttons that were pressed are not gone", "err", err)
 	}
 }
 
 // respond answers an interaction.
-func (d *Driver) respond(ctx context.Context, i *interaction, kind int, data any) {
+func (r *responder) respond(ctx context.Context, i *interaction, kind int, data any) {
 	body := map[string]any{"type": kind}
 	if data != nil {
 		body["data"] = data
 	}
-	err := d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/interactions/{}/{}/callback", IDs: []string{i.ID, i.Token}, Body: body, Fast: true})
+	err := r.rest.Do(ctx, rest.Request{Method: "POST", Route: "/interactions/{}/{}/callback", IDs: []string{i.ID, i.Token}, Body: body, Fast: true})
 	if err != nil {
-		d.log.Warn("an interaction could not be answered", "err", err)
+		r.log.Warn("an interaction could not be answered", "err", err)
 	}
 }
 
 // event makes our event of an interaction.
-func (d *Driver) event(i *interaction, p place) (core.Event, bool) {
-	path, scopes, err := d.book.path(i.Channel, p)
+func (r *responder) event(i *interaction, p place) (core.Event, bool) {
+	path, scopes, err := r.cache.path(i.Channel, p)
 	who := i.person()
 	if err != nil || who == nil {
 		return core.Event{}, false
 	}
 	e := core.Event{Message: core.Message{
 		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: line(i.Locale, 35), Time: born(i.ID),
-		Ahead: d.rest.ClockAhead(), Author: d.book.author(who, i.Member, p), Addressed: core.Mention,
+		Ahead: r.rest.ClockAhead(), Author: r.cache.author(who, i.Member, p), Addressed: core.Mention,
 	}}
 	if e.Message.Private {
 		e.Message.Addressed = core.Direct
 	}
 	if e.Message.Time.IsZero() {
-		e.Message.Time, e.Message.Ahead = d.clock(), 0
+		e.Message.Time, e.Message.Ahead = r.clock(), 0
 	}
 	switch {
 	case i.Type == interactPress:
-		return d.press(e, i)
+		return r.press(e, i)
 	case i.Data.Type == commandMessage:
-		return d.menu(e, i)
+		return r.menu(e, i)
 	}
-	return d.chat(e, i)
+	return r.chat(e, i)
 }
 
 // press is a press of a button of one of our messages; it says the button's label.
-func (d *Driver) press(e core.Event, i *interaction) (core.Event, bool) {
+func (r *responder) press(e core.Event, i *interaction) (core.Event, bool) {
 	if i.Message == nil {
 		return e, false
 	}
@@ -301,13 +291,13 @@ func (m *message) label(id string) string {
 }
 
 // chat is a chat command.
-func (d *Driver) chat(e core.Event, i *interaction) (core.Event, bool) {
+func (r *responder) chat(e core.Event, i *interaction) (core.Event, bool) {
 	given := make(map[string]string, len(i.Data.Options))
 	for _, o := range i.Data.Options {
 		given[o.Name] = short(o.text(), core.MaxQuote)
 	}
 	c := &core.Command{Name: i.Data.Name}
-	if s := d.spec(i.Data.Name); s != nil {
+	if s := r.commands.spec(i.Data.Name); s != nil {
 		for _, a := range s.Args {
 			c.Args = append(c.Args, given[a.Name])
 		}
@@ -326,19 +316,19 @@ func (d *Driver) chat(e core.Event, i *interaction) (core.Event, bool) {
 
 // menu is the context menu of a message: what it says is what is meant, and stays the
 // words of who wrote it.
-func (d *Driver) menu(e core.Event, i *interaction) (core.Event, bool) {
+func (r *responder) menu(e core.Event, i *interaction) (core.Event, bool) {
 	m, ok := i.Data.Resolved.Messages[i.Data.Target]
 	if !ok {
 		return e, false
 	}
 	m.Channel = i.Channel
-	said := core.Foreign{Kind: core.Forwarded, Text: d.book.reader(&m, i.Guild).said(&m), Time: m.Time.Time}
+	said := core.Foreign{Kind: core.Forwarded, Text: r.cache.reader(&m, i.Guild).said(&m), Time: m.Time.Time}
 	if m.Author != nil {
 		said.From = core.Author{ID: m.Author.ID, Name: called(m.Author, m.Member), Bot: m.Author.Bot}
 	}
 	e.Kind, e.Target = core.KindCommand, i.Data.Target
-	e.Command = &core.Command{Name: d.remember}
-	e.Message.Text, e.Message.Foreign = "/"+d.remember, []core.Foreign{said}
+	e.Command = &core.Command{Name: r.commands.remember}
+	e.Message.Text, e.Message.Foreign = "/"+r.commands.remember, []core.Foreign{said}
 	return e, said.Text != ""
 }
 
@@ -358,27 +348,27 @@ func (d *Driver) Observe(end core.TurnEnd) {
 		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok && p.Answered {
 			d.replies.drop(p)
 		} else if ok {
-			d.background(context.Background(), func(ctx context.Context) { d.unthink(ctx, p) })
+			d.responder.background(context.Background(), func(ctx context.Context) { d.responder.removeThinking(ctx, p) })
 		}
 	}
 }
 
 // unthink removes the sign that a command is being thought about. An answer may stand
 // in its place, of which nobody knows that it arrived: it stays.
-func (d *Driver) unthink(ctx context.Context, p pending) {
+func (r *responder) removeThinking(ctx context.Context, p pending) {
 	if !p.ready(ctx) {
 		return
 	}
 	at := rest.Request{Method: "GET", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{p.App, p.Token}, Fast: true}
 	var there message
 	at.Out = &there
-	err := d.rest.Do(ctx, at)
+	err := r.rest.Do(ctx, at)
 	if err == nil && there.Flags&flagLoading != 0 {
 		at.Method, at.Out = "DELETE", nil
-		err = d.rest.Do(ctx, at)
+		err = r.rest.Do(ctx, at)
 	}
 	if err != nil && !rest.NotFound(err) {
-		d.log.Warn("a sign of thought is not gone", "err", err)
+		r.log.Warn("a sign of thought is not gone", "err", err)
 	}
-	d.replies.drop(p)
+	r.replies.drop(p)
 }

@@ -98,7 +98,7 @@ func TestSlowDiskDefersAllTheSame(t *testing.T) {
 			}
 		}
 		s.listening(t, d, in)
-		until(t, "connected", func() bool { return d.book.known(guildID) })
+		until(t, "connected", func() bool { return d.cache.known(guildID) })
 		// What comes behind an event that the disk does not take is answered in time.
 		s.Say(hallID, annID, "the disk hangs")
 		id := s.command(t, hallID, annID, "help", nil)
@@ -224,7 +224,7 @@ func TestCompletion(t *testing.T) {
 }
 
 // shelf is a State that outlives drivers.
-func shelf() State { return &brief{values: map[string][]byte{}} }
+func shelf() State { return &memoryState{values: map[string][]byte{}} }
 
 // A message that says nothing cannot be remembered: who asks is told so, and
 // nobody else.
@@ -398,7 +398,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 			before.Observe(core.TurnEnd{Messages: []string{open}}) // it can do nothing any more
 			after := s.bot(t, change)
 			c.end(t, after, open)
-			after.busy.close()
+			after.tasks.close()
 			got := s.Messages(hallID)
 			if s.Thinking(hallID) != 0 || len(got) != 1+c.said || got[0].Text != "The first." || c.said == 1 && got[1].Interaction != open {
 				t.Errorf("%d signs, and %+v", s.Thinking(hallID), got)

@@ -84,7 +84,7 @@ func TestDraftsThatNobodyTakesUp(t *testing.T) {
 		}
 		noteLeft(t, state, draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now()})
 		stop := s.listening(t, s.bot(t, with), newInbox())
-		time.Sleep(usual.left / 2)
+		time.Sleep(defaultTimings.left / 2)
 		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestDraftsThatNobodyTakesUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		next := s.bot(t, with)
 		s.listening(t, next, newInbox())
-		time.Sleep(usual.left + time.Minute)
+		time.Sleep(defaultTimings.left + time.Minute)
 		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 0 {
 			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
@@ -135,7 +135,7 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 				noteLeft(t, state, n)
 				time.Sleep(c.age)
 				s.FailNext("GET /channels/"+hallID, c.fault)
-				d.drafts.Clear(t.Context(), hallID)
+				d.sender.drafts.Clear(t.Context(), hallID)
 				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(notedIn(t, state)) > 0) != c.noted {
 					t.Errorf("stands: %q, noted: %v", got, notedIn(t, state))
 				}
@@ -168,7 +168,7 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 			t.Helper()
 			n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now().Add(-time.Minute), After: after}
 			noteLeft(t, state, n)
-			bot().drafts.Clear(t.Context(), hallID)
+			bot().sender.drafts.Clear(t.Context(), hallID)
 			if noted := notedIn(t, state); len(noted) != 0 {
 				t.Errorf("noted: %v", noted)
 			}
@@ -188,11 +188,11 @@ func TestDraftWhoseMessageWasNotKnown(t *testing.T) {
 		n := draftNote{Channel: hallID, Sum: sumOf("half a tex"), At: time.Now(), After: all[1].ID}
 		noteLeft(t, state, n)
 		next := bot()
-		next.drafts.Clear(t.Context(), hallID)
+		next.sender.drafts.Clear(t.Context(), hallID)
 		if noted := notedIn(t, state); len(noted) != 1 || len(s.Texts(hallID)) != 3 {
 			t.Errorf("while it cannot be taken away: noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
-		next.drafts.Clear(t.Context(), hallID)
+		next.sender.drafts.Clear(t.Context(), hallID)
 		if noted := notedIn(t, state); len(noted) != 0 || len(s.Texts(hallID)) != 2 {
 			t.Errorf("then noted: %v, stands: %q", noted, s.Texts(hallID))
 		}
@@ -229,7 +229,7 @@ func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
 				t.Errorf("%v, stands: %q", err, s.Texts(hallID))
 			}
 		}
-		d.busy.close()
+		d.tasks.close()
 	})
 }
 
@@ -241,7 +241,7 @@ func TestDraftThatAnotherDriverBegins(t *testing.T) {
 		with := func(o *Options) { o.State = state }
 		old := s.bot(t, with)
 		s.listening(t, s.bot(t, with), newInbox())
-		time.Sleep(usual.left - 10*time.Second)
+		time.Sleep(defaultTimings.left - 10*time.Second)
 		old.Draft(hall(), "half a tex")
 		time.Sleep(time.Minute)
 		if got := s.Texts(hallID); len(got) != 1 {
@@ -253,6 +253,6 @@ func TestDraftThatAnotherDriverBegins(t *testing.T) {
 		if got := s.Messages(hallID); len(got) != 1 || got[0].Edits != 1 {
 			t.Errorf("in the end: %+v", got)
 		}
-		old.busy.close()
+		old.tasks.close()
 	})
 }

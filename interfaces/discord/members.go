@@ -67,7 +67,7 @@ func (m *members) set(guild, id string, found *member) {
 // introduce finds out what the authors of fetched messages are in the guild, so
 // that names and ranks are those of live messages: the latest first, each asked
 // for once. Who is not asked for any more is a member under his user name.
-func (d *Driver) introduce(ctx context.Context, guild string, list []message) {
+func (h *history) introduce(ctx context.Context, guild string, list []message) {
 	if guild == "" {
 		return
 	}
@@ -79,8 +79,8 @@ func (d *Driver) introduce(ctx context.Context, guild string, list []message) {
 			continue
 		}
 		var err error
-		if m.Member, err = d.memberOf(ctx, guild, m.Author.ID); err != nil {
-			d.log.Warn("who wrote the missed messages is not known to the end", "guild", guild, "err", err)
+		if m.Member, err = h.memberOf(ctx, guild, m.Author.ID); err != nil {
+			h.log.Warn("who wrote the missed messages is not known to the end", "guild", guild, "err", err)
 			return
 		}
 	}
@@ -88,20 +88,20 @@ func (d *Driver) introduce(ctx context.Context, guild string, list []message) {
 
 // memberOf asks what somebody is in a guild; nil for nobody, or where it is not
 // asked any more.
-func (d *Driver) memberOf(ctx context.Context, guild, id string) (*member, error) {
-	found, ok, ask := d.members.find(guild, id)
+func (h *history) memberOf(ctx context.Context, guild, id string) (*member, error) {
+	found, ok, ask := h.members.find(guild, id)
 	if ok || !ask {
 		return found, nil
 	}
 	var got member
-	err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/guilds/{}/members/{}", IDs: []string{guild, id}, Out: &got})
+	err := h.rest.Do(ctx, rest.Request{Method: "GET", Route: "/guilds/{}/members/{}", IDs: []string{guild, id}, Out: &got})
 	switch {
 	case rest.NotFound(err):
-		d.members.set(guild, id, nil)
+		h.members.set(guild, id, nil)
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	d.members.set(guild, id, &got)
+	h.members.set(guild, id, &got)
 	return &got, nil
 }

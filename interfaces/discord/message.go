@@ -38,7 +38,7 @@ func newer(a, b string) bool {
 
 // normal makes our message of the platform's; ok is false where it is none that
 // people (or bots) said, or the bot's own.
-func (b *book) normal(m *message, p place) (out core.Message, ok bool) {
+func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	self, app := b.me()
 	own := m.Author != nil && m.Author.ID == self.ID && self.ID != "" && m.Type != messageResult
 	if m.ID == "" || m.Author == nil || own || m.Webhook != "" && m.Webhook == app {
@@ -78,7 +78,7 @@ func (b *book) normal(m *message, p place) (out core.Message, ok bool) {
 }
 
 // post is the title of a post, before its first message, which has its id.
-func (b *book) post(m *message, p place) string {
+func (b *cache) post(m *message, p place) string {
 	if m.ID != m.Channel || !p.thread() || p.name == "" {
 		return ""
 	}
@@ -88,7 +88,7 @@ func (b *book) post(m *message, p place) string {
 	return "[post: " + line(p.name, 100) + "]\n"
 }
 
-func (b *book) author(u *user, m *member, p place) core.Author {
+func (b *cache) author(u *user, m *member, p place) core.Author {
 	a := core.Author{ID: u.ID, Name: called(u, m), Bot: u.Bot, Rank: b.rank(p, u.ID, m)}
 	if name := line(u.Name, core.MaxName-8); name != "" {
 		a.Tag = "@" + name
@@ -100,7 +100,7 @@ func (b *book) author(u *user, m *member, p place) core.Author {
 }
 
 // quote notes the message that this one replies to, and what that one forwarded.
-func (b *book) quote(m *message, p place, out *core.Message) {
+func (b *cache) quote(m *message, p place, out *core.Message) {
 	if m.Reference == nil || m.Reference.Type != 0 || m.Reference.Message == "" {
 		return
 	}
@@ -124,7 +124,7 @@ func (b *book) quote(m *message, p place, out *core.Message) {
 
 // addressed says how a message speaks to the bot. That the platform mentions
 // whom one replies to is no mention; everyone is nobody.
-func (b *book) addressed(m *message, p place, self user) core.Addressed {
+func (b *cache) addressed(m *message, p place, self user) core.Addressed {
 	if p.private() {
 		return core.Direct
 	}

@@ -91,7 +91,7 @@ func TestButtonsOfSeveralPeople(t *testing.T) {
 	if got := s.Messages(hallID)[1].Buttons(); len(got) != 0 {
 		t.Errorf("buttons of many: %q", got)
 	}
-	if !d.mayPress(custom, annID) || !d.mayPress(custom, bobID) || d.mayPress(custom, "700000000000000066") {
+	if !d.responder.mayPress(custom, annID) || !d.responder.mayPress(custom, bobID) || d.responder.mayPress(custom, "700000000000000066") {
 		t.Error("the buttons are not for those two")
 	}
 }
@@ -186,7 +186,7 @@ func TestDraftKeepsToTheLimits(t *testing.T) {
 		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || hits+early > 0 || edits < 15 || edits > 21 {
 			t.Errorf("stands %q after %d edits, %d limits run into", got, edits, hits+early)
 		}
-		d.busy.close()
+		d.tasks.close()
 	})
 }
 
@@ -199,7 +199,7 @@ func TestNoMoreSessionsToday(t *testing.T) {
 		began := time.Now()
 		d, in := s.bot(t, func(o *Options) { o.Admin = func(text string) { told <- text } }), newInbox()
 		s.listening(t, d, in)
-		within(t, 4*time.Hour, "connected", func() bool { return d.book.known(guildID) })
+		within(t, 4*time.Hour, "connected", func() bool { return d.cache.known(guildID) })
 		if took := time.Since(began); took < 3*time.Hour || !strings.Contains(<-told, "3h0m0s") {
 			t.Errorf("connected after %v", took)
 		}
@@ -257,7 +257,7 @@ func TestGuildsComeAndGo(t *testing.T) {
 	if got[0].Data != "added" || got[1].Data != "removed" || got[1].Message.Path.String() != "discord/"+other {
 		t.Errorf("membership: %+v", got)
 	}
-	if _, ok := d.cursors.get("800000000000000078"); ok || d.book.known(other) {
+	if _, ok := d.cursors.get("800000000000000078"); ok || d.cache.known(other) {
 		t.Error("the guild is remembered")
 	}
 }

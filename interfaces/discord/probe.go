@@ -31,29 +31,29 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 }
 
 // unknown says why the bot does not learn who it is.
-func (d *Driver) unknown(err error) string {
+func (a *account) unknown(err error) string {
 	var api *rest.Error
 	switch {
 	case errors.As(err, &api) && api.Status == 401:
-		return "the token is refused; the developer portal gives a new one under Bot, for interfaces." + d.name + ".token"
+		return "the token is refused; the developer portal gives a new one under Bot, for interfaces." + a.name + ".token"
 	case err == nil:
 		return "the server speaks another language; check api_url"
 	}
 	return rest.Failure("asking Discord", err).Text + "; check the network and api_url"
 }
 
-func (d *Driver) probeContent(ctx context.Context) core.Finding {
+func (a *account) probeContent(ctx context.Context) core.Finding {
 	f := core.Finding{What: "content", Found: "unknown"}
 	var app struct {
 		Flags int `json:"flags"`
 	}
-	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/applications/@me", Out: &app}); err != nil {
+	if err := a.rest.Do(ctx, rest.Request{Method: "GET", Route: "/applications/@me", Out: &app}); err != nil {
 		return f
 	}
 	switch on := app.Flags&contentFlags != 0; {
 	case on:
 		f.Found = "hears all talk"
-	case !d.set.MessageContent:
+	case !a.set.MessageContent:
 		f.Found = "hears what mentions it, replies to it, or is said in private, as configured"
 	default:
 		f.Found = "hears what mentions it, replies to it, or is said in private alone"
@@ -62,9 +62,9 @@ func (d *Driver) probeContent(ctx context.Context) core.Finding {
 	return f
 }
 
-func (d *Driver) probeGateway(ctx context.Context) core.Finding {
+func (a *account) probeGateway(ctx context.Context) core.Finding {
 	f := core.Finding{What: "gateway", Found: "unknown"}
-	g, err := gateway.Ask(ctx, d.rest)
+	g, err := gateway.Ask(ctx, a.rest)
 	if err != nil {
 		f.Mend, f.Fatal = "the gateway's address is not to be had: "+rest.Failure("asking", err).Text, true
 		return f
@@ -79,8 +79,8 @@ func (d *Driver) probeGateway(ctx context.Context) core.Finding {
 	return f
 }
 
-func (d *Driver) probeClock() core.Finding {
-	off := d.rest.Ahead().Round(time.Second)
+func (a *account) probeClock() core.Finding {
+	off := a.rest.Ahead().Round(time.Second)
 	f := core.Finding{What: "clock", Found: fmt.Sprintf("%s from the platform's", off.Abs())}
 	if off.Abs() > maxSkew {
 		f.Mend = "let this machine's clock be set by the network (timedatectl set-ntp true)"

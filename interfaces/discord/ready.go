@@ -57,7 +57,7 @@ func (r *readiness) takes(ok bool) {
 
 // Ready implements core.Readier.
 func (d *Driver) Ready() error {
-	r := &d.ready
+	r := &d.feed.ready
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.count == 0 {

@@ -59,7 +59,7 @@ type outgoing struct {
 }
 
 // read reads a call's payload and finds its channel.
-func (d *Driver) read(ctx context.Context, call core.Call, into any, path *core.Path) (channel string, err error) {
+func (a *actions) read(ctx context.Context, call core.Call, into any, path *core.Path) (channel string, err error) {
 	if err := json.Unmarshal(call.Payload, into); err != nil {
 		return "", &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
 	}
@@ -69,71 +69,17 @@ func (d *Driver) read(ctx context.Context, call core.Call, into any, path *core.
 	if path.IsZero() {
 		*path = call.Path
 	}
-	if channel, err = d.channelOf(*path); err == nil && *path != call.Path {
-		err = d.stands(ctx, *path, channel)
+	if channel, err = a.finder.channelOf(*path); err == nil && *path != call.Path {
+		err = a.finder.checkPlace(ctx, *path, channel)
 	}
 	if err != nil {
 		return channel, err
 	}
 	at := destination{channel: channel, answers: call.Answers}
-	if _, called := d.replies.find(at.gave); called {
+	if _, called := a.replies.find(at.gave); called {
 		return channel, nil
 	}
-	return channel, d.targets.refused(channel)
-}
-
-// channelOf is the channel that a path of ours names.
-func (d *Driver) channelOf(path core.Path) (string, error) {
-	e := path.Elements()
-	if len(e) < 3 || len(e) > 4 || e[0] != d.name || path.IsPerson() {
-		return "", core.Errorf(core.Invalid, "%s is no place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, d.name, d.name)
-	}
-	return e[len(e)-1], nil
-}
-
-// stands reports as an error that a channel is not where a path says: who may write
-// to a place and below it would reach every channel by its id.
-func (d *Driver) stands(ctx context.Context, path core.Path, id string) error {
-	p, known := d.book.place(id)
-	if !known {
-		err := d.targets.refused(id)
-		if err != nil {
-			return err
-		}
-		if p, err = d.whereIs(ctx, id); err != nil {
-			d.mark(id, path, &outgoing{}, err)
-			return rest.Failure("writing to "+path.String(), err)
-		}
-	}
-	if where, _, _ := d.book.path(id, p); where != path {
-		return core.Errorf(core.Invalid, "there is no place %s", path)
-	}
-	return nil
-}
-
-// whereIs is the place of a channel that the gateway did not tell of.
-func (d *Driver) whereIs(ctx context.Context, id string) (place, error) {
-	if cur, known := d.cursors.get(id); known {
-		return cur.place, nil
-	}
-	d.mu.Lock()
-	p, known := d.asked[id]
-	d.mu.Unlock()
-	if known {
-		return p, nil
-	}
-	var c channel
-	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c}); err != nil {
-		return p, err
-	}
-	p = place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255))}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.asked) >= maxDirect {
-		clear(d.asked)
-	}
-	d.asked[id] = p
-	return p, nil
+	return channel, a.closed.refused(channel)
 }
 
 // messageID is an id of the platform, which models write as a number at times. It
@@ -159,27 +105,27 @@ func (m *messageID) UnmarshalJSON(text []byte) error {
 var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
 
 // checkMessage says whether a message makes sense before anything is sent.
-func (d *Driver) checkMessage(ctx context.Context, call core.Call) error {
+func (a *actions) checkMessage(ctx context.Context, call core.Call) error {
 	var s say
-	if _, err := d.read(ctx, call, &s, &s.Path); err != nil {
+	if _, err := a.read(ctx, call, &s, &s.Path); err != nil {
 		return err
 	}
-	_, err := d.compose(call, &s)
+	_, err := a.compose(call, &s)
 	return err
 }
 
 // sendMessage carries the message action out: its parts in order, none twice.
-func (d *Driver) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
+func (a *actions) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
 	var s say
-	channel, err := d.read(ctx, call, &s, &s.Path)
+	channel, err := a.read(ctx, call, &s, &s.Path)
 	if err != nil {
 		return core.Result{}, err
 	}
-	list, err := d.compose(call, &s)
+	list, err := a.compose(call, &s)
 	if err != nil {
 		return core.Result{}, err
 	}
-	return core.Result{}, d.deliver(ctx, call, s.Path, channel, list, priority(s.Priority))
+	return core.Result{}, a.sender.deliver(ctx, call, s.Path, channel, list, priority(s.Priority))
 }
 
 func priority(name string) int {

@@ -196,10 +196,10 @@ func TestRefusals(t *testing.T) {
 		s := newServer(t)
 		d := s.bot(t)
 		call := core.Call{Path: hall(), Payload: compact(c.payload), Parts: &journal{}}
-		if err := d.checkMessage(t.Context(), call); kind(err) != c.want {
+		if err := d.actions.checkMessage(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: checked: %v", name, err)
 		}
-		if _, err := d.sendMessage(t.Context(), call); kind(err) != c.want {
+		if _, err := d.actions.sendMessage(t.Context(), call); kind(err) != c.want {
 			t.Errorf("%s: sent: %v", name, err)
 		}
 	}
@@ -259,9 +259,9 @@ func TestGlobalLimit(t *testing.T) {
 	}
 }
 
-func TestLanesKeepOrder(t *testing.T) {
+func TestSendQueueKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLanes()
+		l := newSendQueue()
 		leave, err := l.enter(t.Context(), "c", normal)
 		if err != nil {
 			t.Fatal(err)
@@ -294,8 +294,8 @@ func TestLanesKeepOrder(t *testing.T) {
 		if got := strings.Join(order, " "); got != "high one two low" {
 			t.Errorf("order: %s", got)
 		}
-		if len(l.all) != 0 {
-			t.Errorf("%d lanes are left", len(l.all))
+		if len(l.waiting) != 0 {
+			t.Errorf("%d lanes are left", len(l.waiting))
 		}
 	})
 }
@@ -353,7 +353,7 @@ func TestOtherActions(t *testing.T) {
 	if sent := s.Messages(hallID)[0]; len(sent.Files) != 1 || sent.Files[0].Name != "a_b.py" || sent.Text != "here" {
 		t.Errorf("the file: %+v", sent)
 	}
-	if closed := d.targets.refused(hallID); closed != nil {
+	if closed := d.closed.refused(hallID); closed != nil {
 		t.Errorf("the channel is marked: %v", closed)
 	}
 }
@@ -532,7 +532,7 @@ func TestSendThatIsRefusedAfterItWasLost(t *testing.T) {
 		if _, err := act(t, d, "message_discord", map[string]any{"text": "x"}); !rest.OutcomeUnknown(err) || kind(err) != core.Temporary {
 			t.Errorf("sent: %v", err)
 		}
-		if err := d.targets.refused(hallID); err != nil {
+		if err := d.closed.refused(hallID); err != nil {
 			t.Errorf("left alone: %v", err)
 		}
 	})
@@ -598,7 +598,7 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 				if n := strings.Count(strings.Join(s.Texts(hallID), " "), "secret"); embeds != 5 || n < 210 {
 					t.Errorf("previews %v: %d messages with embeds, %d links", previews, embeds, n)
 				}
-				d.busy.close()
+				d.tasks.close()
 			})
 		})
 	}
@@ -634,34 +634,34 @@ func TestWhereIs(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if p, err := d.whereIs(t.Context(), topicID); err != nil || p.Guild != guildID || p.Parent != hallID || !p.thread() {
+		if p, err := d.finder.locate(t.Context(), topicID); err != nil || p.Guild != guildID || p.Parent != hallID || !p.thread() {
 			t.Errorf("%+v, %v", p, err)
 		}
 		asked(1)
 	}
 	d.cursors.seen(roomID, place{Guild: "7"}, "5", time.Now(), false)
-	if p, err := d.whereIs(t.Context(), roomID); err != nil || p.Guild != "7" {
+	if p, err := d.finder.locate(t.Context(), roomID); err != nil || p.Guild != "7" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	asked(1)
-	if _, err := d.whereIs(t.Context(), "5"); err == nil {
+	if _, err := d.finder.locate(t.Context(), "5"); err == nil {
 		t.Error("a channel that is not there is somewhere")
 	}
 	asked(2)
 	for range 2 { // one that nobody can see is left alone
-		if err := d.stands(t.Context(), core.MustPath("discord/"+guildID+"/6"), "6"); kind(err) != core.Broken {
+		if err := d.finder.checkPlace(t.Context(), core.MustPath("discord/"+guildID+"/6"), "6"); kind(err) != core.Broken {
 			t.Errorf("%v", err)
 		}
 		asked(3)
 	}
 	for i := range maxDirect - 1 {
-		d.asked[fmt.Sprint("x", i)] = place{}
+		d.finder.lookedUp[fmt.Sprint("x", i)] = place{}
 	}
-	if _, err := d.whereIs(t.Context(), topicID); err != nil || len(d.asked) != maxDirect {
-		t.Errorf("%v, %d are remembered", err, len(d.asked))
+	if _, err := d.finder.locate(t.Context(), topicID); err != nil || len(d.finder.lookedUp) != maxDirect {
+		t.Errorf("%v, %d are remembered", err, len(d.finder.lookedUp))
 	}
-	if _, err := d.whereIs(t.Context(), hallID); err != nil || len(d.asked) != 1 {
-		t.Errorf("%v, %d are remembered", err, len(d.asked))
+	if _, err := d.finder.locate(t.Context(), hallID); err != nil || len(d.finder.lookedUp) != 1 {
+		t.Errorf("%v, %d are remembered", err, len(d.finder.lookedUp))
 	}
 }
 

@@ -52,7 +52,7 @@ func (e *echo) answer(event core.Event) {
 	call := core.Call{Path: event.Message.Path, Author: event.Message.Author, Payload: raw, Parts: &journal{base: event.Message.ID}}
 	// A turn tries a step again that failed for the moment; so does this.
 	for try := 0; ; try++ {
-		_, err := e.d.sendMessage(context.Background(), call)
+		_, err := e.d.actions.sendMessage(context.Background(), call)
 		if err == nil {
 			return
 		}
@@ -133,7 +133,7 @@ func TestSoak(t *testing.T) {
 	in := newInbox()
 	in.answer = e.take
 	s.listening(t, e.d, in)
-	until(t, "connected", func() bool { return e.d.book.known(guildID) })
+	until(t, "connected", func() bool { return e.d.cache.known(guildID) })
 	s.faulty()
 	stop, stopped := make(chan struct{}), make(chan int)
 	go func() { stopped <- s.trouble(stop) }()
@@ -250,7 +250,7 @@ func TestMemoryOfManyGuilds(t *testing.T) {
 	d, in := s.bot(t), newInbox()
 	s.listening(t, d, in)
 	begun := time.Now()
-	within(t, 2*time.Minute, "all guilds", func() bool { return d.book.known(last) })
+	within(t, 2*time.Minute, "all guilds", func() bool { return d.cache.known(last) })
 	took := time.Since(begun)
 	in.mu.Lock()
 	in.events, in.known = nil, map[string]bool{}

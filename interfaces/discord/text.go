@@ -48,14 +48,14 @@ var markup = sync.OnceValue(func() *regexp.Regexp {
 
 // reader makes the text of a message readable: names for ids.
 type reader struct {
-	b     *book
+	b     *cache
 	guild string
 	users []user
 	chans []channelMention
 	bare  bool // names that stand for ids are left out
 }
 
-func (b *book) reader(m *message, guild string) reader {
+func (b *cache) reader(m *message, guild string) reader {
 	return reader{b: b, guild: guild, users: m.Mentions, chans: m.Channels}
 }
 

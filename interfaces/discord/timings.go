@@ -6,8 +6,8 @@ import (
 	"synthbot/interfaces/discord/gateway"
 )
 
-// tempo is how patient the driver is; tests are less so.
-type tempo struct {
+// timings are the waits of the driver; tests have shorter ones.
+type timings struct {
 	gateway gateway.Timings
 	retry   time.Duration // the first wait before a request is made again
 	guilds  time.Duration // how long a guild that was announced is waited for
@@ -19,7 +19,7 @@ type tempo struct {
 	left    time.Duration // before a draft that others left is taken away, where nobody says anything
 }
 
-var usual = tempo{
+var defaultTimings = timings{
 	gateway: gateway.Timings{
 		Patience: 20 * time.Second, Identify: 5250 * time.Millisecond, Invalid: time.Second,
 		Backoff: time.Second, Longest: 2 * time.Minute,

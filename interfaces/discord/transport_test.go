@@ -224,7 +224,7 @@ func TestWithoutContentIntent(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(<-told, "message content intent") {
 		t.Errorf("admins were told %d things", len(told))
 	}
-	if page, err := d.page(t.Context(), hallID, "1", 1); err != nil || len(page) != 1 || page[0].Content != "" {
+	if page, err := d.history.page(t.Context(), hallID, "1", 1); err != nil || len(page) != 1 || page[0].Content != "" {
 		t.Errorf("fetched: %+v, %v", page, err)
 	}
 }
@@ -276,7 +276,7 @@ func TestShards(t *testing.T) {
 		until(t, "all shards", func() bool { return s.Live() == 4 })
 		for i := range 8 {
 			id := fmt.Sprint(uint64(i+1) << 22)
-			until(t, "guild "+id, func() bool { return d.book.known(id) })
+			until(t, "guild "+id, func() bool { return d.cache.known(id) })
 		}
 		s.Say(dmID, annID, "to the first")
 		if got := in.wait(t, core.KindMessage, 1); len(got) != 1 {
@@ -320,7 +320,7 @@ func TestTokenRefusedLater(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() { ended <- d.Listen(ctx, newInbox()) }()
-	until(t, "connected", func() bool { return d.book.known(guildID) })
+	until(t, "connected", func() bool { return d.cache.known(guildID) })
 	s.Fail(func(discordtest.Call) discordtest.Fault {
 		return discordtest.Fault{Kind: discordtest.Refused, Status: 401}
 	})
@@ -340,7 +340,7 @@ func TestTokenRevokedWhileConnected(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() { ended <- d.Listen(ctx, newInbox()) }()
-	until(t, "connected", func() bool { return d.book.known(guildID) })
+	until(t, "connected", func() bool { return d.cache.known(guildID) })
 	s.Revoke()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "the token is refused") {
 		t.Errorf("ended with %v", err)

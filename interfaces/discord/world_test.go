@@ -43,10 +43,10 @@ const (
 // server is the platform.
 type server struct {
 	*discordtest.Server
-	tempo tempo
+	timings timings
 }
 
-func newServer(t testing.TB) *server { return &server{discordtest.New(t), hasty} }
+func newServer(t testing.TB) *server { return &server{discordtest.New(t), fastTimings} }
 
 // inBubble runs a test in fake time, with the driver's real timings.
 func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
@@ -61,7 +61,7 @@ func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
 			}
 		})
 		platform.Gateway(func(g *discordtest.Settings) { g.Interval, g.Between = 41250*time.Millisecond, 5*time.Second })
-		f(t, &server{platform, usual})
+		f(t, &server{platform, defaultTimings})
 	})
 }
 
@@ -74,8 +74,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// hasty is the tempo of tests.
-var hasty = tempo{
+// fastTimings is the timings of tests.
+var fastTimings = timings{
 	gateway: gateway.Timings{
 		Patience: time.Minute, Identify: 30 * time.Millisecond, Invalid: 5 * time.Millisecond,
 		Backoff: 10 * time.Millisecond, Longest: 200 * time.Millisecond,
@@ -202,7 +202,7 @@ func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	for _, f := range change {
 		f(&o)
 	}
-	d, err := newDriver(o, s.tempo)
+	d, err := newDriver(o, s.timings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func (s *server) up(t testing.TB, change ...func(*Options)) (*Driver, *inbox) {
 	t.Helper()
 	d, in := s.bot(t, change...), newInbox()
 	s.listening(t, d, in)
-	until(t, "connected", func() bool { return s.Live() > 0 && d.book.known(guildID) })
+	until(t, "connected", func() bool { return s.Live() > 0 && d.cache.known(guildID) })
 	return d, in
 }
 

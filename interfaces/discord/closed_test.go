@@ -48,7 +48,7 @@ func TestClosedTargetsOpenAgain(t *testing.T) {
 		const other, lobby = "800000000000000077", "800000000000000078"
 		d, in := s.bot(t), newInbox()
 		s.listening(t, d, in)
-		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		s.AddGuild(other, nil)
 		s.AddChannel(discordtest.Channel{ID: lobby, Guild: other, Name: "lobby"})
 		s.Say(lobby, annID, "hello")
@@ -93,7 +93,7 @@ func TestClosedTargetsOpenAgain(t *testing.T) {
 				if got := open(place, channel); got != (channel == c.opens) {
 					t.Errorf("%s: %s is open: %v", name, place, got)
 				}
-				d.targets.clear(channel)
+				d.closed.clear(channel)
 			}
 		}
 	})

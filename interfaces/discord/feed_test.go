@@ -28,28 +28,28 @@ func TestEventThatFindsNoRoom(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		event := func(kind, data string) bool {
-			return listener{d}.Event(ctx, gateway.Event{Type: kind, Data: json.RawMessage(data)})
+			return d.feed.Event(ctx, gateway.Event{Type: kind, Data: json.RawMessage(data)})
 		}
 		heard := func(what string, taken, want bool, at time.Time, waiting int) {
 			t.Helper()
-			if taken != want || d.alive.all(1) != at || len(d.queue.frames) != waiting {
-				t.Errorf("%s: %v, heard until %v, %d wait", what, taken, d.alive.all(1), len(d.queue.frames))
+			if taken != want || d.feed.alive.all(1) != at || len(d.feed.events.events) != waiting {
+				t.Errorf("%s: %v, heard until %v, %d wait", what, taken, d.feed.alive.all(1), len(d.feed.events.events))
 			}
 		}
-		d.alive.touch(0, noon(-5))
+		d.feed.alive.touch(0, noon(-5))
 		heard("a message", event("MESSAGE_CREATE", `{"id":"1"}`), true, noon(0), 1)
 		now = noon(2)
-		d.queue.bytes = maxQueued
+		d.feed.events.bytes = maxQueued
 		cancel()
 		press := fmt.Sprintf(`{"id":"5","token":"t","type":%d,"user":{"id":"%s"}}`, interactCommand, annID)
 		for range 2 {
 			heard("without room", event("MESSAGE_CREATE", `{"id":"3"}`), false, noon(0), 1)
 			heard("a command without room", event("INTERACTION_CREATE", press), false, noon(0), 1)
 		}
-		if !d.arrivals.new("5", time.Now()) {
+		if !d.responder.arrivals.new("5", time.Now()) {
 			t.Error("a command for which there was no room is known, and is lost when it comes again")
 		}
-		d.busy.close()
+		d.tasks.close()
 	})
 }
 
@@ -59,13 +59,13 @@ func TestReadyWithItsEvent(t *testing.T) {
 	s := newServer(t)
 	for kind, want := range map[string]bool{"READY": true, "RESUMED": true, "GUILD_CREATE": false, "MESSAGE_CREATE": false} {
 		d := s.bot(t)
-		d.ready.begin(1)
-		listener{d}.Event(t.Context(), gateway.Event{Type: kind, Data: json.RawMessage(`{}`)})
+		d.feed.ready.begin(1)
+		d.feed.Event(t.Context(), gateway.Event{Type: kind, Data: json.RawMessage(`{}`)})
 		if ready := d.Ready() == nil; ready != want {
 			t.Errorf("with %s the shard is ready: %v", kind, ready)
 		}
-		listener{d}.Disconnected(0)
-		if since := d.ready.lost[0]; want == since.IsZero() {
+		d.feed.Disconnected(0)
+		if since := d.feed.ready.lost[0]; want == since.IsZero() {
 			t.Errorf("after %s the shard is disconnected since %v", kind, since)
 		}
 	}
@@ -100,7 +100,7 @@ func TestAliveByHeartbeats(t *testing.T) {
 		state := shelf()
 		d := s.bot(t, func(o *Options) { o.State = state })
 		s.listening(t, d, newInbox())
-		within(t, time.Minute, "connected", func() bool { return d.book.known(guildID) })
+		within(t, time.Minute, "connected", func() bool { return d.cache.known(guildID) })
 		time.Sleep(time.Hour)
 		raw, _ := state.Get(t.Context(), aliveKey)
 		if at, err := time.Parse(time.RFC3339, string(raw)); err != nil || time.Since(at) > 3*time.Minute {

@@ -72,9 +72,9 @@ type guild struct {
 	joined   time.Time
 }
 
-// book is what is known of guilds and channels. It holds no members and no
+// cache is what is known of guilds and channels. It holds no members and no
 // messages. Safe for concurrent use.
-type book struct {
+type cache struct {
 	name string // of the interface
 
 	mu     sync.RWMutex
@@ -85,17 +85,17 @@ type book struct {
 	latest place // that was set
 }
 
-func newBook(name string) *book {
-	return &book{name: name, guilds: make(map[string]*guild), places: make(map[string]place)}
+func newCache(name string) *cache {
+	return &cache{name: name, guilds: make(map[string]*guild), places: make(map[string]place)}
 }
 
-func (b *book) me() (self user, app string) {
+func (b *cache) me() (self user, app string) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.self, b.app
 }
 
-func (b *book) setMe(self user, app string) {
+func (b *cache) setMe(self user, app string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.self, b.app = self, strings.Clone(app)
@@ -105,7 +105,7 @@ func (b *book) setMe(self user, app string) {
 }
 
 // place returns what is known of a channel.
-func (b *book) place(id string) (place, bool) {
+func (b *cache) place(id string) (place, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	p, ok := b.places[id]
@@ -113,14 +113,14 @@ func (b *book) place(id string) (place, bool) {
 }
 
 // known reports whether the guild's channels are known.
-func (b *book) known(guild string) bool {
+func (b *cache) known(guild string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.guilds[guild] != nil
 }
 
 // setGuild notes a guild and its channels.
-func (b *book) setGuild(g guildPayload) {
+func (b *cache) setGuild(g guildPayload) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.guilds[g.ID]
@@ -154,7 +154,7 @@ func (b *book) setGuild(g guildPayload) {
 
 // threads forgets the channels of a guild that is told anew, and returns its
 // threads: those at rest are not told.
-func (b *book) threads(g *guild) (kept []string) {
+func (b *cache) threads(g *guild) (kept []string) {
 	for _, id := range g.channels {
 		if b.places[id].thread() {
 			kept = append(kept, id)
@@ -165,13 +165,13 @@ func (b *book) threads(g *guild) (kept []string) {
 	return kept
 }
 
-func (b *book) setChannel(c channel) {
+func (b *cache) setChannel(c channel) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.setLocked(c)
 }
 
-func (b *book) setLocked(c channel) {
+func (b *cache) setLocked(c channel) {
 	if c.ID == "" {
 		return
 	}
@@ -192,7 +192,7 @@ func (b *book) setLocked(c channel) {
 
 // share lets a channel have in common with the one before what is the same: most
 // channels of a guild are alike.
-func (b *book) share(p *place) {
+func (b *cache) share(p *place) {
 	if p.Parent == b.latest.Parent {
 		p.Parent = b.latest.Parent
 	}
@@ -203,7 +203,7 @@ func (b *book) share(p *place) {
 }
 
 // dropGuild forgets a guild.
-func (b *book) dropGuild(id string) {
+func (b *cache) dropGuild(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if g := b.guilds[id]; g != nil {
@@ -214,7 +214,7 @@ func (b *book) dropGuild(id string) {
 	}
 }
 
-func (b *book) dropChannel(guild, id string) {
+func (b *cache) dropChannel(guild, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.places, id)
@@ -225,7 +225,7 @@ func (b *book) dropChannel(guild, id string) {
 	}
 }
 
-func (b *book) setRole(guild string, r guildRole) {
+func (b *cache) setRole(guild string, r guildRole) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if g := b.guilds[guild]; g != nil {
@@ -233,7 +233,7 @@ func (b *book) setRole(guild string, r guildRole) {
 	}
 }
 
-func (b *book) dropRole(guild, id string) {
+func (b *cache) dropRole(guild, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if g := b.guilds[guild]; g != nil {
@@ -241,7 +241,7 @@ func (b *book) dropRole(guild, id string) {
 	}
 }
 
-func (b *book) setMine(guild string, roles []string) {
+func (b *cache) setMine(guild string, roles []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if g := b.guilds[guild]; g != nil {
@@ -250,14 +250,14 @@ func (b *book) setMine(guild string, roles []string) {
 }
 
 // isMine reports whether one of the roles is the bot's.
-func (b *book) isMine(guild string, roles []string) bool {
+func (b *cache) isMine(guild string, roles []string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	g := b.guilds[guild]
 	return g != nil && slices.ContainsFunc(roles, func(r string) bool { return r != guild && slices.Contains(g.mine, r) })
 }
 
-func (b *book) roleName(guild, id string) string {
+func (b *cache) roleName(guild, id string) string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if g := b.guilds[guild]; g != nil {
@@ -266,14 +266,14 @@ func (b *book) roleName(guild, id string) string {
 	return ""
 }
 
-func (b *book) channelName(id string) string {
+func (b *cache) channelName(id string) string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.places[id].name
 }
 
 // rank is what a person may do in a place, by the platform's permissions.
-func (b *book) rank(p place, id string, m *member) core.Rank {
+func (b *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
 		return core.Member
 	}
@@ -289,7 +289,7 @@ func (b *book) rank(p place, id string, m *member) core.Rank {
 
 // power computes a member's permissions in a channel as the platform does: the
 // roles' together, then what the channel takes and gives.
-func (b *book) power(p place, id string, roles []string) uint64 {
+func (b *cache) power(p place, id string, roles []string) uint64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	g := b.guilds[p.Guild]
@@ -315,7 +315,7 @@ func (b *book) power(p place, id string, roles []string) uint64 {
 
 // reads reports whether the bot may read what was said in a channel of a guild,
 // as far as is known.
-func (b *book) reads(guild string, c channel) bool {
+func (b *cache) reads(guild string, c channel) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	g := b.guilds[guild]
@@ -353,7 +353,7 @@ func overwritten(power uint64, over []overwrite, guild, id string, roles []strin
 }
 
 // path is where a channel stands, and the further subtrees it belongs to.
-func (b *book) path(id string, p place) (core.Path, []core.Path, error) {
+func (b *cache) path(id string, p place) (core.Path, []core.Path, error) {
 	elements := []string{b.name, p.Guild, id}
 	category := p.Parent
 	switch {
@@ -376,7 +376,7 @@ func (b *book) path(id string, p place) (core.Path, []core.Path, error) {
 
 // Find returns the place that people call name ("#general"), as seen from
 // another place: a channel or thread of the same guild.
-func (b *book) find(from core.Path, name string) (core.Path, bool) {
+func (b *cache) find(from core.Path, name string) (core.Path, bool) {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "#"))
 	e := from.Elements()
 	if len(e) < 3 || e[0] != b.name || name == "" {
@@ -391,7 +391,7 @@ func (b *book) find(from core.Path, name string) (core.Path, bool) {
 	return path, err == nil
 }
 
-func (b *book) findID(guild, name string) (string, bool) {
+func (b *cache) findID(guild, name string) (string, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	g := b.guilds[guild]

@@ -12,7 +12,7 @@ import (
 
 func TestRank(t *testing.T) {
 	in := still(t)
-	b := in.d.book
+	b := in.d.cache
 	const keeper = "830000000000000005"
 	b.setRole(guildID, guildRole{ID: keeper, Power: 1 << 13})
 	b.setRole(guildID, guildRole{ID: "830000000000000006", Power: powerAdmin})
@@ -64,7 +64,7 @@ func TestFind(t *testing.T) {
 // A guild is told anew with every session: what it has is found all the same, and
 // what it has no more is not. Of its threads, only those in use are told.
 func TestFindInAGuildToldAnew(t *testing.T) {
-	b := newBook("discord")
+	b := newCache("discord")
 	told := guildPayload{ID: guildID, Channels: []channel{{ID: hallID, Name: "hall"}, {ID: roomID, Name: "room"}}, Threads: []channel{
 		{ID: topicID, Name: "topic", Type: threadPublic, Parent: hallID}, {ID: "5", Name: "rest", Type: threadPublic, Parent: hallID},
 	}}
@@ -119,7 +119,7 @@ func TestTwoAccounts(t *testing.T) {
 	first, in := s.up(t)
 	other, also := s.bot(t, func(o *Options) { o.Name = "second" }), newInbox()
 	s.listening(t, other, also)
-	until(t, "both", func() bool { return s.Live() == 2 && other.book.known(guildID) })
+	until(t, "both", func() bool { return s.Live() == 2 && other.cache.known(guildID) })
 	s.Say(hallID, annID, "to both")
 	if got := in.wait(t, core.KindMessage, 1)[0].Message.Path; got != hall() {
 		t.Errorf("first: %v", got)
@@ -141,8 +141,8 @@ func TestTwoAccounts(t *testing.T) {
 
 func TestQueueHoldsTheGatewayBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, never := newQueue(), make(chan struct{})
-		big := frame{kind: "x", data: make([]byte, maxQueued*2/3)}
+		q, never := newEventQueue(), make(chan struct{})
+		big := gatewayEvent{kind: "x", data: make([]byte, maxQueued*2/3)}
 		if !q.push(never, big) {
 			t.Fatal("an empty queue is full")
 		}

@@ -14,8 +14,8 @@ import (
 // something is heard of it before.
 const markAge = time.Hour
 
-// targets are the channels that cannot be written to. Safe for concurrent use.
-type targets struct {
+// closedChannels are the channels that cannot be written to. Safe for concurrent use.
+type closedChannels struct {
 	mu  sync.Mutex
 	all map[string]mark
 }
@@ -25,10 +25,10 @@ type mark struct {
 	at  time.Time
 }
 
-func newTargets() *targets { return &targets{all: make(map[string]mark)} }
+func newClosedChannels() *closedChannels { return &closedChannels{all: make(map[string]mark)} }
 
 // refused returns why a channel is left alone; nil where it is not.
-func (t *targets) refused(channel string) error {
+func (t *closedChannels) refused(channel string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m, ok := t.all[channel]
@@ -39,20 +39,20 @@ func (t *targets) refused(channel string) error {
 	return &core.Error{Kind: core.Broken, Text: "the bot cannot write there: Discord does not let it", Err: m.why}
 }
 
-func (t *targets) set(channel string, why error) {
+func (t *closedChannels) set(channel string, why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all[channel] = mark{why, time.Now()}
 }
 
-func (t *targets) clear(channel string) {
+func (t *closedChannels) clear(channel string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.all, channel)
 }
 
 // clearWhere forgets the marks of the channels that match accepts.
-func (t *targets) clearWhere(match func(channel string) bool) {
+func (t *closedChannels) clearWhere(match func(channel string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.all, func(channel string, _ mark) bool { return match(channel) })
@@ -92,12 +92,12 @@ func lacksPermission(err error) bool {
 	return errors.As(err, &api) && api.Status == 403 && api.Code == missingPermission
 }
 
-// mark marks the channel where that is so, and tells the admins once. That a
-// file or a poll is not let in says nothing of words.
-func (d *Driver) mark(channel string, place core.Path, m *outgoing, err error) {
+// markClosed marks the channel if err means that it is closed, and informs the admins
+// once. That a file or a poll is not allowed says nothing of text.
+func (a *account) markClosed(channel string, place core.Path, m *outgoing, err error) {
 	if !closedTo(err) || lacksPermission(err) && (len(m.files) > 0 || m.Poll != nil) {
 		return
 	}
-	d.targets.set(channel, err)
-	d.once("target "+channel, d.name+": "+place.String()+" refuses the bot and is left alone: "+err.Error())
+	a.closed.set(channel, err)
+	a.notices.once("target "+channel, a.name+": "+place.String()+" refuses the bot and is left alone: "+err.Error())
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// frame is one event of the gateway, as it came.
-type frame struct {
+// gatewayEvent is one event of the gateway, as it came.
+type gatewayEvent struct {
 	shard int
 	kind  string // for example MESSAGE_CREATE
 	data  json.RawMessage
@@ -19,26 +19,26 @@ type frame struct {
 // maxQueued is how many bytes of events may wait; then the gateway does.
 const maxQueued = 8 << 20
 
-// queue holds the events that wait to be taken in, in order.
-type queue struct {
+// eventQueue holds the events that wait to be taken in, in order.
+type eventQueue struct {
 	mu     sync.Mutex
-	frames []frame
+	events []gatewayEvent
 	bytes  int
 	filled chan struct{} // one token: there is something
 	freed  chan struct{} // one token: there is room again
 }
 
-func newQueue() *queue {
-	return &queue{filled: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+func newEventQueue() *eventQueue {
+	return &eventQueue{filled: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 }
 
 // push waits for room, unless the queue is empty: one event always fits. It
 // gives up when done is closed.
-func (q *queue) push(done <-chan struct{}, f frame) bool {
+func (q *eventQueue) push(done <-chan struct{}, f gatewayEvent) bool {
 	for {
 		q.mu.Lock()
-		if len(q.frames) == 0 || q.bytes+len(f.data) <= maxQueued {
-			q.frames = append(q.frames, f)
+		if len(q.events) == 0 || q.bytes+len(f.data) <= maxQueued {
+			q.events = append(q.events, f)
 			q.bytes += len(f.data)
 			room := q.bytes < maxQueued
 			q.mu.Unlock()
@@ -58,16 +58,16 @@ func (q *queue) push(done <-chan struct{}, f frame) bool {
 }
 
 // take returns the events that wait, at most max; none if there are none.
-func (q *queue) take(max int) []frame {
+func (q *eventQueue) take(max int) []gatewayEvent {
 	q.mu.Lock()
-	n := min(max, len(q.frames))
-	taken := q.frames[:n:n]
-	q.frames = q.frames[n:]
+	n := min(max, len(q.events))
+	taken := q.events[:n:n]
+	q.events = q.events[n:]
 	for i := range taken {
 		q.bytes -= len(taken[i].data)
 	}
-	if len(q.frames) == 0 {
-		q.frames = nil
+	if len(q.events) == 0 {
+		q.events = nil
 	} else {
 		signal(q.filled)
 	}
@@ -77,10 +77,10 @@ func (q *queue) take(max int) []frame {
 }
 
 // empty reports whether nothing waits.
-func (q *queue) empty() bool {
+func (q *eventQueue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.frames) == 0
+	return len(q.events) == 0
 }
 
 func signal(c chan<- struct{}) {

@@ -1,0 +1,142 @@
+package discord
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"synthbot/interfaces/discord/rest"
+)
+
+// account is what the parts of a driver share: the configuration, the way to the
+// platform, and what is known of it. Each part embeds it.
+type account struct {
+	name    string
+	set     settings
+	timings timings
+	log     *slog.Logger
+	clock   func() time.Time
+	state   State
+	notices *notices
+	rest    *rest.Client
+
+	cache     *cache
+	cursors   *cursors
+	closed    *closedChannels
+	sendQueue *sendQueue
+	replies   *replies // commands that wait for their answer, or for more of it
+	tasks     tasks    // which Listen waits for at its end
+}
+
+func newAccount(o Options, set settings, t timings) *account {
+	a := &account{
+		name: o.Name, set: set, timings: t, log: o.Log, clock: o.Clock, state: o.State,
+		cache: newCache(o.Name), closed: newClosedChannels(), sendQueue: newSendQueue(),
+	}
+	a.log = cmp.Or(a.log, slog.New(slog.DiscardHandler)).With("interface", a.name)
+	if a.clock == nil {
+		a.clock = time.Now
+	}
+	if a.state == nil {
+		a.state = &memoryState{values: make(map[string][]byte)}
+	}
+	a.notices = &notices{name: a.name, log: a.log, tell: o.Admin, sent: make(map[string]bool)}
+	a.cursors, a.replies = newCursors(a.state), newReplies(a.state, a.log)
+	return a
+}
+
+// whoAmI is the bot's own id, also before the gateway said it. It is empty if that
+// cannot be asked.
+func (a *account) whoAmI(ctx context.Context) string {
+	self, _ := a.cache.me()
+	if self.ID != "" {
+		return self.ID
+	}
+	var me user
+	err := a.rest.Do(ctx, rest.Request{Method: "GET", Route: "/users/@me", Out: &me})
+	if err != nil {
+		return ""
+	}
+	a.cache.setMe(me, "")
+	return me.ID
+}
+
+// notices inform the admins. Safe for concurrent use.
+type notices struct {
+	name string
+	log  *slog.Logger
+	tell func(string) // nil: only the log is informed
+
+	mu   sync.Mutex
+	sent map[string]bool
+}
+
+// notify informs the admins, and the log.
+func (n *notices) notify(text string) {
+	n.log.Warn(text)
+	if n.tell != nil {
+		n.tell(text)
+	}
+}
+
+// once informs the admins the first time that it is called with a key.
+func (n *notices) once(key, text string) {
+	n.mu.Lock()
+	sent := n.sent[key]
+	n.sent[key] = true
+	n.mu.Unlock()
+	if !sent {
+		n.notify(text)
+	}
+}
+
+func (n *notices) contentRefused() {
+	n.once("content", n.name+": the message content intent is off for this bot: it sees what mentions it, what replies "+
+		"to it and direct messages, and nothing else. Switch the intent on in the developer portal, under Bot, and restart.")
+}
+
+// tasks are goroutines that Listen waits for at its end.
+type tasks struct {
+	mu   sync.Mutex
+	all  sync.WaitGroup
+	over bool
+}
+
+// run starts f, unless the end has come.
+func (t *tasks) run(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over {
+		t.all.Go(f)
+	}
+	return !t.over
+}
+
+// close waits for all of them.
+func (t *tasks) close() {
+	t.mu.Lock()
+	t.over = true
+	t.mu.Unlock()
+	t.all.Wait()
+}
+
+// memoryState is a State that ends with the process.
+type memoryState struct {
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+func (b *memoryState) Get(_ context.Context, key string) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.values[key], nil
+}
+
+func (b *memoryState) Put(_ context.Context, key string, value []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.values[key] = value
+	return nil
+}

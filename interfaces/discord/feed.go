@@ -1,0 +1,80 @@
+package discord
+
+import (
+	"context"
+
+	"synthbot/interfaces/discord/gateway"
+)
+
+// feed queues the events of the gateway for the intake, and knows until when all of
+// them were received. Safe for concurrent use.
+type feed struct {
+	*account
+	responder *responder
+	events    *eventQueue
+	alive     *alive
+	ready     readiness
+	shards    int // 0: Listen does not know yet
+}
+
+var _ gateway.Handler = (*feed)(nil)
+
+func newFeed(a *account, r *responder) *feed {
+	return &feed{account: a, responder: r, events: newEventQueue(), alive: newAlive()}
+}
+
+// begin is called when the number of shards is known.
+func (f *feed) begin(shards int) {
+	f.shards = shards
+	f.ready.begin(shards)
+}
+
+// Event implements gateway.Handler. It waits while the queue is full.
+func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
+	event := gatewayEvent{shard: e.Shard, kind: e.Type, data: e.Data}
+	switch e.Type {
+	case "INTERACTION_CREATE":
+		event.call = f.responder.arrive(ctx, e.Data)
+	case "READY":
+		f.ready.stands(e.Shard)
+		event.since = f.alive.begin(e.Shard, f.clock())
+	case "RESUMED":
+		f.ready.stands(e.Shard)
+	}
+	if event.call.wanted() && !f.events.push(ctx.Done(), event) {
+		f.responder.arrivals.forget(event.call)
+		return false
+	}
+	f.Alive(e.Shard)
+	return true
+}
+
+// Alive implements gateway.Handler.
+func (f *feed) Alive(shard int) { f.alive.touch(shard, f.clock()) }
+
+// Disconnected implements gateway.Handler.
+func (f *feed) Disconnected(shard int) { f.ready.ended(shard) }
+
+// ContentRefused implements gateway.Handler.
+func (f *feed) ContentRefused() { f.notices.contentRefused() }
+
+// note stores what was taken in, and until when everything was. It is called by the
+// intake, or when that has ended: everything before is on disk.
+func (f *feed) note(ctx context.Context, now bool) {
+	at := f.alive.all(f.shards)
+	f.noteCursors(ctx)
+	if !f.events.empty() || at.IsZero() {
+		return
+	}
+	err := f.alive.note(ctx, f.state, at, now)
+	if err != nil {
+		f.log.Error("until when the gateway was heard is not stored", "err", err)
+	}
+}
+
+func (f *feed) noteCursors(ctx context.Context) {
+	err := f.cursors.flush(ctx)
+	if err != nil {
+		f.log.Error("what was seen is not stored", "err", err)
+	}
+}
