@@ -23,6 +23,9 @@ var plainRooms = []string{
 	"core/recent",
 	"core/txt",
 	"daemon/settings",
+	"plugins/filter",
+	"plugins/limits",
+	"plugins/moderation",
 }
 
 // Limits of readable code. A tab counts as four columns.

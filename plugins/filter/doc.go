@@ -3,8 +3,9 @@
 //
 // Moderators and admins may write what they like. Everyone else's messages are checked
 // when they come in, when they are edited, and once more before they are answered. A
-// message that breaks several rules gets the strictest of their actions. Its author is
-// told at most every ten minutes, and so are moderators; each time it is logged.
+// message that breaks several rules gets the strictest of their actions. Its author gets
+// a reply at most every ten minutes, and at the same times it is logged and moderators are
+// notified.
 //
 // # How text is read
 //

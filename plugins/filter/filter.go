@@ -56,7 +56,8 @@ func New(clock func() time.Time, c Config, log Log) (*Filter, error) {
 	}
 	return &Filter{
 		clock: clock, notify: c.Notify, rules: rules, log: log,
-		warned: recent.NewCache[core.Path, time.Time](maxAuthors), delivered: recent.NewCache[delivery, judgment](maxDelivered),
+		warned:    recent.NewCache[core.Path, time.Time](maxAuthors),
+		delivered: recent.NewCache[delivery, judgment](maxDelivered),
 	}, nil
 }
 
@@ -90,8 +91,8 @@ func (f *Filter) Judge(m *core.Message, again bool) core.Verdict {
 	return v
 }
 
-// verdict returns what becomes of a message that breaks a rule. It is logged, and its
-// author told, unless that happened lately. The caller holds f.mu.
+// verdict returns what becomes of a message that breaks a rule. It is logged
+// and answered unless that happened lately. The caller holds f.mu.
 func (f *Filter) verdict(m *core.Message, broken *rule) core.Verdict {
 	v := core.Verdict{Admission: broken.admission()}
 	author, err := m.Path.Person(m.Author.ID)

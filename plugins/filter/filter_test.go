@@ -48,7 +48,7 @@ func says(place, who, text string) *core.Message {
 }
 
 // TestAgain: what was edited, or is not welcome since, is not answered; nobody is
-// told, and nothing is logged.
+// notified, and nothing is logged.
 func TestAgain(t *testing.T) {
 	log := new(notes)
 	f, err := New(time.Now, Config{Rules: []Rule{{Name: "r", Words: []string{"bad"}, Reply: "No."}, {Name: "t", Words: []string{"odd"}, Action: ruleTell}}}, log)

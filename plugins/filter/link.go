@@ -18,7 +18,8 @@ func parseHost(text string) (string, error) {
 	if host == "" || len(host) > maxHost || strings.ContainsFunc(host, foreign) {
 		return "", fmt.Errorf("%q is no host; write it like example.org, without scheme and path", text)
 	}
-	if host = plainHost(host); host == "" {
+	host = plainHost(host)
+	if host == "" {
 		return "", fmt.Errorf("%q is no host; write it like example.org", text)
 	}
 	return host, nil
@@ -107,9 +108,7 @@ func skipLink(text string) string {
 // hostOf returns the host of an authority, as browsers read it: what precedes an @ is a
 // user name, and percent signs are decoded.
 func hostOf(authority string) string {
-	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
-		authority = authority[i+1:]
-	}
+	authority = authority[strings.LastIndexByte(authority, '@')+1:]
 	if plain, err := url.PathUnescape(authority); err == nil {
 		authority = plain
 	}
@@ -117,8 +116,9 @@ func hostOf(authority string) string {
 		inside, _, _ := strings.Cut(authority, "]")
 		return plainHost(inside[1:])
 	}
-	if i := strings.IndexFunc(authority, func(r rune) bool { return !isHostRune(r) }); i >= 0 {
-		authority = authority[:i]
+	end := strings.IndexFunc(authority, func(r rune) bool { return !isHostRune(r) })
+	if end >= 0 {
+		authority = authority[:end]
 	}
 	return plainHost(authority)
 }
@@ -197,20 +197,20 @@ func isLink(host string, known func(string) bool) bool {
 
 // endings are the usual endings of hosts in chats: all countries, and what else is
 // common.
-const endings = " ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw by bz" +
-	" ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk" +
-	" fm fo fr ga gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir" +
-	" is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mg mh mk" +
-	" ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl" +
-	" pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc" +
-	" td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw" +
-	" рф бел укр срб мкд қаз 中国 中國 台灣 香港 한국 भारत com org net edu gov mil int info biz name pro mobi asia cat" +
-	" jobs tel travel xxx aero coop museum post arpa onion academy app art bar bet bid blog buzz casino cash" +
-	" chat click cloud club code codes company community cool dating deals dev digital direct discount" +
-	" download earth email events exchange expert express faith farm finance fit fun fund fyi game games gift" +
-	" gold group guru help host house icu ink institute land legal life link live loan lol love ltd market" +
-	" media men mom money moe monster network news ninja one online page party photos pics pictures pink plus" +
-	" poker porn press promo pub pw quest racing red rent report review rip rocks run sale sbs science sex" +
-	" sexy shop show site social software solutions space sport store stream studio support surf systems tax" +
-	" team tech tips today tools top trade trading vip video wang watch webcam website wiki win wine work" +
-	" works world wtf xyz yoga zone gle goo "
+const endings = " ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt" +
+	" bw by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu" +
+	" fi fj fk fm fo fr ga gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in" +
+	" io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me" +
+	" mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg" +
+	" ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se sg sh si sk sl sm sn so sr ss st su sv sx" +
+	" sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt" +
+	" za zm zw рф бел укр срб мкд қаз 中国 中國 台灣 香港 한국 भारत com org net edu gov mil int info biz name pro mobi" +
+	" asia cat jobs tel travel xxx aero coop museum post arpa onion academy app art bar bet bid blog buzz" +
+	" casino cash chat click cloud club code codes company community cool dating deals dev digital direct" +
+	" discount download earth email events exchange expert express faith farm finance fit fun fund fyi game" +
+	" games gift gold group guru help host house icu ink institute land legal life link live loan lol love ltd" +
+	" market media men mom money moe monster network news ninja one online page party photos pics pictures" +
+	" pink plus poker porn press promo pub pw quest racing red rent report review rip rocks run sale sbs" +
+	" science sex sexy shop show site social software solutions space sport store stream studio support surf" +
+	" systems tax team tech tips today tools top trade trading vip video wang watch webcam website wiki win" +
+	" wine work works world wtf xyz yoga zone gle goo "

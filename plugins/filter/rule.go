@@ -132,9 +132,7 @@ func (s *ruleSet) broken(text string, here uint64) (found uint64) {
 			s.scratch.Put(w)
 		}
 	}
-	if left := here & s.links &^ found; left != 0 {
-		found |= s.linkBroken(text, left)
-	}
+	found |= s.linkBroken(text, here&s.links&^found)
 	for i := range s.rules {
 		if here&s.patterns&^found&(1<<i) != 0 && s.rules[i].matches(text) {
 			found |= 1 << i
@@ -150,7 +148,7 @@ func (r *rule) matches(text string) bool {
 
 // linkBroken returns which of the wanted rules a link of the text breaks.
 func (s *ruleSet) linkBroken(text string, wanted uint64) (found uint64) {
-	if !strings.ContainsFunc(text, isDot) && !strings.Contains(text, "://") {
+	if wanted == 0 || !strings.ContainsFunc(text, isDot) && !strings.Contains(text, "://") {
 		return 0
 	}
 	each := func(is func(r *rule) bool) (some uint64) {

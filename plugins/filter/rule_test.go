@@ -64,7 +64,7 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
-// A word is found in whatever text it stands in, whatever its case, and never in
+// A word is found in whatever text it is in, whatever its case, and never in
 // a part of another one.
 func FuzzWords(f *testing.F) {
 	for _, word := range []string{"casino", "Free money", "казино", "赌场", "ß", "ǅ", "a b c", "naïve", "🖕"} {

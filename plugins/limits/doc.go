@@ -6,8 +6,8 @@
 // events, such as reminders, do not count. Guards do not apply to moderators.
 //
 // A message beyond a limit is kept and not answered; a gross flood is not even kept.
-// Authors are told once: of a limit in each of its periods, of a guard every ten minutes.
-// A press has no text to answer to, and its limit is only logged.
+// Its author is warned once in each period of a limit, and by guards every ten minutes. A
+// press has no text to answer to, and its limit is only logged.
 //
 // Counts are in memory, in tables of a fixed size. That a limit was reached is in the
 // log, from which the next process learns that it still holds.

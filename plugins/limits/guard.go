@@ -84,13 +84,13 @@ func (l *Limiter) isWall(a *activity, m *core.Message, now time.Time) bool {
 	return a.wall.count > l.config.Wall
 }
 
-// warning is what the author is told.
+// warning returns what the author reads.
 func (l *Limiter) warning(what string) string {
 	switch what {
 	case flooding:
 		f := l.config.Flood
-		return fmt.Sprintf("That is too fast for me: more than %d messages within %s. What comes after them goes unanswered.",
-			f.Count, txt.SpanWords(f.Per))
+		return fmt.Sprintf("That is too fast for me: more than %d messages within %s."+
+			" What comes after them goes unanswered.", f.Count, txt.SpanWords(f.Per))
 	case repeating:
 		return "You have said that several times now. I answer again when you say something else."
 	}

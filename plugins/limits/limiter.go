@@ -204,7 +204,7 @@ func (l *Limiter) count(m *core.Message, a *activity) core.Verdict {
 }
 
 // refuse returns the verdict if a window is full. The first message that can be answered,
-// or the first press, is logged; its author is told when the window ends.
+// or the first press, is logged, and its author reads when the window ends.
 func refuse(w *window, r Rate, m *core.Message, now time.Time, who string, log func(until time.Time)) core.Verdict {
 	v := core.Verdict{Admission: core.Quiet}
 	if w.reported || !canReply(m) && !isPress(m) {

@@ -60,8 +60,11 @@ func (p *Plugin) checkRank(a *actor, c *candidate) error {
 	switch {
 	case p.host.Desk.Admin(c.user):
 		return core.Errorf(core.Forbidden, "%s is one of my admins: nobody can do that to them.", displayName(c.name))
-	case !a.isAdmin() && (c.rank >= core.Moderator || p.records.isModerator(c.user, groupOf(a.place))):
-		return core.Errorf(core.Forbidden, "%s is a moderator here: only an admin can do that to them.", displayName(c.name))
+	case a.isAdmin():
+		return nil
+	case c.rank >= core.Moderator || p.records.isModerator(c.user, groupOf(a.place)):
+		return core.Errorf(core.Forbidden, "%s is a moderator here: only an admin can do that to them.",
+			displayName(c.name))
 	}
 	return nil
 }
@@ -149,7 +152,8 @@ func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lift
 	case everywhere:
 		return nil, core.Errorf(core.Forbidden, "That holds beyond this group: only an admin can lift it.")
 	}
-	return nil, core.Errorf(core.Invalid, "%s is not %s here.", txt.Clip(txt.Line(bare(name)), maxName), participle(kind))
+	shown := txt.Clip(txt.Line(bare(name)), maxName)
+	return nil, core.Errorf(core.Invalid, "%s is not %s here.", shown, participle(kind))
 }
 
 // recordRelease logs that a user is no longer blocked or muted. With the last of it, the
@@ -179,13 +183,13 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 }
 
 // mutePlace makes the bot quiet in the actor's place.
-func (p *Plugin) mutePlace(ctx context.Context, a *actor, span time.Duration, reason string) (until time.Time, err error) {
-	ctx, err = p.records.begin(ctx)
+func (p *Plugin) mutePlace(ctx context.Context, a *actor, span time.Duration, reason string) (time.Time, error) {
+	until := p.host.Clock().Add(span)
+	ctx, err := p.records.begin(ctx)
 	if err != nil {
 		return until, err
 	}
 	defer p.records.change.Unlock()
-	until = p.host.Clock().Add(span)
 	if err := p.records.mutePlace(ctx, a.place, until); err != nil {
 		return until, err
 	}

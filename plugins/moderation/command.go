@@ -29,39 +29,53 @@ func (p *Plugin) Commands() []command.Command {
 				{Name: "person", Brief: "A tag, an id, or a name of one word"},
 				{Name: "reason", Brief: "How long (7d), and why", Rest: true},
 			},
-		}, Do: p.blockCommand},
+		}, Do: forModerators(p.blockCommand)},
 		{Spec: command.Spec{
 			Name: "unblock", Brief: "Let a blocked person talk to me again", Rank: core.Moderator,
-			Args: []command.Arg{{Name: "person", Brief: "A name, tag or id, or what /blocked says", Required: true, Rest: true}},
-		}, Do: p.unblockCommand},
+			Args: []command.Arg{
+				{Name: "person", Brief: "A name, tag or id, or what /blocked says", Required: true, Rest: true},
+			},
+		}, Do: forModerators(p.unblockCommand)},
 		{Spec: command.Spec{
 			Name: "mute", Brief: "Let me be quiet here for a while, or towards one person", Rank: core.Moderator,
 			Args: []command.Arg{{Name: "duration", Brief: "Like 30m, 2h or 1d"}, whom},
-		}, Do: p.muteCommand},
+		}, Do: forModerators(p.muteCommand)},
 		{Spec: command.Spec{
-			Name: "unmute", Brief: "Let me talk here again, or to one person", Rank: core.Moderator, Args: []command.Arg{whom},
-		}, Do: p.unmuteCommand},
+			Name: "unmute", Brief: "Let me talk here again, or to one person", Rank: core.Moderator,
+			Args: []command.Arg{whom},
+		}, Do: forModerators(p.unmuteCommand)},
 		{Spec: command.Spec{
 			Name: "blocked", Idempotent: true, Brief: "List who is blocked or muted here", Rank: core.Moderator,
-		}, Do: p.blockedCommand},
+		}, Do: forModerators(p.blockedCommand)},
 		{Spec: command.Spec{
 			Name: "modlog", Idempotent: true, Brief: "Show what moderators and guards did here", Rank: core.Moderator,
-		}, Do: p.modlogCommand},
+		}, Do: forModerators(p.modlogCommand)},
 		{Spec: command.Spec{
 			Name: "appeal", Brief: "Ask the admins to lift your block, once a day", Private: true,
 			Args: []command.Arg{{Name: "text", Brief: "Why it should be lifted; left out: how it stands", Rest: true}},
 		}, Do: p.appealCommand},
 		{Spec: command.Spec{
-			Name: "appeals", Idempotent: true, Brief: "List the appeals of people who are blocked", Rank: core.Admin, Private: true,
+			Name: "appeals", Idempotent: true, Brief: "List the appeals of people who are blocked", Rank: core.Admin,
+			Private: true,
 		}, Do: p.appealsCommand},
 	}
 }
 
-func (p *Plugin) blockCommand(ctx context.Context, c command.Call) (string, error) {
-	a, err := newActor(c.Path, c.Private, c.Author)
-	if err != nil {
-		return "", err
+// handler carries a command out and returns the answer.
+type handler func(ctx context.Context, c command.Call) (string, error)
+
+// forModerators refuses calls of a command by users who are not moderators.
+func forModerators(do func(context.Context, *actor, *command.Call) (string, error)) handler {
+	return func(ctx context.Context, c command.Call) (string, error) {
+		a, err := newActor(c.Path, c.Private, c.Author)
+		if err != nil {
+			return "", err
+		}
+		return do(ctx, a, &c)
 	}
+}
+
+func (p *Plugin) blockCommand(ctx context.Context, a *actor, c *command.Call) (text string, err error) {
 	r := holdRequest{name: c.Args["person"], reason: c.Args["reason"]}
 	if c.Target != "" && r.name != "" {
 		if _, err := p.findUser(ctx, a, r.name); err != nil { // called on a message, with only a reason
@@ -69,7 +83,7 @@ func (p *Plugin) blockCommand(ctx context.Context, c command.Call) (string, erro
 		}
 	}
 	if r.name == "" {
-		r.name, err = p.writerOf(ctx, &c)
+		r.name, err = writerOf(ctx, p.host.Reader, c)
 	}
 	if err != nil {
 		return "", err
@@ -82,18 +96,13 @@ func (p *Plugin) blockCommand(ctx context.Context, c command.Call) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return p.sentence(&h), nil
-}
-
-// sentence says that a user is blocked or muted.
-func (p *Plugin) sentence(h *hold) string {
-	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), ending(h.end(), p.host.Clock()))
+	return h.sentence(p.host.Clock()), nil
 }
 
 // writerOf returns the id of who wrote the message that a command was called on.
-func (p *Plugin) writerOf(ctx context.Context, c *command.Call) (id string, err error) {
+func writerOf(ctx context.Context, r core.Reader, c *command.Call) (id string, err error) {
 	if c.Target != "" {
-		err = p.host.Reader.View(ctx, func(v core.View) error {
+		err = r.View(ctx, func(v core.View) error {
 			e, ok, err := v.Entry(c.Path, c.Target)
 			if ok && !e.Self {
 				id = e.Message.Author.ID
@@ -110,27 +119,19 @@ func (p *Plugin) writerOf(ctx context.Context, c *command.Call) (id string, err 
 	return id, nil
 }
 
-func (p *Plugin) unblockCommand(ctx context.Context, c command.Call) (string, error) {
-	return p.releaseCommand(ctx, &c, blocked)
+func (p *Plugin) unblockCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
+	return p.releaseCommand(ctx, a, blocked, c.Args["person"])
 }
 
-func (p *Plugin) releaseCommand(ctx context.Context, c *command.Call, kind string) (string, error) {
-	a, err := newActor(c.Path, c.Private, c.Author)
-	if err != nil {
-		return "", err
-	}
-	lifted, err := p.release(ctx, a, kind, c.Args["person"])
+func (p *Plugin) releaseCommand(ctx context.Context, a *actor, kind, name string) (string, error) {
+	lifted, err := p.release(ctx, a, kind, name)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s is %s no longer.", lifted[0].label(), participle(kind)), nil
 }
 
-func (p *Plugin) muteCommand(ctx context.Context, c command.Call) (string, error) {
-	a, err := newActor(c.Path, c.Private, c.Author)
-	if err != nil {
-		return "", err
-	}
+func (p *Plugin) muteCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
 	d, name := p.config.MuteFor, c.Args["person"]
 	given, ok := txt.ParseSpan(c.Args["duration"])
 	if ok {
@@ -143,7 +144,7 @@ func (p *Plugin) muteCommand(ctx context.Context, c command.Call) (string, error
 		if err != nil {
 			return "", err
 		}
-		return p.sentence(&h), nil
+		return h.sentence(p.host.Clock()), nil
 	}
 	until, err := p.mutePlace(ctx, a, d, "")
 	if err != nil {
@@ -152,13 +153,9 @@ func (p *Plugin) muteCommand(ctx context.Context, c command.Call) (string, error
 	return "I am quiet here " + ending(until, p.host.Clock()) + ". `/unmute` ends it.", nil
 }
 
-func (p *Plugin) unmuteCommand(ctx context.Context, c command.Call) (string, error) {
+func (p *Plugin) unmuteCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
 	if c.Args["person"] != "" {
-		return p.releaseCommand(ctx, &c, muted)
-	}
-	a, err := newActor(c.Path, c.Private, c.Author)
-	if err != nil {
-		return "", err
+		return p.releaseCommand(ctx, a, muted, c.Args["person"])
 	}
 	if err := p.unmutePlace(ctx, a); err != nil {
 		return "", err
@@ -185,15 +182,19 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 	if len(held) == 0 || text == "" {
 		return status(held, former, now), nil
 	}
-	if n := len(former); n > 0 && now.Sub(former[n-1].At) < day {
-		again := txt.Moment(former[n-1].At.Add(day), now)
-		return "", core.Errorf(core.Occupied, "You have appealed already; you may again at %s.", again)
+	for _, x := range former {
+		again := x.At.Add(day)
+		if now.Before(again) {
+			return "", core.Errorf(core.Occupied, "You have appealed already; you may again at %s.",
+				txt.Moment(again, now))
+		}
 	}
 	x := appeal{At: now, Name: displayName(c.Author.Name), Text: text, user: c.Person}
 	if err := r.addAppeal(ctx, x); err != nil {
 		return "", err
 	}
-	p.host.Desk.Admins(fmt.Sprintf("%s (%s) appeals against being blocked. /appeals tells what they say.", x.Name, x.user))
+	news := "%s (%s) appeals against being blocked. /appeals tells what they say."
+	p.host.Desk.Admins(fmt.Sprintf(news, x.Name, x.user))
 	return "I have passed it on to my admins.", nil
 }
 
@@ -214,9 +215,8 @@ func status(held []hold, appeals []appeal, now time.Time) string {
 
 // blockedCommand lists who is blocked or muted: in a group those there, in private, for an
 // admin, everybody.
-func (p *Plugin) blockedCommand(ctx context.Context, c command.Call) (string, error) {
-	a, err := p.viewer(ctx, &c)
-	if err != nil {
+func (p *Plugin) blockedCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
+	if err := p.openFor(ctx, a); err != nil {
 		return "", err
 	}
 	wanted := func(h *hold) bool { return c.Private || !h.scope.IsZero() && h.scope.Within(groupOf(c.Path)) }
@@ -242,19 +242,15 @@ func (p *Plugin) blockedCommand(ctx context.Context, c command.Call) (string, er
 	return strings.TrimSpace(b.String()), nil
 }
 
-// viewer returns who asks for a list, and opens the records. In private, moderators see
-// nothing, because no group is there.
-func (p *Plugin) viewer(ctx context.Context, c *command.Call) (*actor, error) {
-	a, err := newActor(c.Path, c.Private, c.Author)
-	if err != nil {
-		return nil, err
-	}
-	if c.Private && !a.isAdmin() {
-		return nil, core.Errorf(core.Forbidden, "Ask me in the group that it is about.")
+// openFor opens the records for a list. In private, moderators see nothing, because no
+// group is there.
+func (p *Plugin) openFor(ctx context.Context, a *actor) error {
+	if a.private && !a.isAdmin() {
+		return core.Errorf(core.Forbidden, "Ask me in the group that it is about.")
 	}
 	p.records.mu.Lock()
 	defer p.records.mu.Unlock()
-	return a, p.records.open(ctx)
+	return p.records.open(ctx)
 }
 
 // holdLine is a line about a user who is blocked or muted.
@@ -285,8 +281,8 @@ func (p *Plugin) holdLine(ctx context.Context, h *held, private bool) string {
 
 // modlogCommand shows what happened: in a group what happened there, in private, for an
 // admin, everything.
-func (p *Plugin) modlogCommand(ctx context.Context, c command.Call) (string, error) {
-	if _, err := p.viewer(ctx, &c); err != nil {
+func (p *Plugin) modlogCommand(ctx context.Context, a *actor, c *command.Call) (string, error) {
+	if err := p.openFor(ctx, a); err != nil {
 		return "", err
 	}
 	now := p.host.Clock()
@@ -325,9 +321,9 @@ func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, er
 		return "There are no appeals.", nil
 	}
 	var b strings.Builder
-	if n := len(list) - maxListed; n > 0 {
-		fmt.Fprintf(&b, "%d older ones, and\n", n)
-		list = list[n:]
+	if len(list) > maxListed {
+		fmt.Fprintf(&b, "%d older ones, and\n", len(list)-maxListed)
+		list = list[len(list)-maxListed:]
 	}
 	for _, x := range list {
 		held := "no longer blocked"

@@ -14,10 +14,9 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// TestForgotten: a block outlives that the person is forgotten, and nothing is
-// left that names him, or what was said of him; who blocked him is left with
-// nothing of it either. It is lifted by what the list calls him, or by the id of
-// who came back.
+// TestForgotten: a block outlives that the user is forgotten. Nothing is left that names
+// them or quotes them, not even with the moderator who blocked them. It is lifted by the
+// mark that the list shows, or by the id when the user is back.
 func TestForgotten(t *testing.T) {
 	for name, act := range map[string]func(*Plugin) *actor{"an admin": boss, "a moderator": mia} {
 		for _, byID := range []bool{true, false} {
@@ -31,7 +30,8 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 	p := gated(t, s, limits.Config{Private: limits.Rate{Count: 1, Per: time.Hour}})
 	m := says("1", "jay", "hi")
 	m.ID = "1"
-	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: *m}}}}); err != nil {
+	if err := s.DB.Commit(t.Context(),
+		&core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: *m}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if p.Judge(says("jay", "jay", "one"), false); p.Judge(says("jay", "jay", "two"), false).Reply == "" {
@@ -98,7 +98,7 @@ func lift(t *testing.T, p *Plugin, a *actor, byID bool) {
 	}
 }
 
-// forgetting forgets somebody at the moment when something is written under his
+// forgetting forgets somebody at the moment when something is written under a user's
 // path.
 type forgetting struct {
 	core.Items
@@ -178,7 +178,7 @@ func TestModeratorForgottenMeanwhile(t *testing.T) {
 	}
 }
 
-// FuzzHoldKey: what is no key of ours is refused, what is one says the same.
+// FuzzHoldKey: what is not a key of ours is refused, what is one says the same.
 func FuzzHoldKey(f *testing.F) {
 	f.Add("hold 00112233445566778899aabbccddeeff block room/1")
 	f.Add("hold 00112233445566778899aabbccddeeff mute ")

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"hash"
 	"strings"
 	"time"
@@ -52,6 +53,11 @@ func (h *hold) label() string {
 		return userID(h.user)
 	}
 	return displayName(h.name)
+}
+
+// sentence says that the user is blocked or muted.
+func (h *hold) sentence(now time.Time) string {
+	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), ending(h.end(), now))
 }
 
 // end returns when it is over; the zero Time means when it is lifted.

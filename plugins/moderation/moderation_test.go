@@ -167,7 +167,8 @@ func TestMoved(t *testing.T) {
 	old, next := core.MustPath("room/5"), core.MustPath("room/100")
 	m := says("5", "jay", "hi")
 	m.ID = "1"
-	if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: *m}}}}); err != nil {
+	if err := s.DB.Commit(t.Context(),
+		&core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: *m}}}}); err != nil {
 		t.Fatal(err)
 	}
 	a := mia(p)
@@ -230,7 +231,7 @@ func TestUnreadable(t *testing.T) {
 }
 
 // TestModerators: who was seen as a moderator of a group is one there, also after a
-// restart, until he is seen without the rank.
+// restart, until they are seen without the rank.
 func TestModerators(t *testing.T) {
 	s := plugintest.NewStand(t, "moderation")
 	p := made(t, s, Config{})
@@ -304,11 +305,12 @@ func TestActors(t *testing.T) {
 	}
 }
 
-// TestAppealsAreForAdmins, whatever stands before the command.
+// TestAppealsAreForAdmins, whatever precedes the command.
 func TestAppealsAreForAdmins(t *testing.T) {
 	s := plugintest.NewStand(t, "moderation")
 	p := made(t, s, Config{})
-	for rank, ok := range map[core.Rank]bool{core.Member: false, core.Moderator: false, core.Admin: true, core.Bot: false} {
+	for rank, ok := range map[core.Rank]bool{core.Member: false, core.Moderator: false, core.Admin: true,
+		core.Bot: false} {
 		c := command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay", Rank: rank}}
 		if _, err := call(t, p, "appeals", c); (err == nil) != ok {
 			t.Errorf("rank %d: %v", rank, err)

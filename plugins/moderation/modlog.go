@@ -234,7 +234,8 @@ func (l *modLog) forget(user core.Path) (gone []event) {
 		return e.about == user
 	})
 	for i := range l.events {
-		if e := &l.events[i]; e.by == user {
+		e := &l.events[i]
+		if e.by == user {
 			e.by, e.byName = core.Path{}, ""
 		}
 	}

@@ -1,6 +1,7 @@
 package moderation
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -394,7 +395,8 @@ func (r *records) find(wanted func(*hold) bool) (found []held) {
 	}
 	r.mu.Unlock()
 	slices.SortFunc(found, func(a, b held) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.digest.String(), b.digest.String()), cmp.Compare(a.scope.String(), b.scope.String()))
+		return cmp.Or(cmp.Compare(a.name, b.name), bytes.Compare(a.digest[:], b.digest[:]),
+			cmp.Compare(a.scope.String(), b.scope.String()))
 	})
 	return found
 }

@@ -122,7 +122,7 @@ func (p *Plugin) findUser(ctx context.Context, a *actor, name string) (c candida
 	case len(found) > 1:
 		return c, errSeveral(name, found)
 	case pathErr == nil && path.IsPerson() && a.isAdmin():
-		return p.userAt(ctx, path)
+		return userAt(ctx, p.host.Reader, path)
 	}
 	text := fmt.Sprintf("I have seen nobody here who is called %s.", txt.Clip(txt.Line(name), maxName))
 	if a.isAdmin() {
@@ -132,9 +132,9 @@ func (p *Plugin) findUser(ctx context.Context, a *actor, name string) (c candida
 }
 
 // userAt returns the user of a path, with the name that they used last.
-func (p *Plugin) userAt(ctx context.Context, path core.Path) (candidate, error) {
+func userAt(ctx context.Context, r core.Reader, path core.Path) (candidate, error) {
 	c := candidate{user: path}
-	err := p.host.Reader.View(ctx, func(v core.View) error {
+	err := r.View(ctx, func(v core.View) error {
 		entries, err := v.Recent(path.Parent().Parent(), recentEntries, nil)
 		for i := range entries {
 			a := &entries[i].Message.Author
