@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/daemon/settings"
 	"synthbot/setup"
 )
 
@@ -76,7 +77,7 @@ func (b *Bot) claim(ctx context.Context, claim Claim, c command.Call) (string, e
 	}
 	if used, err := b.claimed(ctx, claim); err != nil {
 		return "", err
-	} else if used && !slices.Contains(b.overlay.admins(), c.Person) {
+	} else if used && !slices.Contains(b.claimedAdmins(), c.Person) {
 		return "", core.Errorf(core.Forbidden, "That code was used already. `synthbot init --claim code` makes another one.")
 	}
 	return "You are my admin now. /help tells what you can do.", b.makeAdmin(ctx, claim, c.Person)
@@ -86,7 +87,7 @@ func (b *Bot) claim(ctx context.Context, claim Claim, c command.Call) (string, e
 // the two, only he can use it again.
 func (b *Bot) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
 	yes, alone := true, len(b.admins(b.InForce().Config)) == 0
-	if err := b.overlay.change(ctx, person, func(x *changed) { x.Admin = &yes }); err != nil {
+	if err := b.changes.Change(ctx, person, func(s *settings.Settings) { s.Admin = &yes }); err != nil {
 		return err
 	}
 	raw, err := json.Marshal(b.env.Clock())

@@ -70,7 +70,7 @@ func TestClaimOnce(t *testing.T) {
 			t.Errorf("%s heard %q", who.name, said)
 		}
 	}
-	if admins := b.overlay.admins(); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
+	if admins := b.claimedAdmins(); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
 		t.Errorf("admins are %v", admins)
 	}
 }

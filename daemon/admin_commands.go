@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/txt"
+	"synthbot/daemon/settings"
 )
 
 // forAdmins are the commands of admins.
@@ -29,7 +30,7 @@ func (b *Bot) forAdmins() []command.Command {
 		}}, Do: b.say},
 		{Spec: command.Spec{Name: "history", Idempotent: true, Brief: "Show what was said last in a group", Rank: core.Admin, Private: true, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: b.lastWords},
 		{Spec: command.Spec{Name: "log", Idempotent: true, Brief: "Show or change how much I log, until I am restarted", Rank: core.Admin, Args: []command.Arg{
-			{Name: "room", Brief: "A part of me, like core/turn, or all"}, {Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", usual}},
+			{Name: "room", Brief: "A part of me, like core/turn, or all"}, {Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", settings.Default}},
 		}}, Do: b.logThere},
 		{Spec: command.Spec{Name: "reload", Idempotent: true, Brief: "Read my settings again", Rank: core.Admin}, Do: b.reloadSoon},
 	}

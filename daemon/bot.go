@@ -20,6 +20,7 @@ import (
 	"synthbot/core/engine"
 	"synthbot/core/recon"
 	"synthbot/core/turn"
+	"synthbot/daemon/settings"
 	"synthbot/memory"
 )
 
@@ -29,8 +30,8 @@ type Bot struct {
 	env     *Env
 	log     *slog.Logger
 	Store   core.Store
-	Db      *memory.DB // the store, where it is one of ours; else nil
-	overlay *overlay
+	Db      *memory.DB      // the store, where it is one of ours; else nil
+	changes *placeChanges   // the settings that users changed by command
 	runtime *action.Runtime // rate limits and what is busy outlive a reload
 	metrics *admin.Metrics
 	traces  *admin.Traces
@@ -61,6 +62,7 @@ type Bot struct {
 type parts struct {
 	Config     *Config
 	cast       *cast
+	settings   *resolver
 	Engines    *engine.Chain
 	plugins    []loaded
 	Commands   *command.Registry
@@ -87,12 +89,13 @@ type making func(Maker) ([]core.Interface, error)
 // force, of which is kept what did not change.
 func (b *Bot) describe(c *Config, before *parts, interfaces making, further ...core.Plugin) (*parts, error) {
 	p := &parts{Config: c, cast: c.Cast}
+	p.settings = c.resolver(b.changes, p.scopes)
 	var kept []loaded
 	if before != nil {
 		kept = before.plugins
 	}
 	var err error
-	if p.Engines, err = c.engines(b.engineOptions(c)); err != nil {
+	if p.Engines, err = c.engines(b.engineOptions(p)); err != nil {
 		return nil, err
 	}
 	b.metrics.Engines(p.Engines.Names()...)
@@ -107,11 +110,10 @@ func (b *Bot) describe(c *Config, before *parts, interfaces making, further ...c
 	if p.Interfaces, err = interfaces(m); err != nil {
 		return nil, err
 	}
-	c.scopes = p.scopes
-	if p.small, err = b.small(c); err != nil {
+	if p.small, err = b.small(p); err != nil {
 		return nil, err
 	}
-	return p, p.catalogue(b.policy(c), further...)
+	return p, p.catalogue(p.policy(), further...)
 }
 
 // catalogue gathers the actions of all plugins and interfaces, under a policy.
@@ -144,7 +146,7 @@ func (p *parts) catalogue(policy action.Policy, further ...core.Plugin) error {
 // admins are the people who may do everything: those of the configuration, and
 // those who were made admins since.
 func (b *Bot) admins(c *Config) []core.Path {
-	return append(paths(c.Bot.Admins), b.overlay.admins()...)
+	return append(paths(c.Bot.Admins), b.claimedAdmins()...)
 }
 
 // Assemble puts a bot together: open gives it its store, and interfaces makes its
@@ -163,13 +165,13 @@ func (p *Env) Assemble(c *Config, log *slog.Logger, open func() (core.Store, err
 	if b.Db, _ = store.(*memory.DB); b.Db != nil {
 		b.ledger = &ledger{db: b.Db, cost: b.cost, log: log}
 	}
-	if b.overlay, err = openOverlay(context.Background(), b.Items("bot")); err != nil {
+	if b.changes, err = settings.Open[settings.Settings](context.Background(), b.Items("bot")); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	if b.parts, err = b.describe(c, nil, interfaces, further...); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	b.embed(c)
+	b.embed(b.parts)
 	b.Turns = turn.New(b.options(b.parts))
 	p.bot.Store(b)
 	return b, nil
@@ -185,10 +187,10 @@ func (b *Bot) options(p *parts) turn.Options {
 		Store: b.Store, Catalogue: &catalogue, Clock: clock, Log: inRoom(b.log, "core/turn"),
 		Runtime:  b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker, inRoom(b.log, "core/turn")),
-		Persona:  func(place core.Path, user string) core.Persona { return b.castAt(p, place).For(user) },
-		Settings: func(place core.Path) turn.Settings { return b.settings(c, place) },
+		Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
+		Settings: p.turnSettings,
 		Access:   c.Access, Admins: b.admins(c), Names: p.cast.names(), Config: c.turnConfig(),
-		Language: c.Bot.Language, Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
+		Language: string(c.Bot.Language), Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
 		Chooser:   p.chooser,
 		Reaches:   func(place core.Path) bool { return b.reaches(p.at(place), place) },
 		Carrier:   p.carrier,
@@ -197,7 +199,7 @@ func (b *Bot) options(p *parts) turn.Options {
 		Observers: []core.Observer{b.metrics, b.traces, &b.conditions},
 		Watchers:  b.watchers(c),
 		Commands:  p.Commands,
-		Asleep:    b.overlay.asleep,
+		Asleep:    p.isAsleep,
 		Epoch:     b.Facts().Epoch,
 		Open:      b.open(p),
 	}

@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/core/turn"
+	"synthbot/daemon/settings"
 	"synthbot/memory"
 )
 
@@ -41,28 +42,27 @@ type Config struct {
 	read     time.Time // when
 	Document *config.Document
 	Cast     *cast
-	scopes   func(place core.Path) []core.Path // further subtrees that it belongs to; nil: nobody knows
-	Enabled  []enabled                         // the interfaces, in the order of their names
-	kinds    map[string]string                 // the drivers of all interfaces, by name
-	Chosen   []chosen                          // the plugins, in the order of the program's list
+	Enabled  []enabled         // the interfaces, in the order of their names
+	kinds    map[string]string // the drivers of all interfaces, by name
+	Chosen   []chosen          // the plugins, in the order of the program's list
 }
 
 // BotConfig is who runs and where.
 type BotConfig struct {
-	Name            string        `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
-	DataDir         string        `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then /var/lib/synthbot where this is /etc/synthbot/config.toml and there is one, then the user's state directory."`
-	Timezone        Zone          `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
-	Language        string        `toml:"language" default:"en" doc:"The language to answer in where none was recognised."`
-	Activation      string        `toml:"activation" default:"mention" oneof:"mention|keyword|ambient|always|never" doc:"What the bot answers in groups: what mentions it, what holds a keyword as well, what mentions it and now and then what it overhears, everything, or nothing. What is written in private is always answered."`
-	Keywords        []string      `toml:"keywords" example:"help, bot" doc:"The words that wake it, with activation = \"keyword\"."`
-	AmbientMessages int           `toml:"ambient_messages" default:"20" min:"0" doc:"With activation = \"ambient\": after how many overheard messages the model may say something; 0: never for that reason."`
-	AmbientEvery    time.Duration `toml:"ambient_every" default:"30m" min:"0s" doc:"With activation = \"ambient\": how long after it was last asked the model may say something to the next message; 0s: never for that reason."`
-	Attention       time.Duration `toml:"attention" default:"0s" min:"0s" max:"1h" doc:"How long after an answer in a group the same person may go on without addressing the bot again; 0s: not at all."`
-	Observe         bool          `toml:"observe" default:"true" doc:"Whether talk of groups that is not for the bot is kept, as context for its answers."`
-	Bots            bool          `toml:"bots" default:"false" doc:"Whether other bots are answered: three messages in a row at most, until a person speaks."`
-	Backlog         time.Duration `toml:"backlog" default:"1h" min:"0s" doc:"What waited longer than this for an answer, after the bot was away, is acknowledged together; 0s: nothing is."`
-	Admins          []Person      `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The people who may do everything."`
-	Claim           Claim         `toml:"claim" default:"" doc:"The hash of a code, as synthbot init notes it: who first says /claim and the code in private becomes an admin, too. Empty: nobody does."`
+	Name            string            `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
+	DataDir         string            `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then /var/lib/synthbot where this is /etc/synthbot/config.toml and there is one, then the user's state directory."`
+	Timezone        Zone              `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
+	Language        settings.Language `toml:"language" default:"en" doc:"The language to answer in where none was recognised."`
+	Activation      string            `toml:"activation" default:"mention" oneof:"mention|keyword|ambient|always|never" doc:"What the bot answers in groups: what mentions it, what holds a keyword as well, what mentions it and now and then what it overhears, everything, or nothing. What is written in private is always answered."`
+	Keywords        []string          `toml:"keywords" example:"help, bot" doc:"The words that wake it, with activation = \"keyword\"."`
+	AmbientMessages int               `toml:"ambient_messages" default:"20" min:"0" doc:"With activation = \"ambient\": after how many overheard messages the model may say something; 0: never for that reason."`
+	AmbientEvery    time.Duration     `toml:"ambient_every" default:"30m" min:"0s" doc:"With activation = \"ambient\": how long after it was last asked the model may say something to the next message; 0s: never for that reason."`
+	Attention       time.Duration     `toml:"attention" default:"0s" min:"0s" max:"1h" doc:"How long after an answer in a group the same person may go on without addressing the bot again; 0s: not at all."`
+	Observe         bool              `toml:"observe" default:"true" doc:"Whether talk of groups that is not for the bot is kept, as context for its answers."`
+	Bots            bool              `toml:"bots" default:"false" doc:"Whether other bots are answered: three messages in a row at most, until a person speaks."`
+	Backlog         time.Duration     `toml:"backlog" default:"1h" min:"0s" doc:"What waited longer than this for an answer, after the bot was away, is acknowledged together; 0s: nothing is."`
+	Admins          []Person          `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The people who may do everything."`
+	Claim           Claim             `toml:"claim" default:"" doc:"The hash of a code, as synthbot init notes it: who first says /claim and the code in private becomes an admin, too. Empty: nobody does."`
 }
 
 // Zone is a time zone by its name.
@@ -185,9 +185,7 @@ func (c *Config) checkRest(d *config.Document) {
 	if c.Metrics.Listen != "" && c.Metrics.Listen == c.Admin.Listen && !strings.HasSuffix(c.Metrics.Listen, ":0") {
 		d.Fault("is the address of the admin's page, too; give it a port of its own", "metrics", "listen")
 	}
-	checkLanguage(d, c.Bot.Language, "bot", "language")
 	for i, o := range c.Overrides {
-		checkLanguage(d, o.Language, "override", i, "language")
 		if o.Tokens != nil && slices.ContainsFunc(c.Budget.Places, func(p engine.PlaceBudget) bool { return p.Path == o.Path }) {
 			d.Fault("has a budget.place of the same path already; keep one of them", "override", i, "tokens")
 		}
@@ -199,12 +197,6 @@ func (c *Config) checkRest(d *config.Document) {
 	}
 	if name := c.Prompt.Recon; name != "" && !slices.ContainsFunc(c.Engines, func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == name }) {
 		d.Fault("names no engine", "prompt", "recon")
-	}
-}
-
-func checkLanguage(d *config.Document, language string, at ...any) {
-	if language != "" && !wellSpelt.MatchString(language) {
-		d.Fault("is no language; write a tag like en, it or pt-BR", at...)
 	}
 }
 

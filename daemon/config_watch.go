@@ -61,9 +61,9 @@ func (b *Bot) look(w *fsnotify.Watcher, before map[string]bool) map[string]bool 
 	watched := make(map[string]bool)
 	c := b.InForce().Config
 	files := append([]string{c.File}, c.Document.SecretFiles()...)
-	for _, o := range append([]Override{{Persona: c.Persona.Path}}, c.Overrides...) {
-		if o.Persona != "" {
-			files = append(files, c.Beside(o.Persona))
+	for _, file := range append(c.Personas(), c.Persona.Path) {
+		if file != "" {
+			files = append(files, c.Beside(file))
 		}
 	}
 	for _, file := range files {

@@ -46,7 +46,8 @@ func (c *Config) samples() (places []core.Path) {
 		}
 	}
 	for i := range c.Overrides {
-		if o := &c.Overrides[i]; o.Persona != "" {
+		o := &c.Overrides[i]
+		if o.personaFile() != "" {
 			places = append(places, o.Path)
 		}
 	}
@@ -117,7 +118,7 @@ func (p *parts) Pairing() *pairing.Plugin {
 // Personas are the files of the overrides.
 func (c *Config) Personas() (files []string) {
 	for i := range c.Overrides {
-		files = append(files, c.Overrides[i].Persona)
+		files = append(files, c.Overrides[i].personaFile())
 	}
 	return files
 }
@@ -161,12 +162,12 @@ func Only(all ...core.Interface) making {
 // the same store.
 func (b *Bot) Reconfigured(cfg *Config, log *slog.Logger, further ...core.Plugin) (*Bot, error) {
 	parts := *b.InForce()
-	parts.Config, cfg.scopes = cfg, parts.scopes
-	if err := parts.catalogue(b.policy(cfg), further...); err != nil {
+	parts.Config = cfg
+	if err := parts.catalogue(parts.policy(), further...); err != nil {
 		return nil, err
 	}
 	other := &Bot{
-		env: b.env, log: log, Store: b.Store, Db: b.Db, overlay: b.overlay, runtime: b.runtime,
+		env: b.env, log: log, Store: b.Store, Db: b.Db, changes: b.changes, runtime: b.runtime,
 		metrics: b.metrics, traces: b.traces, parts: &parts,
 	}
 	other.Turns = turn.New(other.options(&parts))

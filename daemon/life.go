@@ -29,7 +29,7 @@ func (b *Bot) replace(life *lives, next *parts) error {
 			b.start(life.tools, r.name, r.key, r.run)
 		}
 	}
-	b.embed(next.Config)
+	b.embed(next)
 	b.conditions.renewed()
 	drained := b.Turns.Reconfigure(b.options(next))
 	for _, i := range next.Interfaces {
@@ -60,7 +60,7 @@ func (b *Bot) rebuild() {
 	b.mu.Lock()
 	next := *b.parts
 	b.mu.Unlock()
-	if err := next.catalogue(b.policy(next.Config)); err != nil {
+	if err := next.catalogue(next.policy()); err != nil {
 		b.log.Error("actions have changed, and cannot be taken together; the former ones stay", "err", err)
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/daemon/settings"
+	"synthbot/memory"
 )
 
 // TestTwoLimits: a place has one limit of tokens.
@@ -18,17 +20,31 @@ func TestTwoLimits(t *testing.T) {
 	}
 }
 
-// TestAllowByCommand: of lists of what is to be had, that of the longest path
-// counts, and of equals the command's.
+// TestAllowByCommand: of lists of what is available, that of the longest path counts,
+// and of equals the command's.
 func TestAllowByCommand(t *testing.T) {
-	list := "dice_*"
-	b := &Bot{overlay: &overlay{places: map[core.Path]changed{core.MustPath("desk/1"): {Allow: &list}}}}
-	c := &Config{Overrides: []Override{{Path: core.MustPath("desk/1"), ActionsAllow: []string{"web_*"}}, {Path: core.MustPath("desk/1/2"), ActionsAllow: []string{"memory_*"}}}}
+	db, err := memory.Open(t.TempDir(), memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	changes, err := settings.Open[settings.Settings](t.Context(), db.Items("bot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := changes.Set(t.Context(), core.MustPath("desk/1"), "actions_allow", "dice_*"); err != nil {
+		t.Fatal(err)
+	}
+	c := &Config{Overrides: []Override{
+		{Path: core.MustPath("desk/1"), Settings: settings.Settings{ActionsAllow: settings.Patterns{"web_*"}}},
+		{Path: core.MustPath("desk/1/2"), Settings: settings.Settings{ActionsAllow: settings.Patterns{"memory_*"}}},
+	}}
+	r := c.resolver(changes, nil)
 	for place, want := range map[string]string{"desk/1": "dice_* a command in desk/1", "desk/1/2/3": "memory_* override desk/1/2", "desk/2": "all -"} {
-		b.limitsInEffect(c, core.MustPath(place), func(name, value, from string) {
-			if name == "actions_allow" && value+" "+from != want {
-				t.Errorf("%s: %s %s, want %s", place, value, from, want)
+		for _, row := range r.Rows(core.MustPath(place)) {
+			if row.Name == "actions_allow" && row.Value+" "+row.From != want {
+				t.Errorf("%s: %s %s, want %s", place, row.Value, row.From, want)
 			}
-		})
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/daemon/settings"
 	"synthbot/interfaces/console"
 )
 
@@ -202,12 +203,12 @@ func (b *Bot) SetLog(name, level string) (string, error) {
 	}
 	switch level {
 	case "":
-	case usual:
+	case settings.Default:
 		l.say(room, nil)
 	default:
 		var least slog.Level
 		if err := least.UnmarshalText([]byte(level)); err != nil || least < slog.LevelDebug {
-			return "", core.Errorf(core.Invalid, "%q is no level. Write debug, info, warn, error or %s.", level, usual)
+			return "", core.Errorf(core.Invalid, "%q is no level. Write debug, info, warn, error or %s.", level, settings.Default)
 		}
 		l.say(room, &least)
 		b.log.Info("log level changed", "of", room, "level", least)

@@ -42,6 +42,7 @@ engine = "home"
 	if err != nil {
 		t.Fatal(err)
 	}
+	parts := &parts{Config: c, cast: c.Cast, settings: c.resolver(new(placeChanges), nil)}
 	for _, tc := range []struct{ place, activation, keyword, engine, persona string }{
 		{"discord/9", "never", "", "", "Aria"},
 		{"discord/1", "always", "", "", "Gamemaster"},
@@ -49,12 +50,12 @@ engine = "home"
 		{"discord/11/2", "never", "", "", "Aria"},
 	} {
 		place := core.MustPath(tc.place)
-		s := c.settings(place)
-		if s.Activation != tc.activation || strings.Join(s.Keywords, " ") != tc.keyword || c.prefer(place) != tc.engine || c.Cast.At(place).Name != tc.persona {
-			t.Errorf("%s: %+v, engine %q, persona %s", place, s, c.prefer(place), c.Cast.At(place).Name)
+		s, who := parts.settings.At(place), c.PersonaAt(place)
+		if s.Activation != tc.activation || strings.Join(s.Keywords, " ") != tc.keyword || s.Engine != tc.engine || who.Name != tc.persona {
+			t.Errorf("%s: %+v, persona %s", place, s, who.Name)
 		}
 	}
-	policy := c.policy()
+	policy := parts.policy()
 	if len(policy.Grants) != 1 || policy.Grants[0] != (action.Grant{From: core.MustPath("discord/1/2"), To: core.MustPath("discord/1/3")}) {
 		t.Errorf("grants %+v", policy.Grants)
 	}

@@ -91,20 +91,22 @@ func (b *Bot) pageActions() []adminpage.Action {
 // pageSettings are the settings of a place; of the zero Path those of the
 // configuration.
 func (b *Bot) pageSettings(place core.Path) (rows []adminpage.Setting) {
-	row := func(name, value, from string) {
-		rows = append(rows, adminpage.Setting{Name: name, Value: value, From: from})
-	}
 	if !place.IsZero() {
-		b.EachInEffect(place, row)
+		for _, row := range b.PlaceSettings(place) {
+			rows = append(rows, adminpage.Setting(row))
+		}
 		return rows
 	}
 	c := b.InForce().Config
-	each("", reflect.ValueOf(c).Elem(), func(name, value string) { row(name, value, c.File) })
+	row := func(name, value string) {
+		rows = append(rows, adminpage.Setting{Name: name, Value: value, From: c.File})
+	}
+	each("", reflect.ValueOf(c).Elem(), row)
 	for _, e := range c.Enabled {
-		each("interfaces."+e.Name+".", reflect.ValueOf(e.own), func(name, value string) { row(name, value, c.File) })
+		each("interfaces."+e.Name+".", reflect.ValueOf(e.own), row)
 	}
 	for _, p := range c.Chosen {
-		each("plugins."+p.name+".", reflect.ValueOf(p.Own), func(name, value string) { row(name, value, c.File) })
+		each("plugins."+p.name+".", reflect.ValueOf(p.Own), row)
 	}
 	return rows
 }

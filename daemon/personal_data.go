@@ -180,7 +180,7 @@ func (b *Bot) forget(ctx context.Context, path core.Path) error {
 	// A turn that ran may have kept something in between; from now on none can.
 	errs = append(errs, b.erase(ctx, path))
 	b.traces.Forget(path)
-	less, err := b.overlay.reread(ctx)
+	less, err := b.changes.Reread(ctx)
 	if less {
 		b.anew() // he may have been an admin
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,19 +10,21 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/turn"
+	"synthbot/daemon/settings"
 )
 
-// usual takes back what was changed by command.
-const usual = "default"
-
-// forKeepers are the commands by which a place is looked after: by its moderators,
-// and in private by the person himself.
+// forKeepers are the commands by which moderators look after a place, and users
+// after their private place.
 func (b *Bot) forKeepers() []command.Command {
+	activations := []string{turn.OnMention, turn.OnKeyword, turn.Ambient, turn.Always, turn.Never, settings.Default}
 	return []command.Command{
-		{Spec: command.Spec{Name: "sleep", Idempotent: true, Brief: "Let me listen here without answering, until /wake"}, Do: b.asleep(true)},
+		{Spec: command.Spec{
+			Name: "sleep", Idempotent: true, Brief: "Let me listen here without answering, until /wake",
+		}, Do: b.asleep(true)},
 		{Spec: command.Spec{Name: "wake", Idempotent: true, Brief: "Let me answer here again"}, Do: b.asleep(false)},
-		{Spec: command.Spec{Name: "activation", Idempotent: true, Brief: "Show or change what I answer here", Rank: core.Moderator,
-			Args: []command.Arg{{Name: "what", Brief: "What I answer in this group", Choices: []string{turn.OnMention, turn.OnKeyword, turn.Ambient, turn.Always, turn.Never, usual}}},
+		{Spec: command.Spec{
+			Name: "activation", Idempotent: true, Brief: "Show or change what I answer here", Rank: core.Moderator,
+			Args: []command.Arg{{Name: "what", Brief: "What I answer in this group", Choices: activations}},
 		}, Do: b.activation},
 	}
 }
@@ -32,9 +35,10 @@ func (b *Bot) asleep(sleeps bool) func(context.Context, command.Call) (string, e
 		if !c.Private && c.Author.Rank < core.Moderator {
 			return "", core.Errorf(core.Forbidden, "Only moderators can do that here.")
 		}
-		err := b.overlay.change(ctx, c.Path, func(x *changed) {
-			if x.Asleep = nil; sleeps {
-				x.Asleep = &sleeps
+		err := b.changes.Change(ctx, c.Path, func(s *settings.Settings) {
+			s.Asleep = nil
+			if sleeps {
+				s.Asleep = &sleeps
 			}
 		})
 		if sleeps {
@@ -47,59 +51,88 @@ func (b *Bot) asleep(sleeps bool) func(context.Context, command.Call) (string, e
 func (b *Bot) activation(ctx context.Context, c command.Call) (string, error) {
 	what := c.Args["what"]
 	if what != "" {
-		err := b.overlay.change(ctx, c.Path, func(x *changed) {
-			if x.Activation = &what; what == usual {
-				x.Activation = nil
-			}
-		})
-		if err != nil {
+		if err := b.changes.Set(ctx, c.Path, "activation", what); err != nil {
 			return "", err
 		}
 	}
-	now := b.settings(b.InForce().Config, c.Path).Activation
-	return fmt.Sprintf("Here I answer as `%s` says.", now), nil
+	return fmt.Sprintf("Here I answer as `%s` says.", b.InForce().settings.At(c.Path).Activation), nil
 }
 
-// persona shows or changes who the bot is in a place.
+// persona shows or changes the persona of a place.
 func (b *Bot) persona(ctx context.Context, c command.Call) (string, error) {
 	p := b.InForce()
-	if name := c.Args["name"]; name != "" {
+	all := strings.Join(p.cast.known(), ", ")
+	name := c.Args["name"]
+	if name != "" {
 		file, ok := p.cast.file(name)
-		if !ok && name != usual {
-			return "", core.Errorf(core.Invalid, "There is no persona %q. There is %s.", name, strings.Join(p.cast.known(), ", "))
+		if !ok && name != settings.Default {
+			return "", core.Errorf(core.Invalid, "There is no persona %q. There is %s.", name, all)
 		}
-		err := b.overlay.change(ctx, c.Path, func(x *changed) {
-			if x.Persona = &file; name == usual {
-				x.Persona = nil
-			}
-		})
-		if err != nil {
+		if name == settings.Default {
+			file = name
+		}
+		if err := b.changes.Set(ctx, c.Path, "persona", file); err != nil {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("Here I am %s. There is %s.", b.castAt(p, c.Path).Name, strings.Join(p.cast.known(), ", ")), nil
+	return fmt.Sprintf("Here I am %s. There is %s.", p.personaAt(c.Path).Name, all), nil
 }
 
 // engine shows or changes which engine is asked first in a place.
 func (b *Bot) engine(ctx context.Context, c command.Call) (string, error) {
 	p := b.InForce()
 	names := p.Engines.Names()
-	if name := c.Args["name"]; name != "" {
-		if name != usual && !slices.Contains(names, name) {
-			return "", core.Errorf(core.Invalid, "There is no engine %q. There is %s.", name, strings.Join(names, ", "))
+	all, name := strings.Join(names, ", "), c.Args["name"]
+	if name != "" {
+		if name != settings.Default && !slices.Contains(names, name) {
+			return "", core.Errorf(core.Invalid, "There is no engine %q. There is %s.", name, all)
 		}
-		err := b.overlay.change(ctx, c.Path, func(x *changed) {
-			if x.Engine = &name; name == usual {
-				x.Engine = nil
-			}
-		})
-		if err != nil {
+		if err := b.changes.Set(ctx, c.Path, "engine", name); err != nil {
 			return "", err
 		}
 	}
-	first := b.prefer(p.Config, c.Path)
-	if first == "" {
-		first = names[0]
+	first := cmp.Or(p.settings.At(c.Path).Engine, names[0])
+	return fmt.Sprintf("Here %s is asked first. There is %s.", first, all), nil
+}
+
+// setCommand is /set.
+func (b *Bot) setCommand() command.Command {
+	return command.Command{
+		Spec: command.Spec{
+			Name: "set", Idempotent: true, Brief: "Show what holds here and why, or change it", Rank: core.Admin,
+			Args: []command.Arg{
+				{Name: "what", Brief: "The setting; without one I show all", Choices: settings.Names[settings.Settings]()},
+				{Name: "value", Brief: "Its value here and below, or " + settings.Default, Rest: true},
+			},
+		}, Do: b.set,
 	}
-	return fmt.Sprintf("Here %s is asked first. There is %s.", first, strings.Join(names, ", ")), nil
+}
+
+// set shows the settings of a place, or changes one of them.
+func (b *Bot) set(ctx context.Context, c command.Call) (string, error) {
+	what, value := c.Args["what"], c.Args["value"]
+	if value != "" {
+		if err := b.changes.Set(ctx, c.Path, what, value); err != nil {
+			return "", err
+		}
+		b.applyChanges()
+	}
+	var s strings.Builder
+	for _, row := range b.PlaceSettings(c.Path) {
+		if what == "" || what == row.Name {
+			fmt.Fprintf(&s, "- %s: %s (%s)\n", row.Name, cmp.Or(row.Value, "–"), row.From)
+		}
+	}
+	return strings.TrimSpace(s.String()), nil
+}
+
+// applyChanges makes the permissions of actions and the limits of tokens follow the
+// settings at once.
+func (b *Bot) applyChanges() {
+	if !b.exchange.TryLock() { // a reload holds it, and may wait for this turn
+		ring(b.changed)
+		return
+	}
+	defer b.exchange.Unlock()
+	b.rebuild()
 }

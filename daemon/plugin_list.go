@@ -115,8 +115,9 @@ func settleLore(c *Config, own any) []string {
 	b.Dir = c.Beside(".")
 	b.Cards = []lorebook.Card{cardOf(c.Cast.Main, core.Path{})}
 	for _, o := range c.Overrides {
-		if o.Persona != "" {
-			b.Cards = append(b.Cards, cardOf(c.Cast.others[o.Persona], o.Path))
+		file := o.personaFile()
+		if file != "" {
+			b.Cards = append(b.Cards, cardOf(c.Cast.others[file], o.Path))
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (l loaded) Name() string { return l.Plugin.Name() }
 // before, in the same time zone and language, is taken over as it is.
 func (b *Bot) load(c *Config, before []loaded) ([]loaded, error) {
 	var all []loaded
-	zone, language := c.Clock(b.env.Clock)().Location().String(), c.Bot.Language
+	zone, language := c.Clock(b.env.Clock)().Location().String(), string(c.Bot.Language)
 	for _, next := range c.Chosen {
 		i := slices.IndexFunc(before, func(l loaded) bool {
 			return l.name == next.name && l.zone == zone && l.language == language && reflect.DeepEqual(l.Own, next.Own)
@@ -127,7 +127,7 @@ func (e exempt) Judge(m *core.Message, again bool) core.Verdict {
 // host is what a plugin is lent.
 func (b *Bot) host(c *Config, name string) core.Host {
 	return core.Host{
-		Name: name, Log: inRoom(b.log, "plugins/"+name).With("plugin", name), Clock: c.Clock(b.env.Clock), Language: c.Bot.Language,
+		Name: name, Log: inRoom(b.log, "plugins/"+name).With("plugin", name), Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
 		Items: b.Items(name), Zones: core.Zones{Items: b.Items("zones")}, Facts: b.Facts(), Inbox: inbox{b}, Reader: b.Store, Asker: asker{b}, Desk: &desk{b: b, log: b.log},
 		Changed: func() {
 			select {
@@ -155,6 +155,14 @@ func PluginNames() []string {
 	names := make([]string, len(abilities))
 	for i, a := range abilities {
 		names[i] = a.name
+	}
+	return names
+}
+
+// ChosenNames are the plugins that are turned on.
+func (c *Config) ChosenNames() (names []string) {
+	for _, p := range c.Chosen {
+		names = append(names, p.name)
 	}
 	return names
 }

@@ -78,7 +78,7 @@ func briefIn(s command.Spec, locale string) string {
 
 // greet says hello as the persona does.
 func (b *Bot) greet(_ context.Context, c command.Call) (string, error) {
-	who := b.castAt(b.InForce(), c.Path).For(c.Author.Name)
+	who := b.InForce().personaAt(c.Path).For(c.Author.Name)
 	if who.Greeting != "" {
 		return who.Greeting, nil
 	}

@@ -47,7 +47,7 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	if err != nil {
 		return daemon.Usagef("--session: %w", err)
 	}
-	who := cfg.Cast.At(place)
+	who := cfg.PersonaAt(place)
 	var b *daemon.Bot
 	o := console.Options{
 		In: p.In, Out: p.Out, Err: p.Err, User: p.user(name), Session: session, Rank: core.Admin,

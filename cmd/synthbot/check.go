@@ -154,7 +154,9 @@ func (p *program) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *d
 func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
-	b.EachInEffect(place, func(name, value, from string) { fmt.Fprintf(w, "%s\t%s\t%s\n", name, value, from) })
+	for _, row := range b.PlaceSettings(place) {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", row.Name, row.Value, row.From)
+	}
 	return w.Flush()
 }
 

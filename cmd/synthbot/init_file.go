@@ -76,7 +76,7 @@ func (d *draft) known() setup.Known {
 		k.Timezone = b.Timezone.String()
 	}
 	if d.text.Has("language", "bot") {
-		k.Language = b.Language
+		k.Language = string(b.Language)
 	}
 	k.Access = d.text.Has("private", "access")
 	return k

@@ -30,10 +30,10 @@ func TestSet(t *testing.T) {
 		"/set scope unified":                    "scope: unified (a command in desk/main)",
 		"/set actions_deny memory_forget, web*": "actions_deny: dice_* (override desk/main)",
 		"/set tokens 1_000":                     "tokens: 1000 (a command in desk/main)",
-		"/set scope everywhere":                 "scope is one of chat, interface, unified.",
-		"/set tokens -1":                        `"-1" is no number of tokens`,
-		"/set actions_allow [":                  `"[" is no pattern`,
-		"/set language klingon!":                `is no language`,
+		"/set scope everywhere":                 `scope is "everywhere"; write one of chat, interface, unified.`,
+		"/set tokens -1":                        "tokens is -1; write 0 or more.",
+		"/set actions_allow [":                  `actions_allow is "["; write the name of an action`,
+		"/set language klingon!":                `language is "klingon!"; write a language tag`,
 		"/set colour red":                       "what is one of language, ",
 	} {
 		if reply := d.answers(line); !strings.Contains(reply, want) {

@@ -18,7 +18,7 @@ import (
 // Layer is what one source sets for a path and all places below it.
 type Layer[T any] struct {
 	Path   core.Path
-	Origin string // the source, shown to users: "override discord/1"
+	From   string // the source, shown to users: "override discord/1"
 	Values T
 }
 
@@ -65,7 +65,7 @@ func (c *Changes[T]) Reread(ctx context.Context) (fewer bool, err error) {
 
 // put makes values the changes of a path. The caller holds mu.
 func (c *Changes[T]) put(at core.Path, values T) {
-	c.layers[at] = &Layer[T]{Path: at, Origin: "a command in " + at.String(), Values: values}
+	c.layers[at] = &Layer[T]{Path: at, From: "a command in " + at.String(), Values: values}
 }
 
 // Change lets f change the settings of a path, and stores them.

@@ -127,7 +127,7 @@ func (r *Resolver[T]) All() []*Layer[T] {
 }
 
 // Row is a setting that applies in a place, as users read it.
-type Row struct{ Name, Value, Origin string }
+type Row struct{ Name, Value, From string }
 
 // Rows returns the settings that apply in a place, in the order of the fields.
 // Those with the tag each have a row for each layer.
@@ -141,7 +141,7 @@ func (r *Resolver[T]) Rows(place core.Path) (rows []Row) {
 		}
 		before := len(rows)
 		for _, l := range r.holding(f, layers, place) {
-			rows = append(rows, Row{f.name, f.text(reflect.ValueOf(&l.Values).Elem()), l.Origin})
+			rows = append(rows, Row{f.name, f.text(reflect.ValueOf(&l.Values).Elem()), l.From})
 		}
 		if len(rows) == before {
 			rows = append(rows, Row{f.name, f.text(base), f.source()})

@@ -90,12 +90,12 @@ func TestAddedSetting(t *testing.T) {
 	}
 	store, _ := items(t)
 	changes := open[more](t, store)
-	layers := []settings.Layer[more]{{Path: c.Overrides[0].Path, Origin: "override desk/1", Values: c.Overrides[0].more}}
+	layers := []settings.Layer[more]{{Path: c.Overrides[0].Path, From: "override desk/1", Values: c.Overrides[0].more}}
 	r := settings.New(settings.Base[more](&c), layers, changes, nil)
 	holds := func(place, mood, origin string) {
 		t.Helper()
 		at := core.MustPath(place)
-		want := settings.Row{Name: "mood", Value: mood, Origin: origin}
+		want := settings.Row{Name: "mood", Value: mood, From: origin}
 		if got := r.At(at).Mood; got != mood || !slices.Contains(r.Rows(at), want) {
 			t.Errorf("%s: %q, rows %v, want %v", place, got, r.Rows(at), want)
 		}
@@ -151,7 +151,7 @@ func TestRows(t *testing.T) {
 	r := manyLayers(t)
 	rows := func(place string) (lines string) {
 		for _, row := range r.Rows(core.MustPath(place)) {
-			lines += row.Name + "=" + row.Value + " <" + row.Origin + ">\n"
+			lines += row.Name + "=" + row.Value + " <" + row.From + ">\n"
 		}
 		return lines
 	}
@@ -218,7 +218,7 @@ tokens=no limit <budget.place desk>
 	}
 	var order []string
 	for _, l := range r.All() {
-		order = append(order, l.Origin)
+		order = append(order, l.From)
 	}
 	if want := []string{"budget.place desk", "override desk/1", "override desk/8", "override desk/9", "override desk/1/2", "a command in desk/1/2"}; !slices.Equal(order, want) {
 		t.Errorf("all layers: %v", order)

@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"cmp"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/engine"
+	"synthbot/core/recon"
+	"synthbot/memory"
+)
+
+// engineOptions are what engines need besides their tables.
+func (b *Bot) engineOptions(p *parts) engine.Options {
+	clock := p.Config.Clock(b.env.Clock)
+	return engine.Options{
+		Log: inRoom(b.log, "core/engine"), Clock: clock, Zone: clock().Location(),
+		Prefer: func(place core.Path) string { return p.settings.At(place).Engine },
+		Health: b.engineHealth, Failed: b.metrics.ModelFailed,
+	}
+}
+
+// budgeted wraps the engines of p so that they are asked only within the budgets of
+// the place, the user and the bot.
+func (b *Bot) budgeted(p *parts, clock func() time.Time) core.Asker {
+	all := p.Config.Budget
+	all.Places = p.placeBudgets()
+	return engine.Budgeted(p.Engines, all, engine.BudgetOptions{
+		Ledger: b.ledger, Cost: p.Config.Cost, Used: b.metrics.Used,
+		Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine"),
+		PersonTokens: func(place core.Path) int64 { return *p.settings.At(place).PersonTokens },
+	})
+}
+
+// small makes the recon by a small model, if the configuration names one.
+func (b *Bot) small(p *parts) (*recon.Small, error) {
+	for _, e := range p.Config.Engines {
+		name := cmp.Or(e.Name, e.Provider)
+		if name == "" || name != p.Config.Prompt.Recon {
+			continue
+		}
+		o := b.engineOptions(p)
+		o.Prefer, o.Health = nil, nil
+		chain, err := engine.New([]engine.Config{e}, o)
+		if err != nil {
+			return nil, UsageError{err}
+		}
+		only := &parts{Config: p.Config, Engines: chain, settings: p.settings}
+		return recon.NewSmall(b.budgeted(only, o.Clock)), nil
+	}
+	return nil, nil
+}
+
+// embed lets memories be found by meaning, with the first engine that has a model
+// for that.
+func (b *Bot) embed(p *parts) {
+	if b.Db == nil {
+		return
+	}
+	b.Db.SetConfig(p.Config.Memory)
+	var by memory.Embedder
+	for _, e := range p.Config.Engines {
+		if e.Disabled || e.EmbeddingModel == "" {
+			continue
+		}
+		embedder, err := engine.NewEmbedder(e, b.engineOptions(p))
+		if err != nil {
+			b.log.Error("memories are not found by meaning", "err", err)
+			break
+		}
+		by = memory.Embedder{Model: e.EmbeddingModel, Embed: embedder.Embed}
+		break
+	}
+	b.Db.SetEmbedder(by)
+}

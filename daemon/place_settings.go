@@ -1,0 +1,153 @@
+package daemon
+
+import (
+	"cmp"
+	"slices"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/engine"
+	"synthbot/core/turn"
+	"synthbot/daemon/settings"
+	"synthbot/persona"
+)
+
+// Override is one [[override]] table: the settings of a subtree.
+type Override struct {
+	Path core.Path `toml:"path" required:"true" example:"discord/81384788765712384" doc:"The place, with all places below it."`
+	settings.Settings
+}
+
+// personaFile returns the persona file of the override; "" for none.
+func (o *Override) personaFile() string {
+	if o.Persona == nil {
+		return ""
+	}
+	return *o.Persona
+}
+
+// Grant lets turns of one subtree write to another one.
+type Grant struct {
+	From core.Path `toml:"from" required:"true" example:"discord/81384788765712384/1" doc:"The place in which users may ask for it, with all places below it."`
+	To   core.Path `toml:"to" required:"true" example:"discord/81384788765712384/2" doc:"The place where the bot may write then, with all places below it."`
+}
+
+type (
+	placeLayer   = settings.Layer[settings.Settings]
+	placeChanges = settings.Changes[settings.Settings]
+	resolver     = settings.Resolver[settings.Settings]
+)
+
+// resolver makes the resolver of the configuration's settings and those that users
+// changed by command.
+func (c *Config) resolver(changes *placeChanges, scopes func(core.Path) []core.Path) *resolver {
+	var layers []placeLayer
+	for _, p := range c.Budget.Places {
+		values := settings.Settings{Tokens: &p.Tokens}
+		layers = append(layers, placeLayer{Path: p.Path, From: "budget.place " + p.Path.String(), Values: values})
+	}
+	for _, o := range c.Overrides {
+		layers = append(layers, placeLayer{Path: o.Path, From: "override " + o.Path.String(), Values: o.Settings})
+	}
+	return settings.New(settings.Base[settings.Settings](c), layers, changes, scopes)
+}
+
+// turnSettings returns the settings of a place that turns need.
+func (p *parts) turnSettings(place core.Path) turn.Settings {
+	s, bot := p.settings.At(place), &p.Config.Bot
+	return turn.Settings{
+		Activation: s.Activation, Keywords: s.Keywords, Language: string(s.Language), Scope: s.Scope,
+		AmbientMessages: bot.AmbientMessages, AmbientEvery: bot.AmbientEvery,
+		Attention: *s.Attention, Blind: !*s.Observe, Bots: *s.Bots,
+	}
+}
+
+// isAsleep reports whether the bot only listens in a place.
+func (p *parts) isAsleep(place core.Path) bool {
+	asleep := p.settings.At(place).Asleep
+	return asleep != nil && *asleep
+}
+
+// personaAt returns the persona of a place. It ignores changes to a persona that the
+// configuration no longer has.
+func (p *parts) personaAt(place core.Path) *persona.Persona {
+	for _, l := range slices.Backward(p.settings.Layers(place)) {
+		if l.Values.Persona == nil {
+			continue
+		}
+		who := p.cast.named(*l.Values.Persona)
+		if who != nil {
+			return who
+		}
+	}
+	return p.cast.Main
+}
+
+// PersonaAt returns the persona of a place by the configuration alone.
+func (c *Config) PersonaAt(place core.Path) *persona.Persona {
+	p := &parts{Config: c, cast: c.Cast, settings: c.resolver(new(placeChanges), nil)}
+	return p.personaAt(place)
+}
+
+// policy returns the permissions of actions by place.
+func (p *parts) policy() (policy action.Policy) {
+	for _, g := range p.Config.Grants {
+		policy.Grants = append(policy.Grants, action.Grant{From: g.From, To: g.To})
+	}
+	for _, l := range p.settings.All() {
+		if len(l.Values.ActionsAllow) > 0 {
+			only := action.Only{Path: l.Path, Actions: l.Values.ActionsAllow.Strings()}
+			policy.Only = append(policy.Only, only)
+		}
+		if len(l.Values.ActionsDeny) > 0 {
+			rule := action.Rule{Path: l.Path, Actions: l.Values.ActionsDeny.Strings(), Permission: action.Nobody}
+			policy.Rules = append(policy.Rules, rule)
+		}
+	}
+	return policy
+}
+
+// placeBudgets returns the budgets of [[budget.place]], and those of the setting
+// tokens.
+func (p *parts) placeBudgets() []engine.PlaceBudget {
+	list := slices.Clone(p.Config.Budget.Places)
+	for _, l := range p.settings.All() {
+		if l.Values.Tokens == nil {
+			continue
+		}
+		i := slices.IndexFunc(list, func(b engine.PlaceBudget) bool { return b.Path == l.Path })
+		if i < 0 {
+			i, list = len(list), append(list, engine.PlaceBudget{Path: l.Path})
+		}
+		list[i].Tokens = *l.Values.Tokens
+	}
+	return list
+}
+
+// claimedAdmins returns the users who became admins by /claim.
+func (b *Bot) claimedAdmins() (people []core.Path) {
+	for _, l := range b.changes.All() {
+		if l.Path.IsPerson() && l.Values.Admin != nil && *l.Values.Admin {
+			people = append(people, l.Path)
+		}
+	}
+	return people
+}
+
+// PlaceSettings returns the settings that apply in a place, as users read them.
+func (b *Bot) PlaceSettings(place core.Path) []settings.Row {
+	p := b.InForce()
+	rows := p.settings.Rows(place)
+	for i := range rows {
+		row := &rows[i]
+		switch row.Name {
+		case "persona":
+			row.Value = p.personaAt(place).Name
+		case "engine":
+			row.Value = cmp.Or(row.Value, p.Engines.Names()[0])
+		case "language":
+			row.Value = cmp.Or(row.Value, "as spoken, else "+string(p.Config.Bot.Language))
+		}
+	}
+	return rows
+}
