@@ -71,7 +71,7 @@ var onlyForTests = []string{"core/coretest", "plugins/plugintest"}
 var shared = map[string][]string{
 	"github.com/bwmarrin/discordgo":   {"interfaces/discord/gateway", "interfaces/discord/rest"},
 	"github.com/gorilla/websocket":    {"interfaces/discord/discordtest", "interfaces/discord/gateway"},
-	"github.com/cenkalti/backoff/v5":  {"core/action", "core/engine", "interfaces/telegram"},
+	"github.com/cenkalti/backoff/v5":  {"core/action", "core/engine", "interfaces/telegram/botapi"},
 	"github.com/pelletier/go-toml/v2": {"config", "persona"},
 	"go.uber.org/goleak":              {"core/coretest", "plugins/plugintest"},
 	"golang.org/x/text":               {"core/turn", "core/prompt", "memory"},

@@ -38,7 +38,7 @@ func (p *places) messageNumber(chat, message int64) int64 {
 
 // account is the bot's number, which its token begins with; "" where it does not.
 func (d *Driver) account() string {
-	account, _, ok := strings.Cut(d.api.token, ":")
+	account, _, ok := strings.Cut(d.opt.Config.Token.Reveal(), ":")
 	if !ok {
 		return "" // what is kept must not be the secret
 	}

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
 )
 
@@ -73,11 +71,11 @@ func (s *signer) open(chat int64, data string) (kind byte, people []int64, conte
 
 // moved signs the buttons of a keyboard anew, for what a chat has become.
 func (s *signer) moved(markup string, from, to int64) string {
-	var k tgbotapi.InlineKeyboardMarkup
+	var k keyboardRows
 	if json.Unmarshal([]byte(markup), &k) != nil {
 		return markup
 	}
-	for _, row := range k.InlineKeyboard {
+	for _, row := range k.Rows {
 		for i := range row {
 			if row[i].CallbackData == nil {
 				continue
@@ -151,7 +149,7 @@ func labelOf(m *message, data string) (string, bool) {
 	if m.Markup == nil {
 		return "", false
 	}
-	for _, row := range m.Markup.InlineKeyboard {
+	for _, row := range m.Markup.Rows {
 		for _, b := range row {
 			if b.CallbackData != nil && *b.CallbackData == data {
 				return b.Text, true

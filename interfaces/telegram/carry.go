@@ -6,9 +6,8 @@ import (
 	"path"
 	"strings"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 var (
@@ -28,7 +27,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		return core.Errorf(core.Invalid, "there is nothing to tell")
 	}
 	for _, p := range parts(text, maxText) {
-		r := request{method: "sendMessage", params: target{spot: s}.params(), chat: s.chat, rank: 1, once: true}
+		r := botapi.Request{Method: "sendMessage", Params: target{spot: s}.params(), Chat: s.chat, Rank: 1, Once: true}
 		if _, err := d.written(ctx, r, p); err != nil {
 			return explain(err)
 		}
@@ -63,7 +62,7 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 	name := fileName(f.Name, form.name)
 	list := captions(what.Text)
 	send := attached{
-		method: form.method, field: form.field, file: tgbotapi.FileBytes{Name: name, Bytes: f.Data}, caption: list[0], params: to.params(), here: true,
+		method: form.method, file: botapi.File{Field: form.field, Name: name, Data: f.Data}, caption: list[0], params: to.params(), here: true,
 	}
 	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].source), Data: what.Data}
 	return core.SendAll(len(list), func(i int) error {

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 // about is a message that an action changes.
@@ -55,7 +54,7 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 	}
 	a, to, _ := d.about(call)
 	p := parts(a.Text, maxText)[0]
-	if err := d.editTo(ctx, to, a.number, tgbotapi.Params{}, p); err != nil {
+	if err := d.editTo(ctx, to, a.number, botapi.Params{}, p); err != nil {
 		return core.Result{}, explain(err)
 	}
 	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.source}})
@@ -64,17 +63,17 @@ func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) 
 
 // editTo changes a message. One that says this already is as it should be; one
 // with a file has a caption.
-func (d *Driver) editTo(ctx context.Context, to target, message int64, params tgbotapi.Params, p part) error {
+func (d *Driver) editTo(ctx context.Context, to target, message int64, params botapi.Params, p part) error {
 	params["message_id"] = id(message)
-	r := request{method: "editMessageText", params: params, chat: to.spot.chat, again: true}
+	r := botapi.Request{Method: "editMessageText", Params: params, Chat: to.spot.chat, Again: true}
 	_, err := d.written(ctx, r, p)
-	var e *apiError
-	if errors.As(err, &e) && e.says("no text in the message") {
+	var e *botapi.Error
+	if errors.As(err, &e) && e.Says("no text in the message") {
 		delete(params, "text")
-		r.method = "editMessageCaption"
+		r.Method = "editMessageCaption"
 		_, err = d.styled(ctx, r, "caption", p)
 	}
-	if errors.As(err, &e) && e.says("not modified") {
+	if errors.As(err, &e) && e.Says("not modified") {
 		return nil
 	}
 	return err
@@ -91,10 +90,10 @@ func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error
 	if err != nil {
 		return core.Result{}, err
 	}
-	r := request{method: "deleteMessage", params: tgbotapi.Params{"message_id": id(a.number)}, chat: to.spot.chat, again: true}
-	_, err = d.do(ctx, r)
-	var e *apiError
-	if err != nil && (!errors.As(err, &e) || !e.says("to delete not found")) {
+	r := botapi.Request{Method: "deleteMessage", Params: botapi.Params{"message_id": id(a.number)}, Chat: to.spot.chat, Again: true}
+	_, err = d.api.Do(ctx, r)
+	var e *botapi.Error
+	if err != nil && (!errors.As(err, &e) || !e.Says("to delete not found")) {
 		return core.Result{}, explain(err)
 	}
 	gone := id(int64(a.Message))
@@ -109,8 +108,8 @@ func (d *Driver) react(ctx context.Context, call core.Call) (core.Result, error)
 		return core.Result{}, err
 	}
 	err = d.setReaction(ctx, to.spot, a.number, a.Emoji)
-	var e *apiError
-	if errors.As(err, &e) && e.says("REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
+	var e *botapi.Error
+	if errors.As(err, &e) && e.Says("REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
 		return core.Result{}, core.Errorf(core.Invalid, "emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
 	}
 	if err != nil {
@@ -128,7 +127,7 @@ func (d *Driver) setReaction(ctx context.Context, s spot, message int64, emoji s
 	if err != nil {
 		return err
 	}
-	params := tgbotapi.Params{"message_id": id(message), "reaction": string(data)}
-	_, err = d.do(ctx, request{method: "setMessageReaction", params: params, chat: s.chat, again: true, rank: -1})
+	params := botapi.Params{"message_id": id(message), "reaction": string(data)}
+	_, err = d.api.Do(ctx, botapi.Request{Method: "setMessageReaction", Params: params, Chat: s.chat, Again: true, Rank: -1})
 	return err
 }

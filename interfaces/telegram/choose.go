@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 var _ core.Chooser = (*Driver)(nil)
@@ -30,21 +29,21 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 	}
 	p := shortened(core.Literal(what.Text))
 	return d.part(ctx, parts, 1, what, func(ctx context.Context, key string) (string, error) {
-		r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: 1}
+		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.spot.chat, Rank: 1}
 		return d.say(ctx, to, r, p, true, key)
 	})
 }
 
 func (d *Driver) choices(chat int64, choices []core.Choice) (string, error) {
-	var row []tgbotapi.InlineKeyboardButton
+	var row []keyboardButton
 	for _, c := range choices {
 		sealed, ok := d.keys.seal(chat, kindChoice, nil, c.Data)
 		if !ok || !speaks(c.Label) {
 			return "", core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
 		}
-		row = append(row, tgbotapi.NewInlineKeyboardButtonData(c.Label, sealed))
+		row = append(row, keyboardButton{Text: c.Label, CallbackData: &sealed})
 	}
-	data, err := json.Marshal(tgbotapi.NewInlineKeyboardMarkup(row))
+	data, err := json.Marshal(keyboardRows{[][]keyboardButton{row}})
 	return string(data), err
 }
 
@@ -71,7 +70,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	if message = d.places.messageNumber(to.spot.chat, message); err != nil || message == 0 {
 		return core.Errorf(core.Invalid, "%q is no message", m.ID)
 	}
-	if err := d.editTo(ctx, to, message, tgbotapi.Params{}, shortened(core.Literal(m.Text))); err != nil {
+	if err := d.editTo(ctx, to, message, botapi.Params{}, shortened(core.Literal(m.Text))); err != nil {
 		return explain(err)
 	}
 	return nil
@@ -93,10 +92,10 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 const maxWhisper = 200 // bytes; the platform counts characters
 
 func (d *Driver) answerQuery(ctx context.Context, query, text string) error {
-	params := tgbotapi.Params{"callback_query_id": query}
+	params := botapi.Params{"callback_query_id": query}
 	params.AddNonEmpty("text", cut(text, maxWhisper))
-	params.AddBool("show_alert", text != "")
-	_, err := d.do(ctx, request{method: "answerCallbackQuery", params: params, again: true})
+	params.AddTrue("show_alert", text != "")
+	_, err := d.api.Do(ctx, botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
 	return err
 }
 
@@ -163,8 +162,8 @@ func (d *Driver) answerPress(ctx context.Context, p *press) {
 	if p.refused != "" {
 		return
 	}
-	gone := tgbotapi.Params{"message_id": id(p.message)}
-	if _, err := d.do(ctx, request{method: "editMessageReplyMarkup", params: gone, chat: p.chat, again: true}); err != nil && ctx.Err() == nil {
+	gone := botapi.Params{"message_id": id(p.message)}
+	if _, err := d.api.Do(ctx, botapi.Request{Method: "editMessageReplyMarkup", Params: gone, Chat: p.chat, Again: true}); err != nil && ctx.Err() == nil {
 		d.log.Debug("buttons not taken away", "chat", p.chat, "err", err)
 	}
 }

@@ -9,21 +9,22 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 // Config is the part of the configuration that the driver reads.
 type Config struct {
-	Token       core.Secret   `toml:"token" doc:"The bot's token, as @BotFather gives it." required:"true" example:"env:TELEGRAM_TOKEN"`
-	APIURL      string        `toml:"api_url" default:"https://api.telegram.org" doc:"Where the Bot API is served: the platform, or a server of your own."`
-	Pace        string        `toml:"pace" default:"platform" oneof:"platform|off" doc:"platform: stay below the published limits; off: only obey what the server answers."`
-	Timeout     time.Duration `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take; uploads and downloads get ten times as long."`
-	Acknowledge string        `toml:"acknowledge" doc:"A reaction that is put on a message while its answer is being made; empty: none." example:"👀"`
-	Stream      string        `toml:"stream" default:"auto" oneof:"auto|edit|off" doc:"How an answer shows while it is written. auto: as the platform's own draft in private chats, by edits elsewhere; edit: by edits; off: not at all."`
-	RichTables  bool          `toml:"rich_tables" default:"false" doc:"Send texts that hold tables as rich messages, which show them as such. Old apps, and some that are not Telegram's own, show nothing of them."`
-	Previews    bool          `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, also those that a person made the bot write."`
-	MaxFile     int64         `toml:"max_file" default:"20971520" min:"0" doc:"The largest file, in bytes, that is fetched."`
-	FilesDir    string        `toml:"files_dir" doc:"Where a Bot API server of your own keeps files on this machine; empty: files are fetched from it."`
-	Webhook     Webhook       `toml:"webhook" doc:"Lets the platform call the bot, in place of asking for updates."`
+	Token       core.Secret    `toml:"token" doc:"The bot's token, as @BotFather gives it." required:"true" example:"env:TELEGRAM_TOKEN"`
+	APIURL      string         `toml:"api_url" default:"https://api.telegram.org" doc:"Where the Bot API is served: the platform, or a server of your own."`
+	Pace        string         `toml:"pace" default:"platform" oneof:"platform|off" doc:"platform: stay below the published limits; off: only obey what the server answers."`
+	Timeout     time.Duration  `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take; uploads and downloads get ten times as long."`
+	Acknowledge string         `toml:"acknowledge" doc:"A reaction that is put on a message while its answer is being made; empty: none." example:"👀"`
+	Stream      string         `toml:"stream" default:"auto" oneof:"auto|edit|off" doc:"How an answer shows while it is written. auto: as the platform's own draft in private chats, by edits elsewhere; edit: by edits; off: not at all."`
+	RichTables  bool           `toml:"rich_tables" default:"false" doc:"Send texts that hold tables as rich messages, which show them as such. Old apps, and some that are not Telegram's own, show nothing of them."`
+	Previews    bool           `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, also those that a person made the bot write."`
+	MaxFile     int64          `toml:"max_file" default:"20971520" min:"0" doc:"The largest file, in bytes, that is fetched."`
+	FilesDir    string         `toml:"files_dir" doc:"Where a Bot API server of your own keeps files on this machine; empty: files are fetched from it."`
+	Webhook     botapi.Webhook `toml:"webhook" doc:"Lets the platform call the bot, in place of asking for updates."`
 }
 
 // Wrong tells what is wrong with the token; "" where nothing is, or there is none.
@@ -32,15 +33,6 @@ func (c *Config) Wrong() string {
 		return "must look like 123456:ABC-DEF, as @BotFather gives it"
 	}
 	return ""
-}
-
-// Webhook says how the platform reaches the bot; the zero value is long polling.
-type Webhook struct {
-	URL         string      `toml:"url" doc:"The public address, https; empty: ask for updates." example:"https://bot.example.org/telegram"`
-	Listen      string      `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen at, for a reverse proxy or the platform itself."`
-	Secret      core.Secret `toml:"secret" doc:"What the platform must say with each call; empty: derived from the token."`
-	Certificate string      `toml:"certificate" doc:"A PEM file; with key, the driver serves TLS itself and hands the certificate to the platform."`
-	Key         string      `toml:"key" doc:"The certificate's key, a PEM file."`
 }
 
 // State keeps what the driver must know after a restart. Get returns nil for an

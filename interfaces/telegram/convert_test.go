@@ -13,7 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 	"github.com/google/go-cmp/cmp"
 
 	"synthbot/core"
@@ -163,20 +162,20 @@ func TestReactionsAtOnce(t *testing.T) {
 
 // TestSpoken: of a text, what stands in place of an id is left out, and that alone.
 func TestSpoken(t *testing.T) {
-	at := func(kind string, offset, length int) tgbotapi.MessageEntity {
-		return tgbotapi.MessageEntity{Type: kind, Offset: offset, Length: length}
+	at := func(kind string, offset, length int) entity {
+		return entity{Type: kind, Offset: offset, Length: length}
 	}
 	for name, tc := range map[string]struct {
 		text     string
-		entities []tgbotapi.MessageEntity
+		entities []entity
 		want     string
 	}{
-		"nobody":       {"Aria, hello", []tgbotapi.MessageEntity{at("bold", 0, 4)}, ""},
-		"a namesake":   {"Aria, greet Aria!", []tgbotapi.MessageEntity{at("text_mention", 12, 4)}, "Aria, greet     !"},
-		"part of name": {"Aria, greet ri", []tgbotapi.MessageEntity{at("text_mention", 12, 2)}, "Aria, greet   "},
-		"wide letters": {"😀 Åse, hello", []tgbotapi.MessageEntity{at("bold", 0, 2), at("text_mention", 3, 3)}, "😀     , hello"},
-		"only a name":  {"Aria", []tgbotapi.MessageEntity{at("text_mention", 0, 400)}, "    "},
-		"out of place": {"Aria", []tgbotapi.MessageEntity{at("text_mention", -1, 4), at("text_mention", 5, 1)}, "Aria"},
+		"nobody":       {"Aria, hello", []entity{at("bold", 0, 4)}, ""},
+		"a namesake":   {"Aria, greet Aria!", []entity{at("text_mention", 12, 4)}, "Aria, greet     !"},
+		"part of name": {"Aria, greet ri", []entity{at("text_mention", 12, 2)}, "Aria, greet   "},
+		"wide letters": {"😀 Åse, hello", []entity{at("bold", 0, 2), at("text_mention", 3, 3)}, "😀     , hello"},
+		"only a name":  {"Aria", []entity{at("text_mention", 0, 400)}, "    "},
+		"out of place": {"Aria", []entity{at("text_mention", -1, 4), at("text_mention", 5, 1)}, "Aria"},
 	} {
 		if got := spoken(tc.text, tc.entities); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

@@ -11,27 +11,28 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
 // TestExplain words what a call failed of, and says whether it is to be tried later.
 func TestExplain(t *testing.T) {
-	refused := func(code int, text string) error { return &apiError{method: "sendMessage", code: code, text: text} }
+	refused := func(code int, text string) error { return &botapi.Error{Method: "sendMessage", Code: code, Text: text} }
 	for _, tc := range []struct {
 		err  error
 		kind core.ErrorKind
 		away bool
 		says string
 	}{
-		{&apiError{code: 429, after: time.Minute}, core.Temporary, true, "asks to wait"},
+		{&botapi.Error{Code: 429, After: time.Minute}, core.Temporary, true, "asks to wait"},
 		{refused(500, "Internal Server Error"), core.Temporary, false, "has trouble"},
 		{refused(502, "Bad Gateway"), core.Temporary, true, "has trouble"},
 		{refused(503, "Service Unavailable"), core.Temporary, true, "has trouble"},
 		{refused(504, "Gateway Timeout"), core.Temporary, false, "has trouble"},
 		{refused(401, "Unauthorized"), core.Broken, true, "does not know this bot"},
 		{refused(404, "Not Found"), core.Broken, true, "does not know this bot"},
-		{&apiError{method: "getMe", code: 404}, core.Broken, true, "does not know this bot"},
-		{&apiError{method: "setMessageReaction", code: 404, text: "Not Found"}, core.Invalid, false, "not there"},
+		{&botapi.Error{Method: "getMe", Code: 404}, core.Broken, true, "does not know this bot"},
+		{&botapi.Error{Method: "setMessageReaction", Code: 404, Text: "Not Found"}, core.Invalid, false, "not there"},
 		{refused(403, "Forbidden"), core.Broken, false, "may not write there"},
 		{refused(400, "Bad Request: chat not found"), core.Invalid, false, "no such chat"},
 		{refused(400, "Bad Request: message thread not found"), core.Broken, false, "topic is gone"},
@@ -41,10 +42,10 @@ func TestExplain(t *testing.T) {
 		{refused(400, "Bad Request: not enough rights"), core.Broken, false, "lacks the right"},
 		{refused(400, "Bad Request: something else"), core.Broken, false, "refused it"},
 		{refused(499, "something else"), core.Broken, false, "refused it"},
-		{fmt.Errorf("%w: %w", core.ErrUnknownOutcome, &netError{unknown: true}), core.Temporary, false, "did not say"},
-		{&netError{unknown: true}, core.Temporary, false, "cannot be reached"},
-		{&netError{}, core.Temporary, true, "cannot be reached"},
-		{&netError{cause: context.DeadlineExceeded}, core.Temporary, true, "cannot be reached"},
+		{fmt.Errorf("%w: %w", core.ErrUnknownOutcome, &botapi.NetError{Unknown: true}), core.Temporary, false, "did not say"},
+		{&botapi.NetError{Unknown: true}, core.Temporary, false, "cannot be reached"},
+		{&botapi.NetError{}, core.Temporary, true, "cannot be reached"},
+		{&botapi.NetError{Cause: context.DeadlineExceeded}, core.Temporary, true, "cannot be reached"},
 	} {
 		var e *core.Error
 		err := explain(tc.err)
@@ -52,24 +53,12 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%v is explained as %+v, want %+v", tc.err, err, tc)
 		}
 	}
-	if err := explain(&apiError{code: 429, after: time.Minute}); err.(*core.Error).After != time.Minute {
+	if err := explain(&botapi.Error{Code: 429, After: time.Minute}); err.(*core.Error).After != time.Minute {
 		t.Errorf("a wait of a minute: %+v", err)
 	}
-	for _, err := range []error{context.Canceled, context.DeadlineExceeded, &netError{cause: context.Canceled}, errors.New("something of our own")} {
+	for _, err := range []error{context.Canceled, context.DeadlineExceeded, &botapi.NetError{Cause: context.Canceled}, errors.New("something of our own")} {
 		if got := explain(err); got != err {
 			t.Errorf("%v is explained as %v", err, got)
-		}
-	}
-}
-
-// TestUnsure: only what may have reached the platform is in doubt.
-func TestUnsure(t *testing.T) {
-	for err, want := range map[error]bool{
-		&netError{unknown: true}: true, &netError{}: false, &apiError{code: 500}: true, &apiError{code: 502}: false, &apiError{code: 503}: false,
-		&apiError{code: 504}: true, &apiError{code: 499}: false, errors.New("something of our own"): false,
-	} {
-		if got := unsure(err); got != want {
-			t.Errorf("%v is in doubt: %v", err, got)
 		}
 	}
 }
@@ -101,7 +90,7 @@ func TestMigrationWithoutEnd(t *testing.T) {
 		if err := do(t, d, "message_telegram", place("telegram", basic, 0), `{"text":"x"}`, &coretest.Parts{}); err == nil {
 			t.Error("sent")
 		}
-		if n := len(w.Calls("sendMessage")); n != maxTries {
+		if n := len(w.Calls("sendMessage")); n != 7 {
 			t.Errorf("%d calls", n)
 		}
 		_ = stop()
@@ -118,7 +107,7 @@ func TestWaitsAreKept(t *testing.T) {
 			if err := do(t, d, "message_telegram", place("telegram", jay, 0), `{"text":"x"}`, &coretest.Parts{}); err != nil {
 				t.Error(err)
 			}
-			raw, _ := w.state.Get(t.Context(), waitsKey)
+			raw, _ := w.state.Get(t.Context(), "waits")
 			var waits map[int64]time.Time
 			if _ = json.Unmarshal(raw, &waits); (raw != nil) != kept || kept && waits[jay].IsZero() {
 				t.Errorf("after a wait of %d s this is kept: %s", seconds, raw)
@@ -134,7 +123,7 @@ func TestWaitsAreKept(t *testing.T) {
 // TestStateThatFails: what cannot be kept or read is reported, and nothing else is lost.
 func TestStateThatFails(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
-		_ = w.state.Put(t.Context(), waitsKey, []byte(`{"1000":`))
+		_ = w.state.Put(t.Context(), "waits", []byte(`{"1000":`))
 		_ = w.state.Put(t.Context(), draftKey, []byte(`{`))
 		d, stop := w.run(t, &coretest.Inbox{})
 		time.Sleep(time.Second)
@@ -182,20 +171,6 @@ func TestMovedGroupKeepsItsPace(t *testing.T) {
 		}
 		_ = stop()
 	})
-}
-
-// TestInto: what a group's numbers meant does not go with a message to the supergroup
-// that it became.
-func TestInto(t *testing.T) {
-	d := newWorld(t, nil).driver(t)
-	r := request{chat: basic, params: map[string]string{"message_thread_id": "7", "reply_parameters": `{"message_id":3}`, "text": "x"}}
-	if err := d.into(&r, group); err != nil || fmt.Sprint(r.params) != fmt.Sprintf("map[chat_id:%d text:x]", group) {
-		t.Errorf("%v, %v", r.params, err)
-	}
-	r = request{chat: basic, params: map[string]string{"message_id": "7"}}
-	if err := d.into(&r, group); err == nil {
-		t.Errorf("%v", r.params)
-	}
 }
 
 // TestEditInAMovedGroup: a message's number means another one in the supergroup that the

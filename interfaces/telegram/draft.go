@@ -9,10 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
 	"synthbot/core/draft"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 var _ core.Drafter = (*Driver)(nil)
@@ -89,7 +88,7 @@ func (p *draftPlatform) every(place string) time.Duration {
 
 // Enter takes a call that nobody would miss.
 func (p *draftPlatform) Enter(_ context.Context, place, _ string) (leave func(), ok bool) {
-	return func() {}, p.d.pace.spare(p.spot(place).chat)
+	return func() {}, p.d.api.Spare(p.spot(place).chat)
 }
 
 // Fit returns the first message of a text.
@@ -104,19 +103,19 @@ func (p *draftPlatform) Fit(text string) string {
 // Post shows a text by one of the platform's own drafts, or else by a message.
 func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, error) {
 	s := p.spot(post.Place)
-	r := request{method: "sendMessage", params: target{spot: s}.params()}
+	r := botapi.Request{Method: "sendMessage", Params: target{spot: s}.params()}
 	if s.chat > 0 && p.d.opt.Config.Stream != "edit" && !p.noOwn.Load() {
 		number := fnv.New32a()
 		_, _ = number.Write([]byte(post.Nonce))
-		own := request{method: "sendMessageDraft", params: target{spot: s}.params()}
-		own.params["draft_id"] = id(int64(number.Sum32()>>2) + 1)
+		own := botapi.Request{Method: "sendMessageDraft", Params: target{spot: s}.params()}
+		own.Params["draft_id"] = id(int64(number.Sum32()>>2) + 1)
 		_, err := p.call(ctx, s, own, post.Text)
 		switch {
-		case isCode(err, 404):
+		case botapi.IsCode(err, 404):
 			p.noOwn.Store(true)
-		case isCode(err, 403):
+		case botapi.IsCode(err, 403):
 			return "", err
-		case !isCode(err, 400):
+		case !botapi.IsCode(err, 400):
 			return "", nil // the next text replaces it, whatever became of it
 		}
 	}
@@ -128,7 +127,7 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 		ID int64 `json:"message_id"`
 	}
 	if err := json.Unmarshal(raw, &m); err != nil || m.ID == 0 {
-		return "", &netError{method: r.method, text: "no message in the answer", unknown: true}
+		return "", &botapi.NetError{Method: r.Method, Text: "no message in the answer", Unknown: true}
 	}
 	p.d.places.sent(s, m.ID)
 	return id(m.ID), nil
@@ -137,30 +136,27 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 // Edit changes the text that a message shows.
 func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) error {
 	s := p.spot(place)
-	r := request{method: "editMessageText", params: tgbotapi.Params{"chat_id": id(s.chat), "message_id": message}}
+	r := botapi.Request{Method: "editMessageText", Params: botapi.Params{"chat_id": id(s.chat), "message_id": message}}
 	_, err := p.call(ctx, s, r, text)
-	if codeSays(err, "not modified") {
+	if botapi.Says(err, "not modified") {
 		return nil
 	}
 	return err
 }
 
 // call makes a call that shows a text, once.
-func (p *draftPlatform) call(ctx context.Context, s spot, r request, text string) (json.RawMessage, error) {
+func (p *draftPlatform) call(ctx context.Context, s spot, r botapi.Request, text string) (json.RawMessage, error) {
 	html := ""
 	if list := parts(text, maxText); len(list) > 0 {
 		html = list[0].html
 	}
-	r.params["text"], r.params["parse_mode"] = html, tgbotapi.ModeHTML
-	if !p.d.opt.Config.Previews && r.method != "sendMessageDraft" {
-		r.params["link_preview_options"] = noPreview
+	r.Params["text"], r.Params["parse_mode"] = html, botapi.HTML
+	if !p.d.opt.Config.Previews && r.Method != "sendMessageDraft" {
+		r.Params["link_preview_options"] = noPreview
 	}
-	raw, err := p.d.once(ctx, &r)
-	if isCode(err, 429) {
-		p.d.pace.block(s.chat, afterOf(err))
-		p.d.saveWaits(ctx)
-	}
-	if err != nil && !codeSays(err, "not modified") {
+	raw, err := p.d.api.Try(ctx, &r)
+	p.d.api.Block(ctx, s.chat, err)
+	if err != nil && !botapi.Says(err, "not modified") {
 		p.d.log.Debug("draft not shown", "chat", s.chat, "err", err)
 	}
 	return raw, err
@@ -168,8 +164,8 @@ func (p *draftPlatform) call(ctx context.Context, s spot, r request, text string
 
 // Delete deletes a draft's message.
 func (p *draftPlatform) Delete(ctx context.Context, place, message string) error {
-	params := tgbotapi.Params{"message_id": message}
-	_, err := p.d.do(ctx, request{method: "deleteMessage", params: params, chat: p.spot(place).chat, again: true})
+	params := botapi.Params{"message_id": message}
+	_, err := p.d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: p.spot(place).chat, Again: true})
 	if err != nil && p.Outcome(err) == draft.Refused {
 		return nil
 	}
@@ -178,11 +174,11 @@ func (p *draftPlatform) Delete(ctx context.Context, place, message string) error
 
 // Outcome tells what became of a call that failed.
 func (p *draftPlatform) Outcome(err error) draft.Outcome {
-	var api *apiError
+	var api *botapi.Error
 	switch {
-	case unsure(err):
+	case botapi.OutcomeUnknown(err):
 		return draft.Unknown
-	case errors.As(err, &api) && api.code < 500 && api.code != 429 && api.code != 401:
+	case errors.As(err, &api) && api.Code < 500 && api.Code != 429 && api.Code != 401:
 		return draft.Refused
 	}
 	return draft.NotDone
@@ -191,20 +187,20 @@ func (p *draftPlatform) Outcome(err error) draft.Outcome {
 // finish makes the message of a request, the part with this key, out of the draft of
 // its place. done is false if there is none, if it belongs to the turn beside, or if
 // it cannot become that message: then the message is to be sent.
-func (d *Driver) finish(ctx context.Context, to target, r request, p part, key string) (message string, done bool, err error) {
+func (d *Driver) finish(ctx context.Context, to target, r botapi.Request, p part, key string) (message string, done bool, err error) {
 	if core.IsBeside(ctx) {
 		return "", false, nil
 	}
 	place := d.draftPlace(to.spot)
 	answer := draft.Answer{Key: key, Text: p.source}
-	if r.params["reply_parameters"] == "" && r.method == "sendMessage" {
+	if r.Params["reply_parameters"] == "" && r.Method == "sendMessage" {
 		answer.Edit = func(ctx context.Context, message string) error {
 			n, err := number(message)
 			if err != nil {
 				return err
 			}
-			params := tgbotapi.Params{}
-			params.AddNonEmpty("reply_markup", r.params["reply_markup"])
+			params := botapi.Params{}
+			params.AddNonEmpty("reply_markup", r.Params["reply_markup"])
 			return d.editTo(ctx, to, n, params, p)
 		}
 	}
@@ -214,7 +210,7 @@ func (d *Driver) finish(ctx context.Context, to target, r request, p part, key s
 		message, done, err = d.drafts.Finish(ctx, place, answer)
 	}
 	if err != nil {
-		if unsure(err) {
+		if botapi.OutcomeUnknown(err) {
 			err = fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 		}
 		return "", done, explain(err)

@@ -564,7 +564,7 @@ func TestDraftReload(t *testing.T) {
 			t.Errorf("%q stands", got)
 		}
 		_ = stop()
-		old.api.http.CloseIdleConnections()
+		old.api.Close()
 	})
 }
 
@@ -595,7 +595,7 @@ func TestDraftThatBecameAnAnswer(t *testing.T) {
 			t.Errorf("%q stands in the end", got)
 		}
 		_ = stop()
-		old.api.http.CloseIdleConnections()
+		old.api.Close()
 	})
 }
 
@@ -624,7 +624,7 @@ func TestDraftThatNobodyPasses(t *testing.T) {
 		if list := w.Messages(group); len(list) != 1 || list[0].Text != "whole" {
 			t.Errorf("stands: %+v", list)
 		}
-		d.api.http.CloseIdleConnections()
+		d.api.Close()
 	})
 }
 

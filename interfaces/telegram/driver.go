@@ -1,21 +1,19 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
 	"synthbot/core/draft"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 // Driver is the interface to one bot account. Its actions work from New on,
@@ -24,8 +22,7 @@ import (
 type Driver struct {
 	opt     Options
 	log     *slog.Logger
-	api     *client
-	pace    *pacer
+	api     *botapi.Client
 	places  *places
 	ranks   *ranks
 	keys    *signer
@@ -34,8 +31,6 @@ type Driver struct {
 	marks   marks
 	noRich  atomic.Bool // the server knows no rich messages
 	refused atomic.Bool // the server does not know the token any more
-	updates readiness
-	rivals  time.Time // when admins were last told of another process; poll's own
 
 	mu    sync.Mutex // all below are there while Listen runs
 	inbox core.Inbox
@@ -48,6 +43,7 @@ var (
 	_ core.Thinker   = (*Driver)(nil)
 	_ core.Observer  = (*Driver)(nil)
 	_ core.Reacher   = (*Driver)(nil)
+	_ core.Readier   = (*Driver)(nil)
 )
 
 // New makes a driver. It asks nobody yet, so a wrong token is Listen's error.
@@ -56,20 +52,30 @@ func New(o Options) (*Driver, error) {
 	if !regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`).MatchString(o.Name) { // actions are named after it
 		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are possible, at most 40", o.Name)
 	}
-	api, err := newClient(&o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Name, err)
+	token := o.Config.Token.Reveal()
+	if wrong := o.Config.Wrong(); wrong != "" || token == "" {
+		return nil, fmt.Errorf("%s: token: %s", o.Name, cmp.Or(wrong, "there is none; @BotFather gives one"))
 	}
-	if err := o.Config.Webhook.check(); err != nil {
+	if err := o.Config.Webhook.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: webhook: %w", o.Name, err)
 	}
 	d := &Driver{
-		opt: o, log: o.Log.With("interface", o.Name), api: api, places: newPlaces(),
-		pace: newPacer(o.Config.Pace != "off"), keys: newSigner(o.Config.Token.Reveal()),
+		opt: o, log: o.Log.With("interface", o.Name), places: newPlaces(),
+		keys: newSigner(o.Config.Token.Reveal()),
+	}
+	var err error
+	d.api, err = botapi.New(botapi.Options{
+		Name: o.Name, URL: o.Config.APIURL, Token: token, Pace: o.Config.Pace != "off", Timeout: o.Config.Timeout,
+		Log: d.log, Clock: o.Clock, State: o.State, Dial: o.Dial,
+		Hooks: botapi.Hooks{
+			Chat: d.places.now, Migrated: d.migrated, Sign: d.keys.moved, Revoked: d.unauthorised, Admin: o.Admin,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
 	d.ranks = newRanks(d)
 	d.loadAccount(context.Background())
-	d.loadWaits(context.Background())
 	d.loadPlaces(context.Background())
 	d.drafts = newDrafts(d)
 	return d, nil
@@ -96,13 +102,13 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 		d.inbox, d.crew, d.abort = nil, nil, nil
 		d.mu.Unlock()
 		d.savePlaces(context.WithoutCancel(ctx))
-		d.api.http.CloseIdleConnections()
+		d.api.Close()
 	}()
 	err := d.listen(life, in)
 	switch cause := context.Cause(life); {
 	case ctx.Err() != nil:
 		return nil
-	case isCode(cause, 401, 404):
+	case botapi.IsCode(cause, 401, 404):
 		err = cause
 	}
 	return d.fatal(err)
@@ -136,36 +142,28 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.later(d.drafts.ClearLater)
 	i := &intake{d: d, in: in, convert: &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.keys, presses: &d.presses, now: d.opt.Clock,
-		ahead: d.api.clockAhead,
+		ahead: d.api.ClockAhead,
 	}}
 	if d.opt.Config.Webhook.URL != "" {
-		return d.serve(ctx, i)
+		return d.api.Serve(ctx, d.opt.Config.Webhook, i, wantedUpdates)
 	}
-	return d.poll(ctx, i)
+	return d.api.Poll(ctx, i, wantedUpdates)
 }
 
 // fatal words an error that ends Listen. Who called it tells the admins.
 func (d *Driver) fatal(err error) error {
-	if !isCode(err, 401, 404) {
+	if !botapi.IsCode(err, 401, 404) {
 		return fmt.Errorf("%s: %w", d.opt.Name, err)
 	}
 	d.refused.Store(true)
-	return fmt.Errorf("%s: the platform does not know this bot (%d): check the token, and that @BotFather has not replaced it", d.opt.Name, codeOf(err))
-}
-
-func codeOf(err error) int {
-	var e *apiError
-	if errors.As(err, &e) {
-		return e.code
-	}
-	return 0
+	return fmt.Errorf("%s: the platform does not know this bot (%d): check the token, and that @BotFather has not replaced it", d.opt.Name, botapi.CodeOf(err))
 }
 
 // introduce asks the platform who we are, for as long as it takes.
 func (d *Driver) introduce(ctx context.Context) (user, error) {
-	delay := newBackoff(time.Second, time.Minute)
+	delay := botapi.NewBackoff(time.Second, time.Minute)
 	for {
-		raw, err := d.do(ctx, request{method: "getMe", params: tgbotapi.Params{}, again: true})
+		raw, err := d.api.Do(ctx, botapi.Request{Method: "getMe", Params: botapi.Params{}, Again: true})
 		var self user
 		if err == nil {
 			err = json.Unmarshal(raw, &self)
@@ -173,11 +171,11 @@ func (d *Driver) introduce(ctx context.Context) (user, error) {
 		if err == nil && self.ID != 0 {
 			return self, nil
 		}
-		if ctx.Err() != nil || isCode(err, 401, 404) {
+		if ctx.Err() != nil || botapi.IsCode(err, 401, 404) {
 			return user{}, err
 		}
 		d.log.Warn("the platform cannot be reached", "err", err)
-		if err := sleep(ctx, delay.NextBackOff()); err != nil {
+		if err := botapi.Sleep(ctx, delay.NextBackOff()); err != nil {
 			return user{}, err
 		}
 	}
@@ -203,6 +201,9 @@ func (d *Driver) migrated(ctx context.Context, from, to int64) {
 	c := converter{name: d.opt.Name, now: d.opt.Clock}
 	d.receive(ctx, c.migrationEvent(from, to))
 }
+
+// Ready implements core.Readier.
+func (d *Driver) Ready() error { return d.api.Ready() }
 
 // later does something beside the intake, while Listen runs; false: it will not
 // be done.
@@ -255,4 +256,4 @@ func (c *crew) wait() {
 	c.group.Wait()
 }
 
-func id(n int64) string { return strconv.FormatInt(n, 10) }
+func id(n int64) string { return botapi.ID(n) }

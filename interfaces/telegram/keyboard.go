@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
 	"synthbot/core/markdown"
 )
@@ -73,7 +71,7 @@ func (d *Driver) keyboard(call core.Call, to target, list buttons) (string, erro
 	case n > 3:
 		across = 3
 	}
-	var rows [][]tgbotapi.InlineKeyboardButton
+	var rows [][]keyboardButton
 	width, pressers := 0, d.pressers(call, to)
 	for i, b := range list.Buttons {
 		made, err := d.button(to.spot.chat, i, b, pressers)
@@ -92,16 +90,16 @@ func (d *Driver) keyboard(call core.Call, to target, list buttons) (string, erro
 	if len(rows) == 0 {
 		return "", nil
 	}
-	data, err := json.Marshal(tgbotapi.NewInlineKeyboardMarkup(rows...))
+	data, err := json.Marshal(keyboardRows{rows})
 	return string(data), err
 }
 
 // errCrowd means that more people may press a button than it can name.
 var errCrowd = errors.New("too many people caused the button")
 
-func (d *Driver) button(chat int64, i int, b button, pressers []int64) (tgbotapi.InlineKeyboardButton, error) {
+func (d *Driver) button(chat int64, i int, b button, pressers []int64) (keyboardButton, error) {
 	label := strings.Join(strings.Fields(visible(b.Label)), " ")
-	made := tgbotapi.InlineKeyboardButton{Text: label}
+	made := keyboardButton{Text: label}
 	switch {
 	case !speaks(label) || markdown.UTF16(label) > 128:
 		return made, core.Errorf(core.Invalid, "buttons[%d].label: say what the button does, in a few words", i)

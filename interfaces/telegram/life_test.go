@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -122,7 +123,7 @@ func TestReaches(t *testing.T) {
 func TestTokenRevokedWebhook(t *testing.T) {
 	address := freeAddress(t)
 	w := newWorld(t, func(o *Options) {
-		o.Config.Webhook = Webhook{URL: "https://bot.example.org/hook", Listen: address}
+		o.Config.Webhook = botapi.Webhook{URL: "https://bot.example.org/hook", Listen: address}
 	})
 	d := w.driver(t)
 	done := make(chan error, 1)

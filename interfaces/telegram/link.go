@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core/markdown"
 )
 
@@ -18,8 +16,8 @@ const maxAddress = 2048 // bytes
 
 // linked is a text with the address behind each link that does not show it:
 // "words (https://…)".
-func linked(text string, entities []tgbotapi.MessageEntity) string {
-	var links []tgbotapi.MessageEntity
+func linked(text string, entities []entity) string {
+	var links []entity
 	for e, part := range marked(text, entities) {
 		if e.Type == "text_link" && !shows(part, e.URL) {
 			links = append(links, e)
@@ -28,7 +26,7 @@ func linked(text string, entities []tgbotapi.MessageEntity) string {
 	if len(links) == 0 {
 		return text
 	}
-	slices.SortStableFunc(links, func(a, b tgbotapi.MessageEntity) int { return cmp.Compare(end(a), end(b)) })
+	slices.SortStableFunc(links, func(a, b entity) int { return cmp.Compare(end(a), end(b)) })
 	var out strings.Builder
 	units := 0
 	for _, r := range text {
@@ -45,7 +43,7 @@ func linked(text string, entities []tgbotapi.MessageEntity) string {
 	return out.String()
 }
 
-func end(e tgbotapi.MessageEntity) int { return e.Offset + e.Length }
+func end(e entity) int { return e.Offset + e.Length }
 
 // shows reports whether a text is the address itself, as people write it; an
 // empty address needs no telling.
@@ -73,7 +71,7 @@ func offers(m *message) (lines []string) {
 	if m.Markup == nil {
 		return nil
 	}
-	for _, b := range slices.Concat(m.Markup.InlineKeyboard...) {
+	for _, b := range slices.Concat(m.Markup.Rows...) {
 		if b.URL != nil && *b.URL != "" {
 			lines = append(lines, "[button "+oneLine(b.Text)+": "+oneAddress(*b.URL)+"]")
 		}
@@ -97,7 +95,7 @@ func (m *message) part(quoted string, position int) string {
 		return quoted
 	}
 	begin := markdown.UTF16(text[:at])
-	var inside []tgbotapi.MessageEntity
+	var inside []entity
 	for _, e := range entities {
 		if e.Offset < begin+markdown.UTF16(quoted) && end(e) > begin {
 			e.Offset, e.Length = max(e.Offset-begin, 0), end(e)-max(e.Offset, begin)

@@ -3,8 +3,6 @@ package telegram
 import (
 	"strings"
 	"testing"
-
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 )
 
 func TestShows(t *testing.T) {
@@ -31,8 +29,8 @@ func FuzzLinked(f *testing.F) {
 	f.Add("", 0, 0, "https://empty.example")
 	f.Fuzz(func(t *testing.T, text string, offset, length int, address string) {
 		text = strings.ToValidUTF8(text, "?")
-		e := tgbotapi.MessageEntity{Type: "text_link", Offset: offset, Length: length, URL: address}
-		got := linked(text, []tgbotapi.MessageEntity{e})
+		e := entity{Type: "text_link", Offset: offset, Length: length, URL: address}
+		got := linked(text, []entity{e})
 		if got == text && shows(unitsOf(text).span(offset, length), address) {
 			return
 		}
@@ -49,9 +47,9 @@ func FuzzLinked(f *testing.F) {
 }
 
 // manyLinks is a text of n links, each one a word of two UTF-16 units.
-func manyLinks(n int) (text string, links []tgbotapi.MessageEntity) {
+func manyLinks(n int) (text string, links []entity) {
 	for i := range n {
-		links = append(links, tgbotapi.MessageEntity{Type: "text_link", Offset: 3 * i, Length: 2, URL: "https://example.org/"})
+		links = append(links, entity{Type: "text_link", Offset: 3 * i, Length: 2, URL: "https://example.org/"})
 	}
 	return strings.Repeat("😀 ", n), links
 }
@@ -62,7 +60,7 @@ func TestManyLinks(t *testing.T) {
 	if want := strings.Repeat("😀 (https://example.org/) ", maxMarked) + strings.Repeat("😀 ", 10); got != want {
 		t.Errorf("%d bytes with %d addresses, want %d", len(got), strings.Count(got, "example.org"), maxMarked)
 	}
-	mention := tgbotapi.MessageEntity{Type: "text_mention", Offset: 0, Length: 2, User: &tgbotapi.User{ID: 1}}
+	mention := entity{Type: "text_mention", Offset: 0, Length: 2, User: &user{ID: 1}}
 	if got := spoken(text, append(links[:maxMarked:maxMarked], mention)); got != text {
 		t.Errorf("more than %d entities are read", maxMarked)
 	}

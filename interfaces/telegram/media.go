@@ -1,19 +1,18 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net"
 	"net/url"
 	"path"
 	"strings"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 // media is what the photo and document actions send: exactly one of URL, Ref and
@@ -94,8 +93,8 @@ func (d *Driver) sendMedia(ctx context.Context, call core.Call, kind, method, fa
 		return core.Result{}, err
 	}
 	list := captions(m.Caption)
-	send := attached{method: method, field: kind, file: m.file(fallback), caption: list[0], params: to.params(), here: d.same(call.Path, to)}
-	send.params.AddBool("disable_notification", m.Silent)
+	send := attached{method: method, file: m.file(kind, fallback), caption: list[0], params: to.params(), here: d.same(call.Path, to)}
+	send.params.AddTrue("disable_notification", m.Silent)
 	d.replyTo(send.params, to, m.ReplyTo)
 	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].source)}
 	return core.Result{}, core.SendAll(len(list), func(i int) error {
@@ -131,10 +130,9 @@ func shownFile(kind, name, alt, caption string) string {
 // attached is a message with a file.
 type attached struct {
 	method  string
-	field   string
-	file    tgbotapi.RequestFileData
+	file    botapi.File
 	caption part
-	params  tgbotapi.Params
+	params  botapi.Params
 	here    bool // it goes to the place of its turn
 }
 
@@ -142,23 +140,25 @@ type attached struct {
 // shown as, it gets as a document.
 func (d *Driver) attach(ctx context.Context, to target, a attached) (string, error) {
 	if a.here {
-		if _, _, err := d.finish(ctx, to, request{method: a.method}, part{}, ""); err != nil {
+		if _, _, err := d.finish(ctx, to, botapi.Request{Method: a.method}, part{}, ""); err != nil {
 			return "", err
 		}
 	}
 	once := func(method, field string) (json.RawMessage, error) {
-		r := request{
-			method: method, params: maps.Clone(a.params), files: []tgbotapi.RequestFile{{Name: field, Data: a.file}},
-			chat: to.spot.chat,
+		f := a.file
+		f.Field = field
+		r := botapi.Request{
+			Method: method, Params: a.params.Clone(), Files: []botapi.File{f},
+			Chat: to.spot.chat,
 		}
 		if a.caption.html == "" {
-			return d.do(ctx, r)
+			return d.api.Do(ctx, r)
 		}
 		return d.styled(ctx, r, "caption", a.caption)
 	}
-	return d.sent(to, request{}, func(request) (json.RawMessage, error) {
-		raw, err := once(a.method, a.field)
-		if aboutFile(err) && a.field != "document" && a.file.NeedsUpload() {
+	return d.sent(to, botapi.Request{}, func(botapi.Request) (json.RawMessage, error) {
+		raw, err := once(a.method, a.file.Field)
+		if aboutFile(err) && a.file.Field != "document" && a.file.Uploaded() {
 			d.log.Info("sent as a document", "chat", to.spot.chat, "method", a.method, "err", err)
 			raw, err = once("sendDocument", "document")
 		}
@@ -168,20 +168,17 @@ func (d *Driver) attach(ctx context.Context, to target, a attached) (string, err
 
 // aboutFile reports whether a refusal is about what a file holds or may be.
 func aboutFile(err error) bool {
-	var e *apiError
-	return errors.As(err, &e) && e.code == 400 && e.says("IMAGE_PROCESS_FAILED", "PHOTO_", "wrong type of", "wrong file",
+	var e *botapi.Error
+	return errors.As(err, &e) && e.Code == 400 && e.Says("IMAGE_PROCESS_FAILED", "PHOTO_", "wrong type of", "wrong file",
 		"VOICE_MESSAGES_FORBIDDEN", "VIDEO_", "file must be", "failed to get HTTP URL", "WEBPAGE_", "file is too big")
 }
 
 // file is what travels, in the way that was chosen.
-func (m *media) file(fallback string) tgbotapi.RequestFileData {
-	switch {
-	case m.URL != "":
-		return tgbotapi.FileURL(m.URL)
-	case m.Ref != "":
-		return tgbotapi.FileID(m.Ref)
+func (m *media) file(field, fallback string) botapi.File {
+	if ref := cmp.Or(m.URL, m.Ref); ref != "" {
+		return botapi.File{Field: field, Ref: ref}
 	}
-	return tgbotapi.FileBytes{Name: m.title(fallback), Bytes: []byte(m.Content)}
+	return botapi.File{Field: field, Name: m.title(fallback), Data: []byte(m.Content)}
 }
 
 // title is the file's name.
@@ -259,16 +256,16 @@ func (d *Driver) sendPoll(ctx context.Context, call core.Call) (core.Result, err
 	}
 	params := to.params()
 	params["question"], params["options"] = q.Question, string(data)
-	params.AddBool("allows_multiple_answers", q.Multiple)
-	params.AddBool("disable_notification", q.Silent)
+	params.AddTrue("allows_multiple_answers", q.Multiple)
+	params.AddTrue("disable_notification", q.Silent)
 	if q.Anonymous != nil && !*q.Anonymous {
 		params["is_anonymous"] = "false"
 	}
 	d.replyTo(params, to, q.ReplyTo)
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
 	err = d.part(ctx, call.Parts, 1, core.Sent{Path: to.path, Text: said}, func(ctx context.Context, _ string) (string, error) {
-		r := request{method: "sendPoll", params: params, chat: to.spot.chat}
-		return d.sent(to, r, func(r request) (json.RawMessage, error) { return d.do(ctx, r) })
+		r := botapi.Request{Method: "sendPoll", Params: params, Chat: to.spot.chat}
+		return d.sent(to, r, func(r botapi.Request) (json.RawMessage, error) { return d.api.Do(ctx, r) })
 	})
 	return core.Result{}, err
 }

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 const (
@@ -22,9 +21,14 @@ const (
 
 // menu is the list of commands that one audience sees in one language.
 type menu struct {
-	Scope    map[string]any        `json:"scope"`
-	Language string                `json:"language,omitempty"`
-	Commands []tgbotapi.BotCommand `json:"commands"`
+	Scope    map[string]any `json:"scope"`
+	Language string         `json:"language,omitempty"`
+	Commands []menuCommand  `json:"commands"`
+}
+
+type menuCommand struct {
+	Command     string `json:"command"`
+	Description string `json:"description"`
 }
 
 // audience is who sees a list: the platform shows each person the narrowest one.
@@ -82,9 +86,9 @@ func platformLanguage(tag string) string {
 	return base
 }
 
-func (d *Driver) offered(to audience, language string) []tgbotapi.BotCommand {
+func (d *Driver) offered(to audience, language string) []menuCommand {
 	name := regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
-	list := []tgbotapi.BotCommand{}
+	list := []menuCommand{}
 	for _, spec := range d.opt.Commands {
 		if spec.Rank > to.rank || spec.Private && !to.private {
 			continue
@@ -96,7 +100,7 @@ func (d *Driver) offered(to audience, language string) []tgbotapi.BotCommand {
 			}
 		}
 		if brief = cut(oneLine(brief), maxMenuBrief); name.MatchString(spec.Name) && brief != "" && len(list) < maxMenu {
-			list = append(list, tgbotapi.BotCommand{Command: spec.Name, Description: brief})
+			list = append(list, menuCommand{Command: spec.Name, Description: brief})
 		}
 	}
 	return list
@@ -171,7 +175,7 @@ func (o offering) without(other offering) []listed {
 func (d *Driver) offerAll(ctx context.Context, menus []menu, gone []listed) (strangers bool, err error) {
 	for _, m := range menus {
 		switch err := d.offer(ctx, m); {
-		case err != nil && m.Scope["chat_id"] != nil && isCode(err, 400, 403):
+		case err != nil && m.Scope["chat_id"] != nil && botapi.IsCode(err, 400, 403):
 			strangers = true
 			d.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
 		case err != nil:
@@ -179,13 +183,13 @@ func (d *Driver) offerAll(ctx context.Context, menus []menu, gone []listed) (str
 		}
 	}
 	for _, l := range gone {
-		params := tgbotapi.Params{}
+		params := botapi.Params{}
 		params.AddNonEmpty("language_code", l.Language)
-		if err := params.AddInterface("scope", l.Scope); err != nil {
+		if err := params.AddJSON("scope", l.Scope); err != nil {
 			return strangers, err
 		}
-		_, err := d.do(ctx, request{method: "deleteMyCommands", params: params, again: true})
-		if err != nil && !isCode(err, 400, 403) { // of a chat that is gone nothing is left
+		_, err := d.api.Do(ctx, botapi.Request{Method: "deleteMyCommands", Params: params, Again: true})
+		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
 			return strangers, err
 		}
 	}
@@ -193,14 +197,14 @@ func (d *Driver) offerAll(ctx context.Context, menus []menu, gone []listed) (str
 }
 
 func (d *Driver) offer(ctx context.Context, m menu) error {
-	params := tgbotapi.Params{}
+	params := botapi.Params{}
 	params.AddNonEmpty("language_code", m.Language)
-	if err := params.AddInterface("scope", m.Scope); err != nil {
+	if err := params.AddJSON("scope", m.Scope); err != nil {
 		return err
 	}
-	if err := params.AddInterface("commands", m.Commands); err != nil {
+	if err := params.AddJSON("commands", m.Commands); err != nil {
 		return err
 	}
-	_, err := d.do(ctx, request{method: "setMyCommands", params: params, again: true})
+	_, err := d.api.Do(ctx, botapi.Request{Method: "setMyCommands", Params: params, Again: true})
 	return err
 }

@@ -241,8 +241,8 @@ func TestRedirect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.api.http.CloseIdleConnections()
-	if _, err := d.api.call(t.Context(), "getMe", nil); err == nil {
+	defer d.api.Close()
+	if _, err := d.api.Call(t.Context(), "getMe", nil); err == nil {
 		t.Error("the call was answered from elsewhere")
 	}
 	if data, err := d.Fetch(t.Context(), core.Attachment{Ref: "a"}, 100); err == nil {

@@ -36,7 +36,7 @@ func (w *world) run(t *testing.T, in core.Inbox) (*Driver, func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Listen(ctx, in) }()
-	end := sync.OnceValue(func() error { cancel(); defer d.api.http.CloseIdleConnections(); return <-done })
+	end := sync.OnceValue(func() error { cancel(); defer d.api.Close(); return <-done })
 	t.Cleanup(func() { _ = end() })
 	return d, end
 }
@@ -242,7 +242,7 @@ func TestTwoReaders(t *testing.T) {
 		read := func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 			defer cancel()
-			_, _ = other.api.call(ctx, "getUpdates", map[string]string{"timeout": "30"})
+			_, _ = other.api.Call(ctx, "getUpdates", map[string]string{"timeout": "30"})
 		}
 		for range 3 {
 			read()
@@ -259,7 +259,7 @@ func TestTwoReaders(t *testing.T) {
 		if told.Load() != 2 {
 			t.Errorf("after a while admins were told %d times", told.Load())
 		}
-		other.api.http.CloseIdleConnections()
+		other.api.Close()
 		w.Say(jay, jay, telegramtest.Saying{Text: "still here"})
 		in.Wait(t, 2)
 		_ = stop()
@@ -514,7 +514,7 @@ func TestStumbling(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
 	u := &update{ID: 1, Message: &message{ID: 1, Chat: chat{ID: group, Type: "supergroup"}, From: &user{ID: jay}, Text: "x"}}
-	c := &converter{name: "telegram", places: d.places, now: time.Now, ahead: d.api.clockAhead}
+	c := &converter{name: "telegram", places: d.places, now: time.Now, ahead: d.api.ClockAhead}
 	for what, i := range map[string]*intake{"no converter": {d: d}, "no ranks": {d: d, convert: c}} {
 		d.ranks = nil
 		if got := i.understand(t.Context(), u); len(got.events) > 0 {

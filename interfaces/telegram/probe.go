@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 // maxSkew is how far this machine's clock may be from the platform's.
@@ -18,10 +16,10 @@ const maxSkew = 30 * time.Second
 // Probe implements core.Prober. It takes no updates, so that a bot that runs with
 // the same token is not disturbed.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
-	raw, err := d.do(ctx, request{method: "getMe", params: tgbotapi.Params{}})
+	raw, err := d.api.Do(ctx, botapi.Request{Method: "getMe", Params: botapi.Params{}})
 	if err != nil {
 		mend := explain(err).Error()
-		if isCode(err, 401, 404) {
+		if botapi.IsCode(err, 401, 404) {
 			mend = "the token is refused; ask @BotFather for it again, and set it in interfaces." + d.opt.Name + ".token"
 		}
 		return []core.Finding{{What: "identity", Found: "unknown", Mend: mend, Fatal: true}}
@@ -50,16 +48,7 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 // skew compares the clocks.
 func (d *Driver) skew(ctx context.Context) core.Finding {
 	f := core.Finding{What: "clock", Found: "unknown"}
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, d.api.base.String(), nil)
-	if err != nil {
-		return f
-	}
-	resp, err := d.api.http.Do(req)
-	if err != nil {
-		return f
-	}
-	_ = resp.Body.Close()
-	theirs, err := http.ParseTime(resp.Header.Get("Date"))
+	theirs, err := d.api.Date(ctx)
 	if err != nil {
 		return f
 	}

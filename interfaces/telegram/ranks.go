@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 const (
@@ -187,16 +186,14 @@ func (r *ranks) administrators(ctx context.Context, chat int64) (map[int64]bool,
 
 // fetch asks the platform about a chat, once.
 func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any) error {
-	if r.d.pace.closed(chat) {
+	if r.d.api.Quiet(chat) {
 		return errAskedToWait
 	}
-	if err := r.d.pace.wait(ctx, 0); err != nil {
+	if err := r.d.api.Wait(ctx); err != nil {
 		return err
 	}
-	raw, err := r.d.once(ctx, &request{method: method, params: tgbotapi.Params{"chat_id": id(chat)}})
-	if isCode(err, 429) {
-		r.d.pace.block(chat, afterOf(err))
-	}
+	raw, err := r.d.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{"chat_id": id(chat)}})
+	r.d.api.Block(ctx, chat, err)
 	if err != nil {
 		return err
 	}

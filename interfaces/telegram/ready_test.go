@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -40,7 +39,7 @@ func TestReady(t *testing.T) {
 					return telegramtest.Fault{}
 				})
 				w.Say(jay, jay, telegramtest.Saying{Text: "this ends the poll before"})
-				readyAfter(t, d, outage-5*time.Second, true)
+				readyAfter(t, d, 25*time.Second, true)
 				readyAfter(t, d, 5*time.Minute, false)
 				w.Fail(nil)
 				readyAfter(t, d, 3*time.Minute, true)
@@ -62,41 +61,7 @@ func TestNotReadyWhileNothingIsTakenIn(t *testing.T) {
 		d, _ := w.run(t, &coretest.Inbox{Fail: func([]core.Event) error { return errors.New("out of order") }})
 		readyAfter(t, d, time.Minute, true)
 		w.Say(jay, jay, telegramtest.Saying{Text: "hello"})
-		readyAfter(t, d, outage-5*time.Second, true)
+		readyAfter(t, d, 25*time.Second, true)
 		readyAfter(t, d, 5*time.Minute, false)
-	})
-}
-
-// TestReadyByWebhook: the platform is asked whether it can call.
-func TestReadyByWebhook(t *testing.T) {
-	hook := func(o *Options) {
-		o.Config.Webhook = Webhook{URL: "https://bot.example.org/hook", Listen: "127.0.0.1:1"}
-	}
-	bubble(t, hook, func(t *testing.T, w *world) {
-		d := w.driver(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		if err := d.setWebhook(ctx); err != nil {
-			t.Fatal(err)
-		}
-		over := make(chan struct{})
-		go func() { d.watchHook(ctx); close(over) }()
-		if d.Ready() == nil {
-			t.Error("ready before it is connected")
-		}
-		readyAfter(t, d, 5*time.Minute, true)
-		w.Say(jay, jay, telegramtest.Saying{Text: "hello"})
-		w.Unreachable()
-		readyAfter(t, d, 10*time.Minute, false)
-		cancel()
-		<-over
-	})
-	bubble(t, hook, func(t *testing.T, w *world) {
-		d := w.driver(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		over := make(chan struct{})
-		go func() { d.watchHook(ctx); close(over) }()
-		readyAfter(t, d, 5*time.Minute, false) // no webhook is set
-		cancel()
-		<-over
 	})
 }

@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 // Rich messages are made of blocks: headings, lists, tables. This file reads
@@ -272,7 +271,7 @@ func (r *richRenderer) row(row []markdown.Inlines, align []markdown.Align, head 
 
 // written sends a text: one with a table as a rich message, where that is
 // wanted and the server knows how; everything else with styles.
-func (d *Driver) written(ctx context.Context, r request, p part) (json.RawMessage, error) {
+func (d *Driver) written(ctx context.Context, r botapi.Request, p part) (json.RawMessage, error) {
 	html := ""
 	if d.opt.Config.RichTables && !d.noRich.Load() {
 		html = renderRich(p.source)
@@ -281,23 +280,23 @@ func (d *Driver) written(ctx context.Context, r request, p part) (json.RawMessag
 		return d.styled(ctx, r, "text", p)
 	}
 	rich := r
-	rich.params = tgbotapi.Params{}
-	for key, value := range r.params {
-		rich.params[key] = value
+	rich.Params = botapi.Params{}
+	for key, value := range r.Params {
+		rich.Params[key] = value
 	}
-	if err := rich.params.AddInterface("rich_message", map[string]string{"html": html}); err != nil {
+	if err := rich.Params.AddJSON("rich_message", map[string]string{"html": html}); err != nil {
 		return nil, err
 	}
-	if r.method == "sendMessage" {
-		rich.method = "sendRichMessage"
+	if r.Method == "sendMessage" {
+		rich.Method = "sendRichMessage"
 	}
-	raw, err := d.do(ctx, rich)
+	raw, err := d.api.Do(ctx, rich)
 	switch {
-	case isCode(err, 404): // an older server
+	case botapi.IsCode(err, 404): // an older server
 		d.noRich.Store(true)
-	case !aboutWords(err) || codeSays(err, "not modified"):
+	case !aboutWords(err) || botapi.Says(err, "not modified"):
 		return raw, err
 	}
-	d.log.Warn("sent again without its table", "chat", r.chat, "err", err)
+	d.log.Warn("sent again without its table", "chat", r.Chat, "err", err)
 	return d.styled(ctx, r, "text", p)
 }

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"unicode"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 // target is where a call goes to.
@@ -38,9 +37,9 @@ func (d *Driver) target(call core.Call, path string) (target, error) {
 }
 
 // params begins the parameters of a call that sends something.
-func (t target) params() tgbotapi.Params {
-	p := tgbotapi.Params{"chat_id": id(t.spot.chat)}
-	p.AddNonZero64("message_thread_id", t.spot.thread)
+func (t target) params() botapi.Params {
+	p := botapi.Params{"chat_id": id(t.spot.chat)}
+	p.AddNonZero("message_thread_id", t.spot.thread)
 	return p
 }
 
@@ -132,7 +131,7 @@ func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t tex
 // the reply, the last has the buttons.
 func (d *Driver) sendPart(ctx context.Context, call core.Call, to target, t text, list []part, i, n int) error {
 	params := to.params()
-	params.AddBool("disable_notification", t.Silent)
+	params.AddTrue("disable_notification", t.Silent)
 	if i == 0 {
 		d.replyTo(params, to, t.ReplyTo)
 	}
@@ -141,7 +140,7 @@ func (d *Driver) sendPart(ctx context.Context, call core.Call, to target, t text
 	}
 	what := core.Sent{Path: to.path, Text: list[i].source}
 	return d.part(ctx, call.Parts, n, what, func(ctx context.Context, key string) (string, error) {
-		r := request{method: "sendMessage", params: params, chat: to.spot.chat, rank: rank(t.Priority)}
+		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.spot.chat, Rank: rank(t.Priority)}
 		return d.say(ctx, to, r, list[i], d.same(call.Path, to), key)
 	})
 }
@@ -163,15 +162,14 @@ func (d *Driver) part(ctx context.Context, parts core.Parts, n int, what core.Se
 // ready waits until the platform answers and takes messages to the place.
 func (d *Driver) ready(ctx context.Context, place core.Path) error {
 	s, _ := spotOf(d.opt.Name, place) // something was sent there before
-	chat := d.places.now(s.chat)
-	if err := d.pace.open(ctx, chat); err != nil {
-		return explain(d.overdue(&request{method: "sendMessage", chat: chat}, err))
+	err := d.api.Reaches(ctx, d.places.now(s.chat))
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case botapi.IsCode(err, 429):
+		return explain(err)
 	}
-	_, err := d.do(ctx, request{method: "getMe", params: tgbotapi.Params{}, again: true})
-	if err != nil && ctx.Err() == nil {
-		return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: fmt.Errorf("%w: %w", core.ErrAway, err)}
-	}
-	return err
+	return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: fmt.Errorf("%w: %w", core.ErrAway, err)}
 }
 
 // same reports whether a message of a turn in that place goes to it.
@@ -182,13 +180,13 @@ func (d *Driver) same(here core.Path, to target) bool {
 
 // say sends one message of text, the part with this key. Where it goes to the place of
 // its turn, it takes the place of what was shown while it was written.
-func (d *Driver) say(ctx context.Context, to target, r request, p part, here bool, key string) (string, error) {
+func (d *Driver) say(ctx context.Context, to target, r botapi.Request, p part, here bool, key string) (string, error) {
 	if here {
 		if message, done, err := d.finish(ctx, to, r, p, key); done {
 			return message, err
 		}
 	}
-	return d.sent(to, r, func(r request) (json.RawMessage, error) { return d.written(ctx, r, p) })
+	return d.sent(to, r, func(r botapi.Request) (json.RawMessage, error) { return d.written(ctx, r, p) })
 }
 
 // rank turns a priority into a place in what waits.
@@ -202,7 +200,7 @@ func rank(priority string) int {
 	return 0
 }
 
-func (d *Driver) replyTo(params tgbotapi.Params, to target, message anyID) {
+func (d *Driver) replyTo(params botapi.Params, to target, message anyID) {
 	if number := d.places.messageNumber(to.spot.chat, int64(message)); number != 0 {
 		params["reply_parameters"] = fmt.Sprintf(`{"message_id":%d,"allow_sending_without_reply":true}`, number)
 	}
@@ -211,7 +209,7 @@ func (d *Driver) replyTo(params tgbotapi.Params, to target, message anyID) {
 // sent carries a sending request out and returns the id of what stands now; none
 // where the group became a supergroup meanwhile, since the number would mean
 // another message at the path that the turn still goes by.
-func (d *Driver) sent(to target, r request, do func(request) (json.RawMessage, error)) (string, error) {
+func (d *Driver) sent(to target, r botapi.Request, do func(botapi.Request) (json.RawMessage, error)) (string, error) {
 	raw, err := do(r)
 	if err != nil {
 		return "", explain(err)
@@ -234,21 +232,21 @@ const noPreview = `{"is_disabled":true}`
 
 // styled sends a request with the part as HTML in field. What the platform does
 // not take so, it gets again as plain text, and at last without buttons.
-func (d *Driver) styled(ctx context.Context, r request, field string, p part) (json.RawMessage, error) {
-	r.params[field], r.params["parse_mode"] = p.html, tgbotapi.ModeHTML
+func (d *Driver) styled(ctx context.Context, r botapi.Request, field string, p part) (json.RawMessage, error) {
+	r.Params[field], r.Params["parse_mode"] = p.html, botapi.HTML
 	if !d.opt.Config.Previews {
-		r.params["link_preview_options"] = noPreview
+		r.Params["link_preview_options"] = noPreview
 	}
-	raw, err := d.do(ctx, r)
+	raw, err := d.api.Do(ctx, r)
 	if !aboutWords(err) {
 		return raw, err
 	}
-	d.log.Warn("sent again as plain text", "chat", r.chat, "err", err)
-	r.params[field] = p.plain()
-	delete(r.params, "parse_mode")
-	if raw, err = d.do(ctx, r); aboutWords(err) && r.params["reply_markup"] != "" {
-		delete(r.params, "reply_markup")
-		raw, err = d.do(ctx, r)
+	d.log.Warn("sent again as plain text", "chat", r.Chat, "err", err)
+	r.Params[field] = p.plain()
+	delete(r.Params, "parse_mode")
+	if raw, err = d.api.Do(ctx, r); aboutWords(err) && r.Params["reply_markup"] != "" {
+		delete(r.Params, "reply_markup")
+		raw, err = d.api.Do(ctx, r)
 	}
 	return raw, err
 }
@@ -256,9 +254,9 @@ func (d *Driver) styled(ctx context.Context, r request, field string, p part) (j
 // aboutWords reports whether a refusal may be about how a message was written,
 // and not about where it was to go.
 func aboutWords(err error) bool {
-	var e *apiError
-	return errors.As(err, &e) && e.code == 400 && e.migrate == 0 &&
-		!e.says("chat not found", "thread not found", "TOPIC_", "rights", "FORBIDDEN", "to edit not found", "not modified",
+	var e *botapi.Error
+	return errors.As(err, &e) && e.Code == 400 && e.Migrate == 0 &&
+		!e.Says("chat not found", "thread not found", "TOPIC_", "rights", "FORBIDDEN", "to edit not found", "not modified",
 			"can't be edited", "no text in the message", "no caption in the message", "PEER_ID_INVALID", "replied not found") &&
 		!aboutFile(err)
 }

@@ -5,9 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 const (
@@ -28,7 +27,7 @@ func (d *Driver) Think(ctx context.Context, p core.Path) {
 
 func (d *Driver) typing(ctx context.Context, s spot) {
 	s.chat = d.places.now(s.chat)
-	params := tgbotapi.Params{"chat_id": id(s.chat), "action": "typing"}
+	params := botapi.Params{"chat_id": id(s.chat), "action": "typing"}
 	switch {
 	case s.thread != 0:
 		params["message_thread_id"] = id(s.thread)
@@ -36,23 +35,21 @@ func (d *Driver) typing(ctx context.Context, s spot) {
 		params["message_thread_id"] = strconv.Itoa(general)
 	}
 	for end := time.Now().Add(typingMost); time.Now().Before(end); {
-		if time.Since(d.drafts.Shown(d.draftPlace(s))) >= draftSigns && d.pace.spare(s.chat) {
-			if _, err := d.once(ctx, &request{method: "sendChatAction", params: params}); err != nil && ctx.Err() == nil {
-				d.typingFailed(s, err)
-				if !isCode(err, 429, 500, 502, 503, 504) {
+		if time.Since(d.drafts.Shown(d.draftPlace(s))) >= draftSigns && d.api.Spare(s.chat) {
+			if _, err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params}); err != nil && ctx.Err() == nil {
+				d.typingFailed(ctx, s, err)
+				if !botapi.IsCode(err, 429, 500, 502, 503, 504) {
 					return
 				}
 			}
 		}
-		if sleep(ctx, typingEvery) != nil {
+		if botapi.Sleep(ctx, typingEvery) != nil {
 			return
 		}
 	}
 }
 
-func (d *Driver) typingFailed(s spot, err error) {
-	if e, ok := err.(*apiError); ok && e.code == 429 {
-		d.pace.block(s.chat, e.after)
-	}
+func (d *Driver) typingFailed(ctx context.Context, s spot, err error) {
+	d.api.Block(ctx, s.chat, err)
 	d.log.Debug("typing not shown", "chat", s.chat, "err", err)
 }

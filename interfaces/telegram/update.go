@@ -3,14 +3,11 @@ package telegram
 import (
 	"encoding/json"
 	"fmt"
-
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 )
 
-// This file knows what updates look like. It decodes them one by one, with the
-// library's types where those are still right, and with our own where the
-// platform has grown since: topics, quotes, reactions, forwards, checklists; what
-// rich messages hold is read in rich.go.
+// This file knows what updates look like. It decodes them one by one, since the
+// library lacks topics, quotes, reactions, forwards and checklists, and drops a whole
+// batch for one update that it cannot read. What rich messages hold is read in rich.go.
 
 // update is one thing that the platform tells; one of its fields is set.
 type update struct {
@@ -29,7 +26,57 @@ type update struct {
 const wantedUpdates = `["message","edited_message","channel_post","edited_channel_post",` +
 	`"callback_query","message_reaction","my_chat_member","chat_member"]`
 
-type user = tgbotapi.User
+type user struct {
+	ID           int64  `json:"id"`
+	IsBot        bool   `json:"is_bot"`
+	FirstName    string `json:"first_name"`
+	LastName     string `json:"last_name"`
+	UserName     string `json:"username"`
+	LanguageCode string `json:"language_code"`
+}
+
+// entity marks a part of a text, in UTF-16 units.
+type entity struct {
+	Type   string `json:"type"`
+	Offset int    `json:"offset"`
+	Length int    `json:"length"`
+	URL    string `json:"url"`
+	User   *user  `json:"user"`
+}
+
+// file is any kind of file in a message.
+type file struct {
+	FileID   string `json:"file_id"`
+	FileName string `json:"file_name"`
+	FileSize int    `json:"file_size"`
+	MimeType string `json:"mime_type"`
+	Width    int    `json:"width"`
+	Height   int    `json:"height"`
+	Length   int    `json:"length"` // of both sides, of a video note
+	Duration int    `json:"duration"`
+}
+
+type contact struct {
+	PhoneNumber string `json:"phone_number"`
+	FirstName   string `json:"first_name"`
+	LastName    string `json:"last_name"`
+}
+
+type dice struct {
+	Emoji string `json:"emoji"`
+	Value int    `json:"value"`
+}
+
+// keyboardRows are the buttons below a message.
+type keyboardRows struct {
+	Rows [][]keyboardButton `json:"inline_keyboard"`
+}
+
+type keyboardButton struct {
+	Text         string  `json:"text"`
+	URL          *string `json:"url,omitempty"`
+	CallbackData *string `json:"callback_data,omitempty"`
+}
 
 type chat struct {
 	ID        int64  `json:"id"`
@@ -65,32 +112,32 @@ type message struct {
 	Forward *origin `json:"forward_origin"`
 	Linked  bool    `json:"is_automatic_forward"` // of the channel that the group belongs to
 
-	Text            string                   `json:"text"`
-	Entities        []tgbotapi.MessageEntity `json:"entities"`
-	Caption         string                   `json:"caption"`
-	CaptionEntities []tgbotapi.MessageEntity `json:"caption_entities"`
+	Text            string   `json:"text"`
+	Entities        []entity `json:"entities"`
+	Caption         string   `json:"caption"`
+	CaptionEntities []entity `json:"caption_entities"`
 
-	Photo     []tgbotapi.PhotoSize `json:"photo"`
-	Voice     *tgbotapi.Voice      `json:"voice"`
-	Audio     *tgbotapi.Audio      `json:"audio"`
-	Video     *tgbotapi.Video      `json:"video"`
-	VideoNote *tgbotapi.VideoNote  `json:"video_note"`
-	Animation *tgbotapi.Animation  `json:"animation"`
-	Document  *tgbotapi.Document   `json:"document"`
-	Sticker   *sticker             `json:"sticker"`
-	Location  *location            `json:"location"`
-	Venue     *venue               `json:"venue"`
-	Contact   *tgbotapi.Contact    `json:"contact"`
-	Dice      *tgbotapi.Dice       `json:"dice"`
-	Poll      *poll                `json:"poll"`
-	Checklist *checklist           `json:"checklist"`
-	Rich      json.RawMessage      `json:"rich_message"`
+	Photo     []file          `json:"photo"`
+	Voice     *file           `json:"voice"`
+	Audio     *file           `json:"audio"`
+	Video     *file           `json:"video"`
+	VideoNote *file           `json:"video_note"`
+	Animation *file           `json:"animation"`
+	Document  *file           `json:"document"`
+	Sticker   *sticker        `json:"sticker"`
+	Location  *location       `json:"location"`
+	Venue     *venue          `json:"venue"`
+	Contact   *contact        `json:"contact"`
+	Dice      *dice           `json:"dice"`
+	Poll      *poll           `json:"poll"`
+	Checklist *checklist      `json:"checklist"`
+	Rich      json.RawMessage `json:"rich_message"`
 
-	MigrateTo    int64                          `json:"migrate_to_chat_id"`
-	MigrateFrom  int64                          `json:"migrate_from_chat_id"`
-	TopicCreated *topicNotice                   `json:"forum_topic_created"`
-	TopicEdited  *topicNotice                   `json:"forum_topic_edited"`
-	Markup       *tgbotapi.InlineKeyboardMarkup `json:"reply_markup"`
+	MigrateTo    int64         `json:"migrate_to_chat_id"`
+	MigrateFrom  int64         `json:"migrate_from_chat_id"`
+	TopicCreated *topicNotice  `json:"forum_topic_created"`
+	TopicEdited  *topicNotice  `json:"forum_topic_edited"`
+	Markup       *keyboardRows `json:"reply_markup"`
 }
 
 // topicNotice tells what a topic is called; an edit may leave the name out.
@@ -137,12 +184,12 @@ type poll struct {
 }
 
 type checklist struct {
-	Title    string                   `json:"title"`
-	Entities []tgbotapi.MessageEntity `json:"title_entities"`
+	Title    string   `json:"title"`
+	Entities []entity `json:"title_entities"`
 	Tasks    []struct {
-		Text     string                   `json:"text"`
-		Entities []tgbotapi.MessageEntity `json:"text_entities"`
-		Done     int64                    `json:"completion_date"`
+		Text     string   `json:"text"`
+		Entities []entity `json:"text_entities"`
+		Done     int64    `json:"completion_date"`
 	} `json:"tasks"`
 }
 

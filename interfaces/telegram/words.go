@@ -11,8 +11,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
 	"synthbot/core/command"
 )
@@ -22,8 +20,8 @@ const maxMarked = 1000
 
 // marked yields the first maxMarked entities of a text, each with the part of the text that it marks.
 // It reads the text once, however many entities there are.
-func marked(text string, entities []tgbotapi.MessageEntity) iter.Seq2[tgbotapi.MessageEntity, string] {
-	return func(yield func(tgbotapi.MessageEntity, string) bool) {
+func marked(text string, entities []entity) iter.Seq2[entity, string] {
+	return func(yield func(entity, string) bool) {
 		if len(entities) == 0 {
 			return
 		}
@@ -72,7 +70,7 @@ func (u units) bounds(offset, length int) (from, to int) {
 }
 
 // mentioned reports whether a text holds the platform's own mention of the bot.
-func (c *converter) mentioned(text string, entities []tgbotapi.MessageEntity) bool {
+func (c *converter) mentioned(text string, entities []entity) bool {
 	for e, part := range marked(text, entities) {
 		switch e.Type {
 		case "mention":
@@ -95,8 +93,8 @@ func (c *converter) mentioned(text string, entities []tgbotapi.MessageEntity) bo
 
 // spoken is a text without the names of people that stand there in place of their ids;
 // it is empty if there are none.
-func spoken(text string, entities []tgbotapi.MessageEntity) string {
-	if !slices.ContainsFunc(entities, func(e tgbotapi.MessageEntity) bool { return e.Type == "text_mention" }) {
+func spoken(text string, entities []entity) string {
+	if !slices.ContainsFunc(entities, func(e entity) bool { return e.Type == "text_mention" }) {
 		return ""
 	}
 	at, said := unitsOf(text), []byte(text)
@@ -112,7 +110,7 @@ func spoken(text string, entities []tgbotapi.MessageEntity) string {
 // command reads a message that begins with one of the bot's commands.
 func (c *converter) command(m *message) (name string, args []string, ok bool) {
 	text, entities := m.content()
-	at := slices.IndexFunc(entities, func(e tgbotapi.MessageEntity) bool {
+	at := slices.IndexFunc(entities, func(e entity) bool {
 		return e.Type == "bot_command" && e.Offset == 0
 	})
 	if at < 0 || !m.ours() { // styles may begin there, too
@@ -254,7 +252,7 @@ func lines(parts ...string) string {
 }
 
 // content is the text of a message, in whichever field it stands.
-func (m *message) content() (string, []tgbotapi.MessageEntity) {
+func (m *message) content() (string, []entity) {
 	switch {
 	case m.Text != "":
 		return m.Text, m.Entities

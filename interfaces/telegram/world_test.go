@@ -72,7 +72,7 @@ func (w *world) driver(t testing.TB) *Driver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.api.http.CloseIdleConnections)
+	t.Cleanup(d.api.Close)
 	return d
 }
 

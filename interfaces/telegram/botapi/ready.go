@@ -1,16 +1,12 @@
-package telegram
+package botapi
 
 import (
 	"errors"
 	"sync"
 	"time"
-
-	"synthbot/core"
 )
 
-var _ core.Readier = (*Driver)(nil)
-
-// outage is how long updates may fail to come before the driver is not ready.
+// outage is how long updates may fail to come before the client is not ready.
 const outage = 30 * time.Second
 
 // readiness knows whether updates come. The zero value is not connected yet.
@@ -27,10 +23,10 @@ func (r *readiness) works() {
 	r.connected, r.err = true, nil
 }
 
-// fails notes an attempt that began at that time. A wait that the platform asked
-// for is no failure.
+// fails notes an attempt that began at that time. A wait that the platform asked for
+// does not count.
 func (r *readiness) fails(began time.Time, err error) {
-	if isCode(err, 429) {
+	if IsCode(err, 429) {
 		return
 	}
 	r.mu.Lock()
@@ -41,9 +37,9 @@ func (r *readiness) fails(began time.Time, err error) {
 	r.err = err
 }
 
-// Ready implements core.Readier.
-func (d *Driver) Ready() error {
-	r := &d.updates
+// Ready returns nil if updates come, or failed to for a short time only.
+func (c *Client) Ready() error {
+	r := &c.ready
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

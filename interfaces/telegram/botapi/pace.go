@@ -1,4 +1,4 @@
-package telegram
+package botapi
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The published limits, with a little room for what the network does to the
-// distance between two calls.
+// The published limits, with some room for the network's changes to the distance
+// between two calls.
 const (
 	allCalls, allPer     = 30, 1050 * time.Millisecond
 	chatCalls, chatPer   = 3, 3100 * time.Millisecond
@@ -19,13 +19,13 @@ const (
 	sweepEvery  = 512
 )
 
-// pacer lets calls of all kinds through: those of one chat one after the other,
-// and none sooner than the limits and the server allow.
+// pacer lets calls through: those of one chat one after the other, and none sooner than
+// the limits and the server allow.
 type pacer struct {
 	on    bool
 	mu    sync.Mutex
 	all   window
-	until time.Time // the server wants quiet
+	until time.Time // until then the server wants no calls
 	lanes map[int64]*lane
 	count int
 }
@@ -63,7 +63,7 @@ func (p *pacer) lane(chat int64) *lane {
 	return l
 }
 
-// sweep forgets lanes that have nothing to remember.
+// sweep removes lanes that hold nothing.
 func (p *pacer) sweep() {
 	now := time.Now()
 	for chat, l := range p.lanes {
@@ -105,7 +105,7 @@ func (p *pacer) abandon(chat int64, l *lane, w *waiter) {
 		l.queue = slices.Delete(l.queue, at, at+1)
 	}
 	p.mu.Unlock()
-	if at < 0 { // it was called in the meantime
+	if at < 0 { // its turn has come
 		p.leave(chat)
 	}
 }
@@ -124,7 +124,7 @@ func (p *pacer) leave(chat int64) {
 	close(next.ready)
 }
 
-// open blocks as wait does, but takes no turn: it is for what comes before a call.
+// open blocks as wait does, but takes no slot: it is for what precedes a call.
 func (p *pacer) open(ctx context.Context, chat int64) error {
 	for {
 		p.mu.Lock()
@@ -139,13 +139,13 @@ func (p *pacer) open(ctx context.Context, chat int64) error {
 	}
 }
 
-// wait blocks until a call may be made, or fails at once where that is later than
-// ctx allows; chat 0 is no chat. The caller is in the chat's lane.
+// wait blocks until a call may be made, or fails at once if that is later than ctx
+// allows. Chat 0 stands for none. The caller is in the chat's lane.
 func (p *pacer) wait(ctx context.Context, chat int64) error {
 	for {
 		at, mine := p.reserve(chat)
 		if mine {
-			if err := sleep(ctx, time.Until(at)); err != nil || !p.closed(chat) {
+			if err := Sleep(ctx, time.Until(at)); err != nil || !p.closed(chat) {
 				return err
 			}
 			continue
@@ -156,20 +156,21 @@ func (p *pacer) wait(ctx context.Context, chat int64) error {
 	}
 }
 
-// pause sleeps until then, or fails at once where that is later than ctx allows.
+// pause sleeps until then, or fails at once if that is later than ctx allows.
 func pause(ctx context.Context, until time.Time) error {
 	if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
-		return context.DeadlineExceeded // there is no use in waiting
+		return context.DeadlineExceeded
 	}
-	return sleep(ctx, time.Until(until))
+	return Sleep(ctx, time.Until(until))
 }
 
-// reserve says when to look again; mine tells that the moment is the caller's.
+// reserve returns when to look again; if mine is true, that moment is the caller's.
 func (p *pacer) reserve(chat int64) (at time.Time, mine bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if at = p.next(chat); at.After(now) {
+	at = p.next(chat)
+	if at.After(now) {
 		return at, false
 	}
 	if p.on {
@@ -221,7 +222,7 @@ func (p *pacer) spare(chat int64) bool {
 	return true
 }
 
-// closed reports whether the server wants quiet now.
+// closed reports whether the server wants no calls now.
 func (p *pacer) closed(chat int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,7 +230,7 @@ func (p *pacer) closed(chat int64) bool {
 	return now.Before(p.until) || chat != 0 && now.Before(p.lane(chat).until)
 }
 
-// left is for how long the server still wants quiet.
+// left is how long the server still wants no calls.
 func (p *pacer) left(chat int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,8 +241,8 @@ func (p *pacer) left(chat int64) time.Duration {
 	return max(time.Until(until), 0)
 }
 
-// block obeys a 429. One chat's wait is its own; when a second chat is told to
-// wait at the same time, all are meant.
+// block obeys a 429. A wait concerns one chat; if a second chat must wait at the same
+// time, all are meant.
 func (p *pacer) block(chat int64, d time.Duration) (until time.Time) {
 	if d <= 0 {
 		d = defaultWait
@@ -263,7 +264,7 @@ func (p *pacer) block(chat int64, d time.Duration) (until time.Time) {
 	return until
 }
 
-// waits lists who must wait, for the next life; chat 0 stands for all.
+// waits lists the chats that must wait, for the next process. Chat 0 stands for all.
 func (p *pacer) waits() map[int64]time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -279,13 +280,14 @@ func (p *pacer) waits() map[int64]time.Time {
 	return list
 }
 
-// restore takes the waits of a former life. One that is further away than the
-// platform ever asks for comes from a clock that was wrong.
+// restore takes over the waits of an earlier process. One that is longer than the
+// platform ever asks for comes from a wrong clock.
 func (p *pacer) restore(waits map[int64]time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for chat, until := range waits {
-		switch left := time.Until(until); {
+		left := time.Until(until)
+		switch {
 		case left <= 0 || left > 24*time.Hour:
 		case chat == 0:
 			p.until = until
@@ -334,7 +336,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // sleep waits, or returns the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
@@ -345,5 +347,23 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// Spare takes a slot for a call that nobody would miss, if the chat is idle and plenty
+// of slots are left.
+func (c *Client) Spare(chat int64) bool { return c.pace.spare(chat) }
+
+// Wait blocks until a call about no chat may be made.
+func (c *Client) Wait(ctx context.Context) error { return c.pace.wait(ctx, 0) }
+
+// Quiet reports whether the server wants no calls for a chat now.
+func (c *Client) Quiet(chat int64) bool { return c.pace.closed(chat) }
+
+// Block obeys a refusal with 429 of a call that is not made again.
+func (c *Client) Block(ctx context.Context, chat int64, err error) {
+	if IsCode(err, 429) {
+		c.pace.block(chat, RetryAfter(err))
+		c.saveWaits(ctx)
 	}
 }

@@ -6,110 +6,13 @@ import (
 	"errors"
 	"time"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
-
 	"synthbot/core"
 )
 
 const (
-	pollSeconds = 50
-	pollGrace   = 15 * time.Second       // after which a poll without an answer is deaf
-	pollPause   = time.Second            // between two polls that confirm nothing
-	rivalsAgain = 6 * time.Hour          // before admins are told again that another process takes updates
-	albumQuiet  = 700 * time.Millisecond // after which an album is complete
-	albumMost   = 10
+	albumQuiet = 700 * time.Millisecond // after which an album is complete
+	albumMost  = 10
 )
-
-// poll asks for updates and hands them in. An update is confirmed by asking for
-// the one behind it, and that only when it is on disk. Numbers of updates are
-// never remembered for longer than one answer: after a week of silence the
-// platform begins anew, anywhere.
-func (d *Driver) poll(ctx context.Context, i *intake) error {
-	var offset int64
-	delay := newBackoff(time.Second, 30*time.Second)
-	reported := ""
-	d.updates.works()
-	for ctx.Err() == nil {
-		began := time.Now()
-		raws, err := d.ask(ctx, offset, i.pause())
-		switch {
-		case ctx.Err() != nil || isCode(err, 401, 404):
-			return err
-		case err != nil:
-			d.updates.fails(began, err)
-			reported = d.pollFailed(ctx, err, reported)
-			_ = sleep(ctx, max(delay.NextBackOff(), afterOf(err)))
-			continue
-		}
-		reported = ""
-		if offset, err = i.take(ctx, raws); err != nil && ctx.Err() == nil {
-			d.updates.fails(time.Now(), err)
-			d.log.Error("updates not taken in; they stay with the platform", "err", err)
-			_ = sleep(ctx, delay.NextBackOff())
-			continue
-		}
-		d.updates.works()
-		delay.Reset()
-		if offset == 0 { // nothing was confirmed: what is there comes again at once
-			_ = sleep(ctx, pollPause-time.Since(began))
-		}
-	}
-	return ctx.Err()
-}
-
-// ask makes one getUpdates call. A call that the server leaves without an answer
-// for longer than it said is given up, with its connection.
-func (d *Driver) ask(ctx context.Context, offset int64, pause time.Duration) ([]json.RawMessage, error) {
-	_ = sleep(ctx, pause)
-	p := tgbotapi.Params{"allowed_updates": wantedUpdates}
-	p.AddNonZero64("offset", offset)
-	p.AddNonZero("timeout", pollSeconds)
-	limited, cancel := context.WithTimeout(ctx, pollSeconds*time.Second+pollGrace)
-	defer cancel()
-	raw, err := d.api.call(limited, "getUpdates", p)
-	if err != nil {
-		return nil, err
-	}
-	var raws []json.RawMessage
-	if err := json.Unmarshal(raw, &raws); err != nil {
-		return nil, &netError{method: "getUpdates", text: "no list of updates"}
-	}
-	return raws, nil
-}
-
-// pollFailed reports what is wrong, once as long as it does not change.
-func (d *Driver) pollFailed(ctx context.Context, err error, reported string) string {
-	text := err.Error()
-	if isCode(err, 409) {
-		text = "another process asks for this bot's updates: stop it, or give this one a token of its own"
-		if codeSays(err, "webhook") {
-			text = "a webhook was set for this bot; it is taken away, since this process asks for updates"
-			d.dropWebhook(ctx)
-		} else if time.Since(d.rivals) > rivalsAgain { // they take turns, so it comes and goes
-			d.rivals = time.Now()
-			d.opt.Admin(d.opt.Name + ": " + text)
-		}
-	}
-	if text != reported {
-		d.log.Warn("no updates", "reason", text)
-	} else {
-		d.log.Debug("no updates", "reason", text)
-	}
-	return text
-}
-
-func codeSays(err error, parts ...string) bool {
-	e, ok := err.(*apiError)
-	return ok && e.says(parts...)
-}
-
-// afterOf is how long the server wants to be left alone.
-func afterOf(err error) time.Duration {
-	if e, ok := err.(*apiError); ok && e.code == 429 {
-		return max(e.after, defaultWait)
-	}
-	return 0
-}
 
 // intake turns updates into events and hands them in, in order. Parts of an
 // album wait for each other: they stay with the platform until the album is
@@ -136,8 +39,8 @@ type item struct {
 	converted
 }
 
-// pause is how long to wait before asking again, where albums wait.
-func (i *intake) pause() time.Duration {
+// Pause is how long to wait before asking again, where albums wait.
+func (i *intake) Pause() time.Duration {
 	var longest time.Duration
 	for _, h := range i.held {
 		longest = max(longest, albumQuiet-time.Since(h.grew), time.Millisecond)
@@ -145,9 +48,9 @@ func (i *intake) pause() time.Duration {
 	return longest
 }
 
-// take hands a batch in and returns the offset that confirms what is on disk;
+// Take hands a batch in and returns the offset that confirms what is on disk;
 // 0: nothing is. After an error the rest comes again.
-func (i *intake) take(ctx context.Context, raws []json.RawMessage) (int64, error) {
+func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error) {
 	items := i.items(ctx, raws)
 	ready, offset := i.ready(items)
 	err := i.deliver(ctx, ready)
@@ -162,6 +65,9 @@ func (i *intake) take(ctx context.Context, raws []json.RawMessage) (int64, error
 	}
 	return offset, nil
 }
+
+// Held implements botapi.Intake.
+func (i *intake) Held(id int64) bool { return i.pending[id] }
 
 func (i *intake) remember(id int64) {
 	if i.done == nil {

@@ -1,4 +1,4 @@
-package telegram
+package botapi
 
 import (
 	"cmp"
@@ -18,9 +18,10 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
-	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+	"synthbot/core"
 )
 
 const (
@@ -29,7 +30,17 @@ const (
 	secretHeader = "X-Telegram-Bot-Api-Secret-Token"
 )
 
-func (w *Webhook) check() error {
+// Webhook says how the platform reaches the bot; the zero value is long polling.
+type Webhook struct {
+	URL         string      `toml:"url" doc:"The public address, https; empty: ask for updates." example:"https://bot.example.org/telegram"`
+	Listen      string      `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen at, for a reverse proxy or the platform itself."`
+	Secret      core.Secret `toml:"secret" doc:"What the platform must say with each call; empty: derived from the token."`
+	Certificate string      `toml:"certificate" doc:"A PEM file; with key, the driver serves TLS itself and hands the certificate to the platform."`
+	Key         string      `toml:"key" doc:"The certificate's key, a PEM file."`
+}
+
+// Validate reports the first fault.
+func (w *Webhook) Validate() error {
 	if w.URL == "" {
 		return nil
 	}
@@ -43,7 +54,8 @@ func (w *Webhook) check() error {
 		return errors.New("secret: only letters, digits, _ and - are possible, at most 256")
 	}
 	_, port, err := net.SplitHostPort(w.Listen)
-	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
+	_, wrong := strconv.ParseUint(port, 10, 16)
+	if err != nil || wrong != nil {
 		return fmt.Errorf("listen: %q is no address; write one like 127.0.0.1:8443", w.Listen)
 	}
 	if w.Certificate == "" {
@@ -55,27 +67,30 @@ func (w *Webhook) check() error {
 	return nil
 }
 
-// secret is what the platform must say with each call.
-func (d *Driver) secret() string {
-	if s := d.opt.Config.Webhook.Secret.Reveal(); s != "" {
-		return s
+// secret is what the platform sends with each call.
+func (c *Client) secret(hook Webhook) string {
+	own := hook.Secret.Reveal()
+	if own != "" {
+		return own
 	}
-	mac := hmac.New(sha256.New, []byte(d.api.token))
+	mac := hmac.New(sha256.New, []byte(c.opt.Token))
 	mac.Write([]byte("webhook"))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// serve takes updates in from a webhook until ctx ends.
-func (d *Driver) serve(ctx context.Context, i *intake) error {
-	hook := d.opt.Config.Webhook
+// Serve takes updates in from a webhook until ctx ends or the
+// platform refuses the token. The library checks no secret and blocks when nobody takes
+// its updates, so the handler is our own.
+func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted string) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", hook.Listen)
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
 	calls := make(chan hookCall)
 	server := &http.Server{
-		Handler: d.hookHandler(calls), ReadTimeout: 20 * time.Second, WriteTimeout: hookWait + 10*time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: hookHandler(calls, c.secret(hook)), BaseContext: func(net.Listener) context.Context { return ctx },
+		ReadTimeout: 20 * time.Second, WriteTimeout: hookWait + 10*time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 32 << 10,
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -84,13 +99,15 @@ func (d *Driver) serve(ctx context.Context, i *intake) error {
 		cancel(serveOn(server, l, hook))
 	}()
 	defer func() { _ = server.Close(); <-done }()
-	if err := d.setWebhook(ctx); err != nil {
+	if err := c.setWebhook(ctx, hook, wanted); err != nil {
 		return err
 	}
-	d.log.Info("waiting for calls of the platform", "address", l.Addr().String())
-	d.updates.works()
-	d.later(d.watchHook)
-	d.takeCalls(ctx, i, calls)
+	c.opt.Log.Info("waiting for calls of the platform", "address", l.Addr().String())
+	c.ready.works()
+	var watch sync.WaitGroup
+	watch.Go(func() { c.watchHook(ctx, hook.URL) })
+	c.takeCalls(ctx, in, calls)
+	watch.Wait()
 	return context.Cause(ctx)
 }
 
@@ -103,21 +120,20 @@ func serveOn(s *http.Server, l net.Listener, hook Webhook) error {
 
 // setWebhook tells the platform where to call; a certificate of one's own goes
 // with it.
-func (d *Driver) setWebhook(ctx context.Context) error {
-	hook := d.opt.Config.Webhook
-	params := tgbotapi.Params{"url": hook.URL, "secret_token": d.secret(), "allowed_updates": wantedUpdates}
-	r := request{method: "setWebhook", params: params, again: true}
+func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) error {
+	params := Params{"url": hook.URL, "secret_token": c.secret(hook), "allowed_updates": wanted}
+	r := Request{Method: "setWebhook", Params: params, Again: true}
 	if hook.Certificate != "" {
-		r.files = []tgbotapi.RequestFile{{Name: "certificate", Data: tgbotapi.FilePath(hook.Certificate)}}
+		r.Files = []File{{Field: "certificate", Path: hook.Certificate}}
 	}
-	delay := newBackoff(time.Second, time.Minute)
+	delay := NewBackoff(time.Second, time.Minute)
 	for {
-		_, err := d.do(ctx, r)
-		if err == nil || ctx.Err() != nil || isCode(err, 400, 401, 404) {
+		_, err := c.Do(ctx, r)
+		if err == nil || ctx.Err() != nil || IsCode(err, 400, 401, 404) {
 			return err
 		}
-		d.log.Warn("webhook not set", "err", err)
-		if err := sleep(ctx, delay.NextBackOff()); err != nil {
+		c.opt.Log.Warn("webhook not set", "err", err)
+		if err := Sleep(ctx, delay.NextBackOff()); err != nil {
 			return err
 		}
 	}
@@ -135,14 +151,14 @@ type hookInfo struct {
 }
 
 // watchHook keeps asking whether the platform can deliver updates to the webhook.
-func (d *Driver) watchHook(ctx context.Context) {
+func (c *Client) watchHook(ctx context.Context, url string) {
 	var settled int64 // the last failure when nothing waited to be delivered
-	for sleep(ctx, hookLook) == nil {
+	for Sleep(ctx, hookLook) == nil {
 		began := time.Now()
-		info, err := d.hookInfo(ctx)
+		info, err := c.hookInfo(ctx)
 		switch {
 		case err != nil:
-		case info.URL != d.opt.Config.Webhook.URL:
+		case info.URL != url:
 			err = fmt.Errorf("the webhook was set to another address: %q", info.URL)
 		case info.Pending > 0 && info.Failed > settled:
 			err = fmt.Errorf("the platform cannot deliver updates: %s", info.Reason)
@@ -151,25 +167,26 @@ func (d *Driver) watchHook(ctx context.Context) {
 			settled = info.Failed
 		}
 		if err != nil {
-			d.log.Warn("webhook", "err", err)
-			d.updates.fails(began, err)
+			c.opt.Log.Warn("webhook", "err", err)
+			c.ready.fails(began, err)
 		} else {
-			d.updates.works()
+			c.ready.works()
 		}
 	}
 }
 
-func (d *Driver) hookInfo(ctx context.Context) (info hookInfo, err error) {
-	raw, err := d.do(ctx, request{method: "getWebhookInfo", params: tgbotapi.Params{}, again: true})
+func (c *Client) hookInfo(ctx context.Context) (info hookInfo, err error) {
+	raw, err := c.Do(ctx, Request{Method: "getWebhookInfo", Params: Params{}, Again: true})
 	if err == nil {
 		err = json.Unmarshal(raw, &info)
 	}
 	return info, err
 }
 
-func (d *Driver) dropWebhook(ctx context.Context) {
-	if _, err := d.do(ctx, request{method: "deleteWebhook", params: tgbotapi.Params{}, again: true}); err != nil && ctx.Err() == nil {
-		d.log.Warn("webhook not taken away", "err", err)
+func (c *Client) dropWebhook(ctx context.Context) {
+	_, err := c.Do(ctx, Request{Method: "deleteWebhook", Params: Params{}, Again: true})
+	if err != nil && ctx.Err() == nil {
+		c.opt.Log.Warn("webhook not removed", "err", err)
 	}
 }
 
@@ -181,13 +198,12 @@ type hookCall struct {
 	answer chan error
 }
 
-// hookHandler answers with 200 only what is on disk; the platform brings the
-// rest again.
-func (d *Driver) hookHandler(calls chan<- hookCall) http.Handler {
-	secret := []byte(d.secret())
+// hookHandler answers with 200 only once the update is on disk. The platform brings the
+// others again.
+func hookHandler(calls chan<- hookCall, secret string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		said := []byte(r.Header.Get(secretHeader))
-		if r.Method != http.MethodPost || subtle.ConstantTimeCompare(said, secret) != 1 {
+		if r.Method != http.MethodPost || subtle.ConstantTimeCompare(said, []byte(secret)) != 1 {
 			http.Error(w, "no", http.StatusForbidden)
 			return
 		}
@@ -205,8 +221,11 @@ func (d *Driver) hookHandler(calls chan<- hookCall) http.Handler {
 }
 
 func bring(ctx context.Context, calls chan<- hookCall, raw json.RawMessage) error {
-	_, id, _ := decode(raw)
-	c := hookCall{id, raw, make(chan error, 1)}
+	var update struct {
+		ID int64 `json:"update_id"`
+	}
+	_ = json.Unmarshal(raw, &update) // who takes it reports what cannot be read
+	c := hookCall{update.ID, raw, make(chan error, 1)}
 	select {
 	case calls <- c:
 	case <-ctx.Done():
@@ -220,47 +239,48 @@ func bring(ctx context.Context, calls chan<- hookCall, raw json.RawMessage) erro
 	}
 }
 
-// takeCalls hands in what the platform brings. Parts of an album wait for each
-// other, and their callers with them.
-func (d *Driver) takeCalls(ctx context.Context, i *intake, calls <-chan hookCall) {
+// takeCalls hands in what the platform brings. What the intake holds back waits, and its
+// callers with it.
+func (c *Client) takeCalls(ctx context.Context, in Intake, calls <-chan hookCall) {
 	var waiting []hookCall
 	for {
 		var quiet <-chan time.Time
-		if pause := i.pause(); pause > 0 {
+		pause := in.Pause()
+		if pause > 0 {
 			quiet = time.After(pause)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-quiet:
-		case c := <-calls:
-			waiting = append(waiting, c)
+		case call := <-calls:
+			waiting = append(waiting, call)
 		}
-		waiting = d.takeWaiting(ctx, i, waiting)
+		waiting = c.takeWaiting(ctx, in, waiting)
 	}
 }
 
 // takeWaiting hands in what can be, and answers its callers.
-func (d *Driver) takeWaiting(ctx context.Context, i *intake, waiting []hookCall) []hookCall {
+func (c *Client) takeWaiting(ctx context.Context, in Intake, waiting []hookCall) []hookCall {
 	slices.SortStableFunc(waiting, func(a, b hookCall) int { return cmp.Compare(a.id, b.id) })
 	raws := make([]json.RawMessage, len(waiting))
-	for n, c := range waiting {
-		raws[n] = c.raw
+	for n, call := range waiting {
+		raws[n] = call.raw
 	}
 	began := time.Now()
-	_, err := i.take(ctx, raws)
+	_, err := in.Take(ctx, raws)
 	if err != nil {
-		d.updates.fails(began, err)
+		c.ready.fails(began, err)
 	} else if len(waiting) > 0 {
-		d.updates.works()
+		c.ready.works()
 	}
 	var still []hookCall
-	for _, c := range waiting {
-		if err == nil && i.pending[c.id] {
-			still = append(still, c)
+	for _, call := range waiting {
+		if err == nil && in.Held(call.id) {
+			still = append(still, call)
 			continue
 		}
-		c.answer <- err
+		call.answer <- err
 	}
 	return still
 }

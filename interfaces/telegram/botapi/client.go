@@ -1,0 +1,218 @@
+package botapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+)
+
+// maxAnswer is the longest answer of the server, in bytes.
+const maxAnswer = 32 << 20
+
+// State keeps what the client must know after a restart. Get returns nil for an
+// unknown key.
+type State interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Put(ctx context.Context, key string, value []byte) error
+}
+
+// Options is what a Client needs. Dial and Hooks may be left out.
+type Options struct {
+	Name    string // of the interface, in what admins read
+	URL     string
+	Token   string
+	Pace    bool          // keep the published limits
+	Timeout time.Duration // of one call; calls with files get ten times as long
+	Log     *slog.Logger
+	Clock   func() time.Time
+	State   State
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
+	Hooks   Hooks
+}
+
+// Hooks are what the client tells its owner, and asks it.
+type Hooks struct {
+	Chat     func(chat int64) int64                     // the chat that an old number means now
+	Migrated func(ctx context.Context, from, to int64)  // a group became a supergroup
+	Sign     func(markup string, from, to int64) string // signs buttons for another chat
+	Revoked  func(err error)                            // the platform does not know the token any more
+	Admin    func(text string)                          // tells admins what they must know
+}
+
+// Client makes calls of the Bot API. No error of it holds the token. Safe for
+// concurrent use.
+type Client struct {
+	opt   Options
+	base  *url.URL
+	bot   tgbotapi.BotAPI
+	http  *http.Client
+	ahead atomic.Int64 // how far our clock is ahead of the platform's, in nanoseconds
+	pace  *pacer
+	ready readiness
+	rival time.Time // when admins last read of another process; of Poll
+}
+
+// New makes a client. It connects to nothing yet.
+func New(o Options) (*Client, error) {
+	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("api_url: %q is no http or https address", o.URL)
+	}
+	dial := o.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+	}
+	// HTTP/1.1: a connection that died in silence takes no more than one call with it.
+	c := &Client{opt: o, base: base, pace: newPacer(o.Pace), http: &http.Client{
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: 10 * time.Second,
+			MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
+		},
+		// A redirect would carry the token elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	c.bot = tgbotapi.BotAPI{Token: o.Token}
+	c.bot.SetAPIEndpoint(strings.ReplaceAll(base.String(), "%", "%%") + "/bot%s/%s")
+	c.loadWaits(context.Background())
+	return c, nil
+}
+
+// Call makes one call, at once, and returns its result. Errors are *Error or
+// *NetError.
+func (c *Client) Call(ctx context.Context, method string, params Params, files ...File) (json.RawMessage, error) {
+	bot := c.bot // the library has no contexts: each call gets a client that knows one
+	bot.Client = &wire{ctx: ctx, client: c, method: method}
+	var resp *tgbotapi.APIResponse
+	var err error
+	if len(files) > 0 {
+		resp, err = bot.UploadFiles(method, tgbotapi.Params(params), uploads(files))
+	} else {
+		resp, err = bot.MakeRequest(method, tgbotapi.Params(params))
+	}
+	if err != nil {
+		return nil, c.failed(method, err)
+	}
+	return resp.Result, nil
+}
+
+// failed turns an error of the library into one of this package.
+func (c *Client) failed(method string, err error) error {
+	var api *Error
+	var network *NetError
+	var theirs *tgbotapi.Error
+	switch {
+	case errors.As(err, &api), errors.As(err, &network):
+		return err
+	case errors.As(err, &theirs):
+		return &Error{
+			Method: method, Code: theirs.Code, Text: theirs.Message,
+			After: time.Duration(theirs.RetryAfter) * time.Second, Migrate: theirs.MigrateToChatID,
+		}
+	}
+	return &NetError{Method: method, Text: c.redact(err.Error()), Unknown: true}
+}
+
+func (c *Client) redact(s string) string {
+	return strings.NewReplacer(c.opt.Token, "[secret]", url.PathEscape(c.opt.Token), "[secret]").Replace(s)
+}
+
+// wire is the library's HTTP client for one call. It carries the context, reads answers
+// whole, and sorts failures while the status is known.
+type wire struct {
+	ctx    context.Context
+	client *Client
+	method string
+}
+
+// Do implements the library's HTTPClient.
+func (w *wire) Do(r *http.Request) (*http.Response, error) {
+	var wrote atomic.Bool
+	ctx := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
+		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
+	})
+	resp, err := w.client.http.Do(r.WithContext(ctx))
+	if err != nil {
+		return nil, w.broken(err, wrote.Load())
+	}
+	w.client.learnClock(resp.Header)
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	_ = resp.Body.Close()
+	if err == nil && len(data) > maxAnswer {
+		err = fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+	}
+	if resp.StatusCode >= 300 {
+		return nil, w.refused(resp.StatusCode, data)
+	}
+	if err != nil {
+		return nil, w.broken(err, true)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(data))
+	return resp, nil
+}
+
+// learnClock compares our clock with the date of an answer that has just arrived.
+func (c *Client) learnClock(h http.Header) {
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		c.ahead.Store(int64(c.opt.Clock().Sub(date)))
+	}
+}
+
+// ClockAhead returns how far our clock is ahead of the platform's, in whole minutes:
+// dates of answers are not more exact than their way is fast.
+func (c *Client) ClockAhead() time.Duration {
+	return time.Duration(c.ahead.Load()).Round(time.Minute)
+}
+
+func (w *wire) broken(err error, wrote bool) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	e := &NetError{Method: w.method, Text: w.client.redact(err.Error()), Unknown: wrote}
+	e.Cause = w.ctx.Err()
+	if e.Cause != nil {
+		w.client.http.CloseIdleConnections() // they may be as dead as this one
+	}
+	return e
+}
+
+// refused reads a refusal. One without JSON keeps its status.
+func (w *wire) refused(status int, data []byte) error {
+	var resp tgbotapi.APIResponse
+	e := &Error{Method: w.method, Code: status, Text: http.StatusText(status)}
+	if json.Unmarshal(data, &resp) == nil && resp.Description != "" {
+		e.Text = w.client.redact(resp.Description)
+		if resp.Parameters != nil {
+			e.After = time.Duration(resp.Parameters.RetryAfter) * time.Second
+			e.Migrate = resp.Parameters.MigrateToChatID
+		}
+	}
+	return e
+}
+
+// Date asks the server for its time.
+func (c *Client) Date(ctx context.Context) (time.Time, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, c.base.String(), nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return time.Time{}, err
+	}
+	_ = resp.Body.Close()
+	return http.ParseTime(resp.Header.Get("Date"))
+}

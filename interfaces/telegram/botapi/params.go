@@ -1,0 +1,67 @@
+package botapi
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+
+	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
+)
+
+// Params are the parameters of a call.
+type Params map[string]string
+
+// HTML is the parse_mode of texts in HTML.
+const HTML = tgbotapi.ModeHTML
+
+// AddNonEmpty adds a text unless it is empty.
+func (p Params) AddNonEmpty(key, value string) { tgbotapi.Params(p).AddNonEmpty(key, value) }
+
+// AddNonZero adds a number unless it is 0.
+func (p Params) AddNonZero(key string, value int64) { tgbotapi.Params(p).AddNonZero64(key, value) }
+
+// AddTrue adds a flag that is set.
+func (p Params) AddTrue(key string, value bool) { tgbotapi.Params(p).AddBool(key, value) }
+
+// AddJSON adds a value as JSON.
+func (p Params) AddJSON(key string, value any) error {
+	data, err := json.Marshal(value)
+	if err == nil {
+		p[key] = string(data)
+	}
+	return err
+}
+
+// Clone returns a copy.
+func (p Params) Clone() Params { return maps.Clone(p) }
+
+// File is a file of a call: its content, a file on this machine, or what the platform
+// finds it by.
+type File struct {
+	Field string
+	Name  string // with Data
+	Data  []byte
+	Path  string
+	Ref   string // an address or the id of a file
+}
+
+// Uploaded reports whether the content goes with the call.
+func (f *File) Uploaded() bool { return f.Ref == "" }
+
+// uploads are files as the library takes them.
+func uploads(files []File) (list []tgbotapi.RequestFile) {
+	for _, f := range files {
+		u := tgbotapi.RequestFile{Name: f.Field, Data: tgbotapi.FileBytes{Name: f.Name, Bytes: f.Data}}
+		switch {
+		case f.Path != "":
+			u.Data = tgbotapi.FilePath(f.Path)
+		case f.Ref != "":
+			u.Data = tgbotapi.FileID(f.Ref)
+		}
+		list = append(list, u)
+	}
+	return list
+}
+
+// ID writes a number of the platform.
+func ID(n int64) string { return strconv.FormatInt(n, 10) }
