@@ -23,6 +23,7 @@ var plainRooms = []string{
 	"core/recent",
 	"core/txt",
 	"daemon/settings",
+	"interfaces/telegram/botapi",
 	"plugins/filter",
 	"plugins/limits",
 	"plugins/moderation",
