@@ -63,7 +63,7 @@ func TestAnotherBot(t *testing.T) {
 			if more[0].Target == more[1].Target || more[1].Target != last || more[2].Message.ReplyTo.ID != last {
 				t.Errorf("%q was sent; %+v", last, more)
 			}
-			d.mark(t.Context(), spot{chat: jay}, said, "👀")
+			d.mark(t.Context(), chatKey{chat: jay}, said, "👀")
 			if c := w.Calls("setMessageReaction"); c[len(c)-1].Status != 200 {
 				t.Errorf("%+v", c[len(c)-1])
 			}

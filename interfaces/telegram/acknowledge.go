@@ -85,7 +85,7 @@ func (l *marks) over(end core.TurnEnd) map[string]chan struct{} {
 
 // acknowledge puts the configured reaction on the message that is being
 // answered in a place.
-func (d *Driver) acknowledge(p core.Path, s spot) {
+func (d *Driver) acknowledge(p core.Path, s chatKey) {
 	if d.opt.Config.Acknowledge == "" {
 		return
 	}
@@ -101,14 +101,14 @@ func (d *Driver) acknowledge(p core.Path, s spot) {
 // Observe takes away what was shown while a turn ran: the reaction, and a draft
 // that became no message.
 func (d *Driver) Observe(end core.TurnEnd) {
-	s, err := spotOf(d.opt.Name, end.Turn.Path)
+	s, err := chatKeyOf(d.opt.Name, end.Turn.Path)
 	if err != nil || end.Turn.Seq == 0 {
 		return
 	}
 	s.chat = d.places.now(s.chat)
 	if !end.Command {
-		d.drafts.Withdraw(d.draftPlace(s))
-		d.drafts.ClearSoon(d.draftPlace(s))
+		d.send.drafts.Withdraw(d.send.draftPlace(s))
+		d.send.drafts.ClearSoon(d.send.draftPlace(s))
 	}
 	if d.opt.Config.Acknowledge == "" {
 		return
@@ -123,12 +123,12 @@ func (d *Driver) Observe(end core.TurnEnd) {
 	}
 }
 
-func (d *Driver) mark(ctx context.Context, s spot, message, emoji string) {
+func (d *Driver) mark(ctx context.Context, s chatKey, message, emoji string) {
 	n, err := number(message)
 	if n = d.places.messageNumber(s.chat, n); err != nil || n == 0 {
 		return
 	}
-	if err := d.setReaction(ctx, s, n, emoji); err != nil && ctx.Err() == nil {
+	if err := d.send.setReaction(ctx, s, n, emoji); err != nil && ctx.Err() == nil {
 		d.log.Debug("reaction not set", "chat", s.chat, "err", err)
 	}
 }

@@ -191,15 +191,15 @@ func TestButtons(t *testing.T) {
 			author.Rank = core.Bot // the bot itself for the second
 		}
 		call := core.Call{Path: at, Author: author, Authors: []core.Author{author}, Payload: []byte(payload), Parts: &coretest.Parts{}}
-		if _, err := d.sendMessage(t.Context(), call); err != nil {
+		if _, err := d.actions.sendMessage(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
 	}
 	message, open := w.Messages(group)[0].ID, w.Messages(group)[1].ID
 	both := []core.Author{{ID: "1000"}, {ID: "1001"}}
 	for where, whom := range map[string][]int64{at.String(): {1000, 1001}, "telegram/1001": nil} { // elsewhere everybody may
-		to, err := d.target(core.Call{}, where)
-		if got := d.pressers(core.Call{Path: at, Authors: both}, to); err != nil || !slices.Equal(got, whom) {
+		to, err := d.send.target(core.Call{}, where)
+		if got := d.send.pressers(core.Call{Path: at, Authors: both}, to); err != nil || !slices.Equal(got, whom) {
 			t.Errorf("%s: %d may press, %v", where, got, err)
 		}
 	}
@@ -237,7 +237,7 @@ func TestButtons(t *testing.T) {
 // by side, none where its label would not be seen.
 func TestButtonRows(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
-	to, err := d.target(core.Call{Path: place("telegram", jay, 0)}, "")
+	to, err := d.send.target(core.Call{Path: place("telegram", jay, 0)}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestButtonRows(t *testing.T) {
 		for range tc.n {
 			list.Buttons = append(list.Buttons, button{Label: tc.label})
 		}
-		raw, err := d.keyboard(core.Call{}, to, list)
+		raw, err := d.send.keyboard(core.Call{}, to, list)
 		var k struct {
 			Rows [][]any `json:"inline_keyboard"`
 		}
@@ -266,11 +266,11 @@ func TestButtonRows(t *testing.T) {
 		}
 	}
 	for _, bad := range []button{{Label: " "}, {Label: strings.Repeat("x", 200)}, {Label: "x", URL: "javascript:x"}} {
-		if _, err := d.keyboard(core.Call{}, to, buttons{Buttons: []button{bad}}); err == nil {
+		if _, err := d.send.keyboard(core.Call{}, to, buttons{Buttons: []button{bad}}); err == nil {
 			t.Errorf("%+v is a button", bad)
 		}
 	}
-	if _, err := d.keyboard(core.Call{}, to, buttons{Buttons: make([]button, 26)}); err == nil {
+	if _, err := d.send.keyboard(core.Call{}, to, buttons{Buttons: make([]button, 26)}); err == nil {
 		t.Error("26 buttons are possible")
 	}
 }

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -34,9 +35,19 @@ func object(required string, properties ...string) json.RawMessage {
 		strings.Join(properties, ",") + `}}`)
 }
 
+// catalogue holds the actions of a driver.
+type catalogue struct {
+	send    *delivery
+	receive func(context.Context, core.Event) // takes what an action changed
+}
+
 // Actions lists what the bot can do on this platform.
 func (d *Driver) Actions() []core.Action {
-	list := []core.Action{d.messageAction(), d.editAction(), d.deleteAction(), d.reactAction(), d.photoAction(), d.documentAction(), d.pollAction()}
+	c := d.actions
+	list := []core.Action{
+		c.messageAction(), c.editAction(), c.deleteAction(), c.reactAction(), c.photoAction(), c.documentAction(),
+		c.pollAction(),
+	}
 	for i := range list {
 		list[i].Timeout = sendTimeout
 		list[i].Idempotent = true // what was sent is journalled part by part; the rest can be done twice
@@ -45,15 +56,15 @@ func (d *Driver) Actions() []core.Action {
 }
 
 // example is a right payload; at stands for a place.
-func (d *Driver) example(scenario, format string) core.Example {
-	at := fmt.Sprintf(`%q`, d.opt.Name+"/-1001234567890/7")
+func (c *catalogue) example(scenario, format string) core.Example {
+	at := fmt.Sprintf(`%q`, c.send.opt.Name+"/-1001234567890/7")
 	return core.Example{Scenario: scenario, Payload: json.RawMessage(strings.ReplaceAll(format, "$at", at))}
 }
 
-func (d *Driver) messageAction() core.Action {
+func (c *catalogue) messageAction() core.Action {
 	return core.Action{
-		Name:    core.MessagePrefix + d.opt.Name,
-		Similes: []string{"send_message_" + d.opt.Name, d.opt.Name + "_message"},
+		Name:    core.MessagePrefix + c.send.opt.Name,
+		Similes: []string{"send_message_" + c.send.opt.Name, c.send.opt.Name + "_message"},
 		Brief:   "Send a message, as Markdown",
 		Schema: object(`"text"`, `"text":{"type":"string","title":"text"}`, pathProperty,
 			`"recipient":{"type":"string","title":"recipient","description":"#topic or @name"}`, replyProperty, buttonsProperty,
@@ -75,21 +86,21 @@ func (d *Driver) messageAction() core.Action {
 				},
 			},
 			Examples: []core.Example{
-				d.example("Answering the message at hand", `{"text":"Sure. Which one do you mean?"}`),
-				d.example("Answering one message among many", `{"text":"That one is **done**.","reply_to_message_id":"42"}`),
-				d.example("Asking with choices", `{"text":"Shall I go on?","buttons":[{"label":"Yes"},{"label":"No"}]}`),
-				d.example("Offering an address", `{"text":"The menu is out.","buttons":[{"label":"Read it","url":"https://example.org/menu"}]}`),
-				d.example("Telling another topic, without a sound", `{"text":"Moved here.","interface_path":$at,"silent":true}`),
-				d.example("Telling a topic by its name", `{"text":"The vote begins at six.","recipient":"#Announcements"}`),
+				c.example("Answering the message at hand", `{"text":"Sure. Which one do you mean?"}`),
+				c.example("Answering one message among many", `{"text":"That one is **done**.","reply_to_message_id":"42"}`),
+				c.example("Asking with choices", `{"text":"Shall I go on?","buttons":[{"label":"Yes"},{"label":"No"}]}`),
+				c.example("Offering an address", `{"text":"The menu is out.","buttons":[{"label":"Read it","url":"https://example.org/menu"}]}`),
+				c.example("Telling another topic, without a sound", `{"text":"Moved here.","interface_path":$at,"silent":true}`),
+				c.example("Telling a topic by its name", `{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Check: d.checkMessage, Do: d.sendMessage,
+		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkMessage, Do: c.sendMessage,
 	}
 }
 
-func (d *Driver) editAction() core.Action {
+func (c *catalogue) editAction() core.Action {
 	return core.Action{
-		Name: "edit_" + d.opt.Name, Similes: []string{"edit_message_" + d.opt.Name},
+		Name: "edit_" + c.send.opt.Name, Similes: []string{"edit_message_" + c.send.opt.Name},
 		Brief: "Change the text of one of the bot's own messages",
 		Schema: object(`"message_id", "text"`, idProperty,
 			`"text":{"type":"string","title":"text","description":"The new one, whole."}`, pathProperty),
@@ -101,17 +112,17 @@ func (d *Driver) editAction() core.Action {
 				Notes:          []string{"People are not notified of it.", "Buttons of the old text go away."},
 			},
 			Examples: []core.Example{
-				d.example("Mending a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
-				d.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`),
+				c.example("Mending a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
+				c.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`),
 			},
 		},
-		Effects: core.EffectRewrites, Permission: core.Everyone, Check: d.checkEdit, Do: d.edit,
+		Effects: core.EffectRewrites, Permission: core.Everyone, Check: c.checkEdit, Do: c.edit,
 	}
 }
 
-func (d *Driver) deleteAction() core.Action {
+func (c *catalogue) deleteAction() core.Action {
 	return core.Action{
-		Name: "delete_" + d.opt.Name, Similes: []string{"delete_message_" + d.opt.Name},
+		Name: "delete_" + c.send.opt.Name, Similes: []string{"delete_message_" + c.send.opt.Name},
 		Brief:  "Delete a message of the last two days",
 		Schema: object(`"message_id"`, idProperty, pathProperty),
 		Examples: core.Examples{
@@ -122,18 +133,18 @@ func (d *Driver) deleteAction() core.Action {
 				Notes:          []string{"Messages older than 48 hours stay."},
 			},
 			Examples: []core.Example{
-				d.example("Taking a message away", `{"message_id":"57"}`),
-				d.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`),
+				c.example("Taking a message away", `{"message_id":"57"}`),
+				c.example("Taking one away in another topic", `{"message_id":57,"interface_path":$at}`),
 			},
 		},
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
-		Permission: core.Moderators, Outside: true, Check: d.checkAbout, Do: d.remove,
+		Permission: core.Moderators, Outside: true, Check: c.checkAbout, Do: c.remove,
 	}
 }
 
-func (d *Driver) reactAction() core.Action {
+func (c *catalogue) reactAction() core.Action {
 	return core.Action{
-		Name: "react_" + d.opt.Name, Similes: []string{"reaction_" + d.opt.Name},
+		Name: "react_" + c.send.opt.Name, Similes: []string{"reaction_" + c.send.opt.Name},
 		Brief: "Put an emoji on a message",
 		Schema: object(`"message_id", "emoji"`, idProperty,
 			`"emoji":{"type":"string","maxLength":32,"title":"emoji","description":"Empty takes the bot's away."}`, pathProperty),
@@ -145,17 +156,17 @@ func (d *Driver) reactAction() core.Action {
 				Notes:          []string{"It does not count as an answer: say something too, where one is expected."},
 			},
 			Examples: []core.Example{
-				d.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
-				d.example("Taking it back", `{"message_id":"42","emoji":""}`),
+				c.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
+				c.example("Taking it back", `{"message_id":"42","emoji":""}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Check: d.checkAbout, Do: d.react,
+		Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkAbout, Do: c.react,
 	}
 }
 
-func (d *Driver) photoAction() core.Action {
+func (c *catalogue) photoAction() core.Action {
 	return core.Action{
-		Name: "photo_" + d.opt.Name, Similes: []string{"send_photo_" + d.opt.Name, "image_" + d.opt.Name},
+		Name: "photo_" + c.send.opt.Name, Similes: []string{"send_photo_" + c.send.opt.Name, "image_" + c.send.opt.Name},
 		Brief:  "Send a picture with a caption",
 		Schema: object(``, fileProperties, pathProperty, replyProperty, silentProperty),
 		Examples: core.Examples{
@@ -166,17 +177,17 @@ func (d *Driver) photoAction() core.Action {
 				Notes:          []string{"A long caption goes on as messages."},
 			},
 			Examples: []core.Example{
-				d.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
-				d.example("Showing again what somebody sent", `{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`),
+				c.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
+				c.example("Showing again what somebody sent", `{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`),
 			},
 		},
-		Effects: core.EffectRequests, Permission: core.Everyone, Check: d.checkMedia, Do: d.sendPhoto,
+		Effects: core.EffectRequests, Permission: core.Everyone, Check: c.checkMedia, Do: c.sendPhoto,
 	}
 }
 
-func (d *Driver) documentAction() core.Action {
+func (c *catalogue) documentAction() core.Action {
 	return core.Action{
-		Name: "document_" + d.opt.Name, Similes: []string{"send_document_" + d.opt.Name, "file_" + d.opt.Name},
+		Name: "document_" + c.send.opt.Name, Similes: []string{"send_document_" + c.send.opt.Name, "file_" + c.send.opt.Name},
 		Brief: "Send a file: a text written now, or one whose address is known",
 		Schema: object(``, `"content":{"type":"string","title":"text of the file"},"name":{"type":"string","title":"file name"}`,
 			fileProperties, pathProperty, replyProperty, silentProperty),
@@ -188,17 +199,17 @@ func (d *Driver) documentAction() core.Action {
 				Notes:          []string{"A long caption goes on as messages."},
 			},
 			Examples: []core.Example{
-				d.example("Sending a list as a file", `{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
-				d.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`),
+				c.example("Sending a list as a file", `{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
+				c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`),
 			},
 		},
-		Effects: core.EffectRequests, Permission: core.Everyone, Check: d.checkMedia, Do: d.sendDocument,
+		Effects: core.EffectRequests, Permission: core.Everyone, Check: c.checkMedia, Do: c.sendDocument,
 	}
 }
 
-func (d *Driver) pollAction() core.Action {
+func (c *catalogue) pollAction() core.Action {
 	return core.Action{
-		Name: "poll_" + d.opt.Name, Similes: []string{"send_poll_" + d.opt.Name},
+		Name: "poll_" + c.send.opt.Name, Similes: []string{"send_poll_" + c.send.opt.Name},
 		Brief: "Ask a group to vote",
 		Schema: object(`"question", "options"`,
 			`"question":{"type":"string","maxLength":300,"title":"question"}`,
@@ -213,10 +224,10 @@ func (d *Driver) pollAction() core.Action {
 				Notes:          []string{"The bot does not learn how people voted."},
 			},
 			Examples: []core.Example{
-				d.example("Finding a day", `{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
-				d.example("An open vote in another topic", `{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`),
+				c.example("Finding a day", `{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
+				c.example("An open vote in another topic", `{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Check: d.checkPoll, Do: d.sendPoll,
+		Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkPoll, Do: c.sendPoll,
 	}
 }

@@ -19,7 +19,7 @@ var (
 // bot before. Each message is tried once; it is tried again only where the
 // platform has certainly not taken it.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
-	s, err := spotOf(d.opt.Name, to)
+	s, err := chatKeyOf(d.opt.Name, to)
 	if err != nil {
 		return core.Errorf(core.Invalid, "%q is no place of %s", to, d.opt.Name)
 	}
@@ -27,8 +27,8 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 		return core.Errorf(core.Invalid, "there is nothing to tell")
 	}
 	for _, p := range parts(text, maxText) {
-		r := botapi.Request{Method: "sendMessage", Params: target{spot: s}.params(), Chat: s.chat, Rank: 1, Once: true}
-		if _, err := d.written(ctx, r, p); err != nil {
+		r := botapi.Request{Method: "sendMessage", Params: target{key: s}.params(), Chat: s.chat, Rank: 1, Once: true}
+		if _, err := d.send.written(ctx, r, p); err != nil {
 			return explain(err)
 		}
 	}
@@ -49,7 +49,7 @@ const restParts = 256
 // message where it is one (Ogg), else as a document. What a caption cannot hold
 // goes on as messages.
 func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
-	to, err := d.target(core.Call{Path: what.Path}, "")
+	to, err := d.send.target(core.Call{Path: what.Path}, "")
 	switch {
 	case err != nil:
 		return err
@@ -67,9 +67,9 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].source), Data: what.Data}
 	return core.SendAll(len(list), func(i int) error {
 		if i == 0 {
-			return d.sendFile(ctx, parts, n, said, to, send)
+			return d.send.sendFile(ctx, parts, n, said, to, send)
 		}
-		return d.sendPart(ctx, core.Call{Path: what.Path, Parts: parts}, to, text{}, list, i, n*restParts+i)
+		return d.send.sendPart(ctx, core.Call{Path: what.Path, Parts: parts}, to, text{}, list, i, n*restParts+i)
 	})
 }
 

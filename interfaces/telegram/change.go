@@ -18,24 +18,24 @@ type about struct {
 	number  int64  // of the message, as the platform counts
 }
 
-func (d *Driver) about(call core.Call) (about, target, error) {
+func (c *catalogue) about(call core.Call) (about, target, error) {
 	var a about
 	if err := payload(call, &a); err != nil {
 		return a, target{}, err
 	}
-	to, err := d.target(call, a.Path)
+	to, err := c.send.target(call, a.Path)
 	if err == nil && a.Message == 0 {
 		err = core.Errorf(core.Invalid, "message_id: say which message")
 	}
-	if a.number = d.places.messageNumber(to.spot.chat, int64(a.Message)); err == nil && a.number == 0 {
+	if a.number = c.send.places.messageNumber(to.key.chat, int64(a.Message)); err == nil && a.number == 0 {
 		err = core.Errorf(core.Invalid, "message_id: %d is none of this bot's time", a.Message)
 	}
 	return a, to, err
 }
 
 // checkEdit refuses what would not fit into one message.
-func (d *Driver) checkEdit(_ context.Context, call core.Call) error {
-	a, _, err := d.about(call)
+func (c *catalogue) checkEdit(_ context.Context, call core.Call) error {
+	a, _, err := c.about(call)
 	switch {
 	case err != nil:
 		return err
@@ -48,24 +48,24 @@ func (d *Driver) checkEdit(_ context.Context, call core.Call) error {
 }
 
 // edit puts a new text in place of an old one of the bot's own.
-func (d *Driver) edit(ctx context.Context, call core.Call) (core.Result, error) {
-	if err := d.checkEdit(ctx, call); err != nil {
+func (c *catalogue) edit(ctx context.Context, call core.Call) (core.Result, error) {
+	if err := c.checkEdit(ctx, call); err != nil {
 		return core.Result{}, err
 	}
-	a, to, _ := d.about(call)
+	a, to, _ := c.about(call)
 	p := parts(a.Text, maxText)[0]
-	if err := d.editTo(ctx, to, a.number, botapi.Params{}, p); err != nil {
+	if err := c.send.editTo(ctx, to, a.number, botapi.Params{}, p); err != nil {
 		return core.Result{}, explain(err)
 	}
-	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.source}})
+	c.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.source}})
 	return core.Result{}, nil
 }
 
 // editTo changes a message. One that says this already is as it should be; one
 // with a file has a caption.
-func (d *Driver) editTo(ctx context.Context, to target, message int64, params botapi.Params, p part) error {
+func (d *delivery) editTo(ctx context.Context, to target, message int64, params botapi.Params, p part) error {
 	params["message_id"] = id(message)
-	r := botapi.Request{Method: "editMessageText", Params: params, Chat: to.spot.chat, Again: true}
+	r := botapi.Request{Method: "editMessageText", Params: params, Chat: to.key.chat, Again: true}
 	_, err := d.written(ctx, r, p)
 	var e *botapi.Error
 	if errors.As(err, &e) && e.Says("no text in the message") {
@@ -79,35 +79,35 @@ func (d *Driver) editTo(ctx context.Context, to target, message int64, params bo
 	return err
 }
 
-func (d *Driver) checkAbout(_ context.Context, call core.Call) error {
-	_, _, err := d.about(call)
+func (c *catalogue) checkAbout(_ context.Context, call core.Call) error {
+	_, _, err := c.about(call)
 	return err
 }
 
 // remove deletes a message; one that is gone is as it should be.
-func (d *Driver) remove(ctx context.Context, call core.Call) (core.Result, error) {
-	a, to, err := d.about(call)
+func (c *catalogue) remove(ctx context.Context, call core.Call) (core.Result, error) {
+	a, to, err := c.about(call)
 	if err != nil {
 		return core.Result{}, err
 	}
-	r := botapi.Request{Method: "deleteMessage", Params: botapi.Params{"message_id": id(a.number)}, Chat: to.spot.chat, Again: true}
-	_, err = d.api.Do(ctx, r)
+	r := botapi.Request{Method: "deleteMessage", Params: botapi.Params{"message_id": id(a.number)}, Chat: to.key.chat, Again: true}
+	_, err = c.send.api.Do(ctx, r)
 	var e *botapi.Error
 	if err != nil && (!errors.As(err, &e) || !e.Says("to delete not found")) {
 		return core.Result{}, explain(err)
 	}
 	gone := id(int64(a.Message))
-	d.receive(ctx, core.Event{Kind: core.KindDeletion, Target: gone, Message: core.Message{Path: to.path, ID: gone}})
+	c.receive(ctx, core.Event{Kind: core.KindDeletion, Target: gone, Message: core.Message{Path: to.path, ID: gone}})
 	return core.Result{}, nil
 }
 
 // react puts an emoji on a message; none takes the bot's away.
-func (d *Driver) react(ctx context.Context, call core.Call) (core.Result, error) {
-	a, to, err := d.about(call)
+func (c *catalogue) react(ctx context.Context, call core.Call) (core.Result, error) {
+	a, to, err := c.about(call)
 	if err != nil {
 		return core.Result{}, err
 	}
-	err = d.setReaction(ctx, to.spot, a.number, a.Emoji)
+	err = c.send.setReaction(ctx, to.key, a.number, a.Emoji)
 	var e *botapi.Error
 	if errors.As(err, &e) && e.Says("REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
 		return core.Result{}, core.Errorf(core.Invalid, "emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
@@ -118,7 +118,7 @@ func (d *Driver) react(ctx context.Context, call core.Call) (core.Result, error)
 	return core.Result{}, nil
 }
 
-func (d *Driver) setReaction(ctx context.Context, s spot, message int64, emoji string) error {
+func (d *delivery) setReaction(ctx context.Context, s chatKey, message int64, emoji string) error {
 	list := []map[string]string{}
 	if emoji != "" {
 		list = append(list, map[string]string{"type": "emoji", "emoji": emoji})

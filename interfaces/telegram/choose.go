@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -19,22 +20,22 @@ const whisperWait = 3 * time.Second
 
 // Choose sends a question with a button for each choice.
 func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {
-	to, err := d.target(core.Call{Path: what.Path}, "")
+	to, err := d.send.target(core.Call{Path: what.Path}, "")
 	if err != nil {
 		return err
 	}
 	params := to.params()
-	if params["reply_markup"], err = d.choices(to.spot.chat, choices); err != nil {
+	if params["reply_markup"], err = d.send.choices(to.key.chat, choices); err != nil {
 		return err
 	}
 	p := shortened(core.Literal(what.Text))
-	return d.part(ctx, parts, 1, what, func(ctx context.Context, key string) (string, error) {
-		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.spot.chat, Rank: 1}
-		return d.say(ctx, to, r, p, true, key)
+	return d.send.part(ctx, parts, 1, what, func(ctx context.Context, key string) (string, error) {
+		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: 1}
+		return d.send.say(ctx, to, r, p, true, key)
 	})
 }
 
-func (d *Driver) choices(chat int64, choices []core.Choice) (string, error) {
+func (d *delivery) choices(chat int64, choices []core.Choice) (string, error) {
 	var row []keyboardButton
 	for _, c := range choices {
 		sealed, ok := d.keys.seal(chat, kindChoice, nil, c.Data)
@@ -62,15 +63,15 @@ func shortened(text string) part {
 
 // Settle replaces a question by its outcome, without buttons.
 func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
-	to, err := d.target(core.Call{Path: m.Path}, "")
+	to, err := d.send.target(core.Call{Path: m.Path}, "")
 	if err != nil {
 		return err
 	}
 	message, err := number(m.ID)
-	if message = d.places.messageNumber(to.spot.chat, message); err != nil || message == 0 {
+	if message = d.places.messageNumber(to.key.chat, message); err != nil || message == 0 {
 		return core.Errorf(core.Invalid, "%q is no message", m.ID)
 	}
-	if err := d.editTo(ctx, to, message, botapi.Params{}, shortened(core.Literal(m.Text))); err != nil {
+	if err := d.send.editTo(ctx, to, message, botapi.Params{}, shortened(core.Literal(m.Text))); err != nil {
 		return explain(err)
 	}
 	return nil
@@ -83,7 +84,7 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 		return core.Errorf(core.Invalid, "%q is no press", press.ID)
 	}
 	d.presses.answer(query)
-	if err := d.answerQuery(ctx, query, text); err != nil {
+	if err := d.presses.reply(ctx, query, text); err != nil {
 		return explain(err)
 	}
 	return nil
@@ -91,16 +92,18 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 
 const maxWhisper = 200 // bytes; the platform counts characters
 
-func (d *Driver) answerQuery(ctx context.Context, query, text string) error {
+func (p *presses) reply(ctx context.Context, query, text string) error {
 	params := botapi.Params{"callback_query_id": query}
 	params.AddNonEmpty("text", cut(text, maxWhisper))
 	params.AddTrue("show_alert", text != "")
-	_, err := d.api.Do(ctx, botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
+	_, err := p.api.Do(ctx, botapi.Request{Method: "answerCallbackQuery", Params: params, Again: true})
 	return err
 }
 
 // presses knows which queries are not answered yet.
 type presses struct {
+	api     *botapi.Client
+	log     *slog.Logger
 	mu      sync.Mutex
 	waiting map[string]chan struct{}
 	used    map[[2]int64]string // the query that pressed a message's button first
@@ -148,39 +151,39 @@ func (p *presses) answer(query string) bool {
 	return ok
 }
 
-// answerPress ends the spinning of a pressed button. A choice may get a whisper
+// end ends the spinning of a pressed button. A choice may get a whisper
 // first, and keeps its buttons until it is settled; others are taken away where
 // the press was good.
-func (d *Driver) answerPress(ctx context.Context, p *press) {
-	if p.choice && p.refused == "" {
-		d.answerChoice(ctx, p)
+func (p *presses) end(ctx context.Context, q *press) {
+	if q.choice && q.refused == "" {
+		p.endChoice(ctx, q)
 		return
 	}
-	if err := d.answerQuery(ctx, p.query, p.refused); err != nil && ctx.Err() == nil {
-		d.log.Debug("press not answered", "err", err)
+	if err := p.reply(ctx, q.query, q.refused); err != nil && ctx.Err() == nil {
+		p.log.Debug("press not answered", "err", err)
 	}
-	if p.refused != "" {
+	if q.refused != "" {
 		return
 	}
-	gone := botapi.Params{"message_id": id(p.message)}
-	if _, err := d.api.Do(ctx, botapi.Request{Method: "editMessageReplyMarkup", Params: gone, Chat: p.chat, Again: true}); err != nil && ctx.Err() == nil {
-		d.log.Debug("buttons not taken away", "chat", p.chat, "err", err)
+	gone := botapi.Params{"message_id": id(q.message)}
+	if _, err := p.api.Do(ctx, botapi.Request{Method: "editMessageReplyMarkup", Params: gone, Chat: q.chat, Again: true}); err != nil && ctx.Err() == nil {
+		p.log.Debug("buttons not taken away", "chat", q.chat, "err", err)
 	}
 }
 
-func (d *Driver) answerChoice(ctx context.Context, p *press) {
+func (p *presses) endChoice(ctx context.Context, q *press) {
 	timer := time.NewTimer(whisperWait)
 	defer timer.Stop()
 	select {
-	case <-p.answered:
+	case <-q.answered:
 		return
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-	if !d.presses.answer(p.query) || ctx.Err() != nil {
+	if !p.answer(q.query) || ctx.Err() != nil {
 		return
 	}
-	if err := d.answerQuery(ctx, p.query, ""); err != nil && ctx.Err() == nil {
-		d.log.Debug("press not answered", "err", err)
+	if err := p.reply(ctx, q.query, ""); err != nil && ctx.Err() == nil {
+		p.log.Debug("press not answered", "err", err)
 	}
 }

@@ -35,44 +35,44 @@ const (
 
 // draftPlatform shows drafts on Telegram.
 type draftPlatform struct {
-	d     *Driver
+	d     *delivery
 	noOwn atomic.Bool // the server knows no drafts of its own
 }
 
 var _ draft.Platform = (*draftPlatform)(nil)
 
-func newDrafts(d *Driver) *draft.Drafts {
+func newDrafts(d *delivery, start func(func(context.Context)) bool) *draft.Drafts {
 	p := &draftPlatform{d: d}
 	key := draftKey
 	if d.places.account != 0 { // another bot's messages cannot be deleted
 		key += "." + id(d.places.account)
 	}
 	return draft.New(draft.Options{
-		Platform: p, State: d.opt.State, Key: key, Log: d.log, Start: d.later, First: draftAfter, Every: p.every,
+		Platform: p, State: d.opt.State, Key: key, Log: d.log, Start: start, First: draftAfter, Every: p.every,
 		Left: draftLeft,
 	})
 }
 
 // Draft shows a text that is being written, as often as there is room for it.
 func (d *Driver) Draft(p core.Path, text string) {
-	s, err := spotOf(d.opt.Name, p)
+	s, err := chatKeyOf(d.opt.Name, p)
 	switch {
 	case err != nil || d.opt.Config.Stream == "off":
 	case text == "":
-		d.drafts.Withdraw(d.draftPlace(s))
+		d.send.drafts.Withdraw(d.send.draftPlace(s))
 	default:
-		d.drafts.Show(d.draftPlace(s), text, false)
+		d.send.drafts.Show(d.send.draftPlace(s), text, false)
 	}
 }
 
-// draftPlace names a spot for its draft.
-func (d *Driver) draftPlace(s spot) string {
+// draftPlace names a chat or topic for its draft.
+func (d *delivery) draftPlace(s chatKey) string {
 	return place(d.opt.Name, d.places.now(s.chat), s.thread).String()
 }
 
-func (p *draftPlatform) spot(place string) spot {
+func (p *draftPlatform) key(place string) chatKey {
 	path, _ := core.ParsePath(place)
-	s, _ := spotOf(p.d.opt.Name, path)
+	s, _ := chatKeyOf(p.d.opt.Name, path)
 	return s
 }
 
@@ -80,7 +80,7 @@ func (p *draftPlatform) every(place string) time.Duration {
 	switch {
 	case p.d.opt.Config.Pace == "off":
 		return draftFree
-	case p.spot(place).chat > 0:
+	case p.key(place).chat > 0:
 		return draftPrivate
 	}
 	return draftGroup
@@ -88,7 +88,7 @@ func (p *draftPlatform) every(place string) time.Duration {
 
 // Enter takes a call that nobody would miss.
 func (p *draftPlatform) Enter(_ context.Context, place, _ string) (leave func(), ok bool) {
-	return func() {}, p.d.api.Spare(p.spot(place).chat)
+	return func() {}, p.d.api.Spare(p.key(place).chat)
 }
 
 // Fit returns the first message of a text.
@@ -102,12 +102,12 @@ func (p *draftPlatform) Fit(text string) string {
 
 // Post shows a text by one of the platform's own drafts, or else by a message.
 func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, error) {
-	s := p.spot(post.Place)
-	r := botapi.Request{Method: "sendMessage", Params: target{spot: s}.params()}
+	s := p.key(post.Place)
+	r := botapi.Request{Method: "sendMessage", Params: target{key: s}.params()}
 	if s.chat > 0 && p.d.opt.Config.Stream != "edit" && !p.noOwn.Load() {
 		number := fnv.New32a()
 		_, _ = number.Write([]byte(post.Nonce))
-		own := botapi.Request{Method: "sendMessageDraft", Params: target{spot: s}.params()}
+		own := botapi.Request{Method: "sendMessageDraft", Params: target{key: s}.params()}
 		own.Params["draft_id"] = id(int64(number.Sum32()>>2) + 1)
 		_, err := p.call(ctx, s, own, post.Text)
 		switch {
@@ -135,7 +135,7 @@ func (p *draftPlatform) Post(ctx context.Context, post draft.Post) (string, erro
 
 // Edit changes the text that a message shows.
 func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) error {
-	s := p.spot(place)
+	s := p.key(place)
 	r := botapi.Request{Method: "editMessageText", Params: botapi.Params{"chat_id": id(s.chat), "message_id": message}}
 	_, err := p.call(ctx, s, r, text)
 	if botapi.Says(err, "not modified") {
@@ -145,7 +145,7 @@ func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) e
 }
 
 // call makes a call that shows a text, once.
-func (p *draftPlatform) call(ctx context.Context, s spot, r botapi.Request, text string) (json.RawMessage, error) {
+func (p *draftPlatform) call(ctx context.Context, s chatKey, r botapi.Request, text string) (json.RawMessage, error) {
 	html := ""
 	if list := parts(text, maxText); len(list) > 0 {
 		html = list[0].html
@@ -165,7 +165,7 @@ func (p *draftPlatform) call(ctx context.Context, s spot, r botapi.Request, text
 // Delete deletes a draft's message.
 func (p *draftPlatform) Delete(ctx context.Context, place, message string) error {
 	params := botapi.Params{"message_id": message}
-	_, err := p.d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: p.spot(place).chat, Again: true})
+	_, err := p.d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: p.key(place).chat, Again: true})
 	if err != nil && p.Outcome(err) == draft.Refused {
 		return nil
 	}
@@ -187,11 +187,11 @@ func (p *draftPlatform) Outcome(err error) draft.Outcome {
 // finish makes the message of a request, the part with this key, out of the draft of
 // its place. done is false if there is none, if it belongs to the turn beside, or if
 // it cannot become that message: then the message is to be sent.
-func (d *Driver) finish(ctx context.Context, to target, r botapi.Request, p part, key string) (message string, done bool, err error) {
+func (d *delivery) finish(ctx context.Context, to target, r botapi.Request, p part, key string) (message string, done bool, err error) {
 	if core.IsBeside(ctx) {
 		return "", false, nil
 	}
-	place := d.draftPlace(to.spot)
+	place := d.draftPlace(to.key)
 	answer := draft.Answer{Key: key, Text: p.source}
 	if r.Params["reply_parameters"] == "" && r.Method == "sendMessage" {
 		answer.Edit = func(ctx context.Context, message string) error {
@@ -216,7 +216,7 @@ func (d *Driver) finish(ctx context.Context, to target, r botapi.Request, p part
 		return "", done, explain(err)
 	}
 	if n, err := number(message); err == nil {
-		message = d.places.messageID(d.places.now(to.spot.chat), n)
+		message = d.places.messageID(d.places.now(to.key.chat), n)
 	}
 	return message, done, nil
 }

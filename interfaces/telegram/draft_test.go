@@ -48,7 +48,7 @@ func TestDraftByEdits(t *testing.T) {
 		w.Strict()
 		d, stop := w.up(t)
 		for _, chat := range []core.Path{place("telegram", group, 0), place("telegram", forum, 7)} {
-			s, _ := spotOf("telegram", chat)
+			s, _ := chatKeyOf("telegram", chat)
 			text := stream(d, chat, 150) // 15 s
 			list := w.Messages(s.chat)
 			if len(list) != 1 || !strings.HasPrefix(list[0].Text, "word0 word1") || list[0].Thread != int(s.thread) || list[0].Edits < 2 || list[0].Edits > 4 {
@@ -90,7 +90,7 @@ func TestDraftBesideCommand(t *testing.T) {
 	bubble(t, paced, func(t *testing.T, w *world) {
 		d, stop := w.up(t)
 		chat := place("telegram", group, 0)
-		s, _ := spotOf("telegram", chat)
+		s, _ := chatKeyOf("telegram", chat)
 		text := stream(d, chat, 50)
 		before := w.Messages(s.chat)
 		if len(before) != 1 {
@@ -256,7 +256,7 @@ func TestDraftGoes(t *testing.T) {
 		}, "half a text"},
 		"from elsewhere": {func(t *testing.T, _ *world, d *Driver) {
 			call := core.Call{Path: place("telegram", forum, 0), Payload: []byte(`{"text":"from there","interface_path":"` + at.String() + `"}`), Parts: &coretest.Parts{}}
-			if _, err := d.sendMessage(t.Context(), call); err != nil {
+			if _, err := d.actions.sendMessage(t.Context(), call); err != nil {
 				t.Error(err)
 			}
 		}, "half a text|from there"},

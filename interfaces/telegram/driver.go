@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/draft"
 	"synthbot/interfaces/telegram/botapi"
 )
 
@@ -25,11 +24,10 @@ type Driver struct {
 	api     *botapi.Client
 	places  *places
 	ranks   *ranks
-	keys    *signer
 	presses presses
-	drafts  *draft.Drafts
+	send    *delivery
+	actions *catalogue
 	marks   marks
-	noRich  atomic.Bool // the server knows no rich messages
 	refused atomic.Bool // the server does not know the token any more
 
 	mu    sync.Mutex // all below are there while Listen runs
@@ -59,25 +57,25 @@ func New(o Options) (*Driver, error) {
 	if err := o.Config.Webhook.Validate(); err != nil {
 		return nil, fmt.Errorf("%s: webhook: %w", o.Name, err)
 	}
-	d := &Driver{
-		opt: o, log: o.Log.With("interface", o.Name), places: newPlaces(),
-		keys: newSigner(o.Config.Token.Reveal()),
-	}
-	var err error
-	d.api, err = botapi.New(botapi.Options{
+	d := &Driver{opt: o, log: o.Log.With("interface", o.Name), places: newPlaces()}
+	d.send = &delivery{opt: &d.opt, log: d.log, places: d.places, keys: newSigner(token)}
+	api, err := botapi.New(botapi.Options{
 		Name: o.Name, URL: o.Config.APIURL, Token: token, Pace: o.Config.Pace != "off", Timeout: o.Config.Timeout,
 		Log: d.log, Clock: o.Clock, State: o.State, Dial: o.Dial,
 		Hooks: botapi.Hooks{
-			Chat: d.places.now, Migrated: d.migrated, Sign: d.keys.moved, Revoked: d.unauthorised, Admin: o.Admin,
+			Chat: d.places.now, Migrated: d.migrated, Sign: d.send.keys.moved, Revoked: d.unauthorised, Admin: o.Admin,
 		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
 	}
-	d.ranks = newRanks(d)
+	d.api, d.send.api = api, api
+	d.presses.api, d.presses.log = api, d.log
+	d.actions = &catalogue{d.send, d.receive}
+	d.ranks = newRanks(&d.opt, d.log, api, d.later)
 	d.loadAccount(context.Background())
 	d.loadPlaces(context.Background())
-	d.drafts = newDrafts(d)
+	d.send.drafts = newDrafts(d.send, d.later)
 	return d, nil
 }
 
@@ -138,10 +136,10 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.refused.Store(false)
 	d.saveAccount(ctx)
 	d.log.Info("connected", "bot", self.UserName)
-	d.later(d.offerCommands)
-	d.later(d.drafts.ClearLater)
+	d.later((&commandMenus{&d.opt, d.log, d.api, d.account()}).update)
+	d.later(d.send.drafts.ClearLater)
 	i := &intake{d: d, in: in, convert: &converter{
-		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.keys, presses: &d.presses, now: d.opt.Clock,
+		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys, presses: &d.presses, now: d.opt.Clock,
 		ahead: d.api.ClockAhead,
 	}}
 	if d.opt.Config.Webhook.URL != "" {

@@ -196,8 +196,8 @@ func (i *intake) before(it item) {
 		if e.Kind != core.KindMessage || e.Message.Author.Bot {
 			continue
 		}
-		if s, err := spotOf(i.d.opt.Name, e.Message.Path); err == nil {
-			i.d.drafts.ClearSoon(i.d.draftPlace(s))
+		if s, err := chatKeyOf(i.d.opt.Name, e.Message.Path); err == nil {
+			i.d.send.drafts.ClearSoon(i.d.send.draftPlace(s))
 		}
 		if i.d.opt.Config.Acknowledge != "" {
 			i.d.marks.heard(&e.Message)
@@ -208,6 +208,6 @@ func (i *intake) before(it item) {
 // afterwards does what is to be done once an item is on disk.
 func (i *intake) afterwards(it item) {
 	if it.press != nil {
-		i.d.later(func(ctx context.Context) { i.d.answerPress(ctx, it.press) })
+		i.d.later(func(ctx context.Context) { i.d.presses.end(ctx, it.press) })
 	}
 }

@@ -44,7 +44,7 @@ func (b *buttons) suggest(texts []string) {
 
 // pressers are the only people who may press the buttons of a message: those who
 // asked for it there. None: anybody may.
-func (d *Driver) pressers(call core.Call, to target) (ids []int64) {
+func (d *delivery) pressers(call core.Call, to target) (ids []int64) {
 	for _, a := range call.Authors {
 		id, err := strconv.ParseInt(a.ID, 10, 64)
 		if err == nil && id > 0 && a.Rank < core.Bot && d.same(call.Path, to) {
@@ -56,7 +56,7 @@ func (d *Driver) pressers(call core.Call, to target) (ids []int64) {
 
 // keyboard writes the buttons below a message; "" for none. Up to three stand
 // one a row, more of them three a row, and many of them five.
-func (d *Driver) keyboard(call core.Call, to target, list buttons) (string, error) {
+func (d *delivery) keyboard(call core.Call, to target, list buttons) (string, error) {
 	n := len(list.Buttons)
 	if n == 0 {
 		return "", nil
@@ -74,7 +74,7 @@ func (d *Driver) keyboard(call core.Call, to target, list buttons) (string, erro
 	var rows [][]keyboardButton
 	width, pressers := 0, d.pressers(call, to)
 	for i, b := range list.Buttons {
-		made, err := d.button(to.spot.chat, i, b, pressers)
+		made, err := d.button(to.key.chat, i, b, pressers)
 		if errors.Is(err, errCrowd) {
 			continue
 		}
@@ -97,7 +97,7 @@ func (d *Driver) keyboard(call core.Call, to target, list buttons) (string, erro
 // errCrowd means that more people may press a button than it can name.
 var errCrowd = errors.New("too many people caused the button")
 
-func (d *Driver) button(chat int64, i int, b button, pressers []int64) (keyboardButton, error) {
+func (d *delivery) button(chat int64, i int, b button, pressers []int64) (keyboardButton, error) {
 	label := strings.Join(strings.Fields(visible(b.Label)), " ")
 	made := keyboardButton{Text: label}
 	switch {

@@ -30,12 +30,12 @@ type media struct {
 
 const maxUpload = 10 << 20
 
-func (d *Driver) media(call core.Call) (media, target, error) {
+func (c *catalogue) media(call core.Call) (media, target, error) {
 	var m media
 	if err := payload(call, &m); err != nil {
 		return m, target{}, err
 	}
-	to, err := d.target(call, m.Path)
+	to, err := c.send.target(call, m.Path)
 	if err != nil {
 		return m, to, err
 	}
@@ -72,41 +72,41 @@ func fetchable(address string) bool {
 	return net.ParseIP(host) == nil && strings.Trim(host, "0123456789.xabcdef") != ""
 }
 
-func (d *Driver) checkMedia(_ context.Context, call core.Call) error {
-	_, _, err := d.media(call)
+func (c *catalogue) checkMedia(_ context.Context, call core.Call) error {
+	_, _, err := c.media(call)
 	return err
 }
 
-func (d *Driver) sendPhoto(ctx context.Context, call core.Call) (core.Result, error) {
-	return d.sendMedia(ctx, call, "photo", "sendPhoto", "picture.png")
+func (c *catalogue) sendPhoto(ctx context.Context, call core.Call) (core.Result, error) {
+	return c.sendMedia(ctx, call, "photo", "sendPhoto", "picture.png")
 }
 
-func (d *Driver) sendDocument(ctx context.Context, call core.Call) (core.Result, error) {
-	return d.sendMedia(ctx, call, "document", "sendDocument", "file.txt")
+func (c *catalogue) sendDocument(ctx context.Context, call core.Call) (core.Result, error) {
+	return c.sendMedia(ctx, call, "document", "sendDocument", "file.txt")
 }
 
 // sendMedia sends a file with its caption. What the caption cannot hold follows
 // as messages.
-func (d *Driver) sendMedia(ctx context.Context, call core.Call, kind, method, fallback string) (core.Result, error) {
-	m, to, err := d.media(call)
+func (c *catalogue) sendMedia(ctx context.Context, call core.Call, kind, method, fallback string) (core.Result, error) {
+	m, to, err := c.media(call)
 	if err != nil {
 		return core.Result{}, err
 	}
 	list := captions(m.Caption)
-	send := attached{method: method, file: m.file(kind, fallback), caption: list[0], params: to.params(), here: d.same(call.Path, to)}
+	send := attached{method: method, file: m.file(kind, fallback), caption: list[0], params: to.params(), here: c.send.same(call.Path, to)}
 	send.params.AddTrue("disable_notification", m.Silent)
-	d.replyTo(send.params, to, m.ReplyTo)
+	c.send.replyTo(send.params, to, m.ReplyTo)
 	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].source)}
 	return core.Result{}, core.SendAll(len(list), func(i int) error {
 		if i == 0 {
-			return d.sendFile(ctx, call.Parts, 1, what, to, send)
+			return c.send.sendFile(ctx, call.Parts, 1, what, to, send)
 		}
-		return d.sendPart(ctx, call, to, text{Silent: m.Silent}, list, i, 1+i)
+		return c.send.sendPart(ctx, call, to, text{Silent: m.Silent}, list, i, 1+i)
 	})
 }
 
 // sendFile sends a file with the first part of its caption as the n-th message of a step.
-func (d *Driver) sendFile(ctx context.Context, parts core.Parts, n int, what core.Sent, to target, a attached) error {
+func (d *delivery) sendFile(ctx context.Context, parts core.Parts, n int, what core.Sent, to target, a attached) error {
 	return d.part(ctx, parts, n, what, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, a) })
 }
 
@@ -138,7 +138,7 @@ type attached struct {
 
 // attach sends a file. What the platform does not take as what it should be
 // shown as, it gets as a document.
-func (d *Driver) attach(ctx context.Context, to target, a attached) (string, error) {
+func (d *delivery) attach(ctx context.Context, to target, a attached) (string, error) {
 	if a.here {
 		if _, _, err := d.finish(ctx, to, botapi.Request{Method: a.method}, part{}, ""); err != nil {
 			return "", err
@@ -149,7 +149,7 @@ func (d *Driver) attach(ctx context.Context, to target, a attached) (string, err
 		f.Field = field
 		r := botapi.Request{
 			Method: method, Params: a.params.Clone(), Files: []botapi.File{f},
-			Chat: to.spot.chat,
+			Chat: to.key.chat,
 		}
 		if a.caption.html == "" {
 			return d.api.Do(ctx, r)
@@ -159,7 +159,7 @@ func (d *Driver) attach(ctx context.Context, to target, a attached) (string, err
 	return d.sent(to, botapi.Request{}, func(botapi.Request) (json.RawMessage, error) {
 		raw, err := once(a.method, a.file.Field)
 		if aboutFile(err) && a.file.Field != "document" && a.file.Uploaded() {
-			d.log.Info("sent as a document", "chat", to.spot.chat, "method", a.method, "err", err)
+			d.log.Info("sent as a document", "chat", to.key.chat, "method", a.method, "err", err)
 			raw, err = once("sendDocument", "document")
 		}
 		return raw, err
@@ -211,12 +211,12 @@ type question struct {
 	ReplyTo   anyID    `json:"reply_to_message_id"`
 }
 
-func (d *Driver) question(call core.Call) (question, target, error) {
+func (c *catalogue) question(call core.Call) (question, target, error) {
 	var q question
 	if err := payload(call, &q); err != nil {
 		return q, target{}, err
 	}
-	to, err := d.target(call, q.Path)
+	to, err := c.send.target(call, q.Path)
 	if err != nil {
 		return q, to, err
 	}
@@ -236,13 +236,13 @@ func (d *Driver) question(call core.Call) (question, target, error) {
 	return q, to, nil
 }
 
-func (d *Driver) checkPoll(_ context.Context, call core.Call) error {
-	_, _, err := d.question(call)
+func (c *catalogue) checkPoll(_ context.Context, call core.Call) error {
+	_, _, err := c.question(call)
 	return err
 }
 
-func (d *Driver) sendPoll(ctx context.Context, call core.Call) (core.Result, error) {
-	q, to, err := d.question(call)
+func (c *catalogue) sendPoll(ctx context.Context, call core.Call) (core.Result, error) {
+	q, to, err := c.question(call)
 	if err != nil {
 		return core.Result{}, err
 	}
@@ -261,11 +261,11 @@ func (d *Driver) sendPoll(ctx context.Context, call core.Call) (core.Result, err
 	if q.Anonymous != nil && !*q.Anonymous {
 		params["is_anonymous"] = "false"
 	}
-	d.replyTo(params, to, q.ReplyTo)
+	c.send.replyTo(params, to, q.ReplyTo)
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
-	err = d.part(ctx, call.Parts, 1, core.Sent{Path: to.path, Text: said}, func(ctx context.Context, _ string) (string, error) {
-		r := botapi.Request{Method: "sendPoll", Params: params, Chat: to.spot.chat}
-		return d.sent(to, r, func(r botapi.Request) (json.RawMessage, error) { return d.api.Do(ctx, r) })
+	err = c.send.part(ctx, call.Parts, 1, core.Sent{Path: to.path, Text: said}, func(ctx context.Context, _ string) (string, error) {
+		r := botapi.Request{Method: "sendPoll", Params: params, Chat: to.key.chat}
+		return c.send.sent(to, r, func(r botapi.Request) (json.RawMessage, error) { return c.send.api.Do(ctx, r) })
 	})
 	return core.Result{}, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,14 @@ const (
 	maxMenu      = 100
 	maxMenuBrief = 256
 )
+
+// commandMenus keep the platform's menus of commands up to date.
+type commandMenus struct {
+	opt     *Options
+	log     *slog.Logger
+	api     *botapi.Client
+	account string
+}
 
 // menu is the list of commands that one audience sees in one language.
 type menu struct {
@@ -38,14 +47,14 @@ type audience struct {
 	private bool // commands for private places are of use there
 }
 
-func (d *Driver) audiences() []audience {
+func (c *commandMenus) audiences() []audience {
 	list := []audience{
 		{map[string]any{"type": "default"}, core.Member, false},
 		{map[string]any{"type": "all_private_chats"}, core.Member, true},
 		{map[string]any{"type": "all_chat_administrators"}, core.Moderator, false},
 	}
-	for _, p := range d.opt.Admins {
-		if s, err := spotOf(d.opt.Name, p); err == nil && p.IsPerson() {
+	for _, p := range c.opt.Admins {
+		if s, err := chatKeyOf(c.opt.Name, p); err == nil && p.IsPerson() {
 			list = append(list, audience{map[string]any{"type": "chat", "chat_id": s.chat}, core.Admin, true})
 		}
 	}
@@ -55,20 +64,20 @@ func (d *Driver) audiences() []audience {
 // menus lists what is offered to whom: everybody, people in private,
 // administrators of groups, admins in their private chats; each in each language
 // that somebody wrote.
-func (d *Driver) menus() []menu {
+func (c *commandMenus) menus() []menu {
 	var menus []menu
-	for _, a := range d.audiences() {
-		for _, language := range d.languages() {
-			menus = append(menus, menu{a.scope, language, d.offered(a, language)})
+	for _, a := range c.audiences() {
+		for _, language := range c.languages() {
+			menus = append(menus, menu{a.scope, language, c.offered(a, language)})
 		}
 	}
 	return menus
 }
 
 // languages lists the languages that commands are told in; "" is all others.
-func (d *Driver) languages() []string {
+func (c *commandMenus) languages() []string {
 	list := []string{""}
-	for _, spec := range d.opt.Commands {
+	for _, spec := range c.opt.Commands {
 		for tag := range spec.Briefs {
 			list = append(list, platformLanguage(tag))
 		}
@@ -86,10 +95,10 @@ func platformLanguage(tag string) string {
 	return base
 }
 
-func (d *Driver) offered(to audience, language string) []menuCommand {
+func (c *commandMenus) offered(to audience, language string) []menuCommand {
 	name := regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 	list := []menuCommand{}
-	for _, spec := range d.opt.Commands {
+	for _, spec := range c.opt.Commands {
 		if spec.Rank > to.rank || spec.Private && !to.private {
 			continue
 		}
@@ -106,21 +115,21 @@ func (d *Driver) offered(to audience, language string) []menuCommand {
 	return list
 }
 
-// offerCommands puts the commands into the platform's menu, unless they are
+// update puts the commands into the platform's menu, unless they are
 // there already, and takes away what is offered no more.
-func (d *Driver) offerCommands(ctx context.Context) {
-	menus := d.menus()
-	if len(d.opt.Commands) == 0 {
+func (c *commandMenus) update(ctx context.Context) {
+	menus := c.menus()
+	if len(c.opt.Commands) == 0 {
 		menus = nil
 	}
 	data, err := json.Marshal(menus)
 	if err != nil {
 		return
 	}
-	sum := sha256.Sum256(append(data, d.account()...)) // another bot has none yet
+	sum := sha256.Sum256(append(data, c.account...)) // another bot has none yet
 	now := offering{Mark: hex.EncodeToString(sum[:])}
 	var was offering
-	if old, err := d.opt.State.Get(ctx, menuKey); err == nil && old != nil {
+	if old, err := c.opt.State.Get(ctx, menuKey); err == nil && old != nil {
 		_ = json.Unmarshal(old, &was) // what cannot be read is offered anew
 	}
 	if was.Mark == now.Mark || len(was.Lists)+len(menus) == 0 {
@@ -129,10 +138,10 @@ func (d *Driver) offerCommands(ctx context.Context) {
 	for _, m := range menus {
 		now.Lists = append(now.Lists, listed{m.Scope, m.Language})
 	}
-	strangers, err := d.offerAll(ctx, menus, was.without(now))
+	strangers, err := c.offerAll(ctx, menus, was.without(now))
 	if err != nil {
 		if ctx.Err() == nil {
-			d.log.Warn("commands not offered", "err", err)
+			c.log.Warn("commands not offered", "err", err)
 		}
 		return
 	}
@@ -140,10 +149,10 @@ func (d *Driver) offerCommands(ctx context.Context) {
 		now.Mark = ""
 	}
 	if data, err = json.Marshal(now); err == nil {
-		err = d.opt.State.Put(ctx, menuKey, data)
+		err = c.opt.State.Put(ctx, menuKey, data)
 	}
 	if err != nil && ctx.Err() == nil {
-		d.log.Warn("commands offered, but not noted", "err", err)
+		c.log.Warn("commands offered, but not noted", "err", err)
 	}
 }
 
@@ -172,12 +181,12 @@ func (o offering) without(other offering) []listed {
 
 // offerAll reports whether there are lists for admins who never wrote to the bot:
 // the platform does not take those.
-func (d *Driver) offerAll(ctx context.Context, menus []menu, gone []listed) (strangers bool, err error) {
+func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed) (strangers bool, err error) {
 	for _, m := range menus {
-		switch err := d.offer(ctx, m); {
+		switch err := c.offer(ctx, m); {
 		case err != nil && m.Scope["chat_id"] != nil && botapi.IsCode(err, 400, 403):
 			strangers = true
-			d.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
+			c.log.Info("commands not offered to an admin who has not written yet", "chat", m.Scope["chat_id"])
 		case err != nil:
 			return strangers, err
 		}
@@ -188,7 +197,7 @@ func (d *Driver) offerAll(ctx context.Context, menus []menu, gone []listed) (str
 		if err := params.AddJSON("scope", l.Scope); err != nil {
 			return strangers, err
 		}
-		_, err := d.api.Do(ctx, botapi.Request{Method: "deleteMyCommands", Params: params, Again: true})
+		_, err := c.api.Do(ctx, botapi.Request{Method: "deleteMyCommands", Params: params, Again: true})
 		if err != nil && !botapi.IsCode(err, 400, 403) { // of a chat that is gone nothing is left
 			return strangers, err
 		}
@@ -196,7 +205,7 @@ func (d *Driver) offerAll(ctx context.Context, menus []menu, gone []listed) (str
 	return strangers, nil
 }
 
-func (d *Driver) offer(ctx context.Context, m menu) error {
+func (c *commandMenus) offer(ctx context.Context, m menu) error {
 	params := botapi.Params{}
 	params.AddNonEmpty("language_code", m.Language)
 	if err := params.AddJSON("scope", m.Scope); err != nil {
@@ -205,6 +214,6 @@ func (d *Driver) offer(ctx context.Context, m menu) error {
 	if err := params.AddJSON("commands", m.Commands); err != nil {
 		return err
 	}
-	_, err := d.api.Do(ctx, botapi.Request{Method: "setMyCommands", Params: params, Again: true})
+	_, err := c.api.Do(ctx, botapi.Request{Method: "setMyCommands", Params: params, Again: true})
 	return err
 }

@@ -29,11 +29,11 @@ func (p *places) named(m *message) {
 	room(p.titles, maxPlaces)
 	room(p.people, maxPlaces)
 	if m.Chat.Title != "" {
-		p.titles[spot{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
+		p.titles[chatKey{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
 	}
 	for _, notice := range []*topicNotice{m.TopicCreated, m.TopicEdited, m.replyTopic()} {
 		if notice != nil && notice.Name != "" && m.Thread > general {
-			p.titles[spot{m.Chat.ID, m.Thread}] = label{Name: cut(notice.Name, core.MaxName)}
+			p.titles[chatKey{m.Chat.ID, m.Thread}] = label{Name: cut(notice.Name, core.MaxName)}
 		}
 	}
 	if m.From != nil && !m.From.IsBot && m.From.ID > 0 {
@@ -53,10 +53,10 @@ func (m *message) replyTopic() *topicNotice {
 
 // called lists the places of that name: those of the chat, if there are some,
 // else all others, people in their private chats among them.
-func (p *places) called(chat int64, name string) (list []spot) {
+func (p *places) called(chat int64, name string) (list []chatKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var others []spot
+	var others []chatKey
 	for s, l := range p.titles {
 		switch {
 		case !l.called(name):
@@ -67,14 +67,14 @@ func (p *places) called(chat int64, name string) (list []spot) {
 		}
 	}
 	if p.forums[chat] && (label{Name: "General"}).called(name) && len(list) == 0 {
-		list = append(list, spot{chat: chat})
+		list = append(list, chatKey{chat: chat})
 	}
 	if len(list) > 0 {
 		return list
 	}
 	for person, l := range p.people {
 		if !strings.HasPrefix(name, "#") && l.called(name) {
-			others = append(others, spot{chat: person})
+			others = append(others, chatKey{chat: person})
 		}
 	}
 	return others
@@ -85,7 +85,7 @@ func (p *places) called(chat int64, name string) (list []spot) {
 // be written to from there is not asked here.
 func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	name = strings.Join(strings.Fields(name), " ")
-	s, err := spotOf(d.opt.Name, from)
+	s, err := chatKeyOf(d.opt.Name, from)
 	if err != nil || strings.Trim(name, "#@") == "" {
 		return core.Path{}, core.Errorf(core.Invalid, "%q is nobody and no place", name)
 	}
@@ -144,7 +144,7 @@ func (p *places) take(k knownPlaces) {
 		p.threads[[2]int64{t[0], t[1]}] = t[2]
 	}
 	for _, t := range k.Titles {
-		p.titles[spot{t.Chat, t.Thread}] = t.label
+		p.titles[chatKey{t.Chat, t.Thread}] = t.label
 	}
 }
 

@@ -210,7 +210,7 @@ func TestWaitTooLongForAnswers(t *testing.T) {
 				t.Fatalf("after %v: %v", time.Since(began), err)
 			}
 			if tries == 1 {
-				go func() { _ = d.setReaction(context.Background(), spot{chat: jay}, int64(id), "👍") }()
+				go func() { _ = d.send.setReaction(context.Background(), chatKey{chat: jay}, int64(id), "👍") }()
 			}
 			time.Sleep(30 * time.Second)
 		}

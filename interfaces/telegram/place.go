@@ -12,13 +12,13 @@ import (
 // chat itself.
 const general = 1
 
-// spot is where a message goes to.
-type spot struct {
+// chatKey is where a message goes to.
+type chatKey struct {
 	chat   int64
 	thread int64 // 0: none
 }
 
-// place is the path of a spot.
+// place is the path of a chat or topic.
 func place(name string, chat, thread int64) core.Path {
 	elements := []string{name, strconv.FormatInt(chat, 10)}
 	if thread > general {
@@ -30,23 +30,23 @@ func place(name string, chat, thread int64) core.Path {
 
 var errNoPlace = errors.New("no place of this interface")
 
-// spotOf reads a path of this interface; a person stands for his private chat.
-func spotOf(name string, p core.Path) (spot, error) {
+// chatKeyOf reads a path of this interface; a person stands for his private chat.
+func chatKeyOf(name string, p core.Path) (chatKey, error) {
 	e := p.Elements()
 	if len(e) < 2 || len(e) > 3 || e[0] != name {
-		return spot{}, errNoPlace
+		return chatKey{}, errNoPlace
 	}
 	if p.IsPerson() {
 		e = []string{name, e[2]}
 	}
 	chat, err := number(e[1])
 	if err != nil {
-		return spot{}, err
+		return chatKey{}, err
 	}
-	s := spot{chat: chat}
+	s := chatKey{chat: chat}
 	if len(e) == 3 {
 		if s.thread, err = number(e[2]); err != nil || s.thread < 1 {
-			return spot{}, errNoPlace
+			return chatKey{}, errNoPlace
 		}
 	}
 	if s.thread == general {
@@ -77,7 +77,7 @@ type places struct {
 	forums  map[int64]bool
 	aliases map[int64]int64
 	threads map[[2]int64]int64
-	titles  map[spot]label // of groups and topics
+	titles  map[chatKey]label // of groups and topics
 	people  map[int64]label
 	changed bool
 
@@ -86,7 +86,7 @@ type places struct {
 
 func newPlaces() *places {
 	return &places{
-		forums: map[int64]bool{}, aliases: map[int64]int64{}, threads: map[[2]int64]int64{}, titles: map[spot]label{}, people: map[int64]label{},
+		forums: map[int64]bool{}, aliases: map[int64]int64{}, threads: map[[2]int64]int64{}, titles: map[chatKey]label{}, people: map[int64]label{},
 	}
 }
 
@@ -109,7 +109,7 @@ func (p *places) saw(m *message) {
 }
 
 // sent takes notice of a message of the bot's own.
-func (p *places) sent(s spot, id int64) {
+func (p *places) sent(s chatKey, id int64) {
 	if s.thread == 0 {
 		return
 	}

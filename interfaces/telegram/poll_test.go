@@ -521,7 +521,7 @@ func TestStumbling(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	d.ranks = newRanks(d)
+	d.ranks = newRanks(&d.opt, d.log, d.api, d.later)
 	if got := (&intake{d: d, convert: c}).understand(t.Context(), u); len(got.events) != 1 {
 		t.Errorf("without a panic: %+v", got)
 	}

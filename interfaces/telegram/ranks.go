@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -22,7 +23,10 @@ var errAskedToWait = errors.New("the platform asked to wait")
 
 // ranks knows who administers which chat, and which channel belongs to it.
 type ranks struct {
-	d        *Driver
+	opt      *Options
+	log      *slog.Logger
+	api      *botapi.Client
+	later    func(func(context.Context)) bool
 	mu       sync.Mutex
 	chats    map[int64]*admins
 	channels map[int64]groupChannel
@@ -40,14 +44,14 @@ type admins struct {
 	asked  bool
 }
 
-func newRanks(d *Driver) *ranks {
-	return &ranks{d: d, chats: map[int64]*admins{}, channels: map[int64]groupChannel{}}
+func newRanks(o *Options, log *slog.Logger, api *botapi.Client, later func(func(context.Context)) bool) *ranks {
+	return &ranks{opt: o, log: log, api: api, later: later, chats: map[int64]*admins{}, channels: map[int64]groupChannel{}}
 }
 
 // raise gives an author the rank that the platform gives him in that place, and knows
 // a group's own channel.
 func (r *ranks) raise(ctx context.Context, m *core.Message) {
-	s, err := spotOf(r.d.opt.Name, m.Path)
+	s, err := chatKeyOf(r.opt.Name, m.Path)
 	who, bad := strconv.ParseInt(m.Author.ID, 10, 64)
 	if err != nil || bad != nil || m.Private || s.chat > 0 {
 		return
@@ -117,7 +121,7 @@ func (r *ranks) of(ctx context.Context, chat int64) map[int64]bool {
 		defer cancel()
 		return r.ask(ctx, chat, a)
 	case stale:
-		r.d.later(func(ctx context.Context) { r.ask(ctx, chat, a) })
+		r.later(func(ctx context.Context) { r.ask(ctx, chat, a) })
 	}
 	return people
 }
@@ -130,7 +134,7 @@ func (r *ranks) ask(ctx context.Context, chat int64, a *admins) map[int64]bool {
 	a.asked = false
 	if err != nil {
 		a.until = time.Now().Add(rankRetry)
-		r.d.log.Debug("administrators unknown", "chat", chat, "err", err)
+		r.log.Debug("administrators unknown", "chat", chat, "err", err)
 		return a.people
 	}
 	a.people, a.until = people, time.Now().Add(rankFresh)
@@ -159,7 +163,7 @@ func (r *ranks) channel(ctx context.Context, chat int64) int64 {
 		Channel int64 `json:"linked_chat_id"`
 	}
 	if err := r.fetch(ctx, "getChat", chat, &full); err != nil {
-		r.d.log.Debug("linked channel unknown", "chat", chat, "err", err)
+		r.log.Debug("linked channel unknown", "chat", chat, "err", err)
 		l.until = time.Now().Add(rankRetry)
 	} else {
 		l = groupChannel{full.Channel, time.Now().Add(rankFresh)}
@@ -186,14 +190,14 @@ func (r *ranks) administrators(ctx context.Context, chat int64) (map[int64]bool,
 
 // fetch asks the platform about a chat, once.
 func (r *ranks) fetch(ctx context.Context, method string, chat int64, answer any) error {
-	if r.d.api.Quiet(chat) {
+	if r.api.Quiet(chat) {
 		return errAskedToWait
 	}
-	if err := r.d.api.Wait(ctx); err != nil {
+	if err := r.api.Wait(ctx); err != nil {
 		return err
 	}
-	raw, err := r.d.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{"chat_id": id(chat)}})
-	r.d.api.Block(ctx, chat, err)
+	raw, err := r.api.Try(ctx, &botapi.Request{Method: method, Params: botapi.Params{"chat_id": id(chat)}})
+	r.api.Block(ctx, chat, err)
 	if err != nil {
 		return err
 	}

@@ -271,7 +271,7 @@ func (r *richRenderer) row(row []markdown.Inlines, align []markdown.Align, head 
 
 // written sends a text: one with a table as a rich message, where that is
 // wanted and the server knows how; everything else with styles.
-func (d *Driver) written(ctx context.Context, r botapi.Request, p part) (json.RawMessage, error) {
+func (d *delivery) written(ctx context.Context, r botapi.Request, p part) (json.RawMessage, error) {
 	html := ""
 	if d.opt.Config.RichTables && !d.noRich.Load() {
 		html = renderRich(p.source)

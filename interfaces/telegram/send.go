@@ -5,22 +5,36 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/draft"
 	"synthbot/interfaces/telegram/botapi"
 )
+
+// delivery sends what the bot says, and changes it. Safe for concurrent use.
+type delivery struct {
+	opt    *Options
+	log    *slog.Logger
+	api    *botapi.Client
+	places *places
+	keys   *signer
+	drafts *draft.Drafts
+	noRich atomic.Bool // the server knows no rich messages
+}
 
 // target is where a call goes to.
 type target struct {
 	path core.Path
-	spot spot
+	key  chatKey
 }
 
 // target reads where a call wants to go; left out, it is where the turn is.
-func (d *Driver) target(call core.Call, path string) (target, error) {
+func (d *delivery) target(call core.Call, path string) (target, error) {
 	p := call.Path
 	if path != "" {
 		parsed, err := core.ParsePath(path)
@@ -29,7 +43,7 @@ func (d *Driver) target(call core.Call, path string) (target, error) {
 		}
 		p = parsed
 	}
-	s, err := spotOf(d.opt.Name, p)
+	s, err := chatKeyOf(d.opt.Name, p)
 	if err != nil {
 		return target{}, core.Errorf(core.Invalid, "interface_path: %q is no place of %s: correct it or leave it out", p, d.opt.Name)
 	}
@@ -38,8 +52,8 @@ func (d *Driver) target(call core.Call, path string) (target, error) {
 
 // params begins the parameters of a call that sends something.
 func (t target) params() botapi.Params {
-	p := botapi.Params{"chat_id": id(t.spot.chat)}
-	p.AddNonZero("message_thread_id", t.spot.thread)
+	p := botapi.Params{"chat_id": id(t.key.chat)}
+	p.AddNonZero("message_thread_id", t.key.thread)
 	return p
 }
 
@@ -81,12 +95,12 @@ func payload(call core.Call, into any) error {
 }
 
 // message reads a call of the message action.
-func (d *Driver) message(call core.Call) (text, target, error) {
+func (c *catalogue) message(call core.Call) (text, target, error) {
 	var t text
 	if err := payload(call, &t); err != nil {
 		return t, target{}, err
 	}
-	to, err := d.target(call, t.Path)
+	to, err := c.send.target(call, t.Path)
 	if err != nil {
 		return t, to, err
 	}
@@ -94,7 +108,7 @@ func (d *Driver) message(call core.Call) (text, target, error) {
 		return t, to, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
 	t.suggest(t.Suggest)
-	t.markup, err = d.keyboard(call, to, t.buttons)
+	t.markup, err = c.send.keyboard(call, to, t.buttons)
 	return t, to, err
 }
 
@@ -105,31 +119,31 @@ func speaks(s string) bool {
 	})
 }
 
-func (d *Driver) checkMessage(_ context.Context, call core.Call) error {
-	_, _, err := d.message(call)
+func (c *catalogue) checkMessage(_ context.Context, call core.Call) error {
+	_, _, err := c.message(call)
 	return err
 }
 
 // sendMessage carries the message action out.
-func (d *Driver) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
-	t, to, err := d.message(call)
+func (c *catalogue) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
+	t, to, err := c.message(call)
 	if err == nil && t.Recipient != "" { // whoever checked the plan should have put a path in its place
 		err = core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
 	}
 	if err != nil {
 		return core.Result{}, err
 	}
-	return core.Result{}, d.sendParts(ctx, call, to, t, parts(t.Text, maxText), 1)
+	return core.Result{}, c.send.sendParts(ctx, call, to, t, parts(t.Text, maxText), 1)
 }
 
 // sendParts sends the parts of a text as the messages n, n+1, … of a step.
-func (d *Driver) sendParts(ctx context.Context, call core.Call, to target, t text, list []part, n int) error {
+func (d *delivery) sendParts(ctx context.Context, call core.Call, to target, t text, list []part, n int) error {
 	return core.SendAll(len(list), func(i int) error { return d.sendPart(ctx, call, to, t, list, i, n+i) })
 }
 
 // sendPart sends one of the parts of a text as the n-th message of a step. The first is
 // the reply, the last has the buttons.
-func (d *Driver) sendPart(ctx context.Context, call core.Call, to target, t text, list []part, i, n int) error {
+func (d *delivery) sendPart(ctx context.Context, call core.Call, to target, t text, list []part, i, n int) error {
 	params := to.params()
 	params.AddTrue("disable_notification", t.Silent)
 	if i == 0 {
@@ -140,7 +154,7 @@ func (d *Driver) sendPart(ctx context.Context, call core.Call, to target, t text
 	}
 	what := core.Sent{Path: to.path, Text: list[i].source}
 	return d.part(ctx, call.Parts, n, what, func(ctx context.Context, key string) (string, error) {
-		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.spot.chat, Rank: rank(t.Priority)}
+		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: rank(t.Priority)}
 		return d.say(ctx, to, r, list[i], d.same(call.Path, to), key)
 	})
 }
@@ -150,7 +164,7 @@ type sender func(ctx context.Context, key string) (id string, err error)
 
 // part sends one message as the n-th part of a step. One that may have arrived
 // already is sent again only when the platform answers.
-func (d *Driver) part(ctx context.Context, parts core.Parts, n int, what core.Sent, send sender) error {
+func (d *delivery) part(ctx context.Context, parts core.Parts, n int, what core.Sent, send sender) error {
 	if !parts.Since(n).IsZero() {
 		if err := d.ready(ctx, what.Path); err != nil {
 			return err
@@ -160,8 +174,8 @@ func (d *Driver) part(ctx context.Context, parts core.Parts, n int, what core.Se
 }
 
 // ready waits until the platform answers and takes messages to the place.
-func (d *Driver) ready(ctx context.Context, place core.Path) error {
-	s, _ := spotOf(d.opt.Name, place) // something was sent there before
+func (d *delivery) ready(ctx context.Context, place core.Path) error {
+	s, _ := chatKeyOf(d.opt.Name, place) // something was sent there before
 	err := d.api.Reaches(ctx, d.places.now(s.chat))
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -173,14 +187,14 @@ func (d *Driver) ready(ctx context.Context, place core.Path) error {
 }
 
 // same reports whether a message of a turn in that place goes to it.
-func (d *Driver) same(here core.Path, to target) bool {
-	s, _ := spotOf(d.opt.Name, here) // elsewhere it is none that a message goes to
-	return s == to.spot
+func (d *delivery) same(here core.Path, to target) bool {
+	s, _ := chatKeyOf(d.opt.Name, here) // elsewhere it is none that a message goes to
+	return s == to.key
 }
 
 // say sends one message of text, the part with this key. Where it goes to the place of
 // its turn, it takes the place of what was shown while it was written.
-func (d *Driver) say(ctx context.Context, to target, r botapi.Request, p part, here bool, key string) (string, error) {
+func (d *delivery) say(ctx context.Context, to target, r botapi.Request, p part, here bool, key string) (string, error) {
 	if here {
 		if message, done, err := d.finish(ctx, to, r, p, key); done {
 			return message, err
@@ -200,8 +214,8 @@ func rank(priority string) int {
 	return 0
 }
 
-func (d *Driver) replyTo(params botapi.Params, to target, message anyID) {
-	if number := d.places.messageNumber(to.spot.chat, int64(message)); number != 0 {
+func (d *delivery) replyTo(params botapi.Params, to target, message anyID) {
+	if number := d.places.messageNumber(to.key.chat, int64(message)); number != 0 {
 		params["reply_parameters"] = fmt.Sprintf(`{"message_id":%d,"allow_sending_without_reply":true}`, number)
 	}
 }
@@ -209,7 +223,7 @@ func (d *Driver) replyTo(params botapi.Params, to target, message anyID) {
 // sent carries a sending request out and returns the id of what stands now; none
 // where the group became a supergroup meanwhile, since the number would mean
 // another message at the path that the turn still goes by.
-func (d *Driver) sent(to target, r botapi.Request, do func(botapi.Request) (json.RawMessage, error)) (string, error) {
+func (d *delivery) sent(to target, r botapi.Request, do func(botapi.Request) (json.RawMessage, error)) (string, error) {
 	raw, err := do(r)
 	if err != nil {
 		return "", explain(err)
@@ -220,11 +234,11 @@ func (d *Driver) sent(to target, r botapi.Request, do func(botapi.Request) (json
 	if err = json.Unmarshal(raw, &m); m.ID == 0 {
 		return "", &core.Error{Kind: core.Broken, Text: "Telegram did not say what became of it", Err: err}
 	}
-	if d.places.now(to.spot.chat) != to.spot.chat {
+	if d.places.now(to.key.chat) != to.key.chat {
 		return "", nil
 	}
-	d.places.sent(to.spot, m.ID)
-	return d.places.messageID(to.spot.chat, m.ID), nil
+	d.places.sent(to.key, m.ID)
+	return d.places.messageID(to.key.chat, m.ID), nil
 }
 
 // noPreview keeps the platform from fetching what a text links to.
@@ -232,7 +246,7 @@ const noPreview = `{"is_disabled":true}`
 
 // styled sends a request with the part as HTML in field. What the platform does
 // not take so, it gets again as plain text, and at last without buttons.
-func (d *Driver) styled(ctx context.Context, r botapi.Request, field string, p part) (json.RawMessage, error) {
+func (d *delivery) styled(ctx context.Context, r botapi.Request, field string, p part) (json.RawMessage, error) {
 	r.Params[field], r.Params["parse_mode"] = p.html, botapi.HTML
 	if !d.opt.Config.Previews {
 		r.Params["link_preview_options"] = noPreview

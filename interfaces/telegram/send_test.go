@@ -57,8 +57,8 @@ func TestCheckMessage(t *testing.T) {
 		`{"text":"x"}`:                                                      "",
 	} {
 		call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(payload), Parts: &coretest.Parts{}}
-		checked := d.checkMessage(t.Context(), call)
-		_, sent := d.sendMessage(t.Context(), call)
+		checked := d.actions.checkMessage(t.Context(), call)
+		_, sent := d.actions.sendMessage(t.Context(), call)
 		if want == "" {
 			if checked != nil {
 				t.Errorf("%s: %v", payload, checked)
@@ -73,7 +73,7 @@ func TestCheckMessage(t *testing.T) {
 		}
 	}
 	call := core.Call{Path: place("telegram", jay, 0), Payload: []byte(`{"text":"x","recipient":"Ann"}`), Parts: &coretest.Parts{}}
-	if _, err := d.sendMessage(t.Context(), call); err == nil || !strings.Contains(err.Error(), `"Ann"`) {
+	if _, err := d.actions.sendMessage(t.Context(), call); err == nil || !strings.Contains(err.Error(), `"Ann"`) {
 		t.Errorf("to nobody known: %v", err)
 	}
 	if got := shownTexts(w, jay); len(got) != 1 {
@@ -170,9 +170,9 @@ func TestReadyIsLeft(t *testing.T) {
 // TestAnswerThatSaysNothing: a message without a number is not known to be sent.
 func TestAnswerThatSaysNothing(t *testing.T) {
 	d := newWorld(t, nil).driver(t)
-	to := target{place("telegram", jay, 0), spot{chat: jay}}
+	to := target{place("telegram", jay, 0), chatKey{chat: jay}}
 	for _, raw := range []string{`true`, `{}`, `{"message_id":0}`} {
-		id, err := d.sent(to, botapi.Request{}, func(botapi.Request) (json.RawMessage, error) { return json.RawMessage(raw), nil })
+		id, err := d.send.sent(to, botapi.Request{}, func(botapi.Request) (json.RawMessage, error) { return json.RawMessage(raw), nil })
 		var e *core.Error
 		if id != "" || !errors.As(err, &e) || e.Kind != core.Broken {
 			t.Errorf("%s: %q, %v", raw, id, err)

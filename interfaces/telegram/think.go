@@ -18,14 +18,14 @@ const (
 // most. It shows nothing where that would take room from messages, and where a
 // growing text tells it already.
 func (d *Driver) Think(ctx context.Context, p core.Path) {
-	if s, err := spotOf(d.opt.Name, p); err == nil {
+	if s, err := chatKeyOf(d.opt.Name, p); err == nil {
 		d.acknowledge(p, s)
 		d.typing(ctx, s)
 	}
 	<-ctx.Done()
 }
 
-func (d *Driver) typing(ctx context.Context, s spot) {
+func (d *Driver) typing(ctx context.Context, s chatKey) {
 	s.chat = d.places.now(s.chat)
 	params := botapi.Params{"chat_id": id(s.chat), "action": "typing"}
 	switch {
@@ -35,7 +35,7 @@ func (d *Driver) typing(ctx context.Context, s spot) {
 		params["message_thread_id"] = strconv.Itoa(general)
 	}
 	for end := time.Now().Add(typingMost); time.Now().Before(end); {
-		if time.Since(d.drafts.Shown(d.draftPlace(s))) >= draftSigns && d.api.Spare(s.chat) {
+		if time.Since(d.send.drafts.Shown(d.send.draftPlace(s))) >= draftSigns && d.api.Spare(s.chat) {
 			if _, err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params}); err != nil && ctx.Err() == nil {
 				d.typingFailed(ctx, s, err)
 				if !botapi.IsCode(err, 429, 500, 502, 503, 504) {
@@ -49,7 +49,7 @@ func (d *Driver) typing(ctx context.Context, s spot) {
 	}
 }
 
-func (d *Driver) typingFailed(ctx context.Context, s spot, err error) {
+func (d *Driver) typingFailed(ctx context.Context, s chatKey, err error) {
 	d.api.Block(ctx, s.chat, err)
 	d.log.Debug("typing not shown", "chat", s.chat, "err", err)
 }

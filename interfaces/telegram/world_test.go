@@ -175,7 +175,7 @@ func (s stage) Places() []coretest.Place {
 
 func (s stage) Say(t testing.TB, p coretest.Place, what coretest.Say) string {
 	t.Helper()
-	at, err := spotOf("telegram", p.Path)
+	at, err := chatKeyOf("telegram", p.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func (s stage) Say(t testing.TB, p coretest.Place, what coretest.Say) string {
 
 func (s stage) Shown(t testing.TB, p coretest.Place) []coretest.Shown {
 	t.Helper()
-	at, _ := spotOf("telegram", p.Path)
+	at, _ := chatKeyOf("telegram", p.Path)
 	var list []coretest.Shown
 	for _, m := range s.Messages(at.chat) {
 		if m.Thread != int(at.thread) {
@@ -206,7 +206,7 @@ func (s stage) Shown(t testing.TB, p coretest.Place) []coretest.Shown {
 
 func (s stage) Fail(t testing.TB, p coretest.Place, faults ...coretest.SendFault) {
 	t.Helper()
-	at, _ := spotOf("telegram", p.Path)
+	at, _ := chatKeyOf("telegram", p.Path)
 	s.Server.Fail(func(c telegramtest.Call) telegramtest.Fault {
 		if c.Method != "sendMessage" || c.Chat != at.chat || len(faults) == 0 {
 			return telegramtest.Fault{}
@@ -222,7 +222,7 @@ func (s stage) Fail(t testing.TB, p coretest.Place, faults ...coretest.SendFault
 
 func (s stage) Thinking(t testing.TB, p coretest.Place) (n int) {
 	t.Helper()
-	at, _ := spotOf("telegram", p.Path)
+	at, _ := chatKeyOf("telegram", p.Path)
 	thread := at.thread
 	if at.chat == forum && thread == 0 {
 		thread = general
