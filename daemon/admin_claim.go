@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -33,108 +34,27 @@ func (c *Claim) UnmarshalText(text []byte) error {
 // claimName is the command.
 const claimName = "claim"
 
-// claimKey is under what it is kept that a claim was used.
+// claimKey begins the key under which a used claim is stored.
 const claimKey = "claim "
 
-// forClaim is the command by which somebody becomes the admin of a bot that has a
-// claim; it is gone once that was used.
-func (b *Bot) forClaim(c *Config) ([]command.Command, error) {
-	if c.Bot.Claim == "" {
-		return nil, nil
-	}
-	if used, err := b.claimed(context.Background(), c.Bot.Claim); used || err != nil {
-		return nil, err
-	}
-	return []command.Command{{
-		Spec: command.Spec{Name: claimName, Brief: "Become my admin, by the code from my set-up", Private: true, Open: true,
-			Args: []command.Arg{{Name: "code", Brief: "The code", Required: true, Rest: true}}},
-		Do: func(ctx context.Context, call command.Call) (string, error) { return b.claim(ctx, c.Bot.Claim, call) },
-	}}, nil
-}
-
-// claimed reports whether the claim was used.
-func (b *Bot) claimed(ctx context.Context, claim Claim) (bool, error) {
-	_, used, err := b.Items("bot").Get(ctx, core.Path{}, claimKey+string(claim))
-	if err != nil {
-		return false, fmt.Errorf("claim: %w", err)
-	}
-	return used, nil
-}
-
-// claim makes the one who has the code an admin. Carried out twice, it does the
-// same again.
-func (b *Bot) claim(ctx context.Context, claim Claim, c command.Call) (string, error) {
-	b.claims.mu.Lock()
-	defer b.claims.mu.Unlock()
-	now := b.env.Clock()
-	if !b.claims.open(c.Person, now) {
-		return "", core.Errorf(core.Forbidden, "There were too many wrong codes. Try again in an hour.")
-	}
-	if subtle.ConstantTimeCompare([]byte(setup.HashCode(c.Args["code"])), []byte(claim)) == 0 {
-		b.claims.wrong = append(b.claims.wrong, wrongCode{c.Person, now})
-		b.log.Warn("a wrong code was claimed", "person", c.Person)
-		return "", core.Errorf(core.Forbidden, "That is not the code.")
-	}
-	if used, err := b.claimed(ctx, claim); err != nil {
-		return "", err
-	} else if used && !slices.Contains(b.claimedAdmins(), c.Person) {
-		return "", core.Errorf(core.Forbidden, "That code was used already. `synthbot init --claim code` makes another one.")
-	}
-	return "You are my admin now. /help tells what you can do.", b.makeAdmin(ctx, claim, c.Person)
-}
-
-// makeAdmin keeps that somebody is an admin, then that the claim was used: between
-// the two, only he can use it again.
-func (b *Bot) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
-	yes, alone := true, len(b.admins(b.InForce().Config)) == 0
-	if err := b.changes.Change(ctx, person, func(s *settings.Settings) { s.Admin = &yes }); err != nil {
-		return err
-	}
-	raw, err := json.Marshal(b.env.Clock())
-	if err != nil {
-		return err
-	}
-	if _, err := b.Items("bot").Put(ctx, core.Item{Key: claimKey + string(claim), Value: raw, Version: core.AnyVersion}); err != nil {
-		return fmt.Errorf("claim: %w", err)
-	}
-	if !alone {
-		b.tell(person.String() + " is one of my admins now, by the code from the set-up.")
-	}
-	b.log.Info("an admin by the code from the set-up", "person", person)
-	b.anew()
-	return nil
-}
-
-// anew lets turns learn who the admins are at once, and interfaces what they offer
-// to whom, when this turn is under way.
-func (b *Bot) anew() {
-	if b.exchange.TryLock() {
-		b.Turns.Reconfigure(b.options(b.InForce()))
-		b.exchange.Unlock()
-	} else {
-		ring(b.changed)
-	}
-	ring(b.again)
-}
-
-// ring leaves a token where none is yet, and somebody takes tokens.
-func ring(token chan struct{}) {
-	select {
-	case token <- struct{}{}:
-	default:
-	}
-}
-
-// Bounds of wrong codes, within an hour.
+// Limits of wrong codes within an hour.
 const (
-	wrongOfOne = 5
-	wrongOfAll = 100
+	maxWrongOfOne = 5
+	maxWrong      = 100
 )
 
-// claims are the wrong codes of the last hour.
-type claims struct {
+// adminClaim makes the first person who has the code of the set-up an admin.
+type adminClaim struct {
+	log     *slog.Logger
+	clock   func() time.Time
+	items   core.Items
+	changes *placeChanges
+	admins  func() []core.Path
+	alerts  *alerts
+	reloads *reloads
+
 	mu    sync.Mutex
-	wrong []wrongCode
+	wrong []wrongCode // of the last hour
 }
 
 type wrongCode struct {
@@ -142,14 +62,89 @@ type wrongCode struct {
 	at     time.Time
 }
 
-// open reports whether the person may try a code. mu is held.
-func (c *claims) open(person core.Path, now time.Time) bool {
-	c.wrong = slices.DeleteFunc(c.wrong, func(w wrongCode) bool { return now.Sub(w.at) >= time.Hour })
-	his := 0
-	for _, w := range c.wrong {
+// commands is the command that takes the code; there is none without a claim, or after
+// it was used.
+func (a *adminClaim) commands(c *Config) ([]command.Command, error) {
+	if c.Bot.Claim == "" {
+		return nil, nil
+	}
+	used, err := a.used(context.Background(), c.Bot.Claim)
+	if used || err != nil {
+		return nil, err
+	}
+	return []command.Command{{
+		Spec: command.Spec{
+			Name: claimName, Brief: "Become my admin, by the code from my set-up", Private: true, Open: true,
+			Args: []command.Arg{{Name: "code", Brief: "The code", Required: true, Rest: true}},
+		},
+		Do: func(ctx context.Context, call command.Call) (string, error) { return a.try(ctx, c.Bot.Claim, call) },
+	}}, nil
+}
+
+// used reports whether the claim was used.
+func (a *adminClaim) used(ctx context.Context, claim Claim) (bool, error) {
+	_, used, err := a.items.Get(ctx, core.Path{}, claimKey+string(claim))
+	if err != nil {
+		return false, fmt.Errorf("claim: %w", err)
+	}
+	return used, nil
+}
+
+// try makes the author an admin if the code is right. A second call with the same author
+// does the same again.
+func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.clock()
+	if !a.mayTry(c.Person, now) {
+		return "", core.Errorf(core.Forbidden, "There were too many wrong codes. Try again in an hour.")
+	}
+	if subtle.ConstantTimeCompare([]byte(setup.HashCode(c.Args["code"])), []byte(claim)) == 0 {
+		a.wrong = append(a.wrong, wrongCode{c.Person, now})
+		a.log.Warn("a wrong code was claimed", "person", c.Person)
+		return "", core.Errorf(core.Forbidden, "That is not the code.")
+	}
+	used, err := a.used(ctx, claim)
+	if err != nil {
+		return "", err
+	}
+	if used && !slices.Contains(claimedAdmins(a.changes), c.Person) {
+		return "", core.Errorf(core.Forbidden, "That code was used already. `synthbot init --claim code` makes another one.")
+	}
+	return "You are my admin now. /help tells what you can do.", a.makeAdmin(ctx, claim, c.Person)
+}
+
+// makeAdmin stores that somebody is an admin, and then that the claim was used. In
+// between, only they can use it again.
+func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
+	yes, first := true, len(a.admins()) == 0
+	if err := a.changes.Change(ctx, person, func(s *settings.Settings) { s.Admin = &yes }); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(a.clock())
+	if err != nil {
+		return err
+	}
+	item := core.Item{Key: claimKey + string(claim), Value: raw, Version: core.AnyVersion}
+	if _, err := a.items.Put(ctx, item); err != nil {
+		return fmt.Errorf("claim: %w", err)
+	}
+	if !first {
+		a.alerts.report(person.String() + " is one of my admins now, by the code from the set-up.")
+	}
+	a.log.Info("an admin by the code from the set-up", "person", person)
+	a.reloads.adminsChanged()
+	return nil
+}
+
+// mayTry reports whether a person may try a code now. a.mu is held.
+func (a *adminClaim) mayTry(person core.Path, now time.Time) bool {
+	a.wrong = slices.DeleteFunc(a.wrong, func(w wrongCode) bool { return now.Sub(w.at) >= time.Hour })
+	own := 0
+	for _, w := range a.wrong {
 		if w.person == person {
-			his++
+			own++
 		}
 	}
-	return his < wrongOfOne && len(c.wrong) < wrongOfAll
+	return own < maxWrongOfOne && len(a.wrong) < maxWrong
 }

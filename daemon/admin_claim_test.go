@@ -16,23 +16,23 @@ import (
 
 // TestWrongCodes: nobody can try many codes.
 func TestWrongCodes(t *testing.T) {
-	c := &claims{}
+	c := &adminClaim{}
 	now := time.Unix(1e9, 0)
 	jay, ann := core.MustPath("x/@user/jay"), core.MustPath("x/@user/ann")
-	for i := range wrongOfOne {
-		if !c.open(jay, now) {
+	for i := range maxWrongOfOne {
+		if !c.mayTry(jay, now) {
 			t.Fatalf("closed after %d", i)
 		}
 		c.wrong = append(c.wrong, wrongCode{jay, now})
 	}
-	if c.open(jay, now.Add(59*time.Minute)) || !c.open(ann, now) || !c.open(jay, now.Add(time.Hour)) {
+	if c.mayTry(jay, now.Add(59*time.Minute)) || !c.mayTry(ann, now) || !c.mayTry(jay, now.Add(time.Hour)) {
 		t.Error("the limit of one person is wrong")
 	}
 	c.wrong = nil
-	for i := range wrongOfAll {
+	for i := range maxWrong {
 		c.wrong = append(c.wrong, wrongCode{core.MustPath(fmt.Sprintf("x/@user/%d", i)), now})
 	}
-	if c.open(jay, now) {
+	if c.mayTry(jay, now) {
 		t.Error("there is no limit of all together")
 	}
 }
@@ -65,12 +65,12 @@ func TestClaimOnce(t *testing.T) {
 	claim := Claim(setup.HashCode("CODE"))
 	for _, who := range []struct{ name, want string }{{"jay", "You are my admin"}, {"ann", "used already"}, {"jay", "You are my admin"}} {
 		person := core.MustPath("console/@user/" + who.name)
-		text, err := b.claim(t.Context(), claim, command.Call{Person: person, Args: map[string]string{"code": "code"}})
+		text, err := b.claim.try(t.Context(), claim, command.Call{Person: person, Args: map[string]string{"code": "code"}})
 		if said := fmt.Sprint(text, err); !strings.Contains(said, who.want) {
 			t.Errorf("%s heard %q", who.name, said)
 		}
 	}
-	if admins := b.claimedAdmins(); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
+	if admins := claimedAdmins(b.changes); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
 		t.Errorf("admins are %v", admins)
 	}
 }

@@ -14,33 +14,38 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// forAdmins are the commands of admins.
-func (b *Bot) forAdmins() []command.Command {
+// adminCommands are the commands of admins.
+type adminCommands struct {
+	bot    *Bot
+	places *placeCommands
+}
+
+func (a *adminCommands) list() []command.Command {
 	name := []command.Arg{{Name: "name", Brief: "Its name, or default"}}
 	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
 	return []command.Command{
-		{Spec: command.Spec{Name: "status", Idempotent: true, Brief: "Tell how I am", Rank: core.Admin}, Do: b.status},
-		{Spec: command.Spec{Name: "why", Idempotent: true, Brief: "Explain my last answer, here or in a group", Rank: core.Admin, Private: true, Args: []command.Arg{{Name: "path", Brief: "The group, like telegram/-1001234567890"}}}, Do: b.why},
-		{Spec: command.Spec{Name: "usage", Idempotent: true, Brief: "Tell what was spent today", Rank: core.Admin, Private: true}, Do: b.spentToday},
-		{Spec: command.Spec{Name: "persona", Idempotent: true, Brief: "Show or change who I am here", Rank: core.Admin, Args: name}, Do: b.persona},
-		{Spec: command.Spec{Name: "engine", Idempotent: true, Brief: "Show or change which engine I ask here", Rank: core.Admin, Args: name}, Do: b.engine},
-		b.setCommand(),
+		{Spec: command.Spec{Name: "status", Idempotent: true, Brief: "Tell how I am", Rank: core.Admin}, Do: a.status},
+		{Spec: command.Spec{Name: "why", Idempotent: true, Brief: "Explain my last answer, here or in a group", Rank: core.Admin, Private: true, Args: []command.Arg{{Name: "path", Brief: "The group, like telegram/-1001234567890"}}}, Do: a.why},
+		{Spec: command.Spec{Name: "usage", Idempotent: true, Brief: "Tell what was spent today", Rank: core.Admin, Private: true}, Do: a.spentToday},
+		{Spec: command.Spec{Name: "persona", Idempotent: true, Brief: "Show or change who I am here", Rank: core.Admin, Args: name}, Do: a.places.persona},
+		{Spec: command.Spec{Name: "engine", Idempotent: true, Brief: "Show or change which engine I ask here", Rank: core.Admin, Args: name}, Do: a.places.engine},
+		a.places.setCommand(),
 		{Spec: command.Spec{Name: "say", Brief: "Let me say something in another place", Rank: core.Admin, Args: []command.Arg{
 			place, {Name: "text", Brief: "What to say", Required: true, Rest: true},
-		}}, Do: b.say},
-		{Spec: command.Spec{Name: "history", Idempotent: true, Brief: "Show what was said last in a group", Rank: core.Admin, Private: true, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: b.lastWords},
+		}}, Do: a.say},
+		{Spec: command.Spec{Name: "history", Idempotent: true, Brief: "Show what was said last in a group", Rank: core.Admin, Private: true, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: a.lastWords},
 		{Spec: command.Spec{Name: "log", Idempotent: true, Brief: "Show or change how much I log, until I am restarted", Rank: core.Admin, Args: []command.Arg{
 			{Name: "room", Brief: "A part of me, like core/turn, or all"}, {Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", settings.Default}},
-		}}, Do: b.logThere},
-		{Spec: command.Spec{Name: "reload", Idempotent: true, Brief: "Read my settings again", Rank: core.Admin}, Do: b.reloadSoon},
+		}}, Do: a.log},
+		{Spec: command.Spec{Name: "reload", Idempotent: true, Brief: "Read my settings again", Rank: core.Admin}, Do: a.reloadSoon},
 	}
 }
 
 // status tells how the bot is.
-func (b *Bot) status(ctx context.Context, c command.Call) (string, error) {
-	p := b.InForce()
+func (a *adminCommands) status(ctx context.Context, c command.Call) (string, error) {
+	p := a.bot.InForce()
 	waiting := 0
-	err := b.Store.View(ctx, func(v core.View) error {
+	err := a.bot.Data.Store.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()
 		waiting = len(slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path })) // which waits for this
 		return err
@@ -49,10 +54,10 @@ func (b *Bot) status(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "synthbot %s, up %s.\n", b.env.Version, b.env.Clock().Sub(b.began).Round(time.Second))
+	fmt.Fprintf(&s, "synthbot %s, up %s.\n", a.bot.env.Version, a.bot.env.Clock().Sub(a.bot.monitor.began).Round(time.Second))
 	for _, i := range p.Interfaces {
 		state := "running"
-		if w := b.find(i); w == nil || w.ended() {
+		if w := a.bot.workers.find(i); w == nil || w.ended() {
 			state = "stopped"
 		}
 		fmt.Fprintf(&s, "- interface %s: %s\n", i.Name(), state)
@@ -65,7 +70,7 @@ func (b *Bot) status(ctx context.Context, c command.Call) (string, error) {
 }
 
 // why explains the latest turn of a place before this one.
-func (b *Bot) why(_ context.Context, c command.Call) (string, error) {
+func (a *adminCommands) why(_ context.Context, c command.Call) (string, error) {
 	path := c.Path
 	if name := c.Args["path"]; name != "" {
 		var err error
@@ -73,7 +78,7 @@ func (b *Bot) why(_ context.Context, c command.Call) (string, error) {
 			return "", core.Errorf(core.Invalid, "%q is no path.", name)
 		}
 	}
-	e, ok := b.traces.Last(func(e *core.TurnEnd) bool { return e.Turn.Path == path && e.Trace != nil && len(e.Trace.Asks) > 0 })
+	e, ok := a.bot.monitor.traces.Last(func(e *core.TurnEnd) bool { return e.Turn.Path == path && e.Trace != nil && len(e.Trace.Asks) > 0 })
 	if !ok {
 		return "I have asked no model there since I was started.", nil
 	}
@@ -168,13 +173,13 @@ func orNone(engine string) string {
 func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // spentToday tells tokens and cost of today.
-func (b *Bot) spentToday(ctx context.Context, _ command.Call) (string, error) {
-	c := b.InForce().Config
-	day := c.Clock(b.env.Clock)().Format(time.DateOnly)
-	if b.Db == nil {
+func (a *adminCommands) spentToday(ctx context.Context, _ command.Call) (string, error) {
+	c := a.bot.InForce().Config
+	day := c.Clock(a.bot.env.Clock)().Format(time.DateOnly)
+	if a.bot.Data.DB == nil {
 		return "", core.ErrClosed
 	}
-	uses, err := b.Db.Uses(ctx, day, day)
+	uses, err := a.bot.Data.DB.Uses(ctx, day, day)
 	if err != nil {
 		return "", err
 	}
@@ -190,19 +195,19 @@ func (b *Bot) spentToday(ctx context.Context, _ command.Call) (string, error) {
 }
 
 // say writes into another place.
-func (b *Bot) say(ctx context.Context, c command.Call) (string, error) {
+func (a *adminCommands) say(ctx context.Context, c command.Call) (string, error) {
 	to, err := core.ParsePath(c.Args["path"])
 	if err != nil {
 		return "", core.Errorf(core.Invalid, "%q is no path.", c.Args["path"])
 	}
-	if err := (&desk{b: b, log: b.log}).Tell(ctx, to, c.Args["text"]); err != nil {
+	if err := a.bot.outbox.Tell(ctx, to, c.Args["text"]); err != nil {
 		return "", err
 	}
 	return "Said.", nil
 }
 
 // lastWords shows what was said last in a place that others can read, too.
-func (b *Bot) lastWords(ctx context.Context, c command.Call) (string, error) {
+func (a *adminCommands) lastWords(ctx context.Context, c command.Call) (string, error) {
 	path, err := core.ParsePath(c.Args["path"])
 	if err != nil {
 		return "", core.Errorf(core.Invalid, "%q is no path.", c.Args["path"])
@@ -212,7 +217,7 @@ func (b *Bot) lastWords(ctx context.Context, c command.Call) (string, error) {
 		n = 10
 	}
 	var s strings.Builder
-	err = b.Store.View(ctx, func(v core.View) error {
+	err = a.bot.Data.Store.View(ctx, func(v core.View) error {
 		h, err := v.Head(path)
 		if err != nil {
 			return err
@@ -237,22 +242,13 @@ func (b *Bot) lastWords(ctx context.Context, c command.Call) (string, error) {
 
 // reloadSoon reads the configuration again when this answer is under way: an
 // interface that changes would wait for the turn that waits for it.
-func (b *Bot) reloadSoon(context.Context, command.Call) (string, error) {
-	if b.again == nil {
+func (a *adminCommands) reloadSoon(context.Context, command.Call) (string, error) {
+	if a.bot.reloads.requested == nil {
 		return "", core.Errorf(core.Broken, "Only the daemon can do that.")
 	}
-	if err := b.tryConfig(); err != nil {
+	if _, err := a.bot.env.MustLoad(); err != nil {
 		return "", &core.Error{Kind: core.Invalid, Text: "The settings stay as they are: " + txt.Line(err.Error()), Err: err}
 	}
-	select {
-	case b.again <- struct{}{}:
-	default:
-	}
+	notify(a.bot.reloads.requested)
 	return "I am reading my settings again.", nil
-}
-
-// tryConfig tells what is wrong with the configuration file as it is now.
-func (b *Bot) tryConfig() error {
-	_, err := b.env.MustLoad()
-	return err
 }

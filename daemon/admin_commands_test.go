@@ -13,7 +13,8 @@ import (
 // TestForOneAlone: what is for one person alone is told in private only, and other
 // people's private chats are closed to admins.
 func TestForOneAlone(t *testing.T) {
-	b := &Bot{traces: new(admin.Traces), parts: &parts{Config: new(Config), Engines: new(engine.Chain)}}
+	b := &Bot{monitor: &monitor{traces: new(admin.Traces)}, claim: new(adminClaim)}
+	b.parts.Store(&parts{Config: new(Config), Engines: new(engine.Chain)})
 	r, err := b.commands(new(Config), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -25,10 +26,10 @@ func TestForOneAlone(t *testing.T) {
 	}
 	group, his, mine := core.MustPath("telegram/-100"), core.MustPath("telegram/5"), core.MustPath("telegram/1000")
 	for i, place := range []core.Path{group, his, mine} {
-		b.traces.Observe(core.TurnEnd{Turn: core.TurnID{Path: place, Seq: uint64(i + 1)}, Private: place != group, Trace: &core.Trace{Asks: []core.Ask{{Round: 1, Engine: "home"}}}})
+		b.monitor.traces.Observe(core.TurnEnd{Turn: core.TurnID{Path: place, Seq: uint64(i + 1)}, Private: place != group, Trace: &core.Trace{Asks: []core.Ask{{Round: 1, Engine: "home"}}}})
 	}
 	for path, want := range map[string]string{"": "Turn 3 took", group.String(): "Turn 1 took", his.String(): closedTalk, mine.String(): "Turn 3 took", "telegram/7": "asked no model there", "a//b": "is no path"} {
-		text, err := b.why(t.Context(), command.Call{Path: mine, Private: true, Args: map[string]string{"path": path}})
+		text, err := (&adminCommands{bot: b}).why(t.Context(), command.Call{Path: mine, Private: true, Args: map[string]string{"path": path}})
 		if err != nil {
 			text = err.Error()
 		}

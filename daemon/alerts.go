@@ -1,121 +1,158 @@
 package daemon
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/engine"
+	"synthbot/core/txt"
 )
 
-// steady is how long something must run, after it had failed, to be called well.
-const steady = time.Minute
+// Limits of alerts.
+const (
+	alertAgain  = time.Hour   // the same text is not sent again before
+	alertRecent = 256         // texts that are remembered for it
+	steady      = time.Minute // how long something must run after a failure to count as recovered
+)
 
-// conditions are what admins believe of things that fail and are well again: an
-// engine, an interface, the disk. The same is told at most once an hour, and what
-// they believe is true in the end. The zero value believes that all is well.
-// Safe for concurrent use.
-type conditions struct {
-	tell  func(text string)
-	again func(text string) // tells it where that same text was not told within the hour
+// alerts tells the admins outside of any conversation what they must know: events, and
+// conditions of things that fail and recover (an engine, an interface, the disk). What
+// admins believe of a condition is true in the end. Safe for concurrent use.
+type alerts struct {
+	log   *slog.Logger
 	clock func() time.Time
+	send  func(text string) // sends to each admin; returns at once
 
-	mu    sync.Mutex
-	of    map[string]*condition
-	ended bool
+	mu         sync.Mutex
+	recent     map[string]time.Time // when a text was last reported
+	conditions map[string]*condition
+	closed     bool
 }
 
+// condition is the state of one thing.
 type condition struct {
 	well, believed bool
-	text, said     string
-	told           map[bool]time.Time // when either was told last
-	later          *time.Timer        // when the other may be told; nil: nothing waits
-	former         bool               // it failed before a reload, and nobody knows how it is now
+	text, sent     string
+	at             map[bool]time.Time // when each state was last sent
+	later          *time.Timer        // when the other state may be sent; nil: nothing waits
+	outdated       bool               // it failed before a reload, and its state is unknown since
 }
 
-// set notes how something is, with what is to be said of that.
-func (c *conditions) set(what string, well bool, text string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	x := c.of[what]
-	if x == nil {
+// report logs a text and sends it to the admins, unless that was done within the hour.
+func (a *alerts) report(text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reportLocked(text)
+}
+
+func (a *alerts) reportLocked(text string) {
+	now := a.clock()
+	if at, ok := a.recent[text]; ok && now.Sub(at) < alertAgain {
+		return
+	}
+	if a.recent == nil || len(a.recent) >= alertRecent {
+		a.recent = make(map[string]time.Time)
+	}
+	a.recent[text] = now
+	a.announce(text)
+}
+
+// announce logs a text and sends it to the admins.
+func (a *alerts) announce(text string) {
+	a.log.Warn(text)
+	a.send(text)
+}
+
+// set notes whether something is well, with the text that reports it. Each state is
+// reported at most once an hour.
+func (a *alerts) set(what string, well bool, text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.conditions[what]
+	if c == nil {
 		if well {
 			return
 		}
-		if c.of == nil {
-			c.of = make(map[string]*condition)
+		if a.conditions == nil {
+			a.conditions = make(map[string]*condition)
 		}
-		x = &condition{believed: true, told: make(map[bool]time.Time)}
-		c.of[what] = x
+		c = &condition{believed: true, at: make(map[bool]time.Time)}
+		a.conditions[what] = c
 	}
-	x.well, x.text, x.former = well, text, false
-	c.settle(x)
+	c.well, c.text, c.outdated = well, text, false
+	a.settle(c)
 }
 
-// settle tells how it is, where admins believe something else: now, or when the same
-// was told an hour ago. c.mu is held.
-func (c *conditions) settle(x *condition) {
-	if x.later != nil {
-		x.later.Stop()
-		x.later = nil
+// settle announces the state of a condition if admins believe another one: now, or an
+// hour after the same state was announced. a.mu is held.
+func (a *alerts) settle(c *condition) {
+	if c.later != nil {
+		c.later.Stop()
+		c.later = nil
 	}
-	switch {
-	case c.ended:
+	if a.closed {
 		return
-	case x.well == x.believed:
-		if !x.well && x.text != x.said { // it fails for another reason
-			x.said = x.text
-			c.again(x.text)
+	}
+	if c.well == c.believed {
+		if !c.well && c.text != c.sent { // it fails for another reason
+			c.sent = c.text
+			a.reportLocked(c.text)
 		}
 		return
 	}
-	now := c.clock()
-	if at, ok := x.told[x.well]; ok && now.Sub(at) < tellAgain {
-		x.later = time.AfterFunc(tellAgain-now.Sub(at), func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.settle(x)
+	now := a.clock()
+	if at, ok := c.at[c.well]; ok && now.Sub(at) < alertAgain {
+		c.later = time.AfterFunc(alertAgain-now.Sub(at), func() {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.settle(c)
 		})
 		return
 	}
-	x.believed, x.said, x.told[x.well] = x.well, x.text, now
-	c.tell(x.text)
+	c.believed, c.sent, c.at[c.well] = c.well, c.text, now
+	a.announce(c.text)
 }
 
-// renewed notes that the engines were exchanged: of those that failed nobody knows
-// how they are, until one answers or fails anew.
-func (c *conditions) renewed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for what, x := range c.of {
-		x.former = x.former || !x.well && strings.HasPrefix(what, engineCondition)
+// enginesReplaced notes that a reload made the engines anew: the state of those that
+// failed is unknown until one answers or fails again.
+func (a *alerts) enginesReplaced() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for what, c := range a.conditions {
+		c.outdated = c.outdated || !c.well && strings.HasPrefix(what, engineCondition)
 	}
 }
 
 // Observe implements core.Observer.
-func (c *conditions) Observe(e core.TurnEnd) {
+func (a *alerts) Observe(e core.TurnEnd) {
 	if e.Trace == nil {
 		return
 	}
-	for _, a := range e.Trace.Asks {
-		c.mu.Lock()
-		x := c.of[engineCondition+a.Engine]
-		back := x != nil && x.former && a.Err == ""
-		c.mu.Unlock()
-		if back {
-			c.set(engineCondition+a.Engine, true, engineBack(a.Engine))
+	for _, ask := range e.Trace.Asks {
+		what := engineCondition + ask.Engine
+		a.mu.Lock()
+		c := a.conditions[what]
+		recovered := c != nil && c.outdated && ask.Err == ""
+		a.mu.Unlock()
+		if recovered {
+			a.set(what, true, engineRecovered(ask.Engine))
 		}
 	}
 }
 
-// end lets nothing be told any more.
-func (c *conditions) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = true
-	for _, x := range c.of {
-		if x.later != nil {
-			x.later.Stop()
+// close ends all alerts.
+func (a *alerts) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for _, c := range a.conditions {
+		if c.later != nil {
+			c.later.Stop()
 		}
 	}
 }
@@ -123,4 +160,46 @@ func (c *conditions) end() {
 // engineCondition begins the names of the engines' conditions.
 const engineCondition = "engine "
 
-func engineBack(name string) string { return "Engine " + name + " answers again." }
+func engineRecovered(name string) string { return "Engine " + name + " answers again." }
+
+// engineHealth notes how an engine is.
+func (a *alerts) engineHealth(name string, h engine.Health) {
+	text := engineRecovered(name)
+	switch h {
+	case engine.HealthSome:
+		text = "Engine " + name + " fails for one person, call after call, and is left alone for them for a while; " +
+			"others still reach it."
+	case engine.HealthBad:
+		text = "Engine " + name + " fails, and is left alone for a while; the next one is asked."
+	}
+	a.set(engineCondition+name, h == engine.HealthGood, text)
+}
+
+// announcing is an inbox that reports when the bot is added to a group.
+type announcing struct {
+	core.Inbox
+	alerts *alerts
+}
+
+// Receive implements core.Inbox.
+func (a announcing) Receive(ctx context.Context, events ...core.Event) error {
+	if err := a.Inbox.Receive(ctx, events...); err != nil {
+		return err
+	}
+	for i := range events {
+		e := &events[i]
+		if e.Kind == core.KindMembership && e.Data == "added" && !e.Message.Private {
+			a.alerts.report(addedToGroup(e))
+		}
+	}
+	return nil
+}
+
+func addedToGroup(e *core.Event) string {
+	by := ""
+	name := txt.Line(e.Message.Author.Name)
+	if name != "" {
+		by = " by " + name
+	}
+	return fmt.Sprintf("I was added to the group %s%s. To keep me out of it, add it to access.deny.", e.Message.Path, by)
+}

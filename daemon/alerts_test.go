@@ -25,7 +25,7 @@ func TestConditions(t *testing.T) {
 			defer mu.Unlock()
 			told = append(told, text)
 		}
-		c := &conditions{tell: tell, again: tell, clock: time.Now}
+		c := &alerts{log: slog.New(slog.DiscardHandler), send: tell, clock: time.Now}
 		says := func(when string, want ...string) {
 			t.Helper()
 			synctest.Wait()
@@ -61,15 +61,15 @@ func TestConditions(t *testing.T) {
 		time.Sleep(time.Hour)
 		c.Observe(core.TurnEnd{Trace: &core.Trace{Asks: []core.Ask{{Engine: "home"}}}})
 		says("a late answer says nothing while it is left alone")
-		c.renewed()
+		c.enginesReplaced()
 		c.Observe(core.TurnEnd{Trace: &core.Trace{Asks: []core.Ask{{Engine: "home", Err: "no"}, {Engine: "other"}}}})
 		says("others answer")
 		c.Observe(core.TurnEnd{Trace: &core.Trace{Asks: []core.Ask{{Engine: "home"}}}})
-		says("after a reload", engineBack("home"))
+		says("after a reload", engineRecovered("home"))
 
 		c.set("engine home", false, "fails")
 		c.set("engine home", true, "well")
-		c.end()
+		c.close()
 		time.Sleep(2 * time.Hour)
 		says("after the end", "fails")
 	})
@@ -84,23 +84,22 @@ func (f runnerFunc) Run(ctx context.Context) error { return f(ctx) }
 func TestRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
-		b := &Bot{env: &Env{Clock: time.Now}, log: slog.New(slog.NewTextHandler(&log, nil))}
-		d := &desk{b: b, log: b.log}
-		b.conditions = conditions{tell: d.announce, again: d.Admins, clock: time.Now}
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		w := &workers{log: logger, alerts: &alerts{log: logger, clock: time.Now, send: func(string) {}}}
 		lasts := runnerFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		fails := runnerFunc(func(context.Context) error { return errors.New("token refused") })
-		b.start(t.Context(), "interface x", "first", lasts)
-		b.start(t.Context(), "interface y", "other", lasts)
+		w.start(t.Context(), "interface x", "first", lasts)
+		w.start(t.Context(), "interface y", "other", lasts)
 		time.Sleep(2 * steady)
-		b.stop("first")
-		b.start(t.Context(), "interface x", "second", fails)
+		w.stop("first")
+		w.start(t.Context(), "interface x", "second", fails)
 		synctest.Wait()
-		if text := log.take(); !strings.Contains(text, "interface x has stopped: token refused") || strings.Contains(text, "again") || !b.broken("second") {
+		if text := log.take(); !strings.Contains(text, "interface x has stopped: token refused") || strings.Contains(text, "again") || !w.failed("second") {
 			t.Errorf("at first: %s", text)
 		}
-		b.stop("second")
-		b.start(t.Context(), "interface x", "third", fails) // as before
-		b.start(t.Context(), "interface x", "fourth", lasts)
+		w.stop("second")
+		w.start(t.Context(), "interface x", "third", fails) // as before
+		w.start(t.Context(), "interface x", "fourth", lasts)
 		time.Sleep(steady / 2)
 		synctest.Wait()
 		if text := log.take(); strings.Contains(text, "runs again") || strings.Contains(text, "has stopped") {
@@ -112,8 +111,8 @@ func TestRunsAgain(t *testing.T) {
 			t.Errorf("in the end: %s", text)
 		}
 		for _, key := range []string{"third", "fourth", "other"} {
-			b.stop(key)
+			w.stop(key)
 		}
-		b.conditions.end()
+		w.alerts.close()
 	})
 }

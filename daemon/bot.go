@@ -2,17 +2,13 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"sync/atomic"
-	"time"
 
-	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
@@ -20,43 +16,34 @@ import (
 	"synthbot/core/engine"
 	"synthbot/core/recon"
 	"synthbot/core/turn"
-	"synthbot/daemon/settings"
-	"synthbot/memory"
 )
 
-// Bot is a store, the turns on it, and what is exchanged when the configuration
-// changes: persona, engines, plugins, catalogue, interfaces.
+// Bot is one running bot: the parts that its configuration describes, and what outlives
+// a change of the configuration.
 type Bot struct {
 	env     *Env
 	log     *slog.Logger
-	Store   core.Store
-	Db      *memory.DB      // the store, where it is one of ours; else nil
+	Data    *Storage
 	changes *placeChanges   // the settings that users changed by command
-	runtime *action.Runtime // rate limits and what is busy outlive a reload
-	metrics *admin.Metrics
-	traces  *admin.Traces
-	stages  admin.Running          // the turns that run, while the page is served
-	page    atomic.Pointer[served] // the admin's page; nil: it is not served
-	began   time.Time
-	ledger  engine.Ledger // nil: nothing is remembered of what was spent
+	runtime *action.Runtime // rate limits and running actions
 	Turns   *turn.Turns
+	parts   atomic.Pointer[parts] // in force
 
-	changed    chan struct{} // a token when a plugin's actions are others
-	again      chan struct{} // a token when the configuration is to be read again; nil: it cannot be
-	reloaded   chan struct{} // a token when it was read again
-	exchange   sync.Mutex    // held while parts are exchanged
-	told       told
-	claims     claims
-	others     sync.WaitGroup // what goes on beside: telling admins, putting plugins away
-	full       atomic.Bool    // the disk is
-	conditions conditions
-	pdfs       chan struct{} // a token for each process that may read a PDF now
-
-	mu      sync.Mutex
-	parts   *parts
-	running []*worker // in the order in which they were started
-	life    *lives    // while it runs
+	alerts  *alerts
+	outbox  *outbox
+	workers *workers
+	monitor *monitor
+	reloads *reloads
+	page    *pageServer
+	claim   *adminClaim
+	pdfs    pdfReader
 }
+
+// InForce returns the parts in force; nil before the bot is assembled.
+func (b *Bot) InForce() *parts { return b.parts.Load() }
+
+// Outbox sends messages outside of turns.
+func (b *Bot) Outbox() core.Desk { return b.outbox }
 
 // parts are what one configuration describes.
 type parts struct {
@@ -71,53 +58,22 @@ type parts struct {
 	small      *recon.Small // nil: no small model is asked
 }
 
-// Maker is what interfaces are made with.
-type Maker struct {
-	*Env
-	config *Config
-	log    *slog.Logger
-	specs  []command.Spec
-	admins []core.Path
-	tell   func(text string)  // tells the admins
-	broken func(key any) bool // whether a running interface has failed
+// runners are the parts that work in the background.
+func (p *parts) runners() (all []runner) {
+	for _, l := range p.plugins {
+		if r, ok := l.Plugin.(core.Runner); ok {
+			all = append(all, runner{"plugin " + l.Name(), l.Plugin, r})
+		}
+	}
+	if p.small != nil {
+		all = append(all, runner{"recon", p.small, p.small})
+	}
+	return all
 }
 
-// making makes the interfaces of a bot.
-type making func(Maker) ([]core.Interface, error)
-
-// describe puts together what a configuration describes; before are the parts in
-// force, of which is kept what did not change.
-func (b *Bot) describe(c *Config, before *parts, interfaces making, further ...core.Plugin) (*parts, error) {
-	p := &parts{Config: c, cast: c.Cast}
-	p.settings = c.resolver(b.changes, p.scopes)
-	var kept []loaded
-	if before != nil {
-		kept = before.plugins
-	}
-	var err error
-	if p.Engines, err = c.engines(b.engineOptions(p)); err != nil {
-		return nil, err
-	}
-	b.metrics.Engines(p.Engines.Names()...)
-	if p.plugins, err = b.load(c, kept); err != nil {
-		return nil, err
-	}
-	if p.Commands, err = b.commands(c, p.plugins); err != nil {
-		return nil, err
-	}
-	d := &desk{b: b, log: b.log}
-	m := Maker{Env: b.env, config: c, log: b.log, specs: p.Commands.Specs(core.Bot), admins: b.admins(c), tell: d.Admins, broken: b.broken}
-	if p.Interfaces, err = interfaces(m); err != nil {
-		return nil, err
-	}
-	if p.small, err = b.small(p); err != nil {
-		return nil, err
-	}
-	return p, p.catalogue(p.policy(), further...)
-}
-
-// catalogue gathers the actions of all plugins and interfaces, under a policy.
-func (p *parts) catalogue(policy action.Policy, further ...core.Plugin) error {
+// collectActions gathers the actions of all plugins and interfaces, under the policy of
+// the configuration.
+func (p *parts) collectActions(further ...core.Plugin) error {
 	var all []core.Plugin
 	for _, i := range p.Interfaces {
 		all = append(all, i)
@@ -129,6 +85,7 @@ func (p *parts) catalogue(policy action.Policy, further ...core.Plugin) error {
 	if err != nil {
 		return UsageError{fmt.Errorf("actions: %w", err)}
 	}
+	policy := p.policy()
 	for i := range p.Config.Enabled {
 		e := &p.Config.Enabled[i]
 		root, err := core.MakePath(e.Name)
@@ -143,40 +100,6 @@ func (p *parts) catalogue(policy action.Policy, further ...core.Plugin) error {
 	return nil
 }
 
-// admins are the people who may do everything: those of the configuration, and
-// those who were made admins since.
-func (b *Bot) admins(c *Config) []core.Path {
-	return append(paths(c.Bot.Admins), b.claimedAdmins()...)
-}
-
-// Assemble puts a bot together: open gives it its store, and interfaces makes its
-// interfaces, which may keep things there. Whoever assembled it closes it.
-func (p *Env) Assemble(c *Config, log *slog.Logger, open func() (core.Store, error), interfaces making, further ...core.Plugin) (*Bot, error) {
-	store, err := open()
-	if err != nil {
-		return nil, err
-	}
-	b := &Bot{
-		env: p, log: log, Store: store, metrics: admin.NewMetrics(), traces: new(admin.Traces), began: p.Clock(), changed: make(chan struct{}, 1),
-		pdfs:    make(chan struct{}, pdfCrowd),
-		runtime: action.NewRuntime(action.Options{Clock: p.Clock, Log: inRoom(log, "core/action")}),
-	}
-	b.conditions.clock, b.conditions.tell, b.conditions.again = p.Clock, (&desk{b: b, log: log}).announce, b.tell
-	if b.Db, _ = store.(*memory.DB); b.Db != nil {
-		b.ledger = &ledger{db: b.Db, cost: b.cost, log: log}
-	}
-	if b.changes, err = settings.Open[settings.Settings](context.Background(), b.Items("bot")); err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	if b.parts, err = b.describe(c, nil, interfaces, further...); err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	b.embed(b.parts)
-	b.Turns = turn.New(b.options(b.parts))
-	p.bot.Store(b)
-	return b, nil
-}
-
 // options is what turns with these parts run on.
 func (b *Bot) options(p *parts) turn.Options {
 	var catalogue action.Catalogue
@@ -184,7 +107,7 @@ func (b *Bot) options(p *parts) turn.Options {
 	c := p.Config
 	clock := c.Clock(b.env.Clock)
 	o := turn.Options{
-		Store: b.Store, Catalogue: &catalogue, Clock: clock, Log: inRoom(b.log, "core/turn"),
+		Store: b.Data.Store, Catalogue: &catalogue, Clock: clock, Log: inRoom(b.log, "core/turn"),
 		Runtime:  b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker, inRoom(b.log, "core/turn")),
 		Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
@@ -196,11 +119,11 @@ func (b *Bot) options(p *parts) turn.Options {
 		Carrier:   p.carrier,
 		Recons:    []core.Recon{recon.New()},
 		Injectors: make(map[string]core.Injector),
-		Observers: []core.Observer{b.metrics, b.traces, &b.conditions},
-		Watchers:  b.watchers(c),
+		Observers: []core.Observer{b.monitor.metrics, b.monitor.traces, b.alerts},
+		Watchers:  b.page.watchers(c),
 		Commands:  p.Commands,
 		Asleep:    p.isAsleep,
-		Epoch:     b.Facts().Epoch,
+		Epoch:     b.Data.Facts().Epoch,
 		Open:      b.open(p),
 	}
 	if p.small != nil {
@@ -240,8 +163,7 @@ func equip(o *turn.Options, p core.Plugin) {
 
 // open reads what people attach, as far as an engine can make use of it.
 func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
-	d := &desk{b: b, log: b.log}
-	o := document.Options{Fetch: d.Fetch, PDF: b.pdfText, Log: inRoom(b.log, "core/document")}
+	o := document.Options{Fetch: b.outbox.Fetch, PDF: b.pdfs.text, Log: inRoom(b.log, "core/document")}
 	for i := range p.Config.Engines {
 		if e := &p.Config.Engines[i]; !e.Disabled {
 			o.Vision, o.Hearing = o.Vision || e.Vision, o.Hearing || e.Hearing
@@ -254,9 +176,7 @@ func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment)
 
 // cost is what a use of an engine costs now.
 func (b *Bot) cost(name string, u core.Usage) float64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.parts.Config.Cost(name, u)
+	return b.InForce().Config.Cost(name, u)
 }
 
 // showing lets interfaces that can do so show answers while they are written:
@@ -287,7 +207,7 @@ func (p *parts) at(place core.Path) core.Interface {
 // since it was taken out of the configuration or lives in another process; or it
 // has failed.
 func (b *Bot) reaches(i core.Interface, place core.Path) bool {
-	if i == nil || b.broken(i) {
+	if i == nil || b.workers.failed(i) {
 		return false
 	}
 	r, limited := i.(core.Reacher)

@@ -12,19 +12,20 @@ import (
 // in several steps.
 const settle = 500 * time.Millisecond
 
-// openWatch begins to watch the configuration file, and the personas and files of
-// secrets that it names, and returns what asks for a reload when one has changed, until ctx ends.
-func (b *Bot) openWatch(ctx context.Context) (watch func()) {
+// openWatch begins to watch the configuration file and the personas and secrets that it
+// names. It returns what requests a reload whenever one of them has changed, until ctx
+// ends.
+func (r *reloads) openWatch(ctx context.Context) (watch func()) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		b.log.Warn("changes of the configuration are not noticed; send SIGHUP", "err", err)
+		r.bot.log.Warn("changes of the configuration are not noticed; send SIGHUP", "err", err)
 		return func() {}
 	}
-	watched := b.look(w, nil)
-	return func() { b.watch(ctx, w, watched) }
+	watched := r.watchFiles(w, nil)
+	return func() { r.watch(ctx, w, watched) }
 }
 
-func (b *Bot) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string]bool) {
+func (r *reloads) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string]bool) {
 	defer w.Close()
 	timer := time.NewTimer(settle)
 	timer.Stop()
@@ -43,23 +44,20 @@ func (b *Bot) watch(ctx context.Context, w *fsnotify.Watcher, watched map[string
 			if !ok {
 				return
 			}
-			b.log.Warn("watching the configuration", "err", err)
+			r.bot.log.Warn("watching the configuration", "err", err)
 		case <-timer.C:
-			select {
-			case b.again <- struct{}{}:
-			default: // it will be read anyway
-			}
-		case <-b.reloaded:
-			watched = b.look(w, watched) // it may name files that it did not before
+			notify(r.requested)
+		case <-r.done:
+			watched = r.watchFiles(w, watched) // the configuration may name other files now
 		}
 	}
 }
 
-// look watches the folders of the files that make up the configuration now: a file
-// that is replaced is another one, its folder stays.
-func (b *Bot) look(w *fsnotify.Watcher, before map[string]bool) map[string]bool {
+// watchFiles watches the folders of the files that make up the configuration now, since
+// a file that is replaced is another one. before are the files watched already.
+func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[string]bool {
 	watched := make(map[string]bool)
-	c := b.InForce().Config
+	c := r.bot.InForce().Config
 	files := append([]string{c.File}, c.Document.SecretFiles()...)
 	for _, file := range append(c.Personas(), c.Persona.Path) {
 		if file != "" {
@@ -71,11 +69,12 @@ func (b *Bot) look(w *fsnotify.Watcher, before map[string]bool) map[string]bool 
 		if err != nil {
 			continue
 		}
-		if watched[full] = true; before[full] {
+		watched[full] = true
+		if before[full] {
 			continue
 		}
 		if err := w.Add(filepath.Dir(full)); err != nil {
-			b.log.Warn("changes of a file are not noticed; send SIGHUP", "file", file, "err", err)
+			r.bot.log.Warn("changes of a file are not noticed; send SIGHUP", "file", file, "err", err)
 		}
 	}
 	return watched

@@ -11,14 +11,14 @@ import (
 	"synthbot/admin"
 )
 
-// carrying carries out a command line in a running bot, on the files of who asks, and
+// Carry carries out a command line in a running bot, on the files of who asks, and
 // returns its exit status.
-type carrying func(ctx context.Context, b *Bot, e *Env, args []string) int
+type Carry func(ctx context.Context, b *Bot, e *Env, args []string) int
 
 // openControl opens the control socket, and returns what serves it: it carries out
 // what other processes ask the daemon for. Without it the bot talks all the same.
-func (b *Bot) openControl(life context.Context, carry carrying) (serve func()) {
-	dir, err := b.parts.Config.DataDir(b.env.Getenv)
+func (b *Bot) openControl(life context.Context, carry Carry) (serve func()) {
+	dir, err := b.InForce().Config.DataDir(b.env.Getenv)
 	var s *admin.Socket
 	if err == nil {
 		s, err = admin.ListenControl(dir)

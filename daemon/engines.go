@@ -16,7 +16,7 @@ func (b *Bot) engineOptions(p *parts) engine.Options {
 	return engine.Options{
 		Log: inRoom(b.log, "core/engine"), Clock: clock, Zone: clock().Location(),
 		Prefer: func(place core.Path) string { return p.settings.At(place).Engine },
-		Health: b.engineHealth, Failed: b.metrics.ModelFailed,
+		Health: b.alerts.engineHealth, Failed: b.monitor.metrics.ModelFailed,
 	}
 }
 
@@ -26,7 +26,7 @@ func (b *Bot) budgeted(p *parts, clock func() time.Time) core.Asker {
 	all := p.Config.Budget
 	all.Places = p.placeBudgets()
 	return engine.Budgeted(p.Engines, all, engine.BudgetOptions{
-		Ledger: b.ledger, Cost: p.Config.Cost, Used: b.metrics.Used,
+		Ledger: b.Data.usage, Cost: p.Config.Cost, Used: b.monitor.metrics.Used,
 		Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine"),
 		PersonTokens: func(place core.Path) int64 { return *p.settings.At(place).PersonTokens },
 	})
@@ -54,10 +54,10 @@ func (b *Bot) small(p *parts) (*recon.Small, error) {
 // embed lets memories be found by meaning, with the first engine that has a model
 // for that.
 func (b *Bot) embed(p *parts) {
-	if b.Db == nil {
+	if b.Data.DB == nil {
 		return
 	}
-	b.Db.SetConfig(p.Config.Memory)
+	b.Data.DB.SetConfig(p.Config.Memory)
 	var by memory.Embedder
 	for _, e := range p.Config.Engines {
 		if e.Disabled || e.EmbeddingModel == "" {
@@ -71,5 +71,5 @@ func (b *Bot) embed(p *parts) {
 		by = memory.Embedder{Model: e.EmbeddingModel, Embed: embedder.Embed}
 		break
 	}
-	b.Db.SetEmbedder(by)
+	b.Data.DB.SetEmbedder(by)
 }

@@ -44,7 +44,7 @@ func (p *Env) OpenStore(c *Config, log *slog.Logger) (core.Store, error) {
 	o.Config, o.Log = c.Memory, inRoom(log, "memory")
 	o.Full = func(full bool) {
 		if b := p.bot.Load(); b != nil {
-			b.diskFull(full)
+			b.monitor.diskFull(full)
 		}
 	}
 	db, err := memory.Open(dir, o)

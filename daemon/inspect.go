@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"slices"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -21,11 +19,11 @@ import (
 // Narrow tells of engines whose limits hold no prompt at all in some place: there
 // they are passed over with every turn.
 func (b *Bot) Narrow(ctx context.Context, out io.Writer) {
-	o := b.options(b.parts)
+	o, c := b.options(b.InForce()), b.InForce().Config
 	o.Injectors, o.Recons, o.Bios = nil, nil, nil // a check connects to nothing
 	turns := turn.New(o)
-	for _, e := range b.parts.Config.Engines {
-		for _, place := range b.parts.Config.samples() {
+	for _, e := range c.Engines {
+		for _, place := range c.samples() {
 			if e.Disabled {
 				continue
 			}
@@ -125,20 +123,18 @@ func (c *Config) Personas() (files []string) {
 
 // Sit lets somebody talk to the daemon.
 func (b *Bot) Sit(ctx context.Context, o console.Options) error {
-	b.mu.Lock()
-	h := b.parts.hall()
-	b.mu.Unlock()
-	if h == nil {
+	server := b.InForce().consoleServer()
+	if server == nil {
 		return errors.New("the daemon has a console of its own: talk to it there, or take it out of the configuration")
 	}
 	o.Seated = func(place core.Path) { b.Turns.Wake(place) }
-	return h.Sit(ctx, o)
+	return server.Sit(ctx, o)
 }
 
 // SaidBefore is what was typed in a session, for the arrow keys.
 func (b *Bot) SaidBefore(ctx context.Context, place core.Path) []string {
 	var lines []string
-	err := b.Store.View(ctx, func(v core.View) error {
+	err := b.Data.Store.View(ctx, func(v core.View) error {
 		entries, err := v.Last(place, 200)
 		for i := range entries {
 			if e := &entries[i]; e.Message.Text != "" && e.Spoken() && !e.Self {
@@ -151,36 +147,6 @@ func (b *Bot) SaidBefore(ctx context.Context, place core.Path) []string {
 		b.log.Warn("history of the terminal", "err", err)
 	}
 	return lines
-}
-
-// Only is for a bot whose interfaces need no store.
-func Only(all ...core.Interface) making {
-	return func(Maker) ([]core.Interface, error) { return all, nil }
-}
-
-// Reconfigured is a bot to look at, with another configuration and further actions on
-// the same store.
-func (b *Bot) Reconfigured(cfg *Config, log *slog.Logger, further ...core.Plugin) (*Bot, error) {
-	parts := *b.InForce()
-	parts.Config = cfg
-	if err := parts.catalogue(parts.policy(), further...); err != nil {
-		return nil, err
-	}
-	other := &Bot{
-		env: b.env, log: log, Store: b.Store, Db: b.Db, changes: b.changes, runtime: b.runtime,
-		metrics: b.metrics, traces: b.traces, parts: &parts,
-	}
-	other.Turns = turn.New(other.options(&parts))
-	return other, nil
-}
-
-// Speakers are the enabled interfaces and the terminal.
-func (p *Env) Speakers(m Maker) ([]core.Interface, error) {
-	all, err := m.config.MakeInterfaces(m, nil)
-	if err != nil || slices.ContainsFunc(all, func(i core.Interface) bool { return i.Name() == "console" }) {
-		return all, err
-	}
-	return append(all, console.New(console.Options{In: p.In, Out: p.Out})), nil
 }
 
 // Offered tells which actions an ordinary person is offered, each in the

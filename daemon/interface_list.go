@@ -25,7 +25,7 @@ type driver struct {
 	fixed     bool // cannot be exchanged while the process lives
 	// config makes the driver's own configuration struct.
 	config func() any
-	make   func(m Maker, name string, own any) (core.Interface, error)
+	make   func(m maker, name string, own any) (core.Interface, error)
 }
 
 // drivers is the list of all interfaces that this program holds.
@@ -56,7 +56,7 @@ type consoleConfig struct {
 	Session string `toml:"session" default:"main" doc:"The last element of the conversation's path."`
 }
 
-func makeConsole(m Maker, name string, own any) (core.Interface, error) {
+func makeConsole(m maker, name string, own any) (core.Interface, error) {
 	o := own.(*consoleConfig)
 	return console.New(console.Options{
 		Name: name, In: m.In, Out: m.Out, Err: m.Err, User: o.User, Session: o.Session,
@@ -64,25 +64,25 @@ func makeConsole(m Maker, name string, own any) (core.Interface, error) {
 	}), nil
 }
 
-func makeDiscord(m Maker, name string, own any) (core.Interface, error) {
+func makeDiscord(m maker, name string, own any) (core.Interface, error) {
 	state, err := m.stateOf(name)
 	if err != nil {
 		return nil, err
 	}
 	return discord.New(discord.Options{
 		Name: name, Config: *own.(*discord.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.Clock(m.Clock), State: state,
-		Admins: m.admins, Admin: m.tell, Commands: m.specs, Remember: "remember",
+		Admins: m.admins, Admin: m.alert, Commands: m.specs, Remember: "remember",
 	})
 }
 
-func makeTelegram(m Maker, name string, own any) (core.Interface, error) {
+func makeTelegram(m maker, name string, own any) (core.Interface, error) {
 	state, err := m.stateOf(name)
 	if err != nil {
 		return nil, err
 	}
 	return telegram.New(telegram.Options{
 		Name: name, Config: *own.(*telegram.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.Clock(m.Clock), State: state,
-		Admins: m.admins, Admin: m.tell, Commands: m.specs,
+		Admins: m.admins, Admin: m.alert, Commands: m.specs,
 	})
 }
 
@@ -220,6 +220,6 @@ func (p *Env) Account(platform, apiURL string, token core.Secret) (core.Interfac
 	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.Getenv}); err != nil {
 		return nil, err
 	}
-	m := Maker{Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), tell: func(string) {}}
+	m := maker{Env: p, config: &Config{}, log: slog.New(slog.DiscardHandler), alert: func(string) {}}
 	return d.make(m, platform, own)
 }

@@ -241,7 +241,7 @@ func (l *logs) list(rooms []string) string {
 	return strings.TrimSpace(s.String())
 }
 
-// logThere is setLog as a chat command.
-func (b *Bot) logThere(_ context.Context, c command.Call) (string, error) {
-	return b.SetLog(c.Args["room"], c.Args["level"])
+// log is SetLog as a chat command.
+func (a *adminCommands) log(_ context.Context, c command.Call) (string, error) {
+	return a.bot.SetLog(c.Args["room"], c.Args["level"])
 }

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"synthbot/admin"
 	adminpage "synthbot/admin/page"
 	"synthbot/config"
 	"synthbot/core"
@@ -19,52 +21,58 @@ import (
 	"synthbot/memory"
 )
 
-// served is the admin's page while it is served.
+// pageServer serves the admin's page, and is the source of its data.
+type pageServer struct {
+	bot     *Bot
+	running admin.Running          // turns, while the page is served
+	served  atomic.Pointer[served] // nil: it is not served
+}
+
+// served is the page at its address.
 type served struct {
 	*adminpage.Page
 	address string
 }
 
-// servePage serves the admin's page until life ends.
-func (b *Bot) servePage(life context.Context, address string) {
-	if address == "" {
-		return
-	}
+// serve serves the page until ctx ends.
+func (s *pageServer) serve(ctx context.Context, address string) {
 	var sampling sync.WaitGroup
-	b.serveAt(life, "admin's page", address, func(at net.Addr) http.Handler {
-		p := adminpage.New(b.pageOptions())
-		b.page.Store(&served{p, at.String()})
-		sampling.Go(func() { p.Run(life) })
+	serveHTTP(ctx, s.bot.log, "admin's page", address, func(at net.Addr) http.Handler {
+		p := adminpage.New(s.options())
+		s.served.Store(&served{p, at.String()})
+		sampling.Go(func() { p.Run(ctx) })
 		return p.Handler()
 	})
 	sampling.Wait()
 }
 
 // watchers see how far turns are; nobody does where there is no page.
-func (b *Bot) watchers(c *Config) []core.Watcher {
+func (s *pageServer) watchers(c *Config) []core.Watcher {
 	if c.Admin.Listen == "" {
 		return nil
 	}
-	return []core.Watcher{&b.stages}
+	return []core.Watcher{&s.running}
 }
 
-// pageOptions is what the page shows of the bot.
-func (b *Bot) pageOptions() adminpage.Options {
+// options is what the page shows of the bot.
+func (s *pageServer) options() adminpage.Options {
+	b, db := s.bot, s.bot.Data.DB
 	o := adminpage.Options{
-		Log: inRoom(b.log, "admin"), Turns: b.traces, Running: &b.stages, Reader: b.Store, Facts: b.Facts(), Items: b.Items("page"),
+		Log: inRoom(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running,
+		Reader: b.Data.Store, Facts: b.Data.Facts(), Items: b.Data.Items("page"),
 		Clock:    func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may bring another zone
-		Actions:  b.pageActions,
-		Settings: b.pageSettings,
-		Personas: wardrobe{b},
+		Actions:  s.actions,
+		Settings: s.settings,
+		Personas: personaEditor{b},
 	}
-	if b.Db == nil {
+	if db == nil {
 		return o
 	}
 	o.Listing = func(ctx context.Context, l adminpage.Listing) ([]core.Fact, string, error) {
-		return b.Db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
+		return db.ListFacts(ctx, memory.Listing{Below: l.Below, About: l.About, Before: l.Before, N: l.N})
 	}
 	o.Uses = func(ctx context.Context, first, last string) ([]adminpage.Use, error) {
-		uses, err := b.Db.Uses(ctx, first, last)
+		uses, err := db.Uses(ctx, first, last)
 		list := make([]adminpage.Use, len(uses))
 		for i, u := range uses {
 			list[i] = adminpage.Use{Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: b.cost(u.Engine, u.Usage)}
@@ -74,12 +82,12 @@ func (b *Bot) pageOptions() adminpage.Options {
 	return o
 }
 
-// pageActions are the rows of the catalogue.
-func (b *Bot) pageActions() []adminpage.Action {
-	s := b.InForce().Snapshot
-	open := Offered(s)
+// actions are the rows of the catalogue.
+func (s *pageServer) actions() []adminpage.Action {
+	snapshot := s.bot.InForce().Snapshot
+	open := Offered(snapshot)
 	var list []adminpage.Action
-	for _, d := range s.All() {
+	for _, d := range snapshot.All() {
 		list = append(list, adminpage.Action{
 			Name: d.Name, Owner: d.Owner, Brief: d.Brief, Permission: string(d.Allows()), Offered: open(d.Name),
 			Schema: d.Schema, Help: d.Examples.Description,
@@ -88,16 +96,16 @@ func (b *Bot) pageActions() []adminpage.Action {
 	return list
 }
 
-// pageSettings are the settings of a place; of the zero Path those of the
+// settings are the settings of a place; of the zero Path those of the
 // configuration.
-func (b *Bot) pageSettings(place core.Path) (rows []adminpage.Setting) {
+func (s *pageServer) settings(place core.Path) (rows []adminpage.Setting) {
 	if !place.IsZero() {
-		for _, row := range b.PlaceSettings(place) {
+		for _, row := range s.bot.PlaceSettings(place) {
 			rows = append(rows, adminpage.Setting(row))
 		}
 		return rows
 	}
-	c := b.InForce().Config
+	c := s.bot.InForce().Config
 	row := func(name, value string) {
 		rows = append(rows, adminpage.Setting{Name: name, Value: value, From: c.File})
 	}
@@ -166,7 +174,7 @@ func mayHide(name string) bool {
 
 // PageLink is a link that opens the admin's page, once, within ten minutes.
 func (b *Bot) PageLink() (string, error) {
-	s, listen := b.page.Load(), b.InForce().Config.Admin.Listen
+	s, listen := b.page.served.Load(), b.InForce().Config.Admin.Listen
 	switch {
 	case s == nil && listen == "":
 		return "", Usagef("there is no page: set listen in [admin], like 127.0.0.1:8787, and restart the daemon")

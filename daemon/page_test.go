@@ -12,11 +12,11 @@ import (
 // TestNoPageCostsNothing holds that turns tell nobody how far they are where
 // nobody can look.
 func TestNoPageCostsNothing(t *testing.T) {
-	var b Bot
-	if n := len(b.watchers(new(Config))); n != 0 {
+	var p pageServer
+	if n := len(p.watchers(new(Config))); n != 0 {
 		t.Errorf("%d watch turns for a page that is off", n)
 	}
-	if n := len(b.watchers(&Config{Admin: Listener{Listen: "127.0.0.1:0"}})); n != 1 {
+	if n := len(p.watchers(&Config{Admin: Listener{Listen: "127.0.0.1:0"}})); n != 1 {
 		t.Errorf("%d watch turns for a page that is on", n)
 	}
 }

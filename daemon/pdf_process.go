@@ -35,11 +35,14 @@ const (
 // it meets when it gets no more memory. Panics of the parser do not get that far.
 const runtimeFailed = 2
 
-// pdfText reads a PDF when its turn has come.
-func (b *Bot) pdfText(ctx context.Context, data []byte) (string, error) {
+// pdfReader reads PDFs, as many at a time as the channel has room for.
+type pdfReader chan struct{}
+
+// text reads a PDF. It waits until others are read.
+func (r pdfReader) text(ctx context.Context, data []byte) (string, error) {
 	select {
-	case b.pdfs <- struct{}{}:
-		defer func() { <-b.pdfs }()
+	case r <- struct{}{}:
+		defer func() { <-r }()
 		return pdfText(ctx, data)
 	case <-ctx.Done():
 		return "", errors.New("pdf: too many others are read")

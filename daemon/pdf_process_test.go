@@ -41,12 +41,12 @@ func TestOnePDFAtATime(t *testing.T) {
 	if err := os.WriteFile(onlyPDF, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := &Bot{pdfs: make(chan struct{}, pdfCrowd)}
+	reader := make(pdfReader, pdfCrowd)
 	data := coretest.PackedPDF("a", 50_000) // takes longer than a process takes to begin
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
-			if _, err := b.pdfText(t.Context(), data); err != nil {
+			if _, err := reader.text(t.Context(), data); err != nil {
 				t.Error(err)
 			}
 		})

@@ -18,17 +18,17 @@ import (
 	"synthbot/persona"
 )
 
-// wardrobe lets the admin's page edit the persona files that the configuration
+// personaEditor lets the admin's page edit the persona files that the configuration
 // names, and no other.
-type wardrobe struct{ b *Bot }
+type personaEditor struct{ bot *Bot }
 
 // maxPersona is the largest file that is edited, in bytes.
 const maxPersona = 256 << 10
 
 // Files implements adminpage.Personas. A file's ID is what the configuration
 // calls it.
-func (w wardrobe) Files() []adminpage.File {
-	c := w.b.InForce().cast
+func (e personaEditor) Files() []adminpage.File {
+	c := e.bot.InForce().cast
 	names := append([]string{c.config.Persona.Path}, slices.Sorted(maps.Keys(c.others))...)
 	var list []adminpage.File
 	for i, name := range names {
@@ -36,7 +36,7 @@ func (w wardrobe) Files() []adminpage.File {
 			continue
 		}
 		f := adminpage.File{ID: name, Name: c.named(name).Name, Path: cmp.Or(name, "built in")}
-		f.Editable = w.editable(name)
+		f.Editable = e.editable(name)
 		list = append(list, f)
 	}
 	return list
@@ -45,8 +45,8 @@ func (w wardrobe) Files() []adminpage.File {
 var errNoText = errors.New("is no text that can be edited here")
 
 // text reads a persona file; a card is none.
-func (w wardrobe) text(name string) (string, error) {
-	raw, err := os.ReadFile(w.b.InForce().Config.Beside(name))
+func (e personaEditor) text(name string) (string, error) {
+	raw, err := os.ReadFile(e.bot.InForce().Config.Beside(name))
 	if err != nil {
 		return "", err
 	}
@@ -56,17 +56,17 @@ func (w wardrobe) text(name string) (string, error) {
 	return strings.ReplaceAll(string(raw), "\r\n", "\n"), nil
 }
 
-func (w wardrobe) editable(name string) bool {
-	_, err := w.text(name)
+func (e personaEditor) editable(name string) bool {
+	_, err := e.text(name)
 	return name != "" && err == nil
 }
 
 // Source implements adminpage.Personas; what is no text has none.
-func (w wardrobe) Source(name string) (string, error) {
+func (e personaEditor) Source(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	text, err := w.text(name)
+	text, err := e.text(name)
 	if errors.Is(err, errNoText) {
 		return "", nil
 	}
@@ -74,8 +74,8 @@ func (w wardrobe) Source(name string) (string, error) {
 }
 
 // Preview implements adminpage.Personas.
-func (w wardrobe) Preview(name, text string) (core.Persona, error) {
-	if who := w.b.InForce().cast.named(name); who != nil && text == "" && !w.editable(name) {
+func (e personaEditor) Preview(name, text string) (core.Persona, error) {
+	if who := e.bot.InForce().cast.named(name); who != nil && text == "" && !e.editable(name) {
 		return who.For(""), nil
 	}
 	f, err := os.CreateTemp("", "persona-*.toml") // the persona room reads files
@@ -96,14 +96,14 @@ func (w wardrobe) Preview(name, text string) (core.Persona, error) {
 
 // Save implements adminpage.Personas. The file is replaced whole, and the
 // configuration read again.
-func (w wardrobe) Save(name, text, was string) error {
+func (e personaEditor) Save(name, text, was string) error {
 	if len(text) > maxPersona {
 		return fmt.Errorf("a persona of %d bytes is too large: at most %d", len(text), maxPersona)
 	}
-	if now, err := w.text(name); err != nil || now != was {
+	if now, err := e.text(name); err != nil || now != was {
 		return errors.New("the file was changed by somebody else meanwhile: open it again, and copy what you wrote")
 	}
-	file, err := filepath.EvalSymlinks(w.b.InForce().Config.Beside(name))
+	file, err := filepath.EvalSymlinks(e.bot.InForce().Config.Beside(name))
 	if err == nil {
 		err = replaceFile(file, text)
 	}
@@ -113,10 +113,7 @@ func (w wardrobe) Save(name, text, was string) error {
 	} else if err != nil {
 		return err
 	}
-	select {
-	case w.b.again <- struct{}{}:
-	default: // it is on its way
-	}
+	notify(e.bot.reloads.requested)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/command"
 )
@@ -19,13 +20,27 @@ import (
 // more gets it from an admin.
 const mostData = 8 << 20
 
-// myData shows and sends what is kept about who asks.
-func (b *Bot) myData(ctx context.Context, c command.Call) (string, error) {
-	if b.Db == nil {
+// personalData shows, exports and erases what the bot keeps about people and places.
+type personalData struct {
+	*Storage
+	inForce func() *parts
+	traces  *admin.Traces
+	changes *placeChanges
+	reloads *reloads
+}
+
+// PersonalData is what the bot keeps about people and places.
+func (b *Bot) PersonalData() *personalData {
+	return &personalData{b.Data, b.InForce, b.monitor.traces, b.changes, b.reloads}
+}
+
+// show shows and sends what is kept about the author.
+func (d *personalData) show(ctx context.Context, c command.Call) (string, error) {
+	if d.DB == nil {
 		return "", core.ErrClosed
 	}
 	var all bytes.Buffer
-	if err := b.Export(ctx, &all, c.Person); err != nil {
+	if err := d.Export(ctx, &all, c.Person); err != nil {
 		return "", err
 	}
 	text := counted(all.Bytes())
@@ -34,7 +49,7 @@ func (b *Bot) myData(ctx context.Context, c command.Call) (string, error) {
 	}
 	text += "\n"
 	switch {
-	case b.InForce().carrier(c.Path) == nil:
+	case d.inForce().carrier(c.Path) == nil:
 		text += "I cannot send files here; `synthbot memory export " + c.Person.String() + "` prints all of it, one JSON object a line."
 	case all.Len() > mostData:
 		text += "That is too much to be sent here: ask an admin for it."
@@ -48,15 +63,15 @@ func (b *Bot) myData(ctx context.Context, c command.Call) (string, error) {
 // Export writes all that is kept of a place, a person or everybody, a JSON object a
 // line; of a person, what plugins keep elsewhere than under his path, too, and
 // without what the bot thought for itself, which nobody is shown.
-func (b *Bot) Export(ctx context.Context, w io.Writer, path core.Path) error {
+func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	if path.IsPerson() {
 		w = &thoughtless{next: w}
 	}
-	if err := b.Db.Export(ctx, w, path); err != nil || !path.IsPerson() {
+	if err := d.DB.Export(ctx, w, path); err != nil || !path.IsPerson() {
 		return err
 	}
 	e := json.NewEncoder(w)
-	for _, l := range b.InForce().plugins {
+	for _, l := range d.inForce().plugins {
 		k, ok := l.Plugin.(core.Keeper)
 		if !ok {
 			continue
@@ -158,12 +173,12 @@ func kindOf(row map[string]json.RawMessage) string {
 	return "other"
 }
 
-// forgetMe erases who asks, everywhere.
-func (b *Bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
+// forgetAuthor erases everything about the author.
+func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string, error) {
 	if strings.ToLower(c.Args["sure"]) != "yes" {
 		return "This erases all that I keep about you: what you said to me in every place, memories, notes, and our private talk. It cannot be undone. If you are sure, write: /forgetme yes", nil
 	}
-	if err := b.forget(ctx, c.Person); err != nil {
+	if err := d.forget(ctx, c.Person); err != nil {
 		return "", err
 	}
 	return "It is done: I know nothing about you any more.", nil
@@ -171,29 +186,29 @@ func (b *Bot) forgetMe(ctx context.Context, c command.Call) (string, error) {
 
 // forget erases a person or a place: from plugins, from the database, and from
 // what is in memory. Traces stay in the file until it is written anew.
-func (b *Bot) forget(ctx context.Context, path core.Path) error {
-	if b.Db == nil {
+func (d *personalData) forget(ctx context.Context, path core.Path) error {
+	if d.DB == nil {
 		return core.ErrClosed
 	}
 	ctx = core.WithoutEpoch(ctx) // whose turn it is may be he who is forgotten
-	errs := []error{b.erase(ctx, path), b.Db.Forget(ctx, path)}
+	errs := []error{d.erase(ctx, path), d.DB.Forget(ctx, path)}
 	// A turn that ran may have kept something in between; from now on none can.
-	errs = append(errs, b.erase(ctx, path))
-	b.traces.Forget(path)
-	less, err := b.changes.Reread(ctx)
+	errs = append(errs, d.erase(ctx, path))
+	d.traces.Forget(path)
+	less, err := d.changes.Reread(ctx)
 	if less {
-		b.anew() // he may have been an admin
+		d.reloads.adminsChanged() // one of them may have been an admin
 	}
 	return errors.Join(append(errs, err)...)
 }
 
 // erase takes a person out of what plugins keep elsewhere than under his path.
-func (b *Bot) erase(ctx context.Context, person core.Path) error {
+func (d *personalData) erase(ctx context.Context, person core.Path) error {
 	if !person.IsPerson() {
 		return nil
 	}
 	var errs []error
-	for _, l := range b.InForce().plugins {
+	for _, l := range d.inForce().plugins {
 		if k, ok := l.Plugin.(core.Keeper); ok {
 			errs = append(errs, k.Erase(ctx, person))
 		}
@@ -202,10 +217,10 @@ func (b *Bot) erase(ctx context.Context, person core.Path) error {
 }
 
 // ForgetWhole erases a person or a place, and then its traces in the file.
-func (b *Bot) ForgetWhole(ctx context.Context, path core.Path) error {
-	if err := b.forget(ctx, path); err != nil {
+func (d *personalData) ForgetWhole(ctx context.Context, path core.Path) error {
+	if err := d.forget(ctx, path); err != nil {
 		return err
 	}
-	_, _, err := b.Db.Compact(ctx)
+	_, _, err := d.DB.Compact(ctx)
 	return err
 }

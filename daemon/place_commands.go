@@ -13,29 +13,35 @@ import (
 	"synthbot/daemon/settings"
 )
 
-// forKeepers are the commands by which moderators look after a place, and users
-// after their private place.
-func (b *Bot) forKeepers() []command.Command {
+// placeCommands are the commands that change the settings of a place.
+type placeCommands struct {
+	inForce func() *parts
+	changes *placeChanges
+	reloads *reloads
+}
+
+// list is the commands of moderators, and of users in their private place.
+func (p *placeCommands) list() []command.Command {
 	activations := []string{turn.OnMention, turn.OnKeyword, turn.Ambient, turn.Always, turn.Never, settings.Default}
 	return []command.Command{
 		{Spec: command.Spec{
 			Name: "sleep", Idempotent: true, Brief: "Let me listen here without answering, until /wake",
-		}, Do: b.asleep(true)},
-		{Spec: command.Spec{Name: "wake", Idempotent: true, Brief: "Let me answer here again"}, Do: b.asleep(false)},
+		}, Do: p.asleep(true)},
+		{Spec: command.Spec{Name: "wake", Idempotent: true, Brief: "Let me answer here again"}, Do: p.asleep(false)},
 		{Spec: command.Spec{
 			Name: "activation", Idempotent: true, Brief: "Show or change what I answer here", Rank: core.Moderator,
 			Args: []command.Arg{{Name: "what", Brief: "What I answer in this group", Choices: activations}},
-		}, Do: b.activation},
+		}, Do: p.activation},
 	}
 }
 
 // asleep puts a place to sleep, or wakes it.
-func (b *Bot) asleep(sleeps bool) func(context.Context, command.Call) (string, error) {
+func (p *placeCommands) asleep(sleeps bool) func(context.Context, command.Call) (string, error) {
 	return func(ctx context.Context, c command.Call) (string, error) {
 		if !c.Private && c.Author.Rank < core.Moderator {
 			return "", core.Errorf(core.Forbidden, "Only moderators can do that here.")
 		}
-		err := b.changes.Change(ctx, c.Path, func(s *settings.Settings) {
+		err := p.changes.Change(ctx, c.Path, func(s *settings.Settings) {
 			s.Asleep = nil
 			if sleeps {
 				s.Asleep = &sleeps
@@ -48,55 +54,55 @@ func (b *Bot) asleep(sleeps bool) func(context.Context, command.Call) (string, e
 	}
 }
 
-func (b *Bot) activation(ctx context.Context, c command.Call) (string, error) {
+func (p *placeCommands) activation(ctx context.Context, c command.Call) (string, error) {
 	what := c.Args["what"]
 	if what != "" {
-		if err := b.changes.Set(ctx, c.Path, "activation", what); err != nil {
+		if err := p.changes.Set(ctx, c.Path, "activation", what); err != nil {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("Here I answer as `%s` says.", b.InForce().settings.At(c.Path).Activation), nil
+	return fmt.Sprintf("Here I answer as `%s` says.", p.inForce().settings.At(c.Path).Activation), nil
 }
 
 // persona shows or changes the persona of a place.
-func (b *Bot) persona(ctx context.Context, c command.Call) (string, error) {
-	p := b.InForce()
-	all := strings.Join(p.cast.known(), ", ")
+func (p *placeCommands) persona(ctx context.Context, c command.Call) (string, error) {
+	now := p.inForce()
+	all := strings.Join(now.cast.known(), ", ")
 	name := c.Args["name"]
 	if name != "" {
-		file, ok := p.cast.file(name)
+		file, ok := now.cast.file(name)
 		if !ok && name != settings.Default {
 			return "", core.Errorf(core.Invalid, "There is no persona %q. There is %s.", name, all)
 		}
 		if name == settings.Default {
 			file = name
 		}
-		if err := b.changes.Set(ctx, c.Path, "persona", file); err != nil {
+		if err := p.changes.Set(ctx, c.Path, "persona", file); err != nil {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("Here I am %s. There is %s.", p.personaAt(c.Path).Name, all), nil
+	return fmt.Sprintf("Here I am %s. There is %s.", now.personaAt(c.Path).Name, all), nil
 }
 
 // engine shows or changes which engine is asked first in a place.
-func (b *Bot) engine(ctx context.Context, c command.Call) (string, error) {
-	p := b.InForce()
-	names := p.Engines.Names()
+func (p *placeCommands) engine(ctx context.Context, c command.Call) (string, error) {
+	now := p.inForce()
+	names := now.Engines.Names()
 	all, name := strings.Join(names, ", "), c.Args["name"]
 	if name != "" {
 		if name != settings.Default && !slices.Contains(names, name) {
 			return "", core.Errorf(core.Invalid, "There is no engine %q. There is %s.", name, all)
 		}
-		if err := b.changes.Set(ctx, c.Path, "engine", name); err != nil {
+		if err := p.changes.Set(ctx, c.Path, "engine", name); err != nil {
 			return "", err
 		}
 	}
-	first := cmp.Or(p.settings.At(c.Path).Engine, names[0])
+	first := cmp.Or(now.settings.At(c.Path).Engine, names[0])
 	return fmt.Sprintf("Here %s is asked first. There is %s.", first, all), nil
 }
 
 // setCommand is /set.
-func (b *Bot) setCommand() command.Command {
+func (p *placeCommands) setCommand() command.Command {
 	return command.Command{
 		Spec: command.Spec{
 			Name: "set", Idempotent: true, Brief: "Show what holds here and why, or change it", Rank: core.Admin,
@@ -104,35 +110,24 @@ func (b *Bot) setCommand() command.Command {
 				{Name: "what", Brief: "The setting; without one I show all", Choices: settings.Names[settings.Settings]()},
 				{Name: "value", Brief: "Its value here and below, or " + settings.Default, Rest: true},
 			},
-		}, Do: b.set,
+		}, Do: p.set,
 	}
 }
 
 // set shows the settings of a place, or changes one of them.
-func (b *Bot) set(ctx context.Context, c command.Call) (string, error) {
+func (p *placeCommands) set(ctx context.Context, c command.Call) (string, error) {
 	what, value := c.Args["what"], c.Args["value"]
 	if value != "" {
-		if err := b.changes.Set(ctx, c.Path, what, value); err != nil {
+		if err := p.changes.Set(ctx, c.Path, what, value); err != nil {
 			return "", err
 		}
-		b.applyChanges()
+		p.reloads.settingsChanged()
 	}
 	var s strings.Builder
-	for _, row := range b.PlaceSettings(c.Path) {
+	for _, row := range p.inForce().placeSettings(c.Path) {
 		if what == "" || what == row.Name {
 			fmt.Fprintf(&s, "- %s: %s (%s)\n", row.Name, cmp.Or(row.Value, "–"), row.From)
 		}
 	}
 	return strings.TrimSpace(s.String()), nil
-}
-
-// applyChanges makes the permissions of actions and the limits of tokens follow the
-// settings at once.
-func (b *Bot) applyChanges() {
-	if !b.exchange.TryLock() { // a reload holds it, and may wait for this turn
-		ring(b.changed)
-		return
-	}
-	defer b.exchange.Unlock()
-	b.rebuild()
 }

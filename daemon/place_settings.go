@@ -125,8 +125,8 @@ func (p *parts) placeBudgets() []engine.PlaceBudget {
 }
 
 // claimedAdmins returns the users who became admins by /claim.
-func (b *Bot) claimedAdmins() (people []core.Path) {
-	for _, l := range b.changes.All() {
+func claimedAdmins(changes *placeChanges) (people []core.Path) {
+	for _, l := range changes.All() {
 		if l.Path.IsPerson() && l.Values.Admin != nil && *l.Values.Admin {
 			people = append(people, l.Path)
 		}
@@ -134,9 +134,8 @@ func (b *Bot) claimedAdmins() (people []core.Path) {
 	return people
 }
 
-// PlaceSettings returns the settings that apply in a place, as users read them.
-func (b *Bot) PlaceSettings(place core.Path) []settings.Row {
-	p := b.InForce()
+// placeSettings returns the settings that apply in a place, as users read them.
+func (p *parts) placeSettings(place core.Path) []settings.Row {
 	rows := p.settings.Rows(place)
 	for i := range rows {
 		row := &rows[i]
@@ -151,3 +150,6 @@ func (b *Bot) PlaceSettings(place core.Path) []settings.Row {
 	}
 	return rows
 }
+
+// PlaceSettings returns the settings that apply in a place, as users read them.
+func (b *Bot) PlaceSettings(place core.Path) []settings.Row { return b.InForce().placeSettings(place) }

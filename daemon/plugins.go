@@ -86,14 +86,17 @@ func (l loaded) Name() string { return l.Plugin.Name() }
 
 // load makes the plugins that are turned on; one whose table is the same as
 // before, in the same time zone and language, is taken over as it is.
-func (b *Bot) load(c *Config, before []loaded) ([]loaded, error) {
-	var all []loaded
+func (b *Bot) load(c *Config, former *parts) ([]loaded, error) {
+	var all, before []loaded
+	if former != nil {
+		before = former.plugins
+	}
 	zone, language := c.Clock(b.env.Clock)().Location().String(), string(c.Bot.Language)
 	for _, next := range c.Chosen {
 		i := slices.IndexFunc(before, func(l loaded) bool {
 			return l.name == next.name && l.zone == zone && l.language == language && reflect.DeepEqual(l.Own, next.Own)
 		})
-		if i >= 0 && !b.broken(before[i].Plugin) {
+		if i >= 0 && !b.workers.failed(before[i].Plugin) {
 			all = append(all, before[i])
 			continue
 		}
@@ -128,13 +131,9 @@ func (e exempt) Judge(m *core.Message, again bool) core.Verdict {
 func (b *Bot) host(c *Config, name string) core.Host {
 	return core.Host{
 		Name: name, Log: inRoom(b.log, "plugins/"+name).With("plugin", name), Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
-		Items: b.Items(name), Zones: core.Zones{Items: b.Items("zones")}, Facts: b.Facts(), Inbox: inbox{b}, Reader: b.Store, Asker: asker{b}, Desk: &desk{b: b, log: b.log},
-		Changed: func() {
-			select {
-			case b.changed <- struct{}{}:
-			default: // one is on its way
-			}
-		},
+		Items: b.Data.Items(name), Zones: core.Zones{Items: b.Data.Items("zones")}, Facts: b.Data.Facts(),
+		Inbox: inbox{b}, Reader: b.Data.Store, Asker: asker{b}, Desk: b.outbox,
+		Changed: func() { notify(b.reloads.outdated) },
 	}
 }
 

@@ -25,7 +25,7 @@ func assembled(t *testing.T, toml string) *Bot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.Assemble(c, p.Logger(c, 0), func() (core.Store, error) { return EmptyStore{}, nil }, p.Speakers)
+	b, err := p.Assemble(c, p.Logger(c, 0), func() (core.Store, error) { return EmptyStore{}, nil }, InterfacesToLookAt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func everyPlugin() string {
 // beside its code, in every plugin and interface.
 func TestEveryActionDeclaresItsEffects(t *testing.T) {
 	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n"+everyPlugin())
-	all := b.parts.Snapshot.All()
+	all := b.InForce().Snapshot.All()
 	for _, d := range all {
 		if d.Effects == 0 || d.Effects&core.EffectNone != 0 && d.Effects != core.EffectNone {
 			t.Errorf("%s of %s declares the effects %b", d.Name, d.Owner, d.Effects)
@@ -85,7 +85,7 @@ func TestEveryActionDeclaresItsEffects(t *testing.T) {
 		"mute_here": core.EffectChanges, "delete_telegram": core.EffectChanges, "delete_discord": core.EffectChanges | core.EffectRanked,
 		"memory_forget": core.EffectChanges, "photo_telegram": core.EffectRequests, "api_call": core.EffectReadsForeign,
 	} {
-		if d, ok := b.parts.Snapshot.Resolve(name); !ok || d.Effects&effect != effect {
+		if d, ok := b.InForce().Snapshot.Resolve(name); !ok || d.Effects&effect != effect {
 			t.Errorf("%s lacks one of the effects %b", name, effect)
 		}
 	}
@@ -99,7 +99,7 @@ func TestEveryActionDeclaresItsEffects(t *testing.T) {
 func TestEveryActionHasAConversation(t *testing.T) {
 	all := everyPlugin()
 	seen := make(map[string]int)
-	for _, d := range assembled(t, all).parts.Snapshot.All() {
+	for _, d := range assembled(t, all).InForce().Snapshot.All() {
 		folder := filepath.Join("..", "plugins", d.Owner, "testdata")
 		if !slices.ContainsFunc(abilities, func(a ability) bool { return a.name == d.Owner }) {
 			continue
@@ -160,7 +160,7 @@ func TestFewActionsAtFirst(t *testing.T) {
 	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n")
 	for _, place := range []string{"console/main", "telegram/1000", "telegram/-1001234567890/7", "discord/81384788765712384/2", "discord/@me/3"} {
 		path := core.MustPath(place)
-		offer := b.parts.Snapshot.Offer(action.Who{Path: path, Private: !strings.Contains(place, "-100") && !strings.Contains(place, "/2"), Authors: []core.Author{{ID: "5"}}})
+		offer := b.InForce().Snapshot.Offer(action.Who{Path: path, Private: !strings.Contains(place, "-100") && !strings.Contains(place, "/2"), Authors: []core.Author{{ID: "5"}}})
 		var names []string
 		for _, d := range offer {
 			names = append(names, d.Name)

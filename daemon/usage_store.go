@@ -12,10 +12,10 @@ import (
 	"synthbot/memory"
 )
 
-// ledger implements engine.Ledger on the database. Every use is counted twice:
+// usageStore implements engine.Ledger on the database. Every use is counted twice:
 // for the place, and for the people who caused it, in shares. Sums of the day are held in memory; they are
 // written in the commits that a turn makes anyway.
-type ledger struct {
+type usageStore struct {
 	db   *memory.DB
 	cost func(engine string, u core.Usage) float64
 	log  *slog.Logger
@@ -27,7 +27,7 @@ type ledger struct {
 }
 
 // Record implements engine.Ledger.
-func (l *ledger) Record(ctx context.Context, u engine.Use) error {
+func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.turnTo(ctx, u.Day); err != nil {
@@ -49,7 +49,7 @@ func (l *ledger) Record(ctx context.Context, u engine.Use) error {
 	return nil
 }
 
-func (l *ledger) add(whose core.Path, name string, u core.Usage) {
+func (l *usageStore) add(whose core.Path, name string, u core.Usage) {
 	s := l.sums[whose]
 	s.Tokens += int64(u.In + u.Out)
 	s.Cost += l.cost(name, u)
@@ -57,13 +57,13 @@ func (l *ledger) add(whose core.Path, name string, u core.Usage) {
 }
 
 // turnTo makes sure that the sums are those of the day. l.mu is held.
-func (l *ledger) turnTo(ctx context.Context, day string) error {
+func (l *usageStore) turnTo(ctx context.Context, day string) error {
 	if l.day == day {
 		return nil
 	}
 	uses, err := l.db.Uses(ctx, day, day)
 	if err != nil {
-		return fmt.Errorf("ledger: %w", err)
+		return fmt.Errorf("usage: %w", err)
 	}
 	l.day, l.sums = day, make(map[core.Path]engine.Spending)
 	for _, u := range uses {
@@ -73,7 +73,7 @@ func (l *ledger) turnTo(ctx context.Context, day string) error {
 }
 
 // Spent implements engine.Ledger.
-func (l *ledger) Spent(ctx context.Context, day string, scope core.Path) (engine.Spending, error) {
+func (l *usageStore) Spent(ctx context.Context, day string, scope core.Path) (engine.Spending, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.turnTo(ctx, day); err != nil {
@@ -91,9 +91,6 @@ func (l *ledger) Spent(ctx context.Context, day string, scope core.Path) (engine
 	}
 	return all, nil
 }
-
-// wait returns when everything is written.
-func (l *ledger) wait() { l.writing.Wait() }
 
 // Cost is what a use of an engine costs, by the prices of the configuration.
 func (c *Config) Cost(name string, u core.Usage) float64 {

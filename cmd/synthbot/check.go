@@ -65,7 +65,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 			}
 			return s, err
 		},
-		func(m daemon.Maker) ([]core.Interface, error) { return cfg.MakeInterfaces(m, nil) })
+		daemon.EnabledInterfaces)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (p *program) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.
 	for _, f := range own.Faults() {
 		fmt.Fprintf(p.Out, "!   blueprint      %s\n", f)
 	}
-	if b.Db != nil {
+	if b.Data.DB != nil {
 		return p.blueprintChanges(ctx, cfg, b)
 	}
 	if d, ok := p.daemonAt(); ok {
@@ -139,7 +139,7 @@ func (p *program) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *d
 	if own == nil {
 		return nil
 	}
-	changes, err := own.Changes(ctx, b.Items(daemon.BlueprintName))
+	changes, err := own.Changes(ctx, b.Data.Items(daemon.BlueprintName))
 	for _, f := range changes {
 		if f.Warning {
 			fmt.Fprintf(p.Out, "ok  blueprint      %s (harmless)\n", f)

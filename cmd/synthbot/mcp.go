@@ -44,7 +44,7 @@ func (p *program) serveMCP(ctx context.Context) error {
 		speaks = p.host
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Version: version, Log: log, Clock: cfg.Clock(p.Clock), Facts: b.Facts(), Reader: b.Store, Desk: speaks.Desk(log), Rights: rights,
+		Version: version, Log: log, Clock: cfg.Clock(p.Clock), Facts: b.Data.Facts(), Reader: b.Data.Store, Desk: speaks.Outbox(), Rights: rights,
 		Admits: func(person core.Path) bool { return b.AdmitsPerson(person) },
 	}, io.NopCloser(p.In), open{p.Out})
 	return p.closing(b, err)

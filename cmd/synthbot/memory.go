@@ -94,7 +94,7 @@ func (p *program) exportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withBot(func(b *daemon.Bot) error { return b.Export(c.Context(), p.Out, path) })
+			return p.withBot(func(b *daemon.Bot) error { return b.PersonalData().Export(c.Context(), p.Out, path) })
 		},
 	}
 	c.Flags().StringVar(&format, "format", "jsonl", "jsonl: one JSON object a line")
@@ -225,7 +225,7 @@ func (p *program) withBot(f func(*daemon.Bot) error) error {
 	if err != nil {
 		return err
 	}
-	if b.Db == nil {
+	if b.Data.DB == nil {
 		return closing(b, p.unmade(cfg))
 	}
 	return closing(b, f(b))
@@ -256,8 +256,8 @@ func (p *program) forgetThere(ctx context.Context, path core.Path) error {
 // forgetIn erases what a bot keeps there, and says whether there was anything.
 func (p *program) forgetIn(ctx context.Context, b *daemon.Bot, path core.Path) error {
 	var kept lines
-	uncounted := b.Export(ctx, &kept, path) // who is to be forgotten is, all the same
-	if err := b.ForgetWhole(ctx, path); err != nil {
+	uncounted := b.PersonalData().Export(ctx, &kept, path) // who is to be forgotten is, all the same
+	if err := b.PersonalData().ForgetWhole(ctx, path); err != nil {
 		return err
 	}
 	switch {

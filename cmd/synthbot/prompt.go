@@ -88,7 +88,7 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 // looking is a bot to look at: the daemon's, or one that is made for it.
 func (p *program) looking(cfg *daemon.Config, log *slog.Logger, further ...core.Plugin) (*daemon.Bot, error) {
 	if p.host == nil {
-		return p.Assemble(cfg, log, func() (core.Store, error) { return p.readStore(cfg) }, p.Speakers, further...)
+		return p.Assemble(cfg, log, func() (core.Store, error) { return p.readStore(cfg) }, daemon.InterfacesToLookAt, further...)
 	}
 	return p.host.Reconfigured(cfg, log, further...)
 }
@@ -105,7 +105,7 @@ func (p *program) closing(c io.Closer, err error) error {
 // readDB opens the database where there is one; nil where there is none.
 func (p *program) readDB(c *daemon.Config) (*memory.DB, error) {
 	if p.host != nil {
-		return p.host.Db, nil
+		return p.host.Data.DB, nil
 	}
 	dir, err := c.DataDir(p.Getenv)
 	if err != nil {

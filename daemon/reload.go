@@ -1,0 +1,190 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"synthbot/core/txt"
+)
+
+// reloads changes what is in force in a running bot, one change at a time.
+type reloads struct {
+	bot *Bot
+
+	mu        sync.Mutex     // held during a change
+	requested chan struct{}  // holds a token if the configuration is to be read again; nil: it cannot be
+	done      chan struct{}  // holds a token after it was read again; nil likewise
+	outdated  chan struct{}  // holds a token if the catalogue of actions is out of date
+	retiring  sync.WaitGroup // plugins that stop when no turn uses them any more
+}
+
+// notify leaves a token in a channel that has room for one. Nil channels are ignored.
+func notify(token chan struct{}) {
+	select {
+	case token <- struct{}{}:
+	default: // there is one already
+	}
+}
+
+// Reload reads and checks the whole configuration, and then changes what differs. If
+// anything is wrong with it, the old one stays in force.
+func (b *Bot) Reload() error {
+	r := b.reloads
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	notifySystemd(b.log, reloading())
+	defer notifySystemd(b.log, daemon.SdNotifyReady)
+	old := b.InForce()
+	c, err := b.env.MustLoad()
+	if err != nil {
+		return err
+	}
+	if err := b.env.needRestart(old.Config, c); err != nil {
+		return err
+	}
+	next, err := b.build(c, old, daemonInterfaces)
+	if err != nil {
+		return err
+	}
+	b.env.logs.set(c.Log.Level, c.roomLevels(), slog.LevelDebug)
+	b.log.Info("reloaded", "file", c.File)
+	err = r.replace(old, next)
+	notify(r.done)
+	return err
+}
+
+// reload reloads, and reports to the admins if the configuration was refused.
+func (r *reloads) reload() {
+	err := r.bot.Reload()
+	if err == nil {
+		return
+	}
+	c := r.bot.InForce().Config
+	since := c.read.Format(time.DateTime)
+	r.bot.log.Error("configuration refused, the old one stays in force", "file", c.File, "since", since, "err", err)
+	r.bot.alerts.report("The configuration was refused, the one of " + since + " stays in force: " + txt.Line(err.Error()))
+}
+
+// replace puts other parts in force: running turns keep theirs to the end, new
+// interfaces and plugins are started, and those that are gone stop.
+func (r *reloads) replace(old, next *parts) error {
+	b := r.bot
+	b.parts.Store(next)
+	for _, i := range old.Interfaces {
+		if !slices.Contains(next.Interfaces, i) {
+			b.workers.stop(i)
+		}
+	}
+	for _, p := range next.runners() {
+		if !slices.Contains(old.runners(), p) {
+			b.workers.startPlugin(p)
+		}
+	}
+	b.embed(next)
+	b.alerts.enginesReplaced()
+	drained := b.Turns.Reconfigure(b.options(next))
+	for _, i := range next.Interfaces {
+		if !slices.Contains(old.Interfaces, i) {
+			b.listen(i)
+		}
+	}
+	r.retiring.Go(func() {
+		drained() // running turns may still need the plugins
+		for _, p := range old.runners() {
+			if !slices.Contains(next.runners(), p) {
+				b.workers.stop(p.key)
+			}
+		}
+	})
+	return old.Engines.Close()
+}
+
+// rebuildActions collects the actions again whenever they are out of date, until ctx
+// ends.
+func (r *reloads) rebuildActions(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.outdated:
+			r.mu.Lock()
+			r.rebuild()
+			r.mu.Unlock()
+		}
+	}
+}
+
+// rebuild collects the actions again, after a plugin's actions or the rules about them
+// have changed. r.mu is held.
+func (r *reloads) rebuild() {
+	b := r.bot
+	next := *b.InForce()
+	if err := next.collectActions(); err != nil {
+		b.log.Error("actions have changed and conflict; the former ones stay", "err", err)
+		return
+	}
+	b.parts.Store(&next)
+	b.Turns.Reconfigure(b.options(&next))
+	b.log.Info("actions have changed", "actions", len(next.Snapshot.All()))
+}
+
+// settingsChanged lets turns learn of changed settings at once. If another change goes
+// on, which may wait for the turn that calls this, they learn of it afterwards.
+func (r *reloads) settingsChanged() {
+	if !r.mu.TryLock() {
+		notify(r.outdated)
+		return
+	}
+	defer r.mu.Unlock()
+	r.rebuild()
+}
+
+// adminsChanged lets turns learn at once who the admins are, and interfaces when they
+// are made again.
+func (r *reloads) adminsChanged() {
+	r.settingsChanged()
+	notify(r.requested)
+}
+
+// needRestart returns an error if configurations differ in what cannot change while the
+// process lives.
+func (e *Env) needRestart(old, next *Config) error {
+	was, err1 := old.DataDir(e.Getenv)
+	is, err2 := next.DataDir(e.Getenv)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	if len(next.Enabled) == 0 {
+		return next.noInterface()
+	}
+	fixed := func(c *Config) (list []any) {
+		for _, i := range c.Enabled {
+			if i.fixed {
+				list = append(list, i.Name, i.own)
+			}
+		}
+		return list
+	}
+	for _, x := range []struct {
+		differs bool
+		key     string
+	}{
+		{was != is, "bot.data_dir:"},
+		{!reflect.DeepEqual(fixed(old), fixed(next)), "interfaces: a console"},
+		{old.Metrics != next.Metrics, "metrics.listen:"},
+		{old.Log.Format != next.Log.Format, "log.format:"},
+		{old.Admin != next.Admin, "admin.listen:"},
+	} {
+		if x.differs {
+			return Usagef("%s: %s changes with a restart only", next.File, x.key)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/txt"
+)
+
+// workers are the interfaces and plugins that run, each known by a key. Safe for
+// concurrent use.
+type workers struct {
+	log    *slog.Logger
+	alerts *alerts
+
+	mu      sync.Mutex
+	running []*worker // in the order in which they were started
+
+	intake, tools context.Context // for how long interfaces, and plugins, run; set before any starts
+}
+
+// worker is one interface or plugin.
+type worker struct {
+	name   string
+	key    any
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // valid when done is closed
+}
+
+// start runs something until ctx ends or stop is called with its key. A failure is
+// reported to the admins, and so is its recovery.
+func (w *workers) start(ctx context.Context, name string, key any, r core.Runner) {
+	ctx, cancel := context.WithCancel(ctx)
+	one := &worker{name: name, key: key, cancel: cancel, done: make(chan struct{})}
+	w.mu.Lock()
+	w.running = append(w.running, one)
+	w.mu.Unlock()
+	go func() {
+		defer close(one.done)
+		recovery := time.AfterFunc(steady, func() { w.alerts.set(name, true, name+" runs again.") })
+		err := r.Run(ctx)
+		recovery.Stop()
+		if err != nil && ctx.Err() == nil {
+			one.err = fmt.Errorf("%s: %w", name, err)
+			w.log.Error("ended", "what", name, "err", err)
+			w.alerts.set(name, false, name+" has stopped: "+txt.Line(err.Error()))
+		}
+	}()
+}
+
+// ended reports whether the worker is done.
+func (w *worker) ended() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// find returns the worker with the key; nil if there is none.
+func (w *workers) find(key any) *worker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.running, func(one *worker) bool { return one.key == key })
+	if i < 0 {
+		return nil
+	}
+	return w.running[i]
+}
+
+// failed reports whether the worker with the key has ended with an error: a reload
+// makes it anew.
+func (w *workers) failed(key any) bool {
+	one := w.find(key)
+	return one != nil && one.ended() && one.err != nil
+}
+
+// stop ends one worker and waits for it.
+func (w *workers) stop(key any) {
+	one := w.find(key)
+	if one == nil {
+		return
+	}
+	one.cancel()
+	<-one.done
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running = slices.DeleteFunc(w.running, func(other *worker) bool { return other == one })
+}
+
+// stopAll ends the workers that match, the last one first, and returns their errors.
+func (w *workers) stopAll(match func(*worker) bool) error {
+	w.mu.Lock()
+	running := slices.Clone(w.running)
+	w.mu.Unlock()
+	var errs []error
+	for _, one := range slices.Backward(running) {
+		if match(one) {
+			w.stop(one.key)
+			errs = append(errs, one.err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// runner is a part that works in the background.
+type runner struct {
+	name string
+	key  any
+	run  core.Runner
+}
+
+// startPlugin runs a part in the background until tools end.
+func (w *workers) startPlugin(r runner) { w.start(w.tools, r.name, r.key, r.run) }
