@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"text/tabwriter"
@@ -15,7 +16,7 @@ import (
 	"synthbot/plugins/blueprint"
 )
 
-func (p *program) actionsCommand() *cobra.Command {
+func actionsCommand(p *program) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use: "actions", Short: "Print the catalogue of actions as the model would see it", Args: cobra.NoArgs,
@@ -38,8 +39,8 @@ type listed struct {
 }
 
 func (p *program) actions(format string) error {
-	print, ok := map[string]func([]*action.Definition, func(string) bool) error{
-		"table": p.actionTable, "json": p.actionJSON, "ai-tools": p.actionTools, "markdown": p.actionMarkdown,
+	print, ok := map[string]func(io.Writer, []*action.Definition, func(string) bool) error{
+		"table": actionTable, "json": actionJSON, "ai-tools": actionTools, "markdown": actionMarkdown,
 	}[format]
 	if !ok {
 		return daemon.Usagef("--format: %q is none of table, json, ai-tools, markdown", format)
@@ -52,11 +53,11 @@ func (p *program) actions(format string) error {
 	if err != nil {
 		return err
 	}
-	return p.closing(b, print(b.InForce().Snapshot.All(), daemon.Offered(b.InForce().Snapshot)))
+	return p.closing(b, print(p.Out, b.InForce().Snapshot.All(), daemon.Offered(b.InForce().Snapshot)))
 }
 
-func (p *program) actionTable(all []*action.Definition, offered func(string) bool) error {
-	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', 0)
+func actionTable(out io.Writer, all []*action.Definition, offered func(string) bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tOWNER\tPERMISSION\tOFFERED\tBRIEF")
 	for _, d := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%t\t%s\n", d.Name, d.Owner, d.Allows(), offered(d.Name), d.Brief)
@@ -64,48 +65,48 @@ func (p *program) actionTable(all []*action.Definition, offered func(string) boo
 	return w.Flush()
 }
 
-func (p *program) actionJSON(all []*action.Definition, offered func(string) bool) error {
+func actionJSON(out io.Writer, all []*action.Definition, offered func(string) bool) error {
 	list := make([]listed, len(all))
 	for i, d := range all {
 		list[i] = listed{d.Name, d.Owner, d.Brief, d.Schema, d.Examples, append([]string{}, d.Similes...), d.Allows(), offered(d.Name)}
 	}
-	return p.printJSON(list)
+	return printJSON(out, list)
 }
 
-func (p *program) actionTools(all []*action.Definition, _ func(string) bool) error {
+func actionTools(out io.Writer, all []*action.Definition, _ func(string) bool) error {
 	actions := make([]core.Action, len(all))
 	for i, d := range all {
 		actions[i] = d.Action
 	}
 	raw, err := blueprint.Export(actions)
 	if err == nil {
-		_, err = p.Out.Write(raw)
+		_, err = out.Write(raw)
 	}
 	return err
 }
 
-func (p *program) actionMarkdown(all []*action.Definition, _ func(string) bool) error {
+func actionMarkdown(out io.Writer, all []*action.Definition, _ func(string) bool) error {
 	for _, d := range all {
-		fmt.Fprintf(p.Out, "## %s\n\n%s. Owner: %s. Permission: %s.\n\n", d.Name, strings.TrimSuffix(d.Brief, "."), d.Owner, d.Allows())
+		fmt.Fprintf(out, "## %s\n\n%s. Owner: %s. Permission: %s.\n\n", d.Name, strings.TrimSuffix(d.Brief, "."), d.Owner, d.Allows())
 		schema, err := json.MarshalIndent(d.Schema, "", "  ")
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(p.Out, "```json\n%s\n```\n\n", schema)
+		fmt.Fprintf(out, "```json\n%s\n```\n\n", schema)
 		if d.Examples.Description != "" {
-			fmt.Fprintf(p.Out, "%s\n\n", d.Examples.Description)
+			fmt.Fprintf(out, "%s\n\n", d.Examples.Description)
 		}
 		for _, e := range d.Examples.Examples {
-			fmt.Fprintf(p.Out, "- %s: `%s`\n", e.Scenario, e.Payload)
+			fmt.Fprintf(out, "- %s: `%s`\n", e.Scenario, e.Payload)
 		}
-		fmt.Fprintln(p.Out)
+		fmt.Fprintln(out)
 	}
 	return nil
 }
 
 // printJSON prints a value for people and programs alike.
-func (p *program) printJSON(v any) error {
-	e := json.NewEncoder(p.Out)
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)

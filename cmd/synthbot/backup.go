@@ -16,7 +16,7 @@ import (
 	"synthbot/memory"
 )
 
-func (p *program) backupCommand() *cobra.Command {
+func backupCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
 		Use: "backup FILE", Short: "Write a consistent copy of the database, also while the daemon runs; - is standard output", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return p.backup(c.Context(), args[0]) },
@@ -98,7 +98,7 @@ func (p *program) backupBy(ctx context.Context, d *admin.Control, file string) e
 	return nil
 }
 
-func (p *program) restoreCommand() *cobra.Command {
+func restoreCommand(p *program) *cobra.Command {
 	var salvage bool
 	c := &cobra.Command{
 		Use: "restore FILE", Short: "Put a backup where no database is yet", Args: cobra.ExactArgs(1),

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"os/user"
 	"strings"
@@ -19,7 +18,7 @@ import (
 // goodbye is how long a turn may take to finish after the user left.
 const goodbye = time.Second
 
-func (p *program) chatCommand() *cobra.Command {
+func chatCommand(p *program) *cobra.Command {
 	var name, session string
 	c := &cobra.Command{
 		Use: "chat", Short: "Talk to the persona in the terminal", Args: cobra.NoArgs,
@@ -50,9 +49,9 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	who := cfg.PersonaAt(place)
 	var b *daemon.Bot
 	o := console.Options{
-		In: p.In, Out: p.Out, Err: p.Err, User: p.user(name), Session: session, Rank: core.Admin,
+		In: p.In, Out: p.Out, Err: p.Err, User: userName(name), Session: session, Rank: core.Admin,
 		Terminal: console.IsTerminal(p.In) && console.IsTerminal(p.Out), NoColor: p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
-		PersonaName: who.Name, Greeting: who.For(p.user(name)).Greeting, Now: cfg.Clock(p.Clock), Locale: p.locale(),
+		PersonaName: who.Name, Greeting: who.For(userName(name)).Greeting, Now: cfg.Clock(p.Clock), Locale: p.locale(),
 		History: func(ctx context.Context) []string { return b.SaidBefore(ctx, place) },
 	}
 	if p.host != nil {
@@ -68,16 +67,8 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	return closing(b, b.ServeOne(ctx, goodbye, here))
 }
 
-// closing closes c after an action that ended with err.
-func closing(c io.Closer, err error) error {
-	if e := c.Close(); err == nil {
-		err = e
-	}
-	return err
-}
-
-// user is who sits at the terminal.
-func (p *program) user(name string) string {
+// userName is the name of the user at the terminal.
+func userName(name string) string {
 	if name != "" {
 		return name
 	}

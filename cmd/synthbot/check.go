@@ -16,7 +16,7 @@ import (
 	"synthbot/daemon"
 )
 
-func (p *program) checkCommand() *cobra.Command {
+func checkCommand(p *program) *cobra.Command {
 	var online, changes bool
 	var path string
 	c := &cobra.Command{
@@ -27,12 +27,12 @@ func (p *program) checkCommand() *cobra.Command {
 				return daemon.Usagef("--path: %q is no place", path)
 			}
 			if changes && p.host != nil {
-				return p.ownChanges(c.Context())
+				return (&checker{p}).ownChanges(c.Context())
 			}
 			if p.host != nil {
-				return p.inEffect(c.Context(), p.host, place)
+				return (&checker{p}).inEffect(c.Context(), p.host, place)
 			}
-			return p.check(c.Context(), place, online)
+			return (&checker{p}).run(c.Context(), place, online)
 		},
 	}
 	c.Flags().BoolVar(&online, "online", false, "also ask each platform and engine who we are")
@@ -45,8 +45,11 @@ func (p *program) checkCommand() *cobra.Command {
 // changesFlag is what a check asks the daemon for that has the database.
 const changesFlag = "changes"
 
-// check does all that run does before it connects, and changes nothing.
-func (p *program) check(ctx context.Context, place core.Path, online bool) error {
+// checker carries out `synthbot check`.
+type checker struct{ *program }
+
+// run does what `synthbot run` does before it connects. It changes nothing.
+func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 	cfg, err := p.mustLoad()
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool) error
 }
 
 // found prints what was checked, a line each.
-func (p *program) found(cfg *daemon.Config, engines []string, database string) {
+func (p *checker) found(cfg *daemon.Config, engines []string, database string) {
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		dir = err.Error()
@@ -104,7 +107,7 @@ func (p *program) found(cfg *daemon.Config, engines []string, database string) {
 
 // blueprints tells what is odd about the blueprints, and how they differ from what
 // the bot used last. Where a daemon has the database, it is asked.
-func (p *program) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
+func (p *checker) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
 	own := cfg.Blueprints()
 	if own == nil {
 		return nil
@@ -125,7 +128,7 @@ func (p *program) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.
 }
 
 // ownChanges is what the daemon answers.
-func (p *program) ownChanges(ctx context.Context) error {
+func (p *checker) ownChanges(ctx context.Context) error {
 	cfg, err := p.load()
 	if err != nil {
 		return err
@@ -134,7 +137,7 @@ func (p *program) ownChanges(ctx context.Context) error {
 }
 
 // blueprintChanges tells how the blueprints differ from what the bot used last.
-func (p *program) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
+func (p *checker) blueprintChanges(ctx context.Context, cfg *daemon.Config, b *daemon.Bot) error {
 	own := cfg.Blueprints()
 	if own == nil {
 		return nil
@@ -162,7 +165,7 @@ func effective(out io.Writer, b *daemon.Bot, place core.Path) error {
 
 // inEffect prints the settings that hold in a place: of the running daemon, where
 // there is one, which has what was changed by command.
-func (p *program) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) error {
+func (p *checker) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) error {
 	if p.host != nil {
 		return effective(p.Out, p.host, place)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +28,7 @@ var errOnline = errors.New("something is to be mended, as told above")
 
 // checkOnline asks each platform and engine who we are, and looks at the machine:
 // a line each, with the mend where there is one.
-func (p *program) checkOnline(ctx context.Context, b *daemon.Bot) error {
+func (p *checker) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()
 	cfg := b.InForce().Config
@@ -57,7 +58,7 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	for i, g := range groups {
 		for _, f := range found[i] {
 			fatal = fatal || f.Fatal && f.Mend != ""
-			p.finding(g.name, f)
+			printFinding(p.Out, g.name, f)
 		}
 	}
 	if fatal {
@@ -66,8 +67,8 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	return nil
 }
 
-// finding prints one line.
-func (p *program) finding(group string, f core.Finding) {
+// printFinding prints one line.
+func printFinding(out io.Writer, group string, f core.Finding) {
 	mark := "ok"
 	switch {
 	case f.Mend != "" && f.Fatal:
@@ -79,7 +80,7 @@ func (p *program) finding(group string, f core.Finding) {
 	if f.Mend != "" {
 		line += ": " + f.Mend
 	}
-	fmt.Fprintln(p.Out, oneLine(line))
+	fmt.Fprintln(out, oneLine(line))
 }
 
 // machine looks at what the daemon will run on.

@@ -14,7 +14,7 @@ import (
 	"synthbot/daemon"
 )
 
-func (p *program) runCommand() *cobra.Command {
+func runCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
 		Use: "run", Short: "Run the daemon until SIGINT or SIGTERM; SIGHUP reloads", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.daemon(c.Context()) },
@@ -31,7 +31,7 @@ func (p *program) daemon(ctx context.Context) error {
 	return p.Env.Run(ctx, p.grace, hup, p.carry)
 }
 
-func (p *program) reloadCommand() *cobra.Command {
+func reloadCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
 		Use: "reload", Short: "Let the running daemon read its configuration again", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -43,7 +43,7 @@ func (p *program) reloadCommand() *cobra.Command {
 	}))
 }
 
-func (p *program) pageCommand() *cobra.Command {
+func pageCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
 		Use: "page", Short: "Print a link that opens the admin's page, once, within ten minutes", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -59,7 +59,7 @@ func (p *program) pageCommand() *cobra.Command {
 	}))
 }
 
-func (p *program) logCommand() *cobra.Command {
+func logCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
 		Use: "log [ROOM [LEVEL]]", Short: "Show the log's levels in the running daemon, or change one until it ends", Args: cobra.MaximumNArgs(2),
 		Long: "Shows at which level each room of the running daemon logs, or changes one until the daemon\n" +
@@ -83,7 +83,7 @@ func (p *program) logCommand() *cobra.Command {
 // pdfTextCommand reads a PDF on standard input and prints its text. It is not
 // for people: the daemon starts it for each PDF, so that a file made to hang its
 // parser, or to take all memory, ends this process and nothing else.
-func (p *program) pdfTextCommand() *cobra.Command {
+func pdfTextCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use: daemon.PdfCommand, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

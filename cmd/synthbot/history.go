@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,7 +15,7 @@ import (
 	"synthbot/daemon"
 )
 
-func (p *program) historyCommand() *cobra.Command {
+func historyCommand(p *program) *cobra.Command {
 	var n int
 	var format string
 	c := &cobra.Command{
@@ -33,27 +33,6 @@ func (p *program) historyCommand() *cobra.Command {
 	c.Flags().IntVarP(&n, "last", "n", 50, "how many messages, the newest ones")
 	c.Flags().StringVar(&format, "format", "text", "text or jsonl")
 	return atDaemon(p.fileFlag(c))
-}
-
-// look calls f with a view of the database.
-func (p *program) look(ctx context.Context, f func(core.View) error) error {
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	s, err := p.readStore(cfg)
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer // printed when the view is over: who reads slowly holds nobody up
-	out := p.Out
-	p.Out = &b
-	err = s.View(ctx, f)
-	p.Out = out
-	if err == nil {
-		_, err = b.WriteTo(out)
-	}
-	return p.closing(s, err)
 }
 
 func (p *program) places(ctx context.Context) error {
@@ -82,7 +61,7 @@ func (p *program) history(ctx context.Context, path string, n int, format string
 			return err
 		}
 		for i := range entries {
-			if err := p.printEntry(&entries[i], root, format); err != nil {
+			if err := printEntry(p.Out, &entries[i], root, format); err != nil {
 				return err
 			}
 		}
@@ -90,9 +69,9 @@ func (p *program) history(ctx context.Context, path string, n int, format string
 	})
 }
 
-func (p *program) printEntry(e *core.Entry, root core.Path, format string) error {
+func printEntry(out io.Writer, e *core.Entry, root core.Path, format string) error {
 	if format == "jsonl" {
-		return json.NewEncoder(p.Out).Encode(e)
+		return json.NewEncoder(out).Encode(e)
 	}
 	if e.Kind != core.KindMessage {
 		return nil
@@ -104,7 +83,7 @@ func (p *program) printEntry(e *core.Entry, root core.Path, format string) error
 	if e.Deleted {
 		text = "(deleted)"
 	}
-	_, err := fmt.Fprintf(p.Out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
+	_, err := fmt.Fprintf(out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
 		printable(e.Message.Author.Name), strings.ReplaceAll(printable(text), "\n", "\n    "))
 	return err
 }

@@ -29,7 +29,7 @@ type initFlags struct {
 	yes, unchecked         bool
 }
 
-func (p *program) initCommand() *cobra.Command {
+func initCommand(p *program) *cobra.Command {
 	var f initFlags
 	c := &cobra.Command{
 		Use: "init", Short: "Ask a few questions and write the configuration, or change the one that is there", Args: cobra.NoArgs,
@@ -40,7 +40,7 @@ func (p *program) initCommand() *cobra.Command {
 			"Secrets are given as env:NAME, file:PATH (relative to the configuration, or a credential\n" +
 			"of systemd), or - for a line of standard input, which gets a file of its own (mode 0600).\n" +
 			"none is without, keep is what the file says.",
-		RunE: func(c *cobra.Command, _ []string) error { return p.init(c.Context(), &f) },
+		RunE: func(c *cobra.Command, _ []string) error { return (&initializer{p}).run(c.Context(), &f) },
 	}
 	fs := c.Flags()
 	fs.BoolVarP(&f.yes, "yes", "y", false, "ask nothing: what no flag says is as usual")
@@ -68,8 +68,11 @@ func (p *program) initCommand() *cobra.Command {
 // probing is how long platforms and engines may take to say what they know.
 const probing = 15 * time.Second
 
-// init asks what is not answered yet, and writes the answers down.
-func (p *program) init(ctx context.Context, f *initFlags) error {
+// initializer carries out `synthbot init`.
+type initializer struct{ *program }
+
+// run asks what is not answered yet, and writes the answers down.
+func (p *initializer) run(ctx context.Context, f *initFlags) error {
 	draft, err := p.draft()
 	if err != nil {
 		return err
@@ -135,7 +138,7 @@ func (f *initFlags) secrets(in io.Reader, atTerminal bool) error {
 
 // settle puts the answers into the file, checks what came of it, and only then
 // writes.
-func (p *program) settle(ctx context.Context, d *draft, t *setup.Talk) error {
+func (p *initializer) settle(ctx context.Context, d *draft, t *setup.Talk) error {
 	t.Persona = d.personaPath(t.Persona)
 	out, err := t.Apply(d.text)
 	if err != nil {
@@ -152,12 +155,12 @@ func (p *program) settle(ctx context.Context, d *draft, t *setup.Talk) error {
 			return fmt.Errorf("init: %w", err)
 		}
 	}
-	p.told(ctx, d, t, c, out)
+	p.summarize(ctx, d, t, c, out)
 	return nil
 }
 
-// told says what was done, what was found, and what comes next.
-func (p *program) told(ctx context.Context, d *draft, t *setup.Talk, c *daemon.Config, out setup.Outcome) {
+// summarize says what was done, what was found, and what comes next.
+func (p *initializer) summarize(ctx context.Context, d *draft, t *setup.Talk, c *daemon.Config, out setup.Outcome) {
 	for _, file := range d.written {
 		fmt.Fprintf(p.Out, "written  %s\n", file)
 	}
@@ -166,10 +169,10 @@ func (p *program) told(ctx context.Context, d *draft, t *setup.Talk, c *daemon.C
 	}
 	for _, platform := range []string{setup.Telegram, setup.Discord} {
 		for _, f := range t.Found[platform] {
-			p.finding(platform, f)
+			printFinding(p.Out, platform, f)
 		}
 		if t.Accounts[platform].Token.Word == setup.Keep {
-			p.finding(platform, core.Finding{What: "token", Found: "(kept)"})
+			printFinding(p.Out, platform, core.Finding{What: "token", Found: "(kept)"})
 		}
 	}
 	if t.World.Identify != nil && t.Engine != setup.Keep {
@@ -187,7 +190,7 @@ func (p *program) told(ctx context.Context, d *draft, t *setup.Talk, c *daemon.C
 }
 
 // engineFound tells whether the first engine can be used. It may be off for now.
-func (p *program) engineFound(ctx context.Context, c *daemon.Config) {
+func (p *initializer) engineFound(ctx context.Context, c *daemon.Config) {
 	if len(c.Engines) == 0 || c.Engines[0].Disabled {
 		return
 	}
@@ -195,21 +198,21 @@ func (p *program) engineFound(ctx context.Context, c *daemon.Config) {
 	if reference := e.APIKey.Reveal(); reference != "" {
 		key, err := p.resolve(c.File, reference)
 		if err != nil {
-			p.finding("engine", core.Finding{What: cmp.Or(e.Name, e.Provider), Found: "has no key yet", Mend: err.Error()})
+			printFinding(p.Out, "engine", core.Finding{What: cmp.Or(e.Name, e.Provider), Found: "has no key yet", Mend: err.Error()})
 			return
 		}
 		e.APIKey = key
 	}
 	chain, err := engine.New([]engine.Config{e}, engine.Options{Log: slog.New(slog.DiscardHandler), Clock: p.Clock})
 	if err != nil {
-		p.finding("engine", core.Finding{What: e.Provider, Found: "cannot be used", Mend: err.Error()})
+		printFinding(p.Out, "engine", core.Finding{What: e.Provider, Found: "cannot be used", Mend: err.Error()})
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, probing)
 	defer cancel()
 	for _, f := range daemon.ProbeEngines(ctx, chain) {
 		f.Fatal = false
-		p.finding("engine", f)
+		printFinding(p.Out, "engine", f)
 	}
 	_ = chain.Close()
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // world is what the questions ask of the world around.
-func (p *program) world(d *draft, unchecked bool) setup.World {
+func (p *initializer) world(d *draft, unchecked bool) setup.World {
 	w := setup.World{
 		Providers: engine.Providers(),
 		NeedsKey:  needsKey,
@@ -86,7 +86,7 @@ func ownZone(said string) string {
 }
 
 // resolve is the secret that a reference of the configuration leads to.
-func (p *program) resolve(file, reference string) (core.Secret, error) {
+func (p *initializer) resolve(file, reference string) (core.Secret, error) {
 	var one struct {
 		Secret core.Secret `toml:"secret" doc:"The secret."`
 	}
@@ -99,7 +99,7 @@ func (p *program) resolve(file, reference string) (core.Secret, error) {
 }
 
 // identify asks a platform, by its own driver, who the bot is there.
-func (p *program) identify(ctx context.Context, platform string, a setup.Account, token core.Secret) []core.Finding {
+func (p *initializer) identify(ctx context.Context, platform string, a setup.Account, token core.Secret) []core.Finding {
 	fault := func(err error) []core.Finding {
 		return []core.Finding{{What: "identity", Found: "unknown", Mend: oneLine(err.Error()), Fatal: true}}
 	}

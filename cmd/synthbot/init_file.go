@@ -27,7 +27,7 @@ type draft struct {
 }
 
 // draft reads the configuration that is there, or begins with the example.
-func (p *program) draft() (*draft, error) {
+func (p *initializer) draft() (*draft, error) {
 	d := &draft{file: cmp.Or(p.File, p.Getenv("SYNTHBOT_CONFIG"), "config.toml")}
 	if real, err := filepath.EvalSymlinks(d.file); err == nil {
 		d.file = real

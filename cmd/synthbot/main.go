@@ -131,9 +131,9 @@ func (p *program) root() *cobra.Command {
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
-	root.AddCommand(p.runCommand(), p.chatCommand(), p.checkCommand(), p.actionsCommand(),
-		p.promptCommand(), p.historyCommand(), p.usageCommand(), p.memoryCommand(),
-		p.backupCommand(), p.restoreCommand(), p.versionCommand(), p.reloadCommand(), p.mcpCommand(), p.pageCommand(), p.pairCommand(), p.logCommand(), p.pdfTextCommand(), p.manualCommand(), p.initCommand(), p.serviceCommand())
+	root.AddCommand(runCommand(p), chatCommand(p), checkCommand(p), actionsCommand(p),
+		promptCommand(p), historyCommand(p), usageCommand(p), memoryCommand(p),
+		backupCommand(p), restoreCommand(p), versionCommand(p), reloadCommand(p), mcpCommand(p), pageCommand(p), pairCommand(p), logCommand(p), pdfTextCommand(p), manualCommand(p), initCommand(p), serviceCommand(p))
 	return root
 }
 

@@ -10,7 +10,7 @@ import (
 
 // manualCommand prints the manual page. It is not listed: packages carry what it
 // prints, and `synthbot manual | man -l -` shows it without one.
-func (p *program) manualCommand() *cobra.Command {
+func manualCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use: "manual", Short: "Print the manual page", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

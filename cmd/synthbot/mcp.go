@@ -12,7 +12,7 @@ import (
 	"synthbot/plugins/mcp"
 )
 
-func (p *program) mcpCommand() *cobra.Command {
+func mcpCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
 		Use: "mcp", Short: "Lend memories, history and messages to another program, by the Model Context Protocol on standard input and output", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return p.serveMCP(c.Context()) },

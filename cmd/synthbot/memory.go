@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -16,13 +15,13 @@ import (
 	"synthbot/memory"
 )
 
-func (p *program) memoryCommand() *cobra.Command {
+func memoryCommand(p *program) *cobra.Command {
 	c := group(&cobra.Command{Use: "memory", Short: "List, search, export, import, forget and prune what is kept"})
-	c.AddCommand(p.listCommand(), p.searchCommand(), p.exportCommand(), p.importCommand(), p.forgetCommand(), p.pruneCommand())
+	c.AddCommand(listCommand(p), searchCommand(p), exportCommand(p), importCommand(p), forgetCommand(p), pruneCommand(p))
 	return c
 }
 
-func (p *program) listCommand() *cobra.Command {
+func listCommand(p *program) *cobra.Command {
 	var n int
 	var about string
 	c := &cobra.Command{
@@ -40,7 +39,7 @@ func (p *program) listCommand() *cobra.Command {
 				return daemon.Usagef("--last takes a number above 0")
 			}
 			return p.withDB(func(db *memory.DB) error {
-				return p.list(c.Context(), db, memory.Listing{Below: below, About: whom, N: n})
+				return listMemories(c.Context(), p.Out, db, memory.Listing{Below: below, About: whom, N: n})
 			})
 		},
 	}
@@ -49,18 +48,18 @@ func (p *program) listCommand() *cobra.Command {
 	return atDaemon(p.fileFlag(c))
 }
 
-func (p *program) list(ctx context.Context, db *memory.DB, l memory.Listing) error {
+func listMemories(ctx context.Context, out io.Writer, db *memory.DB, l memory.Listing) error {
 	facts, _, err := db.ListFacts(ctx, l)
 	for _, f := range facts {
-		fmt.Fprintf(p.Out, "%s  %s  %s  %s\n", f.ID, f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
+		fmt.Fprintf(out, "%s  %s  %s  %s\n", f.ID, f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
 		for _, before := range f.Former {
-			fmt.Fprintf(p.Out, "    before, %s: %s\n", before.Time.Format("2006-01-02"), printable(before.Text))
+			fmt.Fprintf(out, "    before, %s: %s\n", before.Time.Format("2006-01-02"), printable(before.Text))
 		}
 	}
 	return err
 }
 
-func (p *program) searchCommand() *cobra.Command {
+func searchCommand(p *program) *cobra.Command {
 	var place string
 	c := &cobra.Command{
 		Use: "search TEXT", Short: "Print the facts that answer best, as seen from a place", Args: cobra.ExactArgs(1),
@@ -82,7 +81,7 @@ func (p *program) searchCommand() *cobra.Command {
 	return atDaemon(p.fileFlag(c))
 }
 
-func (p *program) exportCommand() *cobra.Command {
+func exportCommand(p *program) *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use: "export [PATH]", Short: "Print all that is kept of a place, a person, or everybody", Args: cobra.MaximumNArgs(1),
@@ -101,7 +100,7 @@ func (p *program) exportCommand() *cobra.Command {
 	return atDaemon(p.fileFlag(c))
 }
 
-func (p *program) importCommand() *cobra.Command {
+func importCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
 		Use: "import FILE", Short: "Add what an export holds; - is standard input", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -147,7 +146,7 @@ func (p *program) importFrom(ctx context.Context, r io.Reader) error {
 	return p.closing(db, err)
 }
 
-func (p *program) forgetCommand() *cobra.Command {
+func forgetCommand(p *program) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use: "forget [PATH]", Short: "Erase a place, a person, or with --all everything", Args: cobra.MaximumNArgs(1),
@@ -166,7 +165,7 @@ func (p *program) forgetCommand() *cobra.Command {
 	return atDaemon(p.fileFlag(c))
 }
 
-func (p *program) pruneCommand() *cobra.Command {
+func pruneCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
 		Use: "prune", Short: "Erase now what is older, or more, than [memory] keeps, and make the file smaller", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -174,20 +173,20 @@ func (p *program) pruneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.withDB(func(db *memory.DB) error { return p.prune(c.Context(), db, cfg.Memory) })
+			return p.withDB(func(db *memory.DB) error { return prune(c.Context(), p.Out, db, cfg.Memory) })
 		},
 	}))
 }
 
 // prune does what the daemon does every hour, and writes the file anew, so that no
 // trace of what was erased is left in it.
-func (p *program) prune(ctx context.Context, db *memory.DB, c memory.Config) error {
+func prune(ctx context.Context, out io.Writer, db *memory.DB, c memory.Config) error {
 	if err := db.Prune(ctx, c); err != nil {
 		return err
 	}
 	before, after, err := db.Compact(ctx)
 	if err == nil {
-		fmt.Fprintf(p.Out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
+		fmt.Fprintf(out, "the file had %d KiB and has %d KiB\n", before>>10, after>>10)
 	}
 	return err
 }
@@ -203,58 +202,14 @@ func optionalPath(args []string) (core.Path, error) {
 	return path, nil
 }
 
-// unmade says that there is nothing to work on, and where it would be.
-func (p *program) unmade(c *daemon.Config) error {
-	dir, err := c.DataDir(p.Getenv)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("there is no database yet in %s; the first conversation makes it", dir)
-}
-
-// withBot calls f with a bot to look at, whose database must be there.
-func (p *program) withBot(f func(*daemon.Bot) error) error {
-	if p.host != nil {
-		return f(p.host)
-	}
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	b, err := p.looking(cfg, p.Logger(cfg, slog.LevelWarn))
-	if err != nil {
-		return err
-	}
-	if b.Data.DB == nil {
-		return closing(b, p.unmade(cfg))
-	}
-	return closing(b, f(b))
-}
-
-// withDB calls f with the database, which must be there.
-func (p *program) withDB(f func(*memory.DB) error) error {
-	cfg, err := p.load()
-	if err != nil {
-		return err
-	}
-	db, err := p.readDB(cfg)
-	if err != nil {
-		return err
-	}
-	if db == nil {
-		return p.unmade(cfg)
-	}
-	return p.closing(db, f(db))
-}
-
 // forgetThere erases all that the bot keeps there, what plugins keep included, and
 // writes the file anew, so that no trace is left in it.
 func (p *program) forgetThere(ctx context.Context, path core.Path) error {
-	return p.withBot(func(b *daemon.Bot) error { return p.forgetIn(ctx, b, path) })
+	return p.withBot(func(b *daemon.Bot) error { return forgetIn(ctx, p.Out, b, path) })
 }
 
 // forgetIn erases what a bot keeps there, and says whether there was anything.
-func (p *program) forgetIn(ctx context.Context, b *daemon.Bot, path core.Path) error {
+func forgetIn(ctx context.Context, out io.Writer, b *daemon.Bot, path core.Path) error {
 	var kept lines
 	uncounted := b.PersonalData().Export(ctx, &kept, path) // who is to be forgotten is, all the same
 	if err := b.PersonalData().ForgetWhole(ctx, path); err != nil {
@@ -262,11 +217,11 @@ func (p *program) forgetIn(ctx context.Context, b *daemon.Bot, path core.Path) e
 	}
 	switch {
 	case uncounted != nil:
-		fmt.Fprintln(p.Out, "erased; how much it was could not be counted")
+		fmt.Fprintln(out, "erased; how much it was could not be counted")
 	case kept == 0:
-		fmt.Fprintf(p.Out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
+		fmt.Fprintf(out, "nothing was kept of %s\n", cmp.Or(path.String(), "anybody"))
 	default:
-		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", kept)
+		fmt.Fprintf(out, "erased: %d lines of an export\n", kept)
 	}
 	return nil
 }

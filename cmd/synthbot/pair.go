@@ -11,7 +11,7 @@ import (
 	"synthbot/daemon"
 )
 
-func (p *program) pairCommand() *cobra.Command {
+func pairCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
 		Use: "pair [CODE]", Short: "Let a person in who has a code, or list those who wait", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return p.pair(c.Context(), args) },

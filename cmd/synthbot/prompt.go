@@ -2,19 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"synthbot/core"
 	"synthbot/daemon"
-	"synthbot/memory"
 )
 
 // asked is what `synthbot prompt` is to show the prompt of.
@@ -25,7 +19,7 @@ type asked struct {
 	limit              int
 }
 
-func (p *program) promptCommand() *cobra.Command {
+func promptCommand(p *program) *cobra.Command {
 	var a asked
 	c := &cobra.Command{
 		Use: "prompt --path P --text T", Short: "Print the prompt that a message would produce", Args: cobra.NoArgs,
@@ -83,47 +77,4 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 		_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
 	}
 	return p.closing(b, err)
-}
-
-// looking is a bot to look at: the daemon's, or one that is made for it.
-func (p *program) looking(cfg *daemon.Config, log *slog.Logger, further ...core.Plugin) (*daemon.Bot, error) {
-	if p.host == nil {
-		return p.Assemble(cfg, log, func() (core.Store, error) { return p.readStore(cfg) }, daemon.InterfacesToLookAt, further...)
-	}
-	return p.host.Reconfigured(cfg, log, further...)
-}
-
-// closing closes c after an action that ended with err; what is the daemon's
-// stays open.
-func (p *program) closing(c io.Closer, err error) error {
-	if p.host != nil {
-		return err
-	}
-	return closing(c, err)
-}
-
-// readDB opens the database where there is one; nil where there is none.
-func (p *program) readDB(c *daemon.Config) (*memory.DB, error) {
-	if p.host != nil {
-		return p.host.Data.DB, nil
-	}
-	dir, err := c.DataDir(p.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(dir, memory.FileName)); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	o := p.StoreOptions()
-	o.Log = p.Logger(c, slog.LevelWarn)
-	return memory.Open(dir, o)
-}
-
-// readStore is readDB for those who only look.
-func (p *program) readStore(c *daemon.Config) (core.Store, error) {
-	db, err := p.readDB(c)
-	if db == nil {
-		return daemon.EmptyStore{}, err
-	}
-	return db, err
 }

@@ -22,7 +22,7 @@ import (
 // serviceBinary is where a service has the program.
 const serviceBinary = "/usr/local/bin/synthbot"
 
-func (p *program) serviceCommand() *cobra.Command {
+func serviceCommand(p *program) *cobra.Command {
 	c := group(&cobra.Command{Use: "service", Short: "Let systemd run the daemon"})
 	i := &installer{out: p.Out}
 	install := &cobra.Command{
@@ -31,7 +31,7 @@ func (p *program) serviceCommand() *cobra.Command {
 			"with the modes of the configuration and the secrets, and hands secrets over as credentials.\n" +
 			"A configuration from elsewhere is copied to /etc/synthbot, with its personas and secrets; what\n" +
 			"is there already is not written over. Nothing is started.",
-		RunE: func(*cobra.Command, []string) error { return p.install(i) },
+		RunE: func(*cobra.Command, []string) error { return i.install(p) },
 	}
 	fs := install.Flags()
 	fs.StringVar(&i.user, "user", "synthbot", "the `name` of the user that the daemon runs as")
@@ -56,7 +56,7 @@ type installer struct {
 }
 
 // install makes the configuration a service's, and writes all that systemd needs.
-func (p *program) install(i *installer) error {
+func (i *installer) install(p *program) error {
 	if !regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,30}$`).MatchString(i.user) || i.user == "root" {
 		return daemon.Usagef("--user: %q is no name for a service's user", i.user)
 	}

@@ -32,7 +32,7 @@ func installed(t *testing.T, root string, more ...string) (status int, out, errs
 			i.user = word
 		}
 	}
-	status = p.report(p.install(i))
+	status = p.report(i.install(p))
 	return status, o.String(), e.String()
 }
 

@@ -10,7 +10,7 @@ import (
 	"synthbot/daemon"
 )
 
-func (p *program) usageCommand() *cobra.Command {
+func usageCommand(p *program) *cobra.Command {
 	var days int
 	c := &cobra.Command{
 		Use: "usage", Short: "Print tokens and cost by day", Args: cobra.NoArgs,

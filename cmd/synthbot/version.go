@@ -14,7 +14,7 @@ var (
 	commit  = ""
 )
 
-func (p *program) versionCommand() *cobra.Command {
+func versionCommand(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print version, commit and Go version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
