@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -33,7 +34,7 @@ func (a *actions) checkEdit(ctx context.Context, call core.Call) error {
 
 // edited is a text for a message that is there, and may have embeds.
 func (a *actions) edited(text string) []string {
-	return renderer{quiet: !a.set.Previews}.parts(text)
+	return markup.Writer{Quiet: !a.set.Previews}.Messages(text)
 }
 
 // edit changes a message; the platform refuses those of others. The history has the
@@ -134,7 +135,7 @@ func (a *actions) file(ctx context.Context, call core.Call) (core.Result, error)
 	if len(p.Content) > maxFileSize {
 		return core.Result{}, core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
 	}
-	if n := len(parts(p.Text)); n > 1 {
+	if n := len(markup.Messages(p.Text)); n > 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.File})
@@ -191,7 +192,7 @@ func forum(p place) bool { return p.Kind == 15 || p.Kind == 16 }
 func threadRequest(channel string, p place, name, text, message string) (rest.Request, error) {
 	q := rest.Request{Method: "POST", IDs: []string{channel}, Once: true}
 	body := map[string]any{"name": line(name, 100), "auto_archive_duration": 1440}
-	switch texts := parts(text); {
+	switch texts := markup.Messages(text); {
 	case forum(p) && len(texts) != 1:
 		return q, core.Errorf(core.Invalid, "a post needs a text that fits into one message")
 	case forum(p):

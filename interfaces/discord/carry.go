@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -71,7 +72,7 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 	}
 	texts := []string{""}
 	if visible(caption) {
-		texts = parts(caption)
+		texts = markup.Messages(caption)
 	}
 	list := make([]outgoing, len(texts))
 	for i, t := range texts {

@@ -8,6 +8,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/markdown"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/markup"
 )
 
 func TestCarry(t *testing.T) {
@@ -47,7 +48,7 @@ func TestCarry(t *testing.T) {
 			if f.Name != c.want.Name || f.MIME != c.want.MIME || f.Alt != c.want.Alt || !bytes.Equal(f.Data, c.file.Data) {
 				t.Errorf("file %+v", f)
 			}
-			if !strings.HasSuffix(m.Text, c.text) || markdown.UTF16(m.Text) > maxContent || parts.done[3].ID != m.ID {
+			if !strings.HasSuffix(m.Text, c.text) || markdown.UTF16(m.Text) > markup.MaxContent || parts.done[3].ID != m.ID {
 				t.Errorf("caption %.50q, journalled %+v", m.Text, parts.done)
 			}
 			if parts.done[3].Text != c.noted {

@@ -2,11 +2,10 @@ package discord
 
 import (
 	"context"
-	"regexp"
-	"strings"
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -22,7 +21,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 	if err != nil {
 		return err
 	}
-	if markdown.UTF16(literal(what.Text)) > maxContent {
+	if markdown.UTF16(markup.Literal(what.Text)) > markup.MaxContent {
 		return core.Errorf(core.Invalid, "the question is too long")
 	}
 	channel, err := d.finder.channelOf(what.Path)
@@ -34,28 +33,8 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 		return rest.Failure("the question", err)
 	}
 	defer leave()
-	m := &outgoing{Content: literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
+	m := &outgoing{Content: markup.Literal(what.Text), Components: rows, Mentions: nobody(), text: what.Text}
 	return d.sender.part(ctx, parts, 1, destination{channel: channel, place: what.Path}, m)
-}
-
-// single is a text as one message, visibly shortened where it must be.
-func single(text string) string {
-	rendered := render(text)
-	if markdown.UTF16(rendered) <= maxContent {
-		return rendered
-	}
-	list := markdown.Split(rendered, maxContent-2, markdown.UTF16)
-	return list[0] + " …"
-}
-
-// punctuation is what the platform may take for markup, a mention, a time, an emoji
-// or a link.
-var punctuation = regexp.MustCompile("[\\\\*_~|`<>#\\[\\]():@]")
-
-// literal is a text that the platform shows just as it is, without links.
-func literal(text string) string {
-	text = punctuation.ReplaceAllString(text, `\$0`)
-	return strings.Join(guarded(strings.Split(text, "\n")), "\n")
 }
 
 // Settle replaces a question by its outcome, without buttons.
@@ -66,7 +45,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	}
 	err = d.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, m.ID},
-		Body: map[string]any{"content": literal(m.Text), "components": []any{}, "allowed_mentions": nobody()},
+		Body: map[string]any{"content": markup.Literal(m.Text), "components": []any{}, "allowed_mentions": nobody()},
 	})
 	if err != nil {
 		return rest.Failure("changing the question", err)
@@ -85,7 +64,7 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	}
 	err := d.rest.Do(ctx, rest.Request{
 		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token},
-		Body: map[string]any{"content": single(text), "flags": ephemeral | d.set.plain(nil), "allowed_mentions": nobody()},
+		Body: map[string]any{"content": markup.Single(text), "flags": ephemeral | d.set.plain(nil), "allowed_mentions": nobody()},
 	})
 	if err != nil {
 		return rest.Failure("telling that person", err)

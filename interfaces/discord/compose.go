@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -74,8 +75,8 @@ func (s *say) dress(call core.Call, list []outgoing) (err error) {
 // flag that keeps links from being previewed would hide those.
 func (a *actions) words(s *say) ([]outgoing, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
-	r := renderer{quiet: len(s.Embeds) > 0 && !a.set.Previews}
-	texts := r.parts(text)
+	w := markup.Writer{Quiet: len(s.Embeds) > 0 && !a.set.Previews}
+	texts := w.Messages(text)
 	if !visible(text) {
 		text, texts = "", nil
 	}
@@ -93,7 +94,7 @@ func (a *actions) words(s *say) ([]outgoing, error) {
 	}
 	switch long := len(list) > maxMessages; {
 	case len(list) > a.set.LongParts && a.set.LongAnswers == "file":
-		file := asFile(text, r.render(markdown.Split(text, 300, markdown.UTF16)[0]))
+		file := asFile(text, w.Text(markdown.Split(text, 300, markdown.UTF16)[0]))
 		if !long {
 			file.instead = list
 		}
@@ -125,7 +126,7 @@ func embeds(list []sayEmbed) ([]sayEmbed, error) {
 	total := 0
 	for i := range list {
 		e := &list[i]
-		e.Description, e.Color = render(e.Description), min(max(e.Color, 0), 0xffffff)
+		e.Description, e.Color = markup.Text(e.Description), min(max(e.Color, 0), 0xffffff)
 		size, err := e.size()
 		if err != nil {
 			return nil, core.Errorf(core.Invalid, "embeds[%d]%v", i, err)

@@ -12,6 +12,7 @@ import (
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/markup"
 )
 
 func TestInterface(t *testing.T) {
@@ -119,7 +120,7 @@ func (w *world) Thinking(_ testing.TB, p coretest.Place) int {
 	return w.s.Typing(channelOf(p))
 }
 
-func (w *world) Limit() int              { return maxContent }
+func (w *world) Limit() int              { return markup.MaxContent }
 func (w *world) Measure(text string) int { return markdown.UTF16(text) }
 func (w *world) Secrets() []string       { return []string{discordtest.Token} }
 

@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/draft"
+	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -64,7 +65,7 @@ func (draftPlatform) Fit(text string) string {
 	if !visible(text) {
 		return ""
 	}
-	return single(text)
+	return markup.Single(text)
 }
 
 // Post sends the message. Discord sends it once for each nonce.

@@ -17,6 +17,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/markdown"
 	"synthbot/interfaces/discord/discordtest"
+	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -74,10 +75,10 @@ func TestBoundOfAMessage(t *testing.T) {
 		"a fence that fits": {"```\n" + strings.Repeat("x", 1991) + "\n```", 1},
 		"a fence too long":  {"```\n" + strings.Repeat("x", 1993) + "\n```", 2},
 	} {
-		got := parts(c.text)
+		got := markup.Messages(c.text)
 		whole := ""
 		for i, p := range got {
-			if n := markdown.UTF16(p); n > maxContent || strings.ContainsRune(p, '\uFFFD') || strings.Count(p, "```")%2 != 0 {
+			if n := markdown.UTF16(p); n > markup.MaxContent || strings.ContainsRune(p, '\uFFFD') || strings.Count(p, "```")%2 != 0 {
 				t.Errorf("%s: part %d has %d characters: %.40q", name, i, n, p)
 			}
 			whole += p

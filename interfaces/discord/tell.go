@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"synthbot/core"
+	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -12,7 +13,7 @@ var _ core.Teller = (*Driver)(nil)
 // Tell writes to a place, or to a person in private. It tries once: what may
 // have been sent is not sent again. Limits of the platform are waited out.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
-	texts := parts(text)
+	texts := markup.Messages(text)
 	if !visible(text) || len(texts) > maxMessages {
 		return core.Errorf(core.Invalid, "the text is empty, or too long")
 	}

@@ -40,9 +40,9 @@ func line(s string, n int) string {
 	}, s)), " "), n)
 }
 
-// markup is what the platform's texts hold besides words. It is large, and so made
+// references is what the platform's texts hold besides words. It is large, and so made
 // when it is first needed.
-var markup = sync.OnceValue(func() *regexp.Regexp {
+var references = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`<(@!?|@&|#|a?:\w{1,64}:|/[^:<>]{1,100}:|t:|id:)(-?\w{1,24})(?::([tTdDfFR]))?>`)
 })
 
@@ -70,8 +70,8 @@ func (r reader) words(s string) string {
 	if !strings.Contains(s, "<") {
 		return s
 	}
-	return markup().ReplaceAllStringFunc(s, func(found string) string {
-		m := markup().FindStringSubmatch(found)
+	return references().ReplaceAllStringFunc(s, func(found string) string {
+		m := references().FindStringSubmatch(found)
 		switch text := r.resolve(m[1], m[2]); {
 		case text == "":
 			return found

@@ -57,11 +57,10 @@ func (a *answer) location(secure bool) (Location, error) {
 	case secure && !strings.HasPrefix(a.URL, "wss:"):
 		return Location{}, fmt.Errorf("gateway: %q is not encrypted, and the token would be sent there", a.URL)
 	}
-	at := Location{
-		address: a.URL, Shards: min(max(a.Shards, 1), MaxShards), Remaining: -1, concurrency: max(a.Limit.Concurrency, 1),
-	}
-	if r := a.Limit.Remaining; r != nil && a.Limit.Reset > 0 {
-		at.Remaining, at.Reset = *r, time.Duration(a.Limit.Reset)*time.Millisecond
+	at := Location{address: a.URL, Shards: min(max(a.Shards, 1), MaxShards), Remaining: -1}
+	at.concurrency = max(a.Limit.Concurrency, 1)
+	if a.Limit.Remaining != nil && a.Limit.Reset > 0 {
+		at.Remaining, at.Reset = *a.Limit.Remaining, time.Duration(a.Limit.Reset)*time.Millisecond
 	}
 	return at, nil
 }

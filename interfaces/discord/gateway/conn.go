@@ -185,9 +185,10 @@ func (c *conn) beat(ctx context.Context) error {
 			}
 			tick.Reset(c.interval)
 		}
-		var seq any // null before the first event
-		if n := c.seq.Load(); n > 0 {
-			seq = n
+		var seq *int64 // null before the first event
+		latest := c.seq.Load()
+		if latest > 0 {
+			seq = &latest
 		}
 		err := c.send(opHeartbeat, seq)
 		if err != nil {

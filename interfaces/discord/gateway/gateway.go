@@ -31,7 +31,7 @@ import (
 
 // Errors that end [Gateway.Run]; they are written for users.
 var (
-	ErrToken   = errors.New("the token is refused by Discord: put a valid one where the configuration's token points to")
+	ErrToken   = errors.New("the token is refused by Discord: put a valid one where the configuration's token points")
 	ErrShards  = errors.New("the bot is in so many guilds that it needs more shards: set shards to auto")
 	errIntents = errors.New("the intents are refused by Discord: switch them on for this bot in the developer portal")
 )

@@ -33,7 +33,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var timings = Timings{
-	Patience: 20 * time.Second, Identify: 5250 * time.Millisecond, Invalid: time.Second, Backoff: time.Second, Longest: 2 * time.Minute,
+	Patience: 20 * time.Second, Identify: 5250 * time.Millisecond, Invalid: time.Second,
+	Backoff: time.Second, Longest: 2 * time.Minute,
 }
 
 // record is a Handler that counts.
@@ -256,7 +257,8 @@ func TestAliveWithASession(t *testing.T) {
 	c, ack := &conn{}, opAck
 	for _, stood := range []bool{false, true} {
 		sh.stood = stood
-		if err := sh.handle(t.Context(), c, message{Op: &ack}); err != nil || (r.alive == 1) != stood || !c.acked.Load() {
+		err := sh.handle(t.Context(), c, message{Op: &ack})
+		if err != nil || (r.alive == 1) != stood || !c.acked.Load() {
 			t.Errorf("stood %v: %d times alive, %v", stood, r.alive, err)
 		}
 	}

@@ -4,7 +4,7 @@
 //
 // The library sends each request. Its own waiting and repeating is not used: it ends
 // neither with a context nor after a number of attempts, and it loses the status of a
-// refusal that is no JSON. So every request has a bucket of its own for the library,
+// refusal without JSON. So every request has a bucket of its own for the library,
 // the [transport] makes typed errors of refusals, and the library sees no header of a
 // rate limit.
 package rest
@@ -67,7 +67,9 @@ func New(o Options) *Client {
 	c.session, _ = discordgo.New("Bot " + o.Token.Reveal()) // never fails
 	c.session.LogLevel = -1
 	c.session.UserAgent = "DiscordBot (synthbot, 1)"
-	c.session.Client = &http.Client{Transport: &transport{next: c.transport}, Timeout: 2 * time.Minute, CheckRedirect: noRedirect}
+	c.session.Client = &http.Client{
+		Transport: &transport{next: c.transport}, Timeout: 2 * time.Minute, CheckRedirect: noRedirect,
+	}
 	return c
 }
 
@@ -143,8 +145,9 @@ func (c *Client) try(ctx context.Context, q *Request, contentType string, body [
 	address := c.API.String() + "/api/v" + discordgo.APIVersion + q.address()
 	bucket := &discordgo.Bucket{Remaining: 1}
 	bucket.Lock()
+	ctx = context.WithValue(ctx, noteKey{}, n)
 	answer, err := c.session.RequestWithLockedBucket(q.Method, address, contentType, body, bucket, 0,
-		discordgo.WithContext(context.WithValue(ctx, noteKey{}, n)), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
+		discordgo.WithContext(ctx), discordgo.WithRetryOnRatelimit(false), discordgo.WithRestRetries(0))
 	c.limits.learn(q, n.head)
 	if at, err := http.ParseTime(n.head.Get("Date")); err == nil {
 		c.offset.Store(int64(at.Sub(c.Clock().Truncate(time.Second))))

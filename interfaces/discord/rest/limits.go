@@ -124,7 +124,8 @@ func (l *limiter) learn(q *Request, h http.Header) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if name := h.Get("X-RateLimit-Bucket"); name != "" && len(name) < 200 && len(l.names) < maxBuckets {
+	name := h.Get("X-RateLimit-Bucket")
+	if name != "" && len(name) < 200 && len(l.names) < maxBuckets {
 		l.names[q.name()] = name
 	}
 	b := l.find(q)

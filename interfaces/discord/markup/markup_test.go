@@ -1,4 +1,4 @@
-package discord
+package markup
 
 import (
 	"strings"
@@ -30,7 +30,7 @@ func TestRender(t *testing.T) {
 		"~~~\n````\nx\n````\n~~~":          "```\n`\u200b`\u200b``\nx\n`\u200b`\u200b``\n```",
 		"a ````` ``` ````` b":              "a `` `\u200b`\u200b` `` b",
 	} {
-		if got := render(in); got != want {
+		if got := Text(in); got != want {
 			t.Errorf("%q renders as\n%s\nwant\n%s", in, got, want)
 		}
 	}
@@ -52,7 +52,7 @@ func TestRenderQuietly(t *testing.T) {
 		"```\nhttps://a.b\n```":                 "```\nhttps://a.b\n```",
 		"<@123> <t:5:R> a@b.example":            "<@123> <t:5:R> a@b.example",
 	} {
-		if got := (renderer{quiet: true}).render(in); got != want {
+		if got := (Writer{Quiet: true}).Text(in); got != want {
 			t.Errorf("%q renders as\n%s\nwant\n%s", in, got, want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestQuoteOfSeveralMessages(t *testing.T) {
 	for source, mark := range map[string]string{
 		"> " + long: "> ", "> > " + long: "> ┃ ", "> > > " + long: "> ┃ ┃ ", "> - " + long: "> ",
 	} {
-		list := parts(source)
+		list := Messages(source)
 		for i, p := range list {
 			if !strings.HasPrefix(p, mark) || len(list) > 4 {
 				t.Errorf("%.8q: part %d of %d begins %.20q", source, i, len(list), p)
@@ -80,8 +80,8 @@ func FuzzRender(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for i, p := range parts(s) {
-			if n := markdown.UTF16(p); n > maxContent || strings.TrimSpace(p) == "" {
+		for i, p := range Messages(s) {
+			if n := markdown.UTF16(p); n > MaxContent || strings.TrimSpace(p) == "" {
 				t.Fatalf("part %d has %d characters", i, n)
 			}
 			if strings.Count(p, "```")%2 != 0 {

@@ -1,4 +1,5 @@
-package discord
+// Package markup writes Markdown as Discord shows it, and cuts it into messages.
+package markup
 
 import (
 	"regexp"
@@ -9,49 +10,71 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxContent is the length of a message, in UTF-16 units: never more than what
-// the platform counts.
-const maxContent = 2000
+// MaxContent is the length of a message in UTF-16 units, which are never fewer than what
+// Discord counts.
+const MaxContent = 2000
 
-// renderer writes a text as Discord shows it: headings of three levels, lists,
-// quotes of one level, tables as code.
-type renderer struct {
-	quiet bool // links are written in a way that the platform makes no previews of them
+// Writer writes Markdown: headings of three levels, lists, quotes of one level, tables
+// as code.
+type Writer struct {
+	Quiet bool // links are written so that Discord shows no previews of them
 }
 
-func render(source string) string { return renderer{}.render(source) }
+// Text writes a text with previews of links.
+func Text(source string) string { return Writer{}.Text(source) }
 
-func (r renderer) render(source string) string {
-	return strings.Trim(strings.Join(r.blocks(markdown.Parse(source), false), "\n"), "\n")
+// Messages writes a text with previews of links, cut into messages.
+func Messages(source string) []string { return Writer{}.Messages(source) }
+
+// Text writes a text.
+func (w Writer) Text(source string) string {
+	return strings.Trim(strings.Join(w.blocks(markdown.Parse(source), false), "\n"), "\n")
 }
 
-// parts renders a text and cuts it into messages.
-func parts(source string) []string { return renderer{}.parts(source) }
-
-func (r renderer) parts(source string) []string {
-	return markdown.Split(r.render(source), maxContent, markdown.UTF16)
+// Messages writes a text, cut into messages.
+func (w Writer) Messages(source string) []string {
+	return markdown.Split(w.Text(source), MaxContent, markdown.UTF16)
 }
 
-func (r renderer) blocks(list []markdown.Block, tight bool) []string {
+// Single writes a text as one message, visibly shortened if it is too long.
+func Single(source string) string {
+	text := Text(source)
+	if markdown.UTF16(text) <= MaxContent {
+		return text
+	}
+	return markdown.Split(text, MaxContent-2, markdown.UTF16)[0] + " …"
+}
+
+// punctuation is what Discord may take for markup, a mention, a time, an emoji or a
+// link.
+var punctuation = regexp.MustCompile("[\\\\*_~|`<>#\\[\\]():@]")
+
+// Literal writes a text that Discord shows just as it is, without links.
+func Literal(text string) string {
+	text = punctuation.ReplaceAllString(text, `\$0`)
+	return strings.Join(guarded(strings.Split(text, "\n")), "\n")
+}
+
+func (w Writer) blocks(list []markdown.Block, tight bool) []string {
 	var lines []string
 	for i, b := range list {
 		// A heading has room of its own.
 		if i > 0 && !tight && list[i-1].Kind != markdown.Heading {
 			lines = append(lines, "")
 		}
-		lines = append(lines, r.block(b)...)
+		lines = append(lines, w.block(b)...)
 	}
 	return lines
 }
 
-func (r renderer) block(b markdown.Block) []string {
+func (w Writer) block(b markdown.Block) []string {
 	switch b.Kind {
 	case markdown.Heading:
-		return r.heading(b)
+		return w.heading(b)
 	case markdown.List:
-		return r.list(b)
+		return w.list(b)
 	case markdown.Quote:
-		return r.quote(b)
+		return w.quote(b)
 	case markdown.Code:
 		return code(b.Info, b.Text)
 	case markdown.Table:
@@ -59,14 +82,14 @@ func (r renderer) block(b markdown.Block) []string {
 	case markdown.Rule:
 		return []string{"⎯⎯⎯⎯⎯⎯⎯⎯"}
 	case markdown.Item:
-		return r.blocks(b.Blocks, false)
+		return w.blocks(b.Blocks, false)
 	}
-	return guarded(strings.Split(r.inlines(b.Inlines), "\n"))
+	return guarded(strings.Split(w.inlines(b.Inlines), "\n"))
 }
 
 // heading knows three levels; further ones are bold.
-func (r renderer) heading(b markdown.Block) []string {
-	text := strings.ReplaceAll(r.inlines(b.Inlines), "\n", " ")
+func (w Writer) heading(b markdown.Block) []string {
+	text := strings.ReplaceAll(w.inlines(b.Inlines), "\n", " ")
 	switch {
 	case strings.TrimSpace(text) == "":
 		return nil
@@ -76,7 +99,7 @@ func (r renderer) heading(b markdown.Block) []string {
 	return []string{"**" + strings.ReplaceAll(text, "**", "") + "**"}
 }
 
-func (r renderer) list(b markdown.Block) []string {
+func (w Writer) list(b markdown.Block) []string {
 	var lines []string
 	for i, item := range b.Blocks {
 		if i > 0 && !b.Tight {
@@ -89,7 +112,7 @@ func (r renderer) list(b markdown.Block) []string {
 		case markdown.Done:
 			mark = strings.Replace(mark, "[x]", "☑", 1)
 		}
-		for j, l := range r.blocks(item.Blocks, b.Tight) {
+		for j, l := range w.blocks(item.Blocks, b.Tight) {
 			switch {
 			case j == 0:
 				l = mark + l
@@ -107,12 +130,12 @@ func (r renderer) list(b markdown.Block) []string {
 
 // maxQuoted is how long a quoted line may be, in UTF-16 units: messages are cut
 // before lines of that length, so that what goes on in the next one is quoted there.
-const maxQuoted = maxContent * 3 / 5
+const maxQuoted = MaxContent * 3 / 5
 
 // quote knows one level; what is quoted inside of it gets a bar.
-func (r renderer) quote(b markdown.Block) []string {
+func (w Writer) quote(b markdown.Block) []string {
 	var lines []string
-	for _, l := range r.blocks(b.Blocks, false) {
+	for _, l := range w.blocks(b.Blocks, false) {
 		mark := "> "
 		if inner, ok := strings.CutPrefix(l, mark); ok {
 			mark, l = "> ┃ ", inner
@@ -163,8 +186,8 @@ func grid(b markdown.Block) string {
 		lines = append(lines, strings.TrimRight(strings.Join(cells, " │ "), " "))
 		if i == 0 {
 			var rules []string
-			for _, w := range widths {
-				rules = append(rules, strings.Repeat("─", w))
+			for _, width := range widths {
+				rules = append(rules, strings.Repeat("─", width))
 			}
 			lines = append(lines, strings.Join(rules, "─┼─"))
 		}
@@ -184,28 +207,28 @@ func pad(text string, to int, a markdown.Align) string {
 	return strings.Repeat(" ", left) + text + strings.Repeat(" ", room-left)
 }
 
-func (r renderer) inlines(in markdown.Inlines) string {
+func (w Writer) inlines(in markdown.Inlines) string {
 	var b strings.Builder
 	for _, i := range in {
-		b.WriteString(r.inline(i))
+		b.WriteString(w.inline(i))
 	}
 	return b.String()
 }
 
-func (r renderer) inline(i markdown.Inline) string {
+func (w Writer) inline(i markdown.Inline) string {
 	switch i.Kind {
 	case markdown.Text:
-		return r.escape(i.Text)
+		return w.escape(i.Text)
 	case markdown.Emphasis:
-		return wrap("*", r.inlines(i.Inlines))
+		return wrap("*", w.inlines(i.Inlines))
 	case markdown.Strong:
-		return wrap("**", r.inlines(i.Inlines))
+		return wrap("**", w.inlines(i.Inlines))
 	case markdown.Strike:
-		return wrap("~~", r.inlines(i.Inlines))
+		return wrap("~~", w.inlines(i.Inlines))
 	case markdown.CodeSpan:
 		return span(i.Text)
 	case markdown.Link, markdown.Image:
-		return r.link(i)
+		return w.link(i)
 	}
 	return "\n"
 }
@@ -240,21 +263,21 @@ func apart(text, mark string) string {
 
 // link shows text and address; where the platform would not take the address,
 // both as text.
-func (r renderer) link(i markdown.Inline) string {
-	label := r.inlines(i.Inlines)
+func (w Writer) link(i markdown.Inline) string {
+	label := w.inlines(i.Inlines)
 	plain := i.Inlines.Plain()
 	switch {
 	case i.Bare():
 		if web(plain) {
-			return r.address(plain)
+			return w.address(plain)
 		}
 		return label
 	case strings.TrimSpace(plain) == "":
-		return r.address(i.URL)
+		return w.address(i.URL)
 	case !web(i.URL) || strings.ContainsAny(i.URL, " ()<>\n") || strings.Contains(plain, "http"):
-		return label + " (" + r.address(i.URL) + ")"
+		return label + " (" + w.address(i.URL) + ")"
 	}
-	return "[" + strings.ReplaceAll(label, "\n", " ") + "](" + r.address(i.URL) + ")"
+	return "[" + strings.ReplaceAll(label, "\n", " ") + "](" + w.address(i.URL) + ")"
 }
 
 func web(url string) bool {
@@ -262,11 +285,11 @@ func web(url string) bool {
 }
 
 // address is an address as it stands in a message.
-func (r renderer) address(url string) string {
+func (w Writer) address(url string) string {
 	switch {
 	case !web(url) || strings.ContainsAny(url, " <>\n"):
-		return r.escape(url)
-	case r.quiet:
+		return w.escape(url)
+	case w.Quiet:
 		return "<" + url + ">"
 	}
 	return url
@@ -279,13 +302,13 @@ var special = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // escape keeps the characters of a text from being taken for markup.
-func (r renderer) escape(s string) string {
+func (w Writer) escape(s string) string {
 	var b strings.Builder
 	at := 0
 	for _, m := range special().FindAllStringIndex(s, -1) {
 		b.WriteString(marks.Replace(s[at:m[0]]))
 		found := s[m[0]:m[1]]
-		if r.quiet && found[0] != '<' {
+		if w.Quiet && found[0] != '<' {
 			url := strings.TrimRight(found, `.,:;!?'")]`)
 			found = "<" + url + ">" + found[len(url):]
 		}
