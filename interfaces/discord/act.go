@@ -26,7 +26,8 @@ func (a *actions) checkEdit(ctx context.Context, call core.Call) error {
 	if _, err := a.read(ctx, call, &p, &p.Path); err != nil {
 		return err
 	}
-	if n := len(a.edited(p.Text)); n != 1 {
+	n := len(a.edited(p.Text))
+	if n != 1 {
 		return core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	return nil
@@ -106,7 +107,8 @@ func (a *actions) reactTo(ctx context.Context, call core.Call) (core.Result, err
 		return core.Result{}, err
 	}
 	sign := strings.TrimSpace(p.Emoji)
-	if m := custom.FindStringSubmatch(sign); m != nil {
+	m := custom.FindStringSubmatch(sign)
+	if m != nil {
 		sign = m[1]
 	}
 	method := "PUT"
@@ -135,7 +137,8 @@ func (a *actions) file(ctx context.Context, call core.Call) (core.Result, error)
 	if len(p.Content) > maxFileSize {
 		return core.Result{}, core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
 	}
-	if n := len(markup.Messages(p.Text)); n > 1 {
+	n := len(markup.Messages(p.Text))
+	if n > 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message: %d would be needed", n)
 	}
 	list := fileMessages(p.Text, core.Upload{Name: p.Name, Data: []byte(p.Content), Kind: core.File})
@@ -202,7 +205,8 @@ func threadRequest(channel string, p place, name, text, message string) (rest.Re
 		q.Route, q.IDs = "/channels/{}/messages/{}/threads", []string{channel, message}
 	default:
 		q.Route = "/channels/{}/threads"
-		if body["type"] = threadPublic; p.Kind == channelNews {
+		body["type"] = threadPublic
+		if p.Kind == channelNews {
 			body["type"] = threadNews
 		}
 	}
@@ -259,11 +263,13 @@ func (a *actions) poll(ctx context.Context, call core.Call) (core.Result, error)
 }
 
 func (p *sayPoll) check() error {
-	if n := markdown.UTF16(p.Question.Text); n < 1 || n > maxQuestion || len(p.Answers) < 1 || len(p.Answers) > maxAnswers {
+	n := markdown.UTF16(p.Question.Text)
+	if n < 1 || n > maxQuestion || len(p.Answers) < 1 || len(p.Answers) > maxAnswers {
 		return core.Errorf(core.Invalid, "a poll needs a question of at most %d characters and 1 to %d answers", maxQuestion, maxAnswers)
 	}
 	for i, a := range p.Answers {
-		if n := markdown.UTF16(a.Media.Text); n < 1 || n > maxAnswerText {
+		n := markdown.UTF16(a.Media.Text)
+		if n < 1 || n > maxAnswerText {
 			return core.Errorf(core.Invalid, "answers[%d]: 1 to %d characters are allowed", i, maxAnswerText)
 		}
 	}

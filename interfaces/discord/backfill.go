@@ -142,7 +142,8 @@ func (h *history) missed(ctx context.Context, channel, last string) []message {
 			}
 			break
 		}
-		if all = append(all, page...); len(page) < pageSize {
+		all = append(all, page...)
+		if len(page) < pageSize {
 			break
 		}
 		last = page[len(page)-1].ID

@@ -181,8 +181,10 @@ func (b *cache) setLocked(c channel) {
 			p.over = append(p.over, o)
 		}
 	}
-	if g := b.guilds[c.Guild]; g != nil {
-		if _, known := b.places[c.ID]; !known {
+	g := b.guilds[c.Guild]
+	if g != nil {
+		_, known := b.places[c.ID]
+		if !known {
 			g.channels = append(g.channels, c.ID)
 		}
 	}
@@ -206,7 +208,8 @@ func (b *cache) share(p *place) {
 func (b *cache) dropGuild(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g := b.guilds[id]; g != nil {
+	g := b.guilds[id]
+	if g != nil {
 		for _, c := range g.channels {
 			delete(b.places, c)
 		}
@@ -218,8 +221,10 @@ func (b *cache) dropChannel(guild, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.places, id)
-	if g := b.guilds[guild]; g != nil {
-		if i := slices.Index(g.channels, id); i >= 0 {
+	g := b.guilds[guild]
+	if g != nil {
+		i := slices.Index(g.channels, id)
+		if i >= 0 {
 			g.channels = slices.Delete(g.channels, i, i+1)
 		}
 	}
@@ -228,7 +233,8 @@ func (b *cache) dropChannel(guild, id string) {
 func (b *cache) setRole(guild string, r guildRole) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g := b.guilds[guild]; g != nil {
+	g := b.guilds[guild]
+	if g != nil {
 		g.roles[r.ID] = role{short(r.Name, 100), uint64(r.Power)}
 	}
 }
@@ -236,7 +242,8 @@ func (b *cache) setRole(guild string, r guildRole) {
 func (b *cache) dropRole(guild, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g := b.guilds[guild]; g != nil {
+	g := b.guilds[guild]
+	if g != nil {
 		delete(g.roles, id)
 	}
 }
@@ -244,7 +251,8 @@ func (b *cache) dropRole(guild, id string) {
 func (b *cache) setMine(guild string, roles []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g := b.guilds[guild]; g != nil {
+	g := b.guilds[guild]
+	if g != nil {
 		g.mine = slices.Clone(roles)
 	}
 }
@@ -260,7 +268,8 @@ func (b *cache) isMine(guild string, roles []string) bool {
 func (b *cache) roleName(guild, id string) string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if g := b.guilds[guild]; g != nil {
+	g := b.guilds[guild]
+	if g != nil {
 		return g.roles[id].name
 	}
 	return ""

@@ -103,7 +103,8 @@ var unfit = regexp.MustCompile(`[^\pL\pN._-]+`)
 // fileName makes a name that is nothing but one.
 func fileName(s string) string {
 	s = strings.Trim(unfit.ReplaceAllString(path.Base(strings.ReplaceAll(s, `\`, "/")), "_"), "._")
-	if s = short(s, 80); s == "" {
+	s = short(s, 80)
+	if s == "" {
 		return "file.txt"
 	}
 	return s

@@ -129,7 +129,8 @@ func appCommandOf(s *command.Spec) appCommand {
 		c.Contexts = []int{inDirect}
 	}
 	for tag, brief := range s.Briefs {
-		if l := locale(tag); l != "" {
+		l := locale(tag)
+		if l != "" {
 			if c.Briefs == nil {
 				c.Briefs = make(map[string]string)
 			}
@@ -293,7 +294,8 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 	case err != nil:
 		return err
 	}
-	if told[guild] = mark; len(list) == 0 {
+	told[guild] = mark
+	if len(list) == 0 {
 		delete(told, guild)
 	}
 	raw, err := json.Marshal(told)
@@ -317,7 +319,8 @@ func (c *commands) written(list []appCommand) (body []byte, sum string, err erro
 // complete suggests values of the argument that is being written.
 func (r *responder) complete(ctx context.Context, i *interaction) {
 	var found []string
-	if s := r.commands.spec(i.Data.Name); s != nil {
+	s := r.commands.spec(i.Data.Name)
+	if s != nil {
 		for _, o := range i.Data.Options {
 			if !o.Focused {
 				continue

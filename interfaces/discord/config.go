@@ -46,7 +46,8 @@ func (c *Config) Wrong() string {
 
 func (c Config) check() (settings, error) {
 	s := settings{Config: c.filled()}
-	if wrong := c.Wrong(); wrong != "" || c.Token.IsZero() {
+	wrong := c.Wrong()
+	if wrong != "" || c.Token.IsZero() {
 		return s, errors.New("token: " + cmp.Or(wrong, "there is none; the developer portal gives one"))
 	}
 	var err error

@@ -119,7 +119,8 @@ func (c *cursors) expect(channel string, p place, id string, at time.Time) {
 	n, err := strconv.ParseUint(id, 10, 64)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.all[channel]; known || err != nil || n == 0 {
+	_, known := c.all[channel]
+	if known || err != nil || n == 0 {
 		return
 	}
 	c.evict()
@@ -138,7 +139,8 @@ func (c *cursors) fresh() bool {
 func (c *cursors) spoke(channel, id string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cur, known := c.all[channel]; known {
+	cur, known := c.all[channel]
+	if known {
 		cur.Awake, c.dirty = at, true
 		if newer(id, cur.Said) {
 			cur.Said = id
@@ -177,7 +179,8 @@ func (c *cursors) byNeed() []string {
 	}
 	slices.SortFunc(ids, func(a, b string) int {
 		x, y := c.all[a], c.all[b]
-		if n := y.Awake.Compare(x.Awake); n != 0 {
+		n := y.Awake.Compare(x.Awake)
+		if n != 0 {
 			return n
 		}
 		return y.Seen.Compare(x.Seen)

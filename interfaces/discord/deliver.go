@@ -102,7 +102,8 @@ func (s *sender) post(ctx context.Context, at destination, m *outgoing, began ti
 	if err := s.closed.refused(at.channel); err != nil {
 		return s.followUp(ctx, at, m, err)
 	}
-	if _, command := s.answered(at); !command && !core.IsBeside(ctx) { // the draft of a channel is never a command's
+	_, command := s.answered(at)
+	if !command && !core.IsBeside(ctx) { // the draft of a channel is never a command's
 		if id, done, err := s.drafts.Finish(ctx, at.channel, answer); done {
 			return id, sendError(err)
 		}
@@ -144,11 +145,12 @@ func (s *sender) followUp(ctx context.Context, at destination, m *outgoing, err 
 	body := *m
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
-	if e := s.rest.Do(ctx, rest.Request{
+	err = s.rest.Do(ctx, rest.Request{
 		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token}, Body: &body, Files: m.files, Out: &got,
 		Once: true,
-	}); e != nil {
-		return "", sendError(e)
+	})
+	if err != nil {
+		return "", sendError(err)
 	}
 	return got.ID, nil
 }
@@ -274,7 +276,8 @@ func (m *outgoing) is(there *message) bool {
 	}
 	for i, f := range m.files {
 		// Of pictures the platform takes away what the camera wrote into them.
-		if a := there.Attachments[i]; a.Size != int64(len(f.Data)) && a.Name != f.Name {
+		a := there.Attachments[i]
+		if a.Size != int64(len(f.Data)) && a.Name != f.Name {
 			return false
 		}
 	}

@@ -40,7 +40,8 @@ func (f *finder) checkPlace(ctx context.Context, path core.Path, id string) erro
 			return rest.Failure("writing to "+path.String(), err)
 		}
 	}
-	if where, _, _ := f.cache.path(id, p); where != path {
+	where, _, _ := f.cache.path(id, p)
+	if where != path {
 		return core.Errorf(core.Invalid, "there is no place %s", path)
 	}
 	return nil
@@ -48,7 +49,8 @@ func (f *finder) checkPlace(ctx context.Context, path core.Path, id string) erro
 
 // whereIs is the place of a channel that the gateway did not tell of.
 func (f *finder) locate(ctx context.Context, id string) (place, error) {
-	if cur, known := f.cursors.get(id); known {
+	cur, known := f.cursors.get(id)
+	if known {
 		return cur.place, nil
 	}
 	f.mu.Lock()

@@ -97,13 +97,15 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		return
 	}
 	t.d.cache.setMe(r.User, r.App.ID)
-	if n := r.App.Flags; n != nil && *n != 0 && *n&contentFlags == 0 && t.d.set.MessageContent {
+	n := r.App.Flags
+	if n != nil && *n != 0 && *n&contentFlags == 0 && t.d.set.MessageContent {
 		t.d.notices.contentRefused()
 	}
 	named := make(map[string]bool, len(r.Guilds))
 	for _, g := range r.Guilds {
 		named[g.ID] = true
-		if a := t.absent[g.ID]; a != nil {
+		a := t.absent[g.ID]
+		if a != nil {
 			a.since = time.Now()
 		}
 	}
@@ -192,7 +194,8 @@ func (t *intake) awaited(ctx context.Context, guild string, last map[string]stri
 			continue
 		}
 		cur, _ := t.d.cursors.get(id)
-		if newest, told := last[id]; told && len(h.events) == 0 && !newer(newest, cur.Last) {
+		newest, told := last[id]
+		if told && len(h.events) == 0 && !newer(newest, cur.Last) {
 			delete(t.holds, id) // nothing was said there since
 			continue
 		}
@@ -237,7 +240,8 @@ func (t *intake) hurry(ctx context.Context) {
 		}
 		delete(t.absent, guild)
 		for _, id := range a.channels {
-			if h := t.holds[id]; h != nil {
+			h := t.holds[id]
+			if h != nil {
 				t.begin(ctx, id, h)
 			}
 		}

@@ -153,7 +153,8 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	defer func() {
 		// One event that we cannot digest costs that event, not the process.
-		if p := recover(); p != nil {
+		p := recover()
+		if p != nil {
 			t.d.log.Error("an event could not be read", "type", f.kind, "panic", fmt.Sprint(p))
 		}
 	}()
@@ -178,16 +179,19 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		return
 	}
 	if f.kind == "INTERACTION_CREATE" {
-		if c := head.Inner; c != nil && c.ID == head.Channel && head.Guild != "" {
+		c := head.Inner
+		if c != nil && c.ID == head.Channel && head.Guild != "" {
 			c.Guild = head.Guild
-			if _, known := t.d.cache.place(c.ID); !known {
+			_, known := t.d.cache.place(c.ID)
+			if !known {
 				t.d.cache.setChannel(*c)
 			}
 		} else if c != nil && head.Guild == "" {
 			head.Kind = &c.Type
 		}
 	}
-	if h := t.holds[head.Channel]; h != nil {
+	h := t.holds[head.Channel]
+	if h != nil {
 		t.wait(ctx, head.Channel, h, f)
 		return
 	}
@@ -325,7 +329,8 @@ func (t *intake) react(f gatewayEvent, p place) {
 		Path: path, ID: "reaction-" + r.Message + "-" + r.User, Author: t.d.cache.author(&who, r.Member, p),
 		Time: t.d.clock(), Private: p.private(), Scopes: scopes,
 	}}
-	if e.Data = line(r.Emoji.text(), 100); f.kind != "MESSAGE_REACTION_ADD" {
+	e.Data = line(r.Emoji.text(), 100)
+	if f.kind != "MESSAGE_REACTION_ADD" {
 		e.Data = core.TakenAway + e.Data
 	}
 	t.batch = append(t.batch, e)

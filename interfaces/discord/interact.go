@@ -202,7 +202,8 @@ func (r *responder) accept(ctx context.Context, i *interaction) {
 		return
 	}
 	r.respond(ctx, i, answerSilently, nil)
-	if whom, _, _ := strings.Cut(i.Data.Custom, ":"); whom == anyone || whom == judged || strings.Contains(whom, ",") {
+	whom, _, _ := strings.Cut(i.Data.Custom, ":")
+	if whom == anyone || whom == judged || strings.Contains(whom, ",") {
 		return
 	}
 	// What was for one person is done with.
@@ -297,7 +298,8 @@ func (r *responder) chat(e core.Event, i *interaction) (core.Event, bool) {
 		given[o.Name] = short(o.text(), core.MaxQuote)
 	}
 	c := &core.Command{Name: i.Data.Name}
-	if s := r.commands.spec(i.Data.Name); s != nil {
+	s := r.commands.spec(i.Data.Name)
+	if s != nil {
 		for _, a := range s.Args {
 			c.Args = append(c.Args, given[a.Name])
 		}

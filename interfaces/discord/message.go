@@ -65,7 +65,8 @@ func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	read := b.reader(m, p.Guild)
 	title, said := b.post(m, p), read.own(m)
 	out.Text, out.Foreign = short(title+said, core.MaxText/4), read.foreign(m)
-	if spoken := read.unnamed().own(m); spoken != said {
+	spoken := read.unnamed().own(m)
+	if spoken != said {
 		out.Spoken = title + " " + spoken
 	}
 	out.Attachments = attachments(m)
@@ -90,7 +91,8 @@ func (b *cache) post(m *message, p place) string {
 
 func (b *cache) author(u *user, m *member, p place) core.Author {
 	a := core.Author{ID: u.ID, Name: called(u, m), Bot: u.Bot, Rank: b.rank(p, u.ID, m)}
-	if name := line(u.Name, core.MaxName-8); name != "" {
+	name := line(u.Name, core.MaxName-8)
+	if name != "" {
 		a.Tag = "@" + name
 		if u.Discr != "" && u.Discr != "0" && u.Discr != "0000" {
 			a.Tag += "#" + line(u.Discr, 4)
@@ -105,7 +107,8 @@ func (b *cache) quote(m *message, p place, out *core.Message) {
 		return
 	}
 	q := &core.Quote{ID: m.Reference.Message, Time: born(m.Reference.Message)}
-	if r := m.Referenced; r != nil {
+	r := m.Referenced
+	if r != nil {
 		read := b.reader(r, p.Guild)
 		q.Text = short(read.said(r), core.MaxQuote)
 		for _, o := range read.forwards(r) {
@@ -134,7 +137,8 @@ func (b *cache) addressed(m *message, p place, self user) core.Addressed {
 	if strings.Contains(m.Content, "<@"+self.ID+">") || strings.Contains(m.Content, "<@!"+self.ID+">") || b.isMine(p.Guild, m.Roles) {
 		return core.Mention
 	}
-	if r := m.Referenced; r != nil && r.Author != nil && r.Author.ID == self.ID {
+	r := m.Referenced
+	if r != nil && r.Author != nil && r.Author.ID == self.ID {
 		return core.Reply
 	}
 	// Without the content intent, the list is all there is.

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -283,7 +284,8 @@ type interaction struct {
 func decode[T any](data []byte) (T, bool) {
 	var v T
 	err := json.Unmarshal(data, &v)
-	if _, wrong := err.(*json.UnmarshalTypeError); wrong { //nolint:errorlint // json never wraps it
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
 		err = nil
 	}
 	return v, err == nil

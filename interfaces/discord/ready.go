@@ -39,7 +39,8 @@ func (r *readiness) stands(shard int) {
 func (r *readiness) ended(shard int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if since, stood := r.lost[shard]; stood && since.IsZero() {
+	since, stood := r.lost[shard]
+	if stood && since.IsZero() {
 		r.lost[shard] = time.Now()
 	}
 }

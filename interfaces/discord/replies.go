@@ -102,7 +102,8 @@ func (r *replies) answer(p pending) {
 	r.mark(p.ID)
 	r.change(func(all map[string]pending) bool {
 		now, there := all[p.ID]
-		if now.Answered = true; there {
+		now.Answered = true
+		if there {
 			all[p.ID] = now
 		}
 		return there

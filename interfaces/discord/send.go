@@ -76,7 +76,8 @@ func (a *actions) read(ctx context.Context, call core.Call, into any, path *core
 		return channel, err
 	}
 	at := destination{channel: channel, answers: call.Answers}
-	if _, called := a.replies.find(at.gave); called {
+	_, called := a.replies.find(at.gave)
+	if called {
 		return channel, nil
 	}
 	return channel, a.closed.refused(channel)
@@ -92,10 +93,12 @@ func (m *messageID) UnmarshalJSON(text []byte) error {
 	var n json.Number
 	var s string
 	err := json.Unmarshal(text, &n)
-	if s = n.String(); err != nil {
+	s = n.String()
+	if err != nil {
 		err = json.Unmarshal(text, &s)
 	}
-	if s = strings.TrimSpace(s); !snowflake.MatchString(s) {
+	s = strings.TrimSpace(s)
+	if !snowflake.MatchString(s) {
 		s = ""
 	}
 	*m = messageID(s)

@@ -116,7 +116,8 @@ func (r reader) person(id string) string {
 			return called(&r.users[i], r.users[i].Member)
 		}
 	}
-	if self, _ := r.b.me(); self.ID == id {
+	self, _ := r.b.me()
+	if self.ID == id {
 		return called(&self, nil)
 	}
 	return ""
@@ -134,7 +135,8 @@ func (r reader) channel(id string) string {
 // called is what people call somebody here.
 func called(u *user, m *member) string {
 	for _, name := range []string{nick(m), u.Shown, u.Name} {
-		if name = line(name, core.MaxName); name != "" {
+		name = line(name, core.MaxName)
+		if name != "" {
 			return name
 		}
 	}
@@ -155,7 +157,8 @@ func (r reader) own(m *message) string {
 		parts = append(parts, m.Poll.text())
 	}
 	for i := range m.Embeds {
-		if e := &m.Embeds[i]; e.Type == "poll_result" {
+		e := &m.Embeds[i]
+		if e.Type == "poll_result" {
 			parts = append(parts, e.result())
 		}
 	}
@@ -169,7 +172,8 @@ func (r reader) cards(m *message) (cards []string) {
 		cards = append(cards, "[sticker: "+line(s.Name, 100)+"]")
 	}
 	for i := range m.Embeds {
-		if e := &m.Embeds[i]; e.Type == "" || e.Type == "rich" {
+		e := &m.Embeds[i]
+		if e.Type == "" || e.Type == "rich" {
 			cards = append(cards, r.words(e.text()))
 		}
 	}
@@ -197,7 +201,8 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 // foreign is what a message says in others' words.
 func (r reader) foreign(m *message) []core.Foreign {
 	list := r.forwards(m)
-	if text := short(joined(r.cards(m)), core.MaxText/4); text != "" {
+	text := short(joined(r.cards(m)), core.MaxText/4)
+	if text != "" {
 		list = append(list, core.Foreign{Kind: core.Embedded, Text: text})
 	}
 	return list
@@ -237,7 +242,8 @@ func (e *embed) result() string {
 		said[f.Name] = line(f.Value, 400)
 	}
 	won := "no answer won"
-	if text := strings.TrimSpace(said["victor_answer_emoji_name"] + " " + said["victor_answer_text"]); text != "" {
+	text := strings.TrimSpace(said["victor_answer_emoji_name"] + " " + said["victor_answer_text"])
+	if text != "" {
 		won = text + " won with " + said["victor_answer_votes"]
 	}
 	return fmt.Sprintf("[poll closed: %s %s of %s votes]", said["poll_question_text"], won, said["total_votes"])
@@ -251,7 +257,8 @@ func (e *embed) text() string {
 	parts = append(parts, e.Footer.Text, e.URL)
 	var said []string
 	for _, p := range parts {
-		if p = short(p, 4096); p != "" && p != ":" {
+		p = short(p, 4096)
+		if p != "" && p != ":" {
 			said = append(said, p)
 		}
 	}

@@ -76,7 +76,8 @@ func (s *Server) putCommands(call *Call, ids []string) (any, *failure) {
 		}
 		counts[c.Type]++
 		key := strconv.Itoa(c.Type) + c.Name
-		if reason := c.fault(guild); reason != "" || seen[key] {
+		reason := c.fault(guild)
+		if reason != "" || seen[key] {
 			return nil, malformed(strconv.Itoa(i)+"."+c.Name, "APPLICATION_COMMANDS "+reason)
 		}
 		seen[key] = true
@@ -103,7 +104,8 @@ func (c *appCommand) fault(guild string) string {
 			return "a language " + tag
 		}
 	}
-	if p := c.Permission; p != nil {
+	p := c.Permission
+	if p != nil {
 		if _, err := strconv.ParseUint(*p, 10, 64); err != nil {
 			return "default_member_permissions"
 		}

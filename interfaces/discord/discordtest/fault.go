@@ -148,7 +148,8 @@ func (c *Call) bucket(route string) string {
 func (l *limits) take(c *Call, route string, h http.Header) Fault {
 	bucket := c.bucket(route)
 	for _, name := range []string{bucket, ""} {
-		if left := l.bans[name].Sub(c.At); left > 0 {
+		left := l.bans[name].Sub(c.At)
+		if left > 0 {
 			l.early++
 			return Fault{Kind: map[bool]FaultKind{true: Global, false: Limited}[name == ""], After: left}
 		}

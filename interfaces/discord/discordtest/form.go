@@ -63,7 +63,8 @@ func (s *Server) changes(call *Call, c *Channel, m *Message) (*form, *failure) {
 		"poll":       func() { f.Poll = w.Poll },
 		"flags":      func() { f.Plain = w.Flags&(1<<2) != 0 },
 	} {
-		if _, given := f.fields[field]; given {
+		_, given := f.fields[field]
+		if given {
 			set()
 		}
 	}
@@ -72,7 +73,8 @@ func (s *Server) changes(call *Call, c *Channel, m *Message) (*form, *failure) {
 	if len(w.Nonce) > 0 {
 		f.nonce = strings.Trim(string(w.Nonce), `"`)
 	}
-	if r := w.Reference; r != nil {
+	r := w.Reference
+	if r != nil {
 		f.ReplyTo, f.strictReply = r.Message, r.Fail == nil || *r.Fail
 		if f.strictReply {
 			s.breach("%s %s: a reply that fails where its message is gone", call.Method, call.Path)
@@ -124,7 +126,8 @@ func (f *form) check() *failure {
 		return &failure{status: 413, code: 40005, text: "Request entity too large"}
 	}
 	for _, check := range []func() *failure{f.checkEmbeds, f.checkComponents, f.checkPoll} {
-		if refused := check(); refused != nil {
+		refused := check()
+		if refused != nil {
 			return refused
 		}
 	}

@@ -99,7 +99,8 @@ func (s *Server) gatewayURL() string { return "ws" + strings.TrimPrefix(s.URL, "
 
 // renew gives more sessions where it is time to.
 func (g *gateway) renew() {
-	if now := time.Now(); !g.refill.After(now) {
+	now := time.Now()
+	if !g.refill.After(now) {
 		g.Remaining, g.refill = max(g.Remaining, sessionsADay), now.Add(g.Reset)
 	}
 }
@@ -224,7 +225,8 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	c := newConn(ws)
 	s.mu.Lock()
 	g := &s.gateway
-	if q := r.URL.Query(); q.Get("v") != "9" || q.Get("encoding") != "json" {
+	q := r.URL.Query()
+	if q.Get("v") != "9" || q.Get("encoding") != "json" {
 		s.breach("the gateway is asked for as %s", r.URL.RawQuery)
 	}
 	g.opened++

@@ -177,7 +177,8 @@ func (s *Server) postCallback(call *Call, ids []string) (any, *failure) {
 	}
 	inner := *call
 	inner.Body = body.Data
-	if f := s.acknowledge(&inner, i, body.Type); f != nil {
+	f := s.acknowledge(&inner, i, body.Type)
+	if f != nil {
 		return nil, f
 	}
 	i.Answered, i.Answer = call.At, body.Type
@@ -200,7 +201,8 @@ func (s *Server) acknowledge(call *Call, i *Interaction, kind int) *failure {
 		m := &Message{Thinking: true, Interaction: i.ID, kind: 20, Hidden: decode[written](call.Body).Flags&(1<<6) != 0}
 		s.answerWith(c, i, m)
 	case AnswerChange:
-		if _, f := s.change(call, c, c.find(i.Original)); f != nil {
+		_, f := s.change(call, c, c.find(i.Original))
+		if f != nil {
 			return f
 		}
 	}
@@ -301,7 +303,8 @@ func (s *Server) deleteOriginal(call *Call, ids []string) (any, *failure) {
 	if f != nil {
 		return nil, f
 	}
-	if i.gone = true; i.hidden == nil {
+	i.gone = true
+	if i.hidden == nil {
 		s.remove(s.channels[i.Channel], m)
 	}
 	i.hidden = nil

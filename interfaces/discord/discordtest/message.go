@@ -71,7 +71,8 @@ func (s *Server) Messages(channel string) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []Message
-	if c := s.channels[channel]; c != nil {
+	c := s.channels[channel]
+	if c != nil {
 		for _, m := range c.messages {
 			if m.Author == BotID && !m.Thinking {
 				list = append(list, *m)
@@ -254,13 +255,15 @@ func (s *Server) json(m *Message) map[string]any {
 	if m.nonce != "" {
 		e["nonce"] = m.nonce
 	}
-	if i := s.interactions[m.Interaction]; i != nil {
+	i := s.interactions[m.Interaction]
+	if i != nil {
 		e["interaction_metadata"] = map[string]any{"id": i.ID, "type": i.kind, "user": s.person(i.Person).json()}
 	}
 	if m.ReplyTo != "" {
 		e["message_reference"] = map[string]any{"type": 0, "message_id": m.ReplyTo, "channel_id": m.Channel}
 		e["referenced_message"] = nil
-		if to := s.channels[m.Channel].find(m.ReplyTo); to != nil {
+		to := s.channels[m.Channel].find(m.ReplyTo)
+		if to != nil {
 			inner := *to
 			inner.ReplyTo = ""
 			e["referenced_message"] = s.json(&inner)
@@ -302,12 +305,14 @@ func found(pattern *regexp.Regexp, text string) []string {
 func (s *Server) mentioned(m *Message) []any {
 	users := []any{}
 	ids := found(userMention, m.Text)
-	if to := s.channels[m.Channel].find(m.ReplyTo); m.pings && to != nil && !slices.Contains(ids, to.Author) {
+	to := s.channels[m.Channel].find(m.ReplyTo)
+	if m.pings && to != nil && !slices.Contains(ids, to.Author) {
 		ids = append(ids, to.Author)
 	}
 	for _, id := range ids {
 		u := s.person(id).json()
-		if c := s.channels[m.Channel]; c != nil && c.Guild != "" {
+		c := s.channels[m.Channel]
+		if c != nil && c.Guild != "" {
 			u["member"] = s.member(c.Guild, id).json()
 		}
 		users = append(users, u)
@@ -337,7 +342,8 @@ func (s *Server) event(c *Channel, m *Message) map[string]any {
 	e := s.json(m)
 	if c.Guild != "" {
 		e["guild_id"] = c.Guild
-		if _, webhook := m.extra["webhook_id"]; !webhook {
+		_, webhook := m.extra["webhook_id"]
+		if !webhook {
 			e["member"] = s.member(c.Guild, m.Author).json()
 		}
 	}

@@ -60,7 +60,8 @@ func (s *Server) getMessages(call *Call, ids []string) (any, *failure) {
 		return nil, f
 	}
 	limit := 50
-	if text := call.query["limit"]; text != "" {
+	text := call.query["limit"]
+	if text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 100 {
 			return nil, malformed("limit", "NUMBER_TYPE_MAX")
@@ -106,7 +107,8 @@ func (s *Server) getMessage(_ *Call, ids []string) (any, *failure) {
 // shown is a message as it is fetched: without the content intent, no more than the
 // gateway tells of it.
 func (s *Server) shown(c *Channel, m *Message) map[string]any {
-	if i := s.gateway.Intents; c.Guild == "" || i == 0 || i&intentContent != 0 {
+	i := s.gateway.Intents
+	if c.Guild == "" || i == 0 || i&intentContent != 0 {
 		return s.json(m)
 	}
 	return blind(s.json(m))
@@ -115,7 +117,8 @@ func (s *Server) shown(c *Channel, m *Message) map[string]any {
 // postMessage puts a message of the bot's into a channel.
 func (s *Server) postMessage(call *Call, ids []string) (any, *failure) {
 	send := uint64(MaySend)
-	if c := s.channels[ids[0]]; c != nil && c.thread() {
+	c := s.channels[ids[0]]
+	if c != nil && c.thread() {
 		send = MaySendInThread
 	}
 	c, f := s.reach(ids[0], send)
@@ -133,10 +136,12 @@ func (s *Server) postMessage(call *Call, ids []string) (any, *failure) {
 	case len(form.Files) > 0 && !s.may(c, BotID, MayAttach) || len(form.Poll) > 0 && !s.may(c, BotID, MayPoll):
 		return nil, &failure{status: 403, code: 50013, text: "Missing Permissions"}
 	}
-	if old := c.repeated(form, s.nonceAge); old != nil {
+	old := c.repeated(form, s.nonceAge)
+	if old != nil {
 		return s.json(old), nil
 	}
-	if f := s.refer(c, form); f != nil {
+	f = s.refer(c, form)
+	if f != nil {
 		return nil, f
 	}
 	m := s.put(c, &form.Message)
@@ -342,7 +347,8 @@ func (s *Server) openThread(call *Call, c *Channel, made Channel) (any, *failure
 			Message json.RawMessage `json:"message"`
 		}](call.Body).Message
 		var f *failure
-		if first, f = s.form(&inner, c); f != nil {
+		first, f = s.form(&inner, c)
+		if f != nil {
 			return nil, f
 		}
 	}

@@ -291,7 +291,8 @@ func (s *Server) getApplication(*Call, []string) (any, *failure) {
 // flags are the application's; s.mu is held.
 func (s *Server) flags() int {
 	flags := 1 << 23
-	if i := s.gateway.Intents; i == 0 || i&intentContent != 0 {
+	i := s.gateway.Intents
+	if i == 0 || i&intentContent != 0 {
 		flags |= 1 << 19 // the content is switched on in the portal
 	}
 	return flags

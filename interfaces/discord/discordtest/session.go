@@ -169,11 +169,13 @@ func wants(guild, kind string) int {
 // dispatch tells the sessions that an event concerns: those whose shard and
 // intents it is for, where the bot sees the channel. s.mu is held.
 func (s *Server) dispatch(guild, channel, kind string, data map[string]any) {
-	if c := s.channels[channel]; c != nil && c.Guild != "" && (s.guild(c.Guild) == nil || !s.may(c, BotID, MayView)) {
+	c := s.channels[channel]
+	if c != nil && c.Guild != "" && (s.guild(c.Guild) == nil || !s.may(c, BotID, MayView)) {
 		return
 	}
 	for _, sess := range s.gateway.sessions {
-		if want := wants(guild, kind); sess.serves(guild) && sess.intents&want == want && !sess.over() {
+		want := wants(guild, kind)
+		if sess.serves(guild) && sess.intents&want == want && !sess.over() {
 			sess.send(kind, seen(sess, guild, kind, data))
 		}
 	}

@@ -117,7 +117,8 @@ func (c *Channel) thread() bool { return c.Type >= 10 && c.Type <= 12 }
 
 func (c *Channel) json() map[string]any {
 	m := map[string]any{"id": c.ID, "type": c.Type, "flags": 0, "last_message_id": nil}
-	if n := len(c.messages); n > 0 {
+	n := len(c.messages)
+	if n > 0 {
 		m["last_message_id"] = c.messages[n-1].ID
 	}
 	for key, value := range map[string]string{"guild_id": c.Guild, "name": c.Name, "parent_id": c.Parent} {
@@ -365,7 +366,8 @@ func decode[T any](raw json.RawMessage) T {
 
 // list is JSON as a list, never null.
 func list(raw json.RawMessage) json.RawMessage {
-	if t := strings.TrimSpace(string(raw)); t == "" || t == "null" {
+	t := strings.TrimSpace(string(raw))
+	if t == "" || t == "null" {
 		return json.RawMessage("[]")
 	}
 	return raw

@@ -332,7 +332,8 @@ func guarded(lines []string) []string {
 			continue
 		}
 		at := m[4]
-		if c := l[at]; c >= '0' && c <= '9' {
+		c := l[at]
+		if c >= '0' && c <= '9' {
 			at = m[5] - 2 // before the dot
 		}
 		lines[i] = l[:at] + `\` + l[at:]
