@@ -27,6 +27,9 @@ var plainRooms = []string{
 	"plugins/filter",
 	"plugins/limits",
 	"plugins/moderation",
+	"interfaces/discord/gateway",
+	"interfaces/discord/markup",
+	"interfaces/discord/rest",
 }
 
 // Limits of readable code. A tab counts as four columns.

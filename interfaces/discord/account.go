@@ -93,8 +93,9 @@ func (n *notices) once(key, text string) {
 }
 
 func (n *notices) contentRefused() {
-	n.once("content", n.name+": the message content intent is off for this bot: it sees what mentions it, what replies "+
-		"to it and direct messages, and nothing else. Switch the intent on in the developer portal, under Bot, and restart.")
+	n.once("content", n.name+": the message content intent is off for this bot: it sees what mentions it, what "+
+		"replies to it and direct messages, and nothing else. Switch the intent on in the developer portal, "+
+		"under Bot, and restart.")
 }
 
 // tasks are goroutines that Listen waits for at its end.

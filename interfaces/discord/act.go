@@ -12,7 +12,7 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// onMessage is the payload of what is done to a message.
+// onMessage is the payload of actions that concern a message.
 type onMessage struct {
 	ID     messageID `json:"message_id"`
 	Path   core.Path `json:"interface_path"`
@@ -33,13 +33,13 @@ func (a *actions) checkEdit(ctx context.Context, call core.Call) error {
 	return nil
 }
 
-// edited is a text for a message that is there, and may have embeds.
+// edited writes a text for a message that exists, and may have embeds.
 func (a *actions) edited(text string) []string {
 	return markup.Writer{Quiet: !a.set.Previews}.Messages(text)
 }
 
-// edit changes a message; the platform refuses those of others. The history has the
-// new text then, as with those that people change.
+// edit changes a message; Discord refuses those of others. The history gets the new
+// text, as it does when users edit.
 func (a *actions) edit(ctx context.Context, call core.Call) (core.Result, error) {
 	var p onMessage
 	channel, err := a.read(ctx, call, &p, &p.Path)
@@ -53,7 +53,8 @@ func (a *actions) edit(ctx context.Context, call core.Call) (core.Result, error)
 	if err := a.rewrite(ctx, channel, string(p.ID), texts[0]); err != nil {
 		return core.Result{}, err
 	}
-	a.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: p.Path, ID: string(p.ID), Text: strings.TrimSpace(p.Text)}})
+	changed := core.Message{Path: p.Path, ID: string(p.ID), Text: strings.TrimSpace(p.Text)}
+	a.receive(ctx, core.Event{Kind: core.KindEdit, Message: changed})
 	return core.Result{}, nil
 }
 
@@ -78,7 +79,7 @@ func (a *actions) remove(ctx context.Context, call core.Call) (core.Result, erro
 	}
 	if call.Author.Rank < core.Moderator {
 		var m message
-		err := a.rest.Do(ctx, rest.Request{Method: "GET", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)}, Out: &m})
+		err := a.rest.Get(ctx, &m, "/channels/{}/messages/{}", channel, string(p.ID))
 		if rest.NotFound(err) {
 			return core.Result{}, nil
 		}
@@ -86,11 +87,12 @@ func (a *actions) remove(ctx context.Context, call core.Call) (core.Result, erro
 			return core.Result{}, rest.Failure("finding the message", err)
 		}
 		if m.Author == nil || m.Author.ID != a.whoAmI(ctx) {
-			return core.Result{}, core.Errorf(core.Forbidden, "only a moderator may have other people's messages deleted")
+			return core.Result{}, core.Errorf(core.Forbidden,
+				"only a moderator may have other people's messages deleted")
 		}
 	}
-	err = a.rest.Do(ctx, rest.Request{Method: "DELETE", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)}})
-	if err != nil && !rest.NotFound(err) {
+	err = a.rest.Delete(ctx, "/channels/{}/messages/{}", channel, string(p.ID))
+	if err != nil {
 		return core.Result{}, rest.Failure("deleting the message", err)
 	}
 	return core.Result{}, nil
@@ -111,12 +113,13 @@ func (a *actions) reactTo(ctx context.Context, call core.Call) (core.Result, err
 	if m != nil {
 		sign = m[1]
 	}
-	method := "PUT"
+	const route = "/channels/{}/messages/{}/reactions/{}/@me"
 	if p.Remove {
-		method = "DELETE"
+		err = a.rest.Delete(ctx, route, channel, string(p.ID), sign)
+	} else {
+		err = a.rest.Do(ctx, rest.Request{Method: "PUT", Route: route, IDs: []string{channel, string(p.ID), sign}})
 	}
-	err = a.rest.Do(ctx, rest.Request{Method: method, Route: "/channels/{}/messages/{}/reactions/{}/@me", IDs: []string{channel, string(p.ID), sign}})
-	if err != nil && !(p.Remove && rest.NotFound(err)) {
+	if err != nil {
 		return core.Result{}, rest.Failure("reacting", err)
 	}
 	return core.Result{}, nil
@@ -135,7 +138,8 @@ func (a *actions) file(ctx context.Context, call core.Call) (core.Result, error)
 		return core.Result{}, err
 	}
 	if len(p.Content) > maxFileSize {
-		return core.Result{}, core.Errorf(core.Invalid, "content is too long: at most %d bytes are allowed", maxFileSize)
+		return core.Result{}, core.Errorf(core.Invalid,
+			"content is too long: at most %d bytes are allowed", maxFileSize)
 	}
 	n := len(markup.Messages(p.Text))
 	if n > 1 {
@@ -230,7 +234,7 @@ type pollAnswer struct {
 	Media pollText `json:"poll_media"`
 }
 
-// Bounds of polls.
+// Limits of polls.
 const (
 	maxQuestion   = 300
 	maxAnswers    = 10
@@ -251,21 +255,26 @@ func (a *actions) poll(ctx context.Context, call core.Call) (core.Result, error)
 	if err != nil {
 		return core.Result{}, err
 	}
-	poll := &sayPoll{Question: pollText{line(p.Question, 4*maxQuestion)}, Hours: min(max(p.Hours, 1), maxPollHours), Multiple: p.Multiple}
+	poll := &sayPoll{
+		Question: pollText{line(p.Question, 4*maxQuestion)}, Hours: min(max(p.Hours, 1), maxPollHours),
+		Multiple: p.Multiple,
+	}
 	for _, a := range p.Answers {
 		poll.Answers = append(poll.Answers, pollAnswer{pollText{line(a, 4*maxAnswerText)}})
 	}
 	if err := poll.check(); err != nil {
 		return core.Result{}, err
 	}
-	m := outgoing{Mentions: nobody(), text: "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]", Poll: poll}
+	text := "[poll: " + p.Question + " — " + strings.Join(p.Answers, " / ") + "]"
+	m := outgoing{Mentions: nobody(), text: text, Poll: poll}
 	return core.Result{}, a.sender.deliver(ctx, call, p.Path, channel, []outgoing{m}, normal)
 }
 
 func (p *sayPoll) check() error {
 	n := markdown.UTF16(p.Question.Text)
 	if n < 1 || n > maxQuestion || len(p.Answers) < 1 || len(p.Answers) > maxAnswers {
-		return core.Errorf(core.Invalid, "a poll needs a question of at most %d characters and 1 to %d answers", maxQuestion, maxAnswers)
+		return core.Errorf(core.Invalid,
+			"a poll needs a question of at most %d characters and 1 to %d answers", maxQuestion, maxAnswers)
 	}
 	for i, a := range p.Answers {
 		n := markdown.UTF16(a.Media.Text)
@@ -276,8 +285,8 @@ func (p *sayPoll) check() error {
 	return nil
 }
 
-// Think shows that the bot is typing until ctx ends. The platform takes the sign
-// away with the next message, or after some seconds.
+// Think shows that the bot is typing until ctx ends. Discord removes the sign with the
+// next message, or after some seconds.
 func (d *Driver) Think(ctx context.Context, place core.Path) {
 	e := place.Elements()
 	if len(e) < 3 || len(e) > 4 || e[0] != d.name {
@@ -287,8 +296,9 @@ func (d *Driver) Think(ctx context.Context, place core.Path) {
 	id := e[len(e)-1]
 	for {
 		if d.closed.refused(id) == nil {
-			// It may fail: it is a sign, no more.
-			_ = d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/channels/{}/typing", IDs: []string{id}, Once: true})
+			// It may fail: it is only a sign.
+			q := rest.Request{Method: "POST", Route: "/channels/{}/typing", IDs: []string{id}, Once: true}
+			_ = d.rest.Do(ctx, q)
 		}
 		if !rest.Sleep(ctx, d.timings.typing) {
 			return
@@ -296,7 +306,7 @@ func (d *Driver) Think(ctx context.Context, place core.Path) {
 	}
 }
 
-// escaped is an address' path, as it may follow the files' host.
+// escaped is the path of a file's address.
 func escaped(ref string) (*url.URL, bool) {
 	u, err := url.Parse(ref)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.Contains(u.Path, "..") {

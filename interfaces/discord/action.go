@@ -8,14 +8,15 @@ import (
 	"synthbot/core"
 )
 
-// sendTime is how long a message may wait for its turn and for the platform:
-// waiting out a limit is no failure.
+// sendTime is how long a message may wait for its turn and for Discord, which may be as
+// long as a rate limit lasts.
 const sendTime = 15 * time.Minute
 
-// pathProperty and its kin are parts of several schemas.
+// Properties of several schemas.
 const (
 	pathProperty = `"interface_path":{"type":"string","title":"place","description":"Where; left out: here."}`
-	idProperty   = `"message_id":{"type":["string","integer"],"pattern":"^[1-9][0-9]{0,19}$","title":"message","description":"The message's id."}`
+	idProperty   = `"message_id":{"type":["string","integer"],"pattern":"^[1-9][0-9]{0,19}$","title":"message",
+"description":"The message's id."}`
 )
 
 const messageSchema = `{"type":"object","properties":{
@@ -23,23 +24,47 @@ const messageSchema = `{"type":"object","properties":{
 "interface_path":{"type":"string","title":"place"},
 "reply_to_message_id":{"type":["string","integer"],"title":"reply to"},
 "embeds":{"type":"array","items":{"type":"object"}},
-"buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{"label":{"type":"string"},"url":{"type":"string"}},"required":["label"]}},
+"buttons":{"type":"array","maxItems":25,"items":{"type":"object","properties":{
+"label":{"type":"string"},"url":{"type":"string"}},"required":["label"]}},
 "suggestions":{"type":"array","items":{"type":"string"},"deprecated":true},
 "silent":{"type":"boolean"},
 "priority":{"enum":["low","normal","high"]}
 },"additionalProperties":false}`
 
-const editSchema = `{"type":"object","properties":{` + idProperty + `,"text":{"type":"string","minLength":1,"title":"text","description":"The new text, as Markdown."},` + pathProperty + `},"required":["message_id","text"],"additionalProperties":false}`
+const editSchema = `{"type":"object","properties":{` + idProperty + `,
+"text":{"type":"string","minLength":1,"title":"text","description":"The new text, as Markdown."},` + pathProperty + `
+},"required":["message_id","text"],"additionalProperties":false}`
 
-const deleteSchema = `{"type":"object","properties":{` + idProperty + `,` + pathProperty + `},"required":["message_id"],"additionalProperties":false}`
+const deleteSchema = `{"type":"object","properties":{` + idProperty + `,` + pathProperty + `
+},"required":["message_id"],"additionalProperties":false}`
 
-const reactSchema = `{"type":"object","properties":{` + idProperty + `,"emoji":{"type":"string","minLength":1,"maxLength":64,"title":"emoji","description":"One emoji, or name:id of one of the server's."},"remove":{"type":"boolean","description":"Take it back."},` + pathProperty + `},"required":["message_id","emoji"],"additionalProperties":false}`
+const reactSchema = `{"type":"object","properties":{` + idProperty + `,
+"emoji":{"type":"string","minLength":1,"maxLength":64,"title":"emoji",
+"description":"One emoji, or name:id of one of the server's."},
+"remove":{"type":"boolean","description":"Take it back."},` + pathProperty + `
+},"required":["message_id","emoji"],"additionalProperties":false}`
 
-const fileSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":100,"title":"file name"},"content":{"type":"string","minLength":1,"title":"content","description":"The file's text."},"text":{"type":"string","description":"What to say with it."},` + pathProperty + `},"required":["name","content"],"additionalProperties":false}`
+const fileSchema = `{"type":"object","properties":{
+"name":{"type":"string","minLength":1,"maxLength":100,"title":"file name"},
+"content":{"type":"string","minLength":1,"title":"content","description":"The file's text."},
+"text":{"type":"string","description":"What to say with it."},` + pathProperty + `
+},"required":["name","content"],"additionalProperties":false}`
 
-const threadSchema = `{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":100,"title":"title"},"text":{"type":"string","title":"text","description":"The first message; needed in a forum."},"message_id":{"type":["string","integer"],"maxLength":32,"description":"The message to begin it from."},` + pathProperty + `},"required":["name"],"additionalProperties":false}`
+const threadSchema = `{"type":"object","properties":{
+"name":{"type":"string","minLength":1,"maxLength":100,"title":"title"},
+"text":{"type":"string","title":"text","description":"The first message; needed in a forum."},
+"message_id":{"type":["string","integer"],"maxLength":32,
+"description":"The message to begin it from."},` + pathProperty + `
+},"required":["name"],"additionalProperties":false}`
 
-const pollSchema = `{"type":"object","properties":{"question":{"type":"string","minLength":1,"maxLength":300,"title":"question"},"answers":{"type":"array","minItems":1,"maxItems":10,"items":{"type":"string","minLength":1,"maxLength":55}},"hours":{"type":"integer","minimum":1,"maximum":768,"default":24},"multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `},"required":["question","answers"],"additionalProperties":false}`
+const threadOutput = `{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`
+
+const pollSchema = `{"type":"object","properties":{
+"question":{"type":"string","minLength":1,"maxLength":300,"title":"question"},
+"answers":{"type":"array","minItems":1,"maxItems":10,"items":{"type":"string","minLength":1,"maxLength":55}},
+"hours":{"type":"integer","minimum":1,"maximum":768,"default":24},
+"multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `
+},"required":["question","answers"],"additionalProperties":false}`
 
 // actions are what the model can do here.
 type actions struct {
@@ -49,10 +74,14 @@ type actions struct {
 	receive func(ctx context.Context, e core.Event) // hands in what the bot itself changed
 }
 
-// Actions lists what can be done here. Those that are no messages work in the
-// place of the turn and below.
+// Actions lists what the model can do here. The message action reaches other places,
+// the others the place of the turn and below.
 func (d *Driver) Actions() []core.Action {
-	return []core.Action{d.actions.messageAction(), d.actions.editAction(), d.actions.deleteAction(), d.actions.reactAction(), d.actions.fileAction(), d.actions.threadAction(), d.actions.pollAction()}
+	a := d.actions
+	return []core.Action{
+		a.messageAction(), a.editAction(), a.deleteAction(), a.reactAction(), a.fileAction(), a.threadAction(),
+		a.pollAction(),
+	}
 }
 
 func example(scenario, payload string) core.Example {
@@ -72,7 +101,8 @@ func (a *actions) messageAction() core.Action {
 					"A message pings nobody but the person it replies to: writing @everyone has no effect.",
 				},
 				Notes: []string{
-					"Markdown is shown; tables become code blocks. Long texts are cut into several messages by themselves.",
+					"Markdown is shown; tables become code blocks. " +
+						"Long texts are cut into several messages by themselves.",
 					"A button says its label, or opens its url; it is for the person you answer.",
 					"An embed has title, description, url, color and fields of name, value and inline.",
 					"To write to another channel of this server, give recipient: its name, like #plans.",
@@ -80,8 +110,11 @@ func (a *actions) messageAction() core.Action {
 			},
 			Examples: []core.Example{
 				example("Answering where you were asked", `{"text":"Sure. Which one do you mean?"}`),
-				example("Replying to a message, with two buttons", `{"text":"Shall I?","reply_to_message_id":"1043221189","buttons":[{"label":"Yes"},{"label":"Rules","url":"https://example.org/rules"}]}`),
-				example("An embed with fields", `{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
+				example("Replying to a message, with two buttons",
+					`{"text":"Shall I?","reply_to_message_id":"1043221189",`+
+						`"buttons":[{"label":"Yes"},{"label":"Rules","url":"https://example.org/rules"}]}`),
+				example("An embed with fields",
+					`{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
 			},
 		},
 		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Timeout: sendTime,
@@ -92,26 +125,34 @@ func (a *actions) messageAction() core.Action {
 
 func (a *actions) editAction() core.Action {
 	return core.Action{
-		Name: "edit_" + a.name, Brief: "Change the text of one of your own Discord messages", Schema: json.RawMessage(editSchema),
+		Name: "edit_" + a.name, Brief: "Change the text of one of your own Discord messages",
+		Schema: json.RawMessage(editSchema),
 		Examples: core.Examples{
 			Description: "Replaces the text of a message that you wrote.",
 			Instructions: core.Instructions{
-				WhenToUse:      "To correct yourself, or to bring a list up to date, where a new message would be noise.",
-				CommonPitfalls: []string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
+				WhenToUse: "To correct yourself, or to bring a list up to date, where a new message would be noise.",
+				CommonPitfalls: []string{
+					"Only your own messages can be changed.", "The new text replaces all of the old one.",
+				},
 			},
-			Examples: []core.Example{example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)},
+			Examples: []core.Example{
+				example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`),
+			},
 		},
-		Effects: core.EffectRewrites, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Check: a.checkEdit, Do: a.edit,
+		Effects: core.EffectRewrites, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute,
+		Check: a.checkEdit, Do: a.edit,
 	}
 }
 
 func (a *actions) deleteAction() core.Action {
 	return core.Action{
-		Name: "delete_" + a.name, Brief: "Delete a Discord message: your own, or for moderators any", Schema: json.RawMessage(deleteSchema),
+		Name: "delete_" + a.name, Brief: "Delete a Discord message: your own, or for moderators any",
+		Schema: json.RawMessage(deleteSchema),
 		Examples: core.Examples{
 			Description: "Deletes a message for everybody.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When you are asked to take back what you said, or a moderator asks you to remove a message.",
+				WhenToUse: "When you are asked to take back what you said, " +
+					"or a moderator asks you to remove a message.",
 				CommonPitfalls: []string{"It cannot be undone.", "Other people's messages only for a moderator."},
 			},
 			Examples: []core.Example{example("Taking back your last message", `{"message_id":"1043221190"}`)},
@@ -123,7 +164,8 @@ func (a *actions) deleteAction() core.Action {
 
 func (a *actions) reactAction() core.Action {
 	return core.Action{
-		Name: "react_" + a.name, Brief: "React to a Discord message with an emoji", Schema: json.RawMessage(reactSchema),
+		Name: "react_" + a.name, Brief: "React to a Discord message with an emoji",
+		Schema: json.RawMessage(reactSchema),
 		Examples: core.Examples{
 			Description: "Puts an emoji under a message, or takes it back.",
 			Instructions: core.Instructions{
@@ -148,9 +190,12 @@ func (a *actions) fileAction() core.Action {
 				WhenToUse:      "When somebody wants something to keep, or it is too long to read in a chat.",
 				CommonPitfalls: []string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
 			},
-			Examples: []core.Example{example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`)},
+			Examples: []core.Example{
+				example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`),
+			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: a.file,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime,
+		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: a.file,
 	}
 }
 
@@ -168,8 +213,9 @@ func (a *actions) threadAction() core.Action {
 				example("A post in a forum", `{"name":"Rules","text":"Be kind."}`),
 			},
 		},
-		Output:  json.RawMessage(`{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`),
-		Effects: core.EffectNone, Permission: core.Everyone, Timeout: time.Minute, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.thread,
+		Output:  json.RawMessage(threadOutput),
+		Effects: core.EffectNone, Permission: core.Everyone, Timeout: time.Minute,
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.thread,
 	}
 }
 
@@ -179,11 +225,16 @@ func (a *actions) pollAction() core.Action {
 		Examples: core.Examples{
 			Description: "Asks everybody in the channel to choose.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When several people have to decide something.",
-				CommonPitfalls: []string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed once it stands."},
+				WhenToUse: "When several people have to decide something.",
+				CommonPitfalls: []string{
+					"At most 10 answers of at most 55 characters.", "A poll cannot be changed once it stands.",
+				},
 			},
-			Examples: []core.Example{example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`)},
+			Examples: []core.Example{
+				example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`),
+			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime, RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.poll,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime,
+		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.poll,
 	}
 }

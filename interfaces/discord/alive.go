@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// aliveKey is the State's key of until when the gateway was heard.
+// aliveKey is the State's key of the time until which all events were received.
 const aliveKey = "alive"
 
 // How exact the note of it is.
@@ -16,27 +16,27 @@ const (
 	aliveSlack = time.Minute      // for clocks, and for events on their way
 )
 
-// alive knows until when the gateway told everything, shard by shard. Safe for
-// concurrent use.
+// alive knows until when all events were received, shard by shard. Safe for concurrent
+// use.
 type alive struct {
 	mu     sync.Mutex
 	shards map[int]time.Time
 	behind bool      // events wait that are not on disk
-	before time.Time // of a former life
+	before time.Time // of an earlier process
 	noted  time.Time
 }
 
 func newAlive() *alive { return &alive{shards: make(map[int]time.Time)} }
 
-// touch notes that a shard's session is alive.
+// touch is called when a shard has received everything until now.
 func (a *alive) touch(shard int, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.shards[shard] = now
 }
 
-// begin notes that a shard has a new session, and returns until when the one
-// before told everything; zero where there never was one.
+// begin is called when a shard has a new session. It returns until when the previous one
+// received everything; zero if there was none.
 func (a *alive) begin(shard int, now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,15 +48,15 @@ func (a *alive) begin(shard int, now time.Time) time.Time {
 	return until
 }
 
-// wait notes whether events wait that are not on disk.
+// wait sets whether events wait that are not on disk.
 func (a *alive) wait(behind bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.behind = behind
 }
 
-// all is until when all shards told everything and it is on disk; zero where
-// nothing is known.
+// all is until when all shards have received everything, if that is on disk; zero if
+// that is unknown.
 func (a *alive) all(count int) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,7 +73,7 @@ func (a *alive) all(count int) time.Time {
 	return slices.MinFunc(times, time.Time.Compare)
 }
 
-// load reads what a former life noted.
+// load reads what an earlier process stored.
 func (a *alive) load(ctx context.Context, s State) error {
 	raw, err := s.Get(ctx, aliveKey)
 	if err != nil || raw == nil {
@@ -89,8 +89,8 @@ func (a *alive) load(ctx context.Context, s State) error {
 	return nil
 }
 
-// note writes it down where that is due; at is what was read when everything
-// before it was on disk.
+// note stores a time, if now or if the stored one is old. Everything before at is on
+// disk.
 func (a *alive) note(ctx context.Context, s State, at time.Time, now bool) error {
 	a.mu.Lock()
 	due := at.Sub(a.noted) >= aliveEvery || now && at.After(a.noted)

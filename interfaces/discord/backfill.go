@@ -46,7 +46,7 @@ func (t *intake) begin(ctx context.Context, channel string, h *hold) {
 	})
 }
 
-// found takes in what a channel's job brought, then what waited for it.
+// found takes in what was fetched of a channel, then what waited for that.
 func (t *intake) found(ctx context.Context, f found) {
 	h := t.holds[f.channel]
 	if h == nil {
@@ -70,8 +70,8 @@ func (t *intake) found(ctx context.Context, f found) {
 	}
 }
 
-// again fetches what lies behind a gap, before what waits there is taken. The
-// messages among that may be found as well, unless nothing can be fetched.
+// again fetches what is missing in a gap, before the events behind it are taken. The
+// messages among these may be fetched as well, unless nothing can be fetched.
 func (t *intake) again(ctx context.Context, channel, guild string, rest []gatewayEvent) {
 	h := &hold{fetch: true, guild: guild, events: rest}
 	t.holds[channel] = h
@@ -84,8 +84,8 @@ type history struct {
 	members *members
 }
 
-// lookUp asks what kind of channel this is and, of a thread, its parent. What
-// cannot be learnt is taken for the nearest: a plain channel, a direct message.
+// lookUp asks what kind of channel this is and, of a thread, its parent. If that cannot
+// be found out, it is taken for a text channel or a direct message.
 func (h *history) lookUp(ctx context.Context, id string, cur cursor, known bool, guild string) place {
 	if p, ok := h.cache.place(id); ok {
 		return p
@@ -96,7 +96,7 @@ func (h *history) lookUp(ctx context.Context, id string, cur cursor, known bool,
 	var c channel
 	err := h.patiently(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c})
 	if err != nil {
-		h.log.Warn("a channel cannot be looked up", "channel", id, "err", err)
+		h.log.Warn("channel not looked up", "channel", id, "err", err)
 		p := place{Guild: guild}
 		if guild == "" {
 			p.Kind = channelDirect
@@ -110,8 +110,7 @@ func (h *history) lookUp(ctx context.Context, id string, cur cursor, known bool,
 	return place{Guild: guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255)), name: short(c.Name, 100)}
 }
 
-// patiently makes a request that may fail for a while: what it asks for is
-// needed, and events wait for it.
+// patiently makes a request that may fail for a while: events wait for its answer.
 func (h *history) patiently(ctx context.Context, q rest.Request) error {
 	wait := h.timings.gateway.Backoff
 	for try := 1; ; try++ {
@@ -123,8 +122,8 @@ func (h *history) patiently(ctx context.Context, q rest.Request) error {
 	}
 }
 
-// missed fetches what was said in a channel behind a message, oldest first,
-// within the configured bounds.
+// missed fetches what was said in a channel after a message, oldest first, within the
+// configured limits.
 func (h *history) missed(ctx context.Context, channel, last string) []message {
 	oldest := idAt(h.clock().Add(h.rest.Ahead() - h.set.BackfillAge))
 	if born(last).IsZero() || newer(oldest, last) {
@@ -136,7 +135,7 @@ func (h *history) missed(ctx context.Context, channel, last string) []message {
 	for len(all) < h.set.BackfillCount {
 		page, err := h.page(ctx, channel, last, min(pageSize, h.set.BackfillCount-len(all)))
 		if err != nil {
-			h.log.Warn("missed messages cannot be fetched", "channel", channel, "err", err)
+			h.log.Warn("missed messages not fetched", "channel", channel, "err", err)
 			if rest.NotFound(err) {
 				h.cursors.drop(channel) // it was deleted while nobody listened
 			}
@@ -149,7 +148,8 @@ func (h *history) missed(ctx context.Context, channel, last string) []message {
 		last = page[len(page)-1].ID
 	}
 	if len(all) > 0 {
-		h.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", born(all[0].ID).Format(time.RFC3339))
+		since := born(all[0].ID).Format(time.RFC3339)
+		h.log.Info("missed messages fetched", "channel", channel, "messages", len(all), "since", since)
 	}
 	return all
 }
@@ -158,7 +158,8 @@ func (h *history) missed(ctx context.Context, channel, last string) []message {
 func (h *history) page(ctx context.Context, channel, after string, n int) ([]message, error) {
 	var page []message
 	err := h.patiently(ctx, rest.Request{
-		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page, Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
+		Method: "GET", Route: "/channels/{}/messages", IDs: []string{channel}, Out: &page,
+		Query: url.Values{"after": {after}, "limit": {strconv.Itoa(n)}},
 	})
 	page = slices.DeleteFunc(page, func(m message) bool { return !newer(m.ID, after) })
 	slices.SortFunc(page, func(a, b message) int {

@@ -10,7 +10,7 @@ import (
 	"synthbot/core/markdown"
 )
 
-// Bounds of buttons.
+// Limits of buttons.
 const (
 	maxButtons    = 25
 	rowButtons    = 5
@@ -20,10 +20,10 @@ const (
 	maxAddress    = 512
 )
 
-// Who may press a button stands before its number: people's ids, or one of these.
+// A button's id begins with who may press it: user ids, or one of these.
 const (
 	anyone = "*"
-	judged = "?" // the core decides itself; its own data follows
+	judged = "?" // the core decides; its own data follows
 )
 
 // button is a button below a message: it says its label, or opens URL.
@@ -34,8 +34,8 @@ type button struct {
 	data string // of a choice of the core's
 }
 
-// owner is who may press the buttons of a message: those who caused it, or everyone
-// where that was nobody.
+// owner is who may press the buttons of a message: the users who caused it, or everyone
+// if nobody did.
 func owner(call core.Call) string {
 	var ids []string
 	for _, a := range call.Authors {
@@ -49,14 +49,14 @@ func owner(call core.Call) string {
 	return strings.Join(ids, ",")
 }
 
-// buttons are those that were asked for, and behind them one for each suggestion
-// there is room for; who presses that one says it.
+// buttons are those of the payload, and one for each suggestion that there is room for.
+// A user who presses a suggestion says it.
 func (s *say) buttons() []button {
 	list := s.Buttons
 	for _, text := range s.Suggest {
 		text = strings.Join(strings.Fields(text), " ")
-		same := func(b button) bool { return b.Label == text }
-		if text != "" && markdown.UTF16(text) <= maxSuggestion && len(list) < maxButtons && !slices.ContainsFunc(list, same) {
+		known := slices.ContainsFunc(list, func(b button) bool { return b.Label == text })
+		if text != "" && markdown.UTF16(text) <= maxSuggestion && len(list) < maxButtons && !known {
 			list = append(slices.Clip(list), button{Label: text})
 		}
 	}
@@ -85,8 +85,8 @@ func components(list []button, whom string) ([]any, error) {
 	return rows, nil
 }
 
-// component is the i-th button. It is nil where more people may press it than the
-// platform lets a button name.
+// component is the i-th button. It is nil if more users may press it than a button's id
+// can hold.
 func component(b button, whom string, i int) (map[string]any, error) {
 	label := line(b.Label, 4*maxLabel)
 	if label == "" || markdown.UTF16(label) > maxLabel {

@@ -21,35 +21,35 @@ const (
 	threadPrivate   = 12
 )
 
-// Powers that make a moderator of somebody: administrator, kick, ban, manage
-// guild, channels, messages or threads, time out.
+// Permissions of a moderator: administrator, kick, ban, manage guild, channels, messages
+// or threads, time out.
 const (
 	powerAdmin     = 1 << 3
 	powerModerator = powerAdmin | 1<<1 | 1<<2 | 1<<4 | 1<<5 | 1<<13 | 1<<34 | 1<<40
 )
 
-// powerRead is what reading a channel's history takes: to see it, and the history.
+// powerRead are the permissions to see a channel and to read its history.
 const powerRead = 1<<10 | 1<<16
 
 // me stands for a guild in the paths of direct messages.
 const me = "@me"
 
-// place is what is known of a channel. For a thread, parent is its channel; for
-// a channel, its category.
+// place is what is known of a channel. The parent of a thread is its channel, that of a
+// channel its category.
 type place struct {
 	Guild  string `json:"guild,omitempty"`
 	Parent string `json:"parent,omitempty"`
 	Kind   uint8  `json:"kind,omitempty"`
 	name   string
-	over   []overwrite // only those that touch the powers of moderators
+	over   []overwrite // only those that concern powerModerator
 }
 
 func (p place) thread() bool {
 	return p.Kind == threadNews || p.Kind == threadPublic || p.Kind == threadPrivate
 }
 
-// talk reports whether people can talk in the channel itself.
-func (c *channel) talk() bool {
+// hasMessages reports whether the channel itself can have messages.
+func (c *channel) hasMessages() bool {
 	switch c.Type {
 	case 0, 2, channelNews, 13, threadNews, threadPublic, threadPrivate: // text, voice, news, stage
 		return true
@@ -112,7 +112,7 @@ func (b *cache) place(id string) (place, bool) {
 	return p, ok
 }
 
-// known reports whether the guild's channels are known.
+// known reports whether the guild is known.
 func (b *cache) known(guild string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -138,7 +138,7 @@ func (b *cache) setGuild(g guildPayload) {
 	}
 	switch {
 	case old == nil:
-	case g.Channels == nil: // an update tells no channels
+	case g.Channels == nil: // an update has no channels
 		n.channels, n.joined, n.mine = old.channels, old.joined, old.mine
 	default:
 		n.channels = b.threads(old)
@@ -152,8 +152,8 @@ func (b *cache) setGuild(g guildPayload) {
 	}
 }
 
-// threads forgets the channels of a guild that is told anew, and returns its
-// threads: those at rest are not told.
+// threads forgets the channels of a guild that is received again, and returns its
+// threads: archived ones are not received.
 func (b *cache) threads(g *guild) (kept []string) {
 	for _, id := range g.channels {
 		if b.places[id].thread() {
@@ -192,7 +192,7 @@ func (b *cache) setLocked(c channel) {
 	b.places[c.ID] = p
 }
 
-// share lets a channel have in common with the one before what is the same: most
+// share makes equal parts of a channel and the previous one use the same memory: most
 // channels of a guild are alike.
 func (b *cache) share(p *place) {
 	if p.Parent == b.latest.Parent {
@@ -262,7 +262,8 @@ func (b *cache) isMine(guild string, roles []string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	g := b.guilds[guild]
-	return g != nil && slices.ContainsFunc(roles, func(r string) bool { return r != guild && slices.Contains(g.mine, r) })
+	mine := func(r string) bool { return r != guild && slices.Contains(g.mine, r) }
+	return g != nil && slices.ContainsFunc(roles, mine)
 }
 
 func (b *cache) roleName(guild, id string) string {
@@ -281,7 +282,7 @@ func (b *cache) channelName(id string) string {
 	return b.places[id].name
 }
 
-// rank is what a person may do in a place, by the platform's permissions.
+// rank is a member's rank in a place, by Discord's permissions.
 func (b *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
 		return core.Member
@@ -296,8 +297,8 @@ func (b *cache) rank(p place, id string, m *member) core.Rank {
 	return core.Member
 }
 
-// power computes a member's permissions in a channel as the platform does: the
-// roles' together, then what the channel takes and gives.
+// power computes a member's permissions in a channel as Discord does: those of all
+// roles, changed by the channel's overwrites.
 func (b *cache) power(p place, id string, roles []string) uint64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -322,8 +323,8 @@ func (b *cache) power(p place, id string, roles []string) uint64 {
 	return overwritten(power, over, p.Guild, id, roles)
 }
 
-// reads reports whether the bot may read what was said in a channel of a guild,
-// as far as is known.
+// reads reports whether the bot may read the history of a guild's channel, as far as is
+// known.
 func (b *cache) reads(guild string, c channel) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -336,7 +337,7 @@ func (b *cache) reads(guild string, c channel) bool {
 		power |= g.roles[r].power
 	}
 	p := place{Kind: uint8(min(max(c.Type, 0), 255))}
-	if power&powerAdmin != 0 || p.thread() { // a thread that the platform tells of is open to the bot
+	if power&powerAdmin != 0 || p.thread() { // the bot receives only threads that it may read
 		return true
 	}
 	return overwritten(power, c.Over, guild, b.self.ID, g.mine)&powerRead == powerRead
@@ -361,7 +362,7 @@ func overwritten(power uint64, over []overwrite, guild, id string, roles []strin
 	return power
 }
 
-// path is where a channel stands, and the further subtrees it belongs to.
+// path is the path of a channel, and of its category.
 func (b *cache) path(id string, p place) (core.Path, []core.Path, error) {
 	elements := []string{b.name, p.Guild, id}
 	category := p.Parent
@@ -383,8 +384,8 @@ func (b *cache) path(id string, p place) (core.Path, []core.Path, error) {
 	return path, []core.Path{scope}, err
 }
 
-// Find returns the place that people call name ("#general"), as seen from
-// another place: a channel or thread of the same guild.
+// find returns the channel or thread of a name such as "#general", as seen from another
+// place of the same guild.
 func (b *cache) find(from core.Path, name string) (core.Path, bool) {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "#"))
 	e := from.Elements()

@@ -14,19 +14,19 @@ import (
 
 var _ core.Carrier = (*Driver)(nil)
 
-// Bounds of files.
+// Limits of files.
 const (
 	maxFileSize = 10 << 20
 	maxAlt      = 1024 // UTF-16 units
 )
 
-// restParts is how many parts the rest of one caption may have. They are numbered
-// behind n*restParts, so that they meet no other part of the step.
+// restParts is how many parts the rest of one caption may have. They are numbered from
+// n*restParts, so that no other part of the step has their numbers.
 const restParts = 256
 
-// Carry sends a file with its caption; what one message cannot hold of that goes
-// on in further ones. What a picture shows becomes its description. A voice
-// message is a sound like any other.
+// Carry sends a file with its caption, which continues in further messages if it is
+// long. The text of a picture becomes its description. A voice message is a sound like
+// any other.
 func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
 	channel, err := d.finder.channelOf(what.Path)
 	if err == nil {
@@ -40,7 +40,8 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 	case len(f.Data) == 0:
 		return core.Errorf(core.Broken, "the file %q is empty", f.Name)
 	case len(f.Data) > maxFileSize:
-		return core.Errorf(core.Broken, "the file %q has %d MB, and Discord takes %d", f.Name, len(f.Data)>>20, maxFileSize>>20)
+		return core.Errorf(core.Broken,
+			"the file %q has %d MB, and Discord takes %d", f.Name, len(f.Data)>>20, maxFileSize>>20)
 	case len(list) > maxMessages:
 		return core.Errorf(core.Invalid, "the caption is too long")
 	}
@@ -58,8 +59,8 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 	})
 }
 
-// fileMessages are the messages that carry a file and its caption. In the history
-// the first one says what kind of file that was.
+// fileMessages are the messages of a file and its caption. In the history the first one
+// has the kind of the file.
 func fileMessages(caption string, f core.Upload) []outgoing {
 	name, alt := fileName(f.Name), cut(line(f.Alt, 4*maxAlt), maxAlt)
 	kind := map[core.Media]string{core.Image: "picture", core.Audio: "sound", core.Video: "video"}[f.Kind]
@@ -100,7 +101,7 @@ func cut(text string, units int) string {
 
 var unfit = regexp.MustCompile(`[^\pL\pN._-]+`)
 
-// fileName makes a name that is nothing but one.
+// fileName makes a file name without a path.
 func fileName(s string) string {
 	s = strings.Trim(unfit.ReplaceAllString(path.Base(strings.ReplaceAll(s, `\`, "/")), "_"), "._")
 	s = short(s, 80)

@@ -37,7 +37,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 	return d.sender.part(ctx, parts, 1, destination{channel: channel, place: what.Path}, m)
 }
 
-// Settle replaces a question by its outcome, without buttons.
+// Settle replaces a question with its outcome, without buttons.
 func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	channel, err := d.finder.channelOf(m.Path)
 	if err != nil {
@@ -53,18 +53,20 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	return nil
 }
 
-// Whisper tells something to who pressed; nobody else sees it.
+// Whisper sends a text that only the user who pressed a button sees.
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
 	p, ok := d.responder.presses.find(func(p pending) bool { return p.ID == press.ID })
 	if !ok {
-		return core.Errorf(core.Invalid, "%q is no press, or an old one", press.ID)
+		return core.Errorf(core.Invalid, "%q is not a press, or an old one", press.ID)
 	}
 	if !p.ready(ctx) {
 		return ctx.Err()
 	}
 	err := d.rest.Do(ctx, rest.Request{
 		Method: "POST", Route: "/webhooks/{}/{}", IDs: []string{p.App, p.Token},
-		Body: map[string]any{"content": markup.Single(text), "flags": ephemeral | d.set.plain(nil), "allowed_mentions": nobody()},
+		Body: map[string]any{
+			"content": markup.Single(text), "flags": ephemeral | d.set.plain(nil), "allowed_mentions": nobody(),
+		},
 	})
 	if err != nil {
 		return rest.Failure("telling that person", err)

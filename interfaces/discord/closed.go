@@ -10,8 +10,8 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// markAge is how long a channel that refused the bot is left alone, unless
-// something is heard of it before.
+// markAge is how long nothing is sent to a channel that refused the bot, unless an event
+// says that it may be open again.
 const markAge = time.Hour
 
 // closedChannels are the channels that cannot be written to. Safe for concurrent use.
@@ -27,7 +27,7 @@ type mark struct {
 
 func newClosedChannels() *closedChannels { return &closedChannels{all: make(map[string]mark)} }
 
-// refused returns why a channel is left alone; nil where it is not.
+// refused returns why nothing is sent to a channel; nil if it is not closed.
 func (t *closedChannels) refused(channel string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,8 +58,8 @@ func (t *closedChannels) clearWhere(match func(channel string) bool) {
 	maps.DeleteFunc(t.all, func(channel string, _ mark) bool { return match(channel) })
 }
 
-// closedTo reports whether an error of sending means that the channel itself is
-// closed to the bot. That a message or an emoji is unknown means no such thing.
+// closedTo reports whether an error of sending means that the channel itself is closed
+// to the bot, and not that for example a message or an emoji is unknown.
 func closedTo(err error) bool {
 	var api *rest.Error
 	if !errors.As(err, &api) || api.Status != 403 && api.Status != 404 {
@@ -68,14 +68,14 @@ func closedTo(err error) bool {
 	switch api.Code {
 	case 10008, 10014, 10015, 10062, 40060, replyWithoutHistory: // message, emoji, webhook, interaction
 		return false
-	case 20009, 20016, 200000, 200001, 240000: // explicit, slow mode, and what moderation lets no words through for
+	case 20009, 20016, 200000, 200001, 240000: // explicit content, slow mode, automatic moderation
 		return false
 	}
 	return true
 }
 
-// noHistory reports whether nobody may reply in a channel, as its history cannot
-// be read; what is no reply may be sent.
+// noHistory reports whether replies are refused because the bot may not read the
+// channel's history. Other messages may be sent.
 func noHistory(err error) bool {
 	var api *rest.Error
 	return errors.As(err, &api) && api.Code == replyWithoutHistory
@@ -83,10 +83,10 @@ func noHistory(err error) bool {
 
 const replyWithoutHistory = 160002
 
-// missingPermission is the code of a right that the bot does not have.
+// missingPermission is the code of a permission that the bot does not have.
 const missingPermission = 50013
 
-// lacksPermission reports whether the bot lacks a right for what it was to send.
+// lacksPermission reports whether the bot lacks a permission for what it sent.
 func lacksPermission(err error) bool {
 	var api *rest.Error
 	return errors.As(err, &api) && api.Status == 403 && api.Code == missingPermission
@@ -99,5 +99,6 @@ func (a *account) markClosed(channel string, place core.Path, m *outgoing, err e
 		return
 	}
 	a.closed.set(channel, err)
-	a.notices.once("target "+channel, a.name+": "+place.String()+" refuses the bot and is left alone: "+err.Error())
+	text := " refuses the bot; nothing is sent there for now: "
+	a.notices.once("target "+channel, a.name+": "+place.String()+text+err.Error())
 }

@@ -28,7 +28,7 @@ const (
 // menuName is what the context menu of a message says.
 const menuName = "Remember this"
 
-// Bounds of the platform.
+// Limits of the platform.
 const (
 	maxCommands = 99 // and the menu
 	maxChoices  = 25
@@ -60,7 +60,7 @@ type appChoice struct {
 	Value string `json:"value"`
 }
 
-// commands are the chat commands that are offered to people.
+// commands are the chat commands that users can choose.
 type commands struct {
 	*account
 	specs    []command.Spec
@@ -91,18 +91,18 @@ const (
 	inGroups = 2
 )
 
-// commands is what the platform is told of the registry: for one guild, or for
-// everywhere. A command that is answered in private exists in direct messages
-// only. Where guilds have lists of their own, the one for everywhere is for all
-// places that are no guild.
+// list is what is registered with Discord: for one guild, or with "" for everywhere. A
+// command that is answered in private exists in direct messages only. If guilds have
+// lists of their own, the one for everywhere is for all other places.
 func (c *commands) list(guild string) []appCommand {
 	list := []appCommand{}
 	for i := range c.specs[:min(len(c.specs), maxCommands)] {
 		app := appCommandOf(&c.specs[i])
 		list = append(list, app)
 		if app.Name == c.remember {
-			menu := appCommand{Name: menuName, Type: commandMessage, Permission: app.Permission, Contexts: slices.Clone(app.Contexts)}
-			list = append(list, menu)
+			list = append(list, appCommand{
+				Name: menuName, Type: commandMessage, Permission: app.Permission, Contexts: slices.Clone(app.Contexts),
+			})
 		}
 	}
 	for i := range list {
@@ -111,7 +111,7 @@ func (c *commands) list(guild string) []appCommand {
 		case guild != "" && !slices.Contains(app.Contexts, inGuilds):
 			app.Type = 0 // not here
 		case guild != "":
-			app.Contexts = nil // of the platform, these are for everywhere
+			app.Contexts = nil // allowed only in the list for everywhere
 		case len(c.set.CommandGuilds) > 0:
 			app.Contexts = slices.DeleteFunc(app.Contexts, func(x int) bool { return x == inGuilds })
 		}
@@ -124,7 +124,10 @@ func (c *commands) list(guild string) []appCommand {
 }
 
 func appCommandOf(s *command.Spec) appCommand {
-	c := appCommand{Name: s.Name, Brief: line(s.Brief, 100), Type: commandChat, Permission: permissionOf(s.Rank), Contexts: []int{inGuilds, inDirect, inGroups}}
+	c := appCommand{
+		Name: s.Name, Brief: line(s.Brief, 100), Type: commandChat, Permission: permissionOf(s.Rank),
+		Contexts: []int{inGuilds, inDirect, inGroups},
+	}
 	if s.Private {
 		c.Contexts = []int{inDirect}
 	}
@@ -140,7 +143,7 @@ func appCommandOf(s *command.Spec) appCommand {
 	for _, a := range s.Args {
 		c.Options = append(c.Options, appOptionOf(a))
 	}
-	// The platform wants the required ones first; the order of Args is kept by name.
+	// Discord wants the required ones first; values are assigned by name.
 	slices.SortStableFunc(c.Options, func(a, b appOption) int {
 		return cmp.Compare(index(!a.Required), index(!b.Required))
 	})
@@ -155,9 +158,9 @@ func index(b bool) int {
 }
 
 func appOptionOf(a command.Arg) appOption {
-	o := appOption{Type: optionText, Name: a.Name, Brief: line(a.Brief, 100), Required: a.Required, Complete: len(a.Choices) > maxChoices}
-	if o.Brief == "" {
-		o.Brief = a.Name
+	o := appOption{
+		Type: optionText, Name: a.Name, Brief: cmp.Or(line(a.Brief, 100), a.Name), Required: a.Required,
+		Complete: len(a.Choices) > maxChoices,
 	}
 	if !o.Complete {
 		o.Choices = choices(a.Choices)
@@ -175,22 +178,22 @@ func choices(list []string) []appChoice {
 	return out
 }
 
-// permissionOf is who sees a command in a guild; whether he may is asked anew
-// when it is called.
+// permissionOf is who sees a command in a guild. Whether a user may call it is checked
+// again at that time.
 func permissionOf(r core.Rank) *string {
 	power := ""
 	switch {
 	case r >= core.Admin:
 		power = "8" // administrators
 	case r == core.Moderator:
-		power = "8192" // who may manage messages
+		power = "8192" // members who may manage messages
 	default:
 		return nil
 	}
 	return &power
 }
 
-// locale is the platform's name of a language; "" where it has none.
+// locale is Discord's name of a language; "" if it has none.
 func locale(tag string) string {
 	base, _, _ := strings.Cut(strings.ReplaceAll(tag, "_", "-"), "-")
 	switch tag {
@@ -201,14 +204,14 @@ func locale(tag string) string {
 	if l, ok := full[base]; ok {
 		return l
 	}
-	if slices.Contains([]string{"id", "da", "de", "fr", "hr", "it", "lt", "hu", "nl", "no", "pl", "ro", "fi", "vi", "tr", "cs", "el", "bg", "ru", "uk", "hi", "th", "ja", "ko"}, base) {
+	if strings.Contains(" id da de fr hr it lt hu nl no pl ro fi vi tr cs el bg ru uk hi th ja ko ", " "+base+" ") {
 		return base
 	}
 	return ""
 }
 
-// syncOnce tells the platform of the commands, in the background, the first time
-// a session begins, again and again until that is done.
+// syncOnce registers the commands in the background when the first session begins. It
+// tries again until that works.
 func (c *commands) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 	c.mu.Lock()
 	begun := c.synced
@@ -226,7 +229,7 @@ func (c *commands) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 				return
 			}
 			if ctx.Err() == nil {
-				c.log.Error("the chat commands are not up to date", "err", err)
+				c.log.Error("chat commands not registered", "err", err)
 			}
 			if !rest.Sleep(ctx, rest.Jitter(wait)) {
 				break
@@ -238,17 +241,17 @@ func (c *commands) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 	})
 }
 
-// syncKey is the State's key of what the platform was told: for each guild, and
-// for "" everywhere, the sum of its commands.
+// syncKey is the State's key of what is registered: for each guild, and for "" everywhere,
+// the sum of the commands.
 const syncKey = "commands"
 
-// sync writes the commands where they differ from what was written last, and
-// takes them from guilds that have none of their own any more.
+// sync registers the commands that changed, and removes those of guilds that have none
+// of their own any more.
 func (c *commands) sync(ctx context.Context) error {
-	told := make(map[string]string)
+	sums := make(map[string]string)
 	raw, err := c.state.Get(ctx, syncKey)
 	if err == nil && raw != nil {
-		err = json.Unmarshal(raw, &told)
+		err = json.Unmarshal(raw, &sums)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", syncKey, err)
@@ -256,37 +259,38 @@ func (c *commands) sync(ctx context.Context) error {
 	wanted := append([]string{""}, c.set.CommandGuilds...)
 	var faults []error
 	for _, guild := range wanted {
-		faults = append(faults, c.syncOne(ctx, guild, c.list(guild), told))
+		faults = append(faults, c.syncOne(ctx, guild, c.list(guild), sums))
 	}
-	for guild := range maps.Clone(told) {
+	for guild := range maps.Clone(sums) {
 		if !slices.Contains(wanted, guild) {
-			faults = append(faults, c.syncOne(ctx, guild, nil, told))
+			faults = append(faults, c.syncOne(ctx, guild, nil, sums))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// syncOne writes one list of commands where it changed, and notes that.
-func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand, told map[string]string) error {
-	if len(list) == 0 && told[guild] == "" {
-		return nil // nothing is there, and nothing shall be
+// syncOne registers one list of commands if it changed, and stores its sum.
+func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand, sums map[string]string) error {
+	if len(list) == 0 && sums[guild] == "" {
+		return nil // nothing is registered
 	}
 	if list == nil {
 		list = []appCommand{}
 	}
 	body, mark, err := c.written(list)
-	if err != nil || told[guild] == mark {
+	if err != nil || sums[guild] == mark {
 		return err
 	}
 	_, app := c.cache.me()
-	q := rest.Request{Method: "PUT", Route: "/applications/{}/commands", IDs: []string{app}, Body: json.RawMessage(body)}
+	q := rest.Request{Method: "PUT", Body: json.RawMessage(body)}
+	q.Route, q.IDs = "/applications/{}/commands", []string{app}
 	if guild != "" {
 		q.Route, q.IDs = "/applications/{}/guilds/{}/commands", []string{app, guild}
 	}
 	err = c.rest.Do(ctx, q)
 	switch {
 	case err != nil && closedTo(err) && len(list) == 0:
-		// The bot is not there any more, and neither are its commands.
+		// The bot has left the guild, and its commands are gone.
 	case err != nil && closedTo(err):
 		c.notices.once("commands "+guild, c.name+": the chat commands cannot be offered in "+guild+
 			": invite the bot with the scope applications.commands, or take the guild out of command_guilds")
@@ -294,19 +298,18 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 	case err != nil:
 		return err
 	}
-	told[guild] = mark
+	sums[guild] = mark
 	if len(list) == 0 {
-		delete(told, guild)
+		delete(sums, guild)
 	}
-	raw, err := json.Marshal(told)
+	raw, err := json.Marshal(sums)
 	if err != nil {
 		return err
 	}
 	return c.state.Put(ctx, syncKey, raw)
 }
 
-// written is a list of commands as the platform takes it, and its sum for this
-// application.
+// written is a list of commands as Discord takes it, and its sum for this application.
 func (c *commands) written(list []appCommand) (body []byte, sum string, err error) {
 	if body, err = json.Marshal(list); err != nil {
 		return nil, "", err
@@ -316,7 +319,7 @@ func (c *commands) written(list []appCommand) (body []byte, sum string, err erro
 	return body, hex.EncodeToString(hash[:]), nil
 }
 
-// complete suggests values of the argument that is being written.
+// complete suggests values for the argument that a user is typing.
 func (r *responder) complete(ctx context.Context, i *interaction) {
 	var found []string
 	s := r.commands.spec(i.Data.Name)
@@ -339,7 +342,7 @@ func (r *responder) complete(ctx context.Context, i *interaction) {
 	r.respond(ctx, i, answerChoices, map[string]any{"choices": list})
 }
 
-// matching lists the choices that begin with a text, then those that hold it.
+// matching lists the choices that begin with a text, then those that contain it.
 func matching(choices []string, text string) []string {
 	text = strings.ToLower(strings.TrimSpace(text))
 	var first, then []string

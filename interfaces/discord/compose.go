@@ -37,8 +37,7 @@ type sayField struct {
 	Inline bool   `json:"inline,omitempty"`
 }
 
-// compose makes the messages that an action needs; the same payload always
-// makes the same ones.
+// compose makes the messages of an action. The same payload always makes the same ones.
 func (a *actions) compose(call core.Call, s *say) ([]outgoing, error) {
 	list, err := a.words(s)
 	if err == nil {
@@ -50,7 +49,7 @@ func (a *actions) compose(call core.Call, s *say) ([]outgoing, error) {
 	return list, err
 }
 
-// dress gives messages what is said beside their words.
+// dress adds to messages what the payload has besides text.
 func (s *say) dress(call core.Call, list []outgoing) (err error) {
 	first, last := &list[0], &list[len(list)-1]
 	if s.ReplyTo != "" {
@@ -71,8 +70,8 @@ func (s *say) dress(call core.Call, list []outgoing) (err error) {
 	return err
 }
 
-// words cuts the text into messages; without one, there is one for the embeds. The
-// flag that keeps links from being previewed would hide those.
+// words cuts the text into messages; without a text there is one message for the embeds.
+// The flag against previews would hide these, so links are written without previews.
 func (a *actions) words(s *say) ([]outgoing, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
 	w := markup.Writer{Quiet: len(s.Embeds) > 0 && !a.set.Previews}
@@ -105,19 +104,20 @@ func (a *actions) words(s *say) ([]outgoing, error) {
 	return list, nil
 }
 
-// visible reports whether a text has anything to see.
+// visible reports whether a text has a visible character.
 func visible(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
 		return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)
 	})
 }
 
-// asFile is a very long answer as a file, with its beginning as the message.
+// asFile makes a long answer a file, with its beginning as the message.
 func asFile(text, beginning string) outgoing {
-	return outgoing{Content: cut(beginning, 1000) + "\n…", text: text, files: []rest.File{{Name: "answer.md", Data: []byte(text), MIME: "text/markdown"}}}
+	file := rest.File{Name: "answer.md", Data: []byte(text), MIME: "text/markdown"}
+	return outgoing{Content: cut(beginning, 1000) + "\n…", text: text, files: []rest.File{file}}
 }
 
-// embeds checks and renders what stands in frames below a message.
+// embeds checks and renders the embeds of a message.
 func embeds(list []sayEmbed) ([]sayEmbed, error) {
 	if len(list) > maxEmbeds {
 		return nil, core.Errorf(core.Invalid, "embeds: at most %d are allowed", maxEmbeds)

@@ -36,7 +36,7 @@ type settings struct {
 	shards   int // 0: as recommended
 }
 
-// Wrong tells what is wrong with the token; "" where nothing is, or there is none.
+// Wrong returns what is wrong with the token; "" if nothing is, or it is empty.
 func (c *Config) Wrong() string {
 	if strings.ContainsAny(c.Token.Reveal(), " \t\r\n") {
 		return "must be the bot's token, as the developer portal gives it"
@@ -69,7 +69,7 @@ func (c Config) check() (settings, error) {
 	return s, nil
 }
 
-// filled has the defaults where a Config was made without the tags' reader.
+// filled sets the defaults of a Config that was not read from a file.
 func (c Config) filled() Config {
 	for value, fallback := range map[*string]string{
 		&c.APIURL: "https://discord.com", &c.CDNURL: "https://cdn.discordapp.com",

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// How many channels are remembered, and how many of direct messages at the cost of
-// others; those longest silent go first.
+// How many channels are remembered, and how many of direct messages if others must make
+// room. The longest silent ones are forgotten first.
 const (
 	maxCursors       = 500
 	maxDirectCursors = 400
 )
 
-// cursorKey is the State's key of what was seen.
+// cursorKey is the State's key of the cursors.
 const cursorKey = "channels"
 
 // cursor is how far a channel was taken in.
@@ -29,7 +29,7 @@ type cursor struct {
 	Said  string    `json:"said,omitempty"` // the newest message of the bot's own
 }
 
-// newest is the newest message that is known of the channel.
+// newest is the newest message that is known in the channel.
 func (c *cursor) newest() string {
 	if newer(c.Said, c.Last) {
 		return c.Said
@@ -51,7 +51,7 @@ type cursors struct {
 
 func newCursors(s State) *cursors { return &cursors{state: s, all: make(map[string]*cursor)} }
 
-// load reads what was noted.
+// load reads what is stored.
 func (c *cursors) load(ctx context.Context) error {
 	raw, err := c.state.Get(ctx, cursorKey)
 	if raw == nil {
@@ -73,7 +73,7 @@ func (c *cursors) load(ctx context.Context) error {
 	return nil
 }
 
-// flush notes what is new.
+// flush stores what changed.
 func (c *cursors) flush(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.dirty {
@@ -94,7 +94,7 @@ func (c *cursors) flush(ctx context.Context) error {
 	return err
 }
 
-// seen notes that a message of a channel is durable.
+// seen is called when a message of a channel is durable.
 func (c *cursors) seen(channel string, p place, id string, at time.Time, awake bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,8 +113,8 @@ func (c *cursors) seen(channel string, p place, id string, at time.Time, awake b
 	}
 }
 
-// expect notes a channel that was never heard of before its first message is
-// durable, so that this one can be found again.
+// expect adds an unknown channel before its first message is durable, so that this
+// message can be fetched later.
 func (c *cursors) expect(channel string, p place, id string, at time.Time) {
 	n, err := strconv.ParseUint(id, 10, 64)
 	c.mu.Lock()
@@ -135,7 +135,7 @@ func (c *cursors) fresh() bool {
 	return c.added
 }
 
-// spoke notes that the bot said something in a channel.
+// spoke is called when the bot has sent a message.
 func (c *cursors) spoke(channel, id string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,8 +148,8 @@ func (c *cursors) spoke(channel, id string, at time.Time) {
 	}
 }
 
-// evict makes room: channels where the bot has no part go first, and direct
-// messages late, as the platform tells of none again.
+// evict makes room: first the channels where the bot was not spoken to go. Direct messages
+// go last, because Discord does not list them.
 func (c *cursors) evict() {
 	if len(c.all) < maxCursors {
 		return
@@ -171,7 +171,7 @@ func (c *cursors) evict() {
 	}
 }
 
-// byNeed lists the channels, those first where the bot was spoken to last.
+// byNeed lists the channels; the first is the one where the bot was spoken to last.
 func (c *cursors) byNeed() []string {
 	ids := make([]string, 0, len(c.all))
 	for id := range c.all {
@@ -188,7 +188,7 @@ func (c *cursors) byNeed() []string {
 	return ids
 }
 
-// list returns the channels by need.
+// list returns the channels in the order of byNeed.
 func (c *cursors) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,10 +205,9 @@ func (c *cursors) get(channel string) (cursor, bool) {
 	return *cur, true
 }
 
-// remembered is what a channel was when it was last heard of, also before load
-// was called.
+// remembered is what was last known of a channel, also before load was called.
 func (c *cursors) remembered(channel string) place {
-	c.first.Do(func() { _ = c.load(context.Background()) }) // Listen tells what is wrong with it
+	c.first.Do(func() { _ = c.load(context.Background()) }) // Listen returns the error
 	cur, _ := c.get(channel)
 	return cur.place
 }

@@ -13,14 +13,14 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// nonceAge is how long the platform certainly knows a nonce.
+// nonceAge is how long Discord certainly remembers a nonce.
 const nonceAge = 2 * time.Minute
 
-// destination says where a message goes, and by whose doing.
+// destination is where a message goes, and what it answers.
 type destination struct {
 	channel string
 	place   core.Path
-	answers []string // the ids of what its turn answers: commands may be among them
+	answers []string // ids of what its turn answers; some may be commands
 }
 
 // gave reports whether this turn answers the command.
@@ -38,14 +38,16 @@ type sender struct {
 	drafts  *draft.Drafts
 }
 
-// answered returns the command that this turn has answered, which takes further messages
-// as well; ok is false where there is none.
+// answered returns the command that this turn has answered, which accepts further
+// messages; ok is false if there is none.
 func (s *sender) answered(at destination) (p pending, ok bool) {
 	return s.replies.find(func(p pending) bool { return at.gave(p) && p.Answered })
 }
 
-// deliver sends messages to a channel, in order and with nothing between them.
-func (s *sender) deliver(ctx context.Context, call core.Call, to core.Path, channel string, list []outgoing, priority int) error {
+// deliver sends messages to a channel, in order and without others between them.
+func (s *sender) deliver(
+	ctx context.Context, call core.Call, to core.Path, channel string, list []outgoing, priority int,
+) error {
 	leave, err := s.sendQueue.enter(ctx, channel, priority)
 	if err != nil {
 		return rest.Failure("the message", err)
@@ -59,15 +61,15 @@ func (s *sender) deliver(ctx context.Context, call core.Call, to core.Path, chan
 	return err
 }
 
-// parts sends messages as the parts of a step from the n-th one on.
+// parts sends messages as the parts of a step, beginning with the n-th.
 func (s *sender) parts(ctx context.Context, parts core.Parts, n int, at destination, list []outgoing) error {
 	return core.SendAll(len(list), func(i int) error { return s.part(ctx, parts, n+i, at, &list[i]) })
 }
 
-// part sends one message as the n-th part of a step. Under the nonce that the
-// part has in every attempt it is one message, and where that is too long ago,
-// the channel is asked for it first. What can but follow a command's answer has no nonce,
-// and perhaps nobody may look for it.
+// part sends one message as the n-th part of a step. A part has the same nonce in every
+// attempt, so that it is one message. If an attempt was too long ago for that, the
+// channel is searched first. A message that can only follow a command's answer has no
+// nonce and cannot always be searched for, so it is not repeatable.
 func (s *sender) part(ctx context.Context, parts core.Parts, n int, at destination, m *outgoing) error {
 	began := parts.Since(n)
 	_, command := s.answered(at)
@@ -83,8 +85,8 @@ func (s *sender) part(ctx context.Context, parts core.Parts, n int, at destinati
 	})
 }
 
-// post sends one message. The first answer to a command takes the place of the
-// sign that it is being thought about, and what was drafted becomes the message.
+// post sends one message. The first answer to a command replaces the sign that the bot is
+// thinking, and a draft becomes the message.
 func (s *sender) post(ctx context.Context, at destination, m *outgoing, began time.Time) (string, error) {
 	s.drafts.Clear(ctx, at.channel)
 	if id, ok, err := s.answerCommand(ctx, at, m); ok || err != nil {
@@ -121,7 +123,7 @@ func (s *sender) post(ctx context.Context, at destination, m *outgoing, began ti
 	return s.followUp(ctx, at, m, sendError(err))
 }
 
-// sendError words why a message was not sent, or is not known to be.
+// sendError words for users why a message was not sent, or perhaps was.
 func sendError(err error) error {
 	var own *core.Error
 	if err == nil || errors.As(err, &own) {
@@ -134,9 +136,9 @@ func sendError(err error) error {
 	return e
 }
 
-// followUp says something more to who gave a command, where err is that the bot may
-// not write there otherwise; it returns err where that is of no use. It is tried
-// once, as the platform knows no nonce of it.
+// followUp sends a further answer to a command, if err is that the bot may not write there
+// otherwise; it returns err if there is no such command. It is tried once, because a
+// follow-up has no nonce.
 func (s *sender) followUp(ctx context.Context, at destination, m *outgoing, err error) (string, error) {
 	p, ok := s.answered(at)
 	if !ok || !closedTo(err) {
@@ -159,10 +161,10 @@ type created struct {
 	ID string `json:"id"`
 }
 
-// fulfil answers the command that the turn answers; ok is false where there is none,
-// or the platform takes no answer any more. It works where the bot may not write
-// otherwise. While it is not known whether it worked, the command goes on waiting:
-// another try makes the same message.
+// answerCommand answers the command that the turn answers; ok is false if there is none,
+// or it cannot be answered any more. It works even if the bot may not write there
+// otherwise. While its outcome is unknown, the command goes on waiting: another attempt
+// makes the same message.
 func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing) (id string, ok bool, err error) {
 	p, ok := s.replies.find(at.waits)
 	if !ok || !p.ready(ctx) {
@@ -172,26 +174,28 @@ func (s *sender) answerCommand(ctx context.Context, at destination, m *outgoing)
 	body.Nonce, body.Enforce, body.Reference, body.Flags = "", false, nil, m.Flags&flagPlain
 	var got created
 	err = s.rest.Do(ctx, rest.Request{
-		Method: "PATCH", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{p.App, p.Token}, Body: &body, Files: m.files, Out: &got,
+		Method: "PATCH", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{p.App, p.Token},
+		Body: &body, Files: m.files, Out: &got,
 	})
 	if err != nil && !rest.Refused(err) {
 		return "", false, sendError(err)
 	}
 	if err != nil {
 		s.replies.drop(p)
-		s.log.Warn("a command is answered by a message of its own", "err", err)
+		s.log.Warn("command answered by a message of its own", "err", err)
 		return "", false, nil
 	}
 	s.replies.answer(p)
 	return got.ID, true, nil
 }
 
-// create puts a message into a channel, once: the platform knows the nonce for
-// some minutes. Where an attempt may have worked longer ago than that, the
-// channel itself is looked at first.
+// create puts a message into a channel, once: Discord remembers the nonce for some
+// minutes. If an attempt may have worked longer ago, the channel is searched first.
 func (s *sender) create(ctx context.Context, at destination, m *outgoing) (string, error) {
-	q := rest.Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{at.channel}, Body: m, Files: m.files, Once: true}
-	var doubt time.Time // when an attempt first may have worked
+	q := rest.Request{
+		Method: "POST", Route: "/channels/{}/messages", IDs: []string{at.channel}, Body: m, Files: m.files, Once: true,
+	}
+	var doubt time.Time // of the first attempt that may have worked
 	wait := s.timings.retry
 	for try := 1; ; try++ {
 		var got created
@@ -212,21 +216,20 @@ func (s *sender) create(ctx context.Context, at destination, m *outgoing) (strin
 			if id, err := s.findSent(ctx, at, m, doubt); err != nil || id != "" {
 				return id, err
 			}
-			doubt = time.Time{} // it never came
+			doubt = time.Time{} // it did not work
 		}
 	}
 }
 
-// Bounds of the search for a message of our own.
+// Limits of the search for a message of our own.
 const (
 	lookPages = 10
-	lookSlack = 5 * time.Second // the platform's clock is known to a second or two
+	lookSlack = 5 * time.Second // Discord's clock is known to a second or two
 )
 
-// look finds this message of ours among those that were sent since then, or that
-// stood before and became it: drafts, and signs that a command is thought about.
-// "" where there is none, or the platform lets nobody look. An error means that it
-// is not known.
+// findSent finds a message that an earlier attempt sent, also if it was first a draft or
+// the sign that the bot is thinking. The result is "" if there is none or the bot may not
+// look. An error means that it is unknown.
 func (s *sender) findSent(ctx context.Context, at destination, m *outgoing, since time.Time) (string, error) {
 	exact := since.Add(s.rest.Ahead() - lookSlack)
 	id, err := s.search(ctx, at.channel, since.Add(-replyAge), func(there *message) bool {
@@ -244,8 +247,10 @@ func (m *message) answers(commands []string) bool {
 	return m.Interaction != nil && slices.Contains(commands, m.Interaction.ID)
 }
 
-// search finds the first message of our own since then that fits.
-func (s *sender) search(ctx context.Context, channel string, since time.Time, fits func(*message) bool) (string, error) {
+// search finds the first message of the bot's own since then that fits.
+func (s *sender) search(
+	ctx context.Context, channel string, since time.Time, fits func(*message) bool,
+) (string, error) {
 	after := idAt(since.Add(s.rest.Ahead() - lookSlack))
 	self := s.whoAmI(ctx)
 	for range lookPages {
@@ -269,13 +274,14 @@ func (s *sender) search(ctx context.Context, channel string, since time.Time, fi
 	return "", nil
 }
 
-// is reports whether what stands in a channel is this message.
+// is reports whether a message in a channel is this one.
 func (m *outgoing) is(there *message) bool {
-	if strings.TrimSpace(there.Content) != strings.TrimSpace(m.Content) || len(there.Attachments) != len(m.files) || len(there.Embeds) < len(m.Embeds) {
+	if strings.TrimSpace(there.Content) != strings.TrimSpace(m.Content) ||
+		len(there.Attachments) != len(m.files) || len(there.Embeds) < len(m.Embeds) {
 		return false
 	}
 	for i, f := range m.files {
-		// Of pictures the platform takes away what the camera wrote into them.
+		// Discord removes the camera's data from pictures.
 		a := there.Attachments[i]
 		if a.Size != int64(len(f.Data)) && a.Name != f.Name {
 			return false

@@ -1,25 +1,32 @@
-// Package discord lets people talk to the bot on Discord: in channels, threads
-// and posts of guilds, in the text of voice channels, in group and direct
-// messages. Its places are NAME/GUILD/CHANNEL, NAME/GUILD/CHANNEL/THREAD and
-// NAME/@me/CHANNEL, its message action is message_NAME.
+// Package discord lets users talk to the bot on Discord: in channels, threads and posts
+// of guilds, in the text of voice channels, in group and direct messages. Its places are
+// NAME/GUILD/CHANNEL, NAME/GUILD/CHANNEL/THREAD and NAME/@me/CHANNEL. Its message action
+// is message_NAME.
 //
-// Package gateway keeps the bot connected, package rest makes requests. Sessions are
-// resumed after a drop; where that is not possible, what was
-// missed is fetched channel by channel, and what comes in meanwhile waits for it:
-// in channels that were heard of before, and in those of guilds where something
-// was said since. Who wrote it is asked for as well, so that ranks are those of
-// live messages; beyond 200 people in one session, they count as members.
+// Package gateway keeps the bot connected, package rest makes requests, package markup
+// writes Markdown as Discord shows it. The way of a message through this package:
 //
-// Some of what happens while nobody listens cannot be found: edits, deletions and
-// reactions, presses and commands, and the very first direct message of a person,
-// as the platform tells a bot of no channel that it does not know.
+//   - [feed] queues events as they come; [responder] acknowledges interactions at once,
+//     because Discord waits three seconds for that.
+//   - [intake] takes events from the queue in order, turns them into events of core with
+//     the help of [cache], and hands them to the inbox.
+//   - [actions] carry out what the model wants. They and the driver send through
+//     [sender], which lets one message after the other into a channel.
 //
-// A message carries the journal's key as its nonce, which the platform honours
-// for some minutes. Where the journal tells that a part may have been sent in a
-// former life, the channel is looked at first. A command that shows as being thought
-// about is answered in its place in the life after as well, while the platform lets
-// it be.
+// After a session that could not be resumed, [history] fetches what was missed in channels
+// that were known before, and in those of guilds where something was said since. Events
+// of a channel wait for that. The members of authors are fetched as well, so that ranks
+// are those of live messages; beyond 200 in one session, authors count as plain members.
+// What cannot be fetched: edits, deletions, reactions, presses and commands, and the very
+// first direct message of a user, because Discord does not list such channels.
 //
-// It decides nothing about a conversation. Whether to answer, what is kept and
-// who may do what is told by other rooms; this one says what Discord said.
+// A message carries the journal's key as its nonce, with which Discord sends it once
+// within some minutes. If an earlier process may have sent a part, the channel is searched
+// first. A command is answered in its place also by a later process, as long as Discord
+// accepts that.
+//
+// The package decides nothing about a conversation: whether to answer, what is kept and
+// who may do what is decided elsewhere. It is larger than other packages because all of it
+// works with one set of Discord's objects; what does not need them has a package of its
+// own.
 package discord

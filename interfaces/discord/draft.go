@@ -46,7 +46,8 @@ func (d *Driver) Draft(place core.Path, text string) {
 	// A command shows by itself that it is being thought about.
 	_, command := d.replies.find(func(p pending) bool { return p.Channel == channel && !p.Answered })
 	if !command {
-		d.sender.drafts.Show(channel, text, place.Elements()[1] != me) // in private the first text notifies, the answer does not
+		// In private the first text notifies, the answer does not.
+		d.sender.drafts.Show(channel, text, place.Elements()[1] != me)
 	}
 }
 
@@ -96,12 +97,7 @@ func (p draftPlatform) Edit(ctx context.Context, channel, message, text string) 
 
 // Delete deletes the message.
 func (p draftPlatform) Delete(ctx context.Context, channel, message string) error {
-	q := rest.Request{Method: "DELETE", Route: "/channels/{}/messages/{}", IDs: []string{channel, message}}
-	err := p.rest.Do(ctx, q)
-	if rest.NotFound(err) {
-		return nil
-	}
-	return err
+	return p.rest.Delete(ctx, "/channels/{}/messages/{}", channel, message)
 }
 
 // Outcome tells what became of a request that failed.
@@ -135,8 +131,7 @@ func (p draftPlatform) Search(
 // Read returns the text of a message.
 func (p draftPlatform) Read(ctx context.Context, channel, id string) (text string, ok bool, err error) {
 	var m message
-	q := rest.Request{Method: "GET", Route: "/channels/{}/messages/{}", IDs: []string{channel, id}, Out: &m}
-	err = p.rest.Do(ctx, q)
+	err = p.rest.Get(ctx, &m, "/channels/{}/messages/{}", channel, id)
 	if rest.NotFound(err) || closedTo(err) {
 		return "", false, nil
 	}

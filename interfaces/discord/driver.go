@@ -17,7 +17,7 @@ import (
 
 // State keeps what must outlive the process: small values by key.
 type State interface {
-	// Get returns nil where there is none.
+	// Get returns nil if there is none.
 	Get(ctx context.Context, key string) ([]byte, error)
 	// Put is durable when it returns.
 	Put(ctx context.Context, key string, value []byte) error
@@ -29,11 +29,11 @@ type Options struct {
 	Config   Config
 	Log      *slog.Logger      // nil: nothing is logged
 	Clock    func() time.Time  // nil: time.Now
-	State    State             // nil: forgotten with the process
+	State    State             // nil: lost with the process
 	Commands []command.Spec    // what is offered as chat commands
 	Remember string            // the command behind "Remember this"; empty: "remember"
-	Admin    func(text string) // tells the admins; nil: nobody is told
-	Admins   []core.Path       // people who may press what is for others
+	Admin    func(text string) // informs the admins; nil: only the log is informed
+	Admins   []core.Path       // users who may press any button
 	// Dial connects to the platform; nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -87,7 +87,8 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d := &Driver{token: make(chan struct{})}
 	a := newAccount(o, set, t)
 	a.rest = rest.New(rest.Options{
-		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: a.clock, Refused: d.refuse,
+		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: a.clock,
+		Refused: d.refuse,
 	})
 	d.account = a
 	d.finder = &finder{account: a, direct: make(map[string]string), lookedUp: make(map[string]place)}
@@ -111,7 +112,7 @@ func (d *Driver) Name() string { return d.name }
 // Type is the kind of interface, whatever its table is called.
 func (d *Driver) Type() string { return "discord" }
 
-// Find returns the place that people call name, as seen from another place.
+// Find returns the place of a name such as "#general", as seen from another place.
 func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	if p, ok := d.cache.find(from, name); ok {
 		return p, nil
@@ -119,8 +120,8 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
 }
 
-// Scopes implements core.Scoper: the category of a channel, as far as it is known,
-// also before Listen began where the channel was heard of in a former life.
+// Scopes implements core.Scoper: the category of a channel, as far as it is known. A
+// channel that an earlier process knew is known before Listen begins.
 func (d *Driver) Scopes(at core.Path) []core.Path {
 	e := at.Elements()
 	if len(e) < 3 || len(e) > 4 || e[0] != d.name || e[1] == me {
@@ -140,8 +141,8 @@ func (d *Driver) Scopes(at core.Path) []core.Path {
 	return []core.Path{scope}
 }
 
-// Listen connects and takes events in until ctx ends, which is no error, or the
-// platform refuses the bot.
+// Listen connects and takes events in until ctx ends, which is not an error, or Discord
+// refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	if err := errors.Join(d.cursors.load(ctx), d.feed.alive.load(ctx, d.state)); err != nil {
 		return fmt.Errorf("%s: state: %w", d.name, err)
@@ -150,12 +151,14 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	d.inbox = in
 	d.mu.Unlock()
 	err := d.listen(ctx, in)
-	for before := 0; d.set.shards == 0 && errors.Is(err, gateway.ErrShards) && d.feed.shards > before && rest.Sleep(ctx, d.timings.gateway.Backoff); {
-		before = d.feed.shards
-		d.log.Warn("there are too few shards by now; asking how many are wanted")
-		err = d.listen(ctx, in)
+	for shards := 0; d.set.shards == 0 && errors.Is(err, gateway.ErrShards) && d.feed.shards > shards; {
+		shards = d.feed.shards
+		d.log.Warn("too few shards by now; asking how many are recommended")
+		if rest.Sleep(ctx, d.timings.gateway.Backoff) {
+			err = d.listen(ctx, in)
+		}
 	}
-	// What was taken in is noted, also when the time is over.
+	// What was taken in is stored although ctx ended.
 	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
 	d.feed.note(final, true)
@@ -167,7 +170,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	return nil
 }
 
-// receive hands in what the bot itself changed on the platform, if anyone takes it.
+// receive hands in what the bot itself changed on the platform, if Listen was called.
 func (d *Driver) receive(ctx context.Context, e core.Event) {
 	d.mu.Lock()
 	in := d.inbox
@@ -176,11 +179,11 @@ func (d *Driver) receive(ctx context.Context, e core.Event) {
 		return
 	}
 	if err := in.Receive(ctx, e); err != nil && ctx.Err() == nil {
-		d.log.Warn("a change is not taken in", "path", e.Message.Path, "err", err)
+		d.log.Warn("change not taken in", "path", e.Message.Path, "err", err)
 	}
 }
 
-// listen connects with as many shards as the platform recommends now.
+// listen connects with as many shards as are configured or recommended now.
 func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -222,8 +225,8 @@ func (d *Driver) watchToken(ctx context.Context) error {
 	}
 }
 
-// Reaches implements core.Reacher: nothing can be said once the token was refused,
-// in whatever request. What waits for an answer goes on waiting then.
+// Reaches implements core.Reacher: nothing can be sent once the token was refused, in
+// whatever request. What waits for an answer goes on waiting then.
 func (d *Driver) Reaches(core.Path) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

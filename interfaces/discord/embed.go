@@ -7,7 +7,7 @@ import (
 	"synthbot/core/markdown"
 )
 
-// Bounds of embeds, in UTF-16 units but for the counts.
+// Limits of embeds, in UTF-16 units except for the counts.
 const (
 	maxEmbeds      = 10
 	maxEmbedded    = 6000 // in all embeds of a message
@@ -18,8 +18,8 @@ const (
 	maxFieldValue  = 1024
 )
 
-// size checks an embed and returns how much of the bound for all it takes. The
-// error begins with the name of what is wrong.
+// size checks an embed and returns its share of maxEmbedded. The error begins with the
+// name of what is wrong.
 func (e *sayEmbed) size() (int, error) {
 	title, text := markdown.UTF16(e.Title), markdown.UTF16(e.Description)
 	switch {
@@ -38,7 +38,8 @@ func (e *sayEmbed) size() (int, error) {
 	for i, f := range e.Fields {
 		name, value := markdown.UTF16(f.Name), markdown.UTF16(f.Value)
 		if !visible(f.Name) || !visible(f.Value) || name > maxFieldName || value > maxFieldValue {
-			return 0, fmt.Errorf(".fields[%d]: needs a name of at most %d and a value of at most %d characters", i, maxFieldName, maxFieldValue)
+			return 0, fmt.Errorf(".fields[%d]: needs a name of at most %d and a value of at most %d characters",
+				i, maxFieldName, maxFieldValue)
 		}
 		total += name + value
 	}

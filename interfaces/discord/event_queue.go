@@ -13,7 +13,7 @@ type gatewayEvent struct {
 	kind  string // for example MESSAGE_CREATE
 	data  json.RawMessage
 	call  *arrival  // with an interaction
-	since time.Time // with READY: until when the session before told everything
+	since time.Time // with READY: until when the previous session received everything
 }
 
 // maxQueued is how many bytes of events may wait; then the gateway does.
@@ -32,8 +32,8 @@ func newEventQueue() *eventQueue {
 	return &eventQueue{filled: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 }
 
-// push waits for room, unless the queue is empty: one event always fits. It
-// gives up when done is closed.
+// push waits for room, unless the queue is empty: one event always fits. It returns false
+// if done is closed before.
 func (q *eventQueue) push(done <-chan struct{}, f gatewayEvent) bool {
 	for {
 		q.mu.Lock()

@@ -36,10 +36,10 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	case "INTERACTION_CREATE":
 		event.call = f.responder.arrive(ctx, e.Data)
 	case "READY":
-		f.ready.stands(e.Shard)
+		f.ready.connected(e.Shard)
 		event.since = f.alive.begin(e.Shard, f.clock())
 	case "RESUMED":
-		f.ready.stands(e.Shard)
+		f.ready.connected(e.Shard)
 	}
 	if event.call.wanted() && !f.events.push(ctx.Done(), event) {
 		f.responder.arrivals.forget(event.call)
@@ -53,7 +53,7 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 func (f *feed) Alive(shard int) { f.alive.touch(shard, f.clock()) }
 
 // Disconnected implements gateway.Handler.
-func (f *feed) Disconnected(shard int) { f.ready.ended(shard) }
+func (f *feed) Disconnected(shard int) { f.ready.disconnected(shard) }
 
 // ContentRefused implements gateway.Handler.
 func (f *feed) ContentRefused() { f.notices.contentRefused() }

@@ -23,7 +23,8 @@ func (d *Driver) Fetch(ctx context.Context, a core.Attachment, max int64) ([]byt
 				Fresh string `json:"refreshed"`
 			} `json:"refreshed_urls"`
 		}
-		q := rest.Request{Method: "POST", Route: "/attachments/refresh-urls", Body: map[string]any{"attachment_urls": []string{d.set.cdn.String() + ref.RequestURI()}}, Out: &fresh}
+		body := map[string]any{"attachment_urls": []string{d.set.cdn.String() + ref.RequestURI()}}
+		q := rest.Request{Method: "POST", Route: "/attachments/refresh-urls", Body: body, Out: &fresh}
 		if err := d.rest.Do(ctx, q); err == nil && len(fresh.URLs) > 0 {
 			data, status, err = d.rest.Download(ctx, d.set.cdn.String()+handle(fresh.URLs[0].Fresh), max)
 			if err != nil {

@@ -8,7 +8,7 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// finder finds the channels that paths and people stand for. Safe for concurrent use.
+// finder finds the channels of paths and users. Safe for concurrent use.
 type finder struct {
 	*account
 
@@ -17,17 +17,18 @@ type finder struct {
 	lookedUp map[string]place  // channels of which the gateway said nothing
 }
 
-// channelOf is the channel that a path of ours names.
+// channelOf is the channel of a path of this interface.
 func (f *finder) channelOf(path core.Path) (string, error) {
 	e := path.Elements()
 	if len(e) < 3 || len(e) > 4 || e[0] != f.name || path.IsPerson() {
-		return "", core.Errorf(core.Invalid, "%s is no place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, f.name, f.name)
+		return "", core.Errorf(core.Invalid,
+			"%s is not a place of %s: write %s/<guild>/<channel>, or leave interface_path out", path, f.name, f.name)
 	}
 	return e[len(e)-1], nil
 }
 
-// stands reports as an error that a channel is not where a path says: who may write
-// to a place and below it would reach every channel by its id.
+// checkPlace returns an error if a channel is not where a path says. Without it, a user
+// who may write to a place and below would reach every channel by its id.
 func (f *finder) checkPlace(ctx context.Context, path core.Path, id string) error {
 	p, known := f.cache.place(id)
 	if !known {
@@ -47,7 +48,7 @@ func (f *finder) checkPlace(ctx context.Context, path core.Path, id string) erro
 	return nil
 }
 
-// whereIs is the place of a channel that the gateway did not tell of.
+// locate returns the place of a channel that is not in the cache.
 func (f *finder) locate(ctx context.Context, id string) (place, error) {
 	cur, known := f.cursors.get(id)
 	if known {
@@ -60,7 +61,8 @@ func (f *finder) locate(ctx context.Context, id string) (place, error) {
 		return p, nil
 	}
 	var c channel
-	if err := f.rest.Do(ctx, rest.Request{Method: "GET", Route: "/channels/{}", IDs: []string{id}, Out: &c}); err != nil {
+	err := f.rest.Get(ctx, &c, "/channels/{}", id)
+	if err != nil {
 		return p, err
 	}
 	p = place{Guild: c.Guild, Parent: c.Parent, Kind: uint8(min(max(c.Type, 0), 255))}
@@ -73,8 +75,8 @@ func (f *finder) locate(ctx context.Context, id string) (place, error) {
 	return p, nil
 }
 
-// reach is the channel of a place, or of direct messages with a person, which is
-// opened where there is none.
+// reach is the channel of a place, or of direct messages with a user, which is opened if
+// there is none.
 func (f *finder) reach(ctx context.Context, to core.Path) (string, error) {
 	if to.Interface() != f.name || !to.IsPerson() {
 		channel, err := f.channelOf(to)
@@ -91,7 +93,9 @@ func (f *finder) reach(ctx context.Context, to core.Path) (string, error) {
 		return channel, nil
 	}
 	var made created
-	err := f.rest.Do(ctx, rest.Request{Method: "POST", Route: "/users/@me/channels", Body: map[string]string{"recipient_id": person}, Out: &made})
+	q := rest.Request{Method: "POST", Route: "/users/@me/channels", Out: &made}
+	q.Body = map[string]string{"recipient_id": person}
+	err := f.rest.Do(ctx, q)
 	if err != nil || made.ID == "" {
 		return "", rest.Failure("writing to that person", err)
 	}
@@ -104,6 +108,6 @@ func (f *finder) reach(ctx context.Context, to core.Path) (string, error) {
 	return made.ID, nil
 }
 
-// maxDirect is how many channels of direct messages are remembered by person;
-// the platform tells again what is forgotten.
+// maxDirect is how many channels are remembered by user, and by id. A forgotten one is
+// requested again.
 const maxDirect = 1000

@@ -8,8 +8,8 @@ import (
 	"synthbot/core"
 )
 
-// ofGuild takes in what changes guilds, channels and roles; true where the event
-// was of that kind.
+// ofGuild takes in what changes guilds, channels and roles. It returns false for other
+// events.
 func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
 	b := t.d.cache
 	switch f.kind {
@@ -51,8 +51,8 @@ func (t *intake) ofGuild(ctx context.Context, f gatewayEvent) bool {
 	return true
 }
 
-// open lets the channels of a guild be tried again, as the bot may be let in now:
-// all of them, or one channel or category with what is below it.
+// open allows sending again to channels of a guild that were closed to the bot: to all,
+// or to one channel or category with what is below it.
 func (t *intake) open(guild, channel string) {
 	t.d.closed.clearWhere(func(id string) bool {
 		p, ok := t.d.cache.place(id)
@@ -89,8 +89,8 @@ func (t *intake) member(f gatewayEvent) {
 	}
 }
 
-// ready begins a new session: what was missed is fetched, each guild's channels
-// when the guild is there.
+// ready begins a new session: what was missed is fetched, each guild's channels when the
+// guild has come.
 func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	r, ok := decode[ready](f.data)
 	if !ok {
@@ -136,8 +136,8 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	}
 }
 
-// gap notes that something may be missing behind the events that wait now: what
-// was being fetched may have been fetched too early.
+// gap marks that something may be missing after the events that wait now: what is being
+// fetched may have been fetched too early.
 func (t *intake) gap(shard int) {
 	for _, h := range t.holds {
 		if h.begun && !h.gap && t.ours(h.guild, shard) {
@@ -181,7 +181,7 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	}
 }
 
-// awaited fetches what was missed in the channels of a guild that is there now.
+// awaited fetches what was missed in the channels of a guild that has come.
 func (t *intake) awaited(ctx context.Context, guild string, last map[string]string) {
 	a := t.absent[guild]
 	if a == nil {
@@ -203,12 +203,11 @@ func (t *intake) awaited(ctx context.Context, guild string, last map[string]stri
 	}
 }
 
-// maxUnseen is how many channels that were never heard of are fetched in one
-// session of the gateway.
+// maxUnseen is how many unknown channels are fetched in one session of the gateway.
 const maxUnseen = 200
 
-// overheard fetches what was said since the session before in channels of a
-// guild that were never heard of: somebody may have spoken to the bot there.
+// overheard fetches what was said since the previous session in unknown channels of a
+// guild: users may have spoken to the bot there.
 func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
 	since := t.since[shard]
 	if g.Joined.After(since) {
@@ -221,7 +220,10 @@ func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
 	for _, list := range [][]channel{g.Channels, g.Threads} {
 		for _, c := range list {
 			_, known := t.d.cursors.get(c.ID)
-			if known || t.holds[c.ID] != nil || t.unseen <= 0 || !c.talk() || !newer(c.Last, from) || !t.d.cache.reads(g.ID, c) {
+			if known || t.holds[c.ID] != nil || t.unseen <= 0 {
+				continue
+			}
+			if !c.hasMessages() || !newer(c.Last, from) || !t.d.cache.reads(g.ID, c) {
 				continue
 			}
 			t.unseen--
@@ -232,7 +234,7 @@ func (t *intake) overheard(ctx context.Context, shard int, g guildPayload) {
 	}
 }
 
-// hurry fetches the channels of guilds that were announced a while ago and have not come.
+// hurry fetches the channels of guilds that were announced a while ago and did not come.
 func (t *intake) hurry(ctx context.Context) {
 	for guild, a := range t.absent {
 		if time.Since(a.since) < t.d.timings.guilds {

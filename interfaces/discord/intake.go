@@ -11,15 +11,15 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// Bounds of what is taken in.
+// Limits of what is taken in.
 const (
 	maxBatch  = 128  // events in one commit
 	maxHeld   = 1000 // events that wait for their channel
 	maxAtOnce = 4    // channels that are looked up or fetched at once
 )
 
-// intake turns events of the gateway into ours, in order, and hands them in.
-// All of it but the fetching runs in one goroutine.
+// intake turns events of the gateway into those of core, in order, and hands them in. All
+// of it except fetching runs in one goroutine.
 type intake struct {
 	d    *Driver
 	in   core.Inbox
@@ -28,12 +28,12 @@ type intake struct {
 	done chan found
 
 	holds  map[string]*hold           // channels whose events wait
-	since  map[int]time.Time          // by shard: until when the session before told everything
-	unseen int                        // channels never heard of that may still be fetched in this session
+	since  map[int]time.Time          // by shard: until when the previous session received everything
+	unseen int                        // unknown channels that may still be fetched in this session
 	absent map[string]*absence        // guilds that were announced and have not come yet
 	listed map[string]map[string]bool // by shard: the guilds that READY named
 
-	sees bool // what does not concern the bot comes with its text
+	sees bool // messages that do not concern the bot come with their text
 
 	batch []core.Event
 	after []func() // once the batch is durable
@@ -44,10 +44,10 @@ type intake struct {
 type hold struct {
 	events []gatewayEvent
 	fetch  bool   // its missed messages are wanted
-	from   string // with fetch: the channel was never heard of; what is newer is wanted
+	from   string // with fetch: the channel is unknown, and messages after this one are wanted
 	begun  bool
-	gap    bool // something is missing behind the first sound ones of events
-	sound  int
+	gap    bool // something is missing after the first events
+	sound  int  // how many events come before the gap
 	guild  string
 }
 
@@ -57,7 +57,7 @@ type absence struct {
 	channels []string // to be fetched when it comes
 }
 
-// found is what a job brings.
+// found is what was fetched of a channel.
 type found struct {
 	channel string
 	place   place
@@ -67,7 +67,8 @@ type found struct {
 func newIntake(d *Driver, in core.Inbox) *intake {
 	return &intake{
 		d: d, in: in, slot: make(chan struct{}, maxAtOnce), done: make(chan found),
-		holds: make(map[string]*hold), since: make(map[int]time.Time), absent: make(map[string]*absence), listed: make(map[string]map[string]bool),
+		holds: make(map[string]*hold), since: make(map[int]time.Time), absent: make(map[string]*absence),
+		listed: make(map[string]map[string]bool),
 	}
 }
 
@@ -106,7 +107,7 @@ func (t *intake) run(ctx context.Context) error {
 // commit hands the batch in, again and again until it is durable.
 func (t *intake) commit(ctx context.Context) bool {
 	if t.d.cursors.fresh() {
-		// A channel that was never heard of is noted before its first message is.
+		// An unknown channel is stored before its first message.
 		t.d.feed.noteCursors(ctx)
 	}
 	if len(t.batch) > 0 && !t.receive(ctx, t.batch) {
@@ -119,8 +120,8 @@ func (t *intake) commit(ctx context.Context) bool {
 	return true
 }
 
-// receive hands events in, again and again until they are durable; false when ctx
-// ended. Those that can never be taken in are left out.
+// receive hands events in, again and again until they are durable. It returns false if ctx
+// ended. Events that can never be taken in are left out.
 func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 	for wait := t.d.timings.retry; ; wait = min(2*wait, 10*time.Second) {
 		err := t.in.Receive(ctx, events...)
@@ -141,21 +142,21 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 			}
 			return true
 		}
-		t.d.log.Error("the inbox does not take events", "err", err, "events", len(events))
+		t.d.log.Error("events not taken in", "err", err, "events", len(events))
 		if !rest.Sleep(ctx, wait) {
 			return false
 		}
 	}
 }
 
-// event sorts an event: what is known of guilds changes at once, what happens
-// in a channel may have to wait.
+// event takes one event in: a change of a guild at once, what happens in a channel when
+// the channel is known and nothing is missing there.
 func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	defer func() {
-		// One event that we cannot digest costs that event, not the process.
+		// An event that cannot be read must not end the process.
 		p := recover()
 		if p != nil {
-			t.d.log.Error("an event could not be read", "type", f.kind, "panic", fmt.Sprint(p))
+			t.d.log.Error("event not read", "type", f.kind, "panic", fmt.Sprint(p))
 		}
 	}()
 	if t.ofGuild(ctx, f) {
@@ -173,8 +174,8 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	}
 	switch f.kind {
 	case "MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK",
-		"MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "MESSAGE_REACTION_REMOVE_ALL", "MESSAGE_REACTION_REMOVE_EMOJI",
-		"INTERACTION_CREATE":
+		"MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE", "MESSAGE_REACTION_REMOVE_ALL",
+		"MESSAGE_REACTION_REMOVE_EMOJI", "INTERACTION_CREATE":
 	default:
 		return
 	}
@@ -210,12 +211,12 @@ func (t *intake) wait(ctx context.Context, channel string, h *hold, f gatewayEve
 	if len(h.events) < maxHeld {
 		h.events = append(h.events, f)
 	} else if !h.gap {
-		h.gap, h.sound = true, maxHeld // messages are found again; the rest is not worth the room
+		h.gap, h.sound = true, maxHeld // messages are fetched again; other events are lost
 	}
 	t.begin(ctx, channel, h)
 }
 
-// placeOf is what is known of a channel, from the gateway or from before.
+// placeOf is what is known of a channel, from the gateway or from an earlier process.
 func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
 	if p, ok := t.d.cache.place(channel); ok {
 		return p, true
@@ -223,7 +224,7 @@ func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
 	if cur, ok := t.d.cursors.get(channel); ok && cur.Guild == guild {
 		return cur.place, true
 	}
-	// What the message itself tells is enough, but for a thread's parent.
+	// The event itself says enough, unless it is in a thread, whose parent is needed.
 	if kind == nil || *kind < 0 || *kind > 255 {
 		return place{}, false
 	}
@@ -234,7 +235,7 @@ func (t *intake) placeOf(channel, guild string, kind *int) (place, bool) {
 	return p, true
 }
 
-// take turns an event of a known channel into ours.
+// take turns an event of a known channel into one of core.
 func (t *intake) take(f gatewayEvent, p place) {
 	switch f.kind {
 	case "MESSAGE_CREATE":
@@ -267,8 +268,8 @@ func (t *intake) message(m *message, p place) {
 	own := m.Author != nil && m.Author.ID == self.ID
 	out, ok := t.normal(m, p)
 	if ok && p.Guild == "" {
-		// Who closed his direct messages and writes has opened them. What opens a
-		// channel of a guild is told by itself.
+		// A user who writes accepts direct messages again. Channels of guilds are opened by
+		// events of their own.
 		t.d.closed.clear(channel)
 	}
 	if ok {
@@ -279,14 +280,14 @@ func (t *intake) message(m *message, p place) {
 	t.after = append(t.after, func() { t.d.cursors.seen(channel, p, id, at, awake) })
 }
 
-// normal makes our message of the platform's.
+// normal makes a core.Message of Discord's.
 func (t *intake) normal(m *message, p place) (core.Message, bool) {
 	out, ok := t.d.cache.normal(m, p)
 	out.Ahead = t.d.rest.ClockAhead()
 	return out, ok
 }
 
-// edit takes a new text in; a preview that the platform adds is no edit.
+// edit takes a new text in. A preview that Discord adds is not an edit.
 func (t *intake) edit(f gatewayEvent, p place) {
 	m, ok := decode[message](f.data)
 	if !ok || m.Edited.IsZero() || m.Author == nil {
@@ -336,7 +337,7 @@ func (t *intake) react(f gatewayEvent, p place) {
 	t.batch = append(t.batch, e)
 }
 
-// unreact takes in that a moderator took everybody's reactions away, or one emoji.
+// unreact takes in that a moderator removed all reactions of a message, or one emoji.
 func (t *intake) unreact(f gatewayEvent, p place) {
 	r, ok := decode[reaction](f.data)
 	path, scopes, err := t.d.cache.path(r.Channel, p)
@@ -345,6 +346,8 @@ func (t *intake) unreact(f gatewayEvent, p place) {
 	}
 	t.batch = append(t.batch, core.Event{
 		Kind: core.KindReaction, Target: r.Message, Data: core.TakenAway + line(r.Emoji.text(), 100),
-		Message: core.Message{Path: path, ID: "reaction-" + r.Message, Time: t.d.clock(), Private: p.private(), Scopes: scopes},
+		Message: core.Message{
+			Path: path, ID: "reaction-" + r.Message, Time: t.d.clock(), Private: p.private(), Scopes: scopes,
+		},
 	})
 }

@@ -21,34 +21,34 @@ const (
 	answerChoices  = 8
 )
 
-// ephemeral marks what only the person concerned sees.
+// ephemeral marks messages that only one user sees.
 const ephemeral = 1 << 6
 
-// arrival is an interaction from the moment that the gateway told of it: the
-// platform gives three seconds to answer it, whatever else waits.
+// arrival is an interaction that has just been received: Discord wants an answer within
+// three seconds, whatever else waits.
 type arrival struct {
 	id      string
-	done    bool // nobody else need know of it
-	decided chan struct{}
-	taken   chan struct{} // closed when the platform was told so, or could not be
-	once    sync.Once
-	refused bool // once decided: it makes no sense to us
+	done    bool          // the inbox does not need it
+	decided chan struct{} // closed when it is on disk or refused
+	taken   chan struct{} // closed when it was acknowledged, or could not be
+	once    sync.Once     // of closing decided
+	refused bool          // once decided: it makes no sense here
 }
 
-// wanted reports whether the inbox is to know of what comes with it.
+// wanted reports whether the inbox needs its event.
 func (a *arrival) wanted() bool { return a == nil || !a.done }
 
-// told is closed when the platform was told that it was taken.
-func (a *arrival) told() <-chan struct{} {
+// acknowledged is closed when the interaction was acknowledged.
+func (a *arrival) acknowledged() <-chan struct{} {
 	if a != nil {
 		return a.taken
 	}
-	told := make(chan struct{})
-	close(told)
-	return told
+	closed := make(chan struct{})
+	close(closed)
+	return closed
 }
 
-// decide tells that it is on disk, or that it is refused.
+// decide is called when it is on disk, or refused.
 func (a *arrival) decide(refused bool) {
 	if a != nil {
 		a.once.Do(func() {
@@ -58,20 +58,20 @@ func (a *arrival) decide(refused bool) {
 	}
 }
 
-// Bounds of what is remembered of interactions.
+// Limits of what is remembered of interactions.
 const (
 	maxArrivals = 1000 // from then on, old ones go
 	arrivalAge  = 5 * time.Minute
 )
 
-// arrivals are the latest interactions: what a resumed session tells again is
-// not answered again. Safe for concurrent use.
+// arrivals are the latest interactions: those that a resumed session repeats are not
+// answered again. Safe for concurrent use.
 type arrivals struct {
 	mu   sync.Mutex
 	when map[string]time.Time
 }
 
-// new reports whether an interaction was not heard of before.
+// new reports whether an interaction was not received before.
 func (a *arrivals) new(id string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,13 +102,14 @@ type responder struct {
 
 func newResponder(a *account, c *commands, admins []core.Path) *responder {
 	return &responder{
-		account: a, commands: c, admins: admins, arrivals: arrivals{when: make(map[string]time.Time)}, presses: newReplies(nil, nil),
+		account: a, commands: c, admins: admins, arrivals: arrivals{when: make(map[string]time.Time)},
+		presses: newReplies(nil, nil),
 	}
 }
 
-// arrive answers what no inbox need know of: completions, and presses of what is
-// for somebody else. Everything else is answered when it is on disk, or a little
-// before the platform would call it failed.
+// arrive answers interactions that the inbox does not need: completions, and presses of
+// other users' buttons. All others are acknowledged when they are on disk, or a little
+// before Discord would show them as failed.
 func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	i, ok := decode[interaction](data)
 	who := i.person()
@@ -143,13 +144,13 @@ func (r *responder) arrive(ctx context.Context, data []byte) *arrival {
 	return c
 }
 
-// whisper answers an interaction so that only the person concerned sees it.
+// whisper answers an interaction so that only its user sees it.
 func (r *responder) whisper(ctx context.Context, i *interaction, text string) {
 	r.respond(ctx, i, answerNow, map[string]any{"content": text, "flags": ephemeral, "allowed_mentions": nobody()})
 }
 
-// background runs f, which lasts seconds at most, beside the intake; false: the end
-// has come. It goes on when ctx ends: the platform waits for an answer.
+// background runs f, which takes seconds at most, in a goroutine. It returns false if
+// Listen has ended. f goes on when ctx ends: Discord waits for an answer.
 func (r *responder) background(ctx context.Context, f func(context.Context)) bool {
 	return r.tasks.run(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timings.answers)
@@ -165,7 +166,7 @@ func (i *interaction) person() *user {
 	return i.User
 }
 
-// mayPress reads whom a button is for. Admins may press every one.
+// mayPress reads from a button's id who may press it. Admins may press any button.
 func (r *responder) mayPress(custom, who string) bool {
 	whom, _, found := strings.Cut(custom, ":")
 	person, err := core.MakePath(r.name, "@user", who)
@@ -185,17 +186,19 @@ func (t *intake) interact(f gatewayEvent, p place) {
 		return
 	}
 	t.batch = append(t.batch, e)
-	// Who gave a command in private can be found again, whatever he says next.
+	// After a command in private, missed messages there can be found.
 	t.d.cursors.expect(i.Channel, p, i.ID, t.d.clock())
 	waiting := t.d.responder.presses
 	if i.Type == interactCommand {
 		waiting = t.d.replies
 	}
-	waiting.add(pending{ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, At: time.Now(), taken: f.call.told()})
+	waiting.add(pending{
+		ID: i.ID, App: i.App, Token: i.Token, Channel: i.Channel, At: time.Now(), taken: f.call.acknowledged(),
+	})
 	t.after = append(t.after, func() { f.call.decide(false) })
 }
 
-// accept tells the platform that an interaction was taken.
+// accept acknowledges an interaction.
 func (r *responder) accept(ctx context.Context, i *interaction) {
 	if i.Type == interactCommand {
 		r.respond(ctx, i, answerLater, nil)
@@ -206,13 +209,13 @@ func (r *responder) accept(ctx context.Context, i *interaction) {
 	if whom == anyone || whom == judged || strings.Contains(whom, ",") {
 		return
 	}
-	// What was for one person is done with.
+	// Buttons for one user are used up.
 	err := r.rest.Do(ctx, rest.Request{
 		Method: "PATCH", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{i.App, i.Token}, Fast: true,
 		Body: map[string]any{"components": []any{}, "allowed_mentions": nobody()},
 	})
 	if err != nil {
-		r.log.Warn("buttons that were pressed are not gone", "err", err)
+		r.log.Warn("pressed buttons not removed", "err", err)
 	}
 }
 
@@ -222,13 +225,15 @@ func (r *responder) respond(ctx context.Context, i *interaction, kind int, data 
 	if data != nil {
 		body["data"] = data
 	}
-	err := r.rest.Do(ctx, rest.Request{Method: "POST", Route: "/interactions/{}/{}/callback", IDs: []string{i.ID, i.Token}, Body: body, Fast: true})
+	err := r.rest.Do(ctx, rest.Request{
+		Method: "POST", Route: "/interactions/{}/{}/callback", IDs: []string{i.ID, i.Token}, Body: body, Fast: true,
+	})
 	if err != nil {
-		r.log.Warn("an interaction could not be answered", "err", err)
+		r.log.Warn("interaction not answered", "err", err)
 	}
 }
 
-// event makes our event of an interaction.
+// event makes a core.Event of an interaction.
 func (r *responder) event(i *interaction, p place) (core.Event, bool) {
 	path, scopes, err := r.cache.path(i.Channel, p)
 	who := i.person()
@@ -254,7 +259,7 @@ func (r *responder) event(i *interaction, p place) (core.Event, bool) {
 	return r.chat(e, i)
 }
 
-// press is a press of a button of one of our messages; it says the button's label.
+// press is a press of a button of one of the bot's messages; it says the button's label.
 func (r *responder) press(e core.Event, i *interaction) (core.Event, bool) {
 	if i.Message == nil {
 		return e, false
@@ -270,7 +275,7 @@ func (r *responder) press(e core.Event, i *interaction) (core.Event, bool) {
 	return e, true
 }
 
-// label is what the button with that id says; "" if the message has none.
+// label is the label of the button with that id; "" if there is none.
 func (m *message) label(id string) string {
 	for _, raw := range m.Components {
 		var row struct {
@@ -316,8 +321,8 @@ func (r *responder) chat(e core.Event, i *interaction) (core.Event, bool) {
 	return e, c.Name != ""
 }
 
-// menu is the context menu of a message: what it says is what is meant, and stays the
-// words of who wrote it.
+// menu is the command in the context menu of a message. It quotes the message with its
+// author.
 func (r *responder) menu(e core.Event, i *interaction) (core.Event, bool) {
 	m, ok := i.Data.Resolved.Messages[i.Data.Target]
 	if !ok {
@@ -343,25 +348,27 @@ func (o *option) text() string {
 	return string(o.Value)
 }
 
-// Observe is done with a command, and takes back its sign of thought if that got no answer. Where
-// Listen has ended, that is for the next driver to do.
+// Observe is done with a command, and removes the sign that the bot is thinking if it got
+// no answer. If Listen has ended, the next driver does that.
 func (d *Driver) Observe(end core.TurnEnd) {
 	for _, id := range end.Messages {
 		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok && p.Answered {
 			d.replies.drop(p)
 		} else if ok {
-			d.responder.background(context.Background(), func(ctx context.Context) { d.responder.removeThinking(ctx, p) })
+			r := d.responder
+			r.background(context.Background(), func(ctx context.Context) { r.removeThinking(ctx, p) })
 		}
 	}
 }
 
-// unthink removes the sign that a command is being thought about. An answer may stand
-// in its place, of which nobody knows that it arrived: it stays.
+// removeThinking removes the sign that the bot is thinking. An answer of unknown outcome
+// may have replaced it: that is kept.
 func (r *responder) removeThinking(ctx context.Context, p pending) {
 	if !p.ready(ctx) {
 		return
 	}
-	at := rest.Request{Method: "GET", Route: "/webhooks/{}/{}/messages/@original", IDs: []string{p.App, p.Token}, Fast: true}
+	at := rest.Request{Method: "GET", Fast: true}
+	at.Route, at.IDs = "/webhooks/{}/{}/messages/@original", []string{p.App, p.Token}
 	var there message
 	at.Out = &there
 	err := r.rest.Do(ctx, at)
@@ -370,7 +377,7 @@ func (r *responder) removeThinking(ctx context.Context, p pending) {
 		err = r.rest.Do(ctx, at)
 	}
 	if err != nil && !rest.NotFound(err) {
-		r.log.Warn("a sign of thought is not gone", "err", err)
+		r.log.Warn("sign of thinking not removed", "err", err)
 	}
 	r.replies.drop(p)
 }

@@ -9,23 +9,23 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// Bounds of asking who somebody is.
+// Limits of asking for members.
 const (
-	maxAsked   = 200 // people in one session of the gateway
+	maxAsked   = 200 // members in one session of the gateway
 	maxMembers = 2000
 	memberAge  = 10 * time.Minute
-	askingTime = 20 * time.Second // for one channel: what is said there waits for it
+	askingTime = 20 * time.Second // for one channel: its events wait for it
 )
 
-// members remember what people are in guilds, as REST told it: what is fetched
-// of the past comes without. Safe for concurrent use.
+// members are the guild members that were asked for: fetched messages come without them.
+// Safe for concurrent use.
 type members struct {
 	mu    sync.Mutex
 	known map[[2]string]known
 	left  int // that may still be asked for in this session
 }
 
-// known is what somebody is in a guild; no member where he left it.
+// known is a user's member object; nil if the user has left the guild.
 type known struct {
 	member *member
 	at     time.Time
@@ -33,14 +33,15 @@ type known struct {
 
 func newMembers() *members { return &members{known: make(map[[2]string]known), left: maxAsked} }
 
-// fill allows as many questions as a session may have.
+// fill allows as many requests as a session may have.
 func (m *members) fill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.left = maxAsked
 }
 
-// find returns what is known of somebody; ask tells to ask for the rest.
+// find returns a member that is known; ask reports whether an unknown one may be
+// requested.
 func (m *members) find(guild, id string) (found *member, ok, ask bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,9 +65,8 @@ func (m *members) set(guild, id string, found *member) {
 	m.known[[2]string{guild, id}] = known{found, time.Now()}
 }
 
-// introduce finds out what the authors of fetched messages are in the guild, so
-// that names and ranks are those of live messages: the latest first, each asked
-// for once. Who is not asked for any more is a member under his user name.
+// introduce adds the authors' members to fetched messages, the latest first, so that names
+// and ranks are those of live messages. Without one, an author counts as a plain member.
 func (h *history) introduce(ctx context.Context, guild string, list []message) {
 	if guild == "" {
 		return
@@ -80,21 +80,20 @@ func (h *history) introduce(ctx context.Context, guild string, list []message) {
 		}
 		var err error
 		if m.Member, err = h.memberOf(ctx, guild, m.Author.ID); err != nil {
-			h.log.Warn("who wrote the missed messages is not known to the end", "guild", guild, "err", err)
+			h.log.Warn("authors of missed messages not asked for", "guild", guild, "err", err)
 			return
 		}
 	}
 }
 
-// memberOf asks what somebody is in a guild; nil for nobody, or where it is not
-// asked any more.
+// memberOf asks for a user's member; nil if there is none, or too many were asked for.
 func (h *history) memberOf(ctx context.Context, guild, id string) (*member, error) {
 	found, ok, ask := h.members.find(guild, id)
 	if ok || !ask {
 		return found, nil
 	}
 	var got member
-	err := h.rest.Do(ctx, rest.Request{Method: "GET", Route: "/guilds/{}/members/{}", IDs: []string{guild, id}, Out: &got})
+	err := h.rest.Get(ctx, &got, "/guilds/{}/members/{}", guild, id)
 	switch {
 	case rest.NotFound(err):
 		h.members.set(guild, id, nil)

@@ -14,7 +14,7 @@ import (
 // epoch is where the platform's ids begin, in milliseconds.
 const epoch = 1420070400000
 
-// born is when an id was given; zero where it is no id of the platform.
+// born is when an id was given; zero if it is not an id of Discord.
 func born(id string) time.Time {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil || n < 1<<22 {
@@ -36,8 +36,8 @@ func newer(a, b string) bool {
 	return a > b
 }
 
-// normal makes our message of the platform's; ok is false where it is none that
-// people (or bots) said, or the bot's own.
+// normal makes a core.Message of Discord's; ok is false if it is the bot's own, or a
+// notice that nobody wrote.
 func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	self, app := b.me()
 	own := m.Author != nil && m.Author.ID == self.ID && self.ID != "" && m.Type != messageResult
@@ -53,7 +53,9 @@ func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	if err != nil {
 		return out, false
 	}
-	out = core.Message{Path: path, ID: m.ID, Scopes: scopes, Private: p.private(), Time: m.Time.Time, Voice: m.Flags&flagVoice != 0}
+	out = core.Message{
+		Path: path, ID: m.ID, Scopes: scopes, Private: p.private(), Time: m.Time.Time, Voice: m.Flags&flagVoice != 0,
+	}
 	if out.Time.IsZero() {
 		out.Time = born(m.ID)
 	}
@@ -74,7 +76,7 @@ func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 		b.quote(m, p, &out)
 		out.Addressed = b.addressed(m, p, self)
 	}
-	// What says nothing at all is not worth keeping.
+	// An empty message is not kept.
 	return out, out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0 || out.Addressed != core.NotAddressed
 }
 
@@ -125,8 +127,8 @@ func (b *cache) quote(m *message, p place, out *core.Message) {
 	out.ReplyTo = q
 }
 
-// addressed says how a message speaks to the bot. That the platform mentions
-// whom one replies to is no mention; everyone is nobody.
+// addressed is how a message addresses the bot. The author of a message that is replied to
+// is in the list of mentions, too, so the text decides. @everyone does not count.
 func (b *cache) addressed(m *message, p place, self user) core.Addressed {
 	if p.private() {
 		return core.Direct
@@ -134,14 +136,15 @@ func (b *cache) addressed(m *message, p place, self user) core.Addressed {
 	if self.ID == "" {
 		return core.NotAddressed
 	}
-	if strings.Contains(m.Content, "<@"+self.ID+">") || strings.Contains(m.Content, "<@!"+self.ID+">") || b.isMine(p.Guild, m.Roles) {
+	named := strings.Contains(m.Content, "<@"+self.ID+">") || strings.Contains(m.Content, "<@!"+self.ID+">")
+	if named || b.isMine(p.Guild, m.Roles) {
 		return core.Mention
 	}
 	r := m.Referenced
 	if r != nil && r.Author != nil && r.Author.ID == self.ID {
 		return core.Reply
 	}
-	// Without the content intent, the list is all there is.
+	// Without the content intent, there is only the list.
 	if m.Content == "" && len(m.Snapshots) == 0 {
 		for i := range m.Mentions {
 			if m.Mentions[i].ID == self.ID {
@@ -162,8 +165,9 @@ func attachments(m *message) []core.Attachment {
 				name = a.Title
 			}
 			out = append(out, core.Attachment{
-				Kind: media(a.MIME, a.Name), Name: line(name, core.MaxName), MIME: line(a.MIME, 100), Size: max(a.Size, 0),
-				Width: max(a.Width, 0), Height: max(a.Height, 0), Duration: rest.Seconds(a.Duration), Ref: handle(a.URL),
+				Kind: media(a.MIME, a.Name), Name: line(name, core.MaxName), MIME: line(a.MIME, 100),
+				Size: max(a.Size, 0), Width: max(a.Width, 0), Height: max(a.Height, 0),
+				Duration: rest.Seconds(a.Duration), Ref: handle(a.URL),
 			})
 			if len(out) == 20 {
 				return out
@@ -173,7 +177,7 @@ func attachments(m *message) []core.Attachment {
 	return out
 }
 
-// handle is what is kept of a file's address: the path, never the host.
+// handle is the part of a file's address that is kept: the path, never the host.
 func handle(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 2048 {
@@ -206,15 +210,16 @@ func media(mime, name string) core.Media {
 	return core.File
 }
 
-// hears reports whether a message has a text that without the content intent would
-// be kept from the bot of that id.
+// hears reports whether a message has a text that the bot of that id would not receive
+// without the content intent.
 func (m *message) hears(self string) bool {
-	return m.Guild != "" && m.Content != "" && !slices.ContainsFunc(m.Mentions, func(u user) bool { return u.ID == self })
+	named := func(u user) bool { return u.ID == self }
+	return m.Guild != "" && m.Content != "" && !slices.ContainsFunc(m.Mentions, named)
 }
 
-// blind reports whether the platform seems to keep the text of a message from
-// the bot.
+// blind reports whether the text of a message seems to be missing because of the content
+// intent.
 func blind(m *message) bool {
-	return m.Guild != "" && m.Type == messagePlain && m.Content == "" && len(m.Attachments) == 0 && len(m.Embeds) == 0 &&
-		len(m.Stickers) == 0 && m.Poll == nil && len(m.Components) == 0 && len(m.Snapshots) == 0 && m.Webhook == ""
+	return m.Guild != "" && m.Type == messagePlain && m.Webhook == "" && m.Content == "" && m.Poll == nil &&
+		len(m.Attachments)+len(m.Embeds)+len(m.Stickers)+len(m.Components)+len(m.Snapshots) == 0
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What is read of the platform's objects: only what is used, so that nothing
-// new in them can hurt.
+// What is read of Discord's objects: only what is used, so that a new kind of content
+// cannot make an event unreadable, as it does for the library's types.
 
 type user struct {
 	ID     string `json:"id"`
@@ -78,7 +78,7 @@ type emoji struct {
 	Name string `json:"name"`
 }
 
-// text is the emoji as people see it.
+// text is the emoji as users see it.
 func (e emoji) text() string {
 	if e.ID != "" {
 		return ":" + e.Name + ":"
@@ -101,8 +101,8 @@ type channelMention struct {
 	Name string `json:"name"`
 }
 
-// Kinds of message that say something. All others are notices of the platform, or, as
-// what a thread begins with, only point to what was said before.
+// Kinds of message that somebody wrote. All others are notices of Discord or, at the
+// beginning of a thread, refer to an earlier message.
 const (
 	messagePlain   = 0
 	messageReply   = 19
@@ -113,7 +113,7 @@ const (
 
 // Flags of messages.
 const (
-	flagLoading = 1 << 7 // a sign that a command is being thought about
+	flagLoading = 1 << 7 // the sign that the bot is thinking about a command
 	flagVoice   = 1 << 13
 )
 
@@ -146,10 +146,10 @@ type message struct {
 	} `json:"interaction_metadata"`
 }
 
-// stamp is a time that may be missing or no time at all.
+// stamp is a time that may be missing or unreadable.
 type stamp struct{ time.Time }
 
-// UnmarshalJSON never fails: a message is worth more than its time.
+// UnmarshalJSON never fails: a message without its time is better than none.
 func (s *stamp) UnmarshalJSON(text []byte) error {
 	var t string
 	if json.Unmarshal(text, &t) == nil {
@@ -158,7 +158,7 @@ func (s *stamp) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// number is a whole number that the platform writes as text ("8192").
+// number is a whole number that Discord writes as text ("8192").
 type number uint64
 
 // UnmarshalJSON reads both ways of writing; what is neither is 0.
@@ -279,8 +279,7 @@ type interaction struct {
 	} `json:"data"`
 }
 
-// decode reads an object of the platform. A field of the wrong type costs that
-// field, not the object.
+// decode reads an object of Discord's. A field of the wrong type is left out.
 func decode[T any](data []byte) (T, bool) {
 	var v T
 	err := json.Unmarshal(data, &v)

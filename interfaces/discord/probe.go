@@ -19,8 +19,8 @@ const maxSkew = 30 * time.Second
 // Flags of an application for which the message content intent is switched on.
 const contentFlags = 1<<18 | 1<<19
 
-// Probe implements core.Prober. It opens no session of the gateway, so that a bot
-// that runs with the same token is not disturbed.
+// Probe implements core.Prober. It does not connect to the gateway: a running bot with the
+// same token would be disturbed.
 func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	var me user
 	if err := d.rest.Do(ctx, rest.Request{Method: "GET", Route: "/users/@me", Out: &me}); err != nil || me.ID == "" {
@@ -30,12 +30,13 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 	return append(found, d.probeContent(ctx), d.probeGateway(ctx), d.probeClock())
 }
 
-// unknown says why the bot does not learn who it is.
+// unknown says why the bot's identity is unknown.
 func (a *account) unknown(err error) string {
 	var api *rest.Error
 	switch {
 	case errors.As(err, &api) && api.Status == 401:
-		return "the token is refused; the developer portal gives a new one under Bot, for interfaces." + a.name + ".token"
+		return "the token is refused; the developer portal gives a new one under Bot, for interfaces." +
+			a.name + ".token"
 	case err == nil:
 		return "the server speaks another language; check api_url"
 	}
@@ -66,7 +67,7 @@ func (a *account) probeGateway(ctx context.Context) core.Finding {
 	f := core.Finding{What: "gateway", Found: "unknown"}
 	g, err := gateway.Ask(ctx, a.rest)
 	if err != nil {
-		f.Mend, f.Fatal = "the gateway's address is not to be had: "+rest.Failure("asking", err).Text, true
+		f.Mend, f.Fatal = "the gateway's address is unknown: "+rest.Failure("asking", err).Text, true
 		return f
 	}
 	f.Found = fmt.Sprintf("%d shards are recommended", g.Shards)
@@ -74,7 +75,8 @@ func (a *account) probeGateway(ctx context.Context) core.Finding {
 		f.Found = "one connection is enough"
 	}
 	if g.Remaining == 0 {
-		f.Mend = fmt.Sprintf("Discord allows no more sessions for %s: something connects again and again", g.Reset.Round(time.Second))
+		f.Mend = fmt.Sprintf("Discord allows no more sessions for %s: something connects again and again",
+			g.Reset.Round(time.Second))
 	}
 	return f
 }

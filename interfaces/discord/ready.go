@@ -15,37 +15,38 @@ var _ core.Readier = (*Driver)(nil)
 // taken in, before the driver is not ready.
 const outage = 30 * time.Second
 
-// readiness knows which shards have a session, and whether events are taken in.
+// readiness knows which shards have a session, and whether events are taken in. Safe for
+// concurrent use.
 type readiness struct {
 	mu      sync.Mutex
 	count   int               // shards; 0: not connected yet
-	lost    map[int]time.Time // by shard: when its session ended; zero while it stands
+	lost    map[int]time.Time // by shard: when its session ended; zero while it has one
 	refused time.Time         // since when events are not taken in; zero: they are
 }
 
-// begin notes that so many shards are wanted.
+// begin sets the number of shards.
 func (r *readiness) begin(count int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count, r.lost = count, make(map[int]time.Time)
 }
 
-func (r *readiness) stands(shard int) {
+func (r *readiness) connected(shard int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lost[shard] = time.Time{}
 }
 
-func (r *readiness) ended(shard int) {
+func (r *readiness) disconnected(shard int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	since, stood := r.lost[shard]
-	if stood && since.IsZero() {
+	since, had := r.lost[shard]
+	if had && since.IsZero() {
 		r.lost[shard] = time.Now()
 	}
 }
 
-// takes notes whether events are taken in.
+// takes sets whether events are taken in.
 func (r *readiness) takes(ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +69,8 @@ func (d *Driver) Ready() error {
 		return errors.New("events are not taken in")
 	}
 	for shard := range r.count {
-		since, stood := r.lost[shard]
-		if !stood || !since.IsZero() && time.Since(since) >= outage {
+		since, had := r.lost[shard]
+		if !had || !since.IsZero() && time.Since(since) >= outage {
 			return fmt.Errorf("shard %d has no session", shard)
 		}
 	}

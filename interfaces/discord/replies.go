@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// replyAge is how long the platform takes an answer, less a little.
+// replyAge is how long Discord accepts an answer, less a little.
 const replyAge = 14 * time.Minute
 
 // repliesKey is the State's key of the commands that wait for their answer.
 const repliesKey = "replies"
 
-// pending is a command that shows as being thought about until it is answered, or a press.
+// pending is a command, which shows that the bot is thinking until it is answered, or a
+// press.
 type pending struct {
 	ID      string    `json:"id"`
 	App     string    `json:"app"`
@@ -23,36 +24,38 @@ type pending struct {
 	Channel string    `json:"channel"`
 	At      time.Time `json:"at"`
 
-	Answered bool `json:"answered,omitempty"` // its answer stands; more can follow that until the turn ends
+	Answered bool `json:"answered,omitempty"` // further answers can follow until the turn ends
 
-	taken <-chan struct{} // closed once the platform was told that it was taken: before, it knows no answer; nil: in a former life
-	kept  bool            // the State has it
+	// taken is closed when it was acknowledged: before, an answer is refused. It is nil if
+	// that was in an earlier process.
+	taken <-chan struct{}
+	kept  bool // the State has it
 }
 
-// ready waits until the platform takes an answer; false where ctx ends before.
+// ready waits until an answer is accepted; it returns false if ctx ended before.
 func (p *pending) ready(ctx context.Context) bool {
 	return p.taken == nil || received(ctx, p.taken)
 }
 
-// over reports whether the platform takes no answer any more.
+// over reports whether an answer is too late.
 func (p *pending) over() bool { return time.Since(p.At) >= replyAge }
 
-// replies are the commands whose turn is not over, or presses. Those that the State
-// keeps can be answered in the life after. Safe for concurrent use.
+// replies are the commands whose turn is not over, or presses. Those in the State can be
+// answered by a later process. Safe for concurrent use.
 type replies struct {
-	state State // nil: forgotten with the process
+	state State // nil: lost with the process
 	log   *slog.Logger
 
 	mu  sync.Mutex
 	all []pending
 
-	first sync.Once  // of reading what a former life left
-	notes sync.Mutex // of reading and changing what the State has noted
+	first sync.Once  // of reading what an earlier process left
+	notes sync.Mutex // of reading and changing the State
 }
 
 func newReplies(s State, log *slog.Logger) *replies { return &replies{state: s, log: log} }
 
-// add notes one that waits from now on.
+// add adds one that waits from now on.
 func (r *replies) add(p pending) {
 	r.recall()
 	p.kept = r.change(func(all map[string]pending) bool {
@@ -70,8 +73,8 @@ func (r *replies) add(p pending) {
 	r.all = append(kept, p)
 }
 
-// find returns the oldest one that match accepts, as it is by now: the driver of another
-// configuration may have answered it.
+// find returns the oldest one that match accepts, as the State has it: the driver of
+// another configuration may have answered it.
 func (r *replies) find(match func(pending) bool) (pending, bool) {
 	r.recall()
 	r.mu.Lock()
@@ -97,7 +100,7 @@ func (r *replies) find(match func(pending) bool) (pending, bool) {
 	return pending{}, false
 }
 
-// answer notes that one was answered.
+// answer marks one as answered.
 func (r *replies) answer(p pending) {
 	r.mark(p.ID)
 	r.change(func(all map[string]pending) bool {
@@ -120,7 +123,7 @@ func (r *replies) mark(id string) {
 	}
 }
 
-// drop forgets one whose turn is over, or that takes no answer.
+// drop removes one whose turn is over, or that cannot be answered.
 func (r *replies) drop(p pending) {
 	r.forget(p.ID)
 	r.change(func(all map[string]pending) bool {
@@ -136,7 +139,7 @@ func (r *replies) forget(id string) {
 	r.all = slices.DeleteFunc(r.all, func(p pending) bool { return p.ID == id })
 }
 
-// recall reads once what a former life left.
+// recall reads once what an earlier process left.
 func (r *replies) recall() {
 	r.first.Do(func() {
 		for _, p := range r.noted() {
@@ -147,7 +150,7 @@ func (r *replies) recall() {
 	})
 }
 
-// noted is what the State has, by id, of what can be answered still.
+// noted reads from the State, by id, those that can still be answered.
 func (r *replies) noted() map[string]pending {
 	all := make(map[string]pending)
 	if r.state == nil {

@@ -11,7 +11,7 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// maxMessages is how many messages one answer may be at all.
+// maxMessages is how many messages one answer may have.
 const maxMessages = 50
 
 // Flags of messages that are sent.
@@ -20,7 +20,7 @@ const (
 	flagSilent = 1 << 12
 )
 
-// plain is the flag of a message with these embeds.
+// plain is the flag against previews, which would hide embeds, too.
 func (s *settings) plain(embeds []sayEmbed) int {
 	if s.Previews || len(embeds) > 0 {
 		return 0
@@ -28,10 +28,10 @@ func (s *settings) plain(embeds []sayEmbed) int {
 	return flagPlain
 }
 
-// nobody keeps a message from pinging anybody at all.
+// nobody lets a message ping nobody.
 func nobody() map[string]any { return map[string]any{"parse": []string{}} }
 
-// pings lets a reply ping the person replied to, and nobody else.
+// pings lets a reply ping the author of the message it replies to, and nobody else.
 func pings(reply bool) map[string]any {
 	m := nobody()
 	if reply {
@@ -40,7 +40,7 @@ func pings(reply bool) map[string]any {
 	return m
 }
 
-// outgoing is one message as the platform takes it.
+// outgoing is one message as Discord takes it.
 type outgoing struct {
 	Content    string           `json:"content,omitempty"`
 	Nonce      string           `json:"nonce,omitempty"`
@@ -54,8 +54,8 @@ type outgoing struct {
 	Files      []map[string]any `json:"attachments,omitempty"`
 
 	files   []rest.File
-	text    string     // what joins the history
-	instead []outgoing // where no files may be
+	text    string     // for the history
+	instead []outgoing // is sent if files are not allowed
 }
 
 // read reads a call's payload and finds its channel.
@@ -64,7 +64,7 @@ func (a *actions) read(ctx context.Context, call core.Call, into any, path *core
 		return "", &core.Error{Kind: core.Invalid, Text: "the payload does not fit the schema", Err: err}
 	}
 	if m, ok := into.(*onMessage); ok && m.ID == "" {
-		return "", core.Errorf(core.Invalid, "message_id is no message's id: that is a number")
+		return "", core.Errorf(core.Invalid, "message_id must be a message's id, which is a number")
 	}
 	if path.IsZero() {
 		*path = call.Path
@@ -83,9 +83,8 @@ func (a *actions) read(ctx context.Context, call core.Call, into any, path *core
 	return channel, a.closed.refused(channel)
 }
 
-// messageID is an id of the platform, which models write as a number at times. It
-// is empty where they wrote what can be none: the platform would refuse that, or take
-// it for a part of an address.
+// messageID is a message's id, which models sometimes write as a number. It is empty if it
+// cannot be an id: Discord would refuse it, or read it as part of an address.
 type messageID string
 
 // UnmarshalJSON reads a text or a number.
@@ -107,7 +106,7 @@ func (m *messageID) UnmarshalJSON(text []byte) error {
 
 var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
 
-// checkMessage says whether a message makes sense before anything is sent.
+// checkMessage checks a message before anything is sent.
 func (a *actions) checkMessage(ctx context.Context, call core.Call) error {
 	var s say
 	if _, err := a.read(ctx, call, &s, &s.Path); err != nil {
@@ -117,7 +116,7 @@ func (a *actions) checkMessage(ctx context.Context, call core.Call) error {
 	return err
 }
 
-// sendMessage carries the message action out: its parts in order, none twice.
+// sendMessage carries out the message action.
 func (a *actions) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
 	var s say
 	channel, err := a.read(ctx, call, &s, &s.Path)

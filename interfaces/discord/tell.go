@@ -10,8 +10,8 @@ import (
 
 var _ core.Teller = (*Driver)(nil)
 
-// Tell writes to a place, or to a person in private. It tries once: what may
-// have been sent is not sent again. Limits of the platform are waited out.
+// Tell writes to a place, or to a user in private. It tries once: what may have been sent
+// is not sent again. It waits for rate limits.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	texts := markup.Messages(text)
 	if !visible(text) || len(texts) > maxMessages {
@@ -33,7 +33,9 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	for _, t := range texts {
 		m := &outgoing{Content: t, Mentions: nobody(), Flags: d.set.plain(nil)}
 		var got created
-		err := d.rest.Do(ctx, rest.Request{Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Out: &got, Once: true})
+		err := d.rest.Do(ctx, rest.Request{
+			Method: "POST", Route: "/channels/{}/messages", IDs: []string{channel}, Body: m, Out: &got, Once: true,
+		})
 		if err != nil {
 			d.markClosed(channel, to, m, err)
 			return rest.Failure("sending a message", err)
@@ -43,8 +45,8 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	return nil
 }
 
-// wrote notes where a person was told something: what he answers is found also
-// when it comes while nobody listens.
+// noteSent is called when a message was sent. A user's answer in private is found from
+// then on, even if it comes while the bot is not connected.
 func (s *sender) noteSent(channel string, to core.Path, id string) {
 	if to.IsPerson() {
 		s.cursors.expect(channel, place{Kind: channelDirect}, id, s.clock())

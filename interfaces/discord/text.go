@@ -7,59 +7,37 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 )
 
-// short cuts a text to at most n bytes, visibly and between characters.
-func short(s string, n int) string {
-	s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	n = max(n-len("…"), 0)
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+// short is a text of at most n bytes, visibly cut.
+func short(s string, n int) string { return txt.ClipBytes(strings.TrimSpace(s), n) }
 
-// line is a text on one line, without characters that control what stands
-// around it.
-func line(s string, n int) string {
-	return short(strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsControl(r), r == '\u2028', r == '\u2029':
-			return ' '
-		case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
-			return -1 // the direction of writing
-		}
-		return r
-	}, s)), " "), n)
-}
+// line is a text on one line, of at most n bytes.
+func line(s string, n int) string { return txt.ClipBytes(txt.Line(s), n) }
 
-// references is what the platform's texts hold besides words. It is large, and so made
-// when it is first needed.
+// references are mentions, emoji and times in a text. The expression is large, so it is
+// made when it is first needed.
 var references = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`<(@!?|@&|#|a?:\w{1,64}:|/[^:<>]{1,100}:|t:|id:)(-?\w{1,24})(?::([tTdDfFR]))?>`)
 })
 
-// reader makes the text of a message readable: names for ids.
+// reader makes the text of a message readable: with names instead of ids.
 type reader struct {
 	b     *cache
 	guild string
 	users []user
 	chans []channelMention
-	bare  bool // names that stand for ids are left out
+	bare  bool // names of ids are left out
 }
 
 func (b *cache) reader(m *message, guild string) reader {
 	return reader{b: b, guild: guild, users: m.Mentions, chans: m.Channels}
 }
 
-// unnamed is a reader that leaves out the names that stand for ids.
+// unnamed is a reader that leaves out the names of ids.
 func (r reader) unnamed() reader {
 	r.bare = true
 	return r
@@ -132,7 +110,7 @@ func (r reader) channel(id string) string {
 	return r.b.channelName(id)
 }
 
-// called is what people call somebody here.
+// called is the name of a user here.
 func called(u *user, m *member) string {
 	for _, name := range []string{nick(m), u.Shown, u.Name} {
 		name = line(name, core.MaxName)
@@ -150,7 +128,7 @@ func nick(m *member) string {
 	return m.Nick
 }
 
-// own is what the author of a message put into words.
+// own is what the author of a message wrote.
 func (r reader) own(m *message) string {
 	parts := []string{r.words(m.Content)}
 	if m.Poll != nil {
@@ -165,8 +143,7 @@ func (r reader) own(m *message) string {
 	return joined(parts)
 }
 
-// cards are what stands beside the words of a message: stickers, and what an embed
-// says. A link's own preview is left out.
+// cards are the stickers and embeds of a message, without previews of links.
 func (r reader) cards(m *message) (cards []string) {
 	for _, s := range m.Stickers {
 		cards = append(cards, "[sticker: "+line(s.Name, 100)+"]")
@@ -180,13 +157,12 @@ func (r reader) cards(m *message) (cards []string) {
 	return cards
 }
 
-// said is all that a message says but what it forwards.
+// said is all that a message says, except what it forwards.
 func (r reader) said(m *message) string {
 	return joined(append([]string{r.own(m)}, r.cards(m)...))
 }
 
-// forwards are the messages that a message passes on. The platform does not tell who
-// wrote them.
+// forwards are the messages that a message forwards. Discord does not say who wrote them.
 func (r reader) forwards(m *message) (list []core.Foreign) {
 	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
 		inner := &m.Snapshots[i].Message
@@ -198,7 +174,7 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 	return list
 }
 
-// foreign is what a message says in others' words.
+// foreign is what a message has of others' words.
 func (r reader) foreign(m *message) []core.Foreign {
 	list := r.forwards(m)
 	text := short(joined(r.cards(m)), core.MaxText/4)
@@ -208,7 +184,7 @@ func (r reader) foreign(m *message) []core.Foreign {
 	return list
 }
 
-// joined is what is not blank, a line each.
+// joined is the parts that are not blank, one on each line.
 func joined(parts []string) string {
 	var said []string
 	for _, p := range parts {

@@ -9,14 +9,14 @@ import (
 // timings are the waits of the driver; tests have shorter ones.
 type timings struct {
 	gateway gateway.Timings
-	retry   time.Duration // the first wait before a request is made again
-	guilds  time.Duration // how long a guild that was announced is waited for
-	flush   time.Duration // between two notes of what was seen
+	retry   time.Duration // before a request is repeated for the first time
+	guilds  time.Duration // for a guild that was announced
+	flush   time.Duration // between two times of storing what was seen
 	typing  time.Duration // between two signs of typing
 	defers  time.Duration // how long an interaction waits for the disk
 	answers time.Duration // how long the answer to an interaction may take
 	draft   time.Duration // between two edits of a growing message
-	left    time.Duration // before a draft that others left is taken away, where nobody says anything
+	left    time.Duration // before a draft of an earlier process is deleted
 }
 
 var defaultTimings = timings{

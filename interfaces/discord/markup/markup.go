@@ -253,7 +253,7 @@ func span(text string) string {
 	return "`` " + apart(text, "``") + " ``"
 }
 
-// apart keeps a text from holding a mark of code, whatever stands around it.
+// apart keeps a text from containing a mark of code, whatever is around it.
 func apart(text, mark string) string {
 	for strings.Contains(text, mark) {
 		text = strings.ReplaceAll(text, mark, "`\u200b"+mark[1:])
@@ -284,7 +284,7 @@ func web(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
-// address is an address as it stands in a message.
+// address writes an address.
 func (w Writer) address(url string) string {
 	switch {
 	case !web(url) || strings.ContainsAny(url, " <>\n"):
@@ -298,7 +298,8 @@ func (w Writer) address(url string) string {
 // special is what the platform shows as a name, an emoji, a time: it stays. It is
 // large, and so made when it is first needed.
 var special = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|(?i:https?)://[^\s<>]+`)
+	return regexp.MustCompile(`<(?:@[!&]?\d{1,24}|#\d{1,24}|a?:\w{1,64}:\d{1,24}|` +
+		`t:-?\d{1,14}(?::[tTdDfFR])?|/[^:<>]{1,100}:\d{1,24})>|(?i:https?)://[^\s<>]+`)
 })
 
 // escape keeps the characters of a text from being taken for markup.

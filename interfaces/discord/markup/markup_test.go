@@ -36,7 +36,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// Links of which there are to be no previews stand in angle brackets, but for those in
+// Links without previews are in angle brackets, but for those in
 // code, which has none.
 func TestRenderQuietly(t *testing.T) {
 	for in, want := range map[string]string{

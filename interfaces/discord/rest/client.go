@@ -121,6 +121,20 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 	}
 }
 
+// Get requests what a route names, into out.
+func (c *Client) Get(ctx context.Context, out any, route string, ids ...string) error {
+	return c.Do(ctx, Request{Method: "GET", Route: route, IDs: ids, Out: out})
+}
+
+// Delete deletes what a route names. Nothing to delete is not an error.
+func (c *Client) Delete(ctx context.Context, route string, ids ...string) error {
+	err := c.Do(ctx, Request{Method: "DELETE", Route: route, IDs: ids})
+	if NotFound(err) {
+		return nil
+	}
+	return err
+}
+
 // again decides whether a request is repeated, and after what pause; the limiter itself
 // waits for the end of a rate limit.
 func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration, bool) {
