@@ -29,7 +29,9 @@ func TestAnotherBot(t *testing.T) {
 			theirs := w.Say(jay, jay, telegramtest.Saying{Text: "hello"})
 			w.Say(group, jay, telegramtest.Saying{Text: "and here"})
 			events := in.Wait(t, seen+2)[seen:]
-			slices.SortFunc(events, func(a, b core.Event) int { return strings.Compare(b.Message.Path.String(), a.Message.Path.String()) })
+			slices.SortFunc(events, func(a, b core.Event) int {
+				return strings.Compare(b.Message.Path.String(), a.Message.Path.String())
+			})
 			said := events[0].Message.ID
 			stream(d, at, 20)
 			parts := &coretest.Parts{}

@@ -8,11 +8,11 @@ import (
 	"synthbot/core"
 )
 
-// marks are the reactions that say that a message is being answered.
+// marks are the reactions on messages that are being answered.
 type marks struct {
 	mu   sync.Mutex
 	next map[core.Path]candidate                // what a thought in the place would be about
-	set  map[core.Path]map[string]chan struct{} // marked messages; closed when that was told
+	set  map[core.Path]map[string]chan struct{} // marked messages; closed once the platform has the mark
 	seen map[string]bool                        // messages of this life
 }
 
@@ -22,8 +22,8 @@ type candidate struct {
 	addressed bool
 }
 
-// heard takes notice of a message. One that speaks to the bot is what it will
-// think about, before one that does not.
+// heard notes a message. The next turn is about the newest one that addresses the bot,
+// or else about the newest.
 func (l *marks) heard(m *core.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,14 +33,15 @@ func (l *marks) heard(m *core.Message) {
 	room(l.next, maxPlaces)
 	room(l.seen, maxThreads)
 	l.seen[m.Path.String()+" "+m.ID] = true
-	if addressed := m.Addressed != core.NotAddressed; addressed || !l.next[m.Path].addressed {
+	addressed := m.Addressed != core.NotAddressed
+	if addressed || !l.next[m.Path].addressed {
 		l.next[m.Path] = candidate{m.ID, addressed}
 	}
 }
 
-// begin returns the message to mark, and what to close when it was told; "" for
+// begin returns the message to mark, and what to close once it is marked; "" for
 // none.
-func (l *marks) begin(p core.Path) (message string, told chan struct{}) {
+func (l *marks) begin(p core.Path) (message string, marked chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, ok := l.next[p]
@@ -51,21 +52,21 @@ func (l *marks) begin(p core.Path) (message string, told chan struct{}) {
 		room(l.set, maxPlaces)
 		l.set[p] = map[string]chan struct{}{}
 	}
-	told = make(chan struct{})
-	l.set[p][c.id] = told
-	return c.id, told
+	marked = make(chan struct{})
+	l.set[p][c.id] = marked
+	return c.id, marked
 }
 
-// over returns what is to be unmarked when a turn is over, with what to wait for
-// first. A message of a former life may have been marked by it. A chat command leaves
-// the marks of the turn beside it.
+// over returns the messages to unmark at the end of a turn, with what to wait for first.
+// Messages that this process did not see may be marked by an earlier one. A chat command
+// leaves the marks of the turn beside it.
 func (l *marks) over(end core.TurnEnd) map[string]chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	gone := map[string]chan struct{}{}
-	for m, told := range l.set[end.Turn.Path] {
+	for m, marked := range l.set[end.Turn.Path] {
 		if !end.Command || slices.Contains(end.Messages, m) {
-			gone[m] = told
+			gone[m] = marked
 			delete(l.set[end.Turn.Path], m)
 		}
 	}
@@ -76,7 +77,8 @@ func (l *marks) over(end core.TurnEnd) map[string]chan struct{} {
 		delete(l.next, end.Turn.Path)
 	}
 	for _, m := range end.Messages {
-		if key := end.Turn.Path.String() + " " + m; !l.seen[key] {
+		key := end.Turn.Path.String() + " " + m
+		if !l.seen[key] {
 			gone[m] = nil
 		}
 	}
@@ -89,17 +91,17 @@ func (d *Driver) acknowledge(p core.Path, s chatKey) {
 	if d.opt.Config.Acknowledge == "" {
 		return
 	}
-	message, told := d.marks.begin(p)
+	message, marked := d.marks.begin(p)
 	if message == "" {
 		return
 	}
-	if !d.later(func(ctx context.Context) { defer close(told); d.mark(ctx, s, message, d.opt.Config.Acknowledge) }) {
-		close(told)
+	if !d.later(func(ctx context.Context) { defer close(marked); d.mark(ctx, s, message, d.opt.Config.Acknowledge) }) {
+		close(marked)
 	}
 }
 
-// Observe takes away what was shown while a turn ran: the reaction, and a draft
-// that became no message.
+// Observe removes what was shown during a turn: the reaction, and a draft that became
+// no message.
 func (d *Driver) Observe(end core.TurnEnd) {
 	s, err := chatKeyOf(d.opt.Name, end.Turn.Path)
 	if err != nil || end.Turn.Seq == 0 {
@@ -113,10 +115,10 @@ func (d *Driver) Observe(end core.TurnEnd) {
 	if d.opt.Config.Acknowledge == "" {
 		return
 	}
-	for message, told := range d.marks.over(end) {
+	for message, marked := range d.marks.over(end) {
 		d.later(func(ctx context.Context) {
-			if told != nil {
-				<-told
+			if marked != nil {
+				<-marked
 			}
 			d.mark(ctx, s, message, "")
 		})
@@ -125,7 +127,8 @@ func (d *Driver) Observe(end core.TurnEnd) {
 
 func (d *Driver) mark(ctx context.Context, s chatKey, message, emoji string) {
 	n, err := number(message)
-	if n = d.places.messageNumber(s.chat, n); err != nil || n == 0 {
+	n = d.places.messageNumber(s.chat, n)
+	if err != nil || n == 0 {
 		return
 	}
 	if err := d.send.setReaction(ctx, s, n, emoji); err != nil && ctx.Err() == nil {

@@ -190,7 +190,8 @@ func TestButtons(t *testing.T) {
 		if strings.Contains(payload, "Who") {
 			author.Rank = core.Bot // the bot itself for the second
 		}
-		call := core.Call{Path: at, Author: author, Authors: []core.Author{author}, Payload: []byte(payload), Parts: &coretest.Parts{}}
+		call := core.Call{Path: at, Author: author, Authors: []core.Author{author}, Payload: []byte(payload),
+			Parts: &coretest.Parts{}}
 		if _, err := d.actions.sendMessage(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +219,8 @@ func TestButtons(t *testing.T) {
 	}
 	w.Await(t, func() bool {
 		list := w.Messages(group)
-		return w.Answered(stranger) && w.Answered(right) && w.Answered(twice) && w.Answered(anyone) && len(list[0].Markup)+len(list[1].Markup) == 0
+		return w.Answered(stranger) && w.Answered(right) && w.Answered(twice) && w.Answered(anyone) &&
+			len(list[0].Markup)+len(list[1].Markup) == 0
 	})
 	for _, c := range w.Calls("answerCallbackQuery") {
 		if refused := c.Params["callback_query_id"] == stranger; refused != (c.Params["text"] == pressStranger) {
@@ -440,7 +442,7 @@ func TestRanks(t *testing.T) {
 	})
 }
 
-// TestChannelsOfAGroup: the group's own channel is told from any other one, also where
+// TestChannelsOfAGroup: the group's own channel is kept apart from any other one, also where
 // somebody writes as it without the platform saying so.
 func TestChannelsOfAGroup(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {

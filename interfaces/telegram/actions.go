@@ -22,7 +22,8 @@ const (
 	idProperty     = `"message_id":{"type":["string","integer"],"pattern":"^[1-9][0-9]*$","title":"message"}`
 	rankProperty   = `"priority":{"enum":["low","normal","high"],"title":"priority"}`
 
-	buttonsProperty = `"buttons":{"type":"array","maxItems":25,"title":"buttons","items":{"type":"object","required":["label"],` +
+	buttonsProperty = `"buttons":{"type":"array","maxItems":25,"title":"buttons",` +
+		`"items":{"type":"object","required":["label"],` +
 		`"properties":{"label":{"type":"string"},"url":{"type":"string"}}}}`
 
 	fileProperties = `"url":{"type":"string","title":"address","description":"A public https address."},` +
@@ -31,8 +32,8 @@ const (
 )
 
 func object(required string, properties ...string) json.RawMessage {
-	return json.RawMessage(`{"type":"object","additionalProperties":false,"required":[` + required + `],"properties":{` +
-		strings.Join(properties, ",") + `}}`)
+	return json.RawMessage(`{"type":"object","additionalProperties":false,"required":[` + required +
+		`],"properties":{` + strings.Join(properties, ",") + `}}`)
 }
 
 // catalogue holds the actions of a driver.
@@ -55,7 +56,7 @@ func (d *Driver) Actions() []core.Action {
 	return list
 }
 
-// example is a right payload; at stands for a place.
+// example is a valid payload, in which $at means a place.
 func (c *catalogue) example(scenario, format string) core.Example {
 	at := fmt.Sprintf(`%q`, c.send.opt.Name+"/-1001234567890/7")
 	return core.Example{Scenario: scenario, Payload: json.RawMessage(strings.ReplaceAll(format, "$at", at))}
@@ -67,7 +68,8 @@ func (c *catalogue) messageAction() core.Action {
 		Similes: []string{"send_message_" + c.send.opt.Name, c.send.opt.Name + "_message"},
 		Brief:   "Send a message, as Markdown",
 		Schema: object(`"text"`, `"text":{"type":"string","title":"text"}`, pathProperty,
-			`"recipient":{"type":"string","title":"recipient","description":"#topic or @name"}`, replyProperty, buttonsProperty,
+			`"recipient":{"type":"string","title":"recipient","description":"#topic or @name"}`, replyProperty,
+			buttonsProperty,
 			`"suggestions":{"type":"array","items":{"type":"string"},"deprecated":true}`, silentProperty, rankProperty),
 		Examples: core.Examples{
 			Description: "Says something in a Telegram chat.",
@@ -80,18 +82,24 @@ func (c *catalogue) messageAction() core.Action {
 				},
 				Notes: []string{
 					"Emphasis, lists, quotes, tables and code are shown; HTML is not, it is told as it is.",
-					"Long texts are split by themselves: do not split them.", "An answer goes to the topic that it came from: leave interface_path out.",
+					"Long texts are split by themselves: do not split them.",
+					"An answer goes to the topic that it came from: leave interface_path out.",
 					"Pressing a button says its label; url opens an address instead.",
 					"Only who asked may press; for a vote of many there are polls. A press takes the buttons away.",
 				},
 			},
 			Examples: []core.Example{
 				c.example("Answering the message at hand", `{"text":"Sure. Which one do you mean?"}`),
-				c.example("Answering one message among many", `{"text":"That one is **done**.","reply_to_message_id":"42"}`),
-				c.example("Asking with choices", `{"text":"Shall I go on?","buttons":[{"label":"Yes"},{"label":"No"}]}`),
-				c.example("Offering an address", `{"text":"The menu is out.","buttons":[{"label":"Read it","url":"https://example.org/menu"}]}`),
-				c.example("Telling another topic, without a sound", `{"text":"Moved here.","interface_path":$at,"silent":true}`),
-				c.example("Telling a topic by its name", `{"text":"The vote begins at six.","recipient":"#Announcements"}`),
+				c.example("Answering one message among many",
+					`{"text":"That one is **done**.","reply_to_message_id":"42"}`),
+				c.example("Asking with choices",
+					`{"text":"Shall I go on?","buttons":[{"label":"Yes"},{"label":"No"}]}`),
+				c.example("Offering an address",
+					`{"text":"The menu is out.","buttons":[{"label":"Read it","url":"https://example.org/menu"}]}`),
+				c.example("Telling another topic, without a sound",
+					`{"text":"Moved here.","interface_path":$at,"silent":true}`),
+				c.example("Telling a topic by its name",
+					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
 		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkMessage, Do: c.sendMessage,
@@ -107,9 +115,11 @@ func (c *catalogue) editAction() core.Action {
 		Examples: core.Examples{
 			Description: "Puts a new text in place of the old one.",
 			Instructions: core.Instructions{
-				WhenToUse:      "To mend or update what the bot said, where a new message would only add noise.",
-				CommonPitfalls: []string{"Messages of people cannot be changed.", "The new text replaces the old one; it is not added to it.", "It must fit into one message: 4096 characters."},
-				Notes:          []string{"People are not notified of it.", "Buttons of the old text go away."},
+				WhenToUse: "To mend or update what the bot said, where a new message would only add noise.",
+				CommonPitfalls: []string{"Messages of people cannot be changed.",
+					"The new text replaces the old one; it is not added to it.",
+					"It must fit into one message: 4096 characters."},
+				Notes: []string{"People are not notified of it.", "Buttons of the old text go away."},
 			},
 			Examples: []core.Example{
 				c.example("Mending a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
@@ -128,9 +138,10 @@ func (c *catalogue) deleteAction() core.Action {
 		Examples: core.Examples{
 			Description: "Takes a message away, for everybody.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When a moderator wants a message gone.",
-				CommonPitfalls: []string{"It cannot be taken back.", "Messages of people can be deleted only where the bot is an administrator."},
-				Notes:          []string{"Messages older than 48 hours stay."},
+				WhenToUse: "When a moderator wants a message gone.",
+				CommonPitfalls: []string{"It cannot be taken back.",
+					"Messages of people can be deleted only where the bot is an administrator."},
+				Notes: []string{"Messages older than 48 hours stay."},
 			},
 			Examples: []core.Example{
 				c.example("Taking a message away", `{"message_id":"57"}`),
@@ -147,13 +158,15 @@ func (c *catalogue) reactAction() core.Action {
 		Name: "react_" + c.send.opt.Name, Similes: []string{"reaction_" + c.send.opt.Name},
 		Brief: "Put an emoji on a message",
 		Schema: object(`"message_id", "emoji"`, idProperty,
-			`"emoji":{"type":"string","maxLength":32,"title":"emoji","description":"Empty takes the bot's away."}`, pathProperty),
+			`"emoji":{"type":"string","maxLength":32,"title":"emoji","description":"Empty takes the bot's away."}`,
+			pathProperty),
 		Examples: core.Examples{
 			Description: "Reacts to a message without words.",
 			Instructions: core.Instructions{
-				WhenToUse:      "Where a nod says enough: thanks, agreement, a joke that landed.",
-				CommonPitfalls: []string{"Only one emoji at a time.", "Not every emoji can be put on messages; the common ones can."},
-				Notes:          []string{"It does not count as an answer: say something too, where one is expected."},
+				WhenToUse: "Where a nod says enough: thanks, agreement, a joke that landed.",
+				CommonPitfalls: []string{"Only one emoji at a time.",
+					"Not every emoji can be put on messages; the common ones can."},
+				Notes: []string{"It does not count as an answer: say something too, where one is expected."},
 			},
 			Examples: []core.Example{
 				c.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
@@ -166,19 +179,23 @@ func (c *catalogue) reactAction() core.Action {
 
 func (c *catalogue) photoAction() core.Action {
 	return core.Action{
-		Name: "photo_" + c.send.opt.Name, Similes: []string{"send_photo_" + c.send.opt.Name, "image_" + c.send.opt.Name},
-		Brief:  "Send a picture with a caption",
-		Schema: object(``, fileProperties, pathProperty, replyProperty, silentProperty),
+		Name:    "photo_" + c.send.opt.Name,
+		Similes: []string{"send_photo_" + c.send.opt.Name, "image_" + c.send.opt.Name},
+		Brief:   "Send a picture with a caption",
+		Schema:  object(``, fileProperties, pathProperty, replyProperty, silentProperty),
 		Examples: core.Examples{
 			Description: "Shows a picture in a Telegram chat.",
 			Instructions: core.Instructions{
-				WhenToUse:      "To show a picture whose address or ref is known.",
-				CommonPitfalls: []string{"Addresses that were made up lead nowhere: use what a tool or a person gave.", "Give exactly one of url and ref."},
-				Notes:          []string{"A long caption goes on as messages."},
+				WhenToUse: "To show a picture whose address or ref is known.",
+				CommonPitfalls: []string{"Addresses that were made up lead nowhere: use what a tool or a person gave.",
+					"Give exactly one of url and ref."},
+				Notes: []string{"A long caption goes on as messages."},
 			},
 			Examples: []core.Example{
-				c.example("Showing a picture of the web", `{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
-				c.example("Showing again what somebody sent", `{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`),
+				c.example("Showing a picture of the web",
+					`{"url":"https://example.org/cat.jpg","caption":"Your *cat*."}`),
+				c.example("Showing again what somebody sent",
+					`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`),
 			},
 		},
 		Effects: core.EffectRequests, Permission: core.Everyone, Check: c.checkMedia, Do: c.sendPhoto,
@@ -187,19 +204,23 @@ func (c *catalogue) photoAction() core.Action {
 
 func (c *catalogue) documentAction() core.Action {
 	return core.Action{
-		Name: "document_" + c.send.opt.Name, Similes: []string{"send_document_" + c.send.opt.Name, "file_" + c.send.opt.Name},
-		Brief: "Send a file: a text written now, or one whose address is known",
-		Schema: object(``, `"content":{"type":"string","title":"text of the file"},"name":{"type":"string","title":"file name"}`,
+		Name:    "document_" + c.send.opt.Name,
+		Similes: []string{"send_document_" + c.send.opt.Name, "file_" + c.send.opt.Name},
+		Brief:   "Send a file: a text written now, or one whose address is known",
+		Schema: object(``,
+			`"content":{"type":"string","title":"text of the file"},"name":{"type":"string","title":"file name"}`,
 			fileProperties, pathProperty, replyProperty, silentProperty),
 		Examples: core.Examples{
 			Description: "Sends a file to a Telegram chat.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When somebody wants something as a file, or it is too long to be read in a chat.",
-				CommonPitfalls: []string{"Give exactly one of content, url and ref.", "Give the file a name with the right ending."},
-				Notes:          []string{"A long caption goes on as messages."},
+				WhenToUse: "When somebody wants something as a file, or it is too long to be read in a chat.",
+				CommonPitfalls: []string{"Give exactly one of content, url and ref.",
+					"Give the file a name with the right ending."},
+				Notes: []string{"A long caption goes on as messages."},
 			},
 			Examples: []core.Example{
-				c.example("Sending a list as a file", `{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
+				c.example("Sending a list as a file",
+					`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 				c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`),
 			},
 		},
@@ -213,19 +234,24 @@ func (c *catalogue) pollAction() core.Action {
 		Brief: "Ask a group to vote",
 		Schema: object(`"question", "options"`,
 			`"question":{"type":"string","maxLength":300,"title":"question"}`,
-			`"options":{"type":"array","minItems":2,"maxItems":12,"items":{"type":"string","maxLength":100},"title":"options"}`,
+			`"options":{"type":"array","minItems":2,"maxItems":12,`+
+				`"items":{"type":"string","maxLength":100},"title":"options"}`,
 			`"multiple":{"type":"boolean","title":"several answers"}`,
-			`"anonymous":{"type":"boolean","default":true,"title":"anonymous"}`, pathProperty, replyProperty, silentProperty),
+			`"anonymous":{"type":"boolean","default":true,"title":"anonymous"}`, pathProperty, replyProperty,
+			silentProperty),
 		Examples: core.Examples{
 			Description: "Starts a poll in a Telegram chat.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When a group has to choose, and somebody wants a vote.",
-				CommonPitfalls: []string{"At least two options, at most twelve.", "The question is plain text, without Markdown."},
-				Notes:          []string{"The bot does not learn how people voted."},
+				WhenToUse: "When a group has to choose, and somebody wants a vote.",
+				CommonPitfalls: []string{"At least two options, at most twelve.",
+					"The question is plain text, without Markdown."},
+				Notes: []string{"The bot does not learn how people voted."},
 			},
 			Examples: []core.Example{
-				c.example("Finding a day", `{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
-				c.example("An open vote in another topic", `{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`),
+				c.example("Finding a day",
+					`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
+				c.example("An open vote in another topic",
+					`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`),
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkPoll, Do: c.sendPoll,

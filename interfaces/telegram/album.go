@@ -66,7 +66,8 @@ func (i *intake) growing(items []item) map[string]bool {
 			continue
 		}
 		delete(open, place)
-		if key := it.key(); key != "" {
+		key := it.key()
+		if key != "" {
 			counts[key]++
 			open[place] = key
 		}

@@ -50,8 +50,7 @@ func (s *signer) seal(chat int64, kind byte, people []int64, data string) (strin
 	return out, len(out) <= maxCallback
 }
 
-// open reads callback data; ok is false for what this bot did not seal for this
-// chat.
+// open reads callback data; ok is false unless this bot sealed it for this chat.
 func (s *signer) open(chat int64, data string) (kind byte, people []int64, content string, ok bool) {
 	if len(data) < 1+macSize+1 {
 		return 0, nil, "", false
@@ -99,14 +98,14 @@ func (s *signer) mac(chat int64, kind byte, body string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))[:macSize]
 }
 
-// What is told to somebody whose press does nothing.
+// What users read whose press does nothing.
 const (
 	pressOld      = "This button does not work any more."
 	pressStranger = "This button is for somebody else."
 )
 
-// press converts a press of a button. The bot's own signature and the person
-// decide whether it is one.
+// press converts a press of a button. It counts if the bot signed the button, for this
+// user.
 func (c *converter) press(q *callback) converted {
 	p := &press{query: q.ID}
 	if q.ID == "" || q.Message == nil || q.Message.Chat.ID == 0 || q.From.ID == 0 {
@@ -128,7 +127,8 @@ func (c *converter) press(q *callback) converted {
 	if p.refused != "" {
 		return converted{press: p}
 	}
-	if p.choice = kind == kindChoice; !p.choice && !c.presses.first(m.Chat.ID, m.ID, q.ID) {
+	p.choice = kind == kindChoice
+	if !p.choice && !c.presses.first(m.Chat.ID, m.ID, q.ID) {
 		p.refused = pressOld // another button of the message, before they could be taken away
 		return converted{press: p}
 	}
@@ -138,7 +138,8 @@ func (c *converter) press(q *callback) converted {
 	}
 	e := core.Event{Kind: core.KindPress, Target: c.places.messageID(m.Chat.ID, m.ID), Data: cut(data, core.MaxQuote)}
 	e.Message = core.Message{
-		Path: place(c.name, m.Chat.ID, thread), ID: pressMark + cut(q.ID, 64), Author: person(&q.From), Time: c.now().UTC(),
+		Path: place(c.name, m.Chat.ID, thread), ID: pressMark + cut(q.ID, 64), Author: person(&q.From),
+		Time:    c.now().UTC(),
 		Private: m.Chat.Type == "private", Locale: cut(q.From.LanguageCode, 35), Addressed: core.Reply,
 	}
 	return converted{events: []core.Event{e}, press: p}

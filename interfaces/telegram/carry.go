@@ -15,9 +15,8 @@ var (
 	_ core.Carrier = (*Driver)(nil)
 )
 
-// Tell writes to a place, or to a person in private: he must have written to the
-// bot before. Each message is tried once; it is tried again only where the
-// platform has certainly not taken it.
+// Tell writes to a place, or to a user in private who has written to the bot before.
+// Each message is tried again only if the platform certainly did not take it.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	s, err := chatKeyOf(d.opt.Name, to)
 	if err != nil {
@@ -41,13 +40,13 @@ const (
 	maxCarry = 50 << 20
 )
 
-// restParts is how many parts the rest of one caption may have. They are
-// numbered behind n*restParts, so that they meet no other part of the step.
+// restParts is how many parts the rest of one caption may have. They are numbered from
+// n*restParts, apart from all other parts of the step.
 const restParts = 256
 
-// Carry sends a file as what it is: a picture, an animation, a video, a voice
-// message where it is one (Ogg), else as a document. What a caption cannot hold
-// goes on as messages.
+// Carry sends a file as a picture, an animation, a video or a voice message (Ogg) if it
+// is one, and else as a document. What does not fit into the caption follows as
+// messages.
 func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.Sent, f core.Upload) error {
 	to, err := d.send.target(core.Call{Path: what.Path}, "")
 	switch {
@@ -62,7 +61,8 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 	name := fileName(f.Name, form.name)
 	list := captions(what.Text)
 	send := attached{
-		method: form.method, file: botapi.File{Field: form.field, Name: name, Data: f.Data}, caption: list[0], params: to.params(), here: true,
+		method: form.method, file: botapi.File{Field: form.field, Name: name, Data: f.Data}, caption: list[0],
+		params: to.params(), here: true,
 	}
 	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].source), Data: what.Data}
 	return core.SendAll(len(list), func(i int) error {

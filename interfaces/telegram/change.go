@@ -27,7 +27,8 @@ func (c *catalogue) about(call core.Call) (about, target, error) {
 	if err == nil && a.Message == 0 {
 		err = core.Errorf(core.Invalid, "message_id: say which message")
 	}
-	if a.number = c.send.places.messageNumber(to.key.chat, int64(a.Message)); err == nil && a.number == 0 {
+	a.number = c.send.places.messageNumber(to.key.chat, int64(a.Message))
+	if err == nil && a.number == 0 {
 		err = core.Errorf(core.Invalid, "message_id: %d is none of this bot's time", a.Message)
 	}
 	return a, to, err
@@ -42,7 +43,8 @@ func (c *catalogue) checkEdit(_ context.Context, call core.Call) error {
 	case !speaks(visible(a.Text)):
 		return core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
 	case len(parts(a.Text, maxText)) > 1:
-		return core.Errorf(core.Invalid, "text: a message holds %d characters, and an edit cannot make two of one", maxText)
+		return core.Errorf(core.Invalid, "text: a message holds %d characters, and an edit cannot make two of one",
+			maxText)
 	}
 	return nil
 }
@@ -57,7 +59,8 @@ func (c *catalogue) edit(ctx context.Context, call core.Call) (core.Result, erro
 	if err := c.send.editTo(ctx, to, a.number, botapi.Params{}, p); err != nil {
 		return core.Result{}, explain(err)
 	}
-	c.receive(ctx, core.Event{Kind: core.KindEdit, Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.source}})
+	c.receive(ctx, core.Event{Kind: core.KindEdit,
+		Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.source}})
 	return core.Result{}, nil
 }
 
@@ -90,7 +93,8 @@ func (c *catalogue) remove(ctx context.Context, call core.Call) (core.Result, er
 	if err != nil {
 		return core.Result{}, err
 	}
-	r := botapi.Request{Method: "deleteMessage", Params: botapi.Params{"message_id": id(a.number)}, Chat: to.key.chat, Again: true}
+	r := botapi.Request{Method: "deleteMessage", Params: botapi.Params{"message_id": id(a.number)}, Chat: to.key.chat,
+		Again: true}
 	_, err = c.send.api.Do(ctx, r)
 	var e *botapi.Error
 	if err != nil && (!errors.As(err, &e) || !e.Says("to delete not found")) {
@@ -110,7 +114,8 @@ func (c *catalogue) react(ctx context.Context, call core.Call) (core.Result, err
 	err = c.send.setReaction(ctx, to.key, a.number, a.Emoji)
 	var e *botapi.Error
 	if errors.As(err, &e) && e.Says("REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
-		return core.Result{}, core.Errorf(core.Invalid, "emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
+		return core.Result{}, core.Errorf(core.Invalid,
+			"emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually can", a.Emoji)
 	}
 	if err != nil {
 		return core.Result{}, explain(err)
@@ -128,6 +133,7 @@ func (d *delivery) setReaction(ctx context.Context, s chatKey, message int64, em
 		return err
 	}
 	params := botapi.Params{"message_id": id(message), "reaction": string(data)}
-	_, err = d.api.Do(ctx, botapi.Request{Method: "setMessageReaction", Params: params, Chat: s.chat, Again: true, Rank: -1})
+	_, err = d.api.Do(ctx, botapi.Request{Method: "setMessageReaction", Params: params, Chat: s.chat, Again: true,
+		Rank: -1})
 	return err
 }

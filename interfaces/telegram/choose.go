@@ -14,8 +14,7 @@ import (
 
 var _ core.Chooser = (*Driver)(nil)
 
-// whisperWait is how long a pressed choice spins while the core may still have
-// something to tell to who pressed it.
+// whisperWait is how long a pressed choice waits for a Whisper.
 const whisperWait = 3 * time.Second
 
 // Choose sends a question with a button for each choice.
@@ -48,7 +47,7 @@ func (d *delivery) choices(chat int64, choices []core.Choice) (string, error) {
 	return string(data), err
 }
 
-// shortened makes one message of a text, visibly shortened where it must be.
+// shortened returns a text as one message, visibly shortened if necessary.
 func shortened(text string) part {
 	list := parts(text, maxText-2)
 	switch len(list) {
@@ -68,7 +67,8 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 		return err
 	}
 	message, err := number(m.ID)
-	if message = d.places.messageNumber(to.key.chat, message); err != nil || message == 0 {
+	message = d.places.messageNumber(to.key.chat, message)
+	if err != nil || message == 0 {
 		return core.Errorf(core.Invalid, "%q is no message", m.ID)
 	}
 	if err := d.send.editTo(ctx, to, message, botapi.Params{}, shortened(core.Literal(m.Text))); err != nil {
@@ -77,7 +77,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	return nil
 }
 
-// Whisper tells something to who pressed, in a window that only he sees.
+// Whisper shows a text to the user who pressed, in a window that nobody else sees.
 func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) error {
 	query, ok := strings.CutPrefix(press.ID, pressMark)
 	if !ok {
@@ -109,8 +109,8 @@ type presses struct {
 	used    map[[2]int64]string // the query that pressed a message's button first
 }
 
-// first reports whether a query is the first press of a message's buttons. The
-// same query comes again where it could not be taken in.
+// first reports whether a query is the first press of a message's buttons. The same
+// query comes again if it could not be taken in.
 func (p *presses) first(chat, message int64, query string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +139,7 @@ func (p *presses) expect(query string) <-chan struct{} {
 	return c
 }
 
-// answer takes a query over; false if somebody else did.
+// answer takes over a query. It returns false if that was done before.
 func (p *presses) answer(query string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,9 +151,8 @@ func (p *presses) answer(query string) bool {
 	return ok
 }
 
-// end ends the spinning of a pressed button. A choice may get a whisper
-// first, and keeps its buttons until it is settled; others are taken away where
-// the press was good.
+// end tells the platform that a press is handled. A choice may get a Whisper first, and
+// keeps its buttons until it is settled. Other buttons are removed by a valid press.
 func (p *presses) end(ctx context.Context, q *press) {
 	if q.choice && q.refused == "" {
 		p.endChoice(ctx, q)
@@ -166,8 +165,9 @@ func (p *presses) end(ctx context.Context, q *press) {
 		return
 	}
 	gone := botapi.Params{"message_id": id(q.message)}
-	if _, err := p.api.Do(ctx, botapi.Request{Method: "editMessageReplyMarkup", Params: gone, Chat: q.chat, Again: true}); err != nil && ctx.Err() == nil {
-		p.log.Debug("buttons not taken away", "chat", q.chat, "err", err)
+	r := botapi.Request{Method: "editMessageReplyMarkup", Params: gone, Chat: q.chat, Again: true}
+	if _, err := p.api.Do(ctx, r); err != nil && ctx.Err() == nil {
+		p.log.Debug("buttons not removed", "chat", q.chat, "err", err)
 	}
 }
 

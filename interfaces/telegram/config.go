@@ -46,13 +46,15 @@ type State interface {
 type Options struct {
 	Name     string // the interface's name; empty: "telegram"
 	Config   Config
-	Log      *slog.Logger                                                         // nil: nothing is logged
-	Clock    func() time.Time                                                     // nil: time.Now
-	State    State                                                                // nil: forgotten at the end
-	Commands []command.Spec                                                       // offered in the platform's menu
-	Admins   []core.Path                                                          // who is shown the commands of admins
-	Admin    func(text string)                                                    // tells admins what they must know; nil: only logged
-	Dial     func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
+	Log      *slog.Logger      // nil: nothing is logged
+	Clock    func() time.Time  // nil: time.Now
+	State    State             // nil: forgotten at the end
+	Commands []command.Spec    // offered in the platform's menu
+	Admins   []core.Path       // who sees the commands of admins
+	Admin    func(text string) // tells admins what they must know; nil: only logged
+
+	// Dial connects to the server; nil: by the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 func (c *Config) defaults() {

@@ -18,8 +18,8 @@ const (
 	serviceVoice   = 777000
 )
 
-// converter makes events of updates. It asks nobody; what it learns about
-// places it tells to places.
+// converter turns updates into events. It makes no calls. What it learns about places
+// goes to places.
 type converter struct {
 	name     string
 	self     user
@@ -31,8 +31,7 @@ type converter struct {
 	ahead    func() time.Duration // of now, to the platform's clock
 }
 
-// converted is what an update means: events for the inbox, and what the driver
-// itself has to do.
+// converted is what an update means: events for the inbox, and work for the driver.
 type converted struct {
 	events []core.Event
 	album  string // the message belongs to an album
@@ -47,7 +46,7 @@ type press struct {
 	message  int64
 	choice   bool
 	answered <-chan struct{} // for a choice: somebody whispered
-	refused  string          // what to tell the person; empty: all is well
+	refused  string          // what the user reads; empty: the press is valid
 }
 
 func (c *converter) convert(u *update) converted {
@@ -74,7 +73,7 @@ func (c *converter) convert(u *update) converted {
 	return converted{}
 }
 
-// message converts what was said, unless it is a notice of the platform.
+// message converts a message, unless it is a notice of the platform.
 func (c *converter) message(m *message) converted {
 	c.places.saw(m)
 	if e, ok := c.migration(m); ok {
@@ -105,8 +104,8 @@ func (c *converter) edit(m *message) converted {
 	return converted{events: []core.Event{{Kind: core.KindEdit, Message: said}}}
 }
 
-// said is a message without what only the platform understands; ok is false
-// where nobody said anything.
+// said returns a message in the core's words; ok is false if it holds nothing that
+// somebody said.
 func (c *converter) said(m *message) (core.Message, bool) {
 	own, foreign := m.parted()
 	files := attachments(m)
@@ -119,7 +118,8 @@ func (c *converter) said(m *message) (core.Message, bool) {
 	}
 	out := core.Message{
 		Path: c.places.path(c.name, m), ID: c.places.messageID(m.Chat.ID, m.ID), Author: author, Text: own,
-		Foreign: foreign, Time: moment(m.Date), Ahead: c.ahead(), Voice: m.ours() && (m.Voice != nil || m.VideoNote != nil), Attachments: files,
+		Foreign: foreign, Time: moment(m.Date), Ahead: c.ahead(), Attachments: files,
+		Voice:   m.ours() && (m.Voice != nil || m.VideoNote != nil),
 		Private: m.Chat.Type == "private",
 	}
 	if m.ours() {
@@ -140,11 +140,13 @@ func (c *converter) said(m *message) (core.Message, bool) {
 	return out, true
 }
 
-// author is who said it: a person, or the chat or channel that speaks itself.
+// author is the user, chat or channel that wrote a message.
 func (c *converter) author(m *message) core.Author {
-	if s := m.Sender; s != nil && (m.From == nil || slices.Contains([]int64{anonymousAdmin, channelVoice, serviceVoice}, m.From.ID)) {
+	s := m.Sender
+	if s != nil && (m.From == nil || slices.Contains([]int64{anonymousAdmin, channelVoice, serviceVoice}, m.From.ID)) {
 		a := chatAuthor(s)
-		if a.Channel = core.OtherChannel; m.Linked {
+		a.Channel = core.OtherChannel
+		if m.Linked {
 			a.Channel = core.LinkedChannel
 		}
 		if s.ID == m.Chat.ID { // the chat itself: an administrator without a name, or the channel
@@ -166,7 +168,8 @@ func person(u *user) core.Author {
 		return core.Author{}
 	}
 	return core.Author{
-		ID: strconv.FormatInt(u.ID, 10), Name: cut(strings.TrimSpace(u.FirstName+" "+u.LastName), core.MaxName), Tag: tag(u.UserName), Bot: u.IsBot,
+		ID: strconv.FormatInt(u.ID, 10), Name: cut(strings.TrimSpace(u.FirstName+" "+u.LastName), core.MaxName),
+		Tag: tag(u.UserName), Bot: u.IsBot,
 	}
 }
 
@@ -185,8 +188,9 @@ func tag(username string) string {
 	return "@" + cut(username, core.MaxName-1)
 }
 
-// quote notes what the message replies to: a forward's words are those of who wrote
-// them. The first message of a topic, which every message there replies to, is none.
+// quote sets what the message replies to. The text of a forwarded message belongs to
+// whom it was forwarded from. The first message of a topic, which every message there
+// replies to, does not count.
 func (c *converter) quote(m *message, out *core.Message) {
 	part := ""
 	if m.Quote != nil {
@@ -194,20 +198,23 @@ func (c *converter) quote(m *message, out *core.Message) {
 	}
 	switch r := m.ReplyTo; {
 	case r != nil && r.TopicCreated == nil:
-		text := r.told()
+		text := r.whole()
 		if part != "" {
 			text = r.part(part, m.Quote.Position)
 		}
 		q := &core.Quote{ID: c.places.messageID(m.Chat.ID, r.ID), From: c.author(r), Time: moment(r.Date)}
-		if out.ReplyTo = q; r.ours() {
+		out.ReplyTo = q
+		_, foreign := r.parted()
+		if r.ours() {
 			q.Text = cut(text, core.MaxQuote)
-		} else if _, foreign := r.parted(); len(foreign) > 0 {
+		} else if len(foreign) > 0 {
 			foreign[0].Text = cut(text, core.MaxQuote)
 			out.Foreign = append(out.Foreign, foreign[0])
 		}
 	case m.External != nil:
 		q := &core.Quote{Text: cut(part, core.MaxQuote)}
-		if o := m.External.Origin; o != nil {
+		o := m.External.Origin
+		if o != nil {
 			q.From, q.Time = o.author(), moment(o.Date)
 		}
 		out.ReplyTo = q
@@ -257,7 +264,8 @@ func (c *converter) reaction(r *reaction, id int64) converted {
 		e.Message.Author = person(r.User)
 	case r.Actor != nil:
 		e.Message.Author = chatAuthor(r.Actor)
-		if e.Message.Author.Channel = core.OtherChannel; r.Actor.ID == r.Chat.ID {
+		e.Message.Author.Channel = core.OtherChannel
+		if r.Actor.ID == r.Chat.ID {
 			e.Message.Author.Channel = core.LinkedChannel
 		}
 	}
@@ -275,8 +283,7 @@ func (c *converter) reaction(r *reaction, id int64) converted {
 	return out
 }
 
-// changes are what the reaction says of its author's emoji: which he took away,
-// and which he put.
+// changes lists the emoji that the author removed, and then those that were added.
 func (r *reaction) changes() (signs []string) {
 	if len(r.New) == 0 {
 		return []string{core.TakenAway}
@@ -299,13 +306,14 @@ const maxSigns = 32
 
 // sign is an emoji, or the kind of one that has no text.
 func (r reactionType) sign() string {
-	if sign := cut(r.Emoji, 64); sign != "" {
+	sign := cut(r.Emoji, 64)
+	if sign != "" {
 		return sign
 	}
 	return cut(r.Type, 64)
 }
 
-// membership converts what happened to the bot itself.
+// membership converts a change of the bot's own membership.
 func (c *converter) membership(m *membership, id int64) converted {
 	out := converted{admins: m.Chat.ID}
 	private := m.Chat.Type == "private"
@@ -322,12 +330,13 @@ func (c *converter) membership(m *membership, id int64) converted {
 		return out
 	}
 	out.events = []core.Event{{Kind: core.KindMembership, Data: data, Message: core.Message{
-		Path: place(c.name, m.Chat.ID, 0), ID: fmt.Sprintf("member:%d:%d", m.Date, id), Author: person(&m.From), Time: moment(m.Date), Private: private,
+		Path: place(c.name, m.Chat.ID, 0), ID: fmt.Sprintf("member:%d:%d", m.Date, id), Author: person(&m.From),
+		Time: moment(m.Date), Private: private,
 	}}}
 	return out
 }
 
-// lastMoment is the end of the year 9999: later ones cannot be written down.
+// lastMoment is the end of the year 9999, after which times have no text form.
 const lastMoment = 253402300799
 
 func moment(unix int64) time.Time {

@@ -24,7 +24,8 @@ var rewrite = flag.Bool("update", false, "rewrite golden files")
 func testConverter() *converter {
 	return &converter{
 		name: "telegram", self: user{ID: telegramtest.BotID, UserName: telegramtest.BotName, IsBot: true}, commands: commands(),
-		places: newPlaces(), keys: newSigner(telegramtest.Token), presses: &presses{}, now: func() time.Time { return time.Unix(1795165200, 0) },
+		places: newPlaces(), keys: newSigner(telegramtest.Token), presses: &presses{},
+		now:   func() time.Time { return time.Unix(1795165200, 0) },
 		ahead: func() time.Duration { return 0 },
 	}
 }
@@ -115,7 +116,8 @@ func FuzzUpdate(f *testing.F) {
 			if m.Path.Interface() != "telegram" || m.ID == "" && e.Target == "" || len(m.ID) > 256 {
 				t.Fatalf("no identity: %+v", e)
 			}
-			if len(m.Text) > core.MaxText || len(m.Author.Name) > core.MaxName || len(m.Author.Tag) > core.MaxName || !utf8.ValidString(m.Text) {
+			if len(m.Text) > core.MaxText || len(m.Author.Name) > core.MaxName || len(m.Author.Tag) > core.MaxName ||
+				!utf8.ValidString(m.Text) {
 				t.Fatalf("not capped: %+v", e)
 			}
 			if q := m.ReplyTo; q != nil && len(q.Text) > core.MaxQuote {
@@ -160,7 +162,7 @@ func TestReactionsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSpoken: of a text, what stands in place of an id is left out, and that alone.
+// TestSpoken: names in place of ids are left out of a text, and nothing else.
 func TestSpoken(t *testing.T) {
 	at := func(kind string, offset, length int) entity {
 		return entity{Type: kind, Offset: offset, Length: length}
@@ -183,7 +185,7 @@ func TestSpoken(t *testing.T) {
 	}
 }
 
-// TestNamesOfOthers: a name by which somebody is mentioned is told from the author's own
+// TestNamesOfOthers: a name by which somebody is mentioned is kept apart from the author's own
 // words; in what they forward there are none of theirs.
 func TestNamesOfOthers(t *testing.T) {
 	for file, want := range map[string]string{"group_text_mention": "     come here", "group_text": "", "forwarded_mention": ""} {

@@ -49,7 +49,8 @@ func TestExplain(t *testing.T) {
 	} {
 		var e *core.Error
 		err := explain(tc.err)
-		if !errors.As(err, &e) || e.Kind != tc.kind || errors.Is(err, core.ErrAway) != tc.away || !strings.Contains(e.Text, tc.says) {
+		if !errors.As(err, &e) || e.Kind != tc.kind || errors.Is(err, core.ErrAway) != tc.away ||
+			!strings.Contains(e.Text, tc.says) {
 			t.Errorf("%v is explained as %+v, want %+v", tc.err, err, tc)
 		}
 	}

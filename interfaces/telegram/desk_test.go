@@ -42,10 +42,11 @@ func TestTell(t *testing.T) {
 	})
 }
 
-// TestTellOnce tries again only what has certainly not been told.
+// TestTellOnce tries again only what was certainly not sent.
 func TestTellOnce(t *testing.T) {
 	for kind, want := range map[telegramtest.FaultKind]int{
-		telegramtest.BadGateway: 0, telegramtest.Reset: 0, telegramtest.ResetAfter: 1, telegramtest.Limited: 1, telegramtest.Refused: 1,
+		telegramtest.BadGateway: 0, telegramtest.Reset: 0, telegramtest.ResetAfter: 1, telegramtest.Limited: 1,
+		telegramtest.Refused: 1,
 	} {
 		bubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.up(t)
@@ -104,7 +105,8 @@ func TestCarry(t *testing.T) {
 	}
 	for _, bad := range []core.Upload{{Name: "empty"}, {Name: "huge", Data: make([]byte, maxCarry+1)}} {
 		var e *core.Error
-		if err := d.Carry(t.Context(), &coretest.Parts{}, 1, core.Sent{Path: at}, bad); !errors.As(err, &e) || e.Kind != core.Invalid {
+		if err := d.Carry(t.Context(), &coretest.Parts{}, 1, core.Sent{Path: at}, bad); !errors.As(err, &e) ||
+			e.Kind != core.Invalid {
 			t.Errorf("%s: %v", bad.Name, err)
 		}
 	}
@@ -118,7 +120,8 @@ type numbered struct {
 
 func (p *numbered) Since(int) time.Time { return time.Time{} }
 
-func (p *numbered) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (p *numbered) Send(ctx context.Context, n int, what core.Sent,
+	do func(context.Context, string) (string, error)) error {
 	p.numbers, p.texts = append(p.numbers, n), append(p.texts, what.Text)
 	_, err := do(ctx, "key")
 	return err
@@ -266,7 +269,8 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s lacks examples or pitfalls", a.Name)
 		}
 		for _, e := range a.Examples.Examples {
-			if _, faults := with.Check(core.Plan{Steps: []core.Step{{Type: a.Name, Payload: e.Payload}}}, who); len(faults) != 0 {
+			if _, faults := with.Check(core.Plan{Steps: []core.Step{{Type: a.Name, Payload: e.Payload}}},
+				who); len(faults) != 0 {
 				t.Errorf("%s: its own example %s: %v", a.Name, e.Payload, faults)
 			}
 		}

@@ -147,7 +147,8 @@ func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) e
 // call makes a call that shows a text, once.
 func (p *draftPlatform) call(ctx context.Context, s chatKey, r botapi.Request, text string) (json.RawMessage, error) {
 	html := ""
-	if list := parts(text, maxText); len(list) > 0 {
+	list := parts(text, maxText)
+	if len(list) > 0 {
 		html = list[0].html
 	}
 	r.Params["text"], r.Params["parse_mode"] = html, botapi.HTML
@@ -165,7 +166,8 @@ func (p *draftPlatform) call(ctx context.Context, s chatKey, r botapi.Request, t
 // Delete deletes a draft's message.
 func (p *draftPlatform) Delete(ctx context.Context, place, message string) error {
 	params := botapi.Params{"message_id": message}
-	_, err := p.d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: p.key(place).chat, Again: true})
+	_, err := p.d.api.Do(ctx, botapi.Request{Method: "deleteMessage", Params: params, Chat: p.key(place).chat,
+		Again: true})
 	if err != nil && p.Outcome(err) == draft.Refused {
 		return nil
 	}
@@ -187,7 +189,8 @@ func (p *draftPlatform) Outcome(err error) draft.Outcome {
 // finish makes the message of a request, the part with this key, out of the draft of
 // its place. done is false if there is none, if it belongs to the turn beside, or if
 // it cannot become that message: then the message is to be sent.
-func (d *delivery) finish(ctx context.Context, to target, r botapi.Request, p part, key string) (message string, done bool, err error) {
+func (d *delivery) finish(ctx context.Context, to target, r botapi.Request, p part, key string) (
+	message string, done bool, err error) {
 	if core.IsBeside(ctx) {
 		return "", false, nil
 	}

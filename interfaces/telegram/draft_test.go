@@ -214,7 +214,7 @@ func TestDraftQuick(t *testing.T) {
 	})
 }
 
-// TestDraftGoes ends drafts in every way but the usual one; what stands then is
+// TestDraftGoes ends drafts in every way but the usual one; what is shown then is
 // what was meant to.
 func TestDraftGoes(t *testing.T) {
 	at := place("telegram", group, 0)
@@ -366,7 +366,7 @@ func TestDraftCrash(t *testing.T) {
 	}
 }
 
-// TestDraftRefused: what stands in when the token is refused is not forgotten: the
+// TestDraftRefused: the draft is not forgotten when the token is refused: the
 // answer takes its place once there is another token.
 func TestDraftRefused(t *testing.T) {
 	bubble(t, paced, func(t *testing.T, w *world) {
@@ -628,7 +628,7 @@ func TestDraftThatNobodyPasses(t *testing.T) {
 	})
 }
 
-// TestDraftFaults meets failures at the last moment; one message stands then.
+// TestDraftFaults meets failures at the last moment; one message is left then.
 func TestDraftFaults(t *testing.T) {
 	at := place("telegram", group, 0)
 	for name, fault := range map[string]telegramtest.Fault{
@@ -656,7 +656,7 @@ func TestDraftFaults(t *testing.T) {
 		parts := &coretest.Parts{}
 		d.Draft(at, "half")
 		time.Sleep(2 * time.Second)
-		w.Fail(func(c telegramtest.Call) telegramtest.Fault { return telegramtest.Fault{Kind: telegramtest.BadGateway} })
+		w.Fail(func(telegramtest.Call) telegramtest.Fault { return telegramtest.Fault{Kind: telegramtest.BadGateway} })
 		if err := do(t, d, "message_telegram", at, `{"text":"whole"}`, parts); err == nil {
 			t.Error("sent through an outage")
 		}

@@ -44,14 +44,15 @@ var (
 	_ core.Readier   = (*Driver)(nil)
 )
 
-// New makes a driver. It asks nobody yet, so a wrong token is Listen's error.
+// New makes a driver. It makes no calls yet: a wrong token is an error of Listen.
 func New(o Options) (*Driver, error) {
 	o.defaults()
 	if !regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`).MatchString(o.Name) { // actions are named after it
 		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are possible, at most 40", o.Name)
 	}
 	token := o.Config.Token.Reveal()
-	if wrong := o.Config.Wrong(); wrong != "" || token == "" {
+	wrong := o.Config.Wrong()
+	if wrong != "" || token == "" {
 		return nil, fmt.Errorf("%s: token: %s", o.Name, cmp.Or(wrong, "there is none; @BotFather gives one"))
 	}
 	if err := o.Config.Webhook.Validate(); err != nil {
@@ -85,8 +86,7 @@ func (d *Driver) Name() string { return d.opt.Name }
 // Type is the kind of interface, whatever its table is called.
 func (d *Driver) Type() string { return "telegram" }
 
-// Listen takes updates in until ctx ends, or until the platform refuses the
-// token, in whatever call.
+// Listen takes updates in until ctx ends or the platform refuses the token in any call.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	life, abort := context.WithCancelCause(ctx)
 	crew := newCrew(life)
@@ -112,12 +112,11 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	return d.fatal(err)
 }
 
-// Reaches reports whether anything can be said: nothing can once the platform has
-// refused the token, in whatever call. What waits for an answer goes on waiting
-// then, and what is being answered is not answered in vain.
+// Reaches reports whether anything can be sent: nothing can once the platform refused
+// the token. Messages wait for their answers until then.
 func (d *Driver) Reaches(core.Path) bool { return !d.refused.Load() }
 
-// unauthorised ends Listen: the platform does not know the token any more.
+// unauthorised ends Listen, because the platform does not know the token any more.
 func (d *Driver) unauthorised(err error) {
 	d.refused.Store(true)
 	d.mu.Lock()
@@ -139,7 +138,8 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	d.later((&commandMenus{&d.opt, d.log, d.api, d.account()}).update)
 	d.later(d.send.drafts.ClearLater)
 	i := &intake{d: d, in: in, convert: &converter{
-		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys, presses: &d.presses, now: d.opt.Clock,
+		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
+		presses: &d.presses, now: d.opt.Clock,
 		ahead: d.api.ClockAhead,
 	}}
 	if d.opt.Config.Webhook.URL != "" {
@@ -148,16 +148,17 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	return d.api.Poll(ctx, i, wantedUpdates)
 }
 
-// fatal words an error that ends Listen. Who called it tells the admins.
+// fatal words an error that ends Listen, for admins.
 func (d *Driver) fatal(err error) error {
 	if !botapi.IsCode(err, 401, 404) {
 		return fmt.Errorf("%s: %w", d.opt.Name, err)
 	}
 	d.refused.Store(true)
-	return fmt.Errorf("%s: the platform does not know this bot (%d): check the token, and that @BotFather has not replaced it", d.opt.Name, botapi.CodeOf(err))
+	return fmt.Errorf("%s: the platform does not know this bot (%d): "+
+		"check the token, and that @BotFather has not replaced it", d.opt.Name, botapi.CodeOf(err))
 }
 
-// introduce asks the platform who we are, for as long as it takes.
+// introduce asks the platform for the bot's name until it answers.
 func (d *Driver) introduce(ctx context.Context) (user, error) {
 	delay := botapi.NewBackoff(time.Second, time.Minute)
 	for {
@@ -179,8 +180,7 @@ func (d *Driver) introduce(ctx context.Context) (user, error) {
 	}
 }
 
-// receive hands events in, if anyone takes them: what the bot itself changed on
-// the platform.
+// receive hands in what the bot itself changed on the platform, while Listen runs.
 func (d *Driver) receive(ctx context.Context, e core.Event) {
 	d.mu.Lock()
 	in := d.inbox
@@ -193,7 +193,7 @@ func (d *Driver) receive(ctx context.Context, e core.Event) {
 	}
 }
 
-// migrated notes that a group is a supergroup now, as a refused call told.
+// migrated notes that a group became a supergroup.
 func (d *Driver) migrated(ctx context.Context, from, to int64) {
 	d.places.moved(from, to)
 	c := converter{name: d.opt.Name, now: d.opt.Clock}
@@ -203,8 +203,7 @@ func (d *Driver) migrated(ctx context.Context, from, to int64) {
 // Ready implements core.Readier.
 func (d *Driver) Ready() error { return d.api.Ready() }
 
-// later does something beside the intake, while Listen runs; false: it will not
-// be done.
+// later runs f in the background while Listen runs. It returns false if f will not run.
 func (d *Driver) later(f func(context.Context)) bool {
 	d.mu.Lock()
 	crew := d.crew
@@ -227,8 +226,8 @@ func newCrew(ctx context.Context) *crew {
 	return &crew{ctx: ctx, slots: make(chan struct{}, crewSize)}
 }
 
-// do starts f, or drops it where too much is under way: nothing that is done
-// beside is worth blocking for.
+// do starts f, or drops it if too much is under way: no work in the background is worth
+// blocking for.
 func (c *crew) do(f func(context.Context)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,7 +43,8 @@ func explain(err error) error {
 	case api.Says("chat not found"):
 		e.Kind, e.Text = core.Invalid, "there is no such chat, or the bot has never been there"
 	case aboutFile(err):
-		e.Kind, e.Text = core.Invalid, "Telegram does not take that file: it is not there, too large, or no such kind of file"
+		e.Kind, e.Text = core.Invalid,
+			"Telegram does not take that file: it is not there, too large, or no such kind of file"
 	case api.Says("thread not found", "TOPIC_DELETED"):
 		e.Text = "that topic is gone"
 	case api.Says("TOPIC_CLOSED"):

@@ -98,7 +98,8 @@ func (i *intake) items(ctx context.Context, raws []json.RawMessage) []item {
 // behind like one that cannot be read.
 func (i *intake) understand(ctx context.Context, u *update) (c converted) {
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if r != nil {
 			i.d.log.Error("update left behind", "update", u.ID, "panic", r)
 			c = converted{}
 		}

@@ -42,8 +42,8 @@ func (b *buttons) suggest(texts []string) {
 	}
 }
 
-// pressers are the only people who may press the buttons of a message: those who
-// asked for it there. None: anybody may.
+// pressers are the only users who may press the buttons of a message: those whom it
+// answers there. None means everybody.
 func (d *delivery) pressers(call core.Call, to target) (ids []int64) {
 	for _, a := range call.Authors {
 		id, err := strconv.ParseInt(a.ID, 10, 64)
@@ -54,8 +54,8 @@ func (d *delivery) pressers(call core.Call, to target) (ids []int64) {
 	return ids
 }
 
-// keyboard writes the buttons below a message; "" for none. Up to three stand
-// one a row, more of them three a row, and many of them five.
+// keyboard writes the buttons below a message; "" if there are none. A row has one of
+// up to 3, three of up to 15, and five of more.
 func (d *delivery) keyboard(call core.Call, to target, list buttons) (string, error) {
 	n := len(list.Buttons)
 	if n == 0 {
@@ -82,7 +82,8 @@ func (d *delivery) keyboard(call core.Call, to target, list buttons) (string, er
 			return "", err
 		}
 		units := markdown.UTF16(made.Text)
-		if width += units; len(rows) == 0 || width > rowUnits || len(rows[len(rows)-1]) >= across {
+		width += units
+		if len(rows) == 0 || width > rowUnits || len(rows[len(rows)-1]) >= across {
 			rows, width = append(rows, nil), units
 		}
 		rows[len(rows)-1] = append(rows[len(rows)-1], made)

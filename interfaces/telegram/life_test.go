@@ -143,7 +143,7 @@ func TestTokenRevokedWebhook(t *testing.T) {
 	}
 }
 
-// TestTopicsOverRestart knows after a restart in which topic a message stands,
+// TestTopicsOverRestart knows after a restart in which topic a message is,
 // though the platform does not say so with reactions, and that General is one.
 func TestTopicsOverRestart(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
@@ -253,7 +253,9 @@ func TestRichTables(t *testing.T) {
 	}
 }
 
-// dying is a network whose connections go dead in silence when they are told to.
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dying is a network whose connections go dead in silence on demand.
 type dying struct {
 	mu    sync.Mutex
 	conns []*mortal
@@ -266,7 +268,7 @@ type mortal struct {
 	once sync.Once
 }
 
-func (n *dying) around(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+func (n *dying) around(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 	"synthbot/core/markdown"
 )
 
-// A link may stand behind words or a button that do not say where it leads. This
-// file writes its address beside them, so that who reads the text knows it.
+// The text of a link or button may hide where it leads. This file writes the address
+// beside it.
 
 const maxAddress = 2048 // bytes
 
@@ -65,8 +65,7 @@ func beside(address string) string { return " (" + oneAddress(address) + ")" }
 // oneAddress keeps a foreign address from passing for more than it is.
 func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), maxAddress) }
 
-// offers tells where the buttons below a message lead; those that say something
-// are not told.
+// offers lists the buttons below a message that open an address.
 func offers(m *message) (lines []string) {
 	if m.Markup == nil {
 		return nil
@@ -80,12 +79,13 @@ func offers(m *message) (lines []string) {
 }
 
 // part is a piece of the message that was quoted from it, with where the links
-// in it lead: the platform leaves them out of quotes, and says where the piece
-// stands, since the same words may lead elsewhere in another place.
+// in it lead. The platform leaves the links out of quotes. It gives the position of the
+// piece, since the same words may lead elsewhere in another place.
 func (m *message) part(quoted string, position int) string {
 	text, entities := m.content()
 	at := -1
-	if bytes := unitsOf(text).at; position >= 0 && position < len(bytes) {
+	bytes := unitsOf(text).at
+	if position >= 0 && position < len(bytes) {
 		at = bytes[position]
 	}
 	if at < 0 || !strings.HasPrefix(text[at:], quoted) {

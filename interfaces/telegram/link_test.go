@@ -20,7 +20,7 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// FuzzLinked: an address is told wherever an entity claims to stand, and the text
+// FuzzLinked: an address is written wherever an entity claims to be, and the text
 // around it stays as it is.
 func FuzzLinked(f *testing.F) {
 	f.Add("👋 read this", 8, 4, "https://evil.example/")

@@ -47,7 +47,8 @@ func (c *catalogue) media(call core.Call) (media, target, error) {
 	}
 	switch {
 	case given != 1:
-		err = core.Errorf(core.Invalid, "say which file, in exactly one way: by url or ref, or, for a document, its content")
+		err = core.Errorf(core.Invalid,
+			"say which file, in exactly one way: by url or ref, or, for a document, its content")
 	case m.URL != "" && !fetchable(m.URL):
 		err = core.Errorf(core.Invalid, "url: it must be a public https address")
 	case len(m.Content) > maxUpload:
@@ -56,8 +57,7 @@ func (c *catalogue) media(call core.Call) (media, target, error) {
 	return m, to, err
 }
 
-// fetchable refuses addresses that a server of one's own might reach and the
-// outside world not.
+// fetchable refuses addresses that only a server in the same network may reach.
 func fetchable(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.User != nil || !linkable(address) {
@@ -93,7 +93,8 @@ func (c *catalogue) sendMedia(ctx context.Context, call core.Call, kind, method,
 		return core.Result{}, err
 	}
 	list := captions(m.Caption)
-	send := attached{method: method, file: m.file(kind, fallback), caption: list[0], params: to.params(), here: c.send.same(call.Path, to)}
+	send := attached{method: method, file: m.file(kind, fallback), caption: list[0], params: to.params(),
+		here: c.send.same(call.Path, to)}
 	send.params.AddTrue("disable_notification", m.Silent)
 	c.send.replyTo(send.params, to, m.ReplyTo)
 	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].source)}
@@ -107,10 +108,11 @@ func (c *catalogue) sendMedia(ctx context.Context, call core.Call, kind, method,
 
 // sendFile sends a file with the first part of its caption as the n-th message of a step.
 func (d *delivery) sendFile(ctx context.Context, parts core.Parts, n int, what core.Sent, to target, a attached) error {
-	return d.part(ctx, parts, n, what, func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, a) })
+	attach := func(ctx context.Context, _ string) (string, error) { return d.attach(ctx, to, a) }
+	return d.part(ctx, parts, n, what, attach)
 }
 
-// captions splits what stands below a file: the first part is short.
+// captions splits the caption of a file: the first part is short.
 func captions(text string) []part {
 	if !speaks(visible(text)) {
 		return []part{{}}
@@ -118,10 +120,11 @@ func captions(text string) []part {
 	return parts(text, maxCaption)
 }
 
-// shownFile is how the history tells of a file.
+// shownFile is a file in the history.
 func shownFile(kind, name, alt, caption string) string {
 	said := "[" + kind + " " + name
-	if alt = oneLine(alt); alt != "" {
+	alt = oneLine(alt)
+	if alt != "" {
 		said += ": " + alt
 	}
 	return strings.TrimSpace(said + "] " + caption)
@@ -136,8 +139,7 @@ type attached struct {
 	here    bool // it goes to the place of its turn
 }
 
-// attach sends a file. What the platform does not take as what it should be
-// shown as, it gets as a document.
+// attach sends a file, as a document if the platform does not take it as what it is.
 func (d *delivery) attach(ctx context.Context, to target, a attached) (string, error) {
 	if a.here {
 		if _, _, err := d.finish(ctx, to, botapi.Request{Method: a.method}, part{}, ""); err != nil {
@@ -169,13 +171,15 @@ func (d *delivery) attach(ctx context.Context, to target, a attached) (string, e
 // aboutFile reports whether a refusal is about what a file holds or may be.
 func aboutFile(err error) bool {
 	var e *botapi.Error
-	return errors.As(err, &e) && e.Code == 400 && e.Says("IMAGE_PROCESS_FAILED", "PHOTO_", "wrong type of", "wrong file",
-		"VOICE_MESSAGES_FORBIDDEN", "VIDEO_", "file must be", "failed to get HTTP URL", "WEBPAGE_", "file is too big")
+	return errors.As(err, &e) && e.Code == 400 &&
+		e.Says("IMAGE_PROCESS_FAILED", "PHOTO_", "wrong type of", "wrong file", "VOICE_MESSAGES_FORBIDDEN", "VIDEO_",
+			"file must be", "failed to get HTTP URL", "WEBPAGE_", "file is too big")
 }
 
-// file is what travels, in the way that was chosen.
+// file is the file in the way that was chosen.
 func (m *media) file(field, fallback string) botapi.File {
-	if ref := cmp.Or(m.URL, m.Ref); ref != "" {
+	ref := cmp.Or(m.URL, m.Ref)
+	if ref != "" {
 		return botapi.File{Field: field, Ref: ref}
 	}
 	return botapi.File{Field: field, Name: m.title(fallback), Data: []byte(m.Content)}
@@ -190,11 +194,11 @@ func (m *media) title(fallback string) string {
 	return fileName(name, fallback)
 }
 
-// fileName makes a name of one that is foreign: no more than the last element
-// of a path.
+// fileName returns the last element of a foreign name.
 func fileName(foreign, fallback string) string {
 	name := path.Base("/" + strings.ReplaceAll(visible(foreign), "\\", "/"))
-	if name = oneLine(cut(name, 128)); name == "" || name == "/" || name == "." {
+	name = oneLine(cut(name, 128))
+	if name == "" || name == "/" || name == "." {
 		return fallback
 	}
 	return name
@@ -221,7 +225,8 @@ func (c *catalogue) question(call core.Call) (question, target, error) {
 		return q, to, err
 	}
 	q.Question = visible(q.Question)
-	if n := markdown.UTF16(q.Question); !speaks(q.Question) || n > 300 {
+	n := markdown.UTF16(q.Question)
+	if !speaks(q.Question) || n > 300 {
 		return q, to, core.Errorf(core.Invalid, "question: between 1 and 300 characters are possible")
 	}
 	if len(q.Options) < 2 || len(q.Options) > 12 {
@@ -229,7 +234,8 @@ func (c *catalogue) question(call core.Call) (question, target, error) {
 	}
 	for i, o := range q.Options {
 		q.Options[i] = visible(o)
-		if n := markdown.UTF16(q.Options[i]); !speaks(q.Options[i]) || n > 100 {
+		n := markdown.UTF16(q.Options[i])
+		if !speaks(q.Options[i]) || n > 100 {
 			return q, to, core.Errorf(core.Invalid, "options[%d]: between 1 and 100 characters are possible", i)
 		}
 	}
@@ -263,9 +269,10 @@ func (c *catalogue) sendPoll(ctx context.Context, call core.Call) (core.Result, 
 	}
 	c.send.replyTo(params, to, q.ReplyTo)
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
-	err = c.send.part(ctx, call.Parts, 1, core.Sent{Path: to.path, Text: said}, func(ctx context.Context, _ string) (string, error) {
-		r := botapi.Request{Method: "sendPoll", Params: params, Chat: to.key.chat}
-		return c.send.sent(to, r, func(r botapi.Request) (json.RawMessage, error) { return c.send.api.Do(ctx, r) })
-	})
+	err = c.send.part(ctx, call.Parts, 1, core.Sent{Path: to.path, Text: said},
+		func(ctx context.Context, _ string) (string, error) {
+			r := botapi.Request{Method: "sendPoll", Params: params, Chat: to.key.chat}
+			return c.send.sent(to, r, func(r botapi.Request) (json.RawMessage, error) { return c.send.api.Do(ctx, r) })
+		})
 	return core.Result{}, err
 }

@@ -61,9 +61,7 @@ func (c *commandMenus) audiences() []audience {
 	return list
 }
 
-// menus lists what is offered to whom: everybody, people in private,
-// administrators of groups, admins in their private chats; each in each language
-// that somebody wrote.
+// menus lists the commands of each audience, in each language that they are described in.
 func (c *commandMenus) menus() []menu {
 	var menus []menu
 	for _, a := range c.audiences() {
@@ -74,7 +72,7 @@ func (c *commandMenus) menus() []menu {
 	return menus
 }
 
-// languages lists the languages that commands are told in; "" is all others.
+// languages lists the languages that commands are described in; "" is all others.
 func (c *commandMenus) languages() []string {
 	list := []string{""}
 	for _, spec := range c.opt.Commands {
@@ -108,15 +106,15 @@ func (c *commandMenus) offered(to audience, language string) []menuCommand {
 				brief = text
 			}
 		}
-		if brief = cut(oneLine(brief), maxMenuBrief); name.MatchString(spec.Name) && brief != "" && len(list) < maxMenu {
+		brief = cut(oneLine(brief), maxMenuBrief)
+		if name.MatchString(spec.Name) && brief != "" && len(list) < maxMenu {
 			list = append(list, menuCommand{Command: spec.Name, Description: brief})
 		}
 	}
 	return list
 }
 
-// update puts the commands into the platform's menu, unless they are
-// there already, and takes away what is offered no more.
+// update sets the platform's menus, unless they are up to date, and removes old ones.
 func (c *commandMenus) update(ctx context.Context) {
 	menus := c.menus()
 	if len(c.opt.Commands) == 0 {
@@ -179,8 +177,8 @@ func (o offering) without(other offering) []listed {
 	})
 }
 
-// offerAll reports whether there are lists for admins who never wrote to the bot:
-// the platform does not take those.
+// offerAll reports whether there are lists for admins who never wrote to the bot. The
+// platform does not take those.
 func (c *commandMenus) offerAll(ctx context.Context, menus []menu, gone []listed) (strangers bool, err error) {
 	for _, m := range menus {
 		switch err := c.offer(ctx, m); {

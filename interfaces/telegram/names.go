@@ -9,7 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// label is what people call a place or a person.
+// label is the name of a place or a user.
 type label struct {
 	Name string `json:"name,omitempty"`
 	Tag  string `json:"tag,omitempty"` // "@ann"
@@ -80,9 +80,8 @@ func (p *places) called(chat int64, name string) (list []chatKey) {
 	return others
 }
 
-// Find returns the place that people call so, as seen from another place: a
-// topic, a group, or a person, who stands for his private chat. Whether it may
-// be written to from there is not asked here.
+// Find returns the place with a name, as seen from another place: a topic, a group, or
+// the private chat of a user. It does not check permissions.
 func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	name = strings.Join(strings.Fields(name), " ")
 	s, err := chatKeyOf(d.opt.Name, from)
@@ -98,8 +97,8 @@ func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	return core.Path{}, core.Errorf(core.Invalid, "%q may be several: give interface_path", name)
 }
 
-// placesKey is the State's key of what is remembered about places; of people
-// nothing is kept there.
+// placesKey is the State's key of what is known about places. Names of users are not
+// stored.
 const (
 	placesKey = "places"
 	saveTime  = 2 * time.Second
@@ -148,8 +147,8 @@ func (p *places) take(k knownPlaces) {
 	}
 }
 
-// savePlaces keeps for the next life what the platform does not tell again. A
-// crash costs what was learned since; that is a convenience.
+// savePlaces keeps for the next process what the platform does not repeat. A crash loses
+// what was learned since.
 func (d *Driver) savePlaces(ctx context.Context) {
 	k, changed := d.places.keep()
 	if !changed {

@@ -38,7 +38,8 @@ func TestBoundary(t *testing.T) {
 					}
 					whole, most = whole+p.source, maxText
 				}
-				if fits := before+size <= limit; fits != (len(list) == 1) || whole != text || !strings.HasSuffix(list[len(list)-1].source, piece) {
+				if fits := before+size <= limit; fits != (len(list) == 1) || whole != text ||
+					!strings.HasSuffix(list[len(list)-1].source, piece) {
 					t.Errorf("%d a and %q: %d parts, the last is %.20q", before, piece, len(list), list[len(list)-1].source)
 				}
 			}
@@ -64,7 +65,8 @@ func TestAlbumEdited(t *testing.T) {
 			`"from":{"id":1000,"first_name":"Jay"},"photo":[{"file_id":"f0","width":1,"height":1}]}}`, first, group))
 		time.Sleep(10 * time.Second)
 		events := in.Events()
-		if len(events) != 2 || events[0].Kind != core.KindMessage || len(events[0].Message.Attachments) != 2 || events[1].Kind != core.KindEdit ||
+		if len(events) != 2 || events[0].Kind != core.KindMessage || len(events[0].Message.Attachments) != 2 ||
+			events[1].Kind != core.KindEdit ||
 			events[1].Message.ID != events[0].Message.ID || events[1].Message.Text != "the sea" || w.Waiting() != 0 {
 			t.Errorf("%d wait; events %+v", w.Waiting(), events)
 		}
@@ -103,7 +105,7 @@ func TestPressAfterRestart(t *testing.T) {
 	})
 }
 
-// TestBlocked meets a person who blocked the bot: it is told, sends fail in
+// TestBlocked meets a person who blocked the bot: it learns that, sends fail in
 // words at once, and nothing types there.
 func TestBlocked(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
@@ -189,7 +191,8 @@ func TestStopUnderLoad(t *testing.T) {
 						d.Draft(at, strings.Repeat("word ", n+1))
 						time.Sleep(100 * time.Millisecond)
 					}
-					d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: uint64(life + 1)}, Messages: []string{fmt.Sprint(id)}})
+					d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: uint64(life + 1)},
+						Messages: []string{fmt.Sprint(id)}})
 				})
 				all.Go(func() {
 					time.Sleep(time.Duration(i) * 400 * time.Millisecond)

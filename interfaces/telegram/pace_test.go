@@ -91,7 +91,7 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// TestWaitIsObeyed makes no call into a chat that was told to wait, while others
+// TestWaitIsObeyed makes no call into a chat that must wait, while others
 // go on, and keeps the order.
 func TestWaitIsObeyed(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
@@ -122,7 +122,7 @@ func TestWaitIsObeyed(t *testing.T) {
 	})
 }
 
-// TestWaitForAll takes two chats that are told to wait for everybody.
+// TestWaitForAll takes two chats that must wait for all chats.
 func TestWaitForAll(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
@@ -144,7 +144,7 @@ func TestWaitForAll(t *testing.T) {
 	})
 }
 
-// TestWaitSurvives remembers over a restart that it was told to wait.
+// TestWaitSurvives remembers over a restart that it must wait.
 func TestWaitSurvives(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		d, stop := w.run(t, &coretest.Inbox{})
@@ -206,7 +206,8 @@ func TestWaitTooLongForAnswers(t *testing.T) {
 				break
 			}
 			var e *core.Error
-			if !errors.Is(err, core.ErrAway) || !errors.As(err, &e) || e.Kind != core.Temporary || time.Since(began) > 2*time.Hour {
+			if !errors.Is(err, core.ErrAway) || !errors.As(err, &e) || e.Kind != core.Temporary ||
+				time.Since(began) > 2*time.Hour {
 				t.Fatalf("after %v: %v", time.Since(began), err)
 			}
 			if tries == 1 {
@@ -245,11 +246,12 @@ func TestPriority(t *testing.T) {
 }
 
 // TestSendFaults meets every fault once; only where the platform had sent
-// already may a message stand twice.
+// already may a message be there twice.
 func TestSendFaults(t *testing.T) {
 	for kind, want := range map[telegramtest.FaultKind]int{
-		telegramtest.Internal: 1, telegramtest.BadGateway: 1, telegramtest.Unavailable: 1, telegramtest.Reset: 1, telegramtest.Hang: 1,
-		telegramtest.Cut: 1, telegramtest.ResetAfter: 2, telegramtest.HangAfter: 2, telegramtest.CutAfter: 2,
+		telegramtest.Internal: 1, telegramtest.BadGateway: 1, telegramtest.Unavailable: 1, telegramtest.Reset: 1,
+		telegramtest.Hang: 1,
+		telegramtest.Cut:  1, telegramtest.ResetAfter: 2, telegramtest.HangAfter: 2, telegramtest.CutAfter: 2,
 	} {
 		bubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
@@ -278,7 +280,8 @@ func TestLostReplies(t *testing.T) {
 	}{
 		{telegramtest.Reset, 2, 1, false}, {telegramtest.Hang, 2, 1, false}, {telegramtest.Internal, 2, 1, false},
 		{telegramtest.Reset, 3, 0, true}, {telegramtest.Reset, 9, 0, true},
-		{telegramtest.ResetAfter, 2, 3, false}, {telegramtest.CutAfter, 3, 3, true}, {telegramtest.ResetAfter, 9, 3, true},
+		{telegramtest.ResetAfter, 2, 3, false}, {telegramtest.CutAfter, 3, 3, true},
+		{telegramtest.ResetAfter, 9, 3, true},
 	} {
 		bubble(t, nil, func(t *testing.T, w *world) {
 			d, stop := w.run(t, &coretest.Inbox{})
@@ -373,7 +376,9 @@ func TestNoWay(t *testing.T) {
 			down  bool
 			fault telegramtest.FaultKind
 			want  bool
-		}{{true, telegramtest.None, true}, {false, telegramtest.ResetAfter, false}, {false, telegramtest.BadGateway, true}, {false, telegramtest.Unavailable, true}, {false, telegramtest.Internal, false}} {
+		}{{true, telegramtest.None, true}, {false, telegramtest.ResetAfter, false},
+			{false, telegramtest.BadGateway, true}, {false, telegramtest.Unavailable, true},
+			{false, telegramtest.Internal, false}} {
 			down.Store(tc.down)
 			w.Fail(func(telegramtest.Call) telegramtest.Fault { return telegramtest.Fault{Kind: tc.fault} })
 			err := do(t, d, "message_telegram", at, `{"text":"x"}`, &coretest.Parts{})

@@ -30,7 +30,7 @@ func place(name string, chat, thread int64) core.Path {
 
 var errNoPlace = errors.New("no place of this interface")
 
-// chatKeyOf reads a path of this interface; a person stands for his private chat.
+// chatKeyOf reads a path of this interface. A user means the private chat with them.
 func chatKeyOf(name string, p core.Path) (chatKey, error) {
 	e := p.Elements()
 	if len(e) < 2 || len(e) > 3 || e[0] != name {
@@ -70,8 +70,8 @@ const (
 	maxThreads = 8192
 )
 
-// places remembers what the platform tells about chats in passing: which are
-// forums, where groups went, in which topic a message stands.
+// places knows what updates said about chats: which are forums, which supergroup a group
+// became, and the topics of messages.
 type places struct {
 	mu      sync.Mutex
 	forums  map[int64]bool
@@ -86,11 +86,12 @@ type places struct {
 
 func newPlaces() *places {
 	return &places{
-		forums: map[int64]bool{}, aliases: map[int64]int64{}, threads: map[[2]int64]int64{}, titles: map[chatKey]label{}, people: map[int64]label{},
+		forums: map[int64]bool{}, aliases: map[int64]int64{}, threads: map[[2]int64]int64{},
+		titles: map[chatKey]label{}, people: map[int64]label{},
 	}
 }
 
-// saw takes notice of a message.
+// saw notes a message.
 func (p *places) saw(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +109,7 @@ func (p *places) saw(m *message) {
 	p.named(m)
 }
 
-// sent takes notice of a message of the bot's own.
+// sent notes a message of the bot's own.
 func (p *places) sent(s chatKey, id int64) {
 	if s.thread == 0 {
 		return
@@ -120,7 +121,7 @@ func (p *places) sent(s chatKey, id int64) {
 	p.changed = true
 }
 
-// thread is the topic in which a message stands, as far as it is known.
+// thread is the topic of a message, as far as it is known.
 func (p *places) thread(chat, message int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,8 +152,7 @@ func (p *places) now(chat int64) int64 {
 	return chat
 }
 
-// path is where a message was said. Outside of topics a thread is only a chain
-// of replies.
+// path is the place of a message. Outside of topics a thread is only a chain of replies.
 func (p *places) path(name string, m *message) core.Path {
 	if m.IsTopic {
 		return place(name, m.Chat.ID, m.Thread)
@@ -160,7 +160,7 @@ func (p *places) path(name string, m *message) core.Path {
 	return place(name, m.Chat.ID, 0)
 }
 
-// room drops something of a full map: what is remembered is a convenience.
+// room makes room in a full map by dropping anything.
 func room[K comparable, V any](m map[K]V, most int) {
 	for k := range m {
 		if len(m) < most {

@@ -111,7 +111,7 @@ func TestUnconfirmed(t *testing.T) {
 }
 
 // TestNumbersRestart is what happens after a week of silence, which a few polls
-// stand for.
+// mean.
 func TestNumbersRestart(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		in := &coretest.Inbox{}
@@ -290,7 +290,8 @@ func TestDeaf(t *testing.T) {
 // TestPollFaults lets getUpdates fail in every way.
 func TestPollFaults(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
-		kinds := []telegramtest.FaultKind{telegramtest.Limited, telegramtest.Internal, telegramtest.BadGateway, telegramtest.Unavailable,
+		kinds := []telegramtest.FaultKind{telegramtest.Limited, telegramtest.Internal, telegramtest.BadGateway,
+			telegramtest.Unavailable,
 			telegramtest.Reset, telegramtest.Cut, telegramtest.Hang}
 		n := 0
 		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
@@ -424,7 +425,8 @@ func again(t testing.TB, d *Driver, at core.Path, text string, parts *coretest.P
 	return coretest.Again(t.Context(), func() error { return do(t, d, "message_telegram", at, fmt.Sprintf(`{"text":%q}`, text), parts) })
 }
 
-func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Path, payload string, parts *coretest.Parts) error {
+func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Path, payload string,
+	parts *coretest.Parts) error {
 	t.Helper()
 	for _, a := range d.Actions() {
 		if a.Name == name {
@@ -442,7 +444,7 @@ func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Pa
 	return nil
 }
 
-// TestBehindAnAlbum: what stands behind an album that may still grow is taken in, once.
+// TestBehindAnAlbum: what follows an album that may still grow is taken in, once.
 func TestBehindAnAlbum(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		handed := map[string]int{}
@@ -570,12 +572,16 @@ func TestPollingAgain(t *testing.T) {
 	})
 }
 
-// TestStoppedWhileTakingIn: an end in the middle is no failure.
+// TestStoppedWhileTakingIn: an end in the middle does not count as a failure.
 func TestStoppedWhileTakingIn(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, w *world) {
 		taking := make(chan struct{})
 		w.Say(jay, jay, telegramtest.Saying{Text: "x"})
-		_, stop := w.run(t, inboxFunc(func(ctx context.Context, _ ...core.Event) error { close(taking); <-ctx.Done(); return ctx.Err() }))
+		_, stop := w.run(t, inboxFunc(func(ctx context.Context, _ ...core.Event) error {
+			close(taking)
+			<-ctx.Done()
+			return ctx.Err()
+		}))
 		<-taking
 		if err := stop(); err != nil || w.Waiting() != 1 {
 			t.Errorf("%v, %d wait", err, w.Waiting())

@@ -45,11 +45,11 @@ type admins struct {
 }
 
 func newRanks(o *Options, log *slog.Logger, api *botapi.Client, later func(func(context.Context)) bool) *ranks {
-	return &ranks{opt: o, log: log, api: api, later: later, chats: map[int64]*admins{}, channels: map[int64]groupChannel{}}
+	return &ranks{opt: o, log: log, api: api, later: later, chats: map[int64]*admins{},
+		channels: map[int64]groupChannel{}}
 }
 
-// raise gives an author the rank that the platform gives him in that place, and knows
-// a group's own channel.
+// raise sets the author's rank in that place, and marks a group's own channel.
 func (r *ranks) raise(ctx context.Context, m *core.Message) {
 	s, err := chatKeyOf(r.opt.Name, m.Path)
 	who, bad := strconv.ParseInt(m.Author.ID, 10, 64)
@@ -70,8 +70,7 @@ func (r *ranks) raise(ctx context.Context, m *core.Message) {
 
 const meetAtOnce = 16
 
-// meet asks about all groups that are new in a batch at the same time, so that
-// no group waits for another one.
+// meet asks about all groups that are new in a batch at the same time.
 func (r *ranks) meet(ctx context.Context, updates []*update) {
 	strangers := map[int64]bool{}
 	for _, u := range updates {
@@ -98,8 +97,7 @@ func (r *ranks) meet(ctx context.Context, updates []*update) {
 	all.Wait()
 }
 
-// of returns the administrators of a chat. Only the first time somebody waits
-// for the platform.
+// of returns the administrators of a chat. Only the first call waits for the platform.
 func (r *ranks) of(ctx context.Context, chat int64) map[int64]bool {
 	r.mu.Lock()
 	a := r.chats[chat]

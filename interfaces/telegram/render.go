@@ -364,7 +364,7 @@ func fitting(sources []string, limit int) []part {
 	return list
 }
 
-// visible drops what cannot be sent: bytes that are no UTF-8, control
+// visible drops what cannot be sent: invalid UTF-8, control
 // characters, and characters that turn the direction of text around.
 func visible(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")

@@ -126,7 +126,7 @@ func TestSpec(t *testing.T) {
 		checkRender(t, e.Markdown)
 		checkRich(t, e.Markdown+"\n\n| a | b |\n|---|:-:|\n| "+strings.ReplaceAll(e.Markdown, "\n", " ")+" | c |\n")
 		if strings.Contains(e.Markdown, "<") || regexp.MustCompile(`(?m)^ {0,3}\[.*\]:|&`).MatchString(e.Markdown) {
-			continue // HTML and definitions are shown here as they stand
+			continue // HTML and definitions are shown here as they are
 		}
 		compared++
 		out, _ := render(e.Markdown)
@@ -269,7 +269,7 @@ func BenchmarkRender(b *testing.B) {
 }
 
 // TestPlainFits: without styles, what was split still fits, also where an address
-// stands once in the source and is told with each of its links.
+// is once in the source and is written with each of its links.
 func TestPlainFits(t *testing.T) {
 	source := strings.Repeat("[a][1] ", 60) + "\n\n[1]: https://example.org/" + strings.Repeat("x", 40)
 	list := captions(source)

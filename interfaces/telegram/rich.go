@@ -61,7 +61,8 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 		return nil
 	}
 	add := func(s string) {
-		if s = strings.TrimSpace(s); s != "" {
+		s = strings.TrimSpace(s)
+		if s != "" {
 			lines = append(lines, s)
 		}
 	}
@@ -87,14 +88,15 @@ func richLines(blocks []richBlock, depth int) (lines []string) {
 		lines = append(lines, richLines(b.Blocks, depth+1)...)
 		add(richText(b.Caption, 0))
 		add(richText(b.Credit, 0))
-		if noun := richNoun(b.Type); noun != "" {
+		noun := richNoun(b.Type)
+		if noun != "" {
 			add("[" + noun + "]")
 		}
 	}
 	return lines
 }
 
-// richNoun names a block that is no text.
+// richNoun names a block without text.
 func richNoun(kind string) string {
 	switch kind {
 	case "photo", "video", "audio", "animation", "map":
@@ -164,7 +166,7 @@ func hasTable(list []markdown.Block) bool {
 	return false
 }
 
-// richRenderer writes blocks; what stands on a line is written as elsewhere.
+// richRenderer writes blocks. Inline text is written as elsewhere.
 type richRenderer struct {
 	renderer
 	count    int
@@ -209,7 +211,8 @@ func (r *richRenderer) block(b markdown.Block, depth int) {
 
 func (r *richRenderer) code(text, info string) {
 	r.element("pre", func() {
-		if l := language(info); l != "" {
+		l := language(info)
+		if l != "" {
 			r.raw(`<code class="language-` + escape(l) + `">`)
 			defer r.raw("</code>")
 		}
@@ -264,7 +267,8 @@ func (r *richRenderer) row(row []markdown.Inlines, align []markdown.Align, head 
 		tag = "th"
 	}
 	for j, cell := range row {
-		to := map[markdown.Align]string{markdown.AlignCenter: ` align="center"`, markdown.AlignRight: ` align="right"`}[align[j]]
+		to := map[markdown.Align]string{markdown.AlignCenter: ` align="center"`,
+			markdown.AlignRight: ` align="right"`}[align[j]]
 		r.element(tag+to, func() { r.inlines(cell) })
 	}
 }

@@ -39,13 +39,16 @@ func (d *delivery) target(call core.Call, path string) (target, error) {
 	if path != "" {
 		parsed, err := core.ParsePath(path)
 		if err != nil {
-			return target{}, &core.Error{Kind: core.Invalid, Text: fmt.Sprintf("interface_path %q is no path: write it like %s/-1001234567890/7, or leave it out", path, d.opt.Name), Err: err}
+			return target{}, &core.Error{Kind: core.Invalid,
+				Text: fmt.Sprintf("interface_path %q is no path: write it like %s/-1001234567890/7, or leave it out",
+					path, d.opt.Name), Err: err}
 		}
 		p = parsed
 	}
 	s, err := chatKeyOf(d.opt.Name, p)
 	if err != nil {
-		return target{}, core.Errorf(core.Invalid, "interface_path: %q is no place of %s: correct it or leave it out", p, d.opt.Name)
+		return target{}, core.Errorf(core.Invalid, "interface_path: %q is no place of %s: correct it or leave it out",
+			p, d.opt.Name)
 	}
 	return target{place(d.opt.Name, s.chat, s.thread), s}, nil
 }
@@ -112,7 +115,7 @@ func (c *catalogue) message(call core.Call) (text, target, error) {
 	return t, to, err
 }
 
-// speaks reports whether a text holds anything that a person would see.
+// speaks reports whether a text holds anything visible.
 func speaks(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool {
 		return unicode.IsGraphic(c) && !unicode.IsSpace(c) && c != '\u3164' && c != '\u2800'
@@ -127,7 +130,7 @@ func (c *catalogue) checkMessage(_ context.Context, call core.Call) error {
 // sendMessage carries the message action out.
 func (c *catalogue) sendMessage(ctx context.Context, call core.Call) (core.Result, error) {
 	t, to, err := c.message(call)
-	if err == nil && t.Recipient != "" { // whoever checked the plan should have put a path in its place
+	if err == nil && t.Recipient != "" { // checking the plan replaces it by a path
 		err = core.Errorf(core.Invalid, "recipient: %q is nobody known here; give interface_path", t.Recipient)
 	}
 	if err != nil {
@@ -162,8 +165,8 @@ func (d *delivery) sendPart(ctx context.Context, call core.Call, to target, t te
 // sender makes the call that sends a part; key is the part's.
 type sender func(ctx context.Context, key string) (id string, err error)
 
-// part sends one message as the n-th part of a step. One that may have arrived
-// already is sent again only when the platform answers.
+// part sends one message as the n-th part of a step. One that may have arrived already is
+// sent again only once the platform answers.
 func (d *delivery) part(ctx context.Context, parts core.Parts, n int, what core.Sent, send sender) error {
 	if !parts.Since(n).IsZero() {
 		if err := d.ready(ctx, what.Path); err != nil {
@@ -183,7 +186,8 @@ func (d *delivery) ready(ctx context.Context, place core.Path) error {
 	case botapi.IsCode(err, 429):
 		return explain(err)
 	}
-	return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached", Err: fmt.Errorf("%w: %w", core.ErrAway, err)}
+	return &core.Error{Kind: core.Temporary, Text: "Telegram cannot be reached",
+		Err: fmt.Errorf("%w: %w", core.ErrAway, err)}
 }
 
 // same reports whether a message of a turn in that place goes to it.
@@ -192,9 +196,10 @@ func (d *delivery) same(here core.Path, to target) bool {
 	return s == to.key
 }
 
-// say sends one message of text, the part with this key. Where it goes to the place of
-// its turn, it takes the place of what was shown while it was written.
-func (d *delivery) say(ctx context.Context, to target, r botapi.Request, p part, here bool, key string) (string, error) {
+// say sends one message of text, the part with this key. In the place of its turn (here)
+// its draft becomes the message.
+func (d *delivery) say(ctx context.Context, to target, r botapi.Request, p part, here bool, key string) (
+	string, error) {
 	if here {
 		if message, done, err := d.finish(ctx, to, r, p, key); done {
 			return message, err
@@ -215,14 +220,14 @@ func rank(priority string) int {
 }
 
 func (d *delivery) replyTo(params botapi.Params, to target, message anyID) {
-	if number := d.places.messageNumber(to.key.chat, int64(message)); number != 0 {
+	number := d.places.messageNumber(to.key.chat, int64(message))
+	if number != 0 {
 		params["reply_parameters"] = fmt.Sprintf(`{"message_id":%d,"allow_sending_without_reply":true}`, number)
 	}
 }
 
-// sent carries a sending request out and returns the id of what stands now; none
-// where the group became a supergroup meanwhile, since the number would mean
-// another message at the path that the turn still goes by.
+// sent carries out a request that sends, and returns the message's id. It returns none if
+// the group became a supergroup meanwhile: there the number means another message.
 func (d *delivery) sent(to target, r botapi.Request, do func(botapi.Request) (json.RawMessage, error)) (string, error) {
 	raw, err := do(r)
 	if err != nil {
@@ -244,8 +249,8 @@ func (d *delivery) sent(to target, r botapi.Request, do func(botapi.Request) (js
 // noPreview keeps the platform from fetching what a text links to.
 const noPreview = `{"is_disabled":true}`
 
-// styled sends a request with the part as HTML in field. What the platform does
-// not take so, it gets again as plain text, and at last without buttons.
+// styled sends a request with the part as HTML in field. If the platform does not take
+// that, it gets plain text, and in the end no buttons.
 func (d *delivery) styled(ctx context.Context, r botapi.Request, field string, p part) (json.RawMessage, error) {
 	r.Params[field], r.Params["parse_mode"] = p.html, botapi.HTML
 	if !d.opt.Config.Previews {
@@ -265,12 +270,13 @@ func (d *delivery) styled(ctx context.Context, r botapi.Request, field string, p
 	return raw, err
 }
 
-// aboutWords reports whether a refusal may be about how a message was written,
-// and not about where it was to go.
+// aboutWords reports whether a refusal may be about how a message is written, and not
+// about where it goes.
 func aboutWords(err error) bool {
 	var e *botapi.Error
 	return errors.As(err, &e) && e.Code == 400 && e.Migrate == 0 &&
-		!e.Says("chat not found", "thread not found", "TOPIC_", "rights", "FORBIDDEN", "to edit not found", "not modified",
-			"can't be edited", "no text in the message", "no caption in the message", "PEER_ID_INVALID", "replied not found") &&
+		!e.Says("chat not found", "thread not found", "TOPIC_", "rights", "FORBIDDEN", "to edit not found",
+			"not modified", "can't be edited", "no text in the message", "no caption in the message",
+			"PEER_ID_INVALID", "replied not found") &&
 		!aboutFile(err)
 }

@@ -89,12 +89,15 @@ func (f *faults) decide(c telegramtest.Call) telegramtest.Fault {
 	if f.random.IntN(20) != 0 {
 		return telegramtest.Fault{}
 	}
-	kinds := []telegramtest.FaultKind{telegramtest.Limited, telegramtest.Internal, telegramtest.BadGateway, telegramtest.Unavailable,
-		telegramtest.Reset, telegramtest.Cut, telegramtest.Hang, telegramtest.ResetAfter, telegramtest.CutAfter, telegramtest.HangAfter, telegramtest.Refused}
+	kinds := []telegramtest.FaultKind{telegramtest.Limited, telegramtest.Internal, telegramtest.BadGateway,
+		telegramtest.Unavailable,
+		telegramtest.Reset, telegramtest.Cut, telegramtest.Hang, telegramtest.ResetAfter, telegramtest.CutAfter,
+		telegramtest.HangAfter, telegramtest.Refused}
 	fault := telegramtest.Fault{Kind: kinds[f.random.IntN(len(kinds))], RetryAfter: 1, Text: "Bad Request: can't parse entities: at a whim"}
 	key := fmt.Sprint(c.Chat, strings.NewReplacer("<b>", "", "</b>", "").Replace(c.Params["text"]))
 	switch fault.Kind {
-	case telegramtest.Reset, telegramtest.Cut, telegramtest.Hang, telegramtest.ResetAfter, telegramtest.CutAfter, telegramtest.HangAfter:
+	case telegramtest.Reset, telegramtest.Cut, telegramtest.Hang, telegramtest.ResetAfter, telegramtest.CutAfter,
+		telegramtest.HangAfter:
 		if f.hit[key] {
 			return telegramtest.Fault{}
 		}
@@ -122,7 +125,7 @@ type soaking struct {
 }
 
 // soak lets n messages come in over chats, in two halves, and looks at what
-// stands and at what the second half left behind: no memory, no goroutines.
+// is there and at what the second half left behind: no memory, no goroutines.
 func soak(t *testing.T, w *world, n, chats int, strict bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &soaking{world: w, chats: chats, e: newEcho(ctx, t), f: &faults{random: rand.New(rand.NewPCG(1, 2))}}
@@ -208,7 +211,7 @@ func (e *echo) forget() {
 	e.known = map[string]bool{}
 }
 
-// check holds what stands in a chat against what was said there.
+// check compares the messages of a chat with what was said there.
 func (f *faults) check(t *testing.T, list []telegramtest.Message, chat, from, to, chats int) {
 	t.Helper()
 	next := from + chat

@@ -91,8 +91,8 @@ func (c *converter) mentioned(text string, entities []entity) bool {
 	return false
 }
 
-// spoken is a text without the names of people that stand there in place of their ids;
-// it is empty if there are none.
+// spoken is a text without the names of users that are links to them. It is empty if
+// there are none.
 func spoken(text string, entities []entity) string {
 	if !slices.ContainsFunc(entities, func(e entity) bool { return e.Type == "text_mention" }) {
 		return ""
@@ -122,7 +122,8 @@ func (c *converter) command(m *message) (name string, args []string, ok bool) {
 		return "", nil, false
 	}
 	for i := range c.commands {
-		if spec := &c.commands[i]; strings.EqualFold(spec.Name, name) {
+		spec := &c.commands[i]
+		if strings.EqualFold(spec.Name, name) {
 			return spec.Name, arguments(spec, text[len(word):]), true
 		}
 	}
@@ -138,7 +139,8 @@ func arguments(spec *command.Spec, rest string) []string {
 			return append(args, rest)
 		}
 		word := rest
-		if at := strings.IndexFunc(rest, unicode.IsSpace); at >= 0 {
+		at := strings.IndexFunc(rest, unicode.IsSpace)
+		if at >= 0 {
 			word = rest[:at]
 		}
 		args = append(args, word)
@@ -147,7 +149,7 @@ func arguments(spec *command.Spec, rest string) []string {
 	return args
 }
 
-// described is what the message holds besides words; its author chose it.
+// described is what the message holds besides text, chosen by its author.
 func (m *message) described() string {
 	switch {
 	case m.Sticker != nil && m.Sticker.Emoji != "":
@@ -168,7 +170,7 @@ func (m *message) described() string {
 	return ""
 }
 
-// card is what the message holds that others named.
+// card is a venue or contact, which others named.
 func (m *message) card() string {
 	switch {
 	case m.Venue != nil:
@@ -207,10 +209,10 @@ func (l *checklist) describe() string {
 	return fmt.Sprintf("[checklist: %s: %s]", oneLine(linked(l.Title, l.Entities)), strings.Join(tasks, " | "))
 }
 
-// told is all that a message says, with where its links and buttons lead.
-func (m *message) told() string { return lines(m.said(), m.card()) }
+// whole is all text of a message, with where its links and buttons lead.
+func (m *message) whole() string { return lines(m.said(), m.card()) }
 
-// said is what its author put into words.
+// said is the text that its author wrote or chose.
 func (m *message) said() string {
 	text, entities := m.content()
 	return lines(append([]string{linked(text, entities), m.described()}, offers(m)...)...)
@@ -221,14 +223,14 @@ func (m *message) said() string {
 // channel is the channel's own.
 func (m *message) ours() bool { return (m.Forward == nil || m.Linked) && m.Via == nil }
 
-// parted tells the author's own words from those of others.
+// parted separates the author's own words from those of others.
 func (m *message) parted() (own string, foreign []core.Foreign) {
 	var o core.Foreign
 	switch {
 	case m.Via != nil:
-		o = core.Foreign{Kind: core.Embedded, From: person(m.Via), Text: m.told()}
+		o = core.Foreign{Kind: core.Embedded, From: person(m.Via), Text: m.whole()}
 	case m.Forward != nil && !m.Linked:
-		o = core.Foreign{Kind: core.Forwarded, From: m.Forward.author(), Text: m.told(), Time: moment(m.Forward.Date)}
+		o = core.Foreign{Kind: core.Forwarded, From: m.Forward.author(), Text: m.whole(), Time: moment(m.Forward.Date)}
 	default:
 		own = cut(m.said(), core.MaxText/2)
 		o = core.Foreign{Kind: core.Embedded, Text: m.card()}
@@ -244,14 +246,15 @@ func (m *message) parted() (own string, foreign []core.Foreign) {
 func lines(parts ...string) string {
 	var kept []string
 	for _, p := range parts {
-		if p = strings.TrimSpace(p); p != "" {
+		p = strings.TrimSpace(p)
+		if p != "" {
 			kept = append(kept, p)
 		}
 	}
 	return strings.Join(kept, "\n")
 }
 
-// content is the text of a message, in whichever field it stands.
+// content is the text of a message, whichever field holds it.
 func (m *message) content() (string, []entity) {
 	switch {
 	case m.Text != "":
@@ -339,7 +342,7 @@ func cut(s string, max int) string {
 	return s[:end] + mark
 }
 
-// oneLine keeps a foreign name from passing for more than it is.
+// oneLine makes a foreign name safe within brackets.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("[", "(", "]", ")").Replace(cut(s, 512))), " ")
 }

@@ -36,7 +36,8 @@ func (d *Driver) typing(ctx context.Context, s chatKey) {
 	}
 	for end := time.Now().Add(typingMost); time.Now().Before(end); {
 		if time.Since(d.send.drafts.Shown(d.send.draftPlace(s))) >= draftSigns && d.api.Spare(s.chat) {
-			if _, err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params}); err != nil && ctx.Err() == nil {
+			_, err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params})
+			if err != nil && ctx.Err() == nil {
 				d.typingFailed(ctx, s, err)
 				if !botapi.IsCode(err, 429, 500, 502, 503, 504) {
 					return

@@ -58,7 +58,8 @@ func inhabit(w *world) *world {
 func (w *world) options() Options {
 	o := Options{
 		Config: Config{Token: core.NewSecret(telegramtest.Token), APIURL: w.URL, Pace: "off", Timeout: 5 * time.Second},
-		Log:    slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), State: &w.state, Dial: w.Dial,
+		Log:    slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), State: &w.state,
+		Dial: w.Dial,
 	}
 	if w.alter != nil {
 		w.alter(&o)
@@ -184,7 +185,8 @@ func (s stage) Say(t testing.TB, p coretest.Place, what coretest.Say) string {
 		text = "@" + telegramtest.BotName + " " + text
 	}
 	reply, _ := strconv.Atoi(what.ReplyTo)
-	return strconv.Itoa(s.Server.Say(at.chat, jay, telegramtest.Saying{Text: text, Thread: int(at.thread), ReplyTo: reply}))
+	return strconv.Itoa(s.Server.Say(at.chat, jay,
+		telegramtest.Saying{Text: text, Thread: int(at.thread), ReplyTo: reply}))
 }
 
 func (s stage) Shown(t testing.TB, p coretest.Place) []coretest.Shown {
@@ -214,8 +216,9 @@ func (s stage) Fail(t testing.TB, p coretest.Place, faults ...coretest.SendFault
 		next := faults[0]
 		faults = faults[1:]
 		return map[coretest.SendFault]telegramtest.Fault{
-			coretest.SendLimited: {Kind: telegramtest.Limited, RetryAfter: 1}, coretest.SendBroken: {Kind: telegramtest.BadGateway},
-			coretest.SendReset: {Kind: telegramtest.Reset},
+			coretest.SendLimited: {Kind: telegramtest.Limited, RetryAfter: 1},
+			coretest.SendBroken:  {Kind: telegramtest.BadGateway},
+			coretest.SendReset:   {Kind: telegramtest.Reset},
 		}[next]
 	})
 }
