@@ -27,10 +27,10 @@ func TestReady(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, nil, func(t *testing.T, w *world) {
-				d, _ := w.run(t, &coretest.Inbox{})
-				if d.Ready() == nil {
+				if w.driver(t).Ready() == nil {
 					t.Error("ready before it is connected")
 				}
+				d, _ := w.run(t, &coretest.Inbox{})
 				readyAfter(t, d, 10*time.Minute, true)
 				w.Fail(func(c telegramtest.Call) telegramtest.Fault {
 					if c.Method == "getUpdates" {
