@@ -112,7 +112,7 @@ func (b *Bot) options(p *parts) turn.Options {
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker, inRoom(b.log, "core/turn")),
 		Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
 		Settings: p.turnSettings,
-		Access:   c.Access, Admins: b.admins(c), Names: p.cast.names(), Config: c.turnConfig(),
+		Access:   c.Access, Admins: b.admins(c), Names: append([]string{c.Bot.Name}, p.cast.names()...), Config: c.turnConfig(),
 		Language: string(c.Bot.Language), Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
 		Chooser:   p.chooser,
 		Reaches:   func(place core.Path) bool { return b.reaches(p.at(place), place) },

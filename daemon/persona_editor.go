@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,13 +27,9 @@ const maxPersona = 256 << 10
 // calls it.
 func (e personaEditor) Files() []adminpage.File {
 	c := e.bot.InForce().cast
-	names := append([]string{c.config.Persona.Path}, slices.Sorted(maps.Keys(c.others))...)
 	var list []adminpage.File
-	for i, name := range names {
-		if i > 0 && name == names[0] {
-			continue
-		}
-		f := adminpage.File{ID: name, Name: c.named(name).Name, Path: cmp.Or(name, "built in")}
+	for _, name := range c.files {
+		f := adminpage.File{ID: name, Name: c.byFile[name].Name, Path: cmp.Or(name, "built in")}
 		f.Editable = e.editable(name)
 		list = append(list, f)
 	}
@@ -75,7 +69,7 @@ func (e personaEditor) Source(name string) (string, error) {
 
 // Preview implements adminpage.Personas.
 func (e personaEditor) Preview(name, text string) (core.Persona, error) {
-	if who := e.bot.InForce().cast.named(name); who != nil && text == "" && !e.editable(name) {
+	if who := e.bot.InForce().cast.byFile[name]; who != nil && text == "" && !e.editable(name) {
 		return who.For(""), nil
 	}
 	f, err := os.CreateTemp("", "persona-*.toml") // the persona room reads files

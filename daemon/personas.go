@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,39 +11,32 @@ import (
 
 // cast is all personas of a configuration.
 type cast struct {
-	config *Config
 	Main   *persona.Persona
-	others map[string]*persona.Persona // by file
+	files  []string // that of the main persona first
+	byFile map[string]*persona.Persona
 }
 
 // loadCast reads every persona that the configuration names.
 func (c *Config) loadCast(d *config.Document) {
-	c.Cast = &cast{config: c, others: make(map[string]*persona.Persona)}
-	c.Cast.Main = c.loadPersona(c.Persona.Path, d, "persona", "path")
+	main := c.Persona.Path
+	a := &cast{files: []string{main}, byFile: make(map[string]*persona.Persona)}
+	a.Main = c.loadPersona(main, d, "persona", "path")
+	a.byFile[main] = a.Main
 	for i := range c.Overrides {
 		file := c.Overrides[i].personaFile()
-		if file != "" && c.Cast.others[file] == nil {
-			c.Cast.others[file] = c.loadPersona(file, d, "override", i, "persona")
+		if file != "" && a.byFile[file] == nil {
+			a.files = append(a.files, file)
+			a.byFile[file] = c.loadPersona(file, d, "override", i, "persona")
 		}
 	}
+	slices.Sort(a.files[1:])
+	c.Cast = a
 }
 
-// named returns the persona of a file that the configuration names; nil if there is
-// none.
-func (a *cast) named(file string) *persona.Persona {
-	if file == a.config.Persona.Path {
-		return a.Main
-	}
-	return a.others[file]
-}
-
-// file returns the file of a persona that the configuration names, by its name.
+// file returns the file of a persona, by its name.
 func (a *cast) file(name string) (file string, ok bool) {
-	if strings.EqualFold(name, a.Main.Name) {
-		return a.config.Persona.Path, true
-	}
-	for _, file := range slices.Sorted(maps.Keys(a.others)) {
-		if strings.EqualFold(name, a.others[file].Name) {
+	for _, file := range a.files {
+		if strings.EqualFold(name, a.byFile[file].Name) {
 			return file, true
 		}
 	}
@@ -52,19 +44,17 @@ func (a *cast) file(name string) (file string, ok bool) {
 }
 
 // known lists the names of all personas.
-func (a *cast) known() []string {
-	names := []string{a.Main.Name}
-	for _, file := range slices.Sorted(maps.Keys(a.others)) {
-		names = append(names, a.others[file].Name)
+func (a *cast) known() (names []string) {
+	for _, file := range a.files {
+		names = append(names, a.byFile[file].Name)
 	}
 	return slices.Compact(names)
 }
 
-// names lists the names and aliases of the bot in all places.
-func (a *cast) names() []string {
-	names := append([]string{a.config.Bot.Name, a.Main.Name}, a.Main.Aliases...)
-	for _, p := range a.others {
-		names = append(append(names, p.Name), p.Aliases...)
+// names lists the names and aliases of all personas.
+func (a *cast) names() (names []string) {
+	for _, file := range a.files {
+		names = append(append(names, a.byFile[file].Name), a.byFile[file].Aliases...)
 	}
 	return names
 }

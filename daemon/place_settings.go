@@ -75,8 +75,8 @@ func (p *parts) personaAt(place core.Path) *persona.Persona {
 		if l.Values.Persona == nil {
 			continue
 		}
-		who := p.cast.named(*l.Values.Persona)
-		if who != nil {
+		who, ok := p.cast.byFile[*l.Values.Persona]
+		if ok {
 			return who
 		}
 	}

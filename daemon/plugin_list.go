@@ -97,10 +97,7 @@ func settleBlueprints(c *Config, own any) (faults []string) {
 
 // lore reports whether a persona brings lore along.
 func lore(c *Config) bool {
-	if c.Cast.Main.Book != nil {
-		return true
-	}
-	for _, p := range c.Cast.others {
+	for _, p := range c.Cast.byFile {
 		if p.Book != nil {
 			return true
 		}
@@ -117,7 +114,7 @@ func settleLore(c *Config, own any) []string {
 	for _, o := range c.Overrides {
 		file := o.personaFile()
 		if file != "" {
-			b.Cards = append(b.Cards, cardOf(c.Cast.others[file], o.Path))
+			b.Cards = append(b.Cards, cardOf(c.Cast.byFile[file], o.Path))
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"synthbot/config"
 	"synthbot/core"
@@ -25,11 +26,9 @@ type Layer[T any] struct {
 // Changes are the settings that users changed by command. They are stored in items
 // and survive a restart. Safe for concurrent use.
 type Changes[T any] struct {
-	items core.Items
-
-	mu      sync.RWMutex
-	layers  map[core.Path]*Layer[T]
-	version int // counts changes
+	items  core.Items
+	mu     sync.Mutex                              // held while layers change
+	layers atomic.Pointer[map[core.Path]*Layer[T]] // each change makes a new map
 }
 
 // itemKey is the key of the items that hold changes, as JSON.
@@ -51,50 +50,55 @@ func (c *Changes[T]) Reread(ctx context.Context) (fewer bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("settings changed by command: %w", err)
 	}
-	before := len(c.layers)
-	c.layers = make(map[core.Path]*Layer[T])
-	c.version++
+	before := len(c.now())
+	layers := make(map[core.Path]*Layer[T])
 	for _, item := range all {
 		var values T
 		if item.Key == itemKey && json.Unmarshal(item.Value, &values) == nil {
-			c.put(item.Path, values)
+			layers[item.Path] = newChange(item.Path, values)
 		}
 	}
-	return len(c.layers) < before, nil
+	c.layers.Store(&layers)
+	return len(layers) < before, nil
 }
 
-// put makes values the changes of a path. The caller holds mu.
-func (c *Changes[T]) put(at core.Path, values T) {
-	c.layers[at] = &Layer[T]{Path: at, From: "a command in " + at.String(), Values: values}
+func newChange[T any](at core.Path, values T) *Layer[T] {
+	return &Layer[T]{Path: at, From: "a command in " + at.String(), Values: values}
+}
+
+// now returns the changes by path. The caller must not change the map.
+func (c *Changes[T]) now() map[core.Path]*Layer[T] {
+	layers := c.layers.Load()
+	if layers == nil {
+		return nil
+	}
+	return *layers
 }
 
 // Change lets f change the settings of a path, and stores them.
 func (c *Changes[T]) Change(ctx context.Context, at core.Path, f func(*T)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	layers := maps.Clone(c.now())
 	var values T
-	if old, ok := c.layers[at]; ok {
+	if old, ok := layers[at]; ok {
 		values = old.Values
 	}
 	f(&values)
 	item := core.Item{Path: at, Key: itemKey, Version: core.AnyVersion}
-	isEmpty := reflect.ValueOf(values).IsZero()
-	if !isEmpty {
+	if reflect.ValueOf(values).IsZero() {
+		delete(layers, at)
+	} else {
 		raw, err := json.Marshal(values)
 		if err != nil {
 			return err
 		}
-		item.Value = raw
+		item.Value, layers[at] = raw, newChange(at, values)
 	}
 	if _, err := c.items.Put(ctx, item); err != nil {
 		return fmt.Errorf("settings changed by command: %w", err)
 	}
-	c.version++
-	if isEmpty {
-		delete(c.layers, at)
-	} else {
-		c.put(at, values)
-	}
+	c.layers.Store(&layers)
 	return nil
 }
 
@@ -122,34 +126,15 @@ func (c *Changes[T]) Set(ctx context.Context, at core.Path, name, text string) e
 	return c.Change(ctx, at, func(values *T) { f.of(reflect.ValueOf(values).Elem()).Set(f.of(from)) })
 }
 
-// at returns the changes of a path: one layer, or none.
-func (c *Changes[T]) at(path core.Path) []*Layer[T] {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	l, ok := c.layers[path]
-	if !ok {
-		return nil
-	}
-	return []*Layer[T]{l}
-}
-
-// state returns how many paths have changes, and their version.
-func (c *Changes[T]) state() (paths, version int) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return len(c.layers), c.version
-}
-
 // All returns the changes of all paths, shorter paths first.
-func (c *Changes[T]) All() []*Layer[T] {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(c.layers), func(a, b *Layer[T]) int { return compare(a.Path, b.Path) })
-}
+func (c *Changes[T]) All() []*Layer[T] { return sorted(slices.Collect(maps.Values(c.now()))) }
 
-// compare sorts shorter paths before longer ones.
-func compare(a, b core.Path) int {
-	return cmp.Or(cmp.Compare(depth(a), depth(b)), strings.Compare(a.String(), b.String()))
+// sorted puts shorter paths before longer ones, and keeps the order of equal ones.
+func sorted[T any](layers []*Layer[T]) []*Layer[T] {
+	slices.SortStableFunc(layers, func(a, b *Layer[T]) int {
+		return cmp.Or(cmp.Compare(depth(a.Path), depth(b.Path)), strings.Compare(a.Path.String(), b.Path.String()))
+	})
+	return layers
 }
 
 func depth(p core.Path) int { return strings.Count(p.String(), "/") }

@@ -61,16 +61,6 @@ func (f *field) text(s reflect.Value) string {
 	return strings.Join(parts, ", ")
 }
 
-// source names where the value comes from if no layer sets it.
-func (f *field) source() string {
-	for _, name := range []string{f.tag.Get("base"), f.tag.Get("origin")} {
-		if name != "" {
-			return name
-		}
-	}
-	return "-"
-}
-
 // add sets those fields of into that from sets. A field with the tag each keeps
 // what it has and gets the new elements if it is a list.
 func add(fields []field, into, from reflect.Value) {
