@@ -21,7 +21,7 @@ import (
 func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
 	n, err = db.spool(w, db.copyTo)
 	if err != nil {
-		return n, fmt.Errorf("copy of %s: %w", db.file, err)
+		return n, fmt.Errorf("copy of %s: %w", db.file.name, err)
 	}
 	return n, nil
 }
@@ -39,7 +39,7 @@ func (db *DB) copyTo(w io.Writer) error {
 func (db *DB) Backup(file string) error {
 	return replace(file, func(f *os.File) error {
 		if err := db.copyTo(f); err != nil {
-			return fmt.Errorf("copy of %s: %w", db.file, err)
+			return fmt.Errorf("copy of %s: %w", db.file.name, err)
 		}
 		return nil
 	})
@@ -148,24 +148,24 @@ func checkCopy(dir, origin string) error {
 
 func (db *DB) giveName() error {
 	return db.write(context.Background(), &job{run: func(t *tx) error {
-		db.name = rand.Text()
-		t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.name))
+		db.file.installation = rand.Text()
+		t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.file.installation))
 		return nil
 	}})
 }
 
 // startCheck checks the file in the background when it was not closed in order.
 func (db *DB) startCheck(ctx context.Context, o Options) {
-	if o.Unchecked || !db.unclean {
+	if o.Unchecked || !db.file.unclean {
 		return
 	}
 	db.checking.Go(func() {
 		err := db.Check(ctx)
 		switch {
 		case err == nil:
-			db.log.Info("the database was not closed in order; it is whole", "file", db.file)
+			db.log.Info("the database was not closed in order; it is whole", "file", db.file.name)
 		case errors.Is(err, core.ErrDamaged):
-			err = damagedError(db.file, err)
+			err = damagedError(db.file.name, err)
 			db.log.Error("the database is damaged", "err", err)
 			if o.Damaged != nil {
 				o.Damaged(err)

@@ -50,7 +50,7 @@ func stock(b testing.TB, n int) *DB {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
-	db.bolt.NoSync, db.bolt.NoGrowSync = true, true
+	db.file.bolt.NoSync, db.file.bolt.NoGrowSync = true, true
 	const group = 2000
 	for i := 0; i < n; i += group {
 		batch := &core.Batch{}
@@ -61,8 +61,8 @@ func stock(b testing.TB, n int) *DB {
 			b.Fatal(err)
 		}
 	}
-	db.bolt.NoSync, db.bolt.NoGrowSync = false, false
-	if err := db.bolt.Sync(); err != nil {
+	db.file.bolt.NoSync, db.file.bolt.NoGrowSync = false, false
+	if err := db.file.bolt.Sync(); err != nil {
 		b.Fatal(err)
 	}
 	return db
@@ -74,7 +74,7 @@ func BenchmarkHistory(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			db := stock(b, n)
-			size := func() int64 { info, _ := os.Stat(db.file); return info.Size() }
+			size := func() int64 { info, _ := os.Stat(db.file.name); return info.Size() }
 			next := n
 			b.Run("append", func(b *testing.B) {
 				before, first := size(), next
@@ -267,7 +267,7 @@ func BenchmarkOpen(b *testing.B) {
 	for _, n := range sizes() {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			db := stock(b, n)
-			dir := filepath.Dir(db.file)
+			dir := filepath.Dir(db.file.name)
 			db.Close()
 			for b.Loop() {
 				db, err := Open(dir, Options{})

@@ -156,10 +156,10 @@ func TestCompact(t *testing.T) {
 	if diff := equal(want, everything(t, db)); diff != "" {
 		t.Error(diff)
 	}
-	if n := holders(t, db.file); n != 1 {
+	if n := holders(t, db.file.name); n != 1 {
 		t.Errorf("%d files are open", n)
 	}
-	content, err := os.ReadFile(db.file)
+	content, err := os.ReadFile(db.file.name)
 	if err != nil || strings.Contains(string(content), secret) {
 		t.Errorf("what was deleted stands in the file still (%v)", err)
 	}
@@ -218,7 +218,7 @@ func TestUpgrade(t *testing.T) {
 		func(*tx) error { return errors.New("of the second step") },
 	)
 	err := db.upgrade(schema, further)
-	backup := fmt.Sprintf("%s.version%d", db.file, schema)
+	backup := fmt.Sprintf("%s.version%d", db.file.name, schema)
 	saying(t, err, fmt.Sprint("version ", schema+2), "of the second step", backup)
 	version, _, err := db.readMeta()
 	if err != nil || version != schema+1 {

@@ -30,7 +30,7 @@ func (db *DB) Check(ctx context.Context) error {
 	if err == nil || errors.Is(err, ctx.Err()) || errors.Is(err, core.ErrClosed) {
 		return err
 	}
-	return fmt.Errorf("%s: %w: %w", db.file, core.ErrDamaged, err)
+	return fmt.Errorf("%s: %w: %w", db.file.name, core.ErrDamaged, err)
 }
 
 // records follows what the pages hold.

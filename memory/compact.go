@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
-
-	"synthbot/core"
 )
 
 const (
@@ -31,7 +29,7 @@ func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
 	case <-ctx.Done():
 		return 0, 0, fmt.Errorf("compact: %w", ctx.Err())
 	}
-	c := &compaction{db: db, ctx: working(ctx, "compaction"), fresh: &DB{file: db.file + compactSuffix, log: db.log}}
+	c := &compaction{db: db, ctx: working(ctx, "compaction"), fresh: newBoltFile(db.file.name+compactSuffix, db.log)}
 	if before, after, err = c.run(); err != nil {
 		return 0, 0, fmt.Errorf("compact: %w", err)
 	}
@@ -48,17 +46,17 @@ type pairKey struct{ bucket, key string }
 type compaction struct {
 	db     *DB
 	ctx    context.Context
-	fresh  *DB
+	fresh  *boltFile
 	untidy bool // somebody is forgotten meanwhile, and may stand in the copy
 }
 
 func (c *compaction) run() (before, after int64, err error) {
-	old, _ := c.db.hold() // so that the writer need not close it
-	defer c.db.let(old)
+	old, _ := c.db.file.hold() // so that the writer need not close it
+	defer c.db.file.let(old)
 	err = c.db.write(c.ctx, &job{alone: func() error {
-		c.db.changed = make(changes)
+		c.db.writer.changed = make(changes)
 		c.untidy = c.db.epochs.busy()
-		return c.db.broken
+		return c.db.writer.broken
 	}})
 	if err == nil {
 		err = c.copy()
@@ -66,18 +64,18 @@ func (c *compaction) run() (before, after int64, err error) {
 	if err == nil {
 		before, after, err = c.complete()
 	}
-	if !c.db.uses(c.fresh) {
+	if !c.db.file.uses(c.fresh) {
 		c.fresh.drop()
-		_ = os.Remove(c.fresh.file) // else the next one does
+		_ = os.Remove(c.fresh.name) // else the next one does
 		stop := context.WithoutCancel(c.ctx)
-		_ = c.db.write(stop, &job{alone: func() error { c.db.changed = nil; return nil }}) // it fails on a closed database only
+		_ = c.db.write(stop, &job{alone: func() error { c.db.writer.changed = nil; return nil }}) // it fails on a closed database only
 	}
 	return before, after, c.db.writeError(err)
 }
 
 // copy copies everything.
 func (c *compaction) copy() error {
-	if err := os.Remove(c.fresh.file); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(c.fresh.name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	if err := c.fresh.openBolt(); err != nil {
@@ -124,7 +122,7 @@ func (c *compaction) both(f func(v *view, t *tx)) error {
 	return c.db.view(c.ctx, func(v *view) error {
 		return c.db.guard(func() error {
 			return c.fresh.bolt.Update(func(b *bbolt.Tx) error {
-				t := &tx{Tx: b, db: c.fresh}
+				t := &tx{Tx: b, db: c.db}
 				f(v, t)
 				return t.err
 			})
@@ -138,11 +136,11 @@ func (c *compaction) complete() (before, after int64, err error) {
 	for round := 0; ; round++ {
 		var changed changes
 		err = c.db.write(c.ctx, &job{alone: func() error {
-			if len(c.db.changed) <= compactRest || round == compactRounds {
+			if len(c.db.writer.changed) <= compactRest || round == compactRounds {
 				before, after, err = c.finish()
 				return err
 			}
-			changed, c.db.changed = c.db.changed, make(changes)
+			changed, c.db.writer.changed = c.db.writer.changed, make(changes)
 			return nil
 		}})
 		if err == nil && changed != nil {
@@ -172,7 +170,7 @@ func (c *compaction) catchUp(changed changes) error {
 // finish copies the rest and puts the copy into the place of the file. The writer
 // calls it.
 func (c *compaction) finish() (before, after int64, err error) {
-	err = c.catchUp(c.db.changed)
+	err = c.catchUp(c.db.writer.changed)
 	if err == nil {
 		err = c.both(func(v *view, t *tx) {
 			for _, name := range buckets() {
@@ -188,80 +186,18 @@ func (c *compaction) finish() (before, after int64, err error) {
 		err = c.fresh.handle.Sync()
 	}
 	if err == nil {
-		before, err = fileSize(c.db.handle)
+		before, err = fileSize(c.db.file.handle)
 	}
 	if err == nil {
 		after, err = fileSize(c.fresh.handle)
 	}
 	if err == nil {
-		err = os.Rename(c.fresh.file, c.db.file)
+		err = os.Rename(c.fresh.name, c.db.file.name)
 	}
 	if err != nil {
 		return 0, 0, err
 	}
-	c.db.goOnWith(c.fresh)
-	return before, after, syncDir(filepath.Dir(c.db.file))
-}
-
-// goOnWith exchanges the open file. Views of the old one go on with that.
-func (db *DB) goOnWith(fresh *DB) {
-	db.files.Lock()
-	defer db.files.Unlock()
-	db.bolt, db.handle = fresh.bolt, fresh.handle
-	db.changed, db.torn = nil, 0
-}
-
-// uses reports whether the database goes on with that file.
-func (db *DB) uses(fresh *DB) bool {
-	db.files.Lock()
-	defer db.files.Unlock()
-	return db.bolt == fresh.bolt
-}
-
-// hold returns the open file, which stays open until let is called.
-func (db *DB) hold() (*bbolt.DB, *os.File) {
-	db.files.Lock()
-	defer db.files.Unlock()
-	db.held[db.bolt]++
-	return db.bolt, db.handle
-}
-
-// let closes a file that was exchanged, when nobody holds it any more.
-func (db *DB) let(bolt *bbolt.DB) {
-	if !db.leaves(bolt) {
-		return
-	}
-	if err := bolt.Close(); err != nil {
-		db.log.Error("the former file cannot be closed", "file", db.file, "err", err)
-	}
-}
-
-// leaves counts one holder less, and reports whether the file has no use any more.
-func (db *DB) leaves(bolt *bbolt.DB) bool {
-	db.files.Lock()
-	defer db.files.Unlock()
-	if db.held[bolt]--; db.held[bolt] > 0 {
-		return false
-	}
-	delete(db.held, bolt)
-	return bolt != db.bolt
-}
-
-func fileSize(f *os.File) (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
-// same reports a file that another process replaced between opening and
-// locking it.
-func (db *DB) same() error {
-	named, err := os.Stat(db.file)
-	opened, err2 := db.handle.Stat()
-	if err = errors.Join(err, err2); err == nil && !os.SameFile(named, opened) {
-		err = core.ErrLocked
-	}
-	return err
+	c.db.file.exchange(c.fresh)
+	c.db.writer.changed, c.db.writer.torn = nil, 0
+	return before, after, syncDir(filepath.Dir(c.db.file.name))
 }

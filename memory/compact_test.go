@@ -36,14 +36,14 @@ func TestCompactWhileItIsRead(t *testing.T) {
 		<-done
 		heads, err := v.Places(core.Path{})
 		want(t, "places that the view sees", len(heads), before)
-		want(t, "open files", len(db.held), 1)
+		want(t, "open files", len(db.file.held), 1)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, "files that are held", len(db.held), 0)
-	want(t, "files that are open", holders(t, db.file), 1)
+	want(t, "files that are held", len(db.file.held), 0)
+	want(t, "files that are open", holders(t, db.file.name), 1)
 	checked := db.Check(t.Context())
 	if err := errors.Join(checked, boltCheck(db)); err != nil {
 		t.Error(err)
@@ -148,8 +148,8 @@ func TestCompactWhileItIsWritten(t *testing.T) {
 func TestForgottenWhileCompacting(t *testing.T) {
 	db := furnished(t, t.TempDir())
 	populated(t, db)
-	c := &compaction{db: db, ctx: t.Context(), fresh: &DB{file: db.file + compactSuffix, log: db.log}}
-	err := db.write(t.Context(), &job{alone: func() error { db.changed = make(changes); return nil }})
+	c := &compaction{db: db, ctx: t.Context(), fresh: newBoltFile(db.file.name+compactSuffix, db.log)}
+	err := db.write(t.Context(), &job{alone: func() error { db.writer.changed = make(changes); return nil }})
 	if err == nil {
 		err = c.copy()
 	}
@@ -175,14 +175,14 @@ func TestCommitsAreSyncedAfterCompacting(t *testing.T) {
 	if err := commitN(db, 0); err != nil { // it makes room in the file
 		t.Fatal(err)
 	}
-	d := faulty(t, db)
+	d := faulty(t, db.file)
 	heal := d.unsynced()
 	err := commitN(db, 1)
 	heal()
 	if err == nil {
 		t.Error("a commit that could not be synced was acknowledged")
 	}
-	if db.bolt.NoGrowSync {
+	if db.file.bolt.NoGrowSync {
 		t.Error("growing is not synced any more")
 	}
 }
@@ -209,7 +209,7 @@ func TestCompactingIsGivenUp(t *testing.T) {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the copy is left: %v", err)
 	}
-	if db.changed != nil {
+	if db.writer.changed != nil {
 		t.Error("changes are noted still")
 	}
 	if diff := equal(want, everything(t, db)); diff != "" {

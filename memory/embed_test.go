@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,7 +99,7 @@ func TestCallsForVectors(t *testing.T) {
 func TestManyFactsWithoutVectors(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
-		db.bolt.NoSync = true
+		db.file.bolt.NoSync = true
 		saveMany(t, db, embedLook+1, "old")
 		free := make(chan struct{})
 		db.SetEmbedder(Embedder{Model: "m", Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
@@ -235,5 +236,45 @@ func TestLengthOfAnotherLife(t *testing.T) {
 		defer last.Close()
 		synctest.Wait()
 		want(t, "texts when nobody knows the length", len(l.asked()), 2)
+	})
+}
+
+// TestVectorsThatCannotBeWritten are made again.
+func TestVectorsThatCannotBeWritten(t *testing.T) {
+	l := &lexicon{}
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		saveMany(t, db, 3, "dog")
+		d := faulty(t, db.file)
+		d.write = func([]byte, int64) (int, error) { return 0, syscall.EIO }
+		db.SetEmbedder(l.as("m"))
+		synctest.Wait()
+		want(t, "texts", len(l.asked()), 3)
+		d.write = nil
+		time.Sleep(embedPause)
+		synctest.Wait()
+		want(t, "texts of a second try", len(l.asked()) > 0, true)
+		time.Sleep(embedPauses)
+		synctest.Wait()
+		want(t, "vectors", size(t, db, bucketVectors), 3)
+	})
+}
+
+// TestTheNextEmbedderStartsAfresh: with as many texts at once as may be, whatever the
+// former one could not do.
+func TestTheNextEmbedderStartsAfresh(t *testing.T) {
+	other := &recorded{}
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		saveMany(t, db, 40, "dog")
+		db.SetEmbedder(Embedder{Model: "m", Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
+			if len(texts) == 1 {
+				<-ctx.Done()
+			}
+			return nil, errors.New("too many")
+		}})
+		time.Sleep(embedTime)
+		other.began = time.Now()
+		db.SetEmbedder(Embedder{Model: "n", Embed: other.Embed})
+		synctest.Wait()
+		want(t, "calls", other.schedule(), "0s:32 0s:8")
 	})
 }

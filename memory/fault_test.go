@@ -26,16 +26,16 @@ import (
 // written but not synced, under the descriptor after the write before it.
 type disk struct {
 	t     *testing.T
-	db    *DB
+	file  *boltFile
 	write func(buf []byte, at int64) (int, error) // nil: as usual
 }
 
-func faulty(t *testing.T, db *DB) *disk {
+func faulty(t *testing.T, file *boltFile) *disk {
 	t.Helper()
-	d := &disk{t: t, db: db}
-	hook := reflect.ValueOf(db.bolt).Elem().FieldByName("ops").FieldByName("writeAt")
+	d := &disk{t: t, file: file}
+	hook := reflect.ValueOf(file.bolt).Elem().FieldByName("ops").FieldByName("writeAt")
 	hook = reflect.NewAt(hook.Type(), unsafe.Pointer(hook.UnsafeAddr())).Elem()
-	real := db.handle.WriteAt
+	real := file.handle.WriteAt
 	hook.Set(reflect.ValueOf(func(buf []byte, at int64) (int, error) {
 		if d.write != nil {
 			return d.write(buf, at)
@@ -47,7 +47,7 @@ func faulty(t *testing.T, db *DB) *disk {
 
 // unsynced lets syncs fail from now on; the returned function ends it.
 func (d *disk) unsynced() (heal func()) {
-	fd := int(d.db.handle.Fd())
+	fd := int(d.file.handle.Fd())
 	kept, err := syscall.Dup(fd)
 	if err != nil {
 		d.t.Fatal(err)
@@ -96,7 +96,7 @@ func holds(t *testing.T, db *DB, acknowledged []int) {
 func crash(t *testing.T, db *DB) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	content, err := os.ReadFile(db.file)
+	content, err := os.ReadFile(db.file.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,15 +124,15 @@ func TestWritesFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := open(t, t.TempDir())
-			d := faulty(t, db)
+			d := faulty(t, db.file)
 			var acknowledged []int
 			for n := range 60 {
 				left := n % 12 // the write that fails
 				d.write = func(buf []byte, at int64) (int, error) {
 					if left--; left < 0 {
-						return fail(db.handle.WriteAt, buf, at)
+						return fail(db.file.handle.WriteAt, buf, at)
 					}
-					return db.handle.WriteAt(buf, at)
+					return db.file.handle.WriteAt(buf, at)
 				}
 				err := commitN(db, n)
 				d.write = nil
@@ -141,7 +141,7 @@ func TestWritesFail(t *testing.T) {
 					acknowledged = append(acknowledged, n)
 				case name == "no space" && !errors.Is(err, ErrFull):
 					t.Errorf("message %d: %v is not ErrFull", n, err)
-				case !strings.Contains(err.Error(), db.file):
+				case !strings.Contains(err.Error(), db.file.name):
 					t.Errorf("message %d: %v does not name the file", n, err)
 				}
 				holds(t, db, acknowledged)
@@ -169,13 +169,13 @@ func TestWritesFail(t *testing.T) {
 // is to be seen.
 func TestDataSyncFails(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db)
+	d := faulty(t, db.file)
 	if err := commitN(db, 1); err != nil {
 		t.Fatal(err)
 	}
 	var heal func()
 	d.write = func(buf []byte, at int64) (int, error) {
-		n, err := db.handle.WriteAt(buf, at)
+		n, err := db.file.handle.WriteAt(buf, at)
 		if heal == nil {
 			heal = d.unsynced()
 		}
@@ -202,13 +202,13 @@ func TestDataSyncFails(t *testing.T) {
 // the commit must be brought to its end before anything else is written.
 func TestLastSyncFails(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db)
+	d := faulty(t, db.file)
 	if err := commitN(db, 1); err != nil {
 		t.Fatal(err)
 	}
 	heal := func() {}
 	d.write = func(buf []byte, at int64) (int, error) {
-		n, err := db.handle.WriteAt(buf, at)
+		n, err := db.file.handle.WriteAt(buf, at)
 		if isMeta(at) {
 			heal = d.unsynced()
 		}
@@ -225,7 +225,7 @@ func TestLastSyncFails(t *testing.T) {
 	if err := commitN(db, 3); err != nil {
 		t.Fatal(err)
 	}
-	if db.torn != 0 {
+	if db.writer.torn != 0 {
 		t.Error("the torn commit was not mended")
 	}
 	b := &core.Batch{Append: []core.Entry{message(kitchen, "2", "2")}}
@@ -239,10 +239,10 @@ func TestLastSyncFails(t *testing.T) {
 // TestLastSyncFailsOnce: it works the second time, so the commit succeeds.
 func TestLastSyncFailsOnce(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db)
+	d := faulty(t, db.file)
 	heal := func() {}
 	d.write = func(buf []byte, at int64) (int, error) {
-		n, err := db.handle.WriteAt(buf, at)
+		n, err := db.file.handle.WriteAt(buf, at)
 		if isMeta(at) {
 			heal = d.unsynced()
 		}
@@ -268,12 +268,12 @@ func TestLastSyncFailsOnce(t *testing.T) {
 // the others are written.
 func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 	db := open(t, t.TempDir())
-	d := faulty(t, db)
+	d := faulty(t, db.file)
 	d.write = func(buf []byte, at int64) (int, error) {
 		if len(buf) > 1<<16 {
 			return 0, syscall.ENOSPC
 		}
-		return db.handle.WriteAt(buf, at)
+		return db.file.handle.WriteAt(buf, at)
 	}
 	letGo := hold(db)
 	var all sync.WaitGroup

@@ -53,7 +53,7 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 // copies takes away what an upgrade left beside the file: who is forgotten stands in
 // there.
 func (f *forgetting) copies() error {
-	dir, name := filepath.Split(f.db.file)
+	dir, name := filepath.Split(f.db.file.name)
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -313,7 +313,7 @@ func (f *forgetting) blank(l *line) bool {
 		unreact(l, f.person, "")
 	}
 	quote := l.Message.ReplyTo
-	quoted := quote != nil && (quote.From.ID == f.person || f.told[l.Message.Path][quote.ID]) && *quote != core.Quote{ID: quote.ID}
+	quoted := quote != nil && (quote.From.ID == f.person || f.told[l.Message.Path][quote.ID])
 	if quoted {
 		l.Message.ReplyTo = &core.Quote{ID: l.Message.ReplyTo.ID}
 	}

@@ -69,7 +69,7 @@ func traces(t *testing.T, db *DB, words ...string) {
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(db.file)
+	content, err := os.ReadFile(db.file.name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -571,15 +571,15 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 		}
 		return entries, ids
 	}
-	d := faulty(t, db)
+	d := faulty(t, db.file)
 	d.write = func(buf []byte, at int64) (int, error) {
 		if isMeta(at) { // nobody can read meanwhile
-			return db.handle.WriteAt(buf, at)
+			return db.file.handle.WriteAt(buf, at)
 		}
 		if entries, _ := count(); entries < len(said) {
 			return 0, syscall.EIO
 		}
-		return db.handle.WriteAt(buf, at)
+		return db.file.handle.WriteAt(buf, at)
 	}
 	if err := db.Forget(t.Context(), jay); err == nil {
 		t.Error("nothing was cut short")
@@ -594,4 +594,73 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 	if err := db.Commit(t.Context(), b); err != nil || slices.Contains(b.Known, false) {
 		t.Errorf("some are taken again: %v", err)
 	}
+}
+
+// TestForgettingSparesOthers: the journal of somebody who only mentions the forgotten, and
+// what a plugin keeps elsewhere under the name of a place.
+func TestForgettingSparesOthers(t *testing.T) {
+	db := open(t, t.TempDir())
+	anns := asks("a", "2000")
+	anns.Message.Text = "what did 1000 say?"
+	jays := asks("j", "1000")
+	jays.Due = false
+	add(t, db, anns, jays)
+	opened := opens(group, 1)
+	opened.Data = []byte(`{"last":2,"attempts":1}`)
+	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opened}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"k", group.String(), jay.String()} {
+		if _, err := db.Put(t.Context(), "bio", Item{Path: kitchen, Key: key, Value: json.RawMessage(`1`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := func() (keys []string) {
+		items, err := db.List(t.Context(), "bio", kitchen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range items {
+			keys = append(keys, item.Key)
+		}
+		return keys
+	}
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "records of ann's turn", size(t, db, bucketJournal), 1)
+	want(t, "items", keys(), []string{group.String(), "k"})
+	if err := db.Forget(t.Context(), group); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "records of a forgotten place", size(t, db, bucketJournal), 0)
+	want(t, "items afterwards", keys(), []string{group.String(), "k"})
+}
+
+// TestExportOfAPerson: it holds the turns of their private places, of any age, and of no
+// other place where nobody answered them.
+func TestExportOfAPerson(t *testing.T) {
+	db := open(t, t.TempDir())
+	secret := message(alone, "p", "between us")
+	secret.Message.Author.ID, secret.Message.Private = "1000", true
+	add(t, db, secret, message(group, "g", "hello"))
+	b := &core.Batch{Journal: []core.Record{opens(alone, 7), opens(group, 1)}}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []core.Path{jay, alone, group, {}} {
+		if _, err := db.Put(t.Context(), "bio", Item{Path: place, Key: "", Value: json.RawMessage(`1`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := func(path core.Path, kind string) int {
+		var out bytes.Buffer
+		if err := db.Export(t.Context(), &out, path); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(out.String(), "{\""+kind+"\":")
+	}
+	want(t, "records and items of a person", []int{lines(jay, "record"), lines(jay, "item")}, []int{1, 2})
+	want(t, "records and items of a place", []int{lines(group, "record"), lines(group, "item")}, []int{0, 1})
+	want(t, "records and items of everybody", []int{lines(core.Path{}, "record"), lines(core.Path{}, "item")}, []int{0, 4})
 }

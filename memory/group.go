@@ -62,18 +62,22 @@ func (c crowd) many() bool { return c.size >= 3 }
 // join lets others into the group, whose transaction runs already: so it works
 // on those who are there while the rest comes. It waits until as many are there
 // as the last time, for a fraction of what a commit takes at most.
-func (db *DB) join(g *groupCommit) bool {
-	patience := min(db.crowd.took/2, 2*time.Millisecond)
-	for before := len(g.jobs); !g.shut && before < db.crowd.size; {
-		closed := db.queue.take(g)
+func (w *writer) join(g *groupCommit) bool {
+	patience := min(w.crowd.took/2, 2*time.Millisecond)
+	for before := len(g.jobs); !g.shut && before < w.crowd.size; {
+		closed := w.db.queue.take(g)
 		if len(g.jobs) > before {
 			return true
 		}
-		if closed || g.waited >= patience {
+		if closed {
+			w.db.queue.poke() // so that run, too, finds it closed
+			break
+		}
+		if g.waited >= patience {
 			break
 		}
 		start := time.Now()
-		db.queue.await(patience - g.waited)
+		w.db.queue.await(patience - g.waited)
 		g.waited += time.Since(start)
 	}
 	g.shut = true

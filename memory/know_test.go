@@ -405,3 +405,21 @@ func TestAFactIsChangedFromWhereItIsSeen(t *testing.T) {
 	save(t, db, Fact{ID: secret.ID, Text: "another secret", Origin: alone})
 	want(t, "changed", recall(t, db, Query{See: []core.Path{alone}}), []string{"another secret"})
 }
+
+// TestKeysOfItemsAreBounded: the name of the plugin counts.
+func TestKeysOfItemsAreBounded(t *testing.T) {
+	db := open(t, t.TempDir())
+	for _, tc := range []struct {
+		plugin string
+		key    int
+		ok     bool
+	}{{"bio", maxPluginKey - 3, true}, {"bio", maxPluginKey - 2, false}, {"", 1, false}, {"bio\x00", 1, false}} {
+		_, err := db.Put(t.Context(), tc.plugin, Item{Key: strings.Repeat("k", tc.key), Value: json.RawMessage(`1`)})
+		if (err == nil) != tc.ok || err != nil && !errors.Is(err, ErrBatch) {
+			t.Errorf("%q, a key of %d bytes: %v", tc.plugin, tc.key, err)
+		}
+	}
+	setState(t, db, group, core.State{Topic: "tea"})
+	setState(t, db, group, core.State{})
+	want(t, "states that say nothing", size(t, db, bucketStates), 0)
+}

@@ -260,8 +260,8 @@ func (m *meaning) pick(ctx context.Context, facts []uint64, tag uint32, size int
 			if len(batch) == size {
 				break
 			}
-			f, ok, err := v.fact(factID(number))
-			if err == nil && ok && v.lacks(f.Origin, number, tag) {
+			f, ok, _ := v.fact(factID(number))
+			if ok && v.lacks(f.Origin, number, tag) {
 				batch = append(batch, wanted{number, f})
 			} else {
 				settled = append(settled, number)

@@ -93,7 +93,7 @@ func (m *model) open(t *rapid.T) {
 	if m.db, err = Open(m.dir, Options{Clock: func() time.Time { return m.now }}); err != nil {
 		t.Fatal(err)
 	}
-	m.db.bolt.NoSync = true // the machine does not lose its power here
+	m.db.file.bolt.NoSync = true // the machine does not lose its power here
 }
 
 func (m *model) reopen(t *rapid.T) {
@@ -350,7 +350,7 @@ func (m *model) compact(t *rapid.T) {
 	if _, _, err := m.db.Compact(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	m.db.bolt.NoSync = true
+	m.db.file.bolt.NoSync = true
 }
 
 // check compares the database with the model.
@@ -400,7 +400,7 @@ func (m *model) check(t *rapid.T) {
 
 // file compares the words in the compacted file with those in the model.
 func (m *model) file(t *rapid.T) {
-	content, err := os.ReadFile(m.db.file)
+	content, err := os.ReadFile(m.db.file.name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestNamesAreMadeDurable(t *testing.T) {
 	if _, err := os.Stat(backup); err != nil {
 		t.Skip("others cannot get there: ", err)
 	}
-	c := &compaction{db: db, ctx: t.Context(), fresh: &DB{file: db.file + compactSuffix, log: db.log}}
+	c := &compaction{db: db, ctx: t.Context(), fresh: newBoltFile(db.file.name+compactSuffix, db.log)}
 	if err := c.copy(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestNamesAreMadeDurable(t *testing.T) {
 // power failure may take away.
 func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 	db := furnished(t, t.TempDir())
-	c := &compaction{db: db, ctx: t.Context(), fresh: &DB{file: db.file + compactSuffix, log: db.log}}
+	c := &compaction{db: db, ctx: t.Context(), fresh: newBoltFile(db.file.name+compactSuffix, db.log)}
 	if err := c.copy(); err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +120,8 @@ func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 	}
 	err := db.write(t.Context(), &job{alone: func() error { _, _, err := c.finish(); return err }})
 	heal()
-	if err == nil || db.uses(c.fresh) {
-		t.Errorf("%v, and the copy is used: %t", err, db.uses(c.fresh))
+	if err == nil || db.file.uses(c.fresh) {
+		t.Errorf("%v, and the copy is used: %t", err, db.file.uses(c.fresh))
 	}
 	c.fresh.drop()
 }
@@ -139,7 +139,7 @@ func TestReplacedWhileItIsOpened(t *testing.T) {
 		}
 		opened <- err
 	}()
-	for holders(t, db.file) < 2 {
+	for holders(t, db.file.name) < 2 {
 	}
 	if _, _, err := db.Compact(t.Context()); err != nil {
 		t.Fatal(err)

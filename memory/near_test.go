@@ -147,7 +147,7 @@ func (c *cloud) hitRate(t testing.TB, db *DB, queries int) float64 {
 func TestGlancesFindTheNearest(t *testing.T) {
 	for _, length := range []int{96, 768} {
 		db := open(t, t.TempDir())
-		db.bolt.NoSync = true
+		db.file.bolt.NoSync = true
 		c := newCloud(length)
 		n := 0
 		c.put(t, db, 0, 1500, func() string { n++; return fmt.Sprint("number ", n) })
@@ -235,7 +235,7 @@ func (g *tongue) say() (text string, asked map[string]string) {
 // way of asking; by how much, it logs (mean reciprocal rank).
 func TestMeaningHelps(t *testing.T) {
 	db := open(t, t.TempDir())
-	db.bolt.NoSync = true
+	db.file.bolt.NoSync = true
 	g := newTongue()
 	type case_ struct {
 		id    string
@@ -298,7 +298,7 @@ func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64
 func BenchmarkRecall(b *testing.B) {
 	for _, length := range []int{384, 768, 1536} {
 		db := open(b, b.TempDir())
-		db.bolt.NoSync = true
+		db.file.bolt.NoSync = true
 		c, text := newCloud(length), vocabulary()
 		for i := 0; i < 100000; i += 1000 {
 			c.put(b, db, i, 1000, text)

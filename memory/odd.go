@@ -27,7 +27,7 @@ func (db *DB) odd(err error) {
 			o.told = make(map[string]bool)
 		}
 		o.told[text] = true
-		db.log.Error("a record cannot be read and is left out", "file", db.file, "err", err)
+		db.log.Error("a record cannot be read and is left out", "file", db.file.name, "err", err)
 	}
 }
 

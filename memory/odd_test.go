@@ -247,7 +247,7 @@ func TestWhatCannotBeWrittenFailsItsJob(t *testing.T) {
 	for db.queue.length() < 2 {
 	}
 	letGo()
-	saying(t, <-done, db.file, bucketStates, "key too large")
+	saying(t, <-done, db.file.name, bucketStates, "key too large")
 	if err := <-others; err != nil {
 		t.Error(err)
 	}

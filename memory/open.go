@@ -9,15 +9,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
 	"synthbot/core"
@@ -25,15 +20,6 @@ import (
 
 // FileName is the name of the database within the data directory.
 const FileName = "synthbot.db"
-
-const (
-	lockWait  = time.Second
-	allocStep = 1 << 20 // the file grows by this much at once
-)
-
-// mapSize is reserved as address space from the start, so that the file can
-// grow while it is read. It costs no memory.
-const mapSize = 1 << (27 + 3*(strconv.IntSize/64)) // 1 GiB, 128 MiB on small machines
 
 // Options of a DB; the zero value is usable and prunes nothing.
 type Options struct {
@@ -70,35 +56,21 @@ var (
 
 // DB is the open database. Safe for concurrent use; one process at a time.
 type DB struct {
-	file     string
 	log      *slog.Logger
 	clock    func() time.Time
+	file     *boltFile
 	queue    *queue
+	writer   *writer
 	epochs   epochs
 	meaning  *meaning
 	room     *room
 	oddities oddities
-	watch    watch
-	fault    func(*tx, *job) // see Options; the transaction is nil between two
-	settings atomic.Pointer[Config]
-	reset    chan struct{}      // a token after they were exchanged
-	stop     context.CancelFunc // ends what works in the background
-	work     sync.WaitGroup
-	checking sync.WaitGroup // the check after an unclean stop
+	pruning  *pruning
 
-	compacting chan struct{} // holds a token while the file is compacted
-	files      sync.Mutex    // guards bolt, handle and held; the writer alone changes the first two
-	bolt       *bbolt.DB
-	handle     *os.File          // bbolt's own
-	held       map[*bbolt.DB]int // how many views of each file are open
-	changed    changes           // while the file is compacted. The writer's
-	torn       int               // the transaction whose last sync failed; 0: none. The writer's
-	marked     bool              // the file says that it is in use. The writer's
-	broken     error             // why nothing can be written any more. The writer's
-	name       string            // see Installation
-	crowd      crowd             // who writes together. The writer's
-
-	unclean bool // the file was not closed in order
+	compacting chan struct{}      // holds a token while the file is compacted
+	stop       context.CancelFunc // ends what works in the background
+	work       sync.WaitGroup
+	checking   sync.WaitGroup // the check after an unclean stop
 }
 
 // Open opens the database in dir and makes both where they are missing. Its
@@ -109,97 +81,42 @@ func Open(dir string, o Options) (*DB, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, openError(dir, err)
 	}
-	if err := db.open(); err != nil {
-		return nil, openError(db.file, err)
+	if err := db.file.open(); err != nil {
+		return nil, openError(db.file.name, err)
 	}
 	if err := db.prepare(); err != nil {
-		return nil, errors.Join(openError(db.file, err), db.release())
+		return nil, errors.Join(openError(db.file.name, err), db.release())
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
 	db.refuseBlocked()
-	go db.writer()
+	go db.writer.run()
 	db.startWatch(background, o)
 	db.room.begin(background)
 	db.meaning.begin(background, o.Embedder)
 	db.startCheck(background, o)
-	db.startPruning(background)
+	db.pruning.start(background)
 	db.startTidying(background)
 	return db, nil
 }
 
 // newDB is a DB whose file is still to be opened.
-func newDB(file string, o Options) *DB {
-	db := &DB{file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue(), reset: make(chan struct{}, 1),
-		compacting: make(chan struct{}, 1), held: make(map[*bbolt.DB]int)}
+func newDB(name string, o Options) *DB {
+	db := &DB{log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue(), compacting: make(chan struct{}, 1)}
 	if db.clock == nil {
 		db.clock = time.Now
 	}
+	db.file = newBoltFile(name, db.log)
+	db.writer = &writer{db: db}
+	db.writer.watch.aside = make(map[string]time.Time)
 	if o.Fault != nil {
-		db.fault = func(_ *tx, j *job) { o.Fault(j.called()) }
+		db.writer.fault = func(_ *tx, j *job) { o.Fault(j.called()) }
 	}
-	db.watch.aside = make(map[string]time.Time)
 	db.meaning = &meaning{db: db, wake: make(chan struct{}, 1)}
 	db.room = &room{db: db, tell: o.Full, scarce: make(chan struct{}, 1)}
+	db.pruning = &pruning{db: db, changed: make(chan struct{}, 1)}
 	db.SetConfig(o.Config)
 	return db
-}
-
-// open opens the file itself. What bbolt trips over in a broken one becomes an
-// error, and the lock is given back.
-func (db *DB) open() (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
-		}
-		if err != nil {
-			db.drop()
-		}
-	}()
-	if err := db.openBolt(); err != nil {
-		return err
-	}
-	return errors.Join(db.same(), db.whole())
-}
-
-func (db *DB) openBolt() (err error) {
-	db.bolt, err = bbolt.Open(db.file, 0o600, &bbolt.Options{
-		Timeout:         lockWait,
-		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: mapSize,
-		OpenFile:        db.openFile,
-	})
-	if err != nil && strings.Contains(err.Error(), "file size too small") { // bbolt has no error of its own for that
-		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
-	}
-	if err == nil {
-		db.bolt.AllocSize = allocStep
-	}
-	return err
-}
-
-func (db *DB) openFile(name string, flag int, mode os.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(name, flag, mode)
-	if err == nil {
-		db.handle = f
-	}
-	return f, err
-}
-
-// whole reports a file that is shorter than its first pages say: reading what
-// is missing would be a fault.
-func (db *DB) whole() error {
-	info, err := db.handle.Stat()
-	if err != nil {
-		return err
-	}
-	return db.bolt.View(func(t *bbolt.Tx) error {
-		if t.Size() > info.Size() {
-			return fmt.Errorf("%w: it was cut short, from %d bytes to %d", core.ErrDamaged, t.Size(), info.Size())
-		}
-		return nil
-	})
 }
 
 // Close writes what waits, ends the background work and closes the file. Views
@@ -217,26 +134,15 @@ func (db *DB) Close() error {
 	return db.release()
 }
 
-// drop gives a file up that could not be opened. Its mapping may be left, and
-// with it a lock that nobody took back.
-func (db *DB) drop() {
-	if db.bolt != nil {
-		db.bolt.Close()
-	} else if db.handle != nil {
-		unlock(db.handle)
-		db.handle.Close()
-	}
-}
-
 // release closes the file. Where a panic left bbolt's locks behind, waiting for
 // them would never end: then only the file itself is unlocked and closed.
 func (db *DB) release() error {
-	if db.broken != nil {
-		unlock(db.handle)
-		return errors.Join(db.broken, db.handle.Close())
+	if db.writer.broken != nil {
+		unlock(db.file.handle)
+		return errors.Join(db.writer.broken, db.file.handle.Close())
 	}
-	if err := db.bolt.Close(); err != nil {
-		return fmt.Errorf("%s: %w", db.file, err)
+	if err := db.file.bolt.Close(); err != nil {
+		return fmt.Errorf("%s: %w", db.file.name, err)
 	}
 	return nil
 }

@@ -147,8 +147,8 @@ func (b begun) concerns(item *Item) bool {
 	if b.stale() || b.forgot(item.Path) || b.named(item.Value) {
 		return true
 	}
-	key, err := core.ParsePath(item.Key)
-	return err == nil && b.forgot(key)
+	key, _ := core.ParsePath(item.Key)
+	return b.forgot(key)
 }
 
 func (t *tx) putItem(plugin string, item Item) (uint64, error) {

@@ -35,14 +35,12 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*job
 	closed  bool
-	wanted  bool          // somebody waits for the next one
-	came    chan struct{} // holds one token when it is there
 	wake    chan struct{} // holds one token while there is something to do
 	ended   chan struct{}
 }
 
 func newQueue() *queue {
-	return &queue{wake: make(chan struct{}, 1), came: make(chan struct{}, 1), ended: make(chan struct{})}
+	return &queue{wake: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 // add puts a job in line.
@@ -53,10 +51,6 @@ func (q *queue) add(j *job) error {
 		return core.ErrClosed
 	}
 	q.waiting = append(q.waiting, j)
-	if q.wanted {
-		q.wanted = false
-		q.came <- struct{}{}
-	}
 	if j.rides {
 		time.AfterFunc(ride, q.poke)
 	} else {
@@ -72,27 +66,13 @@ func (q *queue) poke() {
 	}
 }
 
-// await returns when a job waits, or after a while.
+// await returns when a job may wait, or after a while.
 func (q *queue) await(patience time.Duration) {
-	q.mu.Lock()
-	if len(q.waiting) > 0 || q.closed {
-		q.mu.Unlock()
-		return
-	}
-	q.wanted = true
-	q.mu.Unlock()
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
-	case <-q.came:
+	case <-q.wake:
 	case <-late.C:
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.wanted = false
-	select {
-	case <-q.came: // it was too late
-	default:
 	}
 }
 
@@ -158,7 +138,7 @@ func (db *DB) write(ctx context.Context, j *job) error {
 		j.name = func() string { return name }
 	}
 	if db.room.full.Load() && j.size > 0 && !j.ends {
-		return fmt.Errorf("%s: %w", db.file, ErrFull)
+		return fmt.Errorf("%s: %w", db.file.name, ErrFull)
 	}
 	j.done = make(chan error, 1)
 	if err := db.queue.add(j); err != nil {

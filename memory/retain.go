@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -62,37 +63,44 @@ func (c *Config) policy(place core.Path) Retention {
 	return best
 }
 
+// pruning removes what is older, or more, than the configuration keeps.
+type pruning struct {
+	db      *DB
+	config  atomic.Pointer[Config]
+	changed chan struct{} // holds a token after the configuration was exchanged
+}
+
 // SetConfig exchanges the configuration, as after a reload. It returns at once.
 func (db *DB) SetConfig(c Config) {
 	c.Keep = slices.Clone(c.Keep)
-	db.settings.Store(&c)
+	db.pruning.config.Store(&c)
 	select {
-	case db.reset <- struct{}{}:
+	case db.pruning.changed <- struct{}{}:
 	default:
 	}
 }
 
 // config is the one in force; not to be changed.
-func (db *DB) config() *Config { return db.settings.Load() }
+func (db *DB) config() *Config { return db.pruning.config.Load() }
 
-// startPruning prunes now and then until ctx ends; soon after the start, so that
+// start prunes now and then until ctx ends; soon after the start, so that
 // a bot that never runs for long prunes too.
-func (db *DB) startPruning(ctx context.Context) {
-	db.work.Go(func() {
-		for pause := firstPrune; ; pause = db.config().Every {
-			if !db.pauseForPruning(ctx, min(pause, db.config().Every)) {
+func (p *pruning) start(ctx context.Context) {
+	p.db.work.Go(func() {
+		for pause := firstPrune; ; pause = p.db.config().Every {
+			if !p.pause(ctx, min(pause, p.db.config().Every)) {
 				return
 			}
-			if err := db.Prune(ctx, *db.config()); err != nil && ctx.Err() == nil {
-				db.log.Error("old history could not be taken away", "err", err)
+			if err := p.db.Prune(ctx, *p.db.config()); err != nil && ctx.Err() == nil {
+				p.db.log.Error("old history could not be taken away", "err", err)
 			}
 		}
 	})
 }
 
-// pauseForPruning waits, anew after each change of the configuration; false when
+// pause waits, anew after each change of the configuration; false when
 // ctx ended. Where nothing is to be pruned it waits for such a change.
-func (db *DB) pauseForPruning(ctx context.Context, pause time.Duration) bool {
+func (p *pruning) pause(ctx context.Context, pause time.Duration) bool {
 	for {
 		var over <-chan time.Time
 		if pause > 0 {
@@ -103,8 +111,8 @@ func (db *DB) pauseForPruning(ctx context.Context, pause time.Duration) bool {
 			return false
 		case <-over:
 			return true
-		case <-db.reset:
-			pause = min(firstPrune, db.config().Every)
+		case <-p.changed:
+			pause = min(firstPrune, p.db.config().Every)
 		}
 	}
 }
@@ -123,58 +131,58 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 	}
 	var errs []error
 	for path, h := range heads {
-		errs = append(errs, db.prunePlace(ctx, path, h, c.policy(path)))
+		errs = append(errs, db.pruning.place(ctx, path, h, c.policy(path)))
 	}
 	if c.Journal > 0 {
-		errs = append(errs, db.pruneJournal(working(ctx, "retention of journals"), db.clock().Add(-c.Journal)))
+		errs = append(errs, db.pruning.journal(working(ctx, "retention of journals"), db.clock().Add(-c.Journal)))
 	}
 	ctx = working(ctx, "retention of ids and use")
-	return errors.Join(append(errs, db.pruneIDs(ctx), db.pruneGone(ctx), db.pruneUsage(ctx))...)
+	return errors.Join(append(errs, db.pruning.ids(ctx), db.pruning.hashes(ctx), db.pruning.usage(ctx))...)
 }
 
-// pruneUsage takes away what was used long ago. Keys begin with the day.
-func (db *DB) pruneUsage(ctx context.Context) error {
-	oldest := db.clock().Add(-usageAge).Format(time.DateOnly)
-	return db.sweep(ctx, bucketUsage, nil, []byte(oldest), func([]byte, []byte) bool { return true },
+// usage takes away what was used long ago. Keys begin with the day.
+func (p *pruning) usage(ctx context.Context) error {
+	oldest := p.db.clock().Add(-usageAge).Format(time.DateOnly)
+	return p.db.sweep(ctx, bucketUsage, nil, []byte(oldest), func([]byte, []byte) bool { return true },
 		func(t *tx, k, _ []byte) { t.bucket(bucketUsage).Delete(k) })
 }
 
-// pruneGone forgets the hashes of ids that were forgotten for long.
-func (db *DB) pruneGone(ctx context.Context) error {
-	oldest := db.oldestID()
-	return db.sweep(ctx, bucketGone, nil, nil, func(_, v []byte) bool {
+// hashes forgets the hashes of ids that were forgotten for long.
+func (p *pruning) hashes(ctx context.Context) error {
+	oldest := p.oldestID()
+	return p.db.sweep(ctx, bucketGone, nil, nil, func(_, v []byte) bool {
 		hour, size := uvarint(string(v))
 		return size > 0 && hour < oldest // the second of a request, which stays, is greater than any hour
 	}, func(t *tx, k, _ []byte) { t.bucket(bucketGone).Delete(k) })
 }
 
 // oldestID is the hour of the oldest ids that stay.
-func (db *DB) oldestID() uint64 { return uint64(max(db.clock().Add(-idAge).Unix()/3600, 0)) }
+func (p *pruning) oldestID() uint64 { return uint64(max(p.db.clock().Add(-idAge).Unix()/3600, 0)) }
 
-// prunePlace takes entries from the beginning of one log, up to the first that
+// place takes entries from the beginning of one log, up to the first that
 // is to stay.
-func (db *DB) prunePlace(ctx context.Context, path core.Path, h head, r Retention) error {
+func (p *pruning) place(ctx context.Context, path core.Path, h head, r Retention) error {
 	spare := 0
-	if r.Messages > 0 && h.count > uint64(r.Messages) {
-		spare = int(h.count) - r.Messages
+	if r.Messages > 0 {
+		spare = max(int(h.count)-r.Messages, 0)
 	}
 	if spare == 0 && r.Age <= 0 {
 		return nil
 	}
 	ctx = working(ctx, "retention in %s", path)
-	oldest := db.clock().Add(-r.Age)
-	p := place{path: path, key: placeKey(path)}
+	oldest := p.db.clock().Add(-r.Age)
+	at := place{path: path, key: placeKey(path)}
 	for {
 		old := func(i int, l line) bool { return i < spare || r.Age > 0 && l.Message.Time.Before(oldest) }
 		var seqs []uint64
-		err := db.view(ctx, func(v *view) error {
-			seqs = v.prunable(p, old)
+		err := p.db.view(ctx, func(v *view) error {
+			seqs = v.prunable(at, old)
 			return nil
 		})
 		if err != nil || len(seqs) == 0 {
 			return err
 		}
-		err = changeAll(ctx, db, seqs, func(t *tx, seq uint64) { t.remove(p, seq) })
+		err = changeAll(ctx, p.db, seqs, func(t *tx, seq uint64) { t.remove(at, seq) })
 		if err != nil {
 			return err
 		}
@@ -197,19 +205,19 @@ func (t *tx) prunable(p place, old func(i int, l line) bool) (seqs []uint64) {
 	return seqs
 }
 
-// pruneJournal drops the turns that are over, and all of whose records are older
+// journal drops the turns that are over, and all of whose records are older
 // than that: a part of a turn is worth nothing.
-func (db *DB) pruneJournal(ctx context.Context, oldest time.Time) error {
+func (p *pruning) journal(ctx context.Context, oldest time.Time) error {
 	for start := []byte{}; start != nil; {
 		var turns []core.TurnID
-		err := db.view(ctx, func(v *view) error {
+		err := p.db.view(ctx, func(v *view) error {
 			turns, start = v.oldTurns(start, oldest)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		err = changeAll(ctx, db, turns, func(t *tx, turn core.TurnID) {
+		err = changeAll(ctx, p.db, turns, func(t *tx, turn core.TurnID) {
 			if t.isOld(turn, oldest) {
 				t.deleteBelow(bucketJournal, seqKey(placeKey(turn.Path), turn.Seq))
 			}
@@ -286,15 +294,15 @@ func (t *tx) keysBelow(bucket string, prefix []byte) (keys [][]byte) {
 	return keys
 }
 
-// pruneIDs forgets ids whose entries are gone for long.
-func (db *DB) pruneIDs(ctx context.Context) error {
-	oldest := db.oldestID()
+// ids forgets ids whose entries are gone for long.
+func (p *pruning) ids(ctx context.Context) error {
+	oldest := p.oldestID()
 	old := func(_, v []byte) bool {
 		_, n := uvarint(string(v))
 		hour, size := uvarint(string(v[n:]))
 		return size > 0 && hour < oldest
 	}
-	return db.sweep(ctx, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) {
+	return p.db.sweep(ctx, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) {
 		seq, _ := uvarint(string(v))
 		from, _, err := cutPath(k)
 		p := t.resolve(from)

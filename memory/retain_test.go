@@ -1,7 +1,11 @@
 package memory
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,4 +155,67 @@ func TestConfigCheck(t *testing.T) {
 	c.Check(func(text string, at ...any) { faults = append(faults, fmt.Sprint(text, at)) })
 	want(t, "faults", faults, []string{"is the second one for this path; write one table for each[keep 3 path]"})
 	want(t, "policy", c.policy(core.MustPath("chat/group/7/1")).Path, topic)
+}
+
+// TestAgeOfIDs: ids and hashes stay known for so long and not an hour less; one whose age
+// nobody can read stays.
+func TestAgeOfIDs(t *testing.T) {
+	db := open(t, t.TempDir())
+	now := day
+	db.clock = func() time.Time { return now }
+	add(t, db, message(group, "1", "x"), message(group, "old", "x"), message(kitchen, "2", "x"))
+	err := db.write(t.Context(), &job{run: func(t *tx) error {
+		t.bucket(bucketIDs).Put(idKey(placeKey(group), "old"), []byte{2})
+		return nil
+	}})
+	if err := errors.Join(err, db.Forget(t.Context(), kitchen)); err != nil {
+		t.Fatal(err)
+	}
+	err = db.write(t.Context(), &job{run: func(t *tx) error {
+		for seq := range uint64(2) {
+			t.remove(place{path: group, key: placeKey(group)}, seq+1)
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range [][]int{{2, 1}, {1, 0}} {
+		now = now.Add(idAge)
+		if err := db.Prune(t.Context(), Config{}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "ids and hashes", []int{size(t, db, bucketIDs), size(t, db, bucketGone)}, left)
+		now = now.Add(-idAge + time.Hour)
+	}
+}
+
+// TestPruningFails: with the disk, and with its context.
+func TestPruningFails(t *testing.T) {
+	db := open(t, t.TempDir())
+	for _, place := range []core.Path{group, kitchen} {
+		add(t, db, message(place, "1", "x"), message(place, "2", "x"))
+	}
+	if err := <-db.AddUse(Use{Day: "2020-01-01", Engine: "e", Calls: 1}); err != nil {
+		t.Fatal(err)
+	}
+	d := faulty(t, db.file)
+	d.write = func([]byte, int64) (int, error) { return 0, syscall.EIO }
+	if err := db.Prune(t.Context(), Config{Messages: 1}); !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()) {
+		t.Errorf("%v, want EIO", err)
+	}
+	if err := db.Prune(t.Context(), Config{}); !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()) {
+		t.Errorf("old use: %v, want EIO", err)
+	}
+	d.write = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Prune(ctx, Config{Messages: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want context.Canceled", err)
+	}
+	if err := db.Prune(t.Context(), Config{Messages: 1}); err != nil {
+		t.Fatal(err)
+	}
+	left := everything(t, db)
+	want(t, "left", []int{len(left[group]), len(left[kitchen])}, []int{1, 1})
 }

@@ -50,7 +50,7 @@ func (r *room) failed(err error, j *job) (again bool) {
 	return j.ends && os.Remove(r.reserve()) == nil
 }
 
-func (r *room) reserve() string { return r.db.file + reserveSuffix }
+func (r *room) reserve() string { return r.db.file.name + reserveSuffix }
 
 // keep makes sure that there is a reserve. Its content is random: a file system may
 // need no room for zeros.
@@ -96,9 +96,9 @@ func (r *room) begin(ctx context.Context) {
 
 func (r *room) say(full bool) {
 	if full {
-		r.db.log.Error("the disk is full; nothing new is taken until there is room", "file", r.db.file)
+		r.db.log.Error("the disk is full; nothing new is taken until there is room", "file", r.db.file.name)
 	} else {
-		r.db.log.Info("there is room on the disk again", "file", r.db.file)
+		r.db.log.Info("there is room on the disk again", "file", r.db.file.name)
 	}
 	if r.tell != nil {
 		r.tell(full)

@@ -31,7 +31,7 @@ func TestTheFullDiskIsTold(t *testing.T) {
 		return since
 	}
 	bubble(t, Options{Full: full}, func(t *testing.T, _ string, db *DB) {
-		d := faulty(t, db)
+		d := faulty(t, db.file)
 		if err := commitN(db, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestTheFullDiskIsTold(t *testing.T) {
 			if space < int64(len(buf)) && !isMeta(at) {
 				return 0, syscall.ENOSPC
 			}
-			return db.handle.WriteAt(buf, at)
+			return db.file.handle.WriteAt(buf, at)
 		}
 		d.write = limited
 		for n := 2; n < 5; n++ {
@@ -85,12 +85,12 @@ func TestRoomForALargeOne(t *testing.T) {
 	var mu sync.Mutex
 	var told []bool
 	bubble(t, Options{Full: func(full bool) { mu.Lock(); told = append(told, full); mu.Unlock() }}, func(t *testing.T, _ string, db *DB) {
-		d := faulty(t, db)
+		d := faulty(t, db.file)
 		d.write = func(buf []byte, at int64) (int, error) {
 			if len(buf) > 1<<19 {
 				return 0, syscall.ENOSPC
 			}
-			return db.handle.WriteAt(buf, at)
+			return db.file.handle.WriteAt(buf, at)
 		}
 		large := message(kitchen, "large", strings.Repeat("x", 1<<20))
 		if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
@@ -113,12 +113,12 @@ func TestWhatAFullDiskTakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // until there is a reserve
-		d := faulty(t, db)
+		d := faulty(t, db.file)
 		d.write = func(buf []byte, at int64) (int, error) {
 			if _, err := os.Stat(db.room.reserve()); err == nil {
 				return 0, syscall.ENOSPC
 			}
-			return db.handle.WriteAt(buf, at)
+			return db.file.handle.WriteAt(buf, at)
 		}
 		if _, err := items.Put(t.Context(), item); !errors.Is(err, core.ErrFull) {
 			t.Errorf("%v, want core.ErrFull", err)
@@ -154,11 +154,11 @@ func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
 	if err = errors.Join(err, old.Close()); err != nil {
 		t.Fatal(err)
 	}
-	db := newDB(old.file, Options{})
-	if err := db.open(); err != nil {
+	db := newDB(old.file.name, Options{})
+	if err := db.file.open(); err != nil {
 		t.Fatal(err)
 	}
-	d := faulty(t, db)
+	d := faulty(t, db.file)
 	d.write = func([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
 	if err := db.prepare(); err != nil {
 		t.Fatal(err)
@@ -168,8 +168,38 @@ func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
 		t.Errorf("the name is %q", name)
 	}
 	d.write = nil
-	if err := errors.Join(db.update(func(*tx) error { return nil }), db.release()); err != nil {
+	if err := errors.Join(db.writer.update(func(*tx) error { return nil }), db.release()); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "the name in the next life", open(t, dir).Installation(), name)
+}
+
+// TestAFullDiskIsNotTried: what needs room is refused at once until there is some, what
+// gives room is not.
+func TestAFullDiskIsNotTried(t *testing.T) {
+	db := open(t, t.TempDir())
+	item := core.Item{Path: kitchen, Key: "k", Version: core.AnyVersion, Value: []byte("1")}
+	if _, err := db.Items("quiz").Put(t.Context(), item); err != nil {
+		t.Fatal(err)
+	}
+	db.room.full.Store(true)
+	_, err := db.SaveFact(t.Context(), Fact{Text: "tea", Origin: kitchen})
+	_, err2 := db.Items("quiz").Put(t.Context(), item)
+	for what, err := range map[string]error{
+		"a fact": err, "an item": err2, "a message": commitN(db, 1),
+		"an end": db.Commit(t.Context(), &core.Batch{Answered: []core.TurnID{{Path: kitchen, Seq: 1}}}),
+	} {
+		if !errors.Is(err, core.ErrFull) {
+			t.Errorf("%s: %v, want core.ErrFull", what, err)
+		}
+	}
+	item.Value = nil
+	if _, err := db.Items("quiz").Put(t.Context(), item); err != nil {
+		t.Errorf("a deletion: %v", err)
+	}
+	finishing := &core.Batch{Finishing: true, Append: []core.Entry{message(kitchen, "end", "bye")}}
+	if err := errors.Join(db.Commit(t.Context(), finishing), <-db.AddUse(Use{Day: "2026-11-20", Engine: "e"})); err != nil {
+		t.Errorf("an end: %v", err)
+	}
+	db.room.full.Store(false)
 }

@@ -35,7 +35,7 @@ func (db *DB) prepare() error {
 	case version > schema:
 		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one", version, schema)
 	}
-	db.marked, db.unclean = !clean, !clean
+	db.writer.marked, db.file.unclean = !clean, !clean
 	if db.epochs.floor, err = db.readFloor(); err != nil {
 		return err
 	}
@@ -49,19 +49,19 @@ func (db *DB) prepare() error {
 // thing that is written.
 func (db *DB) readName() error {
 	err := db.guard(func() error {
-		return db.bolt.View(func(t *bbolt.Tx) error {
-			db.name = string(t.Bucket([]byte(bucketMeta)).Get([]byte(metaName)))
+		return db.file.bolt.View(func(t *bbolt.Tx) error {
+			db.file.installation = string(t.Bucket([]byte(bucketMeta)).Get([]byte(metaName)))
 			return nil
 		})
 	})
-	if db.name == "" {
-		db.name, db.marked = rand.Text(), false
+	if db.file.installation == "" {
+		db.file.installation, db.writer.marked = rand.Text(), false
 	}
 	return err
 }
 
 // Installation implements core.Store: the name of the file.
-func (db *DB) Installation() string { return db.name }
+func (db *DB) Installation() string { return db.file.installation }
 
 // step brings a file from one version of the format to the next. steps()[0]
 // leads from version 1 to 2.
@@ -126,13 +126,13 @@ func (db *DB) upgrade(version int, steps []step) error {
 	if version > len(steps) {
 		return nil
 	}
-	backup := db.file + versionSuffix + strconv.Itoa(version)
+	backup := db.file.name + versionSuffix + strconv.Itoa(version)
 	if err := db.Backup(backup); err != nil {
 		return fmt.Errorf("backup before the change of its format: %w", err)
 	}
-	db.log.Info("the database's format changes", "file", db.file, "from", version, "to", len(steps)+1, "backup", backup)
+	db.log.Info("the database's format changes", "file", db.file.name, "from", version, "to", len(steps)+1, "backup", backup)
 	for ; version <= len(steps); version++ {
-		err := db.update(func(t *tx) error {
+		err := db.writer.update(func(t *tx) error {
 			if err := steps[version-1](t); err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ var errForeign = errors.New("no database of synthbot")
 // was closed in order.
 func (db *DB) readMeta() (version int, clean bool, err error) {
 	err = db.guard(func() error {
-		return db.bolt.View(func(t *bbolt.Tx) error {
+		return db.file.bolt.View(func(t *bbolt.Tx) error {
 			if name, _ := t.Cursor().First(); name == nil {
 				return nil
 			}
@@ -175,7 +175,7 @@ func (db *DB) readMeta() (version int, clean bool, err error) {
 // none.
 func (db *DB) readFloor() (floor uint64, err error) {
 	err = db.guard(func() error {
-		return db.bolt.View(func(t *bbolt.Tx) error {
+		return db.file.bolt.View(func(t *bbolt.Tx) error {
 			n, err := strconv.ParseUint(string(t.Bucket([]byte(bucketMeta)).Get([]byte(metaFloor))), 10, 64)
 			if err == nil {
 				floor = n
@@ -189,29 +189,29 @@ func (db *DB) readFloor() (floor uint64, err error) {
 // create makes the buckets of a new file.
 func (db *DB) create() error {
 	return db.guard(func() error {
-		return db.bolt.Update(func(t *bbolt.Tx) error {
+		return db.file.bolt.Update(func(t *bbolt.Tx) error {
 			for _, name := range buckets() {
 				if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
 					return fmt.Errorf("bucket %s: %w", name, err)
 				}
 			}
 			meta := t.Bucket([]byte(bucketMeta))
-			db.marked, db.name = true, rand.Text()
-			return errors.Join(meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema))), meta.Put([]byte(metaName), []byte(db.name)))
+			db.writer.marked, db.file.installation = true, rand.Text()
+			return errors.Join(meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema))), meta.Put([]byte(metaName), []byte(db.file.installation)))
 		})
 	})
 }
 
 // leave notes that the file is closed in order. The writer calls it last.
-func (db *DB) leave() {
-	if !db.marked || db.broken != nil {
+func (w *writer) leave() {
+	if !w.marked || w.broken != nil {
 		return
 	}
-	err := db.update(func(t *tx) error {
+	err := w.update(func(t *tx) error {
 		t.bucket(bucketMeta).Put([]byte(metaClean), []byte("1"))
 		return nil
 	})
 	if err != nil {
-		db.log.Error("the database could not be closed in order", "file", db.file, "err", err)
+		w.db.log.Error("the database could not be closed in order", "file", w.db.file.name, "err", err)
 	}
 }

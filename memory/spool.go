@@ -17,9 +17,9 @@ func (db *DB) spool(w io.Writer, write func(io.Writer) error) (n int64, err erro
 		err := write(b)
 		return int64(b.Len() - before), err
 	}
-	f, err := os.CreateTemp(filepath.Dir(db.file), ".spool-*")
+	f, err := os.CreateTemp(filepath.Dir(db.file.name), ".spool-*")
 	if err != nil {
-		return 0, fullError(filepath.Dir(db.file), err)
+		return 0, fullError(filepath.Dir(db.file.name), err)
 	}
 	defer f.Close()
 	if os.Remove(f.Name()) != nil { // where a file that is open keeps its name

@@ -45,6 +45,6 @@ func (db *DB) tidy(ctx context.Context) {
 		return
 	}
 	if _, _, err := db.Compact(ctx); err != nil && ctx.Err() == nil {
-		db.log.Error("traces of what was forgotten stay in the file until the next night", "file", db.file, "err", err)
+		db.log.Error("traces of what was forgotten stay in the file until the next night", "file", db.file.name, "err", err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 func TestTidy(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		file := func() os.FileInfo {
-			info, err := os.Stat(db.file)
+			info, err := os.Stat(db.file.name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestWhoReadsSlowlyHoldsNobodyUp(t *testing.T) {
 			if err := <-done; err != nil || s.got.Len() == 0 || bytes.Contains(s.got.Bytes(), []byte("TOO LATE")) {
 				t.Errorf("%d bytes, %v", s.got.Len(), err)
 			}
-			left, err := filepath.Glob(filepath.Join(filepath.Dir(db.file), ".spool*"))
+			left, err := filepath.Glob(filepath.Join(filepath.Dir(db.file.name), ".spool*"))
 			if err != nil || len(left) > 0 {
 				t.Errorf("%v is left, %v", left, err)
 			}
@@ -175,9 +175,9 @@ type quick struct {
 func (*quick) AtOnce() {}
 
 func (q *quick) Write(p []byte) (int, error) {
-	q.db.files.Lock()
-	defer q.db.files.Unlock()
-	q.held = q.held || len(q.db.held) > 0
+	q.db.file.mu.Lock()
+	defer q.db.file.mu.Unlock()
+	q.held = q.held || len(q.db.file.held) > 0
 	return len(p), nil
 }
 

@@ -44,13 +44,14 @@ const fill = 0.9
 // tx is one transaction. Heads that were touched stay in memory until the end.
 type tx struct {
 	*bbolt.Tx
-	db    *DB
-	now   time.Time
-	floor uint64           // the number before the first of a new place
-	heads map[string]*head // by place key
-	saved []uint64         // facts that were written
-	voids map[string]bool  // buckets that were found empty, or not
-	err   error            // the first one of writing: the transaction fails
+	db      *DB
+	now     time.Time
+	floor   uint64           // the number before the first of a new place
+	heads   map[string]*head // by place key
+	saved   []uint64         // facts that were written
+	changed changes          // see writer
+	voids   map[string]bool  // buckets that were found empty, or not
+	err     error            // the first one of writing: the transaction fails
 }
 
 // bucket is a bucket that notes what is changed in it, for the sake of compaction.
@@ -83,8 +84,8 @@ func (b bucket) Delete(key []byte) {
 }
 
 func (b bucket) changes(key []byte) {
-	if changed := b.t.db.changed; changed != nil {
-		changed[pairKey{b.name, string(key)}] = true
+	if b.t.changed != nil {
+		b.t.changed[pairKey{b.name, string(key)}] = true
 	}
 }
 

@@ -32,12 +32,12 @@ func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			db.log.Error("a view panicked", "file", db.file, "panic", p, "stack", string(debug.Stack()))
+			db.log.Error("a view panicked", "file", db.file.name, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("view: panic: %v", p)
 		}
 	}()
-	bolt, handle := db.hold()
-	defer db.let(bolt)
+	bolt, handle := db.file.hold()
+	defer db.file.let(bolt)
 	err = bolt.View(func(b *bbolt.Tx) error {
 		v := &view{tx: tx{Tx: b, db: db, now: db.clock()}, file: handle}
 		defer func() { v.over = true }()
@@ -68,7 +68,7 @@ func (v *view) read(path core.Path, f func(place) error) error {
 		return f(v.resolve(path))
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", v.db.file, err)
+		return fmt.Errorf("%s: %w", v.db.file.name, err)
 	}
 	return nil
 }

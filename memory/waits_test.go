@@ -122,8 +122,8 @@ func watchSteps(db *DB) *stepsDone {
 		name, _, _ := strings.Cut(j.called(), " ")
 		large = large && t != nil && t.ID() == current || name == "forget" || name == "retention"
 		switch {
-		case t == nil && db.changed != nil:
-			s.rest = len(db.changed)
+		case t == nil && db.writer.changed != nil:
+			s.rest = len(db.writer.changed)
 		case t == nil || t.ID() == current:
 			return
 		default:
@@ -142,7 +142,7 @@ func watchSteps(db *DB) *stepsDone {
 			})
 		}
 	}
-	_ = db.write(context.Background(), &job{alone: func() error { db.fault = note; return nil }}) // only the writer may
+	_ = db.write(context.Background(), &job{alone: func() error { db.writer.fault = note; return nil }}) // only the writer may
 	return s
 }
 

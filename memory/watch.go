@@ -107,9 +107,9 @@ func (db *DB) startWatch(ctx context.Context, o Options) {
 		return
 	}
 	db.work.Go(func() {
-		db.watch.run(ctx, cmp.Or(o.Patience, patience), func(job string) {
+		db.writer.watch.run(ctx, cmp.Or(o.Patience, patience), func(job string) {
 			if err := db.blame(job); err != nil {
-				db.log.Error("what blocks the database cannot be noted", "file", db.file, "err", err)
+				db.log.Error("what blocks the database cannot be noted", "file", db.file.name, "err", err)
 			}
 			o.Stuck(job)
 		})
@@ -139,7 +139,7 @@ func (db *DB) blame(job string) error {
 // dropBlocked drops the file, which names people and places: somebody is forgotten.
 // What still blocks the writer is counted anew.
 func (db *DB) dropBlocked() error {
-	err := os.Remove(db.file + stuckSuffix)
+	err := os.Remove(db.file.name + stuckSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -156,24 +156,24 @@ func (db *DB) refuseBlocked() {
 			delete(all, job)
 			old = true
 		} else if b.Times >= stuckLimit {
-			db.watch.aside[job] = b.Last.Add(stuckAge)
-			db.log.Error("a job is set aside: it blocked the database three times", "job", job, "until", db.watch.aside[job])
+			db.writer.watch.aside[job] = b.Last.Add(stuckAge)
+			db.log.Error("a job is set aside: it blocked the database three times", "job", job, "until", db.writer.watch.aside[job])
 		}
 	}
 	if old {
 		err = db.writeBlocked(all)
 	}
 	if err != nil {
-		db.log.Warn("what blocked the database is not known", "file", db.file, "err", err)
+		db.log.Warn("what blocked the database is not known", "file", db.file.name, "err", err)
 	}
 }
 
 // Aside lists what is refused because it blocked the writer too often.
-func (db *DB) Aside() []string { return slices.Sorted(maps.Keys(db.watch.aside)) }
+func (db *DB) Aside() []string { return slices.Sorted(maps.Keys(db.writer.watch.aside)) }
 
 func (db *DB) readBlocked() (map[string]blocked, error) {
 	all := make(map[string]blocked)
-	data, err := os.ReadFile(db.file + stuckSuffix)
+	data, err := os.ReadFile(db.file.name + stuckSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
@@ -191,7 +191,7 @@ func (db *DB) writeBlocked(all map[string]blocked) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(db.file+stuckSuffix, data, 0o600)
+	return os.WriteFile(db.file.name+stuckSuffix, data, 0o600)
 }
 
 // Pulse returns nil when an empty transaction commits, or when the disk keeps the
@@ -207,11 +207,11 @@ func (db *DB) Pulse(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	db.queue.withdraw(j)
-	what, _, _, slow := db.watch.look()
+	what, _, _, slow := db.writer.watch.look()
 	if slow {
 		return nil
 	}
-	return fmt.Errorf("%s: no write commits: the writer works on %q", db.file, what)
+	return fmt.Errorf("%s: no write commits: the writer works on %q", db.file.name, what)
 }
 
 // jobKey is the context key of a job's name.

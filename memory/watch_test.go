@@ -85,7 +85,7 @@ func TestStuckJobIsSetAside(t *testing.T) {
 		if err := b.Forget(t.Context(), alone); err != nil {
 			t.Errorf("forget another place: %v", err)
 		}
-		if _, err := os.Stat(b.file + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(b.file.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the names of jobs stay when somebody is forgotten: %v", err)
 		}
 		if err := b.blame("another job"); err != nil {
@@ -101,7 +101,7 @@ func TestStuckJobIsSetAside(t *testing.T) {
 		}
 		b.end(t)
 		b = openBlockable(t, dir)
-		if _, err := os.Stat(b.file + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(b.file.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the count stays: %v", err)
 		}
 		b.end(t)
@@ -155,12 +155,12 @@ func pulse(db *DB) error {
 func TestLongWorkIsNotStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openBlockable(t, t.TempDir())
-		d := faulty(t, b.DB)
+		d := faulty(t, b.file)
 		d.write = func(buf []byte, at int64) (int, error) {
 			if isMeta(at) {
 				time.Sleep(4 * time.Minute)
 			}
-			return b.handle.WriteAt(buf, at)
+			return b.file.handle.WriteAt(buf, at)
 		}
 		done := make(chan error, 1)
 		go func() { done <- commitN(b.DB, 1) }()
@@ -194,7 +194,7 @@ func TestPulseCommits(t *testing.T) {
 	if transactions(t, db) == before {
 		t.Error("nothing was committed")
 	}
-	d := faulty(t, db)
+	d := faulty(t, db.file)
 	d.write = func([]byte, int64) (int, error) { return 0, os.ErrPermission }
 	if err := pulse(db); err == nil || errors.Is(err, core.ErrFull) {
 		t.Errorf("with a disk that cannot be written: %v", err)
@@ -311,11 +311,11 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	now = day.Add(stuckAge)
 	db = openWith(t, dir, with)
 	want(t, "refused", db.Aside(), []string{"often", "too often"})
-	want(t, "until", db.watch.aside["often"], now)
-	if err := db.watch.enter(&job{name: func() string { return "often" }}, now); err != nil {
+	want(t, "until", db.writer.watch.aside["often"], now)
+	if err := db.writer.watch.enter(&job{name: func() string { return "often" }}, now); err != nil {
 		t.Errorf("a day later: %v", err)
 	}
-	if err := db.watch.enter(&job{name: func() string { return "often" }}, now.Add(-1)); !errors.Is(err, ErrAside) || !strings.Contains(err.Error(), "often") {
+	if err := db.writer.watch.enter(&job{name: func() string { return "often" }}, now.Add(-1)); !errors.Is(err, ErrAside) || !strings.Contains(err.Error(), "often") {
 		t.Errorf("before: %v", err)
 	}
 	db.Close()
@@ -327,7 +327,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	}
 	all, err := db.readBlocked()
 	want(t, "kept", all, map[string]blocked{"new": {Times: 1, Last: now}})
-	if err := errors.Join(err, db.Close(), os.WriteFile(db.file+stuckSuffix, []byte("spoilt"), 0o600)); err != nil {
+	if err := errors.Join(err, db.Close(), os.WriteFile(db.file.name+stuckSuffix, []byte("spoilt"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	var log strings.Builder
@@ -337,16 +337,16 @@ func TestFileOfBlockedJobs(t *testing.T) {
 		t.Error("a file that cannot be read was replaced")
 	}
 	want(t, "the log tells of it", strings.Contains(log.String(), "what blocked the database is not known"), true)
-	if err := os.Remove(db.file + stuckSuffix); err != nil {
+	if err := os.Remove(db.file.name + stuckSuffix); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.dropBlocked(), os.MkdirAll(db.file+stuckSuffix+"/x", 0o700)); err != nil {
+	if err := errors.Join(db.dropBlocked(), os.MkdirAll(db.file.name+stuckSuffix+"/x", 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	if db.dropBlocked() == nil || db.blame("new") == nil {
 		t.Error("a file that cannot be written is no error")
 	}
-	if err := os.RemoveAll(db.file + stuckSuffix); err != nil {
+	if err := os.RemoveAll(db.file.name + stuckSuffix); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -370,11 +370,11 @@ func TestNamesOfJobs(t *testing.T) {
 	want(t, "of a job without one", (&job{}).called(), "")
 	db := open(t, t.TempDir())
 	var called []string
-	db.fault = func(_ *tx, j *job) { called = append(called, j.called()) }
+	db.writer.fault = func(_ *tx, j *job) { called = append(called, j.called()) }
 	nothing := func(*tx) error { return nil }
 	ctx := working(t.Context(), "work on %d", 5)
 	err := errors.Join(db.write(ctx, &job{run: nothing}), db.write(ctx, &job{run: nothing, name: func() string { return "own" }}))
-	db.fault = nil
+	db.writer.fault = nil
 	if err != nil {
 		t.Error(err)
 	}

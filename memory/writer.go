@@ -20,25 +20,36 @@ import (
 // do writes as soon as there is room.
 var ErrFull = core.ErrFull
 
-// writer is the one goroutine that writes. It ends when the queue is closed and
-// empty.
-func (db *DB) writer() {
-	defer close(db.queue.ended)
+// writer is the one goroutine that writes. Its fields are its own.
+type writer struct {
+	db      *DB
+	watch   watch
+	crowd   crowd           // who writes together
+	fault   func(*tx, *job) // see Options; the transaction is nil between two
+	changed changes         // while the file is compacted
+	torn    int             // the transaction whose last sync failed; 0: none
+	marked  bool            // the file says that it is in use
+	broken  error           // why nothing can be written any more
+}
+
+// run writes until the queue is closed and empty.
+func (w *writer) run() {
+	defer close(w.db.queue.ended)
 	debug.SetPanicOnFault(true)
-	for range db.queue.wake {
+	for range w.db.queue.wake {
 		for {
-			g := &groupCommit{shut: !db.crowd.many()}
-			closed := db.queue.take(g)
-			some := len(g.jobs) > 0 || db.join(g)
+			g := &groupCommit{shut: !w.crowd.many()}
+			closed := w.db.queue.take(g)
+			some := len(g.jobs) > 0 || w.join(g)
 			if some {
-				db.commit(g)
+				w.commit(g)
 			}
 			if closed {
-				db.leave()
+				w.leave()
 				return
 			}
 			if !some {
-				db.crowd = crowd{}
+				w.crowd = crowd{}
 				break
 			}
 		}
@@ -47,37 +58,37 @@ func (db *DB) writer() {
 
 // commit writes the jobs of a group in one transaction. One that fails is taken
 // out; when the transaction itself fails, each is tried alone.
-func (db *DB) commit(g *groupCommit) {
-	defer db.watch.rest()
+func (w *writer) commit(g *groupCommit) {
+	defer w.watch.rest()
 	if j := g.jobs[0]; j.alone != nil {
-		err := db.watch.enter(j, db.clock())
+		err := w.watch.enter(j, w.db.clock())
 		if err == nil {
-			err = db.guard(func() error { return db.runJob(nil, j) })
+			err = w.db.guard(func() error { return w.runJob(nil, j) })
 		}
 		j.done <- err
 		return
 	}
 	start := time.Now()
 	for len(g.jobs) > 0 {
-		failed, err := db.try(g)
+		failed, err := w.try(g)
 		g.shut = true
 		switch {
 		case err == nil:
-			db.crowd = db.crowd.after(len(g.jobs)+db.queue.length(), time.Since(start)-g.waited)
+			w.crowd = w.crowd.after(len(g.jobs)+w.db.queue.length(), time.Since(start)-g.waited)
 			g.publish()
 			return
 		case failed >= 0:
 			g.jobs[failed].done <- err
 			g.jobs = slices.Delete(g.jobs, failed, failed+1)
 		case len(g.jobs) == 1:
-			if db.room.failed(err, g.jobs[0]) {
+			if w.db.room.failed(err, g.jobs[0]) {
 				continue
 			}
 			g.jobs[0].done <- err
 			return
 		default:
 			for _, j := range g.jobs {
-				db.commit(&groupCommit{jobs: []*job{j}, shut: true})
+				w.commit(&groupCommit{jobs: []*job{j}, shut: true})
 			}
 			return
 		}
@@ -86,42 +97,42 @@ func (db *DB) commit(g *groupCommit) {
 
 // try runs the jobs in one transaction, and those of whoever joins meanwhile.
 // failed is the job that broke it, -1 when it was none of them.
-func (db *DB) try(g *groupCommit) (failed int, err error) {
+func (w *writer) try(g *groupCommit) (failed int, err error) {
 	failed = -1
-	if err := db.mend(); err != nil {
-		return failed, db.writeError(err)
+	if err := w.mend(); err != nil {
+		return failed, w.db.writeError(err)
 	}
 	id := 0
 	var saved []uint64
-	err = db.update(func(t *tx) error {
+	err = w.update(func(t *tx) error {
 		id = t.ID()
 		defer func() { saved = t.saved }()
-		for i := 0; i < len(g.jobs) || db.join(g); i++ {
-			err := db.watch.enter(g.jobs[i], t.now)
+		for i := 0; i < len(g.jobs) || w.join(g); i++ {
+			err := w.watch.enter(g.jobs[i], t.now)
 			if err == nil {
-				err = db.guard(func() error { return db.runJob(t, g.jobs[i]) })
+				err = w.db.guard(func() error { return w.runJob(t, g.jobs[i]) })
 			}
 			if err != nil {
 				failed = i
 				return err
 			}
 		}
-		db.watch.waitForDisk()
+		w.watch.waitForDisk()
 		return nil
 	})
 	if failed < 0 && err != nil {
-		err = db.settle(id, err)
+		err = w.settle(id, err)
 	}
 	if err == nil {
-		db.meaning.saved(saved)
+		w.db.meaning.saved(saved)
 	}
-	return failed, db.writeError(err)
+	return failed, w.db.writeError(err)
 }
 
 // runJob runs a job in a transaction, or with none between two of them.
-func (db *DB) runJob(t *tx, j *job) error {
-	if db.fault != nil {
-		db.fault(t, j)
+func (w *writer) runJob(t *tx, j *job) error {
+	if w.fault != nil {
+		w.fault(t, j)
 	}
 	if t == nil {
 		return j.alone()
@@ -134,14 +145,14 @@ func (db *DB) runJob(t *tx, j *job) error {
 
 // update is one read-write transaction. A panic outside of the jobs may leave
 // bbolt's locks behind: after one, nothing is written any more.
-func (db *DB) update(f func(*tx) error) error {
-	if db.broken != nil {
-		return db.broken
+func (w *writer) update(f func(*tx) error) error {
+	if w.broken != nil {
+		return w.broken
 	}
-	marked, returned := db.marked, false
-	err := db.guard(func() error {
-		err := db.bolt.Update(func(b *bbolt.Tx) error {
-			t := &tx{Tx: b, db: db, now: db.clock(), floor: db.epochs.floor}
+	marked, returned := w.marked, false
+	err := w.db.guard(func() error {
+		err := w.db.file.bolt.Update(func(b *bbolt.Tx) error {
+			t := &tx{Tx: b, db: w.db, changed: w.changed, now: w.db.clock(), floor: w.db.epochs.floor}
 			if err := f(t); err != nil {
 				return err
 			}
@@ -153,9 +164,9 @@ func (db *DB) update(f func(*tx) error) error {
 		return err
 	})
 	if !returned {
-		db.broken = err
+		w.broken = err
 	}
-	db.marked = marked || err == nil
+	w.marked = marked || err == nil
 	return err
 }
 
@@ -164,7 +175,7 @@ func (db *DB) update(f func(*tx) error) error {
 func (t *tx) mark(marked bool) {
 	if !marked {
 		t.bucket(bucketMeta).Delete([]byte(metaClean))
-		t.bucket(bucketMeta).Put([]byte(metaName), []byte(t.db.name))
+		t.bucket(bucketMeta).Put([]byte(metaName), []byte(t.db.file.installation))
 	}
 }
 
@@ -172,13 +183,13 @@ func (t *tx) mark(marked bool) {
 // If its last page was written and only the sync of it failed, readers see the
 // transaction already, and the pages that it gave up must not be used again
 // before it is durable: the page is written once more.
-func (db *DB) settle(id int, err error) error {
+func (w *writer) settle(id int, err error) error {
 	seen := 0
-	if view := db.view(context.Background(), func(v *view) error { seen = v.ID(); return nil }); view != nil || seen < id {
+	if view := w.db.view(context.Background(), func(v *view) error { seen = v.ID(); return nil }); view != nil || seen < id {
 		return err
 	}
-	db.torn = id
-	if again := db.mend(); again != nil {
+	w.torn = id
+	if again := w.mend(); again != nil {
 		return err
 	}
 	return nil
@@ -186,22 +197,22 @@ func (db *DB) settle(id int, err error) error {
 
 // mend writes the meta page of a transaction whose sync failed again. Until
 // that works nothing else may be written.
-func (db *DB) mend() error {
-	if db.torn == 0 {
+func (w *writer) mend() error {
+	if w.torn == 0 {
 		return nil
 	}
-	page := make([]byte, db.bolt.Info().PageSize)
-	at := int64(db.torn%2) * int64(len(page))
-	if _, err := db.handle.ReadAt(page, at); err != nil {
+	page := make([]byte, w.db.file.bolt.Info().PageSize)
+	at := int64(w.torn%2) * int64(len(page))
+	if _, err := w.db.file.handle.ReadAt(page, at); err != nil {
 		return err
 	}
-	if _, err := db.handle.WriteAt(page, at); err != nil {
+	if _, err := w.db.file.handle.WriteAt(page, at); err != nil {
 		return err
 	}
-	if err := db.bolt.Sync(); err != nil {
+	if err := w.db.file.bolt.Sync(); err != nil {
 		return err
 	}
-	db.torn = 0
+	w.torn = 0
 	return nil
 }
 
@@ -212,9 +223,9 @@ func (db *DB) writeError(err error) error {
 	case err == nil, errors.Is(err, ErrBatch):
 		return err
 	case isFull(err):
-		return fmt.Errorf("%s: %w: %w", db.file, ErrFull, err)
+		return fmt.Errorf("%s: %w: %w", db.file.name, ErrFull, err)
 	}
-	return fmt.Errorf("%s: %w", db.file, err)
+	return fmt.Errorf("%s: %w", db.file.name, err)
 }
 
 // isFull recognises a lack of room, also where bbolt kept only the words.
@@ -235,7 +246,7 @@ func isFull(err error) bool {
 func (db *DB) guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			db.log.Error("the store panicked", "file", db.file, "panic", v, "stack", string(debug.Stack()))
+			db.log.Error("the store panicked", "file", db.file.name, "panic", v, "stack", string(debug.Stack()))
 			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
 		}
 	}()

@@ -203,7 +203,7 @@ func TestTheCleanFlag(t *testing.T) {
 		t.Helper()
 		db := open(t, dir)
 		defer db.Close()
-		return !db.marked
+		return !db.writer.marked
 	}
 	if open(t, dir).Close(); !clean() {
 		t.Error("closed in order, but unclean")
