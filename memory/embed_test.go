@@ -222,6 +222,9 @@ func TestLengthOfAnotherLife(t *testing.T) {
 		synctest.Wait()
 		want(t, "texts", l.asked(), nil)
 		want(t, "the length", []any{again.meaning.length, again.meaning.sure}, []any{64, false})
+		save(t, again, Fact{Text: "one more", Origin: group})
+		synctest.Wait()
+		want(t, "the length after a vector", []any{again.meaning.length, again.meaning.sure}, []any{64, true})
 		err = again.write(t.Context(), &job{run: func(t *tx) error {
 			t.bucket(bucketMeta).Put([]byte(metaVectors), []byte("spoilt"))
 			return nil
@@ -229,13 +232,14 @@ func TestLengthOfAnotherLife(t *testing.T) {
 		if err := errors.Join(err, again.Close()); err != nil {
 			t.Fatal(err)
 		}
+		l.asked()
 		last, err := Open(dir, Options{Embedder: l.as("m")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer last.Close()
 		synctest.Wait()
-		want(t, "texts when nobody knows the length", len(l.asked()), 2)
+		want(t, "texts when nobody knows the length", len(l.asked()), 3)
 	})
 }
 

@@ -226,8 +226,7 @@ func (f *forgetting) read(k, v []byte) (line, bool) {
 // his reports whether an entry was said or done by the person, answers him, or
 // stands in a place that goes as a whole.
 func (f *forgetting) his(l *line) bool {
-	last, whole := f.whole[l.Message.Path]
-	return whole && l.Message.Seq <= last ||
+	return l.Message.Seq <= f.whole[l.Message.Path] ||
 		f.person != "" && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person))
 }
 

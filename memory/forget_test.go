@@ -610,6 +610,10 @@ func TestForgettingSparesOthers(t *testing.T) {
 	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opened}}); err != nil {
 		t.Fatal(err)
 	}
+	strange := core.Record{Key: core.Key{Turn: core.TurnID{Path: group, Seq: 2}}, Data: json.RawMessage(`[]`)}
+	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{strange}}); err != nil {
+		t.Fatal(err)
+	}
 	for _, key := range []string{"k", group.String(), jay.String()} {
 		if _, err := db.Put(t.Context(), "bio", Item{Path: kitchen, Key: key, Value: json.RawMessage(`1`)}); err != nil {
 			t.Fatal(err)
@@ -628,7 +632,7 @@ func TestForgettingSparesOthers(t *testing.T) {
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "records of ann's turn", size(t, db, bucketJournal), 1)
+	want(t, "records of ann's turn, and one that opens none", size(t, db, bucketJournal), 2)
 	want(t, "items", keys(), []string{group.String(), "k"})
 	if err := db.Forget(t.Context(), group); err != nil {
 		t.Fatal(err)
@@ -663,4 +667,67 @@ func TestExportOfAPerson(t *testing.T) {
 	want(t, "records and items of a person", []int{lines(jay, "record"), lines(jay, "item")}, []int{1, 2})
 	want(t, "records and items of a place", []int{lines(group, "record"), lines(group, "item")}, []int{0, 1})
 	want(t, "records and items of everybody", []int{lines(core.Path{}, "record"), lines(core.Path{}, "item")}, []int{0, 4})
+}
+
+// TestForgettingAnInterface: with the places go memories that somebody there told, wherever
+// these are known; others stay.
+func TestForgettingAnInterface(t *testing.T) {
+	db := open(t, t.TempDir())
+	save(t, db, Fact{Text: "told by jay", By: jay})
+	save(t, db, Fact{Text: "told by nobody"})
+	save(t, db, Fact{Text: "told elsewhere", By: core.MustPath("other/@user/1000")})
+	if err := db.Forget(t.Context(), core.MustPath("chat")); err != nil {
+		t.Fatal(err)
+	}
+	got := recall(t, db, Query{See: []core.Path{kitchen}})
+	slices.Sort(got)
+	want(t, "left", got, []string{"told by nobody", "told elsewhere"})
+}
+
+// TestTimeOfAPlaceWithoutAnswers: a place in which nothing but an answer to the forgotten
+// was new is as old as what is left.
+func TestTimeOfAPlaceWithoutAnswers(t *testing.T) {
+	db := open(t, t.TempDir())
+	anns, jays := message(topic, "a", "words of ann"), asks("j", "1000")
+	anns.Message.Author.ID, anns.Message.Time, jays.Message.Time = "2000", day, day
+	add(t, db, anns, jays)
+	reply := message(topic, "r", "for jay")
+	reply.Self, reply.Message.Time = true, day.Add(time.Hour)
+	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: group, Seq: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	err := db.view(t.Context(), func(v *view) error {
+		h, err := v.Head(topic)
+		want(t, "entries", h.Count, uint64(1))
+		want(t, "time", h.Time, day)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOldWordsBehindAButton: a press that quotes words from before is taken in without
+// them; a command about such words is not.
+func TestOldWordsBehindAButton(t *testing.T) {
+	db := open(t, t.TempDir())
+	add(t, db, asks("j", "1000"))
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	press := message(group, "press", "yes")
+	press.Target, press.Message.Author.ID = "button", "2000"
+	press.Message.ReplyTo = &core.Quote{ID: "old", From: core.Author{ID: "1000"}, Text: "OLD words", Time: day.AddDate(-5, 0, 0)}
+	command := press
+	command.Message.ID, command.Command = "command", &core.Command{}
+	b := &core.Batch{Append: []core.Entry{press, command}}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "known", b.Known, []bool{false, true})
+	entries := everything(t, db)[group]
+	want(t, "the press", entries[len(entries)-1].Message.ReplyTo, &core.Quote{ID: "old"})
 }

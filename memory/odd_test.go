@@ -179,6 +179,7 @@ func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
 			}
 		}
 		t.bucket(bucketAliases).Put(placeKey(topic), []byte("no JSON"))
+		t.bucket(bucketStates).Put([]byte("nobody"), []byte("{}"))
 		return nil
 	}})
 	if err != nil {

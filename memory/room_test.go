@@ -76,6 +76,14 @@ func TestTheFullDiskIsTold(t *testing.T) {
 		time.Sleep(2 * probeEvery)
 		want(t, "told at the end", heard(), []bool{false})
 		holds(t, db, []int{1, 2})
+		want(t, "the size that was looked for", db.room.size.Load(), 0)
+		err := db.view(t.Context(), func(v *view) error {
+			want(t, "the probe", v.bucket(bucketMeta).Get([]byte(metaProbe)), nil)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -139,6 +147,25 @@ func TestWhatAFullDiskTakes(t *testing.T) {
 		if _, ok, err := items.Get(t.Context(), kitchen, "k"); ok || err != nil {
 			t.Errorf("the item is there: %t, %v", ok, err)
 		}
+	})
+}
+
+// TestNoRoomWithoutAReserve: what ends something fails, too, when there is no reserve to
+// give up.
+func TestNoRoomWithoutAReserve(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		synctest.Wait()
+		if err := os.Remove(db.room.reserve()); err != nil {
+			t.Fatal(err)
+		}
+		d := faulty(t, db.file)
+		d.write = func([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+		end := &core.Batch{Finishing: true, Append: []core.Entry{message(kitchen, "end", "bye")}}
+		if err := db.Commit(t.Context(), end); !errors.Is(err, core.ErrFull) {
+			t.Errorf("%v, want core.ErrFull", err)
+		}
+		d.write = nil
+		time.Sleep(2 * probeEvery)
 	})
 }
 

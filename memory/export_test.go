@@ -1,0 +1,140 @@
+package memory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// TestExportIsExact compares what is exported of everybody, of people and of places with
+// testdata/export.txt: others' programs read it.
+func TestExportIsExact(t *testing.T) {
+	db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }})
+	populated(t, db)
+	both := message(group, "r", "for both of you")
+	both.Self = true
+	react := func(person, emoji string) core.Event {
+		e := core.Event{Kind: core.KindReaction, Target: "g2", Data: emoji, Message: core.Message{Path: group}}
+		e.Message.Author.ID = person
+		return e
+	}
+	err := db.Commit(t.Context(), &core.Batch{
+		Append: []core.Entry{both}, Answered: []core.TurnID{{Path: group, Seq: 5}},
+		Change: []core.Event{react("2000", "🎉"), react("2000", "👍"), react("3000", "👎")},
+	})
+	use := Use{Day: "2026-11-21", Person: alone, Engine: "e", Calls: 2, Usage: core.Usage{In: 3, Out: 4, Cached: 5}}
+	if err := errors.Join(err, <-db.AddUse(use, Use{Day: "2026-11-21", Engine: "e", Calls: 1})); err != nil {
+		t.Fatal(err)
+	}
+	var all, out bytes.Buffer
+	for _, path := range []core.Path{{}, jay, ann, group, alone, core.MustPath("chat"), core.MustPath("other/@user/1000")} {
+		var lines bytes.Buffer
+		if err := db.Export(t.Context(), &lines, path); err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Fprintf(&out, "%q\n%s", path, &lines); path.IsZero() {
+			all = lines
+		}
+	}
+	const golden = "testdata/export.txt"
+	if *update {
+		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "exported", strings.Split(out.String(), "\n"), strings.Split(string(stored), "\n"))
+
+	again, exported := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }}), bytes.Buffer{}
+	_, err = again.Import(t.Context(), &all)
+	if err := errors.Join(err, again.Export(t.Context(), &exported, core.Path{})); err != nil {
+		t.Fatal(err)
+	}
+	without := func(text string) (lines []string) { // what is not imported, and what waits
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, `{"record"`) {
+				lines = append(lines, strings.ReplaceAll(line, `,"due":true`, ""))
+			}
+		}
+		return lines
+	}
+	first, _, _ := strings.Cut(out.String()[len("\"\"\n"):], fmt.Sprintf("%q\n", jay))
+	want(t, "exported after an import", without(exported.String()), without(first))
+}
+
+// TestImportOfManyLines: more than go into one transaction, each once.
+func TestImportOfManyLines(t *testing.T) {
+	db, other := open(t, t.TempDir()), open(t, t.TempDir())
+	const n = 2*importStep + 7
+	b := &core.Batch{}
+	for range n {
+		b.Append = append(b.Append, message(group, "", "words"))
+	}
+	var out bytes.Buffer
+	if err := errors.Join(db.Commit(t.Context(), b), db.Export(t.Context(), &out, core.Path{})); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := other.Import(t.Context(), strings.NewReader("\n \n"+out.String()+"\n"))
+	want(t, "lines", lines, n+3)
+	want(t, "entries", len(everything(t, other)[group]), n)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestImportRefuses: what no export holds; what came before it is kept.
+func TestImportRefuses(t *testing.T) {
+	db := open(t, t.TempDir())
+	good := `{"state":{"path":"chat/group","state":{"topic":"tea"}}}`
+	reaction := func(path, id, person, emoji string) string {
+		return fmt.Sprintf(`{"reaction":{"path":%q,"id":%q,"person":%q,"emoji":[%s]}}`, path, id, person, emoji)
+	}
+	long := strings.Repeat("x", maxIDBytes+1)
+	emoji := strings.Repeat(`"x",`, maxReactors)
+	for name, tc := range map[string]struct {
+		line string
+		ok   bool
+	}{
+		"a state": {good, true}, "a state of no place": {`{"state":{"state":{"topic":"tea"}}}`, false},
+		"a state that says nothing": {`{"state":{"path":"chat/group"}}`, true},
+		"nothing":                   {`{}`, false}, "no JSON": {`{`, false}, "another field": {`{"other":1}`, false},
+		"a use": {`{"use":{"day":"2026-11-20","engine":"e","calls":1}}`, true}, "a use of no day": {`{"use":{"engine":"e"}}`, false},
+		"an entry of no place": {`{"entry":{"kind":"message"}}`, false}, "an empty memory": {`{"memory":{}}`, false},
+		"an item of no plugin":  {`{"item":{"key":"k","value":1}}`, false},
+		"a reaction":            {reaction("chat/group", "1", "1000", `"x"`), true},
+		"a reaction nowhere":    {reaction("", "1", "1000", `"x"`), false},
+		"a reaction to nothing": {reaction("chat/group", "", "1000", `"x"`), false},
+		"nobody's reaction":     {reaction("chat/group", "1", "", `"x"`), false},
+		"a long id":             {reaction("chat/group", long, "1000", `"x"`), false},
+		"the longest ids":       {reaction("chat/group", long[1:], long[1:], `"x"`), true},
+		"a long person":         {reaction("chat/group", "1", long, `"x"`), false},
+		"many emoji":            {reaction("chat/group", "1", "1000", emoji+`"x"`), false},
+		"the most emoji":        {reaction("chat/group", "1", "1000", emoji[:len(emoji)-1]), true},
+		"a long emoji":          {reaction("chat/group", "1", "1000", fmt.Sprintf("%q", long[:maxEmoji+1])), false},
+		"the longest emoji":     {reaction("chat/group", "1", "1000", fmt.Sprintf("%q", long[:maxEmoji])), true},
+	} {
+		lines, err := db.Import(t.Context(), strings.NewReader(good+"\n"+tc.line+"\n"+good))
+		if (err == nil) != tc.ok || !tc.ok && (!errors.Is(err, ErrBatch) || !strings.Contains(err.Error(), "line 2")) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if wanted := map[bool]int{true: 3, false: 2}[tc.ok]; lines != wanted {
+			t.Errorf("%s: %d lines, want %d", name, lines, wanted)
+		}
+		s, err := db.State(t.Context(), group)
+		if s.Topic != "tea" || err != nil {
+			t.Errorf("%s: the line before is lost (%v)", name, err)
+		}
+		if err := setState(t, db, group, core.State{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"synthbot/core"
+)
+
+// longWork is everything that takes several transactions.
+func longWork(t *testing.T) map[string]func(context.Context, *DB) error {
+	t.Helper()
+	source := open(t, t.TempDir())
+	populated(t, source)
+	var all bytes.Buffer
+	if err := source.Export(t.Context(), &all, core.Path{}); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]func(context.Context, *DB) error{
+		"forget a person":  func(ctx context.Context, db *DB) error { return db.Forget(ctx, jay) },
+		"forget a place":   func(ctx context.Context, db *DB) error { return db.Forget(ctx, group) },
+		"forget everybody": func(ctx context.Context, db *DB) error { return db.Forget(ctx, core.Path{}) },
+		"prune": func(ctx context.Context, db *DB) error {
+			return db.Prune(ctx, Config{Messages: 1, Journal: time.Hour})
+		},
+		"compact": compacted,
+		"export":  func(ctx context.Context, db *DB) error { return db.Export(ctx, io.Discard, jay) },
+		"import": func(ctx context.Context, db *DB) error {
+			_, err := db.Import(ctx, strings.NewReader(all.String()))
+			return err
+		},
+	}
+}
+
+// TestWorkIsInterrupted: whatever takes several transactions says that its context ended,
+// after whichever of them that was.
+func TestWorkIsInterrupted(t *testing.T) {
+	for name, work := range longWork(t) {
+		t.Run(name, func(t *testing.T) {
+			transactions := int64(2)
+			for last := int64(0); last < transactions; last++ { // 0: to the end
+				var begun atomic.Int64
+				ctx, cancel := context.WithCancel(t.Context())
+				now := time.Now().AddDate(2, 0, 0)
+				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time {
+					if begun.Add(1) == last {
+						cancel()
+					}
+					return now
+				}})
+				populated(t, db)
+				begun.Store(0)
+				err := work(ctx, db)
+				cancel()
+				switch {
+				case last == 0 && err != nil:
+					t.Fatal(err)
+				case last == 0:
+					transactions = begun.Load()
+				case !errors.Is(err, context.Canceled):
+					t.Errorf("after transaction %d of %d: %v, want context.Canceled", last, transactions, err)
+				}
+				begun.Store(1 << 40)
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestDiskFailsDuringWork: whatever writes several times says that the disk failed, at
+// whichever of them that was, and can be done again.
+func TestDiskFailsDuringWork(t *testing.T) {
+	for name, work := range longWork(t) {
+		if name == "export" || name == "compact" {
+			continue // the one reads, the other has a disk of its own
+		}
+		t.Run(name, func(t *testing.T) {
+			commits := 2
+			for last := 0; last < commits; last++ {
+				db := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return time.Now().AddDate(2, 0, 0) }})
+				populated(t, db)
+				d := faulty(t, db.file)
+				begun := 0
+				d.write = func(buf []byte, at int64) (int, error) {
+					if isMeta(at) {
+						begun++
+					}
+					if last > 0 && begun >= last {
+						return 0, syscall.EIO
+					}
+					return db.file.handle.WriteAt(buf, at)
+				}
+				err := work(t.Context(), db)
+				switch d.write = nil; {
+				case last == 0:
+					commits = begun
+				case !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()):
+					t.Errorf("commit %d of %d: %v, want EIO", last, commits, err)
+				}
+				if err := work(t.Context(), db); err != nil {
+					t.Errorf("the second time: %v", err)
+				}
+			}
+		})
+	}
+}
