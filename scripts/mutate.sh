@@ -16,8 +16,9 @@ if [ $# -gt 0 ]; then
 	"$tool" "$@"
 	exit
 fi
-for package in core/turn core/action memory; do
+for package in core/turn core/action core/draft memory; do
 	"$tool" -time "${TIME:-10m}" "$package"
 done
-"$tool" -time "${TIME:-10m}" interfaces/telegram deliver.go send.go poll.go leftover.go
-"$tool" -time "${TIME:-10m}" interfaces/discord deliver.go send.go shard.go cursor.go leftover.go
+"$tool" -time "${TIME:-10m}" interfaces/telegram send.go intake.go draft.go
+"$tool" -time "${TIME:-10m}" interfaces/telegram/botapi
+"$tool" -time "${TIME:-10m}" interfaces/discord deliver.go send.go cursor.go draft.go

@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/telegram/botapi"
+	"synthbot/interfaces/telegram/markup"
 )
 
 var (
@@ -22,10 +23,10 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	if err != nil {
 		return core.Errorf(core.Invalid, "%q is no place of %s", to, d.opt.Name)
 	}
-	if !speaks(visible(text)) {
+	if !markup.Speaks(markup.Visible(text)) {
 		return core.Errorf(core.Invalid, "there is nothing to tell")
 	}
-	for _, p := range parts(text, maxText) {
+	for _, p := range markup.Parts(text, markup.MaxText) {
 		r := botapi.Request{Method: "sendMessage", Params: target{key: s}.params(), Chat: s.chat, Rank: 1, Once: true}
 		if _, err := d.send.written(ctx, r, p); err != nil {
 			return explain(err)
@@ -64,7 +65,7 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 		method: form.method, file: botapi.File{Field: form.field, Name: name, Data: f.Data}, caption: list[0],
 		params: to.params(), here: true,
 	}
-	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].source), Data: what.Data}
+	said := core.Sent{Path: to.path, Text: shownFile(form.noun, name, f.Alt, list[0].Source), Data: what.Data}
 	return core.SendAll(len(list), func(i int) error {
 		if i == 0 {
 			return d.send.sendFile(ctx, parts, n, said, to, send)

@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/telegram/botapi"
+	"synthbot/interfaces/telegram/markup"
 )
 
 // about is a message that an action changes.
@@ -40,11 +41,11 @@ func (c *catalogue) checkEdit(_ context.Context, call core.Call) error {
 	switch {
 	case err != nil:
 		return err
-	case !speaks(visible(a.Text)):
+	case !markup.Speaks(markup.Visible(a.Text)):
 		return core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
-	case len(parts(a.Text, maxText)) > 1:
+	case len(markup.Parts(a.Text, markup.MaxText)) > 1:
 		return core.Errorf(core.Invalid, "text: a message holds %d characters, and an edit cannot make two of one",
-			maxText)
+			markup.MaxText)
 	}
 	return nil
 }
@@ -55,18 +56,18 @@ func (c *catalogue) edit(ctx context.Context, call core.Call) (core.Result, erro
 		return core.Result{}, err
 	}
 	a, to, _ := c.about(call)
-	p := parts(a.Text, maxText)[0]
+	p := markup.Parts(a.Text, markup.MaxText)[0]
 	if err := c.send.editTo(ctx, to, a.number, botapi.Params{}, p); err != nil {
 		return core.Result{}, explain(err)
 	}
 	c.receive(ctx, core.Event{Kind: core.KindEdit,
-		Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.source}})
+		Message: core.Message{Path: to.path, ID: id(int64(a.Message)), Text: p.Source}})
 	return core.Result{}, nil
 }
 
 // editTo changes a message. One that says this already is as it should be; one
 // with a file has a caption.
-func (d *delivery) editTo(ctx context.Context, to target, message int64, params botapi.Params, p part) error {
+func (d *delivery) editTo(ctx context.Context, to target, message int64, params botapi.Params, p markup.Part) error {
 	params["message_id"] = id(message)
 	r := botapi.Request{Method: "editMessageText", Params: params, Chat: to.key.chat, Again: true}
 	_, err := d.written(ctx, r, p)

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/interfaces/telegram/botapi"
+	"synthbot/interfaces/telegram/markup"
 )
 
 var _ core.Chooser = (*Driver)(nil)
@@ -38,7 +39,7 @@ func (d *delivery) choices(chat int64, choices []core.Choice) (string, error) {
 	var row []keyboardButton
 	for _, c := range choices {
 		sealed, ok := d.keys.seal(chat, kindChoice, nil, c.Data)
-		if !ok || !speaks(c.Label) {
+		if !ok || !markup.Speaks(c.Label) {
 			return "", core.Errorf(core.Invalid, "choice %q cannot be made a button", c.Label)
 		}
 		row = append(row, keyboardButton{Text: c.Label, CallbackData: &sealed})
@@ -48,16 +49,16 @@ func (d *delivery) choices(chat int64, choices []core.Choice) (string, error) {
 }
 
 // shortened returns a text as one message, visibly shortened if necessary.
-func shortened(text string) part {
-	list := parts(text, maxText-2)
+func shortened(text string) markup.Part {
+	list := markup.Parts(text, markup.MaxText-2)
 	switch len(list) {
 	case 0:
-		return part{"…", "…"}
+		return markup.Part{Source: "…", HTML: "…"}
 	case 1:
 		return list[0]
 	}
-	source := list[0].source + " …"
-	return part{source, list[0].html + " …"}
+	source := list[0].Source + " …"
+	return markup.Part{Source: source, HTML: list[0].HTML + " …"}
 }
 
 // Settle replaces a question by its outcome, without buttons.

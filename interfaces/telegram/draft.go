@@ -12,6 +12,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/draft"
 	"synthbot/interfaces/telegram/botapi"
+	"synthbot/interfaces/telegram/markup"
 )
 
 var _ core.Drafter = (*Driver)(nil)
@@ -26,7 +27,7 @@ const (
 	draftAfter = 700 * time.Millisecond // quick answers show at once
 	draftLeft  = 5 * time.Minute        // what an earlier process left behind
 	draftSigns = 15 * time.Second       // without news, the sign of typing goes on
-	draftBytes = 8 * maxText            // hold the first message of a text, which is all that shows
+	draftBytes = 8 * markup.MaxText     // hold the first message of a text, which is all that shows
 
 	draftPrivate = 1500 * time.Millisecond
 	draftGroup   = 5 * time.Second
@@ -93,11 +94,11 @@ func (p *draftPlatform) Enter(_ context.Context, place, _ string) (leave func(),
 
 // Fit returns the first message of a text.
 func (p *draftPlatform) Fit(text string) string {
-	list := parts(text[:min(len(text), draftBytes)], maxText)
-	if len(list) == 0 || !speaks(list[0].source) {
+	list := markup.Parts(text[:min(len(text), draftBytes)], markup.MaxText)
+	if len(list) == 0 || !markup.Speaks(list[0].Source) {
 		return ""
 	}
-	return list[0].source
+	return list[0].Source
 }
 
 // Post shows a text by one of the platform's own drafts, or else by a message.
@@ -147,9 +148,9 @@ func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) e
 // call makes a call that shows a text, once.
 func (p *draftPlatform) call(ctx context.Context, s chatKey, r botapi.Request, text string) (json.RawMessage, error) {
 	html := ""
-	list := parts(text, maxText)
+	list := markup.Parts(text, markup.MaxText)
 	if len(list) > 0 {
-		html = list[0].html
+		html = list[0].HTML
 	}
 	r.Params["text"], r.Params["parse_mode"] = html, botapi.HTML
 	if !p.d.opt.Config.Previews && r.Method != "sendMessageDraft" {
@@ -189,13 +190,13 @@ func (p *draftPlatform) Outcome(err error) draft.Outcome {
 // finish makes the message of a request, the part with this key, out of the draft of
 // its place. done is false if there is none, if it belongs to the turn beside, or if
 // it cannot become that message: then the message is to be sent.
-func (d *delivery) finish(ctx context.Context, to target, r botapi.Request, p part, key string) (
+func (d *delivery) finish(ctx context.Context, to target, r botapi.Request, p markup.Part, key string) (
 	message string, done bool, err error) {
 	if core.IsBeside(ctx) {
 		return "", false, nil
 	}
 	place := d.draftPlace(to.key)
-	answer := draft.Answer{Key: key, Text: p.source}
+	answer := draft.Answer{Key: key, Text: p.Source}
 	if r.Params["reply_parameters"] == "" && r.Method == "sendMessage" {
 		answer.Edit = func(ctx context.Context, message string) error {
 			n, err := number(message)

@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/markup"
 )
 
 // buttons are what a message offers below it: the part of a payload that is the
@@ -35,8 +36,8 @@ const (
 // says it.
 func (b *buttons) suggest(texts []string) {
 	for _, s := range texts {
-		s = strings.Join(strings.Fields(visible(s)), " ")
-		if speaks(s) && markdown.UTF16(s) <= maxSuggestion && len(b.Buttons) < maxButtons {
+		s = strings.Join(strings.Fields(markup.Visible(s)), " ")
+		if markup.Speaks(s) && markdown.UTF16(s) <= maxSuggestion && len(b.Buttons) < maxButtons {
 			b.Buttons = append(b.Buttons, button{Label: s})
 		}
 	}
@@ -99,13 +100,13 @@ func (d *delivery) keyboard(call core.Call, to target, list buttons) (string, er
 var errCrowd = errors.New("too many people caused the button")
 
 func (d *delivery) button(chat int64, i int, b button, pressers []int64) (keyboardButton, error) {
-	label := strings.Join(strings.Fields(visible(b.Label)), " ")
+	label := strings.Join(strings.Fields(markup.Visible(b.Label)), " ")
 	made := keyboardButton{Text: label}
 	switch {
-	case !speaks(label) || markdown.UTF16(label) > 128:
+	case !markup.Speaks(label) || markdown.UTF16(label) > 128:
 		return made, core.Errorf(core.Invalid, "buttons[%d].label: say what the button does, in a few words", i)
 	case b.URL != "":
-		if !linkable(b.URL) {
+		if !markup.Linkable(b.URL) {
 			return made, core.Errorf(core.Invalid, "buttons[%d].url: it must be a full https address", i)
 		}
 		made.URL = &b.URL

@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/markdown"
 	"synthbot/interfaces/telegram/botapi"
+	"synthbot/interfaces/telegram/markup"
 )
 
 // media is what the photo and document actions send: exactly one of URL, Ref and
@@ -60,7 +61,7 @@ func (c *catalogue) media(call core.Call) (media, target, error) {
 // fetchable refuses addresses that only a server in the same network may reach.
 func fetchable(address string) bool {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" || u.User != nil || !linkable(address) {
+	if err != nil || u.Scheme != "https" || u.User != nil || !markup.Linkable(address) {
 		return false
 	}
 	host := strings.ToLower(u.Hostname())
@@ -97,7 +98,7 @@ func (c *catalogue) sendMedia(ctx context.Context, call core.Call, kind, method,
 		here: c.send.same(call.Path, to)}
 	send.params.AddTrue("disable_notification", m.Silent)
 	c.send.replyTo(send.params, to, m.ReplyTo)
-	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].source)}
+	what := core.Sent{Path: to.path, Text: shownFile(kind, m.title(fallback), "", list[0].Source)}
 	return core.Result{}, core.SendAll(len(list), func(i int) error {
 		if i == 0 {
 			return c.send.sendFile(ctx, call.Parts, 1, what, to, send)
@@ -113,11 +114,11 @@ func (d *delivery) sendFile(ctx context.Context, parts core.Parts, n int, what c
 }
 
 // captions splits the caption of a file: the first part is short.
-func captions(text string) []part {
-	if !speaks(visible(text)) {
-		return []part{{}}
+func captions(text string) []markup.Part {
+	if !markup.Speaks(markup.Visible(text)) {
+		return []markup.Part{{}}
 	}
-	return parts(text, maxCaption)
+	return markup.Parts(text, markup.MaxCaption)
 }
 
 // shownFile is a file in the history.
@@ -134,7 +135,7 @@ func shownFile(kind, name, alt, caption string) string {
 type attached struct {
 	method  string
 	file    botapi.File
-	caption part
+	caption markup.Part
 	params  botapi.Params
 	here    bool // it goes to the place of its turn
 }
@@ -142,7 +143,7 @@ type attached struct {
 // attach sends a file, as a document if the platform does not take it as what it is.
 func (d *delivery) attach(ctx context.Context, to target, a attached) (string, error) {
 	if a.here {
-		if _, _, err := d.finish(ctx, to, botapi.Request{Method: a.method}, part{}, ""); err != nil {
+		if _, _, err := d.finish(ctx, to, botapi.Request{Method: a.method}, markup.Part{}, ""); err != nil {
 			return "", err
 		}
 	}
@@ -153,7 +154,7 @@ func (d *delivery) attach(ctx context.Context, to target, a attached) (string, e
 			Method: method, Params: a.params.Clone(), Files: []botapi.File{f},
 			Chat: to.key.chat,
 		}
-		if a.caption.html == "" {
+		if a.caption.HTML == "" {
 			return d.api.Do(ctx, r)
 		}
 		return d.styled(ctx, r, "caption", a.caption)
@@ -196,7 +197,7 @@ func (m *media) title(fallback string) string {
 
 // fileName returns the last element of a foreign name.
 func fileName(foreign, fallback string) string {
-	name := path.Base("/" + strings.ReplaceAll(visible(foreign), "\\", "/"))
+	name := path.Base("/" + strings.ReplaceAll(markup.Visible(foreign), "\\", "/"))
 	name = oneLine(cut(name, 128))
 	if name == "" || name == "/" || name == "." {
 		return fallback
@@ -224,18 +225,18 @@ func (c *catalogue) question(call core.Call) (question, target, error) {
 	if err != nil {
 		return q, to, err
 	}
-	q.Question = visible(q.Question)
+	q.Question = markup.Visible(q.Question)
 	n := markdown.UTF16(q.Question)
-	if !speaks(q.Question) || n > 300 {
+	if !markup.Speaks(q.Question) || n > 300 {
 		return q, to, core.Errorf(core.Invalid, "question: between 1 and 300 characters are possible")
 	}
 	if len(q.Options) < 2 || len(q.Options) > 12 {
 		return q, to, core.Errorf(core.Invalid, "options: between 2 and 12 are possible")
 	}
 	for i, o := range q.Options {
-		q.Options[i] = visible(o)
+		q.Options[i] = markup.Visible(o)
 		n := markdown.UTF16(q.Options[i])
-		if !speaks(q.Options[i]) || n > 100 {
+		if !markup.Speaks(q.Options[i]) || n > 100 {
 			return q, to, core.Errorf(core.Invalid, "options[%d]: between 1 and 100 characters are possible", i)
 		}
 	}

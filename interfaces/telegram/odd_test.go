@@ -18,6 +18,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/markup"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -27,20 +28,20 @@ func TestBoundary(t *testing.T) {
 	const family, flag, accent = "👨\u200d👩\u200d👧", "🇮🇹", "e\u0301"
 	for _, piece := range []string{"😀", family, flag, accent, "ä"} {
 		size := markdown.UTF16(piece)
-		for _, limit := range []int{maxText, maxCaption} {
+		for _, limit := range []int{markup.MaxText, markup.MaxCaption} {
 			for before := limit - size - 1; before <= limit; before++ {
 				text := strings.Repeat("a", before) + piece
-				list := parts(text, limit)
+				list := markup.Parts(text, limit)
 				whole, most := "", limit
 				for _, p := range list {
-					if n := markdown.UTF16(p.source); n > most {
+					if n := markdown.UTF16(p.Source); n > most {
 						t.Fatalf("%d a and %q: a part of %d units", before, piece, n)
 					}
-					whole, most = whole+p.source, maxText
+					whole, most = whole+p.Source, markup.MaxText
 				}
 				if fits := before+size <= limit; fits != (len(list) == 1) || whole != text ||
-					!strings.HasSuffix(list[len(list)-1].source, piece) {
-					t.Errorf("%d a and %q: %d parts, the last is %.20q", before, piece, len(list), list[len(list)-1].source)
+					!strings.HasSuffix(list[len(list)-1].Source, piece) {
+					t.Errorf("%d a and %q: %d parts, the last is %.20q", before, piece, len(list), list[len(list)-1].Source)
 				}
 			}
 		}

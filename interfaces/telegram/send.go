@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"unicode"
 
 	"synthbot/core"
 	"synthbot/core/draft"
 	"synthbot/interfaces/telegram/botapi"
+	"synthbot/interfaces/telegram/markup"
 )
 
 // delivery sends what the bot says, and changes it. Safe for concurrent use.
@@ -107,19 +107,12 @@ func (c *catalogue) message(call core.Call) (text, target, error) {
 	if err != nil {
 		return t, to, err
 	}
-	if !speaks(visible(t.Text)) {
+	if !markup.Speaks(markup.Visible(t.Text)) {
 		return t, to, core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
 	t.suggest(t.Suggest)
 	t.markup, err = c.send.keyboard(call, to, t.buttons)
 	return t, to, err
-}
-
-// speaks reports whether a text holds anything visible.
-func speaks(s string) bool {
-	return strings.ContainsFunc(s, func(c rune) bool {
-		return unicode.IsGraphic(c) && !unicode.IsSpace(c) && c != '\u3164' && c != '\u2800'
-	})
 }
 
 func (c *catalogue) checkMessage(_ context.Context, call core.Call) error {
@@ -136,17 +129,19 @@ func (c *catalogue) sendMessage(ctx context.Context, call core.Call) (core.Resul
 	if err != nil {
 		return core.Result{}, err
 	}
-	return core.Result{}, c.send.sendParts(ctx, call, to, t, parts(t.Text, maxText), 1)
+	return core.Result{}, c.send.sendParts(ctx, call, to, t, markup.Parts(t.Text, markup.MaxText), 1)
 }
 
 // sendParts sends the parts of a text as the messages n, n+1, … of a step.
-func (d *delivery) sendParts(ctx context.Context, call core.Call, to target, t text, list []part, n int) error {
+func (d *delivery) sendParts(ctx context.Context, call core.Call, to target, t text, list []markup.Part, n int) error {
 	return core.SendAll(len(list), func(i int) error { return d.sendPart(ctx, call, to, t, list, i, n+i) })
 }
 
 // sendPart sends one of the parts of a text as the n-th message of a step. The first is
 // the reply, the last has the buttons.
-func (d *delivery) sendPart(ctx context.Context, call core.Call, to target, t text, list []part, i, n int) error {
+func (d *delivery) sendPart(
+	ctx context.Context, call core.Call, to target, t text, list []markup.Part, i, n int,
+) error {
 	params := to.params()
 	params.AddTrue("disable_notification", t.Silent)
 	if i == 0 {
@@ -155,7 +150,7 @@ func (d *delivery) sendPart(ctx context.Context, call core.Call, to target, t te
 	if i == len(list)-1 {
 		params.AddNonEmpty("reply_markup", t.markup)
 	}
-	what := core.Sent{Path: to.path, Text: list[i].source}
+	what := core.Sent{Path: to.path, Text: list[i].Source}
 	return d.part(ctx, call.Parts, n, what, func(ctx context.Context, key string) (string, error) {
 		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: rank(t.Priority)}
 		return d.say(ctx, to, r, list[i], d.same(call.Path, to), key)
@@ -198,7 +193,7 @@ func (d *delivery) same(here core.Path, to target) bool {
 
 // say sends one message of text, the part with this key. In the place of its turn (here)
 // its draft becomes the message.
-func (d *delivery) say(ctx context.Context, to target, r botapi.Request, p part, here bool, key string) (
+func (d *delivery) say(ctx context.Context, to target, r botapi.Request, p markup.Part, here bool, key string) (
 	string, error) {
 	if here {
 		if message, done, err := d.finish(ctx, to, r, p, key); done {
@@ -251,8 +246,8 @@ const noPreview = `{"is_disabled":true}`
 
 // styled sends a request with the part as HTML in field. If the platform does not take
 // that, it gets plain text, and in the end no buttons.
-func (d *delivery) styled(ctx context.Context, r botapi.Request, field string, p part) (json.RawMessage, error) {
-	r.Params[field], r.Params["parse_mode"] = p.html, botapi.HTML
+func (d *delivery) styled(ctx context.Context, r botapi.Request, field string, p markup.Part) (json.RawMessage, error) {
+	r.Params[field], r.Params["parse_mode"] = p.HTML, botapi.HTML
 	if !d.opt.Config.Previews {
 		r.Params["link_preview_options"] = noPreview
 	}
@@ -261,7 +256,7 @@ func (d *delivery) styled(ctx context.Context, r botapi.Request, field string, p
 		return raw, err
 	}
 	d.log.Warn("sent again as plain text", "chat", r.Chat, "err", err)
-	r.Params[field] = p.plain()
+	r.Params[field] = p.Plain()
 	delete(r.Params, "parse_mode")
 	if raw, err = d.api.Do(ctx, r); aboutWords(err) && r.Params["reply_markup"] != "" {
 		delete(r.Params, "reply_markup")
@@ -279,4 +274,36 @@ func aboutWords(err error) bool {
 			"not modified", "can't be edited", "no text in the message", "no caption in the message",
 			"PEER_ID_INVALID", "replied not found") &&
 		!aboutFile(err)
+}
+
+// written sends a text: one with a table as a rich message, where that is
+// wanted and the server knows how; everything else with styles.
+func (d *delivery) written(ctx context.Context, r botapi.Request, p markup.Part) (json.RawMessage, error) {
+	html := ""
+	if d.opt.Config.RichTables && !d.noRich.Load() {
+		html = markup.Rich(p.Source)
+	}
+	if html == "" {
+		return d.styled(ctx, r, "text", p)
+	}
+	rich := r
+	rich.Params = botapi.Params{}
+	for key, value := range r.Params {
+		rich.Params[key] = value
+	}
+	if err := rich.Params.AddJSON("rich_message", map[string]string{"html": html}); err != nil {
+		return nil, err
+	}
+	if r.Method == "sendMessage" {
+		rich.Method = "sendRichMessage"
+	}
+	raw, err := d.api.Do(ctx, rich)
+	switch {
+	case botapi.IsCode(err, 404): // an older server
+		d.noRich.Store(true)
+	case !aboutWords(err) || botapi.Says(err, "not modified"):
+		return raw, err
+	}
+	d.log.Warn("sent again without its table", "chat", r.Chat, "err", err)
+	return d.styled(ctx, r, "text", p)
 }

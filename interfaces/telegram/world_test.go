@@ -6,9 +6,11 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"go.uber.org/goleak"
 
@@ -16,6 +18,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
+	"synthbot/interfaces/telegram/markup"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -238,7 +241,7 @@ func (s stage) Thinking(t testing.TB, p coretest.Place) (n int) {
 	return n
 }
 
-func (s stage) Limit() int              { return maxText }
+func (s stage) Limit() int              { return markup.MaxText }
 func (s stage) Measure(text string) int { return markdown.UTF16(text) }
 func (s stage) Secrets() []string {
 	return []string{telegramtest.Token, "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"}
@@ -253,4 +256,28 @@ func commands() []command.Spec {
 		{Name: "export", Brief: "Hand over what is known about you", Private: true},
 		{Name: "reload", Brief: "Read the configuration again", Rank: core.Admin},
 	}
+}
+
+// letters are the letters and digits of a text.
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
+
+// missing is what of want does not occur as often in got.
+func missing(got, want string) string {
+	have := map[rune]int{}
+	for _, r := range got {
+		have[r]++
+	}
+	return strings.Map(func(r rune) rune {
+		if have[r]--; have[r] < 0 {
+			return r
+		}
+		return -1
+	}, want)
 }

@@ -1,4 +1,4 @@
-package telegram
+package markup
 
 import (
 	"encoding/json"
@@ -68,7 +68,7 @@ func checkRender(t *testing.T, source string) {
 // checkRich holds the same of texts with a table, as rich messages.
 func checkRich(t *testing.T, source string) {
 	t.Helper()
-	out := renderRich(source)
+	out := Rich(source)
 	if out == "" {
 		return
 	}
@@ -157,13 +157,13 @@ func TestParts(t *testing.T) {
 		first int
 		min   int
 	}{
-		"short":        {"hi", maxText, 1},
-		"long":         {strings.Repeat("word 😀 ", 3000), maxText, 3},
-		"one word":     {strings.Repeat("x", 9000), maxText, 3},
-		"grows":        {table, maxText, 2},
-		"caption":      {strings.Repeat("word ", 2000), maxCaption, 3},
-		"caption code": {"```\n" + strings.Repeat("code line\n", 400) + "```", maxCaption, 2},
-		"links":        {strings.Repeat("[a](https://example.org/"+strings.Repeat("p", 50)+") ", 100), maxText, 2},
+		"short":        {"hi", MaxText, 1},
+		"long":         {strings.Repeat("word 😀 ", 3000), MaxText, 3},
+		"one word":     {strings.Repeat("x", 9000), MaxText, 3},
+		"grows":        {table, MaxText, 2},
+		"caption":      {strings.Repeat("word ", 2000), MaxCaption, 3},
+		"caption code": {"```\n" + strings.Repeat("code line\n", 400) + "```", MaxCaption, 2},
+		"links":        {strings.Repeat("[a](https://example.org/"+strings.Repeat("p", 50)+") ", 100), MaxText, 2},
 	} {
 		t.Run(name, func(t *testing.T) { checkParts(t, tc.text, tc.first, tc.min) })
 	}
@@ -172,16 +172,16 @@ func TestParts(t *testing.T) {
 // TestPartsWhole cuts neither a grapheme nor a code block open.
 func TestPartsWhole(t *testing.T) {
 	const family = "👨\u200d👩\u200d👧"
-	list := parts(strings.Repeat(family, 2000), maxText)
+	list := Parts(strings.Repeat(family, 2000), MaxText)
 	for _, p := range list {
-		if strings.ReplaceAll(p.source, family, "") != "" {
+		if strings.ReplaceAll(p.Source, family, "") != "" {
 			t.Fatal("a family is torn apart")
 		}
 	}
-	code := parts("```go\n"+strings.Repeat("line of code\n", 1000)+"```", maxText)
+	code := Parts("```go\n"+strings.Repeat("line of code\n", 1000)+"```", MaxText)
 	for i, p := range code {
-		if !strings.HasPrefix(p.html, `<pre><code class="language-go">`) || !strings.HasSuffix(p.html, "</code></pre>") {
-			t.Errorf("part %d is no code block: %.60q", i, p.html)
+		if !strings.HasPrefix(p.HTML, `<pre><code class="language-go">`) || !strings.HasSuffix(p.HTML, "</code></pre>") {
+			t.Errorf("part %d is no code block: %.60q", i, p.HTML)
 		}
 	}
 	if len(list) < 3 || len(code) < 3 {
@@ -191,23 +191,23 @@ func TestPartsWhole(t *testing.T) {
 
 func checkParts(t *testing.T, text string, first, least int) {
 	t.Helper()
-	list := parts(text, first)
+	list := Parts(text, first)
 	if len(list) < least {
 		t.Fatalf("%d parts, want at least %d", len(list), least)
 	}
 	all, limit := "", first
 	for i, p := range list {
-		shown, _, err := telegramtest.ParseHTML(p.html)
-		if err != nil || markdown.UTF16(shown) > limit || markdown.UTF16(p.plain()) > limit {
-			t.Fatalf("part %d of %q: %d units, plain %d, %v", i, text, markdown.UTF16(shown), markdown.UTF16(p.plain()), err)
+		shown, _, err := telegramtest.ParseHTML(p.HTML)
+		if err != nil || markdown.UTF16(shown) > limit || markdown.UTF16(p.Plain()) > limit {
+			t.Fatalf("part %d of %q: %d units, plain %d, %v", i, text, markdown.UTF16(shown), markdown.UTF16(p.Plain()), err)
 		}
-		all += p.source
-		limit = maxText
+		all += p.Source
+		limit = MaxText
 	}
-	if !inOrder(letters(all), letters(visible(text)), !strings.ContainsAny(text, "`~")) {
+	if !inOrder(letters(all), letters(Visible(text)), !strings.ContainsAny(text, "`~")) {
 		t.Fatalf("%q: the parts are not the whole", text)
 	}
-	again := parts(text, first)
+	again := Parts(text, first)
 	for i := range list {
 		if again[i] != list[i] {
 			t.Fatal("the same text makes other parts")
@@ -252,11 +252,11 @@ func FuzzParts(f *testing.F) {
 	f.Add("| a | b |\n|--|--|\n| 😀 | c |\n", 200)
 	f.Fuzz(func(t *testing.T, piece string, n int) {
 		text := strings.Repeat(piece, 1+(n&0xff))
-		if !speaks(visible(text)) || len(text) > 1<<16 {
+		if !Speaks(Visible(text)) || len(text) > 1<<16 {
 			return
 		}
-		checkParts(t, text, maxText, 1)
-		checkParts(t, text, maxCaption, 1)
+		checkParts(t, text, MaxText, 1)
+		checkParts(t, text, MaxCaption, 1)
 	})
 }
 
@@ -272,8 +272,8 @@ func BenchmarkRender(b *testing.B) {
 // is once in the source and is written with each of its links.
 func TestPlainFits(t *testing.T) {
 	source := strings.Repeat("[a][1] ", 60) + "\n\n[1]: https://example.org/" + strings.Repeat("x", 40)
-	list := captions(source)
-	if n := markdown.UTF16(list[0].plain()); len(list) != 1 || n > maxCaption {
-		t.Errorf("%d units in %d parts, where %d are possible in one", n, len(list), maxCaption)
+	list := Parts(source, MaxCaption)
+	if n := markdown.UTF16(list[0].Plain()); len(list) != 1 || n > MaxCaption {
+		t.Errorf("%d units in %d parts, where %d are possible in one", n, len(list), MaxCaption)
 	}
 }

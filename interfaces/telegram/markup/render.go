@@ -1,8 +1,13 @@
-package telegram
+// Package markup writes Markdown in the forms that Telegram shows: messages in its HTML,
+// split to its limits, and rich messages for tables.
+//
+// It knows nothing of chats or calls.
+package markup
 
 import (
 	"net/url"
 	"strings"
+	"unicode"
 
 	"synthbot/core/markdown"
 	"synthbot/core/txt"
@@ -11,8 +16,8 @@ import (
 // Limits of a message's text, in UTF-16 units as a person sees it, and of the
 // styles that the platform shows.
 const (
-	maxText     = 4096
-	maxCaption  = 1024
+	MaxText     = 4096
+	MaxCaption  = 1024
 	maxEntities = 100
 )
 
@@ -289,7 +294,7 @@ func (r *renderer) link(in markdown.Inline) {
 	case in.Bare():
 		r.inlines(in.Inlines)
 		return
-	case !linkable(in.URL) || r.links > 0 || r.entities >= maxEntities || strings.TrimSpace(label) == "":
+	case !Linkable(in.URL) || r.links > 0 || r.entities >= maxEntities || strings.TrimSpace(label) == "":
 		r.inlines(in.Inlines)
 		r.text(" (" + in.URL + ")")
 		return
@@ -299,8 +304,8 @@ func (r *renderer) link(in markdown.Inline) {
 	r.links--
 }
 
-// linkable reports whether the platform makes a link of the address.
-func linkable(address string) bool {
+// Linkable reports whether the platform makes a link of the address.
+func Linkable(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || len(address) > 2048 || strings.ContainsAny(address, " \n\t<>\"") {
 		return false
@@ -315,48 +320,48 @@ func linkable(address string) bool {
 	return false
 }
 
-// part is one message of a long text.
-type part struct {
-	source string // as the model wrote it
-	html   string
+// Part is one message of a long text.
+type Part struct {
+	Source string // as the model wrote it
+	HTML   string
 }
 
-// plain is the part without styles.
-func (p part) plain() string {
-	text := strings.TrimSpace(markdown.Plain(markdown.Parse(p.source)))
-	if text == "" || markdown.UTF16(text) > markdown.UTF16(p.source) { // that is known to fit
-		return p.source
+// Plain is the part without styles.
+func (p Part) Plain() string {
+	text := strings.TrimSpace(markdown.Plain(markdown.Parse(p.Source)))
+	if text == "" || markdown.UTF16(text) > markdown.UTF16(p.Source) { // that is known to fit
+		return p.Source
 	}
 	return text
 }
 
-// parts splits a text into messages; the first has at most first units, all
+// Parts splits a text into messages; the first has at most first units, all
 // others what a message may have. The same text always gives the same parts.
-func parts(text string, first int) []part {
-	text = visible(text)
+func Parts(text string, first int) []Part {
+	text = Visible(text)
 	list := markdown.Split(text, first, markdown.UTF16)
-	if first < maxText && len(list) > 1 {
+	if first < MaxText && len(list) > 1 {
 		rest := strings.TrimPrefix(text, list[0])
 		if len(rest) == len(text) { // a code block was closed: its pieces must stay in step
 			return fitting(list, first)
 		}
-		return append(fitting(list[:1], first), fitting(markdown.Split(rest, maxText, markdown.UTF16), maxText)...)
+		return append(fitting(list[:1], first), fitting(markdown.Split(rest, MaxText, markdown.UTF16), MaxText)...)
 	}
 	return fitting(list, first)
 }
 
 // fitting renders sources, and splits again those that grew by it.
-func fitting(sources []string, limit int) []part {
-	var list []part
+func fitting(sources []string, limit int) []Part {
+	var list []Part
 	for _, source := range sources {
 		html, units := render(source)
 		if units <= limit {
-			list = append(list, part{source, html})
+			list = append(list, Part{source, html})
 			continue
 		}
 		smaller := markdown.Split(source, max(markdown.UTF16(source)*2/3, 1), markdown.UTF16)
 		if len(smaller) < 2 {
-			list = append(list, part{source, escape(source)})
+			list = append(list, Part{source, escape(source)})
 			continue
 		}
 		list = append(list, fitting(smaller, limit)...)
@@ -364,9 +369,9 @@ func fitting(sources []string, limit int) []part {
 	return list
 }
 
-// visible drops what cannot be sent: invalid UTF-8, control
+// Visible drops what cannot be sent: invalid UTF-8, control
 // characters, and characters that turn the direction of text around.
-func visible(s string) string {
+func Visible(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
 	return strings.TrimSpace(strings.Map(func(c rune) rune {
 		switch {
@@ -377,4 +382,11 @@ func visible(s string) string {
 		}
 		return c
 	}, s))
+}
+
+// Speaks reports whether a text holds anything visible.
+func Speaks(s string) bool {
+	return strings.ContainsFunc(s, func(c rune) bool {
+		return unicode.IsGraphic(c) && !unicode.IsSpace(c) && c != '\u3164' && c != '\u2800'
+	})
 }
