@@ -71,7 +71,7 @@ func makeDiscord(m maker, name string, own any) (core.Interface, error) {
 	}
 	return discord.New(discord.Options{
 		Name: name, Config: *own.(*discord.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.Clock(m.Clock), State: state,
-		Admins: m.admins, Admin: m.alert, Commands: m.specs, Remember: "remember",
+		Admins: m.admins, Admin: m.alert, Commands: m.specs,
 	})
 }
 

@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -32,15 +31,8 @@ type account struct {
 
 func newAccount(o Options, set settings, t timings) *account {
 	a := &account{
-		name: o.Name, set: set, timings: t, log: o.Log, clock: o.Clock, state: o.State,
+		name: o.Name, set: set, timings: t, log: o.Log.With("interface", o.Name), clock: o.Clock, state: o.State,
 		cache: newCache(o.Name), closed: newClosedChannels(), sendQueue: newSendQueue(),
-	}
-	a.log = cmp.Or(a.log, slog.New(slog.DiscardHandler)).With("interface", a.name)
-	if a.clock == nil {
-		a.clock = time.Now
-	}
-	if a.state == nil {
-		a.state = &memoryState{values: make(map[string][]byte)}
 	}
 	a.notices = &notices{name: a.name, log: a.log, tell: o.Admin, sent: make(map[string]bool)}
 	a.cursors, a.replies = newCursors(a.state), newReplies(a.state, a.log)
@@ -121,23 +113,4 @@ func (t *tasks) close() {
 	t.over = true
 	t.mu.Unlock()
 	t.all.Wait()
-}
-
-// memoryState is a State that ends with the process.
-type memoryState struct {
-	mu     sync.Mutex
-	values map[string][]byte
-}
-
-func (b *memoryState) Get(_ context.Context, key string) ([]byte, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.values[key], nil
-}
-
-func (b *memoryState) Put(_ context.Context, key string, value []byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.values[key] = value
-	return nil
 }

@@ -165,18 +165,20 @@ func TestQueueHoldsTheGatewayBack(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	good := Config{Token: core.NewSecret("x")}
+	good := usualConfig("x")
 	if s, err := good.check(); err != nil || s.api.String() != "https://discord.com" || s.shards != 0 {
 		t.Errorf("defaults: %+v, %v", s, err)
 	}
-	for want, c := range map[string]Config{
-		"token":   {},
-		"api_url": {Token: good.Token, APIURL: "discord.com"},
-		"cdn_url": {Token: good.Token, CDNURL: "ftp://x"},
-		"shards":  {Token: good.Token, Shards: "many"},
-		"pace":    {Token: good.Token, Pace: "fast"},
+	for want, change := range map[string]func(*Config){
+		"token":   func(c *Config) { c.Token = core.Secret{} },
+		"api_url": func(c *Config) { c.APIURL = "discord.com" },
+		"cdn_url": func(c *Config) { c.CDNURL = "ftp://x" },
+		"shards":  func(c *Config) { c.Shards = "many" },
+		"pace":    func(c *Config) { c.Pace = "fast" },
 	} {
-		if _, err := New(Options{Config: c}); err == nil || !strings.HasPrefix(err.Error(), "discord: "+want+": ") {
+		c := good
+		change(&c)
+		if _, err := New(Options{Name: "discord", Config: c}); err == nil || !strings.HasPrefix(err.Error(), "discord: "+want+": ") {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -25,8 +25,11 @@ const (
 	commandMessage = 3
 )
 
-// menuName is what the context menu of a message says.
-const menuName = "Remember this"
+// The context menu of a message has a command, and calls it differently.
+const (
+	menuCommand = "remember"
+	menuName    = "Remember this"
+)
 
 // Limits of the platform.
 const (
@@ -37,7 +40,6 @@ const (
 
 type appCommand struct {
 	Name       string            `json:"name"`
-	Names      map[string]string `json:"name_localizations,omitempty"`
 	Brief      string            `json:"description,omitempty"`
 	Briefs     map[string]string `json:"description_localizations,omitempty"`
 	Type       int               `json:"type"`
@@ -63,15 +65,10 @@ type appChoice struct {
 // commands are the chat commands that users can choose.
 type commands struct {
 	*account
-	specs    []command.Spec
-	remember string // the command behind the context menu of a message
+	specs []command.Spec
 
 	mu     sync.Mutex
 	synced bool // the platform has them, or they are being sent
-}
-
-func newCommands(a *account, specs []command.Spec, remember string) *commands {
-	return &commands{account: a, specs: specs, remember: cmp.Or(remember, "remember")}
 }
 
 // spec returns the command of that name.
@@ -99,7 +96,7 @@ func (c *commands) list(guild string) []appCommand {
 	for i := range c.specs[:min(len(c.specs), maxCommands)] {
 		app := appCommandOf(&c.specs[i])
 		list = append(list, app)
-		if app.Name == c.remember {
+		if app.Name == menuCommand {
 			list = append(list, appCommand{
 				Name: menuName, Type: commandMessage, Permission: app.Permission, Contexts: slices.Clone(app.Contexts),
 			})

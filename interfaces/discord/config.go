@@ -45,7 +45,7 @@ func (c *Config) Wrong() string {
 }
 
 func (c Config) check() (settings, error) {
-	s := settings{Config: c.filled()}
+	s := settings{Config: c}
 	wrong := c.Wrong()
 	if wrong != "" || c.Token.IsZero() {
 		return s, errors.New("token: " + cmp.Or(wrong, "there is none; the developer portal gives one"))
@@ -67,25 +67,6 @@ func (c Config) check() (settings, error) {
 		return s, fmt.Errorf("pace: write platform or off, not %q", s.Pace)
 	}
 	return s, nil
-}
-
-// filled sets the defaults of a Config that was not read from a file.
-func (c Config) filled() Config {
-	for value, fallback := range map[*string]string{
-		&c.APIURL: "https://discord.com", &c.CDNURL: "https://cdn.discordapp.com",
-		&c.Pace: "platform", &c.Shards: "auto", &c.LongAnswers: "split",
-	} {
-		if *value == "" {
-			*value = fallback
-		}
-	}
-	if c.LongParts == 0 {
-		c.LongParts = 4
-	}
-	if c.BackfillAge == 0 {
-		c.BackfillAge = 24 * time.Hour
-	}
-	return c
 }
 
 func base(key, text string) (*url.URL, error) {

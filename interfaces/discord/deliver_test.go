@@ -291,6 +291,45 @@ func TestFollowUps(t *testing.T) {
 	}
 }
 
+// A part can be repeated, unless it can only follow the answer to a command: such a
+// message has no nonce, and the bot may not look for it.
+func TestRepeatable(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers  []string
+		answered bool
+		closed   bool
+		want     bool
+	}{
+		"a message":                     {nil, true, false, true},
+		"where the bot may not write":   {nil, true, true, true},
+		"the answer to a command":       {[]string{"5"}, false, true, true},
+		"after that, in an open place":  {[]string{"5"}, true, false, true},
+		"after that, in a closed place": {[]string{"5"}, true, true, false},
+	} {
+		s := newServer(t)
+		d := s.bot(t)
+		d.replies.add(pending{ID: "5", Channel: hallID, At: time.Now(), Answered: c.answered})
+		if c.closed {
+			d.closed.set(hallID, errors.New("closed"))
+		}
+		at, parts := destination{channel: hallID, place: hall(), answers: c.answers}, &promised{}
+		err := d.sender.part(t.Context(), parts, 1, at, &outgoing{Content: "x"})
+		if err != nil || parts.what.Repeatable != c.want {
+			t.Errorf("%s is repeatable: %v, %v", name, parts.what.Repeatable, err)
+		}
+	}
+}
+
+// promised is a core.Parts that sends nothing and remembers what it would.
+type promised struct{ what core.Sent }
+
+func (p *promised) Since(int) time.Time { return time.Time{} }
+
+func (p *promised) Send(_ context.Context, _ int, what core.Sent, _ func(context.Context, string) (string, error)) error {
+	p.what = what
+	return nil
+}
+
 // While the platform has not heard yet that a command was taken, nobody answers it; who
 // cannot wait for that says nothing.
 func TestCommandThatNobodyWaitsFor(t *testing.T) {

@@ -23,15 +23,14 @@ type State interface {
 	Put(ctx context.Context, key string, value []byte) error
 }
 
-// Options are what a Driver is made of. Config.Token is required.
+// Options are what a Driver is made of. Name, Config, Log, Clock and State are required.
 type Options struct {
-	Name     string // the interface's; empty: "discord"
+	Name     string // of the interface
 	Config   Config
-	Log      *slog.Logger      // nil: nothing is logged
-	Clock    func() time.Time  // nil: time.Now
-	State    State             // nil: lost with the process
+	Log      *slog.Logger
+	Clock    func() time.Time
+	State    State
 	Commands []command.Spec    // what is offered as chat commands
-	Remember string            // the command behind "Remember this"; empty: "remember"
 	Admin    func(text string) // informs the admins; nil: only the log is informed
 	Admins   []core.Path       // users who may press any button
 	// Dial connects to the platform; nil: over the network.
@@ -70,9 +69,6 @@ var (
 func New(o Options) (*Driver, error) { return newDriver(o, defaultTimings) }
 
 func newDriver(o Options, t timings) (*Driver, error) {
-	if o.Name == "" {
-		o.Name = "discord"
-	}
 	set, err := o.Config.check()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)
@@ -96,7 +92,7 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	d.sender = &sender{account: a, history: d.history}
 	d.sender.drafts = newDrafts(d.sender)
 	d.actions = &actions{account: a, finder: d.finder, sender: d.sender, receive: d.receive}
-	d.commands = newCommands(a, o.Commands, o.Remember)
+	d.commands = &commands{account: a, specs: o.Commands}
 	d.responder = newResponder(a, d.commands, o.Admins)
 	d.feed = newFeed(a, d.responder)
 	d.gateway = gateway.New(gateway.Options{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,8 +20,10 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // still is an intake without a platform, in the guild of the tests.
 func still(t testing.TB) *intake {
 	t.Helper()
+	config := usualConfig("x")
+	config.APIURL = "http://127.0.0.1:1"
 	d, err := newDriver(Options{
-		Config:   Config{Token: core.NewSecret("x"), APIURL: "http://127.0.0.1:1", MessageContent: true},
+		Name: "discord", Config: config, Log: slog.New(slog.DiscardHandler), State: shelf(),
 		Clock:    func() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) },
 		Commands: registry(),
 	}, fastTimings)

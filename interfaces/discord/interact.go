@@ -334,8 +334,8 @@ func (r *responder) menu(e core.Event, i *interaction) (core.Event, bool) {
 		said.From = core.Author{ID: m.Author.ID, Name: called(m.Author, m.Member), Bot: m.Author.Bot}
 	}
 	e.Kind, e.Target = core.KindCommand, i.Data.Target
-	e.Command = &core.Command{Name: r.commands.remember}
-	e.Message.Text, e.Message.Foreign = "/"+r.commands.remember, []core.Foreign{said}
+	e.Command = &core.Command{Name: menuCommand}
+	e.Message.Text, e.Message.Foreign = "/"+menuCommand, []core.Foreign{said}
 	return e, said.Text != ""
 }
 

@@ -183,7 +183,6 @@ type channel struct {
 	Name   string      `json:"name"`
 	Last   string      `json:"last_message_id"`
 	Over   []overwrite `json:"permission_overwrites"`
-	People []user      `json:"recipients"`
 }
 
 type overwrite struct {

@@ -190,12 +190,39 @@ func within(t testing.TB, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
+// usualConfig has the defaults of a configuration that is read from a file.
+func usualConfig(token string) Config {
+	return Config{
+		Token: core.NewSecret(token), APIURL: "https://discord.com", CDNURL: "https://cdn.discordapp.com", Pace: "platform",
+		Shards: "auto", MessageContent: true, LongAnswers: "split", LongParts: 4, BackfillAge: 24 * time.Hour,
+	}
+}
+
+// memoryState is a State that ends with the process.
+type memoryState struct {
+	mu     sync.Mutex
+	values map[string][]byte
+}
+
+func (b *memoryState) Get(_ context.Context, key string) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.values[key], nil
+}
+
+func (b *memoryState) Put(_ context.Context, key string, value []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.values[key] = value
+	return nil
+}
+
 // bot makes a driver of the server's.
 func (s *server) bot(t testing.TB, change ...func(*Options)) *Driver {
 	t.Helper()
-	o := Options{Dial: s.Dial, Config: Config{
-		Token: core.NewSecret(discordtest.Token), APIURL: s.URL, CDNURL: s.URL, Pace: "off", MessageContent: true, BackfillCount: 500,
-	}}
+	o := Options{Name: "discord", Log: slog.New(slog.DiscardHandler), Clock: time.Now, State: shelf(), Dial: s.Dial}
+	o.Config = usualConfig(discordtest.Token)
+	o.Config.APIURL, o.Config.CDNURL, o.Config.Pace, o.Config.BackfillCount = s.URL, s.URL, "off", 500
 	if os.Getenv("DISCORD_TEST_LOG") != "" {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("test", t.Name())
 	}
