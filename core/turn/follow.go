@@ -55,7 +55,7 @@ func (t *turn) mended(d *action.Done) bool {
 		var to struct {
 			Path core.Path `json:"interface_path"`
 		}
-		return ok && def.IsMessage() && f.For == d.Step && f.Progress == core.Done &&
+		return ok && def.IsMessage() && f.For == d.Step &&
 			json.Unmarshal(f.Call.Payload, &to) == nil && (to.Path.IsZero() || to.Path == t.path)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -46,14 +47,16 @@ func (t *turn) read(v core.View) error {
 	if t.here.Scope == scopeChat || o.Config.Recent == 0 {
 		return nil
 	}
+	var unread error
 	recent, err := v.Recent(t.reach(), o.Config.Recent, func(other core.Path) bool {
 		h, err := v.Head(other)
-		return err == nil && !h.Private && t.shared(other)
+		unread = errors.Join(unread, err)
+		return !h.Private && t.shared(other)
 	})
 	t.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool {
 		return !e.Spoken()
 	})
-	return err
+	return errors.Join(err, unread)
 }
 
 // meanwhile adds what the bot said since the newest entry that the turn answers: it

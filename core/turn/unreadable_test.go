@@ -102,14 +102,25 @@ func (v *unreadableView) Journal(id core.TurnID) ([]core.Record, error) {
 }
 
 // TestReadsThatFail lets reads of the store fail: what is delivered again is answered
-// all the same, and nothing is done twice.
+// all the same, nothing is done twice, and the model is told the same.
 func TestReadsThatFail(t *testing.T) {
-	for which := range int32(31) {
-		synctest.Test(t, func(t *testing.T) { readsFail(t, which) })
+	var want []string
+	for which := int32(-1); which < 31; which++ {
+		synctest.Test(t, func(t *testing.T) {
+			got := readsFail(t, which)
+			if which < 0 {
+				want = got
+			}
+			for i := range min(len(got), len(want)) {
+				if got[i] != want[i] {
+					t.Errorf("reads %d: prompt %d is %s\n\nwant %s", which, i, got[i], want[i])
+				}
+			}
+		})
 	}
 }
 
-func readsFail(t *testing.T, which int32) {
+func readsFail(t *testing.T, which int32) (prompts []string) {
 	s := &unreadable{Store: open(t, t.TempDir())}
 	s.which.Store(-1)
 	defer s.Close()
@@ -161,6 +172,10 @@ func readsFail(t *testing.T, which int32) {
 	if len(b.asker.Asked()) != 7 {
 		t.Errorf("reads %d: the model was asked %d times", which, len(b.asker.Asked()))
 	}
+	for i := range b.asker.Asked() {
+		prompts = append(prompts, b.input(i))
+	}
+	return prompts
 }
 
 // unreadableStart is a store of which one of the first reads fails.
