@@ -69,8 +69,8 @@ func (s *setup) judge(m *core.Message, again bool) (strictest core.Verdict) {
 	return strictest
 }
 
-// stands reports whether an entry that waits is still to be answered.
-func (s *setup) stands(e *core.Entry) bool {
+// isWanted reports whether an entry that waits is still to be answered.
+func (s *setup) isWanted(e *core.Entry) bool {
 	switch {
 	case e.Kind == core.KindBeat:
 		return !s.hushed(&e.Event) && s.waited(e) <= beatLasts

@@ -10,16 +10,6 @@ import (
 	"synthbot/core/action"
 )
 
-// replyTo names the one person whose turn it is, so that it is known later whom a
-// message of the bot answered; nil where that is nobody or many.
-func (t *turn) replyTo() *core.Quote {
-	if len(t.who.Authors) != 1 || t.who.Authors[0].ID == "" || len(t.messages) == 0 {
-		return nil
-	}
-	m := &t.messages[len(t.messages)-1].Message
-	return &core.Quote{ID: m.ID, From: core.Author{ID: t.who.Authors[0].ID}, Time: m.Time}
-}
-
 // answered reports whether the entry is a message of the bot that answered that
 // person and nobody else.
 func answered(e *core.Entry, id string) bool {
@@ -71,10 +61,10 @@ func text(id any) string {
 // one of the same chat or server, where ids may be shared; the zero Entry if it has
 // nothing. What this turn sent is in no log yet.
 func (t *turn) find(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
-	for _, j := range append(slices.Clone(t.origins), t.journal) {
+	for _, j := range append(slices.Clone(t.decided), t.journal) {
 		for _, s := range j.sent {
 			if s.ID == id {
-				return t.own(s), nil
+				return t.logEntry(s), nil
 			}
 		}
 	}
@@ -82,7 +72,7 @@ func (t *turn) find(ctx context.Context, place core.Path, id string) (found core
 	if err != nil {
 		return found, err
 	}
-	err = t.store.View(ctx, func(v core.View) error {
+	err = t.turns.store.View(ctx, func(v core.View) error {
 		heads, err := v.Places(root)
 		if err != nil {
 			return err
@@ -109,7 +99,7 @@ func (t *turn) capped(ctx context.Context, e *core.Entry) (core.Rank, error) {
 		return m.Author.Rank, nil
 	}
 	var under core.Entry
-	err := t.store.View(ctx, func(v core.View) (err error) {
+	err := t.turns.store.View(ctx, func(v core.View) (err error) {
 		under, _, err = v.Entry(t.path, e.Target)
 		return err
 	})

@@ -14,104 +14,81 @@ import (
 	"synthbot/core/prompt"
 )
 
-// lastRound is the round after which nothing is asked any more; it offers
-// message actions only.
-const lastRound = 3
-
 // accepted is the record of a round's plan.
 type accepted struct {
 	core.Plan
 	Read action.Reading `json:"read,omitzero"`
 }
 
-// plan returns the round's accepted plan: the journalled one, or what the model
-// says now. It is accepted with the first record that is written after it.
-func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
-	key := core.Key{Turn: t.id, Round: round}
-	if r, _ := t.Find(key); r.Progress == core.Accepted {
-		var a accepted
-		if err := json.Unmarshal(r.Data, &a); err != nil {
-			return a.Plan, fmt.Errorf("journalled plan of %s: %w", t.id, err)
-		}
-		t.reads(a.Read)
-		return a.Plan, nil
+// acceptedPlan returns the plan that an earlier attempt accepted for the round.
+func (t *turn) acceptedPlan(round uint16) (p core.Plan, ok bool, err error) {
+	r, _ := t.journal.Find(core.Key{Turn: t.journal.id, Round: round})
+	if r.Progress != core.Accepted {
+		return p, false, nil
 	}
-	asked := t.clock()
-	p, ok, err := t.scripted(ctx)
-	if err != nil {
-		return p, err
+	var a accepted
+	if err := json.Unmarshal(r.Data, &a); err != nil {
+		return p, false, fmt.Errorf("journalled plan of %s: %w", t.journal.id, err)
 	}
-	var read action.Reading
-	if !ok {
-		if t.parts.Interface == "" {
-			t.gather(ctx)
-		}
-		t.parts.Actions = t.offer(round)
-		read = t.whatWasRead()
-		if p, err = t.think(ctx, round); err != nil {
-			return p, err
-		}
-	}
-	t.reads(read)
-	r := t.record(key, core.Accepted, accepted{p, read})
-	r.Time = asked
-	t.Later(r)
-	t.trace.Plans = append(t.trace.Plans, p)
-	return p, nil
+	t.input.planned(a.Read)
+	return a.Plan, true, nil
 }
 
-// think asks for a plan; until one was accepted, a deletion of what is thought
-// about ends it.
-func (t *turn) think(ctx context.Context, round uint16) (core.Plan, error) {
+// accept journals a round's plan, with the first record that is written after it.
+func (t *turn) accept(round uint16, a accepted, began time.Time) {
+	t.input.planned(a.Read)
+	r := t.journal.record(core.Key{Turn: t.journal.id, Round: round}, core.Accepted, a)
+	r.Time = began
+	t.journal.Later(r)
+	t.trace.Plans = append(t.trace.Plans, a.Plan)
+}
+
+// ask asks the model for a checked plan. Until one was accepted, a deletion of what is
+// thought about ends the thinking.
+func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	t.move(core.Thinking)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if round == 1 && len(t.origins) == 0 { // what was accepted is carried out, and told
-		t.thinking(cancel)
-		defer t.thinking(nil)
+	if round == firstRound && len(t.decided) == 0 { // what was accepted is carried out, and reported
+		t.place.thinking(t.messages, cancel)
+		defer t.place.thinking(nil, nil)
 	}
-	var p core.Plan
-	err := ctx.Err()
-	if err == nil {
-		p, err = t.converse(ctx, round)
-	}
+	e := exchange{turn: t, round: round}
+	p, err := e.plan(ctx)
 	if context.Cause(ctx) == errWithdrawn {
-		t.giveBack()
+		t.refundAttempt()
 		return p, errWithdrawn
 	}
 	return p, err
 }
 
-// thinking says what may be withdrawn from now on; a nil cancel: nothing.
-func (t *turn) thinking(cancel context.CancelCauseFunc) {
-	t.turns.mu.Lock()
-	defer t.turns.mu.Unlock()
-	t.cancel = cancel
-	t.asking = nil
-	if cancel == nil {
-		return
-	}
-	t.asking = make(map[string]bool, len(t.messages))
-	for i := range t.messages {
-		id := t.messages[i].Message.ID
-		t.asking[id] = true
-		if t.gone[id] {
-			cancel(errWithdrawn)
-		}
-	}
+// exchange is what is said to the model, and by it, in one round.
+type exchange struct {
+	turn    *turn
+	round   uint16
+	dialect core.Dialect    // of the engine that was asked last
+	calls   []core.ToolCall // of its last answer
+	first   string          // its first answer
+	last    string
+	best    core.Plan // the latest plan of which something may run
+	faults  []core.Fault
 }
 
-// converse asks the model and lets it correct itself; it comes back with a plan
-// that may run, in any case.
-func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
-	c := conversation{turn: t, round: round}
-	if round == 1 && !t.inPace(ctx) {
-		return t.speechless(errTooFast), nil
+// plan asks the model and lets it correct itself. It returns a plan that may run in any
+// case, unless ctx ends.
+func (c *exchange) plan(ctx context.Context) (core.Plan, error) {
+	if ctx.Err() != nil {
+		return core.Plan{}, ctx.Err()
+	}
+	t := c.turn
+	if c.round == firstRound && !t.waitForLimit(ctx) {
+		return t.fallbackReply(errTooFast), nil
 	}
 	err := c.ask(ctx, nil)
-	for try := 0; err == nil && len(c.faults) > 0 && try < t.with.Config.Attempts; try++ {
+	for try := 0; err == nil && len(c.faults) > 0 && try < t.setup.Config.Attempts; try++ {
 		before := c.last
-		if err = c.ask(ctx, c.correction()); c.insists(before) {
+		err = c.ask(ctx, c.correction())
+		if c.insists(before) {
 			break
 		}
 	}
@@ -120,34 +97,22 @@ func (t *turn) converse(ctx context.Context, round uint16) (core.Plan, error) {
 	}
 	if err != nil {
 		t.log.Error("no engine answered", "err", err)
-		if !c.usable() {
-			return t.speechless(err), nil
+		if len(c.best.Steps) == 0 {
+			return t.fallbackReply(err), nil
 		}
 	}
 	if len(c.faults) > 0 {
 		t.log.Warn("plan still wrong", "faults", c.faults)
 	}
-	return t.anew(c.settle()), nil
-}
-
-// conversation is the exchange with the model in one round.
-type conversation struct {
-	*turn
-	round   uint16
-	dialect core.Dialect    // of the engine that was asked last
-	calls   []core.ToolCall // of its last words
-	first   string          // its first words
-	last    string
-	best    core.Plan // the latest plan of which something may run
-	faults  []core.Fault
+	return t.results.dropRepeated(c.choose()), nil
 }
 
 // ask puts the prompt, or a correction of it, to the engines and reads the plan.
-func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) core.Request) error {
+func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) core.Request) error {
 	began := time.Now()
 	var sections []core.Section
-	answer, err := c.with.Asker.Ask(ctx, core.Question{
-		Path: c.path, People: c.causers(), Unshown: c.who.Mute,
+	answer, err := c.turn.setup.Asker.Ask(ctx, core.Question{
+		Path: c.turn.path, People: c.turn.causers(), Unshown: c.turn.who.Mute,
 		Build: func(l core.Limits) (core.Request, error) {
 			c.dialect = l.Dialect
 			p, err := c.build(l)
@@ -162,7 +127,7 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 		},
 	})
 	if err == nil {
-		c.hear(ctx, answer)
+		c.check(ctx, answer)
 	}
 	c.traced(time.Since(began), answer, sections, err)
 	return err
@@ -170,8 +135,8 @@ func (c *conversation) ask(ctx context.Context, correct func(*prompt.Prompt) cor
 
 // build makes the prompt for an engine. Where many waited and it has no room for all
 // that they said, however shortened, it is told of the latest of them.
-func (c *conversation) build(l core.Limits) (p prompt.Prompt, err error) {
-	parts := c.parts
+func (c *exchange) build(l core.Limits) (p prompt.Prompt, err error) {
+	parts := c.turn.input.parts
 	for {
 		p, err = prompt.Build(parts, l)
 		var long *core.ModelError
@@ -180,33 +145,33 @@ func (c *conversation) build(l core.Limits) (p prompt.Prompt, err error) {
 			return p, err
 		}
 		parts.Messages = parts.Messages[n/2:]
-		parts.Standing = append(slices.Clip(c.parts.Standing), fmt.Sprintf(
-			"There is no room for all that waited: %d earlier messages are not shown.", len(c.parts.Messages)-len(parts.Messages)))
+		parts.Standing = append(slices.Clip(c.turn.input.parts.Standing), fmt.Sprintf(
+			"There is no room for all that waited: %d earlier messages are not shown.", len(c.turn.input.parts.Messages)-len(parts.Messages)))
 	}
 }
 
 // insists reports whether the model said the same words again, which are fit for
 // people: it will not say them as a plan.
-func (c *conversation) insists(before string) bool {
+func (c *exchange) insists(before string) bool {
 	_, prose := plan.Prose(c.last)
 	return prose && c.last == before && len(c.calls) == 0
 }
 
-// hear reads an answer: its plan is validated whole, and looked at by reviewers.
-func (c *conversation) hear(ctx context.Context, a core.Answer) {
-	p, faults := plan.Read(a, c.with.Keys...)
+// check reads an answer: its plan is validated whole, and looked at by reviewers.
+func (c *exchange) check(ctx context.Context, a core.Answer) {
+	p, faults := plan.Read(a, c.turn.setup.Keys...)
 	if prose, ok := plan.Prose(a.Text); ok && c.dialect == core.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
 		p, faults = core.Plan{Response: prose}, nil // in this dialect text is how one speaks
 	}
-	who := c.who
-	who.State = c.parts.State
-	checked, more := c.snapshot.Check(p, who)
+	who := c.turn.who
+	who.State = c.turn.input.parts.State
+	checked, more := c.turn.snapshot.Check(p, who)
 	checked, late := c.inTime(checked)
 	c.faults = slices.Concat(faults, more, late)
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
-	checked, more = c.snapshot.Review(ctx, c.who, checked, c.log)
+	checked, more = c.turn.snapshot.Review(ctx, c.turn.who, checked, c.turn.log)
 	c.faults = append(c.faults, more...)
 	if a.Truncated {
 		c.faults = append(c.faults, core.Fault{Text: "the reply was cut off in the middle: it is too long; answer in fewer words"})
@@ -221,18 +186,18 @@ func (c *conversation) hear(ctx context.Context, a core.Answer) {
 	if c.first == "" {
 		c.first = a.Text
 	}
-	c.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
+	c.turn.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
 }
 
 // inTime leaves out of a plan what is no message when it is too late for it: nobody
 // would tell what came of it any more.
-func (c *conversation) inTime(p core.Plan) (core.Plan, []core.Fault) {
+func (c *exchange) inTime(p core.Plan) (core.Plan, []core.Fault) {
 	if c.round < lastRound {
 		return p, nil
 	}
 	var faults []core.Fault
 	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
-		d, _ := c.snapshot.Resolve(s.Type) // it was checked
+		d, _ := c.turn.snapshot.Resolve(s.Type) // it was checked
 		_, control := action.Control(s.Type)
 		late := !control && !d.IsMessage()
 		if late {
@@ -243,29 +208,27 @@ func (c *conversation) inTime(p core.Plan) (core.Plan, []core.Fault) {
 	return p, faults
 }
 
-func (c *conversation) usable() bool { return len(c.best.Steps) > 0 }
-
-// settle takes what may run; where that is nothing, the model's own words if
-// they are fit for people, else an apology.
-func (c *conversation) settle() core.Plan {
-	if c.usable() || len(c.faults) == 0 {
+// choose returns what may run. If nothing may, it is the model's own words if they are
+// fit for users, else an apology.
+func (c *exchange) choose() core.Plan {
+	if len(c.best.Steps) > 0 || len(c.faults) == 0 {
 		return c.best
 	}
 	for _, text := range []string{c.last, c.first} {
 		if prose, ok := plan.Prose(text); ok {
-			return c.say(prose)
+			return c.turn.planText(prose)
 		}
 	}
-	if c.unasked() {
+	if c.turn.unasked() {
 		return core.Plan{}
 	}
-	return c.say(lost)
+	return c.turn.planText(lost)
 }
 
 // correction words what was wrong with the last reply.
-func (c *conversation) correction() func(*prompt.Prompt) core.Request {
+func (c *exchange) correction() func(*prompt.Prompt) core.Request {
 	x := prompt.Correction{Faults: c.faults, Reply: c.last, Calls: c.calls}
-	for _, d := range c.snapshot.Concerned(c.faults) {
+	for _, d := range c.turn.snapshot.Concerned(c.faults) {
 		x.Actions = append(x.Actions, prompt.CorrectionAction{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples})
 	}
 	return func(p *prompt.Prompt) core.Request {
@@ -274,8 +237,8 @@ func (c *conversation) correction() func(*prompt.Prompt) core.Request {
 	}
 }
 
-// say is a plan of one message to the place.
-func (t *turn) say(text string) core.Plan {
+// planText is a plan of one message to the place.
+func (t *turn) planText(text string) core.Plan {
 	p, faults := t.snapshot.Check(core.Plan{Response: text}, t.who)
 	if len(faults) > 0 {
 		t.log.Error("no way to say it", "faults", faults)
@@ -286,7 +249,7 @@ func (t *turn) say(text string) core.Plan {
 // causers are those who caused the turn; none: the bot itself.
 func (t *turn) causers() (all []core.Path) {
 	for _, a := range t.who.Authors {
-		all = t.with.person(all, t.path, a.ID)
+		all = t.setup.person(all, t.path, a.ID)
 	}
 	return all
 }
@@ -328,27 +291,4 @@ func trouble(err error) string {
 		}
 	}
 	return "Sorry, I can't think straight just now. Please try again in a little while. (" + code + ")"
-}
-
-// execute carries the round's plan out.
-func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
-	t.move(core.Acting)
-	done, err := t.with.Runtime.Execute(ctx, action.Job{
-		Snapshot: t.snapshot, Turn: t.id, Round: round, Plan: p, Read: t.reading, Who: t.who, Journal: t.journal,
-		Attaches: t.with.carrier(t.path) != nil, Guard: t.guard,
-		Message: t.messages[len(t.messages)-1].Message, Answers: t.ids(), State: t.parts.State,
-	})
-	if err != nil {
-		return fmt.Errorf("round %d: %w", round, err)
-	}
-	t.outcome = done
-	t.finished = append(t.finished, done...)
-	if p.Intent != "" {
-		t.intent, t.confidence = p.Intent, 0
-	}
-	if p.Confidence != nil {
-		t.confidence = *p.Confidence
-	}
-	t.about = plan.Merge(t.about, t.clock(), t.clock(), 0, p.Context)
-	return t.inquire(ctx, done)
 }

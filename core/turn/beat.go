@@ -16,13 +16,13 @@ type beat struct {
 	Actions []string `json:"actions,omitempty"` // patterns of the only actions that it may take; none: all
 }
 
-// impulse prepares a turn that nobody spoke for.
-func (t *turn) impulse() {
+// readBeat prepares a turn that nobody wrote for.
+func (t *turn) readBeat() {
 	e := &t.messages[0]
 	if e.Kind != core.KindBeat {
 		return
 	}
-	t.parts.Kind = prompt.Beat
+	t.input.parts.Kind = prompt.Beat
 	var b beat
 	if err := json.Unmarshal([]byte(e.Data), &b); e.Data != "" && err != nil {
 		t.log.Error("beat cannot be read", "err", err)
@@ -67,24 +67,24 @@ func (t *turn) unasked() bool {
 	return true
 }
 
-// speechless is what is done when no engine answered: a reminder is said in its
+// fallbackReply is what is done when no engine answered: a reminder is said in its
 // own words, those who spoke get an excuse, and nobody is bothered unasked, or told
 // of limits again and again.
-func (t *turn) speechless(err error) core.Plan {
+func (t *turn) fallbackReply(err error) core.Plan {
 	e := &t.messages[0]
 	switch {
 	case t.unasked():
 		return core.Plan{}
 	case e.Kind == core.KindReminder && e.Message.Text != "":
 		text := "⏰ " + e.Message.Text
-		if waited := t.with.waited(e); waited >= remindedLate {
+		if waited := t.setup.waited(e); waited >= remindedLate {
 			text += " (late by " + waited.Round(time.Minute).String() + ")"
 		}
-		return t.say(text)
+		return t.planText(text)
 	}
-	if limited(err) && !t.turns.pace.tells(t.causers(), t.clock()) {
+	if limited(err) && !t.turns.pace.tells(t.causers(), t.journal.clock()) {
 		p, _ := t.snapshot.Check(core.Plan{Steps: []core.Step{{Type: action.Ignore}}}, t.who)
 		return p
 	}
-	return t.say(trouble(err))
+	return t.planText(trouble(err))
 }

@@ -13,11 +13,19 @@ import (
 // close ends the turn in one commit: what was sent joins the history, and the
 // mark moves.
 func (t *turn) close(ctx context.Context) error {
-	return t.over(t.end(ctx, core.Done), func() {
-		t.log.Info("turn over", "messages", len(t.messages), "sent", len(t.sent), "steps", len(t.finished),
-			"attempt", t.attempt, "intent", t.intent, "confidence", t.confidence)
-		t.spoke()
-		t.finish(core.TurnEnd{Answered: len(t.sent) > 0, GoesOn: t.goes, Intent: t.intent, Confidence: t.confidence})
+	next, err := t.end(ctx, core.Done)
+	return t.over(err, func() {
+		sent, r := len(t.journal.sent), &t.results
+		t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
+			"attempt", t.attempt, "intent", r.intent, "confidence", r.confidence)
+		if sent > 0 && !t.who.Private {
+			id := ""
+			if len(t.who.Authors) == 1 {
+				id = t.who.Authors[0].ID
+			}
+			t.turns.ears.spoke(t.path, id, t.setup.Clock())
+		}
+		t.finish(core.TurnEnd{Answered: sent > 0, GoesOn: next, Intent: r.intent, Confidence: r.confidence})
 	})
 }
 
@@ -25,7 +33,7 @@ func (t *turn) close(ctx context.Context) error {
 // place tells when it finds that the turn waits no longer.
 func (t *turn) over(err error, tell func()) error {
 	if err != nil {
-		t.untold = &untold{t, tell}
+		t.place.untold = &untold{t, tell}
 		return err
 	}
 	tell()
@@ -40,8 +48,8 @@ type untold struct {
 
 // tellEnd tells of the end of the place's former turn, if next is another one, or nil.
 func (p *place) tellEnd(with *setup, next *turn) {
-	if u := p.untold; u != nil && (next == nil || next.id != u.turn.id) {
-		u.turn.with = with
+	if u := p.untold; u != nil && (next == nil || next.journal.id != u.turn.journal.id) {
+		u.turn.setup = with
 		u.tell()
 	}
 	p.untold = nil
@@ -50,112 +58,108 @@ func (p *place) tellEnd(with *setup, next *turn) {
 // setAside gives the turn up, so that it blocks its place no longer.
 func (t *turn) setAside(ctx context.Context) error {
 	t.log.Error("turn set aside: it failed too often", "attempts", t.attempt-1, "messages", t.ids())
-	return t.over(t.end(ctx, core.SetAside), func() { t.finish(core.TurnEnd{Aside: true}) })
+	_, err := t.end(ctx, core.SetAside)
+	return t.over(err, func() { t.finish(core.TurnEnd{Aside: true}) })
 }
 
 // abandon ends a turn whose records can never be written, without writing any.
 func (t *turn) abandon(ctx context.Context) error {
 	t.log.Error("turn set aside: the store refuses its records", "messages", t.ids())
 	b := t.ending()
-	if err := t.store.Commit(ctx, &b); err != nil {
+	if err := t.turns.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 	}
 	t.finish(core.TurnEnd{Aside: true})
 	return nil
 }
 
-// apologise is what is left when the turn failed too often: a word to the
-// person, and an end.
-func (t *turn) apologise(ctx context.Context) error {
-	if err := t.execute(ctx, lastWordRound, t.say(lost)); err != nil {
-		return err
-	}
-	return t.setAside(ctx)
-}
-
-// end writes the turn's last commit.
-func (t *turn) end(ctx context.Context, p core.Progress) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// end writes the turn's last commit. It returns the id of the entry with which the bot
+// continues by itself, or "".
+func (t *turn) end(ctx context.Context, p core.Progress) (next string, err error) {
+	t.journal.mu.Lock()
+	defer t.journal.mu.Unlock()
 	b := t.ending()
-	b.Journal = append(t.later, t.opening(p))
+	b.Journal = append(t.journal.later, t.opening(p))
 	if p == core.Done {
-		b.Closed = []core.TurnID{t.id}
+		b.Closed = []core.TurnID{t.journal.id}
 	}
-	if !t.about.IsZero() {
-		b.States = map[core.Path]core.State{t.path: plan.Merge(t.parts.State, t.since(), t.clock(), stateAge, t.about)}
+	if !t.results.about.IsZero() {
+		state := plan.Merge(t.input.parts.State, t.input.lastSaid(), t.setup.Clock(), stateAge, t.results.about)
+		b.States = map[core.Path]core.State{t.path: state}
 	}
-	for _, s := range t.sent {
-		b.Append = append(b.Append, t.own(s))
+	for _, s := range t.journal.sent {
+		b.Append = append(b.Append, t.logEntry(s))
 	}
-	for _, o := range t.origins {
+	for _, o := range t.decided {
 		b.Journal = append(b.Journal, o.later...)
 		for _, s := range o.sent {
-			b.Append = append(b.Append, t.own(s))
+			b.Append = append(b.Append, t.logEntry(s))
 		}
 	}
-	if p == core.Done && t.goesOn(ctx) {
-		next := t.sequel()
-		b.Append, t.goes = append(b.Append, next), next.Message.ID
+	if p == core.Done && t.shouldContinue(ctx) {
+		e := t.continuation()
+		b.Append, next = append(b.Append, e), e.Message.ID
 	}
-	if err := t.store.Commit(ctx, &b); err != nil {
-		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
+	if err := t.turns.store.Commit(ctx, &b); err != nil {
+		return "", fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 	}
-	return nil
+	return next, nil
 }
 
 // ending is the batch after which nothing waits for the turn.
 func (t *turn) ending() core.Batch {
 	mark := []core.TurnID{{Path: t.path, Seq: t.last}}
-	if t.commands {
+	if t.place.lane.commands {
 		return core.Batch{Settled: mark, Finishing: true}
 	}
 	return core.Batch{Answered: mark, Finishing: true}
 }
 
-// own is the entry of something that the bot said.
-func (t *turn) own(s core.Sent) core.Entry {
+// logEntry is the entry of something that the bot said. It names the one user whom the
+// turn answers, so that it is known later whom a message of the bot answered.
+func (t *turn) logEntry(s core.Sent) core.Entry {
 	kind := core.KindMessage
-	if t.command() {
+	if t.place.lane.commands { // not for the model to read
 		kind = core.KindCommand
 	}
-	name := t.parts.Persona.Name // as it was when the turn began: a command may change it meanwhile
+	name := t.input.parts.Persona.Name // as it was when the turn began: a command may change it meanwhile
 	if s.Path != t.path || name == "" {
-		name = t.with.Persona(s.Path, "").Name
+		name = t.setup.Persona(s.Path, "").Name
 	}
 	var to *core.Quote
-	if s.Path == t.path {
-		to = t.replyTo()
+	if s.Path == t.path && len(t.who.Authors) == 1 && t.who.Authors[0].ID != "" && len(t.messages) > 0 {
+		m := &t.messages[len(t.messages)-1].Message
+		to = &core.Quote{ID: m.ID, From: core.Author{ID: t.who.Authors[0].ID}, Time: m.Time}
 	}
-	return core.Entry{Self: true, Strangers: t.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: core.Message{
-		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.closed(s.Path), ReplyTo: to,
+	return core.Entry{Self: true, Strangers: t.input.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: core.Message{
+		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.isPrivate(s.Path), ReplyTo: to,
 		Author: core.Author{Name: name, Bot: true, Rank: core.Bot},
 	}}}
 }
 
-// closed reports whether what is said in the place is private.
-func (t *turn) closed(place core.Path) bool {
+// isPrivate reports whether what is said in the place is private.
+func (t *turn) isPrivate(place core.Path) bool {
 	if place == t.path {
 		return t.who.Private
 	}
 	shut := false
-	err := t.store.View(context.Background(), func(v core.View) (err error) {
+	err := t.turns.store.View(context.Background(), func(v core.View) (err error) {
 		shut, err = private(v, place)
 		return err
 	})
 	return err != nil || shut
 }
 
-// goesOn reports whether the model asked to go on, and nobody waits meanwhile.
-func (t *turn) goesOn(ctx context.Context) bool {
-	asked := slices.ContainsFunc(t.finished, func(d action.Done) bool {
+// shouldContinue reports whether the model asked to go on, and nobody waits meanwhile.
+func (t *turn) shouldContinue(ctx context.Context) bool {
+	asked := slices.ContainsFunc(t.results.all, func(d action.Done) bool {
 		return d.Action == action.Continue && d.Progress == core.Done
 	})
 	if !asked || t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing
 		return false
 	}
 	free := false
-	err := t.store.View(ctx, func(v core.View) error {
+	err := t.turns.store.View(ctx, func(v core.View) error {
 		waiting, err := v.Due(t.path, mergeMax+1)
 		free = len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last
 		return err
@@ -163,16 +167,16 @@ func (t *turn) goesOn(ctx context.Context) bool {
 	return err == nil && free
 }
 
-// sequel is the entry that makes the bot go on, with the rights of those who
+// continuation is the entry that makes the bot go on, with the rights of those who
 // caused this turn.
-func (t *turn) sequel() core.Entry {
+func (t *turn) continuation() core.Entry {
 	author := t.who.Authors[0]
 	for _, a := range t.who.Authors[1:] {
 		author = core.Author{Rank: min(author.Rank, a.Rank)}
 	}
 	n := t.who.Continued + 1
 	return core.Entry{Due: true, Event: core.Event{Kind: core.KindContinue, Count: n, Message: core.Message{
-		Path: t.path, ID: fmt.Sprintf("continue-%d-%d", t.id.Seq, n), Time: t.clock(), Author: author,
+		Path: t.path, ID: fmt.Sprintf("continue-%d-%d", t.journal.id.Seq, n), Time: t.setup.Clock(), Author: author,
 		Private: t.who.Private, Scopes: t.who.Scopes,
 	}}}
 }

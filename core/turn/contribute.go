@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"sync"
 	"time"
@@ -22,44 +23,44 @@ const (
 
 // contribute asks everybody who has something to add, all at once; who is late,
 // fails or says too much is left out.
-func (t *turn) contribute(ctx context.Context, s core.Scene) {
-	c := contributions{turn: t, injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
-	people := t.people()
-	for _, r := range t.with.Recons {
+func (in *input) contribute(ctx context.Context, s core.Scene) {
+	c := contributions{log: in.turn.log, injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
+	people := in.people()
+	for _, r := range in.turn.setup.Recons {
 		c.ask(ctx, "recon", contributionTime, func(ctx context.Context) (func(), error) { return c.hints(r.Recon(ctx, s)) })
 	}
-	for name, i := range t.with.Injectors {
+	for name, i := range in.turn.setup.Injectors {
 		c.ask(ctx, name, contributionTime, func(ctx context.Context) (func(), error) {
-			return c.injection(name)(t.turns.held.inject(ctx, i, s))
+			return c.injection(name)(in.turn.turns.held.inject(ctx, i, s))
 		})
 	}
-	for _, b := range t.with.Bios {
+	for _, b := range in.turn.setup.Bios {
 		c.ask(ctx, "bios", contributionTime, func(ctx context.Context) (func(), error) { return c.biographies(b.Bios(ctx, s, people)) })
 	}
-	if files := t.attached(); len(files) > 0 && t.with.Open != nil {
+	if files := in.attachments(); len(files) > 0 && in.turn.setup.Open != nil {
 		c.ask(ctx, "attachments", openTime, func(ctx context.Context) (func(), error) {
-			o := t.with.Open(ctx, t.path, files)
-			return func() { t.parts.Texts, t.parts.Pictures, t.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
+			o := in.turn.setup.Open(ctx, in.turn.path, files)
+			return func() { in.parts.Texts, in.parts.Pictures, in.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
 		})
 	}
 	c.all.Wait()
-	t.parts.Injections = c.injections
-	t.parts.Participants = t.participants(people, c.bios)
-	t.parts.Recon = prompt.Merge(c.found, t.here.Language, t.with.Language)
+	in.parts.Injections = c.injections
+	in.parts.Participants = in.participants(people, c.bios)
+	in.parts.Recon = prompt.Merge(c.found, in.settings.Language, in.turn.setup.Language)
 }
 
-// attached lists the files of what the turn answers.
-func (t *turn) attached() []core.Attachment {
+// attachments lists the files of what the turn answers.
+func (in *input) attachments() []core.Attachment {
 	var files []core.Attachment
-	for i := range t.messages {
-		files = append(files, t.messages[i].Message.Attachments...)
+	for i := range in.turn.messages {
+		files = append(files, in.turn.messages[i].Message.Attachments...)
 	}
 	return files
 }
 
 // contributions collects what others say; what comes late is dropped.
 type contributions struct {
-	*turn
+	log *slog.Logger
 	all sync.WaitGroup
 
 	mu         sync.Mutex

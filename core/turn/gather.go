@@ -10,71 +10,83 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/action"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
 )
 
-// read takes from the store what the prompt will tell of the past.
-func (t *turn) read(v core.View) error {
-	o := &t.with.Options
-	start := prompt.WindowStart(t.last, o.Config.History)
-	window, err := v.After(t.path, start, int(t.last-start))
+// input is what the model is told.
+type input struct {
+	turn      *turn
+	settings  Settings // that hold in the place
+	parts     prompt.Parts
+	gathered  bool
+	reading   action.Reading // what of it others wrote
+	strangers bool           // the latest plan was made after reading what strangers wrote
+	points    bool           // a message points at something that the bot said so
+}
+
+// load takes from the store what the prompt will tell of the past.
+func (in *input) load(v core.View) error {
+	o := &in.turn.setup.Options
+	start := prompt.WindowStart(in.turn.last, o.Config.History)
+	window, err := v.After(in.turn.path, start, int(in.turn.last-start))
 	if err != nil {
 		return err
 	}
-	t.who.Continued = max(t.who.Continued, t.inARow(window))
-	t.parts.History = slices.DeleteFunc(window, func(e core.Entry) bool {
-		return !e.Spoken() || e.Message.Seq > t.last || t.answers(e.Message.Seq)
+	in.turn.who.Continued = max(in.turn.who.Continued, in.timesContinued(window))
+	in.parts.History = slices.DeleteFunc(window, func(e core.Entry) bool {
+		return !e.Spoken() || e.Message.Seq > in.turn.last || in.answers(e.Message.Seq)
 	})
-	if err := t.meanwhile(v); err != nil {
+	if err := in.addLater(v); err != nil {
 		return err
 	}
-	if err := t.findPointed(v); err != nil {
+	if err := in.findPointed(v); err != nil {
 		return err
 	}
-	state, err := v.State(t.path)
+	state, err := v.State(in.turn.path)
 	if err != nil {
 		return err
 	}
-	t.parts.State = plan.Merge(state, t.since(), o.Clock(), stateAge, core.State{})
-	if t.who.Sees, err = t.sees(v); err != nil || t.who.Private {
+	in.parts.State = plan.Merge(state, in.lastSaid(), o.Clock(), stateAge, core.State{})
+	if in.turn.who.Sees, err = in.seen(v); err != nil || in.turn.who.Private {
 		return err
 	}
-	t.here = o.Settings(t.path)
-	if t.here.Scope == "" {
-		t.here.Scope = o.Scope
+	in.settings = o.Settings(in.turn.path)
+	if in.settings.Scope == "" {
+		in.settings.Scope = o.Scope
 	}
-	if t.here.Scope == scopeChat || o.Config.Recent == 0 {
+	if in.settings.Scope == scopeChat || o.Config.Recent == 0 {
 		return nil
 	}
 	var unread error
-	recent, err := v.Recent(t.reach(), o.Config.Recent, func(other core.Path) bool {
+	recent, err := v.Recent(in.reach(), o.Config.Recent, func(other core.Path) bool {
 		h, err := v.Head(other)
 		unread = errors.Join(unread, err)
-		return !h.Private && t.shared(other)
+		return !h.Private && in.shared(other)
 	})
-	t.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool {
+	in.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool {
 		return !e.Spoken()
 	})
 	return errors.Join(err, unread)
 }
 
-// meanwhile adds what the bot said since the newest entry that the turn answers: it
+// addLater adds what the bot said since the newest entry that the turn answers: it
 // waited while others were answered, and they are not to be answered again.
-func (t *turn) meanwhile(v core.View) error {
-	later, err := v.After(t.path, t.last, mergeMax)
+func (in *input) addLater(v core.View) error {
+	later, err := v.After(in.turn.path, in.turn.last, mergeMax)
 	for i := range later {
 		if e := &later[i]; e.Self && e.Spoken() {
-			t.parts.History = append(t.parts.History, *e)
+			in.parts.History = append(in.parts.History, *e)
 		}
 	}
 	return err
 }
 
-// inARow is how often the model has asked to go on since a person said something:
+// timesContinued is how often the model has asked to go on since a person said something:
 // another bot's message does not let it begin anew.
-func (t *turn) inARow(window []core.Entry) int {
-	if !t.messages[0].Message.Author.Bot {
+func (in *input) timesContinued(window []core.Entry) int {
+	if !in.turn.messages[0].Message.Author.Bot {
 		return 0
 	}
 	for i := range slices.Backward(window) {
@@ -92,17 +104,17 @@ func (t *turn) inARow(window []core.Entry) int {
 // stateAge is the silence after which a conversation is about nothing any more.
 const stateAge = 6 * time.Hour
 
-// since is when something was last said here before this turn.
-func (t *turn) since() time.Time {
-	if n := len(t.parts.History); n > 0 {
-		return t.parts.History[n-1].Message.SentAt()
+// lastSaid is when something was last said here before this turn.
+func (in *input) lastSaid() time.Time {
+	if n := len(in.parts.History); n > 0 {
+		return in.parts.History[n-1].Message.SentAt()
 	}
-	return t.messages[0].Message.SentAt()
+	return in.turn.messages[0].Message.SentAt()
 }
 
 // answers reports whether the turn answers the entry.
-func (t *turn) answers(seq uint64) bool {
-	return slices.ContainsFunc(t.messages, func(e core.Entry) bool { return e.Message.Seq == seq })
+func (in *input) answers(seq uint64) bool {
+	return slices.ContainsFunc(in.turn.messages, func(e core.Entry) bool { return e.Message.Seq == seq })
 }
 
 // Scopes of history_recent.
@@ -112,9 +124,9 @@ const (
 )
 
 // reach is the subtree that the scope opens.
-func (t *turn) reach() core.Path {
-	if t.here.Scope == scopeInterface {
-		if root, err := core.MakePath(t.path.Interface()); err == nil {
+func (in *input) reach() core.Path {
+	if in.settings.Scope == scopeInterface {
+		if root, err := core.MakePath(in.turn.path.Interface()); err == nil {
 			return root
 		}
 	}
@@ -122,27 +134,27 @@ func (t *turn) reach() core.Path {
 }
 
 // shared reports whether the admin lists both places together in one share.
-func (t *turn) shared(other core.Path) bool {
-	if other == t.path {
+func (in *input) shared(other core.Path) bool {
+	if other == in.turn.path {
 		return false
 	}
-	return slices.ContainsFunc(t.with.Shares, func(s Share) bool {
-		return within(t.path, s.Paths) && within(other, s.Paths)
+	return slices.ContainsFunc(in.turn.setup.Shares, func(s Share) bool {
+		return within(in.turn.path, s.Paths) && within(other, s.Paths)
 	})
 }
 
 // seenMax is how many places a place may see besides itself.
 const seenMax = 100
 
-// sees lists this place and those that share what they know with it. What is
+// seen lists this place and those that share what they know with it. What is
 // said in private is seen in its own place alone.
-func (t *turn) sees(v core.View) ([]core.Path, error) {
-	all := []core.Path{t.path}
-	if t.who.Private {
+func (in *input) seen(v core.View) ([]core.Path, error) {
+	all := []core.Path{in.turn.path}
+	if in.turn.who.Private {
 		return all, nil
 	}
-	for _, s := range t.with.Shares {
-		if !within(t.path, s.Paths) {
+	for _, s := range in.turn.setup.Shares {
+		if !within(in.turn.path, s.Paths) {
 			continue
 		}
 		for _, root := range s.Paths {
@@ -186,40 +198,44 @@ func within(p core.Path, roots []core.Path) bool {
 	return slices.ContainsFunc(roots, p.Within)
 }
 
-// gather completes what the model is told.
-func (t *turn) gather(ctx context.Context) {
-	o := &t.with.Options
-	last := &t.messages[len(t.messages)-1].Message
-	iface := t.path.Interface()
-	_, chat := t.snapshot.Message(iface)
-	t.parts.Interface, t.parts.Chat = iface, chat
+// gather completes what the model is told, once in a turn.
+func (in *input) gather(ctx context.Context) {
+	if in.gathered {
+		return
+	}
+	in.gathered = true
+	o := &in.turn.setup.Options
+	last := &in.turn.messages[len(in.turn.messages)-1].Message
+	iface := in.turn.path.Interface()
+	_, chat := in.turn.snapshot.Message(iface)
+	in.parts.Interface, in.parts.Chat = iface, chat
 	user := "" // in a group, the instructions stay the same whoever speaks
-	if t.who.Private {
+	if in.turn.who.Private {
 		user = last.Author.Name
 	}
-	t.parts.Persona = o.Persona(t.path, user)
-	t.parts.Zone = o.Clock().Location()
-	t.parts.Messages = t.messages
-	t.parts.Lite, t.parts.Scope = o.Lite, t.here.Scope
-	if t.who.Mute {
-		t.parts.Chat = false
+	in.parts.Persona = o.Persona(in.turn.path, user)
+	in.parts.Zone = o.Clock().Location()
+	in.parts.Messages = in.turn.messages
+	in.parts.Lite, in.parts.Scope = o.Lite, in.settings.Scope
+	if in.turn.who.Mute {
+		in.parts.Chat = false
 	}
 	s := core.Scene{
-		Path: t.path, Private: t.who.Private, Text: t.words(),
-		Locale: last.Locale, Now: o.Clock(), Recent: t.parts.History, Sees: t.who.Sees,
+		Path: in.turn.path, Private: in.turn.who.Private, Text: in.text(),
+		Locale: last.Locale, Now: o.Clock(), Recent: in.parts.History, Sees: in.turn.who.Sees,
 	}
-	if len(t.who.Authors) == 1 {
-		s.Author = t.who.Authors[0]
+	if len(in.turn.who.Authors) == 1 {
+		s.Author = in.turn.who.Authors[0]
 	}
-	t.contribute(ctx, s)
-	t.parts.Recon.Instructions = append(t.parts.Recon.Instructions, t.occasion()...)
+	in.contribute(ctx, s)
+	in.parts.Recon.Instructions = append(in.parts.Recon.Instructions, in.occasion()...)
 }
 
-// words are all that is said in what the turn answers.
-func (t *turn) words() string {
+// text is all that is said in what the turn answers.
+func (in *input) text() string {
 	var texts []string
-	for i := range t.messages {
-		if text := t.messages[i].Message.Text; text != "" {
+	for i := range in.turn.messages {
+		if text := in.turn.messages[i].Message.Text; text != "" {
 			texts = append(texts, text)
 		}
 	}
@@ -227,25 +243,25 @@ func (t *turn) words() string {
 }
 
 // occasion words what is special about the moment.
-func (t *turn) occasion() []string {
-	first := &t.messages[0]
+func (in *input) occasion() []string {
+	first := &in.turn.messages[0]
 	switch {
-	case first.Kind == core.KindMessage && t.with.late(first):
-		waited := t.with.waited(first).Round(time.Minute)
+	case first.Kind == core.KindMessage && in.turn.setup.late(first):
+		waited := in.turn.setup.waited(first).Round(time.Minute)
 		return []string{"You were away: these messages have waited for " + waited.String() + ". Acknowledge them together in one short message."}
-	case first.Kind == core.KindReminder && t.with.waited(first) >= remindedLate:
-		return []string{"This reminder could not be told in time: that was " + t.with.waited(first).Round(time.Minute).String() + " ago. Say that it comes late."}
-	case t.unasked() && first.Kind != core.KindBeat:
+	case first.Kind == core.KindReminder && in.turn.setup.waited(first) >= remindedLate:
+		return []string{"This reminder could not be told in time: that was " + in.turn.setup.waited(first).Round(time.Minute).String() + " ago. Say that it comes late."}
+	case in.turn.unasked() && first.Kind != core.KindBeat:
 		return []string{"Nobody spoke to you: you overheard this. Say something only if it truly helps or amuses those who talk; else IGNORE."}
 	}
 	return nil
 }
 
 // people are those of the window, newest first.
-func (t *turn) people() []core.Author {
+func (in *input) people() []core.Author {
 	var people []core.Author
 	seen := make(map[string]bool)
-	for _, list := range [][]core.Entry{t.messages, t.parts.History} {
+	for _, list := range [][]core.Entry{in.turn.messages, in.parts.History} {
 		for i := range slices.Backward(list) {
 			a := list[i].Message.Author
 			if list[i].Self || a.ID == "" || seen[a.ID] {
@@ -260,14 +276,14 @@ func (t *turn) people() []core.Author {
 
 // participants tell of people: in a group of everybody, in private only what
 // there is to tell.
-func (t *turn) participants(people []core.Author, bios map[string]json.RawMessage) []json.RawMessage {
+func (in *input) participants(people []core.Author, bios map[string]json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
-	marks := t.parts.Marks()
+	marks := in.parts.Marks()
 	for _, a := range people {
-		if t.who.Private && bios[a.ID] == nil {
+		if in.turn.who.Private && bios[a.ID] == nil {
 			continue
 		}
-		raw, err := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, bios[a.ID]})
+		raw, err := json.Marshal(participant{a.Name, cmp.Or(marks.Of(in.turn.path, a), a.Tag), a.Bot, bios[a.ID]})
 		if err == nil {
 			list = append(list, raw)
 		}
@@ -285,11 +301,11 @@ type participant struct {
 
 // offer is the catalogue as this person sees it here, in a round: first all of
 // it, then what was not called yet, and in the last one only ways to speak.
-func (t *turn) offer(round uint16) []prompt.Action {
-	definitions := t.snapshot.Offer(t.who)
+func (in *input) offer(round uint16) []prompt.Action {
+	definitions := in.turn.snapshot.Offer(in.turn.who)
 	actions := make([]prompt.Action, 0, len(definitions))
 	for _, d := range definitions {
-		if !d.IsMessage() && (round == lastRound || t.called(d.Name)) {
+		if !d.IsMessage() && (round == lastRound || in.turn.results.called(d.Name)) {
 			continue
 		}
 		actions = append(actions, prompt.Action{Name: d.Name, Brief: d.Brief, Schema: d.Shown, Essential: d.Essential || d.IsMessage()})

@@ -15,19 +15,19 @@ import (
 	"synthbot/core"
 )
 
-// Rounds and parts of a turn's journal that have a meaning of their own. They
-// stand in databases and never change; rounds 1 to lastRound are the model's.
+// Numbers of rounds and parts in a turn's journal. They are stored in databases and
+// never change, whatever the limits of a turn are. Round 0 is the turn itself. The
+// model's rounds are 1 to lastModelRound; more of them would be numbered from 100.
 const (
-	lastWordRound = 4      // what is said when the rounds came to nothing
-	decisionRound = 5      // the question that the turn decides
-	fateRound     = 6      // what became of it, in words
-	filesRound    = 7      // the files of a chat command's answer
-	doubtRound    = 8      // that a message may not have arrived
-	commandRound  = 9      // its step 1: a chat command that must not run twice
-	questionPart  = 10_000 // and above: the question of a step that waits for a confirmation
+	lastModelRound = 3
+	lastWordRound  = 4      // what is said when the rounds came to nothing
+	decisionRound  = 5      // the question that the turn decides
+	fateRound      = 6      // what became of it, in words
+	filesRound     = 7      // the files of a chat command's answer
+	doubtRound     = 8      // that a message may not have arrived
+	commandRound   = 9      // its step 1: a chat command that must not run twice
+	questionPart   = 10_000 // and above: the question of a step that waits for a confirmation
 )
-
-const _ = uint(lastWordRound - lastRound - 1) // does not compile if a round has two meanings
 
 // journal is one turn's view of its records: what a former attempt wrote, and
 // what this one adds. It implements action.Journal.
@@ -155,8 +155,8 @@ func (j *journal) Parts(step core.Key) core.Parts { return &parts{j, step} }
 
 // parts guards the sends of one step.
 type parts struct {
-	*journal
-	step core.Key
+	journal *journal
+	step    core.Key
 }
 
 // sending is the Data of a part's record.
@@ -169,39 +169,39 @@ type sending struct {
 // made, and counts until its outcome is known.
 func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	key := p.part(n)
-	r, known := p.Find(key)
+	r, known := p.journal.Find(key)
 	if known && r.Progress == core.Done {
 		return nil
 	}
 	sends, since := p.doubt(n)
 	if sends >= what.MaxSends() {
-		p.Later(p.record(key, core.Unknown, sending{what, sends}))
+		p.journal.Later(p.journal.record(key, core.Unknown, sending{what, sends}))
 		return core.Errorf(core.Unsure, "it is not known whether this arrived: the connection broke each time it was sent")
 	}
-	try := p.record(key, core.Started, sending{what, sends + 1})
+	try := p.journal.record(key, core.Started, sending{what, sends + 1})
 	if sends > 0 {
 		try.Time = since
 	}
 	if known || sends > 0 || !p.covered(key) {
-		if err := p.Write(ctx, try); err != nil {
+		if err := p.journal.Write(ctx, try); err != nil {
 			return err
 		}
 	}
-	id, err := do(ctx, nonce(p.store.Installation(), key))
+	id, err := do(ctx, nonce(p.journal.store.Installation(), key))
 	switch {
 	case err == nil:
-		what.ID, what.Time = id, p.clock()
-		p.Later(p.record(key, core.Done, what))
-		p.delivered(what)
+		what.ID, what.Time = id, p.journal.clock()
+		p.journal.Later(p.journal.record(key, core.Done, what))
+		p.journal.delivered(what)
 	case errors.Is(err, core.ErrUnknownOutcome) && errors.Is(err, core.ErrAway): // an outage counts once
-		once := p.record(key, core.Started, sending{what, max(sends, 1)})
+		once := p.journal.record(key, core.Started, sending{what, max(sends, 1)})
 		once.Time = try.Time
-		p.Later(once)
+		p.journal.Later(once)
 	case errors.Is(err, core.ErrUnknownOutcome), ctx.Err() != nil: // its reply was lost, or it was cut short
-		p.Later(try)
+		p.journal.Later(try)
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	default:
-		p.Later(p.record(key, core.Started, sending{what, sends}))
+		p.journal.Later(p.journal.record(key, core.Started, sending{what, sends}))
 	}
 	return err
 }
@@ -210,14 +210,14 @@ func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context
 // began. A step that an earlier attempt started covers its first part.
 func (p *parts) doubt(n int) (sends int, since time.Time) {
 	s := sending{Sends: 1}
-	r, known := p.Find(p.part(n))
+	r, known := p.journal.Find(p.part(n))
 	switch {
 	case known && json.Unmarshal(r.Data, &s) != nil:
 		s.Sends = 1
-	case !known && (n != 1 || p.former[p.step].Progress != core.Started):
+	case !known && (n != 1 || p.journal.former[p.step].Progress != core.Started):
 		s.Sends = 0
 	case !known:
-		r = p.former[p.step]
+		r = p.journal.former[p.step]
 	}
 	return s.Sends, r.Time
 }
@@ -225,7 +225,7 @@ func (p *parts) doubt(n int) (sends int, since time.Time) {
 // Since implements core.Parts.
 func (p *parts) Since(n int) time.Time {
 	sends, since := p.doubt(n)
-	if r, _ := p.Find(p.part(n)); sends == 0 || r.Progress == core.Done {
+	if r, _ := p.journal.Find(p.part(n)); sends == 0 || r.Progress == core.Done {
 		return time.Time{}
 	}
 	return since
@@ -241,7 +241,7 @@ func (p *parts) part(n int) core.Key {
 // covered reports whether the record of the step itself says already that this
 // part may have been sent: the first one of a step that has begun.
 func (p *parts) covered(key core.Key) bool {
-	step, _ := p.Find(p.step)
+	step, _ := p.journal.Find(p.step)
 	return key.Part == 1 && step.Progress == core.Started
 }
 
@@ -249,6 +249,17 @@ func (j *journal) delivered(s core.Sent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.sent = append(j.sent, s)
+}
+
+// texts are what the turn sent so far.
+func (j *journal) texts() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	texts := make([]string, len(j.sent))
+	for i, s := range j.sent {
+		texts[i] = s.Text
+	}
+	return texts
 }
 
 // nonce is the idempotency key of a part: the same in every attempt, 25 letters

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/action"
-	"synthbot/core/prompt"
 )
 
 // A turn is tried three times; after that it only apologises, and should even
@@ -81,7 +78,7 @@ func (l lane) depth() int {
 // place is a lane of a place that is awake. Its goroutine lives while something
 // waits.
 type place struct {
-	lane
+	lane  lane
 	turns *Turns
 
 	panics   int                      // of the turn that is tried, in this life
@@ -106,6 +103,22 @@ func (p *place) deleted(id string) {
 	}
 }
 
+// thinking sets what the model thinks about and how that ends, until a plan is
+// accepted. A nil cancel: nothing can be withdrawn.
+func (p *place) thinking(about []core.Entry, cancel context.CancelCauseFunc) {
+	p.turns.mu.Lock()
+	defer p.turns.mu.Unlock()
+	p.cancel = cancel
+	p.asking = make(map[string]bool, len(about))
+	for i := range about {
+		id := about[i].Message.ID
+		p.asking[id] = true
+		if p.gone[id] {
+			cancel(errWithdrawn)
+		}
+	}
+}
+
 // live takes turns until nothing waits or life ends.
 func (p *place) live() {
 	t := p.turns
@@ -120,7 +133,7 @@ func (p *place) live() {
 		case t.life.Err() != nil:
 		case errors.Is(err, errForgotten):
 			wait(t.life, forgetPause)
-		case !t.setup.Load().reaches(p.path):
+		case !t.setup.Load().reaches(p.lane.path):
 			more, err = false, nil // Wake comes when that is over
 		default:
 			before := pause
@@ -129,7 +142,7 @@ func (p *place) live() {
 				pause = max(pause, sentPause)
 			}
 			if away := errors.Is(err, core.ErrAway); !away || pause > before { // an outage may last for hours
-				t.setup.Load().Log.Error("turn failed, trying again", "path", p.path, "in", pause, "err", err)
+				t.setup.Load().Log.Error("turn failed, trying again", "path", p.lane.path, "in", pause, "err", err)
 			}
 			select {
 			case <-retried:
@@ -197,10 +210,10 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 	}
 	with := p.turns.enter()
 	defer with.users.Done()
-	if !with.reaches(p.path) {
+	if !with.reaches(p.lane.path) {
 		return false, nil
 	}
-	t, err := p.open(ctx, with)
+	t, err := p.load(ctx, with)
 	if err != nil {
 		return false, err
 	}
@@ -209,7 +222,7 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 	}
 	t.move(core.Waiting)
 	defer t.move(core.Over)
-	if t.suspect() {
+	if t.attempt >= freeTries { // the process died more than once while it ran
 		select {
 		case p.turns.alone <- struct{}{}:
 			defer func() { <-p.turns.alone }()
@@ -217,8 +230,8 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 			return false, ctx.Err()
 		}
 	}
-	ctx = core.WithTurn(ctx, t.id, t.epoch)
-	if p.commands {
+	ctx = core.WithTurn(ctx, t.journal.id, t.journal.epoch)
+	if p.lane.commands {
 		ctx = core.Beside(ctx)
 	}
 	if err = t.run(ctx); errors.Is(err, core.ErrUnwritten) && errors.Is(err, core.ErrBadEvent) {
@@ -231,58 +244,10 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// run begins the turn and does what is left of it after so many tries.
-func (t *turn) run(ctx context.Context) error {
-	if err := t.begin(ctx); err != nil {
-		return err
-	}
-	var err error
-	switch tries := max(t.attempt-freeTries, t.panics+1); {
-	case tries > maxTries+1:
-		err = t.setAside(ctx)
-	case tries > maxTries:
-		err = t.apologise(ctx)
-	default:
-		err = t.take(ctx)
-	}
-	if ctx.Err() != nil || errors.Is(err, core.ErrUnwritten) || errors.Is(err, core.ErrAway) || errors.Is(err, core.ErrUnknownOutcome) {
-		t.giveBack() // what went wrong was not this turn's fault
-	}
-	return err
-}
-
-// turn is one turn of a place.
-type turn struct {
-	*place
-	*journal
-	with     *setup
-	snapshot *action.Snapshot
-	who      action.Who
-	messages []core.Entry // what it answers
-	last     uint64
-	goes     string // the id of its sequel
-	attempt  int
-	log      *slog.Logger
-
-	here       Settings       // that hold in the place
-	parts      prompt.Parts   // what the model is told
-	reading    action.Reading // what of it others wrote
-	strangers  bool           // what is said was planned after reading what strangers wrote
-	points     bool           // a message points at something that the bot said so
-	outcome    []action.Done  // of the latest round
-	finished   []action.Done  // of all rounds
-	intent     string         // as the latest plan that names one
-	confidence float64
-	about      core.State // what the plans say that it is about
-	origins    []*journal // of turns whose questions this one decided
-	resumed    bool       // this life has begun to decide the question before
-	unsure     bool       // a question may not have arrived
-	trace      core.Trace
-}
-
-// open finds what waits.
-func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
-	t := &turn{place: p, with: with, snapshot: with.Catalogue.Load(), trace: core.Trace{Began: time.Now()}}
+// load finds what waits, and what the model is told of the past.
+func (p *place) load(ctx context.Context, with *setup) (*turn, error) {
+	t := newTurn(p.turns, p.lane.path, with)
+	t.place = p
 	ctx = core.WithEpoch(ctx, with.epoch()) // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
@@ -290,18 +255,18 @@ func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 	var records []core.Record
 	other := false
 	err := p.turns.store.View(ctx, func(v core.View) error {
-		head, err := v.Head(p.path)
-		if err != nil || head.Path != p.path { // it has moved, and is looked at there
+		head, err := v.Head(p.lane.path)
+		if err != nil || head.Path != p.lane.path { // it has moved, and is looked at there
 			return err
 		}
-		waiting, err := v.Due(p.path, p.depth())
+		waiting, err := v.Due(p.lane.path, p.lane.depth())
 		if err != nil {
 			return err
 		}
-		if waiting, other = p.next(waiting); len(waiting) == 0 {
+		if waiting, other = p.lane.next(waiting); len(waiting) == 0 {
 			return nil
 		}
-		id := core.TurnID{Path: p.path, Seq: waiting[0].Message.Seq}
+		id := core.TurnID{Path: p.lane.path, Seq: waiting[0].Message.Seq}
 		if records, err = v.Journal(id); err != nil {
 			return err
 		}
@@ -315,44 +280,16 @@ func (p *place) open(ctx context.Context, with *setup) (*turn, error) {
 		if !kept {
 			t.journal.people = append(t.causers(), t.path)
 		}
-		return t.read(v)
+		return t.input.load(v)
 	})
 	if other {
-		p.turns.wake(lane{p.path, !p.commands})
+		p.turns.wake(lane{p.lane.path, !p.lane.commands})
 	}
 	if err != nil || t.journal == nil {
 		return nil, err
 	}
-	t.log = with.Log.With("path", p.path, "turn", t.id.Seq)
+	t.log = with.Log.With("path", p.lane.path, "turn", t.journal.id.Seq)
 	return t, nil
-}
-
-// suspect reports whether the process died more than once while this turn ran.
-func (t *turn) suspect() bool { return t.attempt >= freeTries }
-
-// begin commits that the turn is tried. Somebody may have been forgotten after it
-// was read what waits: from that commit on the store knows that a turn runs that
-// answers him, before it does not. So it is looked at on both sides.
-func (t *turn) begin(ctx context.Context) error {
-	if t.stale(ctx) {
-		return errForgotten
-	}
-	t.attempt++
-	if err := t.Write(ctx, t.opening(core.Started)); err != nil {
-		return err
-	}
-	t.begun = true
-	if t.stale(ctx) {
-		t.giveBack()
-		return errForgotten
-	}
-	return nil
-}
-
-// stale reports whether who caused the turn, or its place, was forgotten since it
-// was read what waits, or is being forgotten.
-func (t *turn) stale(ctx context.Context) bool {
-	return forgotten(ctx, t.with.Store, append(t.causers(), t.path)...)
 }
 
 // person adds the path of somebody whom a place knows by that id.
@@ -385,143 +322,6 @@ func choose(waiting []core.Entry, j *journal, late func(*core.Entry) bool) (chos
 		chosen = merge(waiting, late)
 	}
 	return chosen, max(last, chosen[len(chosen)-1].Message.Seq), attempts
-}
-
-func (t *turn) opening(p core.Progress) core.Record {
-	return t.record(core.Key{Turn: t.id}, p, core.Opening{Last: t.last, Attempts: t.attempt})
-}
-
-// giveBack uncounts an attempt that ended without any fault of its own.
-func (t *turn) giveBack() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.turns.work), time.Second)
-	defer cancel()
-	t.attempt--
-	t.Later(t.opening(core.Started))
-	if err := t.flush(ctx); err != nil {
-		t.log.Warn("attempt stays counted until it can be written", "err", err)
-	}
-}
-
-// take is the turn, step by step.
-func (t *turn) take(ctx context.Context) error {
-	if err := t.sift(ctx); err != nil {
-		return err
-	}
-	if len(t.messages) == 0 {
-		return t.close(ctx)
-	}
-	q, agreed, decides, err := t.decision(ctx)
-	if err != nil {
-		return err
-	}
-	if decides {
-		taken, err := t.decide(ctx, q, agreed)
-		if err != nil {
-			return err
-		}
-		if taken && !t.worthWords() {
-			return t.close(ctx)
-		}
-		if err := t.flush(ctx); err != nil {
-			return err
-		}
-	}
-	for round := uint16(1); round <= lastRound; round++ {
-		plan, err := t.plan(ctx, round)
-		if errors.Is(err, errWithdrawn) {
-			return nil // what is left waits; the next look at the log finds it
-		}
-		if err != nil {
-			return err
-		}
-		if err := t.execute(ctx, round, plan); err != nil {
-			return err
-		}
-		if round == lastRound || !t.worthWords() {
-			break
-		}
-		if err := t.flush(ctx); err != nil {
-			return err
-		}
-	}
-	if err := t.atLeastAWord(ctx); err != nil {
-		return err
-	}
-	return t.close(ctx)
-}
-
-// flush puts what was done on disk: the model may think for long about it.
-func (t *turn) flush(ctx context.Context) error {
-	for _, o := range t.origins {
-		if err := o.Write(ctx); err != nil {
-			return err
-		}
-	}
-	return t.Write(ctx)
-}
-
-// atLeastAWord sees to it that a person whose turn came to nothing is told, and who
-// may not have got all of the answer.
-func (t *turn) atLeastAWord(ctx context.Context) error {
-	if t.unasked() {
-		return nil
-	}
-	worked := slices.ContainsFunc(t.finished, func(d action.Done) bool {
-		return d.Progress == core.Done || d.Progress == core.Pending
-	})
-	switch {
-	case t.inDoubt():
-		return t.execute(ctx, doubtRound, t.say(doubt))
-	case len(t.said()) > 0:
-		return nil
-	case !worked:
-		return t.execute(ctx, lastWordRound, t.say(lost))
-	case t.unheard():
-		return t.execute(ctx, lastWordRound, t.say(done))
-	}
-	return nil
-}
-
-// inDoubt reports whether something that the turn sent may not have arrived, and is
-// not sent again.
-func (t *turn) inDoubt() bool {
-	return t.unsure || slices.ContainsFunc(t.finished, func(d action.Done) bool { return d.Outcome.Kind == core.Unsure })
-}
-
-// sift leaves out what was taken back, and what comes from people who are shut
-// out by now; and it looks again at what everybody may do.
-func (t *turn) sift(ctx context.Context) (err error) {
-	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return e.Deleted || !t.with.stands(&e) })
-	for i := range t.messages {
-		e := &t.messages[i]
-		if impulsive(e.Kind) || e.Self {
-			continue
-		}
-		t.with.rank(&e.Message)
-		if e.Message.Author.Rank, err = t.capped(ctx, e); err != nil {
-			return err
-		}
-	}
-	if len(t.messages) > 0 {
-		before := t.who
-		t.who = caused(t.messages)
-		t.who.Sees, t.who.Private, t.who.Continued = before.Sees, before.Private, before.Continued
-		t.impulse()
-	}
-	return nil
-}
-
-// caused says whose turn it is, and where.
-func caused(messages []core.Entry) action.Who {
-	first := &messages[0].Message
-	w := action.Who{Path: first.Path, Private: first.Private, Scopes: first.Scopes, Continued: messages[0].Count}
-	for i := range messages {
-		author := messages[i].Message.Author
-		if !slices.ContainsFunc(w.Authors, func(a core.Author) bool { return a.ID == author.ID }) {
-			w.Authors = append(w.Authors, author)
-		}
-	}
-	return w
 }
 
 func (s *setup) epoch() uint64 {

@@ -12,7 +12,7 @@ import (
 func (t *Turns) Preview(ctx context.Context, m core.Message, l core.Limits) (prompt.Prompt, error) {
 	with := t.setup.Load()
 	with.rank(&m)
-	this := &turn{place: &place{turns: t, lane: lane{path: m.Path}}, with: with, snapshot: with.Catalogue.Load(), log: with.Log}
+	this := newTurn(t, m.Path, with)
 	err := t.store.View(ctx, func(v core.View) error {
 		head, err := v.Head(m.Path)
 		if err != nil {
@@ -23,12 +23,12 @@ func (t *Turns) Preview(ctx context.Context, m core.Message, l core.Limits) (pro
 		this.messages = []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: m}, Due: true}}
 		this.who = caused(this.messages)
 		this.who.Private = this.who.Private || head.Private
-		return this.read(v)
+		return this.input.load(v)
 	})
 	if err != nil {
 		return prompt.Prompt{}, err
 	}
-	this.gather(ctx)
-	this.parts.Actions = this.offer(1)
-	return prompt.Build(this.parts, l)
+	this.input.gather(ctx)
+	this.input.parts.Actions = this.input.offer(firstRound)
+	return prompt.Build(this.input.parts, l)
 }

@@ -7,34 +7,34 @@ import (
 	"synthbot/core/action"
 )
 
-// whatWasRead returns what the prompt holds that the people whose turn it is did
+// read returns what the prompt holds that the people whose turn it is did
 // not write: in its messages, its history, its memories and the outputs of actions.
 // It does not count what the bot noted before: the state of the conversation and, in
 // private, memories. All else in a prompt comes from the configuration.
-func (t *turn) whatWasRead() (r action.Reading) {
-	for i := range t.messages {
-		t.readMessage(&r, &t.messages[i])
+func (in *input) read() (r action.Reading) {
+	for i := range in.turn.messages {
+		in.readMessage(&r, &in.turn.messages[i])
 	}
-	for _, lines := range [][]core.Entry{t.parts.History, t.parts.Recent} {
+	for _, lines := range [][]core.Entry{in.parts.History, in.parts.Recent} {
 		for i := range lines {
-			t.readLine(&r, &lines[i])
+			in.readLine(&r, &lines[i])
 		}
 	}
-	if !t.who.Private && len(t.parts.Recon.Memories) > 0 {
+	if !in.turn.who.Private && len(in.parts.Recon.Memories) > 0 {
 		r.Line(core.Member)
 	}
-	if t.points || len(t.origins) > 0 { // a decision is no word about anything else
+	if in.points || len(in.turn.decided) > 0 { // a decision is no word about anything else
 		r.Own = true
 	}
-	for _, d := range t.finished {
-		r.Output(t.snapshot, d, t.who.Private)
+	for _, d := range in.turn.results.all {
+		r.Output(in.turn.snapshot, d, in.turn.who.Private)
 	}
 	return r
 }
 
 // readMessage notes a message that the turn answers: what its author said, and what
 // came with it from others.
-func (t *turn) readMessage(r *action.Reading, e *core.Entry) {
+func (in *input) readMessage(r *action.Reading, e *core.Entry) {
 	m := &e.Message
 	switch e.Kind {
 	case core.KindBeat: // its data is the configuration's
@@ -51,7 +51,7 @@ func (t *turn) readMessage(r *action.Reading, e *core.Entry) {
 		return
 	}
 	r.Words(m.Text)
-	if q := m.ReplyTo; q != nil && q.Text != "" && q.From.ID != m.Author.ID && !t.ours(m, q) {
+	if q := m.ReplyTo; q != nil && q.Text != "" && q.From.ID != m.Author.ID && !in.isOurs(m, q) {
 		r.Strangers = true
 		r.Words(q.Text) // pointing at an address is as good as writing it
 	}
@@ -66,15 +66,15 @@ func (t *turn) readMessage(r *action.Reading, e *core.Entry) {
 	}
 }
 
-// ours reports whether the quote is of something that the bot said.
-func (t *turn) ours(m *core.Message, q *core.Quote) bool {
-	return m.Addressed == core.Reply || slices.ContainsFunc(t.parts.History, func(e core.Entry) bool {
+// isOurs reports whether the quote is of something that the bot said.
+func (in *input) isOurs(m *core.Message, q *core.Quote) bool {
+	return m.Addressed == core.Reply || slices.ContainsFunc(in.parts.History, func(e core.Entry) bool {
 		return e.Self && e.Message.ID == q.ID
 	})
 }
 
 // readLine notes a line of a history.
-func (t *turn) readLine(r *action.Reading, e *core.Entry) {
+func (in *input) readLine(r *action.Reading, e *core.Entry) {
 	m := e.Message
 	if len(m.Foreign) > 0 {
 		r.Strangers = true
@@ -82,11 +82,11 @@ func (t *turn) readLine(r *action.Reading, e *core.Entry) {
 	switch {
 	case e.Self:
 		r.Own = r.Own || afterStrangers(e)
-	case e.Kind == core.KindPress && t.caused(m.Author.ID): // it says what the bot wrote
-	case m.Path.Interface() == t.path.Interface() && t.caused(m.Author.ID):
+	case e.Kind == core.KindPress && in.isCauser(m.Author.ID): // it says what the bot wrote
+	case m.Path.Interface() == in.turn.path.Interface() && in.isCauser(m.Author.ID):
 		r.Words(m.Text)
 	default:
-		t.with.rank(&m)
+		in.turn.setup.rank(&m)
 		r.Line(m.Author.Rank)
 	}
 }
@@ -97,28 +97,28 @@ func afterStrangers(e *core.Entry) bool { return e.Strangers || e.Rev > 0 }
 
 // findPointed notes whether a message replies to such a thing, or presses its button.
 // What was said with a button that is not found is unknown.
-func (t *turn) findPointed(v core.View) error {
-	for i := range t.messages {
-		e := &t.messages[i]
+func (in *input) findPointed(v core.View) error {
+	for i := range in.turn.messages {
+		e := &in.turn.messages[i]
 		id := e.Target
 		if q := e.Message.ReplyTo; q != nil {
 			id = q.ID
 		}
-		said, ok, err := v.Entry(t.path, id)
+		said, ok, err := v.Entry(in.turn.path, id)
 		if err != nil {
 			return err
 		}
-		t.points = t.points || said.Self && afterStrangers(&said) || !ok && e.Kind == core.KindPress
+		in.points = in.points || said.Self && afterStrangers(&said) || !ok && e.Kind == core.KindPress
 	}
 	return nil
 }
 
-// reads notes what the plan was made after.
-func (t *turn) reads(r action.Reading) {
-	t.reading, t.strangers = r, t.strangers || r.Strangers
+// planned notes what a plan was made after.
+func (in *input) planned(r action.Reading) {
+	in.reading, in.strangers = r, in.strangers || r.Strangers
 }
 
-// caused reports whether the turn is that person's, or theirs among others.
-func (t *turn) caused(id string) bool {
-	return slices.ContainsFunc(t.who.Authors, func(a core.Author) bool { return a.ID == id })
+// isCauser reports whether the turn is that person's, or theirs among others.
+func (in *input) isCauser(id string) bool {
+	return slices.ContainsFunc(in.turn.who.Authors, func(a core.Author) bool { return a.ID == id })
 }

@@ -25,7 +25,7 @@ func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
 // Own is the inbox of plugins: what they put into places is the bot's own doing.
 func (t *Turns) Own() core.Inbox { return own{t} }
 
-type own struct{ *Turns }
+type own struct{ Turns *Turns }
 
 // Receive implements core.Inbox.
 func (o own) Receive(ctx context.Context, events ...core.Event) error {
@@ -39,10 +39,10 @@ func (o own) Receive(ctx context.Context, events ...core.Event) error {
 			return fmt.Errorf("%w: %s in %s: turns alone cause it", core.ErrBadEvent, e.Kind, e.Message.Path)
 		}
 	}
-	if err := o.shut(ctx, events); err != nil {
+	if err := o.Turns.shut(ctx, events); err != nil {
 		return err
 	}
-	return o.receive(ctx, events)
+	return o.Turns.receive(ctx, events)
 }
 
 // shut says of events in private places that they are private: who causes them

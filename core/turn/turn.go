@@ -4,443 +4,301 @@
 // # The queue
 //
 // The log of a place is its queue: what waits is what was due when it was
-// received and lies behind the place's answered mark. Places that are awake
-// have a goroutine each; inside of a place order holds, places run in parallel.
+// received and lies behind the place's answered mark. Places where something
+// waits have a goroutine each. Order holds inside a place; places run in parallel.
 //
 // Chat commands are a queue of their own beside it: they wait for the commands
 // before them, and not for messages. A message waits for the commands before it.
-// What ends a command settles its entry alone; the mark moves over it when what
+// The end of a command settles its entry alone; the mark moves over it when what
 // came before is answered.
 //
 // # One turn
 //
-// open (what waits; the attempt is committed) → gather (one read of the store,
-// hints, injections) → ask (an engine answers; the corrector asks again) →
-// execute (the accepted plan, journalled step by step) → follow up (outputs go
-// back to the model) → close (what was sent joins the history and the mark
-// moves, in one commit). A turn that a crash cut short goes on where its
-// journal ends.
+// Method answer lists the steps: load (place.go: what waits; the attempt is
+// committed) → recheck → decide (an answer to a question) → gather (hints,
+// injections, attachments) → ask and check (an engine answers; the corrector
+// asks again) → execute (the accepted plan, journalled step by step) → follow up
+// (outputs go back to the model) → deliver (nobody is left without a reply) →
+// close (what was sent joins the history and the mark moves, in one commit).
+// After a crash a turn continues where its journal ends.
 //
-// Retries, streaming, typing signs and budgets are wrappers around the Asker or
-// the catalogue, never a branch in here.
+// Retries, streaming, typing signs and budgets wrap the Asker or the catalogue.
+// They are never a branch in here.
+//
+// The package is larger than most: intake, the journal and the turn share the
+// rules of what is done once.
 package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/action"
-	"synthbot/core/command"
+	"synthbot/core/prompt"
 )
 
-// Config is the part of the configuration that turns are governed by.
-type Config struct {
-	History int `toml:"history" default:"20" min:"1" max:"500" doc:"Messages of a place that a prompt holds at least; at most twice as many."`
-	Recent  int `toml:"recent" default:"10" min:"0" max:"200" doc:"Messages of other places that a prompt holds, where scope and share allow any."`
-	// What follows has tables of its own.
-	Attempts int           // of the corrector
-	Backlog  time.Duration // what waited longer is acknowledged together; 0: nothing is
+// turn is one turn of a place: what it answers, what the model is told, and what
+// came of it.
+type turn struct {
+	turns    *Turns
+	place    *place // whose goroutine takes it; nil in a preview
+	path     core.Path
+	setup    *setup
+	snapshot *action.Snapshot
+	log      *slog.Logger
+	journal  *journal // nil in a preview
+	attempt  int
+
+	messages []core.Entry // what it answers
+	last     uint64       // the number of the last one
+	who      action.Who   // caused it
+	input    input
+	results  results
+	decided  []*journal // of turns whose questions this one decided
+	trace    core.Trace
 }
 
-// Share lists subtrees whose places may see each other's talk.
-type Share struct {
-	Paths []core.Path `toml:"paths" doc:"Places, with all below them, that may see each other's history and facts."`
-}
-
-// Activations: which messages of a group are answered. What is private always is.
-const (
-	OnMention = "mention" // the bot is mentioned, replied to, or called by name
-	OnKeyword = "keyword" // as on mention, or one of the keywords is said
-	Ambient   = "ambient" // as on mention; now and then the model may say something by itself
-	Always    = "always"
-	Never     = "never"
-)
-
-// Settings are what may differ from place to place.
-type Settings struct {
-	Activation string
-	Keywords   []string
-	// With Ambient: after how many messages, or how long after it was last asked,
-	// the model may say something; 0: never for that reason.
-	AmbientMessages int
-	AmbientEvery    time.Duration
-	// Attention is how long after an answer the same person may go on without
-	// addressing the bot again; 0: not at all.
-	Attention time.Duration
-	Blind     bool   // what is not answered is not kept either
-	Bots      bool   // other bots are answered, for a few rounds
-	Language  string // to answer in, whatever recon finds; "": what it finds
-	Scope     string // of history_recent; "": Options.Scope
-}
-
-// Options is what turns need. Those above the blank line are required.
-type Options struct {
-	Store     core.Store
-	Catalogue *action.Catalogue
-	Runtime   *action.Runtime
-	Asker     core.Asker
-	Persona   func(place core.Path, user string) core.Persona
-	Clock     func() time.Time
-	Log       *slog.Logger
-	Config    Config
-	Settings  func(place core.Path) Settings
-
-	Access    Access
-	Admins    []core.Path
-	Names     []string // the bot's name and aliases: a word of a group message that wakes it
-	Language  string   // where recon finds none
-	Scope     string   // chat, interface or unified, where Settings name none
-	Lite      bool
-	Shares    []Share
-	Keys      []string // further top-level keys of plans that plugins registered
-	Recons    []core.Recon
-	Injectors map[string]core.Injector // by the key of the context
-	Observers []core.Observer
-	Watchers  []core.Watcher
-	Chooser   func(place core.Path) core.Chooser // the interface's ability, or nil
-	Carrier   func(place core.Path) core.Carrier // likewise
-	Commands  *command.Registry                  // nil: there are none
-	Gates     []core.Gate
-	Asleep    func(place core.Path) bool // what is said there is context, whoever says it; nil: nowhere
-	Bios      []core.Biographer
-	Epoch     func() uint64 // see core.Facts; nil: 0
-	// Reaches reports whether an interface can speak in a place now; elsewhere what
-	// was said waits. Nil: everywhere.
-	Reaches func(place core.Path) bool
-	// Open reads what people attached, within limits of its own: texts of
-	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
-	Open func(ctx context.Context, place core.Path, files []core.Attachment) Opened
-}
-
-// Opened is what stands in attached files.
-type Opened struct {
-	Texts    map[string]string
-	Pictures map[string]core.Picture
-	Sounds   map[string]core.Sound
-}
-
-// Turns takes events in and answers them. It implements core.Inbox.
-type Turns struct {
-	store core.Store
-	setup atomic.Pointer[setup]
-
-	swap  sync.RWMutex  // against a change of setup between its reading and its use
-	old   []*setup      // that turns may still run on; guarded by swap
-	alone chan struct{} // holds a token while a suspect is tried
-	ears  ears
-	pace  pace
-	held  injected
-
-	testing sync.Mutex // guards tested
-	tested  *pulse     // nil: none yet
-
-	mu     sync.Mutex
-	awake  map[lane]*place
-	former map[lane]*place // those that were awake when they moved to these paths
-	life   context.Context // nil until Run; ends when no further turn may begin
-	work   context.Context
-	places sync.WaitGroup
-	retry  chan struct{} // closed when pauses between two tries end
-}
-
-// New makes Turns; Run brings them to life.
-func New(o Options) *Turns {
-	t := &Turns{store: o.Store, awake: make(map[lane]*place), former: make(map[lane]*place), alone: make(chan struct{}, 1), retry: make(chan struct{})}
-	t.Reconfigure(o)
+func newTurn(turns *Turns, path core.Path, s *setup) *turn {
+	t := &turn{turns: turns, path: path, setup: s, snapshot: s.Catalogue.Load(), log: s.Log, trace: core.Trace{Began: time.Now()}}
+	t.input.turn, t.results.turn = t, t
 	return t
 }
 
-// setup is what a turn, or the receipt of an event, works with from its
-// beginning to its end.
-type setup struct {
-	Options
-	names *names
-	users sync.WaitGroup // turns that run on it
-	over  chan struct{}  // closed when it was exchanged and they are over
-}
-
-// Reconfigure puts other options in force, for all that begins from now on. The
-// store stays the one that New was given. drained blocks until the turns that
-// run on the former options are over.
-func (t *Turns) Reconfigure(o Options) (drained func()) {
-	drained = t.exchange(o)
-	t.mu.Lock()
-	life := t.life
-	t.mu.Unlock()
-	if life == nil {
-		return drained
-	}
-	places, err := t.waiting(life, func(core.View) error { return nil })
-	if err != nil && life.Err() == nil {
-		o.Log.Error("what waits is looked for with the next message of each place", "err", err)
-	}
-	for _, path := range places { // one may be within reach that was not
-		t.Wake(path)
-	}
-	return drained
-}
-
-// exchange puts the options in force.
-func (t *Turns) exchange(o Options) (drained func()) {
-	o.Store = t.store
-	t.swap.Lock()
-	defer t.swap.Unlock()
-	old := t.setup.Swap(&setup{Options: o, names: newNames(o.Names), over: make(chan struct{})})
-	if old == nil {
-		return func() {}
-	}
-	t.old = slices.DeleteFunc(t.old, func(s *setup) bool {
-		select {
-		case <-s.over:
-			return true
-		default:
-			return false
-		}
-	})
-	t.old = append(t.old, old)
-	go func() {
-		old.users.Wait()
-		close(old.over)
-	}()
-	waited := slices.Clone(t.old)
-	return func() {
-		for _, s := range waited {
-			<-s.over
-		}
-	}
-}
-
-// enter returns the options that a turn runs on; it leaves them when it is over.
-func (t *Turns) enter() *setup {
-	t.swap.RLock()
-	defer t.swap.RUnlock()
-	s := t.setup.Load()
-	s.users.Add(1)
-	return s
-}
-
-// Run takes up what a former life left unanswered and then answers what is
-// received. When life ends no further turn begins; when work ends those that
-// run are cut short, to be taken up by the next life. Run returns when all of
-// them are over.
-func (t *Turns) Run(life, work context.Context) error {
-	waiting, err := t.waiting(life, t.rearm)
-	if err != nil && life.Err() == nil {
+// run begins the turn and does what is left of it after so many tries.
+func (t *turn) run(ctx context.Context) error {
+	if err := t.begin(ctx); err != nil {
 		return err
 	}
-	t.mu.Lock()
-	t.life, t.work = life, work
-	for l := range t.awake { // received before Run
-		waiting = append(waiting, l.path)
+	var err error
+	switch tries := max(t.attempt-freeTries, t.place.panics+1); {
+	case tries > maxTries+1:
+		err = t.setAside(ctx)
+	case tries > maxTries:
+		if err = t.execute(ctx, lastWordRound, t.planText(lost)); err == nil {
+			err = t.setAside(ctx)
+		}
+	default:
+		err = t.answer(ctx)
+		if errors.Is(err, errWithdrawn) {
+			err = nil // what is left waits; the next look at the log finds it
+		}
 	}
-	clear(t.awake)
-	t.mu.Unlock()
-	for _, path := range waiting {
-		t.Wake(path)
+	if ctx.Err() != nil || errors.Is(err, core.ErrUnwritten) || errors.Is(err, core.ErrAway) || errors.Is(err, core.ErrUnknownOutcome) {
+		t.refundAttempt() // what went wrong was not this turn's fault
 	}
-	<-life.Done()
-	t.count() // whoever still saw life alive has added his place by now
-	t.places.Wait()
+	return err
+}
+
+// answer takes the turn, step by step. Each step returns before the next begins.
+func (t *turn) answer(ctx context.Context) error {
+	if err := t.recheck(ctx); err != nil {
+		return err
+	}
+	if len(t.messages) == 0 {
+		return t.close(ctx)
+	}
+	decided, err := t.decide(ctx)
+	if err != nil {
+		return err
+	}
+	more := true
+	if decided {
+		if more, err = t.followUp(ctx); err != nil {
+			return err
+		}
+		if !more {
+			return t.close(ctx)
+		}
+	}
+	for round := uint16(firstRound); more; round++ {
+		plan, err := t.plan(ctx, round)
+		if err != nil {
+			return err
+		}
+		if err := t.execute(ctx, round, plan); err != nil {
+			return err
+		}
+		if round == lastRound {
+			break
+		}
+		if more, err = t.followUp(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.deliver(ctx); err != nil {
+		return err
+	}
+	return t.close(ctx)
+}
+
+// plan returns what is done in a round: what an earlier attempt accepted, a fixed
+// reply or a command's answer, or what the model says now.
+func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
+	p, ok, err := t.acceptedPlan(round)
+	if ok || err != nil {
+		return p, err
+	}
+	began := t.setup.Clock()
+	var read action.Reading
+	if p, ok, err = t.fixedPlan(ctx); err == nil && !ok {
+		t.input.gather(ctx)
+		t.input.parts.Actions = t.input.offer(round)
+		read = t.input.read()
+		p, err = t.ask(ctx, round)
+	}
+	if err != nil {
+		return p, err
+	}
+	t.accept(round, accepted{p, read}, began)
+	return p, nil
+}
+
+// execute carries the round's plan out.
+func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
+	t.move(core.Acting)
+	done, err := t.setup.Runtime.Execute(ctx, action.Job{
+		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: p, Read: t.input.reading, Who: t.who, Journal: t.journal,
+		Attaches: t.setup.carrier(t.path) != nil, Guard: t.guard,
+		Message: t.messages[len(t.messages)-1].Message, Answers: t.ids(), State: t.input.parts.State,
+	})
+	if err != nil {
+		return fmt.Errorf("round %d: %w", round, err)
+	}
+	t.results.add(p, done)
+	return t.askUser(ctx, done)
+}
+
+// followUp prepares the prompt that gives the outputs of the latest steps back to the
+// model. It returns false if there is nothing to give back.
+func (t *turn) followUp(ctx context.Context) (more bool, err error) {
+	if t.isFixed() { // no model is asked, and what was done is not to be done again
+		return false, nil
+	}
+	outputs := t.results.outputs()
+	if len(outputs) == 0 {
+		return false, nil
+	}
+	t.input.parts.Kind = prompt.Delivery
+	t.input.parts.Outputs = append(t.input.parts.Outputs, outputs...)
+	t.input.parts.Said = t.journal.texts()
+	return true, t.flush(ctx) // the model may think for long
+}
+
+// deliver ensures that nobody is left without a reply: users are told if the turn came
+// to nothing, or if they may not have got all of the answer.
+func (t *turn) deliver(ctx context.Context) error {
+	if t.unasked() {
+		return nil
+	}
+	switch {
+	case t.results.inDoubt():
+		return t.execute(ctx, doubtRound, t.planText(doubt))
+	case len(t.journal.texts()) > 0:
+		return nil
+	case !t.results.worked():
+		return t.execute(ctx, lastWordRound, t.planText(lost))
+	case t.results.needsAcknowledgement():
+		return t.execute(ctx, lastWordRound, t.planText(done))
+	}
 	return nil
 }
 
-// waiting lists the places where something waits, and reads what else is to be
-// read with them.
-func (t *Turns) waiting(ctx context.Context, also func(core.View) error) (places []core.Path, err error) {
-	err = t.store.View(ctx, func(v core.View) (err error) {
-		if places, err = v.Waiting(); err != nil {
-			return err
-		}
-		return also(v)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("waiting places: %w", err)
-	}
-	return places, nil
-}
-
-// Wake is called when a place has come within reach: what waits there is taken up.
-func (t *Turns) Wake(place core.Path) {
-	t.wake(lane{place, false})
-	t.wake(lane{place, true})
-}
-
-// Retry is called when what made turns fail may be over, as when there is room on the
-// disk again: those that wait to be tried again are tried now.
-func (t *Turns) Retry() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	close(t.retry)
-	t.retry = make(chan struct{})
-}
-
-// retried returns what the next Retry closes.
-func (t *Turns) retried() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.retry
-}
-
-// wake makes sure that somebody looks at what waits in the lane.
-func (t *Turns) wake(l lane) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p, ok := t.awake[l]; ok {
-		p.again = true
-		return
-	}
-	if t.life != nil && t.life.Err() != nil {
-		return // the next life finds it in the log
-	}
-	p := &place{turns: t, lane: l, over: make(chan struct{})}
-	t.awake[l] = p
-	if t.life != nil {
-		t.places.Add(1)
-		go p.live()
-	}
-}
-
-// moved lets a place that is awake end what it does before it goes on under its
-// new path.
-func (t *Turns) moved(ctx context.Context, e *core.Event) {
-	if e.Kind != core.KindMigration {
-		return
-	}
-	from := e.Message.Path
-	to := from
-	err := t.store.View(ctx, func(v core.View) error {
-		h, err := v.Head(from)
-		to = h.Path
-		return err
-	})
-	if err != nil || to == from {
-		return // it stays, or nothing of it is seen before the next message
-	}
-	t.mu.Lock()
-	for _, commands := range []bool{false, true} {
-		if p, ok := t.awake[lane{from, commands}]; ok && t.life != nil {
-			t.former[lane{to, commands}] = p
-		}
-	}
-	t.mu.Unlock()
-	t.Wake(to)
-}
-
-// count tells how many lanes are awake.
-func (t *Turns) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.awake)
-}
-
-// withdraw cuts short the turn that is thinking about a message that is gone.
-func (t *Turns) withdraw(e *core.Event) {
-	if e.Kind != core.KindDeletion {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p, ok := t.awake[lane{e.Message.Path, false}]; ok {
-		p.deleted(e.Target)
-	}
-}
-
-// pass tells those who wait for it that a private message or a command has no turn:
-// its author is shut out, or it was received before.
-func (s *setup) pass(e *core.Event) {
-	if m := &e.Message; m.Private || e.Kind == core.KindCommand {
-		s.observe(core.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
-	}
-}
-
-// reaches reports whether an interface can speak in the place now.
-func (s *setup) reaches(place core.Path) bool {
-	reached := true
-	if s.Reaches != nil {
-		guard(s.Log, "interface", func() { reached = s.Reaches(place) })
-	}
-	return reached
-}
-
-// observe tells everybody who wants to know that a turn is over.
-func (s *setup) observe(end core.TurnEnd) {
-	for _, o := range s.Observers {
-		guard(s.Log, "observer", func() { o.Observe(end) })
-	}
-}
-
-// pulser is the ability of a store to test whether a write commits. Pulse returns
-// nil if one does, and also if the store does work that may take longer than ctx.
-type pulser interface {
-	Pulse(ctx context.Context) error
-}
-
-// pulseTime is how long Pulse waits; pulseAge is how old a result may be.
+// firstRound and lastRound are the rounds in which the model is asked. The last one
+// offers message actions only.
 const (
-	pulseTime = 10 * time.Second
-	pulseAge  = time.Second
+	firstRound = 1
+	lastRound  = 3
 )
 
-// pulse is one test of the store, for all who ask while it runs and shortly after.
-type pulse struct {
-	began time.Time
-	over  chan struct{} // closed when err is known
-	err   error
+const _ = uint(lastModelRound - lastRound) // does not compile if a round has no number
+
+// begin commits that the turn is tried. Somebody may have been forgotten after it
+// was read what waits: from that commit on the store knows that a turn runs that
+// answers him, before it does not. So it is looked at on both sides.
+func (t *turn) begin(ctx context.Context) error {
+	if t.stale(ctx) {
+		return errForgotten
+	}
+	t.attempt++
+	if err := t.journal.Write(ctx, t.opening(core.Started)); err != nil {
+		return err
+	}
+	t.journal.begun = true
+	if t.stale(ctx) {
+		t.refundAttempt()
+		return errForgotten
+	}
+	return nil
 }
 
-// Pulse returns nil when events can be received and turns can run: the store can be
-// read and written, and no lock is stuck. However many ask, one test runs at a time.
-func (t *Turns) Pulse(ctx context.Context) error {
-	p := t.lastPulse()
-	select {
-	case <-p.over:
-		return p.err
-	case <-ctx.Done():
-		return fmt.Errorf("pulse: %w", ctx.Err())
-	case <-time.After(pulseTime + time.Second):
-		return fmt.Errorf("pulse: %w", context.DeadlineExceeded)
+// stale reports whether who caused the turn, or its place, was forgotten since it
+// was read what waits, or is being forgotten.
+func (t *turn) stale(ctx context.Context) bool {
+	return forgotten(ctx, t.setup.Store, append(t.causers(), t.path)...)
+}
+
+func (t *turn) opening(p core.Progress) core.Record {
+	return t.journal.record(core.Key{Turn: t.journal.id}, p, core.Opening{Last: t.last, Attempts: t.attempt})
+}
+
+// refundAttempt does not count an attempt that ended without any fault of its own.
+func (t *turn) refundAttempt() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.turns.work), time.Second)
+	defer cancel()
+	t.attempt--
+	t.journal.Later(t.opening(core.Started))
+	if err := t.flush(ctx); err != nil {
+		t.log.Warn("attempt stays counted until it can be written", "err", err)
 	}
 }
 
-// lastPulse returns the test that runs, or ended just now, or begins with this call.
-func (t *Turns) lastPulse() *pulse {
-	t.testing.Lock()
-	defer t.testing.Unlock()
-	if p := t.tested; p != nil {
-		select {
-		case <-p.over:
-			if time.Since(p.began) < pulseAge {
-				return p
-			}
-		default:
-			return p
+// flush puts what was done on disk: the model may think for long about it.
+func (t *turn) flush(ctx context.Context) error {
+	for _, o := range t.decided {
+		if err := o.Write(ctx); err != nil {
+			return err
 		}
 	}
-	p := &pulse{began: time.Now(), over: make(chan struct{})}
-	t.tested = p
-	go func() {
-		defer close(p.over)
-		ctx, cancel := context.WithTimeout(context.Background(), pulseTime)
-		defer cancel()
-		p.err = t.pulse(ctx)
-	}()
-	return p
+	return t.journal.Write(ctx)
 }
 
-func (t *Turns) pulse(ctx context.Context) error {
-	t.count()
-	err := t.store.View(ctx, func(v core.View) error {
-		_, err := v.Waiting()
-		return err
-	})
-	if p, ok := t.store.(pulser); ok && err == nil {
-		err = p.Pulse(ctx)
+// recheck leaves out messages that were deleted, or whose authors may not write any
+// more. It looks up again what everybody may do.
+func (t *turn) recheck(ctx context.Context) (err error) {
+	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return e.Deleted || !t.setup.isWanted(&e) })
+	for i := range t.messages {
+		e := &t.messages[i]
+		if impulsive(e.Kind) || e.Self {
+			continue
+		}
+		t.setup.rank(&e.Message)
+		if e.Message.Author.Rank, err = t.capped(ctx, e); err != nil {
+			return err
+		}
 	}
-	return err
+	if len(t.messages) > 0 {
+		before := t.who
+		t.who = caused(t.messages)
+		t.who.Sees, t.who.Private, t.who.Continued = before.Sees, before.Private, before.Continued
+		t.readBeat()
+	}
+	return nil
+}
+
+// caused says whose turn it is, and where.
+func caused(messages []core.Entry) action.Who {
+	first := &messages[0].Message
+	w := action.Who{Path: first.Path, Private: first.Private, Scopes: first.Scopes, Continued: messages[0].Count}
+	for i := range messages {
+		author := messages[i].Message.Author
+		if !slices.ContainsFunc(w.Authors, func(a core.Author) bool { return a.ID == author.ID }) {
+			w.Authors = append(w.Authors, author)
+		}
+	}
+	return w
 }

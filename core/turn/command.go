@@ -1,0 +1,123 @@
+package turn
+
+import (
+	"context"
+	"errors"
+
+	"synthbot/core"
+	"synthbot/core/command"
+)
+
+// isFixed reports whether no model is asked: a command is carried out, or the reply was
+// fixed when the message was received.
+func (t *turn) isFixed() bool { return t.place.lane.commands || t.messages[0].Reply != "" }
+
+// fixedPlan returns the plan of a turn in which no model is asked.
+func (t *turn) fixedPlan(ctx context.Context) (p core.Plan, ok bool, err error) {
+	e := &t.messages[0]
+	switch {
+	case e.Reply != "":
+		return t.planText(e.Reply), true, nil
+	case e.Kind == core.KindCommand && e.Command != nil:
+		c := commandCall{turn: t, entry: e}
+		text, err := c.run(ctx)
+		if err != nil {
+			return p, true, err
+		}
+		return t.planText(c.attach(ctx, text)), true, nil
+	}
+	return p, false, nil
+}
+
+// commandCall is a chat command that is carried out.
+type commandCall struct {
+	turn  *turn
+	entry *core.Entry
+	files []core.Upload // of its answer
+}
+
+// run carries the command out and returns what is answered. Whether the user may call it
+// is checked again: they may have lost their rank since. The error is that of the
+// journal, or of ctx.
+func (c *commandCall) run(ctx context.Context) (string, error) {
+	t, m := c.turn, &c.entry.Message
+	known, ok := command.Command{}, false
+	if t.setup.Commands != nil {
+		known, ok = t.setup.Commands.Find(c.entry.Command.Name)
+	}
+	if !ok || known.Rank > m.Author.Rank {
+		return "I don't know that command. /help tells what there is.", nil
+	}
+	if known.Private && !m.Private {
+		return "That is between us: please say /" + known.Name + " to me in a private chat.", nil
+	}
+	args, err := known.Parse(c.entry.Command.Args)
+	if err != nil {
+		return t.excuse(known.Name, err), nil
+	}
+	if begun, err := c.begin(ctx, &known); begun || err != nil {
+		return "I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again.", err
+	}
+	text, err := known.Do(ctx, command.Call{
+		Path: t.path, Private: m.Private, Author: m.Author, Person: t.person(), Locale: m.Locale,
+		Args: args, Target: c.entry.Target, Foreign: m.Foreign, Sees: t.who.Sees,
+		Attach: func(f core.Upload) { c.files = append(c.files, f) },
+	})
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return t.excuse(known.Name, err), nil
+	case text == "":
+		return done, nil
+	}
+	return text, nil
+}
+
+// begin journals that a command begins that must not run twice. begun reports that a
+// former attempt began it: then nobody knows whether it was done.
+func (c *commandCall) begin(ctx context.Context, known *command.Command) (begun bool, err error) {
+	if known.Idempotent {
+		return false, nil
+	}
+	j := c.turn.journal
+	key := core.Key{Turn: j.id, Round: commandRound, Step: 1}
+	if _, begun = j.Find(key); begun {
+		return true, nil
+	}
+	return false, j.Write(ctx, j.record(key, core.Started, core.Outcome{Action: known.Name}))
+}
+
+// attach sends the files of the command's answer, and returns what is said with them.
+func (c *commandCall) attach(ctx context.Context, text string) string {
+	t := c.turn
+	if len(c.files) == 0 {
+		return text
+	}
+	carrier := t.setup.carrier(t.path)
+	if carrier == nil {
+		return text + "\n\nI cannot send files here."
+	}
+	parts := t.journal.Parts(core.Key{Turn: t.journal.id, Round: filesRound, Step: 1})
+	err := core.SendAll(len(c.files), func(i int) error {
+		return carrier.Carry(ctx, parts, i+1, core.Sent{Path: t.path}, c.files[i])
+	})
+	if err != nil {
+		return text + "\n\n" + t.excuse("file", err)
+	}
+	return text
+}
+
+// excuse words a command's error for the user. What is not meant for users goes to the
+// log.
+func (t *turn) excuse(name string, err error) string {
+	var said *core.Error
+	if errors.As(err, &said) && said.Text != "" {
+		if said.Err != nil {
+			t.log.Warn("command refused", "command", name, "err", err)
+		}
+		return said.Text
+	}
+	t.log.Error("command failed", "command", name, "err", err)
+	return "Sorry, that did not work. (E-COMMAND)"
+}

@@ -1,0 +1,275 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+)
+
+// question is what the log keeps with a message that asks for a confirmation:
+// which step waits for it.
+type question struct {
+	turn  uint64
+	round uint16
+	step  uint16
+}
+
+const questionMark = "confirm:"
+
+func (q question) String() string {
+	return fmt.Sprintf("%s%d.%d.%d", questionMark, q.turn, q.round, q.step)
+}
+
+// parseQuestion reads a question, and the answer behind it if there is one.
+func parseQuestion(s string) (q question, answer string, ok bool) {
+	rest, ok := strings.CutPrefix(s, questionMark)
+	if !ok {
+		return q, "", false
+	}
+	where, answer, _ := strings.Cut(rest, ":")
+	_, err := fmt.Sscanf(where, "%d.%d.%d", &q.turn, &q.round, &q.step)
+	return q, answer, err == nil
+}
+
+// askUser asks about all steps that wait to be confirmed.
+func (t *turn) askUser(ctx context.Context, done []action.Done) error {
+	for _, d := range done {
+		if d.Progress != core.Pending || d.Held.Question == "" {
+			continue
+		}
+		q := question{d.Key.Turn.Seq, d.Key.Round, d.Key.Step}
+		err := t.sendQuestion(ctx, d.Key, d.Held.Question, q)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if errors.Is(err, core.ErrAway) || errors.Is(err, core.ErrUnknownOutcome) {
+			return fmt.Errorf("question: %w", err)
+		}
+		when := d.Held.Expires
+		if err != nil {
+			var e *core.Error
+			if errors.As(err, &e) && e.Kind == core.Unsure {
+				t.results.unsure = true
+			} else {
+				when = t.journal.clock() // nobody can answer it
+				d.Held.Refused(err)
+				t.journalWith(d.Key).Later(t.journal.record(d.Key, core.Pending, d.Held))
+			}
+			t.log.Error("question not asked", "action", d.Action, "err", err)
+		}
+		t.turns.expireAt(when, t.path, t.who.Private, q)
+	}
+	return nil
+}
+
+// expirePause is the first pause between two tries to let a question go.
+const expirePause = 100 * time.Millisecond
+
+// expireAt lets the question go at that time, if nobody answered it.
+func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q question) {
+	time.AfterFunc(when.Sub(t.setup.Load().Clock()), func() { t.expire(place, private, q, expirePause) })
+}
+
+// Where questions of a former life are looked for: in places where something
+// was said not long ago, among what was said last. A bot may have been stopped for
+// some days.
+const (
+	questionAge   = 7 * 24 * time.Hour
+	questionDepth = 50
+)
+
+// rearm lets the questions of a former life expire, too.
+func (t *Turns) rearm(v core.View) error {
+	heads, err := v.Places(core.Path{})
+	if err != nil {
+		return err
+	}
+	now := t.setup.Load().Clock()
+	for _, h := range heads {
+		if now.Sub(h.Time) > questionAge {
+			continue
+		}
+		entries, err := v.Last(h.Path, questionDepth)
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			if err := t.rearmOne(v, &entries[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rearmOne looks at one entry: is it a question that still waits?
+func (t *Turns) rearmOne(v core.View, e *core.Entry) error {
+	q, _, ok := parseQuestion(e.Data)
+	if !ok || e.Kind != core.KindMessage {
+		return nil
+	}
+	id := core.TurnID{Path: e.Message.Path, Seq: q.turn}
+	records, err := v.Journal(id)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.Key != (core.Key{Turn: id, Round: q.round, Step: q.step}) || r.Progress != core.Pending {
+			continue
+		}
+		if h, err := action.ReadHeld(r); err == nil {
+			t.expireAt(h.Expires, id.Path, e.Message.Private, q)
+		}
+	}
+	return nil
+}
+
+// expire lets a question go that nobody answered in time, and tries until that is
+// written. Where it was decided, or forgotten with who was asked, nothing is left to
+// be written of it.
+func (t *Turns) expire(place core.Path, private bool, q question, pause time.Duration) {
+	err := t.expired(place, private, q)
+	if err == nil || errors.Is(err, core.ErrClosed) {
+		return
+	}
+	t.setup.Load().Log.Warn("question not expired, trying again", "path", place, "in", pause, "err", err)
+	time.AfterFunc(pause, func() { t.expire(place, private, q, min(2*pause, maxPause)) })
+}
+
+// expired writes that the time of a question is over.
+func (t *Turns) expired(place core.Path, private bool, q question) error {
+	ctx, waits := context.Background(), false
+	err := t.store.View(ctx, func(v core.View) error {
+		records, err := v.Journal(core.TurnID{Path: place, Seq: q.turn})
+		waits = slices.ContainsFunc(records, func(r core.Record) bool {
+			return r.Key.Round == q.round && r.Key.Step == q.step && r.Progress == core.Pending
+		})
+		return err
+	})
+	if err != nil || !waits {
+		return err
+	}
+	b := core.Batch{Append: []core.Entry{{Due: true, Self: true, Event: core.Event{
+		Kind: core.KindPress, Data: q.String() + ":n", Message: core.Message{
+			Path: place, ID: "expired-" + q.String(), Time: t.setup.Load().Clock(), Private: private,
+		},
+	}}}}
+	if err := t.store.Commit(ctx, &b); err != nil {
+		return err
+	}
+	t.wake(lane{path: place})
+	return nil
+}
+
+// sendQuestion asks a question, with buttons where the interface has them. One that is too
+// long for a message is attached whole, before it is asked.
+func (t *turn) sendQuestion(ctx context.Context, step core.Key, text string, q question) error {
+	parts := asking{t.journalWith(step).Parts(step), q.String()}
+	if len(text) > action.MaxQuestion {
+		file := core.Upload{Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.File}
+		if err := t.setup.carrier(t.path).Carry(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
+			return err
+		}
+		text = brief(text)
+	}
+	what := core.Sent{Path: t.path, Text: text, Data: q.String()}
+	if c := t.setup.chooser(t.path); c != nil {
+		return c.Choose(ctx, parts, what, []core.Choice{
+			{Label: "Confirm", Data: q.String() + ":y"}, {Label: "Cancel", Data: q.String() + ":n"},
+		})
+	}
+	d, ok := t.snapshot.Message(t.path.Interface())
+	if !ok {
+		return core.Errorf(core.Broken, "%s has no message action", t.path.Interface())
+	}
+	payload, err := json.Marshal(map[string]string{"text": core.Literal(text) + " (yes/no)"})
+	if err != nil {
+		return err
+	}
+	_, err = d.Do(ctx, core.Call{
+		Key: step, Path: t.path, Private: t.who.Private, Author: t.who.Authors[0], Answers: t.ids(),
+		Payload: payload, Parts: parts,
+	})
+	return err
+}
+
+// attachedName is what the file is called that holds a long question.
+const attachedName = "question.txt"
+
+// brief is a question whose whole text is attached: its first lines, and where the
+// rest is.
+func brief(text string) string {
+	const most = 300
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if b.Len()+len(line) > most {
+			break
+		}
+		b.WriteString(line)
+	}
+	return b.String() + "…\nWhat will be done is too long for a message. The file " + attachedName + " shows all of it."
+}
+
+// journalWith returns the journal that holds the step: this turn's, or that of a turn
+// whose question it decides.
+func (t *turn) journalWith(step core.Key) *journal {
+	for _, o := range t.decided {
+		if o.id == step.Turn {
+			return o
+		}
+	}
+	return t.journal
+}
+
+// asking are the parts of a question, told apart from those of the step that it
+// is about. The log keeps data with them.
+type asking struct {
+	core.Parts
+	data string
+}
+
+// Send implements core.Parts.
+func (p asking) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+	what.Data = p.data
+	return p.Parts.Send(ctx, questionPart+n, what, do)
+}
+
+// Since implements core.Parts.
+func (p asking) Since(n int) time.Time { return p.Parts.Since(questionPart + n) }
+
+func (s *setup) carrier(place core.Path) core.Carrier {
+	if s.Carrier == nil {
+		return nil
+	}
+	return s.Carrier(place)
+}
+
+func (s *setup) chooser(place core.Path) core.Chooser {
+	if s.Chooser == nil {
+		return nil
+	}
+	return s.Chooser(place)
+}
+
+// toUs reports whether a message is meant for the bot and nobody else.
+func toUs(m *core.Message) bool {
+	return m.Private || m.Addressed != core.NotAddressed && m.Addressed != core.Overheard
+}
+
+// yesOrNo reads an answer that is nothing else, in the languages of the house.
+func yesOrNo(text string) (yes, plain bool) {
+	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
+	case "yes", "y", "ok", "okay", "confirm", "ja", "sì", "si", "sí", "oui":
+		return true, true
+	case "no", "n", "cancel", "nein", "non", "annulla", "cancelar", "annuler", "abbrechen":
+		return false, true
+	}
+	return false, false
+}

@@ -1,0 +1,129 @@
+package turn
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/plan"
+	"synthbot/core/prompt"
+)
+
+// results are what came of a turn.
+type results struct {
+	turn       *turn
+	latest     []action.Done // of the latest round
+	all        []action.Done
+	intent     string // of the latest plan that names one
+	confidence float64
+	about      core.State // what the plans say that the conversation is about
+	unsure     bool       // a question may not have arrived
+}
+
+// add notes what came of a plan.
+func (r *results) add(p core.Plan, done []action.Done) {
+	r.latest = done
+	r.all = append(r.all, done...)
+	if p.Intent != "" {
+		r.intent, r.confidence = p.Intent, 0
+	}
+	if p.Confidence != nil {
+		r.confidence = *p.Confidence
+	}
+	now := r.turn.setup.Clock()
+	r.about = plan.Merge(r.about, now, now, 0, p.Context)
+}
+
+// outputs are what of the latest round goes back to the model.
+func (r *results) outputs() (outputs []prompt.Output) {
+	silent := r.needsAcknowledgement()
+	for _, d := range r.latest {
+		if hasWords(&d) && !r.isReplaced(&d) || silent && d.Progress == core.Done {
+			outputs = append(outputs, prompt.Output{
+				Action: d.Action, Payload: d.Call.Payload, Progress: d.Progress, Output: d.Output, Text: d.Outcome.Text,
+			})
+		}
+	}
+	return outputs
+}
+
+// hasWords reports whether the model is to tell of a step's outcome. The turn itself
+// tells of a message that may not have arrived.
+func hasWords(d *action.Done) bool {
+	switch d.Progress {
+	case core.Done:
+		return len(d.Output) > 0
+	case core.Failed, core.Unknown, core.Skipped:
+		_, control := action.Control(d.Action)
+		return d.Outcome.Text != "" && !control && d.Outcome.Kind != core.Unsure
+	}
+	return false
+}
+
+// isReplaced reports whether the plan's own message for the case that a step fails was
+// sent here. Then there is nothing to add.
+func (r *results) isReplaced(d *action.Done) bool {
+	return slices.ContainsFunc(r.latest, func(f action.Done) bool {
+		def, ok := r.turn.snapshot.Resolve(f.Action)
+		var to struct {
+			Path core.Path `json:"interface_path"`
+		}
+		return ok && def.IsMessage() && f.For == d.Step &&
+			json.Unmarshal(f.Call.Payload, &to) == nil && (to.Path.IsZero() || to.Path == r.turn.path)
+	})
+}
+
+// worked reports whether anything was done, or waits to be confirmed.
+func (r *results) worked() bool {
+	return slices.ContainsFunc(r.all, func(d action.Done) bool {
+		return d.Progress == core.Done || d.Progress == core.Pending
+	})
+}
+
+// inDoubt reports whether something that was sent may not have arrived, and is not sent
+// again.
+func (r *results) inDoubt() bool {
+	return r.unsure || slices.ContainsFunc(r.all, func(d action.Done) bool { return d.Outcome.Kind == core.Unsure })
+}
+
+// needsAcknowledgement reports whether somebody waits for a reply and nothing was said
+// or shown to them: they do not know what was done.
+func (r *results) needsAcknowledgement() bool {
+	first := r.turn.messages[0].Kind
+	if first == core.KindContinue || first == core.KindPress || r.turn.unasked() || r.inDoubt() {
+		return false
+	}
+	return len(r.turn.journal.texts()) == 0 && !slices.ContainsFunc(r.all, r.isVisible)
+}
+
+// isVisible reports whether users see what came of a step: the platform shows it, or it
+// was to keep silent.
+func (r *results) isVisible(d action.Done) bool {
+	_, control := action.Control(d.Action)
+	if control || d.Progress == core.Pending || d.Outcome.Result.Shown {
+		return true
+	}
+	def, ok := r.turn.snapshot.Resolve(d.Action)
+	if !ok || d.Progress != core.Done {
+		return false
+	}
+	_, platform := r.turn.snapshot.Resolve(core.MessagePrefix + def.Owner)
+	return platform
+}
+
+// dropRepeated leaves out of a plan what was done in an earlier round, to the letter.
+func (r *results) dropRepeated(p core.Plan) core.Plan {
+	p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s core.Step) bool {
+		return slices.ContainsFunc(r.all, func(d action.Done) bool {
+			return d.Progress == core.Done && d.Action == s.Type && bytes.Equal(d.Call.Payload, s.Payload)
+		})
+	})
+	return p
+}
+
+// called reports whether the turn called the action in an earlier round.
+func (r *results) called(name string) bool {
+	return slices.ContainsFunc(r.all, func(d action.Done) bool { return d.Action == name })
+}
