@@ -16,9 +16,11 @@ func answered(e *core.Entry, id string) bool {
 	return e.Self && e.Message.ReplyTo != nil && e.Message.ReplyTo.From.ID == id
 }
 
-// guard refuses to change or delete a question, and for ordinary people everything
-// but the bot's answers to themselves.
-func (t *turn) guard(ctx context.Context, d *action.Definition, c core.Call) error {
+// rewriteGuard refuses calls that would change or delete messages: questions, and for
+// ordinary users everything but the bot's answers to themselves.
+type rewriteGuard struct{ turn *turn }
+
+func (g rewriteGuard) check(ctx context.Context, d *action.Definition, c core.Call) error {
 	if d.Effects&core.EffectRewrites == 0 {
 		return nil
 	}
@@ -29,12 +31,12 @@ func (t *turn) guard(ctx context.Context, d *action.Definition, c core.Call) err
 	decoder := json.NewDecoder(strings.NewReader(string(c.Payload)))
 	decoder.UseNumber()
 	if err := decoder.Decode(&p); err != nil {
-		return &core.Error{Kind: core.Invalid, Text: "the message cannot be told", Err: err}
+		return &core.Error{Kind: core.Invalid, Text: "it is not clear which message is meant", Err: err}
 	}
 	if p.Path.IsZero() {
-		p.Path = t.path
+		p.Path = g.turn.path
 	}
-	e, err := t.find(ctx, p.Path, text(p.ID))
+	e, err := g.find(ctx, p.Path, text(p.ID))
 	switch {
 	case err != nil:
 		return err
@@ -46,25 +48,14 @@ func (t *turn) guard(ctx context.Context, d *action.Definition, c core.Call) err
 	return nil
 }
 
-// text is an id as a payload holds it.
-func text(id any) string {
-	switch id := id.(type) {
-	case string:
-		return strings.TrimSpace(id)
-	case json.Number:
-		return id.String()
-	}
-	return ""
-}
-
-// find returns what the log has under a message's id, in the place or in another
-// one of the same chat or server, where ids may be shared; the zero Entry if it has
-// nothing. What this turn sent is in no log yet.
-func (t *turn) find(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
-	for _, j := range append(slices.Clone(t.decided), t.journal) {
+// find returns what the log has under a message's id, in the place or in another one of
+// the same chat or server, where ids may be shared; the zero Entry if it has nothing.
+// What this turn sent is in no log yet.
+func (g rewriteGuard) find(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
+	for _, j := range append(slices.Clone(g.turn.decided), g.turn.journal) {
 		for _, s := range j.sent {
 			if s.ID == id {
-				return t.logEntry(s), nil
+				return g.turn.logEntry(s), nil
 			}
 		}
 	}
@@ -72,7 +63,7 @@ func (t *turn) find(ctx context.Context, place core.Path, id string) (found core
 	if err != nil {
 		return found, err
 	}
-	err = t.turns.store.View(ctx, func(v core.View) error {
+	err = g.turn.turns.store.View(ctx, func(v core.View) error {
 		heads, err := v.Places(root)
 		if err != nil {
 			return err
@@ -89,6 +80,17 @@ func (t *turn) find(ctx context.Context, place core.Path, id string) (found core
 		return nil
 	})
 	return found, err
+}
+
+// text is an id as a payload holds it.
+func text(id any) string {
+	switch id := id.(type) {
+	case string:
+		return strings.TrimSpace(id)
+	case json.Number:
+		return id.String()
+	}
+	return ""
 }
 
 // capped lowers the rank of who pressed a button to that of who caused it: a button

@@ -81,8 +81,8 @@ func (c *exchange) plan(ctx context.Context) (core.Plan, error) {
 		return core.Plan{}, ctx.Err()
 	}
 	t := c.turn
-	if c.round == firstRound && !t.waitForLimit(ctx) {
-		return t.fallbackReply(errTooFast), nil
+	if c.round == firstRound && !c.waitForLimit(ctx) {
+		return c.fallbackReply(errTooFast), nil
 	}
 	err := c.ask(ctx, nil)
 	for try := 0; err == nil && len(c.faults) > 0 && try < t.setup.Config.Attempts; try++ {
@@ -98,7 +98,7 @@ func (c *exchange) plan(ctx context.Context) (core.Plan, error) {
 	if err != nil {
 		t.log.Error("no engine answered", "err", err)
 		if len(c.best.Steps) == 0 {
-			return t.fallbackReply(err), nil
+			return c.fallbackReply(err), nil
 		}
 	}
 	if len(c.faults) > 0 {
@@ -235,6 +235,30 @@ func (c *exchange) correction() func(*prompt.Prompt) core.Request {
 		x.Prompt = p
 		return x.Request()
 	}
+}
+
+// fallbackReply is what is done when no engine answered: a reminder is said in its own
+// words, and those who wrote get an excuse. Nobody is bothered unasked, or told of limits
+// again and again.
+func (c *exchange) fallbackReply(err error) core.Plan {
+	t := c.turn
+	e := &t.messages[0]
+	switch {
+	case t.unasked():
+		return core.Plan{}
+	case e.Kind == core.KindReminder && e.Message.Text != "":
+		text := "⏰ " + e.Message.Text
+		waited := t.setup.waited(e)
+		if waited >= remindedLate {
+			text += " (late by " + waited.Round(time.Minute).String() + ")"
+		}
+		return t.planText(text)
+	}
+	if limited(err) && !t.turns.pace.tells(t.causers(), t.setup.Clock()) {
+		p, _ := t.snapshot.Check(core.Plan{Steps: []core.Step{{Type: action.Ignore}}}, t.who)
+		return p
+	}
+	return t.planText(trouble(err))
 }
 
 // planText is a plan of one message to the place.

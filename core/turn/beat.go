@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/action"
 	"synthbot/core/prompt"
 )
 
@@ -65,26 +64,4 @@ func (t *turn) unasked() bool {
 		}
 	}
 	return true
-}
-
-// fallbackReply is what is done when no engine answered: a reminder is said in its
-// own words, those who spoke get an excuse, and nobody is bothered unasked, or told
-// of limits again and again.
-func (t *turn) fallbackReply(err error) core.Plan {
-	e := &t.messages[0]
-	switch {
-	case t.unasked():
-		return core.Plan{}
-	case e.Kind == core.KindReminder && e.Message.Text != "":
-		text := "⏰ " + e.Message.Text
-		if waited := t.setup.waited(e); waited >= remindedLate {
-			text += " (late by " + waited.Round(time.Minute).String() + ")"
-		}
-		return t.planText(text)
-	}
-	if limited(err) && !t.turns.pace.tells(t.causers(), t.journal.clock()) {
-		p, _ := t.snapshot.Check(core.Plan{Steps: []core.Step{{Type: action.Ignore}}}, t.who)
-		return p
-	}
-	return t.planText(trouble(err))
 }

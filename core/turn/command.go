@@ -8,10 +8,6 @@ import (
 	"synthbot/core/command"
 )
 
-// isFixed reports whether no model is asked: a command is carried out, or the reply was
-// fixed when the message was received.
-func (t *turn) isFixed() bool { return t.place.lane.commands || t.messages[0].Reply != "" }
-
 // fixedPlan returns the plan of a turn in which no model is asked.
 func (t *turn) fixedPlan(ctx context.Context) (p core.Plan, ok bool, err error) {
 	e := &t.messages[0]
@@ -53,7 +49,7 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	}
 	args, err := known.Parse(c.entry.Command.Args)
 	if err != nil {
-		return t.excuse(known.Name, err), nil
+		return c.excuse(known.Name, err), nil
 	}
 	if begun, err := c.begin(ctx, &known); begun || err != nil {
 		return "I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again.", err
@@ -67,7 +63,7 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return t.excuse(known.Name, err), nil
+		return c.excuse(known.Name, err), nil
 	case text == "":
 		return done, nil
 	}
@@ -103,21 +99,21 @@ func (c *commandCall) attach(ctx context.Context, text string) string {
 		return carrier.Carry(ctx, parts, i+1, core.Sent{Path: t.path}, c.files[i])
 	})
 	if err != nil {
-		return text + "\n\n" + t.excuse("file", err)
+		return text + "\n\n" + c.excuse("file", err)
 	}
 	return text
 }
 
 // excuse words a command's error for the user. What is not meant for users goes to the
 // log.
-func (t *turn) excuse(name string, err error) string {
+func (c *commandCall) excuse(name string, err error) string {
 	var said *core.Error
 	if errors.As(err, &said) && said.Text != "" {
 		if said.Err != nil {
-			t.log.Warn("command refused", "command", name, "err", err)
+			c.turn.log.Warn("command refused", "command", name, "err", err)
 		}
 		return said.Text
 	}
-	t.log.Error("command failed", "command", name, "err", err)
+	c.turn.log.Error("command failed", "command", name, "err", err)
 	return "Sorry, that did not work. (E-COMMAND)"
 }

@@ -100,10 +100,11 @@ func (a *pace) tells(people []core.Path, now time.Time) (tell bool) {
 	return tell || len(people) == 0
 }
 
-// waitForLimit waits until the person who caused the turn may make the model be asked again:
+// waitForLimit waits until the user who caused the turn may make the model be asked again:
 // what they write meanwhile is answered together. It returns false if that would take
 // too long. Admins wait for nothing.
-func (t *turn) waitForLimit(ctx context.Context) bool {
+func (c *exchange) waitForLimit(ctx context.Context) bool {
+	t := c.turn
 	perMinute := t.setup.Access.PerMinute
 	first := &t.messages[0]
 	if perMinute <= 0 || first.Kind != core.KindMessage && first.Kind != core.KindPress {

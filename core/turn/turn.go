@@ -163,7 +163,7 @@ func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
 	t.move(core.Acting)
 	done, err := t.setup.Runtime.Execute(ctx, action.Job{
 		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: p, Read: t.input.reading, Who: t.who, Journal: t.journal,
-		Attaches: t.setup.carrier(t.path) != nil, Guard: t.guard,
+		Attaches: t.setup.carrier(t.path) != nil, Guard: rewriteGuard{t}.check,
 		Message: t.messages[len(t.messages)-1].Message, Answers: t.ids(), State: t.input.parts.State,
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
 // followUp prepares the prompt that gives the outputs of the latest steps back to the
 // model. It returns false if there is nothing to give back.
 func (t *turn) followUp(ctx context.Context) (more bool, err error) {
-	if t.isFixed() { // no model is asked, and what was done is not to be done again
+	if t.place.lane.commands || t.messages[0].Reply != "" { // no model is asked, and nothing is done again
 		return false, nil
 	}
 	outputs := t.results.outputs()
