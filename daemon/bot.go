@@ -110,55 +110,37 @@ func (b *Bot) options(p *parts) turn.Options {
 		Store: b.Data.Store, Catalogue: &catalogue, Clock: clock, Log: inRoom(b.log, "core/turn"),
 		Runtime:  b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker, inRoom(b.log, "core/turn")),
-		Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
 		Settings: p.turnSettings,
 		Access:   c.Access, Admins: b.admins(c), Names: append([]string{c.Bot.Name}, p.cast.names()...), Config: c.turnConfig(),
-		Language: string(c.Bot.Language), Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
-		Chooser:   p.chooser,
-		Reaches:   func(place core.Path) bool { return b.reaches(p.at(place), place) },
-		Carrier:   p.carrier,
-		Recons:    []core.Recon{recon.New()},
-		Injectors: make(map[string]core.Injector),
-		Observers: []core.Observer{b.monitor.metrics, b.monitor.traces, b.alerts},
-		Watchers:  b.page.watchers(c),
-		Commands:  p.Commands,
-		Asleep:    p.isAsleep,
-		Epoch:     b.Data.Facts().Epoch,
-		Open:      b.open(p),
+		Epoch: b.Data.Facts().Epoch,
+		Prompt: turn.Prompt{
+			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
+			Language: string(c.Bot.Language), Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
+			Open: b.open(p),
+		},
+		Places: turn.Places{
+			Chooser: p.chooser, Carrier: p.carrier, Asleep: p.isAsleep,
+			Reaches: func(place core.Path) bool { return b.reaches(p.at(place), place) },
+		},
+		Plugins: turn.Plugins{
+			Commands: p.Commands, Recons: []core.Recon{recon.New()}, Watchers: b.page.watchers(c),
+			Observers: []core.Observer{b.monitor.metrics, b.monitor.traces, b.alerts},
+		},
 	}
 	if p.small != nil {
-		o.Recons = append(o.Recons, p.small)
+		o.Plugins.Recons = append(o.Plugins.Recons, p.small)
 	}
 	for _, i := range p.Interfaces {
-		equip(&o, i)
+		o.Plugins.Add(i)
 	}
 	for _, l := range p.plugins {
-		equip(&o, l.Plugin)
+		o.Plugins.Add(l.Plugin)
 		if l.name == PairingName {
-			last := len(o.Gates) - 1
-			o.Gates[last] = exempt{o.Gates[last], &c.Access}
+			last := len(o.Plugins.Gates) - 1
+			o.Plugins.Gates[last] = exempt{o.Plugins.Gates[last], &c.Access}
 		}
 	}
 	return o
-}
-
-// equip adds what a plugin is able to do.
-func equip(o *turn.Options, p core.Plugin) {
-	if x, ok := p.(core.Injector); ok {
-		o.Injectors[p.Name()] = x
-	}
-	if x, ok := p.(core.Recon); ok {
-		o.Recons = append(o.Recons, x)
-	}
-	if x, ok := p.(core.Observer); ok {
-		o.Observers = append(o.Observers, x)
-	}
-	if x, ok := p.(core.Biographer); ok {
-		o.Bios = append(o.Bios, x)
-	}
-	if x, ok := p.(core.Gate); ok {
-		o.Gates = append(o.Gates, x)
-	}
 }
 
 // open reads what people attach, as far as an engine can make use of it.

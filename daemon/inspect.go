@@ -20,7 +20,7 @@ import (
 // they are passed over with every turn.
 func (b *Bot) Narrow(ctx context.Context, out io.Writer) {
 	o, c := b.options(b.InForce()), b.InForce().Config
-	o.Injectors, o.Recons, o.Bios = nil, nil, nil // a check connects to nothing
+	o.Plugins.Injectors, o.Plugins.Recons, o.Plugins.Bios = nil, nil, nil // a check connects to nothing
 	turns := turn.New(o)
 	for _, e := range c.Engines {
 		for _, place := range c.samples() {

@@ -59,7 +59,7 @@ func (s *setup) judge(m *core.Message, again bool) (strictest core.Verdict) {
 	if m.Author.Rank >= core.Admin {
 		return strictest
 	}
-	for _, g := range s.Gates {
+	for _, g := range s.Plugins.Gates {
 		v := core.Verdict{Admission: core.Blank}
 		guard(s.Log, "gate", func() { v = g.Judge(m, again) })
 		if v.Admission > strictest.Admission || strictest == (core.Verdict{}) {

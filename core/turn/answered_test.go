@@ -23,7 +23,7 @@ func editor(t *testing.T, script ...any) (*bot, *coretest.Plugin) {
 	)
 	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, p)
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	}), p
 }
 

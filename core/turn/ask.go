@@ -159,7 +159,7 @@ func (c *exchange) insists(before string) bool {
 
 // check reads an answer: its plan is validated whole, and looked at by reviewers.
 func (c *exchange) check(ctx context.Context, a core.Answer) {
-	p, faults := plan.Read(a, c.turn.setup.Keys...)
+	p, faults := plan.Read(a, c.turn.setup.Prompt.Keys...)
 	if prose, ok := plan.Prose(a.Text); ok && c.dialect == core.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
 		p, faults = core.Plan{Response: prose}, nil // in this dialect text is how one speaks
 	}

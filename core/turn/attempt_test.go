@@ -100,8 +100,8 @@ func TestApologyIsNotLost(t *testing.T) {
 			return nil
 		}
 		b := start(t, s, room, coretest.NewAsker(plan("never")), func(o *turn.Options) {
-			persona := o.Persona
-			o.Persona = func(p core.Path, user string) core.Persona {
+			persona := o.Prompt.Persona
+			o.Prompt.Persona = func(p core.Path, user string) core.Persona {
 				if user == "poison" {
 					panic("poison")
 				}
@@ -240,7 +240,7 @@ func TestConfirmedStepIsJournalled(t *testing.T) {
 	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
 		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
 	b := start(t, s, room, coretest.NewAsker(pays), func(o *turn.Options) {
-		o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+		o.Catalogue, o.Places.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
 	})
 	b.receive(said("1", "jay", "pay Ann"))
 	b.ended(1)
@@ -363,7 +363,7 @@ func crashDeciding(t *testing.T, after bool, n int, words bool) {
 			return core.Result{Next: []core.Step{{Type: "message_room", Payload: []byte(`{"text":"Receipt."}`)}}}, nil
 		}})
 	with := func(o *turn.Options) {
-		o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+		o.Catalogue, o.Places.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
 		o.Runtime = action.NewRuntime(action.Options{})
 	}
 	b := start(t, s, room, coretest.NewAsker(pays), with)
@@ -454,12 +454,12 @@ func TestCommandOfNoAdmin(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
-		o.Commands = all
+		o.Plugins.Commands = all
 		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 	})
 	b.receive(called("1", "jay", "slow"), called("2", "boss", "reign"), called("3", "jay", "gone"))
 	<-begun
-	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins, o.Commands = nil, fewer }))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins, o.Plugins.Commands = nil, fewer }))
 	close(release)
 	b.ended(3)
 	const unknown = "I don't know that command. /help tells what there is."
@@ -472,12 +472,12 @@ func TestReconfigureWakes(t *testing.T) {
 		s := open(t, t.TempDir())
 		defer s.Close()
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
-			o.Reaches = func(core.Path) bool { return false }
+			o.Places.Reaches = func(core.Path) bool { return false }
 		})
 		defer b.stop()
 		b.receive(said("1", "jay", "hi"))
 		synctest.Wait()
-		b.Reconfigure(b.options(func(o *turn.Options) { o.Reaches = nil }))
+		b.Reconfigure(b.options(func(o *turn.Options) { o.Places.Reaches = nil }))
 		b.ended(1)
 		b.stands("ok")
 	})

@@ -58,7 +58,7 @@ func TestCommands(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	var calls []command.Call
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("What do you mean?")), func(o *turn.Options) {
-		o.Commands = commands(t, &calls)
+		o.Plugins.Commands = commands(t, &calls)
 		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 	})
 	open := called("8", "jay", "mydata", "x")
@@ -112,7 +112,7 @@ func TestCallTellsWhatItAnswers(t *testing.T) {
 	tools := coretest.NewPlugin("tools", core.Action{Name: "look", Permission: core.Everyone}, core.Action{Name: "leap", Permission: core.Everyone, Confirm: true})
 	b := start(t, s, room, coretest.NewAsker(`{"actions":[{"type":"look"}]}`, plan("seen"), `{"actions":[{"type":"leap"}]}`, plan("leapt")), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, tools)
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	})
 	b.receive(said("1", "jay", "look"), said("2", "jay", "now"), said("3", "ann", "and me"))
 	b.ended(2)
@@ -135,7 +135,7 @@ func TestCommandsStayOutOfPrompts(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	var calls []command.Call
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Commands = commands(t, &calls) })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Commands = commands(t, &calls) })
 	b.receive(called("1", "jay", "echo", "PRIVATEDATA"))
 	b.ended(1)
 	b.receive(said("2", "jay", "hi"))
@@ -227,9 +227,9 @@ func TestContributions(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	weather := &lasting{}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Bios = []core.Biographer{biographer{}}
-		o.Injectors = map[string]core.Injector{"weather": weather}
-		o.Open = func(_ context.Context, _ core.Path, files []core.Attachment) turn.Opened {
+		o.Plugins.Bios = []core.Biographer{biographer{}}
+		o.Plugins.Injectors = map[string]core.Injector{"weather": weather}
+		o.Prompt.Open = func(_ context.Context, _ core.Path, files []core.Attachment) turn.Opened {
 			return turn.Opened{Texts: map[string]string{files[0].Ref: "what stands in the file"}}
 		}
 		o.Settings = func(core.Path) turn.Settings { return turn.Settings{Language: "it"} }
@@ -261,7 +261,7 @@ func TestSees(t *testing.T) {
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(`{"actions":[{"type":"look","payload":{}}]}`), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, eye)
-		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("hall")}}, {Paths: []core.Path{core.MustPath("room")}}}
+		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("hall")}}, {Paths: []core.Path{core.MustPath("room")}}}
 	})
 	elsewhere := talk("0", "jay", "in another hall")
 	elsewhere.Message.Path = core.MustPath("hall/1")
@@ -316,7 +316,7 @@ func TestCommandsRunOnce(t *testing.T) {
 		}
 		return nil
 	}
-	b := start(t, s, room, coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Commands = commands(t, &calls) })
+	b := start(t, s, room, coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Commands = commands(t, &calls) })
 	b.receive(called("1", "jay", "echo", "once"))
 	b.ended(1)
 	if len(calls) != 1 || len(b.asker.Asked()) != 0 {
@@ -331,9 +331,9 @@ func TestAdminsCommandsInASleepingPlace(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	var calls []command.Call
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Asleep = func(core.Path) bool { return true }
+		o.Places.Asleep = func(core.Path) bool { return true }
 		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
-		o.Commands = commands(t, &calls)
+		o.Plugins.Commands = commands(t, &calls)
 	})
 	b.receive(called("1", "boss", "usage", "x"))
 	b.ended(1)
@@ -352,7 +352,7 @@ func TestSentElsewhere(t *testing.T) {
 		`{"actions":[{"type":"message_room","payload":{"text":"News!","interface_path":"room/new"}},{"type":"message_room","payload":{"text":"Psst!","interface_path":"room/1"}}]}`,
 	), func(o *turn.Options) { o.Catalogue = new(action.Catalogue); o.Catalogue.Swap(snapshot) })
 	b.Reconfigure(b.options(func(o *turn.Options) {
-		o.Persona = func(place core.Path, _ string) core.Persona { return core.Persona{Name: "Aria of " + place.String()} }
+		o.Prompt.Persona = func(place core.Path, _ string) core.Persona { return core.Persona{Name: "Aria of " + place.String()} }
 	}))
 	b.receive(said("1", "jay", "a private word"))
 	b.ended(1)
@@ -388,7 +388,7 @@ func TestBadContributions(t *testing.T) {
 		return func(context.Context) (json.RawMessage, error) { return json.RawMessage(text), nil }
 	}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Injectors = map[string]core.Injector{
+		o.Plugins.Injectors = map[string]core.Injector{
 			"good":   says(`"sunny"`),
 			"late":   injector(func(context.Context) (json.RawMessage, error) { <-never; return json.RawMessage(`1`), nil }),
 			"broken": injector(func(context.Context) (json.RawMessage, error) { return json.RawMessage(`2`), errors.New("no") }),
@@ -431,7 +431,7 @@ func TestSceneTellsWhatIsSaid(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	scenes := make(chan core.Scene, 10)
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) { o.Recons = []core.Recon{scout(scenes)} })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) { o.Plugins.Recons = []core.Recon{scout(scenes)} })
 	b.receive(said("1", "jay", "one"), said("2", "jay", ""), said("3", "jay", "two"))
 	b.ended(1)
 	if s := <-scenes; s.Text != "one\ntwo" || s.Author.ID != "jay" || !s.Private || s.Path != place {
@@ -475,8 +475,8 @@ func TestPreviewIsPrivateInPrivate(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) {
-		o.Scope, o.Config.Recent = "unified", 10
-		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
+		o.Prompt.Scope, o.Config.Recent = "unified", 10
+		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
 	})
 	b.receive(said("1", "jay", "a private word"))
 	b.ended(1)
@@ -519,13 +519,13 @@ func TestFilesOfCommands(t *testing.T) {
 			files := &carrier{}
 			room := coretest.NewRoom("room")
 			b := start(t, s, room, coretest.NewAsker(), func(o *turn.Options) {
-				o.Commands = registry(t, map[string]obeying{"export": func(_ context.Context, c call) (string, error) {
+				o.Plugins.Commands = registry(t, map[string]obeying{"export": func(_ context.Context, c call) (string, error) {
 					c.Attach(core.Upload{Name: "a"})
 					c.Attach(core.Upload{Name: "b"})
 					return "Here.", nil
 				}})
 				if tc.carrier != nil {
-					o.Carrier = func(core.Path) core.Carrier { return tc.carrier(files) }
+					o.Places.Carrier = func(core.Path) core.Carrier { return tc.carrier(files) }
 				}
 			})
 			b.receive(called("1", "jay", "export"))
@@ -577,8 +577,8 @@ func TestInjectorsFail(t *testing.T) {
 	defer s.Close()
 	flaky := &flakyInjector{}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Injectors = map[string]core.Injector{"weather": flaky}
-		o.Bios = []core.Biographer{lengths{"jay": 400, "ann": 401}}
+		o.Plugins.Injectors = map[string]core.Injector{"weather": flaky}
+		o.Plugins.Bios = []core.Biographer{lengths{"jay": 400, "ann": 401}}
 	})
 	for i, who := range []string{"jay", "jay", "jay", "ann"} {
 		b.receive(said(fmt.Sprint(i), who, "hi"))

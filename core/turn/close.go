@@ -124,7 +124,7 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 	}
 	name := t.input.parts.Persona.Name // as it was when the turn began: a command may change it meanwhile
 	if s.Path != t.path || name == "" {
-		name = t.setup.Persona(s.Path, "").Name
+		name = t.setup.Prompt.Persona(s.Path, "").Name
 	}
 	var to *core.Quote
 	if s.Path == t.path && len(t.who.Authors) == 1 && t.who.Authors[0].ID != "" && len(t.messages) > 0 {

@@ -50,7 +50,7 @@ func TestCommandsKnowThatTheyAre(t *testing.T) {
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(`{"response":"ok","actions":[{"type":"look"}]}`), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, eye)
-		o.Commands = registry(t, map[string]obeying{"count": func(ctx context.Context, _ call) (string, error) {
+		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(ctx context.Context, _ call) (string, error) {
 			beside = append(beside, core.IsBeside(ctx))
 			return "one", nil
 		}})
@@ -72,7 +72,7 @@ func TestCommandBesideTurn(t *testing.T) {
 			s := open(t, t.TempDir())
 			t.Cleanup(func() { s.Close() })
 			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-				o.Commands = registry(t, map[string]obeying{
+				o.Plugins.Commands = registry(t, map[string]obeying{
 					"one": func(context.Context, call) (string, error) { return "first", nil },
 					"two": func(context.Context, call) (string, error) { return "second", nil },
 				})
@@ -95,7 +95,7 @@ func TestCommandBesideTurn(t *testing.T) {
 			}
 			b.stands("first", "second")
 			b.kill() // the turn that runs comes to its end in the next life
-			b = start(t, s, b.room, coretest.NewAsker(plan("answer")), func(o *turn.Options) { o.Commands = b.o.Commands })
+			b = start(t, s, b.room, coretest.NewAsker(plan("answer")), func(o *turn.Options) { o.Plugins.Commands = b.o.Plugins.Commands })
 			b.quiet()
 			if got := b.room.Texts(); len(got) < 3 || slices.Contains(got[2:], "first") || slices.Contains(got[2:], "second") {
 				t.Errorf("the room holds %q", got)
@@ -111,8 +111,8 @@ func TestMessageWaitsForCommand(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	var asleep atomic.Bool
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-		o.Asleep = func(core.Path) bool { return asleep.Load() }
-		o.Commands = registry(t, map[string]obeying{
+		o.Places.Asleep = func(core.Path) bool { return asleep.Load() }
+		o.Plugins.Commands = registry(t, map[string]obeying{
 			"sleep": func(context.Context, call) (string, error) {
 				close(begun)
 				<-release
@@ -144,8 +144,8 @@ func TestPersonaBesideTurn(t *testing.T) {
 	var name atomic.Value
 	name.Store("Aria")
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-		o.Persona = func(core.Path, string) core.Persona { return core.Persona{Name: name.Load().(string)} }
-		o.Commands = registry(t, map[string]obeying{
+		o.Prompt.Persona = func(core.Path, string) core.Persona { return core.Persona{Name: name.Load().(string)} }
+		o.Plugins.Commands = registry(t, map[string]obeying{
 			"persona": func(context.Context, call) (string, error) { name.Store("Bella"); return "I am Bella.", nil },
 		})
 	})
@@ -176,7 +176,7 @@ func TestForgetBesideTurn(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	b := start(t, db, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
 		o.Epoch = db.Epoch
-		o.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]obeying{
 			"forgetme": func(ctx context.Context, c command.Call) (string, error) { return "Gone.", db.Forget(ctx, c.Person) },
 		})
 	})
@@ -214,7 +214,7 @@ func TestMovedWithCommand(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	begun, release := make(chan struct{}, 1), make(chan struct{})
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-		o.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]obeying{
 			"slow": func(context.Context, call) (string, error) {
 				begun <- struct{}{}
 				<-release
@@ -259,7 +259,7 @@ func crashBeside(t *testing.T, name string, after bool, n int) {
 	room := coretest.NewRoom("room")
 	var calls atomic.Int32
 	with := func(o *turn.Options) {
-		o.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]obeying{
 			name: func(context.Context, call) (string, error) { calls.Add(1); return "done", nil },
 		})
 	}
@@ -314,7 +314,7 @@ func TestCommandIsNotRepeated(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	var calls atomic.Int32
 	with := func(o *turn.Options) {
-		o.Commands = registry(t, map[string]obeying{
+		o.Plugins.Commands = registry(t, map[string]obeying{
 			"pay": func(ctx context.Context, _ command.Call) (string, error) {
 				calls.Add(1)
 				<-ctx.Done()

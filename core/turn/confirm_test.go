@@ -29,7 +29,7 @@ func shop(t *testing.T, buttons bool, script ...any) (*bot, *coretest.Plugin) {
 	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
 		if buttons {
-			o.Chooser = func(core.Path) core.Chooser { return room }
+			o.Places.Chooser = func(core.Path) core.Chooser { return room }
 		}
 	}), bank
 }
@@ -209,7 +209,7 @@ func TestConfirmationSurvivesRestart(t *testing.T) {
 	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true})
 	with := func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	}
 	b := start(t, s, room, coretest.NewAsker(pays, says), with)
 	b.receive(said("1", "jay", "pay Ann"))
@@ -244,7 +244,7 @@ func expires(t *testing.T, soon time.Duration) {
 	b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
 		o.Runtime = action.NewRuntime(action.Options{Expire: soon})
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	})
 	b.receive(said("1", "jay", "pay Ann"))
 	b.ended(2) // the message's turn, and the question's end
@@ -285,7 +285,7 @@ func expiresAfter(t *testing.T, away time.Duration) {
 	with := func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
 		o.Runtime = action.NewRuntime(action.Options{Expire: time.Minute})
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	}
 	b := start(t, s, room, coretest.NewAsker(pays, says), with)
 	b.receive(said("1", "jay", "pay Ann"))
@@ -345,7 +345,7 @@ func TestLongQuestion(t *testing.T) {
 			b, bank := shop(t, true, long, says, says)
 			if files != nil {
 				b.Reconfigure(b.options(func(o *turn.Options) {
-					o.Carrier = func(core.Path) core.Carrier { return files }
+					o.Places.Carrier = func(core.Path) core.Carrier { return files }
 				}))
 			}
 			b.receive(said("1", "jay", "pay Ann"))
@@ -386,7 +386,7 @@ func TestTwoQuestions(t *testing.T) {
 		b := start(t, s, room, coretest.NewAsker(
 			`{"actions":[{"type":"look"},{"type":"pay","payload":{"to":"Ann"}},{"type":"pay","payload":{"to":"Bob"}}]}`,
 			`{"response":"So?","actions":[{"type":"pay","payload":{"to":"Cid"}}]}`, says), func(o *turn.Options) {
-			o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+			o.Catalogue, o.Places.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
 			o.Runtime = action.NewRuntime(action.Options{Expire: time.Hour})
 		})
 		defer b.stop()
@@ -447,7 +447,7 @@ func TestFateOfAQuestion(t *testing.T) {
 					return tc.result, tc.err
 				}})
 			b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
-				o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+				o.Catalogue, o.Places.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
 			})
 			b.receive(said("1", "jay", "pay Ann"))
 			b.ended(1)
@@ -518,7 +518,7 @@ func TestQuestionOfTheLongestText(t *testing.T) {
 		long := strings.Repeat("x", n-len("Pay somebody\nbody: "))
 		b, _ := shop(t, true, `{"actions":[{"type":"pay","payload":{"body":"`+long+`"}}]}`)
 		files := &carrier{}
-		b.Reconfigure(b.options(func(o *turn.Options) { o.Carrier = func(core.Path) core.Carrier { return files } }))
+		b.Reconfigure(b.options(func(o *turn.Options) { o.Places.Carrier = func(core.Path) core.Carrier { return files } }))
 		b.receive(said("1", "jay", "pay Ann"))
 		b.ended(1)
 		if len(files.files) != attached || len(b.room.Choices()) != 1 {

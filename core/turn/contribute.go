@@ -26,27 +26,27 @@ const (
 func (in *input) contribute(ctx context.Context, s core.Scene) {
 	c := contributions{log: in.turn.log, injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
 	people := in.people()
-	for _, r := range in.turn.setup.Recons {
+	for _, r := range in.turn.setup.Plugins.Recons {
 		c.ask(ctx, "recon", contributionTime, func(ctx context.Context) (func(), error) { return c.hints(r.Recon(ctx, s)) })
 	}
-	for name, i := range in.turn.setup.Injectors {
+	for name, i := range in.turn.setup.Plugins.Injectors {
 		c.ask(ctx, name, contributionTime, func(ctx context.Context) (func(), error) {
 			return c.injection(name)(in.turn.turns.held.inject(ctx, i, s))
 		})
 	}
-	for _, b := range in.turn.setup.Bios {
+	for _, b := range in.turn.setup.Plugins.Bios {
 		c.ask(ctx, "bios", contributionTime, func(ctx context.Context) (func(), error) { return c.biographies(b.Bios(ctx, s, people)) })
 	}
-	if files := in.attachments(); len(files) > 0 && in.turn.setup.Open != nil {
+	if files := in.attachments(); len(files) > 0 && in.turn.setup.Prompt.Open != nil {
 		c.ask(ctx, "attachments", openTime, func(ctx context.Context) (func(), error) {
-			o := in.turn.setup.Open(ctx, in.turn.path, files)
+			o := in.turn.setup.Prompt.Open(ctx, in.turn.path, files)
 			return func() { in.parts.Texts, in.parts.Pictures, in.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
 		})
 	}
 	c.all.Wait()
 	in.parts.Injections = c.injections
 	in.parts.Participants = in.participants(people, c.bios)
-	in.parts.Recon = prompt.Merge(c.found, in.settings.Language, in.turn.setup.Language)
+	in.parts.Recon = prompt.Merge(c.found, in.settings.Language, in.turn.setup.Prompt.Language)
 }
 
 // attachments lists the files of what the turn answers.

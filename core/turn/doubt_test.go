@@ -208,7 +208,7 @@ func TestQuestionInDoubt(t *testing.T) {
 		asker := coretest.NewAsker(`{"response":"one","actions":[{"type":"pay"}]}`)
 		b := start(t, s, room, asker, func(o *turn.Options) {
 			o.Catalogue = catalogueOf(t, room, bank)
-			o.Chooser = func(core.Path) core.Chooser { return room }
+			o.Places.Chooser = func(core.Path) core.Chooser { return room }
 		})
 		b.receive(said("1", "jay", "pay Ann"))
 		b.quiet()

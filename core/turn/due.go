@@ -53,10 +53,10 @@ func (s *setup) due(e *core.Event, h *hearing) bool {
 // commanded reports whether the event calls a command that this person may call
 // here. To everybody else it looks as if there were none.
 func (s *setup) commanded(e *core.Event) bool {
-	if s.Commands == nil || e.Command == nil || e.Message.Author.Bot {
+	if s.Plugins.Commands == nil || e.Command == nil || e.Message.Author.Bot {
 		return false
 	}
-	c, ok := s.Commands.Find(e.Command.Name)
+	c, ok := s.Plugins.Commands.Find(e.Command.Name)
 	return ok && c.Rank <= e.Message.Author.Rank
 }
 

@@ -160,8 +160,8 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	room := coretest.NewRoom("room")
 	look := `{"response":"Yes.","actions":[{"type":"look","payload":{}}]}`
 	b := start(t, s, room, coretest.NewAsker(plan("Between us."), look), func(o *turn.Options) {
-		o.Catalogue, o.Scope, o.Config.Recent = catalogueOf(t, room, eye), "unified", 200
-		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
+		o.Catalogue, o.Prompt.Scope, o.Config.Recent = catalogueOf(t, room, eye), "unified", 200
+		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room")}}}
 	})
 	b.receive(said("1", "jay", "my secret"))
 	b.ended(1)
@@ -335,7 +335,7 @@ func TestBlanksStayOutOfPrompts(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Gates = []core.Gate{judge{"stranger": {Admission: core.Blank}}}
+		o.Plugins.Gates = []core.Gate{judge{"stranger": {Admission: core.Blank}}}
 	})
 	b.receive(talk("1", "stranger", "let me in"))
 	b.receive(talk("2", "jay", "Aria?"))
@@ -360,7 +360,7 @@ func TestQuestionAfterACrash(t *testing.T) {
 				bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Permission: core.Everyone, Confirm: true})
 				able := func(o *turn.Options) {
 					o.Catalogue = catalogueOf(t, room, bank)
-					o.Chooser = func(core.Path) core.Chooser { return room }
+					o.Places.Chooser = func(core.Path) core.Chooser { return room }
 				}
 				dead := make(chan struct{})
 				var once sync.Once
@@ -426,7 +426,7 @@ func payable(t *testing.T, room *coretest.Room, within time.Duration) func(*turn
 	return func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
 		o.Runtime = action.NewRuntime(action.Options{Expire: within})
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	}
 }
 
@@ -467,7 +467,7 @@ func TestLastingAfterForgetting(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	weather := &lasting{}
 	b := start(t, db, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Epoch, o.Injectors = db.Epoch, map[string]core.Injector{"weather": weather}
+		o.Epoch, o.Plugins.Injectors = db.Epoch, map[string]core.Injector{"weather": weather}
 	})
 	for i, asked := range []int{1, 1, 2, 2} {
 		if i == 2 {

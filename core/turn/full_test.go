@@ -87,7 +87,7 @@ func fillWhileItRuns(t *testing.T, refuses func(*core.Batch) bool) {
 	asker := coretest.NewAsker(plan("one\ntwo\nthree"), `{"response":"sure","actions":[{"type":"pay"}]}`)
 	b := start(t, s, room, asker, func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	})
 	full := func() {
 		t.Helper()
@@ -265,7 +265,7 @@ func TestModelWaitsForTheDisk(t *testing.T) {
 		}})
 		asker := coretest.NewAsker(`{"actions":[{"type":"glance"}]}`, plan("A dog."), `{"actions":[{"type":"look"}]}`, plan("A cat."))
 		b := start(t, s, room, asker, func(o *turn.Options) {
-			o.Catalogue, o.Chooser = catalogueOf(t, room, eye), func(core.Path) core.Chooser { return room }
+			o.Catalogue, o.Places.Chooser = catalogueOf(t, room, eye), func(core.Path) core.Chooser { return room }
 		})
 		defer b.stop()
 		full := func(asked int) {
@@ -299,7 +299,7 @@ func TestCommandWaitsForTheDisk(t *testing.T) {
 		s := &cramped{Store: store}
 		var calls atomic.Int32
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(), func(o *turn.Options) {
-			o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
+			o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
 		})
 		defer b.stop()
 		s.fill(func(b *core.Batch) bool {

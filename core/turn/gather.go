@@ -54,7 +54,7 @@ func (in *input) load(v core.View) error {
 	}
 	in.settings = o.Settings(in.turn.path)
 	if in.settings.Scope == "" {
-		in.settings.Scope = o.Scope
+		in.settings.Scope = o.Prompt.Scope
 	}
 	if in.settings.Scope == scopeChat || o.Config.Recent == 0 {
 		return nil
@@ -138,7 +138,7 @@ func (in *input) shared(other core.Path) bool {
 	if other == in.turn.path {
 		return false
 	}
-	return slices.ContainsFunc(in.turn.setup.Shares, func(s Share) bool {
+	return slices.ContainsFunc(in.turn.setup.Prompt.Shares, func(s Share) bool {
 		return within(in.turn.path, s.Paths) && within(other, s.Paths)
 	})
 }
@@ -153,7 +153,7 @@ func (in *input) seen(v core.View) ([]core.Path, error) {
 	if in.turn.who.Private {
 		return all, nil
 	}
-	for _, s := range in.turn.setup.Shares {
+	for _, s := range in.turn.setup.Prompt.Shares {
 		if !within(in.turn.path, s.Paths) {
 			continue
 		}
@@ -213,10 +213,10 @@ func (in *input) gather(ctx context.Context) {
 	if in.turn.who.Private {
 		user = last.Author.Name
 	}
-	in.parts.Persona = o.Persona(in.turn.path, user)
+	in.parts.Persona = o.Prompt.Persona(in.turn.path, user)
 	in.parts.Zone = o.Clock().Location()
 	in.parts.Messages = in.turn.messages
-	in.parts.Lite, in.parts.Scope = o.Lite, in.settings.Scope
+	in.parts.Lite, in.parts.Scope = o.Prompt.Lite, in.settings.Scope
 	if in.turn.who.Mute {
 		in.parts.Chat = false
 	}

@@ -38,8 +38,8 @@ func TestPluginsPanic(t *testing.T) {
 		b := start(t, s, room, pondering(time.Second), func(o *turn.Options) {
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			o.Asker = turn.Thinking(o.Asker, func(core.Path) core.Thinker { return broken{} }, o.Log)
-			o.Observers, o.Watchers = []core.Observer{broken{}, room}, []core.Watcher{broken{}}
-			o.Gates, o.Reaches = []core.Gate{broken{}}, func(core.Path) bool { panic("reach") }
+			o.Plugins.Observers, o.Plugins.Watchers = []core.Observer{broken{}, room}, []core.Watcher{broken{}}
+			o.Plugins.Gates, o.Places.Reaches = []core.Gate{broken{}}, func(core.Path) bool { panic("reach") }
 			o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 		})
 		defer b.stop()
@@ -90,7 +90,7 @@ func TestDurableAfterAll(t *testing.T) {
 	defer s.Close()
 	var calls atomic.Int32
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
+		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { calls.Add(1); return "one", nil }})
 	})
 	for i, e := range []core.Event{said("1", "jay", "hi"), called("2", "jay", "count")} {
 		s.fails.Store(1)
@@ -119,7 +119,7 @@ func TestExpiresWhenThereIsRoom(t *testing.T) {
 		b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
 			o.Catalogue = catalogueOf(t, room, bank)
 			o.Runtime = action.NewRuntime(action.Options{Expire: time.Minute})
-			o.Chooser = func(core.Path) core.Chooser { return room }
+			o.Places.Chooser = func(core.Path) core.Chooser { return room }
 		})
 		defer b.stop()
 		b.receive(said("1", "jay", "pay Ann"))
@@ -293,7 +293,7 @@ func TestYesIsForOnesOwnQuestion(t *testing.T) {
 			return core.Result{}, nil
 		}})
 	b := start(t, s, room, coretest.NewAsker(pays, pays, says), func(o *turn.Options) {
-		o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+		o.Catalogue, o.Places.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
 	})
 	for i, who := range []string{"jay", "ann"} {
 		e := said("1"+who, who, "pay Bob")
@@ -339,7 +339,7 @@ func TestEndIsToldAfterAll(t *testing.T) {
 				s := &lateFailure{Store: open(t, t.TempDir())}
 				defer s.Close()
 				b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-					o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
+					o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
 				})
 				defer b.stop()
 				s.fails.Store(1)
@@ -436,7 +436,7 @@ func TestDemotedMeanwhile(t *testing.T) {
 		room := coretest.NewRoom("room")
 		bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Admins, Confirm: true})
 		b := start(t, s, room, coretest.NewAsker(pays, says), func(o *turn.Options) {
-			o.Catalogue, o.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+			o.Catalogue, o.Places.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
 			o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 		})
 		b.receive(said("1", "boss", "pay Ann"))

@@ -152,7 +152,7 @@ func (g limits) Judge(*core.Message, bool) core.Verdict {
 // TestLimitsOfGatesAreToldOnceAnHour, and what else a gate says, always.
 func TestLimitsOfGatesAreToldOnceAnHour(t *testing.T) {
 	for _, limited := range []bool{true, false} {
-		b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Gates = []core.Gate{limits{limited}} })
+		b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Plugins.Gates = []core.Gate{limits{limited}} })
 		b.floods("flood", "jay", core.Member, 5)
 		if n := len(b.room.Texts()); limited && n != 1 || !limited && n != 5 {
 			t.Errorf("limited %v: told %d times", limited, n)

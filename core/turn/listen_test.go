@@ -172,7 +172,7 @@ func TestGates(t *testing.T) {
 		"boss":     {Admission: core.Discard},
 	}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
-		o.Gates = []core.Gate{judge{}, gate}
+		o.Plugins.Gates = []core.Gate{judge{}, gate}
 		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 	})
 	b.receive(said("1", "quiet", "context"), said("2", "gone", "never was"))
@@ -225,7 +225,7 @@ func TestOpenCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("never")), func(o *turn.Options) {
-		o.Commands, o.Gates = r, []core.Gate{judge{"jay": {Admission: core.Blank}}}
+		o.Plugins.Commands, o.Plugins.Gates = r, []core.Gate{judge{"jay": {Admission: core.Blank}}}
 	})
 	b.receive(called("1", "jay", "help"))
 	b.ended(1)
@@ -243,7 +243,7 @@ func TestBlankIsBlank(t *testing.T) {
 	defer s.Close()
 	var calls []command.Call
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("never")), func(o *turn.Options) {
-		o.Commands, o.Gates = commands(t, &calls), []core.Gate{judge{"eve": {Admission: core.Blank, Reply: "Wait."}}}
+		o.Plugins.Commands, o.Plugins.Gates = commands(t, &calls), []core.Gate{judge{"eve": {Admission: core.Blank, Reply: "Wait."}}}
 	})
 	pressed := said("1", "eve", "")
 	pressed.Kind, pressed.Target, pressed.Data = core.KindPress, "0", "SECRET"
@@ -281,7 +281,7 @@ func TestGateWhileWaiting(t *testing.T) {
 	gate := &late{}
 	asker := coretest.NewAsker(plan("First."), plan("Never."))
 	asker.Hold = make(chan struct{})
-	b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) { o.Gates = []core.Gate{gate} })
+	b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) { o.Plugins.Gates = []core.Gate{gate} })
 	b.receive(said("1", "jay", "hi"))
 	b.thinks(1)
 	b.receive(said("2", "ann", "me too"))
@@ -296,7 +296,7 @@ func TestGateAndEdits(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	gate := &late{}
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Gates = []core.Gate{gate} })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = []core.Gate{gate} })
 	b.receive(said("1", "ann", "before"), said("2", "jay", "mine"))
 	b.ended(2)
 	gate.shut.Store(true)
@@ -327,7 +327,7 @@ func TestGatesKnowWhoCalls(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	gate := &calls{}
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Gates = []core.Gate{gate} })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = []core.Gate{gate} })
 	b.receive(talk("1", "jay", "nobody"), talk("2", "jay", "Aria, you"))
 	b.ended(1)
 	mention := talk("3", "jay", "Aria, you")
@@ -346,9 +346,9 @@ func TestAsleep(t *testing.T) {
 	t.Cleanup(func() { s.Close() })
 	var calls []command.Call
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Time for tea!")), func(o *turn.Options) {
-		o.Asleep = func(core.Path) bool { return true }
+		o.Places.Asleep = func(core.Path) bool { return true }
 		o.Admins = []core.Path{core.MustPath("room/@user/boss")}
-		o.Commands = commands(t, &calls)
+		o.Plugins.Commands = commands(t, &calls)
 	})
 	b.receive(said("1", "boss", "hello?"))
 	b.ended(1)
@@ -564,7 +564,7 @@ func TestStrictestGateCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir())
 			t.Cleanup(func() { s.Close() })
-			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Gates = tc.gates })
+			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = tc.gates })
 			b.receive(said("1", "jay", "hi"))
 			b.ended(1)
 			b.stands(tc.want...)
@@ -597,7 +597,7 @@ func TestBeatsOfAllKinds(t *testing.T) {
 			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Good morning.")), func(o *turn.Options) {
 				o.Access.Deny = []core.Path{core.MustPath("room/denied")}
 				if gated {
-					o.Gates = []core.Gate{judge{"": {Admission: core.Quiet}}}
+					o.Plugins.Gates = []core.Gate{judge{"": {Admission: core.Quiet}}}
 				}
 			})
 			denied, private := beat("b2", data), beat("b3", data)
@@ -648,12 +648,12 @@ func TestCommandsThatAreNone(t *testing.T) {
 	for name, change := range map[string]func(*core.Event, *turn.Options){
 		"another bot's":  func(e *core.Event, _ *turn.Options) { e.Message.Author.Bot = true },
 		"of nothing":     func(e *core.Event, _ *turn.Options) { e.Command = nil },
-		"none there are": func(_ *core.Event, o *turn.Options) { o.Commands = nil },
+		"none there are": func(_ *core.Event, o *turn.Options) { o.Plugins.Commands = nil },
 	} {
 		s := open(t, t.TempDir())
 		e := called("1", "jay", "echo", "x")
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("What?")), func(o *turn.Options) {
-			o.Commands = commands(t, &calls)
+			o.Plugins.Commands = commands(t, &calls)
 			o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention, Bots: true} }
 			change(&e, o)
 		})
@@ -673,7 +673,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 // TestUnknownCommandsAreTalk: one that nobody knows calls the bot if it names it.
 func TestUnknownCommandsAreTalk(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.OnMention}, plan("Yes?"))
-	b.Reconfigure(b.options(func(o *turn.Options) { o.Commands = registry(t, map[string]obeying{}) }))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Commands = registry(t, map[string]obeying{}) }))
 	for id, name := range map[string]string{"1": "nonsense", "2": "aria"} {
 		e := called(id, "jay", name)
 		e.Message.Path, e.Message.Private, e.Message.Addressed = square, false, core.NotAddressed
@@ -685,7 +685,7 @@ func TestUnknownCommandsAreTalk(t *testing.T) {
 
 // TestNoticesOfOneBatch: whoever is limited is told once, however their messages come.
 func TestNoticesOfOneBatch(t *testing.T) {
-	b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Gates = []core.Gate{limits{true}} })
+	b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Plugins.Gates = []core.Gate{limits{true}} })
 	b.receive(said("1", "jay", "one"), said("2", "jay", "two"), said("3", "ann", "three"))
 	b.ended(3)
 	b.stands("Not now.", "Not now.")
@@ -706,7 +706,7 @@ func TestSilenceIsNoAnswer(t *testing.T) {
 // TestBlindKeepsNoCommands: what is not answered there is not kept, calls among it.
 func TestBlindKeepsNoCommands(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Blind: true}, plan("Here."))
-	b.Reconfigure(b.options(func(o *turn.Options) { o.Gates = []core.Gate{judge{"eve": {Admission: core.Quiet}}} }))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Gates = []core.Gate{judge{"eve": {Admission: core.Quiet}}} }))
 	e := called("1", "eve", "secret")
 	e.Message.Path, e.Message.Private = square, false
 	b.receive(e)

@@ -245,17 +245,17 @@ func (p asking) Send(ctx context.Context, n int, what core.Sent, do func(context
 func (p asking) Since(n int) time.Time { return p.Parts.Since(questionPart + n) }
 
 func (s *setup) carrier(place core.Path) core.Carrier {
-	if s.Carrier == nil {
+	if s.Places.Carrier == nil {
 		return nil
 	}
-	return s.Carrier(place)
+	return s.Places.Carrier(place)
 }
 
 func (s *setup) chooser(place core.Path) core.Chooser {
-	if s.Chooser == nil {
+	if s.Places.Chooser == nil {
 		return nil
 	}
-	return s.Chooser(place)
+	return s.Places.Chooser(place)
 }
 
 // toUs reports whether a message is meant for the bot and nobody else.

@@ -72,9 +72,9 @@ func TestHistoryIsTalk(t *testing.T) {
 	defer s.Close()
 	room, desk := coretest.NewRoom("room"), office()
 	b := start(t, s, room, coretest.NewAsker(plan("Hello."), plan("What?"), doing("erase", stupid), plan("Done.")), officed(t, room, desk), func(o *turn.Options) {
-		o.Scope, o.Config.Recent = "unified", 10
-		o.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room/2"), core.MustPath("room/3")}}, {Paths: []core.Path{core.MustPath("room/4"), core.MustPath("room/5")}}}
-		o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
+		o.Prompt.Scope, o.Config.Recent = "unified", 10
+		o.Prompt.Shares = []turn.Share{{Paths: []core.Path{core.MustPath("room/2"), core.MustPath("room/3")}}, {Paths: []core.Path{core.MustPath("room/4"), core.MustPath("room/5")}}}
+		o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "counted words", nil }})
 	})
 	in := func(path string, e core.Event) core.Event {
 		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.Mention
@@ -105,7 +105,7 @@ func TestHistoryIsTalk(t *testing.T) {
 	if strings.Count(told, "what is new?") != 1 {
 		t.Errorf("the model is told more than once: %s", told)
 	}
-	chat := b.options(func(o *turn.Options) { o.Scope = "chat" })
+	chat := b.options(func(o *turn.Options) { o.Prompt.Scope = "chat" })
 	b.Reconfigure(chat)
 	b.receive(in("room/3", said("2", "jay", "and now?")))
 	b.ended(1)

@@ -314,7 +314,7 @@ func officeBot(t *testing.T, script ...any) (*bot, *coretest.Plugin) {
 func officed(t *testing.T, room *coretest.Room, p core.Plugin) func(*turn.Options) {
 	return func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, p)
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	}
 }
 
@@ -420,7 +420,7 @@ func TestForeignTextSurvivesACrash(t *testing.T) {
 	both := `{"actions":[{"type":"slow","payload":{},"priority":9},{"type":"mute","payload":` + stupid + `}]}`
 	b := start(t, s, room, coretest.NewAsker(doing("fetch", reads), both), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, first, stuck)
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	})
 	b.receive(ranked("1", "jay", core.Moderator, "read page.example/a"))
 	<-begun
@@ -434,7 +434,7 @@ func TestForeignTextSurvivesACrash(t *testing.T) {
 	second := office()
 	b = start(t, s, room, coretest.NewAsker(plan("There.")), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, second, coretest.NewPlugin("first", core.Action{Name: "slow", Idempotent: true}))
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	})
 	b.ended(1)
 	if got := did(second); len(got) != 0 || len(room.Choices()) != 1 {

@@ -243,14 +243,14 @@ func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
 
 // open reports whether the event calls a command that anybody may call.
 func (s *setup) open(e *core.Event) bool {
-	if e.Command == nil || s.Commands == nil {
+	if e.Command == nil || s.Plugins.Commands == nil {
 		return false
 	}
-	c, ok := s.Commands.Find(e.Command.Name)
+	c, ok := s.Plugins.Commands.Find(e.Command.Name)
 	return ok && c.Open
 }
 
-func (s *setup) asleep(place core.Path) bool { return s.Asleep != nil && s.Asleep(place) }
+func (s *setup) asleep(place core.Path) bool { return s.Places.Asleep != nil && s.Places.Asleep(place) }
 
 // despite reports whether the event is answered in a place that is quiet: how else
 // would one wake it, confirm something, or be reminded?

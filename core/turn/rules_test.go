@@ -151,7 +151,7 @@ func TestContinueIsCountedThroughBots(t *testing.T) {
 		}
 		b, _ := group(t, turn.Settings{Activation: turn.OnMention, Bots: true}, script...)
 		b.Reconfigure(b.options(func(o *turn.Options) {
-			o.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
+			o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
 		}))
 		b.receive(talk("1", "jay", "Aria, count"))
 		b.ended(4)
@@ -245,7 +245,7 @@ func TestManyTogether(t *testing.T) {
 	asker.Hold = make(chan struct{})
 	b := start(t, s, room, asker, func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, power)
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 		o.Admins = []core.Path{core.MustPath("room/@user/root")}
 	})
 	b.receive(said("0", "jay", "hi"))

@@ -71,7 +71,7 @@ func watched(t *testing.T, script ...any) (*bot, *gallery) {
 	room := coretest.NewRoom("room")
 	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, tools)
-		o.Observers, o.Watchers = append(o.Observers, g), []core.Watcher{g}
+		o.Plugins.Observers, o.Plugins.Watchers = append(o.Plugins.Observers, g), []core.Watcher{g}
 	}), g
 }
 
@@ -123,9 +123,9 @@ func TestStagesOfWhatIsCutShort(t *testing.T) {
 
 func TestStagesOfAPanic(t *testing.T) {
 	b, g := watched(t, plan("hello"))
-	persona, panicked := b.o.Persona, false
+	persona, panicked := b.o.Prompt.Persona, false
 	b.Reconfigure(b.options(func(o *turn.Options) {
-		o.Persona = func(p core.Path, user string) core.Persona {
+		o.Prompt.Persona = func(p core.Path, user string) core.Persona {
 			if !panicked {
 				panicked = true
 				panic("once")

@@ -23,11 +23,11 @@ func (c *exchange) traced(took time.Duration, a core.Answer, sections []core.Sec
 
 // move tells those who watch how far the turn is.
 func (t *turn) move(stage core.Stage) {
-	if len(t.setup.Watchers) == 0 {
+	if len(t.setup.Plugins.Watchers) == 0 {
 		return
 	}
 	s := core.TurnStage{Turn: t.journal.id, Stage: stage, Began: t.trace.Began, Person: t.person(), Private: t.who.Private}
-	for _, w := range t.setup.Watchers {
+	for _, w := range t.setup.Plugins.Watchers {
 		guard(t.setup.Log, "watcher", func() { w.Watch(s) })
 	}
 }

@@ -51,10 +51,12 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 	log := slog.New(slog.DiscardHandler)
 	o := turn.Options{
 		Store: s, Catalogue: catalogue, Runtime: action.NewRuntime(action.Options{Clock: time.Now, Log: log}), Asker: asker,
-		Persona: func(core.Path, string) core.Persona { return core.Persona{Name: "Aria", Text: "You are Aria."} },
-		Clock:   time.Now, Log: log, Config: turn.Config{History: 20, Attempts: 2}, Names: []string{"Aria"}, Scope: "chat",
-		Settings:  func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },
-		Observers: []core.Observer{room},
+		Prompt: turn.Prompt{Scope: "chat", Persona: func(core.Path, string) core.Persona {
+			return core.Persona{Name: "Aria", Text: "You are Aria."}
+		}},
+		Clock: time.Now, Log: log, Config: turn.Config{History: 20, Attempts: 2}, Names: []string{"Aria"},
+		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },
+		Plugins:  turn.Plugins{Observers: []core.Observer{room}},
 	}
 	for _, f := range change {
 		f(&o)
@@ -361,7 +363,7 @@ func TestOutOfReach(t *testing.T) {
 	defer s.Close()
 	var seen atomic.Bool
 	away := func(o *turn.Options) {
-		o.Reaches = func(p core.Path) bool { return seen.Load() || p != place }
+		o.Places.Reaches = func(p core.Path) bool { return seen.Load() || p != place }
 	}
 	room := coretest.NewRoom("room")
 	b := start(t, s, room, coretest.NewAsker(plan("beside"), plan("here")), away)
@@ -376,7 +378,7 @@ func TestOutOfReach(t *testing.T) {
 	b.ended(1)
 	seen.Store(false)
 	b.receive(said("3", "jay", "still there?"))
-	b.Reconfigure(b.options(func(o *turn.Options) { o.Reaches = nil }))
+	b.Reconfigure(b.options(func(o *turn.Options) { o.Places.Reaches = nil }))
 	b.ended(1)
 	b.stands("beside", "here", "and here")
 }
@@ -406,7 +408,7 @@ func TestBrokenOff(t *testing.T) {
 			t.Fatal("the turn is not taken up")
 		}
 	}
-	reach := func(o *turn.Options) { o.Reaches = func(core.Path) bool { return !away.Load() } }
+	reach := func(o *turn.Options) { o.Places.Reaches = func(core.Path) bool { return !away.Load() } }
 	asker := coretest.NewAsker(plan("one\ntwo"))
 	b := start(t, s, room, asker, reach)
 	asker.Hold = make(chan struct{})
@@ -417,7 +419,7 @@ func TestBrokenOff(t *testing.T) {
 	fails()
 	for range 10 {
 		b.stop()
-		b = start(t, s, room, asker, func(o *turn.Options) { o.Reaches = nil }) // it only learns by trying
+		b = start(t, s, room, asker, func(o *turn.Options) { o.Places.Reaches = nil }) // it only learns by trying
 		fails()
 	}
 	away.Store(false)
@@ -449,7 +451,7 @@ func TestQuestionBrokenOff(t *testing.T) {
 	asker := coretest.NewAsker(`{"response":"one","actions":[{"type":"pay"}]}`)
 	b := start(t, s, room, asker, func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, bank)
-		o.Chooser = func(core.Path) core.Chooser { return room }
+		o.Places.Chooser = func(core.Path) core.Chooser { return room }
 	})
 	b.receive(said("1", "jay", "pay Ann"))
 	for range 2 {
@@ -570,7 +572,7 @@ func TestDeletionWhileGathering(t *testing.T) {
 	defer s.Close()
 	slow := blocking{make(chan struct{}), make(chan struct{})}
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("answer")), func(o *turn.Options) {
-		o.Injectors = map[string]core.Injector{"slow": slow}
+		o.Plugins.Injectors = map[string]core.Injector{"slow": slow}
 	})
 	b.receive(said("1", "jay", "secret"))
 	<-slow.begun
@@ -604,8 +606,8 @@ func TestSetAside(t *testing.T) {
 	defer s.Close()
 	panics := 0
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("fine")), func(o *turn.Options) {
-		persona := o.Persona
-		o.Persona = func(p core.Path, user string) core.Persona {
+		persona := o.Prompt.Persona
+		o.Prompt.Persona = func(p core.Path, user string) core.Persona {
 			if user == "poison" {
 				panics++
 				panic("poison")

@@ -60,37 +60,74 @@ type Options struct {
 	Catalogue *action.Catalogue
 	Runtime   *action.Runtime
 	Asker     core.Asker
-	Persona   func(place core.Path, user string) core.Persona
 	Clock     func() time.Time
 	Log       *slog.Logger
 	Config    Config
 	Settings  func(place core.Path) Settings
+	Prompt    Prompt
 
-	Access    Access
-	Admins    []core.Path
-	Names     []string // the bot's name and aliases: a word of a group message that wakes it
-	Language  string   // where recon finds none
-	Scope     string   // chat, interface or unified, where Settings name none
-	Lite      bool
-	Shares    []Share
-	Keys      []string // further top-level keys of plans that plugins registered
-	Recons    []core.Recon
-	Injectors map[string]core.Injector // by the key of the context
-	Observers []core.Observer
-	Watchers  []core.Watcher
-	Chooser   func(place core.Path) core.Chooser // the interface's ability, or nil
-	Carrier   func(place core.Path) core.Carrier // likewise
-	Commands  *command.Registry                  // nil: there are none
-	Gates     []core.Gate
-	Asleep    func(place core.Path) bool // what is said there is context, whoever says it; nil: nowhere
-	Bios      []core.Biographer
-	Epoch     func() uint64 // see core.Facts; nil: 0
+	Access  Access
+	Admins  []core.Path
+	Names   []string // the bot's name and aliases: a word of a group message that wakes it
+	Places  Places
+	Plugins Plugins
+	Epoch   func() uint64 // see core.Facts; nil: 0
+}
+
+// Prompt is what prompts are made of. Persona is required.
+type Prompt struct {
+	Persona  func(place core.Path, user string) core.Persona
+	Language string // where recon finds none
+	Scope    string // chat, interface or unified, where Settings name none
+	Lite     bool
+	Shares   []Share
+	Keys     []string // further top-level keys of plans that plugins registered
+	// Open reads what users attached, within limits of its own: texts of
+	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
+	Open func(ctx context.Context, place core.Path, files []core.Attachment) Opened
+}
+
+// Places is what can be done in places. Each may be nil.
+type Places struct {
+	Chooser func(place core.Path) core.Chooser // the interface's ability, or nil
+	Carrier func(place core.Path) core.Carrier // likewise
+	Asleep  func(place core.Path) bool         // what is said there is context, whoever says it
 	// Reaches reports whether an interface can speak in a place now; elsewhere what
 	// was said waits. Nil: everywhere.
 	Reaches func(place core.Path) bool
-	// Open reads what people attached, within limits of its own: texts of
-	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
-	Open func(ctx context.Context, place core.Path, files []core.Attachment) Opened
+}
+
+// Plugins are the abilities of plugins besides their actions.
+type Plugins struct {
+	Commands  *command.Registry // nil: there are none
+	Gates     []core.Gate
+	Recons    []core.Recon
+	Injectors map[string]core.Injector // by the key of the context
+	Bios      []core.Biographer
+	Observers []core.Observer
+	Watchers  []core.Watcher
+}
+
+// Add adds what a plugin is able to do. Commands and watchers are not among it.
+func (a *Plugins) Add(p core.Plugin) {
+	if x, ok := p.(core.Gate); ok {
+		a.Gates = append(a.Gates, x)
+	}
+	if x, ok := p.(core.Recon); ok {
+		a.Recons = append(a.Recons, x)
+	}
+	if x, ok := p.(core.Injector); ok {
+		if a.Injectors == nil {
+			a.Injectors = make(map[string]core.Injector)
+		}
+		a.Injectors[p.Name()] = x
+	}
+	if x, ok := p.(core.Biographer); ok {
+		a.Bios = append(a.Bios, x)
+	}
+	if x, ok := p.(core.Observer); ok {
+		a.Observers = append(a.Observers, x)
+	}
 }
 
 // Opened is what stands in attached files.
@@ -337,15 +374,15 @@ func (s *setup) pass(e *core.Event) {
 // reaches reports whether an interface can speak in the place now.
 func (s *setup) reaches(place core.Path) bool {
 	reached := true
-	if s.Reaches != nil {
-		guard(s.Log, "interface", func() { reached = s.Reaches(place) })
+	if s.Places.Reaches != nil {
+		guard(s.Log, "interface", func() { reached = s.Places.Reaches(place) })
 	}
 	return reached
 }
 
 // observe tells everybody who wants to know that a turn is over.
 func (s *setup) observe(end core.TurnEnd) {
-	for _, o := range s.Observers {
+	for _, o := range s.Plugins.Observers {
 		guard(s.Log, "observer", func() { o.Observe(end) })
 	}
 }

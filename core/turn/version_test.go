@@ -152,9 +152,9 @@ func (p *platform) continues(s core.Store, place core.Path, script []any, ran *[
 		o.Catalogue = catalogueOf(p.t, p, tools)
 		o.Runtime = action.NewRuntime(action.Options{Clock: clock})
 		o.Clock = clock
-		o.Reaches = func(path core.Path) bool { return path == place }
-		o.Carrier = func(core.Path) core.Carrier { return p }
-		o.Commands = registry(p.t, map[string]obeying{
+		o.Places.Reaches = func(path core.Path) bool { return path == place }
+		o.Places.Carrier = func(core.Path) core.Carrier { return p }
+		o.Plugins.Commands = registry(p.t, map[string]obeying{
 			"once": func(context.Context, call) (string, error) { *ran = append(*ran, "once"); return "Once.", nil },
 			"safefiles": func(_ context.Context, c call) (string, error) {
 				c.Attach(core.Upload{Name: "a"})

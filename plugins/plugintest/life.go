@@ -117,22 +117,23 @@ func (s *Script) host(l *life, name string, in core.Inbox) core.Host {
 func (s *Script) options(l *life) (turn.Options, error) {
 	o := turn.Options{
 		Store: l.db, Catalogue: &l.catalogue, Runtime: l.runtime, Asker: s.model,
-		Persona: func(core.Path, string) core.Persona { return core.Persona{Name: "Aria", Text: "You are Aria."} },
-		Clock:   s.Now, Log: s.log, Config: turn.Config{History: 20, Recent: 10, Attempts: 2},
+		Clock: s.Now, Log: s.log, Config: turn.Config{History: 20, Recent: 10, Attempts: 2},
 		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },
-		Admins:   s.admins, Names: []string{"Aria"}, Language: s.language, Scope: "chat",
-		Recons: []core.Recon{recon.New()}, Injectors: make(map[string]core.Injector),
-		Observers: []core.Observer{observer(s.poke)}, Epoch: l.db.Epoch,
+		Prompt: turn.Prompt{Language: s.language, Scope: "chat", Persona: func(core.Path, string) core.Persona {
+			return core.Persona{Name: "Aria", Text: "You are Aria."}
+		}},
+		Admins: s.admins, Names: []string{"Aria"}, Epoch: l.db.Epoch,
+		Plugins: turn.Plugins{Recons: []core.Recon{recon.New()}, Observers: []core.Observer{observer(s.poke)}},
 	}
 	if len(s.shares) > 0 {
-		o.Shares = []turn.Share{{Paths: s.shares}}
+		o.Prompt.Shares = []turn.Share{{Paths: s.shares}}
 	}
 	if s.buttons {
-		o.Chooser = func(place core.Path) core.Chooser { return s.room(place.Interface()) }
+		o.Places.Chooser = func(place core.Path) core.Chooser { return s.room(place.Interface()) }
 	}
 	var commands [][]command.Command
 	for _, p := range l.plugins {
-		able(&o, p)
+		o.Plugins.Add(p)
 		if x, ok := p.(command.Commander); ok {
 			commands = append(commands, x.Commands())
 		}
@@ -141,27 +142,8 @@ func (s *Script) options(l *life) (turn.Options, error) {
 		f(&o)
 	}
 	var err error
-	o.Commands, err = command.New(commands...)
+	o.Plugins.Commands, err = command.New(commands...)
 	return o, err
-}
-
-// able gives the turns what a plugin can do besides actions and commands.
-func able(o *turn.Options, p core.Plugin) {
-	if x, ok := p.(core.Injector); ok {
-		o.Injectors[p.Name()] = x
-	}
-	if x, ok := p.(core.Recon); ok {
-		o.Recons = append(o.Recons, x)
-	}
-	if x, ok := p.(core.Observer); ok {
-		o.Observers = append(o.Observers, x)
-	}
-	if x, ok := p.(core.Biographer); ok {
-		o.Bios = append(o.Bios, x)
-	}
-	if x, ok := p.(core.Gate); ok {
-		o.Gates = append(o.Gates, x)
-	}
 }
 
 // observer pokes when a turn is over.
