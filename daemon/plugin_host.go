@@ -10,7 +10,7 @@ import (
 type inbox struct{ b *Bot }
 
 func (i inbox) Receive(ctx context.Context, events ...core.Event) error {
-	return i.b.Turns.Own().Receive(ctx, events...)
+	return i.b.Turns.InternalInbox().Receive(ctx, events...)
 }
 
 // asker asks the engines that are in force when it is asked.

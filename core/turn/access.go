@@ -31,7 +31,7 @@ func (s *setup) admits(m *core.Message) bool {
 	if a.names(a.Deny, person, m) {
 		return false
 	}
-	if !a.hears(m.Author.Channel) && !slices.Contains(a.Allow, person) {
+	if !a.allowsChannel(m.Author.Channel) && !slices.Contains(a.Allow, person) {
 		return false
 	}
 	rule := a.Groups
@@ -41,9 +41,9 @@ func (s *setup) admits(m *core.Message) bool {
 	return rule != "allow" || a.names(a.Allow, person, m)
 }
 
-// hears reports whether what is said as such a channel is taken in. Without it,
+// allowsChannel reports whether what is said as such a channel is taken in. Without it,
 // whoever is denied could go on as a channel.
-func (a *Access) hears(c core.Channel) bool {
+func (a *Access) allowsChannel(c core.Channel) bool {
 	switch {
 	case c == "" || a.Channels == "all":
 		return true
@@ -53,9 +53,9 @@ func (a *Access) hears(c core.Channel) bool {
 	return c == core.LinkedChannel
 }
 
-// judge asks the gates; the strictest counts, and of its equals the first. Of what
+// askGates asks the gates; the strictest counts, and of its equals the first. Of what
 // a gate cannot judge, because it panics, nothing is let in.
-func (s *setup) judge(m *core.Message, again bool) (strictest core.Verdict) {
+func (s *setup) askGates(m *core.Message, again bool) (strictest core.Verdict) {
 	if m.Author.Rank >= core.Admin {
 		return strictest
 	}
@@ -73,8 +73,8 @@ func (s *setup) judge(m *core.Message, again bool) (strictest core.Verdict) {
 func (s *setup) isWanted(e *core.Entry) bool {
 	switch {
 	case e.Kind == core.KindBeat:
-		return !s.hushed(&e.Event) && s.waited(e) <= beatLasts
-	case e.Self || impulsive(e.Kind) || e.Reply != "":
+		return !s.isSuppressed(&e.Event) && s.waited(e) <= beatLasts
+	case e.Self || isOwnInitiative(e.Kind) || e.Reply != "":
 		return true
 	}
 	now := e.Event // with the rank that the configuration gives now
@@ -82,11 +82,11 @@ func (s *setup) isWanted(e *core.Entry) bool {
 	if s.rank(m); !s.admits(m) {
 		return false
 	}
-	if s.open(&now) {
+	if s.isOpenCommand(&now) {
 		return true
 	}
-	v := s.judge(m, true)
-	return v.Admission == core.Admit && !s.asleep(m.Path) || v.Admission <= core.Quiet && s.despite(&now)
+	v := s.askGates(m, true)
+	return v.Admission == core.Admit && !s.asleep(m.Path) || v.Admission <= core.Quiet && s.isAnsweredWhileQuiet(&now)
 }
 
 // Lets reports whether allow names the person, the place, or what it lies in.

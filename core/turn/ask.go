@@ -46,12 +46,12 @@ func (t *turn) accept(round uint16, a accepted, began time.Time) {
 // ask asks the model for a checked plan. Until one was accepted, a deletion of what is
 // thought about ends the thinking.
 func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
-	t.move(core.Thinking)
+	t.notify(core.Thinking)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if round == firstRound && len(t.decided) == 0 { // what was accepted is carried out, and reported
-		t.place.thinking(t.messages, cancel)
-		defer t.place.thinking(nil, nil)
+		t.worker.thinking(t.messages, cancel)
+		defer t.worker.thinking(nil, nil)
 	}
 	e := exchange{turn: t, round: round}
 	p, err := e.plan(ctx)
@@ -254,7 +254,7 @@ func (c *exchange) fallbackReply(err error) core.Plan {
 		}
 		return t.planText(text)
 	}
-	if limited(err) && !t.turns.pace.tells(t.causers(), t.setup.Clock()) {
+	if limited(err) && !t.turns.limiter.tells(t.causers(), t.setup.Clock()) {
 		p, _ := t.snapshot.Check(core.Plan{Steps: []core.Step{{Type: action.Ignore}}}, t.who)
 		return p
 	}

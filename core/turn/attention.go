@@ -9,20 +9,20 @@ import (
 
 // Bounds of what is listened to.
 const (
-	botRounds = 3         // messages of bots in a row that are answered
-	earsMax   = 4096      // places that are listened to at the same time
-	earAge    = time.Hour // a place that was silent for so long is forgotten
+	botRounds   = 3         // messages of bots in a row that are answered
+	maxPlaces   = 4096      // places that are listened to at the same time
+	silentAfter = time.Hour // a place that was silent for so long is forgotten
 )
 
 // ears remember, while the process lives, how talk goes on in places where
 // nobody speaks to the bot. Safe for concurrent use.
-type ears struct {
+type attention struct {
 	mu     sync.Mutex
-	places map[core.Path]*ear
+	places map[core.Path]*placeAttention
 }
 
 // ear is one place's.
-type ear struct {
+type placeAttention struct {
 	last     time.Time // something was said
 	since    int       // messages that were only overheard, since the bot was last asked
 	asked    time.Time // when that was, or when listening began
@@ -32,29 +32,29 @@ type ear struct {
 }
 
 // at returns the place's ear. mu is held.
-func (a *ears) at(place core.Path, now time.Time) *ear {
+func (a *attention) at(place core.Path, now time.Time) *placeAttention {
 	if e, ok := a.places[place]; ok {
 		return e
 	}
 	if a.places == nil {
-		a.places = make(map[core.Path]*ear)
+		a.places = make(map[core.Path]*placeAttention)
 	}
-	if len(a.places) >= earsMax {
+	if len(a.places) >= maxPlaces {
 		a.prune(now)
 	}
-	e := &ear{asked: now, last: now}
+	e := &placeAttention{asked: now, last: now}
 	a.places[place] = e
 	return e
 }
 
 // prune forgets who was silent for long; if nobody was, all of them.
-func (a *ears) prune(now time.Time) {
+func (a *attention) prune(now time.Time) {
 	for place, e := range a.places {
-		if now.Sub(e.last) > earAge {
+		if now.Sub(e.last) > silentAfter {
 			delete(a.places, place)
 		}
 	}
-	if len(a.places) >= earsMax {
+	if len(a.places) >= maxPlaces {
 		clear(a.places)
 	}
 }
@@ -62,7 +62,7 @@ func (a *ears) prune(now time.Time) {
 // chance reports whether the bot may say something to a message that was not
 // meant for it: it has just answered this person, or listens and was not asked
 // for a while.
-func (e *ear) chance(m *core.Message, here *Settings, now time.Time) bool {
+func (e *placeAttention) chance(m *core.Message, here *Settings, now time.Time) bool {
 	if here.Attention > 0 && e.to == m.Author.ID && e.to != "" && now.Sub(e.answered) <= here.Attention {
 		return here.Activation != Never
 	}
@@ -76,7 +76,7 @@ func (e *ear) chance(m *core.Message, here *Settings, now time.Time) bool {
 }
 
 // heard notes a person's message.
-func (e *ear) heard(wanted bool, now time.Time) {
+func (e *placeAttention) heard(wanted bool, now time.Time) {
 	e.last, e.bots = now, 0
 	if wanted {
 		e.since, e.asked = 0, now
@@ -87,74 +87,74 @@ func (e *ear) heard(wanted bool, now time.Time) {
 
 // hearing is how the ears would stand when a batch of events were taken in. Only
 // then it is known which of them are new, and they are counted.
-type hearing struct {
-	ears   *ears
-	pace   *pace
-	now    time.Time
-	places map[core.Path]*ear
-	told   map[core.Path]bool // people who were told of a limit by now
-	counts []count            // of the event that is looked at
+type intake struct {
+	attention *attention
+	limiter   *limiter
+	now       time.Time
+	places    map[core.Path]*placeAttention
+	told      map[core.Path]bool // people who were told of a limit by now
+	counts    []count            // of the event that is looked at
 }
 
 // count is what an event changes for good.
 type count func()
 
 // at returns how the place's ear would stand.
-func (h *hearing) at(place core.Path) *ear {
+func (h *intake) at(place core.Path) *placeAttention {
 	if e, ok := h.places[place]; ok {
 		return e
 	}
 	if h.places == nil {
-		h.places = make(map[core.Path]*ear)
+		h.places = make(map[core.Path]*placeAttention)
 	}
-	h.ears.mu.Lock()
-	defer h.ears.mu.Unlock()
-	e := *h.ears.at(place, h.now)
+	h.attention.mu.Lock()
+	defer h.attention.mu.Unlock()
+	e := *h.attention.at(place, h.now)
 	h.places[place] = &e
 	return &e
 }
 
 // note counts something, for the time being.
-func (h *hearing) note(place core.Path, apply func(*ear)) {
+func (h *intake) note(place core.Path, apply func(*placeAttention)) {
 	apply(h.at(place))
 	h.counts = append(h.counts, func() {
-		h.ears.mu.Lock()
-		defer h.ears.mu.Unlock()
-		apply(h.ears.at(place, h.now))
+		h.attention.mu.Lock()
+		defer h.attention.mu.Unlock()
+		apply(h.attention.at(place, h.now))
 	})
 }
 
 // bot counts a bot's message that speaks to us and reports whether it is
 // answered: two bots that answer each other are cut off after a few rounds, until
 // a person speaks.
-func (h *hearing) bot(m *core.Message) bool {
-	h.note(m.Path, func(e *ear) { e.bots++ })
+func (h *intake) bot(m *core.Message) bool {
+	h.note(m.Path, func(e *placeAttention) { e.bots++ })
 	return h.at(m.Path).bots <= botRounds
 }
 
 // heard notes a person's message.
-func (h *hearing) heard(m *core.Message, wanted bool) {
+func (h *intake) heard(m *core.Message, wanted bool) {
 	if !m.Private {
-		h.note(m.Path, func(e *ear) { e.heard(wanted, h.now) })
+		h.note(m.Path, func(e *placeAttention) { e.heard(wanted, h.now) })
 	}
 }
 
 // tells reports whether the author may be told of a limit now, for the time being.
-func (h *hearing) tells(m *core.Message) bool {
+func (h *intake) tells(m *core.Message) bool {
 	person, err := m.Path.Person(m.Author.ID)
-	if err != nil || h.told[person] || !h.pace.may(person, h.now) {
+	if err != nil || h.told[person] || !h.limiter.may(person, h.now) {
 		return false
 	}
 	if h.told == nil {
 		h.told = make(map[core.Path]bool)
 	}
 	h.told[person] = true
-	h.counts = append(h.counts, func() { h.pace.tells([]core.Path{person}, h.now) })
+	h.counts = append(h.counts, func() { h.limiter.tells([]core.Path{person}, h.now) })
 	return true
 }
 
 // take returns what the event that was looked at counts, and is ready for the next.
-func (h *hearing) take() (counts []count) {
+func (h *intake) take() (counts []count) {
 	counts, h.counts = h.counts, nil
 	return counts
 }
@@ -167,7 +167,7 @@ func keep(counts []count) {
 }
 
 // spoke notes that the bot answered a person, or, with "", several or none.
-func (a *ears) spoke(place core.Path, person string, now time.Time) {
+func (a *attention) spoke(place core.Path, person string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.at(place, now)

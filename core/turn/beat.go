@@ -40,9 +40,9 @@ const remindedLate = 2 * time.Minute
 // waited is how long an entry has waited for its turn.
 func (s *setup) waited(e *core.Entry) time.Duration { return s.Clock().Sub(e.Message.SentAt()) }
 
-// hushed reports whether a beat is not wanted in its place: the bot is asleep there,
+// isSuppressed reports whether a beat is not wanted in its place: the bot is asleep there,
 // or a gate keeps it quiet, and the beat would be heard.
-func (s *setup) hushed(e *core.Event) bool {
+func (s *setup) isSuppressed(e *core.Event) bool {
 	m := &e.Message
 	if s.asleep(m.Path) {
 		return true
@@ -52,7 +52,7 @@ func (s *setup) hushed(e *core.Event) bool {
 		return false
 	}
 	nobody := core.Message{Path: m.Path, Scopes: m.Scopes, Time: m.Time}
-	return s.judge(&nobody, true).Admission != core.Admit
+	return s.askGates(&nobody, true).Admission != core.Admit
 }
 
 // unasked reports whether nobody waits for a word: the bot may keep silent.

@@ -14,7 +14,7 @@ import (
 // mark moves.
 func (t *turn) close(ctx context.Context) error {
 	next, err := t.end(ctx, core.Done)
-	return t.over(err, func() {
+	return t.reportEnd(err, func() {
 		sent, r := len(t.journal.sent), &t.results
 		t.log.Info("turn over", "messages", len(t.messages), "sent", sent, "steps", len(r.all),
 			"attempt", t.attempt, "intent", r.intent, "confidence", r.confidence)
@@ -23,43 +23,43 @@ func (t *turn) close(ctx context.Context) error {
 			if len(t.who.Authors) == 1 {
 				id = t.who.Authors[0].ID
 			}
-			t.turns.ears.spoke(t.path, id, t.setup.Clock())
+			t.turns.attention.spoke(t.path, id, t.setup.Clock())
 		}
 		t.finish(core.TurnEnd{Answered: sent > 0, GoesOn: next, Intent: r.intent, Confidence: r.confidence})
 	})
 }
 
-// over tells of the turn's end if its last commit worked. If that reported a failure, the
+// reportEnd tells of the turn's end if its last commit worked. If that reported a failure, the
 // place tells when it finds that the turn waits no longer.
-func (t *turn) over(err error, tell func()) error {
+func (t *turn) reportEnd(err error, tell func()) error {
 	if err != nil {
-		t.place.untold = &untold{t, tell}
+		t.worker.unreported = &unreported{t, tell}
 		return err
 	}
 	tell()
 	return nil
 }
 
-// untold is the end of a turn of which nobody has been told.
-type untold struct {
+// unreported is the end of a turn of which nobody has been told.
+type unreported struct {
 	turn *turn
 	tell func()
 }
 
-// tellEnd tells of the end of the place's former turn, if next is another one, or nil.
-func (p *place) tellEnd(with *setup, next *turn) {
-	if u := p.untold; u != nil && (next == nil || next.journal.id != u.turn.journal.id) {
+// reportFormer tells of the end of the place's former turn, if next is another one, or nil.
+func (p *worker) reportFormer(with *setup, next *turn) {
+	if u := p.unreported; u != nil && (next == nil || next.journal.id != u.turn.journal.id) {
 		u.turn.setup = with
 		u.tell()
 	}
-	p.untold = nil
+	p.unreported = nil
 }
 
 // setAside gives the turn up, so that it blocks its place no longer.
 func (t *turn) setAside(ctx context.Context) error {
 	t.log.Error("turn set aside: it failed too often", "attempts", t.attempt-1, "messages", t.ids())
 	_, err := t.end(ctx, core.SetAside)
-	return t.over(err, func() { t.finish(core.TurnEnd{Aside: true}) })
+	return t.reportEnd(err, func() { t.finish(core.TurnEnd{Aside: true}) })
 }
 
 // abandon ends a turn whose records can never be written, without writing any.
@@ -109,7 +109,7 @@ func (t *turn) end(ctx context.Context, p core.Progress) (next string, err error
 // ending is the batch after which nothing waits for the turn.
 func (t *turn) ending() core.Batch {
 	mark := []core.TurnID{{Path: t.path, Seq: t.last}}
-	if t.place.lane.commands {
+	if t.worker.queue.commands {
 		return core.Batch{Settled: mark, Finishing: true}
 	}
 	return core.Batch{Answered: mark, Finishing: true}
@@ -119,7 +119,7 @@ func (t *turn) ending() core.Batch {
 // turn answers, so that it is known later whom a message of the bot answered.
 func (t *turn) logEntry(s core.Sent) core.Entry {
 	kind := core.KindMessage
-	if t.place.lane.commands { // not for the model to read
+	if t.worker.queue.commands { // not for the model to read
 		kind = core.KindCommand
 	}
 	name := t.input.parts.Persona.Name // as it was when the turn began: a command may change it meanwhile
@@ -160,7 +160,7 @@ func (t *turn) shouldContinue(ctx context.Context) bool {
 	}
 	free := false
 	err := t.turns.store.View(ctx, func(v core.View) error {
-		waiting, err := v.Due(t.path, mergeMax+1)
+		waiting, err := v.Due(t.path, maxMerged+1)
 		free = len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last
 		return err
 	})

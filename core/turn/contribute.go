@@ -16,9 +16,9 @@ import (
 const (
 	contributionTime = 300 * time.Millisecond // of each
 	openTime         = 20 * time.Second       // for reading what people attached
-	injectionMax     = 2000                   // bytes of one injection
-	bioMax           = 400                    // bytes of one
-	injectedMax      = 1024                   // injections that are kept for a while
+	maxInjection     = 2000                   // bytes of one injection
+	maxBio           = 400                    // bytes of one
+	maxInjections    = 1024                   // injections that are kept for a while
 )
 
 // contribute asks everybody who has something to add, all at once; who is late,
@@ -31,7 +31,7 @@ func (in *input) contribute(ctx context.Context, s core.Scene) {
 	}
 	for name, i := range in.turn.setup.Plugins.Injectors {
 		c.ask(ctx, name, contributionTime, func(ctx context.Context) (func(), error) {
-			return c.injection(name)(in.turn.turns.held.inject(ctx, i, s))
+			return c.injection(name)(in.turn.turns.injections.inject(ctx, i, s))
 		})
 	}
 	for _, b := range in.turn.setup.Plugins.Bios {
@@ -110,8 +110,8 @@ func (c *contributions) hints(hints []core.Hint, err error) (func(), error) {
 
 func (c *contributions) injection(name string) func(json.RawMessage, error) (func(), error) {
 	return func(value json.RawMessage, err error) (func(), error) {
-		if len(value) > injectionMax || len(value) > 0 && !json.Valid(value) {
-			c.log.Warn("injection left out", "plugin", name, "bytes", len(value), "limit", injectionMax)
+		if len(value) > maxInjection || len(value) > 0 && !json.Valid(value) {
+			c.log.Warn("injection left out", "plugin", name, "bytes", len(value), "limit", maxInjection)
 			return func() {}, err
 		}
 		return func() {
@@ -124,9 +124,9 @@ func (c *contributions) injection(name string) func(json.RawMessage, error) (fun
 
 func (c *contributions) biographies(bios map[string]json.RawMessage, err error) (func(), error) {
 	maps.DeleteFunc(bios, func(id string, bio json.RawMessage) bool {
-		wrong := len(bio) > bioMax || !json.Valid(bio)
+		wrong := len(bio) > maxBio || !json.Valid(bio)
 		if wrong {
-			c.log.Warn("bio left out", "bytes", len(bio), "limit", bioMax)
+			c.log.Warn("bio left out", "bytes", len(bio), "limit", maxBio)
 		}
 		return wrong
 	})
@@ -135,7 +135,7 @@ func (c *contributions) biographies(bios map[string]json.RawMessage, err error) 
 
 // injected keeps the values of injectors that say how long they hold. Safe for
 // concurrent use.
-type injected struct {
+type injectionCache struct {
 	mu     sync.Mutex
 	values map[injectedKey]injectedValue
 }
@@ -154,7 +154,7 @@ type injectedValue struct {
 
 // inject asks the injector, unless what it said before still holds: nobody was
 // forgotten since, of whom it may tell.
-func (j *injected) inject(ctx context.Context, i core.Injector, s core.Scene) (json.RawMessage, error) {
+func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Scene) (json.RawMessage, error) {
 	lasting, ok := i.(core.Lasting)
 	if !ok {
 		return i.Inject(ctx, s)
@@ -173,7 +173,7 @@ func (j *injected) inject(ctx context.Context, i core.Injector, s core.Scene) (j
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.values == nil || len(j.values) >= injectedMax {
+	if j.values == nil || len(j.values) >= maxInjections {
 		j.values = make(map[injectedKey]injectedValue)
 	}
 	j.values[key] = injectedValue{value, s.Now.Add(lasting.Lasts()), epoch}

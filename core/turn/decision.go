@@ -92,7 +92,7 @@ func (d *decision) findLast(v core.View, e *core.Entry) (found bool, err error) 
 		q, _, asks := parseQuestion(before.Data)
 		switch {
 		case before.Message.Seq >= e.Message.Seq, before.Kind == core.KindCommand, before.Kind == core.KindMembership:
-		case impulsive(before.Kind):
+		case isOwnInitiative(before.Kind):
 			return false, nil
 		case before.Self && asks && before.Kind == core.KindMessage:
 			d.question = q
@@ -136,7 +136,7 @@ func (d *decision) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.origin, d.resumed = t.place.journalOf(ctx, t.setup, id, records)
+	d.origin, d.resumed = t.worker.journalOf(ctx, t.setup, id, records)
 	d.origin.begun = true // with this turn
 	if !d.resumed {
 		d.origin.people = append(t.causers(), t.path)
@@ -215,7 +215,7 @@ func (d *decision) run(ctx context.Context) error {
 	if len(d.held.Who.Authors) == 1 && d.held.Who.Authors[0].ID == t.who.Authors[0].ID {
 		job.Who = t.who
 	}
-	t.move(core.Acting)
+	t.notify(core.Acting)
 	done, err := t.setup.Runtime.Resume(ctx, job, d.question.step, d.agreed)
 	t.decided = append(t.decided, d.origin)
 	if err != nil {

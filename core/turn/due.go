@@ -10,14 +10,14 @@ import (
 )
 
 // mergeAbove is how many entries may wait before all of them are one turn, and
-// mergeMax how many one turn holds at most.
+// maxMerged how many one turn holds at most.
 const (
 	mergeAbove = 5
-	mergeMax   = 100
+	maxMerged  = 100
 )
 
 // due decides, once and for ever, whether an event wants an answer.
-func (s *setup) due(e *core.Event, h *hearing) bool {
+func (s *setup) due(e *core.Event, h *intake) bool {
 	m := &e.Message
 	switch e.Kind {
 	case core.KindContinue, core.KindReminder, core.KindBeat:
@@ -28,20 +28,20 @@ func (s *setup) due(e *core.Event, h *hearing) bool {
 		}
 		return !m.Author.Bot
 	case core.KindCommand:
-		if s.commanded(e) {
+		if s.isCommand(e) {
 			return true
 		}
 		e.Kind, e.Command = core.KindMessage, nil // it is talk like any other
-		s.called(m)
+		s.findName(m)
 	case core.KindMessage:
 	default:
 		return false
 	}
 	here := s.Settings(m.Path)
 	if m.Author.Bot {
-		return here.Bots && s.wanted(m, &here) && h.bot(m)
+		return here.Bots && s.isForBot(m, &here) && h.bot(m)
 	}
-	wanted := s.wanted(m, &here)
+	wanted := s.isForBot(m, &here)
 	own := m.Text != "" || len(m.Foreign) == 0 // else it is only somebody else's
 	if !wanted && own && !m.Private && h.at(m.Path).chance(m, &here, h.now) {
 		m.Addressed, wanted = core.Overheard, true
@@ -50,9 +50,9 @@ func (s *setup) due(e *core.Event, h *hearing) bool {
 	return wanted
 }
 
-// commanded reports whether the event calls a command that this person may call
+// isCommand reports whether the event calls a command that this person may call
 // here. To everybody else it looks as if there were none.
-func (s *setup) commanded(e *core.Event) bool {
+func (s *setup) isCommand(e *core.Event) bool {
 	if s.Plugins.Commands == nil || e.Command == nil || e.Message.Author.Bot {
 		return false
 	}
@@ -60,8 +60,8 @@ func (s *setup) commanded(e *core.Event) bool {
 	return ok && c.Rank <= e.Message.Author.Rank
 }
 
-// called notes whether the message calls the bot by name.
-func (s *setup) called(m *core.Message) {
+// findName notes whether the message calls the bot by name.
+func (s *setup) findName(m *core.Message) {
 	if m.Addressed == core.NotAddressed && s.names.in(spoken(m)) {
 		m.Addressed = core.Name
 	}
@@ -75,8 +75,8 @@ func spoken(m *core.Message) string {
 	return m.Text
 }
 
-// wanted reports whether the message is one that the bot answers in that place.
-func (s *setup) wanted(m *core.Message, here *Settings) bool {
+// isForBot reports whether the message is one that the bot answers in that place.
+func (s *setup) isForBot(m *core.Message, here *Settings) bool {
 	if m.Private {
 		return true
 	}

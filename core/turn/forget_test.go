@@ -184,7 +184,7 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	}
 	due := said("r", "jay", "tea")
 	due.Kind, due.Message.Private = core.KindReminder, false // who set it could not know
-	if err := b.Own().Receive(t.Context(), beat("first", `{"beat":"x","quiet":true}`), due); err != nil {
+	if err := b.InternalInbox().Receive(t.Context(), beat("first", `{"beat":"x","quiet":true}`), due); err != nil {
 		t.Fatal(err)
 	}
 	b.ended(2)
@@ -227,13 +227,13 @@ func TestDoorbell(t *testing.T) {
 	if err := b.Receive(t.Context(), bot); err == nil {
 		t.Error("somebody may have the bot's own rank")
 	}
-	if err := b.Own().Receive(t.Context(), bot); err == nil {
+	if err := b.InternalInbox().Receive(t.Context(), bot); err == nil {
 		t.Error("a plugin may give somebody the bot's own rank")
 	}
 	for _, kind := range []core.Kind{core.KindContinue, core.KindBacklog} {
 		e := said("1", "jay", "hi")
 		e.Kind = kind
-		if err := b.Own().Receive(t.Context(), e); err == nil {
+		if err := b.InternalInbox().Receive(t.Context(), e); err == nil {
 			t.Errorf("a plugin may deliver %q", kind)
 		}
 	}

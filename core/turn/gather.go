@@ -74,7 +74,7 @@ func (in *input) load(v core.View) error {
 // addLater adds what the bot said since the newest entry that the turn answers: it
 // waited while others were answered, and they are not to be answered again.
 func (in *input) addLater(v core.View) error {
-	later, err := v.After(in.turn.path, in.turn.last, mergeMax)
+	later, err := v.After(in.turn.path, in.turn.last, maxMerged)
 	for i := range later {
 		if e := &later[i]; e.Self && e.Spoken() {
 			in.parts.History = append(in.parts.History, *e)
@@ -143,8 +143,8 @@ func (in *input) shared(other core.Path) bool {
 	})
 }
 
-// seenMax is how many places a place may see besides itself.
-const seenMax = 100
+// maxSeen is how many places a place may see besides itself.
+const maxSeen = 100
 
 // seen lists this place and those that share what they know with it. What is
 // said in private is seen in its own place alone.
@@ -165,7 +165,7 @@ func (in *input) seen(v core.View) ([]core.Path, error) {
 			for _, h := range heads {
 				if open, err := public(v, h); err != nil {
 					return nil, err
-				} else if open && !slices.Contains(all, h.Path) && len(all) <= seenMax {
+				} else if open && !slices.Contains(all, h.Path) && len(all) <= maxSeen {
 					all = append(all, h.Path)
 				}
 			}

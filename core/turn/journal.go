@@ -63,7 +63,7 @@ func newJournal(o *setup, id core.TurnID, records []core.Record) *journal {
 // journalOf returns a turn's journal: the one that an earlier attempt of this life could
 // not write whole, or what the store has. The first one goes, as the other does, when
 // one of its people is forgotten.
-func (p *place) journalOf(ctx context.Context, o *setup, id core.TurnID, records []core.Record) (j *journal, kept bool) {
+func (p *worker) journalOf(ctx context.Context, o *setup, id core.TurnID, records []core.Record) (j *journal, kept bool) {
 	if j = p.journals[id]; j != nil && !forgotten(core.WithEpoch(ctx, j.epoch), o.Store, j.people...) {
 		j.former, j.begun = maps.Clone(j.records), false
 		return j, true

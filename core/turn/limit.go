@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	noticeEvery = time.Hour        // how often somebody is told of a limit, whichever it is
-	paceWait    = 10 * time.Second // how long a turn waits for its person's limit
-	paceMax     = 16384            // people who are remembered at the same time
+	noticeInterval = time.Hour        // how often somebody is told of a limit, whichever it is
+	maxLimitWait   = 10 * time.Second // how long a turn waits for its person's limit
+	maxLimited     = 16384            // people who are remembered at the same time
 )
 
 // errTooFast is what a person is told whose messages came too fast to be answered.
@@ -20,14 +20,14 @@ var errTooFast = core.Errorf(core.Occupied, "You write faster than I can answer.
 
 // pace remembers, while the process lives, how often each person makes the model be
 // asked, and when they were told of a limit. Safe for concurrent use.
-type pace struct {
+type limiter struct {
 	mu     sync.Mutex
-	people map[core.Path]*pacing
+	people map[core.Path]*userLimit
 }
 
 // pacing is one person's. Their turns are a token bucket: so many may come at once,
 // and as many more in each minute.
-type pacing struct {
+type userLimit struct {
 	used float64 // turns that the bucket lacks
 	at   time.Time
 	told time.Time
@@ -35,11 +35,11 @@ type pacing struct {
 
 // reserve takes a turn out of the bucket and returns how long to wait for it. ok is
 // false, and nothing is taken, if that is too long.
-func (p *pacing) reserve(perMinute int, now time.Time) (wait time.Duration, ok bool) {
+func (p *userLimit) reserve(perMinute int, now time.Time) (wait time.Duration, ok bool) {
 	most := float64(perMinute)
 	p.used, p.at = max(p.used-now.Sub(p.at).Minutes()*most, 0), now
 	wait = max(time.Duration((p.used+1-most)/most*float64(time.Minute)), 0)
-	if wait > paceWait {
+	if wait > maxLimitWait {
 		return 0, false
 	}
 	p.used++
@@ -47,8 +47,8 @@ func (p *pacing) reserve(perMinute int, now time.Time) (wait time.Duration, ok b
 }
 
 // tell reports whether the person may be told of a limit now.
-func (p *pacing) tell(now time.Time) bool {
-	if since := now.Sub(p.told); since >= 0 && since < noticeEvery {
+func (p *userLimit) tell(now time.Time) bool {
+	if since := now.Sub(p.told); since >= 0 && since < noticeInterval {
 		return false
 	}
 	p.told = now
@@ -56,20 +56,20 @@ func (p *pacing) tell(now time.Time) bool {
 }
 
 // of returns the person's. mu is held.
-func (a *pace) of(person core.Path) *pacing {
+func (a *limiter) of(person core.Path) *userLimit {
 	if p, ok := a.people[person]; ok {
 		return p
 	}
-	if a.people == nil || len(a.people) >= paceMax {
-		a.people = make(map[core.Path]*pacing)
+	if a.people == nil || len(a.people) >= maxLimited {
+		a.people = make(map[core.Path]*userLimit)
 	}
-	p := new(pacing)
+	p := new(userLimit)
 	a.people[person] = p
 	return p
 }
 
 // reserve takes a turn that these people cause. Several people wait for nobody.
-func (a *pace) reserve(people []core.Path, perMinute int, now time.Time) (wait time.Duration, ok bool) {
+func (a *limiter) reserve(people []core.Path, perMinute int, now time.Time) (wait time.Duration, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, person := range people {
@@ -82,7 +82,7 @@ func (a *pace) reserve(people []core.Path, perMinute int, now time.Time) (wait t
 }
 
 // may reports whether the person may be told of a limit now.
-func (a *pace) may(person core.Path, now time.Time) bool {
+func (a *limiter) may(person core.Path, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := *a.of(person)
@@ -91,7 +91,7 @@ func (a *pace) may(person core.Path, now time.Time) bool {
 
 // tells reports whether one of these people has not been told of a limit lately, and
 // notes that they are told now.
-func (a *pace) tells(people []core.Path, now time.Time) (tell bool) {
+func (a *limiter) tells(people []core.Path, now time.Time) (tell bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, person := range people {
@@ -113,7 +113,7 @@ func (c *exchange) waitForLimit(ctx context.Context) bool {
 	if len(t.who.Authors) == 1 && t.who.Authors[0].Rank >= core.Admin {
 		return true
 	}
-	pause, ok := t.turns.pace.reserve(t.causers(), perMinute, time.Now())
+	pause, ok := t.turns.limiter.reserve(t.causers(), perMinute, time.Now())
 	if ok {
 		wait(ctx, pause)
 	}

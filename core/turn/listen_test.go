@@ -602,13 +602,13 @@ func TestBeatsOfAllKinds(t *testing.T) {
 			})
 			denied, private := beat("b2", data), beat("b3", data)
 			denied.Message.Path, private.Message.Path, private.Message.Private = core.MustPath("room/denied"), core.MustPath("room/private"), true
-			if err := b.Own().Receive(t.Context(), beat("b1", data), denied, said("r", "jay", "hi")); err != nil {
+			if err := b.InternalInbox().Receive(t.Context(), beat("b1", data), denied, said("r", "jay", "hi")); err != nil {
 				t.Fatal(err)
 			}
 			b.quiet()
 			if gated && data == "" { // in private nobody else hears it
 				before := len(b.asker.Asked())
-				if err := b.Own().Receive(t.Context(), private); err != nil {
+				if err := b.InternalInbox().Receive(t.Context(), private); err != nil {
 					t.Fatal(err)
 				}
 				b.quiet()

@@ -21,7 +21,7 @@ func (t *Turns) Preview(ctx context.Context, m core.Message, l core.Limits) (pro
 		m.Seq = head.Last + 1
 		this.last = m.Seq
 		this.messages = []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: m}, Due: true}}
-		this.who = caused(this.messages)
+		this.who = whoCaused(this.messages)
 		this.who.Private = this.who.Private || head.Private
 		return this.input.load(v)
 	})

@@ -85,8 +85,8 @@ const (
 	questionDepth = 50
 )
 
-// rearm lets the questions of a former life expire, too.
-func (t *Turns) rearm(v core.View) error {
+// restoreExpiries lets the questions of a former life expire, too.
+func (t *Turns) restoreExpiries(v core.View) error {
 	heads, err := v.Places(core.Path{})
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (t *Turns) rearm(v core.View) error {
 			return err
 		}
 		for i := range entries {
-			if err := t.rearmOne(v, &entries[i]); err != nil {
+			if err := t.restoreExpiry(v, &entries[i]); err != nil {
 				return err
 			}
 		}
@@ -109,8 +109,8 @@ func (t *Turns) rearm(v core.View) error {
 	return nil
 }
 
-// rearmOne looks at one entry: is it a question that still waits?
-func (t *Turns) rearmOne(v core.View, e *core.Entry) error {
+// restoreExpiry looks at one entry: is it a question that still waits?
+func (t *Turns) restoreExpiry(v core.View, e *core.Entry) error {
 	q, _, ok := parseQuestion(e.Data)
 	if !ok || e.Kind != core.KindMessage {
 		return nil
@@ -164,14 +164,14 @@ func (t *Turns) expired(place core.Path, private bool, q question) error {
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return err
 	}
-	t.wake(lane{path: place})
+	t.wake(queue{path: place})
 	return nil
 }
 
 // sendQuestion asks a question, with buttons where the interface has them. One that is too
 // long for a message is attached whole, before it is asked.
 func (t *turn) sendQuestion(ctx context.Context, step core.Key, text string, q question) error {
-	parts := asking{t.journalWith(step).Parts(step), q.String()}
+	parts := questionParts{t.journalWith(step).Parts(step), q.String()}
 	if len(text) > action.MaxQuestion {
 		file := core.Upload{Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.File}
 		if err := t.setup.carrier(t.path).Carry(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
@@ -228,21 +228,21 @@ func (t *turn) journalWith(step core.Key) *journal {
 	return t.journal
 }
 
-// asking are the parts of a question, told apart from those of the step that it
+// questionParts are the parts of a question, told apart from those of the step that it
 // is about. The log keeps data with them.
-type asking struct {
+type questionParts struct {
 	core.Parts
 	data string
 }
 
 // Send implements core.Parts.
-func (p asking) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (p questionParts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
 	what.Data = p.data
 	return p.Parts.Send(ctx, questionPart+n, what, do)
 }
 
 // Since implements core.Parts.
-func (p asking) Since(n int) time.Time { return p.Parts.Since(questionPart + n) }
+func (p questionParts) Since(n int) time.Time { return p.Parts.Since(questionPart + n) }
 
 func (s *setup) carrier(place core.Path) core.Carrier {
 	if s.Places.Carrier == nil {

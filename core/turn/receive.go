@@ -15,20 +15,20 @@ func (t *Turns) Receive(ctx context.Context, events ...core.Event) error {
 		if err := check(&events[i]); err != nil {
 			return err
 		}
-		if err := foreign(&events[i]); err != nil {
+		if err := checkOrigin(&events[i]); err != nil {
 			return err
 		}
 	}
 	return t.receive(ctx, events)
 }
 
-// Own is the inbox of plugins: what they put into places is the bot's own doing.
-func (t *Turns) Own() core.Inbox { return own{t} }
+// InternalInbox is the inbox of plugins: what they put into places is the bot's own doing.
+func (t *Turns) InternalInbox() core.Inbox { return internalInbox{t} }
 
-type own struct{ Turns *Turns }
+type internalInbox struct{ turns *Turns }
 
 // Receive implements core.Inbox.
-func (o own) Receive(ctx context.Context, events ...core.Event) error {
+func (o internalInbox) Receive(ctx context.Context, events ...core.Event) error {
 	events = slices.Clone(events)
 	for i := range events {
 		e := &events[i]
@@ -39,15 +39,15 @@ func (o own) Receive(ctx context.Context, events ...core.Event) error {
 			return fmt.Errorf("%w: %s in %s: turns alone cause it", core.ErrBadEvent, e.Kind, e.Message.Path)
 		}
 	}
-	if err := o.Turns.shut(ctx, events); err != nil {
+	if err := o.turns.markPrivate(ctx, events); err != nil {
 		return err
 	}
-	return o.Turns.receive(ctx, events)
+	return o.turns.receive(ctx, events)
 }
 
-// shut says of events in private places that they are private: who causes them
+// markPrivate says of events in private places that they are private: who causes them
 // may not know.
-func (t *Turns) shut(ctx context.Context, events []core.Event) error {
+func (t *Turns) markPrivate(ctx context.Context, events []core.Event) error {
 	return t.store.View(ctx, func(v core.View) error {
 		for i := range events {
 			m := &events[i].Message
@@ -66,16 +66,16 @@ func (t *Turns) shut(ctx context.Context, events []core.Event) error {
 // receive takes in events that were checked.
 func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 	s := t.setup.Load()
-	hear := &hearing{ears: &t.ears, pace: &t.pace, now: s.Clock()}
+	hear := &intake{attention: &t.attention, limiter: &t.limiter, now: s.Clock()}
 	var b core.Batch
 	var passed []*core.Event // what nobody will answer
 	var heard []*core.Event  // what is appended
 	var counts [][]count     // of that
 	var unkept []count       // of what is not
 	for i, e := range events {
-		if changes(e.Kind) {
+		if isChange(e.Kind) {
 			if s.mayChange(&e) {
-				s.hush(&e.Message)
+				s.dropBlocked(&e.Message)
 				b.Change = append(b.Change, e)
 			}
 			continue
@@ -96,27 +96,27 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 			keep(counts[i])
 		}
 		if b.Known[i] {
-			entry = t.known(ctx, &entry)
+			entry = t.stored(ctx, &entry)
 		}
 		if entry.Due {
-			t.wake(lane{entry.Message.Path, entry.Kind == core.KindCommand})
+			t.wake(queue{entry.Message.Path, entry.Kind == core.KindCommand})
 		} else {
 			passed = append(passed, heard[i])
 		}
 	}
 	for _, e := range passed {
-		s.pass(e)
+		s.reportSkipped(e)
 	}
 	for _, e := range b.Change {
 		t.withdraw(&e)
-		t.moved(ctx, &e)
+		t.migrate(ctx, &e)
 	}
 	return nil
 }
 
-// known returns an entry as the log has it, due only while it waits: the commit that
+// stored returns an entry as the log has it, due only while it waits: the commit that
 // brought it may have reported a failure, so that nobody was woken.
-func (t *Turns) known(ctx context.Context, e *core.Entry) (there core.Entry) {
+func (t *Turns) stored(ctx context.Context, e *core.Entry) (there core.Entry) {
 	err := t.store.View(ctx, func(v core.View) error {
 		head, err := v.Head(e.Message.Path)
 		if err != nil {
@@ -149,20 +149,20 @@ func check(e *core.Event) error {
 	return nil
 }
 
-// foreign refuses what no platform can cause.
-func foreign(e *core.Event) error {
+// checkOrigin refuses what no platform can cause.
+func checkOrigin(e *core.Event) error {
 	switch e.Kind {
 	case core.KindMessage, core.KindPress, core.KindCommand, core.KindMembership:
 		return nil
 	}
-	if changes(e.Kind) {
+	if isChange(e.Kind) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s in %s: the bot alone causes it", core.ErrBadEvent, e.Kind, e.Message.Path)
 }
 
-// changes reports whether the event changes entries instead of being one.
-func changes(k core.Kind) bool {
+// isChange reports whether the event changes entries instead of being one.
+func isChange(k core.Kind) bool {
 	switch k {
 	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
 		return true
@@ -178,16 +178,16 @@ func (s *setup) mayChange(e *core.Event) bool {
 		return true
 	}
 	s.rank(&m)
-	return s.admits(&m) && s.judge(&m, true).Admission < core.Blank
+	return s.admits(&m) && s.askGates(&m, true).Admission < core.Blank
 }
 
-// impulsive reports whether events of the kind come from the bot itself.
-func impulsive(k core.Kind) bool { return k == core.KindBeat || k == core.KindContinue }
+// isOwnInitiative reports whether events of the kind come from the bot itself.
+func isOwnInitiative(k core.Kind) bool { return k == core.KindBeat || k == core.KindContinue }
 
 // entry is what an event becomes in the log; ok is false where it is not kept.
 // The log keeps the rank that the platform gave; what the configuration makes of
 // it is asked whenever it matters.
-func (s *setup) entry(e core.Event, h *hearing) (entry core.Entry, ok bool) {
+func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	if e.Kind == core.KindReminder {
 		e.Message.Author.Rank = core.Member // what he may do is asked anew: it was set long ago
 	}
@@ -196,7 +196,7 @@ func (s *setup) entry(e core.Event, h *hearing) (entry core.Entry, ok bool) {
 	if !ok {
 		return entry, false
 	}
-	s.hush(&e.Message)
+	s.dropBlocked(&e.Message)
 	if v.Limited && v.Reply != "" && !h.tells(&e.Message) {
 		v.Reply = ""
 	}
@@ -204,11 +204,11 @@ func (s *setup) entry(e core.Event, h *hearing) (entry core.Entry, ok bool) {
 		return entry, false
 	}
 	if v.Admission >= core.Blank {
-		blank(&e)
+		dropContent(&e)
 	}
 	entry.Reply = v.Reply
 	entry.Due = v.Reply != "" ||
-		(v.Admission == core.Admit || s.despite(&e)) && s.due(&e, h) // what is blank is a message
+		(v.Admission == core.Admit || s.isAnsweredWhileQuiet(&e)) && s.due(&e, h) // what is blank is a message
 	e.Message.Author.Rank = platform
 	entry.Event = e
 	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand
@@ -220,20 +220,20 @@ func (s *setup) entry(e core.Event, h *hearing) (entry core.Entry, ok bool) {
 func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
 	m := &e.Message
 	if e.Kind == core.KindBeat {
-		return v, !s.hushed(e) && !s.Access.names(s.Access.Deny, core.Path{}, m)
+		return v, !s.isSuppressed(e) && !s.Access.names(s.Access.Deny, core.Path{}, m)
 	}
 	if s.rank(m); !s.admits(m) {
 		return v, false
 	}
 	switch e.Kind {
 	case core.KindMessage:
-		s.called(m)
+		s.findName(m)
 	case core.KindCommand, core.KindPress, core.KindReminder:
 	default:
 		return v, true // nobody asks for anything
 	}
-	if !s.open(e) {
-		v = s.judge(m, false)
+	if !s.isOpenCommand(e) {
+		v = s.askGates(m, false)
 	}
 	if v.Admission == core.Admit && s.asleep(m.Path) {
 		v.Admission = core.Quiet
@@ -241,8 +241,8 @@ func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
 	return v, true
 }
 
-// open reports whether the event calls a command that anybody may call.
-func (s *setup) open(e *core.Event) bool {
+// isOpenCommand reports whether the event calls a command that anybody may call.
+func (s *setup) isOpenCommand(e *core.Event) bool {
 	if e.Command == nil || s.Plugins.Commands == nil {
 		return false
 	}
@@ -252,43 +252,43 @@ func (s *setup) open(e *core.Event) bool {
 
 func (s *setup) asleep(place core.Path) bool { return s.Places.Asleep != nil && s.Places.Asleep(place) }
 
-// despite reports whether the event is answered in a place that is quiet: how else
+// isAnsweredWhileQuiet reports whether the event is answered in a place that is quiet: how else
 // would one wake it, confirm something, or be reminded?
-func (s *setup) despite(e *core.Event) bool {
+func (s *setup) isAnsweredWhileQuiet(e *core.Event) bool {
 	switch e.Kind {
 	case core.KindCommand:
-		return s.commanded(e)
+		return s.isCommand(e)
 	case core.KindReminder, core.KindPress:
 		return true
 	}
 	return false
 }
 
-// hush removes the words of people who are shut out from what others quote and
+// dropBlocked removes the words of people who are shut out from what others quote and
 // forward.
-func (s *setup) hush(m *core.Message) {
-	if q := m.ReplyTo; q != nil && s.shutOut(m, q.From) {
+func (s *setup) dropBlocked(m *core.Message) {
+	if q := m.ReplyTo; q != nil && s.isBlocked(m, q.From) {
 		m.ReplyTo = &core.Quote{ID: q.ID, Time: q.Time}
 	}
-	if slices.ContainsFunc(m.Foreign, func(o core.Foreign) bool { return s.shutOut(m, o.From) }) {
-		m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return s.shutOut(m, o.From) })
+	if slices.ContainsFunc(m.Foreign, func(o core.Foreign) bool { return s.isBlocked(m, o.From) }) {
+		m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return s.isBlocked(m, o.From) })
 	}
 }
 
-// shutOut reports whether the words of this person are not kept where m is said.
-func (s *setup) shutOut(m *core.Message, from core.Author) bool {
+// isBlocked reports whether the words of this person are not kept where m is said.
+func (s *setup) isBlocked(m *core.Message, from core.Author) bool {
 	if from.ID == "" || from.Bot {
 		return false
 	}
 	theirs := core.Message{Path: m.Path, Private: m.Private, Scopes: m.Scopes, Author: from}
 	theirs.Author.Rank = core.Member
 	s.rank(&theirs)
-	return !s.admits(&theirs) || s.judge(&theirs, true).Admission >= core.Blank
+	return !s.admits(&theirs) || s.askGates(&theirs, true).Admission >= core.Blank
 }
 
-// blank takes the words out of an event: that somebody came by is all that is
+// dropContent takes the words out of an event: that somebody came by is all that is
 // kept.
-func blank(e *core.Event) {
+func dropContent(e *core.Event) {
 	m := &e.Message
 	e.Kind, e.Command, e.Data = core.KindMessage, nil, ""
 	e.Message = core.Message{

@@ -203,7 +203,7 @@ func TestWhatIsNotTakenIn(t *testing.T) {
 	if _, err := b.Preview(t.Context(), said("4", "jay", "hi").Message, core.Limits{}); !errors.Is(err, errUnsure) {
 		t.Errorf("a preview of nobody knows what: %v", err)
 	}
-	if err := b.Own().Receive(t.Context(), beat("b", "")); !errors.Is(err, errUnsure) {
+	if err := b.InternalInbox().Receive(t.Context(), beat("b", "")); !errors.Is(err, errUnsure) {
 		t.Errorf("a beat of nobody knows where: %v", err)
 	}
 	s.read = nil

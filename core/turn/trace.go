@@ -21,8 +21,8 @@ func (c *exchange) traced(took time.Duration, a core.Answer, sections []core.Sec
 	c.turn.trace.Asks = append(c.turn.trace.Asks, ask)
 }
 
-// move tells those who watch how far the turn is.
-func (t *turn) move(stage core.Stage) {
+// notify tells those who watch how far the turn is.
+func (t *turn) notify(stage core.Stage) {
 	if len(t.setup.Plugins.Watchers) == 0 {
 		return
 	}
@@ -43,14 +43,14 @@ func (t *turn) finish(end core.TurnEnd) {
 	}
 	trace := t.trace // who keeps it keeps no turn with it
 	end.Turn, end.Messages, end.Person, end.Private, end.Trace = t.journal.id, t.ids(), t.person(), t.who.Private, &trace
-	end.Command = t.place.lane.commands
-	end.Stale = t.told()
+	end.Command = t.worker.queue.commands
+	end.Stale = t.staleness()
 	t.setup.observe(end)
 }
 
-// told returns what reports whether somebody was forgotten whose words the turn
+// staleness returns what reports whether somebody was forgotten whose words the turn
 // was told.
-func (t *turn) told() func() bool {
+func (t *turn) staleness() func() bool {
 	store, concerned := t.setup.Store, []core.Path{t.path}
 	began := core.WithEpoch(context.Background(), t.journal.epoch)
 	for _, a := range t.input.people() {

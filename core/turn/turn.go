@@ -46,7 +46,7 @@ import (
 // came of it.
 type turn struct {
 	turns    *Turns
-	place    *place // whose goroutine takes it; nil in a preview
+	worker   *worker // whose goroutine takes it; nil in a preview
 	path     core.Path
 	setup    *setup
 	snapshot *action.Snapshot
@@ -75,7 +75,7 @@ func (t *turn) run(ctx context.Context) error {
 		return err
 	}
 	var err error
-	switch tries := max(t.attempt-freeTries, t.place.panics+1); {
+	switch tries := max(t.attempt-freeTries, t.worker.panics+1); {
 	case tries > maxTries+1:
 		err = t.setAside(ctx)
 	case tries > maxTries:
@@ -160,7 +160,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 
 // execute carries the round's plan out.
 func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
-	t.move(core.Acting)
+	t.notify(core.Acting)
 	done, err := t.setup.Runtime.Execute(ctx, action.Job{
 		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: p, Read: t.input.reading, Who: t.who, Journal: t.journal,
 		Attaches: t.setup.carrier(t.path) != nil, Guard: rewriteGuard{t}.check,
@@ -176,7 +176,7 @@ func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
 // followUp prepares the prompt that gives the outputs of the latest steps back to the
 // model. It returns false if there is nothing to give back.
 func (t *turn) followUp(ctx context.Context) (more bool, err error) {
-	if t.place.lane.commands || t.messages[0].Reply != "" { // no model is asked, and nothing is done again
+	if t.worker.queue.commands || t.messages[0].Reply != "" { // no model is asked, and nothing is done again
 		return false, nil
 	}
 	outputs := t.results.outputs()
@@ -273,7 +273,7 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return e.Deleted || !t.setup.isWanted(&e) })
 	for i := range t.messages {
 		e := &t.messages[i]
-		if impulsive(e.Kind) || e.Self {
+		if isOwnInitiative(e.Kind) || e.Self {
 			continue
 		}
 		t.setup.rank(&e.Message)
@@ -283,15 +283,15 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 	}
 	if len(t.messages) > 0 {
 		before := t.who
-		t.who = caused(t.messages)
+		t.who = whoCaused(t.messages)
 		t.who.Sees, t.who.Private, t.who.Continued = before.Sees, before.Private, before.Continued
 		t.readBeat()
 	}
 	return nil
 }
 
-// caused says whose turn it is, and where.
-func caused(messages []core.Entry) action.Who {
+// whoCaused says whose turn it is, and where.
+func whoCaused(messages []core.Entry) action.Who {
 	first := &messages[0].Message
 	w := action.Who{Path: first.Path, Private: first.Private, Scopes: first.Scopes, Continued: messages[0].Count}
 	for i := range messages {

@@ -120,7 +120,7 @@ func (b *bot) receive(events ...core.Event) {
 	b.t.Helper()
 	var in core.Inbox = b
 	if k := events[0].Kind; k == core.KindBeat || k == core.KindReminder {
-		in = b.Own()
+		in = b.InternalInbox()
 	}
 	if err := in.Receive(b.t.Context(), events...); err != nil {
 		b.t.Fatal(err)
@@ -235,7 +235,7 @@ func TestMerging(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := fresh(t, plan("ok"))
-			if err := b.Own().Receive(t.Context(), tc.events...); err != nil {
+			if err := b.InternalInbox().Receive(t.Context(), tc.events...); err != nil {
 				t.Fatal(err)
 			}
 			for i, end := range b.ended(len(tc.want)) {

@@ -142,20 +142,20 @@ type Turns struct {
 	store core.Store
 	setup atomic.Pointer[setup]
 
-	swap  sync.RWMutex  // against a change of setup between its reading and its use
-	old   []*setup      // that turns may still run on; guarded by swap
-	alone chan struct{} // holds a token while a suspect is tried
-	ears  ears
-	pace  pace
-	held  injected
+	swap       sync.RWMutex  // against a change of setup between its reading and its use
+	old        []*setup      // that turns may still run on; guarded by swap
+	alone      chan struct{} // holds a token while a suspect is tried
+	attention  attention
+	limiter    limiter
+	injections injectionCache
 
 	testing sync.Mutex // guards tested
 	tested  *pulse     // nil: none yet
 
 	mu     sync.Mutex
-	awake  map[lane]*place
-	former map[lane]*place // those that were awake when they moved to these paths
-	life   context.Context // nil until Run; ends when no further turn may begin
+	awake  map[queue]*worker
+	former map[queue]*worker // those that were awake when they moved to these paths
+	life   context.Context   // nil until Run; ends when no further turn may begin
 	work   context.Context
 	places sync.WaitGroup
 	retry  chan struct{} // closed when pauses between two tries end
@@ -163,7 +163,7 @@ type Turns struct {
 
 // New makes Turns; Run brings them to life.
 func New(o Options) *Turns {
-	t := &Turns{store: o.Store, awake: make(map[lane]*place), former: make(map[lane]*place), alone: make(chan struct{}, 1), retry: make(chan struct{})}
+	t := &Turns{store: o.Store, awake: make(map[queue]*worker), former: make(map[queue]*worker), alone: make(chan struct{}, 1), retry: make(chan struct{})}
 	t.Reconfigure(o)
 	return t
 }
@@ -242,14 +242,14 @@ func (t *Turns) enter() *setup {
 // run are cut short, to be taken up by the next life. Run returns when all of
 // them are over.
 func (t *Turns) Run(life, work context.Context) error {
-	waiting, err := t.waiting(life, t.rearm)
+	waiting, err := t.waiting(life, t.restoreExpiries)
 	if err != nil && life.Err() == nil {
 		return err
 	}
 	t.mu.Lock()
 	t.life, t.work = life, work
-	for l := range t.awake { // received before Run
-		waiting = append(waiting, l.path)
+	for q := range t.awake { // received before Run
+		waiting = append(waiting, q.path)
 	}
 	clear(t.awake)
 	t.mu.Unlock()
@@ -279,8 +279,8 @@ func (t *Turns) waiting(ctx context.Context, also func(core.View) error) (places
 
 // Wake is called when a place has come within reach: what waits there is taken up.
 func (t *Turns) Wake(place core.Path) {
-	t.wake(lane{place, false})
-	t.wake(lane{place, true})
+	t.wake(queue{place, false})
+	t.wake(queue{place, true})
 }
 
 // Retry is called when what made turns fail may be over, as when there is room on the
@@ -299,28 +299,28 @@ func (t *Turns) retried() <-chan struct{} {
 	return t.retry
 }
 
-// wake makes sure that somebody looks at what waits in the lane.
-func (t *Turns) wake(l lane) {
+// wake makes sure that somebody looks at what waits in the queue.
+func (t *Turns) wake(q queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p, ok := t.awake[l]; ok {
+	if p, ok := t.awake[q]; ok {
 		p.again = true
 		return
 	}
 	if t.life != nil && t.life.Err() != nil {
 		return // the next life finds it in the log
 	}
-	p := &place{turns: t, lane: l, over: make(chan struct{})}
-	t.awake[l] = p
+	p := &worker{turns: t, queue: q, over: make(chan struct{})}
+	t.awake[q] = p
 	if t.life != nil {
 		t.places.Add(1)
-		go p.live()
+		go p.run()
 	}
 }
 
-// moved lets a place that is awake end what it does before it goes on under its
+// migrate lets a place that is awake end what it does before it goes on under its
 // new path.
-func (t *Turns) moved(ctx context.Context, e *core.Event) {
+func (t *Turns) migrate(ctx context.Context, e *core.Event) {
 	if e.Kind != core.KindMigration {
 		return
 	}
@@ -336,15 +336,15 @@ func (t *Turns) moved(ctx context.Context, e *core.Event) {
 	}
 	t.mu.Lock()
 	for _, commands := range []bool{false, true} {
-		if p, ok := t.awake[lane{from, commands}]; ok && t.life != nil {
-			t.former[lane{to, commands}] = p
+		if p, ok := t.awake[queue{from, commands}]; ok && t.life != nil {
+			t.former[queue{to, commands}] = p
 		}
 	}
 	t.mu.Unlock()
 	t.Wake(to)
 }
 
-// count tells how many lanes are awake.
+// count tells how many queues are awake.
 func (t *Turns) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -358,14 +358,14 @@ func (t *Turns) withdraw(e *core.Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p, ok := t.awake[lane{e.Message.Path, false}]; ok {
+	if p, ok := t.awake[queue{e.Message.Path, false}]; ok {
 		p.deleted(e.Target)
 	}
 }
 
-// pass tells those who wait for it that a private message or a command has no turn:
+// reportSkipped tells those who wait for it that a private message or a command has no turn:
 // its author is shut out, or it was received before.
-func (s *setup) pass(e *core.Event) {
+func (s *setup) reportSkipped(e *core.Event) {
 	if m := &e.Message; m.Private || e.Kind == core.KindCommand {
 		s.observe(core.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
 	}

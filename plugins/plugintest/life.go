@@ -36,7 +36,7 @@ type inbox struct {
 func (i inbox) Receive(ctx context.Context, events ...core.Event) error {
 	select {
 	case <-i.ready:
-		return i.life.turns.Own().Receive(ctx, events...)
+		return i.life.turns.InternalInbox().Receive(ctx, events...)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

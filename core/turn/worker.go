@@ -41,22 +41,22 @@ var errForgotten = errors.New("somebody is being forgotten")
 // forgetPause is how long a place waits meanwhile before it looks again.
 const forgetPause = 50 * time.Millisecond
 
-// lane is one of the two queues of a place: chat commands do not wait for the
-// turns of messages. Inside of a lane order holds, and a message waits for the
+// queue is one of the two queues of a place: chat commands do not wait for the
+// turns of messages. Inside of a queue order holds, and a message waits for the
 // commands before it.
-type lane struct {
+type queue struct {
 	path     core.Path
 	commands bool
 }
 
-// next returns what of a place's waiting entries is the lane's turn now. other
-// reports whether the place's other lane has to go on.
-func (l lane) next(waiting []core.Entry) (mine []core.Entry, other bool) {
+// next returns what of a place's waiting entries is the queue's turn now. other
+// reports whether the place's other queue has to go on.
+func (q queue) next(waiting []core.Entry) (mine []core.Entry, other bool) {
 	first := slices.IndexFunc(waiting, func(e core.Entry) bool { return e.Kind == core.KindCommand })
 	switch {
-	case l.commands && first >= 0:
+	case q.commands && first >= 0:
 		return waiting[first : first+1], false
-	case l.commands:
+	case q.commands:
 		return nil, len(waiting) > 0
 	case first >= 0:
 		return waiting[:first], first == 0
@@ -67,24 +67,24 @@ func (l lane) next(waiting []core.Entry) (mine []core.Entry, other bool) {
 // commandDepth is how many waiting entries are searched for a command.
 const commandDepth = 1000
 
-// depth is how many waiting entries the lane looks at.
-func (l lane) depth() int {
-	if l.commands {
+// depth is how many waiting entries the queue looks at.
+func (q queue) depth() int {
+	if q.commands {
 		return commandDepth
 	}
-	return mergeMax
+	return maxMerged
 }
 
-// place is a lane of a place that is awake. Its goroutine lives while something
+// worker takes the turns of one queue. Its goroutine lives while something
 // waits.
-type place struct {
-	lane  lane
+type worker struct {
+	queue queue
 	turns *Turns
 
-	panics   int                      // of the turn that is tried, in this life
-	over     chan struct{}            // closed when it is asleep
-	journals map[core.TurnID]*journal // that this life wrote, until a turn ends
-	untold   *untold                  // the end of the turn before; nil: it was told
+	panics     int                      // of the turn that is tried, in this life
+	over       chan struct{}            // closed when it is asleep
+	journals   map[core.TurnID]*journal // that this life wrote, until a turn ends
+	unreported *unreported              // the end of the turn before; nil: it was told
 
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
@@ -94,7 +94,7 @@ type place struct {
 }
 
 // deleted ends the thinking about the message. turns.mu is held.
-func (p *place) deleted(id string) {
+func (p *worker) deleted(id string) {
 	if p.gone != nil {
 		p.gone[id] = true
 	}
@@ -105,7 +105,7 @@ func (p *place) deleted(id string) {
 
 // thinking sets what the model thinks about and how that ends, until a plan is
 // accepted. A nil cancel: nothing can be withdrawn.
-func (p *place) thinking(about []core.Entry, cancel context.CancelCauseFunc) {
+func (p *worker) thinking(about []core.Entry, cancel context.CancelCauseFunc) {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
 	p.cancel = cancel
@@ -119,21 +119,21 @@ func (p *place) thinking(about []core.Entry, cancel context.CancelCauseFunc) {
 	}
 }
 
-// live takes turns until nothing waits or life ends.
-func (p *place) live() {
+// run takes turns until nothing waits or life ends.
+func (p *worker) run() {
 	t := p.turns
 	defer t.places.Done()
 	defer close(p.over)
 	for pause := time.Duration(0); ; {
 		retried := t.retried()
-		more, err := p.safely()
+		more, err := p.tryRecovering()
 		switch {
 		case err == nil:
 			pause = 0
 		case t.life.Err() != nil:
 		case errors.Is(err, errForgotten):
 			wait(t.life, forgetPause)
-		case !t.setup.Load().reaches(p.lane.path):
+		case !t.setup.Load().reaches(p.queue.path):
 			more, err = false, nil // Wake comes when that is over
 		default:
 			before := pause
@@ -142,7 +142,7 @@ func (p *place) live() {
 				pause = max(pause, sentPause)
 			}
 			if away := errors.Is(err, core.ErrAway); !away || pause > before { // an outage may last for hours
-				t.setup.Load().Log.Error("turn failed, trying again", "path", p.lane.path, "in", pause, "err", err)
+				t.setup.Load().Log.Error("turn failed, trying again", "path", p.queue.path, "in", pause, "err", err)
 			}
 			select {
 			case <-retried:
@@ -157,7 +157,7 @@ func (p *place) live() {
 }
 
 // stay reports whether the place has more to do; if not, it is asleep.
-func (p *place) stay(more bool) bool {
+func (p *worker) stay(more bool) bool {
 	t := p.turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,12 +165,12 @@ func (p *place) stay(more bool) bool {
 		p.again = false
 		return true
 	}
-	delete(t.awake, p.lane)
+	delete(t.awake, p.queue)
 	return false
 }
 
-// safely takes one turn; a panic in it is that turn's error.
-func (p *place) safely() (more bool, err error) {
+// tryRecovering takes one turn; a panic in it is that turn's error.
+func (p *worker) tryRecovering() (more bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.panics++
@@ -180,12 +180,12 @@ func (p *place) safely() (more bool, err error) {
 	return p.try(p.turns.work)
 }
 
-// follow waits until what the place was before it moved here has come to its end;
+// waitForFormer waits until what the place was before it moved here has come to its end;
 // false when life ends before.
-func (p *place) follow() bool {
+func (p *worker) waitForFormer() bool {
 	t := p.turns
 	t.mu.Lock()
-	former := t.former[p.lane]
+	former := t.former[p.queue]
 	t.mu.Unlock()
 	if former == nil {
 		return true
@@ -197,31 +197,31 @@ func (p *place) follow() bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.former[p.lane] == former {
-		delete(t.former, p.lane)
+	if t.former[p.queue] == former {
+		delete(t.former, p.queue)
 	}
 	return true
 }
 
 // try takes one turn, if anything waits.
-func (p *place) try(ctx context.Context) (more bool, err error) {
-	if !p.follow() {
+func (p *worker) try(ctx context.Context) (more bool, err error) {
+	if !p.waitForFormer() {
 		return false, nil
 	}
 	with := p.turns.enter()
 	defer with.users.Done()
-	if !with.reaches(p.lane.path) {
+	if !with.reaches(p.queue.path) {
 		return false, nil
 	}
 	t, err := p.load(ctx, with)
 	if err != nil {
 		return false, err
 	}
-	if p.tellEnd(with, t); t == nil {
+	if p.reportFormer(with, t); t == nil {
 		return false, nil
 	}
-	t.move(core.Waiting)
-	defer t.move(core.Over)
+	t.notify(core.Waiting)
+	defer t.notify(core.Over)
 	if t.attempt >= freeTries { // the process died more than once while it ran
 		select {
 		case p.turns.alone <- struct{}{}:
@@ -231,7 +231,7 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 		}
 	}
 	ctx = core.WithTurn(ctx, t.journal.id, t.journal.epoch)
-	if p.lane.commands {
+	if p.queue.commands {
 		ctx = core.Beside(ctx)
 	}
 	if err = t.run(ctx); errors.Is(err, core.ErrUnwritten) && errors.Is(err, core.ErrBadEvent) {
@@ -245,9 +245,9 @@ func (p *place) try(ctx context.Context) (more bool, err error) {
 }
 
 // load finds what waits, and what the model is told of the past.
-func (p *place) load(ctx context.Context, with *setup) (*turn, error) {
-	t := newTurn(p.turns, p.lane.path, with)
-	t.place = p
+func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
+	t := newTurn(p.turns, p.queue.path, with)
+	t.worker = p
 	ctx = core.WithEpoch(ctx, with.epoch()) // before anything is read
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
@@ -255,18 +255,18 @@ func (p *place) load(ctx context.Context, with *setup) (*turn, error) {
 	var records []core.Record
 	other := false
 	err := p.turns.store.View(ctx, func(v core.View) error {
-		head, err := v.Head(p.lane.path)
-		if err != nil || head.Path != p.lane.path { // it has moved, and is looked at there
+		head, err := v.Head(p.queue.path)
+		if err != nil || head.Path != p.queue.path { // it has moved, and is looked at there
 			return err
 		}
-		waiting, err := v.Due(p.lane.path, p.lane.depth())
+		waiting, err := v.Due(p.queue.path, p.queue.depth())
 		if err != nil {
 			return err
 		}
-		if waiting, other = p.lane.next(waiting); len(waiting) == 0 {
+		if waiting, other = p.queue.next(waiting); len(waiting) == 0 {
 			return nil
 		}
-		id := core.TurnID{Path: p.lane.path, Seq: waiting[0].Message.Seq}
+		id := core.TurnID{Path: p.queue.path, Seq: waiting[0].Message.Seq}
 		if records, err = v.Journal(id); err != nil {
 			return err
 		}
@@ -275,7 +275,7 @@ func (p *place) load(ctx context.Context, with *setup) (*turn, error) {
 			t.journal.recall(records, time.Time{})
 		}
 		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
-		t.who = caused(t.messages)
+		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
 			t.journal.people = append(t.causers(), t.path)
@@ -283,12 +283,12 @@ func (p *place) load(ctx context.Context, with *setup) (*turn, error) {
 		return t.input.load(v)
 	})
 	if other {
-		p.turns.wake(lane{p.lane.path, !p.lane.commands})
+		p.turns.wake(queue{p.queue.path, !p.queue.commands})
 	}
 	if err != nil || t.journal == nil {
 		return nil, err
 	}
-	t.log = with.Log.With("path", p.lane.path, "turn", t.journal.id.Seq)
+	t.log = with.Log.With("path", p.queue.path, "turn", t.journal.id.Seq)
 	return t, nil
 }
 
