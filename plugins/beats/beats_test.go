@@ -77,7 +77,9 @@ func TestBudgets(t *testing.T) {
 		s.Set(time.Date(2026, 3, 2, 0, 0, 1, 0, time.UTC))
 		said := func(at string) {
 			m := core.Message{Path: core.MustPath(at), ID: s.Clock().String(), Author: core.Author{ID: "jay"}, Text: "x", Time: s.Clock()}
-			if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: m}}}}); err != nil {
+			if err := s.DB.Commit(t.Context(),
+				&core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage,
+					Message: m}}}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,7 +123,8 @@ func TestNight(t *testing.T) {
 		life(t, p, 27*time.Hour)
 		hours := make(map[string][]int)
 		for _, e := range s.Received() {
-			i := slices.IndexFunc(zones, func(z string) bool { return strings.HasSuffix(e.Message.Path.String(), z[:3]) })
+			i := slices.IndexFunc(zones,
+				func(z string) bool { return strings.HasSuffix(e.Message.Path.String(), z[:3]) })
 			loc, _ := zoneOf(zones[i])
 			hour := e.Message.Time.In(loc).Hour()
 			if hours[zones[i]] = append(hours[zones[i]], hour); hour < 8 || hour >= 22 {
@@ -164,7 +167,8 @@ func TestEvent(t *testing.T) {
 		tc.beat.Name, tc.beat.Prompt, tc.beat.Every = "a", "do", time.Hour
 		p := made(t, s, Config{Beats: []Beat{tc.beat}})
 		at := place{path: core.MustPath("room/1"), wants: wants{Private: true}}
-		if err := p.reach(t.Context(), &due{beat: &p.beats[0], at: time.Unix(1_800_000_000, 0)}, &at, scene{}); err != nil {
+		if err := p.reach(t.Context(), &due{beat: &p.beats[0], at: time.Unix(1_800_000_000, 0)}, &at,
+			scene{}); err != nil {
 			t.Fatal(err)
 		}
 		e := s.Received()[0]

@@ -19,8 +19,10 @@ func (p *Plugin) Commands() []command.Command {
 			{Name: "zone", Brief: "with on: the time zone here, like Europe/Rome", Rest: true},
 		},
 		Briefs: map[string]string{
-			"it": "Di' se posso scrivere qui di mia iniziativa", "de": "Sag, ob ich hier von mir aus schreiben darf", "fr": "Dire si je peux écrire ici de ma propre initiative",
-			"es": "Di si puedo escribir aquí por iniciativa propia", "pt": "Diz se posso escrever aqui por iniciativa própria",
+			"it": "Di' se posso scrivere qui di mia iniziativa", "de": "Sag, ob ich hier von mir aus schreiben darf",
+			"fr": "Dire si je peux écrire ici de ma propre initiative",
+			"es": "Di si puedo escribir aquí por iniciativa propia",
+			"pt": "Diz se posso escrever aqui por iniciativa própria",
 		},
 	}, Do: p.command}}
 }

@@ -19,7 +19,8 @@ type place struct {
 
 // candidates lists where a beat is wanted, of the places in a zone; where
 // something happened last comes first.
-func (p *Plugin) candidates(ctx context.Context, b *beat, zone *time.Location, all map[core.Path]wants) ([]place, error) {
+func (p *Plugin) candidates(ctx context.Context, b *beat, zone *time.Location, all map[core.Path]wants) ([]place,
+	error) {
 	var list []place
 	for path, w := range all {
 		if w.On && b.covers(path) && !b.silent() {

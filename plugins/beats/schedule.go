@@ -21,7 +21,8 @@ func readClock(text string) (clock, error) {
 }
 
 func readDay(text string) (time.Weekday, error) {
-	i := slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, strings.ToLower(strings.TrimSpace(text)))
+	i := slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"},
+		strings.ToLower(strings.TrimSpace(text)))
 	if i < 0 {
 		return 0, fmt.Errorf("%q is no day; write mon, tue, wed, thu, fri, sat or sun", text)
 	}

@@ -25,20 +25,24 @@ func (p *Plugin) Actions() []core.Action {
 		return core.Example{Scenario: scenario, Payload: json.RawMessage(payload)}
 	}
 	return []core.Action{action.Typed(core.Action{
-		Name: "weather", Similes: []string{"get_weather", "weather_forecast"}, Brief: "Look up the weather of a place, now and for the next days",
+		Name: "weather", Similes: []string{"get_weather", "weather_forecast"},
+		Brief: "Look up the weather of a place, now and for the next days",
 		Examples: core.Examples{
 			Description: "Tells the weather of a place now, and day by day for up to a week.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When somebody asks about the weather, or whether he needs a coat, an umbrella, a plan for indoors.",
-				CommonPitfalls: []string{"Do not make weather up: what you know of a climate is no forecast.", "For the day after tomorrow ask for 3 days."},
-				Notes:          []string{"place is looked for on a map by its name: no streets, no “here”."},
+				WhenToUse: "When somebody asks about the weather, or whether he needs a coat, an umbrella, a" +
+					" plan for indoors.",
+				CommonPitfalls: []string{"Do not make weather up: what you know of a climate is no forecast.",
+					"For the day after tomorrow ask for 3 days."},
+				Notes: []string{"place is looked for on a map by its name: no streets, no “here”."},
 			},
 			Examples: []core.Example{
 				example("“Do I need an umbrella?” from somebody whose place is known", `{}`),
 				example("“How will the weekend be in Lisbon?” on a Thursday", `{"place":"Lisbon, Portugal","days":4}`),
 			},
 		},
-		Effects: core.EffectReadsForeign, Permission: core.Everyone, Idempotent: true, Retries: 1, Timeout: 3*p.config.Timeout + time.Second,
+		Effects: core.EffectReadsForeign, Permission: core.Everyone, Idempotent: true, Retries: 1,
+		Timeout:   3*p.config.Timeout + time.Second,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.weather)}
 }
@@ -81,7 +85,8 @@ func (p *Plugin) weather(ctx context.Context, c core.Call, in weatherPayload) (c
 	if !ok {
 		if f, err = p.look(ctx, s); err != nil {
 			if f, ok = p.skies.fresh(s, now, tooOld); !ok {
-				return core.Result{}, &core.Error{Kind: core.Temporary, Text: "The weather service does not answer.", Err: err}
+				return core.Result{}, &core.Error{Kind: core.Temporary, Text: "The weather service does not answer.",
+					Err: err}
 			}
 		}
 	}
@@ -121,7 +126,8 @@ func (p *Plugin) locate(ctx context.Context, name, language string) (*spot, erro
 	s, err := p.server.locate(ctx, name, language)
 	switch {
 	case errors.Is(err, errNowhere):
-		return nil, core.Errorf(core.Invalid, "There is no such place on the map. Write a city, with its country where there are several.")
+		return nil, core.Errorf(core.Invalid,
+			"There is no such place on the map. Write a city, with its country where there are several.")
 	case err != nil:
 		return nil, &core.Error{Kind: core.Temporary, Text: "The map does not answer.", Err: err}
 	}
@@ -139,7 +145,8 @@ func newReport(s *spot, f *forecast, days int) report {
 		r.Now.Gusts = speed(f.Now.Gusts)
 	}
 	for _, d := range f.Days[:min(len(f.Days), max(days, 1))] {
-		day := reportDay{Date: d.Date, Sky: words(d.Code), Min: temperature(d.Min), Max: temperature(d.Max), Sunrise: d.Sunrise, Sunset: d.Sunset}
+		day := reportDay{Date: d.Date, Sky: words(d.Code), Min: temperature(d.Min), Max: temperature(d.Max),
+			Sunrise: d.Sunrise, Sunset: d.Sunset}
 		if t, err := time.Parse(time.DateOnly, d.Date); err == nil {
 			day.Day = t.Weekday().String()
 		}

@@ -100,7 +100,8 @@ func TestConform(t *testing.T) {
 	plugintest.Conform(t, plugintest.Case{
 		Name: "clock",
 		Make: func(t *testing.T, stand *plugintest.Stand) core.Plugin {
-			p, err := New(stand.Host, Config{Weather: weatherPrompt, Forecast: s.URL, Geocoding: s.URL, Timeout: time.Second})
+			p, err := New(stand.Host,
+				Config{Weather: weatherPrompt, Forecast: s.URL, Geocoding: s.URL, Timeout: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

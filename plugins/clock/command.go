@@ -12,10 +12,13 @@ import (
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{Spec: command.Spec{
 		Name: "place", Idempotent: true, Brief: "Tell the bot where you are, for the time and the weather",
-		Args: []command.Arg{{Name: "place", Brief: "a city (Rome, Italy) or a time zone (Europe/Rome); off: forget it", Rest: true}},
+		Args: []command.Arg{{Name: "place", Brief: "a city (Rome, Italy) or a time zone (Europe/Rome); off: forget it",
+			Rest: true}},
 		Briefs: map[string]string{
-			"it": "Di' al bot dove sei, per l'ora e il meteo", "de": "Sag dem Bot, wo du bist, für Uhrzeit und Wetter", "fr": "Indiquer au bot où vous êtes, pour l'heure et la météo",
-			"es": "Dile al bot dónde estás, para la hora y el tiempo", "pt": "Diz ao bot onde estás, para a hora e o tempo",
+			"it": "Di' al bot dove sei, per l'ora e il meteo", "de": "Sag dem Bot, wo du bist, für Uhrzeit und Wetter",
+			"fr": "Indiquer au bot où vous êtes, pour l'heure et la météo",
+			"es": "Dile al bot dónde estás, para la hora y el tiempo",
+			"pt": "Diz ao bot onde estás, para a hora e o tempo",
 		},
 	}, Do: p.place}}
 }

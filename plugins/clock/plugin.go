@@ -133,7 +133,8 @@ func bare(z core.Zone) *spot {
 
 // tellable is where the author of a turn is, so far as that may be told there:
 // in private, or where what was said at its origin may be told.
-func (p *Plugin) tellable(ctx context.Context, place core.Path, private bool, author core.Author, sees []core.Path) (*spot, error) {
+func (p *Plugin) tellable(ctx context.Context, place core.Path, private bool, author core.Author,
+	sees []core.Path) (*spot, error) {
 	person, err := place.Person(author.ID)
 	if err != nil || author.ID == "" || author.Bot {
 		return nil, nil // nobody, or many

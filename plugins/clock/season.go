@@ -48,14 +48,22 @@ func hemisphere(s *spot, zone string) int {
 // southern and northern list time zones with four seasons; of those that are in
 // neither, nothing is claimed.
 func southern() []string {
-	return []string{"Australia/", "Antarctica/", "Pacific/Auckland", "Pacific/Chatham", "NZ", "America/Argentina/", "America/Buenos_Aires", "America/Santiago",
-		"America/Punta_Arenas", "America/Montevideo", "America/Asuncion", "America/Sao_Paulo", "Africa/Johannesburg", "Africa/Maseru", "Africa/Windhoek", "Africa/Gaborone"}
+	return []string{
+		"Australia/", "Antarctica/", "Pacific/Auckland", "Pacific/Chatham", "NZ", "America/Argentina/",
+		"America/Buenos_Aires", "America/Santiago", "America/Punta_Arenas", "America/Montevideo", "America/Asuncion",
+		"America/Sao_Paulo", "Africa/Johannesburg", "Africa/Maseru", "Africa/Windhoek", "Africa/Gaborone",
+	}
 }
 
 func northern() []string {
-	return []string{"Europe/", "Arctic/", "Atlantic/Reykjavik", "Atlantic/Azores", "Atlantic/Madeira", "Asia/Tokyo", "Asia/Seoul", "Asia/Shanghai", "Asia/Istanbul", "Asia/Tehran",
-		"Asia/Baghdad", "Asia/Kabul", "Asia/Tashkent", "Asia/Almaty", "Asia/Jerusalem", "Asia/Beirut", "Asia/Tbilisi", "Asia/Yerevan", "Asia/Baku", "Asia/Novosibirsk",
-		"Asia/Vladivostok", "Asia/Yekaterinburg", "Africa/Cairo", "Africa/Tunis", "Africa/Algiers", "Africa/Casablanca", "Africa/Tripoli", "US/", "Canada/",
-		"America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "America/Phoenix", "America/Detroit", "America/Indiana/", "America/Boise",
-		"America/Anchorage", "America/Toronto", "America/Vancouver", "America/Winnipeg", "America/Edmonton", "America/Halifax", "America/St_Johns", "America/Montreal"}
+	return []string{
+		"Europe/", "Arctic/", "Atlantic/Reykjavik", "Atlantic/Azores", "Atlantic/Madeira", "Asia/Tokyo",
+		"Asia/Seoul", "Asia/Shanghai", "Asia/Istanbul", "Asia/Tehran", "Asia/Baghdad", "Asia/Kabul", "Asia/Tashkent",
+		"Asia/Almaty", "Asia/Jerusalem", "Asia/Beirut", "Asia/Tbilisi", "Asia/Yerevan", "Asia/Baku",
+		"Asia/Novosibirsk", "Asia/Vladivostok", "Asia/Yekaterinburg", "Africa/Cairo", "Africa/Tunis",
+		"Africa/Algiers", "Africa/Casablanca", "Africa/Tripoli", "US/", "Canada/", "America/New_York",
+		"America/Chicago", "America/Denver", "America/Los_Angeles", "America/Phoenix", "America/Detroit",
+		"America/Indiana/", "America/Boise", "America/Anchorage", "America/Toronto", "America/Vancouver",
+		"America/Winnipeg", "America/Edmonton", "America/Halifax", "America/St_Johns", "America/Montreal",
+	}
 }

@@ -36,8 +36,9 @@ func newServer(c *Config) *server {
 		s.temperature, s.speed, s.unitTemp, s.unitSpeed = "fahrenheit", "mph", "°F", "mph"
 	}
 	s.client = http.Client{
-		Timeout:       c.Timeout,
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: c.Timeout},
+		Timeout: c.Timeout,
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+			TLSHandshakeTimeout: c.Timeout},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s
@@ -108,14 +109,16 @@ func (s *server) locate(ctx context.Context, name, language string) (*spot, erro
 // pick is the first result in that region or country; "" is anywhere.
 func (f *found) pick(in string) (*spot, error) {
 	for _, r := range f.Results {
-		s := &spot{Name: clean(r.Name), Region: clean(r.Region), Country: clean(r.Country), Lat: r.Lat, Lon: r.Lon, Zone: r.Zone}
+		s := &spot{Name: clean(r.Name), Region: clean(r.Region), Country: clean(r.Country), Lat: r.Lat, Lon: r.Lon,
+			Zone: r.Zone}
 		if s.Name == "" || !(math.Abs(r.Lat) <= 90 && math.Abs(r.Lon) <= 180) {
 			continue
 		}
 		if s.location() == nil {
 			s.Zone = ""
 		}
-		if in == "" || strings.EqualFold(in, s.Region) || strings.EqualFold(in, s.Country) || strings.EqualFold(in, r.Code) || strings.EqualFold(in, s.Region+", "+s.Country) {
+		if in == "" || strings.EqualFold(in, s.Region) || strings.EqualFold(in, s.Country) ||
+			strings.EqualFold(in, r.Code) || strings.EqualFold(in, s.Region+", "+s.Country) {
 			return s, nil
 		}
 	}
@@ -187,7 +190,8 @@ const maxDays = 7
 func (s *server) forecast(ctx context.Context, at *spot) (*forecast, error) {
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', 4, 64) }
 	query := url.Values{
-		"latitude": {number(at.Lat)}, "longitude": {number(at.Lon)}, "timezone": {"auto"}, "forecast_days": {strconv.Itoa(maxDays)},
+		"latitude": {number(at.Lat)}, "longitude": {number(at.Lon)}, "timezone": {"auto"},
+		"forecast_days":    {strconv.Itoa(maxDays)},
 		"temperature_unit": {s.temperature}, "wind_speed_unit": {s.speed},
 		"current": {"temperature_2m,apparent_temperature,relative_humidity_2m,wind_speed_10m,wind_gusts_10m,weather_code"},
 		"daily":   {"weather_code,temperature_2m_max,temperature_2m_min,precipitation_probability_max,sunrise,sunset"},
@@ -217,13 +221,16 @@ func (a *answered) read() (*forecast, error) {
 			return nil, errForecast
 		}
 	}
-	f := &forecast{Zone: a.Zone, Now: hourly{c.Time, *c.Temperature, c.Feels, c.Humidity, c.Wind, c.Gusts, int(min(max(c.Code, 0), 99))}}
+	f := &forecast{Zone: a.Zone,
+		Now: hourly{c.Time, *c.Temperature, c.Feels, c.Humidity, c.Wind, c.Gusts, int(min(max(c.Code, 0), 99))}}
 	d := &a.Daily
 	for i, date := range d.Time[:min(len(d.Time), maxDays)] {
-		if _, err := time.Parse(time.DateOnly, date); err != nil || at(d.Min, i) == nil || at(d.Max, i) == nil || at(d.Code, i) == nil {
+		if _, err := time.Parse(time.DateOnly, date); err != nil || at(d.Min, i) == nil || at(d.Max, i) == nil ||
+			at(d.Code, i) == nil {
 			continue
 		}
-		day := daily{Date: date, Code: int(min(max(*d.Code[i], 0), 99)), Min: *d.Min[i], Max: *d.Max[i], Rain: -1, Sunrise: hourOf(d.Sunrise, i), Sunset: hourOf(d.Sunset, i)}
+		day := daily{Date: date, Code: int(min(max(*d.Code[i], 0), 99)), Min: *d.Min[i], Max: *d.Max[i], Rain: -1,
+			Sunrise: hourOf(d.Sunrise, i), Sunset: hourOf(d.Sunset, i)}
 		if r := at(d.Rain, i); r != nil && *r >= 0 && *r <= 100 {
 			day.Rain = *r
 		}

@@ -97,13 +97,15 @@ func TestThoughtsStayPrivate(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	beat := core.Call{Path: group, Author: core.Author{Rank: core.Bot}}
-	if r, err := p.digest(t.Context(), beat, digestPayload{Day: p.today()}); err != nil || strings.Contains(fmt.Sprint(r), canary) {
+	if r, err := p.digest(t.Context(), beat, digestPayload{Day: p.today()}); err != nil ||
+		strings.Contains(fmt.Sprint(r), canary) {
 		t.Errorf("%v, %v", r, err)
 	}
 	if text := out(); strings.Contains(text, canary) || !strings.Contains(text, "a day") {
 		t.Errorf("with a digest: %s", text)
 	}
-	if asked := model.Asked(); len(asked) != 2 || strings.Contains(fmt.Sprint(asked[0]), canary) || !strings.Contains(fmt.Sprint(asked[1]), canary) {
+	if asked := model.Asked(); len(asked) != 2 || strings.Contains(fmt.Sprint(asked[0]), canary) ||
+		!strings.Contains(fmt.Sprint(asked[1]), canary) {
 		t.Errorf("%v", asked)
 	}
 	if field, ok := reflect.TypeFor[view]().FieldByName("Thought"); ok {
@@ -306,7 +308,8 @@ func FuzzWithout(f *testing.F) {
 	f.Add("ǅ \xff a", "ǆ", "")
 	f.Fuzz(func(t *testing.T, text, name, tag string) {
 		s := someone{Name: txt.Clip(txt.Line(name), nameMax), Tag: txt.Clip(txt.Line(tag), nameMax)}
-		if strings.Contains(somebody, strings.ToLower(s.Name)) || strings.Contains(strings.ToLower(s.Name+s.Tag), somebody) {
+		if strings.Contains(somebody, strings.ToLower(s.Name)) ||
+			strings.Contains(strings.ToLower(s.Name+s.Tag), somebody) {
 			return
 		}
 		e := entry{open: open{Summary: s.without(text)}}

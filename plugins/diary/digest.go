@@ -27,12 +27,14 @@ func (p *Plugin) digestAction() core.Action {
 		Examples: core.Examples{
 			Description: "Makes a day's digest, which is told in the place of its entries from then on.",
 			Instructions: core.Instructions{
-				WhenToUse:      "In a beat of your own, once a day, for the day before.",
-				CommonPitfalls: []string{"A day that has no entries, or is put into a digest already, needs none: nothing happens then."},
-				Notes:          []string{"People cannot ask for it."},
+				WhenToUse: "In a beat of your own, once a day, for the day before.",
+				CommonPitfalls: []string{"A day that has no entries, or is put into a digest already, needs none:" +
+					" nothing happens then."},
+				Notes: []string{"People cannot ask for it."},
 			},
-			Similar:  []string{"diary_write writes an entry"},
-			Examples: []core.Example{{Scenario: "The night's beat", Payload: json.RawMessage(`{}`)}, {Scenario: "A day that was left out", Payload: json.RawMessage(`{"day":"2026-11-20"}`)}},
+			Similar: []string{"diary_write writes an entry"},
+			Examples: []core.Example{{Scenario: "The night's beat", Payload: json.RawMessage(`{}`)},
+				{Scenario: "A day that was left out", Payload: json.RawMessage(`{"day":"2026-11-20"}`)}},
 		},
 		Effects: core.EffectReadsChat, Permission: core.OwnBeats, Idempotent: true, Timeout: 5 * time.Minute,
 	}, p.digest)
@@ -136,8 +138,10 @@ func (p *Plugin) askText(ctx context.Context, d *page) (string, error) {
 // moods are all that a mood can be.
 func moods() []string {
 	return []string{
-		"amused", "angry", "anxious", "bored", "calm", "cheerful", "content", "curious", "disappointed", "excited", "grateful",
-		"hopeful", "hurt", "lonely", "melancholy", "nostalgic", "playful", "proud", "relieved", "restless", "sad", "tender", "tired", "worried",
+		"amused", "angry", "anxious", "bored", "calm", "cheerful", "content", "curious", "disappointed", "excited",
+		"grateful",
+		"hopeful", "hurt", "lonely", "melancholy", "nostalgic", "playful", "proud", "relieved", "restless", "sad",
+		"tender", "tired", "worried",
 	}
 }
 
@@ -192,10 +196,12 @@ func (p *Plugin) ask(ctx context.Context, d *page, order string, shown any) (str
 				return core.Request{}, err
 			}
 			if l.Fit(order, string(text)) {
-				return core.Request{System: []string{order}, Messages: []core.Utterance{{Role: core.RoleUser, Text: string(text)}}}, nil
+				return core.Request{System: []string{order},
+					Messages: []core.Utterance{{Role: core.RoleUser, Text: string(text)}}}, nil
 			}
 		}
-		return core.Request{}, &core.ModelError{Kind: core.TooLong, Engine: l.Engine, Err: errors.New("not even one entry fits")}
+		return core.Request{}, &core.ModelError{Kind: core.TooLong, Engine: l.Engine,
+			Err: errors.New("not even one entry fits")}
 	}})
 	return answer.Text, err
 }

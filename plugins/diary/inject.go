@@ -82,7 +82,8 @@ func (p *Plugin) notes(v *view) (notes []told) {
 	}
 	for _, e := range rest {
 		at := e.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04")
-		notes = append(notes, told{At: at, Note: txt.Clip(txt.Line(e.Summary), toldMax), Feelings: e.Feelings, time: e.Time})
+		notes = append(notes,
+			told{At: at, Note: txt.Clip(txt.Line(e.Summary), toldMax), Feelings: e.Feelings, time: e.Time})
 	}
 	return notes
 }

@@ -91,7 +91,8 @@ func (d *page) erase(person core.Path) (found bool) {
 		}
 		found = true
 		names = append(names, e.named(person)...)
-		return !slices.ContainsFunc(e.People, func(s someone) bool { return s.Path != person }) && (e.By.IsZero() || e.By == person)
+		return !slices.ContainsFunc(e.People, func(s someone) bool { return s.Path != person }) &&
+			(e.By.IsZero() || e.By == person)
 	})
 	if !found {
 		return false

@@ -177,7 +177,8 @@ func (p *Plugin) expire(ctx context.Context, place core.Path) error {
 		if day >= oldest {
 			break
 		}
-		if _, err := p.host.Items.Put(ctx, core.Item{Path: place, Key: dayKey(day), Version: core.AnyVersion}); err != nil {
+		if _, err := p.host.Items.Put(ctx,
+			core.Item{Path: place, Key: dayKey(day), Version: core.AnyVersion}); err != nil {
 			return fmt.Errorf("diary of %s, %s: %w", place, day, err)
 		}
 	}

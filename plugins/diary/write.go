@@ -29,20 +29,25 @@ func (p *Plugin) writeAction() core.Action {
 		Examples: core.Examples{
 			Description: "Adds an entry to the diary of this place. The latest ones are before you in the next days.",
 			Instructions: core.Instructions{
-				WhenToUse: "Now and then, when something happened that you would tell a friend of in the evening. You decide; nobody has to ask.",
+				WhenToUse: "Now and then, when something happened that you would tell a friend of in the evening." +
+					" You decide; nobody has to ask.",
 				CommonPitfalls: []string{
 					"Not every talk is worth an entry; most days have one or none.",
-					"summary can be read by people of this place: what they may not know belongs into private_thought, or nowhere.",
+					"summary can be read by people of this place: what they may not know belongs into" +
+						" private_thought, or nowhere.",
 					"It keeps no facts to look up later: it tells how it was.",
 				},
 				Notes: []string{"It needs no words from you afterwards: send your message in the same answer."},
 			},
 			Examples: []core.Example{
-				{Scenario: "Jay told the group that he got the job", Payload: json.RawMessage(`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann promised to bake a cake.","private_thought":"I will miss our late talks when he moves.","feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`)},
-				{Scenario: "A quiet evening", Payload: json.RawMessage(`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`)},
+				{Scenario: "Jay told the group that he got the job",
+					Payload: json.RawMessage(`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann promised to bake a cake.","private_thought":"I will miss our late talks when he moves.","feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`)},
+				{Scenario: "A quiet evening",
+					Payload: json.RawMessage(`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`)},
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
+		RateLimit: core.RateLimit{Count: 6, Per: time.Hour},
 	}, p.write)
 }
 
@@ -129,7 +134,8 @@ func (e *entry) add(here *crowd.Crowd, person core.Path) {
 	}
 	for _, a := range here.People {
 		if here.Path(a) == person {
-			e.People = append(e.People, someone{person, txt.Clip(txt.Line(a.Name), nameMax), txt.Clip(txt.Line(a.Tag), nameMax)})
+			e.People = append(e.People,
+				someone{person, txt.Clip(txt.Line(a.Name), nameMax), txt.Clip(txt.Line(a.Tag), nameMax)})
 		}
 	}
 }

@@ -43,7 +43,8 @@ var choiceAction = core.Action{
 func (p *Plugin) choose(_ context.Context, _ core.Call, payload choicePayload) (core.Result, error) {
 	left := payload.Options
 	if len(left) == 0 || len(left) > maxThings {
-		return core.Result{}, core.Errorf(core.Invalid, "There must be between 1 and %d things to choose from.", maxThings)
+		return core.Result{}, core.Errorf(core.Invalid, "There must be between 1 and %d things to choose from.",
+			maxThings)
 	}
 	for _, thing := range left {
 		if thing == "" || len(thing) > maxThing {
@@ -51,7 +52,8 @@ func (p *Plugin) choose(_ context.Context, _ core.Call, payload choicePayload) (
 		}
 	}
 	if payload.Count < 1 || payload.Count > len(left) {
-		return core.Result{}, core.Errorf(core.Invalid, "Of %d things between 1 and %d can be chosen.", len(left), len(left))
+		return core.Result{}, core.Errorf(core.Invalid, "Of %d things between 1 and %d can be chosen.", len(left),
+			len(left))
 	}
 	left = append([]string(nil), left...)
 	chosen := make([]string, 0, payload.Count)

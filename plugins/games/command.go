@@ -12,7 +12,8 @@ import (
 // own, those are for it, and a command cannot make them.
 func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error) {
 	if _, ok := p.native[c.Path.Interface()]; ok && !c.Private {
-		return "", core.Errorf(core.Invalid, "There are polls of its own here: start one from the menu, or ask me for one in your words.")
+		return "", core.Errorf(core.Invalid,
+			"There are polls of its own here: start one from the menu, or ask me for one in your words.")
 	}
 	payload := readPollText(c.Args["poll"])
 	if len(payload.Options) < 2 {

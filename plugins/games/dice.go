@@ -29,7 +29,8 @@ var diceAction = core.Action{
 	Name: "dice_roll", Similes: []string{"roll_dice", "throw_dice"},
 	Brief: "Roll dice with true randomness, in notation like 2d6+3",
 	Examples: core.Examples{
-		Description: "Throws dice and gives each die and the total back. The numbers come from the program, not from you.",
+		Description: "Throws dice and gives each die and the total back. The numbers come from the program, not from" +
+			" you.",
 		Instructions: core.Instructions{
 			WhenToUse: "When somebody wants dice, a coin (d2), or a random number, or a game calls for a roll.",
 			CommonPitfalls: []string{
@@ -41,8 +42,10 @@ var diceAction = core.Action{
 		},
 		Similar: []string{"random_choice"},
 		Examples: []core.Example{
-			{Scenario: "An attack in a role-playing game", Payload: json.RawMessage(`{"dice":"1d20+5","for":"Ann's attack on the troll"}`)},
-			{Scenario: "An ability score: four dice, the best three count", Payload: json.RawMessage(`{"dice":"4d6kh3"}`)},
+			{Scenario: "An attack in a role-playing game",
+				Payload: json.RawMessage(`{"dice":"1d20+5","for":"Ann's attack on the troll"}`)},
+			{Scenario: "An ability score: four dice, the best three count",
+				Payload: json.RawMessage(`{"dice":"4d6kh3"}`)},
 		},
 	},
 	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
@@ -83,7 +86,8 @@ func parseDice(text string) (dice, error) {
 			total += t.n
 		}
 		if d.terms = append(d.terms, t); len(d.terms) > maxTerms || total > maxDice {
-			return dice{}, core.Errorf(core.Invalid, "That is too much: at most %d dice in %d terms.", maxDice, maxTerms)
+			return dice{}, core.Errorf(core.Invalid, "That is too much: at most %d dice in %d terms.", maxDice,
+				maxTerms)
 		}
 	}
 	return d, nil

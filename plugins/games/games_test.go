@@ -168,7 +168,8 @@ func TestChoiceKeepsItsOptions(t *testing.T) {
 		t.Errorf("%v: %q", err, options)
 	}
 	var out struct{ Chosen []string }
-	if err := json.Unmarshal(r.Output, &out); err != nil || !slices.Equal(slices.Sorted(slices.Values(out.Chosen)), options) {
+	if err := json.Unmarshal(r.Output, &out); err != nil ||
+		!slices.Equal(slices.Sorted(slices.Values(out.Chosen)), options) {
 		t.Errorf("a shuffle gives %s, %v", r.Output, err)
 	}
 }
@@ -190,7 +191,8 @@ func TestCreateTwice(t *testing.T) {
 	s := plugintest.NewStand(t, "games")
 	p := make1(t, s)
 	first, again, other := createCall(t, p, 1), createCall(t, p, 1), createCall(t, p, 2)
-	if string(first.Next[0].Payload) != string(again.Next[0].Payload) || string(first.Next[0].Payload) == string(other.Next[0].Payload) {
+	if string(first.Next[0].Payload) != string(again.Next[0].Payload) ||
+		string(first.Next[0].Payload) == string(other.Next[0].Payload) {
 		t.Errorf("%s, then %s, then %s", first.Next[0].Payload, again.Next[0].Payload, other.Next[0].Payload)
 	}
 	polls, err := p.polls(t.Context(), core.MustPath("room/1"))

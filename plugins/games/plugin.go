@@ -55,17 +55,21 @@ func (p *Plugin) Actions() []core.Action {
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
 		{Spec: command.Spec{
-			Name: "roll", Idempotent: true, Brief: "Roll dice, like 2d6+3", Args: []command.Arg{{Name: "dice", Brief: "What to roll: 1d6 if left out", Rest: true}},
+			Name: "roll", Idempotent: true, Brief: "Roll dice, like 2d6+3",
+			Args: []command.Arg{{Name: "dice", Brief: "What to roll: 1d6 if left out", Rest: true}},
 		}, Do: p.rollCommand},
 		{Spec: command.Spec{
 			Name: "poll", Brief: "Start a poll in this place",
-			Args: []command.Arg{{Name: "poll", Brief: "When do we play? Friday | Saturday | Sunday", Required: true, Rest: true}},
+			Args: []command.Arg{{Name: "poll", Brief: "When do we play? Friday | Saturday | Sunday", Required: true,
+				Rest: true}},
 		}, Do: p.pollCommand},
 		{Spec: command.Spec{
 			Name: "vote", Idempotent: true, Brief: "Vote in a poll",
-			Args: []command.Arg{{Name: "choice", Brief: "The option's number or words; with several polls the poll's number first", Required: true, Rest: true}},
+			Args: []command.Arg{{Name: "choice", Brief: "The option's number or words; with several polls the poll's" +
+				" number first", Required: true, Rest: true}},
 		}, Do: p.voteCommand},
-		{Spec: command.Spec{Name: "polls", Idempotent: true, Brief: "Show the polls of this place"}, Do: p.pollsCommand},
+		{Spec: command.Spec{Name: "polls", Idempotent: true, Brief: "Show the polls of this place"},
+			Do: p.pollsCommand},
 	}
 }
 

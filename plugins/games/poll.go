@@ -59,7 +59,8 @@ var createAction = core.Action{
 	Name: "poll_create", Similes: []string{"start_poll", "create_poll"},
 	Brief: "Start a poll in this place, with two to ten options",
 	Examples: core.Examples{
-		Description: "Asks everybody in the place to vote: by the platform's own poll where there is one, else by the bot, which counts.",
+		Description: "Asks everybody in the place to vote: by the platform's own poll where there is one, else by" +
+			" the bot, which counts.",
 		Instructions: core.Instructions{
 			WhenToUse: "When a group has to decide something and somebody wants a vote.",
 			CommonPitfalls: []string{
@@ -68,18 +69,22 @@ var createAction = core.Action{
 				"Each option is at most 55 characters; put explanations into a message.",
 			},
 			Notes: []string{
-				"A poll that the bot counts has a number; context.games shows how it stands. It ends by itself, and the result comes as a reminder.",
+				"A poll that the bot counts has a number; context.games shows how it stands. It ends by itself, and" +
+					" the result comes as a reminder.",
 				"Of the platform's own polls the bot learns no votes; they cannot be closed by poll_close.",
 			},
 		},
 		SideEffects: []string{"The poll is shown in the place."},
 		Similar:     []string{"poll_vote", "poll_close", "random_choice"},
 		Examples: []core.Example{
-			{Scenario: "Finding a day", Payload: json.RawMessage(`{"question":"When do we play?","options":["Friday","Saturday","Sunday"],"multiple":true,"hours":48}`)},
-			{Scenario: "A quick decision", Payload: json.RawMessage(`{"question":"Pizza tonight?","options":["Yes","No"],"hours":1}`)},
+			{Scenario: "Finding a day",
+				Payload: json.RawMessage(`{"question":"When do we play?","options":["Friday","Saturday","Sunday"],"multiple":true,"hours":48}`)},
+			{Scenario: "A quick decision",
+				Payload: json.RawMessage(`{"question":"Pizza tonight?","options":["Yes","No"],"hours":1}`)},
 		},
 	},
-	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 5, Per: time.Hour},
+	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
+	RateLimit: core.RateLimit{Count: 5, Per: time.Hour},
 }
 
 // check refuses what the schema lets pass.
@@ -95,7 +100,8 @@ func (c *createPayload) check() error {
 		if n := utf8.RuneCountInString(c.Options[i]); n == 0 || n > maxOption {
 			return core.Errorf(core.Invalid, "Option %d must have between 1 and %d characters.", i+1, maxOption)
 		}
-		if slices.ContainsFunc(c.Options[:i], func(other string) bool { return strings.EqualFold(other, c.Options[i]) }) {
+		if slices.ContainsFunc(c.Options[:i],
+			func(other string) bool { return strings.EqualFold(other, c.Options[i]) }) {
 			return core.Errorf(core.Invalid, "Option %d is there twice.", i+1)
 		}
 	}
@@ -114,7 +120,8 @@ func (p *Plugin) create(ctx context.Context, c core.Call, payload createPayload)
 		return n.create(payload, p.config.PollFor)
 	}
 	if c.Author.ID == "" {
-		return core.Result{}, core.Errorf(core.Forbidden, "Several people spoke at once: one of them must ask for the poll.")
+		return core.Result{}, core.Errorf(core.Forbidden,
+			"Several people spoke at once: one of them must ask for the poll.")
 	}
 	made, err := p.open(ctx, c, payload)
 	if err != nil {
@@ -201,7 +208,8 @@ func (p *Plugin) mark(ctx context.Context, c core.Call, number int) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.host.Items.Put(ctx, core.Item{Path: person, Key: ofPoll(madeKey, c.Path, number), Version: core.AnyVersion, Value: raw})
+	_, err = p.host.Items.Put(ctx,
+		core.Item{Path: person, Key: ofPoll(madeKey, c.Path, number), Version: core.AnyVersion, Value: raw})
 	return err
 }
 
@@ -265,6 +273,7 @@ func (o *poll) shown() string {
 	if o.Multiple {
 		how = "one or several"
 	}
-	fmt.Fprintf(&b, "\nChoose %s until %s: tell me the number or the words, or write /vote and the number. (Poll %d)", how, o.Ends.Format("2 Jan 15:04"), o.Number)
+	fmt.Fprintf(&b, "\nChoose %s until %s: tell me the number or the words, or write /vote and the number. (Poll %d)",
+		how, o.Ends.Format("2 Jan 15:04"), o.Number)
 	return b.String()
 }

@@ -23,11 +23,13 @@ var closeAction = core.Action{
 	Examples: core.Examples{
 		Description: "Ends a poll before its time. Who made it may do so, and moderators.",
 		Instructions: core.Instructions{
-			WhenToUse:      "When the person wants the vote to be over now, and its result.",
-			CommonPitfalls: []string{"How an open poll stands is in context.games: nothing must be closed to tell it.", "It cannot be opened again."},
+			WhenToUse: "When the person wants the vote to be over now, and its result.",
+			CommonPitfalls: []string{"How an open poll stands is in context.games: nothing must be closed to tell it.",
+				"It cannot be opened again."},
 		},
-		Similar:  []string{"poll_create", "poll_vote"},
-		Examples: []core.Example{{Scenario: "\"Enough, what is the result of poll 2?\"", Payload: json.RawMessage(`{"poll":2}`)}},
+		Similar: []string{"poll_create", "poll_vote"},
+		Examples: []core.Example{{Scenario: "\"Enough, what is the result of poll 2?\"",
+			Payload: json.RawMessage(`{"poll":2}`)}},
 	},
 	Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 }

@@ -92,7 +92,8 @@ func (p *Plugin) announce(ctx context.Context, o *poll) error {
 		return err
 	}
 	err = p.host.Inbox.Receive(ctx, core.Event{Kind: core.KindReminder, Message: core.Message{
-		Path: o.item.Path, ID: fmt.Sprintf("%s-poll-%d-%d", p.host.Name, o.Number, o.Ends.Unix()), Author: by, Time: p.host.Clock(),
+		Path: o.item.Path, ID: fmt.Sprintf("%s-poll-%d-%d", p.host.Name, o.Number, o.Ends.Unix()), Author: by,
+		Time: p.host.Clock(),
 		Text: fmt.Sprintf("Poll %d is over: %s", o.Number, o.result().said()), Private: o.Private,
 	}})
 	if err != nil {

@@ -33,7 +33,8 @@ var voteAction = core.Action{
 		Similar: []string{"poll_create", "poll_close"},
 		Examples: []core.Example{
 			{Scenario: "\"Saturday is fine for me\"", Payload: json.RawMessage(`{"choices":["Saturday"]}`)},
-			{Scenario: "\"In poll 2 I take the first and the third\"", Payload: json.RawMessage(`{"poll":2,"choices":["1","3"]}`)},
+			{Scenario: "\"In poll 2 I take the first and the third\"",
+				Payload: json.RawMessage(`{"poll":2,"choices":["1","3"]}`)},
 		},
 	},
 	Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
@@ -85,7 +86,8 @@ func readVote(text string, there []poll) (number int, choices []string) {
 }
 
 // cast counts a person's vote; what he chose before does not count any more.
-func (p *Plugin) cast(ctx context.Context, place core.Path, id string, number int, choices []string) (poll, []string, error) {
+func (p *Plugin) cast(ctx context.Context, place core.Path, id string, number int, choices []string) (poll, []string,
+	error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one, err := p.find(ctx, place, number)
@@ -104,7 +106,8 @@ func (p *Plugin) cast(ctx context.Context, place core.Path, id string, number in
 	if err != nil {
 		return poll{}, nil, err
 	}
-	_, err = p.host.Items.Put(ctx, core.Item{Path: person, Key: ofPoll(voteKey, place, one.Number), Version: core.AnyVersion, Value: raw})
+	_, err = p.host.Items.Put(ctx,
+		core.Item{Path: person, Key: ofPoll(voteKey, place, one.Number), Version: core.AnyVersion, Value: raw})
 	chosen := make([]string, len(options))
 	for i, o := range options {
 		chosen[i] = one.Options[o]
@@ -149,7 +152,8 @@ func (o *poll) read(choices []string) ([]int, error) {
 	for _, text := range choices {
 		i := o.option(text)
 		if i < 0 {
-			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", txt.Clip(text, maxOption), o.listed())
+			return nil, core.Errorf(core.Invalid, "%q is none of the options; they are: %s.", txt.Clip(text, maxOption),
+				o.listed())
 		}
 		if !slices.Contains(options, i) {
 			options = append(options, i)

@@ -44,7 +44,8 @@ type key struct {
 // expressions, though they should be.
 func prepare(b Book, c Config) (v *volume, broken int) {
 	v = &volume{
-		name: b.Name, depth: within(b.ScanDepth, 50, c.Depth), budget: within(b.TokenBudget, c.Budget, c.Budget), recursive: b.Recursive,
+		name: b.Name, depth: within(b.ScanDepth, 50, c.Depth), budget: within(b.TokenBudget, c.Budget, c.Budget),
+		recursive: b.Recursive,
 	}
 	left := room{keys: maxAllKeys, expressions: maxExpressions}
 	for i := range b.Entries[:min(len(b.Entries), maxEntries)] {
@@ -82,7 +83,8 @@ func within(said, most, usual int) int {
 func prepareEntry(e *Entry, whole bool, left *room) (one *entry, broken int) {
 	d := decorators{constant: e.Constant}
 	content := d.read(e.Content)
-	one = &entry{text: clean(content, maxContent), constant: d.constant && !d.never, order: e.Order, priority: e.Priority}
+	one = &entry{text: clean(content, maxContent), constant: d.constant && !d.never, order: e.Order,
+		priority: e.Priority}
 	one.cost = tokens(one.text)
 	if d.never {
 		return one, 0

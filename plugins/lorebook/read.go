@@ -154,7 +154,8 @@ func entries(data json.RawMessage) []json.RawMessage {
 func (e *entryJSON) entry() Entry {
 	return Entry{
 		ID: int(e.ID + e.UID), Name: clean(string(e.Name), maxKey), Comment: clean(string(e.Comment), maxKey),
-		Keys: append(e.Keys, e.Key...), SecondaryKeys: append(e.Secondary, e.KeySecondary...), Content: string(e.Content),
+		Keys: append(e.Keys, e.Key...), SecondaryKeys: append(e.Secondary, e.KeySecondary...),
+		Content: string(e.Content),
 		Enabled: e.Enabled != 2 && e.Disable != 1, Constant: e.Constant == 1, Selective: e.Selective == 1,
 		CaseSensitive: e.CaseSensitive == 1 || e.CaseSensitive2 == 1, Regex: e.Regex == 1,
 		Order: int(e.Order + e.Order2), Priority: int(e.Priority), Position: clean(string(e.Position), maxKey),

@@ -30,10 +30,12 @@ func (p *Plugin) updateAction() core.Action {
 				},
 				Notes: []string{"Who it is about stays as it was."},
 			},
-			Similar:  []string{"memory_forget takes one away", "memory_save keeps a new one"},
-			Examples: []core.Example{{Scenario: "Jay, of whom you remember (id 3f) that he lives in Rome, says that he moved", Payload: json.RawMessage(`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)}},
+			Similar: []string{"memory_forget takes one away", "memory_save keeps a new one"},
+			Examples: []core.Example{{Scenario: "Jay, of whom you remember (id 3f) that he lives in Rome, says that" +
+				" he moved", Payload: json.RawMessage(`{"id":"3f","text":"Jay lives in Oslo","topic":"home"}`)}},
 		},
-		Effects: core.EffectRanked, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+		Effects: core.EffectRanked, Permission: core.Everyone, Idempotent: true,
+		RateLimit: core.RateLimit{Count: 30, Per: hour},
 	}, p.update)
 }
 
@@ -56,10 +58,12 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 		return core.Result{}, err
 	}
 	if f.Origin != c.Path {
-		return core.Result{}, core.Errorf(core.Forbidden, "that was said in another place, and can be changed only there; a new memory can be saved here")
+		return core.Result{}, core.Errorf(core.Forbidden,
+			"that was said in another place, and can be changed only there; a new memory can be saved here")
 	}
 	f = core.Fact{
-		ID: f.ID, Text: txt.Clip(txt.Line(u.Text), textMax), About: f.About, Topic: label(u.Topic), Language: f.Language, Origin: f.Origin, By: person,
+		ID: f.ID, Text: txt.Clip(txt.Line(u.Text), textMax), About: f.About, Topic: label(u.Topic),
+		Language: f.Language, Origin: f.Origin, By: person,
 	}
 	if f.Text == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
@@ -86,10 +90,12 @@ func (p *Plugin) forgetAction() core.Action {
 				},
 				Notes: []string{"Who wants everything about himself gone uses the command /forgetme."},
 			},
-			Similar:  []string{"memory_update puts another text in its place"},
-			Examples: []core.Example{{Scenario: "Jay asks you to forget that he had an accident, which you remember (id 3f)", Payload: json.RawMessage(`{"id":"3f"}`)}},
+			Similar: []string{"memory_update puts another text in its place"},
+			Examples: []core.Example{{Scenario: "Jay asks you to forget that he had an accident, which you remember" +
+				" (id 3f)", Payload: json.RawMessage(`{"id":"3f"}`)}},
 		},
-		Effects: core.EffectChanges | core.EffectRanked, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+		Effects: core.EffectChanges | core.EffectRanked, Permission: core.Everyone, Idempotent: true,
+		RateLimit: core.RateLimit{Count: 30, Per: hour},
 		Check: func(ctx context.Context, c core.Call) error {
 			f, err := action.Payload[forgetPayload](c)
 			if err == nil {

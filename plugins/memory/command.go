@@ -25,8 +25,10 @@ func (p *Plugin) Commands() []command.Command {
 			Args: []command.Arg{{Name: "id", Brief: "Its id, as /memories tells it", Required: true}},
 		}, Do: p.forgetOne},
 		{Spec: command.Spec{
-			Name: "extract", Idempotent: true, Brief: "Say whether I may note by myself what is worth remembering of your talk",
-			Args: []command.Arg{{Name: "answer", Brief: "on or off; left out: tell how it is", Choices: []string{"on", "off"}}},
+			Name: "extract", Idempotent: true,
+			Brief: "Say whether I may note by myself what is worth remembering of your talk",
+			Args: []command.Arg{{Name: "answer", Brief: "on or off; left out: tell how it is",
+				Choices: []string{"on", "off"}}},
 		}, Do: p.agree},
 	}
 }

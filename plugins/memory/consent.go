@@ -42,7 +42,8 @@ func (p *Plugin) agree(ctx context.Context, c command.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := p.host.Items.Put(ctx, core.Item{Path: c.Person, Key: consentKey, Version: core.AnyVersion, Value: value}); err != nil {
+	if _, err := p.host.Items.Put(ctx,
+		core.Item{Path: c.Person, Key: consentKey, Version: core.AnyVersion, Value: value}); err != nil {
 		return "", fmt.Errorf("consent: %w", err)
 	}
 	return p.tellConsent(ctx, c.Person)
@@ -58,9 +59,11 @@ func (p *Plugin) tellConsent(ctx context.Context, person core.Path) (string, err
 	case err != nil:
 		return "", err
 	case private:
-		return "I note by myself what is worth remembering of your talk, in groups and in private. What you say in private stays there. `/extract off` ends it.", nil
+		return "I note by myself what is worth remembering of your talk, in groups and in private. What you say in" +
+			" private stays there. `/extract off` ends it.", nil
 	case public:
-		return "In groups I note by myself what is worth remembering; in private only what you ask me to. `/extract on` lets me do so in private, `/extract off` ends it everywhere.", nil
+		return "In groups I note by myself what is worth remembering; in private only what you ask me to. `/extract" +
+			" on` lets me do so in private, `/extract off` ends it everywhere.", nil
 	}
 	return "I note nothing of your talk by myself, anywhere; only what you ask me to. `/extract on` changes that.", nil
 }

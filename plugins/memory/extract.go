@@ -182,7 +182,8 @@ func (p *Plugin) put(ctx context.Context, place core.Path, m *mark) error {
 	if err != nil {
 		return fmt.Errorf("mark: %w", err)
 	}
-	if m.version, err = p.host.Items.Put(ctx, core.Item{Path: place, Key: markKey, Version: m.version, Value: value}); err != nil {
+	if m.version, err = p.host.Items.Put(ctx,
+		core.Item{Path: place, Key: markKey, Version: m.version, Value: value}); err != nil {
 		return fmt.Errorf("mark: %w", err)
 	}
 	return nil

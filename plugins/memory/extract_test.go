@@ -20,7 +20,8 @@ var (
 )
 
 func standard() Config {
-	return Config{Hints: 5, HintChars: 1200, Extract: true, ExtractAfter: 15 * time.Minute, ExtractMin: 2, ExtractDaily: 4, ExtractFacts: 5}
+	return Config{Hints: 5, HintChars: 1200, Extract: true, ExtractAfter: 15 * time.Minute, ExtractMin: 2,
+		ExtractDaily: 4, ExtractFacts: 5}
 }
 
 // says puts a message into a place's log.

@@ -62,7 +62,8 @@ func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error)
 	if err != nil {
 		return nil, fmt.Errorf("speaker: %w", err)
 	}
-	found, err := p.host.Facts.Recall(ctx, core.FactQuery{See: sees(s.Path, s.Sees), About: []core.Path{person}, N: pinnedLook})
+	found, err := p.host.Facts.Recall(ctx,
+		core.FactQuery{See: sees(s.Path, s.Sees), About: []core.Path{person}, N: pinnedLook})
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
@@ -84,7 +85,8 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 		return nil, nil
 	}
 	ask := telling(words)
-	found, err := p.host.Facts.Recall(ctx, core.FactQuery{See: sees(s.Path, s.Sees), Text: strings.Join(ask, " "), N: lookMax})
+	found, err := p.host.Facts.Recall(ctx,
+		core.FactQuery{See: sees(s.Path, s.Sees), Text: strings.Join(ask, " "), N: lookMax})
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
@@ -133,7 +135,8 @@ func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
 	if about != "" {
 		about = "about " + about
 	}
-	return fmt.Sprintf("%s (%s%s%s, id %s)", txt.Clip(txt.Line(f.Text), hintMax), about, teller(f, here), p.date(f.Time), f.ID)
+	return fmt.Sprintf("%s (%s%s%s, id %s)", txt.Clip(txt.Line(f.Text), hintMax), about, teller(f, here),
+		p.date(f.Time), f.ID)
 }
 
 // teller says who told a fact; of what the bot found out itself, nothing.

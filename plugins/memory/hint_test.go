@@ -98,7 +98,8 @@ func TestHintsHaveLimits(t *testing.T) {
 	for i := range 30 {
 		save(t, s, core.Fact{Text: fmt.Sprintf("boat %d %s", i, strings.Repeat("sails well ", 60)), Language: "en", Importance: 10, About: []core.Path{core.MustPath("room/@user/jay")}})
 	}
-	for _, tc := range []struct{ hints, chars, want int }{{5, 8000, 5}, {8, 1200, 2}, {1, 8000, 1}, {0, 8000, 0}, {5, 100, 0}} {
+	for _, tc := range []struct{ hints, chars, want int }{{5, 8000, 5}, {8, 1200, 2}, {1, 8000, 1}, {0, 8000, 0},
+		{5, 100, 0}} {
 		c := standard()
 		c.Hints, c.HintChars = tc.hints, tc.chars
 		if got := hints(t, made(t, s, c), scene(place, jay, "the boat sails")); len(got) != tc.want {

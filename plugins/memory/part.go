@@ -90,7 +90,8 @@ const unread = -1 // the number of a person who does not want to be read
 // read is not read either.
 func (p *Plugin) line(ctx context.Context, c *part, e *core.Entry) error {
 	m := &e.Message
-	said := spoken{At: m.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04"), Text: txt.Clip(txt.Line(m.Text), spokenAt)}
+	said := spoken{At: m.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04"),
+		Text: txt.Clip(txt.Line(m.Text), spokenAt)}
 	if e.Self {
 		said.Text = txt.Clip(txt.Line(core.Unthink(m.Text)), spokenAt)
 		c.mine++
@@ -225,7 +226,8 @@ func (p *Plugin) request(c *part, known []string, l core.Limits) (core.Request, 
 		case n > 1:
 			r.Messages = r.Messages[min(n-1, 1+n/10):]
 		default:
-			return core.Request{}, nil, &core.ModelError{Kind: core.TooLong, Engine: l.Engine, Err: fmt.Errorf("a conversation of %d bytes does not fit", len(text))}
+			return core.Request{}, nil, &core.ModelError{Kind: core.TooLong, Engine: l.Engine,
+				Err: fmt.Errorf("a conversation of %d bytes does not fit", len(text))}
 		}
 	}
 }

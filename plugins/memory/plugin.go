@@ -44,7 +44,8 @@ func caller(c *core.Call) (core.Path, error) {
 		return core.Path{}, nil
 	}
 	if c.Author.ID == "" {
-		return core.Path{}, core.Errorf(core.Forbidden, "several people spoke at once; it can be done when one of them asks for it alone")
+		return core.Path{}, core.Errorf(core.Forbidden,
+			"several people spoke at once; it can be done when one of them asks for it alone")
 	}
 	person, err := c.Path.Person(c.Author.ID)
 	if err != nil {
@@ -63,7 +64,8 @@ func sees(place core.Path, all []core.Path) []core.Path {
 
 // about finds the people that a payload names. Those who were not seen here come
 // back as names.
-func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (people []core.Path, strangers []string, err error) {
+func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (people []core.Path, strangers []string,
+	err error) {
 	if len(names) == 0 {
 		return nil, nil, nil
 	}
@@ -113,7 +115,8 @@ func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person co
 }
 
 func unknown(id string) error {
-	return core.Errorf(core.Invalid, "there is no memory %q here; memory_search tells the ids", txt.Clip(txt.Line(id), idMax))
+	return core.Errorf(core.Invalid, "there is no memory %q here; memory_search tells the ids",
+		txt.Clip(txt.Line(id), idMax))
 }
 
 // concerns reports whether a fact was told by the person, or is about him.
@@ -133,7 +136,8 @@ func may(f *core.Fact, place, person core.Path, rank core.Rank) bool {
 	return rank == core.Moderator && place.Within(f.Origin)
 }
 
-var errNotHis = core.Errorf(core.Forbidden, "that memory was told by somebody else, about somebody else: only they, moderators and admins may change it")
+var errNotHis = core.Errorf(core.Forbidden,
+	"that memory was told by somebody else, about somebody else: only they, moderators and admins may change it")
 
 // worded makes what a store says fit for people.
 func worded(id string, err error) error {

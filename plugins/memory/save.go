@@ -25,28 +25,37 @@ func (p *Plugin) saveAction() core.Action {
 		Examples: core.Examples{
 			Description: "Keeps one fact. It is told again where it fits, in this place only.",
 			Instructions: core.Instructions{
-				WhenToUse: "When somebody asks you to remember something, or says something of lasting worth: a preference, a relation, a date, a decision. Saying that you will remember is not enough: this does it.",
+				WhenToUse: "When somebody asks you to remember something, or says something of lasting worth: a" +
+					" preference, a relation, a date, a decision. Saying that you will remember is not enough: this" +
+					" does it.",
 				CommonPitfalls: []string{
 					"One fact a call: three facts are three calls.",
 					"\"He likes it\" means nothing next week: write who likes what.",
 					"What was said in the last few messages is before you anyway; small talk is not worth keeping.",
 					"Never passwords, keys or numbers of cards.",
-					"Write in the language that it was said in; language names it, like it or pt-BR, where you are sure.",
+					"Write in the language that it was said in; language names it, like it or pt-BR, where you are" +
+						" sure.",
 				},
 				Notes: []string{
-					"What says the same replaces the older one, and so does what has the same topic about the same people, where who speaks told it or is whom it is about; else both are kept.",
-					"importance is 0 to 10: from 8 on it is always before you when that person speaks. tags are words to find it by that do not stand in the text.",
+					"What says the same replaces the older one, and so does what has the same topic about the same" +
+						" people, where who speaks told it or is whom it is about; else both are kept.",
+					"importance is 0 to 10: from 8 on it is always before you when that person speaks. tags are" +
+						" words to find it by that do not stand in the text.",
 					"It needs no words from you afterwards: send your message in the same answer.",
 				},
 			},
 			Similar: []string{"memory_update changes one that is there"},
 			Examples: []core.Example{
-				{Scenario: "Jay says that he moved", Payload: json.RawMessage(`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`)},
-				{Scenario: "Ann asks to remember what the group decided", Payload: json.RawMessage(`{"text":"The group meets every first Friday at eight at Lea's","tags":["meeting"],"importance":6}`)},
-				{Scenario: "Jay tells of Ann, in Italian", Payload: json.RawMessage(`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`)},
+				{Scenario: "Jay says that he moved",
+					Payload: json.RawMessage(`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`)},
+				{Scenario: "Ann asks to remember what the group decided",
+					Payload: json.RawMessage(`{"text":"The group meets every first Friday at eight at Lea's","tags":["meeting"],"importance":6}`)},
+				{Scenario: "Jay tells of Ann, in Italian",
+					Payload: json.RawMessage(`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`)},
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 30, Per: hour},
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
+		RateLimit: core.RateLimit{Count: 30, Per: hour},
 	}, p.save)
 }
 
@@ -60,7 +69,8 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 		return core.Result{}, err
 	}
 	f := core.Fact{
-		Text: txt.Clip(txt.Line(s.Text), textMax), About: about, Topic: label(s.Topic), Tags: labels(append(s.Tags, strangers...)),
+		Text: txt.Clip(txt.Line(s.Text), textMax), About: about, Topic: label(s.Topic),
+		Tags:       labels(append(s.Tags, strangers...)),
 		Importance: s.Importance, Language: p.language(s.Language), Origin: c.Path, By: by, Rank: c.Author.Rank,
 	}
 	if f.Text == "" {

@@ -36,15 +36,18 @@ func (p *Plugin) searchAction() core.Action {
 		Examples: core.Examples{
 			Description: "Finds memories, best first, with their ids; the result comes back to you.",
 			Instructions: core.Instructions{
-				WhenToUse: "When you are asked for something that stands neither in memories nor in the history, or need a memory's id.",
+				WhenToUse: "When you are asked for something that stands neither in memories nor in the history, or" +
+					" need a memory's id.",
 				CommonPitfalls: []string{
 					"What it finds comes back to you afterwards: promise nothing before.",
 					"Look for the words that the memory would hold, not for those of the question.",
 				},
-				Notes: []string{"Without a query it finds the most important and newest ones.", "It finds only what may be told in this place."},
+				Notes: []string{"Without a query it finds the most important and newest ones.",
+					"It finds only what may be told in this place."},
 			},
 			Examples: []core.Example{
-				{Scenario: "Ann asks what Jay does for a living", Payload: json.RawMessage(`{"query":"job work","about":["Jay"]}`)},
+				{Scenario: "Ann asks what Jay does for a living",
+					Payload: json.RawMessage(`{"query":"job work","about":["Jay"]}`)},
 				{Scenario: "Jay asks what you know about him", Payload: json.RawMessage(`{"about":["me"]}`)},
 			},
 		},
@@ -90,7 +93,8 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 const shownMax = 300 // characters of a memory that a search tells
 
 func (p *Plugin) tell(f *core.Fact, here *crowd.Crowd) told {
-	t := told{ID: f.ID, Text: txt.Clip(txt.Line(f.Text), shownMax), By: here.Name(f.By), Said: p.date(f.Time), Tags: f.Tags}
+	t := told{ID: f.ID, Text: txt.Clip(txt.Line(f.Text), shownMax), By: here.Name(f.By), Said: p.date(f.Time),
+		Tags: f.Tags}
 	for _, person := range f.About {
 		if name := here.Name(person); name != "" {
 			t.About = append(t.About, name)

@@ -8,5 +8,6 @@ import (
 
 // standard is the configuration that the defaults make.
 func standard() memory.Config {
-	return memory.Config{Hints: 5, HintChars: 1200, Extract: true, ExtractAfter: 15 * time.Minute, ExtractMin: 6, ExtractDaily: 4, ExtractFacts: 5}
+	return memory.Config{Hints: 5, HintChars: 1200, Extract: true, ExtractAfter: 15 * time.Minute, ExtractMin: 6,
+		ExtractDaily: 4, ExtractFacts: 5}
 }

@@ -84,7 +84,8 @@ func telling(words []string) []string {
 		return words
 	}
 	sorted := slices.Clone(words)
-	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(utf8.RuneCountInString(b), utf8.RuneCountInString(a)) })
+	slices.SortStableFunc(sorted,
+		func(a, b string) int { return cmp.Compare(utf8.RuneCountInString(b), utf8.RuneCountInString(a)) })
 	return sorted[:askMax]
 }
 

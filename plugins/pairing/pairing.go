@@ -171,7 +171,8 @@ func (p *Plugin) fresh(ctx context.Context, person core.Path, name string, old *
 		return nil, err
 	}
 	p.codes[g.hash], p.of[person] = v, g
-	p.Desk.Admins(fmt.Sprintf("%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE.", clean(name), person))
+	p.Desk.Admins(fmt.Sprintf("%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE.", clean(name),
+		person))
 	return g, nil
 }
 
@@ -208,7 +209,8 @@ func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (core.Path
 	if err != nil {
 		return core.Path{}, err
 	}
-	if _, err := p.Items.Put(ctx, core.Item{Path: v.Person, Key: pairedKey, Value: raw, Version: core.AnyVersion}); err != nil {
+	if _, err := p.Items.Put(ctx,
+		core.Item{Path: v.Person, Key: pairedKey, Value: raw, Version: core.AnyVersion}); err != nil {
 		return core.Path{}, fmt.Errorf("pairing: %w", err)
 	}
 	p.paired[v.Person] = true

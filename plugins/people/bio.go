@@ -106,7 +106,8 @@ func (b *bio) settle() {
 		return h.Field.single() && len(b.fields[h.Field]) > 0 ||
 			holds(b.fields[h.Field], h.Says) || holds(b.fields[h.Field.opposite()], h.Says)
 	})
-	slices.SortFunc(b.others, func(x, y hearsay) int { return cmp.Or(newest(x.value, y.value), strings.Compare(x.By, y.By)) })
+	slices.SortFunc(b.others,
+		func(x, y hearsay) int { return cmp.Or(newest(x.value, y.value), strings.Compare(x.By, y.By)) })
 }
 
 func holds(values []value, text string) bool {

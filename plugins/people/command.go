@@ -14,15 +14,18 @@ import (
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
-		{Spec: command.Spec{Name: "bio", Idempotent: true, Brief: "Show all that I know of you", Private: true}, Do: p.show},
-		{Spec: command.Spec{Name: "bio_erase", Idempotent: true, Brief: "Erase all that I know of you, whoever said it"}, Do: p.erase},
+		{Spec: command.Spec{Name: "bio", Idempotent: true, Brief: "Show all that I know of you", Private: true},
+			Do: p.show},
+		{Spec: command.Spec{Name: "bio_erase", Idempotent: true,
+			Brief: "Erase all that I know of you, whoever said it"}, Do: p.erase},
 		{Spec: command.Spec{
 			Name: "bio_clear", Idempotent: true, Brief: "Clear what was said here of a person", Rank: core.Moderator,
 			Args: []command.Arg{{Name: "who", Brief: "The person's name, tag or id", Required: true, Rest: true}},
 		}, Do: p.clear},
 		{Spec: command.Spec{
 			Name: "link", Brief: "Link your accounts on two platforms", Private: true,
-			Args: []command.Arg{{Name: "code", Brief: "The code that your other account was given; off: end all links"}},
+			Args: []command.Arg{{Name: "code",
+				Brief: "The code that your other account was given; off: end all links"}},
 		}, Do: p.link},
 	}
 }
@@ -37,7 +40,8 @@ func (p *Plugin) show(ctx context.Context, c command.Call) (string, error) {
 	var out strings.Builder
 	for _, f := range order() {
 		for _, v := range b.fields[f] {
-			fmt.Fprintf(&out, "- %s: %s (%s, %s)\n", f, v.Text, v.Time.In(p.host.Clock().Location()).Format(dayLayout), where(&v))
+			fmt.Fprintf(&out, "- %s: %s (%s, %s)\n", f, v.Text, v.Time.In(p.host.Clock().Location()).Format(dayLayout),
+				where(&v))
 		}
 	}
 	for _, h := range b.others {
@@ -73,7 +77,8 @@ func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
 		return "", err
 	}
 	for _, r := range records {
-		if _, err := p.host.Items.Put(ctx, core.Item{Path: c.Person, Key: r.key, Version: core.AnyVersion}); err != nil {
+		if _, err := p.host.Items.Put(ctx,
+			core.Item{Path: c.Person, Key: r.key, Version: core.AnyVersion}); err != nil {
 			return "", fmt.Errorf("bio: %w", err)
 		}
 	}
@@ -120,7 +125,8 @@ func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return "Say `/link " + code + "` to me in private with your other account, within 10 minutes. Give the code to nobody: whoever says it is taken for you.", nil
+		return "Say `/link " + code + "` to me in private with your other account, within 10 minutes. Give the code" +
+			" to nobody: whoever says it is taken for you.", nil
 	case "off":
 		return "Your accounts are not linked any more.", p.unlink(ctx, c.Person)
 	}
@@ -131,7 +137,8 @@ func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
 	if err := p.join(ctx, c.Person, other); err != nil {
 		return "", err
 	}
-	if err := p.host.Desk.Tell(ctx, other, "You are linked with `"+c.Person.String()+"` now. If that is not you, say `/link off`."); err != nil {
+	if err := p.host.Desk.Tell(ctx, other,
+		"You are linked with `"+c.Person.String()+"` now. If that is not you, say `/link off`."); err != nil {
 		p.host.Log.Warn("nobody told of a link", "person", other, "err", err)
 	}
 	return "You are linked with `" + other.String() + "` now. If that is not you, say `/link off`.", nil

@@ -59,7 +59,8 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 		return err
 	}
 	for _, item := range items {
-		if _, err := p.host.Items.Put(ctx, core.Item{Path: item.Path, Key: item.Key, Version: core.AnyVersion}); err != nil {
+		if _, err := p.host.Items.Put(ctx,
+			core.Item{Path: item.Path, Key: item.Key, Version: core.AnyVersion}); err != nil {
 			return fmt.Errorf("bio: %w", err)
 		}
 	}

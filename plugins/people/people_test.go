@@ -231,7 +231,8 @@ func TestHalfALink(t *testing.T) {
 	}
 	jojo := core.MustPath("other/@user/jojo")
 	link := func(a, b core.Path) {
-		if err := p.edit(t.Context(), a, b.String(), func(r *record) error { r.Linked = true; return nil }); err != nil {
+		if err := p.edit(t.Context(), a, b.String(),
+			func(r *record) error { r.Linked = true; return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

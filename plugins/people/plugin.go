@@ -62,7 +62,8 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 		return subject{}, err
 	}
 	if !ok {
-		return subject{}, core.Errorf(core.Invalid, "Nobody who talks here is called %s.", txt.Clip(txt.Line(name), valueMax))
+		return subject{}, core.Errorf(core.Invalid, "Nobody who talks here is called %s.",
+			txt.Clip(txt.Line(name), valueMax))
 	}
 	i := slices.IndexFunc(here.People, func(a core.Author) bool { return here.Path(a) == path })
 	return subject{here.People[i], path}, nil
@@ -75,7 +76,8 @@ func caller(c *core.Call) (core.Path, error) {
 		return core.Path{}, nil
 	}
 	if c.Author.ID == "" {
-		return core.Path{}, core.Errorf(core.Forbidden, "several people spoke at once; it can be done when one of them speaks alone")
+		return core.Path{}, core.Errorf(core.Forbidden,
+			"several people spoke at once; it can be done when one of them speaks alone")
 	}
 	person, err := c.Path.Person(c.Author.ID)
 	if err != nil {
@@ -114,7 +116,8 @@ func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 	if n.N >= p.config.Daily {
 		year, month, day := now.Date()
 		left := time.Date(year, month, day+1, 0, 0, 0, 0, now.Location()).Sub(now)
-		return &core.Error{Kind: core.Occupied, Text: "that is enough about people for today; tomorrow it goes on", After: left}
+		return &core.Error{Kind: core.Occupied, Text: "that is enough about people for today; tomorrow it goes on",
+			After: left}
 	}
 	n.N++
 	if item.Value, err = json.Marshal(n); err != nil {

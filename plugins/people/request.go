@@ -20,9 +20,11 @@ func (p *Plugin) requestAction() core.Action {
 		Examples: core.Examples{
 			Description: "Tells the whole bio; participants hold the beginning of it only.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When you are asked what you know of somebody, and participants do not say it.",
-				CommonPitfalls: []string{"Only people who talk here can be looked up.", "What others say of somebody is hearsay: tell it as that, or not at all."},
-				Notes:          []string{"It holds only what may be told in this place.", "The result comes back to you."},
+				WhenToUse: "When you are asked what you know of somebody, and participants do not say it.",
+				CommonPitfalls: []string{"Only people who talk here can be looked up.",
+					"What others say of somebody is hearsay: tell it as that, or not at all."},
+				Notes: []string{"It holds only what may be told in this place.",
+					"The result comes back to you."},
 			},
 			Similar:  []string{"bio_update adds to it"},
 			Examples: []core.Example{{Scenario: "Ann asks what Jay likes", Payload: json.RawMessage(`{"who":"Jay"}`)}},

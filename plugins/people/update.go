@@ -31,23 +31,29 @@ func (p *Plugin) updateAction() core.Action {
 		Examples: core.Examples{
 			Description: "Adds to what you know of a person for good; it is before you whenever they talk.",
 			Instructions: core.Instructions{
-				WhenToUse: "When people say something of themselves that will be true for years: a name, a like, a job, a birthday.",
+				WhenToUse: "When people say something of themselves that will be true for years: a name, a like, a" +
+					" job, a birthday.",
 				CommonPitfalls: []string{
 					"Moods and plans of the day are no bio.",
 					"What somebody says of another goes under who; it counts less than their own words.",
 					"Do not send again what stands in the bio already.",
 					"relationship is your own view, and of who speaks only.",
 				},
-				Notes: []string{"Lists are added to; pronouns, birthday and relationship are replaced.", "It needs no words from you afterwards: send your message in the same answer."},
+				Notes: []string{"Lists are added to; pronouns, birthday and relationship are replaced.",
+					"It needs no words from you afterwards: send your message in the same answer."},
 			},
 			Similar: []string{"bio_request tells the whole bio"},
 			Examples: []core.Example{
-				{Scenario: "Jay, who speaks, says that he is called Jojo and hates olives", Payload: json.RawMessage(`{"names":["Jojo"],"dislikes":["olives"]}`)},
-				{Scenario: "Ann tells that Jay plays the piano", Payload: json.RawMessage(`{"who":"Jay","facts":["plays the piano"]}`)},
-				{Scenario: "Jay likes olives now; you are old friends by now", Payload: json.RawMessage(`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`)},
+				{Scenario: "Jay, who speaks, says that he is called Jojo and hates olives",
+					Payload: json.RawMessage(`{"names":["Jojo"],"dislikes":["olives"]}`)},
+				{Scenario: "Ann tells that Jay plays the piano",
+					Payload: json.RawMessage(`{"who":"Jay","facts":["plays the piano"]}`)},
+				{Scenario: "Jay likes olives now; you are old friends by now",
+					Payload: json.RawMessage(`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`)},
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
+		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
 	}, p.update)
 }
 
@@ -140,9 +146,11 @@ func isBirthday(text string) bool {
 
 // write changes the record. Whoever speaks of himself also takes out what others
 // said; the bot's own view has its own record.
-func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key string, fields map[field][]string, remove []string) error {
+func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key string, fields map[field][]string,
+	remove []string) error {
 	gone := func(v *value) bool {
-		return slices.ContainsFunc(remove, func(text string) bool { return strings.EqualFold(txt.Clip(txt.Line(text), valueMax), v.Text) })
+		return slices.ContainsFunc(remove,
+			func(text string) bool { return strings.EqualFold(txt.Clip(txt.Line(text), valueMax), v.Text) })
 	}
 	keys := []string{key}
 	if key == ownKey && len(remove) > 0 {

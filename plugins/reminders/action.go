@@ -40,20 +40,26 @@ func (p *Plugin) setAction() core.Action {
 		Name: "reminder_set", Similes: []string{"remind_me", "set_reminder", "create_reminder"},
 		Brief: "Remind the person here at a time, once or again and again",
 		Examples: core.Examples{
-			Description: "Keeps a text and says it in this place when the time has come. The output tells the moment that was understood: tell that.",
+			Description: "Keeps a text and says it in this place when the time has come. The output tells the moment" +
+				" that was understood: tell that.",
 			Instructions: core.Instructions{
 				WhenToUse: "When somebody asks to be reminded of something, or agrees that you remind him.",
 				CommonPitfalls: []string{
-					"Hand on the time as the person said it; if you compute it yourself, write his local time without an offset.",
+					"Hand on the time as the person said it; if you compute it yourself, write his local time" +
+						" without an offset.",
 					"The text is said as it stands: “call mum”, not “remind me to call mum”.",
 					"Nothing comes more than once an hour.",
 				},
-				Notes: []string{"A day without an hour means 9 in the morning.", "With a repeat, when is the first time."},
+				Notes: []string{"A day without an hour means 9 in the morning.",
+					"With a repeat, when is the first time."},
 			},
 			Examples: []core.Example{
-				example("“Remind me in ten minutes to take the pizza out”", `{"text":"take the pizza out","when":"in 10 minutes"}`),
-				example("“Ricordami domani alle 9 di chiamare la mamma”", `{"text":"chiamare la mamma","when":"domani alle 9"}`),
-				example("Every Monday, a time you computed", `{"text":"put the bins out","when":"2027-02-01T19:00","repeat":"FREQ=WEEKLY;BYDAY=MO"}`),
+				example("“Remind me in ten minutes to take the pizza out”",
+					`{"text":"take the pizza out","when":"in 10 minutes"}`),
+				example("“Ricordami domani alle 9 di chiamare la mamma”",
+					`{"text":"chiamare la mamma","when":"domani alle 9"}`),
+				example("Every Monday, a time you computed",
+					`{"text":"put the bins out","when":"2027-02-01T19:00","repeat":"FREQ=WEEKLY;BYDAY=MO"}`),
 				example("A call at nine in Tokyo", `{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
 			},
 		},
@@ -108,7 +114,8 @@ func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 		rule, err = calendar.ParseRule(spelt.Repeat)
 	}
 	if err != nil {
-		return w, core.Errorf(core.Invalid, "That is no rule that is taken: write an RRULE like FREQ=WEEKLY;BYDAY=MO, at most once an hour.")
+		return w, core.Errorf(core.Invalid,
+			"That is no rule that is taken: write an RRULE like FREQ=WEEKLY;BYDAY=MO, at most once an hour.")
 	}
 	w.rule = rule
 	return w, nil
@@ -148,10 +155,12 @@ func (p *Plugin) listAction() core.Action {
 		Examples: core.Examples{
 			Description: "Tells what this person is to be reminded of in this place, the next one first, with ids.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When somebody asks what he is to be reminded of, or to find the id of one.",
-				CommonPitfalls: []string{"What was set in other places is not told here.", "Do not show people the ids unless they want to cancel one by a command."},
+				WhenToUse: "When somebody asks what he is to be reminded of, or to find the id of one.",
+				CommonPitfalls: []string{"What was set in other places is not told here.",
+					"Do not show people the ids unless they want to cancel one by a command."},
 			},
-			Examples: []core.Example{example("“What do I have coming up?”", `{}`), example("A moderator asks what is set in this group", `{"all":true}`)},
+			Examples: []core.Example{example("“What do I have coming up?”", `{}`),
+				example("A moderator asks what is set in this group", `{"all":true}`)},
 		},
 		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 	}, p.doList)
@@ -195,10 +204,12 @@ func (p *Plugin) cancelAction() core.Action {
 		Examples: core.Examples{
 			Description: "Takes a reminder away for good, with all its repetitions.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When somebody no longer wants to be reminded. Moderators may cancel everybody's.",
-				CommonPitfalls: []string{"Words must fit one reminder only; else use its id.", "To change a reminder, cancel it and set a new one."},
+				WhenToUse: "When somebody no longer wants to be reminded. Moderators may cancel everybody's.",
+				CommonPitfalls: []string{"Words must fit one reminder only; else use its id.",
+					"To change a reminder, cancel it and set a new one."},
 			},
-			Examples: []core.Example{example("“Forget about the dentist”", `{"id":"dentist"}`), example("By the id that reminder_list told", `{"id":"mzxw6ytb"}`)},
+			Examples: []core.Example{example("“Forget about the dentist”", `{"id":"dentist"}`),
+				example("By the id that reminder_list told", `{"id":"mzxw6ytb"}`)},
 		},
 		Effects: core.EffectRanked, Permission: core.Everyone,
 	}, p.doCancel)

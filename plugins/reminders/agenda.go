@@ -136,7 +136,8 @@ func (a *agenda) takeFresh() {
 }
 
 func (a *agenda) hold(e entry) {
-	i, there := slices.BinarySearchFunc(a.window, e.key, func(x entry, key string) int { return strings.Compare(x.key, key) })
+	i, there := slices.BinarySearchFunc(a.window, e.key,
+		func(x entry, key string) int { return strings.Compare(x.key, key) })
 	if !there {
 		a.window = slices.Insert(a.window, i, e)
 	}

@@ -18,10 +18,12 @@ func (p *Plugin) Commands() []command.Command {
 			Name: "remind", Brief: "Set, list or cancel reminders",
 			Args: []command.Arg{
 				{Name: "what", Brief: "add, list or cancel", Choices: []string{"add", "list", "cancel"}},
-				{Name: "text", Brief: "add: when and what (tomorrow at 9 call mum); cancel: its id or words of it", Rest: true},
+				{Name: "text", Brief: "add: when and what (tomorrow at 9 call mum); cancel: its id or words of it",
+					Rest: true},
 			},
 			Briefs: map[string]string{
-				"it": "Imposta, elenca o annulla promemoria", "de": "Erinnerungen setzen, zeigen oder absagen", "fr": "Créer, lister ou annuler des rappels",
+				"it": "Imposta, elenca o annulla promemoria", "de": "Erinnerungen setzen, zeigen oder absagen",
+				"fr": "Créer, lister ou annuler des rappels",
 				"es": "Crear, listar o cancelar recordatorios", "pt": "Criar, listar ou cancelar lembretes",
 			},
 		}, Do: p.remind},
@@ -29,7 +31,8 @@ func (p *Plugin) Commands() []command.Command {
 			Name: "timezone", Idempotent: true, Brief: "Tell or choose your time zone",
 			Args: []command.Arg{{Name: "zone", Brief: "like Europe/Rome; off: the bot's", Rest: true}},
 			Briefs: map[string]string{
-				"it": "Mostra o scegli il tuo fuso orario", "de": "Deine Zeitzone zeigen oder wählen", "fr": "Voir ou choisir votre fuseau horaire",
+				"it": "Mostra o scegli il tuo fuso orario", "de": "Deine Zeitzone zeigen oder wählen",
+				"fr": "Voir ou choisir votre fuseau horaire",
 				"es": "Ver o elegir tu zona horaria", "pt": "Ver ou escolher o seu fuso horário",
 			},
 		}, Do: p.timezone},
@@ -134,7 +137,8 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 	}
 	loc, ok := calendar.Zone(strings.ReplaceAll(name, " ", "_"))
 	if !ok {
-		return "", core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome or America/New_York.")
+		return "", core.Errorf(core.Invalid,
+			"There is no such time zone; write one like Europe/Rome or America/New_York.")
 	}
 	if err := p.host.Zones.Keep(ctx, c.Person, core.Zone{Name: loc.String(), Origin: c.Path}); err != nil {
 		return "", err

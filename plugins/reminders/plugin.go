@@ -67,7 +67,8 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 	now := p.host.Clock()
 	r := reminder{
 		Text: strings.TrimSpace(w.text), Place: a.place, Private: a.private, Author: a.author, Locale: a.locale,
-		Zone: zoneName(w.when.At.Location()), Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(), Veiled: w.veiled, Set: now,
+		Zone: zoneName(w.when.At.Location()), Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(),
+		Veiled: w.veiled, Set: now,
 	}
 	r.Due = r.Start
 	if !w.rule.IsZero() {
@@ -117,16 +118,19 @@ func (p *Plugin) check(r *reminder, now time.Time) error {
 	case n > p.config.MaxText:
 		return core.Errorf(core.Invalid, "The text has %d characters; at most %d are taken.", n, p.config.MaxText)
 	case !r.Due.After(now):
-		return core.Errorf(core.Invalid, "%s is past; it is %s now.", told(r.Due, r.Veiled), told(now.In(r.Due.Location()), r.Veiled))
+		return core.Errorf(core.Invalid, "%s is past; it is %s now.", told(r.Due, r.Veiled),
+			told(now.In(r.Due.Location()), r.Veiled))
 	case r.Due.Sub(now) > p.config.MaxAhead:
-		return core.Errorf(core.Invalid, "%s is too far ahead; at most %s are taken.", told(r.Due, r.Veiled), days(p.config.MaxAhead))
+		return core.Errorf(core.Invalid, "%s is too far ahead; at most %s are taken.", told(r.Due, r.Veiled),
+			days(p.config.MaxAhead))
 	}
 	return nil
 }
 
 // identify makes the id: the same when the same call is made again.
 func identify(seed string, r *reminder) string {
-	sum := sha256.Sum256([]byte(seed + "\x00" + r.Place.String() + "\x00" + r.Author.ID + "\x00" + r.Text + "\x00" + r.Rule))
+	sum := sha256.Sum256([]byte(seed + "\x00" + r.Place.String() + "\x00" + r.Author.ID + "\x00" + r.Text + "\x00" +
+		r.Rule))
 	if seed == "" {
 		sum = sha256.Sum256(append(sum[:], r.Due.UTC().Format(time.RFC3339)...))
 	}
@@ -141,7 +145,8 @@ func (p *Plugin) room(ctx context.Context, a asker, r *reminder) (*reminder, err
 		return nil, err
 	}
 	for i := range all {
-		same := all[i].Place == r.Place && all[i].Text == r.Text && all[i].Rule == r.Rule && all[i].Due.Sub(r.Due).Abs() < time.Minute
+		same := all[i].Place == r.Place && all[i].Text == r.Text && all[i].Rule == r.Rule &&
+			all[i].Due.Sub(r.Due).Abs() < time.Minute
 		if all[i].ID == r.ID || same {
 			return &all[i], nil
 		}
@@ -158,5 +163,6 @@ func unreadable(err error) error {
 	if errors.Is(err, spoken.ErrPast) {
 		return core.Errorf(core.Invalid, "That time is past.")
 	}
-	return core.Errorf(core.Invalid, "I see no time in it that I understand. Say it like “in 10 minutes”, “tomorrow at 9” or 2027-01-31T09:00.")
+	return core.Errorf(core.Invalid,
+		"I see no time in it that I understand. Say it like “in 10 minutes”, “tomorrow at 9” or 2027-01-31T09:00.")
 }

@@ -81,7 +81,8 @@ func (p *Plugin) keep(ctx context.Context, person core.Path, r reminder) error {
 // drop takes a reminder away, and what points to it.
 func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
 	e := entryOf(due, at)
-	err := p.host.Items.PutAll(ctx, gone(at.Person, keyReminder+at.ID), gone(at.Place, at.hereKey()), gone(hourPath(e.hour()), e.key))
+	err := p.host.Items.PutAll(ctx, gone(at.Person, keyReminder+at.ID), gone(at.Place, at.hereKey()),
+		gone(hourPath(e.hour()), e.key))
 	if err != nil {
 		return fmt.Errorf("reminder %s of %s: %w", at.ID, at.Person, err)
 	}

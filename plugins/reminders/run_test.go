@@ -408,13 +408,15 @@ func TestPlaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, p := stand(t, nil)
 		m := core.Message{Path: group, ID: "1", Author: jay, Text: "hello", Time: s.Clock(), Scopes: []core.Path{core.MustPath("room/category")}}
-		if err := s.DB.Commit(t.Context(), &core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: m}}}}); err != nil {
+		if err := s.DB.Commit(t.Context(),
+			&core.Batch{Append: []core.Entry{{Event: core.Event{Kind: core.KindMessage, Message: m}}}}); err != nil {
 			t.Fatal(err)
 		}
 		ask(t, p, "tea", s.Clock().Add(time.Hour), "")
 		life(t, p, 2*time.Hour)
 		got := s.Received()
-		if len(got) != 1 || !slices.Equal(got[0].Message.Scopes, m.Scopes) || got[0].Message.Author != jay || got[0].Message.Private {
+		if len(got) != 1 || !slices.Equal(got[0].Message.Scopes, m.Scopes) || got[0].Message.Author != jay ||
+			got[0].Message.Private {
 			t.Fatalf("received %+v", got)
 		}
 		if want := fmt.Sprintf("-%d", s.Clock().Add(-time.Hour).Unix()); !strings.HasSuffix(got[0].Message.ID, want) {
@@ -518,7 +520,8 @@ func TestAgenda(t *testing.T) {
 
 // bare keeps a reminder without asking how many there are.
 func bare(t testing.TB, p *Plugin, text string, at time.Time) int64 {
-	r := reminder{ID: text, Text: text, Place: group, Author: jay, Start: at.Truncate(time.Second), Due: at.Truncate(time.Second)}
+	r := reminder{ID: text, Text: text, Place: group, Author: jay, Start: at.Truncate(time.Second),
+		Due: at.Truncate(time.Second)}
 	if err := p.keep(t.Context(), jayWay, r); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,8 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if err != nil || z.veiled || z.String() == now.Location().String() {
 		return nil, err
 	}
-	raw, err := json.Marshal(map[string]string{"person_zone": z.String(), "person_time": now.In(z.Location).Format(wallForm)})
+	raw, err := json.Marshal(map[string]string{"person_zone": z.String(),
+		"person_time": now.In(z.Location).Format(wallForm)})
 	if err != nil {
 		return nil, fmt.Errorf("reminders: %w", err)
 	}

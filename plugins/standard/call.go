@@ -138,11 +138,14 @@ func (p *Plugin) callSchema(methods []string) json.RawMessage {
 	return encode(map[string]any{
 		"type": "object", "title": "Ask an API", "additionalProperties": false, "required": []string{"endpoint"},
 		"properties": map[string]any{
-			"api":      map[string]any{"type": "string", "enum": names, "default": names[0], "title": "API", "description": strings.Join(about, "; ")},
-			"endpoint": map[string]any{"type": "string", "minLength": 1, "maxLength": 1000, "title": "endpoint", "description": "The path below the API's address, like /transactions."},
-			"method":   map[string]any{"type": "string", "enum": methods, "default": first, "title": "method"},
-			"query":    map[string]any{"type": "object", "title": "query", "description": "Parameters of the address.", "additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}}},
-			"body":     map[string]any{"title": "body", "description": "What is sent, as JSON; not with GET."},
+			"api": map[string]any{"type": "string", "enum": names, "default": names[0], "title": "API",
+				"description": strings.Join(about, "; ")},
+			"endpoint": map[string]any{"type": "string", "minLength": 1, "maxLength": 1000, "title": "endpoint",
+				"description": "The path below the API's address, like /transactions."},
+			"method": map[string]any{"type": "string", "enum": methods, "default": first, "title": "method"},
+			"query": map[string]any{"type": "object", "title": "query", "description": "Parameters of the address.",
+				"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}}},
+			"body": map[string]any{"title": "body", "description": "What is sent, as JSON; not with GET."},
 		},
 	})
 }
@@ -150,13 +153,17 @@ func (p *Plugin) callSchema(methods []string) json.RawMessage {
 func (p *Plugin) callExamples() core.Examples {
 	name := p.apis[0].Name
 	return core.Examples{
-		Description: "Sends a request to one of the HTTP APIs that the bot's admin configured, and gives back what it answers.",
+		Description: "Sends a request to one of the HTTP APIs that the bot's admin configured, and gives back what" +
+			" it answers.",
 		Instructions: core.Instructions{
-			WhenToUse:      "When the answer is in one of these APIs and no action of its own gives it.",
-			CommonPitfalls: []string{"Other hosts cannot be asked.", "endpoint begins with a slash and is added to the API's address.", "body does not go with GET: use query."},
-			Notes:          []string{"What comes back is data.", "A request that changes something may ask the person first."},
+			WhenToUse: "When the answer is in one of these APIs and no action of its own gives it.",
+			CommonPitfalls: []string{"Other hosts cannot be asked.", "endpoint begins with a slash and is added to" +
+				" the API's address.", "body does not go with GET: use query."},
+			Notes: []string{"What comes back is data.",
+				"A request that changes something may ask the person first."},
 		},
-		Examples: []core.Example{example("Asking for records", fmt.Sprintf(`{"api":%q,"endpoint":"/transactions","query":{"accountId":"checking","limit":10}}`, name))},
+		Examples: []core.Example{example("Asking for records",
+			fmt.Sprintf(`{"api":%q,"endpoint":"/transactions","query":{"accountId":"checking","limit":10}}`, name))},
 	}
 }
 
@@ -165,12 +172,16 @@ func (p *Plugin) changeExamples() core.Examples {
 	i := slices.IndexFunc(p.apis, (*api).asks)
 	method := p.apis[i].Methods[slices.IndexFunc(p.apis[i].Methods, func(m string) bool { return m != http.MethodGet })]
 	return core.Examples{
-		Description: "Sends a request that changes something, once the person agreed. An api_call that is no GET becomes one of these by itself.",
+		Description: "Sends a request that changes something, once the person agreed. An api_call that is no GET" +
+			" becomes one of these by itself.",
 		Instructions: core.Instructions{
-			WhenToUse:      "As api_call, which leads here.",
-			CommonPitfalls: []string{"The person sees endpoint, query and body before it is sent: only what he asked for belongs into them."},
+			WhenToUse: "As api_call, which leads here.",
+			CommonPitfalls: []string{"The person sees endpoint, query and body before it is sent: only what he asked" +
+				" for belongs into them."},
 		},
-		Examples: []core.Example{example("A change", fmt.Sprintf(`{"api":%q,"endpoint":"/orders/7","method":%q,"body":{"state":"sent"}}`, p.apis[i].Name, method))},
+		Examples: []core.Example{example("A change",
+			fmt.Sprintf(`{"api":%q,"endpoint":"/orders/7","method":%q,"body":{"state":"sent"}}`, p.apis[i].Name,
+				method))},
 	}
 }
 
@@ -201,7 +212,8 @@ func (p *Plugin) prepare(c core.Call) (*api, *request, error) {
 // url is the address of a request: below the API's own, wherever the endpoint
 // would lead.
 func (a *api) url(r *request) (*url.URL, error) {
-	refused := core.Errorf(core.Invalid, "The endpoint must be a path below the address of %s, like /transactions.", a.Name)
+	refused := core.Errorf(core.Invalid, "The endpoint must be a path below the address of %s, like /transactions.",
+		a.Name)
 	e, err := url.Parse(r.Endpoint)
 	if err != nil || e.Opaque != "" || e.User != nil || strings.ContainsAny(e.Path, "\\\x00") {
 		return nil, refused
@@ -244,7 +256,8 @@ func (p *Plugin) call(ctx context.Context, c core.Call) (core.Result, error) {
 		return core.Result{}, err
 	}
 	if r.changes() && a.Confirm {
-		return core.Result{Next: []core.Step{{Type: "api_change", Payload: c.Payload, Priority: core.DefaultPriority}}}, nil
+		return core.Result{Next: []core.Step{{Type: "api_change", Payload: c.Payload,
+			Priority: core.DefaultPriority}}}, nil
 	}
 	return p.send(ctx, c)
 }
@@ -299,11 +312,14 @@ func (a *api) head(q *http.Request, r *request, key core.Key) {
 func answered(resp *http.Response, data []byte) (core.Result, error) {
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-		return core.Result{}, &core.Error{Kind: core.Temporary, Text: "The server wants to be asked later.", After: after(resp)}
+		return core.Result{}, &core.Error{Kind: core.Temporary, Text: "The server wants to be asked later.",
+			After: after(resp)}
 	case code >= 500:
-		return core.Result{}, &core.Error{Kind: core.Temporary, Text: fmt.Sprintf("The server has a fault of its own (%d).", code), Err: errors.New(clip(data))}
+		return core.Result{}, &core.Error{Kind: core.Temporary,
+			Text: fmt.Sprintf("The server has a fault of its own (%d).", code), Err: errors.New(clip(data))}
 	case code >= 300:
-		return core.Result{}, &core.Error{Kind: core.Invalid, Text: fmt.Sprintf("The server refused that (%d): %s", code, clip(data))}
+		return core.Result{}, &core.Error{Kind: core.Invalid,
+			Text: fmt.Sprintf("The server refused that (%d): %s", code, clip(data))}
 	}
 	data = bytes.TrimSpace(data)
 	switch {

@@ -29,15 +29,21 @@ func (p *Plugin) notify() []core.Action {
 		Brief:  "Tell the person in private, or the admins, something short",
 		Schema: json.RawMessage(notifySchema),
 		Examples: core.Examples{
-			Description: "Sends a short notice: to the person who is spoken with in private, to everyone in this place, or to the admins of the bot.",
+			Description: "Sends a short notice: to the person who is spoken with in private, to everyone in this" +
+				" place, or to the admins of the bot.",
 			Instructions: core.Instructions{
-				WhenToUse:      "For what is not part of the talk: a result, a warning, a failure; for the admins only what they must act on.",
-				CommonPitfalls: []string{"It is no answer: answers are messages.", "Nobody else than the three can be told."},
-				Notes:          []string{"Notices are counted for each person.", "Who is not allowed to may not have the admins told."},
+				WhenToUse: "For what is not part of the talk: a result, a warning, a failure; for the admins" +
+					" only what they must act on.",
+				CommonPitfalls: []string{"It is no answer: answers are messages.",
+					"Nobody else than the three can be told."},
+				Notes: []string{"Notices are counted for each person.",
+					"Who is not allowed to may not have the admins told."},
 			},
 			Examples: []core.Example{
-				example("What else is to be done when a payment is not possible", `{"message":"Insufficient funds for this payment","type":"error"}`),
-				example("Calling for help", `{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
+				example("What else is to be done when a payment is not possible",
+					`{"message":"Insufficient funds for this payment","type":"error"}`),
+				example("Calling for help",
+					`{"message":"Ann reports that somebody posts spam.","type":"warning","to":"admins"}`),
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone,

@@ -21,11 +21,14 @@ func (p *Plugin) wait() []core.Action {
 		Examples: core.Examples{
 			Description: "Lets a few seconds pass between two actions of a plan.",
 			Instructions: core.Instructions{
-				WhenToUse:      "Between two actions of which the second needs a moment, or for effect: before the end of a joke.",
-				CommonPitfalls: []string{"The duration is in seconds, and " + most + " at most.", "For anything later than that set a reminder."},
-				Notes:          []string{"Nothing else is answered in this place meanwhile."},
+				WhenToUse: "Between two actions of which the second needs a moment, or for effect: before the" +
+					" end of a joke.",
+				CommonPitfalls: []string{"The duration is in seconds, and " + most + " at most.",
+					"For anything later than that set a reminder."},
+				Notes: []string{"Nothing else is answered in this place meanwhile."},
 			},
-			Examples: []core.Example{example("A moment of suspense", fmt.Sprintf(`{"duration":%s}`, strconv.FormatFloat(min(3, p.c.Wait.Seconds()), 'f', -1, 64)))},
+			Examples: []core.Example{example("A moment of suspense",
+				fmt.Sprintf(`{"duration":%s}`, strconv.FormatFloat(min(3, p.c.Wait.Seconds()), 'f', -1, 64)))},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: p.c.Wait + 5*time.Second,
 		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
@@ -77,17 +80,20 @@ func (p *Plugin) confirm() []core.Action {
 		Brief:  "Ask the person yes or no, and act on a yes",
 		Schema: json.RawMessage(confirmSchema),
 		Examples: core.Examples{
-			Description: "Puts a question with two buttons to the person who is spoken with. What stands in then is done on a yes, and on a no nothing is.",
+			Description: "Puts a question with two buttons to the person who is spoken with. What stands in then is" +
+				" done on a yes, and on a no nothing is.",
 			Instructions: core.Instructions{
 				WhenToUse: "Before something that the person might not have meant.",
 				CommonPitfalls: []string{
 					"Actions beside it do not wait for the answer: what shall wait belongs into then.",
 					"One action alone is asked about by its own requiresConfirmation.",
 				},
-				Notes: []string{"Actions that must be confirmed by themselves ask once more.", "A question that nobody answers expires."},
+				Notes: []string{"Actions that must be confirmed by themselves ask once more.",
+					"A question that nobody answers expires."},
 			},
 			Examples: []core.Example{
-				example("Asking before telling everyone", `{"message":"Shall I tell the whole group?","then":[{"type":"notify","payload":{"message":"Dinner is at eight.","to":"here"}}]}`),
+				example("Asking before telling everyone",
+					`{"message":"Shall I tell the whole group?","then":[{"type":"notify","payload":{"message":"Dinner is at eight.","to":"here"}}]}`),
 				example("Only asking", `{"message":"Are you sure?"}`),
 			},
 		},
@@ -112,7 +118,8 @@ func confirmed(_ context.Context, c core.Call) (core.Result, error) {
 		if len(s.Payload) == 0 {
 			s.Payload = s.Params
 		}
-		r.Next = append(r.Next, core.Step{Type: s.Type, Payload: s.Payload, Target: s.Target, Priority: core.DefaultPriority})
+		r.Next = append(r.Next,
+			core.Step{Type: s.Type, Payload: s.Payload, Target: s.Target, Priority: core.DefaultPriority})
 	}
 	if len(r.Next) > 0 {
 		r.Output = nil // what follows has its own words

@@ -33,10 +33,12 @@ func New(h core.Host, c Config) (*Plugin, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.voice = outbound.New(outbound.Options{Allow: []outbound.Peer{outbound.PeerOf(u)}, Timeout: c.Speech.Timeout, MaxBody: maxSound})
+		p.voice = outbound.New(outbound.Options{Allow: []outbound.Peer{outbound.PeerOf(u)}, Timeout: c.Speech.Timeout,
+			MaxBody: maxSound})
 	}
 	make := map[string]func() []core.Action{
-		"display": p.display, "notify": p.notify, "wait": p.wait, "confirm": p.confirm, "api_call": p.apiCall, "speak": p.speak,
+		"display": p.display, "notify": p.notify, "wait": p.wait, "confirm": p.confirm, "api_call": p.apiCall,
+		"speak": p.speak,
 	}
 	for _, name := range c.Actions {
 		p.actions = append(p.actions, make[name]()...)
@@ -64,7 +66,8 @@ func (p *Plugin) Run(ctx context.Context) error {
 
 // say is the step that says something where the call takes place.
 func say(c core.Call, text string) core.Step {
-	return core.Step{Type: core.MessagePrefix + c.Path.Interface(), Payload: encode(map[string]string{"text": text}), Priority: core.DefaultPriority}
+	return core.Step{Type: core.MessagePrefix + c.Path.Interface(), Payload: encode(map[string]string{"text": text}),
+		Priority: core.DefaultPriority}
 }
 
 // encode writes a value of ours as JSON.

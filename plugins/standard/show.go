@@ -28,12 +28,15 @@ func (p *Plugin) display() []core.Action {
 		Brief:  "Show data as a table, list, card, metric or chart",
 		Schema: json.RawMessage(displaySchema),
 		Examples: core.Examples{
-			Description: "Shows data to the people in this place, in a form that fits it: rows as a table, a number on one line, series of numbers as a picture of a chart with its words.",
+			Description: "Shows data to the people in this place, in a form that fits it: rows as a table, a number" +
+				" on one line, series of numbers as a picture of a chart with its words.",
 			Instructions: core.Instructions{
 				WhenToUse: "When numbers or records are easier to read in form than in a sentence.",
 				CommonPitfalls: []string{
-					"Do not say the same once more in the response.", "content is the data itself, not a text that describes it.",
-					"Without content, the last output of this turn is shown: put the display after the action that gives it.",
+					"Do not say the same once more in the response.",
+					"content is the data itself, not a text that describes it.",
+					"Without content, the last output of this turn is shown: put the display after the action that" +
+						" gives it.",
 				},
 				Notes: []string{
 					"A table is an array of objects, or {columns, rows}. A chart is {labels, series: [{name, data}]}.",
@@ -41,9 +44,12 @@ func (p *Plugin) display() []core.Action {
 				},
 			},
 			Examples: []core.Example{
-				example("A balance as a card", `{"content":{"accountType":"checking","balance":2450.32,"currency":"USD"},"format":"card"}`),
-				example("Records as a table", `{"title":"Invoices","content":[{"id":"inv-1","amount":150},{"id":"inv-2","amount":80.5}],"fields":["id","amount"],"format":"table"}`),
-				example("A chart of two series", `{"format":"chart","content":{"title":"Sales","labels":["Mon","Tue"],"series":[{"name":"North","data":[3,4]},{"name":"South","data":[1,2]}]}}`),
+				example("A balance as a card",
+					`{"content":{"accountType":"checking","balance":2450.32,"currency":"USD"},"format":"card"}`),
+				example("Records as a table",
+					`{"title":"Invoices","content":[{"id":"inv-1","amount":150},{"id":"inv-2","amount":80.5}],"fields":["id","amount"],"format":"table"}`),
+				example("A chart of two series",
+					`{"format":"chart","content":{"title":"Sales","labels":["Mon","Tue"],"series":[{"name":"North","data":[3,4]},{"name":"South","data":[1,2]}]}}`),
 				example("What the last action gave", `{"format":"table"}`),
 			},
 		},
@@ -68,7 +74,8 @@ func (p *Plugin) show(ctx context.Context, c core.Call) (core.Result, error) {
 			return core.Result{}, err
 		}
 		if q.Content = latest; latest == nil {
-			return core.Result{}, core.Errorf(core.Invalid, "There is nothing to display: give it content, or put it after an action that has an output.")
+			return core.Result{}, core.Errorf(core.Invalid,
+				"There is nothing to display: give it content, or put it after an action that has an output.")
 		}
 	}
 	s := display.Show(q.Content, display.Options{Format: q.Format, Title: q.Title, Fields: q.Fields})

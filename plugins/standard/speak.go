@@ -27,13 +27,16 @@ func (p *Plugin) speak() []core.Action {
 		Examples: core.Examples{
 			Description: "Speaks a text and sends it into this place as a voice message.",
 			Instructions: core.Instructions{
-				WhenToUse:      "When somebody asks to hear something, or spoke himself and would rather listen than read.",
-				CommonPitfalls: []string{"Write words as they are spoken: no Markdown, links or emoji.", "Do not send the same as a message, too."},
-				Notes:          []string{"It takes a few seconds.", "People see no text with it."},
+				WhenToUse: "When somebody asks to hear something, or spoke himself and would rather listen than" +
+					" read.",
+				CommonPitfalls: []string{"Write words as they are spoken: no Markdown, links or emoji.",
+					"Do not send the same as a message, too."},
+				Notes: []string{"It takes a few seconds.", "People see no text with it."},
 			},
 			Examples: []core.Example{example("Wishing a good night", `{"text":"Good night, and sleep well."}`)},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Timeout: p.c.Speech.Timeout + 30*time.Second, Busy: core.Queue,
+		Effects: core.EffectNone, Permission: core.Everyone, Timeout: p.c.Speech.Timeout + 30*time.Second,
+		Busy:      core.Queue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 		Do:        p.spoken,
 	}}
@@ -59,13 +62,15 @@ func (p *Plugin) spoken(ctx context.Context, c core.Call) (core.Result, error) {
 // sound speaks a text.
 func (p *Plugin) sound(ctx context.Context, text string) ([]byte, error) {
 	if p.voice == nil {
-		return program.Program{Argv: p.c.Speech.Command, Timeout: p.c.Speech.Timeout, MaxOutput: maxSound}.Run(ctx, []byte(text))
+		return program.Program{Argv: p.c.Speech.Command, Timeout: p.c.Speech.Timeout, MaxOutput: maxSound}.Run(ctx,
+			[]byte(text))
 	}
 	to, err := url.JoinPath(p.c.Speech.URL, "audio/speech")
 	if err != nil {
 		return nil, err
 	}
-	body := encode(map[string]string{"model": p.c.Speech.Model, "voice": p.c.Speech.Voice, "response_format": p.c.Speech.Format, "input": text})
+	body := encode(map[string]string{"model": p.c.Speech.Model, "voice": p.c.Speech.Voice,
+		"response_format": p.c.Speech.Format, "input": text})
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -84,7 +89,8 @@ func (p *Plugin) sound(ctx context.Context, text string) ([]byte, error) {
 		return nil, outbound.Fault(err)
 	case resp.StatusCode != http.StatusOK:
 		_, err := answered(resp, []byte(core.Conceal(p.c.Speech.APIKey).Replace(string(data))))
-		return nil, &core.Error{Kind: core.Temporary, Text: "The voice cannot be had at the moment.", After: after(resp), Err: err}
+		return nil, &core.Error{Kind: core.Temporary, Text: "The voice cannot be had at the moment.",
+			After: after(resp), Err: err}
 	}
 	return data, nil
 }

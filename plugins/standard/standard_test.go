@@ -240,7 +240,8 @@ func TestLatest(t *testing.T) {
 	}
 	record := func(k core.Key, progress core.Progress, seconds int, output string) core.Record {
 		o := core.Outcome{Action: "a", Result: core.Result{Output: json.RawMessage(output)}}
-		return core.Record{Key: k, Progress: progress, Time: s.Clock().Add(time.Duration(seconds) * time.Second), Data: encode(o)}
+		return core.Record{Key: k, Progress: progress, Time: s.Clock().Add(time.Duration(seconds) * time.Second),
+			Data: encode(o)}
 	}
 	other := record(at(1, 1, 0), core.Done, 90, `"another turn"`)
 	other.Key.Turn.Seq = 4
@@ -255,7 +256,8 @@ func TestLatest(t *testing.T) {
 	if got, err := p.latest(t.Context(), at(1, 5, 0)); err != nil || string(got) != `"later"` {
 		t.Errorf("%s, %v", got, err)
 	}
-	if got, err := p.latest(t.Context(), core.Key{Turn: core.TurnID{Path: turn.Path, Seq: 9}}); err != nil || got != nil {
+	if got, err := p.latest(t.Context(), core.Key{Turn: core.TurnID{Path: turn.Path, Seq: 9}}); err != nil ||
+		got != nil {
 		t.Errorf("of a turn that did nothing: %s, %v", got, err)
 	}
 }
@@ -280,7 +282,8 @@ func TestReadingOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := p.Actions()
-		if len(list) != tc.actions || list[0].Permission != tc.want || list[0].Confirm || tc.actions > 1 && !list[1].Confirm {
+		if len(list) != tc.actions || list[0].Permission != tc.want || list[0].Confirm || tc.actions > 1 &&
+			!list[1].Confirm {
 			t.Errorf("%+v: %d actions, %s", tc, len(list), list[0].Permission)
 		}
 	}

@@ -58,7 +58,8 @@ func (c *cache) put(key string, p *page) {
 // forget drops what is too old, or too much.
 func (c *cache) forget() {
 	now := c.clock()
-	for len(c.order) > 0 && (len(c.order) > maxCached || c.size > maxCachedSize || now.Sub(c.order[0].time) >= c.lasts) {
+	for len(c.order) > 0 &&
+		(len(c.order) > maxCached || c.size > maxCachedSize || now.Sub(c.order[0].time) >= c.lasts) {
 		key := c.order[0].key
 		c.size -= c.pages[key].size()
 		delete(c.pages, key)

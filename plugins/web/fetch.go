@@ -102,7 +102,8 @@ func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
 		return nil, core.Errorf(core.Invalid, "That is no address; write it as https://example.org/page.")
 	}
 	request.Header.Set("User-Agent", p.conf.UserAgent)
-	request.Header.Set("Accept", "text/html, application/xhtml+xml, text/plain;q=0.9, application/json;q=0.8, */*;q=0.1")
+	request.Header.Set("Accept",
+		"text/html, application/xhtml+xml, text/plain;q=0.9, application/json;q=0.8, */*;q=0.1")
 	request.Header.Set("Accept-Language", p.host.Language+", *;q=0.5")
 	response, err := p.pages.Do(request)
 	if err != nil {
@@ -146,7 +147,8 @@ func status(r *http.Response) error {
 		return nil
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return core.Errorf(core.Broken, "There is no such page.")
-	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusPaymentRequired || code == http.StatusUnavailableForLegalReasons:
+	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusPaymentRequired ||
+		code == http.StatusUnavailableForLegalReasons:
 		return core.Errorf(core.Broken, "The server does not show that page to the bot (%d).", code)
 	case code == http.StatusTooManyRequests || code >= 500:
 		return core.Errorf(core.Temporary, "The server cannot show the page just now (%d).", code)
@@ -170,11 +172,13 @@ func readable(header string) (string, error) {
 	switch {
 	case kind == "text/html", kind == "application/xhtml+xml":
 		return kindHTML, nil
-	case strings.HasPrefix(kind, "text/"), kind == "application/json", kind == "application/xml", kind == "application/ld+json",
+	case strings.HasPrefix(kind, "text/"), kind == "application/json", kind == "application/xml",
+		kind == "application/ld+json",
 		strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml") && !strings.HasPrefix(kind, "image/"):
 		return kindText, nil
 	}
-	return "", core.Errorf(core.Broken, "That is no page but a file of the type %q, which cannot be read.", txt.ClipBytes(kind, 60))
+	return "", core.Errorf(core.Broken, "That is no page but a file of the type %q, which cannot be read.",
+		txt.ClipBytes(kind, 60))
 }
 
 // split cuts a text into parts of at most so many bytes, at the end of a

@@ -46,7 +46,8 @@ func FuzzPage(f *testing.F) {
 			return
 		}
 		for _, text := range []string{p.text, p.linked, p.title, p.site} {
-			odd := strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202E' })
+			odd := strings.ContainsFunc(text,
+				func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' || r == '\u202E' })
 			if !utf8.ValidString(text) || len(text) > maxPage || odd {
 				t.Errorf("%q", text)
 			}
@@ -86,7 +87,8 @@ func FuzzHits(f *testing.F) {
 			t.Errorf("%+v", found)
 		}
 		for _, h := range found.Results {
-			if _, err := address(h.URL); err != nil || len(h.Title) > maxTitle || len(h.Content) > maxHit || !utf8.ValidString(h.Title+h.Content) {
+			if _, err := address(h.URL); err != nil || len(h.Title) > maxTitle || len(h.Content) > maxHit ||
+				!utf8.ValidString(h.Title+h.Content) {
 				t.Errorf("%+v", h)
 			}
 		}

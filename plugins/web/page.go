@@ -50,7 +50,8 @@ func extract(body []byte, kind, header string, at *url.URL) (*page, error) {
 	p := &page{url: at.String(), title: txt.ClipBytes(squeeze(titleOf(doc)), maxTitle)}
 	hide(doc)
 	article := p.article(doc, at)
-	p.text, p.linked = txt.ClipBytes(render(article, false, at), maxPage), txt.ClipBytes(render(article, true, at), maxPage)
+	p.text = txt.ClipBytes(render(article, false, at), maxPage)
+	p.linked = txt.ClipBytes(render(article, true, at), maxPage)
 	if p.text == "" {
 		return nil, core.Errorf(core.Broken, "The page has no text; perhaps scripts fill it.")
 	}

@@ -61,7 +61,8 @@ func (p *Plugin) find(ctx context.Context, _ core.Call, q searchPayload) (core.R
 	}
 	hits, err := hitsOf(body, p.conf.Results)
 	if err != nil {
-		return core.Result{}, &core.Error{Kind: core.Broken, Text: "What the search server says cannot be read.", Err: err}
+		return core.Result{}, &core.Error{Kind: core.Broken, Text: "What the search server says cannot be read.",
+			Err: err}
 	}
 	return result(hits)
 }
@@ -76,7 +77,8 @@ func (p *Plugin) query(ctx context.Context, q searchPayload) (*http.Request, err
 	if !languageTag.MatchString(language) {
 		language = p.host.Language
 	}
-	values := url.Values{"q": {squeeze(q.Query)}, "format": {"json"}, "language": {language}, "safesearch": {safety(p.conf.Safe)}}
+	values := url.Values{"q": {squeeze(q.Query)}, "format": {"json"}, "language": {language},
+		"safesearch": {safety(p.conf.Safe)}}
 	if q.Recent != "" {
 		values.Set("time_range", q.Recent)
 	}
@@ -109,11 +111,14 @@ func answered(r *http.Response) error {
 	case code == http.StatusOK:
 		return nil
 	case code == http.StatusForbidden:
-		return &core.Error{Kind: core.Broken, Text: "The search server refuses to answer.", Err: fmt.Errorf("searxng: %s; it must have json among search.formats in its settings.yml", r.Status)}
+		return &core.Error{Kind: core.Broken, Text: "The search server refuses to answer.",
+			Err: fmt.Errorf("searxng: %s; it must have json among search.formats in its settings.yml", r.Status)}
 	case code == http.StatusTooManyRequests || code >= 500:
-		return &core.Error{Kind: core.Temporary, Text: "The search server cannot answer just now.", Err: fmt.Errorf("searxng: %s", r.Status)}
+		return &core.Error{Kind: core.Temporary, Text: "The search server cannot answer just now.",
+			Err: fmt.Errorf("searxng: %s", r.Status)}
 	default:
-		return &core.Error{Kind: core.Broken, Text: "The search server does not answer.", Err: fmt.Errorf("searxng: %s", r.Status)}
+		return &core.Error{Kind: core.Broken, Text: "The search server does not answer.",
+			Err: fmt.Errorf("searxng: %s", r.Status)}
 	}
 }
 
@@ -151,7 +156,8 @@ func (h hit) fit() (hit, bool) {
 		return h, false
 	}
 	published, _, _ := strings.Cut(h.Published, "T")
-	return hit{Title: txt.ClipBytes(squeeze(h.Title), maxTitle), URL: u.String(), Content: txt.ClipBytes(squeeze(h.Content), maxHit), Published: txt.ClipBytes(squeeze(published), 20)}, true
+	return hit{Title: txt.ClipBytes(squeeze(h.Title), maxTitle), URL: u.String(),
+		Content: txt.ClipBytes(squeeze(h.Content), maxHit), Published: txt.ClipBytes(squeeze(published), 20)}, true
 }
 
 // instant is an answer without a page; servers write it as a text, newer ones as

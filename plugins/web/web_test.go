@@ -287,7 +287,8 @@ func TestPrivate(t *testing.T) {
 	for _, u := range privates {
 		_, err := fetchPage(t, p, asked(u, ""))
 		var e *core.Error
-		if !errors.As(err, &e) || e.Kind != core.Forbidden && e.Kind != core.Invalid || e.Kind == core.Forbidden && !errors.Is(e, outbound.ErrPrivate) {
+		if !errors.As(err, &e) || e.Kind != core.Forbidden && e.Kind != core.Invalid || e.Kind == core.Forbidden &&
+			!errors.Is(e, outbound.ErrPrivate) {
 			t.Errorf("%s: %v", u, err)
 		}
 	}

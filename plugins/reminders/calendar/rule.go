@@ -36,7 +36,8 @@ func ParseRule(text string) (Rule, error) {
 	text = strings.ToUpper(strings.TrimSpace(text))
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "RRULE:"), ";")
 	if text == "" || len(text) > maxRule || strings.ContainsAny(text, " \t\r\n") {
-		return Rule{}, fmt.Errorf("%w: it must be one RRULE of at most %d letters, like FREQ=WEEKLY;BYDAY=MO", ErrRule, maxRule)
+		return Rule{}, fmt.Errorf("%w: it must be one RRULE of at most %d letters, like FREQ=WEEKLY;BYDAY=MO", ErrRule,
+			maxRule)
 	}
 	if strings.Contains(text, "DTSTART") || strings.Count(text, "FREQ=") != 1 {
 		return Rule{}, fmt.Errorf("%w: it must have one FREQ and no DTSTART", ErrRule)
@@ -46,7 +47,8 @@ func ParseRule(text string) (Rule, error) {
 		return Rule{}, fmt.Errorf("%w: %w", ErrRule, err)
 	}
 	until := untilOf(text)
-	r := Rule{text: text, option: *option, utc: strings.HasSuffix(until, "Z"), day: until != "" && !strings.Contains(until, "T")}
+	r := Rule{text: text, option: *option, utc: strings.HasSuffix(until, "Z"), day: until != "" &&
+		!strings.Contains(until, "T")}
 	r.real = option.Freq == rrule.HOURLY && !strings.Contains(text, "BY")
 	if err := r.check(); err != nil {
 		return Rule{}, err
@@ -68,10 +70,12 @@ func (r *Rule) check() error {
 		return fmt.Errorf("%w: FREQ=%s is too often; HOURLY is the least", ErrRule, o.Freq)
 	case len(o.Bysecond) > 0 || len(o.Byminute) > 1:
 		return fmt.Errorf("%w: it would come more than once an hour", ErrRule)
-	case o.Freq == rrule.HOURLY && len(o.Bymonth)+len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byeaster)+len(o.Bysetpos) > 0:
+	case o.Freq == rrule.HOURLY &&
+		len(o.Bymonth)+len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byeaster)+len(o.Bysetpos) > 0:
 		return fmt.Errorf("%w: with FREQ=HOURLY only BYDAY and BYHOUR go; write FREQ=DAILY with BYHOUR", ErrRule)
 	case !countable(o):
-		return fmt.Errorf("%w: BYDAY counts to 5 in a month and to 53 in a year, BYEASTER to %d days", ErrRule, maxEaster)
+		return fmt.Errorf("%w: BYDAY counts to 5 in a month and to 53 in a year, BYEASTER to %d days", ErrRule,
+			maxEaster)
 	case o.Interval > maxInterval || o.Count > maxCount || o.Count < 0:
 		return fmt.Errorf("%w: INTERVAL is at most %d and COUNT at most %d", ErrRule, maxInterval, maxCount)
 	}

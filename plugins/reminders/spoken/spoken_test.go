@@ -173,7 +173,8 @@ func TestWords(t *testing.T) {
 	if err != nil || len(entries) != len(languages()) {
 		t.Fatalf("%d files, %v", len(entries), err)
 	}
-	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, halfTo, oclock, am, pm, workday, glue, number, unit, day, part, hour, weekday, month}
+	kinds := []kind{in, later, at, on, the, next, every, and, half, quarter, past, to, halfTo, oclock, am, pm, workday,
+		glue, number, unit, day, part, hour, weekday, month}
 	for _, tag := range languages() {
 		l := readLexicon(tag)
 		has := make(map[sense]bool)

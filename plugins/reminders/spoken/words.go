@@ -32,7 +32,8 @@ func split(text string) []word {
 			continue
 		}
 		if start >= 0 {
-			words = append(words, word{txt.Fold(text[start:i]), start, i, r == '.' && strings.TrimSpace(text[i+1:]) != ""})
+			words = append(words,
+				word{txt.Fold(text[start:i]), start, i, r == '.' && strings.TrimSpace(text[i+1:]) != ""})
 			start = -1
 		}
 	}
@@ -150,7 +151,8 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	case "st", "nd", "rd", "th", "er", "o", "a", "re":
 		return [][]sense{{{nth, float64(n)}}}
 	default:
-		if p := l.phrases[tail]; len(p) > 0 && len(p[0]) == 1 && (p[0][0].kind == unit || p[0][0].kind == am || p[0][0].kind == pm) {
+		if p := l.phrases[tail]; len(p) > 0 && len(p[0]) == 1 &&
+			(p[0][0].kind == unit || p[0][0].kind == am || p[0][0].kind == pm) {
 			return append(whole(n, end), []sense{p[0][0]})
 		}
 	}

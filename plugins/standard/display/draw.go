@@ -85,7 +85,8 @@ func (p *plot) png() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chart: %w", err)
 	}
-	f := &frame{canvas: c, left: 20, top: 50, right: width - 30, bottom: height - 40, across: p.across(), upward: p.upward()}
+	f := &frame{canvas: c, left: 20, top: 50, right: width - 30, bottom: height - 40, across: p.across(),
+		upward: p.upward()}
 	if len(p.series) > 1 {
 		p.legend(f)
 	}

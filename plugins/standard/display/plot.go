@@ -45,9 +45,11 @@ func (v value) plot(kind string) (p plot, ok bool) {
 		p, ok = ofSeries(v)
 	case v.kind == object && v.get("values", "data").all(isNumber):
 		s := value{kind: object, members: []member{{"data", v.get("values", "data")}, {"name", v.get("label", "name")}}}
-		p, ok = ofSeries(value{kind: object, members: []member{{"labels", v.get("labels", "categories", "x")}, {"series", value{kind: array, list: []value{s}}}}})
+		p, ok = ofSeries(value{kind: object, members: []member{{"labels", v.get("labels", "categories", "x")},
+			{"series", value{kind: array, list: []value{s}}}}})
 	case v.all(isNumber):
-		p, ok = ofSeries(value{kind: object, members: []member{{"series", value{kind: array, list: []value{{kind: array, list: v.list}}}}}})
+		p, ok = ofSeries(value{kind: object,
+			members: []member{{"series", value{kind: array, list: []value{{kind: array, list: v.list}}}}}})
 	case v.all(isObject):
 		p, ok = ofRecords(v.list)
 	case v.kind == object:
@@ -252,7 +254,8 @@ func (p *plot) describe(s *series) string {
 	case last == 1:
 		return fmt.Sprintf("%s, from %s to %s.", text, p.point(s, 0), p.point(s, 1))
 	}
-	return fmt.Sprintf("%s, from %s to %s, lowest %s, highest %s.", text, p.point(s, 0), p.point(s, last), p.point(s, low), p.point(s, high))
+	return fmt.Sprintf("%s, from %s to %s, lowest %s, highest %s.", text, p.point(s, 0), p.point(s, last),
+		p.point(s, low), p.point(s, high))
 }
 
 func (p *plot) point(s *series, i int) string {
