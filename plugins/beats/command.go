@@ -43,7 +43,8 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 		w.Since = p.host.Clock()
 	}
 	w.On, w.Private = what == "on", c.Private
-	if name := strings.ReplaceAll(c.Args["zone"], " ", "_"); name != "" {
+	name := strings.ReplaceAll(c.Args["zone"], " ", "_")
+	if name != "" {
 		loc, ok := zoneOf(name)
 		if !ok {
 			return "", core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome.")
@@ -97,7 +98,8 @@ func (p *Plugin) tell(at core.Path, w wants, said bool) string {
 }
 
 func (p *Plugin) zoneName(w wants) string {
-	if loc := p.zone(w); loc != time.Local {
+	loc := p.zone(w)
+	if loc != time.Local {
 		return loc.String()
 	}
 	return "my time zone"

@@ -39,7 +39,8 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	}
 	for i := range p.config.Beats {
 		b := beat{Beat: &p.config.Beats[i]}
-		if b.Kind = cmp.Or(b.Kind, kindOutreach); b.Name == "" {
+		b.Kind = cmp.Or(b.Kind, kindOutreach)
+		if b.Name == "" {
 			return nil, fmt.Errorf("beat %d has no name", i+1)
 		}
 		if b.schedule, err = readSchedule(b.Beat); err != nil {

@@ -114,12 +114,14 @@ func (l *loop) ready(now time.Time) (list []due) {
 // since lists what fell due since the last round. What is long past is dropped.
 func (l *loop) since(now time.Time) (list []due) {
 	from := l.until
-	if old := now.Add(-grace); from.Before(old) {
+	old := now.Add(-grace)
+	if from.Before(old) {
 		from = old
 	}
 	for i := range l.beats {
 		for _, zone := range l.zones(l.all) {
-			if at := l.beats[i].next(from, zone); !at.After(now) {
+			at := l.beats[i].next(from, zone)
+			if !at.After(now) {
 				list = append(list, due{beat: &l.beats[i], at: at, zone: zone})
 			}
 		}
@@ -132,7 +134,8 @@ func (l *loop) next(after time.Time) time.Time {
 	next := after.Add(24 * time.Hour)
 	for i := range l.beats {
 		for _, zone := range l.zones(l.all) {
-			if at := l.beats[i].next(after, zone); at.Before(next) {
+			at := l.beats[i].next(after, zone)
+			if at.Before(next) {
 				next = at
 			}
 		}
@@ -155,7 +158,8 @@ func (l *loop) begin(ctx context.Context, d due) error {
 	}
 	var left []place
 	for _, at := range d.places {
-		if w, said := l.all[at.path]; said {
+		w, said := l.all[at.path]
+		if said {
 			at.wants = w // he may have changed his mind
 		}
 		v, s, err := l.judge(ctx, &d, &at)
@@ -172,7 +176,8 @@ func (l *loop) begin(ctx context.Context, d due) error {
 		}
 	}
 	now := l.host.Clock()
-	if d.retry = now.Add(ask); len(left) > 0 && d.retry.Sub(d.at) <= patience {
+	d.retry = now.Add(ask)
+	if len(left) > 0 && d.retry.Sub(d.at) <= patience {
 		d.places = left
 		l.busy = append(l.busy, d)
 	}
@@ -270,7 +275,8 @@ func (p *Plugin) spend(ctx context.Context, now time.Time) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if date := now.Format(time.DateOnly); today.Day != date {
+	date := now.Format(time.DateOnly)
+	if today.Day != date {
 		today = day{Day: date}
 	}
 	if today.Count >= p.config.PerDay {
@@ -286,7 +292,8 @@ func (p *Plugin) mark(ctx context.Context, d *due, at *place, now time.Time) err
 	if err != nil {
 		return err
 	}
-	if date := now.In(p.zone(at.wants)).Format(time.DateOnly); had.Day != date {
+	date := now.In(p.zone(at.wants)).Format(time.DateOnly)
+	if had.Day != date {
 		had.Day, had.Count = date, 0
 	}
 	had.Count++

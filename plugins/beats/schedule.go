@@ -108,7 +108,8 @@ func (s *schedule) next(after time.Time, zone *time.Location) time.Time {
 			continue
 		}
 		for _, c := range s.at {
-			if t := time.Date(day.Year(), day.Month(), day.Day(), int(c)/60, int(c)%60, 0, 0, zone); t.After(after) {
+			t := time.Date(day.Year(), day.Month(), day.Day(), int(c)/60, int(c)%60, 0, 0, zone)
+			if t.After(after) {
 				return t
 			}
 		}

@@ -115,7 +115,8 @@ func (p *Plugin) atHome(ctx context.Context) (*spot, error) {
 		return nil, core.Errorf(core.Invalid, "It is not said of which place.")
 	}
 	err := p.home.find(ctx, p)
-	if s := p.home.at(); s != nil {
+	s := p.home.at()
+	if s != nil {
 		return s, nil
 	}
 	return nil, &core.Error{Kind: core.Temporary, Text: "The map does not tell where the bot is.", Err: err}

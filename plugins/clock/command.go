@@ -52,8 +52,10 @@ func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
 
 // find takes a time zone, or a city.
 func (p *Plugin) find(ctx context.Context, name, locale string) (*spot, error) {
-	if zone := strings.ReplaceAll(name, " ", "_"); strings.Contains(zone, "/") || zone == "UTC" {
-		if loc := zoneOf(zone); loc != nil {
+	zone := strings.ReplaceAll(name, " ", "_")
+	if strings.Contains(zone, "/") || zone == "UTC" {
+		loc := zoneOf(zone)
+		if loc != nil {
 			return bare(core.Zone{Name: loc.String()}), nil
 		}
 	}
@@ -68,7 +70,8 @@ func (p *Plugin) find(ctx context.Context, name, locale string) (*spot, error) {
 
 func (p *Plugin) describe(s *spot) string {
 	text := s.String()
-	if loc := s.location(); loc != nil {
+	loc := s.location()
+	if loc != nil {
 		text += ", where it is " + p.host.Clock().In(loc).Format("Monday, 15:04")
 	}
 	return text

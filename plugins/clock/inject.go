@@ -67,12 +67,14 @@ func (p *Plugin) hemisphere(home *spot, zone string) int {
 
 func (p *Plugin) there(s *spot, now time.Time, here string) *there {
 	t := &there{Place: txt.Clip(s.String(), 40), Weather: p.sky(s)}
-	if loc := s.location(); loc != nil {
+	loc := s.location()
+	if loc != nil {
 		now = now.In(loc)
 		t.Now = moment(now)
 	}
 	if p.config.Hemisphere != "none" {
-		if t.Season = season(now.Month(), hemisphere(s, s.Zone)); t.Season == here {
+		t.Season = season(now.Month(), hemisphere(s, s.Zone))
+		if t.Season == here {
 			t.Season = ""
 		}
 	}

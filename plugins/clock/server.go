@@ -134,7 +134,8 @@ func clean(s string) string {
 		return r
 	}, s)
 	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 60 {
+	r := []rune(s)
+	if len(r) > 60 {
 		s = string(r[:60])
 	}
 	return s
@@ -193,8 +194,9 @@ func (s *server) forecast(ctx context.Context, at *spot) (*forecast, error) {
 		"latitude": {number(at.Lat)}, "longitude": {number(at.Lon)}, "timezone": {"auto"},
 		"forecast_days":    {strconv.Itoa(maxDays)},
 		"temperature_unit": {s.temperature}, "wind_speed_unit": {s.speed},
-		"current": {"temperature_2m,apparent_temperature,relative_humidity_2m,wind_speed_10m,wind_gusts_10m,weather_code"},
-		"daily":   {"weather_code,temperature_2m_max,temperature_2m_min,precipitation_probability_max,sunrise,sunset"},
+		"current": {"temperature_2m,apparent_temperature,relative_humidity_2m," +
+			"wind_speed_10m,wind_gusts_10m,weather_code"},
+		"daily": {"weather_code,temperature_2m_max,temperature_2m_min,precipitation_probability_max,sunrise,sunset"},
 	}
 	var a answered
 	if err := s.get(ctx, s.forecastURL+"/v1/forecast", query, &a); err != nil {
@@ -231,7 +233,8 @@ func (a *answered) read() (*forecast, error) {
 		}
 		day := daily{Date: date, Code: int(min(max(*d.Code[i], 0), 99)), Min: *d.Min[i], Max: *d.Max[i], Rain: -1,
 			Sunrise: hourOf(d.Sunrise, i), Sunset: hourOf(d.Sunset, i)}
-		if r := at(d.Rain, i); r != nil && *r >= 0 && *r <= 100 {
+		r := at(d.Rain, i)
+		if r != nil && *r >= 0 && *r <= 100 {
 			day.Rain = *r
 		}
 		if math.Abs(day.Min) <= 1000 && math.Abs(day.Max) <= 1000 {

@@ -46,7 +46,8 @@ func (k *skies) glance(s *spot, now time.Time, fresh time.Duration) (*forecast, 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	x := k.cell(s)
-	if age := now.Sub(x.at); (x.sky == nil || age >= fresh) && !now.Before(x.retry) {
+	age := now.Sub(x.at)
+	if (x.sky == nil || age >= fresh) && !now.Before(x.retry) {
 		x.wanted = true
 		k.rouse()
 	}
@@ -64,8 +65,9 @@ func (k *skies) rouse() {
 // cell finds or makes an entry; the oldest one makes room for it.
 func (k *skies) cell(s *spot) *seen {
 	c := cellOf(s)
-	if x := k.known[c]; x != nil {
-		return x
+	known := k.known[c]
+	if known != nil {
+		return known
 	}
 	if len(k.known) >= maxSkies {
 		var oldest cell

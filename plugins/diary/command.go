@@ -34,7 +34,8 @@ func (p *Plugin) read(ctx context.Context, c command.Call) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", day)
-	if d := v.Digest; d != nil {
+	d := v.Digest
+	if d != nil {
 		fmt.Fprintf(&b, "%s\n", d.Text)
 	}
 	for _, e := range v.Entries {

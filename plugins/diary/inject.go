@@ -76,7 +76,8 @@ func origins(place core.Path, sees []core.Path) []core.Path {
 // the digest, besides.
 func (p *Plugin) notes(v *view) (notes []told) {
 	rest := v.Entries
-	if d := v.Digest; d != nil {
+	d := v.Digest
+	if d != nil {
 		notes = append(notes, told{At: v.day, Note: txt.Clip(txt.Line(d.Text), 2*toldMax), Mood: d.Mood, time: d.Time})
 		rest = rest[min(d.N, len(rest)):]
 	}

@@ -99,7 +99,8 @@ func (d *page) erase(person core.Path) (found bool) {
 	}
 	d.Digest = nil
 	for i := range d.Entries {
-		if e := &d.Entries[i]; e.concerns(person) {
+		e := &d.Entries[i]
+		if e.concerns(person) {
 			e.without(person, names)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 func replaceWord(text, name, with string) string {
 	var b strings.Builder
 	for rest, before := text, ' '; rest != ""; {
-		if n := prefixFold(rest, name); n > 0 && !inWord(before, rest) {
+		n := prefixFold(rest, name)
+		if n > 0 && !inWord(before, rest) {
 			after, _ := utf8.DecodeRuneInString(rest[n:])
 			if n == len(rest) || !wordRune(after) || !wordRune(lastRune(name)) {
 				b.WriteString(with)

@@ -39,7 +39,8 @@ const (
 // words are short words in small letters, each once.
 func words(list []string) (all []string) {
 	for _, w := range list {
-		if w = strings.ToLower(txt.Clip(txt.Line(w), wordMax)); w != "" && !slices.Contains(all, w) {
+		w = strings.ToLower(txt.Clip(txt.Line(w), wordMax))
+		if w != "" && !slices.Contains(all, w) {
 			all = append(all, w)
 		}
 	}

@@ -41,9 +41,12 @@ func (p *Plugin) writeAction() core.Action {
 			},
 			Examples: []core.Example{
 				{Scenario: "Jay told the group that he got the job",
-					Payload: json.RawMessage(`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann promised to bake a cake.","private_thought":"I will miss our late talks when he moves.","feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`)},
+					Payload: json.RawMessage(`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann promised` +
+						` to bake a cake.","private_thought":"I will miss our late talks when he moves.",` +
+						`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`)},
 				{Scenario: "A quiet evening",
-					Payload: json.RawMessage(`{"summary":"We guessed films by their worst reviews until midnight.","feelings":["cheerful"]}`)},
+					Payload: json.RawMessage(`{"summary":"We guessed films by their worst reviews until midnight."` +
+						`,"feelings":["cheerful"]}`)},
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,

@@ -35,7 +35,8 @@ func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error
 func readPollText(text string) (c createPayload) {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '|' || r == '\n' })
 	for _, part := range parts {
-		if part = strings.TrimSpace(part); part == "" {
+		part = strings.TrimSpace(part)
+		if part == "" {
 			continue
 		}
 		if c.Question != "" {
@@ -43,10 +44,12 @@ func readPollText(text string) (c createPayload) {
 			continue
 		}
 		question, first, asks := strings.Cut(part, "? ")
-		if c.Question = question; asks {
+		c.Question = question
+		if asks {
 			c.Question += "?"
 		}
-		if first = strings.TrimSpace(first); first != "" {
+		first = strings.TrimSpace(first)
+		if first != "" {
 			c.Options = append(c.Options, first)
 		}
 	}

@@ -85,7 +85,8 @@ func parseDice(text string) (dice, error) {
 		if t.sides > 0 {
 			total += t.n
 		}
-		if d.terms = append(d.terms, t); len(d.terms) > maxTerms || total > maxDice {
+		d.terms = append(d.terms, t)
+		if len(d.terms) > maxTerms || total > maxDice {
 			return dice{}, core.Errorf(core.Invalid, "That is too much: at most %d dice in %d terms.", maxDice,
 				maxTerms)
 		}
@@ -106,7 +107,8 @@ func parseTerm(text string) (t term, err error) {
 		return t, nil
 	}
 	sides, keep, keeps := strings.Cut(rest, "k")
-	if t.n = 1; count != "" {
+	t.n = 1
+	if count != "" {
 		if t.n, err = strconv.Atoi(count); err != nil || !digits(count) || t.n < 1 {
 			return term{}, wrong
 		}

@@ -78,7 +78,8 @@ var createAction = core.Action{
 		Similar:     []string{"poll_vote", "poll_close", "random_choice"},
 		Examples: []core.Example{
 			{Scenario: "Finding a day",
-				Payload: json.RawMessage(`{"question":"When do we play?","options":["Friday","Saturday","Sunday"],"multiple":true,"hours":48}`)},
+				Payload: json.RawMessage(`{"question":"When do we play?","options":["Friday","Saturday","Sunday"],` +
+					`"multiple":true,"hours":48}`)},
 			{Scenario: "A quick decision",
 				Payload: json.RawMessage(`{"question":"Pizza tonight?","options":["Yes","No"],"hours":1}`)},
 		},
@@ -97,7 +98,8 @@ func (c *createPayload) check() error {
 	}
 	for i, o := range c.Options {
 		c.Options[i] = strings.Join(strings.Fields(o), " ")
-		if n := utf8.RuneCountInString(c.Options[i]); n == 0 || n > maxOption {
+		n := utf8.RuneCountInString(c.Options[i])
+		if n == 0 || n > maxOption {
 			return core.Errorf(core.Invalid, "Option %d must have between 1 and %d characters.", i+1, maxOption)
 		}
 		if slices.ContainsFunc(c.Options[:i],
@@ -146,7 +148,8 @@ func (n native) create(payload createPayload, open time.Duration) (core.Result, 
 		fields["multiple"] = true
 	}
 	if n.hours != "" {
-		if fields[n.hours] = payload.Hours; payload.Hours == 0 {
+		fields[n.hours] = payload.Hours
+		if payload.Hours == 0 {
 			fields[n.hours] = max(int(open/time.Hour), 1)
 		}
 	}
@@ -171,7 +174,8 @@ func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (
 		if other.Made == c.Key && c.Key != (core.Key{}) { // a command's has none: it is run once
 			return other, p.mark(ctx, c, other.Number)
 		}
-		if number = max(number, other.Number+1); !other.Closed {
+		number = max(number, other.Number+1)
+		if !other.Closed {
 			open++
 		}
 	}

@@ -22,7 +22,8 @@ var voteAction = core.Action{
 	Name: "poll_vote", Similes: []string{"vote"},
 	Brief: "Count the vote of the person who speaks, in an open poll",
 	Examples: core.Examples{
-		Description: "Notes what the person chose in a poll that the bot counts. A later vote replaces his earlier one.",
+		Description: "Notes what the person chose in a poll that the bot counts. A later vote replaces his earlier" +
+			" one.",
 		Instructions: core.Instructions{
 			WhenToUse: "When the person says which option of an open poll he is for.",
 			CommonPitfalls: []string{
@@ -129,7 +130,8 @@ func (p *Plugin) find(ctx context.Context, place core.Path, number int) (poll, e
 	case number == 0 && len(open) > 1:
 		return poll{}, core.Errorf(core.Invalid, "There are several open polls here: say which one, %s.", numbers(open))
 	}
-	if i := slices.IndexFunc(open, func(o poll) bool { return o.Number == number }); i >= 0 {
+	i := slices.IndexFunc(open, func(o poll) bool { return o.Number == number })
+	if i >= 0 {
 		return open[i], nil
 	}
 	if slices.ContainsFunc(there, func(o poll) bool { return o.Number == number }) {
@@ -173,8 +175,9 @@ func (o *poll) read(choices []string) ([]int, error) {
 // that begins so; -1: none.
 func (o *poll) option(text string) int {
 	text = strings.ToLower(strings.Join(strings.Fields(strings.Trim(text, " .\"'")), " "))
-	if i := slices.IndexFunc(o.Options, func(option string) bool { return strings.ToLower(option) == text }); i >= 0 {
-		return i
+	same := slices.IndexFunc(o.Options, func(option string) bool { return strings.ToLower(option) == text })
+	if same >= 0 {
+		return same
 	}
 	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(o.Options) {
 		return n - 1

@@ -49,7 +49,8 @@ func prepare(b Book, c Config) (v *volume, broken int) {
 	}
 	left := room{keys: maxAllKeys, expressions: maxExpressions}
 	for i := range b.Entries[:min(len(b.Entries), maxEntries)] {
-		if e := &b.Entries[i]; e.Enabled {
+		e := &b.Entries[i]
+		if e.Enabled {
 			one, bad := prepareEntry(e, c.WordsOnly, &left)
 			broken += bad
 			if one.text != "" && (one.constant || len(one.keys) > 0) {
@@ -94,7 +95,8 @@ func prepareEntry(e *Entry, whole bool, left *room) (one *entry, broken int) {
 	if e.Selective && len(e.SecondaryKeys) > 0 {
 		var bad int
 		one.secondary, bad = keysOf(e.SecondaryKeys, e, whole, left)
-		if broken += bad; len(one.secondary) == 0 {
+		broken += bad
+		if len(one.secondary) == 0 {
 			one.keys = nil // it can never come up
 		}
 	}
@@ -120,7 +122,8 @@ func (d *decorators) read(content string) string {
 			d.never = true
 		case "@@exclude_keys":
 			for k := range strings.SplitSeq(value, ",") {
-				if k = clean(k, maxKey); k != "" {
+				k = clean(k, maxKey)
+				if k != "" {
 					d.exclude = append(d.exclude, k)
 				}
 			}
@@ -133,7 +136,8 @@ func (d *decorators) read(content string) string {
 // keysOf makes keys of texts, and counts those that cannot be used.
 func keysOf(texts []string, e *Entry, whole bool, left *room) (keys []key, broken int) {
 	for _, t := range texts[:min(len(texts), maxKeys)] {
-		if t = clean(t, maxKey); t == "" {
+		t = clean(t, maxKey)
+		if t == "" {
 			continue
 		}
 		if left.keys--; left.keys < 0 {
@@ -161,7 +165,8 @@ func keysOf(texts []string, e *Entry, whole bool, left *room) (keys []key, broke
 // expression compiles a key; nil where it is none, or a large one. Go's
 // expressions take a time that grows with the text and with their own size.
 func expression(text string, exact bool) *regexp.Regexp {
-	if end := strings.LastIndexByte(text, '/'); strings.HasPrefix(text, "/") && end > 0 {
+	end := strings.LastIndexByte(text, '/')
+	if strings.HasPrefix(text, "/") && end > 0 {
 		flags := text[end+1:]
 		exact = !strings.Contains(flags, "i")
 		text = text[1:end]

@@ -98,7 +98,8 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 // volumes are the books that hold in a place, and who {{char}} is there.
 func (p *Plugin) volumes(place core.Path) (list []*volume, char string) {
 	char = "the bot"
-	if i := slices.IndexFunc(p.cards, func(c card) bool { return place.Within(c.path) }); i >= 0 {
+	i := slices.IndexFunc(p.cards, func(c card) bool { return place.Within(c.path) })
+	if i >= 0 {
 		list, char = append(list, p.cards[i].volume), p.cards[i].char
 	}
 	for _, b := range p.books {
@@ -117,7 +118,8 @@ func window(s core.Scene, depth int) string {
 		if len(texts) >= depth || size > maxScanned {
 			break
 		}
-		if e := &s.Recent[i]; e.Spoken() {
+		e := &s.Recent[i]
+		if e.Spoken() {
 			texts = append(texts, e.Message.Text)
 			size += len(e.Message.Text)
 		}
@@ -156,7 +158,8 @@ func (v *volume) fit(found []*entry) []*entry {
 func without(list []*entry) []*entry {
 	least := 0
 	for i, e := range list {
-		if l := list[least]; e.constant == l.constant && e.priority <= l.priority || !e.constant && l.constant {
+		l := list[least]
+		if e.constant == l.constant && e.priority <= l.priority || !e.constant && l.constant {
 			least = i
 		}
 	}

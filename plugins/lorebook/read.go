@@ -190,7 +190,8 @@ func (l *list) UnmarshalJSON(data []byte) error {
 		}
 	}
 	for _, key := range all[:min(len(all), maxKeys)] {
-		if k := clean(string(key), maxKey); k != "" {
+		k := clean(string(key), maxKey)
+		if k != "" {
 			*l = append(*l, k)
 		}
 	}

@@ -42,11 +42,13 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if text, about = said, nil; !author.IsZero() {
+		text, about = said, nil
+		if !author.IsZero() {
 			by, rank, about = author, core.Member, []core.Path{author}
 		}
 	}
-	if text = txt.Clip(txt.Line(text), textMax+1); text == "" {
+	text = txt.Clip(txt.Line(text), textMax+1)
+	if text == "" {
 		return "", core.Errorf(core.Invalid, "Tell me what to remember: `/remember text`.")
 	} else if len([]rune(text)) > textMax {
 		return "", core.Errorf(core.Invalid, "That is too long to remember; %d characters are the most.", textMax)
@@ -76,7 +78,8 @@ func (p *Plugin) target(ctx context.Context, c *command.Call) (text string, auth
 				break
 			}
 		}
-		if text = strings.TrimSpace(m.Text); e.Self || m.Author.ID == "" || m.Author.Bot {
+		text = strings.TrimSpace(m.Text)
+		if e.Self || m.Author.ID == "" || m.Author.Bot {
 			return nil
 		}
 		author, err = c.Path.Person(m.Author.ID)
@@ -121,14 +124,17 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 			see = []core.Path{f.Origin}
 		}
 	}
-	if failed := (*core.Error)(nil); errors.As(err, &failed) {
-		return "", core.Errorf(core.Invalid, "I have no memory `%s` here. `/memories` lists them.", txt.Clip(txt.Line(id), idMax))
+	failed := (*core.Error)(nil)
+	if errors.As(err, &failed) {
+		return "", core.Errorf(core.Invalid, "I have no memory `%s` here. `/memories` lists them.",
+			txt.Clip(txt.Line(id), idMax))
 	}
 	if err != nil {
 		return "", err
 	}
 	if !may(&f, c.Path, c.Person, c.Author.Rank) {
-		return "", core.Errorf(core.Forbidden, "Somebody else told me that, about somebody else: only they, moderators and admins may take it away.")
+		return "", core.Errorf(core.Forbidden,
+			"Somebody else told me that, about somebody else: only they, moderators and admins may take it away.")
 	}
 	if err := p.host.Facts.DropFact(ctx, f.ID, see...); err != nil && !errors.Is(err, core.ErrUnknown) {
 		return "", fmt.Errorf("forget: %w", err)
@@ -174,7 +180,8 @@ func (p *Plugin) his(ctx context.Context, c *command.Call) ([]core.Fact, error) 
 func (p *Plugin) tellable(ctx context.Context, c *command.Call, facts []core.Fact) []core.Fact {
 	talks := make(map[core.Path]bool)
 	return slices.DeleteFunc(facts, func(f core.Fact) bool {
-		if f.By == c.Person || slices.ContainsFunc(sees(c.Path, c.Sees), func(see core.Path) bool { return see.Within(f.Origin) }) {
+		here := func(see core.Path) bool { return see.Within(f.Origin) }
+		if f.By == c.Person || slices.ContainsFunc(sees(c.Path, c.Sees), here) {
 			return false
 		}
 		there, asked := talks[f.Origin]

@@ -201,7 +201,8 @@ func (p *Plugin) reread(ctx context.Context, place core.Path) (next time.Time, e
 	if err != nil || part.mine == 0 {
 		return next, err
 	}
-	if over := part.last.Add(p.config.ExtractAfter); over.After(now) && !part.full {
+	over := part.last.Add(p.config.ExtractAfter)
+	if over.After(now) && !part.full {
 		return over, nil
 	}
 	if part.theirs < p.config.ExtractMin {

@@ -45,7 +45,8 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]core.Hint, error) {
 	room := p.config.HintChars
 	for i := range found {
 		text := p.hint(&found[i], &here)
-		if room -= utf8.RuneCountInString(text); room < 0 || len(hints) == p.config.Hints {
+		room -= utf8.RuneCountInString(text)
+		if room < 0 || len(hints) == p.config.Hints {
 			break
 		}
 		hints = append(hints, core.Hint{Kind: core.MemoryHint, Text: text, Priority: hintTop - len(hints)})
@@ -97,7 +98,8 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 	var good []match
 	for _, f := range found {
 		text := p.words.content(strings.Join(append([]string{f.Text, f.Topic}, f.Tags...), " "))
-		if n := shared(ask, text); n >= enough(len(ask)) {
+		n := shared(ask, text)
+		if n >= enough(len(ask)) {
 			good = append(good, match{f.Fact, n})
 		}
 	}
@@ -114,7 +116,8 @@ func crowdOf(s *core.Scene) crowd.Crowd {
 	c := crowd.Crowd{Place: s.Path}
 	c.Add(s.Author)
 	for i := range slices.Backward(s.Recent) {
-		if e := &s.Recent[i]; !e.Self {
+		e := &s.Recent[i]
+		if !e.Self {
 			c.Add(e.Message.Author)
 		}
 	}
@@ -128,7 +131,8 @@ const hintMax = 400 // characters of one hint's fact
 func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
 	about := ""
 	for _, person := range f.About {
-		if name := txt.Clip(txt.Line(here.Name(person)), nameMax); name != "" && !strings.Contains(f.Text, name) {
+		name := txt.Clip(txt.Line(here.Name(person)), nameMax)
+		if name != "" && !strings.Contains(f.Text, name) {
 			about += name + ", "
 		}
 	}

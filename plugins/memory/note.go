@@ -93,7 +93,8 @@ func rawNotes(text string) (list []json.RawMessage, err error) {
 			text = text[i+1:]
 			continue
 		}
-		if text = text[i+int(d.InputOffset()):]; o.Facts != nil {
+		text = text[i+int(d.InputOffset()):]
+		if o.Facts != nil {
 			list, err = o.Facts, nil
 		}
 	}

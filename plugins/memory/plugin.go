@@ -83,7 +83,8 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 		case err != nil:
 			return nil, nil, err
 		case !ok:
-			if name = txt.Clip(txt.Line(name), nameMax); name != "" {
+			name = txt.Clip(txt.Line(name), nameMax)
+			if name != "" {
 				strangers = append(strangers, name)
 			}
 		case !slices.Contains(people, person):
@@ -107,7 +108,8 @@ func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person co
 		if err != nil {
 			return core.Fact{}, fmt.Errorf("recall: %w", err)
 		}
-		if i := slices.IndexFunc(found, func(f core.Found) bool { return f.ID == id }); i >= 0 {
+		i := slices.IndexFunc(found, func(f core.Found) bool { return f.ID == id })
+		if i >= 0 {
 			return found[i].Fact, nil
 		}
 	}
@@ -161,7 +163,8 @@ func label(text string) string { return strings.ToLower(txt.Clip(txt.Line(text),
 func labels(list []string) []string {
 	var all []string
 	for _, text := range list {
-		if text = label(text); text != "" && !slices.Contains(all, text) {
+		text = label(text)
+		if text != "" && !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}

@@ -49,9 +49,11 @@ func (p *Plugin) saveAction() core.Action {
 				{Scenario: "Jay says that he moved",
 					Payload: json.RawMessage(`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`)},
 				{Scenario: "Ann asks to remember what the group decided",
-					Payload: json.RawMessage(`{"text":"The group meets every first Friday at eight at Lea's","tags":["meeting"],"importance":6}`)},
+					Payload: json.RawMessage(`{"text":"The group meets every first Friday at eight at Lea's"` +
+						`,"tags":["meeting"],"importance":6}`)},
 				{Scenario: "Jay tells of Ann, in Italian",
-					Payload: json.RawMessage(`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`)},
+					Payload: json.RawMessage(`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,` +
+						`"language":"it"}`)},
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,

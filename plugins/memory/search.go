@@ -96,7 +96,8 @@ func (p *Plugin) tell(f *core.Fact, here *crowd.Crowd) told {
 	t := told{ID: f.ID, Text: txt.Clip(txt.Line(f.Text), shownMax), By: here.Name(f.By), Said: p.date(f.Time),
 		Tags: f.Tags}
 	for _, person := range f.About {
-		if name := here.Name(person); name != "" {
+		name := here.Name(person)
+		if name != "" {
 			t.About = append(t.About, name)
 		}
 	}

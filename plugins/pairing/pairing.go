@@ -137,7 +137,8 @@ func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) 
 			p.Log.Error("no code", "err", err)
 			return ""
 		}
-		if g = fresh; g == nil {
+		g = fresh
+		if g == nil {
 			return ""
 		}
 	}
@@ -278,7 +279,8 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	if err := p.load(ctx); err != nil {
 		return err
 	}
-	if g := p.of[person]; g != nil {
+	g := p.of[person]
+	if g != nil {
 		p.drop(ctx, g.hash)
 	}
 	delete(p.paired, person)
@@ -324,7 +326,8 @@ func hashed(code string) string {
 // clean makes a foreign name fit for a line.
 func clean(name string) string {
 	name = strings.Join(strings.Fields(name), " ")
-	if runes := []rune(name); len(runes) > 60 {
+	runes := []rune(name)
+	if len(runes) > 60 {
 		name = string(runes[:60]) + "…"
 	}
 	if name == "" {

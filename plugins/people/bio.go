@@ -234,7 +234,8 @@ func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (
 		if err != nil {
 			return nil, err
 		}
-		if raw := b.brief(p.config.Bytes); raw != nil {
+		raw := b.brief(p.config.Bytes)
+		if raw != nil {
 			bios[a.ID] = raw
 		}
 	}

@@ -151,7 +151,8 @@ func (p *Plugin) join(ctx context.Context, a, b core.Path) error {
 		if err != nil {
 			return err
 		}
-		if others := links(records); len(others) >= linksMax && !slices.Contains(others, side[1]) {
+		others := links(records)
+		if len(others) >= linksMax && !slices.Contains(others, side[1]) {
 			return core.Errorf(core.Forbidden, "That is one account too many. `/link off` ends all links.")
 		}
 	}

@@ -91,7 +91,8 @@ func (c *codes) take(code string, by core.Path) (core.Path, error) {
 	switch {
 	case !ok:
 		c.misses = append(c.misses, c.clock())
-		return core.Path{}, core.Errorf(core.Invalid, "There is no such code, or its time is over. `/link` without a code gives a new one.")
+		return core.Path{}, core.Errorf(core.Invalid,
+			"There is no such code, or its time is over. `/link` without a code gives a new one.")
 	case o.person == by:
 		return core.Path{}, core.Errorf(core.Invalid, "Say this code with your other account.")
 	}
@@ -135,7 +136,8 @@ func (c *codes) tidy() {
 	}
 	c.misses = recent(c.misses, now)
 	for person, list := range c.used {
-		if list = recent(list, now); len(list) > 0 {
+		list = recent(list, now)
+		if len(list) > 0 {
 			c.used[person] = list
 		} else {
 			delete(c.used, person)

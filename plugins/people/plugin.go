@@ -110,7 +110,8 @@ func (p *Plugin) spend(ctx context.Context, person core.Path) error {
 		}
 	}
 	now := p.host.Clock()
-	if today := now.Format(dayLayout); n.Day != today {
+	today := now.Format(dayLayout)
+	if n.Day != today {
 		n = count{Day: today}
 	}
 	if n.N >= p.config.Daily {

@@ -90,7 +90,8 @@ func (r *record) add(f field, values ...value) {
 		r.Fields = make(map[field][]value)
 	}
 	for _, v := range values {
-		if o := f.opposite(); o != "" {
+		o := f.opposite()
+		if o != "" {
 			r.drop(o, func(old *value) bool { return strings.EqualFold(old.Text, v.Text) })
 		}
 		r.drop(f, func(old *value) bool {
@@ -98,7 +99,8 @@ func (r *record) add(f field, values ...value) {
 		})
 		r.Fields[f] = append(r.Fields[f], v)
 	}
-	if n := len(r.Fields[f]); n > perField {
+	n := len(r.Fields[f])
+	if n > perField {
 		r.Fields[f] = slices.Clone(r.Fields[f][n-perField:])
 	}
 }

@@ -49,7 +49,8 @@ func (p *Plugin) updateAction() core.Action {
 				{Scenario: "Ann tells that Jay plays the piano",
 					Payload: json.RawMessage(`{"who":"Jay","facts":["plays the piano"]}`)},
 				{Scenario: "Jay likes olives now; you are old friends by now",
-					Payload: json.RawMessage(`{"likes":["olives"],"remove":["olives"],"relationship":"old friends who tease each other"}`)},
+					Payload: json.RawMessage(`{"likes":["olives"],"remove":["olives"],` +
+						`"relationship":"old friends who tease each other"}`)},
 			},
 		},
 		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
@@ -119,7 +120,8 @@ func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 		facts: u.Facts, relationship: {u.Relationship},
 	} {
 		for _, text := range list {
-			if text = txt.Clip(txt.Line(text), valueMax); text != "" && len(fields[f]) < perPayload {
+			text = txt.Clip(txt.Line(text), valueMax)
+			if text != "" && len(fields[f]) < perPayload {
 				fields[f] = append(fields[f], text)
 			}
 		}
@@ -164,7 +166,8 @@ func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key strin
 			}
 		}
 	}
-	if view := fields[relationship]; view != nil && key == ownKey && !slices.Contains(keys, botKey) {
+	view := fields[relationship]
+	if view != nil && key == ownKey && !slices.Contains(keys, botKey) {
 		keys = append(keys, botKey)
 	}
 	change := func(r *record) error {

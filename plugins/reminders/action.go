@@ -110,7 +110,8 @@ func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 		return w, nil
 	}
 	rule, err := calendar.ParseRule(repeat)
-	if spelt, wrong := p.reader.Read(repeat, now); err != nil && wrong == nil && spelt.Repeat != "" {
+	spelt, wrong := p.reader.Read(repeat, now)
+	if err != nil && wrong == nil && spelt.Repeat != "" {
 		rule, err = calendar.ParseRule(spelt.Repeat)
 	}
 	if err != nil {

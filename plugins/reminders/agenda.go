@@ -113,7 +113,8 @@ func (a *agenda) next(ctx context.Context, now time.Time) (at time.Time, ok bool
 		at, ok = time.Unix(a.window[0].due, 0), true
 	}
 	for i := range a.failed {
-		if t := a.failed[i].retry; !ok || t.Before(at) {
+		t := a.failed[i].retry
+		if !ok || t.Before(at) {
 			at, ok = t, true
 		}
 	}
@@ -127,9 +128,11 @@ func (a *agenda) takeFresh() {
 	a.fresh = nil
 	a.mu.Unlock()
 	for _, e := range fresh {
-		if e.key < a.bound {
+		i, known := slices.BinarySearch(a.hours, e.hour())
+		switch {
+		case e.key < a.bound:
 			a.hold(e)
-		} else if i, there := slices.BinarySearch(a.hours, e.hour()); !there {
+		case !known:
 			a.hours = slices.Insert(a.hours, i, e.hour())
 		}
 	}

@@ -109,7 +109,8 @@ func (p *Plugin) remindList(ctx context.Context, a asker) (string, error) {
 		}
 		b.WriteString("\n")
 	}
-	if more := len(list) - listMax; more > 0 {
+	more := len(list) - listMax
+	if more > 0 {
 		fmt.Fprintf(&b, "… and %d more", more)
 	}
 	return strings.TrimSpace(b.String()), nil

@@ -172,7 +172,8 @@ func (p *Plugin) dueNow(r *reminder) due {
 			d.missed++
 		}
 	}
-	if late := now.Sub(d.at); late >= p.config.Late {
+	late := now.Sub(d.at)
+	if late >= p.config.Late {
 		d.late = late
 	}
 	return d
@@ -220,7 +221,8 @@ func (p *Plugin) placed(ctx context.Context, m *core.Message) error {
 	return p.host.Reader.View(ctx, func(v core.View) error {
 		entries, err := v.Last(m.Path, back)
 		for i := range entries {
-			if e := &entries[i]; !e.Self && e.Kind == core.KindMessage {
+			e := &entries[i]
+			if !e.Self && e.Kind == core.KindMessage {
 				m.Scopes = e.Message.Scopes
 				m.Private = m.Private || e.Message.Private
 			}

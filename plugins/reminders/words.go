@@ -9,7 +9,8 @@ import (
 // told writes a moment for people.
 func told(t time.Time, veiled bool) string {
 	s := t.Format("Monday 2 January 2006, 15:04")
-	if name := t.Location().String(); name != "Local" && name != "" && !veiled {
+	name := t.Location().String()
+	if name != "Local" && name != "" && !veiled {
 		s += " (" + name + ")"
 	}
 	return s

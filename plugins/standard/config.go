@@ -80,7 +80,8 @@ func (a *API) Check(fault func(text string, at ...any)) {
 	if a.Name != "" && !apiName.MatchString(a.Name) {
 		fault("write a-z, 0-9, - and _, at most 32 letters", "name")
 	}
-	if u, why := address(a.URL); a.URL != "" && why != "" {
+	u, why := address(a.URL)
+	if a.URL != "" && why != "" {
 		fault(why, "url")
 	} else if a.URL != "" && u.RawQuery != "" {
 		fault("no query belongs into it", "url")

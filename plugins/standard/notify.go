@@ -12,9 +12,12 @@ const notifySchema = `{
 	"type": "object",
 	"title": "Send a notice",
 	"properties": {
-		"message": {"type": "string", "minLength": 1, "maxLength": 2000, "title": "message", "description": "What to tell, as Markdown."},
+		"message": {"type": "string", "minLength": 1, "maxLength": 2000, "title": "message",
+			"description": "What to tell, as Markdown."},
 		"type": {"type": "string", "enum": ["info", "success", "warning", "error"], "default": "info", "title": "kind"},
-		"to": {"type": "string", "enum": ["person", "here", "admins"], "default": "person", "title": "to", "description": "person: who is spoken with, in private; here: everyone in this place; admins: those who run the bot."}
+		"to": {"type": "string", "enum": ["person", "here", "admins"], "default": "person", "title": "to",
+			"description":
+				"person: who is spoken with, in private; here: everyone in this place; admins: those who run the bot."}
 	},
 	"required": ["message"],
 	"additionalProperties": false

@@ -16,8 +16,10 @@ func (p *Plugin) wait() []core.Action {
 	return []core.Action{{
 		Name: "wait", Similes: []string{"pause", "sleep"},
 		Brief: "Pause a few seconds before the next action",
-		Schema: json.RawMessage(`{"type":"object","title":"Wait","properties":{"duration":{"type":"number","exclusiveMinimum":0,"maximum":` + most +
-			`,"title":"seconds","description":"How long, in seconds."}},"required":["duration"],"additionalProperties":false}`),
+		Schema: json.RawMessage(`{"type":"object","title":"Wait","properties":{"duration":{"type":"number"` +
+			`,"exclusiveMinimum":0,"maximum":` + most +
+			`,"title":"seconds","description":"How long, in seconds."}},"required":["duration"],` +
+			`"additionalProperties":false}`),
 		Examples: core.Examples{
 			Description: "Lets a few seconds pass between two actions of a plan.",
 			Instructions: core.Instructions{
@@ -55,7 +57,8 @@ const confirmSchema = `{
 	"type": "object",
 	"title": "Please confirm",
 	"properties": {
-		"message": {"type": "string", "minLength": 1, "maxLength": 300, "title": "Question", "description": "What the person is asked: a question that yes or no answers."},
+		"message": {"type": "string", "minLength": 1, "maxLength": 300, "title": "Question",
+			"description": "What the person is asked: a question that yes or no answers."},
 		"then": {
 			"type": "array", "maxItems": 10, "title": "Then", "description": "The actions that follow a yes, in order.",
 			"items": {
@@ -93,7 +96,8 @@ func (p *Plugin) confirm() []core.Action {
 			},
 			Examples: []core.Example{
 				example("Asking before telling everyone",
-					`{"message":"Shall I tell the whole group?","then":[{"type":"notify","payload":{"message":"Dinner is at eight.","to":"here"}}]}`),
+					`{"message":"Shall I tell the whole group?","then":[{"type":"notify"`+
+						`,"payload":{"message":"Dinner is at eight.","to":"here"}}]}`),
 				example("Only asking", `{"message":"Are you sure?"}`),
 			},
 		},

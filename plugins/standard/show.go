@@ -13,9 +13,12 @@ const displaySchema = `{
 	"type": "object",
 	"title": "Show something",
 	"properties": {
-		"content": {"title": "content", "description": "The data: any JSON. Left out: the last output of an action in this turn."},
-		"format": {"type": "string", "maxLength": 64, "title": "format", "description": "table, list, card, metric, chart (or line, bar) or markdown; left out: what fits best."},
-		"fields": {"type": "array", "maxItems": 32, "items": {"type": "string"}, "title": "fields", "description": "The properties that come first, in this order: columns, lines."},
+		"content": {"title": "content",
+			"description": "The data: any JSON. Left out: the last output of an action in this turn."},
+		"format": {"type": "string", "maxLength": 64, "title": "format",
+			"description": "table, list, card, metric, chart (or line, bar) or markdown; left out: what fits best."},
+		"fields": {"type": "array", "maxItems": 32, "items": {"type": "string"}, "title": "fields",
+			"description": "The properties that come first, in this order: columns, lines."},
 		"title": {"type": "string", "maxLength": 200, "title": "title", "description": "What stands above it."}
 	},
 	"additionalProperties": false
@@ -47,9 +50,11 @@ func (p *Plugin) display() []core.Action {
 				example("A balance as a card",
 					`{"content":{"accountType":"checking","balance":2450.32,"currency":"USD"},"format":"card"}`),
 				example("Records as a table",
-					`{"title":"Invoices","content":[{"id":"inv-1","amount":150},{"id":"inv-2","amount":80.5}],"fields":["id","amount"],"format":"table"}`),
+					`{"title":"Invoices","content":[{"id":"inv-1","amount":150},{"id":"inv-2","amount":80.5}],`+
+						`"fields":["id","amount"],"format":"table"}`),
 				example("A chart of two series",
-					`{"format":"chart","content":{"title":"Sales","labels":["Mon","Tue"],"series":[{"name":"North","data":[3,4]},{"name":"South","data":[1,2]}]}}`),
+					`{"format":"chart","content":{"title":"Sales","labels":["Mon","Tue"],"series":[{"name":"North"`+
+						`,"data":[3,4]},{"name":"South","data":[1,2]}]}}`),
 				example("What the last action gave", `{"format":"table"}`),
 			},
 		},
@@ -73,7 +78,8 @@ func (p *Plugin) show(ctx context.Context, c core.Call) (core.Result, error) {
 		if err != nil {
 			return core.Result{}, err
 		}
-		if q.Content = latest; latest == nil {
+		q.Content = latest
+		if latest == nil {
 			return core.Result{}, core.Errorf(core.Invalid,
 				"There is nothing to display: give it content, or put it after an action that has an output.")
 		}

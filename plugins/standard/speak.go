@@ -22,8 +22,10 @@ func (p *Plugin) speak() []core.Action {
 	return []core.Action{{
 		Name: "speak", Similes: []string{"say_aloud", "voice_message"},
 		Brief: "Say something aloud, as a voice message",
-		Schema: json.RawMessage(`{"type":"object","title":"Speak","properties":{"text":{"type":"string","minLength":1,"maxLength":` + strconv.Itoa(p.c.Speech.MaxText) +
-			`,"title":"text","description":"What to say, as it is spoken: no markup, no emoji."}},"required":["text"],"additionalProperties":false}`),
+		Schema: json.RawMessage(`{"type":"object","title":"Speak","properties":{"text":{"type":"string"` +
+			`,"minLength":1,"maxLength":` + strconv.Itoa(p.c.Speech.MaxText) +
+			`,"title":"text","description":"What to say, as it is spoken: no markup, no emoji."}},` +
+			`"required":["text"],"additionalProperties":false}`),
 		Examples: core.Examples{
 			Description: "Speaks a text and sends it into this place as a voice message.",
 			Instructions: core.Instructions{

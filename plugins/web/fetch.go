@@ -89,7 +89,8 @@ func address(text string) (*url.URL, error) {
 
 // page returns a page, the one that is remembered if there is one.
 func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
-	if known := p.cache.get(u.String()); known != nil {
+	known := p.cache.get(u.String())
+	if known != nil {
 		return known, nil
 	}
 	leave, err := p.enter(ctx)
@@ -191,7 +192,8 @@ func split(text string, most int) []string {
 			end--
 		}
 		for _, border := range []string{"\n\n", "\n", " "} {
-			if i := strings.LastIndex(text[:end], border); i > most/2 {
+			i := strings.LastIndex(text[:end], border)
+			if i > most/2 {
 				end = i
 				break
 			}

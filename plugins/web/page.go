@@ -73,13 +73,15 @@ func (p *page) article(doc *html.Node, at *url.URL) (found *html.Node) {
 		return doc
 	}
 	p.site = txt.ClipBytes(squeeze(a.SiteName()), maxTitle)
-	if title := squeeze(a.Title()); title != "" && title != at.String() {
+	title := squeeze(a.Title())
+	if title != "" && title != at.String() {
 		p.title = txt.ClipBytes(title, maxTitle)
 	}
 	if at, err := a.PublishedTime(); err == nil && !at.IsZero() {
 		p.published = at.Format(time.DateOnly)
 	}
-	if short := render(a.Node, false, at); len(short) < fewWords && len(render(doc, false, at)) > 4*len(short) {
+	short := render(a.Node, false, at)
+	if len(short) < fewWords && len(render(doc, false, at)) > 4*len(short) {
 		return doc
 	}
 	return a.Node
@@ -289,7 +291,8 @@ func (r *renderer) block(before string, gap int, n *html.Node) {
 
 func (r *renderer) element(n *html.Node) {
 	switch n.Data {
-	case "script", "style", "head", "svg", "math", "nav", "footer", "form", "button", "select", "textarea", "video", "audio", "canvas", "menu", "title":
+	case "script", "style", "head", "svg", "math", "nav", "footer", "form", "button", "select", "textarea", "video",
+		"audio", "canvas", "menu", "title":
 	case "br":
 		r.b.WriteByte('\n')
 		r.ends++
@@ -298,7 +301,8 @@ func (r *renderer) element(n *html.Node) {
 		r.lines(2)
 	case "h1", "h2", "h3", "h4", "h5", "h6":
 		r.block(strings.Repeat("#", int(n.Data[1]-'0'))+" ", 2, n)
-	case "p", "div", "section", "article", "main", "header", "aside", "blockquote", "figure", "table", "dl", "address", "details", "body":
+	case "p", "div", "section", "article", "main", "header", "aside", "blockquote", "figure", "table", "dl", "address",
+		"details", "body":
 		r.block("", 2, n)
 	case "tr", "dt", "dd", "figcaption", "summary", "caption":
 		r.block("", 1, n)
@@ -336,7 +340,8 @@ func (r *renderer) list(n *html.Node) {
 
 func (r *renderer) item(n *html.Node) {
 	mark := "- "
-	if i := len(r.lists) - 1; i >= 0 {
+	i := len(r.lists) - 1
+	if i >= 0 {
 		if r.lists[i] > 0 {
 			mark = fmt.Sprintf("%d. ", r.lists[i])
 			r.lists[i]++
@@ -359,7 +364,8 @@ func (r *renderer) pre(n *html.Node) {
 }
 
 func (r *renderer) picture(n *html.Node) {
-	if alt := squeeze(attribute(n, "alt")); len(alt) > 2 {
+	alt := squeeze(attribute(n, "alt"))
+	if len(alt) > 2 {
 		r.text("[picture: " + txt.ClipBytes(alt, maxTitle) + "]")
 	}
 }

@@ -82,7 +82,8 @@ func (p *Plugin) fetchAction() core.Action {
 		Name: "web_fetch", Similes: []string{"web_read", "fetch_page", "read_url", "open_url"},
 		Brief: "Read the text of a web page whose address is known",
 		Examples: core.Examples{
-			Description: "Fetches a page of the public web and gives back its readable text, in parts where it is long.",
+			Description: "Fetches a page of the public web and gives back its readable text, in parts where it is" +
+				" long.",
 			Instructions: core.Instructions{
 				WhenToUse: "When somebody gives an address and wants to know what is there, or a search found a" +
 					" page worth reading.",

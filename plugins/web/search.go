@@ -142,7 +142,8 @@ func hitsOf(body []byte, most int) (found, error) {
 		}
 	}
 	for _, raw := range said.Answers {
-		if text := instant(raw); text != "" && len(f.Instant) < maxInstant {
+		text := instant(raw)
+		if text != "" && len(f.Instant) < maxInstant {
 			f.Instant = append(f.Instant, text)
 		}
 	}

@@ -95,7 +95,8 @@ func countable(o *rrule.ROption) bool {
 		most = 53
 	}
 	for i := range o.Byweekday {
-		if n := o.Byweekday[i].N(); n > most || n < -most {
+		n := o.Byweekday[i].N()
+		if n > most || n < -most {
 			return false
 		}
 	}
@@ -145,7 +146,8 @@ func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time
 				return
 			}
 			if at.After(last) && !at.Before(start) {
-				if last = at; !yield(at) {
+				last = at
+				if !yield(at) {
 					return
 				}
 			}
@@ -176,7 +178,8 @@ func (r *Rule) until(show func(time.Time) time.Time, loc *time.Location) time.Ti
 	if r.day { // that day is one of those on which it comes
 		return show(Resolve(r.option.Until.Add(24*time.Hour-time.Second), loc))
 	}
-	if until := r.option.Until; !until.IsZero() && (r.utc || r.real) {
+	until := r.option.Until
+	if !until.IsZero() && (r.utc || r.real) {
 		return show(until)
 	}
 	return r.option.Until

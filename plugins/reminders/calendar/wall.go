@@ -13,7 +13,8 @@ func At(year int, month time.Month, day, hour, minute, second int, loc *time.Loc
 	if sameWall(before, wall) {
 		return before
 	}
-	if after := shift(wall, near.Add(24*time.Hour)); sameWall(after, wall) {
+	after := shift(wall, near.Add(24*time.Hour))
+	if sameWall(after, wall) {
 		return after
 	}
 	return before

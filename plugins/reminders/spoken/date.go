@@ -22,7 +22,8 @@ func (p *parser) dateRead() int {
 		return n + 1
 	}
 	if v, ok := p.value(n, dotted); ok && (v < 0 || led) {
-		if v = max(v, -v); sensible(int(v)%100, int(v)/100) {
+		v = max(v, -v)
+		if sensible(int(v)%100, int(v)/100) {
 			p.said.day = &dayWord{kind: date, value: int(v)%100*100 + int(v)/100}
 			return n + 1
 		}
@@ -71,7 +72,8 @@ func (p *parser) dayFirst(n, d int, led bool) int {
 		p.said.day = &dayWord{kind: date, value: y*10000 + int(m)*100 + d}
 		return i + 1 + used
 	}
-	if ordinal := p.is(n-1, nth); !ordinal && !led || p.is(n, unit) || p.is(n, oclock) || p.is(n, am) || p.is(n, pm) {
+	ordinal := p.is(n-1, nth)
+	if !ordinal && !led || p.is(n, unit) || p.is(n, oclock) || p.is(n, am) || p.is(n, pm) {
 		return 0
 	}
 	p.said.day = &dayWord{kind: nth, value: d}
@@ -103,10 +105,13 @@ func (p *parser) clockTold() int {
 	for p.is(n, oclock) {
 		n, sure = n+1, true
 	}
-	if v, used, ok := p.halves(n, minutes); ok {
-		minutes, n, sure = v, n+used, true
-	} else if v, used := p.minutesLast(n); used > 0 && minutes%60 == 0 && (sure || led) {
-		minutes, n, sure = minutes+v, n+used, true
+	half, usedHalf, ok := p.halves(n, minutes)
+	last, usedLast := p.minutesLast(n)
+	switch {
+	case ok:
+		minutes, n, sure = half, n+usedHalf, true
+	case usedLast > 0 && minutes%60 == 0 && (sure || led):
+		minutes, n, sure = minutes+last, n+usedLast, true
 	}
 	switch {
 	case p.is(n, pm) && minutes < 12*60:
@@ -157,8 +162,9 @@ func (p *parser) clock(i int) (minutes, n int, sure bool) {
 	if v, ok := p.value(i, dotted); ok && v >= 0 && v < 2400 && int(v)%100 < 60 {
 		return int(v)/100*60 + int(v)%100, 1, true
 	}
-	if n := p.beforeHour(i); n > 0 {
-		return p.aroundHour(i, n)
+	before := p.beforeHour(i)
+	if before > 0 {
+		return p.aroundHour(i, before)
 	}
 	v, ok := p.value(i, number)
 	if !ok || v < 0 || v > 23 || v != float64(int(v)) {

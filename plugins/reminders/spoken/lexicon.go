@@ -92,7 +92,8 @@ func readPhrase(means string) phrase {
 }
 
 func valueOf(s string) float64 {
-	if i := slices.Index([]string{"second", "minute", "hour", "day", "week", "month", "year"}, s); i >= 0 {
+	i := slices.Index([]string{"second", "minute", "hour", "day", "week", "month", "year"}, s)
+	if i >= 0 {
 		return float64(i)
 	}
 	switch s {

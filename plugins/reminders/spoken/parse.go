@@ -45,7 +45,8 @@ type parser struct {
 
 // value is what the i-th token from here means, as one of a kind.
 func (p *parser) value(i int, k kind) (v float64, ok bool) {
-	if i += p.at; i >= len(p.tokens) {
+	i += p.at
+	if i >= len(p.tokens) {
 		return 0, false
 	}
 	for _, s := range p.tokens[i].senses {
@@ -83,10 +84,12 @@ func (p *parser) parse() (end int) {
 		n := p.component()
 		if n == 0 {
 			between := p.skip(0, the, and, on, glue)
-			if p.at += between; between == 0 || p.said.empty() {
+			p.at += between
+			if between == 0 || p.said.empty() {
 				break
 			}
-			if n = p.component(); n == 0 {
+			n = p.component()
+			if n == 0 {
 				break
 			}
 		}
@@ -99,7 +102,8 @@ func (p *parser) parse() (end int) {
 // component reads one part and returns how many tokens it took; 0 for none.
 func (p *parser) component() int {
 	for _, read := range []func() int{p.again, p.fromNow, p.dayTold, p.dateTold, p.clockTold, p.partTold} {
-		if n := read(); n > 0 {
+		n := read()
+		if n > 0 {
 			return n
 		}
 	}
@@ -116,16 +120,18 @@ func (p *parser) again() int {
 		p.said.rule = &rule{unit: aWeek, n: 1, weekdays: []int{1, 2, 3, 4, 5}}
 		return n + 1
 	}
-	if days, used := p.weekdays(n); used > 0 {
+	days, usedDays := p.weekdays(n)
+	if usedDays > 0 {
 		p.said.rule = &rule{unit: aWeek, n: 1, weekdays: days}
-		return n + used
+		return n + usedDays
 	}
 	count := 1
 	if v, ok := p.value(n, number); ok && v >= 1 && v == float64(int(v)) {
 		count = int(v)
 		n++
 	}
-	if days, used := p.weekdays(n); used > 0 {
+	days, used := p.weekdays(n)
+	if used > 0 {
 		p.said.rule = &rule{unit: aWeek, n: count, weekdays: days}
 		return n + used
 	}
@@ -220,7 +226,8 @@ func (p *parser) amount(i int, s *span) int {
 		return 0
 	}
 	n++
-	if used := p.andHalf(i + n); used > 0 {
+	used := p.andHalf(i + n)
+	if used > 0 {
 		v += 0.5
 		n += used
 	}

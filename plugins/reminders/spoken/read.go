@@ -42,8 +42,9 @@ type Reader struct {
 func New(language string, at Clock) *Reader {
 	tags := languages()
 	first, _, _ := strings.Cut(strings.ToLower(language), "-")
-	if i := slices.Index(tags, first); i > 0 {
-		tags = slices.Insert(slices.Delete(tags, i, i+1), 0, first)
+	own := slices.Index(tags, first)
+	if own > 0 {
+		tags = slices.Insert(slices.Delete(tags, own, own+1), 0, first)
 	}
 	return &Reader{at: at, lexicons: sync.OnceValue(func() []*lexicon {
 		list := make([]*lexicon, len(tags))
@@ -71,7 +72,8 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 		p := parser{tokens: l.tokens(words), bare: true, said: nothing()}
 		p.at = p.skip(0, glue, the)
 		end := p.parse()
-		if p.at = end; p.said.empty() || p.skip(0, glue)+end < len(p.tokens) {
+		p.at = end
+		if p.said.empty() || p.skip(0, glue)+end < len(p.tokens) {
 			continue
 		}
 		w, err := r.settle(p.said, now)
@@ -169,11 +171,13 @@ func (l *lexicon) find(words []word) found {
 	tokens := l.tokens(words[:min(len(words), maxEdge)])
 	p := parser{tokens: tokens, said: nothing()}
 	p.at = p.skip(0, glue)
-	if end := p.parse(); !p.said.empty() {
+	end := p.parse()
+	if !p.said.empty() {
 		head.front, head.said = tokens[end-1].to, p.said
 		p.at = end
 		head.keep = head.front
-		if n := p.skip(0, glue); n > 0 {
+		n := p.skip(0, glue)
+		if n > 0 {
 			head.keep = tokens[end+n-1].to
 		}
 	}
@@ -194,13 +198,15 @@ func (l *lexicon) tail(words []word, head found) found {
 	tokens := l.tokens(words[from:])
 	for i := range tokens {
 		p := parser{tokens: tokens, at: i, said: nothing()}
-		if end := p.parse(); end == len(tokens) && !p.said.empty() {
+		end := p.parse()
+		if end == len(tokens) && !p.said.empty() {
 			tail.back, tail.said = from+tokens[i].from, p.said
 			break
 		}
 	}
 	q := parser{tokens: l.tokens(words[:min(len(words), maxEdge)])}
-	if n := q.skip(0, glue); n > 0 {
+	n := q.skip(0, glue)
+	if n > 0 {
 		tail.keep = min(q.tokens[n-1].to, tail.back)
 	}
 	return tail

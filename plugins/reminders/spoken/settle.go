@@ -93,7 +93,8 @@ func (r *Reader) onDay(s *said, now time.Time) (When, error) {
 		if !at.After(now) {
 			continue
 		}
-		if named := s.day.named; named != nil && *named != int(day.Weekday()) {
+		named := s.day.named
+		if named != nil && *named != int(day.Weekday()) {
 			return When{}, fmt.Errorf("%w: that day is another of the week", ErrUnclear)
 		}
 		return When{At: at}, nil
@@ -115,7 +116,8 @@ func (d *dayWord) days(now time.Time) (list []time.Time) {
 		return []time.Time{first, first.AddDate(0, 0, 7)}
 	case date:
 		for year := now.Year(); year <= now.Year()+8; year++ { // leap days may be that far
-			if y := d.value / 10000; y != 0 {
+			y := d.value / 10000
+			if y != 0 {
 				year = y
 			}
 			at := time.Date(year, time.Month(d.value/100%100), d.value%100, 12, 0, 0, 0, now.Location())
@@ -129,7 +131,8 @@ func (d *dayWord) days(now time.Time) (list []time.Time) {
 	case nth:
 		for i := range 12 {
 			first := time.Date(now.Year(), now.Month()+time.Month(i), 1, 12, 0, 0, 0, now.Location())
-			if at := first.AddDate(0, 0, d.value-1); at.Month() == first.Month() {
+			at := first.AddDate(0, 0, d.value-1)
+			if at.Month() == first.Month() {
 				list = append(list, at)
 			}
 		}
@@ -143,7 +146,8 @@ func (r *Reader) repeated(s *said, now time.Time) (When, error) {
 	if rule.unit < anHour || rule.n < 1 || rule.n > 1000 {
 		return When{}, fmt.Errorf("%w: at most once an hour", ErrUnclear)
 	}
-	if d := s.day; d != nil && d.kind == weekday && rule.unit == aWeek && rule.weekdays == nil {
+	d := s.day
+	if d != nil && d.kind == weekday && rule.unit == aWeek && rule.weekdays == nil {
 		rule.weekdays = []int{d.value} // every week on monday
 	}
 	w := When{Repeat: rule.text()}

@@ -136,7 +136,8 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	if strings.ContainsAny(s, "/-") || strings.Count(s, ".") == 2 {
 		return dateOf(s)
 	}
-	if mark := strings.IndexAny(s, ":.,h"); mark > 0 && mark < len(s)-1 {
+	mark := strings.IndexAny(s, ":.,h")
+	if mark > 0 && mark < len(s)-1 {
 		return pair(w, mark)
 	}
 	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
@@ -151,7 +152,8 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	case "st", "nd", "rd", "th", "er", "o", "a", "re":
 		return [][]sense{{{nth, float64(n)}}}
 	default:
-		if p := l.phrases[tail]; len(p) > 0 && len(p[0]) == 1 &&
+		p := l.phrases[tail]
+		if len(p) > 0 && len(p[0]) == 1 &&
 			(p[0][0].kind == unit || p[0][0].kind == am || p[0][0].kind == pm) {
 			return append(whole(n, end), []sense{p[0][0]})
 		}
@@ -190,7 +192,8 @@ func pair(w *word, mark int) [][]sense {
 	case s[mark] == 'h' && long && b < 60:
 		senses = append(senses, sense{hours, float64(a*60 + b)})
 	case s[mark] == '.' && a < 100:
-		if senses = append(senses, sense{dotted, float64(a*100 + b)}); w.dot {
+		senses = append(senses, sense{dotted, float64(a*100 + b)})
+		if w.dot {
 			senses[0].value = -senses[0].value // a date for sure
 		}
 	}

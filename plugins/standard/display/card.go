@@ -24,7 +24,8 @@ func (v value) metric(title string) (string, bool) {
 	}
 	name := title
 	for _, key := range []string{"label", "name", "metric"} {
-		if t := v.get(key); t.kind == text && name == "" {
+		t := v.get(key)
+		if t.kind == text && name == "" {
 			name = t.text
 		}
 	}
@@ -36,10 +37,12 @@ func (v value) metric(title string) (string, bool) {
 		line = "**" + line + "**: "
 	}
 	line += m.value.line(maxCell)
-	if unit := v.get("unit", "currency"); unit.kind == text {
+	unit := v.get("unit", "currency")
+	if unit.kind == text {
 		line += " " + unit.line(maxCell)
 	}
-	if change := v.get("change", "delta", "trend"); change.kind == text || change.kind == number {
+	change := v.get("change", "delta", "trend")
+	if change.kind == text || change.kind == number {
 		line += " (" + arrow(change) + change.line(maxCell) + ")"
 	}
 	return line, true
@@ -55,8 +58,9 @@ func lead(title string) string {
 
 // measured is what a metric is about: its value, or the only number there is.
 func (v value) measured() (member, bool) {
-	if m := v.get("value"); m.kind != null && m.scalar() {
-		return member{"value", m}, true
+	named := v.get("value")
+	if named.kind != null && named.scalar() {
+		return member{"value", named}, true
 	}
 	var found []member
 	for _, m := range v.members {
@@ -145,7 +149,8 @@ func property(m member) string {
 	for _, e := range m.value.list[:min(len(m.value.list), maxLines)] {
 		line += "\n- " + e.item()
 	}
-	if n := len(m.value.list) - maxLines; n > 0 {
+	n := len(m.value.list) - maxLines
+	if n > 0 {
 		line += fmt.Sprintf("\n- … and %d more", n)
 	}
 	return line + "\n"

@@ -35,7 +35,8 @@ func (p *plot) file() string {
 		}
 		return '-'
 	}, txt.Clip(p.title, 40))
-	if name = strings.Trim(name, "-…"); name == "" {
+	name = strings.Trim(name, "-…")
+	if name == "" {
 		name = "chart"
 	}
 	return name + ".png"

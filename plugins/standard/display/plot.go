@@ -200,7 +200,8 @@ func isTime(s string) bool {
 
 // label names a point; "" where it has no name.
 func (p *plot) label(x float64) string {
-	if i := int(x); float64(i) == x && i >= 0 && i < len(p.labels) {
+	i := int(x)
+	if float64(i) == x && i >= 0 && i < len(p.labels) {
 		return p.labels[i]
 	}
 	return ""

@@ -31,7 +31,8 @@ func (v value) grid() (grid, bool) {
 	case v.kind != object:
 		return grid{}, false
 	}
-	if columns, rows := v.get("columns", "headers", "header"), v.get("rows", "data"); columns.kind == array &&
+	columns, rows := v.get("columns", "headers", "header"), v.get("rows", "data")
+	if columns.kind == array &&
 		rows.kind == array {
 		return named(columns.list, rows.list), true
 	}

@@ -133,7 +133,8 @@ func (v value) arrange(fields []string) {
 		return
 	}
 	place := func(m member) int {
-		if i := slices.Index(fields, m.key); i >= 0 {
+		i := slices.Index(fields, m.key)
+		if i >= 0 {
 			return i
 		}
 		return len(fields)
@@ -153,7 +154,8 @@ func (v value) scalar() bool { return v.kind <= truth }
 // get returns the first member that has one of the names, in their order.
 func (v value) get(names ...string) value {
 	for _, name := range names {
-		if i := slices.IndexFunc(v.members, func(m member) bool { return m.key == name }); i >= 0 {
+		i := slices.IndexFunc(v.members, func(m member) bool { return m.key == name })
+		if i >= 0 {
 			return v.members[i].value
 		}
 	}

@@ -88,7 +88,8 @@ func label(key string) string {
 
 // heading is a title's line; "" where there is none.
 func heading(title string) string {
-	if title = txt.Clip(strings.TrimSpace(title), maxLabel); title == "" {
+	title = txt.Clip(strings.TrimSpace(title), maxLabel)
+	if title == "" {
 		return ""
 	}
 	return "**" + escape(title) + "**\n"
@@ -96,7 +97,8 @@ func heading(title string) string {
 
 // apart is a heading with an empty line behind it.
 func apart(title string) string {
-	if h := heading(title); h != "" {
+	h := heading(title)
+	if h != "" {
 		return h + "\n"
 	}
 	return ""
@@ -124,13 +126,15 @@ func (v value) joined(between string) string {
 	size := 0
 	for _, e := range v.list {
 		parts = append(parts, e.plain())
-		if size += len(parts[len(parts)-1]); size > 2*maxLine {
+		size += len(parts[len(parts)-1])
+		if size > 2*maxLine {
 			break // what follows would be cut anyway
 		}
 	}
 	for _, m := range v.members {
 		parts = append(parts, m.key+": "+m.value.plain())
-		if size += len(parts[len(parts)-1]); size > 2*maxLine {
+		size += len(parts[len(parts)-1])
+		if size > 2*maxLine {
 			break
 		}
 	}
@@ -142,7 +146,8 @@ func (v value) joined(between string) string {
 
 // title is what an object calls itself; "" where it does not.
 func (v value) title() string {
-	if t := v.get("title", "heading"); t.kind == text {
+	t := v.get("title", "heading")
+	if t.kind == text {
 		return t.text
 	}
 	return ""
