@@ -23,7 +23,7 @@ func TestScripts(t *testing.T) {
 	plugintest.Run(t, "testdata/*.txt", plugintest.Of(New), plugintest.With(others))
 }
 
-// TestNightOfPeople: the zone that a person told another plugin counts here, too.
+// TestNightOfPeople: the zone that another plugin knows counts here, too.
 func TestNightOfPeople(t *testing.T) {
 	plugintest.Run(t, "testdata/zone/*.txt", plugintest.Of(New), plugintest.Of(reminders.New), plugintest.Of(moderation.New))
 }
@@ -179,7 +179,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// TestClockApart: how long nobody has spoken is told by the platform's date.
+// TestClockApart: how long nobody has spoken is computed from the platform's date.
 func TestClockApart(t *testing.T) {
 	var s scene
 	clock := time.Unix(1_800_000_000, 0)

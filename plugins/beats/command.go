@@ -34,7 +34,7 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	}
 	what := c.Args["what"]
 	if what == "" {
-		return p.tellZoned(ctx, c, w, said)
+		return p.describeZoned(ctx, c, w, said)
 	}
 	if !c.Private && c.Author.Rank < core.Moderator {
 		return "", core.Errorf(core.Forbidden, "In a group its moderators say that.")
@@ -58,12 +58,12 @@ func (p *Plugin) command(ctx context.Context, c command.Call) (string, error) {
 	case p.wake <- struct{}{}:
 	default:
 	}
-	return p.tellZoned(ctx, c, w, true)
+	return p.describeZoned(ctx, c, w, true)
 }
 
-// tellZoned says how it is here, where in private his night is the one that
-// counts, wherever he says that he is.
-func (p *Plugin) tellZoned(ctx context.Context, c command.Call, w wants, said bool) (text string, err error) {
+// describeZoned says what is set here. In private the night of the user's own time zone
+// counts.
+func (p *Plugin) describeZoned(ctx context.Context, c command.Call, w wants, said bool) (text string, err error) {
 	if w.Zone == "" && c.Private {
 		w.Zone, err = p.zoneOfPerson(ctx, c.Person)
 	}

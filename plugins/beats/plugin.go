@@ -135,7 +135,7 @@ func (p *Plugin) wanting(ctx context.Context) (map[core.Path]wants, error) {
 	return all, nil
 }
 
-// zoneThere is the zone of who talks in a private place, as he says it now.
+// zoneThere returns the current time zone of the user of a private place.
 func (p *Plugin) zoneThere(ctx context.Context, place core.Path) (string, error) {
 	s, err := p.look(ctx, place)
 	if err != nil || s.who == "" {

@@ -160,7 +160,7 @@ func (l *loop) begin(ctx context.Context, d due) error {
 	for _, at := range d.places {
 		w, said := l.all[at.path]
 		if said {
-			at.wants = w // he may have changed his mind
+			at.wants = w // it may have changed
 		}
 		v, s, err := l.judge(ctx, &d, &at)
 		if err != nil {

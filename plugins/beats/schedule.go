@@ -117,7 +117,7 @@ func (s *schedule) next(after time.Time, zone *time.Location) time.Time {
 	return after.AddDate(0, 0, 7) // no day has these times
 }
 
-// String is what people are told of it.
+// String describes the schedule for users.
 func (s *schedule) String() string {
 	var when []string
 	for _, c := range s.at {

@@ -47,7 +47,7 @@ func (p *Plugin) Actions() []core.Action {
 	}, p.weather)}
 }
 
-// report is what the model is told.
+// report is what the model sees.
 type report struct {
 	Place string      `json:"place"`
 	Time  string      `json:"local_time"`
@@ -100,7 +100,7 @@ func (p *Plugin) weather(ctx context.Context, c core.Call, in weatherPayload) (c
 // where finds the place that is meant.
 func (p *Plugin) where(ctx context.Context, c core.Call, name string) (*spot, error) {
 	if name == "" {
-		s, err := p.tellable(ctx, c.Path, c.Private, c.Author, c.Sees)
+		s, err := p.visibleSpot(ctx, c.Path, c.Private, c.Author, c.Sees)
 		if err != nil || s != nil && !s.Bare {
 			return s, err
 		}

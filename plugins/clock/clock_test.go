@@ -122,7 +122,7 @@ func made(t testing.TB, c Config) (*plugintest.Stand, *Plugin) {
 	return s, p
 }
 
-func inject(t testing.TB, p *Plugin, s core.Scene) told {
+func inject(t testing.TB, p *Plugin, s core.Scene) injection {
 	t.Helper()
 	raw, err := p.Inject(t.Context(), s)
 	if err != nil {
@@ -131,7 +131,7 @@ func inject(t testing.TB, p *Plugin, s core.Scene) told {
 	if len(raw) > maxInjection {
 		t.Errorf("%d bytes: %s", len(raw), raw)
 	}
-	var got told
+	var got injection
 	if err := json.Unmarshal(raw, &got); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func inject(t testing.TB, p *Plugin, s core.Scene) told {
 
 var jay = core.MustPath("room/@user/jay")
 
-// TestRoom: whatever names there are, a prompt is told no more than fits.
+// TestRoom: a prompt shows no more than fits, however long names are.
 func TestRoom(t *testing.T) {
 	s, p := made(t, Config{Place: strings.Repeat("Ł", 200), Weather: weatherPrompt})
 	long := &spot{Name: strings.Repeat("Ñ", 60), Region: strings.Repeat("é", 60), Country: strings.Repeat("\"", 60), Lat: -40, Lon: 3, Zone: "Australia/Sydney", Origin: core.MustPath("room/jay")}
@@ -395,13 +395,12 @@ func BenchmarkInject(b *testing.B) {
 	}
 }
 
-// TestOneZone: the city that somebody named is his as long as he says of no other
-// zone that he is there.
+// TestOneZone: the city that a user named is used until they name another time zone.
 func TestOneZone(t *testing.T) {
 	s, p := made(t, Config{})
 	private := core.MustPath("room/jay")
 	where := func() string {
-		at, err := p.tellable(t.Context(), private, true, core.Author{ID: "jay"}, nil)
+		at, err := p.visibleSpot(t.Context(), private, true, core.Author{ID: "jay"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

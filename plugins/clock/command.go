@@ -30,7 +30,7 @@ func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
 	name := strings.Join(strings.Fields(c.Args["place"]), " ")
 	switch {
 	case name == "":
-		return p.tellPlace(ctx, c)
+		return p.describePlace(ctx, c)
 	case strings.EqualFold(name, "off"):
 		if err := p.keepPlace(ctx, c.Person, nil); err != nil {
 			return "", err
@@ -77,9 +77,9 @@ func (p *Plugin) describe(s *spot) string {
 	return text
 }
 
-// tellPlace tells a person what he said, where he said it.
-func (p *Plugin) tellPlace(ctx context.Context, c command.Call) (string, error) {
-	s, err := p.tellable(ctx, c.Path, c.Private, c.Author, c.Sees)
+// describePlace tells users what location they set, where they set it.
+func (p *Plugin) describePlace(ctx context.Context, c command.Call) (string, error) {
+	s, err := p.visibleSpot(ctx, c.Path, c.Private, c.Author, c.Sees)
 	if err != nil {
 		return "", err
 	}

@@ -1,13 +1,11 @@
-// Package clock tells the model what the calendar, the wall clock and the sky
-// say, where the bot is and where the person is: as a small injection that is
-// made of what is at hand and never waits for anybody, and, where it is asked
-// for, as the action weather.
+// Package clock gives the model date, time, season and weather, for the bot and for the user:
+// as a small injection that never waits for anything, and on request as the action weather.
 //
-// Weather and cities come from servers that speak the API of Open-Meteo, without
-// a key. Nothing is asked of them but when a person names a city or wants the
-// weather, or, with weather = "prompt", to keep what prompts tell at most that
-// old as the configuration says; what they answer is data, capped and checked.
+// Weather and cities come from servers with the API of Open-Meteo, without a key. They are
+// asked only when a user names a city or wants the weather, or, with weather = "prompt", to
+// keep what prompts show as fresh as the configuration says. Their answers are data: capped
+// and checked.
 //
-// Where a person is stands under his path, with the place where he said so: it is
-// told there, and in private, and nowhere else.
+// A user's location lies under their path, with the place where they said so. It is shown
+// there and in private, and nowhere else.
 package clock

@@ -10,11 +10,11 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxInjection is the most that a prompt is told, in bytes.
+// maxInjection is the size of the injection in bytes.
 const maxInjection = 300
 
-// told is what a prompt is told: nothing in it changes within a minute.
-type told struct {
+// injection is what a prompt shows. Nothing in it changes within a minute.
+type injection struct {
 	Now     string `json:"now"`
 	Place   string `json:"place,omitempty"`
 	Season  string `json:"season,omitempty"`
@@ -41,9 +41,9 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if p.config.Weather == weatherPrompt && p.home.due(p.host.Clock()) {
 		p.skies.rouse() // the map did not answer when Run began
 	}
-	t := told{Now: moment(now), Place: txt.Clip(p.config.Place, 40), Weather: p.sky(home)}
+	t := injection{Now: moment(now), Place: txt.Clip(p.config.Place, 40), Weather: p.sky(home)}
 	t.Season = season(now.Month(), p.hemisphere(home, now.Location().String()))
-	person, err := p.tellable(ctx, s.Path, s.Private, s.Author, s.Sees)
+	person, err := p.visibleSpot(ctx, s.Path, s.Private, s.Author, s.Sees)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (p *Plugin) there(s *spot, now time.Time, here string) *there {
 func moment(t time.Time) string { return t.Format("Monday 2 January 2006, 15:04") }
 
 // encode leaves out what there is no room for, the least telling first.
-func (t *told) encode() (json.RawMessage, error) {
+func (t *injection) encode() (json.RawMessage, error) {
 	leave := []func(){
 		func() {},
 		func() { t.Weather = "" },
@@ -113,8 +113,8 @@ func clearWeather(t *there) {
 	}
 }
 
-// sky is the weather of a spot in a few words, where prompts tell it and it is at
-// hand. Run is told what is not, or is old.
+// sky returns the weather of a spot in a few words, if prompts show it and it is known. Run
+// hears of spots that are unknown or outdated.
 func (p *Plugin) sky(s *spot) string {
 	if p.config.Weather != weatherPrompt || s == nil || s.Bare {
 		return ""

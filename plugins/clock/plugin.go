@@ -72,12 +72,12 @@ func zoneOf(name string) *time.Location {
 // maxZone is longer than the name of any time zone.
 const maxZone = 64
 
-// keyPlace is under what a person's spot is kept. His zone is the host's Zones',
-// which others set, too.
+// keyPlace is the key of a user's spot. Their time zone is in the host's Zones, which other
+// plugins set, too.
 const keyPlace = "place"
 
-// kept is the spot that a person named; nil where there is none, or where he has
-// said since that he is in another zone.
+// kept returns the spot that a user named. It is nil if there is none, or if they have
+// named another time zone since.
 func (p *Plugin) kept(ctx context.Context, person core.Path, zone string) (*spot, error) {
 	item, ok, err := p.host.Items.Get(ctx, person, keyPlace)
 	if err != nil {
@@ -96,8 +96,7 @@ func (p *Plugin) kept(ctx context.Context, person core.Path, zone string) (*spot
 	return s, nil
 }
 
-// keepPlace keeps it; nil takes it away. What else is told in a person's time
-// follows.
+// keepPlace keeps a spot; nil removes it. Other times that the user sees follow it.
 func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error {
 	item := core.Item{Path: person, Key: keyPlace, Version: core.AnyVersion}
 	if s != nil && s.location() == nil {
@@ -131,9 +130,9 @@ func bare(z core.Zone) *spot {
 	return &spot{Name: strings.ReplaceAll(city, "_", " "), Zone: z.Name, Origin: z.Origin, Bare: true}
 }
 
-// tellable is where the author of a turn is, so far as that may be told there:
-// in private, or where what was said at its origin may be told.
-func (p *Plugin) tellable(ctx context.Context, place core.Path, private bool, author core.Author,
+// visibleSpot returns where the author of a turn is, if that may be shown there: in
+// private, or where readers of its origin are.
+func (p *Plugin) visibleSpot(ctx context.Context, place core.Path, private bool, author core.Author,
 	sees []core.Path) (*spot, error) {
 	person, err := place.Person(author.ID)
 	if err != nil || author.ID == "" || author.Bot {
@@ -148,12 +147,12 @@ func (p *Plugin) tellable(ctx context.Context, place core.Path, private bool, au
 		return nil, err
 	}
 	for _, s := range []*spot{s, bare(z)} {
-		if s != nil && (private || s.told(place) || slices.ContainsFunc(sees, s.told)) {
+		if s != nil && (private || s.visibleAt(place) || slices.ContainsFunc(sees, s.visibleAt)) {
 			return s, nil
 		}
 	}
 	return nil, nil
 }
 
-// told reports whether the spot may be told in a place.
-func (s *spot) told(at core.Path) bool { return at.Within(s.Origin) }
+// visibleAt reports whether the spot may be shown in a place.
+func (s *spot) visibleAt(at core.Path) bool { return at.Within(s.Origin) }

@@ -158,7 +158,7 @@ type hourly struct {
 type daily struct {
 	Date            string
 	Code            int
-	Min, Max, Rain  float64 // Rain: chance, per cent; below 0: not told
+	Min, Max, Rain  float64 // Rain: chance, per cent; below 0: unknown
 	Sunrise, Sunset string
 }
 

@@ -33,7 +33,7 @@ type seen struct {
 	retry  time.Time
 }
 
-// Limits of what is kept, and of what is told.
+// Limits of what is kept and shown.
 const (
 	maxSkies = 500
 	tooOld   = 3 * time.Hour

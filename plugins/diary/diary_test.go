@@ -113,8 +113,8 @@ func TestThoughtsStayPrivate(t *testing.T) {
 	}
 }
 
-// A thought is kept under the one name that whoever shows what is kept leaves out;
-// one that an older diary kept under another is found, and moves there.
+// A thought is kept under the one name that exports leave out. One that an older diary kept
+// under another name is found, and moves there.
 func TestThoughtsAreNamed(t *testing.T) {
 	const canary = "kanarienvogel"
 	s := plugintest.NewStand(t, "diary")
@@ -340,7 +340,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// What a prompt is told is a list within its limit, the newest first.
+// A prompt shows a list within its limit, the newest first.
 func TestInjectionIsShort(t *testing.T) {
 	s := plugintest.NewStand(t, "diary")
 	p := made(t, s)
@@ -353,7 +353,7 @@ func TestInjectionIsShort(t *testing.T) {
 		}
 	}
 	raw, err := p.Inject(t.Context(), core.Scene{Path: group, Sees: []core.Path{group}})
-	var list []told
+	var list []shownNote
 	if err != nil || json.Unmarshal(raw, &list) != nil || len(raw) > 800 || len(raw) < 400 || !strings.HasPrefix(list[0].Note, "11 ") {
 		t.Errorf("%d bytes: %s, %v", len(raw), raw, err)
 	}

@@ -14,11 +14,11 @@ import (
 // What an injection looks at.
 const (
 	placesMax = 16  // places that are looked into
-	toldMax   = 200 // characters of one entry
+	noteMax   = 200 // characters of one entry
 )
 
-// told is a day or an entry as a prompt tells it.
-type told struct {
+// shownNote is a day or an entry as a prompt shows it.
+type shownNote struct {
 	At       string   `json:"at"`
 	Note     string   `json:"note"`
 	Feelings []string `json:"feelings,omitempty"`
@@ -33,7 +33,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	if p.config.Days == 0 {
 		return nil, nil
 	}
-	var notes []told
+	var notes []shownNote
 	places := origins(s.Path, s.Sees)
 	for back, full := 0, false; back < p.config.Days && !full; back++ {
 		day := p.host.Clock().AddDate(0, 0, -back).Format(dayLayout)
@@ -46,20 +46,20 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 		}
 		full = size(notes) > p.config.Bytes
 	}
-	slices.SortStableFunc(notes, func(a, b told) int { return b.time.Compare(a.time) })
+	slices.SortStableFunc(notes, func(a, b shownNote) int { return b.time.Compare(a.time) })
 	return fit(notes, p.config.Bytes), nil
 }
 
 // size is how long notes are, about.
-func size(notes []told) (n int) {
+func size(notes []shownNote) (n int) {
 	for i := range notes {
 		n += len(notes[i].Note)
 	}
 	return n
 }
 
-// origins are the places whose entries may be told: those that are seen, and
-// those above them.
+// origins returns the places whose entries may be shown: those that are seen, and those
+// above them.
 func origins(place core.Path, sees []core.Path) []core.Path {
 	all := []core.Path{place}
 	for _, see := range append([]core.Path{place}, sees...) {
@@ -74,23 +74,24 @@ func origins(place core.Path, sees []core.Path) []core.Path {
 
 // notes tell of a day: its digest, or else its entries; entries that came after
 // the digest, besides.
-func (p *Plugin) notes(v *view) (notes []told) {
+func (p *Plugin) notes(v *view) (notes []shownNote) {
 	rest := v.Entries
 	d := v.Digest
 	if d != nil {
-		notes = append(notes, told{At: v.day, Note: txt.Clip(txt.Line(d.Text), 2*toldMax), Mood: d.Mood, time: d.Time})
+		text := txt.Clip(txt.Line(d.Text), 2*noteMax)
+		notes = append(notes, shownNote{At: v.day, Note: text, Mood: d.Mood, time: d.Time})
 		rest = rest[min(d.N, len(rest)):]
 	}
 	for _, e := range rest {
 		at := e.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04")
 		notes = append(notes,
-			told{At: at, Note: txt.Clip(txt.Line(e.Summary), toldMax), Feelings: e.Feelings, time: e.Time})
+			shownNote{At: at, Note: txt.Clip(txt.Line(e.Summary), noteMax), Feelings: e.Feelings, time: e.Time})
 	}
 	return notes
 }
 
 // fit is a list of the first notes that fit into so many bytes, nil for none.
-func fit(notes []told, most int) json.RawMessage {
+func fit(notes []shownNote, most int) json.RawMessage {
 	raw := []byte{'['}
 	for _, n := range notes {
 		one, err := json.Marshal(n)

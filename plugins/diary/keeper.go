@@ -9,7 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// shown is what a person is shown of an entry that he is in.
+// shown is what users see of an entry about them.
 type shown struct {
 	Place core.Path `json:"place"`
 	Day   string    `json:"day"`
@@ -59,8 +59,8 @@ func (e *open) concerns(person core.Path) bool {
 	return e.By == person || slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person })
 }
 
-// Erase implements core.Keeper: entries of him alone go, in others his name
-// does, and so do the digests that were made of them.
+// Erase implements core.Keeper: entries about the user alone are deleted. Their name leaves
+// the others, and so do digests made of them.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	items, err := p.pages(ctx)
 	if err != nil {
@@ -82,9 +82,9 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	return nil
 }
 
-// erase takes a person out of a page, and reports whether he was in it.
+// erase removes a user from a page, and reports whether they were in it.
 func (d *page) erase(person core.Path) (found bool) {
-	var names []someone // that he had
+	var names []someone // of the user
 	d.Entries = slices.DeleteFunc(d.Entries, func(e entry) bool {
 		if !e.concerns(person) {
 			return false

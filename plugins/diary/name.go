@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// replaceWord puts another word in the place of a name, in any case, where it
-// stands as a word of its own.
+// replaceWord replaces a name, in any case, where it is a word of its own.
 func replaceWord(text, name, with string) string {
 	var b strings.Builder
 	for rest, before := text, ' '; rest != ""; {

@@ -26,12 +26,12 @@ type page struct {
 // Thought is not there: see view.
 type entry struct {
 	open
-	// Whoever shows what is kept knows by its name that it is for nobody.
+	// The name hides it from exports.
 	Thought string `json:"private_thought,omitempty"`
 	Former  string `json:"thought,omitempty"` // what it was kept as before
 }
 
-// open is what of an entry may be told.
+// open is what may be shown of an entry.
 type open struct {
 	ID       string    `json:"id"` // the step that wrote it: the same step writes once
 	Time     time.Time `json:"time"`
@@ -84,7 +84,7 @@ func isDay(key string) (day string, ok bool) {
 // today is the day in the bot's time zone.
 func (p *Plugin) today() string { return p.host.Clock().Format(dayLayout) }
 
-// view reads what may be told of a day; it is empty where nothing was written.
+// view reads what may be shown of a day. It is empty if nothing was written.
 func (p *Plugin) view(ctx context.Context, place core.Path, day string) (view, error) {
 	v := view{day: day, place: place}
 	item, ok, err := p.host.Items.Get(ctx, place, dayKey(day))

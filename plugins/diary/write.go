@@ -41,8 +41,8 @@ func (p *Plugin) writeAction() core.Action {
 			},
 			Examples: []core.Example{
 				{Scenario: "Jay told the group that he got the job",
-					Payload: json.RawMessage(`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann promised` +
-						` to bake a cake.","private_thought":"I will miss our late talks when he moves.",` +
+					Payload: json.RawMessage(`{"summary":"Jay got the job in Oslo. Everybody cheered, and Ann` +
+						` promised to bake a cake.","private_thought":"I will miss our late talks when he moves.",` +
 						`"feelings":["proud","wistful"],"tags":["job"],"people":["Jay","Ann"]}`)},
 				{Scenario: "A quiet evening",
 					Payload: json.RawMessage(`{"summary":"We guessed films by their worst reviews until midnight."` +
@@ -167,10 +167,10 @@ func (s someone) in(e *entry) bool {
 	return false
 }
 
-// somebody stands where a name was.
+// somebody replaces a name.
 const somebody = "somebody"
 
-// without is a text in which the person's names are not to be read.
+// without returns a text without the user's names.
 func (s someone) without(text string) string {
 	names := []string{s.Tag, s.Name}
 	for part := range strings.FieldsSeq(s.Name) {

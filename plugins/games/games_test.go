@@ -291,7 +291,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLongPolls: however long the words of polls are, prompts are told of them, and
+// TestLongPolls: however long the words of polls are, prompts show them, and
 // no more than there is room for.
 func TestLongPolls(t *testing.T) {
 	for _, letter := range []string{"a", "é", "🫖", "<"} {

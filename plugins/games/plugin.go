@@ -73,7 +73,8 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// refused is what a person is told, as it is; anything else is what did not work.
+// refused returns errors that are written for users as they are; others say what did not
+// work.
 func refused(what string, err error) error {
 	var told *core.Error
 	if err == nil || errors.As(err, &told) {

@@ -22,8 +22,8 @@ const (
 	maxHours    = 720
 )
 
-// Keys of items. A poll stands under its place, votes and the mark of the maker
-// under people's paths, with place and number in the key.
+// Keys of items. A poll lies under its place; votes and the mark of the maker lie under the
+// users' paths, with place and number in the key.
 const (
 	pollKey = "poll/"
 	voteKey = "vote/"
@@ -197,7 +197,7 @@ func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (
 	return made, p.mark(ctx, c, number)
 }
 
-// maker is who made a poll, under his own path.
+// maker is who made a poll, under their own path.
 type maker struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`

@@ -115,7 +115,7 @@ func (p *Plugin) people(ctx context.Context, o *poll, kind string, f func(core.I
 	return nil
 }
 
-// count closes a poll: from now on its numbers stand.
+// count closes a poll. Its numbers do not change any more.
 func (p *Plugin) count(ctx context.Context, o *poll) (err error) {
 	if o.Counts, o.Voters, err = p.tally(ctx, o); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (p *Plugin) count(ctx context.Context, o *poll) (err error) {
 	return p.put(ctx, o)
 }
 
-// settle notes that the result was told, and forgets who voted how.
+// settle notes that the result was announced, and forgets who voted how.
 func (p *Plugin) settle(ctx context.Context, o *poll) error {
 	o.Told = true
 	if err := p.put(ctx, o); err != nil {
@@ -143,7 +143,7 @@ func (p *Plugin) settle(ctx context.Context, o *poll) error {
 	return nil
 }
 
-// standing is a poll as the model is told of it.
+// standing is a poll as the model sees it.
 type standing struct {
 	Poll     int        `json:"poll"`
 	Question string     `json:"question"`
@@ -181,7 +181,7 @@ func (s standing) said() string {
 	return fmt.Sprintf("%s — %s (%d voted)", s.Question, strings.Join(texts, ", "), s.Voters)
 }
 
-// standings are the polls of a place as they stand now, newest first.
+// standings returns the polls of a place, newest first.
 func (p *Plugin) standings(ctx context.Context, place core.Path, open bool) ([]standing, error) {
 	there, err := p.polls(ctx, place)
 	if err != nil {
@@ -202,13 +202,13 @@ func (p *Plugin) standings(ctx context.Context, place core.Path, open bool) ([]s
 	return list, nil
 }
 
-// Bounds of what is told unasked.
+// Bounds of what prompts show.
 const (
 	maxInjected  = 1800 // bytes, below the limit of a turn
 	pollsToldMax = 5
 )
 
-// Inject implements core.Injector: how the open polls of the place stand.
+// Inject implements core.Injector: the current numbers of the place's open polls.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	if s.Path.IsZero() {
 		return nil, nil

@@ -71,8 +71,8 @@ func (p *Plugin) end(ctx context.Context) (time.Duration, error) {
 	return next, nil
 }
 
-// announce lets the persona tell the result. The event has an id of its own, so
-// that it is told once, whatever happens in between.
+// announce makes the persona announce the result. The event has an id of its own, so that
+// this happens once.
 func (p *Plugin) announce(ctx context.Context, o *poll) error {
 	if !o.Closed {
 		if err := p.count(ctx, o); err != nil {

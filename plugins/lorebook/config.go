@@ -32,7 +32,7 @@ type Card struct {
 	Book Book   // without entries: the persona has none
 }
 
-// What a book is made of stands with the words of the house.
+// The parts of a book are defined in core.
 type (
 	Book  = core.Book
 	Entry = core.BookEntry

@@ -44,7 +44,7 @@ func TestConform(t *testing.T) {
 	}})
 }
 
-// told is what a book tells when a text is said.
+// found is what a book adds to the prompt of a text.
 func told(t testing.TB, c Config, b Book, text string) []string {
 	t.Helper()
 	c.Cards = []Card{{Char: "Nell", Book: b}}
@@ -61,7 +61,7 @@ func told(t testing.TB, c Config, b Book, text string) []string {
 	return texts
 }
 
-// one is a book of one entry, which says "told".
+// one is a book of one entry.
 func one(change func(*Entry)) Book {
 	e := Entry{Keys: []string{"moss"}, Content: "told", Enabled: true}
 	change(&e)

@@ -36,12 +36,12 @@ type entry struct {
 type key struct {
 	words string         // in small letters, unless exact
 	exact bool           // case counts
-	whole bool           // it is no part of a word
+	whole bool           // it must be a whole word
 	re    *regexp.Regexp // in place of words
 }
 
-// prepare makes a volume of a book, and counts the keys that are no regular
-// expressions, though they should be.
+// prepare makes a volume of a book, and counts the keys that should be regular expressions
+// and are not.
 func prepare(b Book, c Config) (v *volume, broken int) {
 	v = &volume{
 		name: b.Name, depth: within(b.ScanDepth, 50, c.Depth), budget: within(b.TokenBudget, c.Budget, c.Budget),
@@ -103,7 +103,7 @@ func prepareEntry(e *Entry, whole bool, left *room) (one *entry, broken int) {
 	return one, broken
 }
 
-// decorators are the lines of V3 that stand before the content.
+// decorators are the lines of V3 that precede the content.
 type decorators struct {
 	constant, never bool
 	exclude         []string

@@ -23,7 +23,7 @@ const (
 	maxEntries = 5000
 	maxKeys    = 200  // of an entry
 	maxKey     = 300  // bytes
-	maxContent = 1900 // bytes; more could never be told
+	maxContent = 1900 // bytes; more would never fit
 )
 
 // Load reads a book. The error names the file, and what would be right.
@@ -79,8 +79,8 @@ func Read(data []byte) (Book, error) {
 
 var errNone = errors.New("holds no lore: neither entries nor a character_book with entries")
 
-// bookJSON and entryJSON are how books are written; behind the bars stand the
-// names of world-info exports.
+// bookJSON and entryJSON are the formats of books; world-info exports use the names behind
+// the bars.
 type bookJSON struct {
 	Name        text            `json:"name"`
 	Description text            `json:"description"`

@@ -46,8 +46,8 @@ func (p *Plugin) allowed(ctx context.Context, c *core.Call, id string) (core.Fac
 		return core.Fact{}, person, err
 	}
 	f, err := p.fact(ctx, id, sees(c.Path, c.Sees), person)
-	if err == nil && !may(&f, c.Path, person, c.Author.Rank) {
-		err = errNotHis
+	if err == nil && !mayChange(&f, c.Path, person, c.Author.Rank) {
+		err = errNotTheirs
 	}
 	return f, person, err
 }

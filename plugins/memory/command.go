@@ -33,7 +33,7 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// remember keeps a text of the caller's, or a message that he points at.
+// remember keeps a text of the caller's, or a message that they point at.
 func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 	text, by, rank := c.Args["text"], c.Person, c.Author.Rank
 	about := []core.Path{by}
@@ -54,7 +54,8 @@ func (p *Plugin) remember(ctx context.Context, c command.Call) (string, error) {
 		return "", core.Errorf(core.Invalid, "That is too long to remember; %d characters are the most.", textMax)
 	}
 	f, err := p.host.Facts.SaveFact(ctx, core.Fact{
-		Text: text, About: about, Importance: 5, Language: p.language(c.Locale), Origin: c.Path, By: by, Rank: rank,
+		Text: text, About: about, Importance: 5, Language: languageOr(p.host.Language, c.Locale), Origin: c.Path,
+		By: by, Rank: rank,
 	})
 	if err != nil {
 		return "", worded("", err)
@@ -95,7 +96,7 @@ const listMax = 30 // memories that a command lists
 
 // memories lists what is remembered about the caller.
 func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
-	found, err := p.his(ctx, &c)
+	found, err := p.factsOf(ctx, &c)
 	if err != nil {
 		return "", err
 	}
@@ -113,14 +114,13 @@ func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 	return b.String() + "`/forget ID` takes one away.", nil
 }
 
-// forgetOne forgets a memory that can be seen here or that stands in the
-// caller's list.
+// forgetOne forgets a memory that can be seen here or that is in the caller's list.
 func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) {
 	id := strings.Trim(c.Args["id"], "`")
 	see := sees(c.Path, c.Sees)
 	f, err := p.fact(ctx, id, see, c.Person)
 	if err != nil && c.Private {
-		if f, err = p.hisOwn(ctx, &c, id); err == nil {
+		if f, err = p.ownFact(ctx, &c, id); err == nil {
 			see = []core.Path{f.Origin}
 		}
 	}
@@ -132,7 +132,7 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if !may(&f, c.Path, c.Person, c.Author.Rank) {
+	if !mayChange(&f, c.Path, c.Person, c.Author.Rank) {
 		return "", core.Errorf(core.Forbidden,
 			"Somebody else told me that, about somebody else: only they, moderators and admins may take it away.")
 	}
@@ -142,13 +142,13 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 	return "Forgotten.", nil
 }
 
-// his are the facts about the caller, and those that he told, which he may be
-// told here: what can be seen, and in private also what he said himself
-// elsewhere and what was said about him in groups where he talks.
-func (p *Plugin) his(ctx context.Context, c *command.Call) ([]core.Fact, error) {
+// factsOf returns the facts about the caller, and those that they stated, as far as they
+// may see them here: what can be seen here, and in private also what they said themselves
+// elsewhere and what was said about them in groups where they talk.
+func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, error) {
 	q := core.FactQuery{See: sees(c.Path, c.Sees), N: findMax}
 	if c.Private {
-		heads, err := p.places(ctx)
+		heads, err := places(ctx, p.host.Reader)
 		if err != nil {
 			return nil, err
 		}
@@ -173,11 +173,11 @@ func (p *Plugin) his(ctx context.Context, c *command.Call) ([]core.Fact, error) 
 			facts = append(facts, f.Fact)
 		}
 	}
-	return p.tellable(ctx, c, facts), nil
+	return p.visible(ctx, c, facts), nil
 }
 
-// tellable are those of a person's facts that he may be told.
-func (p *Plugin) tellable(ctx context.Context, c *command.Call, facts []core.Fact) []core.Fact {
+// visible returns those facts that the caller may see.
+func (p *Plugin) visible(ctx context.Context, c *command.Call, facts []core.Fact) []core.Fact {
 	talks := make(map[core.Path]bool)
 	return slices.DeleteFunc(facts, func(f core.Fact) bool {
 		here := func(see core.Path) bool { return see.Within(f.Origin) }
@@ -193,9 +193,9 @@ func (p *Plugin) tellable(ctx context.Context, c *command.Call, facts []core.Fac
 	})
 }
 
-// hisOwn finds a fact of the caller's list.
-func (p *Plugin) hisOwn(ctx context.Context, c *command.Call, id string) (core.Fact, error) {
-	found, err := p.his(ctx, c)
+// ownFact finds a fact of the caller's list.
+func (p *Plugin) ownFact(ctx context.Context, c *command.Call, id string) (core.Fact, error) {
+	found, err := p.factsOf(ctx, c)
 	if err != nil {
 		return core.Fact{}, err
 	}
@@ -229,8 +229,8 @@ func (p *Plugin) talks(ctx context.Context, place core.Path, c *command.Call) (t
 	return there && err == nil
 }
 
-func (p *Plugin) places(ctx context.Context) (heads []core.Head, err error) {
-	err = p.host.Reader.View(ctx, func(v core.View) error {
+func places(ctx context.Context, r core.Reader) (heads []core.Head, err error) {
+	err = r.View(ctx, func(v core.View) error {
 		heads, err = v.Places(core.Path{})
 		return err
 	})

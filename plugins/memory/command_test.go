@@ -10,8 +10,8 @@ import (
 	"synthbot/plugins/plugintest"
 )
 
-// In private a person is listed what he said himself, and what was said about
-// him in groups where he talks; nothing that others said in private, or where he
+// In private users see what they said themselves, and what was said about them in
+// groups where they talk; nothing that others said in private, or where they
 // is not.
 func TestHisList(t *testing.T) {
 	s := plugintest.NewStand(t, "memory")

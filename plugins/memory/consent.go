@@ -9,18 +9,17 @@ import (
 	"synthbot/core/command"
 )
 
-// consent is what a person said about the reading of his talk. It is kept under
-// his path.
+// consent is what a user said about the reading of their talk. It is kept under their path.
 type consent struct {
 	On bool `json:"on"`
 }
 
 const consentKey = "extract"
 
-// readable reports whether a person's words may be read: in private if he
-// agreed, elsewhere unless he refused.
-func (p *Plugin) readable(ctx context.Context, person core.Path, private bool) (bool, error) {
-	item, ok, err := p.host.Items.Get(ctx, person, consentKey)
+// readable reports whether a user's messages may be read: in private if they agreed,
+// elsewhere unless they refused.
+func readable(ctx context.Context, items core.Items, person core.Path, private bool) (bool, error) {
+	item, ok, err := items.Get(ctx, person, consentKey)
 	if err != nil {
 		return false, fmt.Errorf("consent: %w", err)
 	}
@@ -50,11 +49,11 @@ func (p *Plugin) agree(ctx context.Context, c command.Call) (string, error) {
 }
 
 func (p *Plugin) tellConsent(ctx context.Context, person core.Path) (string, error) {
-	private, err := p.readable(ctx, person, true)
+	private, err := readable(ctx, p.host.Items, person, true)
 	if err != nil {
 		return "", err
 	}
-	public, err := p.readable(ctx, person, false)
+	public, err := readable(ctx, p.host.Items, person, false)
 	switch {
 	case err != nil:
 		return "", err

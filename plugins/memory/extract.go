@@ -19,6 +19,14 @@ const (
 	freshly = 48 * time.Hour   // how old an unread conversation may be when the bot starts
 )
 
+// extractor reads conversations again, and saves the facts that a model finds in them.
+type extractor struct {
+	host    core.Host
+	config  Config
+	words   lexicon
+	waiting waiting
+}
+
 // waiting are the places that will be looked at, and when.
 type waiting struct {
 	mu   sync.Mutex
@@ -64,51 +72,50 @@ func (w *waiting) take(place core.Path, due time.Time) bool {
 	return true
 }
 
-// Observe implements core.Observer: a turn is a sign of life, and its place is
-// looked at when it has been silent for long enough.
-func (p *Plugin) Observe(end core.TurnEnd) {
-	if p.config.Extract && end.Turn.Seq != 0 {
-		p.waiting.at(end.Turn.Path, p.host.Clock().Add(p.config.ExtractAfter))
+// observe schedules the reading of a place for when it has been silent long enough.
+func (x *extractor) observe(end core.TurnEnd) {
+	if x.config.Extract && end.Turn.Seq != 0 {
+		x.waiting.at(end.Turn.Path, x.host.Clock().Add(x.config.ExtractAfter))
 	}
 }
 
-// Run implements core.Runner: it reads conversations again, one at a time.
-func (p *Plugin) Run(ctx context.Context) error {
-	if !p.config.Extract {
+// run reads conversations again, one at a time, until ctx ends.
+func (x *extractor) run(ctx context.Context) error {
+	if !x.config.Extract {
 		<-ctx.Done()
 		return nil
 	}
-	if err := p.resume(ctx); err != nil && ctx.Err() == nil {
-		p.host.Log.Warn("unread conversations not found", "err", err)
+	if err := x.resume(ctx); err != nil && ctx.Err() == nil {
+		x.host.Log.Warn("unread conversations not found", "err", err)
 	}
 	for ctx.Err() == nil {
-		place, due, ok := p.waiting.next()
-		if !p.sleep(ctx, due, ok) || !p.waiting.take(place, due) {
+		place, due, ok := x.waiting.next()
+		if !x.sleep(ctx, due, ok) || !x.waiting.take(place, due) {
 			continue
 		}
-		next, err := p.reread(ctx, place)
+		next, err := x.reread(ctx, place)
 		if err != nil && ctx.Err() == nil {
-			p.host.Log.Warn("conversation not read", "path", place, "err", err)
+			x.host.Log.Warn("conversation not read", "path", place, "err", err)
 		}
 		if !next.IsZero() {
-			p.waiting.at(place, next)
+			x.waiting.at(place, next)
 		}
 	}
 	return nil
 }
 
 // sleep waits until something is due; it returns false when it was woken before.
-func (p *Plugin) sleep(ctx context.Context, due time.Time, ok bool) bool {
+func (x *extractor) sleep(ctx context.Context, due time.Time, ok bool) bool {
 	var alarm <-chan time.Time
 	if ok {
-		timer := time.NewTimer(due.Sub(p.host.Clock()))
+		timer := time.NewTimer(due.Sub(x.host.Clock()))
 		defer timer.Stop()
 		alarm = timer.C
 	}
 	select {
 	case <-ctx.Done():
 		return false
-	case <-p.waiting.wake:
+	case <-x.waiting.wake:
 		return false
 	case <-alarm:
 		return true
@@ -117,12 +124,12 @@ func (p *Plugin) sleep(ctx context.Context, due time.Time, ok bool) bool {
 
 // resume looks for what a former life left unread: where a place was read
 // before, or was talked in lately.
-func (p *Plugin) resume(ctx context.Context) error {
-	heads, err := p.places(ctx)
+func (x *extractor) resume(ctx context.Context) error {
+	heads, err := places(ctx, x.host.Reader)
 	if err != nil {
 		return err
 	}
-	items, err := p.host.Items.List(ctx, core.Path{})
+	items, err := x.host.Items.List(ctx, core.Path{})
 	if err != nil {
 		return fmt.Errorf("marks: %w", err)
 	}
@@ -133,17 +140,17 @@ func (p *Plugin) resume(ctx context.Context) error {
 			marks[item.Path] = m
 		}
 	}
-	at := p.host.Clock()
+	at := x.host.Clock()
 	for _, h := range heads {
 		m, read := marks[h.Path]
 		if h.Last <= m.reached() || !read && at.Sub(h.Time) > freshly {
 			continue
 		}
-		due := h.Time.Add(p.config.ExtractAfter)
-		if due.Before(at) || due.Sub(at) > p.config.ExtractAfter { // the platform's clock is not ours
+		due := h.Time.Add(x.config.ExtractAfter)
+		if due.Before(at) || due.Sub(at) > x.config.ExtractAfter { // the platform's clock is not ours
 			due, at = at, at.Add(breath)
 		}
-		p.waiting.at(h.Path, due)
+		x.waiting.at(h.Path, due)
 	}
 	return nil
 }
@@ -165,8 +172,8 @@ type mark struct {
 // middle: no part is read twice.
 func (m *mark) reached() uint64 { return max(m.Seq, m.Begun) }
 
-func (p *Plugin) mark(ctx context.Context, place core.Path) (m mark, err error) {
-	item, ok, err := p.host.Items.Get(ctx, place, markKey)
+func (x *extractor) mark(ctx context.Context, place core.Path) (m mark, err error) {
+	item, ok, err := x.host.Items.Get(ctx, place, markKey)
 	if ok && err == nil {
 		err = json.Unmarshal(item.Value, &m)
 	}
@@ -177,12 +184,12 @@ func (p *Plugin) mark(ctx context.Context, place core.Path) (m mark, err error) 
 	return m, nil
 }
 
-func (p *Plugin) put(ctx context.Context, place core.Path, m *mark) error {
+func (x *extractor) put(ctx context.Context, place core.Path, m *mark) error {
 	value, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("mark: %w", err)
 	}
-	if m.version, err = p.host.Items.Put(ctx,
+	if m.version, err = x.host.Items.Put(ctx,
 		core.Item{Path: place, Key: markKey, Version: m.version, Value: value}); err != nil {
 		return fmt.Errorf("mark: %w", err)
 	}
@@ -191,56 +198,56 @@ func (p *Plugin) put(ctx context.Context, place core.Path, m *mark) error {
 
 // reread reads the new part of a place, if it is over, and keeps what it finds.
 // next is when the place is to be looked at again; zero: when it is talked in.
-func (p *Plugin) reread(ctx context.Context, place core.Path) (next time.Time, err error) {
-	ctx, now := core.WithEpoch(ctx, p.host.Facts.Epoch()), p.host.Clock()
-	m, err := p.mark(ctx, place)
+func (x *extractor) reread(ctx context.Context, place core.Path) (next time.Time, err error) {
+	ctx, now := core.WithEpoch(ctx, x.host.Facts.Epoch()), x.host.Clock()
+	m, err := x.mark(ctx, place)
 	if err != nil {
 		return next, err
 	}
-	part, err := p.part(ctx, place, m.Seq)
+	part, err := x.part(ctx, place, m.Seq)
 	if err != nil || part.mine == 0 {
 		return next, err
 	}
-	over := part.last.Add(p.config.ExtractAfter)
+	over := part.last.Add(x.config.ExtractAfter)
 	if over.After(now) && !part.full {
 		return over, nil
 	}
-	if part.theirs < p.config.ExtractMin {
+	if part.theirs < x.config.ExtractMin {
 		return next, nil
 	}
 	today := now.Format(dateLayout)
 	if m.Day != today {
 		m.Day, m.Runs = today, 0
 	}
-	if m.Runs >= p.config.ExtractDaily {
+	if m.Runs >= x.config.ExtractDaily {
 		year, month, day := now.Date()
-		return time.Date(year, month, day+1, 0, 0, 0, 0, now.Location()).Add(p.config.ExtractAfter), nil
+		return time.Date(year, month, day+1, 0, 0, 0, 0, now.Location()).Add(x.config.ExtractAfter), nil
 	}
 	m.Begun, m.Runs = part.to, m.Runs+1
-	if err := p.put(ctx, place, &m); err != nil {
+	if err := x.put(ctx, place, &m); err != nil {
 		return next, err
 	}
-	notes, err := p.ask(ctx, part)
+	notes, err := x.ask(ctx, part)
 	if err == nil {
-		err = p.keep(ctx, part, notes)
+		err = x.keep(ctx, part, notes)
 	}
-	next = p.settle(ctx, &m, err)
+	next = x.settle(ctx, &m, err)
 	if errors.Is(err, core.ErrNoEngine) {
 		err = nil
 	}
-	return next, errors.Join(err, p.finish(ctx, place, &m))
+	return next, errors.Join(err, x.finish(ctx, place, &m))
 }
 
 // settle notes in the mark what a reading came to. What an engine could not
 // answer is tried again later; what it answered wrongly is not, nor what was
 // kept in part.
-func (p *Plugin) settle(ctx context.Context, m *mark, err error) (next time.Time) {
+func (x *extractor) settle(ctx context.Context, m *mark, err error) (next time.Time) {
 	failed := (*unanswered)(nil)
 	switch {
 	case errors.Is(err, core.ErrNoEngine), errors.As(err, &failed) && ctx.Err() != nil:
 		m.Runs-- // nothing was asked, or the answer came to nobody
 	case failed != nil:
-		next = p.host.Clock().Add(again)
+		next = x.host.Clock().Add(again)
 	default:
 		m.Seq = m.Begun
 	}
@@ -254,20 +261,21 @@ type unanswered struct{ error }
 func (u *unanswered) Unwrap() error { return u.error }
 
 // finish writes the mark, even if the bot is about to stop.
-func (p *Plugin) finish(ctx context.Context, place core.Path, m *mark) error {
+func (x *extractor) finish(ctx context.Context, place core.Path, m *mark) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastly)
 	defer cancel()
-	return p.put(ctx, place, m)
+	return x.put(ctx, place, m)
 }
 
 // keep saves what was found. What concerns somebody who was forgotten meanwhile
 // is left out.
-func (p *Plugin) keep(ctx context.Context, part *part, notes []note) error {
+func (x *extractor) keep(ctx context.Context, part *part, notes []note) error {
 	kept := 0
 	for _, n := range notes {
 		f := core.Fact{
-			Text: n.Text, Tags: n.Tags, Topic: n.Topic, Importance: n.Importance, Language: p.language(n.Language),
-			Origin: part.place,
+			Text: n.Text, Tags: n.Tags, Topic: n.Topic, Importance: n.Importance,
+			Language: languageOr(x.host.Language, n.Language),
+			Origin:   part.place,
 		}
 		if n.told { // else it is what the bot makes of the talk
 			f.By = part.people[n.By-1].path
@@ -275,13 +283,13 @@ func (p *Plugin) keep(ctx context.Context, part *part, notes []note) error {
 		for _, about := range n.About {
 			f.About = append(f.About, part.people[about-1].path)
 		}
-		if _, err := p.host.Facts.SaveFact(ctx, f); errors.Is(err, core.ErrForgotten) {
+		if _, err := x.host.Facts.SaveFact(ctx, f); errors.Is(err, core.ErrForgotten) {
 			continue
 		} else if err != nil {
 			return fmt.Errorf("keep: %w", err)
 		}
 		kept++
 	}
-	p.host.Log.Info("conversation read", "path", part.place, "messages", len(part.lines), "kept", kept)
+	x.host.Log.Info("conversation read", "path", part.place, "messages", len(part.lines), "kept", kept)
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 
 // What is brought up.
 const (
-	pinnedFrom = 8   // the importance from which on a fact about who speaks is always told
+	pinnedFrom = 8   // the importance from which on a fact about the author is always shown
 	pinnedMax  = 2   // how many of them
 	pinnedLook = 200 // facts about who speaks that are looked at
-	lookMax    = 20  // facts that words led to, of which those are told that answer well
+	lookMax    = 20  // facts that words found, of which the best are shown
 	hintTop    = 100
 )
 
@@ -126,8 +126,8 @@ func crowdOf(s *core.Scene) crowd.Crowd {
 
 const hintMax = 400 // characters of one hint's fact
 
-// hint tells a fact on one line: what it says, about whom, who told it and when, and
-// its id.
+// hint writes a fact on one line: what it says, about whom, who stated it and when, and its
+// id.
 func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
 	about := ""
 	for _, person := range f.About {
@@ -139,12 +139,12 @@ func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
 	if about != "" {
 		about = "about " + about
 	}
-	return fmt.Sprintf("%s (%s%s%s, id %s)", txt.Clip(txt.Line(f.Text), hintMax), about, teller(f, here),
+	return fmt.Sprintf("%s (%s%s%s, id %s)", txt.Clip(txt.Line(f.Text), hintMax), about, sourceOf(f, here),
 		p.date(f.Time), f.ID)
 }
 
-// teller says who told a fact; of what the bot found out itself, nothing.
-func teller(f *core.Fact, here *crowd.Crowd) string {
+// sourceOf returns who stated a fact; "" for what the bot found itself.
+func sourceOf(f *core.Fact, here *crowd.Crowd) string {
 	if f.By.IsZero() {
 		return ""
 	}

@@ -38,33 +38,33 @@ var errNoNotes = errors.New("no notes in it")
 // notes reads an answer. Of what it names, that is taken which is whole, of
 // people who took part, and made of words that were said; refused counts the
 // rest.
-func (p *Plugin) notes(text string, c *part, lines []spoken) (notes []note, refused int, err error) {
+func (x *extractor) notes(text string, c *part, lines []spoken) (notes []note, refused int, err error) {
 	raws, err := rawNotes(text)
 	if err != nil {
 		return nil, 0, err
 	}
-	everybody := p.said(lines, func(int) bool { return true })
+	everybody := x.said(lines, func(int) bool { return true })
 	for _, raw := range raws {
 		n, ok := readNote(raw)
-		if len(notes) == p.config.ExtractFacts || !ok || !n.fits(len(c.people)) {
+		if len(notes) == x.config.ExtractFacts || !ok || !n.fits(len(c.people)) {
 			refused++
 			continue
 		}
-		words := p.claims(n.Text, c)
+		words := x.claims(n.Text, c)
 		if len(words) == 0 || 2*shared(words, everybody) < len(words) { // invented, or in another language
 			refused++
 			continue
 		}
-		n.told = p.told(n.By, words, lines, len(c.people))
+		n.told = x.isStatedBy(n.By, words, lines, len(c.people))
 		notes = append(notes, n)
 	}
 	return notes, refused, nil
 }
 
-// told reports whether a person said half of the words, and nobody else more of them:
-// others put no note into somebody's mouth who used a word of it by chance.
-func (p *Plugin) told(by int, words []string, lines []spoken, people int) bool {
-	count := func(who int) int { return shared(words, p.said(lines, func(from int) bool { return from == who })) }
+// isStatedBy reports whether a user said half of the words, and nobody else more of them.
+// So a note is never ascribed to someone who only used one of its words.
+func (x *extractor) isStatedBy(by int, words []string, lines []spoken, people int) bool {
+	count := func(who int) int { return shared(words, x.said(lines, func(from int) bool { return from == who })) }
 	own := count(by)
 	for who := 1; who <= people; who++ {
 		if count(who) > own {
@@ -127,13 +127,13 @@ func (n *note) fits(people int) bool {
 }
 
 // said are the words of some people in the lines that the model was shown.
-func (p *Plugin) said(lines []spoken, by func(from int) bool) (words []string) {
+func (x *extractor) said(lines []spoken, by func(from int) bool) (words []string) {
 	known := make(map[string]bool)
 	for i := range lines {
 		if lines[i].From == 0 || !by(lines[i].From) {
 			continue
 		}
-		for _, w := range p.words.content(lines[i].Text) {
+		for _, w := range x.words.content(lines[i].Text) {
 			if !known[w] {
 				known[w] = true
 				words = append(words, w)
@@ -144,10 +144,10 @@ func (p *Plugin) said(lines []spoken, by func(from int) bool) (words []string) {
 }
 
 // claims are the words of a note, the names of people aside.
-func (p *Plugin) claims(text string, c *part) []string {
+func (x *extractor) claims(text string, c *part) []string {
 	var names []string
 	for _, s := range c.people {
-		names = append(names, p.words.content(s.name)...)
+		names = append(names, x.words.content(s.name)...)
 	}
-	return slices.DeleteFunc(p.words.content(text), func(w string) bool { return slices.Contains(names, w) })
+	return slices.DeleteFunc(x.words.content(text), func(w string) bool { return slices.Contains(names, w) })
 }

@@ -20,8 +20,8 @@ func talk(lines ...string) (*part, []spoken) {
 	return c, c.lines
 }
 
-func reader() *Plugin {
-	return &Plugin{config: Config{ExtractFacts: 3}, words: newLexicon()}
+func reader() *extractor {
+	return &extractor{config: Config{ExtractFacts: 3}, words: newLexicon()}
 }
 
 func TestNotes(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 const (
 	partMax  = 200 // entries
 	spokenAt = 600 // characters of one message
-	knownMax = 8   // memories that the model is told it has
+	knownMax = 8   // memories that the model sees
 )
 
 // part is the new part of a conversation.
@@ -47,10 +47,10 @@ type spoken struct {
 
 // part reads what was said in a place behind a number: of what is too long, the
 // end. People who do not want it are left out.
-func (p *Plugin) part(ctx context.Context, place core.Path, from uint64) (*part, error) {
+func (x *extractor) part(ctx context.Context, place core.Path, from uint64) (*part, error) {
 	var entries []core.Entry
 	c := &part{place: place, numbers: make(map[string]int)}
-	err := p.host.Reader.View(ctx, func(v core.View) error {
+	err := x.host.Reader.View(ctx, func(v core.View) error {
 		head, err := v.Head(place)
 		if err != nil {
 			return err
@@ -70,7 +70,7 @@ func (p *Plugin) part(ctx context.Context, place core.Path, from uint64) (*part,
 		if !e.Spoken() || e.Message.Text == "" || e.Message.Author.Bot && !e.Self {
 			continue
 		}
-		if err := p.line(ctx, c, e); err != nil {
+		if err := x.line(ctx, c, e); err != nil {
 			return nil, err
 		}
 	}
@@ -88,9 +88,9 @@ const unread = -1 // the number of a person who does not want to be read
 
 // line adds what an entry says. What the bot answered to somebody who is not
 // read is not read either.
-func (p *Plugin) line(ctx context.Context, c *part, e *core.Entry) error {
+func (x *extractor) line(ctx context.Context, c *part, e *core.Entry) error {
 	m := &e.Message
-	said := spoken{At: m.Time.In(p.host.Clock().Location()).Format("2006-01-02 15:04"),
+	said := spoken{At: m.Time.In(x.host.Clock().Location()).Format("2006-01-02 15:04"),
 		Text: txt.Clip(txt.Line(m.Text), spokenAt)}
 	if e.Self {
 		said.Text = txt.Clip(txt.Line(core.Unthink(m.Text)), spokenAt)
@@ -100,7 +100,7 @@ func (p *Plugin) line(ctx context.Context, c *part, e *core.Entry) error {
 		}
 		return nil
 	}
-	n, err := p.number(ctx, c, m)
+	n, err := x.number(ctx, c, m)
 	c.aside = n == unread
 	if err != nil || c.aside {
 		return err
@@ -112,7 +112,7 @@ func (p *Plugin) line(ctx context.Context, c *part, e *core.Entry) error {
 }
 
 // number is the number of a message's author.
-func (p *Plugin) number(ctx context.Context, c *part, m *core.Message) (int, error) {
+func (x *extractor) number(ctx context.Context, c *part, m *core.Message) (int, error) {
 	if n, ok := c.numbers[m.Author.ID]; ok {
 		return n, nil
 	}
@@ -120,7 +120,7 @@ func (p *Plugin) number(ctx context.Context, c *part, m *core.Message) (int, err
 	if err != nil {
 		return unread, fmt.Errorf("speaker: %w", err)
 	}
-	agreed, err := p.readable(ctx, path, m.Private)
+	agreed, err := readable(ctx, x.host.Items, path, m.Private)
 	if err != nil {
 		return unread, err
 	}
@@ -133,7 +133,7 @@ func (p *Plugin) number(ctx context.Context, c *part, m *core.Message) (int, err
 	return n, nil
 }
 
-// system is what the model is told to do; %d is how many facts it may name.
+// system is the order to the model; %d is how many facts it may name.
 const system = "" +
 	"You read a conversation that is over, and note what will still matter in weeks: what people like, who" +
 	" belongs to whom, what they do, what they decided, dates that will come.\n" +
@@ -165,30 +165,30 @@ type person struct {
 
 // ask puts the part to a model and reads what it notes. An *unanswered says that
 // there was no answer.
-func (p *Plugin) ask(ctx context.Context, c *part) ([]note, error) {
-	known, err := p.known(ctx, c)
+func (x *extractor) ask(ctx context.Context, c *part) ([]note, error) {
+	known, err := x.known(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	var lines []spoken // that the model was shown
-	answer, err := p.host.Asker.Ask(ctx, core.Question{Path: c.place, Build: func(l core.Limits) (core.Request, error) {
-		r, shown, err := p.request(c, known, l)
+	answer, err := x.host.Asker.Ask(ctx, core.Question{Path: c.place, Build: func(l core.Limits) (core.Request, error) {
+		r, shown, err := x.request(c, known, l)
 		lines = shown
 		return r, err
 	}})
 	if err != nil {
 		return nil, &unanswered{err}
 	}
-	notes, refused, err := p.notes(answer.Text, c, lines)
+	notes, refused, err := x.notes(answer.Text, c, lines)
 	if err != nil {
 		return nil, fmt.Errorf("answer of %s: %w", answer.Engine, err)
 	}
-	p.host.Log.Debug("conversation noted", "path", c.place, "answer", answer.Text, "refused", refused)
+	x.host.Log.Debug("conversation noted", "path", c.place, "answer", answer.Text, "refused", refused)
 	return notes, nil
 }
 
 // known are texts that the bot has already, so that it does not note them again.
-func (p *Plugin) known(ctx context.Context, c *part) ([]string, error) {
+func (x *extractor) known(ctx context.Context, c *part) ([]string, error) {
 	text := ""
 	for i := range slices.Backward(c.lines) {
 		if c.lines[i].From != 0 && len(text) < readMax/2 {
@@ -196,10 +196,10 @@ func (p *Plugin) known(ctx context.Context, c *part) ([]string, error) {
 		}
 	}
 	q := core.FactQuery{See: []core.Path{c.place}, N: knownMax}
-	for _, word := range telling(p.words.content(text)) {
+	for _, word := range telling(x.words.content(text)) {
 		q.Text += word + " "
 	}
-	found, err := p.host.Facts.Recall(ctx, q)
+	found, err := x.host.Facts.Recall(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
@@ -212,12 +212,12 @@ func (p *Plugin) known(ctx context.Context, c *part) ([]string, error) {
 
 // request builds the question within an engine's limits: what does not fit is
 // left out, the oldest first.
-func (p *Plugin) request(c *part, known []string, l core.Limits) (core.Request, []spoken, error) {
+func (x *extractor) request(c *part, known []string, l core.Limits) (core.Request, []spoken, error) {
 	r := reading{Known: known, Messages: c.lines}
 	for i, s := range c.people {
 		r.People = append(r.People, person{i + 1, s.name})
 	}
-	order := fmt.Sprintf(system, p.config.ExtractFacts)
+	order := fmt.Sprintf(system, x.config.ExtractFacts)
 	for {
 		text, err := json.Marshal(r)
 		if err != nil {

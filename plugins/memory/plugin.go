@@ -14,16 +14,17 @@ import (
 
 // Plugin keeps, finds and forgets facts. Safe for concurrent use.
 type Plugin struct {
-	host    core.Host
-	config  Config
-	words   lexicon
-	actions []core.Action
-	waiting waiting
+	host      core.Host
+	config    Config
+	words     lexicon
+	actions   []core.Action
+	extractor extractor
 }
 
 // New makes the plugin.
 func New(h core.Host, c Config) (*Plugin, error) {
-	p := &Plugin{host: h, config: c, words: newLexicon(), waiting: newWaiting()}
+	words := newLexicon()
+	p := &Plugin{host: h, config: c, words: words, extractor: extractor{h, c, words, newWaiting()}}
 	p.actions = []core.Action{p.saveAction(), p.updateAction(), p.forgetAction(), p.searchAction()}
 	return p, nil
 }
@@ -33,6 +34,12 @@ func (p *Plugin) Name() string { return "memory" }
 
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return p.actions }
+
+// Observe implements core.Observer.
+func (p *Plugin) Observe(end core.TurnEnd) { p.extractor.observe(end) }
+
+// Run implements core.Runner.
+func (p *Plugin) Run(ctx context.Context) error { return p.extractor.run(ctx) }
 
 // me is how a payload names who speaks.
 const me = "me"
@@ -121,14 +128,13 @@ func unknown(id string) error {
 		txt.Clip(txt.Line(id), idMax))
 }
 
-// concerns reports whether a fact was told by the person, or is about him.
+// concerns reports whether a fact was stated by the user, or is about them.
 func concerns(f *core.Fact, person core.Path) bool {
 	return !person.IsZero() && (f.By == person || slices.Contains(f.About, person))
 }
 
-// may reports whether who stands in a place with that rank may do away with a
-// fact.
-func may(f *core.Fact, place, person core.Path, rank core.Rank) bool {
+// mayChange reports whether a user of that rank may change or remove a fact in a place.
+func mayChange(f *core.Fact, place, person core.Path, rank core.Rank) bool {
 	switch {
 	case rank == core.Bot:
 		return f.By.IsZero()
@@ -138,7 +144,7 @@ func may(f *core.Fact, place, person core.Path, rank core.Rank) bool {
 	return rank == core.Moderator && place.Within(f.Origin)
 }
 
-var errNotHis = core.Errorf(core.Forbidden,
+var errNotTheirs = core.Errorf(core.Forbidden,
 	"that memory was told by somebody else, about somebody else: only they, moderators and admins may change it")
 
 // worded makes what a store says fit for people.

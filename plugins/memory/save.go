@@ -73,7 +73,8 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 	f := core.Fact{
 		Text: txt.Clip(txt.Line(s.Text), textMax), About: about, Topic: label(s.Topic),
 		Tags:       labels(append(s.Tags, strangers...)),
-		Importance: s.Importance, Language: p.language(s.Language), Origin: c.Path, By: by, Rank: c.Author.Rank,
+		Importance: s.Importance, Language: languageOr(p.host.Language, s.Language), Origin: c.Path, By: by,
+		Rank: c.Author.Rank,
 	}
 	if f.Text == "" {
 		return core.Result{}, core.Errorf(core.Invalid, "there is nothing to remember in it")
@@ -82,10 +83,10 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 	return core.Result{}, worded("", err)
 }
 
-// language is a language tag that looks like one, else the bot's.
-func (p *Plugin) language(tag string) string {
+// languageOr returns a language tag that looks like one, else the usual one.
+func languageOr(usual, tag string) string {
 	if languageTag.MatchString(tag) {
 		return tag
 	}
-	return p.host.Language
+	return usual
 }

@@ -55,8 +55,8 @@ func (p *Plugin) searchAction() core.Action {
 	}, p.search)
 }
 
-// told is a memory as it is told to a model.
-type told struct {
+// shownFact is a memory as a model sees it.
+type shownFact struct {
 	ID     string   `json:"id"`
 	Text   string   `json:"text"`
 	About  []string `json:"about,omitempty"`
@@ -82,7 +82,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 		return core.Result{}, err
 	}
 	here.Add(c.Author)
-	list := make([]told, len(found))
+	list := make([]shownFact, len(found))
 	for i := range found {
 		list[i] = p.tell(&found[i].Fact, &here)
 	}
@@ -92,8 +92,8 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 
 const shownMax = 300 // characters of a memory that a search tells
 
-func (p *Plugin) tell(f *core.Fact, here *crowd.Crowd) told {
-	t := told{ID: f.ID, Text: txt.Clip(txt.Line(f.Text), shownMax), By: here.Name(f.By), Said: p.date(f.Time),
+func (p *Plugin) tell(f *core.Fact, here *crowd.Crowd) shownFact {
+	t := shownFact{ID: f.ID, Text: txt.Clip(txt.Line(f.Text), shownMax), By: here.Name(f.By), Said: p.date(f.Time),
 		Tags: f.Tags}
 	for _, person := range f.About {
 		name := here.Name(person)

@@ -50,10 +50,10 @@ type invitation struct {
 
 // guest is an unknown person.
 type guest struct {
-	code string // plain, while the process lives
-	hash string
-	told time.Time
-	to   string // the id of the message that he was told it to
+	code      string // plain, while the process lives
+	hash      string
+	repliedAt time.Time
+	messageID string // of the message that got the reply
 }
 
 // New makes the plugin.
@@ -122,13 +122,13 @@ func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
 	return core.Verdict{Admission: core.Blank, Reply: p.invite(ctx, person, m)}
 }
 
-// invite returns what an unknown person is told; "" where he knows it already. The
-// same message is told the same again: it may have come to nothing the first time.
-// mu is held.
+// invite returns the reply to an unknown user, or "" if they got it lately. The same
+// message gets the same reply again, because it may have been lost the first time. The
+// caller holds mu.
 func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) string {
 	now := p.Clock()
 	g := p.of[person]
-	if g != nil && now.Sub(g.told) < p.config.Again && (m.ID == "" || m.ID != g.to) {
+	if g != nil && now.Sub(g.repliedAt) < p.config.Again && (m.ID == "" || m.ID != g.messageID) {
 		return ""
 	}
 	if g == nil || g.code == "" || p.codes[g.hash].Until.Before(now) {
@@ -142,7 +142,7 @@ func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) 
 			return ""
 		}
 	}
-	g.told, g.to = now, m.ID
+	g.repliedAt, g.messageID = now, m.ID
 	return "I don't know you yet. Please give this code to one of my admins: " + g.code +
 		". When it is confirmed, write to me again."
 }
@@ -190,8 +190,7 @@ func (p *Plugin) drop(ctx context.Context, hash string) {
 	}
 }
 
-// Pair lets the person in whose code this is, and returns his path. The error is
-// for people.
+// Pair lets the user of a code in, and returns their path. The error is for users.
 func (p *Plugin) Pair(ctx context.Context, code string, by core.Path) (core.Path, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,7 +250,7 @@ func (p *Plugin) Waiting(ctx context.Context) ([]core.Path, error) {
 	return people, nil
 }
 
-// Kept implements core.Keeper: a code that waits stands under no person's path.
+// Kept implements core.Keeper: an open code lies under no user's path.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -56,8 +56,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestTheSameMessageAgain: one that could not be kept is delivered again, and is
-// told the same; others are told nothing for a while.
+// TestTheSameMessageAgain: a message that could not be kept is delivered again, and gets
+// the same reply; others get none for a while.
 func TestTheSameMessageAgain(t *testing.T) {
 	s := plugintest.NewStand(t, "pairing")
 	p := made(t, s, Config{Valid: 1e12, Again: 1e12, Open: 3})

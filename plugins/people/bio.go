@@ -11,13 +11,13 @@ import (
 	"synthbot/core"
 )
 
-// bio is what may be told of a person, the newest first.
+// bio is what may be shown about a user, the newest first.
 type bio struct {
 	fields map[field][]value
 	others []hearsay
 }
 
-// hearsay is what somebody said of somebody else.
+// hearsay is what one user said about another.
 type hearsay struct {
 	By    string `json:"by,omitempty"`
 	Field field  `json:"field"`
@@ -26,14 +26,14 @@ type hearsay struct {
 	value value
 }
 
-// told reads what may be told of a person to who sees these places, of his
-// linked accounts too.
-func (p *Plugin) told(ctx context.Context, person core.Path, see []core.Path) (*bio, error) {
+// visible reads what may be shown about a user, and their linked accounts, to readers of
+// these places.
+func (p *Plugin) visible(ctx context.Context, person core.Path, see []core.Path) (*bio, error) {
 	return p.gather(ctx, person, func(v *value) bool { return v.seen(see) }, nil)
 }
 
-// gather puts together what allowed lets through. Of linked accounts only what
-// abroad lets through counts; nil: the same.
+// gather collects what allowed accepts. From linked accounts it collects what abroad
+// accepts, or allowed if that is nil.
 func (p *Plugin) gather(ctx context.Context, person core.Path, allowed, abroad func(*value) bool) (*bio, error) {
 	records, err := p.records(ctx, person)
 	if err != nil {
@@ -53,11 +53,11 @@ func (p *Plugin) gather(ctx context.Context, person core.Path, allowed, abroad f
 			b.take(theirs, abroad)
 		}
 	}
-	b.settle()
+	b.normalize()
 	return b, nil
 }
 
-// links are the accounts that a person's own records link him with.
+// links returns the accounts that a user linked with theirs.
 func links(records []record) (people []core.Path) {
 	for i := range records {
 		if path, err := core.ParsePath(records[i].key); err == nil && records[i].Linked {
@@ -89,9 +89,9 @@ func newest(a, b value) int {
 	return cmp.Or(b.Time.Compare(a.Time), strings.Compare(a.Text, b.Text))
 }
 
-// settle puts the newest first, and drops what stands there twice and what
-// others say against the person's own words.
-func (b *bio) settle() {
+// normalize sorts the newest first, and drops duplicates and what others say against the
+// user's own words.
+func (b *bio) normalize() {
 	for f, values := range b.fields {
 		slices.SortFunc(values, newest)
 		var once []value
@@ -114,8 +114,8 @@ func holds(values []value, text string) bool {
 	return slices.ContainsFunc(values, func(v value) bool { return strings.EqualFold(v.Text, text) })
 }
 
-// brief is the bio as a prompt tells it, in at most so many bytes: what finds no
-// room is left out; nil where nothing is left.
+// brief returns the bio for a prompt, in at most so many bytes. What does not fit is left
+// out; nil means that nothing is left.
 func (b *bio) brief(most int) json.RawMessage {
 	w := writer{raw: []byte{'{'}, room: most - len(`{}`)}
 	for _, f := range order() {
@@ -155,7 +155,7 @@ func (w *writer) key(name string) string {
 	return key
 }
 
-// put writes something for which there must be room, and for so much more.
+// put writes text if there is room for it and for so many more bytes.
 func (w *writer) put(text string, more int) bool {
 	if len(text)+more > w.room {
 		return false
@@ -202,7 +202,7 @@ func (h hearsay) String() string {
 	return h.By + ": " + text
 }
 
-// whole is all of the bio, for a model that asked for it.
+// whole returns the entire bio, for a model that asked for it.
 func (b *bio) whole() map[string]any {
 	all := make(map[string]any)
 	for f, values := range b.fields {
@@ -230,7 +230,7 @@ func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (
 		if err != nil {
 			return nil, fmt.Errorf("person: %w", err)
 		}
-		b, err := p.told(ctx, person, sees(s.Path, s.Sees))
+		b, err := p.visible(ctx, person, sees(s.Path, s.Sees))
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +242,7 @@ func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (
 	return bios, nil
 }
 
-// sees are the places that count for a scene or a call.
+// sees returns the places whose readers count for a scene or a call.
 func sees(place core.Path, all []core.Path) []core.Path {
 	if len(all) == 0 {
 		return []core.Path{place}

@@ -30,8 +30,8 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// show tells a person everything that is kept of him. Of his linked accounts he
-// is told what they said in public.
+// show lists everything that is kept about the caller, and what their linked accounts said
+// in public.
 func (p *Plugin) show(ctx context.Context, c command.Call) (string, error) {
 	b, err := p.gather(ctx, c.Person, func(*value) bool { return true }, func(v *value) bool { return !v.Private })
 	if err != nil {
@@ -67,7 +67,7 @@ func where(v *value) string {
 	return "`" + v.Origin.String() + "`"
 }
 
-// erase takes away everything that is kept of the caller, and his links.
+// erase removes everything that is kept about the caller, and their links.
 func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
 	if err := p.unlink(ctx, c.Person); err != nil {
 		return "", err
@@ -85,8 +85,8 @@ func (p *Plugin) erase(ctx context.Context, c command.Call) (string, error) {
 	return "I know nothing of you any more.", nil
 }
 
-// clear takes away what was said of a person in the moderator's place; an admin
-// clears whatever can be seen from there.
+// clear removes what was said about a user in the moderator's place; for an admin, what can
+// be seen from there.
 func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 	who, err := p.subject(ctx, &core.Call{Path: c.Path, Author: c.Author}, c.Args["who"])
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 	return "Cleared.", nil
 }
 
-// link gives a code, takes one, or ends all links.
+// link gives a code, accepts one, or ends all links.
 func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
 	code := c.Args["code"]
 	switch strings.ToLower(code) {

@@ -8,31 +8,31 @@ import (
 	"synthbot/core"
 )
 
-// hearsayKept is what a person is shown of what he said of another one.
+// hearsayKept is what a user sees of what they said about another.
 type hearsayKept struct {
 	About  core.Path         `json:"about"`
 	Linked bool              `json:"linked,omitempty"`
 	Fields map[field][]value `json:"fields,omitempty"`
 }
 
-// said are the records that a person made of others.
-func (p *Plugin) said(ctx context.Context, person core.Path) ([]core.Item, error) {
+// saidBy returns the records that a user made about others.
+func (p *Plugin) saidBy(ctx context.Context, person core.Path) ([]core.Item, error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
 		return nil, fmt.Errorf("bios: %w", err)
 	}
-	var his []core.Item
+	var theirs []core.Item
 	for _, item := range items {
 		if item.Key == person.String() && item.Path != person {
-			his = append(his, item)
+			theirs = append(theirs, item)
 		}
 	}
-	return his, nil
+	return theirs, nil
 }
 
-// Kept implements core.Keeper: what he said of others lies under their paths.
+// Kept implements core.Keeper: what a user said about others lies under their paths.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
-	items, err := p.said(ctx, person)
+	items, err := p.saidBy(ctx, person)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 // Erase implements core.Keeper.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	p.codes.forget(person)
-	items, err := p.said(ctx, person)
+	items, err := p.saidBy(ctx, person)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ const (
 	codeLetters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789" // none that looks like another
 	codeLength  = 8
 	codeLasts   = 10 * time.Minute
-	codesMax    = 5   // codes that a person gets in an hour, and that he may try
+	codesMax    = 5   // codes that a user gets, and may try, in an hour
 	missesMax   = 100 // codes that are tried in vain in an hour, by all
 	linksMax    = 4   // of one person
 )
@@ -44,7 +44,7 @@ func newCodes(clock func() time.Time) *codes {
 
 var errOften = core.Errorf(core.Occupied, "That was tried too often. Try again in an hour.")
 
-// give makes a code for a person; a former one of his ends.
+// give makes a code for a user. It replaces an earlier one.
 func (c *codes) give(person core.Path) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,8 +42,7 @@ func says(t testing.TB, s *plugintest.Stand, who core.Author) uint64 {
 	return b.Append[0].Message.Seq
 }
 
-// Whatever stands in a record, what a prompt is told is an object within its
-// limit.
+// Whatever a record contains, what a prompt shows is an object within its limit.
 func FuzzBrief(f *testing.F) {
 	f.Add(`{"fields":{"likes":[{"text":"tea","origin":"room/1"},{"text":"<b>\"&\\","origin":"room/1"}],"pronouns":[{"text":"she"}]}}`, 300)
 	f.Add(`{"fields":{"facts":[{"text":"`+strings.Repeat("\u2028", 200)+`"}],"nonsense":[{"text":"x"}]}}`, 60)
@@ -55,7 +54,7 @@ func FuzzBrief(f *testing.F) {
 			}
 			b := &bio{fields: make(map[field][]value)}
 			b.take([]record{r}, func(*value) bool { return true })
-			b.settle()
+			b.normalize()
 			told := b.brief(most)
 			if told == nil {
 				continue
@@ -81,7 +80,7 @@ func TestBriefIsShort(t *testing.T) {
 	}
 	b := &bio{fields: make(map[field][]value)}
 	b.take([]record{r}, func(*value) bool { return true })
-	b.settle()
+	b.normalize()
 	told := string(b.brief(300))
 	if len(told) > 300 || len(told) < 240 || !strings.Contains(told, "names 23") {
 		t.Errorf("%d bytes: %s", len(told), told)
@@ -191,7 +190,7 @@ func TestNothingOfOthersInPrivate(t *testing.T) {
 	}
 }
 
-// What a person said of others is shown to him, and goes with him.
+// What a user said about others is shown to them, and is erased with them.
 func TestKeeper(t *testing.T) {
 	s := plugintest.NewStand(t, "people")
 	p := made(t, s)
@@ -213,7 +212,7 @@ func TestKeeper(t *testing.T) {
 	if err := p.Erase(t.Context(), jayPath); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := p.told(t.Context(), annPath, []core.Path{group}); err != nil || len(b.others) > 0 {
+	if b, err := p.visible(t.Context(), annPath, []core.Path{group}); err != nil || len(b.others) > 0 {
 		t.Errorf("%v, %v", b, err)
 	}
 	if records, err := p.records(t.Context(), core.MustPath("other/@user/jojo")); err != nil || len(records) > 0 {
@@ -221,7 +220,7 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// A link that stands on one side only, as after a crash, tells nothing.
+// A link that only one side has, as after a crash, shows nothing.
 func TestHalfALink(t *testing.T) {
 	s := plugintest.NewStand(t, "people")
 	p := made(t, s)
@@ -237,11 +236,11 @@ func TestHalfALink(t *testing.T) {
 		}
 	}
 	link(jojo, jayPath)
-	if b, err := p.told(t.Context(), jojo, []core.Path{group}); err != nil || len(b.fields) > 0 {
+	if b, err := p.visible(t.Context(), jojo, []core.Path{group}); err != nil || len(b.fields) > 0 {
 		t.Errorf("%v, %v", b, err)
 	}
 	link(jayPath, jojo)
-	if b, err := p.told(t.Context(), jojo, []core.Path{group}); err != nil || len(b.fields) != 1 {
+	if b, err := p.visible(t.Context(), jojo, []core.Path{group}); err != nil || len(b.fields) != 1 {
 		t.Errorf("%v, %v", b, err)
 	}
 }
@@ -319,8 +318,7 @@ func BenchmarkBios(b *testing.B) {
 	}
 }
 
-// TestForgottenCode: who is forgotten is linked with nobody by a code that he was
-// given before.
+// TestForgottenCode: a user who was forgotten is not linked by a code that they got before.
 func TestForgottenCode(t *testing.T) {
 	p := made(t, plugintest.NewStand(t, "people"))
 	code, err := p.codes.give(jayPath)

@@ -39,7 +39,7 @@ func (f field) opposite() field {
 	return ""
 }
 
-// order is the order in which fields are told, and in which they find room.
+// order returns the fields in the order in which they are shown and find room.
 func order() []field {
 	return []field{nicknames, pronouns, relationship, birthday, likes, dislikes, facts}
 }
@@ -49,10 +49,10 @@ const (
 	valueMax   = 120 // characters of one value
 	perField   = 12  // values of a field, of one source
 	perPayload = 8   // values of a field that one update brings
-	sourcesMax = 16  // people who said something of one person, or are linked with him
+	sourcesMax = 16  // users who said something about one user, or are linked with them
 )
 
-// Keys of records that are no person's.
+// Keys of records that do not belong to another user.
 const (
 	ownKey = "own"
 	botKey = "bot"
@@ -66,12 +66,12 @@ type value struct {
 	Time    time.Time `json:"time"`
 }
 
-// seen reports whether the value may be told to who sees these places.
+// seen reports whether the value may be shown to readers of these places.
 func (v *value) seen(see []core.Path) bool {
 	return slices.ContainsFunc(see, func(p core.Path) bool { return p.Within(v.Origin) })
 }
 
-// record is what one source said of a person.
+// record is what one source said about a user.
 type record struct {
 	Fields map[field][]value `json:"fields,omitempty"`
 	Name   string            `json:"name,omitempty"`   // of who said it
@@ -83,8 +83,7 @@ type record struct {
 
 func (r *record) empty() bool { return !r.Linked && len(r.Fields) == 0 }
 
-// add puts values into a field. What is there already in the same words counts
-// as said anew, if it can be told where it is said now.
+// add adds values to a field. The same words again replace what was said there before.
 func (r *record) add(f field, values ...value) {
 	if r.Fields == nil {
 		r.Fields = make(map[field][]value)
@@ -105,7 +104,7 @@ func (r *record) add(f field, values ...value) {
 	}
 }
 
-// drop takes values out of a field.
+// drop removes values from a field.
 func (r *record) drop(f field, which func(*value) bool) {
 	rest := slices.DeleteFunc(r.Fields[f], func(v value) bool { return which(&v) })
 	if len(rest) == 0 {
@@ -115,7 +114,7 @@ func (r *record) drop(f field, which func(*value) bool) {
 	r.Fields[f] = rest
 }
 
-// dropAll takes values out of all fields, and reports whether there were any.
+// dropAll removes values from all fields, and reports whether there were any.
 func (r *record) dropAll(which func(*value) bool) (found bool) {
 	for _, f := range order() {
 		before := len(r.Fields[f])
@@ -142,7 +141,7 @@ func readRecord(item *core.Item) (record, error) {
 	return r, nil
 }
 
-// records are all that is kept of a person.
+// records returns everything that is kept about a user.
 func (p *Plugin) records(ctx context.Context, person core.Path) ([]record, error) {
 	items, err := p.host.Items.List(ctx, person)
 	if err != nil {
@@ -164,8 +163,8 @@ func (p *Plugin) records(ctx context.Context, person core.Path) ([]record, error
 
 const tries = 5 // at a record that others change at the same time
 
-// edit changes a record, which is empty where there is none; one that is empty
-// afterwards is taken away.
+// edit changes a record, which may be missing before. One that is empty afterwards is
+// removed.
 func (p *Plugin) edit(ctx context.Context, person core.Path, key string, change func(*record) error) error {
 	for range tries {
 		err := p.editOnce(ctx, person, key, change)

@@ -33,14 +33,14 @@ func (p *Plugin) requestAction() core.Action {
 	}, p.request)
 }
 
-const hearsayMax = 20 // lines of hearsay that a model is told
+const hearsayMax = 20 // lines of hearsay that a model reads
 
 func (p *Plugin) request(ctx context.Context, c core.Call, r requestPayload) (core.Result, error) {
 	who, err := p.subject(ctx, &c, r.Who)
 	if err != nil {
 		return core.Result{}, err
 	}
-	b, err := p.told(ctx, who.path, sees(c.Path, c.Sees))
+	b, err := p.visible(ctx, who.path, sees(c.Path, c.Sees))
 	if err != nil {
 		return core.Result{}, err
 	}

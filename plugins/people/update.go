@@ -84,8 +84,8 @@ func (p *Plugin) update(ctx context.Context, c core.Call, u updatePayload) (core
 	return core.Result{}, p.write(ctx, &c, who, key, fields, u.Remove)
 }
 
-// source is the key of the record that the caller writes: of himself, of the
-// bot, or of what he says of somebody else.
+// source returns the key of the record that the caller writes: their own, the bot's, or
+// what they say about somebody else.
 func (p *Plugin) source(c *core.Call, by core.Path, who subject, fields map[field][]string) (string, error) {
 	switch {
 	case by.IsZero():
@@ -112,7 +112,7 @@ func (p *Plugin) room(ctx context.Context, person core.Path, key string) error {
 	return nil
 }
 
-// fields are what a payload brings, cleaned.
+// fields returns what a payload contains, cleaned.
 func (p *Plugin) fields(u *updatePayload) (map[field][]string, error) {
 	fields := make(map[field][]string)
 	for f, list := range map[field][]string{
@@ -146,8 +146,8 @@ func isBirthday(text string) bool {
 	return err == nil && t.Year() >= 1900 && t.Year() <= 2100
 }
 
-// write changes the record. Whoever speaks of himself also takes out what others
-// said; the bot's own view has its own record.
+// write changes the record. Users who speak about themselves also remove what others said.
+// The bot's own view has a record of its own.
 func (p *Plugin) write(ctx context.Context, c *core.Call, who subject, key string, fields map[field][]string,
 	remove []string) error {
 	gone := func(v *value) bool {

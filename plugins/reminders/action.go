@@ -122,7 +122,7 @@ func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 	return w, nil
 }
 
-// line is how a reminder is told to a model.
+// line is how a model sees a reminder.
 type line struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"`
@@ -167,7 +167,7 @@ func (p *Plugin) listAction() core.Action {
 	}, p.doList)
 }
 
-// listMax is how many reminders are told at once.
+// listMax is how many reminders are listed at once.
 const listMax = 20
 
 func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.Result, error) {

@@ -85,7 +85,7 @@ func (p *Plugin) remindAdd(ctx context.Context, a asker, text string) (string, e
 
 // row tells of a reminder in a line.
 func row(r *reminder) string {
-	s := fmt.Sprintf("%s: %s", told(r.Due, r.Veiled), txt.Line(r.Text))
+	s := fmt.Sprintf("%s: %s", formatTime(r.Due, r.Veiled), txt.Line(r.Text))
 	if r.Rule != "" {
 		s += " · `" + r.Rule + "`"
 	}
@@ -129,12 +129,12 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 		case z.veiled:
 			return "You said that elsewhere; I tell it there, and in private.", nil
 		}
-		return "For you it is " + told(now.In(z.Location), false) + ".", nil
+		return "For you it is " + formatTime(now.In(z.Location), false) + ".", nil
 	case "off":
 		if err := p.host.Zones.Keep(ctx, c.Person, core.Zone{}); err != nil {
 			return "", err
 		}
-		return "The bot's time zone counts for you now: " + told(now, false) + ".", nil
+		return "The bot's time zone counts for you now: " + formatTime(now, false) + ".", nil
 	}
 	loc, ok := calendar.Zone(strings.ReplaceAll(name, " ", "_"))
 	if !ok {
@@ -144,5 +144,5 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 	if err := p.host.Zones.Keep(ctx, c.Person, core.Zone{Name: loc.String(), Origin: c.Path}); err != nil {
 		return "", err
 	}
-	return "For you it is " + told(now.In(loc), false) + ". Reminders that are set already stay as they are.", nil
+	return "For you it is " + formatTime(now.In(loc), false) + ". Reminders that are set already stay as they are.", nil
 }

@@ -1,15 +1,13 @@
-// Package reminders lets people be reminded: once or again and again, by their
-// own wall clocks, told by the persona in the place where it was asked for. It
-// keeps and fires; what is said then is the turn's business, and what a time or a
-// rule means is that of its packages spoken and calendar.
+// Package reminders reminds users, once or repeatedly, by their own wall clocks; the persona
+// says the reminder in the place where it was set. The plugin keeps reminders and notices when
+// they are due. What is said then is decided by the turn, and what a time or a rule means by
+// the packages spoken and calendar.
 //
-// A reminder stands under its person's path, where he is shown it and loses it
-// when he is forgotten. Beside it stand three kinds of pointer, which may be left
-// behind and then mean nothing: under its place, for lists; under the pseudo-place
-// "@due/HOUR", for falling due; and under "@hours", which hours there are. So
-// nothing is read but the hour that comes next, however many reminders wait.
+// A reminder lies under its user's path, so it is shown to them and erased with them. Three
+// kinds of pointer lead to it, which mean nothing once it is gone: under its place, for lists;
+// under the pseudo-place "@due/HOUR", for the due ones; and under "@hours", the list of hours.
+// So only the next hour is read, however many reminders there are.
 //
-// One that falls due is received as an event of core.KindReminder whose id is
-// made of the reminder and the moment it was due: a crash between that and what
-// is written afterwards does not remind twice.
+// A due reminder is received as an event of core.KindReminder whose id is made of the
+// reminder and the moment it was due: a crash before the next write does not remind twice.
 package reminders

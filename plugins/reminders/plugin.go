@@ -57,7 +57,7 @@ type wish struct {
 	text   string
 	when   spoken.When
 	rule   calendar.Rule
-	veiled bool      // the zone of when is not told here
+	veiled bool      // the zone of when is not shown here
 	seed   string    // the same for the same call, "" where that is not known
 	asked  time.Time // when its time had to lie ahead; zero: now
 }
@@ -118,10 +118,10 @@ func (p *Plugin) check(r *reminder, now time.Time) error {
 	case n > p.config.MaxText:
 		return core.Errorf(core.Invalid, "The text has %d characters; at most %d are taken.", n, p.config.MaxText)
 	case !r.Due.After(now):
-		return core.Errorf(core.Invalid, "%s is past; it is %s now.", told(r.Due, r.Veiled),
-			told(now.In(r.Due.Location()), r.Veiled))
+		return core.Errorf(core.Invalid, "%s is past; it is %s now.", formatTime(r.Due, r.Veiled),
+			formatTime(now.In(r.Due.Location()), r.Veiled))
 	case r.Due.Sub(now) > p.config.MaxAhead:
-		return core.Errorf(core.Invalid, "%s is too far ahead; at most %s are taken.", told(r.Due, r.Veiled),
+		return core.Errorf(core.Invalid, "%s is too far ahead; at most %s are taken.", formatTime(r.Due, r.Veiled),
 			days(p.config.MaxAhead))
 	}
 	return nil
@@ -157,8 +157,8 @@ func (p *Plugin) room(ctx context.Context, a asker, r *reminder) (*reminder, err
 	return nil, nil
 }
 
-// unreadable is what a person is told of a time. His words are not in it: it is
-// logged.
+// unreadable returns what a user reads about a bad time. Their words are not in it, because
+// it is logged.
 func unreadable(err error) error {
 	if errors.Is(err, spoken.ErrPast) {
 		return core.Errorf(core.Invalid, "That time is past.")

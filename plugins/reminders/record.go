@@ -20,10 +20,10 @@ type reminder struct {
 	Text    string      `json:"text"`
 	Place   core.Path   `json:"place"`
 	Private bool        `json:"private,omitempty"`
-	Author  core.Author `json:"author"` // as he was then
+	Author  core.Author `json:"author"` // as they were then
 	Locale  string      `json:"locale,omitempty"`
 	Zone    string      `json:"zone,omitempty"`   // whose wall clock counts; "": the bot's
-	Veiled  bool        `json:"veiled,omitempty"` // the zone is not told there
+	Veiled  bool        `json:"veiled,omitempty"` // the zone is not shown there
 	Start   time.Time   `json:"start"`
 	Rule    string      `json:"rule,omitempty"`
 	Due     time.Time   `json:"due"`
@@ -158,7 +158,7 @@ func (p *Plugin) here(ctx context.Context, a asker, all bool) ([]reminder, error
 	return list, nil
 }
 
-// own lists those of his that the place has a pointer to: it may have moved since.
+// own lists the user's reminders that the place points to: it may have moved since.
 func (p *Plugin) own(ctx context.Context, a asker) ([]reminder, error) {
 	all, err := p.of(ctx, a.person)
 	if err != nil {
@@ -216,10 +216,10 @@ func (p *Plugin) cancel(ctx context.Context, a asker, called string) (reminder, 
 	return r, p.drop(ctx, pointer{person, r.ID, r.Place}, r.Due)
 }
 
-// Kept implements core.Keeper: all that is kept of a person stands under his path.
+// Kept implements core.Keeper: everything that is kept about a user lies under their path.
 func (p *Plugin) Kept(context.Context, core.Path) ([]json.RawMessage, error) { return nil, nil }
 
-// Erase implements core.Keeper: it takes away what points to his reminders.
+// Erase implements core.Keeper: it removes what points to the user's reminders.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {

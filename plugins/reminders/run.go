@@ -128,7 +128,7 @@ func (p *Plugin) fire(ctx context.Context, e entry) error {
 	if !stands { // the place was forgotten
 		return p.drop(ctx, e.pointer, r.Due)
 	}
-	d := p.dueNow(&r)
+	d := r.dueNow(p.host.Clock(), &p.config)
 	event, err := p.event(ctx, &r, d)
 	if err != nil {
 		return err
@@ -153,17 +153,16 @@ func (p *Plugin) again(ctx context.Context, e entry, r reminder, version uint64,
 // due is what is due of a reminder.
 type due struct {
 	at     time.Time
-	missed int           // how many times before that were never told
+	missed int           // how many times before that were left out
 	late   time.Duration // 0: in time
 	next   time.Time     // zero: that was the last one
 }
 
-// dueNow finds the latest time that is due; those before are not told one by one.
-func (p *Plugin) dueNow(r *reminder) due {
-	now := p.host.Clock()
+// dueNow finds the latest due time. Earlier ones are not announced one by one.
+func (r *reminder) dueNow(now time.Time, c *Config) due {
 	d := due{at: r.Due}
 	if rule, err := calendar.ParseRule(r.Rule); err == nil {
-		for at := range rule.After(r.Start, r.Due, p.config.MaxAhead) {
+		for at := range rule.After(r.Start, r.Due, c.MaxAhead) {
 			if at.After(now) {
 				d.next = at
 				break
@@ -173,7 +172,7 @@ func (p *Plugin) dueNow(r *reminder) due {
 		}
 	}
 	late := now.Sub(d.at)
-	if late >= p.config.Late {
+	if late >= c.Late {
 		d.late = late
 	}
 	return d
@@ -195,7 +194,7 @@ func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, err
 	o := occasion{ID: r.ID, Due: stamp(d.at, r.Veiled), Missed: d.missed, Repeat: r.Rule}
 	text := r.Text
 	if d.late > 0 {
-		o.Late, o.By = stretch(d.late), int(d.late/time.Second)
+		o.Late, o.By = formatSpan(d.late), int(d.late/time.Second)
 		text += " " + lateness(p.host.Language, o.Late)
 	}
 	if !d.next.IsZero() {

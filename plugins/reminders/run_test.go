@@ -186,7 +186,7 @@ func occasions(t *testing.T, s *plugintest.Stand) (list []occasion) {
 }
 
 // TestClockChanges: over changes of clocks in four zones, every day at a wall
-// clock's time is told when a wall clock there shows it.
+// clock's time is announced when a wall clock there shows it.
 func TestClockChanges(t *testing.T) {
 	for _, tc := range []struct {
 		zone, first string
@@ -343,7 +343,7 @@ func (i picky) Receive(ctx context.Context, events ...core.Event) error {
 	return i.Inbox.Receive(ctx, events...)
 }
 
-// TestForgotten: when the person or the place was forgotten, nothing is told,
+// TestForgotten: when the user or the place was forgotten, nothing is announced,
 // and nothing is left.
 func TestForgotten(t *testing.T) {
 	for _, gone := range []core.Path{jayWay, group} {
@@ -364,7 +364,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestErased: what points to a person goes with him.
+// TestErased: what points to a user is erased with them.
 func TestErased(t *testing.T) {
 	items := newShelf()
 	s, p := stand(t, items)
@@ -463,7 +463,7 @@ func TestWhole(t *testing.T) {
 }
 
 // TestAgenda: whatever is added and taken away, before and while it runs, all
-// that stands falls due in its order, once.
+// that is left falls due in its order, once.
 func TestAgenda(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		items := newShelf()

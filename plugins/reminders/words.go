@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// told writes a moment for people.
-func told(t time.Time, veiled bool) string {
+// formatTime writes a time for users.
+func formatTime(t time.Time, veiled bool) string {
 	s := t.Format("Monday 2 January 2006, 15:04")
 	name := t.Location().String()
 	if name != "Local" && name != "" && !veiled {
@@ -16,8 +16,8 @@ func told(t time.Time, veiled bool) string {
 	return s
 }
 
-// stretch writes a duration as short as sense allows: 45m, 2h, 3d 4h.
-func stretch(d time.Duration) string {
+// formatSpan writes a duration as short as sense allows: 45m, 2h, 3d 4h.
+func formatSpan(d time.Duration) string {
 	d = d.Round(time.Second)
 	day := 24 * time.Hour
 	switch {

@@ -14,8 +14,7 @@ import (
 // zone is whose wall clock counts.
 type zone struct {
 	*time.Location
-	// veiled says that the person told it elsewhere: it counts here, but is not
-	// told.
+	// veiled is true if the user set it elsewhere: it is used here, but not shown.
 	veiled bool
 }
 
@@ -43,7 +42,7 @@ func within(places []core.Path, root core.Path) bool {
 	return slices.ContainsFunc(places, func(at core.Path) bool { return at.Within(root) })
 }
 
-// zoneOf is the zone that a person chose, and where he said so; nil: none.
+// zoneOf returns the time zone that a user chose, and where they said so; nil means none.
 func (p *Plugin) zoneOf(ctx context.Context, person core.Path) (*time.Location, core.Path, error) {
 	z, err := p.host.Zones.Of(ctx, person)
 	if err != nil || z.Name == "" {
@@ -53,8 +52,8 @@ func (p *Plugin) zoneOf(ctx context.Context, person core.Path) (*time.Location, 
 	return loc, z.Origin, nil
 }
 
-// Inject implements core.Injector: what the person's clock shows, where that is
-// not what the bot's does and may be told.
+// Inject implements core.Injector: the user's local time, if it differs from the bot's and
+// may be shown.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	person, err := s.Path.Person(s.Author.ID)
 	if err != nil || s.Author.ID == "" || s.Author.Bot {

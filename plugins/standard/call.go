@@ -106,7 +106,7 @@ func (p *Plugin) methods() (all []string) {
 	return slices.Compact(all)
 }
 
-// loosest is the permission of whoever may ask any of the APIs.
+// loosest is the permission of those who may ask any of the APIs.
 func (p *Plugin) loosest() core.Permission {
 	for _, permission := range []core.Permission{core.Everyone, core.Moderators} {
 		if slices.ContainsFunc(p.apis, func(a *api) bool { return a.Permission == string(permission) }) {

@@ -279,7 +279,7 @@ func (r *renderer) lines(n int) {
 	r.quiet = true
 }
 
-// block writes something apart from what stands around it.
+// block writes something apart from its surroundings.
 func (r *renderer) block(before string, gap int, n *html.Node) {
 	r.lines(gap)
 	if r.b.WriteString(before); before != "" {
@@ -351,7 +351,7 @@ func (r *renderer) item(n *html.Node) {
 	r.block(mark, 1, n)
 }
 
-// pre writes text as it stands, line by line.
+// pre writes text unchanged, line by line.
 func (r *renderer) pre(n *html.Node) {
 	r.lines(2)
 	for c := range n.Descendants() {

@@ -122,7 +122,7 @@ func answered(r *http.Response) error {
 	}
 }
 
-// hitsOf reads a server's answer; what is no result is left out.
+// hitsOf reads a server's answer. Anything but results is left out.
 func hitsOf(body []byte, most int) (found, error) {
 	var said struct {
 		Results []json.RawMessage

@@ -104,7 +104,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestNextInAJump: what clocks leave out is told after the jump, also to who asks
+// TestNextInAJump: a time that clocks skip comes after the jump, also to who asks
 // only then.
 func TestNextInAJump(t *testing.T) {
 	rome := zone(t, "Europe/Rome")

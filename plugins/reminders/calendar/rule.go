@@ -135,7 +135,7 @@ func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time
 		if err != nil {
 			return
 		}
-		// What clocks leave out is told a little later than it says itself.
+		// A time that clocks skip is a little later than its name says.
 		from, last := show(after).Add(-clockJump), after
 		for t, more := series(); more; t, more = series() {
 			if t.Before(from) {

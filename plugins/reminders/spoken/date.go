@@ -172,7 +172,7 @@ func (p *parser) clock(i int) (minutes, n int, sure bool) {
 	}
 	if u, ok := p.value(i+1, unit); ok {
 		if u != anHour {
-			return 0, 0, false // 9 minutes are no time of the day
+			return 0, 0, false // 9 minutes do not name a time of day
 		}
 		return int(v) * 60, 2, p.said.span == nil
 	}

@@ -1,6 +1,6 @@
 package spoken
 
-// said is what a phrase told of a time; each part once at most.
+// said is what a phrase said about a time; each part at most once.
 type said struct {
 	span *span
 	rule *rule

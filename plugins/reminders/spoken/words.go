@@ -9,7 +9,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// word is a word of a text, and where it stands.
+// word is a word of a text, and its position.
 type word struct {
 	fold       string
 	start, end int
@@ -26,7 +26,7 @@ func split(text string) []word {
 			if start < 0 {
 				start = i
 				if minus(text, i) {
-					start-- // what is less than nothing is no time
+					start-- // a negative number is not a time
 				}
 			}
 			continue
@@ -68,7 +68,7 @@ type token struct {
 	senses   []sense
 }
 
-// tokens reads the words of one language; those that mean nothing stand alone.
+// tokens reads the words of one language. Those without a meaning are tokens of their own.
 func (l *lexicon) tokens(words []word) []token {
 	var list []token
 	for i := 0; i < len(words); {
@@ -90,8 +90,8 @@ func (l *lexicon) tokens(words []word) []token {
 	return list
 }
 
-// expand makes a token of a phrase's meanings, and several of one that stands
-// for several words.
+// expand makes a token of a phrase's meanings, or several of a phrase that means several
+// words.
 func expand(phrases []phrase, from, to int) []token {
 	one := token{from: from, to: to}
 	for _, p := range phrases {

@@ -158,7 +158,7 @@ func (p *plot) line(f *frame, i int) {
 	f.fill(drawn, coloured[i])
 }
 
-// bars draws series i of several as bars that stand side by side.
+// bars draws series i of several as bars, side by side.
 func (p *plot) bars(f *frame, i int) {
 	const room = 0.8 // of that between two labels
 	one := room / float64(len(p.series))

@@ -36,8 +36,8 @@ type Options struct {
 	Fields []string // the properties of objects that come first, in this order
 }
 
-// Show never fails: what does not have the shape of its format is a card, and
-// what is no JSON at all is said to be that.
+// Show never fails: content without the shape of its format is a card, and a text that
+// cannot be read as JSON is called that.
 func Show(content json.RawMessage, o Options) Shown {
 	title := o.Title
 	v, err := read(content)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of a table; what is more is told.
+// Bounds of a table; a note says what was left out.
 const (
 	maxRows    = 30
 	maxColumns = 8
@@ -14,7 +14,7 @@ const (
 
 // grid is a table.
 type grid struct {
-	above   []member // scalars that stand beside the rows
+	above   []member // scalars beside the rows
 	columns []string // keys or headings
 	rows    [][]value
 	left    int // rows and columns that are left out

@@ -17,8 +17,7 @@ const (
 	maxMarkdown = 12_000
 )
 
-// escape keeps a text from being markup, wherever it stands. It is one line
-// afterwards.
+// escape removes the meaning of markup from a text. It is one line afterwards.
 func escape(s string) string {
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
 	var b strings.Builder
@@ -37,8 +36,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// opens reports whether a character makes a list, a heading or a rule of the
-// line that it stands at the beginning of, maybe behind a number.
+// opens reports whether a character makes a list, a heading or a rule of a line that begins
+// with it, maybe after a number.
 func opens(r rune, before, rest string) bool {
 	alone := rest == "" || rest[0] == ' '
 	switch {
@@ -52,8 +51,8 @@ func opens(r rune, before, rest string) bool {
 	return r == '='
 }
 
-// special reports whether a character can be markup where it stands. An
-// underscore within a word is none.
+// special reports whether a character can be markup in its position. An underscore within a
+// word is plain.
 func special(r, before rune, rest string) bool {
 	if r == '_' {
 		after, _ := utf8.DecodeRuneInString(rest)
