@@ -2,7 +2,6 @@ package draft_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,9 +38,48 @@ type platform struct {
 	calls    []string
 	faults   map[coretest.DraftRequest][]coretest.DraftFault
 	refuses  bool // all requests
+	full     bool // there is no room
+	kept     bool // nothing can be deleted
+	pause    time.Duration
+	entered  int
+	onPost   func() // before a message is sent; nil: nothing
 }
 
-func (p *platform) Enter(context.Context, string, string) (func(), bool) { return func() {}, true }
+// before sets what happens before a message is sent.
+func (p *platform) before(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.onPost = f
+}
+
+func (p *platform) Enter(context.Context, string, string) (func(), bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.full {
+		return nil, false
+	}
+	p.entered++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.entered--
+	}, true
+}
+
+// fill sets whether there is no room.
+func (p *platform) fill(full bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.full = full
+}
+
+// made returns the calls since the last time, and how many have entered and not left.
+func (p *platform) made() (calls []string, entered int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	calls, p.calls = p.calls, nil
+	return calls, p.entered
+}
 
 func (p *platform) Fit(text string) string { return text[:min(len(text), 2000)] }
 
@@ -62,7 +100,25 @@ func (p *platform) fault(kind coretest.DraftRequest) (err error, after bool) {
 	return errLost, list[0] == coretest.DraftLostReply
 }
 
+// keep sets whether nothing can be deleted.
+func (p *platform) keep(all bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = all
+}
+
+// slow sets how long the messages of drafts take.
+func (p *platform) slow(pause time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pause = pause
+}
+
 func (p *platform) Post(_ context.Context, m draft.Post) (string, error) {
+	p.mu.Lock()
+	pause := p.pause
+	p.mu.Unlock()
+	time.Sleep(pause)
 	return p.send(m.Text, m.Nonce)
 }
 
@@ -78,6 +134,9 @@ func (p *platform) send(text, nonce string) (string, error) {
 	err, after := p.fault(coretest.DraftPost)
 	if err != nil && !after {
 		return "", err
+	}
+	if p.onPost != nil {
+		p.onPost()
 	}
 	p.count++
 	p.messages = append(p.messages, message{fmt.Sprint(p.count), nonce, text, time.Now()})
@@ -117,7 +176,7 @@ func (p *platform) Delete(_ context.Context, _, id string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, "delete "+id)
-	if p.refuses {
+	if p.refuses || p.kept {
 		return errRefused
 	}
 	p.messages = slices.DeleteFunc(p.messages, func(m message) bool { return m.id == id })
@@ -169,6 +228,7 @@ type state struct {
 	mu           sync.Mutex
 	data         []byte
 	noGet, noPut error
+	lost         bool // what is written is lost, as by a dead process
 }
 
 func (s *state) Get(context.Context, string) ([]byte, error) {
@@ -183,7 +243,7 @@ func (s *state) Put(ctx context.Context, _ string, data []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.noPut == nil {
+	if s.noPut == nil && !s.lost {
 		s.data = data
 	}
 	return s.noPut
@@ -193,6 +253,12 @@ func (s *state) breaks(what *error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*what = err
+}
+
+func (s *state) lose(writes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = writes
 }
 
 func (s *state) String() string {
@@ -221,7 +287,7 @@ func (w *world) Start(t testing.TB) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	crew := &sync.WaitGroup{}
-	w.end, w.crew, w.drafts = cancel, crew, w.made(func(f func(context.Context)) bool {
+	w.end, w.crew, w.drafts = cancel, crew, w.with(func(f func(context.Context)) bool {
 		crew.Go(func() { f(ctx) })
 		return true
 	})
@@ -229,7 +295,7 @@ func (w *world) Start(t testing.TB) {
 	synctest.Wait()
 }
 
-func (w *world) made(start func(func(context.Context)) bool) *draft.Drafts {
+func (w *world) with(start func(func(context.Context)) bool) *draft.Drafts {
 	o := draft.Options{
 		Platform: w.platform, State: &w.state, Key: "drafts", Log: slog.New(slog.DiscardHandler), Start: start,
 		First: time.Second, Every: func(string) time.Duration { return 2 * time.Second }, Left: 5 * time.Minute,
@@ -433,7 +499,7 @@ func TestDraftOfAnotherProcess(t *testing.T) {
 		w.Draft("half a text")
 		time.Sleep(10 * time.Second)
 		old := w.drafts
-		next := w.made(func(f func(context.Context)) bool { go f(t.Context()); return true })
+		next := w.with(func(f func(context.Context)) bool { go f(t.Context()); return true })
 		go next.ClearLater(t.Context())
 		synctest.Wait()
 		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
@@ -455,18 +521,298 @@ func TestDraftOfAnotherProcess(t *testing.T) {
 func TestDraftBeforeItsIDWasNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{platform: &platform{}, searches: true}
-		for range 3 {
-			_, _ = w.send("half a text", "")
-		}
-		w.state.data = fmt.Appendf(nil, `{%q:{"channel":%q,"sum":"%x","at":%q,"after":"1"}}`, here, here,
-			sha256.Sum256([]byte("half a text")), time.Now().Format(time.RFC3339Nano))
 		w.Start(t)
-		w.drafts.Clear(t.Context(), here)
+		answer := func() {
+			t.Helper()
+			if err := w.Answer(t.Context(), t, &coretest.Parts{}, "Sure."); err != nil {
+				t.Error(err)
+			}
+		}
+		answer()
+		w.before(func() { w.state.lose(true) })
+		w.Draft("Sure.")
+		time.Sleep(10 * time.Second)
+		w.before(nil)
+		w.end()
+		w.crew.Wait()
+		w.state.lose(false)
+		w.Start(t)
+		answer()
 		w.drafts.Clear(t.Context(), here)
 		if w.find("1") < 0 || w.find("2") >= 0 || w.find("3") < 0 || w.state.String() != "{}" {
 			t.Errorf("shown: %+v, noted: %s", w.messages, w.state.String())
 		}
 		w.end()
 		w.crew.Wait()
+	})
+}
+
+// What an earlier process left is deleted at once if the place goes on, and there only.
+func TestClearSoon(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.Start(t)
+		w.Draft("half a text")
+		w.drafts.Show("x/2", "another", false)
+		time.Sleep(10 * time.Second)
+		w.drafts.ClearSoon(here)
+		synctest.Wait()
+		if got := len(w.Texts()); got != 2 {
+			t.Errorf("%d messages while they are written", got)
+		}
+		w.Start(t)
+		w.drafts.ClearSoon("x/3")
+		w.drafts.ClearSoon(here)
+		synctest.Wait()
+		if got := w.Texts(); !slices.Equal(got, []string{"another"}) {
+			t.Errorf("shown: %q", got)
+		}
+	})
+}
+
+// A draft that was to become an answer, of which no other try was made, stays unless it
+// can be read and says something else. Without a Reader its note goes with the next draft.
+func TestDraftThatMayBeTheAnswer(t *testing.T) {
+	for _, fault := range []coretest.DraftFault{coretest.DraftLostRequest, coretest.DraftLostReply} {
+		each(t, func(t *testing.T, w *world) {
+			w.Start(t)
+			w.Draft("half a text")
+			time.Sleep(10 * time.Second)
+			w.Fail(coretest.DraftEdit, fault)
+			if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); !errors.Is(err, core.ErrUnknownOutcome) {
+				t.Fatal(err)
+			}
+			w.drafts.Clear(t.Context(), here)
+			if got := len(w.Texts()); got != 1 {
+				t.Errorf("%d messages while another try may come", got)
+			}
+			time.Sleep(5 * time.Minute)
+			w.drafts.Clear(t.Context(), here)
+			want := []string{"whole"}
+			switch {
+			case fault == coretest.DraftLostRequest && w.searches:
+				want = nil
+			case fault == coretest.DraftLostRequest:
+				want = []string{"half a text"}
+			}
+			if got := w.Texts(); !slices.Equal(got, want) || (w.state.String() == "{}") != w.searches {
+				t.Errorf("%s: shown: %q, want %q, noted: %s", fault, got, want, w.state.String())
+			}
+			w.Draft("the next")
+			time.Sleep(10 * time.Second)
+			if noted := w.state.String(); strings.Count(noted, "channel") != 1 {
+				t.Errorf("noted: %s", noted)
+			}
+		})
+	}
+}
+
+// wantCalls checks the calls since the last time. All room is given back.
+func (w *world) wantCalls(t *testing.T, want ...string) {
+	t.Helper()
+	if calls, entered := w.made(); !slices.Equal(calls, want) || entered != 0 {
+		t.Errorf("calls: %q, want %q; %d did not leave", calls, want, entered)
+	}
+}
+
+// A text shows after a while, and then not too often. What is whole by then is one call.
+func TestPace(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.Start(t)
+		w.Draft("whole")
+		time.Sleep(900 * time.Millisecond)
+		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		w.wantCalls(t, "post whole")
+		began := time.Now()
+		for i := range 30 { // 5.1 s
+			w.Draft(fmt.Sprint("text ", i))
+			time.Sleep(170 * time.Millisecond)
+		}
+		if at := w.drafts.Shown(here).Sub(began); at != 5*time.Second {
+			t.Errorf("shown last after %s", at)
+		}
+		if !w.drafts.Shown("x/2").IsZero() {
+			t.Error("shown elsewhere")
+		}
+		time.Sleep(time.Minute)
+		w.Draft("text 29")
+		time.Sleep(time.Minute)
+		w.wantCalls(t, "post text 5", "edit text 17", "edit text 29")
+	})
+}
+
+// While there is no room, a draft waits, and shows its newest text but one.
+func TestNoRoom(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.Start(t)
+		w.fill(true)
+		w.Draft("half")
+		time.Sleep(10 * time.Second)
+		w.wantCalls(t)
+		w.fill(false)
+		time.Sleep(10 * time.Second)
+		w.wantCalls(t, "post half")
+		w.fill(true)
+		w.Draft("half a text")
+		time.Sleep(10 * time.Second)
+		w.Draft("")
+		time.Sleep(10 * time.Second)
+		w.wantCalls(t, "delete 1")
+	})
+}
+
+// A driver that does not run shows nothing; a later text does once it runs.
+func TestNotRunning(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		runs := false
+		d := w.with(func(f func(context.Context)) bool {
+			if runs {
+				go f(t.Context())
+			}
+			return runs
+		})
+		d.Show(here, "half", false)
+		runs = true
+		d.Show(here, "half a text", false)
+		d.Show(here, "half a text", false)
+		time.Sleep(10 * time.Second)
+		w.wantCalls(t, "post half a text")
+		if _, done, err := d.Finish(t.Context(), here, draft.Answer{Key: "k"}); done || err != nil {
+			t.Errorf("%v, %v", done, err)
+		}
+		w.wantCalls(t, "delete 1")
+	})
+}
+
+// A message that may exist is asked for again, under the same nonce, to be deleted or to
+// become the answer.
+func TestAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{platform: &platform{}, searches: true}
+		w.Start(t)
+		begin := func() {
+			t.Helper()
+			w.Fail(coretest.DraftPost, coretest.DraftLostReply)
+			w.Draft("half")
+			time.Sleep(10 * time.Second)
+			w.wantCalls(t, "post half")
+		}
+		begin()
+		w.Draft("")
+		time.Sleep(10 * time.Second)
+		w.wantCalls(t, "post half", "delete 1")
+		begin()
+		if err := w.Answer(t.Context(), t, &coretest.Parts{}, "whole"); err != nil {
+			t.Error(err)
+		}
+		w.wantCalls(t, "post half", "edit whole")
+		begin()
+		time.Sleep(2 * time.Minute)
+		for _, text := range []string{"half a", "half a text"} { // nobody can know any more
+			w.Draft(text)
+			time.Sleep(10 * time.Second)
+		}
+		w.Draft("")
+		time.Sleep(10 * time.Second)
+		w.wantCalls(t)
+		if got := w.Texts(); !slices.Equal(got, []string{"whole", "half"}) || w.state.String() != "{}" {
+			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+		}
+		w.end()
+		w.crew.Wait()
+	})
+}
+
+// A draft that a dead process left is deleted before another one shows.
+func TestDraftAfterAnother(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.Start(t)
+		w.Draft("half a text")
+		time.Sleep(10 * time.Second)
+		w.Start(t)
+		w.Draft("the next")
+		time.Sleep(10 * time.Second)
+		w.wantCalls(t, "post half a text", "delete 1", "post the next")
+		w.Start(t)
+		time.Sleep(time.Hour)
+		w.wantCalls(t, "delete 2")
+	})
+}
+
+// A draft whose message is just being sent is deleted once it exists.
+func TestWithdrawnWhileItIsSent(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.Start(t)
+		w.slow(3 * time.Second)
+		w.Draft("half a text")
+		time.Sleep(2 * time.Second)
+		w.Draft("")
+		time.Sleep(10 * time.Second)
+		w.wantCalls(t, "post half a text", "delete 1")
+		if got := w.Texts(); len(got) != 0 {
+			t.Errorf("shown: %q", got)
+		}
+	})
+}
+
+// The process dies before its request arrives: nothing is found, and the note goes.
+func TestDraftThatNeverArrived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{platform: &platform{}, searches: true}
+		_, _ = w.send("Sure.", "")
+		w.state.data = fmt.Appendf(nil, `{%q:{"channel":%q,"sum":"x","at":%q}}`, here, here, time.Now().Format(time.RFC3339Nano))
+		w.Start(t)
+		w.drafts.Clear(t.Context(), here)
+		if got := w.Texts(); len(got) != 1 || w.state.String() != "{}" {
+			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+		}
+		w.end()
+		w.crew.Wait()
+	})
+}
+
+// A part is tried again after another draft was shown: what may be the answer becomes it.
+func TestAnswerAfterAnotherDraft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{platform: &platform{}, searches: true}
+		w.Start(t)
+		w.Draft("half a text")
+		time.Sleep(10 * time.Second)
+		w.Fail(coretest.DraftEdit, coretest.DraftLostRequest)
+		parts := &coretest.Parts{}
+		if err := w.Answer(t.Context(), t, parts, "whole"); !errors.Is(err, core.ErrUnknownOutcome) {
+			t.Fatal(err)
+		}
+		w.Draft("another")
+		time.Sleep(10 * time.Second)
+		if err := w.Answer(t.Context(), t, parts, "whole"); err != nil {
+			t.Error(err)
+		}
+		if got := w.Texts(); !slices.Equal(got, []string{"whole", "another"}) {
+			t.Errorf("shown: %q", got)
+		}
+		w.end()
+		w.crew.Wait()
+	})
+}
+
+// The note of a draft that cannot be deleted outlives the next draft of its place.
+func TestTwoNotesOfAPlace(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.state.data = []byte(`{"x/1 1":{"channel":"x/1","id":"1"}}`)
+		d := w.with(func(f func(context.Context)) bool { go f(t.Context()); return true })
+		_, _ = w.send("half a text", "")
+		w.made()
+		w.keep(true)
+		d.Show(here, "the next", false)
+		time.Sleep(10 * time.Second)
+		w.keep(false)
+		w.Start(t)
+		w.drafts.Clear(t.Context(), here)
+		if got := w.Texts(); len(got) != 0 || w.state.String() != "{}" {
+			t.Errorf("shown: %q, noted: %s", got, w.state.String())
+		}
 	})
 }

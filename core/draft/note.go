@@ -138,7 +138,8 @@ func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
 	d.notes.Lock()
 	defer d.notes.Unlock()
 	d.recall(ctx)
-	if len(d.left) == 0 {
+	concerns := func(n note) bool { return place == "" || n.Place == place }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(d.left)), concerns) {
 		return nil
 	}
 	now, err := d.read(ctx)
@@ -149,7 +150,7 @@ func (d *Drafts) leftIn(ctx context.Context, place string) (list []note) {
 		n := d.left[key]
 		noted, ok := now[key]
 		switch {
-		case place != "" && n.Place != place:
+		case !concerns(n):
 		case ok && noted.Key == n.Key:
 			list = append(list, n)
 		default:
