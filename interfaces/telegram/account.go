@@ -60,13 +60,7 @@ func (d *Driver) accounts(ctx context.Context) (all []string, known bool) {
 	return append(all, d.account()), false
 }
 
-// loadAccount says which bot this is among those of the interface.
-func (d *Driver) loadAccount(ctx context.Context) {
-	all, _ := d.accounts(ctx)
-	d.places.account = int64(slices.Index(all, d.account()))
-}
-
-// saveAccount keeps the bot in mind, once the platform knows it.
+// saveAccount stores which bot this is, once the platform knows it.
 func (d *Driver) saveAccount(ctx context.Context) {
 	all, known := d.accounts(ctx)
 	if known {
@@ -80,6 +74,6 @@ func (d *Driver) saveAccount(ctx context.Context) {
 		err = d.opt.State.Put(ctx, accountsKey, data)
 	}
 	if err != nil {
-		d.log.Warn("bot not kept in mind", "err", err)
+		d.log.Warn("bot not stored", "err", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,7 +75,8 @@ func New(o Options) (*Driver, error) {
 	d.presses.api, d.presses.log = api, d.log
 	d.actions = &catalogue{d.send, d.receive}
 	d.ranks = newRanks(&d.opt, d.log, api, d.later)
-	d.loadAccount(context.Background())
+	accounts, _ := d.accounts(context.Background())
+	d.places.account = int64(slices.Index(accounts, d.account()))
 	d.loadPlaces(context.Background())
 	d.send.drafts = newDrafts(d.send, d.later)
 	return d, nil
@@ -89,7 +91,7 @@ func (d *Driver) Type() string { return "telegram" }
 // Listen takes updates in until ctx ends or the platform refuses the token in any call.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	life, abort := context.WithCancelCause(ctx)
-	crew := newCrew(life)
+	crew := &crew{ctx: life, slots: make(chan struct{}, crewSize)}
 	d.mu.Lock()
 	d.inbox, d.crew, d.abort = in, crew, abort
 	d.mu.Unlock()
@@ -221,10 +223,6 @@ type crew struct {
 }
 
 const crewSize = 256
-
-func newCrew(ctx context.Context) *crew {
-	return &crew{ctx: ctx, slots: make(chan struct{}, crewSize)}
-}
 
 // do starts f, or drops it if too much is under way: no work in the background is worth
 // blocking for.

@@ -135,7 +135,9 @@ func (i *intake) deliver(ctx context.Context, items []item) error {
 		}
 	}
 	for _, it := range items {
-		i.afterwards(it)
+		if it.press != nil {
+			i.d.later(func(ctx context.Context) { i.d.presses.end(ctx, it.press) })
+		}
 	}
 	return nil
 }
@@ -168,20 +170,18 @@ func (i *intake) singly(ctx context.Context, items []item) (failure error) {
 		}
 	}
 	for _, it := range failed {
-		if taken > 0 && i.hopeless(it) {
+		if taken == 0 {
+			break
+		}
+		if i.damaged == nil {
+			i.damaged = map[int64]int{}
+		}
+		i.damaged[it.id]++
+		if i.damaged[it.id] >= maxDamaged {
 			i.leave(it, failure)
 		}
 	}
 	return failure
-}
-
-// hopeless counts how often an item alone found the store damaged.
-func (i *intake) hopeless(it item) bool {
-	if i.damaged == nil {
-		i.damaged = map[int64]int{}
-	}
-	i.damaged[it.id]++
-	return i.damaged[it.id] >= maxDamaged
 }
 
 func (i *intake) leave(it item, err error) {
@@ -203,12 +203,5 @@ func (i *intake) before(it item) {
 		if i.d.opt.Config.Acknowledge != "" {
 			i.d.marks.heard(&e.Message)
 		}
-	}
-}
-
-// afterwards does what is to be done once an item is on disk.
-func (i *intake) afterwards(it item) {
-	if it.press != nil {
-		i.d.later(func(ctx context.Context) { i.d.presses.end(ctx, it.press) })
 	}
 }

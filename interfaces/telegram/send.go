@@ -129,12 +129,10 @@ func (c *catalogue) sendMessage(ctx context.Context, call core.Call) (core.Resul
 	if err != nil {
 		return core.Result{}, err
 	}
-	return core.Result{}, c.send.sendParts(ctx, call, to, t, markup.Parts(t.Text, markup.MaxText), 1)
-}
-
-// sendParts sends the parts of a text as the messages n, n+1, … of a step.
-func (d *delivery) sendParts(ctx context.Context, call core.Call, to target, t text, list []markup.Part, n int) error {
-	return core.SendAll(len(list), func(i int) error { return d.sendPart(ctx, call, to, t, list, i, n+i) })
+	list := markup.Parts(t.Text, markup.MaxText)
+	return core.Result{}, core.SendAll(len(list), func(i int) error {
+		return c.send.sendPart(ctx, call, to, t, list, i, 1+i)
+	})
 }
 
 // sendPart sends one of the parts of a text as the n-th message of a step. The first is

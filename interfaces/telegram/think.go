@@ -38,7 +38,8 @@ func (d *Driver) typing(ctx context.Context, s chatKey) {
 		if time.Since(d.send.drafts.Shown(d.send.draftPlace(s))) >= draftSigns && d.api.Spare(s.chat) {
 			_, err := d.api.Try(ctx, &botapi.Request{Method: "sendChatAction", Params: params})
 			if err != nil && ctx.Err() == nil {
-				d.typingFailed(ctx, s, err)
+				d.api.Block(ctx, s.chat, err)
+				d.log.Debug("typing not shown", "chat", s.chat, "err", err)
 				if !botapi.IsCode(err, 429, 500, 502, 503, 504) {
 					return
 				}
@@ -48,9 +49,4 @@ func (d *Driver) typing(ctx context.Context, s chatKey) {
 			return
 		}
 	}
-}
-
-func (d *Driver) typingFailed(ctx context.Context, s chatKey, err error) {
-	d.api.Block(ctx, s.chat, err)
-	d.log.Debug("typing not shown", "chat", s.chat, "err", err)
 }
