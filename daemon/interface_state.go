@@ -32,7 +32,7 @@ func (s *state) Get(ctx context.Context, key string) (value []byte, err error) {
 	if db == nil {
 		return nil, nil // somebody only looks
 	}
-	item, ok, err := db.Get(ctx, s.name, s.place, key)
+	item, ok, err := db.Items(s.name).Get(ctx, s.place, key)
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -52,6 +52,6 @@ func (s *state) Put(ctx context.Context, key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Put(ctx, s.name, memory.Item{Path: s.place, Key: key, Value: raw, Version: memory.AnyVersion})
+	_, err = db.Items(s.name).Put(ctx, memory.Item{Path: s.place, Key: key, Value: raw, Version: memory.AnyVersion})
 	return err
 }

@@ -19,7 +19,7 @@ import (
 // Until w is reached, there must be room for the copy beside the database. It
 // implements io.WriterTo.
 func (db *DB) WriteTo(w io.Writer) (n int64, err error) {
-	n, err = db.spool(w, db.copyTo)
+	n, err = db.file.spool(w, db.copyTo)
 	if err != nil {
 		return n, fmt.Errorf("copy of %s: %w", db.file.name, err)
 	}
@@ -138,20 +138,16 @@ func rewrite(to, from string) error {
 func checkCopy(dir, origin string) error {
 	db, err := Open(dir, Options{Unchecked: true})
 	if err == nil {
-		err = errors.Join(db.Check(context.Background()), db.giveName(), db.Close())
+		renamed := db.write(context.Background(), &job{run: func(t *tx) error {
+			t.bucket(bucketMeta).Put([]byte(metaName), []byte(rand.Text()))
+			return nil
+		}})
+		err = errors.Join(db.Check(context.Background()), renamed, db.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", origin, err)
 	}
 	return nil
-}
-
-func (db *DB) giveName() error {
-	return db.write(context.Background(), &job{run: func(t *tx) error {
-		db.file.installation = rand.Text()
-		t.bucket(bucketMeta).Put([]byte(metaName), []byte(db.file.installation))
-		return nil
-	}})
 }
 
 // startCheck checks the file in the background when it was not closed in order.

@@ -217,12 +217,12 @@ func TestUpgrade(t *testing.T) {
 		func(t *tx) error { t.bucket(bucketMeta).Put([]byte("first"), []byte("done")); return nil },
 		func(*tx) error { return errors.New("of the second step") },
 	)
-	err := db.upgrade(schema, further)
+	err := db.writer.upgrade(schema, further)
 	backup := fmt.Sprintf("%s.version%d", db.file.name, schema)
 	saying(t, err, fmt.Sprint("version ", schema+2), "of the second step", backup)
-	version, _, err := db.readMeta()
-	if err != nil || version != schema+1 {
-		t.Errorf("version %d, %v, want %d", version, err, schema+1)
+	m, err := db.file.readMeta()
+	if err != nil || m.version != schema+1 {
+		t.Errorf("version %d, %v, want %d", m.version, err, schema+1)
 	}
 	restored := filepath.Join(t.TempDir(), "restored")
 	if err := Restore(restored, backup); err != nil {
@@ -232,8 +232,8 @@ func TestUpgrade(t *testing.T) {
 	if diff := equal(want, everything(t, old)); diff != "" {
 		t.Error(diff)
 	}
-	if version, _, err := old.readMeta(); err != nil || version != schema {
-		t.Errorf("the backup's version is %d, %v", version, err)
+	if m, err := old.file.readMeta(); err != nil || m.version != schema {
+		t.Errorf("the backup's version is %d, %v", m.version, err)
 	}
 	if err := db.write(t.Context(), &job{run: func(t *tx) error {
 		t.bucket(bucketMeta).Put([]byte(metaSchema), fmt.Append(nil, schema))

@@ -19,7 +19,7 @@ const maxFaults = 20
 // page, so it is nothing for every day.
 func (db *DB) Check(ctx context.Context) error {
 	err := db.view(ctx, func(v *view) error {
-		return db.guard(func() error {
+		return db.file.guard(func() error {
 			c := &checker{view: v, ctx: ctx}
 			if c.pages(); len(c.faults) == 0 {
 				c.records()

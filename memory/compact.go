@@ -70,7 +70,7 @@ func (c *compaction) run() (before, after int64, err error) {
 		stop := context.WithoutCancel(c.ctx)
 		_ = c.db.write(stop, &job{alone: func() error { c.db.writer.changed = nil; return nil }}) // it fails on a closed database only
 	}
-	return before, after, c.db.writeError(err)
+	return before, after, c.db.file.writeError(err)
 }
 
 // copy copies everything.
@@ -120,7 +120,7 @@ func (c *compaction) copyBucket(name string) error {
 // both calls f with the file as it is now and a transaction of the copy.
 func (c *compaction) both(f func(v *view, t *tx)) error {
 	return c.db.view(c.ctx, func(v *view) error {
-		return c.db.guard(func() error {
+		return c.db.file.guard(func() error {
 			return c.fresh.bolt.Update(func(b *bbolt.Tx) error {
 				t := &tx{Tx: b, db: c.db}
 				f(v, t)

@@ -70,9 +70,9 @@ type useRow struct {
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	var err error
 	if _, ok := w.(AtOnce); ok {
-		err = db.export(ctx, w, path)
+		err = export(ctx, db, w, path)
 	} else {
-		_, err = db.spool(w, func(w io.Writer) error { return db.export(ctx, w, path) })
+		_, err = db.file.spool(w, func(w io.Writer) error { return export(ctx, db, w, path) })
 	}
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -85,7 +85,7 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 type AtOnce interface{ AtOnce() }
 
 // export is Export to what takes it without delay.
-func (db *DB) export(ctx context.Context, w io.Writer, path core.Path) error {
+func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
 	e := exporter{out: json.NewEncoder(out), path: path, private: make(map[core.Path]bool)}
 	e.out.SetEscapeHTML(false)
@@ -94,7 +94,7 @@ func (db *DB) export(ctx context.Context, w io.Writer, path core.Path) error {
 	}
 	err := db.view(ctx, func(v *view) error {
 		e.view = v
-		return db.guard(e.all)
+		return db.file.guard(e.all)
 	})
 	return errors.Join(err, out.Flush())
 }
@@ -283,16 +283,16 @@ func (db *DB) Import(ctx context.Context, r io.Reader) (lines int, err error) {
 		}
 		parsed, err := parseRow(scanner.Bytes())
 		if err != nil {
-			return lines, errors.Join(fmt.Errorf("import: line %d: %w", lines, err), db.importRows(ctx, rows))
+			return lines, errors.Join(fmt.Errorf("import: line %d: %w", lines, err), importRows(ctx, db, rows))
 		}
 		if rows = append(rows, parsed); len(rows) == importStep {
-			if err := db.importRows(ctx, rows); err != nil {
+			if err := importRows(ctx, db, rows); err != nil {
 				return lines, fmt.Errorf("import: up to line %d: %w", lines, err)
 			}
 			rows = rows[:0]
 		}
 	}
-	if err := errors.Join(scanner.Err(), db.importRows(ctx, rows)); err != nil {
+	if err := errors.Join(scanner.Err(), importRows(ctx, db, rows)); err != nil {
 		return lines, fmt.Errorf("import: line %d: %w", lines, err)
 	}
 	return lines, nil
@@ -330,7 +330,7 @@ func checkReaction(r *reactionRow) error {
 	return nil
 }
 
-func (db *DB) importRows(ctx context.Context, rows []row) error {
+func importRows(ctx context.Context, db *DB, rows []row) error {
 	if len(rows) == 0 {
 		return nil
 	}

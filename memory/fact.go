@@ -279,7 +279,7 @@ func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []Fact, next stri
 		}
 	}
 	err = db.view(ctx, func(v *view) error {
-		return db.guard(func() error {
+		return db.file.guard(func() error {
 			facts, next = v.list(l, before)
 			return nil
 		})

@@ -1,10 +1,13 @@
 package memory
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -163,6 +166,56 @@ func (f *boltFile) uses(fresh *boltFile) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.bolt == fresh.bolt
+}
+
+// writeError names the file, and the kind where it is known. What a caller did
+// wrong stays as it is.
+func (f *boltFile) writeError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, ErrBatch):
+		return err
+	case isFull(err):
+		return fmt.Errorf("%s: %w: %w", f.name, ErrFull, err)
+	}
+	return fmt.Errorf("%s: %w", f.name, err)
+}
+
+// guard turns a panic into an error. Inside of the store a panic means a page
+// that is not what it should be.
+func (f *boltFile) guard(work func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			f.log.Error("the store panicked", "file", f.name, "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
+		}
+	}()
+	return work()
+}
+
+// spool lets write go to a file without a name beside the database, and then
+// copies it to w: whoever takes w in may be slow, and what write reads is not to
+// be held for him. What only grows in memory is written at once.
+func (f *boltFile) spool(w io.Writer, write func(io.Writer) error) (n int64, err error) {
+	if b, ok := w.(*bytes.Buffer); ok {
+		before := b.Len()
+		err := write(b)
+		return int64(b.Len() - before), err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(f.name), ".spool-*")
+	if err != nil {
+		return 0, fullError(filepath.Dir(f.name), err)
+	}
+	defer temp.Close()
+	if os.Remove(temp.Name()) != nil { // where a file that is open keeps its name
+		defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
+	}
+	if err := write(temp); err != nil {
+		return 0, f.writeError(err)
+	}
+	if _, err := temp.Seek(0, io.SeekStart); err != nil {
+		return 0, err
+	}
+	return io.Copy(w, temp)
 }
 
 func fileSize(f *os.File) (int64, error) {

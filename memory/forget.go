@@ -47,7 +47,7 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 			return fmt.Errorf("forget %s: %w", path, err)
 		}
 	}
-	return db.dropBlocked()
+	return db.blocked.drop()
 }
 
 // copies takes away what an upgrade left beside the file: who is forgotten stands in
@@ -172,7 +172,7 @@ func (f *forgetting) findSources() error {
 // alone, and what the bot answered him.
 func (f *forgetting) findPrivate() error {
 	from, to := subtree(f.within)
-	err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
+	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
 		if !ok || !f.his(&l) {
 			return false
@@ -239,7 +239,7 @@ func (f *forgetting) logs() error {
 		return err
 	}
 	from, to := subtree(f.within)
-	return f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
+	return sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
 		return ok && (f.his(&l) || f.blank(&l))
 	}, func(t *tx, k, v []byte) {
@@ -262,7 +262,7 @@ func (f *forgetting) logs() error {
 func (f *forgetting) hashOwn() error {
 	var own []core.Message
 	from, to := subtree(f.within)
-	err := f.db.sweep(f.ctx, bucketLog, from, to, func(k, v []byte) bool {
+	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
 		if l, ok := f.read(k, v); ok && f.his(&l) {
 			own = append(own, core.Message{Path: l.Message.Path, ID: l.Message.ID, Seq: l.Message.Seq})
 		}
@@ -295,7 +295,7 @@ func (f *forgetting) idsOf(t *tx, m *core.Message) (keys [][]byte) {
 
 // times corrects the heads of places from which entries were taken.
 func (f *forgetting) times() error {
-	return f.db.newestTimes(f.ctx, func(yield func(core.Path) bool) {
+	return newestTimes(f.ctx, f.db, func(yield func(core.Path) bool) {
 		for path := range f.heads {
 			if (f.spoke[path] || f.told[path] != nil) && !yield(path) {
 				return
@@ -332,7 +332,7 @@ func dropForeign(m *core.Message, gone func(person string) bool) (changed bool) 
 func (f *forgetting) placesWhole() error {
 	for path, last := range f.whole {
 		p := place{path: path, key: placeKey(path)}
-		err := f.db.sweep(f.ctx, bucketLog, p.key, seqKey(p.key, last+1),
+		err := sweep(f.ctx, f.db, bucketLog, p.key, seqKey(p.key, last+1),
 			func([]byte, []byte) bool { return true },
 			func(t *tx, k, _ []byte) {
 				if seq, ok := numberOf(k, p.key); ok {
@@ -491,7 +491,7 @@ func (t *tx) isGone(id []byte) bool {
 // facts removes what was said by or about this person, or in the places that go. Of
 // what others say instead now, only what the person had said before goes.
 func (f *forgetting) facts() error {
-	return f.db.sweep(f.ctx, bucketFacts, nil, nil, func(k, v []byte) bool {
+	return sweep(f.ctx, f.db, bucketFacts, nil, nil, func(k, v []byte) bool {
 		fact, err := decodeFact(k, v)
 		return err == nil && (f.known(fact) || slices.ContainsFunc(fact.Former, f.former))
 	}, func(t *tx, k, v []byte) {
@@ -556,7 +556,7 @@ func (f *forgetting) states() error {
 // usage takes away what they used. What their places have cost counts on, under the
 // interface: the money is spent, and no budget has room again.
 func (f *forgetting) usage() error {
-	return f.db.sweep(f.ctx, bucketUsage, nil, nil, func(k, v []byte) bool {
+	return sweep(f.ctx, f.db, bucketUsage, nil, nil, func(k, v []byte) bool {
 		u, err := readUse(k, v)
 		return err == nil && f.goes(u.Person)
 	}, func(t *tx, k, v []byte) {
@@ -571,7 +571,7 @@ func (f *forgetting) usage() error {
 
 // drop deletes the pairs of a bucket that match.
 func (f *forgetting) drop(bucket string, match func(k, v []byte) bool) error {
-	return f.db.sweep(f.ctx, bucket, nil, nil, match, func(t *tx, k, _ []byte) { t.bucket(bucket).Delete(k) })
+	return sweep(f.ctx, f.db, bucket, nil, nil, match, func(t *tx, k, _ []byte) { t.bucket(bucket).Delete(k) })
 }
 
 // requestAge is how old the message may be with which somebody asked to be forgotten.

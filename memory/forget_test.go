@@ -51,12 +51,12 @@ func populated(t testing.TB, db *DB) {
 	save(t, db, Fact{Text: "JAYSECRET from his chat", Origin: alone})
 	save(t, db, Fact{Text: "ann likes tea", Origin: group, About: []core.Path{ann}})
 	for _, path := range []core.Path{jay, alone, ann, group} {
-		if _, err := db.Put(t.Context(), "bio", Item{Path: path, Key: "k", Value: json.RawMessage(`"JAYSECRET"`)[:], Version: 0}); path != group && path != ann && err != nil {
+		if _, err := db.Items("bio").Put(t.Context(), Item{Path: path, Key: "k", Value: json.RawMessage(`"JAYSECRET"`)[:], Version: 0}); path != group && path != ann && err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, path := range []core.Path{ann, group} {
-		db.Put(t.Context(), "bio", Item{Path: path, Key: "k", Value: json.RawMessage(`"of others"`), Version: AnyVersion})
+		db.Items("bio").Put(t.Context(), Item{Path: path, Key: "k", Value: json.RawMessage(`"of others"`), Version: AnyVersion})
 	}
 	setState(t, db, alone, core.State{Topic: "JAYSECRET"})
 	setState(t, db, group, core.State{Topic: "tea"})
@@ -615,12 +615,12 @@ func TestForgettingSparesOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"k", group.String(), jay.String()} {
-		if _, err := db.Put(t.Context(), "bio", Item{Path: kitchen, Key: key, Value: json.RawMessage(`1`)}); err != nil {
+		if _, err := db.Items("bio").Put(t.Context(), Item{Path: kitchen, Key: key, Value: json.RawMessage(`1`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	keys := func() (keys []string) {
-		items, err := db.List(t.Context(), "bio", kitchen)
+		items, err := db.Items("bio").List(t.Context(), kitchen)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -653,7 +653,7 @@ func TestExportOfAPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, place := range []core.Path{jay, alone, group, {}} {
-		if _, err := db.Put(t.Context(), "bio", Item{Path: place, Key: "", Value: json.RawMessage(`1`)}); err != nil {
+		if _, err := db.Items("bio").Put(t.Context(), Item{Path: place, Key: "", Value: json.RawMessage(`1`)}); err != nil {
 			t.Fatal(err)
 		}
 	}

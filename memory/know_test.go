@@ -186,7 +186,7 @@ func TestPluginItems(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	put := func(plugin string, path core.Path, key, value string, version uint64) (uint64, error) {
-		return db.Put(t.Context(), plugin, Item{Path: path, Key: key, Version: version, Value: json.RawMessage(value)})
+		return db.Items(plugin).Put(t.Context(), Item{Path: path, Key: key, Version: version, Value: json.RawMessage(value)})
 	}
 	for i, version := range []uint64{0, 1, AnyVersion} {
 		if got, err := put("bio", jay, "main", `{"n":1}`, version); err != nil || got != uint64(i+1) {
@@ -204,7 +204,7 @@ func TestPluginItems(t *testing.T) {
 		put("bios", path, "k", `2`, 0)
 	}
 	list := func(plugin string, root core.Path) (paths []string) {
-		items, err := db.List(t.Context(), plugin, root)
+		items, err := db.Items(plugin).List(t.Context(), root)
 		if err != nil {
 			t.Error(err)
 		}
@@ -216,14 +216,14 @@ func TestPluginItems(t *testing.T) {
 	want(t, "the group", list("bio", group), []string{"chat/group|k", "chat/group/7|k"})
 	want(t, "all", list("bio", core.Path{}), []string{"|k", "chat/@user/1000|main", "chat/@user/2000|k", "chat/group|k", "chat/group/7|k", "chat/group2|k"})
 	want(t, "none", list("bi", core.Path{}), nil)
-	item, ok, err := db.Get(t.Context(), "bio", jay, "main")
+	item, ok, err := db.Items("bio").Get(t.Context(), jay, "main")
 	if err != nil || !ok || string(item.Value) != `{"n":1}` || item.Version != 3 {
 		t.Errorf("%+v, %t, %v", item, ok, err)
 	}
-	if _, err := db.Put(t.Context(), "bio", Item{Path: jay, Key: "main", Version: 3}); err != nil {
+	if _, err := db.Items("bio").Put(t.Context(), Item{Path: jay, Key: "main", Version: 3}); err != nil {
 		t.Error(err)
 	}
-	if _, ok, err := db.Get(t.Context(), "bio", jay, "main"); ok || err != nil {
+	if _, ok, err := db.Items("bio").Get(t.Context(), jay, "main"); ok || err != nil {
 		t.Errorf("taken away, but: %t, %v", ok, err)
 	}
 }
@@ -264,7 +264,7 @@ func TestKnowledgeMoves(t *testing.T) {
 	save(t, db, Fact{Text: "said in the group", Origin: group})
 	save(t, db, Fact{Text: "said in the topic", Origin: topic})
 	setState(t, db, group, core.State{Topic: "tea"})
-	db.Put(t.Context(), "bio", Item{Path: topic, Key: "k", Value: json.RawMessage(`1`)})
+	db.Items("bio").Put(t.Context(), Item{Path: topic, Key: "k", Value: json.RawMessage(`1`)})
 	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestKnowledgeMoves(t *testing.T) {
 	}
 	s, err := db.State(t.Context(), super)
 	want(t, "state", s.Topic, "tea")
-	_, ok, err2 := db.Get(t.Context(), "bio", moved, "k")
+	_, ok, err2 := db.Items("bio").Get(t.Context(), moved, "k")
 	if !ok || err != nil || err2 != nil {
 		t.Errorf("the item did not move: %v, %v", err, err2)
 	}
@@ -414,7 +414,7 @@ func TestKeysOfItemsAreBounded(t *testing.T) {
 		key    int
 		ok     bool
 	}{{"bio", maxPluginKey - 3, true}, {"bio", maxPluginKey - 2, false}, {"", 1, false}, {"bio\x00", 1, false}} {
-		_, err := db.Put(t.Context(), tc.plugin, Item{Key: strings.Repeat("k", tc.key), Value: json.RawMessage(`1`)})
+		_, err := db.Items(tc.plugin).Put(t.Context(), Item{Key: strings.Repeat("k", tc.key), Value: json.RawMessage(`1`)})
 		if (err == nil) != tc.ok || err != nil && !errors.Is(err, ErrBatch) {
 			t.Errorf("%q, a key of %d bytes: %v", tc.plugin, tc.key, err)
 		}

@@ -209,7 +209,7 @@ func TestAnUnreadableKeyBlocksNothing(t *testing.T) {
 	want(t, "memories", len(facts), 4)
 	uses, err2 := db.Uses(t.Context(), "2026-11-20", "2026-11-20")
 	want(t, "uses", len(uses), 2)
-	items, err3 := db.List(t.Context(), "bio", core.Path{})
+	items, err3 := db.Items("bio").List(t.Context(), core.Path{})
 	want(t, "items", len(items), 4)
 	var all bytes.Buffer
 	err4 := db.Export(t.Context(), &all, core.Path{})

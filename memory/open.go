@@ -66,6 +66,7 @@ type DB struct {
 	room     *room
 	oddities oddities
 	pruning  *pruning
+	blocked  *blockedJobs
 
 	compacting chan struct{}      // holds a token while the file is compacted
 	stop       context.CancelFunc // ends what works in the background
@@ -89,7 +90,7 @@ func Open(dir string, o Options) (*DB, error) {
 	}
 	background, stop := context.WithCancel(context.Background())
 	db.stop = stop
-	db.refuseBlocked()
+	db.writer.watch.aside = db.blocked.refused()
 	go db.writer.run()
 	db.startWatch(background, o)
 	db.room.begin(background)
@@ -108,7 +109,7 @@ func newDB(name string, o Options) *DB {
 	}
 	db.file = newBoltFile(name, db.log)
 	db.writer = &writer{db: db}
-	db.writer.watch.aside = make(map[string]time.Time)
+	db.blocked = &blockedJobs{file: name + stuckSuffix, clock: func() time.Time { return db.clock() }, log: db.log}
 	if o.Fault != nil {
 		db.writer.fault = func(_ *tx, j *job) { o.Fault(j.called()) }
 	}

@@ -30,23 +30,6 @@ type items struct {
 // Items is what the plugin of that name keeps.
 func (db *DB) Items(plugin string) core.Items { return items{db, plugin} }
 
-func (i items) Get(ctx context.Context, path core.Path, key string) (Item, bool, error) {
-	return i.db.Get(ctx, i.plugin, path, key)
-}
-
-func (i items) Put(ctx context.Context, item Item) (uint64, error) {
-	return i.db.Put(ctx, i.plugin, item)
-}
-
-func (i items) PutAll(ctx context.Context, list ...Item) error {
-	_, err := i.db.put(ctx, i.plugin, list)
-	return err
-}
-
-func (i items) List(ctx context.Context, root core.Path) ([]Item, error) {
-	return i.db.List(ctx, i.plugin, root)
-}
-
 // kept is an Item as it is stored.
 type kept struct {
 	Version uint64          `json:"n"`
@@ -70,9 +53,9 @@ func checkItem(plugin, key string) error {
 
 // Get returns what a plugin keeps under path and key; ok is false, and the
 // version 0, where there is nothing.
-func (db *DB) Get(ctx context.Context, plugin string, path core.Path, key string) (item Item, ok bool, err error) {
-	err = db.view(ctx, func(v *view) error {
-		item, ok, err = v.item(plugin, path, key)
+func (i items) Get(ctx context.Context, path core.Path, key string) (item Item, ok bool, err error) {
+	err = i.db.view(ctx, func(v *view) error {
+		item, ok, err = v.item(i.plugin, path, key)
 		return err
 	})
 	return item, ok, err
@@ -103,16 +86,22 @@ func readItem(path core.Path, key string, value []byte) (Item, error) {
 // nil Value takes the item away. What lies under the path of somebody who was
 // forgotten after the epoch of the context began, names them, or comes of a turn
 // that answers them, is not stored; the error wraps core.ErrForgotten.
-func (db *DB) Put(ctx context.Context, plugin string, item Item) (version uint64, err error) {
-	return db.put(ctx, plugin, []Item{item})
+func (i items) Put(ctx context.Context, item Item) (version uint64, err error) {
+	return i.put(ctx, []Item{item})
+}
+
+// PutAll is Put for several items, all or none.
+func (i items) PutAll(ctx context.Context, list ...Item) error {
+	_, err := i.put(ctx, list)
+	return err
 }
 
 // put keeps items, all or none, and returns the version of the last one.
-func (db *DB) put(ctx context.Context, plugin string, list []Item) (version uint64, err error) {
+func (i items) put(ctx context.Context, list []Item) (version uint64, err error) {
 	size := 0
-	for i := range list {
-		item := &list[i]
-		if err := checkItem(plugin, item.Key); err != nil {
+	for n := range list {
+		item := &list[n]
+		if err := checkItem(i.plugin, item.Key); err != nil {
 			return 0, err
 		}
 		if item.Value != nil && (len(item.Value) > maxEntryBytes || !json.Valid(item.Value)) {
@@ -122,20 +111,20 @@ func (db *DB) put(ctx context.Context, plugin string, list []Item) (version uint
 			size += len(item.Value) + 200
 		}
 	}
-	b := db.begun(ctx)
-	name := func() string { return "an item of plugin " + plugin + " under " + list[0].Path.String() }
+	b := i.db.begun(ctx)
+	name := func() string { return "an item of plugin " + i.plugin + " under " + list[0].Path.String() }
 	j := &job{name: name, size: size, run: func(t *tx) error {
 		for _, item := range list {
 			if item.Value != nil && b.concerns(&item) {
 				return fmt.Errorf("%w: %w", ErrBatch, core.ErrForgotten)
 			}
-			if version, err = t.putItem(plugin, item); err != nil {
+			if version, err = t.putItem(i.plugin, item); err != nil {
 				return err
 			}
 		}
 		return nil
 	}}
-	if err := db.write(ctx, j); err != nil {
+	if err := i.db.write(ctx, j); err != nil {
 		return 0, err
 	}
 	return version, nil
@@ -174,10 +163,10 @@ func (t *tx) putItem(plugin string, item Item) (uint64, error) {
 
 // List returns what a plugin keeps at or below root, by path and key; for the
 // zero Path everything.
-func (db *DB) List(ctx context.Context, plugin string, root core.Path) (items []Item, err error) {
-	err = db.view(ctx, func(v *view) error {
+func (i items) List(ctx context.Context, root core.Path) (list []Item, err error) {
+	err = i.db.view(ctx, func(v *view) error {
 		p := v.resolve(root)
-		prefix := append([]byte(plugin), ending)
+		prefix := append([]byte(i.plugin), ending)
 		from, to := subtree(p.path)
 		cursor := v.bucket(bucketPlugins).Cursor()
 		for k, value := cursor.Seek(append(bytes.Clone(prefix), from...)); bytes.HasPrefix(k, prefix); k, value = cursor.Next() {
@@ -188,11 +177,11 @@ func (db *DB) List(ctx context.Context, plugin string, root core.Path) (items []
 			if err != nil {
 				return err
 			}
-			items = append(items, item)
+			list = append(list, item)
 		}
 		return nil
 	})
-	return items, err
+	return list, err
 }
 
 // itemAt reads an item from what follows the plugin's name in its key.

@@ -143,14 +143,14 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 // usage takes away what was used long ago. Keys begin with the day.
 func (p *pruning) usage(ctx context.Context) error {
 	oldest := p.db.clock().Add(-usageAge).Format(time.DateOnly)
-	return p.db.sweep(ctx, bucketUsage, nil, []byte(oldest), func([]byte, []byte) bool { return true },
+	return sweep(ctx, p.db, bucketUsage, nil, []byte(oldest), func([]byte, []byte) bool { return true },
 		func(t *tx, k, _ []byte) { t.bucket(bucketUsage).Delete(k) })
 }
 
 // hashes forgets the hashes of ids that were forgotten for long.
 func (p *pruning) hashes(ctx context.Context) error {
 	oldest := p.oldestID()
-	return p.db.sweep(ctx, bucketGone, nil, nil, func(_, v []byte) bool {
+	return sweep(ctx, p.db, bucketGone, nil, nil, func(_, v []byte) bool {
 		hour, size := uvarint(string(v))
 		return size > 0 && hour < oldest // the second of a request, which stays, is greater than any hour
 	}, func(t *tx, k, _ []byte) { t.bucket(bucketGone).Delete(k) })
@@ -302,7 +302,7 @@ func (p *pruning) ids(ctx context.Context) error {
 		hour, size := uvarint(string(v[n:]))
 		return size > 0 && hour < oldest
 	}
-	return p.db.sweep(ctx, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) {
+	return sweep(ctx, p.db, bucketIDs, nil, nil, old, func(t *tx, k, v []byte) {
 		seq, _ := uvarint(string(v))
 		from, _, err := cutPath(k)
 		p := t.resolve(from)

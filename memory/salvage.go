@@ -48,16 +48,16 @@ func Salvage(dir, damaged string) (Salvaged, error) {
 	if err != nil {
 		return Salvaged{}, err
 	}
-	report, err := db.salvage(f)
+	report, err := salvage(db, f)
 	return report, errors.Join(err, db.Close())
 }
 
-func (db *DB) salvage(f *rescue.File) (Salvaged, error) {
+func salvage(db *DB, f *rescue.File) (Salvaged, error) {
 	s := &saver{db: db, report: Salvaged{Pairs: make(map[string]int)}}
 	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derived(), bucket) })
 	s.report.Faults = f.Pairs(saved, s.add)
 	s.flush()
-	return s.report, errors.Join(s.err, db.rebuild())
+	return s.report, errors.Join(s.err, rebuild(db))
 }
 
 // saver collects pairs and writes them.
@@ -156,7 +156,7 @@ func rules() map[string]func(key, value []byte) error {
 }
 
 // rebuild makes anew what is derived from the logs.
-func (db *DB) rebuild() error {
+func rebuild(db *DB) error {
 	return db.write(context.Background(), &job{run: func(t *tx) error {
 		r := rebuilder{tx: t, heads: t.headsBelow(core.Path{}), sources: t.idSources()}
 		r.entries()

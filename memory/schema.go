@@ -26,38 +26,21 @@ const (
 // prepare makes a new file's buckets, brings an older file's up to date, and
 // refuses one that it does not know.
 func (db *DB) prepare() error {
-	version, clean, err := db.readMeta()
+	m, err := db.file.readMeta()
 	switch {
 	case err != nil:
 		return err
-	case version == 0:
-		return db.create()
-	case version > schema:
-		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one", version, schema)
+	case m.version == 0:
+		return db.writer.create()
+	case m.version > schema:
+		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one", m.version, schema)
 	}
-	db.writer.marked, db.file.unclean = !clean, !clean
-	if db.epochs.floor, err = db.readFloor(); err != nil {
-		return err
-	}
-	if err := db.readName(); err != nil {
-		return err
-	}
-	return db.upgrade(version, steps())
-}
-
-// readName reads the file's own name. A file that has none gets one with the first
-// thing that is written.
-func (db *DB) readName() error {
-	err := db.guard(func() error {
-		return db.file.bolt.View(func(t *bbolt.Tx) error {
-			db.file.installation = string(t.Bucket([]byte(bucketMeta)).Get([]byte(metaName)))
-			return nil
-		})
-	})
-	if db.file.installation == "" {
+	db.writer.marked, db.file.unclean, db.epochs.floor = !m.clean, !m.clean, m.floor
+	db.file.installation = m.name
+	if m.name == "" { // it gets one with the first thing that is written
 		db.file.installation, db.writer.marked = rand.Text(), false
 	}
-	return err
+	return db.writer.upgrade(m.version, steps())
 }
 
 // Installation implements core.Store: the name of the file.
@@ -122,17 +105,17 @@ const versionSuffix = ".version"
 
 // upgrade brings the file up to the version behind the last step, each step in
 // a transaction of its own, after a backup beside it.
-func (db *DB) upgrade(version int, steps []step) error {
+func (w *writer) upgrade(version int, steps []step) error {
 	if version > len(steps) {
 		return nil
 	}
-	backup := db.file.name + versionSuffix + strconv.Itoa(version)
-	if err := db.Backup(backup); err != nil {
+	backup := w.db.file.name + versionSuffix + strconv.Itoa(version)
+	if err := w.db.Backup(backup); err != nil {
 		return fmt.Errorf("backup before the change of its format: %w", err)
 	}
-	db.log.Info("the database's format changes", "file", db.file.name, "from", version, "to", len(steps)+1, "backup", backup)
+	w.db.log.Info("the database's format changes", "file", w.db.file.name, "from", version, "to", len(steps)+1, "backup", backup)
 	for ; version <= len(steps); version++ {
-		err := db.writer.update(func(t *tx) error {
+		err := w.update(func(t *tx) error {
 			if err := steps[version-1](t); err != nil {
 				return err
 			}
@@ -148,11 +131,17 @@ func (db *DB) upgrade(version int, steps []step) error {
 
 var errForeign = errors.New("no database of synthbot")
 
-// readMeta reads the format's version, 0 of an empty file, and whether the file
-// was closed in order.
-func (db *DB) readMeta() (version int, clean bool, err error) {
-	err = db.guard(func() error {
-		return db.file.bolt.View(func(t *bbolt.Tx) error {
+// fileMeta is what a file says of itself.
+type fileMeta struct {
+	version int    // of the format; 0: the file is empty
+	clean   bool   // it was closed in order
+	floor   uint64 // no place begins below; what cannot be read is none
+	name    string // see DB.Installation
+}
+
+func (f *boltFile) readMeta() (m fileMeta, err error) {
+	err = f.guard(func() error {
+		return f.bolt.View(func(t *bbolt.Tx) error {
 			if name, _ := t.Cursor().First(); name == nil {
 				return nil
 			}
@@ -160,44 +149,35 @@ func (db *DB) readMeta() (version int, clean bool, err error) {
 			if meta == nil {
 				return fmt.Errorf("%w: %w", core.ErrDamaged, errForeign)
 			}
-			clean = meta.Get([]byte(metaClean)) != nil
-			version, err = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
-			if err != nil || version < 1 {
+			m.clean, m.name = meta.Get([]byte(metaClean)) != nil, string(meta.Get([]byte(metaName)))
+			m.floor, err = strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
+			if err != nil {
+				m.floor = 0
+			}
+			m.version, err = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
+			if err != nil || m.version < 1 {
 				return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errForeign, meta.Get([]byte(metaSchema)))
 			}
 			return nil
 		})
 	})
-	return version, clean, err
-}
-
-// readFloor reads below which numbers no place may begin; what cannot be read is
-// none.
-func (db *DB) readFloor() (floor uint64, err error) {
-	err = db.guard(func() error {
-		return db.file.bolt.View(func(t *bbolt.Tx) error {
-			n, err := strconv.ParseUint(string(t.Bucket([]byte(bucketMeta)).Get([]byte(metaFloor))), 10, 64)
-			if err == nil {
-				floor = n
-			}
-			return nil
-		})
-	})
-	return floor, err
+	return m, err
 }
 
 // create makes the buckets of a new file.
-func (db *DB) create() error {
-	return db.guard(func() error {
-		return db.file.bolt.Update(func(t *bbolt.Tx) error {
+func (w *writer) create() error {
+	f := w.db.file
+	return f.guard(func() error {
+		return f.bolt.Update(func(t *bbolt.Tx) error {
 			for _, name := range buckets() {
 				if _, err := t.CreateBucketIfNotExists([]byte(name)); err != nil {
 					return fmt.Errorf("bucket %s: %w", name, err)
 				}
 			}
 			meta := t.Bucket([]byte(bucketMeta))
-			db.writer.marked, db.file.installation = true, rand.Text()
-			return errors.Join(meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema))), meta.Put([]byte(metaName), []byte(db.file.installation)))
+			w.marked, f.installation = true, rand.Text()
+			return errors.Join(meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema))),
+				meta.Put([]byte(metaName), []byte(f.installation)))
 		})
 	})
 }

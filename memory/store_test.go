@@ -88,7 +88,7 @@ func sound(t testing.TB, dir string) {
 func boltCheck(db *DB) error {
 	bolt, _ := db.file.hold()
 	defer db.file.let(bolt)
-	return db.guard(func() error {
+	return db.file.guard(func() error {
 		return bolt.View(func(t *bbolt.Tx) error {
 			var faults []error
 			for err := range t.Check() {

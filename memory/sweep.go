@@ -20,10 +20,10 @@ const (
 // sweep goes through the pairs of a bucket from start to end, which may be nil,
 // in small steps: those that match are handed to change, in transactions that
 // others share. What is added meanwhile may be missed.
-func (db *DB) sweep(ctx context.Context, bucket string, start, end []byte,
+func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 	match func(k, v []byte) bool, change func(t *tx, k, v []byte)) error {
 	for more := true; more; {
-		keys, next, err := db.look(ctx, bucket, start, end, match)
+		keys, next, err := look(ctx, db, bucket, start, end, match)
 		if err != nil {
 			return err
 		}
@@ -67,9 +67,10 @@ func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T))
 
 // look collects the keys of one step, and where the next one begins; nil at the
 // end.
-func (db *DB) look(ctx context.Context, bucket string, start, end []byte, match func(k, v []byte) bool) (keys [][]byte, next []byte, err error) {
+func look(ctx context.Context, db *DB, bucket string, start, end []byte,
+	match func(k, v []byte) bool) (keys [][]byte, next []byte, err error) {
 	err = db.view(ctx, func(v *view) error {
-		return db.guard(func() error {
+		return db.file.guard(func() error {
 			looked := 0
 			c := v.bucket(bucket).Cursor()
 			for k, value := c.Seek(start); below(k, end); k, value = c.Next() {
@@ -102,7 +103,7 @@ func (t *tx) remove(p place, seq uint64) {
 // newestTimes sets the times of places' heads to those of their newest entries,
 // after entries were removed. It looks in a view, since a cursor cannot go back in
 // a transaction that has deleted; a place that changed since then is left alone.
-func (db *DB) newestTimes(ctx context.Context, places iter.Seq[core.Path]) error {
+func newestTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) error {
 	seen, times := make(map[string]head), make(map[string]time.Time)
 	err := db.view(ctx, func(v *view) error {
 		for path := range places {

@@ -128,7 +128,7 @@ func TestBeginningWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
 	put := func(ctx context.Context, path core.Path) error {
-		_, err := db.Put(ctx, "bio", Item{Path: path, Key: "new", Version: AnyVersion, Value: json.RawMessage(`"x"`)})
+		_, err := db.Items("bio").Put(ctx, Item{Path: path, Key: "new", Version: AnyVersion, Value: json.RawMessage(`"x"`)})
 		return err
 	}
 	f := &forgetting{db: db, ctx: t.Context(), path: jay}

@@ -64,7 +64,7 @@ func (v *view) read(path core.Path, f func(place) error) error {
 	if v.over {
 		return errOver
 	}
-	err := v.db.guard(func() error {
+	err := v.db.file.guard(func() error {
 		return f(v.resolve(path))
 	})
 	if err != nil {

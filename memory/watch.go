@@ -3,12 +3,8 @@ package memory
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -21,12 +17,9 @@ import (
 var ErrAside = fmt.Errorf("%w: set aside: it blocked the database three times", core.ErrBadEvent)
 
 const (
-	stuckSuffix = ".stuck"         // of the file that counts what blocked the writer
-	stuckLimit  = 3                // after that many times it is refused
-	stuckAge    = 24 * time.Hour   // and after that long it is tried again
-	patience    = 30 * time.Second // for one job
-	slowFactor  = 10               // for the disk: a commit, or a job that runs alone
-	watchTicks  = 10               // how often the watch looks within patience
+	patience   = 30 * time.Second // for one job
+	slowFactor = 10               // for the disk: a commit, or a job that runs alone
+	watchTicks = 10               // how often the watch looks within patience
 )
 
 // watch notices when the writer makes no progress.
@@ -108,7 +101,7 @@ func (db *DB) startWatch(ctx context.Context, o Options) {
 	}
 	db.work.Go(func() {
 		db.writer.watch.run(ctx, cmp.Or(o.Patience, patience), func(job string) {
-			if err := db.blame(job); err != nil {
+			if err := db.blocked.add(job); err != nil {
 				db.log.Error("what blocks the database cannot be noted", "file", db.file.name, "err", err)
 			}
 			o.Stuck(job)
@@ -116,83 +109,8 @@ func (db *DB) startWatch(ctx context.Context, o Options) {
 	})
 }
 
-// blocked says how often a job blocked the writer, and when it did last.
-type blocked struct {
-	Times int       `json:"times"`
-	Last  time.Time `json:"last"`
-}
-
-// blame counts a job that blocked the writer, in a file of its own: the database
-// cannot be written.
-func (db *DB) blame(job string) error {
-	if job == "" {
-		return nil
-	}
-	all, err := db.readBlocked()
-	if err != nil {
-		return err
-	}
-	all[job] = blocked{Times: all[job].Times + 1, Last: db.clock()}
-	return db.writeBlocked(all)
-}
-
-// dropBlocked drops the file, which names people and places: somebody is forgotten.
-// What still blocks the writer is counted anew.
-func (db *DB) dropBlocked() error {
-	err := os.Remove(db.file.name + stuckSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// refuseBlocked makes the writer refuse what blocked it too often, and drops from
-// the file what is old.
-func (db *DB) refuseBlocked() {
-	all, err := db.readBlocked()
-	old := false
-	for job, b := range all {
-		if db.clock().Sub(b.Last) > stuckAge {
-			delete(all, job)
-			old = true
-		} else if b.Times >= stuckLimit {
-			db.writer.watch.aside[job] = b.Last.Add(stuckAge)
-			db.log.Error("a job is set aside: it blocked the database three times", "job", job, "until", db.writer.watch.aside[job])
-		}
-	}
-	if old {
-		err = db.writeBlocked(all)
-	}
-	if err != nil {
-		db.log.Warn("what blocked the database is not known", "file", db.file.name, "err", err)
-	}
-}
-
 // Aside lists what is refused because it blocked the writer too often.
 func (db *DB) Aside() []string { return slices.Sorted(maps.Keys(db.writer.watch.aside)) }
-
-func (db *DB) readBlocked() (map[string]blocked, error) {
-	all := make(map[string]blocked)
-	data, err := os.ReadFile(db.file.name + stuckSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &all)
-	}
-	return all, err
-}
-
-func (db *DB) writeBlocked(all map[string]blocked) error {
-	if len(all) == 0 {
-		return db.dropBlocked()
-	}
-	data, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(db.file.name+stuckSuffix, data, 0o600)
-}
 
 // Pulse returns nil when an empty transaction commits, or when the disk keeps the
 // writer busy as ctx ends. Its errors are those of Commit.

@@ -88,7 +88,7 @@ func TestStuckJobIsSetAside(t *testing.T) {
 		if _, err := os.Stat(b.file.name + stuckSuffix); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the names of jobs stay when somebody is forgotten: %v", err)
 		}
-		if err := b.blame("another job"); err != nil {
+		if err := b.blocked.add("another job"); err != nil {
 			t.Fatal(err)
 		}
 		add(t, b.DB, message(kitchen, "", "and more"))
@@ -117,7 +117,7 @@ func TestNobodyRepeatsWhatIsSetAside(t *testing.T) {
 	turn := core.TurnID{Path: kitchen, Seq: 1}
 	for _, job := range []string{"message 2 in " + kitchen.String(), "turn " + turn.String()} {
 		for range stuckLimit {
-			if err := db.blame(job); err != nil {
+			if err := db.blocked.add(job); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -267,13 +267,13 @@ func TestStuckByDefault(t *testing.T) {
 		if took := time.Since(began); took < patience || took > patience+2*patience/watchTicks {
 			t.Errorf("noticed after %v, want %v", took, patience)
 		}
-		blamed, err := db.readBlocked()
+		blamed, err := db.blocked.read()
 		want(t, "noted", blamed, map[string]blocked{"mine": {Times: 1, Last: time.Now()}})
 		close(free)
-		if err := errors.Join(err, db.blame(""), db.Close()); err != nil {
+		if err := errors.Join(err, db.blocked.add(""), db.Close()); err != nil {
 			t.Error(err)
 		}
-		blamed, _ = db.readBlocked()
+		blamed, _ = db.blocked.read()
 		want(t, "noted of no job", len(blamed), 1)
 	})
 }
@@ -285,7 +285,7 @@ func TestNobodyHearsOfAStuckJob(t *testing.T) {
 		if err := db.write(t.Context(), slow); err != nil {
 			t.Fatal(err)
 		}
-		blamed, err := db.readBlocked()
+		blamed, err := db.blocked.read()
 		want(t, "noted", len(blamed), 0)
 		if err != nil {
 			t.Error(err)
@@ -302,7 +302,7 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	db := openWith(t, dir, with)
 	for job, times := range map[string]int{"once": 1, "often": stuckLimit, "too often": stuckLimit + 1} {
 		for range times {
-			if err := db.blame(job); err != nil {
+			if err := db.blocked.add(job); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -322,10 +322,10 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	now = now.Add(1)
 	db = openWith(t, dir, with)
 	want(t, "refused after a day", len(db.Aside()), 0)
-	if err := db.blame("new"); err != nil {
+	if err := db.blocked.add("new"); err != nil {
 		t.Fatal(err)
 	}
-	all, err := db.readBlocked()
+	all, err := db.blocked.read()
 	want(t, "kept", all, map[string]blocked{"new": {Times: 1, Last: now}})
 	if err := errors.Join(err, db.Close(), os.WriteFile(db.file.name+stuckSuffix, []byte("spoilt"), 0o600)); err != nil {
 		t.Fatal(err)
@@ -333,17 +333,17 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	var log strings.Builder
 	with.Log = slog.New(slog.NewTextHandler(&log, nil))
 	db = openWith(t, dir, with)
-	if err := db.blame("new"); err == nil {
+	if err := db.blocked.add("new"); err == nil {
 		t.Error("a file that cannot be read was replaced")
 	}
 	want(t, "the log tells of it", strings.Contains(log.String(), "what blocked the database is not known"), true)
 	if err := os.Remove(db.file.name + stuckSuffix); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(db.dropBlocked(), os.MkdirAll(db.file.name+stuckSuffix+"/x", 0o700)); err != nil {
+	if err := errors.Join(db.blocked.drop(), os.MkdirAll(db.file.name+stuckSuffix+"/x", 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if db.dropBlocked() == nil || db.blame("new") == nil {
+	if db.blocked.drop() == nil || db.blocked.add("new") == nil {
 		t.Error("a file that cannot be written is no error")
 	}
 	if err := os.RemoveAll(db.file.name + stuckSuffix); err != nil {

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -63,7 +62,7 @@ func (w *writer) commit(g *groupCommit) {
 	if j := g.jobs[0]; j.alone != nil {
 		err := w.watch.enter(j, w.db.clock())
 		if err == nil {
-			err = w.db.guard(func() error { return w.runJob(nil, j) })
+			err = w.db.file.guard(func() error { return w.runJob(nil, j) })
 		}
 		j.done <- err
 		return
@@ -100,7 +99,7 @@ func (w *writer) commit(g *groupCommit) {
 func (w *writer) try(g *groupCommit) (failed int, err error) {
 	failed = -1
 	if err := w.mend(); err != nil {
-		return failed, w.db.writeError(err)
+		return failed, w.db.file.writeError(err)
 	}
 	id := 0
 	var saved []uint64
@@ -110,7 +109,7 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 		for i := 0; i < len(g.jobs) || w.join(g); i++ {
 			err := w.watch.enter(g.jobs[i], t.now)
 			if err == nil {
-				err = w.db.guard(func() error { return w.runJob(t, g.jobs[i]) })
+				err = w.db.file.guard(func() error { return w.runJob(t, g.jobs[i]) })
 			}
 			if err != nil {
 				failed = i
@@ -126,7 +125,7 @@ func (w *writer) try(g *groupCommit) (failed int, err error) {
 	if err == nil {
 		w.db.meaning.saved(saved)
 	}
-	return failed, w.db.writeError(err)
+	return failed, w.db.file.writeError(err)
 }
 
 // runJob runs a job in a transaction, or with none between two of them.
@@ -150,7 +149,7 @@ func (w *writer) update(f func(*tx) error) error {
 		return w.broken
 	}
 	marked, returned := w.marked, false
-	err := w.db.guard(func() error {
+	err := w.db.file.guard(func() error {
 		err := w.db.file.bolt.Update(func(b *bbolt.Tx) error {
 			t := &tx{Tx: b, db: w.db, changed: w.changed, now: w.db.clock(), floor: w.db.epochs.floor}
 			if err := f(t); err != nil {
@@ -216,18 +215,6 @@ func (w *writer) mend() error {
 	return nil
 }
 
-// writeError names the file, and the kind where it is known. What a caller did
-// wrong stays as it is.
-func (db *DB) writeError(err error) error {
-	switch {
-	case err == nil, errors.Is(err, ErrBatch):
-		return err
-	case isFull(err):
-		return fmt.Errorf("%s: %w: %w", db.file.name, ErrFull, err)
-	}
-	return fmt.Errorf("%s: %w", db.file.name, err)
-}
-
 // isFull recognises a lack of room, also where bbolt kept only the words.
 func isFull(err error) bool {
 	if errors.Is(err, berrors.ErrMaxSizeReached) {
@@ -239,16 +226,4 @@ func isFull(err error) bool {
 		}
 	}
 	return false
-}
-
-// guard turns a panic into an error. Inside of the store a panic means a page
-// that is not what it should be.
-func (db *DB) guard(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			db.log.Error("the store panicked", "file", db.file.name, "panic", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
-		}
-	}()
-	return f()
 }

@@ -102,16 +102,16 @@ func (w *world) later(d time.Duration) {
 type items struct{ db *memory.DB }
 
 func (i items) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
-	return i.db.Get(ctx, "page", path, key)
+	return i.db.Items("page").Get(ctx, path, key)
 }
 func (i items) Put(ctx context.Context, item core.Item) (uint64, error) {
-	return i.db.Put(ctx, "page", item)
+	return i.db.Items("page").Put(ctx, item)
 }
 func (i items) PutAll(ctx context.Context, list ...core.Item) error {
 	return i.db.Items("page").PutAll(ctx, list...)
 }
 func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
-	return i.db.List(ctx, "page", root)
+	return i.db.Items("page").List(ctx, root)
 }
 
 // dress is one persona file.

@@ -56,13 +56,13 @@ type items struct {
 
 // Get implements core.Items.
 func (i items) Get(ctx context.Context, path core.Path, key string) (core.Item, bool, error) {
-	return i.db.Get(ctx, i.plugin, path, key)
+	return i.db.Items(i.plugin).Get(ctx, path, key)
 }
 
 // Put implements core.Items.
 func (i items) Put(ctx context.Context, item core.Item) (uint64, error) {
 	defer i.db.alone()()
-	return i.db.Put(ctx, i.plugin, item)
+	return i.db.Items(i.plugin).Put(ctx, item)
 }
 
 // PutAll implements core.Items.
@@ -73,7 +73,7 @@ func (i items) PutAll(ctx context.Context, list ...core.Item) error {
 
 // List implements core.Items.
 func (i items) List(ctx context.Context, root core.Path) ([]core.Item, error) {
-	return i.db.List(ctx, i.plugin, root)
+	return i.db.Items(i.plugin).List(ctx, root)
 }
 
 // desk is a core.Desk that writes down what it is told.
