@@ -29,6 +29,7 @@ var plainRooms = []string{
 	"interfaces/telegram",
 	"interfaces/telegram/botapi",
 	"interfaces/telegram/markup",
+	"memory/rescue",
 	"plugins/beats",
 	"plugins/clock",
 	"plugins/diary",

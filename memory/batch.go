@@ -264,7 +264,8 @@ func (w *batch) append(t *tx, from *core.Entry, e *entry) {
 		passedOn = slices.ContainsFunc(m.Foreign, func(o core.Foreign) bool { return forgot(o.From.ID) })
 	}
 	if !gone && !quoted && !passedOn && !comesOf(from) {
-		if e.value = e.encoded; cleaned {
+		e.value = e.encoded
+		if cleaned {
 			e.value = encodeLine(&line{Entry: *from})
 		}
 		t.append(from, e)
@@ -300,9 +301,11 @@ func (w *batch) forgotAuthor(place core.Path, id string) bool {
 func (t *tx) append(from *core.Entry, e *entry) {
 	p := t.resolve(from.Message.Path)
 	e.path, e.known = p.path, false
-	if id := from.Message.ID; id != "" {
+	id := from.Message.ID
+	if id != "" {
 		e.seq, e.known = t.find(p, id)
-		if e.known = e.known || t.isGone(idKey(p.ids, id)); e.known {
+		e.known = e.known || t.isGone(idKey(p.ids, id))
+		if e.known {
 			return
 		}
 	}
@@ -372,7 +375,8 @@ func decodeRecord(value []byte) (written, error) {
 
 func (t *tx) journal(r record) {
 	p := t.resolve(r.key.Turn.Path)
-	if r.key.Turn.Seq += p.shift; p.shift > 0 && r.key == (core.Key{Turn: r.key.Turn}) {
+	r.key.Turn.Seq += p.shift
+	if p.shift > 0 && r.key == (core.Key{Turn: r.key.Turn}) {
 		r.value = shiftRecord(r.value, p.shift)
 	}
 	t.bucket(bucketJournal).Put(journalKey(p.key, r.key), r.value)

@@ -16,8 +16,8 @@ const (
 	maxReactors  = 256 // people, and emoji of one of them
 )
 
-// change applies what changes entries that stand there. One that finds nothing
-// to change is no error.
+// change applies an event that changes stored entries. It does nothing if there is
+// nothing to change.
 func (t *tx) change(e *core.Event) error {
 	switch e.Kind {
 	case core.KindMigration:
@@ -118,21 +118,22 @@ func react(l *line, person, emoji string) bool {
 	return true
 }
 
-// unreact takes away a person's emoji, or everybody's where he is nobody; without
+// unreact takes away a person's emoji, or everybody's if person is empty; without
 // one, all of them.
 func unreact(l *line, person, emoji string) (changed bool) {
-	for who, his := range l.reactors {
+	for who, theirs := range l.reactors {
 		if person != "" && who != person {
 			continue
 		}
-		kept := slices.DeleteFunc(slices.Clone(his), func(e string) bool {
+		kept := slices.DeleteFunc(slices.Clone(theirs), func(e string) bool {
 			gone := emoji == "" || e == emoji
 			if gone {
 				l.Reactions[e]--
 			}
 			return gone
 		})
-		if changed = changed || len(kept) < len(his); len(kept) > 0 {
+		changed = changed || len(kept) < len(theirs)
+		if len(kept) > 0 {
 			l.reactors[who] = kept
 		} else {
 			delete(l.reactors, who)

@@ -15,8 +15,8 @@ import (
 const maxFaults = 20
 
 // Check reads the whole file and reports what is wrong with its pages and with
-// what stands in them; nil: nothing. Writing goes on meanwhile. It reads every
-// page, so it is nothing for every day.
+// what they hold; nil: nothing. Writing goes on meanwhile. It reads every page and is
+// too slow for every day.
 func (db *DB) Check(ctx context.Context) error {
 	err := db.view(ctx, func(v *view) error {
 		return db.file.guard(func() error {
@@ -80,7 +80,8 @@ func checkPages(file string) error {
 		return fmt.Errorf("%s: %w", file, bare(err))
 	}
 	defer f.Close()
-	if faults := f.Check(); len(faults) > 0 {
+	faults := f.Check()
+	if len(faults) > 0 {
 		return fmt.Errorf("%s: %w: %w", file, core.ErrDamaged, errors.Join(faults...))
 	}
 	return nil
@@ -121,7 +122,8 @@ func (c *checker) entries() {
 		if l.Message.Private && !h.private {
 			return fmt.Errorf("%s#%d: it was said in private, and its place is not", path, seq)
 		}
-		if there := has(due, k); there != waits {
+		there := has(due, k)
+		if there != waits {
 			return fmt.Errorf("%s#%d: waits is %t, it stands among those that wait: %t", path, seq, waits, there)
 		}
 		return nil
@@ -227,8 +229,7 @@ func (c *checker) facts() {
 	}
 }
 
-// vectors: each leads to a fact of its origin, and stands among the sketches as
-// what it is.
+// vectors: each leads to a fact of its origin, and has a sketch.
 func (c *checker) vectors() {
 	vectors, sketched := 0, 0
 	c.rows(bucketVectors, func(k, value []byte) error {
@@ -249,7 +250,8 @@ func (c *checker) vectors() {
 		if !ok || f.Origin != origin {
 			return fmt.Errorf("memory %s has a vector at %q and is not from there", factID(number), origin)
 		}
-		if one := c.sketchAt(origin, number); !bytes.Equal(one, v.stored(number)) {
+		one := c.sketchAt(origin, number)
+		if !bytes.Equal(one, v.stored(number)) {
 			return fmt.Errorf("memory %s is sketched as %x", f.ID, one)
 		}
 		return nil

@@ -47,7 +47,7 @@ type compaction struct {
 	db     *DB
 	ctx    context.Context
 	fresh  *boltFile
-	untidy bool // somebody is forgotten meanwhile, and may stand in the copy
+	untidy bool // somebody is forgotten meanwhile, and the copy may hold them
 }
 
 func (c *compaction) run() (before, after int64, err error) {
@@ -68,7 +68,8 @@ func (c *compaction) run() (before, after int64, err error) {
 		c.fresh.drop()
 		_ = os.Remove(c.fresh.name) // else the next one does
 		stop := context.WithoutCancel(c.ctx)
-		_ = c.db.write(stop, &job{alone: func() error { c.db.writer.changed = nil; return nil }}) // it fails on a closed database only
+		// This fails on a closed database only.
+		_ = c.db.write(stop, &job{alone: func() error { c.db.writer.changed = nil; return nil }})
 	}
 	return before, after, c.db.file.writeError(err)
 }

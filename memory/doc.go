@@ -31,23 +31,23 @@
 //	sketches origin, number of the fact / 60 → of each of these: rest (1 byte), model's tag, 1024 bits
 //
 // What the bot said carries the ids of those whom it answered, so that it goes
-// with them when they are forgotten. What cannot be read is left out, told once,
+// with them when they are forgotten. What cannot be read is left out, logged once,
 // and stays for a check to find; it blocks nothing.
 //
 // Fields are the encoding of entries and heads: a tag byte, the length as
 // uvarint, the bytes; unknown tags are skipped. (JSON took 8 µs for each entry,
 // fields take one.) Ids stay known after their entries are gone, so that what a
 // platform delivers again is not taken twice, and under the path that they came
-// with, also when the place has moved. Ids of 200 bytes and more stand
-// in keys as their hash.
+// with, also when the place has moved. Keys hold ids of 200 bytes and more as
+// their hash.
 //
-// The words of a fact stand below its origin: a search begins at the places that
+// The words of a fact are stored below its origin: a search begins at the places that
 // the asker can see and never meets what was said elsewhere. Words are stemmed by
 // the snowball stemmers that bleve's analysers use, without bleve around them;
 // what has no spaces between words is found by pairs of letters, and by Han signs.
 //
-// Vectors are derived: a fact is saved without waiting for one, and whoever has
-// none gets it in the background (see Embedder). A search compares the sketches of
+// Vectors are derived: a fact is saved without waiting for one, and gets it in the
+// background (see Embedder). A search compares the sketches of
 // all facts that can be seen with that of what is looked for, bit by bit, and then
 // the vectors of the nearest 700; words and likeness count as the squares of how
 // much of the question they answer.
@@ -56,7 +56,8 @@
 //
 // One goroutine writes. It drains all batches that wait into one transaction
 // and one sync; a batch that fails is taken out and does not fail the others.
-// When nobody else writes, nothing waits for company. Where the disk is full,
-// writes fail with core.ErrFull, and the store finds out by itself when there is
-// room again.
+// A batch that comes alone does not wait for others: with bbolt's own Batch it would
+// wait for 10 ms, or, with a shorter delay, few would share a sync. If the disk is
+// full, writes fail with core.ErrFull, and the store finds out by itself when there
+// is room again.
 package memory

@@ -7,7 +7,7 @@ import (
 )
 
 // answered moves a place's mark over all entries up to the turn's last. Numbers
-// that were given under a path that moved away stand above those of the place
+// that were given under a path that moved away are above those of the place
 // it moved to: entries of that place that still wait stay where they are, and
 // the mark with them.
 func (t *tx) answered(turn core.TurnID) {
@@ -62,7 +62,8 @@ func (t *tx) settleDue(p place, seq uint64, rewrite bool) {
 	if err != nil {
 		t.db.odd(err)
 	}
-	if l.Due = false; ok {
+	l.Due = false
+	if ok {
 		t.rewrite(p, &l)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // line is an entry as it is stored: with who put which reaction on it, so that
 // one that is delivered again or taken away is counted right, and with whom it
-// answers. Path and number stand in the key.
+// answers. The key holds path and number.
 type line struct {
 	core.Entry
 	reactors map[string][]string // emoji by person

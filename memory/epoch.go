@@ -37,7 +37,7 @@ func (e *epochs) next() {
 }
 
 // begin says that a person or a place is being forgotten: until end it counts as
-// forgotten for everybody, whenever he began.
+// forgotten for everybody, whenever they began.
 func (e *epochs) begin(path core.Path) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,7 +48,7 @@ func (e *epochs) begin(path core.Path) {
 	e.going[path]++
 }
 
-// end begins the epoch in which these are forgotten: whoever began before, and
+// end begins the epoch in which these are forgotten: readers that began before, and
 // may have read what was still there, began too early.
 func (e *epochs) end(paths map[core.Path]bool) {
 	if len(paths) == 0 {
@@ -135,11 +135,11 @@ func (b begun) named(value []byte) bool {
 	return false
 }
 
-// quoted is a text as it stands in JSON.
+// quoted is a text as JSON writes it.
 func quoted(text string) []byte {
 	raw, err := json.Marshal(text)
 	if err != nil {
-		panic(fmt.Errorf("memory: %w", err)) // texts can be told in JSON
+		panic(fmt.Errorf("memory: %w", err)) // every text is valid in JSON
 	}
 	return raw
 }

@@ -62,10 +62,10 @@ type useRow struct {
 // numbers, each with the reactions to it; then memories with their former texts,
 // states, what plugins keep, and use.
 //
-// Of a person it writes all that he may ask for: what he said and what the bot
-// answered him, his reactions, his private places as a whole, what is known by
-// him or about him, what plugins keep under his path, and, beyond what other
-// exports hold, the journal of the turns that answered him. Bytes that are no
+// Of a person it writes all that they may ask for: what they said and what the bot
+// answered them, their reactions, their private places as a whole, what is known by
+// them or about them, what plugins keep under their path, and, beyond what other
+// exports hold, the journal of the turns that answered them. Bytes that are not valid
 // UTF-8 are replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	var err error
@@ -105,7 +105,7 @@ type exporter struct {
 	err     error // the first one of out
 	path    core.Path
 	person  string
-	private map[core.Path]bool // his places
+	private map[core.Path]bool // the person's places
 }
 
 func (e *exporter) all() error {
@@ -140,15 +140,22 @@ func (e *exporter) write(r row) {
 // line reads an entry, if it may concern whom the export is about.
 func (e *exporter) line(k, v []byte) (l line, ok bool, err error) {
 	path, seq, err := entryOf(k)
-	if err != nil || e.person == "" && !path.Within(e.path) ||
-		e.person != "" && !e.private[path] && (path.Interface() != e.path.Interface() || !bytes.Contains(v, []byte(e.person))) {
+	if err != nil {
 		return line{}, false, err
+	}
+	wanted := path.Within(e.path)
+	if e.person != "" {
+		named := path.Interface() == e.path.Interface() && bytes.Contains(v, []byte(e.person))
+		wanted = named || e.private[path]
+	}
+	if !wanted {
+		return line{}, false, nil
 	}
 	l, err = decodeLine(v, path, seq)
 	return l, err == nil, err
 }
 
-// findPrivate notes the places where he speaks with the bot alone.
+// findPrivate notes the places where the person speaks with the bot alone.
 func (e *exporter) findPrivate(k, v []byte) error {
 	l, _, err := e.line(k, v)
 	if l.Message.Private && l.Message.Author.ID == e.person {
@@ -163,7 +170,8 @@ func (e *exporter) entry(k, v []byte) error {
 		return err
 	}
 	whole := e.person == "" || e.private[l.Message.Path]
-	if h, _ := e.readHead(placeKey(l.Message.Path)); h.private {
+	h, _ := e.readHead(placeKey(l.Message.Path))
+	if h.private {
 		l.Message.Private = true // so that what imports it knows the place for one
 	}
 	if whole || l.Message.Author.ID == e.person || slices.Contains(l.answers, e.person) {
@@ -236,12 +244,12 @@ func (e *exporter) use(k, v []byte) error {
 }
 
 // records writes the journal of the turns that answered a person, or that took
-// place where he speaks with the bot alone.
+// place where they speak with the bot alone.
 func (e *exporter) records() {
 	if e.person == "" {
 		return
 	}
-	f := forgetting{db: e.db, path: e.path, person: e.person, heads: map[core.Path]head{}, whole: map[core.Path]uint64{}}
+	f := forgetting{db: e.db, path: e.path, person: e.person, whole: map[core.Path]uint64{}}
 	for path := range e.private {
 		f.whole[path] = math.MaxUint64
 	}
@@ -285,7 +293,8 @@ func (db *DB) Import(ctx context.Context, r io.Reader) (lines int, err error) {
 		if err != nil {
 			return lines, errors.Join(fmt.Errorf("import: line %d: %w", lines, err), importRows(ctx, db, rows))
 		}
-		if rows = append(rows, parsed); len(rows) == importStep {
+		rows = append(rows, parsed)
+		if len(rows) == importStep {
 			if err := importRows(ctx, db, rows); err != nil {
 				return lines, fmt.Errorf("import: up to line %d: %w", lines, err)
 			}
@@ -324,7 +333,8 @@ func parseRow(text []byte) (r row, err error) {
 
 func checkReaction(r *reactionRow) error {
 	tooLong := slices.ContainsFunc(r.Emoji, func(emoji string) bool { return len(emoji) > maxEmoji })
-	if r.Path.IsZero() || r.ID == "" || r.Person == "" || len(r.ID) > maxIDBytes || len(r.Person) > maxIDBytes || len(r.Emoji) > maxReactors || tooLong {
+	tooLong = tooLong || len(r.ID) > maxIDBytes || len(r.Person) > maxIDBytes || len(r.Emoji) > maxReactors
+	if r.Path.IsZero() || r.ID == "" || r.Person == "" || tooLong {
 		return fmt.Errorf("%w: a reaction that cannot be one", ErrBatch)
 	}
 	return nil
@@ -360,7 +370,8 @@ func (t *tx) importRow(r row) error {
 		_, err := t.saveFact(*r.Memory)
 		return err
 	case r.Item != nil:
-		_, err := t.putItem(r.Item.Plugin, Item{Path: r.Item.Path, Key: r.Item.Key, Version: AnyVersion, Value: r.Item.Value})
+		i := r.Item
+		_, err := t.putItem(i.Plugin, Item{Path: i.Path, Key: i.Key, Version: AnyVersion, Value: i.Value})
 		return err
 	case r.State != nil:
 		value, err := json.Marshal(r.State.State)
@@ -369,7 +380,8 @@ func (t *tx) importRow(r row) error {
 		}
 		t.setState(r.State.Path, value)
 	case r.Use != nil:
-		t.addUse(Use{Day: r.Use.Day, Person: r.Use.Person, Engine: r.Use.Engine, Calls: r.Use.Calls, Usage: r.Use.Usage})
+		u := r.Use
+		t.addUse(Use{Day: u.Day, Person: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage})
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"synthbot/core"
 )
 
-// What facts are made of stands with the words of the house.
+// Facts are core's.
 type (
 	Fact   = core.Fact
 	Former = core.Former
@@ -41,7 +41,7 @@ func checkFact(f *Fact) error {
 	return nil
 }
 
-// SaveFact keeps a fact and returns it as it stands then. With an ID it replaces
+// SaveFact keeps a fact and returns it as it is stored. With an ID it replaces
 // that one, which must be seen from Origin, where that is given; else the error
 // wraps core.ErrUnknown. Without an ID, it replaces those of the same origin, about
 // the same, that say the same or have the same Topic, as far as Fact.MayReplace
@@ -188,7 +188,7 @@ func (t *tx) fact(id string) (f Fact, ok bool, err error) {
 	return f, err == nil, err
 }
 
-// decodeFact reads a fact; its number stands in the key.
+// decodeFact reads a fact; the key holds its number.
 func decodeFact(key, value []byte) (f Fact, err error) {
 	if err = json.Unmarshal(value, &f); err == nil && len(key) != 8 {
 		err = errFields
@@ -268,8 +268,8 @@ type Listing struct {
 	N      int       // how many at most
 }
 
-// ListFacts returns a page of facts with what they said before, for the admin: those
-// first that were told last. next is to be given as Before for the page after it;
+// ListFacts returns a page of facts with what they said before, for the admin: the
+// newest first. next is to be given as Before for the page after it;
 // "": there is none.
 func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []Fact, next string, err error) {
 	before := uint64(math.MaxUint64)
@@ -295,7 +295,8 @@ func (v *view) list(l Listing, before uint64) (facts []Fact, next string) {
 		k, value = c.Last()
 	}
 	for ; k != nil; k, value = c.Prev() {
-		if bytes.Compare(k, binary.BigEndian.AppendUint64(nil, before)) >= 0 || !mentions(value, below.path) || !mentions(value, l.About) {
+		isBefore := bytes.Compare(k, binary.BigEndian.AppendUint64(nil, before)) < 0
+		if !isBefore || !mentions(value, below.path) || !mentions(value, l.About) {
 			continue
 		}
 		f, err := decodeFact(k, value)
@@ -314,7 +315,7 @@ func (v *view) list(l Listing, before uint64) (facts []Fact, next string) {
 	return facts, ""
 }
 
-// mentions reports whether a path, or the beginning of one, may stand in a value;
+// mentions reports whether a path, or the beginning of one, may be in a value;
 // it spares the decoding of those where it does not.
 func mentions(value []byte, p core.Path) bool {
 	begun := quoted(p.String())

@@ -121,7 +121,8 @@ func (f field) setSigned(to *int64) error {
 func (f field) setInt(to *int) error {
 	var n int64
 	err := f.setSigned(&n)
-	if *to = int(n); int64(*to) != n { // on small machines
+	*to = int(n)
+	if int64(*to) != n { // on small machines
 		err = errFields
 	}
 	return err

@@ -51,7 +51,8 @@ func newBoltFile(name string, log *slog.Logger) *boltFile {
 func (f *boltFile) open() (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		if v := recover(); v != nil {
+		v := recover()
+		if v != nil {
 			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
 		}
 		if err != nil {
@@ -184,7 +185,8 @@ func (f *boltFile) writeError(err error) error {
 // that is not what it should be.
 func (f *boltFile) guard(work func() error) (err error) {
 	defer func() {
-		if v := recover(); v != nil {
+		v := recover()
+		if v != nil {
 			f.log.Error("the store panicked", "file", f.name, "panic", v, "stack", string(debug.Stack()))
 			err = fmt.Errorf("%w: %v", core.ErrDamaged, v)
 		}
@@ -193,8 +195,8 @@ func (f *boltFile) guard(work func() error) (err error) {
 }
 
 // spool lets write go to a file without a name beside the database, and then
-// copies it to w: whoever takes w in may be slow, and what write reads is not to
-// be held for him. What only grows in memory is written at once.
+// copies it to w: the reader of w may be slow, and must not hold what write
+// reads. A buffer in memory is written at once.
 func (f *boltFile) spool(w io.Writer, write func(io.Writer) error) (n int64, err error) {
 	if b, ok := w.(*bytes.Buffer); ok {
 		before := b.Len()

@@ -28,20 +28,22 @@ import (
 // for 60 days: nothing says any more whose they were. What is written while Forget runs,
 // of what was said before, is left out; what is said afterwards is kept.
 //
-// Of a person go: what he said and put on messages; what the bot answered him, also
-// where he was one of several; quotes of either; the journal of the turns that
-// answered him; facts by him or about him, with their vectors; what plugins keep
-// under his path; what the conversations are about that he took part in; what he
-// used; and, as a whole, his private places with all below. What others said stays,
-// even where they mention him: it is theirs. What a plugin keeps of him elsewhere is
-// its own business (core.Keeper).
+// Of a person go: what they said and put on messages; what the bot answered them, also
+// as one of several; quotes of either; the journal of the turns that answered them;
+// facts by them or about them, with their vectors; what plugins keep under their path;
+// what the conversations are about that they took part in; what they used; and, as a
+// whole, their private places with all below. What others said stays, even if it
+// mentions them. What a plugin keeps of them elsewhere is its own business
+// (core.Keeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	f := &forgetting{db: db, ctx: working(ctx, "forget %s", path), path: path}
 	defer func() { f.db.epochs.end(f.going) }()
 	if err := f.begin(); err != nil {
 		return fmt.Errorf("forget %s: %w", path, err)
 	}
-	steps := []func() error{f.copies, f.journals, f.logs, f.times, f.placesWhole, f.aliases, f.facts, f.plugins, f.states, f.usage}
+	steps := []func() error{
+		f.copies, f.journals, f.logs, f.times, f.placesWhole, f.aliases, f.facts, f.plugins, f.states, f.usage,
+	}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return fmt.Errorf("forget %s: %w", path, err)
@@ -50,8 +52,8 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	return db.blocked.drop()
 }
 
-// copies takes away what an upgrade left beside the file: who is forgotten stands in
-// there.
+// copies takes away what an upgrade left beside the file, which holds the forgotten
+// person, too.
 func (f *forgetting) copies() error {
 	dir, name := filepath.Split(f.db.file.name)
 	files, err := os.ReadDir(dir)
@@ -73,16 +75,16 @@ type forgetting struct {
 	ctx     context.Context
 	path    core.Path
 	going   map[core.Path]bool    // what the epochs know to be going
-	person  string                // his id; empty for a place
+	person  string                // their id; empty for a place
 	within  core.Path             // where to look
 	heads   map[core.Path]head    // as it was when it began
 	whole   map[core.Path]uint64  // places that go as a whole, up to that number
 	ids     map[core.Path][]place // the paths that ids are stored under, by where they lead
 	sources map[core.Path]bool    // those of them, and of aliases, that lead to what goes
-	spoke   map[core.Path]bool    // places where he spoke
+	spoke   map[core.Path]bool    // places where the person spoke
 	newest  core.Message          // the last that the person said
-	// told holds, by place, the ids of what the bot answered him.
-	told map[core.Path]map[string]bool
+	// replies holds, by place, the ids of what the bot answered the person.
+	replies map[core.Path]map[string]bool
 }
 
 // begin raises the epoch, notes what is there at that moment, and mutes the turns
@@ -90,7 +92,7 @@ type forgetting struct {
 // search is long, and a turn may end while it goes on.
 func (f *forgetting) begin() error {
 	f.within, f.whole = f.path, make(map[core.Path]uint64)
-	f.spoke, f.told = make(map[core.Path]bool), make(map[core.Path]map[string]bool)
+	f.spoke, f.replies = make(map[core.Path]bool), make(map[core.Path]map[string]bool)
 	if f.path.IsPerson() {
 		f.person, f.within = f.path.Elements()[2], interfaceOf(f.path)
 	}
@@ -125,7 +127,7 @@ func (f *forgetting) begin() error {
 	return errors.Join(err, f.findSources())
 }
 
-// begun begins the epoch in which he is forgotten, with the places that go as a
+// begun begins the epoch in which the person is forgotten, with the places that go as a
 // whole: nothing that a turn makes of what was said there comes back. It is called
 // again when more of them are known.
 func (f *forgetting) begun() {
@@ -168,13 +170,13 @@ func (f *forgetting) findSources() error {
 	})
 }
 
-// findPrivate finds the places where he spoke, those where he spoke with the bot
-// alone, and what the bot answered him.
+// findPrivate finds the places where the person spoke, those where they spoke with the
+// bot alone, and what the bot answered them.
 func (f *forgetting) findPrivate() error {
 	from, to := subtree(f.within)
 	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
-		if !ok || !f.his(&l) {
+		if !ok || !f.concerns(&l) {
 			return false
 		}
 		path := l.Message.Path
@@ -184,7 +186,7 @@ func (f *forgetting) findPrivate() error {
 				f.newest = l.Message
 			}
 		} else {
-			f.tell(path, l.Message.ID)
+			f.addReply(path, l.Message.ID)
 		}
 		if l.Message.Private && l.Message.Author.ID == f.person {
 			f.whole[path] = f.heads[path].last
@@ -193,7 +195,8 @@ func (f *forgetting) findPrivate() error {
 	}, nil)
 	for path, h := range f.heads { // what is below such a place goes with it
 		for above := path.Parent(); !above.IsZero(); above = above.Parent() {
-			if _, whole := f.whole[above]; whole {
+			_, whole := f.whole[above]
+			if whole {
 				f.whole[path] = h.last
 			}
 		}
@@ -201,36 +204,36 @@ func (f *forgetting) findPrivate() error {
 	return err
 }
 
-// tell notes what the bot answered him.
-func (f *forgetting) tell(place core.Path, id string) {
-	if f.told[place] == nil {
-		f.told[place] = make(map[string]bool)
+// addReply notes what the bot answered the person.
+func (f *forgetting) addReply(place core.Path, id string) {
+	if f.replies[place] == nil {
+		f.replies[place] = make(map[string]bool)
 	}
-	f.told[place][id] = true
+	f.replies[place][id] = true
 }
 
-// read decodes an entry that mentions the person, or stands where somebody may
-// quote what the bot answered him, and was there in the beginning.
+// read decodes an entry that mentions the person, or may quote what the bot answered
+// them, and was there in the beginning.
 func (f *forgetting) read(k, v []byte) (line, bool) {
-	if len(f.told) == 0 && !bytes.Contains(v, []byte(f.person)) {
+	if len(f.replies) == 0 && !bytes.Contains(v, []byte(f.person)) {
 		return line{}, false
 	}
 	path, seq, err := entryOf(k)
-	if err != nil || seq > f.heads[path].last || f.told[path] == nil && !bytes.Contains(v, []byte(f.person)) {
+	if err != nil || seq > f.heads[path].last || f.replies[path] == nil && !bytes.Contains(v, []byte(f.person)) {
 		return line{}, false
 	}
 	l, err := decodeLine(v, path, seq)
 	return l, err == nil
 }
 
-// his reports whether an entry was said or done by the person, answers him, or
-// stands in a place that goes as a whole.
-func (f *forgetting) his(l *line) bool {
+// concerns reports whether an entry was said or done by the person, answers them, or is
+// in a place that goes as a whole.
+func (f *forgetting) concerns(l *line) bool {
 	return l.Message.Seq <= f.whole[l.Message.Path] ||
 		f.person != "" && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person))
 }
 
-// logs takes his entries out, and him out of the entries of others.
+// logs takes out the person's entries, and the person out of the entries of others.
 func (f *forgetting) logs() error {
 	if f.person == "" {
 		return nil
@@ -241,11 +244,11 @@ func (f *forgetting) logs() error {
 	from, to := subtree(f.within)
 	return sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
 		l, ok := f.read(k, v)
-		return ok && (f.his(&l) || f.blank(&l))
+		return ok && (f.concerns(&l) || f.blank(&l))
 	}, func(t *tx, k, v []byte) {
 		l, _ := f.read(k, v)
 		p := place{path: l.Message.Path, key: placeKey(l.Message.Path)}
-		if f.his(&l) {
+		if f.concerns(&l) {
 			for _, id := range f.idsOf(t, &l.Message) {
 				t.bucket(bucketIDs).Delete(id)
 			}
@@ -263,7 +266,7 @@ func (f *forgetting) hashOwn() error {
 	var own []core.Message
 	from, to := subtree(f.within)
 	err := sweep(f.ctx, f.db, bucketLog, from, to, func(k, v []byte) bool {
-		if l, ok := f.read(k, v); ok && f.his(&l) {
+		if l, ok := f.read(k, v); ok && f.concerns(&l) {
 			own = append(own, core.Message{Path: l.Message.Path, ID: l.Message.ID, Seq: l.Message.Seq})
 		}
 		return false
@@ -297,7 +300,7 @@ func (f *forgetting) idsOf(t *tx, m *core.Message) (keys [][]byte) {
 func (f *forgetting) times() error {
 	return newestTimes(f.ctx, f.db, func(yield func(core.Path) bool) {
 		for path := range f.heads {
-			if (f.spoke[path] || f.told[path] != nil) && !yield(path) {
+			if (f.spoke[path] || f.replies[path] != nil) && !yield(path) {
 				return
 			}
 		}
@@ -312,7 +315,7 @@ func (f *forgetting) blank(l *line) bool {
 		unreact(l, f.person, "")
 	}
 	quote := l.Message.ReplyTo
-	quoted := quote != nil && (quote.From.ID == f.person || f.told[l.Message.Path][quote.ID])
+	quoted := quote != nil && (quote.From.ID == f.person || f.replies[l.Message.Path][quote.ID])
 	if quoted {
 		l.Message.ReplyTo = &core.Quote{ID: l.Message.ReplyTo.ID}
 	}
@@ -460,7 +463,8 @@ const metaSalt = "salt"
 
 // addSalt makes the key of the hashes, unless there is one.
 func (t *tx) addSalt() {
-	if meta := t.bucket(bucketMeta); meta.Get([]byte(metaSalt)) == nil {
+	meta := t.bucket(bucketMeta)
+	if meta.Get([]byte(metaSalt)) == nil {
 		salt := make([]byte, 32)
 		rand.Read(salt)
 		meta.Put([]byte(metaSalt), salt)
@@ -520,7 +524,8 @@ func (f *forgetting) known(fact Fact) bool {
 // goes reports whether what is kept under a path goes.
 func (f *forgetting) goes(path core.Path) bool {
 	for above := path; !above.IsZero(); above = above.Parent() {
-		if _, whole := f.whole[above]; whole || above == f.path || f.sources[above] {
+		_, whole := f.whole[above]
+		if whole || above == f.path || f.sources[above] {
 			return true
 		}
 	}
@@ -562,7 +567,8 @@ func (f *forgetting) usage() error {
 	}, func(t *tx, k, v []byte) {
 		t.bucket(bucketUsage).Delete(k)
 		u, _ := readUse(k, v)
-		if place := interfaceOf(u.Person); !u.Person.IsPerson() && !f.goes(place) {
+		place := interfaceOf(u.Person)
+		if !u.Person.IsPerson() && !f.goes(place) {
 			u.Person = place
 			t.addUse(u)
 		}
@@ -640,7 +646,9 @@ func (t *tx) withoutOld(e *core.Entry) (_ *core.Entry, cleaned, refused bool) {
 // dropOldForeign takes such words out of those that a message passes on.
 func (t *tx) dropOldForeign(m *core.Message) (changed bool) {
 	before := len(m.Foreign)
-	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return t.tooOld(m, o.From.ID, o.Time) })
+	m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool {
+		return t.tooOld(m, o.From.ID, o.Time)
+	})
 	return len(m.Foreign) < before
 }
 

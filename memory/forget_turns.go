@@ -9,30 +9,34 @@ import (
 	"synthbot/core"
 )
 
-// mute notes which turns that are not over answer him: what they end with is
+// mute notes which turns that are not over answer the person: what they end with is
 // left out. Of the places, only those are looked at that have a journal.
 func (f *forgetting) mute(t *tx) {
 	for _, path := range t.placesIn(bucketJournal) {
-		if place := placeKey(path); path.Within(f.within) {
-			f.turns(t, seqKey(place, f.heads[path].answered+1), after(place), func(turn core.TurnID, _ []core.Key, _ bool) {
-				f.db.epochs.mute(turn, t.names(turn))
-			})
+		if !path.Within(f.within) {
+			continue
 		}
+		place := placeKey(path)
+		from := seqKey(place, f.heads[path].answered+1)
+		f.turns(t, from, after(place), func(turn core.TurnID, _ []core.Key, _ bool) {
+			f.db.epochs.mute(turn, t.names(turn))
+		})
 	}
 }
 
 // names lists what a turn was called before its place moved.
 func (t *tx) names(turn core.TurnID) (names []core.TurnID) {
 	for _, from := range t.placesIn(bucketAliases) {
-		if p := t.resolve(from); p.path == turn.Path && turn.Seq > p.shift {
+		p := t.resolve(from)
+		if p.path == turn.Path && turn.Seq > p.shift {
 			names = append(names, core.TurnID{Path: from, Seq: turn.Seq - p.shift})
 		}
 	}
 	return names
 }
 
-// turns calls use for each turn of a range of the journal that answers him or speaks
-// of him, with the keys of its records and whether it answers him.
+// turns calls use for each turn of a range of the journal that answers or names
+// the person, with the keys of its records and whether it answers them.
 func (f *forgetting) turns(t *tx, from, to []byte, use func(turn core.TurnID, keys []core.Key, answers bool)) {
 	var turn core.TurnID
 	var keys []core.Key
@@ -59,15 +63,16 @@ func (f *forgetting) turns(t *tx, from, to []byte, use func(turn core.TurnID, ke
 	flush()
 }
 
-// speaks reports whether a record speaks of him.
+// speaks reports whether a record names the person.
 func (f *forgetting) speaks(value []byte) bool {
 	quoted, err := json.Marshal(f.person)
 	return err == nil && f.person != "" && bytes.Contains(value, quoted)
 }
 
-// answers reports whether a record opens a turn that answers him.
+// answers reports whether a record opens a turn that answers the person.
 func (f *forgetting) answers(t *tx, key core.Key, value []byte) bool {
-	if last, whole := f.whole[key.Turn.Path]; whole && key.Turn.Seq <= last {
+	last, whole := f.whole[key.Turn.Path]
+	if whole && key.Turn.Seq <= last {
 		return true
 	}
 	if f.person == "" || key.Round != 0 || key.Step != 0 {
@@ -90,12 +95,12 @@ func (f *forgetting) answers(t *tx, key core.Key, value []byte) bool {
 	return false
 }
 
-// journals takes away the journals of the turns that answer him or speak of him.
+// journals takes away the journals of the turns that answer or name the person.
 func (f *forgetting) journals() error {
 	answers := make(map[core.TurnID]bool)
 	err := f.db.view(f.ctx, func(v *view) error {
 		from, to := subtree(f.within)
-		f.turns(&v.tx, from, to, func(turn core.TurnID, _ []core.Key, answersHim bool) { answers[turn] = answersHim })
+		f.turns(&v.tx, from, to, func(turn core.TurnID, _ []core.Key, answersThem bool) { answers[turn] = answersThem })
 		return nil
 	})
 	if err != nil {
@@ -112,7 +117,7 @@ func (f *forgetting) journals() error {
 	})
 }
 
-// unsay takes out what was sent as a part of a turn that answered him. Entries
+// unsay takes out what was sent as a part of a turn that answered the person. Entries
 // know it themselves, but those that an older synthbot wrote.
 func (f *forgetting) unsay(t *tx, key []byte) {
 	k, err := journalKeyOf(key)
@@ -129,6 +134,6 @@ func (f *forgetting) unsay(t *tx, key []byte) {
 	if err != nil || !known {
 		return // nothing can be known of it
 	}
-	f.tell(p.path, sent.ID)
+	f.addReply(p.path, sent.ID)
 	t.remove(p, seq)
 }

@@ -18,11 +18,11 @@ const (
 	beyond  = 0x02 // above whatever follows a place's last element
 )
 
-// maxID is the length of a platform id from which on its hash stands in keys,
+// maxID is the length of a platform id from which on keys hold its hash,
 // which then has just this length.
 const maxID = 200
 
-// placeKey is the key of a place. The root has none: it is no place.
+// placeKey is the key of a place. The root has none: it is not a place.
 func placeKey(p core.Path) []byte {
 	s := p.String()
 	k := make([]byte, 0, len(s)+1+8+6) // room for what follows in longer keys

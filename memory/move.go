@@ -48,13 +48,14 @@ func (t *tx) moveKnowledge(from, to core.Path) error {
 	return errors.Join(err, t.moveFacts(from, to))
 }
 
-// rebaseKeys moves the pairs of a range to below another path. prefix stands
+// rebaseKeys moves the pairs of a range to below another path. prefix is
 // before the place in the keys.
 func (t *tx) rebaseKeys(bucket string, prefix, start, end []byte, from, to core.Path) error {
 	b := t.bucket(bucket)
 	var pairs [][2][]byte
 	c := b.Cursor()
-	for k, v := c.Seek(append(bytes.Clone(prefix), start...)); bytes.HasPrefix(k, prefix) && below(k[len(prefix):], end); k, v = c.Next() {
+	k, v := c.Seek(append(bytes.Clone(prefix), start...))
+	for ; bytes.HasPrefix(k, prefix) && below(k[len(prefix):], end); k, v = c.Next() {
 		pairs = append(pairs, [2][]byte{bytes.Clone(k), bytes.Clone(v)})
 	}
 	for _, pair := range pairs {

@@ -26,18 +26,18 @@ type Options struct {
 	Config
 	Log   *slog.Logger     // nil: silent
 	Clock func() time.Time // nil: time.Now
-	// Damaged, if set, is told when the check after an unclean stop, which goes
+	// Damaged, if set, is called when the check after an unclean stop, which goes
 	// on in the background, finds the file damaged.
 	Damaged func(error)
 	// Embedder lets facts be found by what they mean; see SetEmbedder.
 	Embedder Embedder
-	// Full, if set, is told when writing begins to fail because the disk is full,
+	// Full, if set, is called when writing begins to fail because the disk is full,
 	// and again when it works. It is called by one goroutine at a time, which
 	// waits for it; it may use the DB.
 	Full func(bool)
 	// Stuck, if set, is called once when the writer has made no progress on a job for
 	// Patience, and ten times that where the disk is at work. Nothing can be written any
-	// more: the process should end. Job is "" where the fault is no job's.
+	// more: the process should end. Job is "" if no job is the cause.
 	Stuck    func(job string)
 	Patience time.Duration // 0: 30 seconds
 	// Fault, if set, is called by the writer before each job. It is for
@@ -75,7 +75,7 @@ type DB struct {
 }
 
 // Open opens the database in dir and makes both where they are missing. Its
-// errors name the file, the likely cause and the mend; they wrap core.ErrLocked
+// errors name the file, the likely cause and the fix; they wrap core.ErrLocked
 // or core.ErrDamaged where that is it. Close ends everything that it began.
 func Open(dir string, o Options) (*DB, error) {
 	db := newDB(filepath.Join(dir, FileName), o)
@@ -103,7 +103,8 @@ func Open(dir string, o Options) (*DB, error) {
 
 // newDB is a DB whose file is still to be opened.
 func newDB(name string, o Options) *DB {
-	db := &DB{log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: o.Clock, queue: newQueue(), compacting: make(chan struct{}, 1)}
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	db := &DB{log: log, clock: o.Clock, queue: newQueue(), compacting: make(chan struct{}, 1)}
 	if db.clock == nil {
 		db.clock = time.Now
 	}
@@ -148,17 +149,19 @@ func (db *DB) release() error {
 	return nil
 }
 
-// openError says what most likely is the matter, and what mends it.
+// openError names the likely cause and the fix.
 func openError(name string, err error) error {
 	var dir *fs.PathError
 	switch {
 	case errors.Is(err, berrors.ErrTimeout), errors.Is(err, core.ErrLocked):
-		return fmt.Errorf("%s: %w: most likely another synthbot runs with this data directory; stop it, or give this one its own bot.data_dir",
-			name, core.ErrLocked)
+		return fmt.Errorf("%s: %w: most likely another synthbot runs with this data directory; "+
+			"stop it, or give this one its own bot.data_dir", name, core.ErrLocked)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%s: %w: this user must be able to read and write it; give it to him, or set another bot.data_dir", name, bare(err))
+		return fmt.Errorf("%s: %w: this user must be able to read and write it; give them the right, "+
+			"or set another bot.data_dir", name, bare(err))
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s: %w: something else has this name; move it away, or set another bot.data_dir", name, bare(err))
+		return fmt.Errorf("%s: %w: something else has this name; "+
+			"move it away, or set another bot.data_dir", name, bare(err))
 	case isFull(err):
 		return fmt.Errorf("%s: %w: make room, or set another bot.data_dir", name, ErrFull)
 	case errors.Is(err, core.ErrDamaged), errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
@@ -174,7 +177,8 @@ func damagedError(name string, err error) error {
 	if !errors.Is(err, core.ErrDamaged) {
 		err = fmt.Errorf("%w: %w", core.ErrDamaged, err)
 	}
-	return fmt.Errorf("%s: %w: it is no database of synthbot, or the disk lost a part of it; move it away and restore a backup, "+
+	return fmt.Errorf("%s: %w: it is no database of synthbot, or the disk lost a part of it; "+
+		"move it away and restore a backup, "+
 		"or save what can be read of it with `synthbot restore --salvage`", name, err)
 }
 

@@ -105,7 +105,8 @@ func (i items) put(ctx context.Context, list []Item) (version uint64, err error)
 			return 0, err
 		}
 		if item.Value != nil && (len(item.Value) > maxEntryBytes || !json.Valid(item.Value)) {
-			return 0, fmt.Errorf("%w: the value of %q, of %d bytes, is no JSON or too large", ErrBatch, item.Key, len(item.Value))
+			return 0, fmt.Errorf("%w: the value of %q, of %d bytes, is not JSON or too large",
+				ErrBatch, item.Key, len(item.Value))
 		}
 		if item.Value != nil {
 			size += len(item.Value) + 200
@@ -146,7 +147,8 @@ func (t *tx) putItem(plugin string, item Item) (uint64, error) {
 		return 0, err
 	}
 	if item.Version != AnyVersion && item.Version != old.Version {
-		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is there, %d was read", ErrBatch, core.ErrVersion, plugin, item.Key, old.Version, item.Version)
+		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is there, %d was read",
+			ErrBatch, core.ErrVersion, plugin, item.Key, old.Version, item.Version)
 	}
 	key := pluginKey(plugin, old.Path, item.Key)
 	if item.Value == nil {
@@ -169,7 +171,8 @@ func (i items) List(ctx context.Context, root core.Path) (list []Item, err error
 		prefix := append([]byte(i.plugin), ending)
 		from, to := subtree(p.path)
 		cursor := v.bucket(bucketPlugins).Cursor()
-		for k, value := cursor.Seek(append(bytes.Clone(prefix), from...)); bytes.HasPrefix(k, prefix); k, value = cursor.Next() {
+		k, value := cursor.Seek(append(bytes.Clone(prefix), from...))
+		for ; bytes.HasPrefix(k, prefix); k, value = cursor.Next() {
 			if !below(k[len(prefix):], to) {
 				break
 			}

@@ -43,7 +43,7 @@ const (
 
 func tagTerm(tag string) string { return termTag + short(lower(strings.TrimSpace(tag))) }
 
-// short keeps what stands in keys short.
+// short shortens a text for use in a key.
 func short(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:12])
@@ -119,7 +119,8 @@ func (v *view) ranked(origin core.Path, term string, max int, use func(id uint64
 	prefix := postingKey(origin, term, nil)
 	c := v.bucket(bucketWords).Cursor()
 	back := c.Prev
-	if k, _ := c.Seek(after(prefix)); k == nil {
+	k, _ := c.Seek(after(prefix))
+	if k == nil {
 		back = c.Last
 	}
 	for k, v := back(); n < max && bytes.HasPrefix(k, prefix); k, v = c.Prev() {
@@ -246,7 +247,8 @@ func (s *search) answers(h *hit) bool {
 func (s *search) best() []int {
 	b := foremost[int]{keep: max(refined, s.q.N), order: s.order}
 	for i := range s.hits {
-		if h := &s.hits[i]; s.answers(h) {
+		h := &s.hits[i]
+		if s.answers(h) {
 			h.score = s.score(h)
 			b.add(i)
 		}
@@ -383,7 +385,8 @@ func (f *foremost[T]) add(x T) {
 	if f.full && f.order(x, f.all[f.keep-1]) >= 0 {
 		return
 	}
-	if f.all = append(f.all, x); len(f.all) >= 2*f.keep {
+	f.all = append(f.all, x)
+	if len(f.all) >= 2*f.keep {
 		f.take()
 		f.full = true
 	}

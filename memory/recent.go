@@ -33,13 +33,15 @@ func (t *tail) back() (ok bool) {
 	previous := t.cursor.Prev
 	if !t.started {
 		t.started = true
-		if k, _ := t.cursor.Seek(after(t.prefix)); k == nil {
+		k, _ := t.cursor.Seek(after(t.prefix))
+		if k == nil {
 			previous = t.cursor.Last
 		}
 	}
 	for !ok {
 		var k []byte
-		if k, t.value = previous(); !bytes.HasPrefix(k, t.prefix) {
+		k, t.value = previous()
+		if !bytes.HasPrefix(k, t.prefix) {
 			return false
 		}
 		t.seq, ok = numberOf(k, t.prefix)
@@ -68,7 +70,8 @@ func (v *view) Recent(root core.Path, n int, keep func(core.Path) bool) (entries
 func (v *view) merge(places []core.Path, n int) []core.Entry {
 	var tails []*tail
 	for _, path := range places {
-		if t := v.tail(path, placeKey(path)); t.step() {
+		t := v.tail(path, placeKey(path))
+		if t.step() {
 			tails = append(tails, t)
 		}
 	}
@@ -100,7 +103,8 @@ func (v *view) active(root core.Path, n int, keep func(core.Path) bool) (places 
 	from, to := subtree(root)
 	c := v.bucket(bucketPlaces).Cursor()
 	for k, value := c.Seek(from); below(k, to); k, value = c.Next() {
-		if h := v.headOf(k, value); h.count > 0 {
+		h := v.headOf(k, value)
+		if h.count > 0 {
 			all = append(all, activity{h.time, k})
 		}
 	}

@@ -24,7 +24,7 @@ type Config struct {
 	Journal time.Duration `toml:"journal" default:"168h" min:"0s" doc:"How long the record of a turn is kept that asked a question or was given up; any other goes once the turn is over. 0s: for ever."`
 	Every   time.Duration `toml:"every" default:"1h" min:"1m" max:"168h" doc:"How often what is too old is taken away."`
 	Recall  time.Duration `toml:"recall" default:"250ms" min:"1ms" max:"30s" doc:"How long a search of memories may wait for the embedding of what is looked for; then it goes on by words alone."`
-	// What no table of Keep says otherwise. Memories are no messages: they stay.
+	// These apply where no table of Keep says otherwise. Memories stay.
 	Messages int           `toml:"messages" default:"5000" min:"0" doc:"How many messages each place keeps at most; 0: all. Memories stay."`
 	Age      time.Duration `toml:"age" default:"8760h" min:"0s" doc:"How long messages are kept; 0s: for ever. Memories stay."`
 	Keep     []Retention   `toml:"keep" doc:"How much history a place and all below it keep, in place of messages and age above; of several tables, the longest matching path wins."`
@@ -257,7 +257,8 @@ func (t *tx) oldTurns(start []byte, oldest time.Time) (turns []core.TurnID, next
 // that; those of a turn that waits for a person's word, much older.
 func (t *tx) isOld(turn core.TurnID, oldest time.Time) bool {
 	place := placeKey(turn.Path)
-	if h, _ := t.readHead(place); h.answered < turn.Seq {
+	h, _ := t.readHead(place)
+	if h.answered < turn.Seq {
 		return false
 	}
 	prefix := seqKey(place, turn.Seq)

@@ -121,7 +121,8 @@ func rules() map[string]func(key, value []byte) error {
 		},
 		bucketIDs: func(key, value []byte) error {
 			_, _, err := cutPath(key)
-			if seq, _ := uvarint(string(value)); seq == 0 {
+			seq, _ := uvarint(string(value))
+			if seq == 0 {
 				err = errFields
 			}
 			return err
@@ -188,7 +189,7 @@ func (t *tx) empty(bucket string) {
 	t.makeBuckets(bucket)
 }
 
-// entries counts, finds what waits, and mends ids.
+// entries counts, finds what waits, and completes the ids.
 func (r *rebuilder) entries() {
 	for path, h := range r.heads {
 		h.count = 0

@@ -18,7 +18,7 @@ const schema = 4
 const (
 	metaSchema = "schema"
 	metaClean  = "clean"  // there while the file is closed in order
-	metaUntidy = "untidy" // there while traces of what was forgotten stand in the file
+	metaUntidy = "untidy" // there while the file has traces of what was forgotten
 	metaFloor  = "floor"  // the highest number of a place that was forgotten
 	metaName   = "name"   // the file's own random name
 )
@@ -33,7 +33,8 @@ func (db *DB) prepare() error {
 	case m.version == 0:
 		return db.writer.create()
 	case m.version > schema:
-		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one", m.version, schema)
+		return fmt.Errorf("its format is version %d, this synthbot knows %d: a newer synthbot wrote it; run that one",
+			m.version, schema)
 	}
 	db.writer.marked, db.file.unclean, db.epochs.floor = !m.clean, !m.clean, m.floor
 	db.file.installation = m.name
@@ -68,7 +69,7 @@ func (t *tx) makeBuckets(names ...string) {
 }
 
 // privateHeads notes with each place whether something was said there in private:
-// before, only the entries told.
+// before, only the entries said so.
 func privateHeads(t *tx) error {
 	c := t.bucket(bucketLog).Cursor()
 	for k, v := c.First(); k != nil; {
@@ -113,7 +114,8 @@ func (w *writer) upgrade(version int, steps []step) error {
 	if err := w.db.Backup(backup); err != nil {
 		return fmt.Errorf("backup before the change of its format: %w", err)
 	}
-	w.db.log.Info("the database's format changes", "file", w.db.file.name, "from", version, "to", len(steps)+1, "backup", backup)
+	w.db.log.Info("the database's format changes",
+		"file", w.db.file.name, "from", version, "to", len(steps)+1, "backup", backup)
 	for ; version <= len(steps); version++ {
 		err := w.update(func(t *tx) error {
 			if err := steps[version-1](t); err != nil {
@@ -142,7 +144,8 @@ type fileMeta struct {
 func (f *boltFile) readMeta() (m fileMeta, err error) {
 	err = f.guard(func() error {
 		return f.bolt.View(func(t *bbolt.Tx) error {
-			if name, _ := t.Cursor().First(); name == nil {
+			name, _ := t.Cursor().First()
+			if name == nil {
 				return nil
 			}
 			meta := t.Bucket([]byte(bucketMeta))

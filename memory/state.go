@@ -35,7 +35,7 @@ func (v *view) State(path core.Path) (s core.State, err error) {
 	return s, err
 }
 
-// states encodes what conversations are about; a zero State is no value.
+// states encodes what conversations are about; a zero State has no value.
 func states(all map[core.Path]core.State) (map[core.Path][]byte, error) {
 	values := make(map[core.Path][]byte, len(all))
 	for path, s := range all {
@@ -108,7 +108,8 @@ func (db *DB) AddUse(uses ...Use) <-chan error {
 func (t *tx) addUse(u Use) {
 	b := t.bucket(bucketUsage)
 	key := usageKey(u)
-	if value := b.Get(key); value != nil {
+	value := b.Get(key)
+	if value != nil {
 		old, err := readUse(key, value)
 		if err != nil {
 			t.db.odd(err)

@@ -96,13 +96,14 @@ func (t *tx) fail(bucket string, err error) {
 	}
 }
 
-// void reports whether a bucket is empty. It looks once: whoever puts something
-// into a bucket that is asked about calls filled.
+// void reports whether a bucket is empty. It looks once: code that
+// fills a bucket that is asked about calls filled.
 func (t *tx) void(name string) bool {
 	void, known := t.voids[name]
 	if !known {
 		k, _ := t.bucket(name).Cursor().First()
-		if void = k == nil; t.voids == nil {
+		void = k == nil
+		if t.voids == nil {
 			t.voids = make(map[string]bool)
 		}
 		t.voids[name] = void
@@ -151,7 +152,8 @@ func (t *tx) finish() {
 }
 
 func (t *tx) writeHead(place []byte, h head) {
-	if b := t.bucket(bucketPlaces); h == (head{}) {
+	b := t.bucket(bucketPlaces)
+	if h == (head{}) {
 		b.Delete(place)
 	} else {
 		b.Put(place, encodeHead(h))
@@ -216,7 +218,7 @@ func (t *tx) placesIn(bucket string) (places []core.Path) {
 }
 
 // numbers goes through the numbers that a place has in the log or among what waits,
-// from one on, with what stands there.
+// from one on, with their values.
 func (t *tx) numbers(bucket string, place []byte, from uint64) iter.Seq2[uint64, []byte] {
 	return func(yield func(uint64, []byte) bool) {
 		c := t.bucket(bucket).Cursor()

@@ -79,7 +79,8 @@ func decodeVector(b []byte) (v vector, err error) {
 		return vector{}, fmt.Errorf("vector of %d bytes: %w", len(b), errFields)
 	}
 	v = vector{binary.BigEndian.Uint32(b), math.Float32frombits(binary.BigEndian.Uint32(b[4:])), b[vectorHeader:]}
-	if scale := float64(v.scale); !(scale > 0) || math.IsInf(scale, 0) {
+	scale := float64(v.scale)
+	if !(scale > 0) || math.IsInf(scale, 0) {
 		return vector{}, fmt.Errorf("vector of scale %v: %w", scale, errFields)
 	}
 	return v, nil
@@ -105,7 +106,8 @@ func (v *vector) sketch() (s sketch) {
 		if i%64 == 0 {
 			state = mix(uint64(i) + 1)
 		}
-		if turned[i] = int32(int8(d)); state>>(i%64)&1 == 1 {
+		turned[i] = int32(int8(d))
+		if state>>(i%64)&1 == 1 {
 			turned[i] = -turned[i]
 		}
 	}
@@ -149,7 +151,7 @@ func (s *sketch) apart(stored []byte) (n int) {
 	return n
 }
 
-// Sketches stand many to a value, so that one search walks over few keys: a
+// A value holds many sketches, so that one search walks over few keys: a
 // value holds those of chunkFacts following numbers, each as the number within
 // them (1 byte), the model's tag (4) and the bits.
 const (
@@ -165,7 +167,7 @@ func (t *tx) putVector(origin core.Path, fact uint64, v *vector) {
 	t.changeChunk(origin, fact, v.stored(fact))
 }
 
-// stored is a vector's sketch as it stands in its chunk.
+// stored is a vector's sketch as its chunk holds it.
 func (v *vector) stored(fact uint64) []byte {
 	one := make([]byte, 1, sketchBytes)
 	one[0] = byte(fact % chunkFacts)
@@ -178,7 +180,8 @@ func (v *vector) stored(fact uint64) []byte {
 
 // sketchAt finds a fact's sketch in its chunk; nil where there is none.
 func (t *tx) sketchAt(origin core.Path, fact uint64) []byte {
-	for rest := t.bucket(bucketSketches).Get(chunkKey(origin, fact)); len(rest) >= sketchBytes; rest = rest[sketchBytes:] {
+	rest := t.bucket(bucketSketches).Get(chunkKey(origin, fact))
+	for ; len(rest) >= sketchBytes; rest = rest[sketchBytes:] {
 		if rest[0] == byte(fact%chunkFacts) {
 			return rest[:sketchBytes]
 		}
@@ -205,7 +208,8 @@ func (t *tx) changeChunk(origin core.Path, fact uint64, one []byte) {
 			chunk = append(chunk, rest[:sketchBytes]...)
 		}
 	}
-	if chunk = append(chunk, one...); len(chunk) == 0 {
+	chunk = append(chunk, one...)
+	if len(chunk) == 0 {
 		b.Delete(key)
 	} else {
 		b.Put(key, chunk)

@@ -31,7 +31,8 @@ func (db *DB) view(ctx context.Context, f func(*view) error) (err error) {
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if p != nil {
 			db.log.Error("a view panicked", "file", db.file.name, "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("view: panic: %v", p)
 		}
@@ -110,7 +111,8 @@ func (v *view) Due(path core.Path, max int) (entries []core.Entry, err error) {
 			if len(entries) == max {
 				break
 			}
-			if l, ok, _ := v.line(p, seq); ok {
+			l, ok, _ := v.line(p, seq)
+			if ok {
 				entries = append(entries, l.Entry)
 			} else {
 				v.db.setAside(p, seq)

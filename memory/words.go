@@ -116,7 +116,7 @@ func words(text string, use func(string) bool) {
 }
 
 // lower is a text in the form in which texts are compared: in small letters, and
-// with each accent in one letter with what it stands on, however it was typed.
+// with each accent in one letter with its base, however it was typed.
 func lower(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 
 func isSign(r rune) bool { return unicode.Is(unicode.Han, r) }

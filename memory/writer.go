@@ -59,7 +59,8 @@ func (w *writer) run() {
 // out; when the transaction itself fails, each is tried alone.
 func (w *writer) commit(g *groupCommit) {
 	defer w.watch.rest()
-	if j := g.jobs[0]; j.alone != nil {
+	j := g.jobs[0]
+	if j.alone != nil {
 		err := w.watch.enter(j, w.db.clock())
 		if err == nil {
 			err = w.db.file.guard(func() error { return w.runJob(nil, j) })
@@ -94,11 +95,11 @@ func (w *writer) commit(g *groupCommit) {
 	}
 }
 
-// try runs the jobs in one transaction, and those of whoever joins meanwhile.
+// try runs the jobs in one transaction, and those that join meanwhile.
 // failed is the job that broke it, -1 when it was none of them.
 func (w *writer) try(g *groupCommit) (failed int, err error) {
 	failed = -1
-	if err := w.mend(); err != nil {
+	if err := w.syncAgain(); err != nil {
 		return failed, w.db.file.writeError(err)
 	}
 	id := 0
@@ -184,19 +185,20 @@ func (t *tx) mark(marked bool) {
 // before it is durable: the page is written once more.
 func (w *writer) settle(id int, err error) error {
 	seen := 0
-	if view := w.db.view(context.Background(), func(v *view) error { seen = v.ID(); return nil }); view != nil || seen < id {
+	viewErr := w.db.view(context.Background(), func(v *view) error { seen = v.ID(); return nil })
+	if viewErr != nil || seen < id {
 		return err
 	}
 	w.torn = id
-	if again := w.mend(); again != nil {
+	if w.syncAgain() != nil {
 		return err
 	}
 	return nil
 }
 
-// mend writes the meta page of a transaction whose sync failed again. Until
+// syncAgain writes again the meta page of a transaction whose sync failed. Until
 // that works nothing else may be written.
-func (w *writer) mend() error {
+func (w *writer) syncAgain() error {
 	if w.torn == 0 {
 		return nil
 	}

@@ -5,7 +5,7 @@
 // Users without a backup would lose everything otherwise.
 //
 // The package does not repair files, does not know what the pairs mean, and does not
-// look at free pages: whoever restores a file writes a new one, which has none.
+// look at free pages: a restored file is a new one, which has none.
 //
 // # The format
 //
@@ -178,7 +178,8 @@ func (f *File) readPage(page uint64) ([]byte, error) {
 	if _, err := f.reader.ReadAt(head, at); err != nil {
 		return nil, err
 	}
-	if got := order.Uint64(head); got != page {
+	got := order.Uint64(head)
+	if got != page {
 		return nil, fmt.Errorf("it says that it is page %d", got)
 	}
 	size := (int64(order.Uint32(head[12:])) + 1) * f.page
@@ -255,7 +256,8 @@ func (f *File) bucket(name string, value []byte, use func(key, value []byte, isB
 		f.fault("bucket %s: %d bytes", name, len(value))
 		return
 	}
-	if root := order.Uint64(value); root != 0 {
+	root := order.Uint64(value)
+	if root != 0 {
 		f.walk(root, use)
 		return
 	}

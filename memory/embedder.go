@@ -36,7 +36,7 @@ const (
 )
 
 // meaning is the work of giving every fact its vector. What is still to be done
-// stands nowhere: facts that have none are found by looking through the file,
+// is not stored: facts that have none are found by looking through the file,
 // after each start and each change of the Embedder; those that are saved
 // meanwhile announce themselves.
 type meaning struct {

@@ -141,7 +141,7 @@ func (r *room) probe(ctx context.Context) bool {
 	if err == nil {
 		err = r.keep()
 	}
-	select { // what failed before has been told
+	select { // what failed before was reported
 	case <-r.scarce:
 	default:
 	}

@@ -12,7 +12,7 @@ const (
 
 // traces reports whether traces of what was forgotten are left in the file.
 func (db *DB) traces() (left bool) {
-	_ = db.view(context.Background(), func(v *view) error { // what cannot be read is told elsewhere
+	_ = db.view(context.Background(), func(v *view) error { // errors are reported elsewhere
 		left = v.bucket(bucketMeta).Get([]byte(metaUntidy)) != nil
 		return nil
 	})
@@ -45,6 +45,7 @@ func (db *DB) tidy(ctx context.Context) {
 		return
 	}
 	if _, _, err := db.Compact(ctx); err != nil && ctx.Err() == nil {
-		db.log.Error("traces of what was forgotten stay in the file until the next night", "file", db.file.name, "err", err)
+		db.log.Error("traces of what was forgotten stay in the file until the next night",
+			"file", db.file.name, "err", err)
 	}
 }

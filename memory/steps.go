@@ -29,7 +29,8 @@ func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 		}
 		err = changeAll(ctx, db, keys, func(t *tx, k []byte) {
 			// It may have changed since it was looked at.
-			if v := bytes.Clone(t.bucket(bucket).Get(k)); has(t.bucket(bucket), k) && match(k, v) {
+			v := bytes.Clone(t.bucket(bucket).Get(k))
+			if has(t.bucket(bucket), k) && match(k, v) {
 				change(t, k, v)
 			}
 		})
@@ -109,7 +110,8 @@ func newestTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) error 
 		for path := range places {
 			key := placeKey(path)
 			h, ok := v.readHead(key)
-			if last := v.tail(path, key); ok && last.step() && !h.time.Equal(last.at.Message.Time) {
+			last := v.tail(path, key)
+			if ok && last.step() && !h.time.Equal(last.at.Message.Time) {
 				seen[string(key)], times[string(key)] = h, last.at.Message.Time
 			}
 		}
@@ -120,7 +122,8 @@ func newestTimes(ctx context.Context, db *DB, places iter.Seq[core.Path]) error 
 	}
 	return db.write(ctx, &job{run: func(t *tx) error {
 		for key, before := range seen {
-			if h := t.head([]byte(key)); h.last == before.last && h.count == before.count {
+			h := t.head([]byte(key))
+			if h.last == before.last && h.count == before.count {
 				h.time = times[key]
 			}
 		}

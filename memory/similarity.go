@@ -52,7 +52,8 @@ func (s *search) means(best []int, origins []core.Path) []int {
 		}
 	}
 	for _, i := range best {
-		if h := &s.hits[i]; h.near == 0 {
+		h := &s.hits[i]
+		if h.near == 0 {
 			h.near = s.likeness(h.origin, h.id)
 		}
 	}
@@ -105,7 +106,8 @@ func (u *usual) sum() {
 // at is the likeness that so many facts surpass, as their sketches tell.
 func (u *usual) at(rank int) float64 {
 	for apart, count := range u.counts {
-		if rank -= count; rank < 0 {
+		rank -= count
+		if rank < 0 {
 			return math.Cos(math.Pi * float64(apart) / (64 * sketchWords))
 		}
 	}

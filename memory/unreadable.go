@@ -7,26 +7,27 @@ import (
 	"synthbot/core"
 )
 
-// maxOdd bounds how many different oddities are told in one life.
+// maxOdd bounds how many different records are logged in one life.
 const maxOdd = 1000
 
-// oddities remembers which unreadable records were told already.
+// oddities remembers which unreadable records were logged already.
 type oddities struct {
-	mu   sync.Mutex
-	told map[string]bool
+	mu     sync.Mutex
+	logged map[string]bool
 }
 
-// odd tells, once, that a record cannot be read. Whoever meets one leaves it out
-// and goes on: it must not block a place.
+// odd logs, once, that a record cannot be read. Its reader leaves it out and goes on:
+// it must not block a place.
 func (db *DB) odd(err error) {
 	o := &db.oddities
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if text := err.Error(); !o.told[text] && len(o.told) < maxOdd {
-		if o.told == nil {
-			o.told = make(map[string]bool)
+	text := err.Error()
+	if !o.logged[text] && len(o.logged) < maxOdd {
+		if o.logged == nil {
+			o.logged = make(map[string]bool)
 		}
-		o.told[text] = true
+		o.logged[text] = true
 		db.log.Error("a record cannot be read and is left out", "file", db.file.name, "err", err)
 	}
 }
@@ -49,7 +50,7 @@ func (db *DB) setAside(p place, seq uint64) {
 	}
 }
 
-// readLine reads an entry; ok is false where it cannot be read, which is told.
+// readLine reads an entry; ok is false if it cannot be read, which is logged.
 func (t *tx) readLine(path core.Path, seq uint64, value []byte) (l line, ok bool) {
 	l, err := decodeLine(value, path, seq)
 	if err != nil {
@@ -80,7 +81,7 @@ func isPrivate(value []byte) (private bool) {
 	return private
 }
 
-// mendHead makes a place's head anew from what stands in its log.
+// mendHead rebuilds a place's head from its log.
 func (t *tx) mendHead(place []byte) head {
 	var h head
 	var newest []byte
@@ -93,7 +94,8 @@ func (t *tx) mendHead(place []byte) head {
 		h.time = l.Message.Time
 	}
 	h.answered = h.last
-	if waiting := t.waiting(place, h.last); len(waiting) > 0 {
+	waiting := t.waiting(place, h.last)
+	if len(waiting) > 0 {
 		h.answered = waiting[0] - 1
 	}
 	return h

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 )
 
@@ -52,13 +51,14 @@ func (m *meaning) embed(ctx context.Context, by Embedder, changed int, batch []w
 
 // means keeps a vector, unless the fact went or changed meanwhile.
 func (t *tx) means(w wanted, v *vector) {
-	if f, ok, _ := t.fact(w.fact.ID); ok && f.Text == w.fact.Text {
+	f, ok, _ := t.fact(w.fact.ID)
+	if ok && f.Text == w.fact.Text {
 		t.putVector(f.Origin, w.number, v)
 	}
 }
 
 // call asks the Embedder, until it is exchanged.
-func (m *meaning) call(ctx context.Context, by Embedder, changed int, texts []string) (embeddings [][]float32, err error) {
+func (m *meaning) call(ctx context.Context, by Embedder, changed int, texts []string) ([][]float32, error) {
 	ctx, cancel := context.WithTimeout(ctx, embedTime)
 	defer cancel()
 	m.mu.Lock()
@@ -73,7 +73,8 @@ func (m *meaning) call(ctx context.Context, by Embedder, changed int, texts []st
 // askFor asks an Embedder. What it does wrong is an error.
 func askFor(ctx context.Context, by Embedder, texts []string) (embeddings [][]float32, err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if p != nil {
 			err = fmt.Errorf("embedder: panic: %v", p)
 		}
 	}()
@@ -137,7 +138,8 @@ func (m *meaning) recallLength(ctx context.Context) {
 	}
 	var use inUse
 	err := m.db.view(ctx, func(v *view) error {
-		if value := v.bucket(bucketMeta).Get([]byte(metaVectors)); value != nil {
+		value := v.bucket(bucketMeta).Get([]byte(metaVectors))
+		if value != nil {
 			return json.Unmarshal(value, &use)
 		}
 		return nil
@@ -193,6 +195,6 @@ func (m *meaning) complain(what string, err error) {
 		m.silent++
 		return
 	}
-	m.db.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("model", m.by.Model), slog.Any("err", err), slog.Int("failures_before", m.silent))
+	m.db.log.Warn(what, "model", m.by.Model, "err", err, "failures_before", m.silent)
 	m.told, m.silent = time.Now(), 0
 }

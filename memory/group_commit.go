@@ -30,7 +30,7 @@ func (g *groupCommit) add(j *job) {
 	g.jobs, g.size = append(g.jobs, j), g.size+j.size
 }
 
-// publish tells everybody what became of his job.
+// publish reports to all what became of their jobs.
 func (g *groupCommit) publish() {
 	for _, j := range g.jobs {
 		if j.publish != nil {
@@ -42,8 +42,7 @@ func (g *groupCommit) publish() {
 
 // crowd remembers how many wrote together of late. Those whom a commit answered
 // get the chance to come back before the next one ends: without it, they split
-// in two halves that wait for each other's sync. Whoever writes alone never
-// waits.
+// in two halves that wait for each other's sync. A single writer never waits.
 type crowd struct {
 	size int
 	took time.Duration // the last commit
