@@ -44,7 +44,7 @@ func (e *Env) Assemble(
 func (b *Bot) build(
 	c *Config, former *parts, interfaces makeInterfaces, further ...core.Plugin,
 ) (p *parts, err error) {
-	p = &parts{Config: c, cast: c.Cast}
+	p = &parts{Config: c, personas: c.Personas}
 	p.settings = c.resolver(b.changes, p.scopes)
 	if p.Engines, err = c.engines(b.engineOptions(p)); err != nil {
 		return nil, err

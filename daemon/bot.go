@@ -48,7 +48,7 @@ func (b *Bot) Outbox() core.Desk { return b.outbox }
 // parts are what one configuration describes.
 type parts struct {
 	Config     *Config
-	cast       *cast
+	personas   *personas
 	settings   *resolver
 	Engines    *engine.Chain
 	plugins    []loaded
@@ -111,7 +111,7 @@ func (b *Bot) options(p *parts) turn.Options {
 		Runtime:  b.runtime,
 		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker, inRoom(b.log, "core/turn")),
 		Settings: p.turnSettings,
-		Access:   c.Access, Admins: b.admins(c), Names: append([]string{c.Bot.Name}, p.cast.names()...), Config: c.turnConfig(),
+		Access:   c.Access, Admins: b.admins(c), Names: append([]string{c.Bot.Name}, p.personas.names()...), Config: c.turnConfig(),
 		Epoch: b.Data.Facts().Epoch,
 		Prompt: turn.Prompt{
 			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },

@@ -41,7 +41,7 @@ type Config struct {
 	File     string    // where it was read from; empty: the built-in defaults
 	read     time.Time // when
 	Document *config.Document
-	Cast     *cast
+	Personas *personas
 	Enabled  []enabled         // the interfaces, in the order of their names
 	kinds    map[string]string // the drivers of all interfaces, by name
 	Chosen   []chosen          // the plugins, in the order of the program's list
@@ -137,7 +137,7 @@ func (c *Config) decode(d *config.Document) error {
 	c.checkEngines(d)
 	c.checkRest(d)
 	c.checkPaths(d)
-	c.loadCast(d)
+	c.loadPersonas(d)
 	decodePlugins(c, d)
 	return d.Err()
 }

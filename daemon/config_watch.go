@@ -59,7 +59,7 @@ func (r *reloads) watchFiles(w *fsnotify.Watcher, before map[string]bool) map[st
 	watched := make(map[string]bool)
 	c := r.bot.InForce().Config
 	files := append([]string{c.File}, c.Document.SecretFiles()...)
-	for _, file := range append(c.Personas(), c.Persona.Path) {
+	for _, file := range c.Personas.Files {
 		if file != "" {
 			files = append(files, c.Beside(file))
 		}

@@ -113,14 +113,6 @@ func (p *parts) Pairing() *pairing.Plugin {
 	return nil
 }
 
-// Personas are the files of the overrides.
-func (c *Config) Personas() (files []string) {
-	for i := range c.Overrides {
-		files = append(files, c.Overrides[i].personaFile())
-	}
-	return files
-}
-
 // Sit lets somebody talk to the daemon.
 func (b *Bot) Sit(ctx context.Context, o console.Options) error {
 	server := b.InForce().consoleServer()

@@ -42,7 +42,7 @@ engine = "home"
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := &parts{Config: c, cast: c.Cast, settings: c.resolver(new(placeChanges), nil)}
+	parts := &parts{Config: c, personas: c.Personas, settings: c.resolver(new(placeChanges), nil)}
 	for _, tc := range []struct{ place, activation, keyword, engine, persona string }{
 		{"discord/9", "never", "", "", "Aria"},
 		{"discord/1", "always", "", "", "Gamemaster"},

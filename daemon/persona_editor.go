@@ -26,9 +26,9 @@ const maxPersona = 256 << 10
 // Files implements adminpage.Personas. A file's ID is what the configuration
 // calls it.
 func (e personaEditor) Files() []adminpage.File {
-	c := e.bot.InForce().cast
+	c := e.bot.InForce().personas
 	var list []adminpage.File
-	for _, name := range c.files {
+	for _, name := range c.Files {
 		f := adminpage.File{ID: name, Name: c.byFile[name].Name, Path: cmp.Or(name, "built in")}
 		f.Editable = e.editable(name)
 		list = append(list, f)
@@ -69,7 +69,7 @@ func (e personaEditor) Source(name string) (string, error) {
 
 // Preview implements adminpage.Personas.
 func (e personaEditor) Preview(name, text string) (core.Persona, error) {
-	if who := e.bot.InForce().cast.byFile[name]; who != nil && text == "" && !e.editable(name) {
+	if who := e.bot.InForce().personas.byFile[name]; who != nil && text == "" && !e.editable(name) {
 		return who.For(""), nil
 	}
 	f, err := os.CreateTemp("", "persona-*.toml") // the persona room reads files

@@ -9,33 +9,33 @@ import (
 	"synthbot/persona"
 )
 
-// cast is all personas of a configuration.
-type cast struct {
+// personas are all personas of a configuration.
+type personas struct {
 	Main   *persona.Persona
-	files  []string // that of the main persona first
+	Files  []string // that of the main persona first
 	byFile map[string]*persona.Persona
 }
 
-// loadCast reads every persona that the configuration names.
-func (c *Config) loadCast(d *config.Document) {
+// loadPersonas reads every persona that the configuration names.
+func (c *Config) loadPersonas(d *config.Document) {
 	main := c.Persona.Path
-	a := &cast{files: []string{main}, byFile: make(map[string]*persona.Persona)}
+	a := &personas{Files: []string{main}, byFile: make(map[string]*persona.Persona)}
 	a.Main = c.loadPersona(main, d, "persona", "path")
 	a.byFile[main] = a.Main
 	for i := range c.Overrides {
 		file := c.Overrides[i].personaFile()
 		if file != "" && a.byFile[file] == nil {
-			a.files = append(a.files, file)
+			a.Files = append(a.Files, file)
 			a.byFile[file] = c.loadPersona(file, d, "override", i, "persona")
 		}
 	}
-	slices.Sort(a.files[1:])
-	c.Cast = a
+	slices.Sort(a.Files[1:])
+	c.Personas = a
 }
 
 // file returns the file of a persona, by its name.
-func (a *cast) file(name string) (file string, ok bool) {
-	for _, file := range a.files {
+func (a *personas) file(name string) (file string, ok bool) {
+	for _, file := range a.Files {
 		if strings.EqualFold(name, a.byFile[file].Name) {
 			return file, true
 		}
@@ -44,16 +44,16 @@ func (a *cast) file(name string) (file string, ok bool) {
 }
 
 // known lists the names of all personas.
-func (a *cast) known() (names []string) {
-	for _, file := range a.files {
+func (a *personas) known() (names []string) {
+	for _, file := range a.Files {
 		names = append(names, a.byFile[file].Name)
 	}
 	return slices.Compact(names)
 }
 
 // names lists the names and aliases of all personas.
-func (a *cast) names() (names []string) {
-	for _, file := range a.files {
+func (a *personas) names() (names []string) {
+	for _, file := range a.Files {
 		names = append(append(names, a.byFile[file].Name), a.byFile[file].Aliases...)
 	}
 	return names

@@ -67,10 +67,10 @@ func (p *placeCommands) activation(ctx context.Context, c command.Call) (string,
 // persona shows or changes the persona of a place.
 func (p *placeCommands) persona(ctx context.Context, c command.Call) (string, error) {
 	now := p.inForce()
-	all := strings.Join(now.cast.known(), ", ")
+	all := strings.Join(now.personas.known(), ", ")
 	name := c.Args["name"]
 	if name != "" {
-		file, ok := now.cast.file(name)
+		file, ok := now.personas.file(name)
 		if !ok && name != settings.Default {
 			return "", core.Errorf(core.Invalid, "There is no persona %q. There is %s.", name, all)
 		}

@@ -75,17 +75,17 @@ func (p *parts) personaAt(place core.Path) *persona.Persona {
 		if l.Values.Persona == nil {
 			continue
 		}
-		who, ok := p.cast.byFile[*l.Values.Persona]
+		who, ok := p.personas.byFile[*l.Values.Persona]
 		if ok {
 			return who
 		}
 	}
-	return p.cast.Main
+	return p.personas.Main
 }
 
 // PersonaAt returns the persona of a place by the configuration alone.
 func (c *Config) PersonaAt(place core.Path) *persona.Persona {
-	p := &parts{Config: c, cast: c.Cast, settings: c.resolver(new(placeChanges), nil)}
+	p := &parts{Config: c, personas: c.Personas, settings: c.resolver(new(placeChanges), nil)}
 	return p.personaAt(place)
 }
 

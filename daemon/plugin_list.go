@@ -97,7 +97,7 @@ func settleBlueprints(c *Config, own any) (faults []string) {
 
 // lore reports whether a persona brings lore along.
 func lore(c *Config) bool {
-	for _, p := range c.Cast.byFile {
+	for _, p := range c.Personas.byFile {
 		if p.Book != nil {
 			return true
 		}
@@ -110,11 +110,11 @@ func lore(c *Config) bool {
 func settleLore(c *Config, own any) []string {
 	b := own.(*lorebook.Config)
 	b.Dir = c.Beside(".")
-	b.Cards = []lorebook.Card{cardOf(c.Cast.Main, core.Path{})}
+	b.Cards = []lorebook.Card{cardOf(c.Personas.Main, core.Path{})}
 	for _, o := range c.Overrides {
 		file := o.personaFile()
 		if file != "" {
-			b.Cards = append(b.Cards, cardOf(c.Cast.byFile[file], o.Path))
+			b.Cards = append(b.Cards, cardOf(c.Personas.byFile[file], o.Path))
 		}
 	}
 	return nil

@@ -93,7 +93,7 @@ func (p *checker) found(cfg *daemon.Config, engines []string, database string) {
 		dir = err.Error()
 	}
 	fmt.Fprintf(p.Out, "ok  configuration  %s\n", cfg.File)
-	fmt.Fprintf(p.Out, "ok  persona        %s\n", cfg.Cast.Main.Name)
+	fmt.Fprintf(p.Out, "ok  persona        %s\n", cfg.Personas.Main.Name)
 	fmt.Fprintf(p.Out, "ok  engines        %s\n", strings.Join(engines, ", "))
 	fmt.Fprintf(p.Out, "ok  database       in %s, %s\n", dir, database)
 	for _, e := range cfg.Enabled {

@@ -176,7 +176,7 @@ func (i *installer) configure(c *daemon.Config, text string) error {
 
 // beside are the files that the configuration names and that lie below it.
 func (i *installer) beside(c *daemon.Config) (files []string) {
-	for _, file := range append([]string{c.Persona.Path}, c.Personas()...) {
+	for _, file := range c.Personas.Files {
 		if filepath.IsLocal(file) && !slices.Contains(files, file) {
 			files = append(files, file)
 		}

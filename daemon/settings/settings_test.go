@@ -402,3 +402,16 @@ func BenchmarkAt(b *testing.B) {
 		}
 	}
 }
+
+// TestBaseOfUnknownKey: a tag that names no key of the configuration is found at once.
+func TestBaseOfUnknownKey(t *testing.T) {
+	type odd struct {
+		Mood string `toml:"mood" json:"-" base:"bot.colour" doc:"How the bot feels there."`
+	}
+	defer func() {
+		if r := recover(); r == nil {
+			t.Error("Base does not panic")
+		}
+	}()
+	settings.Base[odd](new(configuration))
+}
