@@ -152,7 +152,7 @@ func TestStuckWriterEndsTheProcess(t *testing.T) {
 	for range 3 {
 		p := ask()
 		status := p.ends()
-		for _, want := range []string{"makes no progress", "forget console/@user/ann", "goroutine ", "memory.(*DB).writer"} {
+		for _, want := range []string{"makes no progress", "forget console/@user/ann", "goroutine ", "memory.(*writer).run"} {
 			if !strings.Contains(p.text(), want) {
 				t.Errorf("it does not say %q: %s", want, p.text())
 			}
