@@ -41,8 +41,8 @@ func (s *setup) admits(m *core.Message) bool {
 	return rule != "allow" || a.names(a.Allow, person, m)
 }
 
-// allowsChannel reports whether what is said as such a channel is taken in. Without it,
-// whoever is denied could go on as a channel.
+// allowsChannel reports whether messages as such a channel are taken in. Otherwise denied
+// users could go on as a channel.
 func (a *Access) allowsChannel(c core.Channel) bool {
 	switch {
 	case c == "" || a.Channels == "all":
@@ -53,8 +53,8 @@ func (a *Access) allowsChannel(c core.Channel) bool {
 	return c == core.LinkedChannel
 }
 
-// askGates asks the gates; the strictest counts, and of its equals the first. Of what
-// a gate cannot judge, because it panics, nothing is let in.
+// askGates asks the gates. The strictest verdict counts, and of its equals the first. If a
+// gate panics, nothing is let in.
 func (s *setup) askGates(m *core.Message, again bool) (strictest core.Verdict) {
 	if m.Author.Rank >= core.Admin {
 		return strictest
@@ -79,7 +79,8 @@ func (s *setup) isWanted(e *core.Entry) bool {
 	}
 	now := e.Event // with the rank that the configuration gives now
 	m := &now.Message
-	if s.rank(m); !s.admits(m) {
+	s.rank(m)
+	if !s.admits(m) {
 		return false
 	}
 	if s.isOpenCommand(&now) {
@@ -101,8 +102,8 @@ func (a *Access) names(list []core.Path, person core.Path, m *core.Message) bool
 	})
 }
 
-// rank raises the author to what the configuration makes of him; what the driver
-// says of him stands.
+// rank raises the author's rank to what the configuration says. It never lowers the
+// driver's.
 func (s *setup) rank(m *core.Message) {
 	person, err := m.Path.Person(m.Author.ID)
 	switch {

@@ -34,7 +34,7 @@ func TestQuestionsStay(t *testing.T) {
 	for _, tc := range []struct {
 		name, who string
 		rank      core.Rank
-		id        string // room-1 is what answered Jay, room-2 the question to him
+		id        string // room-1 is what answered Jay, room-2 the question to them
 		edited    bool
 	}{
 		{"a question, by its person", "jay", core.Member, "room-2", false},
@@ -76,8 +76,8 @@ func TestQuestionsOfTheSameTurnStay(t *testing.T) {
 	}
 }
 
-// TestButtonsLendNoRank: a button that somebody else caused is pressed as an ordinary
-// person, whoever presses it.
+// TestButtonsLendNoRank: a button that somebody else caused counts as pressed by an
+// ordinary user.
 func TestButtonsLendNoRank(t *testing.T) {
 	for _, tc := range []struct {
 		name, causer, presser string

@@ -133,10 +133,11 @@ func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) core.Re
 	return err
 }
 
-// build makes the prompt for an engine. Where many waited and it has no room for all
-// that they said, however shortened, it is told of the latest of them.
+// build makes the prompt for an engine. If many messages waited and it has no room for all
+// of them, however shortened, the prompt holds the latest ones.
 func (c *exchange) build(l core.Limits) (p prompt.Prompt, err error) {
-	parts := c.turn.input.parts
+	all := &c.turn.input.parts
+	parts := *all
 	for {
 		p, err = prompt.Build(parts, l)
 		var long *core.ModelError
@@ -145,8 +146,9 @@ func (c *exchange) build(l core.Limits) (p prompt.Prompt, err error) {
 			return p, err
 		}
 		parts.Messages = parts.Messages[n/2:]
-		parts.Standing = append(slices.Clip(c.turn.input.parts.Standing), fmt.Sprintf(
-			"There is no room for all that waited: %d earlier messages are not shown.", len(c.turn.input.parts.Messages)-len(parts.Messages)))
+		parts.Standing = append(slices.Clip(all.Standing), fmt.Sprintf(
+			"There is no room for all that waited: %d earlier messages are not shown.",
+			len(all.Messages)-len(parts.Messages)))
 	}
 }
 
@@ -160,37 +162,41 @@ func (c *exchange) insists(before string) bool {
 // check reads an answer: its plan is validated whole, and looked at by reviewers.
 func (c *exchange) check(ctx context.Context, a core.Answer) {
 	p, faults := plan.Read(a, c.turn.setup.Prompt.Keys...)
-	if prose, ok := plan.Prose(a.Text); ok && c.dialect == core.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
-		p, faults = core.Plan{Response: prose}, nil // in this dialect text is how one speaks
+	prose, ok := plan.Prose(a.Text)
+	if ok && c.dialect == core.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
+		p, faults = core.Plan{Response: prose}, nil // in this dialect text alone is an answer
 	}
-	who := c.turn.who
-	who.State = c.turn.input.parts.State
-	checked, more := c.turn.snapshot.Check(p, who)
+	t := c.turn
+	who := t.who
+	who.State = t.input.parts.State
+	checked, more := t.snapshot.Check(p, who)
 	checked, late := c.inTime(checked)
 	c.faults = slices.Concat(faults, more, late)
 	if len(faults) > 0 && len(p.Steps) == 0 && p.Response == "" {
 		c.faults = faults // an empty plan's own faults say nothing new
 	}
-	checked, more = c.turn.snapshot.Review(ctx, c.turn.who, checked, c.turn.log)
+	checked, more = t.snapshot.Review(ctx, t.who, checked, t.log)
 	c.faults = append(c.faults, more...)
 	if a.Truncated {
-		c.faults = append(c.faults, core.Fault{Text: "the reply was cut off in the middle: it is too long; answer in fewer words"})
+		c.faults = append(c.faults, core.Fault{
+			Text: "the reply was cut off in the middle: it is too long; answer in fewer words",
+		})
 	}
 	if len(checked.Steps) > 0 || len(c.faults) == 0 {
 		c.best = checked
 	}
 	if len(more) > 0 {
-		c.best.Steps = nil // it went back: nothing of it runs as it is
+		c.best.Steps = nil // a reviewer sent it back: nothing of it runs
 	}
 	c.last, c.calls = a.Text, a.Calls
 	if c.first == "" {
 		c.first = a.Text
 	}
-	c.turn.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
+	t.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
 }
 
-// inTime leaves out of a plan what is no message when it is too late for it: nobody
-// would tell what came of it any more.
+// inTime leaves out of the last round's plan all but messages: nothing would be said of
+// the outcome of other steps.
 func (c *exchange) inTime(p core.Plan) (core.Plan, []core.Fault) {
 	if c.round < lastRound {
 		return p, nil
@@ -201,7 +207,10 @@ func (c *exchange) inTime(p core.Plan) (core.Plan, []core.Fault) {
 		_, control := action.Control(s.Type)
 		late := !control && !d.IsMessage()
 		if late {
-			faults = append(faults, core.Fault{Field: "actions", Text: s.Type + " is not to be had any more: tell the person now what came of what was done"})
+			faults = append(faults, core.Fault{
+				Field: "actions",
+				Text:  s.Type + " is no longer available: tell the user now what came of what was done",
+			})
 		}
 		return late
 	})
@@ -229,7 +238,9 @@ func (c *exchange) choose() core.Plan {
 func (c *exchange) correction() func(*prompt.Prompt) core.Request {
 	x := prompt.Correction{Faults: c.faults, Reply: c.last, Calls: c.calls}
 	for _, d := range c.turn.snapshot.Concerned(c.faults) {
-		x.Actions = append(x.Actions, prompt.CorrectionAction{Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples})
+		x.Actions = append(x.Actions, prompt.CorrectionAction{
+			Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples,
+		})
 	}
 	return func(p *prompt.Prompt) core.Request {
 		x.Prompt = p
@@ -238,8 +249,8 @@ func (c *exchange) correction() func(*prompt.Prompt) core.Request {
 }
 
 // fallbackReply is what is done when no engine answered: a reminder is said in its own
-// words, and those who wrote get an excuse. Nobody is bothered unasked, or told of limits
-// again and again.
+// words, and those who wrote get an excuse. Nobody is bothered unasked, or notified of
+// limits again and again.
 func (c *exchange) fallbackReply(err error) core.Plan {
 	t := c.turn
 	e := &t.messages[0]
@@ -254,7 +265,7 @@ func (c *exchange) fallbackReply(err error) core.Plan {
 		}
 		return t.planText(text)
 	}
-	if limited(err) && !t.turns.limiter.tells(t.causers(), t.setup.Clock()) {
+	if isLimit(err) && !t.turns.limiter.notice(t.causers(), t.setup.Clock()) {
 		p, _ := t.snapshot.Check(core.Plan{Steps: []core.Step{{Type: action.Ignore}}}, t.who)
 		return p
 	}
@@ -290,10 +301,13 @@ func (t *turn) person() core.Path {
 	return p
 }
 
-// Lines of our own, for when no model has any.
-const done = "Done."
-const doubt = "I lost the connection while I was answering: a message of mine may be missing, or be there more than once."
-const lost = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
+// Replies for when the model has none.
+const (
+	done  = "Done."
+	doubt = "I lost the connection while I was answering: " +
+		"a message of mine may be missing, or be there more than once."
+	lost = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
+)
 
 // trouble words an engine's failure for people: kind, short, and with a code
 // that the log explains.

@@ -65,7 +65,8 @@ func TestSuspectsAreTriedAlone(t *testing.T) {
 				e.Message.Path = core.MustPath(fmt.Sprint("room/", i))
 				batch.Append = append(batch.Append, core.Entry{Event: e, Due: true})
 				batch.Journal = append(batch.Journal, core.Record{
-					Key: core.Key{Turn: core.TurnID{Path: e.Message.Path, Seq: 1}}, Progress: core.Started, Time: time.Now(),
+					Key:      core.Key{Turn: core.TurnID{Path: e.Message.Path, Seq: 1}},
+					Progress: core.Started, Time: time.Now(),
 					Data: fmt.Appendf(nil, `{"last":1,"attempts":%d}`, attempts),
 				})
 			}
@@ -118,7 +119,7 @@ func TestApologyIsNotLost(t *testing.T) {
 }
 
 // TestStopsAreNobodysFault: a turn that is cut short again and again because the
-// process is told to end is answered in the end.
+// process ends is answered in the end.
 func TestStopsAreNobodysFault(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -134,7 +135,7 @@ func TestStopsAreNobodysFault(t *testing.T) {
 	}
 	close(asker.Hold)
 	b.ended(1)
-	b.stands("ok")
+	b.holds("ok")
 }
 
 // TestFailedWritesAreNobodysFault: a turn whose records cannot be written for a while
@@ -149,7 +150,7 @@ func TestFailedWritesAreNobodysFault(t *testing.T) {
 		b.receive(said("1", "jay", "hi"))
 		time.Sleep(time.Hour)
 		b.ended(1)
-		b.stands("ok")
+		b.holds("ok")
 	})
 }
 
@@ -231,8 +232,8 @@ func TestPlaceForgottenBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestConfirmedStepIsJournalled: what became of a confirmed step stands in the
-// journal of the turn that asked, also where there is nothing to tell of it.
+// TestConfirmedStepIsJournalled: the journal of the turn that asked holds what became of
+// a confirmed step, also if it has no output.
 func TestConfirmedStepIsJournalled(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -463,7 +464,7 @@ func TestCommandOfNoAdmin(t *testing.T) {
 	close(release)
 	b.ended(3)
 	const unknown = "I don't know that command. /help tells what there is."
-	b.stands("slow", unknown, unknown)
+	b.holds("slow", unknown, unknown)
 }
 
 // TestReconfigureWakes: an interface reaches a place since the options changed.
@@ -479,7 +480,7 @@ func TestReconfigureWakes(t *testing.T) {
 		synctest.Wait()
 		b.Reconfigure(b.options(func(o *turn.Options) { o.Places.Reaches = nil }))
 		b.ended(1)
-		b.stands("ok")
+		b.holds("ok")
 	})
 }
 

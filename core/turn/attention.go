@@ -7,31 +7,31 @@ import (
 	"synthbot/core"
 )
 
-// Bounds of what is listened to.
+// Bounds of attention.
 const (
 	botRounds   = 3         // messages of bots in a row that are answered
-	maxPlaces   = 4096      // places that are listened to at the same time
-	silentAfter = time.Hour // a place that was silent for so long is forgotten
+	maxPlaces   = 4096      // places that are remembered at the same time
+	silentAfter = time.Hour // a place that was silent for longer is dropped first
 )
 
-// ears remember, while the process lives, how talk goes on in places where
-// nobody speaks to the bot. Safe for concurrent use.
+// attention remembers, while the process lives, how people talk in places where nobody
+// speaks to the bot. Safe for concurrent use.
 type attention struct {
 	mu     sync.Mutex
 	places map[core.Path]*placeAttention
 }
 
-// ear is one place's.
+// placeAttention is the attention to one place.
 type placeAttention struct {
 	last     time.Time // something was said
-	since    int       // messages that were only overheard, since the bot was last asked
-	asked    time.Time // when that was, or when listening began
+	since    int       // messages that were only overheard, since the model was last asked
+	asked    time.Time // when that was, or when the attention began
 	answered time.Time // when the bot last spoke
-	to       string    // the id of the person whom it answered
+	to       string    // the id of the user whom it answered
 	bots     int       // messages of bots in a row that were answered
 }
 
-// at returns the place's ear. mu is held.
+// at returns the attention to a place. mu is held.
 func (a *attention) at(place core.Path, now time.Time) *placeAttention {
 	if e, ok := a.places[place]; ok {
 		return e
@@ -47,7 +47,7 @@ func (a *attention) at(place core.Path, now time.Time) *placeAttention {
 	return e
 }
 
-// prune forgets who was silent for long; if nobody was, all of them.
+// prune drops the places that were silent for long; if none was, all of them.
 func (a *attention) prune(now time.Time) {
 	for place, e := range a.places {
 		if now.Sub(e.last) > silentAfter {
@@ -59,23 +59,22 @@ func (a *attention) prune(now time.Time) {
 	}
 }
 
-// chance reports whether the bot may say something to a message that was not
-// meant for it: it has just answered this person, or listens and was not asked
-// for a while.
-func (e *placeAttention) chance(m *core.Message, here *Settings, now time.Time) bool {
+// mayOverhear reports whether the bot may say something to a message that was not meant
+// for it: it has just answered this user, or the model was not asked for a while.
+func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.Time) bool {
 	if here.Attention > 0 && e.to == m.Author.ID && e.to != "" && now.Sub(e.answered) <= here.Attention {
 		return here.Activation != Never
 	}
 	if here.Activation != Ambient {
 		return false
 	}
-	if n := here.AmbientMessages; n > 0 && e.since+1 >= n {
+	if here.AmbientMessages > 0 && e.since+1 >= here.AmbientMessages {
 		return true
 	}
 	return here.AmbientEvery > 0 && now.Sub(e.asked) >= here.AmbientEvery
 }
 
-// heard notes a person's message.
+// heard notes a user's message.
 func (e *placeAttention) heard(wanted bool, now time.Time) {
 	e.last, e.bots = now, 0
 	if wanted {
@@ -85,21 +84,18 @@ func (e *placeAttention) heard(wanted bool, now time.Time) {
 	}
 }
 
-// hearing is how the ears would stand when a batch of events were taken in. Only
-// then it is known which of them are new, and they are counted.
+// intake is what attention and limits would be after a batch of events. Only when the
+// batch is written it is known which of them are new, and those are counted.
 type intake struct {
 	attention *attention
 	limiter   *limiter
 	now       time.Time
 	places    map[core.Path]*placeAttention
-	told      map[core.Path]bool // people who were told of a limit by now
-	counts    []count            // of the event that is looked at
+	noticed   map[core.Path]bool // users who were notified of a limit by now
+	counts    []func()           // what the event that is looked at changes for good
 }
 
-// count is what an event changes for good.
-type count func()
-
-// at returns how the place's ear would stand.
+// at returns what the attention to a place would be.
 func (h *intake) at(place core.Path) *placeAttention {
 	if e, ok := h.places[place]; ok {
 		return e
@@ -124,49 +120,41 @@ func (h *intake) note(place core.Path, apply func(*placeAttention)) {
 	})
 }
 
-// bot counts a bot's message that speaks to us and reports whether it is
-// answered: two bots that answer each other are cut off after a few rounds, until
-// a person speaks.
+// bot counts another bot's message to this one and reports whether it is answered: two bots
+// that answer each other are stopped after a few rounds, until a person speaks.
 func (h *intake) bot(m *core.Message) bool {
 	h.note(m.Path, func(e *placeAttention) { e.bots++ })
 	return h.at(m.Path).bots <= botRounds
 }
 
-// heard notes a person's message.
+// heard notes a user's message.
 func (h *intake) heard(m *core.Message, wanted bool) {
 	if !m.Private {
 		h.note(m.Path, func(e *placeAttention) { e.heard(wanted, h.now) })
 	}
 }
 
-// tells reports whether the author may be told of a limit now, for the time being.
-func (h *intake) tells(m *core.Message) bool {
+// notice reports whether the author may be notified of a limit now, for the time being.
+func (h *intake) notice(m *core.Message) bool {
 	person, err := m.Path.Person(m.Author.ID)
-	if err != nil || h.told[person] || !h.limiter.may(person, h.now) {
+	if err != nil || h.noticed[person] || !h.limiter.mayNotice(person, h.now) {
 		return false
 	}
-	if h.told == nil {
-		h.told = make(map[core.Path]bool)
+	if h.noticed == nil {
+		h.noticed = make(map[core.Path]bool)
 	}
-	h.told[person] = true
-	h.counts = append(h.counts, func() { h.limiter.tells([]core.Path{person}, h.now) })
+	h.noticed[person] = true
+	h.counts = append(h.counts, func() { h.limiter.notice([]core.Path{person}, h.now) })
 	return true
 }
 
-// take returns what the event that was looked at counts, and is ready for the next.
-func (h *intake) take() (counts []count) {
+// take returns what the event that was looked at changes, and is ready for the next.
+func (h *intake) take() (counts []func()) {
 	counts, h.counts = h.counts, nil
 	return counts
 }
 
-// keep counts for good.
-func keep(counts []count) {
-	for _, c := range counts {
-		c()
-	}
-}
-
-// spoke notes that the bot answered a person, or, with "", several or none.
+// spoke notes that the bot answered a user, or, with "", several or none.
 func (a *attention) spoke(place core.Path, person string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -23,19 +23,18 @@ func (t *turn) readBeat() {
 	}
 	t.input.parts.Kind = prompt.Beat
 	var b beat
-	if err := json.Unmarshal([]byte(e.Data), &b); e.Data != "" && err != nil {
+	err := json.Unmarshal([]byte(e.Data), &b)
+	if err != nil && e.Data != "" {
 		t.log.Error("beat cannot be read", "err", err)
 		b = beat{Quiet: true}
 	}
 	t.who.Only, t.who.Mute = b.Actions, b.Quiet
 }
 
-// beatLasts is how long a beat may wait for its turn: what comes later, after a
-// death or where nobody reached the place, may come at night, and is dropped.
-const beatLasts = 10 * time.Minute
-
-// remindedLate is how long a reminder may wait for its turn and say nothing of it.
-const remindedLate = 2 * time.Minute
+const (
+	beatLasts    = 10 * time.Minute // how long a beat may wait for its turn before it is dropped
+	remindedLate = 2 * time.Minute  // from when on a reminder says that it is late
+)
 
 // waited is how long an entry has waited for its turn.
 func (s *setup) waited(e *core.Entry) time.Duration { return s.Clock().Sub(e.Message.SentAt()) }
@@ -55,7 +54,7 @@ func (s *setup) isSuppressed(e *core.Event) bool {
 	return s.askGates(&nobody, true).Admission != core.Admit
 }
 
-// unasked reports whether nobody waits for a word: the bot may keep silent.
+// unasked reports whether nobody waits for a reply: the bot may keep silent.
 func (t *turn) unasked() bool {
 	for i := range t.messages {
 		e := &t.messages[i]

@@ -44,12 +44,12 @@ func TestPaceIsBounded(t *testing.T) {
 	now := time.Now()
 	var a limiter
 	for i := range maxLimited {
-		a.tells([]core.Path{numbered(i)}, now)
+		a.notice([]core.Path{numbered(i)}, now)
 	}
-	if len(a.people) != maxLimited || a.may(numbered(0), now) {
+	if len(a.people) != maxLimited || a.mayNotice(numbered(0), now) {
 		t.Fatalf("%d people are known, want %d", len(a.people), maxLimited)
 	}
-	a.may(numbered(maxLimited), now)
+	a.mayNotice(numbered(maxLimited), now)
 	if len(a.people) != 1 {
 		t.Errorf("%d people are known above the bound", len(a.people))
 	}

@@ -103,7 +103,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestCallTellsWhatItAnswers: an action knows the messages of its turn, whoever else
+// TestCallTellsWhatItAnswers: an action knows the messages of its turn, whatever else
 // waits in the place, and the press that confirmed it.
 func TestCallTellsWhatItAnswers(t *testing.T) {
 	s := open(t, t.TempDir())
@@ -130,7 +130,7 @@ func TestCallTellsWhatItAnswers(t *testing.T) {
 	}
 }
 
-// TestCommandsStayOutOfPrompts: what a command answers is no talk.
+// TestCommandsStayOutOfPrompts: prompts do not hold what a command answers.
 func TestCommandsStayOutOfPrompts(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -161,7 +161,7 @@ func TestReminder(t *testing.T) {
 	due.Message.ID = "r-2"
 	b.receive(due)
 	b.ended(1)
-	b.stands("Time for tea!", "⏰ tea") // and where no model answers, in the person's own words
+	b.holds("Time for tea!", "⏰ tea") // and where no model answers, in the person's own words
 }
 
 // beat is the bot's own initiative.
@@ -196,14 +196,14 @@ func TestBeat(t *testing.T) {
 	if calls := diary.Calls(); len(calls) != 1 {
 		t.Errorf("what the beat may not do was done: %+v", calls)
 	}
-	b.stands() // a quiet beat says nothing, whatever the model wants
+	b.holds() // a quiet beat says nothing, whatever the model wants
 }
 
 func TestBeatSpeaks(t *testing.T) {
 	b := fresh(t, plan("Good morning, all."))
 	b.receive(beat("b1", `{"beat":"morning"}`))
 	b.ended(1)
-	b.stands("Good morning, all.")
+	b.holds("Good morning, all.")
 }
 
 // biographer knows one person, and says too much of another.
@@ -337,7 +337,7 @@ func TestAdminsCommandsInASleepingPlace(t *testing.T) {
 	})
 	b.receive(called("1", "boss", "usage", "x"))
 	b.ended(1)
-	b.stands("You said x.")
+	b.holds("You said x.")
 }
 
 // TestSentElsewhere: where the bot speaks first, nothing becomes private by it, and
@@ -377,8 +377,8 @@ type injector func(context.Context) (json.RawMessage, error)
 
 func (i injector) Inject(ctx context.Context, _ core.Scene) (json.RawMessage, error) { return i(ctx) }
 
-// TestBadContributions: who is late, fails, panics or says too much is left out,
-// and nobody waits for him.
+// TestBadContributions: contributions that are late, fail, panic or are too long
+// are left out, and no turn waits for them.
 func TestBadContributions(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -410,7 +410,7 @@ func TestBadContributions(t *testing.T) {
 }
 
 // TestBeatsAreBound: what goes on after a beat would be bound by nothing, nobody overhears
-// anything, and what a beat does in silence is told to nobody.
+// anything, and nobody hears of what a beat does in silence.
 func TestBeatsAreBound(t *testing.T) {
 	save := coretest.NewPlugin("memo", core.Action{Name: "save", Permission: core.Everyone,
 		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
@@ -422,7 +422,7 @@ func TestBeatsAreBound(t *testing.T) {
 	if in := b.input(0); len(b.asker.Asked()) != 1 || strings.Contains(in, "overheard") {
 		t.Errorf("the model was asked %d times, with %s", len(b.asker.Asked()), in)
 	}
-	b.stands()
+	b.holds()
 }
 
 // TestSceneTellsWhatIsSaid: plugins get all that the turn answers, and its person where
@@ -570,8 +570,8 @@ type shower func()
 
 func (s shower) Think(ctx context.Context, _ core.Path) { s(); <-ctx.Done() }
 
-// TestInjectorsFail: what failed is asked for again, and what holds is not; of lives the
-// longest that fit are told.
+// TestInjectorsFail: what failed is asked for again, and what holds is not; bios that
+// are too long are left out.
 func TestInjectorsFail(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -619,7 +619,7 @@ func (l lengths) Bios(context.Context, core.Scene, []core.Author) (map[string]js
 	return bios, nil
 }
 
-// TestPeopleAreToldOnce: whoever spoke often is one participant.
+// TestPeopleAreToldOnce: a user who spoke often is one participant.
 func TestPeopleAreToldOnce(t *testing.T) {
 	b, _ := group(t, turn.Settings{}, plan("ok"))
 	b.receive(talk("1", "jay", "one"), talk("2", "ann", "two"), talk("3", "jay", "Aria?"))

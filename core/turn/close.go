@@ -10,8 +10,7 @@ import (
 	"synthbot/core/plan"
 )
 
-// close ends the turn in one commit: what was sent joins the history, and the
-// mark moves.
+// close ends the turn in one commit: what was sent joins the history, and the mark moves.
 func (t *turn) close(ctx context.Context) error {
 	next, err := t.end(ctx, core.Done)
 	return t.reportEnd(err, func() {
@@ -29,8 +28,8 @@ func (t *turn) close(ctx context.Context) error {
 	})
 }
 
-// reportEnd tells of the turn's end if its last commit worked. If that reported a failure, the
-// place tells when it finds that the turn waits no longer.
+// reportEnd reports the turn's end if its last commit worked. If that returned an error, the
+// worker reports it when it finds that the turn no longer waits.
 func (t *turn) reportEnd(err error, tell func()) error {
 	if err != nil {
 		t.worker.unreported = &unreported{t, tell}
@@ -40,16 +39,17 @@ func (t *turn) reportEnd(err error, tell func()) error {
 	return nil
 }
 
-// unreported is the end of a turn of which nobody has been told.
+// unreported is the end of a turn that observers do not know.
 type unreported struct {
 	turn *turn
 	tell func()
 }
 
-// reportFormer tells of the end of the place's former turn, if next is another one, or nil.
-func (p *worker) reportFormer(with *setup, next *turn) {
-	if u := p.unreported; u != nil && (next == nil || next.journal.id != u.turn.journal.id) {
-		u.turn.setup = with
+// reportFormer reports the end of the worker's former turn if next is another one, or nil.
+func (p *worker) reportFormer(s *setup, next *turn) {
+	u := p.unreported
+	if u != nil && (next == nil || next.journal.id != u.turn.journal.id) {
+		u.turn.setup = s
 		u.tell()
 	}
 	p.unreported = nil
@@ -131,10 +131,11 @@ func (t *turn) logEntry(s core.Sent) core.Entry {
 		m := &t.messages[len(t.messages)-1].Message
 		to = &core.Quote{ID: m.ID, From: core.Author{ID: t.who.Authors[0].ID}, Time: m.Time}
 	}
-	return core.Entry{Self: true, Strangers: t.input.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: core.Message{
+	m := core.Message{
 		Path: s.Path, ID: s.ID, Text: s.Text, Time: s.Time, Private: t.isPrivate(s.Path), ReplyTo: to,
 		Author: core.Author{Name: name, Bot: true, Rank: core.Bot},
-	}}}
+	}
+	return core.Entry{Self: true, Strangers: t.input.strangers, Event: core.Event{Kind: kind, Data: s.Data, Message: m}}
 }
 
 // isPrivate reports whether what is said in the place is private.
@@ -142,12 +143,12 @@ func (t *turn) isPrivate(place core.Path) bool {
 	if place == t.path {
 		return t.who.Private
 	}
-	shut := false
+	var h core.Head
 	err := t.turns.store.View(context.Background(), func(v core.View) (err error) {
-		shut, err = private(v, place)
+		h, err = v.Head(place)
 		return err
 	})
-	return err != nil || shut
+	return err != nil || h.Private
 }
 
 // shouldContinue reports whether the model asked to go on, and nobody waits meanwhile.

@@ -52,7 +52,8 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 		return c.excuse(known.Name, err), nil
 	}
 	if begun, err := c.begin(ctx, &known); begun || err != nil {
-		return "I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again.", err
+		return "I was stopped while I did that, and cannot tell whether it was done. " +
+			"Please look before you say it again.", err
 	}
 	text, err := known.Do(ctx, command.Call{
 		Path: t.path, Private: m.Private, Author: m.Author, Person: t.person(), Locale: m.Locale,
@@ -70,15 +71,16 @@ func (c *commandCall) run(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// begin journals that a command begins that must not run twice. begun reports that a
-// former attempt began it: then nobody knows whether it was done.
+// begin journals that a command begins that must not run twice. begun reports that an
+// earlier attempt began it: then it is not known whether it was done.
 func (c *commandCall) begin(ctx context.Context, known *command.Command) (begun bool, err error) {
 	if known.Idempotent {
 		return false, nil
 	}
 	j := c.turn.journal
 	key := core.Key{Turn: j.id, Round: commandRound, Step: 1}
-	if _, begun = j.Find(key); begun {
+	_, begun = j.Find(key)
+	if begun {
 		return true, nil
 	}
 	return false, j.Write(ctx, j.record(key, core.Started, core.Outcome{Action: known.Name}))

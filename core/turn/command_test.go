@@ -93,7 +93,7 @@ func TestCommandBesideTurn(t *testing.T) {
 					t.Errorf("turn %d ended as %+v", i, end)
 				}
 			}
-			b.stands("first", "second")
+			b.holds("first", "second")
 			b.kill() // the turn that runs comes to its end in the next life
 			b = start(t, s, b.room, coretest.NewAsker(plan("answer")), func(o *turn.Options) { o.Plugins.Commands = b.o.Plugins.Commands })
 			b.quiet()
@@ -128,10 +128,10 @@ func TestMessageWaitsForCommand(t *testing.T) {
 	<-begun
 	close(b.asker.Hold)
 	b.ended(1) // the turn that ran beside the command
-	b.stands("answer")
+	b.holds("answer")
 	close(release)
 	b.ended(2)
-	b.stands("answer", "Good night.")
+	b.holds("answer", "Good night.")
 	if n := len(b.asker.Asked()); n != 1 {
 		t.Errorf("the model was asked %d times", n)
 	}
@@ -231,10 +231,10 @@ func TestMovedWithCommand(t *testing.T) {
 	b.receive(core.Event{Kind: core.KindMigration, To: core.MustPath("room/2"), Message: core.Message{Path: place, ID: "m"}})
 	close(release)
 	b.ended(2)
-	b.stands("slow", "quick")
+	b.holds("slow", "quick")
 	close(b.asker.Hold)
 	b.quiet()
-	b.stands("slow", "quick", "answer")
+	b.holds("slow", "quick", "answer")
 }
 
 // TestCrashBesideTurn kills the bot around each of its commits while a command
@@ -333,7 +333,7 @@ func TestCommandIsNotRepeated(t *testing.T) {
 	b.kill()
 	b = start(t, s, room, coretest.NewAsker(plan("answer")), with)
 	b.quiet()
-	b.stands("I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again.")
+	b.holds("I was stopped while I did that, and cannot tell whether it was done. Please look before you say it again.")
 	if n := calls.Load(); n != 1 {
 		t.Errorf("it ran %d times", n)
 	}

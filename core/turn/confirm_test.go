@@ -518,7 +518,9 @@ func TestQuestionOfTheLongestText(t *testing.T) {
 		long := strings.Repeat("x", n-len("Pay somebody\nbody: "))
 		b, _ := shop(t, true, `{"actions":[{"type":"pay","payload":{"body":"`+long+`"}}]}`)
 		files := &carrier{}
-		b.Reconfigure(b.options(func(o *turn.Options) { o.Places.Carrier = func(core.Path) core.Carrier { return files } }))
+		b.Reconfigure(b.options(func(o *turn.Options) {
+			o.Places.Carrier = func(core.Path) core.Carrier { return files }
+		}))
 		b.receive(said("1", "jay", "pay Ann"))
 		b.ended(1)
 		if len(files.files) != attached || len(b.room.Choices()) != 1 {

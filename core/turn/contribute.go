@@ -3,8 +3,8 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -21,57 +21,64 @@ const (
 	maxInjections    = 1024                   // injections that are kept for a while
 )
 
-// contribute asks everybody who has something to add, all at once; who is late,
-// fails or says too much is left out.
+// contribution asks a plugin. take adds what it said to the prompt.
+type contribution func(context.Context) (take func(), err error)
+
+// contribute asks all plugins that have something to add, at the same time. What is late,
+// fails or is too long is left out.
 func (in *input) contribute(ctx context.Context, s core.Scene) {
-	c := contributions{log: in.turn.log, injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
-	people := in.people()
-	for _, r := range in.turn.setup.Plugins.Recons {
-		c.ask(ctx, "recon", contributionTime, func(ctx context.Context) (func(), error) { return c.hints(r.Recon(ctx, s)) })
+	t := in.turn
+	c := contributions{
+		log: t.log, injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage),
 	}
-	for name, i := range in.turn.setup.Plugins.Injectors {
-		c.ask(ctx, name, contributionTime, func(ctx context.Context) (func(), error) {
-			return c.injection(name)(in.turn.turns.injections.inject(ctx, i, s))
+	people := in.people()
+	for _, r := range t.setup.Plugins.Recons {
+		c.ask(ctx, "recon", contributionTime, func(ctx context.Context) (func(), error) {
+			hints, err := r.Recon(ctx, s)
+			return func() { c.hints = append(c.hints, hints...) }, err
 		})
 	}
-	for _, b := range in.turn.setup.Plugins.Bios {
-		c.ask(ctx, "bios", contributionTime, func(ctx context.Context) (func(), error) { return c.biographies(b.Bios(ctx, s, people)) })
+	for name, i := range t.setup.Plugins.Injectors {
+		c.ask(ctx, name, contributionTime, func(ctx context.Context) (func(), error) {
+			value, err := t.turns.injections.inject(ctx, i, s)
+			return func() { c.addInjection(name, value) }, err
+		})
 	}
-	if files := in.attachments(); len(files) > 0 && in.turn.setup.Prompt.Open != nil {
+	for _, b := range t.setup.Plugins.Bios {
+		c.ask(ctx, "bios", contributionTime, func(ctx context.Context) (func(), error) {
+			bios, err := b.Bios(ctx, s, people)
+			return func() { c.addBios(bios) }, err
+		})
+	}
+	var files []core.Attachment
+	for i := range t.messages {
+		files = append(files, t.messages[i].Message.Attachments...)
+	}
+	if len(files) > 0 && t.setup.Prompt.Open != nil {
 		c.ask(ctx, "attachments", openTime, func(ctx context.Context) (func(), error) {
-			o := in.turn.setup.Prompt.Open(ctx, in.turn.path, files)
+			o := t.setup.Prompt.Open(ctx, t.path, files)
 			return func() { in.parts.Texts, in.parts.Pictures, in.parts.Sounds = o.Texts, o.Pictures, o.Sounds }, nil
 		})
 	}
 	c.all.Wait()
 	in.parts.Injections = c.injections
 	in.parts.Participants = in.participants(people, c.bios)
-	in.parts.Recon = prompt.Merge(c.found, in.settings.Language, in.turn.setup.Prompt.Language)
+	in.parts.Recon = prompt.Merge(c.hints, in.settings.Language, t.setup.Prompt.Language)
 }
 
-// attachments lists the files of what the turn answers.
-func (in *input) attachments() []core.Attachment {
-	var files []core.Attachment
-	for i := range in.turn.messages {
-		files = append(files, in.turn.messages[i].Message.Attachments...)
-	}
-	return files
-}
-
-// contributions collects what others say; what comes late is dropped.
+// contributions collects what plugins add. What comes late is dropped.
 type contributions struct {
 	log *slog.Logger
 	all sync.WaitGroup
 
 	mu         sync.Mutex
-	found      []core.Hint
+	hints      []core.Hint
 	injections map[string]json.RawMessage
 	bios       map[string]json.RawMessage
 }
 
-// ask lets one of them speak for at most that long. What it returns is taken in
-// while the time is not over.
-func (c *contributions) ask(ctx context.Context, name string, limit time.Duration, speak func(context.Context) (func(), error)) {
+// ask gives one of them so much time.
+func (c *contributions) ask(ctx context.Context, name string, limit time.Duration, speak contribution) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	said := make(chan func(), 1)
 	go func() { said <- c.safely(ctx, name, speak) }()
@@ -88,52 +95,39 @@ func (c *contributions) ask(ctx context.Context, name string, limit time.Duratio
 	})
 }
 
-// safely speaks; an error or a panic is nothing said.
-func (c *contributions) safely(ctx context.Context, name string, speak func(context.Context) (func(), error)) (take func()) {
-	take = func() {}
-	defer func() {
-		if r := recover(); r != nil {
-			c.log.Error("contribution panicked", "plugin", name, "panic", r)
-		}
-	}()
-	t, err := speak(ctx)
+// safely asks. After an error or a panic there is nothing to take.
+func (c *contributions) safely(ctx context.Context, name string, speak contribution) func() {
+	var take func()
+	err := errors.New("it panicked")
+	guard(c.log, name, func() { take, err = speak(ctx) })
 	if err != nil {
 		c.log.Warn("contribution left out", "plugin", name, "err", err)
-		return take
+		return func() {}
 	}
-	return t
+	return take
 }
 
-func (c *contributions) hints(hints []core.Hint, err error) (func(), error) {
-	return func() { c.found = append(c.found, hints...) }, err
-}
-
-func (c *contributions) injection(name string) func(json.RawMessage, error) (func(), error) {
-	return func(value json.RawMessage, err error) (func(), error) {
-		if len(value) > maxInjection || len(value) > 0 && !json.Valid(value) {
-			c.log.Warn("injection left out", "plugin", name, "bytes", len(value), "limit", maxInjection)
-			return func() {}, err
-		}
-		return func() {
-			if len(value) > 0 {
-				c.injections[name] = value
-			}
-		}, err
+func (c *contributions) addInjection(name string, value json.RawMessage) {
+	if len(value) > maxInjection || len(value) > 0 && !json.Valid(value) {
+		c.log.Warn("injection left out", "plugin", name, "bytes", len(value), "limit", maxInjection)
+		return
+	}
+	if len(value) > 0 {
+		c.injections[name] = value
 	}
 }
 
-func (c *contributions) biographies(bios map[string]json.RawMessage, err error) (func(), error) {
-	maps.DeleteFunc(bios, func(id string, bio json.RawMessage) bool {
-		wrong := len(bio) > maxBio || !json.Valid(bio)
-		if wrong {
+func (c *contributions) addBios(bios map[string]json.RawMessage) {
+	for id, bio := range bios {
+		if len(bio) > maxBio || !json.Valid(bio) {
 			c.log.Warn("bio left out", "bytes", len(bio), "limit", maxBio)
+			continue
 		}
-		return wrong
-	})
-	return func() { maps.Copy(c.bios, bios) }, err
+		c.bios[id] = bio
+	}
 }
 
-// injected keeps the values of injectors that say how long they hold. Safe for
+// injectionCache keeps the values of injectors that say how long they hold. Safe for
 // concurrent use.
 type injectionCache struct {
 	mu     sync.Mutex
@@ -152,8 +146,8 @@ type injectedValue struct {
 	epoch uint64
 }
 
-// inject asks the injector, unless what it said before still holds: nobody was
-// forgotten since, of whom it may tell.
+// inject asks the injector, unless what it said before still holds. When somebody is
+// forgotten, nothing does.
 func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Scene) (json.RawMessage, error) {
 	lasting, ok := i.(core.Lasting)
 	if !ok {

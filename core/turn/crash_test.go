@@ -51,7 +51,7 @@ func (m *mortal) Commit(ctx context.Context, b *core.Batch) error {
 // and lets a last life go on: each message is answered, the model is not asked
 // again for a plan that was accepted, and no part is sent twice, or at most one
 // for each kill, which was in flight then, where the interface knows no
-// idempotency keys and cannot look for what stands there.
+// idempotency keys and cannot look for its own messages.
 func TestCrashAnywhere(t *testing.T) {
 	for name, room := range map[string]func(*coretest.Room){
 		"knows keys": func(*coretest.Room) {},

@@ -33,7 +33,8 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 	if err := d.load(ctx); err != nil {
 		return press, err
 	}
-	if why := d.refusal(); why != "" {
+	why := d.refusal()
+	if why != "" {
 		if press && !t.messages[0].Self {
 			d.whisper(ctx, why)
 		}
@@ -59,7 +60,8 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 		return false, nil
 	}
 	d.agreed = agreed
-	if r, before := t.journal.Find(core.Key{Turn: t.journal.id, Round: decisionRound}); before {
+	r, noted := t.journal.Find(core.Key{Turn: t.journal.id, Round: decisionRound})
+	if noted { // by an earlier attempt
 		var text string
 		err = json.Unmarshal(r.Data, &text)
 		d.question, _, found = parseQuestion(text)
@@ -156,7 +158,7 @@ func (d *decision) load(ctx context.Context) error {
 	return nil
 }
 
-// key is where the step that waits stands in its journal.
+// key is the key of the step that waits.
 func (d *decision) key() core.Key {
 	return core.Key{Turn: d.origin.id, Round: d.question.round, Step: d.question.step}
 }

@@ -29,7 +29,7 @@ func lossy(text string, times int) func(string) error {
 }
 
 // TestLostReplies: a message that may have been sent is sent again under the same
-// key, twice at most; then the rest is sent and the person is told, and the model is never
+// key, twice at most; then the rest is sent, the user is notified, and the model is never
 // asked because of it.
 func TestLostReplies(t *testing.T) {
 	for _, tc := range []struct {
@@ -105,7 +105,7 @@ func TestEachReplyLost(t *testing.T) {
 		b.receive(said("1", "jay", "hi"))
 		time.Sleep(time.Hour)
 		b.quiet()
-		b.stands("one", "one", "one", "two", "two", "two", "three", "three", "three", doubtful)
+		b.holds("one", "one", "one", "two", "two", "two", "three", "three", "three", doubtful)
 		if n := len(b.asker.Asked()); n != 1 {
 			t.Errorf("the model was asked %d times", n)
 		}
@@ -115,12 +115,13 @@ func TestEachReplyLost(t *testing.T) {
 
 // TestDeathsInASend: where the platform knows no keys, a message that was in flight at
 // every death is sent three times at most, over all lives. Then the rest is sent, and the
-// person is told once.
+// user is notified once.
 func TestDeathsInASend(t *testing.T) {
 	const one, two, three = "one", "two", "three"
 	for _, deaths := range [][]string{
 		{two}, {two, two}, {two, two, two}, {two, two, two, doubtful},
-		{two, two, two, three}, {one, one, one, two}, {one, one, one, three}, {three, three, three, doubtful}, {one, two, three, three},
+		{two, two, two, three}, {one, one, one, two}, {one, one, one, three},
+		{three, three, three, doubtful}, {one, two, three, three},
 	} {
 		for _, accepted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%.40q, accepted %v", deaths, accepted), func(t *testing.T) {
@@ -191,7 +192,7 @@ func dieSending(t *testing.T, accepted bool, deaths []string) {
 }
 
 // TestQuestionInDoubt: a question that may not have arrived is asked twice more, and
-// then the person is told.
+// then the user is notified.
 func TestQuestionInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -212,7 +213,7 @@ func TestQuestionInDoubt(t *testing.T) {
 		})
 		b.receive(said("1", "jay", "pay Ann"))
 		b.quiet()
-		b.stands("one", doubtful)
+		b.holds("one", doubtful)
 		if n := len(asker.Asked()); n != 1 {
 			t.Errorf("the model was asked %d times", n)
 		}
@@ -242,7 +243,7 @@ func TestOutageOfUnknownEnd(t *testing.T) {
 		b.receive(said("1", "jay", "hi"))
 		time.Sleep(time.Hour)
 		b.quiet()
-		b.stands("one")
+		b.holds("one")
 		if tries != 50 {
 			t.Errorf("sent %d times", tries)
 		}
@@ -250,7 +251,7 @@ func TestOutageOfUnknownEnd(t *testing.T) {
 	})
 }
 
-// TestPlanned: a call that is made again after a death is told when its plan was asked
+// TestPlanned: a call that is made again after a death knows when its plan was asked
 // for.
 func TestPlanned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -311,7 +312,7 @@ func cutShort(t *testing.T, retries int) {
 	b.receive(said("1", "jay", "hi"))
 	time.Sleep(time.Hour)
 	b.quiet()
-	b.stands(doubtful)
+	b.holds(doubtful)
 	if tries != 3 || len(b.asker.Asked()) != 1 {
 		t.Errorf("with %d retries it was sent %d times, and the model asked %d times", retries, tries, len(b.asker.Asked()))
 	}
@@ -331,7 +332,7 @@ func (r retrying) Actions() []core.Action {
 }
 
 // TestDoubtIsNotForTheModel: beside a message that may not have arrived, what was done in
-// silence is not told either.
+// silence is not mentioned either.
 func TestDoubtIsNotForTheModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -345,7 +346,7 @@ func TestDoubtIsNotForTheModel(t *testing.T) {
 		b.receive(said("1", "jay", "hi"))
 		time.Sleep(time.Hour)
 		b.quiet()
-		b.stands(doubtful)
+		b.holds(doubtful)
 		if n := len(b.asker.Asked()); n != 1 {
 			t.Errorf("the model was asked %d times", n)
 		}

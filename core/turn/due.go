@@ -3,6 +3,7 @@ package turn
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -23,8 +24,9 @@ func (s *setup) due(e *core.Event, h *intake) bool {
 	case core.KindContinue, core.KindReminder, core.KindBeat:
 		return true
 	case core.KindPress:
-		if _, _, confirms := parseQuestion(e.Data); !confirms && m.Text == "" {
-			m.Text = e.Data // who presses a suggestion says it
+		_, _, confirms := parseQuestion(e.Data)
+		if !confirms && m.Text == "" {
+			m.Text = e.Data // pressing a suggestion is saying it
 		}
 		return !m.Author.Bot
 	case core.KindCommand:
@@ -43,7 +45,7 @@ func (s *setup) due(e *core.Event, h *intake) bool {
 	}
 	wanted := s.isForBot(m, &here)
 	own := m.Text != "" || len(m.Foreign) == 0 // else it is only somebody else's
-	if !wanted && own && !m.Private && h.at(m.Path).chance(m, &here, h.now) {
+	if !wanted && own && !m.Private && h.at(m.Path).mayOverhear(m, &here, h.now) {
 		m.Addressed, wanted = core.Overheard, true
 	}
 	h.heard(m, wanted)
@@ -97,15 +99,16 @@ type names struct{ words []string }
 func newNames(list []string) *names {
 	n := &names{}
 	for _, name := range list {
-		if name = folded(strings.TrimSpace(name)); name != "" {
+		name = folded(strings.TrimSpace(name))
+		if name != "" {
 			n.words = append(n.words, name)
 		}
 	}
 	return n
 }
 
-// folded is a text in the form in which names are compared: in small letters, and
-// with each accent in one letter with what it stands on, however it was typed.
+// folded is a text in the form in which names are compared: in small letters, and with each
+// accent composed with its letter, however it was typed.
 func folded(text string) string { return strings.ToLower(norm.NFC.String(text)) }
 
 func (n *names) in(text string) bool {
@@ -117,7 +120,11 @@ func (n *names) in(text string) bool {
 				break
 			}
 			start, end := at+i, at+i+len(w)
-			whole := !joined(lastRune(text[:start]), firstRune(w)) && !joined(lastRune(w), firstRune(text[end:]))
+			before, _ := utf8.DecodeLastRuneInString(text[:start])
+			after, _ := utf8.DecodeRuneInString(text[end:])
+			first, _ := utf8.DecodeRuneInString(w)
+			last, _ := utf8.DecodeLastRuneInString(w)
+			whole := !joined(before, first) && !joined(last, after)
 			if whole && !inAddress(text[:start]) {
 				return true
 			}
@@ -141,25 +148,12 @@ func joined(a, b rune) bool {
 }
 
 func unspaced(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 func wordRune(r rune) bool {
 	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
-}
-
-func firstRune(s string) rune {
-	for _, r := range s {
-		return r
-	}
-	return ' '
-}
-
-func lastRune(s string) rune {
-	if r := []rune(s[max(0, len(s)-4):]); len(r) > 0 {
-		return r[len(r)-1]
-	}
-	return ' '
 }
 
 // merge chooses what one turn answers from the front of what waits: the
@@ -186,8 +180,8 @@ func merge(waiting []core.Entry, late func(*core.Entry) bool) []core.Entry {
 	return waiting[:n]
 }
 
-// mergeable reports whether an entry may be answered together with others. A yes or
-// no in reply to something decides it, and stands alone.
+// mergeable reports whether an entry may be answered together with others. A yes or no in
+// reply to something decides it, and is answered alone.
 func mergeable(e *core.Entry) bool {
 	if e.Kind != core.KindMessage || e.Reply != "" {
 		return false
@@ -196,9 +190,9 @@ func mergeable(e *core.Entry) bool {
 	return !plain || e.Message.ReplyTo == nil
 }
 
-// late reports whether the entry waited so long that it is acknowledged together
+// isLate reports whether the entry waited so long that it is acknowledged together
 // with others rather than answered by itself.
-func (s *setup) late(e *core.Entry) bool {
+func (s *setup) isLate(e *core.Entry) bool {
 	limit := s.Config.Backlog
 	return limit > 0 && s.waited(e) > limit
 }

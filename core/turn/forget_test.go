@@ -20,7 +20,7 @@ import (
 
 var jay = core.MustPath("room/@user/jay")
 
-// notebook keeps what it is told, as a plugin may: under the person, and by name.
+// notebook keeps notes, as a plugin may: under the person, and by name.
 func notebook(db *memory.DB, errs *[]error) *coretest.Plugin {
 	return coretest.NewPlugin("notebook", core.Action{Name: "note", Permission: core.Everyone,
 		Do: func(ctx context.Context, c core.Call) (core.Result, error) {
@@ -40,7 +40,7 @@ func notebook(db *memory.DB, errs *[]error) *coretest.Plugin {
 		}})
 }
 
-// TestForgottenWhileItRuns: nothing comes back of who was forgotten while his turn
+// TestForgottenWhileItRuns: nothing comes back of a user who was forgotten while their turn
 // ran: no item of any plugin, no answer in the log, and no trace of the turn.
 func TestForgottenWhileItRuns(t *testing.T) {
 	for who, gone := range map[string]bool{"jay": true, "ann": false} {
@@ -148,11 +148,11 @@ func TestForgottenBeforeItBegan(t *testing.T) {
 	if n := len(b.asker.Asked()); n != 1 || strings.Contains(b.input(0), "secret") {
 		t.Errorf("the model was asked %d times: %s", n, b.input(0))
 	}
-	b.stands("Hello.")
+	b.holds("Hello.")
 }
 
 // TestAPrivatePlaceStaysPrivate: however much is said there without a mark, nobody
-// elsewhere is told of it, and nothing of it counts as said in public.
+// elsewhere hears of it, and nothing of it counts as said in public.
 func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -330,7 +330,7 @@ func TestWithinOneBatch(t *testing.T) {
 	}
 }
 
-// TestBlanksStayOutOfPrompts: that a stranger came by is no talk.
+// TestBlanksStayOutOfPrompts: messages without content stay out of prompts.
 func TestBlanksStayOutOfPrompts(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -346,7 +346,7 @@ func TestBlanksStayOutOfPrompts(t *testing.T) {
 }
 
 // TestQuestionAfterACrash: where the platform forgets keys and can be looked at,
-// the question of a confirmation stands there once, whenever the process dies, and
+// the question of a confirmation is there once, whenever the process dies, and
 // is answered once.
 func TestQuestionAfterACrash(t *testing.T) {
 	for _, after := range []bool{false, true} {
@@ -410,7 +410,7 @@ func TestLifeAfterForgetting(t *testing.T) {
 				b := start(t, db, room, coretest.NewAsker(tc.script, plan("and more")), payable(t, room, time.Nanosecond))
 				b.receive(said(id, "jay", "pay Ann"))
 				b.ended(2)
-				b.stands(strings.Split(tc.want, "|")...)
+				b.holds(strings.Split(tc.want, "|")...)
 				b.stop()
 				if err := errors.Join(db.Forget(t.Context(), place), db.Close()); err != nil {
 					t.Fatal(err)
@@ -461,7 +461,7 @@ func TestForgottenQuestion(t *testing.T) {
 }
 
 // TestLastingAfterForgetting: what an injector said before somebody was forgotten
-// may tell of him, and holds no longer.
+// may concern them, and no longer holds.
 func TestLastingAfterForgetting(t *testing.T) {
 	db := open(t, t.TempDir()).(*memory.DB)
 	t.Cleanup(func() { db.Close() })

@@ -101,7 +101,7 @@ func fillWhileItRuns(t *testing.T, refuses func(*core.Batch) bool) {
 	}
 	b.receive(said("1", "jay", "hi"))
 	full()
-	b.stands("one", "two", "three")
+	b.holds("one", "two", "three")
 	b.history("hi", "one", "two", "three")
 	b.receive(said("2", "jay", "pay Ann"))
 	b.quiet()
@@ -177,7 +177,7 @@ func forgetWhileFull(t *testing.T, who string, asked int) {
 		t.Errorf("the model was asked %d times, want %d", n, asked)
 	}
 	if asked == 2 {
-		b.stands("one", "two", "three")
+		b.holds("one", "two", "three")
 	}
 	b.stop()
 }
@@ -313,6 +313,6 @@ func TestCommandWaitsForTheDisk(t *testing.T) {
 		s.fill(nil)
 		time.Sleep(time.Minute)
 		b.ended(1)
-		b.stands("one")
+		b.holds("one")
 	})
 }

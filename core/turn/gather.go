@@ -15,7 +15,7 @@ import (
 	"synthbot/core/prompt"
 )
 
-// input is what the model is told.
+// input is what the model is asked with.
 type input struct {
 	turn      *turn
 	settings  Settings // that hold in the place
@@ -26,65 +26,69 @@ type input struct {
 	points    bool           // a message points at something that the bot said so
 }
 
-// load takes from the store what the prompt will tell of the past.
+// load reads from the store what the prompt shows of the past.
 func (in *input) load(v core.View) error {
-	o := &in.turn.setup.Options
-	start := prompt.WindowStart(in.turn.last, o.Config.History)
-	window, err := v.After(in.turn.path, start, int(in.turn.last-start))
+	t := in.turn
+	start := prompt.WindowStart(t.last, t.setup.Config.History)
+	window, err := v.After(t.path, start, int(t.last-start))
 	if err != nil {
 		return err
 	}
-	in.turn.who.Continued = max(in.turn.who.Continued, in.timesContinued(window))
+	t.who.Continued = max(t.who.Continued, in.timesContinued(window))
 	in.parts.History = slices.DeleteFunc(window, func(e core.Entry) bool {
-		return !e.Spoken() || e.Message.Seq > in.turn.last || in.answers(e.Message.Seq)
+		answered := slices.ContainsFunc(t.messages, func(m core.Entry) bool { return m.Message.Seq == e.Message.Seq })
+		return answered || !e.Spoken() || e.Message.Seq > t.last
 	})
-	if err := in.addLater(v); err != nil {
+	// What the bot said later was said while the turn waited: it is not said again.
+	later, err := v.After(t.path, t.last, maxMerged)
+	if err != nil {
 		return err
+	}
+	for _, e := range later {
+		if e.Self && e.Spoken() {
+			in.parts.History = append(in.parts.History, e)
+		}
 	}
 	if err := in.findPointed(v); err != nil {
 		return err
 	}
-	state, err := v.State(in.turn.path)
+	state, err := v.State(t.path)
 	if err != nil {
 		return err
 	}
-	in.parts.State = plan.Merge(state, in.lastSaid(), o.Clock(), stateAge, core.State{})
-	if in.turn.who.Sees, err = in.seen(v); err != nil || in.turn.who.Private {
+	in.parts.State = plan.Merge(state, in.lastSaid(), t.setup.Clock(), stateAge, core.State{})
+	t.who.Sees, err = in.seen(v)
+	if err != nil || t.who.Private {
 		return err
 	}
-	in.settings = o.Settings(in.turn.path)
-	if in.settings.Scope == "" {
-		in.settings.Scope = o.Prompt.Scope
-	}
-	if in.settings.Scope == scopeChat || o.Config.Recent == 0 {
+	return in.loadRecent(v)
+}
+
+// loadRecent reads what was said in other places, as far as scope and shares allow.
+func (in *input) loadRecent(v core.View) error {
+	t := in.turn
+	in.settings = t.setup.Settings(t.path)
+	in.settings.Scope = cmp.Or(in.settings.Scope, t.setup.Prompt.Scope)
+	most := t.setup.Config.Recent
+	if in.settings.Scope == scopeChat || most == 0 {
 		return nil
 	}
+	var below core.Path
+	if in.settings.Scope == scopeInterface {
+		below, _ = core.MakePath(t.path.Interface()) // it comes from a path
+	}
 	var unread error
-	recent, err := v.Recent(in.reach(), o.Config.Recent, func(other core.Path) bool {
+	recent, err := v.Recent(below, most, func(other core.Path) bool {
 		h, err := v.Head(other)
 		unread = errors.Join(unread, err)
 		return !h.Private && in.shared(other)
 	})
-	in.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool {
-		return !e.Spoken()
-	})
+	in.parts.Recent = slices.DeleteFunc(recent, func(e core.Entry) bool { return !e.Spoken() })
 	return errors.Join(err, unread)
 }
 
-// addLater adds what the bot said since the newest entry that the turn answers: it
-// waited while others were answered, and they are not to be answered again.
-func (in *input) addLater(v core.View) error {
-	later, err := v.After(in.turn.path, in.turn.last, maxMerged)
-	for i := range later {
-		if e := &later[i]; e.Self && e.Spoken() {
-			in.parts.History = append(in.parts.History, *e)
-		}
-	}
-	return err
-}
-
-// timesContinued is how often the model has asked to go on since a person said something:
-// another bot's message does not let it begin anew.
+// timesContinued is how often the model has asked to go on since a user said something.
+// Another bot's message does not start the count again.
 func (in *input) timesContinued(window []core.Entry) int {
 	if !in.turn.messages[0].Message.Author.Bot {
 		return 0
@@ -94,7 +98,8 @@ func (in *input) timesContinued(window []core.Entry) int {
 		switch {
 		case e.Kind == core.KindContinue:
 			return e.Count
-		case !e.Self && !e.Message.Author.Bot && (e.Kind == core.KindMessage || e.Kind == core.KindPress || e.Kind == core.KindCommand):
+		case e.Self || e.Message.Author.Bot:
+		case e.Kind == core.KindMessage, e.Kind == core.KindPress, e.Kind == core.KindCommand:
 			return 0
 		}
 	}
@@ -106,15 +111,11 @@ const stateAge = 6 * time.Hour
 
 // lastSaid is when something was last said here before this turn.
 func (in *input) lastSaid() time.Time {
-	if n := len(in.parts.History); n > 0 {
+	n := len(in.parts.History)
+	if n > 0 {
 		return in.parts.History[n-1].Message.SentAt()
 	}
 	return in.turn.messages[0].Message.SentAt()
-}
-
-// answers reports whether the turn answers the entry.
-func (in *input) answers(seq uint64) bool {
-	return slices.ContainsFunc(in.turn.messages, func(e core.Entry) bool { return e.Message.Seq == seq })
 }
 
 // Scopes of history_recent.
@@ -122,16 +123,6 @@ const (
 	scopeChat      = "chat"
 	scopeInterface = "interface"
 )
-
-// reach is the subtree that the scope opens.
-func (in *input) reach() core.Path {
-	if in.settings.Scope == scopeInterface {
-		if root, err := core.MakePath(in.turn.path.Interface()); err == nil {
-			return root
-		}
-	}
-	return core.Path{}
-}
 
 // shared reports whether the admin lists both places together in one share.
 func (in *input) shared(other core.Path) bool {
@@ -163,9 +154,11 @@ func (in *input) seen(v core.View) ([]core.Path, error) {
 				return nil, err
 			}
 			for _, h := range heads {
-				if open, err := public(v, h); err != nil {
+				open, err := public(v, h)
+				if err != nil {
 					return nil, err
-				} else if open && !slices.Contains(all, h.Path) && len(all) <= maxSeen {
+				}
+				if open && !slices.Contains(all, h.Path) && len(all) <= maxSeen {
 					all = append(all, h.Path)
 				}
 			}
@@ -178,8 +171,8 @@ func (in *input) seen(v core.View) ([]core.Path, error) {
 // have spoken there.
 const publicDepth = 50
 
-// public reports whether others can read along in the place: somebody but the bot
-// has spoken there, and nobody ever in private.
+// public reports whether others can read along in the place: somebody but the bot has
+// spoken there, and never in private.
 func public(v core.View, h core.Head) (bool, error) {
 	if h.Private {
 		return false, nil
@@ -188,71 +181,62 @@ func public(v core.View, h core.Head) (bool, error) {
 	return slices.ContainsFunc(last, func(e core.Entry) bool { return !e.Self }), err
 }
 
-// private reports whether something was ever said in private in the place.
-func private(v core.View, place core.Path) (bool, error) {
-	h, err := v.Head(place)
-	return h.Private, err
-}
-
 func within(p core.Path, roots []core.Path) bool {
 	return slices.ContainsFunc(roots, p.Within)
 }
 
-// gather completes what the model is told, once in a turn.
+// gather completes the input, once in a turn.
 func (in *input) gather(ctx context.Context) {
 	if in.gathered {
 		return
 	}
 	in.gathered = true
-	o := &in.turn.setup.Options
-	last := &in.turn.messages[len(in.turn.messages)-1].Message
-	iface := in.turn.path.Interface()
-	_, chat := in.turn.snapshot.Message(iface)
-	in.parts.Interface, in.parts.Chat = iface, chat
-	user := "" // in a group, the instructions stay the same whoever speaks
-	if in.turn.who.Private {
+	t, o := in.turn, &in.turn.setup.Options
+	last := &t.messages[len(t.messages)-1].Message
+	iface := t.path.Interface()
+	_, chat := t.snapshot.Message(iface)
+	in.parts.Interface, in.parts.Chat = iface, chat && !t.who.Mute
+	user := "" // in a group, the instructions stay the same for all authors
+	if t.who.Private {
 		user = last.Author.Name
 	}
-	in.parts.Persona = o.Prompt.Persona(in.turn.path, user)
+	in.parts.Persona = o.Prompt.Persona(t.path, user)
 	in.parts.Zone = o.Clock().Location()
-	in.parts.Messages = in.turn.messages
+	in.parts.Messages = t.messages
 	in.parts.Lite, in.parts.Scope = o.Prompt.Lite, in.settings.Scope
-	if in.turn.who.Mute {
-		in.parts.Chat = false
+	var texts []string
+	for i := range t.messages {
+		text := t.messages[i].Message.Text
+		if text != "" {
+			texts = append(texts, text)
+		}
 	}
 	s := core.Scene{
-		Path: in.turn.path, Private: in.turn.who.Private, Text: in.text(),
-		Locale: last.Locale, Now: o.Clock(), Recent: in.parts.History, Sees: in.turn.who.Sees,
+		Path: t.path, Private: t.who.Private, Text: strings.Join(texts, "\n"),
+		Locale: last.Locale, Now: o.Clock(), Recent: in.parts.History, Sees: t.who.Sees,
 	}
-	if len(in.turn.who.Authors) == 1 {
-		s.Author = in.turn.who.Authors[0]
+	if len(t.who.Authors) == 1 {
+		s.Author = t.who.Authors[0]
 	}
 	in.contribute(ctx, s)
 	in.parts.Recon.Instructions = append(in.parts.Recon.Instructions, in.occasion()...)
 }
 
-// text is all that is said in what the turn answers.
-func (in *input) text() string {
-	var texts []string
-	for i := range in.turn.messages {
-		if text := in.turn.messages[i].Message.Text; text != "" {
-			texts = append(texts, text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
-
 // occasion words what is special about the moment.
 func (in *input) occasion() []string {
-	first := &in.turn.messages[0]
+	first, s := &in.turn.messages[0], in.turn.setup
+	waited := s.waited(first)
+	minutes := waited.Round(time.Minute).String()
 	switch {
-	case first.Kind == core.KindMessage && in.turn.setup.late(first):
-		waited := in.turn.setup.waited(first).Round(time.Minute)
-		return []string{"You were away: these messages have waited for " + waited.String() + ". Acknowledge them together in one short message."}
-	case first.Kind == core.KindReminder && in.turn.setup.waited(first) >= remindedLate:
-		return []string{"This reminder could not be told in time: that was " + in.turn.setup.waited(first).Round(time.Minute).String() + " ago. Say that it comes late."}
+	case first.Kind == core.KindMessage && s.isLate(first):
+		return []string{"You were away: these messages have waited for " + minutes +
+			". Acknowledge them together in one short message."}
+	case first.Kind == core.KindReminder && waited >= remindedLate:
+		return []string{"This reminder could not be told in time: that was " + minutes +
+			" ago. Say that it comes late."}
 	case in.turn.unasked() && first.Kind != core.KindBeat:
-		return []string{"Nobody spoke to you: you overheard this. Say something only if it truly helps or amuses those who talk; else IGNORE."}
+		return []string{"Nobody spoke to you: you overheard this. " +
+			"Say something only if it truly helps or amuses those who talk; else IGNORE."}
 	}
 	return nil
 }
@@ -274,8 +258,7 @@ func (in *input) people() []core.Author {
 	return people
 }
 
-// participants tell of people: in a group of everybody, in private only what
-// there is to tell.
+// participants describe people: everybody in a group, in private only those with a bio.
 func (in *input) participants(people []core.Author, bios map[string]json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
 	marks := in.parts.Marks()
@@ -291,7 +274,7 @@ func (in *input) participants(people []core.Author, bios map[string]json.RawMess
 	return list
 }
 
-// participant is how a prompt tells of a person.
+// participant is how a prompt describes a person.
 type participant struct {
 	Name string          `json:"username"`
 	Tag  string          `json:"usertag,omitempty"`
@@ -299,8 +282,8 @@ type participant struct {
 	Bio  json.RawMessage `json:"bio,omitempty"`
 }
 
-// offer is the catalogue as this person sees it here, in a round: first all of
-// it, then what was not called yet, and in the last one only ways to speak.
+// offer is the catalogue as this user sees it here, in a round: first all of it, then what
+// was not called yet, and in the last one only ways to speak.
 func (in *input) offer(round uint16) []prompt.Action {
 	definitions := in.turn.snapshot.Offer(in.turn.who)
 	actions := make([]prompt.Action, 0, len(definitions))
@@ -308,7 +291,9 @@ func (in *input) offer(round uint16) []prompt.Action {
 		if !d.IsMessage() && (round == lastRound || in.turn.results.called(d.Name)) {
 			continue
 		}
-		actions = append(actions, prompt.Action{Name: d.Name, Brief: d.Brief, Schema: d.Shown, Essential: d.Essential || d.IsMessage()})
+		actions = append(actions, prompt.Action{
+			Name: d.Name, Brief: d.Brief, Schema: d.Shown, Essential: d.Essential || d.IsMessage(),
+		})
 	}
 	return actions
 }

@@ -5,14 +5,13 @@ import (
 	"runtime/debug"
 )
 
-// guard calls a plugin where nothing else would stop its panic, which is logged. It
-// reports whether the call came to its end.
-func guard(log *slog.Logger, what string, call func()) (ok bool) {
+// guard calls a plugin where nothing else would stop its panic, which is logged.
+func guard(log *slog.Logger, what string, call func()) {
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if r != nil {
 			log.Error("plugin panicked", "what", what, "panic", r, "stack", string(debug.Stack()))
 		}
 	}()
 	call()
-	return true
 }

@@ -106,7 +106,7 @@ func TestDurableAfterAll(t *testing.T) {
 			t.Errorf("it has a second turn: %+v", end)
 		}
 	}
-	b.stands("Hello.", "one")
+	b.holds("Hello.", "one")
 }
 
 // TestExpiresWhenThereIsRoom: a question's time ends while nothing can be written.
@@ -133,7 +133,7 @@ func TestExpiresWhenThereIsRoom(t *testing.T) {
 	})
 }
 
-// TestQuestionThatCannotBeAsked: the step does not wait for ever, and the model is told
+// TestQuestionThatCannotBeAsked: the step does not wait for ever, and the model learns
 // why nobody was asked.
 func TestQuestionThatCannotBeAsked(t *testing.T) {
 	for err, why := range map[error]string{core.Errorf(core.Broken, "too long"): "too long", errors.New("secret"): "it did not work"} {
@@ -147,7 +147,7 @@ func TestQuestionThatCannotBeAsked(t *testing.T) {
 			}
 			b.receive(said("1", "jay", "pay Ann"))
 			b.ended(2)
-			b.stands("I could not ask you.")
+			b.holds("I could not ask you.")
 			if in := b.input(1); !strings.Contains(in, "could not be asked: "+why) || strings.Contains(in, "cancelled") {
 				t.Errorf("the model was told %s", in)
 			}
@@ -158,7 +158,7 @@ func TestQuestionThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestDeletionInTheSecondRound: a plan was accepted, and what came of it is told.
+// TestDeletionInTheSecondRound: a plan was accepted, and its outcome is reported.
 func TestDeletionInTheSecondRound(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
@@ -178,11 +178,11 @@ func TestDeletionInTheSecondRound(t *testing.T) {
 	if end := b.ended(1)[0]; !end.Answered {
 		t.Errorf("the turn ended as %+v", end)
 	}
-	b.stands("A cat.")
+	b.holds("A cat.")
 }
 
-// TestDeletedDecision: whoever deletes the word by which they decided something is told
-// what came of it all the same.
+// TestDeletedDecision: a user who deletes the message by which they decided something
+// still gets the outcome.
 func TestDeletedDecision(t *testing.T) {
 	b, bank := shop(t, true, pays, plan("Paid."))
 	b.receive(said("1", "jay", "pay Ann"))
@@ -198,8 +198,8 @@ func TestDeletedDecision(t *testing.T) {
 	}
 }
 
-// TestAdminConfirmsForAnother: what an admin confirms runs with the rights of whoever
-// asked for it.
+// TestAdminConfirmsForAnother: what an admin confirms runs with the rights of the user
+// who asked for it.
 func TestAdminConfirmsForAnother(t *testing.T) {
 	b, bank := shop(t, true, pays, says)
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins = []core.Path{core.MustPath("room/@user/boss")} }))
@@ -385,7 +385,7 @@ func TestWithdrawingCountsForNothing(t *testing.T) {
 	if end := b.ended(1)[0]; !slices.Equal(end.Messages, []string{"0"}) {
 		t.Errorf("the turn ended as %+v", end)
 	}
-	b.stands("ok")
+	b.holds("ok")
 }
 
 // TestReconfigureKeepsTheStore: whatever store the options name.
@@ -394,7 +394,7 @@ func TestReconfigureKeepsTheStore(t *testing.T) {
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Store = nil }))
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
-	b.stands("ok")
+	b.holds("ok")
 }
 
 // TestPulse: what cannot be read, or cannot be written, is not alive.

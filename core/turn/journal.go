@@ -29,8 +29,8 @@ const (
 	questionPart   = 10_000 // and above: the question of a step that waits for a confirmation
 )
 
-// journal is one turn's view of its records: what a former attempt wrote, and
-// what this one adds. It implements action.Journal.
+// journal is one turn's view of its records: what earlier attempts wrote, and what this
+// one adds. It implements action.Journal.
 type journal struct {
 	store core.Store
 	clock func() time.Time
@@ -42,33 +42,25 @@ type journal struct {
 
 	mu      sync.Mutex
 	records map[core.Key]core.Record
-	former  map[core.Key]core.Record // as a former attempt left it
+	former  map[core.Key]core.Record // as the attempt before left it
 	later   []core.Record
 	sent    []core.Sent
 }
 
-func newJournal(o *setup, id core.TurnID, records []core.Record) *journal {
-	j := &journal{
-		store: o.Store, clock: o.Clock, id: id,
-		records: make(map[core.Key]core.Record, len(records)),
-		former:  make(map[core.Key]core.Record, len(records)),
-	}
-	for _, r := range records {
-		j.records[r.Key] = r
-		j.former[r.Key] = r
-	}
-	return j
-}
-
-// journalOf returns a turn's journal: the one that an earlier attempt of this life could
-// not write whole, or what the store has. The first one goes, as the other does, when
-// one of its people is forgotten.
-func (p *worker) journalOf(ctx context.Context, o *setup, id core.TurnID, records []core.Record) (j *journal, kept bool) {
-	if j = p.journals[id]; j != nil && !forgotten(core.WithEpoch(ctx, j.epoch), o.Store, j.people...) {
+// journalOf returns a turn's journal: the one that an earlier attempt of this process could
+// not write whole, or what the store has. The first one is dropped when one of its people
+// is forgotten, as the store's is.
+func (p *worker) journalOf(
+	ctx context.Context, s *setup, id core.TurnID, records []core.Record,
+) (j *journal, kept bool) {
+	j = p.journals[id]
+	if j != nil && !forgotten(core.WithEpoch(ctx, j.epoch), s.Store, j.people...) {
 		j.former, j.begun = maps.Clone(j.records), false
 		return j, true
 	}
-	j = newJournal(o, id, records)
+	j = &journal{store: s.Store, clock: s.Clock, id: id, records: make(map[core.Key]core.Record, len(records))}
+	j.keep(records)
+	j.former = maps.Clone(j.records)
 	j.epoch, _, _ = core.EpochOf(ctx)
 	if p.journals == nil {
 		p.journals = make(map[core.TurnID]*journal)
@@ -77,9 +69,8 @@ func (p *worker) journalOf(ctx context.Context, o *setup, id core.TurnID, record
 	return j, false
 }
 
-// recall takes up what former attempts sent, since that moment; it joins the
-// history with the rest. records come in the order of their keys; one that
-// cannot be read is left out, so that it holds nobody up.
+// recall adds what earlier attempts sent since that moment. It joins the history with the
+// rest. records come in the order of their keys; one that cannot be read is left out.
 func (j *journal) recall(records []core.Record, since time.Time) {
 	for _, r := range records {
 		if r.Key.Part == 0 || r.Progress != core.Done || r.Time.Before(since) {
@@ -117,12 +108,14 @@ func (j *journal) Write(ctx context.Context, records ...core.Record) error {
 	return nil
 }
 
-// date lets a step that starts once more keep the time when it started first:
-// what it sends may stand on the platform since.
+// date lets a step that starts once more keep the time when it started first: the platform
+// may have what it sends since then.
 func (j *journal) date(records []core.Record) {
 	for i, r := range records {
-		if r.Progress == core.Started && r.Key.Step != 0 && r.Key.Part == 0 && j.former[r.Key].Progress == core.Started {
-			records[i].Time = j.former[r.Key].Time
+		isStep := r.Key.Step != 0 && r.Key.Part == 0
+		before := j.former[r.Key]
+		if isStep && r.Progress == core.Started && before.Progress == core.Started {
+			records[i].Time = before.Time
 		}
 	}
 }
@@ -167,41 +160,47 @@ type sending struct {
 
 // Send implements core.Parts. A send that may have worked is on disk before it is
 // made, and counts until its outcome is known.
-func (p *parts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
-	key := p.part(n)
-	r, known := p.journal.Find(key)
+func (p *parts) Send(
+	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
+) error {
+	j, key := p.journal, p.part(n)
+	r, known := j.Find(key)
 	if known && r.Progress == core.Done {
 		return nil
 	}
 	sends, since := p.doubt(n)
 	if sends >= what.MaxSends() {
-		p.journal.Later(p.journal.record(key, core.Unknown, sending{what, sends}))
-		return core.Errorf(core.Unsure, "it is not known whether this arrived: the connection broke each time it was sent")
+		j.Later(j.record(key, core.Unknown, sending{what, sends}))
+		return core.Errorf(core.Unsure,
+			"it is not known whether this arrived: the connection broke each time it was sent")
 	}
-	try := p.journal.record(key, core.Started, sending{what, sends + 1})
+	try := j.record(key, core.Started, sending{what, sends + 1})
 	if sends > 0 {
 		try.Time = since
 	}
 	if known || sends > 0 || !p.covered(key) {
-		if err := p.journal.Write(ctx, try); err != nil {
+		if err := j.Write(ctx, try); err != nil {
 			return err
 		}
 	}
-	id, err := do(ctx, nonce(p.journal.store.Installation(), key))
+	id, err := do(ctx, nonce(j.store.Installation(), key))
+	unknown := errors.Is(err, core.ErrUnknownOutcome)
 	switch {
 	case err == nil:
-		what.ID, what.Time = id, p.journal.clock()
-		p.journal.Later(p.journal.record(key, core.Done, what))
-		p.journal.delivered(what)
-	case errors.Is(err, core.ErrUnknownOutcome) && errors.Is(err, core.ErrAway): // an outage counts once
-		once := p.journal.record(key, core.Started, sending{what, max(sends, 1)})
+		what.ID, what.Time = id, j.clock()
+		j.Later(j.record(key, core.Done, what))
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.sent = append(j.sent, what)
+	case unknown && errors.Is(err, core.ErrAway): // an outage counts once
+		once := j.record(key, core.Started, sending{what, max(sends, 1)})
 		once.Time = try.Time
-		p.journal.Later(once)
-	case errors.Is(err, core.ErrUnknownOutcome), ctx.Err() != nil: // its reply was lost, or it was cut short
-		p.journal.Later(try)
+		j.Later(once)
+	case unknown, ctx.Err() != nil: // its reply was lost, or it was cut short
+		j.Later(try)
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	default:
-		p.journal.Later(p.journal.record(key, core.Started, sending{what, sends}))
+		j.Later(j.record(key, core.Started, sending{what, sends}))
 	}
 	return err
 }
@@ -225,7 +224,8 @@ func (p *parts) doubt(n int) (sends int, since time.Time) {
 // Since implements core.Parts.
 func (p *parts) Since(n int) time.Time {
 	sends, since := p.doubt(n)
-	if r, _ := p.journal.Find(p.part(n)); sends == 0 || r.Progress == core.Done {
+	r, _ := p.journal.Find(p.part(n))
+	if sends == 0 || r.Progress == core.Done {
 		return time.Time{}
 	}
 	return since
@@ -238,17 +238,11 @@ func (p *parts) part(n int) core.Key {
 	return key
 }
 
-// covered reports whether the record of the step itself says already that this
-// part may have been sent: the first one of a step that has begun.
+// covered reports whether the record of the step itself already says that this part may
+// have been sent: the first one of a step that has begun.
 func (p *parts) covered(key core.Key) bool {
 	step, _ := p.journal.Find(p.step)
 	return key.Part == 1 && step.Progress == core.Started
-}
-
-func (j *journal) delivered(s core.Sent) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.sent = append(j.sent, s)
 }
 
 // texts are what the turn sent so far.
@@ -262,18 +256,19 @@ func (j *journal) texts() []string {
 	return texts
 }
 
-// nonce is the idempotency key of a part: the same in every attempt, 25 letters
-// and digits.
+// nonce is the idempotency key of a part: the same in every attempt, 25 letters and digits.
 func nonce(installation string, k core.Key) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%d\x00%d", installation, k.Turn.Path, k.Turn.Seq, k.Round, k.Step, k.Part))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%d\x00%d",
+		installation, k.Turn.Path, k.Turn.Seq, k.Round, k.Step, k.Part))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:25]
 }
 
-// opened returns what a former attempt noted when it opened the turn.
-func (j *journal) opened() (o core.Opening, ok bool) {
-	r, ok := j.Find(core.Key{Turn: j.id})
-	if !ok || json.Unmarshal(r.Data, &o) != nil {
-		return core.Opening{}, false
+// opening returns what the latest attempt noted when it began; zero before the first one.
+func (j *journal) opening() core.Opening {
+	var o core.Opening
+	r, _ := j.Find(core.Key{Turn: j.id})
+	if json.Unmarshal(r.Data, &o) != nil {
+		return core.Opening{}
 	}
-	return o, true
+	return o
 }

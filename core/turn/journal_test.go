@@ -10,7 +10,7 @@ import (
 )
 
 // TestOldJournal: turns that an earlier version left in the middle go on where
-// they stopped. The numbers are those that stand in its databases.
+// they stopped. The numbers are those of its databases.
 func TestOldJournal(t *testing.T) {
 	b, bank := shop(t, true, pays, says)
 	b.receive(said("1", "jay", "pay Ann"))

@@ -10,27 +10,28 @@ import (
 )
 
 const (
-	noticeInterval = time.Hour        // how often somebody is told of a limit, whichever it is
-	maxLimitWait   = 10 * time.Second // how long a turn waits for its person's limit
-	maxLimited     = 16384            // people who are remembered at the same time
+	noticeInterval = time.Hour        // between two notices of limits to one user
+	maxLimitWait   = 10 * time.Second // how long a turn waits for its user's limit
+	maxLimited     = 16384            // users who are remembered at the same time
 )
 
-// errTooFast is what a person is told whose messages came too fast to be answered.
-var errTooFast = core.Errorf(core.Occupied, "You write faster than I can answer. I read it all, and answer again in a moment.")
+// errTooFast is the notice to users whose messages come too fast to be answered.
+var errTooFast = core.Errorf(core.Occupied,
+	"You write faster than I can answer. I read it all, and answer again in a moment.")
 
-// pace remembers, while the process lives, how often each person makes the model be
-// asked, and when they were told of a limit. Safe for concurrent use.
+// limiter remembers, while the process lives, how often each user makes the model be
+// asked, and when they were notified of a limit. Safe for concurrent use.
 type limiter struct {
 	mu     sync.Mutex
 	people map[core.Path]*userLimit
 }
 
-// pacing is one person's. Their turns are a token bucket: so many may come at once,
-// and as many more in each minute.
+// userLimit is the limit of one user, a token bucket: so many turns may come at once, and
+// as many more in each minute.
 type userLimit struct {
-	used float64 // turns that the bucket lacks
-	at   time.Time
-	told time.Time
+	used    float64 // turns that the bucket lacks
+	at      time.Time
+	noticed time.Time
 }
 
 // reserve takes a turn out of the bucket and returns how long to wait for it. ok is
@@ -46,16 +47,17 @@ func (p *userLimit) reserve(perMinute int, now time.Time) (wait time.Duration, o
 	return wait, true
 }
 
-// tell reports whether the person may be told of a limit now.
-func (p *userLimit) tell(now time.Time) bool {
-	if since := now.Sub(p.told); since >= 0 && since < noticeInterval {
+// notice reports whether the user may be notified of a limit now, and notes it.
+func (p *userLimit) notice(now time.Time) bool {
+	since := now.Sub(p.noticed)
+	if since >= 0 && since < noticeInterval {
 		return false
 	}
-	p.told = now
+	p.noticed = now
 	return true
 }
 
-// of returns the person's. mu is held.
+// of returns the user's limit. mu is held.
 func (a *limiter) of(person core.Path) *userLimit {
 	if p, ok := a.people[person]; ok {
 		return p
@@ -68,7 +70,7 @@ func (a *limiter) of(person core.Path) *userLimit {
 	return p
 }
 
-// reserve takes a turn that these people cause. Several people wait for nobody.
+// reserve takes a turn that these users cause. Several users wait for nobody.
 func (a *limiter) reserve(people []core.Path, perMinute int, now time.Time) (wait time.Duration, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,23 +83,23 @@ func (a *limiter) reserve(people []core.Path, perMinute int, now time.Time) (wai
 	return wait, ok
 }
 
-// may reports whether the person may be told of a limit now.
-func (a *limiter) may(person core.Path, now time.Time) bool {
+// mayNotice reports whether the user may be notified of a limit now.
+func (a *limiter) mayNotice(person core.Path, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := *a.of(person)
-	return p.tell(now)
+	return p.notice(now)
 }
 
-// tells reports whether one of these people has not been told of a limit lately, and
-// notes that they are told now.
-func (a *limiter) tells(people []core.Path, now time.Time) (tell bool) {
+// notice reports whether one of these users was not notified of a limit lately, and notes
+// that they are now.
+func (a *limiter) notice(people []core.Path, now time.Time) (due bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, person := range people {
-		tell = a.of(person).tell(now) || tell
+		due = a.of(person).notice(now) || due
 	}
-	return tell || len(people) == 0
+	return due || len(people) == 0
 }
 
 // waitForLimit waits until the user who caused the turn may make the model be asked again:
@@ -120,8 +122,8 @@ func (c *exchange) waitForLimit(ctx context.Context) bool {
 	return ok
 }
 
-// limited reports whether an error tells people of a limit.
-func limited(err error) bool {
+// isLimit reports whether an error is a notice of a limit.
+func isLimit(err error) bool {
 	var said *core.Error
 	return errors.As(err, &said) && said.Kind == core.Occupied && said.Text != ""
 }

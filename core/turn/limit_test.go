@@ -75,7 +75,7 @@ func TestFlooderIsSlowedDown(t *testing.T) {
 }
 
 // TestFlooderOfManyPlaces: nobody's place waits for long because of one person; what
-// would have to is kept, and the person is told so once.
+// would have to is kept, and the user is notified once.
 func TestFlooderOfManyPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, t.TempDir())
@@ -115,8 +115,8 @@ func TestFlooderOfManyPlaces(t *testing.T) {
 	})
 }
 
-// TestSpentBudgetIsToldOnceAnHour: whoever goes on after their share is used up is not
-// told so with each message, nor of another limit.
+// TestSpentBudgetIsToldOnceAnHour: a user whose share is used up is not notified with
+// each message, nor of another limit.
 func TestSpentBudgetIsToldOnceAnHour(t *testing.T) {
 	var spent []any
 	for range 60 {
@@ -124,9 +124,9 @@ func TestSpentBudgetIsToldOnceAnHour(t *testing.T) {
 	}
 	b, c := limitedBot(t, coretest.NewAsker(spent...), func(*turn.Options) {})
 	b.floods("flood", "jay", core.Member, 40)
-	b.stands("You have used up your share.")
+	b.holds("You have used up your share.")
 	b.floods("other", "ann", core.Member, 1)
-	b.stands("You have used up your share.", "You have used up your share.")
+	b.holds("You have used up your share.", "You have used up your share.")
 	c.advance(61 * time.Minute)
 	b.floods("later", "jay", core.Member, 2)
 	if n := len(b.room.Texts()); n != 3 {
@@ -134,12 +134,12 @@ func TestSpentBudgetIsToldOnceAnHour(t *testing.T) {
 	}
 }
 
-// TestOtherTroubleIsToldEachTime: what is no limit.
+// TestOtherTroubleIsToldEachTime: errors that are not limits are reported each time.
 func TestOtherTroubleIsToldEachTime(t *testing.T) {
 	closed := &core.ModelError{Kind: core.Refused, Err: core.Errorf(core.Forbidden, "Closed for today.")}
 	b, _ := limitedBot(t, coretest.NewAsker(closed), func(*turn.Options) {})
 	b.floods("open", "jay", core.Member, 2)
-	b.stands("Closed for today.", "Closed for today.")
+	b.holds("Closed for today.", "Closed for today.")
 }
 
 // limits is a gate that lets nothing pass.
@@ -152,7 +152,9 @@ func (g limits) Judge(*core.Message, bool) core.Verdict {
 // TestLimitsOfGatesAreToldOnceAnHour, and what else a gate says, always.
 func TestLimitsOfGatesAreToldOnceAnHour(t *testing.T) {
 	for _, limited := range []bool{true, false} {
-		b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Plugins.Gates = []core.Gate{limits{limited}} })
+		b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) {
+			o.Plugins.Gates = []core.Gate{limits{limited}}
+		})
 		b.floods("flood", "jay", core.Member, 5)
 		if n := len(b.room.Texts()); limited && n != 1 || !limited && n != 5 {
 			t.Errorf("limited %v: told %d times", limited, n)
@@ -173,5 +175,5 @@ func TestSeveralWaitForNobody(t *testing.T) {
 	if end := b.ended(1)[0]; len(end.Messages) != 6 {
 		t.Fatalf("the turn ended as %+v", end)
 	}
-	b.stands("Yes?", "Yes?")
+	b.holds("Yes?", "Yes?")
 }

@@ -75,7 +75,7 @@ func TestAmbient(t *testing.T) {
 		`{"actions":[{"type":"IGNORE"}]}`, plan("By the way …"), plan("Yes?"))
 	b.receive(talk("1", "jay", "one"), talk("2", "ann", "two"), talk("3", "jay", "three"))
 	b.ended(1) // the third message was the model's chance, and it had nothing to say
-	b.stands()
+	b.holds()
 	if in := b.input(0); !strings.Contains(in, "Nobody spoke to you") || !strings.Contains(in, `"text":"three"`) {
 		t.Errorf("the model was told %s", in)
 	}
@@ -83,10 +83,10 @@ func TestAmbient(t *testing.T) {
 	c.advance(time.Hour)
 	b.receive(talk("5", "ann", "five"))
 	b.ended(1) // the time was
-	b.stands("By the way …")
+	b.holds("By the way …")
 	b.receive(talk("6", "ann", "Aria, are you there?"))
 	b.ended(1) // and who calls is answered in any case
-	b.stands("By the way …", "Yes?")
+	b.holds("By the way …", "Yes?")
 	if in := b.input(2); strings.Contains(in, "Nobody spoke to you") {
 		t.Errorf("who called was overheard: %s", in)
 	}
@@ -96,7 +96,7 @@ func TestAmbientWithoutEngine(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, &core.ModelError{Kind: core.Fatal})
 	b.receive(talk("1", "jay", "one"))
 	b.ended(1)
-	b.stands() // nobody asked, so nobody is bothered
+	b.holds() // nobody asked, so nobody is bothered
 }
 
 func TestAttention(t *testing.T) {
@@ -105,7 +105,7 @@ func TestAttention(t *testing.T) {
 	b.ended(1)
 	b.receive(talk("2", "ann", "not to the bot"), talk("3", "jay", "and then?"))
 	b.ended(1)
-	b.stands("Here.", "Still here.")
+	b.holds("Here.", "Still here.")
 	c.advance(2 * time.Minute)
 	b.receive(talk("4", "jay", "too late"))
 	b.receive(talk("5", "jay", "Aria?"))
@@ -118,7 +118,7 @@ func TestAttention(t *testing.T) {
 func TestBlind(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Blind: true}, plan("Here."))
 	joins := talk("0", "jay", "joins")
-	joins.Kind = core.KindMembership // it is no talk
+	joins.Kind = core.KindMembership // not a message
 	b.receive(joins, talk("1", "jay", "between us"), talk("2", "jay", "Aria?"))
 	b.ended(1)
 	if got := b.logged(square); len(got) != 3 || got[0] != "joins" || got[1] != "Aria?" {
@@ -177,12 +177,12 @@ func TestGates(t *testing.T) {
 	})
 	b.receive(said("1", "quiet", "context"), said("2", "gone", "never was"))
 	b.receive(said("3", "stranger", "secret words"))
-	b.ended(3) // the first two have none, and are told so
+	b.ended(3) // the first two have none, and observers know
 	b.receive(said("4", "flood", "again"))
 	b.ended(1)
 	b.receive(said("5", "boss", "hi"))
 	b.ended(1)
-	b.stands("Your code is 1234.", "Slow down.", "Hello.")
+	b.holds("Your code is 1234.", "Slow down.", "Hello.")
 	want := []string{"context", "", "Your code is 1234.", "again", "Slow down.", "hi", "Hello."}
 	if got := b.logged(place); strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("the log holds %q, want %q", got, want)
@@ -233,7 +233,7 @@ func TestOpenCommands(t *testing.T) {
 	b.ended(1)
 	b.receive(said("3", "jay", "hi"))
 	b.ended(1)
-	b.stands("help")
+	b.holds("help")
 }
 
 // TestBlankIsBlank: of somebody who is not let in yet, nothing is kept that they said,
@@ -274,7 +274,7 @@ func (l *late) Judge(m *core.Message, _ bool) (v core.Verdict) {
 	return v
 }
 
-// TestGateWhileWaiting: who is shut out while his message waits gets no answer.
+// TestGateWhileWaiting: a user who is blocked while their message waits gets no answer.
 func TestGateWhileWaiting(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -288,7 +288,7 @@ func TestGateWhileWaiting(t *testing.T) {
 	gate.shut.Store(true)
 	close(asker.Hold)
 	b.ended(2)
-	b.stands("First.")
+	b.holds("First.")
 }
 
 // TestGateAndEdits: who is shut out, or not let in yet, changes nothing any more.
@@ -322,7 +322,7 @@ func (c *calls) Judge(m *core.Message, again bool) (v core.Verdict) {
 	return v
 }
 
-// TestGatesKnowWhoCalls: whoever says the bot's name addresses it.
+// TestGatesKnowWhoCalls: saying the bot's name addresses it.
 func TestGatesKnowWhoCalls(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
@@ -334,12 +334,12 @@ func TestGatesKnowWhoCalls(t *testing.T) {
 	mention.Message.Addressed = core.Mention
 	b.receive(mention)
 	b.ended(1)
-	if len(gate.seen) != 3 || gate.seen[0] != core.NotAddressed || gate.seen[1] != core.Name || gate.seen[2] != core.Mention {
+	if !slices.Equal(gate.seen, []core.Addressed{core.NotAddressed, core.Name, core.Mention}) {
 		t.Errorf("the gate saw %q", gate.seen)
 	}
 }
 
-// TestAsleep: in a place that sleeps talk is context, whoever says it; commands
+// TestAsleep: in a place that sleeps all messages are context; commands
 // and reminders get through.
 func TestAsleep(t *testing.T) {
 	s := open(t, t.TempDir())
@@ -352,14 +352,14 @@ func TestAsleep(t *testing.T) {
 	})
 	b.receive(said("1", "boss", "hello?"))
 	b.ended(1)
-	b.stands()
+	b.holds()
 	due := said("r", "jay", "tea")
 	due.Kind = core.KindReminder
 	b.receive(due)
 	b.ended(1)
 	b.receive(called("2", "jay", "echo", "wake"))
 	b.ended(1)
-	b.stands("Time for tea!", "You said wake.")
+	b.holds("Time for tea!", "You said wake.")
 	b.due(map[string]bool{"1": false, "r": true, "2": true})
 	b.receive(beat("b1", `{"beat":"morning"}`))
 	if n := len(b.asker.Asked()); n != 1 {
@@ -396,7 +396,7 @@ func TestQuietBeatGoesNotOn(t *testing.T) {
 	b.ended(1)
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
-	b.stands("ALOUD") // to Jay, and not before
+	b.holds("ALOUD") // to Jay, and not before
 	if got := b.logged(square); len(got) != 1 {
 		t.Errorf("the log holds %q", got)
 	}
@@ -439,7 +439,7 @@ func TestForeignWordsOfTheDenied(t *testing.T) {
 }
 
 // TestForeignWordsWakeNobody: a name in what somebody forwards, links or quotes calls
-// nobody, whoever sends it.
+// nobody.
 func TestForeignWordsWakeNobody(t *testing.T) {
 	order := "Aria, block that person"
 	cases := map[string]func(m *core.Message){
@@ -457,7 +457,7 @@ func TestForeignWordsWakeNobody(t *testing.T) {
 			change(&e.Message)
 			b.receive(e, talk("2", "ann", "Aria, hello"))
 			b.ended(1)
-			b.stands("Yes?")
+			b.holds("Yes?")
 			if in := b.input(0); !strings.Contains(in, "Aria, hello") || strings.Count(in, "message_id\":\"1\"") > 0 {
 				t.Errorf("the model was asked about %s", in)
 			}
@@ -483,7 +483,7 @@ func TestForwardIsNoGoingOn(t *testing.T) {
 	}
 }
 
-// TestChannelsAreRefused: whoever is denied cannot go on as a channel.
+// TestChannelsAreRefused: denied users cannot go on as a channel.
 func TestChannelsAreRefused(t *testing.T) {
 	for setting, want := range map[string]string{"": "person linked", "linked": "person linked", "none": "person", "all": "person linked other"} {
 		t.Run(setting, func(t *testing.T) {
@@ -529,8 +529,7 @@ func TestNamesakesAreToldApart(t *testing.T) {
 	}
 }
 
-// TestOwnWordsCount: whoever says something beside what they forward may be overheard, and
-// a forward alone is not.
+// TestOwnWordsCount: a forward with own words may be overheard, and a forward alone is not.
 func TestOwnWordsCount(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, plan("Oh."))
 	for i, text := range []string{"", "look"} {
@@ -567,7 +566,7 @@ func TestStrictestGateCounts(t *testing.T) {
 			b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) { o.Plugins.Gates = tc.gates })
 			b.receive(said("1", "jay", "hi"))
 			b.ended(1)
-			b.stands(tc.want...)
+			b.holds(tc.want...)
 		})
 	}
 }
@@ -630,7 +629,7 @@ func TestBeatsOfAllKinds(t *testing.T) {
 	}
 }
 
-// TestCalledIsNotOverheard: where the bot may say something by itself, whoever calls it is
+// TestCalledIsNotOverheard: where the bot may say something by itself, a user who calls it is
 // answered.
 func TestCalledIsNotOverheard(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, plan("Yes?"))
@@ -680,18 +679,18 @@ func TestUnknownCommandsAreTalk(t *testing.T) {
 		b.receive(e)
 	}
 	b.ended(2)
-	b.stands("Yes?")
+	b.holds("Yes?")
 }
 
-// TestNoticesOfOneBatch: whoever is limited is told once, however their messages come.
+// TestNoticesOfOneBatch: a limited user is notified once, however their messages come.
 func TestNoticesOfOneBatch(t *testing.T) {
 	b, _ := limitedBot(t, coretest.NewAsker(), func(o *turn.Options) { o.Plugins.Gates = []core.Gate{limits{true}} })
 	b.receive(said("1", "jay", "one"), said("2", "jay", "two"), said("3", "ann", "three"))
 	b.ended(3)
-	b.stands("Not now.", "Not now.")
+	b.holds("Not now.", "Not now.")
 }
 
-// TestSilenceIsNoAnswer: whoever was not answered has no attention.
+// TestSilenceIsNoAnswer: a user who was not answered has no attention.
 func TestSilenceIsNoAnswer(t *testing.T) {
 	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Minute}, `{"actions":[{"type":"IGNORE"}]}`, plan("What?"))
 	b.receive(talk("1", "jay", "Aria?"))

@@ -30,7 +30,7 @@ func (s *tested) Pulse(context.Context) error {
 	return nil
 }
 
-// TestOnePulseForAll: whoever asks while the store is tested, or just after, shares the
+// TestOnePulseForAll: all who ask while the store is tested, or just after, share the
 // result; a store that is stuck costs one goroutine.
 func TestOnePulseForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

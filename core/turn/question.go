@@ -173,14 +173,17 @@ func (t *Turns) expired(place core.Path, private bool, q question) error {
 func (t *turn) sendQuestion(ctx context.Context, step core.Key, text string, q question) error {
 	parts := questionParts{t.journalWith(step).Parts(step), q.String()}
 	if len(text) > action.MaxQuestion {
-		file := core.Upload{Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.File}
+		file := core.Upload{
+			Name: attachedName, MIME: "text/plain; charset=utf-8", Data: []byte(text + "\n"), Kind: core.File,
+		}
 		if err := t.setup.carrier(t.path).Carry(ctx, parts, 2, core.Sent{Path: t.path}, file); err != nil {
 			return err
 		}
 		text = brief(text)
 	}
 	what := core.Sent{Path: t.path, Text: text, Data: q.String()}
-	if c := t.setup.chooser(t.path); c != nil {
+	c := t.setup.chooser(t.path)
+	if c != nil {
 		return c.Choose(ctx, parts, what, []core.Choice{
 			{Label: "Confirm", Data: q.String() + ":y"}, {Label: "Cancel", Data: q.String() + ":n"},
 		})
@@ -228,15 +231,17 @@ func (t *turn) journalWith(step core.Key) *journal {
 	return t.journal
 }
 
-// questionParts are the parts of a question, told apart from those of the step that it
-// is about. The log keeps data with them.
+// questionParts are the parts of a question. Their numbers differ from those of the step
+// that it is about. The log keeps data with them.
 type questionParts struct {
 	core.Parts
 	data string
 }
 
 // Send implements core.Parts.
-func (p questionParts) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (p questionParts) Send(
+	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
+) error {
 	what.Data = p.data
 	return p.Parts.Send(ctx, questionPart+n, what, do)
 }

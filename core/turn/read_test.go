@@ -65,7 +65,7 @@ func TestOneRead(t *testing.T) {
 	}
 }
 
-// TestHistoryIsTalk: of its place and of others the model is told what was said there,
+// TestHistoryIsTalk: of its place and of others the prompt holds what was said there,
 // and neither of commands nor of what was taken back, which nothing is asked about.
 func TestHistoryIsTalk(t *testing.T) {
 	s := open(t, t.TempDir())

@@ -7,10 +7,10 @@ import (
 	"synthbot/core/action"
 )
 
-// read returns what the prompt holds that the people whose turn it is did
-// not write: in its messages, its history, its memories and the outputs of actions.
-// It does not count what the bot noted before: the state of the conversation and, in
-// private, memories. All else in a prompt comes from the configuration.
+// read returns what the prompt holds that the users whose turn it is did not write: in its
+// messages, its history, its memories and the outputs of actions. It does not count what the
+// bot noted before: the state of the conversation and, in private, memories. All else in a
+// prompt comes from the configuration.
 func (in *input) read() (r action.Reading) {
 	for i := range in.turn.messages {
 		in.readMessage(&r, &in.turn.messages[i])
@@ -23,7 +23,7 @@ func (in *input) read() (r action.Reading) {
 	if !in.turn.who.Private && len(in.parts.Recon.Memories) > 0 {
 		r.Line(core.Member)
 	}
-	if in.points || len(in.turn.decided) > 0 { // a decision is no word about anything else
+	if in.points || len(in.turn.decided) > 0 { // a decision says nothing about anything else
 		r.Own = true
 	}
 	for _, d := range in.turn.results.all {
@@ -45,20 +45,21 @@ func (in *input) readMessage(r *action.Reading, e *core.Entry) {
 	case core.KindContinue:
 		r.Own = true
 		return
-	case core.KindPress: // the label is the bot's word, and Confirm is none about what comes next
+	case core.KindPress: // the label is the bot's text, and Confirm says nothing about what comes next
 		_, _, confirms := parseQuestion(e.Data)
 		r.Own = r.Own || confirms
 		return
 	}
 	r.Words(m.Text)
-	if q := m.ReplyTo; q != nil && q.Text != "" && q.From.ID != m.Author.ID && !in.isOurs(m, q) {
+	q := m.ReplyTo
+	if q != nil && q.Text != "" && q.From.ID != m.Author.ID && !in.isOurs(m, q) {
 		r.Strangers = true
 		r.Words(q.Text) // pointing at an address is as good as writing it
 	}
 	for i := range m.Foreign {
 		r.Strangers = true
-		if f := &m.Foreign[i]; f.Kind == core.Forwarded {
-			r.Words(f.Text)
+		if m.Foreign[i].Kind == core.Forwarded {
+			r.Words(m.Foreign[i].Text)
 		}
 	}
 	if slices.ContainsFunc(m.Attachments, func(a core.Attachment) bool { return !m.Voice || a.Kind != core.Audio }) {
@@ -91,8 +92,8 @@ func (in *input) readLine(r *action.Reading, e *core.Entry) {
 	}
 }
 
-// afterStrangers reports whether something that the bot said has the rank of strangers.
-// It edits only what a plan names, and it is not known what was read before that.
+// afterStrangers reports whether something that the bot said has the rank of strangers. It
+// edits only what a plan names, and it is not known what was read before that.
 func afterStrangers(e *core.Entry) bool { return e.Strangers || e.Rev > 0 }
 
 // findPointed notes whether a message replies to such a thing, or presses its button.
@@ -101,8 +102,8 @@ func (in *input) findPointed(v core.View) error {
 	for i := range in.turn.messages {
 		e := &in.turn.messages[i]
 		id := e.Target
-		if q := e.Message.ReplyTo; q != nil {
-			id = q.ID
+		if e.Message.ReplyTo != nil {
+			id = e.Message.ReplyTo.ID
 		}
 		said, ok, err := v.Entry(in.turn.path, id)
 		if err != nil {

@@ -45,19 +45,16 @@ func (o internalInbox) Receive(ctx context.Context, events ...core.Event) error 
 	return o.turns.receive(ctx, events)
 }
 
-// markPrivate says of events in private places that they are private: who causes them
-// may not know.
+// markPrivate marks events in private places as private: their senders may not know.
 func (t *Turns) markPrivate(ctx context.Context, events []core.Event) error {
 	return t.store.View(ctx, func(v core.View) error {
 		for i := range events {
 			m := &events[i].Message
-			if m.Private {
-				continue
-			}
-			var err error
-			if m.Private, err = private(v, m.Path); err != nil {
+			h, err := v.Head(m.Path)
+			if err != nil {
 				return err
 			}
+			m.Private = m.Private || h.Private
 		}
 		return nil
 	})
@@ -68,10 +65,10 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 	s := t.setup.Load()
 	hear := &intake{attention: &t.attention, limiter: &t.limiter, now: s.Clock()}
 	var b core.Batch
-	var passed []*core.Event // what nobody will answer
-	var heard []*core.Event  // what is appended
-	var counts [][]count     // of that
-	var unkept []count       // of what is not
+	var skipped []*core.Event  // nobody will answer them
+	var appended []*core.Event // in the order of b.Append
+	var counts [][]func()      // of those
+	var count []func()         // of what is new
 	for i, e := range events {
 		if isChange(e.Kind) {
 			if s.mayChange(&e) {
@@ -82,29 +79,34 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 		}
 		entry, ok := s.entry(e, hear)
 		if ok {
-			b.Append, heard, counts = append(b.Append, entry), append(heard, &events[i]), append(counts, hear.take())
+			b.Append, appended = append(b.Append, entry), append(appended, &events[i])
+			counts = append(counts, hear.take())
 		} else {
-			passed, unkept = append(passed, &events[i]), append(unkept, hear.take()...)
+			skipped, count = append(skipped, &events[i]), append(count, hear.take()...)
 		}
 	}
 	if err := t.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
-	keep(unkept)
-	for i, entry := range b.Append {
+	for i := range b.Append {
 		if !b.Known[i] {
-			keep(counts[i])
+			count = append(count, counts[i]...)
 		}
+	}
+	for _, do := range count {
+		do()
+	}
+	for i, entry := range b.Append {
 		if b.Known[i] {
 			entry = t.stored(ctx, &entry)
 		}
 		if entry.Due {
 			t.wake(queue{entry.Message.Path, entry.Kind == core.KindCommand})
 		} else {
-			passed = append(passed, heard[i])
+			skipped = append(skipped, appended[i])
 		}
 	}
-	for _, e := range passed {
+	for _, e := range skipped {
 		s.reportSkipped(e)
 	}
 	for _, e := range b.Change {
@@ -114,8 +116,8 @@ func (t *Turns) receive(ctx context.Context, events []core.Event) error {
 	return nil
 }
 
-// stored returns an entry as the log has it, due only while it waits: the commit that
-// brought it may have reported a failure, so that nobody was woken.
+// stored returns an entry as the log has it, due only while it waits. The commit that
+// added it may have reported a failure, so that no worker was woken.
 func (t *Turns) stored(ctx context.Context, e *core.Entry) (there core.Entry) {
 	err := t.store.View(ctx, func(v core.View) error {
 		head, err := v.Head(e.Message.Path)
@@ -127,7 +129,7 @@ func (t *Turns) stored(ctx context.Context, e *core.Entry) (there core.Entry) {
 		return err
 	})
 	if err != nil {
-		return *e // it is looked for in vain at the worst
+		return *e // at worst a worker finds nothing
 	}
 	return there
 }
@@ -144,7 +146,7 @@ func check(e *core.Event) error {
 		return fmt.Errorf("%w: %s in %s has %d bytes of text in %d parts, at most %d in %d are allowed",
 			core.ErrBadEvent, e.Kind, m.Path, m.TextSize(), 1+len(m.Foreign), core.MaxText, 1+core.MaxForeign)
 	case m.Author.Rank > core.Admin && e.Kind != core.KindBeat:
-		return fmt.Errorf("%w: %s in %s comes from somebody of rank %d", core.ErrBadEvent, e.Kind, m.Path, m.Author.Rank)
+		return fmt.Errorf("%w: %s in %s has an author of rank %d", core.ErrBadEvent, e.Kind, m.Path, m.Author.Rank)
 	}
 	return nil
 }
@@ -170,8 +172,8 @@ func isChange(k core.Kind) bool {
 	return false
 }
 
-// mayChange reports whether a change is taken in: what somebody who is shut out
-// writes into an old message is not.
+// mayChange reports whether a change is taken in: edits and reactions of blocked users are
+// not.
 func (s *setup) mayChange(e *core.Event) bool {
 	m := e.Message
 	if e.Kind != core.KindEdit && e.Kind != core.KindReaction || m.Author.ID == "" {
@@ -184,12 +186,11 @@ func (s *setup) mayChange(e *core.Event) bool {
 // isOwnInitiative reports whether events of the kind come from the bot itself.
 func isOwnInitiative(k core.Kind) bool { return k == core.KindBeat || k == core.KindContinue }
 
-// entry is what an event becomes in the log; ok is false where it is not kept.
-// The log keeps the rank that the platform gave; what the configuration makes of
-// it is asked whenever it matters.
+// entry is what an event becomes in the log. ok is false if it is not stored. The log keeps
+// the rank that the platform gave; the configuration is asked whenever it matters.
 func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 	if e.Kind == core.KindReminder {
-		e.Message.Author.Rank = core.Member // what he may do is asked anew: it was set long ago
+		e.Message.Author.Rank = core.Member // it was set long ago, and is looked up again
 	}
 	platform := e.Message.Author.Rank
 	v, ok := s.verdict(&e)
@@ -197,7 +198,7 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 		return entry, false
 	}
 	s.dropBlocked(&e.Message)
-	if v.Limited && v.Reply != "" && !h.tells(&e.Message) {
+	if v.Limited && v.Reply != "" && !h.notice(&e.Message) {
 		v.Reply = ""
 	}
 	if v.Admission == core.Discard && v.Reply == "" {
@@ -207,22 +208,23 @@ func (s *setup) entry(e core.Event, h *intake) (entry core.Entry, ok bool) {
 		dropContent(&e)
 	}
 	entry.Reply = v.Reply
-	entry.Due = v.Reply != "" ||
-		(v.Admission == core.Admit || s.isAnsweredWhileQuiet(&e)) && s.due(&e, h) // what is blank is a message
+	answered := v.Admission == core.Admit || s.isAnsweredWhileQuiet(&e) // without content it is a message
+	entry.Due = v.Reply != "" || answered && s.due(&e, h)
 	e.Message.Author.Rank = platform
 	entry.Event = e
 	talk := e.Kind == core.KindMessage || e.Kind == core.KindCommand
 	return entry, entry.Due || !talk || !s.Settings(e.Message.Path).Blind
 }
 
-// verdict is what access and gates say of an event; ok is false where it never
-// was.
+// verdict is what access and gates say of an event. ok is false if the event is
+// discarded.
 func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
 	m := &e.Message
 	if e.Kind == core.KindBeat {
 		return v, !s.isSuppressed(e) && !s.Access.names(s.Access.Deny, core.Path{}, m)
 	}
-	if s.rank(m); !s.admits(m) {
+	s.rank(m)
+	if !s.admits(m) {
 		return v, false
 	}
 	switch e.Kind {
@@ -230,7 +232,7 @@ func (s *setup) verdict(e *core.Event) (v core.Verdict, ok bool) {
 		s.findName(m)
 	case core.KindCommand, core.KindPress, core.KindReminder:
 	default:
-		return v, true // nobody asks for anything
+		return v, true // it asks for nothing
 	}
 	if !s.isOpenCommand(e) {
 		v = s.askGates(m, false)
@@ -252,8 +254,8 @@ func (s *setup) isOpenCommand(e *core.Event) bool {
 
 func (s *setup) asleep(place core.Path) bool { return s.Places.Asleep != nil && s.Places.Asleep(place) }
 
-// isAnsweredWhileQuiet reports whether the event is answered in a place that is quiet: how else
-// would one wake it, confirm something, or be reminded?
+// isAnsweredWhileQuiet reports whether the event is answered in a place where the bot is
+// quiet: users can still wake it, confirm something, and be reminded.
 func (s *setup) isAnsweredWhileQuiet(e *core.Event) bool {
 	switch e.Kind {
 	case core.KindCommand:
@@ -264,18 +266,19 @@ func (s *setup) isAnsweredWhileQuiet(e *core.Event) bool {
 	return false
 }
 
-// dropBlocked removes the words of people who are shut out from what others quote and
-// forward.
+// dropBlocked removes the words of blocked users from what others quote and forward.
 func (s *setup) dropBlocked(m *core.Message) {
-	if q := m.ReplyTo; q != nil && s.isBlocked(m, q.From) {
+	q := m.ReplyTo
+	if q != nil && s.isBlocked(m, q.From) {
 		m.ReplyTo = &core.Quote{ID: q.ID, Time: q.Time}
 	}
-	if slices.ContainsFunc(m.Foreign, func(o core.Foreign) bool { return s.isBlocked(m, o.From) }) {
-		m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), func(o core.Foreign) bool { return s.isBlocked(m, o.From) })
+	blocked := func(o core.Foreign) bool { return s.isBlocked(m, o.From) }
+	if slices.ContainsFunc(m.Foreign, blocked) {
+		m.Foreign = slices.DeleteFunc(slices.Clone(m.Foreign), blocked)
 	}
 }
 
-// isBlocked reports whether the words of this person are not kept where m is said.
+// isBlocked reports whether messages of this author are not stored in the place of m.
 func (s *setup) isBlocked(m *core.Message, from core.Author) bool {
 	if from.ID == "" || from.Bot {
 		return false
@@ -286,8 +289,8 @@ func (s *setup) isBlocked(m *core.Message, from core.Author) bool {
 	return !s.admits(&theirs) || s.askGates(&theirs, true).Admission >= core.Blank
 }
 
-// dropContent takes the words out of an event: that somebody came by is all that is
-// kept.
+// dropContent removes from an event what its author said: it is stored without its
+// content.
 func dropContent(e *core.Event) {
 	m := &e.Message
 	e.Kind, e.Command, e.Data = core.KindMessage, nil, ""

@@ -41,7 +41,7 @@ func TestReviewer(t *testing.T) {
 			b := withPlugin(t, censor{tools}, tc.script...)
 			b.receive(said("1", "jay", "hi"))
 			b.ended(1)
-			b.stands(tc.want)
+			b.holds(tc.want)
 			if len(tools.Calls()) != 0 {
 				t.Error("what was struck out ran")
 			}

@@ -16,7 +16,9 @@ func withPlugin(t *testing.T, p core.Plugin, script ...any) *bot {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
 	room := coretest.NewRoom("room")
-	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, p) })
+	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
+		o.Catalogue = catalogueOf(t, room, p)
+	})
 }
 
 func TestFollowUp(t *testing.T) {
@@ -30,7 +32,7 @@ func TestFollowUp(t *testing.T) {
 		plan("Moss is green."))
 	b.receive(said("1", "jay", "what is moss?"))
 	b.ended(1)
-	b.stands("Let me look.", "Moss is green.")
+	b.holds("Let me look.", "Moss is green.")
 	offered := func(i int) string { return strings.Join(b.asker.Asked()[i].System, "\n") }
 	for i, want := range []string{"count fetch search", "count fetch", ""} {
 		var got []string
@@ -70,7 +72,7 @@ func TestFollowUpAfterACrash(t *testing.T) {
 
 	b = start(t, s, room, coretest.NewAsker(plan("Moss is green.")), with)
 	b.ended(1)
-	b.stands("Moss is green.")
+	b.holds("Moss is green.")
 	asked := b.asker.Asked()
 	if len(asked) != 1 || len(web.Calls()) != 1 {
 		t.Fatalf("the model was asked %d times, and %d calls were made", len(asked), len(web.Calls()))
@@ -89,7 +91,7 @@ func TestFailuresAreTold(t *testing.T) {
 	b := withPlugin(t, broken, `{"actions":[{"type":"bake"}]}`, plan("The oven is cold, sorry."))
 	b.receive(said("1", "jay", "bake"))
 	b.ended(1)
-	b.stands("The oven is cold, sorry.")
+	b.holds("The oven is cold, sorry.")
 	if in := b.input(1); !strings.Contains(in, "the oven is cold") {
 		t.Errorf("the model is told %s", in)
 	}
@@ -104,7 +106,7 @@ func TestContinue(t *testing.T) {
 			t.Errorf("turn %d goes on by %q", i, end.GoesOn)
 		}
 	}
-	b.stands("more", "more", "more", "more")
+	b.holds("more", "more", "more", "more")
 }
 
 func TestIgnoreIsSilent(t *testing.T) {
@@ -113,7 +115,7 @@ func TestIgnoreIsSilent(t *testing.T) {
 	if end := b.ended(1)[0]; end.Answered {
 		t.Error("it answered")
 	}
-	b.stands()
+	b.holds()
 }
 
 func TestStateIsCarriedOn(t *testing.T) {
@@ -134,14 +136,14 @@ func TestStateIsCarriedOn(t *testing.T) {
 	if s := in.Context.State; s.Topic != "transfer" || string(s.SlotsFilled["to"]) != `"Ann"` || len(s.SlotsRequired) != 1 {
 		t.Errorf("the state is %+v", s)
 	}
-	b.stands("How much?", "ok")
+	b.holds("How much?", "ok")
 	if n := len(b.asker.Asked()); n != 2 {
 		t.Errorf("a condition on what is known is corrected: the model was asked %d times", n)
 	}
 }
 
-// TestNobodyIsLeftInSilence: what is done without a word is told by the model, and
-// by a line of the bot's own where the model only repeats itself. Nothing is done
+// TestNobodyIsLeftInSilence: the model tells what was done without a word, or
+// else a line of the bot's own where the model only repeats itself. Nothing is done
 // twice for that.
 func TestNobodyIsLeftInSilence(t *testing.T) {
 	save := `{"actions":[{"type":"save","payload":{"what":"tea"}}]}`
@@ -165,7 +167,9 @@ func TestNobodyIsLeftInSilence(t *testing.T) {
 				Schema: json.RawMessage(`{"type":"object","properties":{"what":{"type":"string"}}}`),
 				Do:     func(context.Context, core.Call) (core.Result, error) { return c.gives, nil }})
 			room := coretest.NewRoom("room")
-			b := start(t, s, room, coretest.NewAsker(c.script...), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, memo) })
+			b := start(t, s, room, coretest.NewAsker(c.script...), func(o *turn.Options) {
+				o.Catalogue = catalogueOf(t, room, memo)
+			})
 			b.receive(said("1", "jay", "I like tea"))
 			b.ended(1)
 			b.stop()
@@ -204,14 +208,14 @@ func TestFallbackIsHeard(t *testing.T) {
 		b := start(t, s, room, coretest.NewAsker(script, plan("sorry")), func(o *turn.Options) { o.Catalogue = catalogueOf(t, room, door) })
 		b.receive(said("1", "jay", "enter"))
 		b.ended(1)
-		b.stands(want...)
+		b.holds(want...)
 		b.stop()
 		s.Close()
 	}
 }
 
-// TestLastRoundSpeaks: in the last round only messages are to be had; who calls
-// something else is corrected, and nothing is done of which nobody would be told.
+// TestLastRoundSpeaks: in the last round only messages are available. Other calls are
+// corrected, and nothing is done that nobody would hear of.
 func TestLastRoundSpeaks(t *testing.T) {
 	eye := coretest.NewPlugin("eye", core.Action{Name: "look", Permission: core.Everyone, Do: func(_ context.Context, c core.Call) (core.Result, error) {
 		return core.Result{Output: c.Payload}, nil
@@ -220,11 +224,11 @@ func TestLastRoundSpeaks(t *testing.T) {
 	b := withPlugin(t, eye, look(1), look(2), look(3), plan("I saw it."))
 	b.receive(said("1", "jay", "look"))
 	b.ended(1)
-	b.stands("I saw it.")
+	b.holds("I saw it.")
 	if calls := eye.Calls(); len(calls) != 2 {
 		t.Errorf("it looked %d times", len(calls))
 	}
-	if in := b.input(3); !strings.Contains(in, "look is not to be had any more") {
+	if in := b.input(3); !strings.Contains(in, "look is no longer available") {
 		t.Errorf("the correction: %s", in)
 	}
 }
@@ -254,7 +258,7 @@ func TestFallbackBesideABuiltIn(t *testing.T) {
 	b := withPlugin(t, door, `{"actions":[{"type":"IGNORE","priority":9},{"type":"enter","fallbackAction":{"type":"message","payload":{"text":"It is shut."}}}]}`)
 	b.receive(said("1", "jay", "enter"))
 	b.ended(1)
-	b.stands("It is shut.")
+	b.holds("It is shut.")
 }
 
 // TestIntentOfTheLatestPlan: the confidence is that of the plan which names the intent.
@@ -291,7 +295,7 @@ func TestSamePayloadOfAnother(t *testing.T) {
 		`{"actions":[{"type":"look","payload":{}},{"type":"glance","payload":{}},{"type":"blink","payload":{}}]}`, plan("I saw it."))
 	b.receive(said("1", "jay", "look"))
 	b.ended(1)
-	b.stands("I saw it.")
+	b.holds("I saw it.")
 	if n := len(eye.Calls()); n != 4 || tries != 2 {
 		t.Errorf("%d calls, %d blinks", n, tries)
 	}

@@ -96,7 +96,10 @@ func TestSetAsideAfterDeaths(t *testing.T) {
 		raw, _ := json.Marshal(core.Opening{Last: 1, Attempts: attempts})
 		poison := core.Entry{Event: said("1", "jay", "poison"), Due: true}
 		err := s.Commit(t.Context(), &core.Batch{Append: []core.Entry{poison}, Journal: []core.Record{
-			{Key: core.Key{Turn: core.TurnID{Path: place, Seq: 1}}, Progress: core.Started, Time: time.Now(), Data: raw},
+			{
+				Key:      core.Key{Turn: core.TurnID{Path: place, Seq: 1}},
+				Progress: core.Started, Time: time.Now(), Data: raw,
+			},
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +113,7 @@ func TestSetAsideAfterDeaths(t *testing.T) {
 	}
 }
 
-// TestContinueGivesWay: who waits comes first, and nobody goes on behind him.
+// TestContinueGivesWay: users who wait come first, and the bot does not go on behind them.
 func TestContinueGivesWay(t *testing.T) {
 	slow, begun, release := held()
 	b := withPlugin(t, slow, `{"response":"more","actions":[{"type":"work"},{"type":"CONTINUE"}]}`, plan("Yes?"))
@@ -232,7 +235,7 @@ func TestHistoryEndsAtTheTurn(t *testing.T) {
 	}
 }
 
-// TestManyTogether: who said what is told, and rights are those that all have:
+// TestManyTogether: the prompt holds who said what, and rights are those that all have:
 // nothing for admins, nothing that would be confirmed, nothing for whom it concerns.
 func TestManyTogether(t *testing.T) {
 	s := open(t, t.TempDir())
@@ -331,10 +334,12 @@ func (p pondering) Ask(context.Context, core.Question) (core.Answer, error) {
 
 // TestThinkingIsShownLate: not at once, but after 400 ms, and no longer than it lasts.
 func TestThinkingIsShownLate(t *testing.T) {
-	for lasts, want := range map[time.Duration]time.Duration{399 * time.Millisecond: 0, time.Second: 600 * time.Millisecond} {
+	cases := map[time.Duration]time.Duration{399 * time.Millisecond: 0, time.Second: 600 * time.Millisecond}
+	for lasts, want := range cases {
 		synctest.Test(t, func(t *testing.T) {
 			s := &sign{}
-			a := turn.Thinking(pondering(lasts), func(core.Path) core.Thinker { return s }, slog.New(slog.DiscardHandler))
+			log := slog.New(slog.DiscardHandler)
+			a := turn.Thinking(pondering(lasts), func(core.Path) core.Thinker { return s }, log)
 			if _, err := a.Ask(t.Context(), core.Question{}); err != nil {
 				t.Fatal(err)
 			}
@@ -403,7 +408,7 @@ func TestMoveWhileItRuns(t *testing.T) {
 }
 
 // TestMoreThanThereIsRoomFor: so many wait that an engine has no room for what they
-// said, however short it is cut. It is told of the latest, and that there were more.
+// said, however short it is cut. The prompt holds the latest, and that there were more.
 func TestMoreThanThereIsRoomFor(t *testing.T) {
 	b := fresh(t, plan("one moment"), plan("hello, all"))
 	b.asker.Limits.Chars = 8000
@@ -417,7 +422,7 @@ func TestMoreThanThereIsRoomFor(t *testing.T) {
 	b.receive(crowd...)
 	close(b.asker.Hold)
 	b.ended(2)
-	b.stands("one moment", "hello, all")
+	b.holds("one moment", "hello, all")
 	asked := b.asker.Asked()[1]
 	if in := b.input(1); !strings.Contains(in, `"message_id":"m99"`) || !strings.Contains(strings.Join(asked.System, " "), "earlier messages are not shown") {
 		t.Errorf("the prompt: %q, %s", asked.System, in)

@@ -12,7 +12,7 @@ import (
 	"synthbot/core/turn"
 )
 
-// gallery watches turns, and is told when they end.
+// gallery watches turns and their ends.
 type gallery struct {
 	mu   sync.Mutex
 	seen []string // "seq stage", and "seq ended"

@@ -42,8 +42,8 @@ import (
 	"synthbot/core/prompt"
 )
 
-// turn is one turn of a place: what it answers, what the model is told, and what
-// came of it.
+// turn is one turn of a place: what it answers, what the prompt holds, and what came of
+// it.
 type turn struct {
 	turns    *Turns
 	worker   *worker // whose goroutine takes it; nil in a preview
@@ -64,7 +64,10 @@ type turn struct {
 }
 
 func newTurn(turns *Turns, path core.Path, s *setup) *turn {
-	t := &turn{turns: turns, path: path, setup: s, snapshot: s.Catalogue.Load(), log: s.Log, trace: core.Trace{Began: time.Now()}}
+	t := &turn{
+		turns: turns, path: path, setup: s, snapshot: s.Catalogue.Load(), log: s.Log,
+		trace: core.Trace{Began: time.Now()},
+	}
 	t.input.turn, t.results.turn = t, t
 	return t
 }
@@ -88,8 +91,9 @@ func (t *turn) run(ctx context.Context) error {
 			err = nil // what is left waits; the next look at the log finds it
 		}
 	}
-	if ctx.Err() != nil || errors.Is(err, core.ErrUnwritten) || errors.Is(err, core.ErrAway) || errors.Is(err, core.ErrUnknownOutcome) {
-		t.refundAttempt() // what went wrong was not this turn's fault
+	unwritten, away := errors.Is(err, core.ErrUnwritten), errors.Is(err, core.ErrAway)
+	if unwritten || away || errors.Is(err, core.ErrUnknownOutcome) || ctx.Err() != nil {
+		t.refundAttempt() // it was not this turn's fault
 	}
 	return err
 }
@@ -162,8 +166,8 @@ func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
 	t.notify(core.Acting)
 	done, err := t.setup.Runtime.Execute(ctx, action.Job{
-		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: p, Read: t.input.reading, Who: t.who, Journal: t.journal,
-		Attaches: t.setup.carrier(t.path) != nil, Guard: rewriteGuard{t}.check,
+		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: p, Read: t.input.reading, Who: t.who,
+		Journal: t.journal, Attaches: t.setup.carrier(t.path) != nil, Guard: rewriteGuard{t}.check,
 		Message: t.messages[len(t.messages)-1].Message, Answers: t.ids(), State: t.input.parts.State,
 	})
 	if err != nil {
@@ -189,8 +193,8 @@ func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 	return true, t.flush(ctx) // the model may think for long
 }
 
-// deliver ensures that nobody is left without a reply: users are told if the turn came
-// to nothing, or if they may not have got all of the answer.
+// deliver ensures that nobody is left without a reply: it says so if the turn came to
+// nothing, or if the answer may not have arrived whole.
 func (t *turn) deliver(ctx context.Context) error {
 	if t.unasked() {
 		return nil
@@ -217,9 +221,9 @@ const (
 
 const _ = uint(lastModelRound - lastRound) // does not compile if a round has no number
 
-// begin commits that the turn is tried. Somebody may have been forgotten after it
-// was read what waits: from that commit on the store knows that a turn runs that
-// answers him, before it does not. So it is looked at on both sides.
+// begin commits that the turn is tried. Somebody may have been forgotten after load read
+// what waits. The store knows only from that commit on that a turn runs that answers them,
+// so begin looks before and after it.
 func (t *turn) begin(ctx context.Context) error {
 	if t.stale(ctx) {
 		return errForgotten
@@ -236,8 +240,8 @@ func (t *turn) begin(ctx context.Context) error {
 	return nil
 }
 
-// stale reports whether who caused the turn, or its place, was forgotten since it
-// was read what waits, or is being forgotten.
+// stale reports whether a user who caused the turn, or its place, was forgotten since load,
+// or is being forgotten.
 func (t *turn) stale(ctx context.Context) bool {
 	return forgotten(ctx, t.setup.Store, append(t.causers(), t.path)...)
 }
@@ -257,7 +261,7 @@ func (t *turn) refundAttempt() {
 	}
 }
 
-// flush puts what was done on disk: the model may think for long about it.
+// flush writes what was done: the model may think for long about it.
 func (t *turn) flush(ctx context.Context) error {
 	for _, o := range t.decided {
 		if err := o.Write(ctx); err != nil {
@@ -290,7 +294,7 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 	return nil
 }
 
-// whoCaused says whose turn it is, and where.
+// whoCaused returns whose turn it is, and where.
 func whoCaused(messages []core.Entry) action.Who {
 	first := &messages[0].Message
 	w := action.Who{Path: first.Path, Private: first.Private, Scopes: first.Scopes, Continued: messages[0].Count}

@@ -50,7 +50,8 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 	catalogue := catalogueOf(t, room)
 	log := slog.New(slog.DiscardHandler)
 	o := turn.Options{
-		Store: s, Catalogue: catalogue, Runtime: action.NewRuntime(action.Options{Clock: time.Now, Log: log}), Asker: asker,
+		Store: s, Catalogue: catalogue, Asker: asker,
+		Runtime: action.NewRuntime(action.Options{Clock: time.Now, Log: log}),
 		Prompt: turn.Prompt{Scope: "chat", Persona: func(core.Path, string) core.Persona {
 			return core.Persona{Name: "Aria", Text: "You are Aria."}
 		}},
@@ -153,8 +154,8 @@ func (b *bot) thinks(n int) {
 	}
 }
 
-// stands checks what stands in the room.
-func (b *bot) stands(want ...string) {
+// holds checks what the room holds.
+func (b *bot) holds(want ...string) {
 	b.t.Helper()
 	if got := b.room.Texts(); !slices.Equal(got, want) {
 		b.t.Errorf("the room holds %q, want %q", got, want)
@@ -201,7 +202,7 @@ func TestAnswer(t *testing.T) {
 	if end := b.ended(1)[0]; !end.Answered || !slices.Equal(end.Messages, []string{"1"}) {
 		t.Errorf("the turn ended as %+v", end)
 	}
-	b.stands("Hello, Jay.")
+	b.holds("Hello, Jay.")
 	b.history("hi", "Hello, Jay.")
 	if in := b.input(0); !strings.Contains(in, `"text":"hi"`) || !strings.Contains(in, `"interface_path":"room/1"`) {
 		t.Errorf("the model was told %s", in)
@@ -216,7 +217,7 @@ func TestSameMessageTwice(t *testing.T) {
 	b.ended(1) // at once: it has no turn
 	b.receive(said("2", "jay", "again"))
 	b.ended(1)
-	b.stands("once", "once")
+	b.holds("once", "once")
 	b.history("hi", "once", "again", "once")
 }
 
@@ -272,7 +273,7 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// TestClockApart: how long a message has waited is told by the platform's date, however
+// TestClockApart: how long a message has waited depends on the platform's date, however
 // wrong this machine's clock is.
 func TestClockApart(t *testing.T) {
 	for _, tc := range []struct {
@@ -353,7 +354,7 @@ func TestShutOutMeanwhile(t *testing.T) {
 	if ends := b.ended(2); !ends[0].Answered || ends[1].Answered {
 		t.Errorf("the turns ended as %+v", ends)
 	}
-	b.stands("ok")
+	b.holds("ok")
 }
 
 // TestOutOfReach: what was said where no interface can speak waits, and the places
@@ -380,7 +381,7 @@ func TestOutOfReach(t *testing.T) {
 	b.receive(said("3", "jay", "still there?"))
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Places.Reaches = nil }))
 	b.ended(1)
-	b.stands("beside", "here", "and here")
+	b.holds("beside", "here", "and here")
 }
 
 // TestBrokenOff: where an interface cannot speak any more in the middle of a turn,
@@ -424,7 +425,7 @@ func TestBrokenOff(t *testing.T) {
 	}
 	away.Store(false)
 	b.ended(1)
-	b.stands("one", "two")
+	b.holds("one", "two")
 	b.history("hi", "one", "two")
 	if n := len(asker.Asked()); n != 1 {
 		t.Errorf("the model was asked %d times", n)
@@ -537,7 +538,7 @@ func TestCorrection(t *testing.T) {
 			b := fresh(t, tc.script...)
 			b.receive(said("1", "jay", "hi"))
 			b.ended(1)
-			b.stands(tc.want)
+			b.holds(tc.want)
 			if got := len(b.asker.Asked()); got != tc.asked {
 				t.Errorf("the model was asked %d times, want %d", got, tc.asked)
 			}
@@ -554,7 +555,7 @@ func TestDeletionEndsTheThinking(t *testing.T) {
 	if end := b.ended(1)[0]; end.Answered {
 		t.Error("a deleted message was answered")
 	}
-	b.stands()
+	b.holds()
 }
 
 // blocking is an injector that waits until it is let go.
@@ -654,7 +655,7 @@ func TestAdminNoMore(t *testing.T) {
 	b.asker.Hold = make(chan struct{})
 	b.receive(said("1", "ann", "hi"))
 	b.thinks(1)
-	b.receive(said("2", "root", "ban ann")) // waits, and is no admin by the time of his turn
+	b.receive(said("2", "root", "ban ann")) // waits, and is not an admin any more in that turn
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Admins = nil }))
 	close(b.asker.Hold)
 	b.ended(2)
@@ -718,7 +719,7 @@ func TestCutOffReplies(t *testing.T) {
 	b := fresh(t, core.Answer{Text: plan("This is half of"), Truncated: true}, plan("Short."))
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
-	b.stands("Short.")
+	b.holds("Short.")
 	if in := b.input(1); !strings.Contains(in, "cut off in the middle") {
 		t.Errorf("the correction is %s", in)
 	}
@@ -740,13 +741,13 @@ func TestFirstWordsOfProse(t *testing.T) {
 			b := fresh(t, tc.script...)
 			b.receive(said("1", "jay", "hi"))
 			b.ended(1)
-			b.stands(tc.want)
+			b.holds(tc.want)
 		})
 	}
 	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, bad)
 	b.receive(talk("1", "jay", "hm"))
 	b.ended(1)
-	b.stands() // and nobody is bothered who did not ask
+	b.holds() // and nobody is bothered who did not ask
 }
 
 // TestCorrectionsTellAll: all that is wrong with a plan, and what the actions concerned
@@ -777,13 +778,13 @@ func TestQuietBeatHasAnIntent(t *testing.T) {
 	if end := b.ended(1)[0]; end.Intent != "query" || end.Confidence != 0.5 || len(b.asker.Asked()) != 1 {
 		t.Errorf("the turn ended as %+v", end)
 	}
-	b.stands()
+	b.holds()
 	if in := b.input(0); strings.Contains(in, `"participants"`) {
 		t.Errorf("nobody takes part: %s", in)
 	}
 }
 
-// TestNoRoomForOneMessage: what cannot be told at all is said in plain words.
+// TestNoRoomForOneMessage: a prompt that fits nowhere is reported in plain words.
 func TestNoRoomForOneMessage(t *testing.T) {
 	b := fresh(t, plan("never"))
 	b.asker.Limits.Chars = 10

@@ -102,7 +102,7 @@ func (v *unreadableView) Journal(id core.TurnID) ([]core.Record, error) {
 }
 
 // TestReadsThatFail lets reads of the store fail: what is delivered again is answered
-// all the same, nothing is done twice, and the model is told the same.
+// all the same, nothing is done twice, and the prompts are the same.
 func TestReadsThatFail(t *testing.T) {
 	var want []string
 	for which := int32(-1); which < 31; which++ {
@@ -139,7 +139,8 @@ func readsFail(t *testing.T, which int32) (prompts []string) {
 	})
 	defer b.stop()
 	in := func(path string, e core.Event) core.Event {
-		e.Message.Path, e.Message.Private, e.Message.Addressed, e.Message.Author.Rank = core.MustPath(path), false, core.Mention, core.Moderator
+		e.Message.Path, e.Message.Private, e.Message.Addressed = core.MustPath(path), false, core.Mention
+		e.Message.Author.Rank = core.Moderator
 		return e
 	}
 	deliver := func(e core.Event) {

@@ -110,7 +110,9 @@ type keyed struct {
 }
 
 // Send implements core.Parts. What was sent before under the same key is not sent again.
-func (k keyed) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (k keyed) Send(
+	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
+) error {
 	return k.Parts.Send(ctx, n, what, func(ctx context.Context, key string) (string, error) {
 		k.on.mu.Lock()
 		text := what.Path.String() + " " + what.Text

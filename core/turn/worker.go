@@ -11,11 +11,10 @@ import (
 	"synthbot/core"
 )
 
-// A turn is tried three times; after that it only apologises, and should even
-// that not come to its end, it is set aside without a word. When the process
-// dies, every turn that ran looks guilty, though one was at most: so the first
-// two tries that a death cut short do not count, and from then on the turn is
-// tried alone, with no other suspect beside it.
+// A turn is tried three times. The fourth try only apologises, and if that fails, too,
+// the turn is set aside without a word. When the process dies, any turn that ran may be
+// the cause, though at most one is: so the first two tries that a death cut short do not
+// count, and from then on the turn runs alone, without another suspect beside it.
 const (
 	maxTries  = 3
 	freeTries = 2
@@ -27,30 +26,29 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// sentPause is the least time before a message is sent again that may have arrived:
-// whatever broke the connection may be over then.
+// sentPause is the least time before a message is sent again that may have arrived: what
+// broke the connection may be over then.
 const sentPause = time.Second
 
 // errWithdrawn ends the thinking about a message that its author took back.
 var errWithdrawn = errors.New("the message was deleted")
 
-// errForgotten ends a turn before it began: somebody whom it answers is being
-// forgotten. What is left when that is over waits on.
+// errForgotten ends a turn before it began: somebody whom it answers is being forgotten.
+// What is left afterwards still waits.
 var errForgotten = errors.New("somebody is being forgotten")
 
-// forgetPause is how long a place waits meanwhile before it looks again.
+// forgetPause is how long a worker waits meanwhile before it looks again.
 const forgetPause = 50 * time.Millisecond
 
-// queue is one of the two queues of a place: chat commands do not wait for the
-// turns of messages. Inside of a queue order holds, and a message waits for the
-// commands before it.
+// queue is one of the two queues of a place: chat commands do not wait for the turns of
+// messages. Order holds inside a queue, and a message waits for the commands before it.
 type queue struct {
 	path     core.Path
 	commands bool
 }
 
-// next returns what of a place's waiting entries is the queue's turn now. other
-// reports whether the place's other queue has to go on.
+// next returns which of a place's waiting entries the queue is to answer now. other reports
+// whether the place's other queue has to go on.
 func (q queue) next(waiting []core.Entry) (mine []core.Entry, other bool) {
 	first := slices.IndexFunc(waiting, func(e core.Entry) bool { return e.Kind == core.KindCommand })
 	switch {
@@ -75,16 +73,15 @@ func (q queue) depth() int {
 	return maxMerged
 }
 
-// worker takes the turns of one queue. Its goroutine lives while something
-// waits.
+// worker takes the turns of one queue. Its goroutine lives while something waits.
 type worker struct {
 	queue queue
 	turns *Turns
 
-	panics     int                      // of the turn that is tried, in this life
-	over       chan struct{}            // closed when it is asleep
-	journals   map[core.TurnID]*journal // that this life wrote, until a turn ends
-	unreported *unreported              // the end of the turn before; nil: it was told
+	panics     int                      // of the turn that is tried
+	over       chan struct{}            // closed when the goroutine ends
+	journals   map[core.TurnID]*journal // that it wrote, until a turn ends
+	unreported *unreported              // the end of the turn before; nil: observers know
 
 	// Guarded by turns.mu.
 	again  bool                    // something was received since the log was read
@@ -136,28 +133,35 @@ func (p *worker) run() {
 		case !t.setup.Load().reaches(p.queue.path):
 			more, err = false, nil // Wake comes when that is over
 		default:
-			before := pause
-			pause = min(max(2*pause, minPause), maxPause)
-			if errors.Is(err, core.ErrUnknownOutcome) {
-				pause = max(pause, sentPause)
-			}
-			if away := errors.Is(err, core.ErrAway); !away || pause > before { // an outage may last for hours
-				t.setup.Load().Log.Error("turn failed, trying again", "path", p.queue.path, "in", pause, "err", err)
-			}
-			select {
-			case <-retried:
-			case <-time.After(pause):
-			case <-t.life.Done():
-			}
+			pause = p.pause(pause, err, retried)
 		}
-		if !p.stay(more || err != nil) {
+		if !p.continues(more || err != nil) {
 			return
 		}
 	}
 }
 
-// stay reports whether the place has more to do; if not, it is asleep.
-func (p *worker) stay(more bool) bool {
+// pause waits before a turn that failed is tried again, or until retried is closed. It
+// returns for how long, at most.
+func (p *worker) pause(before time.Duration, err error, retried <-chan struct{}) time.Duration {
+	t := p.turns
+	pause := min(max(2*before, minPause), maxPause)
+	if errors.Is(err, core.ErrUnknownOutcome) {
+		pause = max(pause, sentPause)
+	}
+	if pause > before || !errors.Is(err, core.ErrAway) { // an outage may last for hours
+		t.setup.Load().Log.Error("turn failed, trying again", "path", p.queue.path, "in", pause, "err", err)
+	}
+	select {
+	case <-retried:
+	case <-time.After(pause):
+	case <-t.life.Done():
+	}
+	return pause
+}
+
+// continues reports whether the worker has more to do. If not, its place is asleep.
+func (p *worker) continues(more bool) bool {
 	t := p.turns
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +176,8 @@ func (p *worker) stay(more bool) bool {
 // tryRecovering takes one turn; a panic in it is that turn's error.
 func (p *worker) tryRecovering() (more bool, err error) {
 	defer func() {
-		if r := recover(); r != nil {
+		r := recover()
+		if r != nil {
 			p.panics++
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
@@ -180,7 +185,7 @@ func (p *worker) tryRecovering() (more bool, err error) {
 	return p.try(p.turns.work)
 }
 
-// waitForFormer waits until what the place was before it moved here has come to its end;
+// waitForFormer waits until the worker of the place's former path has ended. It returns
 // false when life ends before.
 func (p *worker) waitForFormer() bool {
 	t := p.turns
@@ -208,7 +213,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if !p.waitForFormer() {
 		return false, nil
 	}
-	with := p.turns.enter()
+	with := p.turns.setup.enter()
 	defer with.users.Done()
 	if !with.reaches(p.queue.path) {
 		return false, nil
@@ -217,15 +222,16 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if p.reportFormer(with, t); t == nil {
+	p.reportFormer(with, t)
+	if t == nil {
 		return false, nil
 	}
 	t.notify(core.Waiting)
 	defer t.notify(core.Over)
 	if t.attempt >= freeTries { // the process died more than once while it ran
 		select {
-		case p.turns.alone <- struct{}{}:
-			defer func() { <-p.turns.alone }()
+		case p.turns.suspect <- struct{}{}:
+			defer func() { <-p.turns.suspect }()
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
@@ -234,7 +240,8 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if p.queue.commands {
 		ctx = core.Beside(ctx)
 	}
-	if err = t.run(ctx); errors.Is(err, core.ErrUnwritten) && errors.Is(err, core.ErrBadEvent) {
+	err = t.run(ctx)
+	if errors.Is(err, core.ErrUnwritten) && errors.Is(err, core.ErrBadEvent) {
 		err = t.abandon(ctx)
 	}
 	if err == nil {
@@ -244,7 +251,8 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// load finds what waits, and what the model is told of the past.
+// load finds what waits, and reads the past for the prompt. It returns nil if nothing
+// waits.
 func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	t := newTurn(p.turns, p.queue.path, with)
 	t.worker = p
@@ -252,7 +260,6 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 	p.turns.mu.Lock()
 	p.gone = make(map[string]bool)
 	p.turns.mu.Unlock()
-	var records []core.Record
 	other := false
 	err := p.turns.store.View(ctx, func(v core.View) error {
 		head, err := v.Head(p.queue.path)
@@ -263,22 +270,23 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 		if err != nil {
 			return err
 		}
-		if waiting, other = p.queue.next(waiting); len(waiting) == 0 {
+		waiting, other = p.queue.next(waiting)
+		if len(waiting) == 0 {
 			return nil
 		}
 		id := core.TurnID{Path: p.queue.path, Seq: waiting[0].Message.Seq}
-		if records, err = v.Journal(id); err != nil {
+		records, err := v.Journal(id)
+		if err != nil {
 			return err
 		}
-		var kept bool
-		if t.journal, kept = p.journalOf(ctx, with, id, records); !kept {
-			t.journal.recall(records, time.Time{})
-		}
-		t.messages, t.last, t.attempt = choose(waiting, t.journal, with.late)
+		j, kept := p.journalOf(ctx, with, id, records)
+		t.journal = j
+		t.messages, t.last, t.attempt = choose(waiting, j, with.isLate)
 		t.who = whoCaused(t.messages)
 		t.who.Private = head.Private
 		if !kept {
-			t.journal.people = append(t.causers(), t.path)
+			j.recall(records, time.Time{})
+			j.people = append(t.causers(), t.path)
 		}
 		return t.input.load(v)
 	})
@@ -294,34 +302,34 @@ func (p *worker) load(ctx context.Context, with *setup) (*turn, error) {
 
 // person adds the path of somebody whom a place knows by that id.
 func (s *setup) person(paths []core.Path, place core.Path, id string) []core.Path {
-	if p, err := place.Person(id); err == nil && id != "" {
-		paths = append(paths, p)
+	p, err := place.Person(id)
+	if err != nil || id == "" {
+		return paths
 	}
-	return paths
+	return append(paths, p)
 }
 
-// forgotten reports what the store knows of who was forgotten.
+// forgotten reports whether one of the users or places was forgotten since the epoch of
+// ctx.
 func forgotten(ctx context.Context, s core.Store, paths ...core.Path) bool {
 	f, ok := s.(core.Forgetter)
 	return ok && f.Forgotten(ctx, paths...)
 }
 
-// choose says what the turn answers: what a former attempt chose, or what
-// waits now.
-func choose(waiting []core.Entry, j *journal, late func(*core.Entry) bool) (chosen []core.Entry, last uint64, attempts int) {
-	if o, ok := j.opened(); ok {
-		last = o.Last
-		for _, e := range waiting {
-			if e.Message.Seq <= o.Last {
-				chosen = append(chosen, e)
-			}
+// choose returns what the turn answers: what an earlier attempt chose, or what waits now.
+func choose(
+	waiting []core.Entry, j *journal, late func(*core.Entry) bool,
+) (chosen []core.Entry, last uint64, attempts int) {
+	before := j.opening()
+	for _, e := range waiting {
+		if e.Message.Seq <= before.Last {
+			chosen = append(chosen, e)
 		}
-		attempts = o.Attempts
 	}
-	if len(chosen) == 0 { // nothing was noted, or the place has moved and counts anew
+	if len(chosen) == 0 { // it is the first attempt, or the place has moved and counts anew
 		chosen = merge(waiting, late)
 	}
-	return chosen, max(last, chosen[len(chosen)-1].Message.Seq), attempts
+	return chosen, max(before.Last, chosen[len(chosen)-1].Message.Seq), before.Attempts
 }
 
 func (s *setup) epoch() uint64 {

@@ -1,0 +1,134 @@
+package turn
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/command"
+)
+
+// Config is the part of the configuration that turns are governed by.
+type Config struct {
+	History int `toml:"history" default:"20" min:"1" max:"500" doc:"Messages of a place that a prompt holds at least; at most twice as many."`
+	Recent  int `toml:"recent" default:"10" min:"0" max:"200" doc:"Messages of other places that a prompt holds, where scope and share allow any."`
+	// What follows has tables of its own.
+	Attempts int           // of the corrector
+	Backlog  time.Duration // what waited longer is acknowledged together; 0: nothing is
+}
+
+// Share lists subtrees whose places may see each other's talk.
+type Share struct {
+	Paths []core.Path `toml:"paths" doc:"Places, with all below them, that may see each other's history and facts."`
+}
+
+// Activations: which messages of a group are answered. What is private always is.
+const (
+	OnMention = "mention" // the bot is mentioned, replied to, or called by name
+	OnKeyword = "keyword" // as on mention, or one of the keywords is said
+	Ambient   = "ambient" // as on mention; now and then the model may say something by itself
+	Always    = "always"
+	Never     = "never"
+)
+
+// Settings are what may differ from place to place.
+type Settings struct {
+	Activation string
+	Keywords   []string
+	// With Ambient: after how many messages, or how long after it was last asked,
+	// the model may say something; 0: never for that reason.
+	AmbientMessages int
+	AmbientEvery    time.Duration
+	// Attention is how long after an answer the same user may go on without
+	// addressing the bot again; 0: not at all.
+	Attention time.Duration
+	Blind     bool   // what is not answered is not kept either
+	Bots      bool   // other bots are answered, for a few rounds
+	Language  string // to answer in, whatever recon finds; "": what it finds
+	Scope     string // of history_recent; "": Options.Scope
+}
+
+// Options is what turns need. Those above the blank line are required.
+type Options struct {
+	Store     core.Store
+	Catalogue *action.Catalogue
+	Runtime   *action.Runtime
+	Asker     core.Asker
+	Clock     func() time.Time
+	Log       *slog.Logger
+	Config    Config
+	Settings  func(place core.Path) Settings
+	Prompt    Prompt
+
+	Access  Access
+	Admins  []core.Path
+	Names   []string // the bot's name and aliases: a word of a group message that wakes it
+	Places  Places
+	Plugins Plugins
+	Epoch   func() uint64 // see core.Facts; nil: 0
+}
+
+// Prompt is what prompts are made of. Persona is required.
+type Prompt struct {
+	Persona  func(place core.Path, user string) core.Persona
+	Language string // where recon finds none
+	Scope    string // chat, interface or unified, where Settings name none
+	Lite     bool
+	Shares   []Share
+	Keys     []string // further top-level keys of plans that plugins registered
+	// Open reads what users attached, within limits of its own: texts of
+	// documents, pictures and sounds, each by Attachment.Ref. Nil: nothing is read.
+	Open func(ctx context.Context, place core.Path, files []core.Attachment) Opened
+}
+
+// Places is what can be done in places. Each may be nil.
+type Places struct {
+	Chooser func(place core.Path) core.Chooser // the interface's ability, or nil
+	Carrier func(place core.Path) core.Carrier // likewise
+	Asleep  func(place core.Path) bool         // what anybody says there is only context
+	// Reaches reports whether an interface can speak in a place now; elsewhere what
+	// was said waits. Nil: everywhere.
+	Reaches func(place core.Path) bool
+}
+
+// Plugins are the abilities of plugins besides their actions.
+type Plugins struct {
+	Commands  *command.Registry // nil: there are none
+	Gates     []core.Gate
+	Recons    []core.Recon
+	Injectors map[string]core.Injector // by the key of the context
+	Bios      []core.Biographer
+	Observers []core.Observer
+	Watchers  []core.Watcher
+}
+
+// Add adds what a plugin is able to do. Commands and watchers are not among it.
+func (a *Plugins) Add(p core.Plugin) {
+	if x, ok := p.(core.Gate); ok {
+		a.Gates = append(a.Gates, x)
+	}
+	if x, ok := p.(core.Recon); ok {
+		a.Recons = append(a.Recons, x)
+	}
+	if x, ok := p.(core.Injector); ok {
+		if a.Injectors == nil {
+			a.Injectors = make(map[string]core.Injector)
+		}
+		a.Injectors[p.Name()] = x
+	}
+	if x, ok := p.(core.Biographer); ok {
+		a.Bios = append(a.Bios, x)
+	}
+	if x, ok := p.(core.Observer); ok {
+		a.Observers = append(a.Observers, x)
+	}
+}
+
+// Opened is what attached files hold.
+type Opened struct {
+	Texts    map[string]string
+	Pictures map[string]core.Picture
+	Sounds   map[string]core.Sound
+}
