@@ -2,9 +2,10 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"synthbot/interfaces/telegram/botapi"
 )
 
 // In private chats and groups of the old kind each account has numbers of its own
@@ -46,34 +47,27 @@ func (d *Driver) account() string {
 }
 
 // accounts lists the bots that the interface was so far, and this one.
-func (d *Driver) accounts(ctx context.Context) (all []string, known bool) {
-	data, err := d.opt.State.Get(ctx, accountsKey)
-	if err == nil && data != nil {
-		err = json.Unmarshal(data, &all)
-	}
+func (d *Driver) accounts(ctx context.Context) (all []string, known bool, err error) {
+	err = botapi.Load(ctx, d.opt.State, accountsKey, &all)
 	if err != nil {
 		d.log.Warn("former bots not read", "err", err)
 	}
 	if slices.Contains(all, d.account()) {
-		return all, true
+		return all, true, err
 	}
-	return append(all, d.account()), false
+	return append(all, d.account()), false, err
 }
 
 // saveAccount stores which bot this is, once the platform knows it.
 func (d *Driver) saveAccount(ctx context.Context) {
-	all, known := d.accounts(ctx)
-	if known {
+	all, known, err := d.accounts(ctx)
+	if known || err != nil { // without the others, ids would be used again
 		return
 	}
 	if len(all) > 1 {
 		d.log.Warn("this is another bot than before, in the same places", "accounts", all)
 	}
-	data, err := json.Marshal(all)
-	if err == nil {
-		err = d.opt.State.Put(ctx, accountsKey, data)
-	}
-	if err != nil {
+	if err := botapi.Save(ctx, d.opt.State, accountsKey, all); err != nil {
 		d.log.Warn("bot not stored", "err", err)
 	}
 }

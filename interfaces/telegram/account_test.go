@@ -1,6 +1,8 @@
 package telegram
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -105,4 +107,21 @@ func TestAnotherBot(t *testing.T) {
 		}
 		_ = stop()
 	})
+}
+
+// blind is a State that cannot be read.
+type blind struct{ State }
+
+func (blind) Get(context.Context, string) ([]byte, error) { return nil, errors.New("damaged") }
+
+// TestAccountsUnread: former bots that cannot be read are not overwritten.
+func TestAccountsUnread(t *testing.T) {
+	const former = `["1","2"]`
+	w := newWorld(t, nil)
+	w.alter = func(o *Options) { o.State = blind{&w.state} }
+	_ = w.state.Put(t.Context(), accountsKey, []byte(former))
+	w.driver(t).saveAccount(t.Context())
+	if got, _ := w.state.Get(t.Context(), accountsKey); string(got) != former {
+		t.Errorf("stored: %s", got)
+	}
 }

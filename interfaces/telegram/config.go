@@ -35,12 +35,8 @@ func (c *Config) Wrong() string {
 	return ""
 }
 
-// State keeps what the driver must know after a restart. Get returns nil for an
-// unknown key. Safe for concurrent use.
-type State interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	Put(ctx context.Context, key string, value []byte) error
-}
+// State keeps what the driver must know after a restart.
+type State = botapi.State
 
 // Options is what a Driver needs. Config.Token is required.
 type Options struct {

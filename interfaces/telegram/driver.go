@@ -75,7 +75,7 @@ func New(o Options) (*Driver, error) {
 	d.presses.api, d.presses.log = api, d.log
 	d.actions = &catalogue{d.send, d.receive}
 	d.ranks = newRanks(&d.opt, d.log, api, d.later)
-	accounts, _ := d.accounts(context.Background())
+	accounts, _, _ := d.accounts(context.Background())
 	d.places.account = int64(slices.Index(accounts, d.account()))
 	d.loadPlaces(context.Background())
 	d.send.drafts = newDrafts(d.send, d.later)

@@ -127,9 +127,7 @@ func (c *commandMenus) update(ctx context.Context) {
 	sum := sha256.Sum256(append(data, c.account...)) // another bot has none yet
 	now := offering{Mark: hex.EncodeToString(sum[:])}
 	var was offering
-	if old, err := c.opt.State.Get(ctx, menuKey); err == nil && old != nil {
-		_ = json.Unmarshal(old, &was) // what cannot be read is offered anew
-	}
+	_ = botapi.Load(ctx, c.opt.State, menuKey, &was) // what cannot be read is offered again
 	if was.Mark == now.Mark || len(was.Lists)+len(menus) == 0 {
 		return
 	}
@@ -146,9 +144,7 @@ func (c *commandMenus) update(ctx context.Context) {
 	if strangers { // the next life tries again
 		now.Mark = ""
 	}
-	if data, err = json.Marshal(now); err == nil {
-		err = c.opt.State.Put(ctx, menuKey, data)
-	}
+	err = botapi.Save(ctx, c.opt.State, menuKey, now)
 	if err != nil && ctx.Err() == nil {
 		c.log.Warn("commands offered, but not noted", "err", err)
 	}

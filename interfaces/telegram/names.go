@@ -2,11 +2,11 @@ package telegram
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
 	"synthbot/core"
+	"synthbot/interfaces/telegram/botapi"
 )
 
 // label is the name of a place or a user.
@@ -156,22 +156,14 @@ func (d *Driver) savePlaces(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTime)
 	defer cancel()
-	data, err := json.Marshal(k)
-	if err == nil {
-		err = d.opt.State.Put(ctx, placesKey, data)
-	}
-	if err != nil {
+	if err := botapi.Save(ctx, d.opt.State, placesKey, k); err != nil {
 		d.log.Warn("places not kept", "err", err)
 	}
 }
 
 func (d *Driver) loadPlaces(ctx context.Context) {
 	var k knownPlaces
-	data, err := d.opt.State.Get(ctx, placesKey)
-	if err == nil && data != nil {
-		err = json.Unmarshal(data, &k)
-	}
-	if err != nil {
+	if err := botapi.Load(ctx, d.opt.State, placesKey, &k); err != nil {
 		d.log.Warn("places not read", "err", err)
 		return
 	}

@@ -22,13 +22,6 @@ import (
 // maxAnswer is the longest answer of the server, in bytes.
 const maxAnswer = 32 << 20
 
-// State keeps what the client must know after a restart. Get returns nil for an
-// unknown key.
-type State interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	Put(ctx context.Context, key string, value []byte) error
-}
-
 // Options is what a Client needs. Dial and Hooks may be left out.
 type Options struct {
 	Name    string // of the interface, in what admins read

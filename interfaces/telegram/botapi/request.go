@@ -178,27 +178,20 @@ func (c *Client) saveWaits(ctx context.Context) {
 	if len(waits) == 0 {
 		return
 	}
-	data, err := json.Marshal(waits)
-	if err == nil {
-		err = c.opt.State.Put(ctx, waitsKey, data)
-	}
-	if err != nil {
+	if err := Save(ctx, c.opt.State, waitsKey, waits); err != nil {
 		c.opt.Log.Warn("waits not saved", "err", err)
 	}
 }
 
 func (c *Client) loadWaits(ctx context.Context) {
-	data, err := c.opt.State.Get(ctx, waitsKey)
 	waits := map[int64]time.Time{}
-	if data != nil {
-		err = json.Unmarshal(data, &waits)
-	}
-	if err != nil {
+	if err := Load(ctx, c.opt.State, waitsKey, &waits); err != nil {
 		c.opt.Log.Warn("waits not read", "err", err)
 	}
 	c.pace.restore(waits)
 }
 
+// NewBackoff returns growing pauses between two tries.
 func NewBackoff(first, most time.Duration) *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = first, most
