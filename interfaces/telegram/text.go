@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -265,67 +266,55 @@ func (m *message) content() (string, []entity) {
 	return readRich(m.Rich), nil
 }
 
-// attachments lists the files of a message; of a photo the largest size.
+// attachments lists the file of a message; of a photo the largest size.
 func attachments(m *message) []core.Attachment {
+	var f *file
+	kind := core.File
 	switch {
 	case len(m.Photo) > 0:
-		p := m.Photo[0]
-		for _, other := range m.Photo {
-			if other.Width*other.Height > p.Width*p.Height {
-				p = other
-			}
-		}
-		return one(core.Attachment{
-			Kind: core.Image, MIME: "image/jpeg", Width: p.Width, Height: p.Height, Ref: p.FileID,
-		}, p.FileSize, 0)
+		size := func(a, b file) int { return cmp.Compare(a.Width*a.Height, b.Width*b.Height) }
+		largest := slices.MaxFunc(m.Photo, size)
+		f, kind, largest.MimeType = &largest, core.Image, "image/jpeg"
 	case m.Voice != nil:
-		return one(core.Attachment{
-			Kind: core.Audio, MIME: m.Voice.MimeType, Ref: m.Voice.FileID,
-		}, m.Voice.FileSize, m.Voice.Duration)
+		f, kind = m.Voice, core.Audio
 	case m.Audio != nil:
-		return one(core.Attachment{
-			Kind: core.Audio, MIME: m.Audio.MimeType, Name: m.Audio.FileName, Ref: m.Audio.FileID,
-		}, m.Audio.FileSize, m.Audio.Duration)
+		f, kind = m.Audio, core.Audio
 	case m.Video != nil:
-		v := m.Video
-		return one(core.Attachment{
-			Kind: core.Video, MIME: v.MimeType, Name: v.FileName, Width: v.Width, Height: v.Height, Ref: v.FileID,
-		}, v.FileSize, v.Duration)
+		f, kind = m.Video, core.Video
 	case m.VideoNote != nil:
-		v := m.VideoNote
-		return one(core.Attachment{
-			Kind: core.Video, MIME: "video/mp4", Width: v.Length, Height: v.Length, Ref: v.FileID,
-		}, v.FileSize, v.Duration)
+		round := *m.VideoNote
+		f, kind, round.MimeType, round.Width, round.Height = &round, core.Video, "video/mp4", round.Length, round.Length
 	case m.Animation != nil: // it comes as a document too
-		a := m.Animation
-		return one(core.Attachment{
-			Kind: core.Video, MIME: a.MimeType, Name: a.FileName, Width: a.Width, Height: a.Height, Ref: a.FileID,
-		}, a.FileSize, a.Duration)
+		f, kind = m.Animation, core.Video
 	case m.Document != nil:
-		d := m.Document
-		kind := core.File
-		if strings.HasPrefix(d.MimeType, "image/") {
+		f = m.Document
+		if strings.HasPrefix(f.MimeType, "image/") {
 			kind = core.Image
 		}
-		return one(core.Attachment{Kind: kind, MIME: d.MimeType, Name: d.FileName, Ref: d.FileID}, d.FileSize, 0)
 	case m.Sticker != nil:
-		s := m.Sticker
-		a := core.Attachment{Kind: core.Image, MIME: "image/webp", Width: s.Width, Height: s.Height, Ref: s.FileID}
-		if s.Video {
-			a.Kind, a.MIME = core.Video, "video/webm"
-		} else if s.Animated {
-			a.Kind, a.MIME = core.File, "application/x-tgsticker"
-		}
-		return one(a, int(s.Size), 0)
+		f, kind = m.Sticker.file()
+	default:
+		return nil
 	}
-	return nil
+	return []core.Attachment{{
+		Kind: kind, MIME: cut(f.MimeType, 128), Name: oneLine(cut(f.FileName, core.MaxName)), Ref: f.FileID,
+		Width: f.Width, Height: f.Height, Size: int64(max(f.FileSize, 0)),
+		Duration: time.Duration(min(max(f.Duration, 0), 1<<30)) * time.Second,
+	}}
 }
 
-func one(a core.Attachment, size, seconds int) []core.Attachment {
-	a.Name, a.MIME = oneLine(cut(a.Name, core.MaxName)), cut(a.MIME, 128)
-	a.Size = int64(max(size, 0))
-	a.Duration = time.Duration(min(max(seconds, 0), 1<<30)) * time.Second
-	return []core.Attachment{a}
+func (s *sticker) file() (*file, core.Media) {
+	f := &file{FileID: s.FileID, FileSize: int(s.Size), Width: s.Width, Height: s.Height}
+	switch {
+	case s.Video:
+		f.MimeType = "video/webm"
+		return f, core.Video
+	case s.Animated:
+		f.MimeType = "application/x-tgsticker"
+		return f, core.File
+	}
+	f.MimeType = "image/webp"
+	return f, core.Image
 }
 
 // cut shortens a foreign text to max bytes, visibly, and makes it valid.
