@@ -45,7 +45,7 @@ func (p *Plugin) allowed(ctx context.Context, c *core.Call, id string) (core.Fac
 	if err != nil {
 		return core.Fact{}, person, err
 	}
-	f, err := p.fact(ctx, id, sees(c.Path, c.Sees), person)
+	f, err := p.fact(ctx, id, c.Sees, person)
 	if err == nil && !mayChange(&f, c.Path, person, c.Author.Rank) {
 		err = errNotTheirs
 	}
@@ -110,5 +110,5 @@ func (p *Plugin) forget(ctx context.Context, c core.Call, f forgetPayload) (core
 	if _, _, err := p.allowed(ctx, &c, f.ID); err != nil {
 		return core.Result{}, err
 	}
-	return core.Result{}, worded(f.ID, p.host.Facts.DropFact(ctx, f.ID, sees(c.Path, c.Sees)...))
+	return core.Result{}, worded(f.ID, p.host.Facts.DropFact(ctx, f.ID, c.Sees...))
 }

@@ -117,7 +117,7 @@ func (p *Plugin) memories(ctx context.Context, c command.Call) (string, error) {
 // forgetOne forgets a memory that can be seen here or that is in the caller's list.
 func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) {
 	id := strings.Trim(c.Args["id"], "`")
-	see := sees(c.Path, c.Sees)
+	see := c.Sees
 	f, err := p.fact(ctx, id, see, c.Person)
 	if err != nil && c.Private {
 		if f, err = p.ownFact(ctx, &c, id); err == nil {
@@ -146,7 +146,7 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 // may see them here: what can be seen here, and in private also what they said themselves
 // elsewhere and what was said about them in groups where they talk.
 func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, error) {
-	q := core.FactQuery{See: sees(c.Path, c.Sees), N: findMax}
+	q := core.FactQuery{See: c.Sees, N: findMax}
 	if c.Private {
 		heads, err := places(ctx, p.host.Reader)
 		if err != nil {
@@ -181,7 +181,7 @@ func (p *Plugin) visible(ctx context.Context, c *command.Call, facts []core.Fact
 	talks := make(map[core.Path]bool)
 	return slices.DeleteFunc(facts, func(f core.Fact) bool {
 		here := func(see core.Path) bool { return see.Within(f.Origin) }
-		if f.By == c.Person || slices.ContainsFunc(sees(c.Path, c.Sees), here) {
+		if f.By == c.Person || slices.ContainsFunc(c.Sees, here) {
 			return false
 		}
 		there, asked := talks[f.Origin]

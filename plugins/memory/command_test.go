@@ -36,7 +36,7 @@ func TestHisList(t *testing.T) {
 		}
 		return text
 	}
-	call := command.Call{Path: alone, Private: true, Author: jay, Person: his}
+	call := command.Call{Path: alone, Private: true, Author: jay, Person: his, Sees: []core.Path{alone}}
 	for text, want := range map[string]bool{
 		"alone told by Ann": true, "alone told by Jay": true, "with told by Ann": true, "with told by Jay": true,
 		"without told by Jay": true, "without told by Ann": false, "secret told by Jay": true, "secret told by Ann": false, "without about Ann": true, "of nobody": false,
@@ -45,7 +45,7 @@ func TestHisList(t *testing.T) {
 			t.Errorf("in private, %q is listed: %v", text, got)
 		}
 	}
-	call.Path, call.Private = with, false
+	call.Path, call.Private, call.Sees = with, false, []core.Path{with}
 	if got := list(call); strings.Count(got, "told by") != 2 || strings.Count(got, "with told by") != 2 {
 		t.Errorf("in the group he is listed\n%s", got)
 	}

@@ -64,7 +64,7 @@ func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error)
 		return nil, fmt.Errorf("speaker: %w", err)
 	}
 	found, err := p.host.Facts.Recall(ctx,
-		core.FactQuery{See: sees(s.Path, s.Sees), About: []core.Path{person}, N: pinnedLook})
+		core.FactQuery{See: s.Sees, About: []core.Path{person}, N: pinnedLook})
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
@@ -87,7 +87,7 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 	}
 	ask := telling(words)
 	found, err := p.host.Facts.Recall(ctx,
-		core.FactQuery{See: sees(s.Path, s.Sees), Text: strings.Join(ask, " "), N: lookMax})
+		core.FactQuery{See: s.Sees, Text: strings.Join(ask, " "), N: lookMax})
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}

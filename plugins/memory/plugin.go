@@ -61,14 +61,6 @@ func caller(c *core.Call) (core.Path, error) {
 	return person, nil
 }
 
-// sees are the places whose facts a call may meet.
-func sees(place core.Path, all []core.Path) []core.Path {
-	if len(all) == 0 {
-		return []core.Path{place}
-	}
-	return all
-}
-
 // about finds the people that a payload names. Those who were not seen here come
 // back as names.
 func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (people []core.Path, strangers []string,

@@ -71,7 +71,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	if err != nil {
 		return core.Result{}, err
 	}
-	q := core.FactQuery{See: sees(c.Path, c.Sees), Text: s.Query, About: about, N: searched}
+	q := core.FactQuery{See: c.Sees, Text: s.Query, About: about, N: searched}
 	q.Text = strings.TrimSpace(strings.Join(append(strangers, s.Query), " "))
 	found, err := p.host.Facts.Recall(ctx, q)
 	if err != nil {

@@ -230,7 +230,7 @@ func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (
 		if err != nil {
 			return nil, fmt.Errorf("person: %w", err)
 		}
-		b, err := p.visible(ctx, person, sees(s.Path, s.Sees))
+		b, err := p.visible(ctx, person, s.Sees)
 		if err != nil {
 			return nil, err
 		}
@@ -240,12 +240,4 @@ func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (
 		}
 	}
 	return bios, nil
-}
-
-// sees returns the places whose readers count for a scene or a call.
-func sees(place core.Path, all []core.Path) []core.Path {
-	if len(all) == 0 {
-		return []core.Path{place}
-	}
-	return all
 }

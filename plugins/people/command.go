@@ -94,7 +94,7 @@ func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 	}
 	see := []core.Path{c.Path}
 	if c.Author.Rank >= core.Admin {
-		see = sees(c.Path, c.Sees)
+		see = c.Sees
 	}
 	records, err := p.records(ctx, who.path)
 	if err != nil {

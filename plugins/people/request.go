@@ -40,7 +40,7 @@ func (p *Plugin) request(ctx context.Context, c core.Call, r requestPayload) (co
 	if err != nil {
 		return core.Result{}, err
 	}
-	b, err := p.visible(ctx, who.path, sees(c.Path, c.Sees))
+	b, err := p.visible(ctx, who.path, c.Sees)
 	if err != nil {
 		return core.Result{}, err
 	}
