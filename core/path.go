@@ -113,7 +113,12 @@ func (p Path) Parent() Path {
 
 // Person is the path of a person of p's interface.
 func (p Path) Person(id string) (Path, error) {
-	return MakePath(p.Interface(), personMark, id)
+	iface, _, _ := strings.Cut(p.s, "/")
+	s := iface + "/" + personMark + "/" + encode(id)
+	if iface == "" || id == "" || len(s) > MaxPath {
+		return MakePath(p.Interface(), personMark, id)
+	}
+	return Path{s}, nil
 }
 
 // IsPerson reports whether p names a person and not a place.
@@ -141,6 +146,9 @@ func (p *Path) UnmarshalText(text []byte) error {
 const hex = "0123456789ABCDEF"
 
 func encode(plain string) string {
+	if !strings.ContainsFunc(plain, func(r rune) bool { return mustEncode(r, 1) }) {
+		return plain
+	}
 	var b strings.Builder
 	for i := 0; i < len(plain); {
 		r, size := utf8.DecodeRuneInString(plain[i:])

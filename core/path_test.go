@@ -110,3 +110,17 @@ func TestNearer(t *testing.T) {
 		}
 	}
 }
+
+// TestPerson: a user's path is what MakePath builds of its elements.
+func TestPerson(t *testing.T) {
+	for _, place := range []string{"room/1", "a%20b/c", "x", ""} {
+		for _, id := range []string{"1", "a b", "a/b", "50%", "\xff", "\uFFFD", "", "é", strings.Repeat("x", MaxPath)} {
+			p := Path{place}
+			got, err := p.Person(id)
+			want, wantErr := MakePath(p.Interface(), personMark, id)
+			if got != want || (err == nil) != (wantErr == nil) {
+				t.Errorf("%q of %q: %v, %v; want %v, %v", id, place, got, err, want, wantErr)
+			}
+		}
+	}
+}
