@@ -300,7 +300,8 @@ func TestAnnouncedGuildThatDoesNotCome(t *testing.T) {
 		}
 		announced := s.Identifies()[1].At
 		asked := s.Calls("GET /channels/" + hallID + "/messages")
-		if len(asked) != 1 || asked[0].At.Sub(announced) < defaultTimings.guilds || asked[0].At.Sub(announced) > 2*defaultTimings.guilds {
+		limit := defaultTimings.guilds
+		if len(asked) != 1 || asked[0].At.Sub(announced) < limit || asked[0].At.Sub(announced) > 2*limit {
 			t.Errorf("announced at %v, asked %+v", announced, asked)
 		}
 	})

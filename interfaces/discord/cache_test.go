@@ -61,8 +61,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A guild is told anew with every session: what it has is found all the same, and
-// what it has no more is not. Of its threads, only those in use are told.
+// A guild is received again with every session: what it has is found all the same, and
+// what it has no more is not. Of its threads, only those in use are received.
 func TestFindInAGuildToldAnew(t *testing.T) {
 	b := newCache("discord")
 	told := guildPayload{ID: guildID, Channels: []channel{{ID: hallID, Name: "hall"}, {ID: roomID, Name: "room"}}, Threads: []channel{

@@ -18,7 +18,7 @@ func TestCarry(t *testing.T) {
 		caption string
 		file    core.Upload
 		want    discordtest.File
-		text    string // as it stands
+		text    string // of the message
 		noted   string // as it joins the history
 	}{
 		"a picture":  {hallID, "Your *cat*.", picture, discordtest.File{Name: "cat.png", MIME: "image/png", Alt: "A cat on a sofa"}, "Your *cat*.", "Your *cat*.\n[picture: A cat on a sofa]"},
@@ -45,10 +45,12 @@ func TestCarry(t *testing.T) {
 				t.Fatalf("stands: %+v", all)
 			}
 			m, f := all[0], all[0].Files[0]
-			if f.Name != c.want.Name || f.MIME != c.want.MIME || f.Alt != c.want.Alt || !bytes.Equal(f.Data, c.file.Data) {
+			same := f.Name == c.want.Name && f.MIME == c.want.MIME && f.Alt == c.want.Alt
+			if !same || !bytes.Equal(f.Data, c.file.Data) {
 				t.Errorf("file %+v", f)
 			}
-			if !strings.HasSuffix(m.Text, c.text) || markdown.UTF16(m.Text) > markup.MaxContent || parts.done[3].ID != m.ID {
+			units := markdown.UTF16(m.Text)
+			if !strings.HasSuffix(m.Text, c.text) || units > markup.MaxContent || parts.done[3].ID != m.ID {
 				t.Errorf("caption %.50q, journalled %+v", m.Text, parts.done)
 			}
 			if parts.done[3].Text != c.noted {
@@ -70,7 +72,8 @@ func TestCarryALongCaption(t *testing.T) {
 		}
 	}
 	all := s.Messages(hallID)
-	if len(all) != 3 || len(all[0].Files) != 1 || len(all[1].Files) != 0 || parts.done[2].ID != all[0].ID || parts.done[2*restParts+2].ID != all[2].ID {
+	if len(all) != 3 || len(all[0].Files) != 1 || len(all[1].Files) != 0 ||
+		parts.done[2].ID != all[0].ID || parts.done[2*restParts+2].ID != all[2].ID {
 		t.Errorf("stands: %+v, journalled %+v", all, parts.done)
 	}
 	if said := strings.Join(strings.Fields(strings.Join(s.Texts(hallID), " ")), " "); said+" " != caption {

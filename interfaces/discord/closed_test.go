@@ -41,8 +41,8 @@ func TestClosedChannelIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Who takes no direct messages is left alone until he writes; what changes in one
-// guild opens nothing in another.
+// Nothing is sent to a user who accepts no direct messages, until that user writes; what
+// changes in one guild opens nothing in another.
 func TestClosedTargetsOpenAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		const other, lobby = "800000000000000077", "800000000000000078"

@@ -16,7 +16,7 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// synchronised runs a driver until it has told of its commands.
+// synchronised runs a driver until its commands are registered.
 func (s *server) synchronised(t *testing.T, state State, change func(*Options)) {
 	t.Helper()
 	d, in := s.bot(t, func(o *Options) { o.State, o.Commands = state, registry(); change(o) }), newInbox()
@@ -127,7 +127,8 @@ func TestCommandsAreWrittenAsThePlatformWants(t *testing.T) {
 	if b := list[1].Briefs; b["it"] == "" || len(b) != 1 {
 		t.Errorf("languages of help: %v", b)
 	}
-	if m := list[5]; m.Name != menuName || m.Type != commandMessage || !slices.Equal(m.Contexts, []int{inGuilds, inDirect, inGroups}) {
+	everywhere := []int{inGuilds, inDirect, inGroups}
+	if m := list[5]; m.Name != menuName || m.Type != commandMessage || !slices.Equal(m.Contexts, everywhere) {
 		t.Errorf("the menu: %+v", m)
 	}
 }
@@ -154,7 +155,7 @@ func TestCommandsOfAClosedGuild(t *testing.T) {
 	}
 }
 
-// What the platform does not take when the bot comes is told again, also in a guild
+// What is refused when the bot connects is registered later, also in a guild
 // that the bot comes to later.
 func TestCommandsAreToldUntilTheyAreTaken(t *testing.T) {
 	for name, c := range map[string]struct {

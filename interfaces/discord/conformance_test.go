@@ -107,7 +107,8 @@ func (w *world) Shown(t testing.TB, p coretest.Place) []coretest.Shown {
 
 func (w *world) Fail(_ testing.TB, p coretest.Place, faults ...coretest.SendFault) {
 	kinds := map[coretest.SendFault]discordtest.FaultKind{
-		coretest.SendLimited: discordtest.Shared, coretest.SendBroken: discordtest.Broken, coretest.SendReset: discordtest.Reset,
+		coretest.SendLimited: discordtest.Shared, coretest.SendBroken: discordtest.Broken,
+		coretest.SendReset: discordtest.Reset,
 	}
 	var list []discordtest.Fault
 	for _, f := range faults {

@@ -14,7 +14,7 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// Whether what stands in a channel is a message of ours goes by all that it says.
+// Whether a message in a channel is one that was sent is decided by all of its content.
 func TestIsTheSameMessage(t *testing.T) {
 	file := func(name string, size int) rest.File { return rest.File{Name: name, Data: make([]byte, size)} }
 	ours := outgoing{
@@ -97,7 +97,9 @@ func TestLookFindsNothingElse(t *testing.T) {
 
 // A channel is looked through page by page, as far as it goes and within bounds.
 func TestLookPages(t *testing.T) {
-	for said, pages := range map[int]int{0: 1, pageSize - 1: 2, pageSize: 2, 2*pageSize + 50: 3, lookPages * pageSize: lookPages} {
+	for said, pages := range map[int]int{
+		0: 1, pageSize - 1: 2, pageSize: 2, 2*pageSize + 50: 3, lookPages * pageSize: lookPages,
+	} {
 		t.Run(fmt.Sprint(said), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, s *server) {
 				d, now := s.bot(t), time.Now()
@@ -136,7 +138,7 @@ func TestWhoAmI(t *testing.T) {
 	})
 }
 
-// What could not be looked for may be there: that is not told apart from a lost answer.
+// What could not be searched for may be there: that is the same as a lost answer.
 func TestLongOutageWithoutALook(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		began := time.Now()
@@ -325,7 +327,9 @@ type promised struct{ what core.Sent }
 
 func (p *promised) Since(int) time.Time { return time.Time{} }
 
-func (p *promised) Send(_ context.Context, _ int, what core.Sent, _ func(context.Context, string) (string, error)) error {
+func (p *promised) Send(
+	_ context.Context, _ int, what core.Sent, _ func(context.Context, string) (string, error),
+) error {
 	p.what = what
 	return nil
 }
@@ -396,8 +400,8 @@ func TestSendErrors(t *testing.T) {
 	}
 }
 
-// Where nobody may reply, the message is no reply; where something else is wrong with it,
-// it is not sent twice.
+// Where nobody may reply, the message is sent without a reference; where something else is
+// wrong with it, it is not sent twice.
 func TestRepliesThatAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault discordtest.Fault

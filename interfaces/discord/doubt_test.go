@@ -84,7 +84,9 @@ type dying struct{ parts *former }
 
 func (d *dying) Since(n int) time.Time { return d.parts.Since(n) }
 
-func (d *dying) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (d *dying) Send(
+	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
+) error {
 	if err := d.parts.Send(ctx, n, what, do); err != nil {
 		return err
 	}

@@ -539,8 +539,8 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 	}
 }
 
-// A message of the bot's that is no answer to anybody keeps to the same: what was left
-// is looked for before it is said.
+// A message of the bot's that answers nobody follows the same rule: what was left is
+// searched for before it is sent.
 func TestDraftOfACrashAndATelling(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		state := shelf()

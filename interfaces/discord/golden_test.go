@@ -151,7 +151,7 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// TestNamesOfOthers: a name that stands for somebody's id is told from the author's own
+// TestNamesOfOthers: the name of an id is not counted among the author's own
 // words; in what they forward there are none of theirs.
 func TestNamesOfOthers(t *testing.T) {
 	for file, want := range map[string]string{"mention-person": " ask   about it", "plain": "", "forwarded-mention": ""} {

@@ -137,8 +137,8 @@ func answering(ids ...string) func(*core.Call) {
 	return func(c *core.Call) { c.Answers = ids }
 }
 
-// The answer to one message or command never becomes that of a later command, whoever
-// gave it and wherever; neither does a turn that the bot goes on with by itself.
+// The answer to one message or command never becomes that of a later command of any user
+// in any place; neither does a turn that the bot goes on with by itself.
 func TestEachCommandGetsItsOwnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -226,8 +226,7 @@ func TestCompletion(t *testing.T) {
 // shelf is a State that outlives drivers.
 func shelf() State { return &memoryState{values: map[string][]byte{}} }
 
-// A message that says nothing cannot be remembered: who asks is told so, and
-// nobody else.
+// A message that says nothing cannot be remembered: only the user who asks learns that.
 func TestInteractionThatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -299,7 +298,7 @@ func TestFollowUpWhoseReplyIsLost(t *testing.T) {
 		deny  uint64
 		lost  int // replies to the second of three messages
 		lives int
-		want  string // the messages that stand
+		want  string // the messages in the channel
 	}{
 		{reads, 0, 1, "123"}, {reads, 1, 1, "123"}, {reads, 9, 2, "123"},
 		{blind, 0, 1, "123"}, {blind, 1, 1, "1223"}, {blind, 2, 1, "12223"}, {blind, 9, 1, "12223"},

@@ -45,7 +45,7 @@ func TestMessageWithEverything(t *testing.T) {
 		if !strings.Contains(string(m.Embeds), `"title":"Rome"`) || m.ReplyTo != to || m.Silent != (i == 1) {
 			t.Errorf("message: %+v", m)
 		}
-		// Nobody is pinged but the person replied to, and he is not where it is silent.
+		// Only the user replied to is pinged, and nobody if it is silent.
 		if got := string(m.Mentions); got != []string{`{"parse":[],"replied_user":true}`, `{"parse":[]}`}[i] {
 			t.Errorf("mentions: %s", got)
 		}
@@ -102,7 +102,7 @@ func TestTargetsThatAreGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault discordtest.Fault
 		asked int // times that the channel was asked
-		told  int // times that the admins were told
+		told  int // times that the admins were informed
 	}{
 		"unknown channel":    {discordtest.Fault{Kind: discordtest.Refused, Status: 404, Code: 10003}, 1, 1},
 		"missing access":     {discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001}, 1, 1},
@@ -236,7 +236,8 @@ func TestChangesComeIn(t *testing.T) {
 	if r := in.wait(t, core.KindReaction, 2); r[0].Data != "👍" || r[1].Data != "-👍" || r[0].Target != first || r[0].Message.Author.Rank != core.Moderator {
 		t.Errorf("reactions: %+v", r)
 	}
-	if d := in.wait(t, core.KindDeletion, 3); d[0].Target != first || d[1].Target != others[0] || d[2].Target != others[1] {
+	d := in.wait(t, core.KindDeletion, 3)
+	if d[0].Target != first || d[1].Target != others[0] || d[2].Target != others[1] {
 		t.Errorf("deletions: %+v", d)
 	}
 }

@@ -635,7 +635,8 @@ func TestWhereIs(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if p, err := d.finder.locate(t.Context(), topicID); err != nil || p.Guild != guildID || p.Parent != hallID || !p.thread() {
+		p, err := d.finder.locate(t.Context(), topicID)
+		if err != nil || p.Guild != guildID || p.Parent != hallID || !p.thread() {
 			t.Errorf("%+v, %v", p, err)
 		}
 		asked(1)

@@ -49,7 +49,8 @@ func (e *echo) take(event core.Event) {
 func (e *echo) answer(event core.Event) {
 	defer e.done.Done()
 	raw, _ := json.Marshal(map[string]string{"text": "re: " + event.Message.Text, "reply_to_message_id": event.Message.ID})
-	call := core.Call{Path: event.Message.Path, Author: event.Message.Author, Payload: raw, Parts: &journal{base: event.Message.ID}}
+	m := &event.Message
+	call := core.Call{Path: m.Path, Author: m.Author, Payload: raw, Parts: &journal{base: m.ID}}
 	// A turn tries a step again that failed for the moment; so does this.
 	for try := 0; ; try++ {
 		_, err := e.d.actions.sendMessage(context.Background(), call)
@@ -100,7 +101,8 @@ func (s *server) trouble(stop <-chan struct{}) (times int) {
 // faulty lets one request in twenty fail, in every way in turn.
 func (s *server) faulty() {
 	kinds := []discordtest.Fault{
-		{Kind: discordtest.ResetAfter}, {Kind: discordtest.Broken}, {Kind: discordtest.Broken, Status: 500}, {Kind: discordtest.Refused, Status: 503},
+		{Kind: discordtest.ResetAfter}, {Kind: discordtest.Broken}, {Kind: discordtest.Broken, Status: 500},
+		{Kind: discordtest.Refused, Status: 503},
 		{Kind: discordtest.Shared}, {Kind: discordtest.Limited}, {Kind: discordtest.Reset},
 	}
 	n := 0
@@ -129,7 +131,8 @@ func TestSoak(t *testing.T) {
 	s := newServer(t)
 	s.Forgetful()
 	ids := s.rooms(rooms)
-	e := &echo{t: t, d: s.bot(t, func(o *Options) { o.Config.BackfillCount = 10_000 }), wait: map[core.Path]chan core.Event{}}
+	d := s.bot(t, func(o *Options) { o.Config.BackfillCount = 10_000 })
+	e := &echo{t: t, d: d, wait: map[core.Path]chan core.Event{}}
 	in := newInbox()
 	in.answer = e.take
 	s.listening(t, e.d, in)
@@ -164,8 +167,8 @@ func TestSoak(t *testing.T) {
 	took := time.Since(begun)
 	s.Fail(nil)
 	s.checkEchoes(t, ids, messages)
-	// What the test itself keeps is no memory of the driver's. What is told once more
-	// from here on is not known any more.
+	// The test's own memory does not count. Events that are repeated from here on are not
+	// known any more.
 	in.mu.Lock()
 	in.events, in.known, in.answer = nil, map[string]bool{}, nil
 	in.mu.Unlock()
@@ -183,7 +186,7 @@ func TestSoak(t *testing.T) {
 	e.close()
 }
 
-// checkEchoes holds what stands in the channels against what was said there.
+// checkEchoes compares the answers in the channels with what was said there.
 func (s *server) checkEchoes(t *testing.T, ids []string, messages int) {
 	t.Helper()
 	total := 0

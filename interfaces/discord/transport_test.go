@@ -217,7 +217,7 @@ func TestWithoutContentIntent(t *testing.T) {
 	for _, e := range in.wait(t, core.KindMessage, 4) {
 		got = append(got, string(e.Message.Addressed)+" "+e.Message.Text)
 	}
-	// That somebody replies is seen, what he says without a mention is not.
+	// That a user replies is seen, the text without a mention is not.
 	if want := []string{"mention hello @aria", "direct in private", "reply a reply", "reply "}; !slices.Equal(got, want) {
 		t.Errorf("came in: %q", got)
 	}
@@ -286,7 +286,7 @@ func TestShards(t *testing.T) {
 }
 
 // Shards that identify at once are all refused the content intent: each of them
-// goes on without it, and the admins are told once.
+// goes on without it, and the admins are informed once.
 func TestShardsWithoutContentIntent(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {
 		s.Gateway(func(g *discordtest.Settings) {
@@ -375,7 +375,8 @@ func TestMessageThatHasNoText(t *testing.T) {
 func TestResumeAddressThatFails(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	unavailable := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+	broken := httptest.NewServer(http.HandlerFunc(unavailable))
 	defer broken.Close()
 	s.Gateway(func(g *discordtest.Settings) { g.ResumeURL = "ws" + strings.TrimPrefix(broken.URL, "http") })
 	_, in := s.up(t)
@@ -435,7 +436,7 @@ func TestNoWay(t *testing.T) {
 		{"forbidden", false, discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50013}, false}, // and nothing goes there from then on
 	} {
 		down.Store(tc.down)
-		d.rest.Close() // a connection that stands is of no use
+		d.rest.Close() // an open connection is of no use
 		s.Fail(func(c discordtest.Call) discordtest.Fault {
 			if c.Is("POST /channels/" + hallID + "/messages") {
 				return tc.fault

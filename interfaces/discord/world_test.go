@@ -60,7 +60,9 @@ func inBubble(t *testing.T, f func(t *testing.T, s *server)) {
 				t.Errorf("a rule was broken: %s", b)
 			}
 		})
-		platform.Gateway(func(g *discordtest.Settings) { g.Interval, g.Between = 41250*time.Millisecond, 5*time.Second })
+		platform.Gateway(func(g *discordtest.Settings) {
+			g.Interval, g.Between = 41250*time.Millisecond, 5*time.Second
+		})
 		f(t, &server{platform, defaultTimings})
 	})
 }
@@ -80,7 +82,8 @@ var fastTimings = timings{
 		Patience: time.Minute, Identify: 30 * time.Millisecond, Invalid: 5 * time.Millisecond,
 		Backoff: 10 * time.Millisecond, Longest: 200 * time.Millisecond,
 	},
-	retry: 5 * time.Millisecond, guilds: time.Minute, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond, defers: time.Minute, answers: time.Minute, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
+	retry: 5 * time.Millisecond, guilds: time.Minute, flush: 20 * time.Millisecond, typing: 20 * time.Millisecond,
+	defers: time.Minute, answers: time.Minute, draft: 20 * time.Millisecond, left: 20 * time.Millisecond,
 }
 
 // inbox records what comes in. It takes each (place, id) once, as the real one.
@@ -281,7 +284,9 @@ type journal struct {
 
 func (j *journal) Since(int) time.Time { return time.Time{} }
 
-func (j *journal) Send(ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error)) error {
+func (j *journal) Send(
+	ctx context.Context, n int, what core.Sent, do func(context.Context, string) (string, error),
+) error {
 	j.mu.Lock()
 	_, sent := j.done[n]
 	j.mu.Unlock()
