@@ -158,6 +158,8 @@ func (s *shard) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var beats sync.WaitGroup
+	defer beats.Wait()
 	defer c.closeWith(ctx)()
 	err = c.hello()
 	if err != nil {
@@ -168,7 +170,7 @@ func (s *shard) connect(ctx context.Context) error {
 		return err
 	}
 	identified()
-	return s.serve(ctx, c)
+	return s.serve(ctx, c, &beats)
 }
 
 // locate asks where to connect, except the first time: one answer is for all shards.
@@ -208,11 +210,10 @@ func (s *shard) begin(c *conn) error {
 	})
 }
 
-// serve sends heartbeats and handles messages until the connection ends.
-func (s *shard) serve(ctx context.Context, c *conn) error {
+// serve sends heartbeats, in a goroutine of beats, and handles messages until the
+// connection ends.
+func (s *shard) serve(ctx context.Context, c *conn, beats *sync.WaitGroup) error {
 	ctx, end := context.WithCancelCause(ctx)
-	var beats sync.WaitGroup
-	defer beats.Wait()
 	defer end(nil)
 	beats.Go(func() {
 		err := c.beat(ctx)

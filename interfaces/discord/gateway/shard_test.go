@@ -353,6 +353,63 @@ func TestLocate(t *testing.T) {
 	})
 }
 
+// Where to connect is asked until there is an answer, but not with a token that is refused.
+func TestFind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(27 * 365 * 24 * time.Hour)
+		s, end := discordtest.InMemory()
+		t.Cleanup(end)
+		sh, _ := loose(t, s, func(o *Options) { o.Shards = 3 })
+		refused := discordtest.Fault{Kind: discordtest.Refused, Status: 400}
+		s.FailNext("GET /gateway", refused, refused)
+		began := time.Now()
+		at, err := sh.g.Find(t.Context())
+		if took := time.Since(began); err != nil || at.Shards != 3 || took < 2*time.Second || took > 4*time.Second {
+			t.Errorf("after %v: %+v, %v", took, at, err)
+		}
+		s.Revoke()
+		if _, err := sh.g.Find(t.Context()); !errors.Is(err, ErrToken) {
+			t.Errorf("without a token: %v", err)
+		}
+		s.FailNext("GET /gateway", refused)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := sh.g.Find(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("at the end: %v", err)
+		}
+	})
+}
+
+// A heartbeat that the gateway asks for is sent at once.
+func TestHeartbeatThatIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(27 * 365 * 24 * time.Hour)
+		s, end := discordtest.InMemory()
+		t.Cleanup(end)
+		ctx, cancel := context.WithCancel(t.Context())
+		s.Gateway(func(g *discordtest.Settings) {
+			g.Interval = 10 * time.Minute
+			g.Script = func(_ int, c *discordtest.Conn) bool {
+				defer cancel()
+				c.Read()
+				for range 3 {
+					c.Send(discordtest.Payload{Op: discordtest.OpHeartbeat})
+					if !c.Read() {
+						t.Error("the connection ended")
+					}
+				}
+				return true
+			}
+		})
+		sh, _ := loose(t, s)
+		sh.located = true
+		began := time.Now()
+		if err := sh.run(ctx); err != nil || time.Since(began) > time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
 // The token is not sent in the clear if requests are encrypted.
 func TestLocation(t *testing.T) {
 	for _, c := range []struct {
