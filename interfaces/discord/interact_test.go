@@ -257,7 +257,7 @@ func TestInteractionToldAgain(t *testing.T) {
 		s.press(t, hallID, m.ID, annID, annID+":0")
 		in.wait(t, core.KindPress, 1)
 		time.Sleep(time.Second)
-		for _, p := range s.Told("INTERACTION_CREATE") {
+		for _, p := range s.Sent("INTERACTION_CREATE") {
 			s.Send(p)
 		}
 		time.Sleep(10 * time.Second)

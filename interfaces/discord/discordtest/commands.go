@@ -38,8 +38,8 @@ var (
 	language    = regexp.MustCompile(`^(id|da|de|en-GB|en-US|es-ES|es-419|fr|hr|it|lt|hu|nl|no|pl|pt-BR|ro|fi|sv-SE|vi|tr|cs|el|bg|ru|uk|hi|th|zh-CN|ja|zh-TW|ko)$`)
 )
 
-// Commands lists the names of the commands that the bot told of, for a guild or,
-// with "", for everywhere; those of a message's menu begin with "> ".
+// Commands lists the names of the commands that the bot registered for a guild or, with "",
+// for everywhere. Those of a message's menu begin with "> ".
 func (s *Server) Commands(guild string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ const (
 	Limited              // 429: the route's bucket is empty, for Fault.After
 	Shared               // 429: others emptied it
 	Global               // 429: for everything
-	Cloudflare           // 429 with a page of HTML, by what stands before the API
+	Cloudflare           // 429 with a page of HTML, by a proxy in front of the API
 	Refused              // Fault.Status and Fault.Code, with a JSON body
 	Broken               // Fault.Status (default 502) with a page of HTML
 	Reset                // the connection breaks
@@ -83,8 +83,8 @@ func (s *Server) linger(r *http.Request, c Call) bool {
 	return false
 }
 
-// Revoke takes the token away: requests and new connections are refused from now
-// on, and connections that stand are closed.
+// Revoke makes the token invalid: requests and new connections are refused from now on,
+// and open connections are closed.
 func (s *Server) Revoke() {
 	s.mu.Lock()
 	s.revoked = true
@@ -107,7 +107,7 @@ type limits struct {
 	left  map[string]*allowance
 	sent  []time.Time
 	hits  int
-	bans  map[string]time.Time // told to wait until, by bucket; "" for everything
+	bans  map[string]time.Time // until when the bot must wait, by bucket; "" for everything
 	early int
 }
 
@@ -130,8 +130,8 @@ func (s *Server) Limit(count int, per time.Duration, all int) {
 // seconds in a channel, and 50 requests in a second.
 func (s *Server) Strict() { s.Limit(5, 5*time.Second, 50) }
 
-// Hits counts the limits that the bot ran into, and Early the requests that it
-// made while it had been told to wait.
+// Hits counts the rate limits that the bot exceeded, and early the requests that it made
+// while it had to wait.
 func (s *Server) Hits() (hits, early int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

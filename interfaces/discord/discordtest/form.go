@@ -51,7 +51,7 @@ func empty(raw json.RawMessage) bool {
 	return text == "" || text == "null" || text == "[]"
 }
 
-// changes reads what a request says of a message, on top of what stands.
+// changes reads what a request changes of a message.
 func (s *Server) changes(call *Call, c *Channel, m *Message) (*form, *failure) {
 	f := &form{Message: *m, fields: decode[map[string]json.RawMessage](call.Body)}
 	w := decode[written](call.Body)

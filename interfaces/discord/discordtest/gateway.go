@@ -91,7 +91,9 @@ type gateway struct {
 const sessionsADay = 1000
 
 func (g *gateway) init() {
-	g.Settings = Settings{Interval: 10 * time.Second, Shards: 1, Concurrency: 1, Remaining: sessionsADay, Reset: time.Second}
+	g.Settings = Settings{
+		Interval: 10 * time.Second, Shards: 1, Concurrency: 1, Remaining: sessionsADay, Reset: time.Second,
+	}
 	g.sessions, g.conns = map[string]*session{}, map[*Conn]bool{}
 }
 
@@ -108,8 +110,10 @@ func (g *gateway) renew() {
 func (s *Server) getGateway(*Call, []string) (any, *failure) {
 	g := &s.gateway
 	g.renew()
+	reset := max(time.Until(g.refill), time.Millisecond).Milliseconds()
 	return map[string]any{"url": s.gatewayURL(), "shards": g.Shards, "session_start_limit": map[string]any{
-		"total": sessionsADay, "remaining": g.Remaining, "reset_after": max(time.Until(g.refill), time.Millisecond).Milliseconds(), "max_concurrency": g.Concurrency}}, nil
+		"total": sessionsADay, "remaining": g.Remaining, "reset_after": reset, "max_concurrency": g.Concurrency,
+	}}, nil
 }
 
 // Payload is one message of the gateway.
@@ -138,7 +142,7 @@ type Conn struct {
 	once   sync.Once
 }
 
-// closing is what stands in a queue where the connection is to be closed.
+// closing is in the queue where the connection must be closed.
 type closing struct {
 	code int
 	text string
@@ -203,7 +207,8 @@ func (c *Conn) write() {
 		case chan struct{}:
 			close(p)
 		case closing:
-			_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(p.code, p.text), time.Now().Add(time.Second))
+			text := websocket.FormatCloseMessage(p.code, p.text)
+			_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second))
 			c.Drop()
 			return
 		default:
@@ -354,8 +359,7 @@ func (s *Server) Send(p Payload) { s.each(func(c *Conn) { c.Send(p) }) }
 // Close closes all connections.
 func (s *Server) Close(code int, text string) { s.each(func(c *Conn) { c.Close(code, text) }) }
 
-// Forget ends all sessions: nobody is told what happens from now on, and they
-// cannot be resumed.
+// Forget ends all sessions: they get no further events and cannot be resumed.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.unlock()
@@ -393,8 +397,8 @@ func (s *Server) Identifies() []Identify {
 // SendRaw sends any JSON to all connections.
 func (s *Server) SendRaw(v any) { s.each(func(c *Conn) { c.Send(v) }) }
 
-// Told lists the events of a kind that sessions were told of, as they were sent.
-func (s *Server) Told(kind string) []Payload {
+// Sent lists the events of a kind that were sent to sessions.
+func (s *Server) Sent(kind string) []Payload {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []Payload

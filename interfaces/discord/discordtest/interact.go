@@ -101,7 +101,7 @@ func (s *Server) Press(channel, message, person, custom string) (string, error) 
 	return id, nil
 }
 
-// Command lets a person call a command that the bot told of; it returns the
+// Command lets a user call a command that the bot registered. It returns the
 // interaction's id.
 func (s *Server) Command(channel, person, name string, options map[string]string) (string, error) {
 	s.mu.Lock()

@@ -22,7 +22,7 @@ type File struct {
 	extra    map[string]any
 }
 
-// Message is what stands in a channel.
+// Message is a message in a channel.
 type Message struct {
 	ID, Channel, Author string
 	Text                string
@@ -66,7 +66,7 @@ func (m *Message) Buttons() []string {
 	return ids
 }
 
-// Messages returns the bot's messages that stand in a channel, the oldest first.
+// Messages returns the bot's messages in a channel, the oldest first.
 func (s *Server) Messages(channel string) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Server) Texts(channel string) []string {
 	return texts
 }
 
-// Everything returns all messages that stand in a channel, the oldest first.
+// Everything returns all messages in a channel, the oldest first.
 func (s *Server) Everything(channel string) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +146,7 @@ type Saying struct {
 	Extra   map[string]any // further fields of the message, as the platform writes them
 }
 
-// Say lets a person say something; the bot is told. It returns the message's id.
+// Say lets a user say something; the bot gets an event. It returns the message's id.
 func (s *Server) Say(channel, person, text string, more ...Saying) string {
 	s.mu.Lock()
 	defer s.unlock()

@@ -240,7 +240,7 @@ func (s *Server) change(call *Call, c *Channel, m *Message) (any, *failure) {
 	*m = form.Message
 	m.preview()
 	m.Edits++
-	if !m.Thinking { // the answer takes the sign's place, which is no edit
+	if !m.Thinking { // an answer that replaces the sign is not an edit
 		m.edited = time.Now().UTC()
 	}
 	m.Thinking = false

@@ -339,7 +339,7 @@ func (s *Server) getMember(_ *Call, ids []string) (any, *failure) {
 
 var signature = regexp.MustCompile(`^ex=([0-9a-f]+)&is=[0-9a-f]+&hm=([0-9a-f]+)&?$`)
 
-// serveFile serves a file to whoever has a signature that is not too old.
+// serveFile serves a file if the signature is not too old.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.unlock()

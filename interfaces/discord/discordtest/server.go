@@ -164,7 +164,7 @@ func newer(a, b string) bool {
 type Call struct {
 	Method string
 	Path   string          // behind /api/v9
-	Body   json.RawMessage // its JSON, also where files stand beside it
+	Body   json.RawMessage // its JSON, also if there are files
 	Files  []File
 	At     time.Time
 	Status int // 0: the connection broke

@@ -25,7 +25,7 @@ const (
 	GroupID    = "820000000000000002" // a group of Ann, Bob and the bot
 
 	AnnID   = "700000000000000001"
-	BobID   = "700000000000000002" // a moderator by his role
+	BobID   = "700000000000000002" // a moderator by role
 	OwnerID = "700000000000000009" // the guild's
 
 	KeeperRole = "830000000000000001" // may manage messages
@@ -86,7 +86,7 @@ type Guild struct {
 	ID, Name, Owner string
 	Roles           []Role
 	Members         map[string]*Member
-	Unavailable     bool // announced, and not told of
+	Unavailable     bool // announced, without its event
 	Joined          time.Time
 }
 
@@ -177,8 +177,8 @@ func (s *Server) AddPerson(p Person) {
 	s.people[p.ID] = &p
 }
 
-// AddGuild makes a guild like the first one, without channels; tell, where set,
-// changes it before anybody hears of it. The bot is told that it joined.
+// AddGuild makes a guild like the first one, without channels; change, if set, changes it
+// before there is an event. The bot gets the event that it joined.
 func (s *Server) AddGuild(id string, change func(*Guild)) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -199,15 +199,15 @@ func (s *Server) RemoveGuild(id string) {
 	s.dispatch(id, "", "GUILD_DELETE", map[string]any{"id": id})
 }
 
-// ChangeGuild changes a guild; the bot is not told.
+// ChangeGuild changes a guild, without an event for the bot.
 func (s *Server) ChangeGuild(id string, f func(*Guild)) {
 	s.mu.Lock()
 	defer s.unlock()
 	f(s.guild(id))
 }
 
-// AddChannel makes a channel, with a new id where it has none, and returns that;
-// the bot is told, but for direct messages.
+// AddChannel makes a channel, with a new id if it has none, and returns that. The bot gets
+// an event, except for direct messages.
 func (s *Server) AddChannel(c Channel) string {
 	s.mu.Lock()
 	defer s.unlock()
@@ -225,7 +225,7 @@ func (s *Server) AddChannel(c Channel) string {
 	return c.ID
 }
 
-// ChangeChannel changes a channel; the bot is told, as the platform does.
+// ChangeChannel changes a channel; the bot gets the event.
 func (s *Server) ChangeChannel(id string, f func(*Channel)) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -261,7 +261,7 @@ func (s *Server) guild(id string) *Guild {
 	return nil
 }
 
-// person returns somebody, who is made where he is new; s.mu is held.
+// person returns a user, who is made if new. s.mu is held.
 func (s *Server) person(id string) *Person {
 	p := s.people[id]
 	if p == nil {
