@@ -50,24 +50,16 @@ func (a *actions) edit(ctx context.Context, call core.Call) (core.Result, error)
 	if len(texts) != 1 {
 		return core.Result{}, core.Errorf(core.Invalid, "text must fit into one message")
 	}
-	if err := a.rewrite(ctx, channel, string(p.ID), texts[0]); err != nil {
-		return core.Result{}, err
+	err = a.rest.Do(ctx, rest.Request{
+		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, string(p.ID)},
+		Body: map[string]any{"content": texts[0], "allowed_mentions": nobody()},
+	})
+	if err != nil {
+		return core.Result{}, rest.Failure("changing the message", err)
 	}
 	changed := core.Message{Path: p.Path, ID: string(p.ID), Text: strings.TrimSpace(p.Text)}
 	a.receive(ctx, core.Event{Kind: core.KindEdit, Message: changed})
 	return core.Result{}, nil
-}
-
-// rewrite gives one of our messages another text.
-func (a *actions) rewrite(ctx context.Context, channel, id, content string) error {
-	err := a.rest.Do(ctx, rest.Request{
-		Method: "PATCH", Route: "/channels/{}/messages/{}", IDs: []string{channel, id},
-		Body: map[string]any{"content": content, "allowed_mentions": nobody()},
-	})
-	if err != nil {
-		return rest.Failure("changing the message", err)
-	}
-	return nil
 }
 
 // remove deletes a message; other people's only for a moderator.

@@ -230,31 +230,26 @@ func (b *cache) dropChannel(guild, id string) {
 	}
 }
 
-func (b *cache) setRole(guild string, r guildRole) {
+// change changes a guild, if it is known.
+func (b *cache) change(id string, f func(g *guild)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	g := b.guilds[guild]
+	g := b.guilds[id]
 	if g != nil {
-		g.roles[r.ID] = role{short(r.Name, 100), uint64(r.Power)}
+		f(g)
 	}
 }
 
-func (b *cache) dropRole(guild, id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	g := b.guilds[guild]
-	if g != nil {
-		delete(g.roles, id)
-	}
+func (b *cache) setRole(id string, r guildRole) {
+	b.change(id, func(g *guild) { g.roles[r.ID] = role{short(r.Name, 100), uint64(r.Power)} })
 }
 
-func (b *cache) setMine(guild string, roles []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	g := b.guilds[guild]
-	if g != nil {
-		g.mine = slices.Clone(roles)
-	}
+func (b *cache) dropRole(id, role string) {
+	b.change(id, func(g *guild) { delete(g.roles, role) })
+}
+
+func (b *cache) setMine(id string, roles []string) {
+	b.change(id, func(g *guild) { g.mine = slices.Clone(roles) })
 }
 
 // isMine reports whether one of the roles is the bot's.

@@ -30,20 +30,20 @@ func TestProbe(t *testing.T) {
 		}, "identity", "unknown", "check the network"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newServer(t)
-			c.set(s)
-			found := map[string]core.Finding{}
-			for _, f := range s.bot(t).Probe(t.Context()) {
-				found[f.What] = f
-			}
-			f := found[c.what]
-			if !strings.Contains(f.Found, c.found) || f.Found == "" || (f.Mend == "") != (c.mend == "") || !strings.Contains(f.Mend, c.mend) {
-				t.Errorf("%+v", f)
-			}
-			if opened, _, _ := s.Counts(); opened > 0 {
-				t.Error("it connected to the gateway")
-			}
+			inBubble(t, func(t *testing.T, s *server) {
+				c.set(s)
+				found := map[string]core.Finding{}
+				for _, f := range s.bot(t).Probe(t.Context()) {
+					found[f.What] = f
+				}
+				f := found[c.what]
+				if !strings.Contains(f.Found, c.found) || f.Found == "" || (f.Mend == "") != (c.mend == "") || !strings.Contains(f.Mend, c.mend) {
+					t.Errorf("%+v", f)
+				}
+				if opened, _, _ := s.Counts(); opened > 0 {
+					t.Error("it connected to the gateway")
+				}
+			})
 		})
 	}
 }
