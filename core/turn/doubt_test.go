@@ -353,3 +353,27 @@ func TestDoubtIsNotForTheModel(t *testing.T) {
 		b.stop()
 	})
 }
+
+// TestRefusalsLeaveNoDoubt checks that only sends that may have worked count, not those that the platform refused.
+func TestRefusalsLeaveNoDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		room := coretest.NewRoom("room")
+		room.Forgets = true
+		refused := 0
+		room.Fail = func(string) error {
+			if refused++; refused <= 3 {
+				return core.ErrAway
+			}
+			return nil
+		}
+		room.Lose = lossy("one", 2)
+		b := start(t, s, room, coretest.NewAsker(plan("one")))
+		defer b.stop()
+		b.receive(said("1", "jay", "hi"))
+		time.Sleep(time.Hour)
+		b.quiet()
+		b.holds("one", "one", "one")
+	})
+}

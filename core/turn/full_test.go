@@ -316,3 +316,30 @@ func TestCommandWaitsForTheDisk(t *testing.T) {
 		b.holds("one")
 	})
 }
+
+// TestFullDiskEndsWhatHasBegun checks that all commits of a turn that has begun may use the room that is kept back.
+func TestFullDiskEndsWhatHasBegun(t *testing.T) {
+	store := open(t, t.TempDir())
+	t.Cleanup(func() { store.Close() })
+	s := &cramped{Store: store}
+	begins := func(b *core.Batch) bool { // what is received, and the beginning of a turn
+		opening := func(r core.Record) bool { return r.Key.Round == 0 && len(b.Answered)+len(b.Settled) == 0 }
+		return len(b.Journal) == 0 || slices.ContainsFunc(b.Journal, opening)
+	}
+	s.fill(func(b *core.Batch) bool { return !b.Finishing && !begins(b) })
+	room := coretest.NewRoom("room")
+	bank := coretest.NewPlugin("bank", core.Action{Name: "pay", Brief: "Pay somebody", Permission: core.Everyone, Confirm: true,
+		Do: func(context.Context, core.Call) (core.Result, error) {
+			return core.Result{Output: []byte(`"paid"`)}, nil
+		}})
+	b := start(t, s, room, coretest.NewAsker(pays, plan("Paid.")), func(o *turn.Options) {
+		o.Catalogue, o.Places.Chooser = catalogueOf(t, room, bank), func(core.Path) core.Chooser { return room }
+	})
+	b.receive(said("1", "jay", "pay Ann"))
+	b.ended(1)
+	b.receive(b.press("p", "jay", "Confirm"))
+	b.ended(1)
+	if n := s.refused.Load(); n > 0 {
+		t.Errorf("%d commits of turns that have begun are refused", n)
+	}
+}

@@ -37,17 +37,13 @@ func (in *input) read() (r action.Reading) {
 func (in *input) readMessage(r *action.Reading, e *core.Entry) {
 	m := &e.Message
 	switch e.Kind {
-	case core.KindBeat: // its data is the configuration's
+	case core.KindBeat, core.KindPress: // the text is the configuration's, or the bot's: a label
 		return
 	case core.KindReminder, core.KindBacklog:
 		r.Strangers = true
 		return
 	case core.KindContinue:
 		r.Own = true
-		return
-	case core.KindPress: // the label is the bot's text, and Confirm says nothing about what comes next
-		_, _, confirms := parseQuestion(e.Data)
-		r.Own = r.Own || confirms
 		return
 	}
 	r.Words(m.Text)

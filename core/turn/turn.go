@@ -14,7 +14,7 @@
 //
 // # One turn
 //
-// Method answer lists the steps: load (place.go: what waits; the attempt is
+// Method answer lists the steps: load (worker.go: what waits; the attempt is
 // committed) → recheck → decide (an answer to a question) → gather (hints,
 // injections, attachments) → ask and check (an engine answers; the corrector
 // asks again) → execute (the accepted plan, journalled step by step) → follow up
