@@ -188,17 +188,21 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.ended(2)
+	unmarked := said("u", "jay", "and now?")
+	unmarked.Message.Private, unmarked.Message.Addressed = false, core.Mention
+	b.receive(unmarked)
+	b.ended(1)
 	private := 0
 	for _, c := range eye.Calls() {
 		if c.Path != place {
 			continue
 		}
 		if private++; !c.Private || len(c.Sees) != 1 {
-			t.Errorf("the reminder's call is private: %t, and sees %v", c.Private, c.Sees)
+			t.Errorf("call %d is private: %t, and sees %v", private, c.Private, c.Sees)
 		}
 	}
-	if private != 1 {
-		t.Errorf("the reminder caused %d calls", private)
+	if private != 2 {
+		t.Errorf("the reminder and the message caused %d calls", private)
 	}
 	err := s.View(t.Context(), func(v core.View) error {
 		e, ok, err := v.Entry(place, "r")
