@@ -197,6 +197,11 @@ var foreignTexts = map[string]struct {
 		script: []any{doing("fetch", reads), plan("Shall I go on?"), doing("erase", stupid)},
 		want:   []string{reads}, asked: true,
 	},
+	"a page, then talk, then an erasure": {
+		before: []core.Event{said("1", "jay", "read page.example/a"), said("3", "jay", "is it so?")}, say: said("4", "jay", "go on"),
+		script: []any{doing("fetch", reads), plan("Shall I go on?"), plan("Yes."), doing("erase", stupid)},
+		want:   []string{reads}, asked: true,
+	},
 	"a file, then an erasure in the next turn": {
 		before: []core.Event{with(said("1", "jay", "see"), core.Attachment{Kind: core.File, Ref: "f"})},
 		say:    me("go on"), script: []any{plan("Shall I go on?"), doing("erase", stupid)}, asked: true,
