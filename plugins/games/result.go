@@ -41,8 +41,12 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 	if err != nil {
 		return core.Result{}, refused("poll", err)
 	}
-	if mine, err := p.isMaker(ctx, c, one.Number); err != nil || !mine && c.Author.Rank < core.Moderator {
-		return core.Result{}, refused("poll", orForbidden(err))
+	mine, err := p.isMaker(ctx, c, one.Number)
+	if err == nil && !mine && c.Author.Rank < core.Moderator {
+		err = core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
+	}
+	if err != nil {
+		return core.Result{}, refused("poll", err)
 	}
 	if err := p.count(ctx, &one); err != nil {
 		return core.Result{}, refused("poll", err)
@@ -51,13 +55,6 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 		return core.Result{}, refused("poll", err)
 	}
 	return output(one.result())
-}
-
-func orForbidden(err error) error {
-	if err != nil {
-		return err
-	}
-	return core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
 }
 
 func (p *Plugin) isMaker(ctx context.Context, c core.Call, number int) (bool, error) {

@@ -72,7 +72,11 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 	}
 	r.Due = r.Start
 	if !w.rule.IsZero() {
-		next, ok := w.rule.Next(r.Start, later(r.Start, now).Add(-time.Second), p.config.MaxAhead)
+		from := r.Start
+		if now.After(from) {
+			from = now
+		}
+		next, ok := w.rule.Next(r.Start, from.Add(-time.Second), p.config.MaxAhead)
 		if !ok {
 			return r, core.Errorf(core.Invalid, "The rule %s never comes true.", r.Rule)
 		}
@@ -93,13 +97,6 @@ func (p *Plugin) set(ctx context.Context, a asker, w wish) (reminder, error) {
 		return r, err
 	}
 	return r, p.keep(ctx, a.person, r)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // zoneName is a zone as it is kept: "" for one that has no name to find it by.

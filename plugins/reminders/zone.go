@@ -34,12 +34,8 @@ func (p *Plugin) zoneFor(ctx context.Context, a asker, named string) (zone, erro
 	if loc == nil {
 		return zone{p.host.Clock().Location(), false}, nil
 	}
-	return zone{loc, !a.private && !a.place.Within(origin) && !within(a.sees, origin)}, nil
-}
-
-// within reports whether one of the places lies at or below the root.
-func within(places []core.Path, root core.Path) bool {
-	return slices.ContainsFunc(places, func(at core.Path) bool { return at.Within(root) })
+	shows := func(at core.Path) bool { return at.Within(origin) }
+	return zone{loc, !a.private && !shows(a.place) && !slices.ContainsFunc(a.sees, shows)}, nil
 }
 
 // zoneOf returns the time zone that a user chose, and where they said so; nil means none.
