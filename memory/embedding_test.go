@@ -282,3 +282,25 @@ func TestTheNextEmbedderStartsAfresh(t *testing.T) {
 		want(t, "calls", other.schedule(), "0s:32 0s:8")
 	})
 }
+
+// TestLookingIsGivenUp: a file that cannot be read keeps nobody looking for ever.
+func TestLookingIsGivenUp(t *testing.T) {
+	l := &lexicon{}
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		saveMany(t, db, 3, "dog")
+		l.failing(func([]string) error { return &core.ModelError{Kind: core.RetryLater} })
+		db.SetEmbedder(l.as("m"))
+		synctest.Wait()
+		m := db.meaning
+		m.mu.Lock()
+		m.look, m.from = true, 0
+		clear(m.waiting)
+		m.mu.Unlock()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		batch, _, _ := m.next(ctx, 5)
+		want(t, "facts of a file that cannot be read", len(batch), 0)
+		batch, _, _ = m.next(t.Context(), 2)
+		want(t, "facts", len(batch), 2)
+	})
+}

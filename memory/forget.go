@@ -229,8 +229,8 @@ func (f *forgetting) read(k, v []byte) (line, bool) {
 // concerns reports whether an entry was said or done by the person, answers them, or is
 // in a place that goes as a whole.
 func (f *forgetting) concerns(l *line) bool {
-	return l.Message.Seq <= f.whole[l.Message.Path] ||
-		f.person != "" && (l.Message.Author.ID == f.person || slices.Contains(l.answers, f.person))
+	return l.Message.Seq <= f.whole[l.Message.Path] || l.Message.Author.ID == f.person ||
+		slices.Contains(l.answers, f.person)
 }
 
 // logs takes out the person's entries, and the person out of the entries of others.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -190,4 +191,31 @@ func TestExportAtOnce(t *testing.T) {
 	if err := db.Export(t.Context(), q, core.Path{}); err != nil || !q.held {
 		t.Errorf("%v; read while it was written: %t", err, q.held)
 	}
+}
+
+// TestTracesThatStay: the log tells of them, unless the database is being closed.
+func TestTracesThatStay(t *testing.T) {
+	dir := t.TempDir()
+	var log strings.Builder
+	db := openWith(t, dir, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	add(t, db, asks("j", "1000"))
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	inTheWay := filepath.Join(dir, FileName+compactSuffix)
+	if err := os.MkdirAll(filepath.Join(inTheWay, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	db.tidy(ctx)
+	want(t, "told when it was given up", strings.Count(log.String(), "traces of"), 0)
+	db.tidy(t.Context())
+	want(t, "told when it failed", strings.Count(log.String(), "traces of"), 1)
+	if err := os.RemoveAll(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	db.tidy(t.Context())
+	want(t, "told when it worked", strings.Count(log.String(), "traces of"), 1)
+	want(t, "traces", db.traces(), false)
 }
