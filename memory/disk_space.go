@@ -84,7 +84,6 @@ func (r *room) begin(ctx context.Context) {
 				return
 			case <-r.scarce:
 			}
-			r.full.Store(true)
 			r.say(true)
 			if !r.await(ctx) {
 				return

@@ -515,7 +515,7 @@ func (f *forgetting) former(old Former) bool { return f.person != "" && old.By =
 
 func (f *forgetting) known(fact Fact) bool {
 	if f.person == "" {
-		return fact.Origin.Within(f.path) || fact.By.Within(f.path) && !f.path.IsZero() && !fact.By.IsZero()
+		return fact.Origin.Within(f.path) || fact.By.Within(f.path)
 	}
 	_, private := f.whole[fact.Origin]
 	return private || fact.By == f.path || slices.Contains(fact.About, f.path)

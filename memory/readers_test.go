@@ -1,0 +1,146 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"synthbot/core"
+)
+
+// TestEndedContexts: whatever is asked for under a context that has ended, nothing is
+// returned but its error.
+func TestEndedContexts(t *testing.T) {
+	db := open(t, t.TempDir())
+	populated(t, db)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	items := db.Items("bio")
+	for name, ask := range map[string]func() error{
+		"a state":    func() error { _, err := db.State(ctx, group); return err },
+		"use":        func() error { _, err := db.Uses(ctx, "2000-01-01", "2100-01-01"); return err },
+		"facts":      func() error { _, _, err := db.ListFacts(ctx, Listing{N: 1}); return err },
+		"a search":   func() error { _, err := db.Recall(ctx, Query{Text: "tea", See: []core.Path{group}, N: 1}); return err },
+		"a fact":     func() error { _, err := db.SaveFact(ctx, Fact{Text: "tea"}); return err },
+		"no fact":    func() error { return db.DropFact(ctx, "1", group) },
+		"an item":    func() error { _, _, err := items.Get(ctx, group, "k"); return err },
+		"items":      func() error { _, err := items.List(ctx, group); return err },
+		"a new item": func() error { _, err := items.Put(ctx, Item{Path: group, Key: "x", Value: []byte("1")}); return err },
+		"new items":  func() error { return items.PutAll(ctx, Item{Path: group, Key: "x", Value: []byte("1")}) },
+		"a view":     func() error { return db.View(ctx, func(core.View) error { return nil }) },
+		"a batch":    func() error { return db.Commit(ctx, &core.Batch{Append: []core.Entry{message(group, "x", "x")}}) },
+		"nothing":    func() error { return db.Commit(ctx, &core.Batch{}) },
+		"an export":  func() error { return db.Export(ctx, io.Discard, group) },
+		"a check":    func() error { return db.Check(ctx) },
+		"pruning":    func() error { return db.Prune(ctx, Config{}) },
+		"forgetting": func() error { return db.Forget(ctx, group) },
+		"compaction": func() error { return compacted(ctx, db) },
+		"an import": func() error {
+			_, err := db.Import(ctx, strings.NewReader(`{"state":{"path":"chat/group"}}`))
+			return err
+		},
+	} {
+		if err := ask(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want context.Canceled", name, err)
+		}
+	}
+}
+
+// TestUseIsChecked: of a day, and by an engine whose name can be a key.
+func TestUseIsChecked(t *testing.T) {
+	db := open(t, t.TempDir())
+	for name, u := range map[string]Use{
+		"no day": {Engine: "e"}, "a long day": {Day: "2026-11-200", Engine: "e"}, "an engine": {Day: "2026-11-20", Engine: "a\x00b"},
+		"a long engine": {Day: "2026-11-20", Engine: strings.Repeat("e", maxPluginKey+1)},
+	} {
+		good := Use{Day: "2026-11-20", Engine: "e", Calls: 1}
+		if err := <-db.AddUse(good, u); !errors.Is(err, ErrBatch) {
+			t.Errorf("%s: %v, want ErrBatch", name, err)
+		}
+	}
+	uses, err := db.Uses(t.Context(), "2000-01-01", "2100-01-01")
+	want(t, "use that was counted beside it", len(uses), 0)
+	long := Use{Day: "2026-11-20", Engine: strings.Repeat("e", maxPluginKey)}
+	if err := errors.Join(err, <-db.AddUse(long)); err != nil {
+		t.Error(err)
+	}
+	if db.Close(); !errors.Is(<-db.AddUse(long), core.ErrClosed) {
+		t.Error("use is counted in a closed database")
+	}
+}
+
+// TestLimitsOfMessages: exactly as much as may be is taken.
+func TestLimitsOfMessages(t *testing.T) {
+	for _, more := range []int{0, 1} {
+		text, id := message(group, "", strings.Repeat("x", maxEntryBytes+more)), message(group, strings.Repeat("i", maxIDBytes+more), "")
+		for _, e := range []*core.Entry{&text, &id} {
+			if err := checkEntry(e); errors.Is(err, ErrBatch) != (more > 0) {
+				t.Errorf("%d more: %v", more, err)
+			}
+		}
+	}
+}
+
+// TestLateForwards: what somebody else sends late is kept, without the words of the
+// forgotten that it passes on.
+func TestLateForwards(t *testing.T) {
+	db := open(t, t.TempDir())
+	add(t, db, asks("j", "1000"))
+	epoch := db.Epoch()
+	forgetHim(t, db, "1000")
+	late := message(group, "late", "look at this")
+	late.Message.Author.ID, late.Message.Time = "2000", day
+	later := day.AddDate(50, 0, 0)
+	late.Message.Foreign = []core.Foreign{
+		{Kind: core.Forwarded, From: core.Author{ID: "1000"}, Text: "PASSED on", Time: later},
+		{Kind: core.Forwarded, From: core.Author{ID: "3000"}, Text: "of another", Time: later},
+	}
+	if err := db.Commit(core.WithEpoch(t.Context(), epoch), &core.Batch{Append: []core.Entry{late}}); err != nil {
+		t.Fatal(err)
+	}
+	entries := everything(t, db)[group]
+	last := entries[len(entries)-1].Message
+	want(t, "the message", last.Text, "look at this")
+	want(t, "what it passes on", len(last.Foreign), 1)
+	want(t, "the caller's own", len(late.Message.Foreign), 2)
+}
+
+// TestEditsThatChangeNothing leave the entry as it is, with its attachments.
+func TestEditsThatChangeNothing(t *testing.T) {
+	db := open(t, t.TempDir())
+	e := message(group, "1", "a picture")
+	e.Message.Attachments = []core.Attachment{{Name: "cat.png"}}
+	add(t, db, e)
+	edit := core.Event{Kind: core.KindEdit, Message: message(group, "1", "a picture").Message}
+	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{edit}}); err != nil {
+		t.Fatal(err)
+	}
+	got := everything(t, db)[group][0]
+	want(t, "revisions and attachments", []int{int(got.Rev), len(got.Message.Attachments)}, []int{0, 1})
+	edit.Message.Attachments = []core.Attachment{}
+	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{edit}}); err != nil {
+		t.Fatal(err)
+	}
+	got = everything(t, db)[group][0]
+	want(t, "revisions and attachments", []int{int(got.Rev), len(got.Message.Attachments)}, []int{1, 0})
+}
+
+// TestPrivatePlacesOfOthers: an answer to the forgotten in somebody else's private place
+// goes; the place stays.
+func TestPrivatePlacesOfOthers(t *testing.T) {
+	db, anns := open(t, t.TempDir()), core.MustPath("chat/2000")
+	hers := message(anns, "a", "between us")
+	hers.Message.Author.ID, hers.Message.Private = "2000", true
+	add(t, db, hers, asks("j", "1000"))
+	reply := message(anns, "r", "jay asked for you")
+	reply.Self, reply.Message.Private = true, true
+	if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: group, Seq: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Forget(t.Context(), jay); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "her place", texts(t, db, anns), []string{"between us"})
+}
