@@ -751,9 +751,11 @@ func TestDraftPace(t *testing.T) {
 // draftStage shows a world to the conformance suite of drafts.
 type draftStage struct {
 	*world
-	d     *Driver
-	stop  func() error
-	fails map[string][]telegramtest.FaultKind
+	d    *Driver
+	stop func() error
+
+	mu    sync.Mutex
+	fails map[string][]telegramtest.FaultKind // by method
 }
 
 func TestDrafts(t *testing.T) {
@@ -761,6 +763,8 @@ func TestDrafts(t *testing.T) {
 		bubble(t, paced, func(t *testing.T, w *world) {
 			s := &draftStage{world: w, fails: map[string][]telegramtest.FaultKind{}}
 			w.Server.Fail(func(c telegramtest.Call) telegramtest.Fault {
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				list := s.fails[c.Method]
 				if len(list) == 0 {
 					return telegramtest.Fault{}
@@ -794,6 +798,8 @@ func (s *draftStage) Texts() []string { return shownTexts(s.world, group) }
 
 func (s *draftStage) Fail(request coretest.DraftRequest, fault coretest.DraftFault) {
 	method := map[coretest.DraftRequest]string{coretest.DraftPost: "sendMessage", coretest.DraftEdit: "editMessageText"}[request]
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if fault == "" {
 		delete(s.fails, method)
 		return
