@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -140,5 +141,22 @@ func TestQuestionsStayWhateverTheirId(t *testing.T) {
 				t.Errorf("it was changed: %v; the room holds %q", got, b.room.Texts())
 			}
 		})
+	}
+}
+
+// TestAnswersToManyStay checks that a member does not edit what answered several users.
+func TestAnswersToManyStay(t *testing.T) {
+	b, bank := editor(t, plan("Hello, all."), doing("edit", `{"message_id":"room-1","text":"No."}`), plan("Well."))
+	var many []core.Event
+	for i := range 6 {
+		many = append(many, ranked(fmt.Sprint("m", i), []string{"jay", "ann"}[i%2], core.Member, "hi"))
+	}
+	b.receive(many...)
+	if end := b.ended(1)[0]; len(end.Messages) != 6 {
+		t.Fatalf("the turn ended as %+v", end)
+	}
+	b.receive(ranked("2", "jay", core.Member, "change it"))
+	if end := b.ended(1)[0]; end.Aside || len(bank.Calls()) > 0 {
+		t.Errorf("the turn ended as %+v, with the calls %v", end, bank.Calls())
 	}
 }

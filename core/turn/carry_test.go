@@ -628,3 +628,16 @@ func TestPeopleAreToldOnce(t *testing.T) {
 		t.Errorf("the model was told %s", in)
 	}
 }
+
+// TestSilentBeatsStaySilent checks that the model is not asked about what a beat did without a word.
+func TestSilentBeatsStaySilent(t *testing.T) {
+	diary := coretest.NewPlugin("diary", core.Action{Name: "diary_write", Permission: core.OwnBeats,
+		Do: func(context.Context, core.Call) (core.Result, error) { return core.Result{}, nil }})
+	b := withPlugin(t, diary, `{"actions":[{"type":"diary_write","payload":{}}]}`)
+	b.receive(beat("b1", `{"beat":"diary","actions":["diary_*"]}`))
+	b.ended(1)
+	if n := len(b.asker.Asked()); n != 1 || len(diary.Calls()) != 1 {
+		t.Errorf("the model was asked %d times, with %d calls", n, len(diary.Calls()))
+	}
+	b.holds()
+}

@@ -58,10 +58,11 @@ func TestNamesOfScripts(t *testing.T) {
 		"αρια;": true, "μαρια": false, "η μαρια και η αρια": true, "(José)": true, "Joséphine": false,
 		"Jose\u0301?": true, "Jose\u0301phine": false, "Jose": false, "👋Ария🙂": true, "@Ария_бот": false,
 		"アリアさん、おはよう": true, "ねえアリア": true, "小艾你好": true, "你好小艾": true, "小明你好": false, "Арияさん": true, "สวัสดีอารียาครับ": true,
+		"राम!": true, "रामा": false,
 	} {
 		s := open(t, t.TempDir())
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Yes.")), func(o *turn.Options) {
-			o.Names = []string{"Ария", "أريا", "Αρια", "José", "アリア", "小艾", "อารียา"}
+			o.Names = []string{"Ария", "أريا", "Αρια", "José", "アリア", "小艾", "อารียา", "राम"}
 		})
 		if b.receive(inTopic(1, "1", "jay", text)); want {
 			b.ended(1)
