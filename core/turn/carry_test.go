@@ -81,6 +81,7 @@ func TestCommands(t *testing.T) {
 		{called("4", "jay", "echo", "refuse"), "Not that."},
 		{called("5", "jay", "echo", "silent"), "Done."},
 		{called("6", "jay", "usage", "x"), "What do you mean?"}, // as if there were none: the model is asked
+		{called("6b", "jay", "mydata", "x"), "You said x."},
 		{called("7", "boss", "usage", "x"), "You said x."},
 		{open, "That is between us: please say /mydata to me in a private chat."},
 		{called("9", "jay", "nonsense"), "What do you mean?"},
@@ -322,6 +323,7 @@ func TestCommandsRunOnce(t *testing.T) {
 	if len(calls) != 1 || len(b.asker.Asked()) != 0 {
 		t.Errorf("%d calls, %d questions", len(calls), len(b.asker.Asked()))
 	}
+	b.holds("Sorry, I lost my thread there. Could you say that again, maybe in other words?")
 }
 
 // TestAdminsCommandsInASleepingPlace: what the configuration makes of somebody

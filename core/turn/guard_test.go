@@ -320,11 +320,16 @@ func TestYesIsForOnesOwnQuestion(t *testing.T) {
 type lateFailure struct {
 	core.Store
 	fails atomic.Int32
+	lost  bool // they do not reach it
 }
 
 func (s *lateFailure) Commit(ctx context.Context, b *core.Batch) error {
+	fails := len(b.Answered)+len(b.Settled) > 0 && s.fails.Add(-1) >= 0
+	if fails && s.lost {
+		return errUnsure
+	}
 	err := s.Store.Commit(ctx, b)
-	if err == nil && len(b.Answered)+len(b.Settled) > 0 && s.fails.Add(-1) >= 0 {
+	if err == nil && fails {
 		return errUnsure
 	}
 	return err
@@ -334,9 +339,10 @@ func (s *lateFailure) Commit(ctx context.Context, b *core.Batch) error {
 // has ended once, and those who wait for that know.
 func TestEndIsToldAfterAll(t *testing.T) {
 	for name, event := range map[string]core.Event{"message": said("1", "jay", "hi"), "command": called("1", "jay", "count")} {
-		for _, follows := range []bool{false, true} {
+		for n := range 4 {
+			follows := n%2 == 1
 			synctest.Test(t, func(t *testing.T) {
-				s := &lateFailure{Store: open(t, t.TempDir())}
+				s := &lateFailure{Store: open(t, t.TempDir()), lost: n > 1}
 				defer s.Close()
 				b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")), func(o *turn.Options) {
 					o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})

@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -176,6 +177,9 @@ func readsFail(t *testing.T, which int32) (prompts []string) {
 	}
 	for i := range b.asker.Asked() {
 		prompts = append(prompts, b.input(i))
+	}
+	for _, c := range desk.Calls()[:2] {
+		prompts = append(prompts, fmt.Sprint("a call sees ", c.Sees))
 	}
 	return prompts
 }
