@@ -87,6 +87,8 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		"journal: record":          func(t *tx) { t.bucket(bucketJournal).Put(append(at(1), 0, 0, 0, 0, 0, 0), spoilt) },
 		"plugins: item":            func(t *tx) { t.bucket(bucketPlugins).Put([]byte("bio\x00\x00k"), spoilt) },
 		"states":                   func(t *tx) { t.bucket(bucketStates).Put(g, spoilt) },
+		"usage: key":               func(t *tx) { t.bucket(bucketUsage).Put([]byte("2026-11-20\x00\x01\x00e"), nil) },
+		"plugins: key":             func(t *tx) { t.bucket(bucketPlugins).Put([]byte("bio\x00\x01\x00k"), []byte(`{"n":1}`)) },
 		"usage: use":               func(t *tx) { t.bucket(bucketUsage).Put([]byte("x"), nil) },
 		"aliases":                  func(t *tx) { t.bucket(bucketAliases).Put(placeKey(topic), spoilt) },
 	} {

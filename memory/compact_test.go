@@ -156,7 +156,15 @@ func TestForgottenWhileCompacting(t *testing.T) {
 	if err := errors.Join(err, db.Forget(t.Context(), jay)); err != nil {
 		t.Fatal(err)
 	}
-	err = db.write(t.Context(), &job{alone: func() error { _, _, err := c.finish(); return err }})
+	err = db.write(t.Context(), &job{alone: func() error {
+		changed := db.writer.changed
+		db.writer.changed = make(changes)
+		if err := errors.Join(c.catchUp(changed), c.catchUp(changes{})); err != nil {
+			return err
+		}
+		_, _, err := c.finish()
+		return err
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -283,6 +283,25 @@ func TestTheNextEmbedderStartsAfresh(t *testing.T) {
 	})
 }
 
+// TestVectorsOfTwoLengths: one Embedder makes vectors of one length, also within a call.
+func TestVectorsOfTwoLengths(t *testing.T) {
+	odd := Embedder{Model: "m", Embed: func(_ context.Context, texts []string) (all [][]float32, err error) {
+		for i := range texts {
+			all = append(all, fixedEmbedding(8+i))
+		}
+		return all, nil
+	}}
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		saveMany(t, db, 3, "dog")
+		db.SetEmbedder(odd)
+		synctest.Wait()
+		want(t, "vectors at once", size(t, db, bucketVectors), 0)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		want(t, "vectors one by one", size(t, db, bucketVectors), 3)
+	})
+}
+
 // TestLookingIsGivenUp: a file that cannot be read keeps nobody looking for ever.
 func TestLookingIsGivenUp(t *testing.T) {
 	l := &lexicon{}

@@ -83,6 +83,25 @@ func TestLimitsOfMessages(t *testing.T) {
 	}
 }
 
+// TestMovesWithinABatch: a place that begins in the very batch moves too, and a private
+// place stays private when another one joins it.
+func TestMovesWithinABatch(t *testing.T) {
+	db, super := open(t, t.TempDir()), core.MustPath("chat/super")
+	secret := message(super, "s", "between us")
+	secret.Message.Private = true
+	add(t, db, secret)
+	b := &core.Batch{
+		Append: []core.Entry{message(topic, "t", "in the topic"), message(group, "g", "in the group")},
+		Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}},
+	}
+	if err := db.Commit(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "the group", texts(t, db, super), []string{"between us", "in the group"})
+	want(t, "the topic", texts(t, db, core.MustPath("chat/super/7")), []string{"in the topic"})
+	want(t, "private", privacy(t, db), map[core.Path]bool{super: true, core.MustPath("chat/super/7"): false})
+}
+
 // TestLateForwards: what somebody else sends late is kept, without the words of the
 // forgotten that it passes on.
 func TestLateForwards(t *testing.T) {
