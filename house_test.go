@@ -58,6 +58,7 @@ var rooms = []struct {
 	{"admin", []string{"core", "core/command"}},
 	{"setup", []string{"core", "core/txt"}},
 	{"systemd", nil},
+	{"daemon/logs", nil},
 	{"daemon/settings", []string{"core", "config"}},
 	{"daemon", []string{"core", "core/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd"}},
 	{"cmd/*", []string{"core", "core/*", "daemon", "daemon/*", "interfaces/*", "memory", "persona", "plugins/*", "config", "admin", "admin/*", "setup", "systemd"}},

@@ -109,7 +109,8 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 		return "", err
 	}
 	if used && !slices.Contains(claimedAdmins(a.changes), c.Person) {
-		return "", core.Errorf(core.Forbidden, "That code was used already. `synthbot init --claim code` makes another one.")
+		const text = "That code was used already. `synthbot init --claim code` makes another one."
+		return "", core.Errorf(core.Forbidden, text)
 	}
 	return "You are my admin now. /help tells what you can do.", a.makeAdmin(ctx, claim, c.Person)
 }

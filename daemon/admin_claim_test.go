@@ -46,8 +46,7 @@ func TestClaimHash(t *testing.T) {
 	}
 }
 
-// TestClaimOnce: a code makes one person an admin; carried out again, it does the
-// same for him.
+// TestClaimOnce: a code makes one person an admin; a second call does the same for them.
 func TestClaimOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, "[bot]\ndata_dir = \"data\"\n")

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,43 +22,61 @@ type adminCommands struct {
 }
 
 func (a *adminCommands) list() []command.Command {
-	name := []command.Arg{{Name: "name", Brief: "Its name, or default"}}
+	name := command.Arg{Name: "name", Brief: "Its name, or default"}
+	group := command.Arg{Name: "path", Brief: "The group, like telegram/-1001234567890"}
 	place := command.Arg{Name: "path", Brief: "The place, like telegram/-1001234567890", Required: true}
+	text := command.Arg{Name: "text", Brief: "What to say", Required: true, Rest: true}
+	count := command.Arg{Name: "count", Brief: "How many messages"}
+	room := command.Arg{Name: "room", Brief: "A part of me, like core/turn, or all"}
+	level := command.Arg{
+		Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", settings.Default},
+	}
+	type do = func(context.Context, command.Call) (string, error)
+	private := func(name, brief string, do do, args ...command.Arg) command.Command {
+		spec := command.Spec{Name: name, Brief: brief, Rank: core.Admin, Idempotent: true, Private: true, Args: args}
+		return command.Command{Spec: spec, Do: do}
+	}
+	public := func(name, brief string, do do, args ...command.Arg) command.Command {
+		c := private(name, brief, do, args...)
+		c.Private = false
+		return c
+	}
+	say := public("say", "Let me say something in another place", a.say, place, text)
+	say.Idempotent = false
 	return []command.Command{
-		{Spec: command.Spec{Name: "status", Idempotent: true, Brief: "Tell how I am", Rank: core.Admin}, Do: a.status},
-		{Spec: command.Spec{Name: "why", Idempotent: true, Brief: "Explain my last answer, here or in a group", Rank: core.Admin, Private: true, Args: []command.Arg{{Name: "path", Brief: "The group, like telegram/-1001234567890"}}}, Do: a.why},
-		{Spec: command.Spec{Name: "usage", Idempotent: true, Brief: "Tell what was spent today", Rank: core.Admin, Private: true}, Do: a.spentToday},
-		{Spec: command.Spec{Name: "persona", Idempotent: true, Brief: "Show or change who I am here", Rank: core.Admin, Args: name}, Do: a.places.persona},
-		{Spec: command.Spec{Name: "engine", Idempotent: true, Brief: "Show or change which engine I ask here", Rank: core.Admin, Args: name}, Do: a.places.engine},
+		public("status", "Tell how I am", a.status),
+		private("why", "Explain my last answer, here or in a group", a.why, group),
+		private("usage", "Tell what was spent today", a.spentToday),
+		public("persona", "Show or change who I am here", a.places.persona, name),
+		public("engine", "Show or change which engine I ask here", a.places.engine, name),
 		a.places.setCommand(),
-		{Spec: command.Spec{Name: "say", Brief: "Let me say something in another place", Rank: core.Admin, Args: []command.Arg{
-			place, {Name: "text", Brief: "What to say", Required: true, Rest: true},
-		}}, Do: a.say},
-		{Spec: command.Spec{Name: "history", Idempotent: true, Brief: "Show what was said last in a group", Rank: core.Admin, Private: true, Args: []command.Arg{place, {Name: "count", Brief: "How many messages"}}}, Do: a.lastWords},
-		{Spec: command.Spec{Name: "log", Idempotent: true, Brief: "Show or change how much I log, until I am restarted", Rank: core.Admin, Args: []command.Arg{
-			{Name: "room", Brief: "A part of me, like core/turn, or all"}, {Name: "level", Brief: "How much it logs", Choices: []string{"debug", "info", "warn", "error", settings.Default}},
-		}}, Do: a.log},
-		{Spec: command.Spec{Name: "reload", Idempotent: true, Brief: "Read my settings again", Rank: core.Admin}, Do: a.reloadSoon},
+		say,
+		private("history", "Show what was said last in a group", a.lastWords, place, count),
+		public("log", "Show or change how much I log, until I am restarted", a.log, room, level),
+		public("reload", "Read my settings again", a.requestReload),
 	}
 }
 
-// status tells how the bot is.
+// status reports how the bot is.
 func (a *adminCommands) status(ctx context.Context, c command.Call) (string, error) {
 	p := a.bot.InForce()
 	waiting := 0
 	err := a.bot.Data.Store.View(ctx, func(v core.View) error {
 		places, err := v.Waiting()
-		waiting = len(slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path })) // which waits for this
+		places = slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path }) // it waits for this answer
+		waiting = len(places)
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "synthbot %s, up %s.\n", a.bot.env.Version, a.bot.env.Clock().Sub(a.bot.monitor.began).Round(time.Second))
+	uptime := a.bot.env.Clock().Sub(a.bot.monitor.began).Round(time.Second)
+	fmt.Fprintf(&s, "synthbot %s, up %s.\n", a.bot.env.Version, uptime)
 	for _, i := range p.Interfaces {
 		state := "running"
-		if w := a.bot.workers.find(i); w == nil || w.ended() {
+		w := a.bot.workers.find(i)
+		if w == nil || w.ended() {
 			state = "stopped"
 		}
 		fmt.Fprintf(&s, "- interface %s: %s\n", i.Name(), state)
@@ -65,64 +84,57 @@ func (a *adminCommands) status(ctx context.Context, c command.Call) (string, err
 	for _, l := range p.plugins {
 		fmt.Fprintf(&s, "- plugin %s\n", l.Name())
 	}
-	fmt.Fprintf(&s, "- engines: %s\n- actions: %d\n- places that wait for an answer: %d", strings.Join(p.Engines.Names(), ", "), len(p.Snapshot.All()), waiting)
+	fmt.Fprintf(&s, "- engines: %s\n", strings.Join(p.Engines.Names(), ", "))
+	fmt.Fprintf(&s, "- actions: %d\n- places that wait for an answer: %d", len(p.Snapshot.All()), waiting)
 	return s.String(), nil
 }
 
 // why explains the latest turn of a place before this one.
 func (a *adminCommands) why(_ context.Context, c command.Call) (string, error) {
-	path := c.Path
-	if name := c.Args["path"]; name != "" {
+	path, name := c.Path, c.Args["path"]
+	if name != "" {
 		var err error
 		if path, err = core.ParsePath(name); err != nil {
-			return "", core.Errorf(core.Invalid, "%q is no path.", name)
+			return "", core.Errorf(core.Invalid, "%q is not a path.", name)
 		}
 	}
-	e, ok := a.bot.monitor.traces.Last(func(e *core.TurnEnd) bool { return e.Turn.Path == path && e.Trace != nil && len(e.Trace.Asks) > 0 })
+	e, ok := a.bot.monitor.traces.Last(func(e *core.TurnEnd) bool {
+		return e.Turn.Path == path && e.Trace != nil && len(e.Trace.Asks) > 0
+	})
 	if !ok {
 		return "I have asked no model there since I was started.", nil
 	}
 	if e.Private && path != c.Path {
-		return "", core.Errorf(core.Forbidden, closedTalk)
+		return "", core.Errorf(core.Forbidden, privatePlace)
 	}
 	return explain(&e), nil
 }
 
-// closedTalk is what an admin is told of other people's private chats.
-const closedTalk = "That is a private conversation. What is said there stays there."
+// privatePlace is the answer to admins who ask about private chats of others.
+const privatePlace = "That is a private conversation. What is said there stays there."
 
-// explain words how a turn came to its answer.
+// explain describes how a turn came to its answer.
 func explain(e *core.TurnEnd) string {
 	t := e.Trace
 	var s strings.Builder
 	fmt.Fprintf(&s, "Turn %d took %s, %s of it thinking.\n", e.Turn.Seq, brief(t.Took), brief(t.Thought))
 	for _, a := range t.Asks {
-		fmt.Fprintf(&s, "- round %d: %s, %s, %d tokens in (%d cached), %d out", a.Round, orNone(a.Engine), brief(a.Took), a.Usage.In, a.Usage.Cached, a.Usage.Out)
+		fmt.Fprintf(&s, "- round %d: %s, %s, %d tokens in (%d cached), %d out",
+			a.Round, cmp.Or(a.Engine, "no engine"), brief(a.Took), a.Usage.In, a.Usage.Cached, a.Usage.Out)
 		for i, f := range a.Faults {
+			separator := ", "
 			if i == 0 {
-				s.WriteString("; wrong: ")
-			} else {
-				s.WriteString(", ")
+				separator = "; wrong: "
 			}
-			s.WriteString("`" + strings.ReplaceAll(f, "`", "'") + "`")
+			s.WriteString(separator + "`" + strings.ReplaceAll(f, "`", "'") + "`")
 		}
 		if a.Err != "" {
 			s.WriteString("; failed")
 		}
 		s.WriteString("\n")
 	}
-	if n := len(t.Asks); n > 0 {
-		s.WriteString("Prompt, in characters: ")
-		for i, x := range t.Asks[n-1].Sections {
-			if i > 0 {
-				s.WriteString(", ")
-			}
-			fmt.Fprintf(&s, "%s %d", strings.TrimPrefix(x.Name, "context."), x.Size)
-			if x.Dropped > 0 {
-				fmt.Fprintf(&s, " (%d left out)", x.Dropped)
-			}
-		}
-		s.WriteString("\n")
+	if len(t.Asks) > 0 {
+		s.WriteString("Prompt, in characters: " + sizes(t.Asks[len(t.Asks)-1].Sections) + "\n")
 	}
 	for _, m := range t.Memories {
 		fmt.Fprintf(&s, "- remembered: %s\n", m)
@@ -135,16 +147,28 @@ func explain(e *core.TurnEnd) string {
 		s.WriteString("\n")
 	}
 	for i := range t.Plans {
-		s.WriteString(meant(&t.Plans[i]))
+		s.WriteString(explainPlan(&t.Plans[i]))
 	}
 	return strings.TrimSpace(s.String())
 }
 
-// maxMetadata is how much of what a model adds to a plan is told, in bytes.
+// sizes lists the sections of a prompt with their sizes.
+func sizes(sections []core.Section) string {
+	list := make([]string, len(sections))
+	for i, x := range sections {
+		list[i] = fmt.Sprintf("%s %d", strings.TrimPrefix(x.Name, "context."), x.Size)
+		if x.Dropped > 0 {
+			list[i] += fmt.Sprintf(" (%d left out)", x.Dropped)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// maxMetadata is how many bytes of a plan's metadata are shown.
 const maxMetadata = 600
 
-// meant words what a plan says of itself.
-func meant(p *core.Plan) string {
+// explainPlan describes what a plan says of itself.
+func explainPlan(p *core.Plan) string {
 	var s strings.Builder
 	if p.Intent != "" {
 		fmt.Fprintf(&s, "- intent: %s", p.Intent)
@@ -154,25 +178,15 @@ func meant(p *core.Plan) string {
 		s.WriteString("\n")
 	}
 	if len(p.Metadata) > 0 {
-		more := strings.ReplaceAll(string(p.Metadata), "`", "'")
-		if len(more) > maxMetadata {
-			more = strings.ToValidUTF8(more[:maxMetadata], "") + "…"
-		}
-		fmt.Fprintf(&s, "- metadata: `%s`\n", more)
+		metadata := strings.ReplaceAll(string(p.Metadata), "`", "'")
+		fmt.Fprintf(&s, "- metadata: `%s`\n", txt.ClipBytes(metadata, maxMetadata))
 	}
 	return s.String()
 }
 
-func orNone(engine string) string {
-	if engine == "" {
-		return "no engine"
-	}
-	return engine
-}
-
 func brief(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
-// spentToday tells tokens and cost of today.
+// spentToday reports the tokens and the cost of today.
 func (a *adminCommands) spentToday(ctx context.Context, _ command.Call) (string, error) {
 	c := a.bot.InForce().Config
 	day := c.Clock(a.bot.env.Clock)().Format(time.DateOnly)
@@ -189,7 +203,8 @@ func (a *adminCommands) spentToday(ctx context.Context, _ command.Call) (string,
 	}
 	var s strings.Builder
 	for _, r := range rows {
-		fmt.Fprintf(&s, "- %s: %d calls, %d tokens in (%d cached), %d out, cost %.4f\n", r.Engine, r.Calls, r.In, r.Cached, r.Out, c.Cost(r.Engine, r.Usage))
+		fmt.Fprintf(&s, "- %s: %d calls, %d tokens in (%d cached), %d out, cost %.4f\n",
+			r.Engine, r.Calls, r.In, r.Cached, r.Out, c.Cost(r.Engine, r.Usage))
 	}
 	return strings.TrimSpace(s.String()), nil
 }
@@ -198,7 +213,7 @@ func (a *adminCommands) spentToday(ctx context.Context, _ command.Call) (string,
 func (a *adminCommands) say(ctx context.Context, c command.Call) (string, error) {
 	to, err := core.ParsePath(c.Args["path"])
 	if err != nil {
-		return "", core.Errorf(core.Invalid, "%q is no path.", c.Args["path"])
+		return "", core.Errorf(core.Invalid, "%q is not a path.", c.Args["path"])
 	}
 	if err := a.bot.outbox.Tell(ctx, to, c.Args["text"]); err != nil {
 		return "", err
@@ -206,11 +221,11 @@ func (a *adminCommands) say(ctx context.Context, c command.Call) (string, error)
 	return "Said.", nil
 }
 
-// lastWords shows what was said last in a place that others can read, too.
+// lastWords shows the latest messages of a place that is not private.
 func (a *adminCommands) lastWords(ctx context.Context, c command.Call) (string, error) {
 	path, err := core.ParsePath(c.Args["path"])
 	if err != nil {
-		return "", core.Errorf(core.Invalid, "%q is no path.", c.Args["path"])
+		return "", core.Errorf(core.Invalid, "%q is not a path.", c.Args["path"])
 	}
 	n, err := strconv.Atoi(c.Args["count"])
 	if err != nil || n < 1 || n > 50 {
@@ -223,13 +238,14 @@ func (a *adminCommands) lastWords(ctx context.Context, c command.Call) (string, 
 			return err
 		}
 		if h.Private && path != c.Path {
-			return core.Errorf(core.Forbidden, closedTalk)
+			return core.Errorf(core.Forbidden, privatePlace)
 		}
 		entries, err := v.Last(path, n)
 		for i := range entries {
 			e := &entries[i]
 			if e.Spoken() {
-				fmt.Fprintf(&s, "%s %s: %s\n", e.Message.Time.Format("15:04"), e.Message.Author.Name, e.Message.Transcript())
+				m := &e.Message
+				fmt.Fprintf(&s, "%s %s: %s\n", m.Time.Format("15:04"), m.Author.Name, m.Transcript())
 			}
 		}
 		return err
@@ -240,14 +256,15 @@ func (a *adminCommands) lastWords(ctx context.Context, c command.Call) (string, 
 	return strings.TrimSpace(s.String()), err
 }
 
-// reloadSoon reads the configuration again when this answer is under way: an
-// interface that changes would wait for the turn that waits for it.
-func (a *adminCommands) reloadSoon(context.Context, command.Call) (string, error) {
+// requestReload requests that the configuration is read again after this answer: an
+// interface that changes would wait for this turn, which would wait for the reload.
+func (a *adminCommands) requestReload(context.Context, command.Call) (string, error) {
 	if a.bot.reloads.requested == nil {
 		return "", core.Errorf(core.Broken, "Only the daemon can do that.")
 	}
 	if _, err := a.bot.env.MustLoad(); err != nil {
-		return "", &core.Error{Kind: core.Invalid, Text: "The settings stay as they are: " + txt.Line(err.Error()), Err: err}
+		text := "The settings stay as they are: " + txt.Line(err.Error())
+		return "", &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
 	notify(a.bot.reloads.requested)
 	return "I am reading my settings again.", nil

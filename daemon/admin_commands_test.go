@@ -10,8 +10,8 @@ import (
 	"synthbot/core/engine"
 )
 
-// TestForOneAlone: what is for one person alone is told in private only, and other
-// people's private chats are closed to admins.
+// TestForOneAlone: what is for one person alone is shown in private only, and admins
+// cannot read private chats of others.
 func TestForOneAlone(t *testing.T) {
 	b := &Bot{monitor: &monitor{traces: new(admin.Traces)}, claim: new(adminClaim)}
 	b.parts.Store(&parts{Config: new(Config), Engines: new(engine.Chain)})
@@ -28,7 +28,7 @@ func TestForOneAlone(t *testing.T) {
 	for i, place := range []core.Path{group, his, mine} {
 		b.monitor.traces.Observe(core.TurnEnd{Turn: core.TurnID{Path: place, Seq: uint64(i + 1)}, Private: place != group, Trace: &core.Trace{Asks: []core.Ask{{Round: 1, Engine: "home"}}}})
 	}
-	for path, want := range map[string]string{"": "Turn 3 took", group.String(): "Turn 1 took", his.String(): closedTalk, mine.String(): "Turn 3 took", "telegram/7": "asked no model there", "a//b": "is no path"} {
+	for path, want := range map[string]string{"": "Turn 3 took", group.String(): "Turn 1 took", his.String(): privatePlace, mine.String(): "Turn 3 took", "telegram/7": "asked no model there", "a//b": "is not a path"} {
 		text, err := (&adminCommands{bot: b}).why(t.Context(), command.Call{Path: mine, Private: true, Args: map[string]string{"path": path}})
 		if err != nil {
 			text = err.Error()

@@ -201,5 +201,6 @@ func addedToGroup(e *core.Event) string {
 	if name != "" {
 		by = " by " + name
 	}
-	return fmt.Sprintf("I was added to the group %s%s. To keep me out of it, add it to access.deny.", e.Message.Path, by)
+	const text = "I was added to the group %s%s. To keep me out of it, add it to access.deny."
+	return fmt.Sprintf(text, e.Message.Path, by)
 }

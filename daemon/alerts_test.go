@@ -14,8 +14,8 @@ import (
 	"synthbot/core"
 )
 
-// TestConditions: what fails and is well again is told at most once an hour, and in
-// the end admins know how it is.
+// TestConditions: failures and recoveries are reported at most once an hour, and the last
+// report is true.
 func TestConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

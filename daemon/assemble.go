@@ -9,6 +9,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/turn"
+	"synthbot/daemon/logs"
 	"synthbot/daemon/settings"
 	"synthbot/memory"
 )
@@ -67,11 +68,13 @@ func (b *Bot) build(
 
 // newBot makes what outlives a change of the configuration.
 func (e *Env) newBot(log *slog.Logger, store core.Store) (*Bot, error) {
-	b := &Bot{env: e, log: log, Data: &Storage{Store: store}, pdfs: make(pdfReader, pdfCrowd)}
-	b.runtime = action.NewRuntime(action.Options{Clock: e.Clock, Log: inRoom(log, "core/action")})
+	b := &Bot{env: e, log: log, Data: &Storage{Store: store}, pdfs: make(pdfReader, maxPDFs)}
+	b.runtime = action.NewRuntime(action.Options{Clock: e.Clock, Log: logs.Room(log, "core/action")})
 	db, ok := store.(*memory.DB)
 	if ok {
-		b.Data.DB, b.Data.usage = db, &usageStore{db: db, cost: b.cost, log: log}
+		b.Data.DB, b.Data.usage = db, &usageStore{db: db, log: log, cost: func(engine string, u core.Usage) float64 {
+			return b.InForce().Config.Cost(engine, u)
+		}}
 	}
 	var err error
 	if b.changes, err = settings.Open[settings.Settings](context.Background(), b.Data.Items("bot")); err != nil {

@@ -19,8 +19,21 @@ import (
 	"synthbot/memory"
 )
 
-// Config is the whole configuration file. Each package brings its own part.
+// Config is a configuration, as it was read and checked.
 type Config struct {
+	Tables
+
+	File     string    // it was read from; empty for the built-in defaults
+	read     time.Time // when it was read
+	Document *config.Document
+	Personas *personas
+	Enabled  []enabled         // interfaces, in the order of their names
+	kinds    map[string]string // drivers of all interfaces, by the name of the interface
+	Chosen   []chosen          // plugins, in the order of availablePlugins
+}
+
+// Tables are the tables of a configuration file. Most packages bring their own.
+type Tables struct {
 	Bot        BotConfig               `toml:"bot" doc:"Who the bot is called, and where it runs."`
 	Persona    PersonaConfig           `toml:"persona" doc:"Who the bot is."`
 	Engines    []engine.Config         `toml:"engine" doc:"A language model. They are tried in the order written; the built-in offline engine comes last, so that the bot always answers."`
@@ -37,17 +50,9 @@ type Config struct {
 	Admin      Listener                `toml:"admin" doc:"The admin's page, on an address of this machine alone; synthbot page prints a link that lets you in."`
 	Metrics    Listener                `toml:"metrics" doc:"Health and metrics: /healthz, /readyz and /metrics, on an address of this machine alone."`
 	Log        LogConfig               `toml:"log" doc:"The log, which goes to standard error."`
-
-	File     string    // where it was read from; empty: the built-in defaults
-	read     time.Time // when
-	Document *config.Document
-	Personas *personas
-	Enabled  []enabled         // the interfaces, in the order of their names
-	kinds    map[string]string // the drivers of all interfaces, by name
-	Chosen   []chosen          // the plugins, in the order of the program's list
 }
 
-// BotConfig is who runs and where.
+// BotConfig is the table [bot].
 type BotConfig struct {
 	Name            string            `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
 	DataDir         string            `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then /var/lib/synthbot where this is /etc/synthbot/config.toml and there is one, then the user's state directory."`
@@ -72,7 +77,7 @@ type Zone struct{ *time.Location }
 func (z *Zone) UnmarshalText(text []byte) error {
 	zone, err := time.LoadLocation(string(text))
 	if err != nil || len(text) == 0 {
-		return errors.New(`is no time zone; write one like "Europe/Rome"`)
+		return errors.New(`is not a time zone; write one like "Europe/Rome"`)
 	}
 	z.Location = zone
 	return nil
@@ -81,12 +86,12 @@ func (z *Zone) UnmarshalText(text []byte) error {
 // Person is the path of a person.
 type Person struct{ core.Path }
 
-const noPerson = `names no person; write it like "telegram/@user/1000"`
+const notAPerson = `is not a person; write it like "telegram/@user/1000"`
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Person) UnmarshalText(text []byte) error {
 	if err := p.Path.UnmarshalText(text); err != nil || !p.IsPerson() {
-		return errors.New(noPerson)
+		return errors.New(notAPerson)
 	}
 	return nil
 }
@@ -99,12 +104,12 @@ func paths(people []Person) []core.Path {
 	return list
 }
 
-// PersonaConfig says who the bot is.
+// PersonaConfig is the table [persona].
 type PersonaConfig struct {
 	Path string `toml:"path" example:"persona/aria.toml" doc:"A persona file (.toml), or a character card (.json, .png), relative to this file. Default: the persona that is built in."`
 }
 
-// PromptConfig governs what a model is told.
+// PromptConfig is the table [prompt].
 type PromptConfig struct {
 	Lite  bool   `toml:"lite" default:"false" doc:"Essential actions only, without their schemas, for small models."`
 	Recon string `toml:"recon" example:"small" doc:"An engine, by its name, that is asked beside each turn for language and tone; empty: a small local detector alone."`
@@ -112,24 +117,24 @@ type PromptConfig struct {
 	turn.Config
 }
 
-// Corrector governs what happens to a wrong plan.
+// Corrector is the table [corrector].
 type Corrector struct {
 	Attempts int `toml:"attempts" default:"2" min:"0" max:"5" doc:"How often a model may correct a plan that is wrong."`
 }
 
-// Listener says where something is served.
+// Listener is the address that something is served at.
 type Listener struct {
 	Listen string `toml:"listen" default:"" doc:"The address, like 127.0.0.1:8787; empty: nowhere."`
 }
 
-// LogConfig governs the log, which goes to standard error.
+// LogConfig is the table [log].
 type LogConfig struct {
 	Level  slog.Level            `toml:"level" default:"INFO" doc:"DEBUG, INFO, WARN or ERROR. Message texts are logged at DEBUG only."`
 	Levels map[string]slog.Level `toml:"levels" example:"core/turn=DEBUG, plugins/web=WARN" doc:"The level of single rooms: core/turn, core/engine, core/action, core/document, memory, admin, cmd, interfaces/NAME, plugins/NAME, or the last part of one; core, interfaces and plugins are all below them. The log names the room of each line. synthbot log shows them, and changes them in the running daemon."`
 	Format string                `toml:"format" default:"auto" oneof:"auto|text|json" doc:"auto is text on a terminal and json elsewhere."`
 }
 
-// decode reads a document and all that it names, and tells all that is wrong.
+// decode reads a document and the files that it names. It returns all faults at once.
 func (c *Config) decode(d *config.Document) error {
 	c.Document = d
 	d.Decode(c)
@@ -142,7 +147,7 @@ func (c *Config) decode(d *config.Document) error {
 	return d.Err()
 }
 
-// checkEngines finds what is wrong with the engines taken together.
+// checkEngines finds faults of the engines taken together.
 func (c *Config) checkEngines(d *config.Document) {
 	names := make(map[string]bool)
 	for i := range c.Engines {
@@ -158,8 +163,9 @@ func (c *Config) checkEngines(d *config.Document) {
 		}
 	}
 	for i := range c.Overrides {
-		if name := c.Overrides[i].Engine; name != "" && !names[name] && name != offline {
-			d.Fault("names no engine; there is "+known(names), "override", i, "engine")
+		name := c.Overrides[i].Engine
+		if name != "" && !names[name] && name != offline {
+			d.Fault("unknown engine; there is "+known(names), "override", i, "engine")
 		}
 	}
 }
@@ -174,29 +180,32 @@ func known(names map[string]bool) string {
 	return strings.Join(list, ", ")
 }
 
-// checkRest finds what is wrong with a setting that no tag can tell.
+// checkRest finds faults of settings that no tag describes.
 func (c *Config) checkRest(d *config.Document) {
 	if c.Admin.Listen != "" && !loopback(c.Admin.Listen) {
-		d.Fault("is no address of this machine alone; write one like 127.0.0.1:8787, and come from elsewhere by a tunnel of ssh", "admin", "listen")
+		const text = "is not a local address; write one like 127.0.0.1:8787, and use an ssh tunnel from elsewhere"
+		d.Fault(text, "admin", "listen")
 	}
 	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
-		d.Fault("is no address of this machine alone; write one like 127.0.0.1:9787", "metrics", "listen")
+		d.Fault("is not a local address; write one like 127.0.0.1:9787", "metrics", "listen")
 	}
 	if c.Metrics.Listen != "" && c.Metrics.Listen == c.Admin.Listen && !strings.HasSuffix(c.Metrics.Listen, ":0") {
 		d.Fault("is the address of the admin's page, too; give it a port of its own", "metrics", "listen")
 	}
 	for i, o := range c.Overrides {
-		if o.Tokens != nil && slices.ContainsFunc(c.Budget.Places, func(p engine.PlaceBudget) bool { return p.Path == o.Path }) {
+		samePath := func(p engine.PlaceBudget) bool { return p.Path == o.Path }
+		if o.Tokens != nil && slices.ContainsFunc(c.Budget.Places, samePath) {
 			d.Fault("has a budget.place of the same path already; keep one of them", "override", i, "tokens")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Log.Levels)) {
 		if _, ok := c.room(name); !ok {
-			d.Fault("is no room; write one of "+strings.Join(c.rooms(), ", "), "log", "levels", name)
+			d.Fault("unknown room; write one of "+strings.Join(c.rooms(), ", "), "log", "levels", name)
 		}
 	}
-	if name := c.Prompt.Recon; name != "" && !slices.ContainsFunc(c.Engines, func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == name }) {
-		d.Fault("names no engine", "prompt", "recon")
+	named := func(e engine.Config) bool { return cmp.Or(e.Name, e.Provider) == c.Prompt.Recon }
+	if c.Prompt.Recon != "" && !slices.ContainsFunc(c.Engines, named) {
+		d.Fault("unknown engine", "prompt", "recon")
 	}
 }
 
@@ -213,24 +222,24 @@ func loopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// engineFaults gives the faults of an engine's table their lines, but for keys
-// that have one already.
+// engineFaults reports the faults of an engine's table, except for keys that have a fault
+// already.
 func engineFaults(d *config.Document, i int, err error) {
 	if err == nil {
 		return
 	}
-	var told config.Faults
-	errors.As(d.Err(), &told)
+	var known config.Faults
+	errors.As(d.Err(), &known)
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		key, text, _ := strings.Cut(line, ": ")
 		full := fmt.Sprintf("engine[%d].%s", i, key)
-		if !slices.ContainsFunc(told, func(f config.Fault) bool { return f.Key == full }) {
+		if !slices.ContainsFunc(known, func(f config.Fault) bool { return f.Key == full }) {
 			d.Fault(text, "engine", i, key)
 		}
 	}
 }
 
-// Clock tells the time in the bot's zone.
+// Clock returns a clock in the time zone of the bot.
 func (c *Config) Clock(now func() time.Time) func() time.Time {
 	zone := c.Bot.Timezone.Location
 	if zone == nil {
@@ -258,11 +267,13 @@ func (c *Config) engines(o engine.Options) (*engine.Chain, error) {
 func Page() config.Page {
 	tables := map[string][]config.Component{"plugins": pluginTables()}
 	for _, d := range drivers {
-		tables["interfaces"] = append(tables["interfaces"], config.Component{Name: d.kind, Doc: d.doc, Into: []any{new(anyInterface), d.config()}})
+		table := config.Component{Name: d.kind, Doc: d.doc, Into: []any{new(anyInterface), d.config()}}
+		tables["interfaces"] = append(tables["interfaces"], table)
 	}
 	return config.Page{
-		Title:  "Configuration",
-		Intro:  "The configuration of synthbot: one TOML file. Unknown keys are errors. `synthbot check` tells all faults at once.",
+		Title: "Configuration",
+		Intro: "The configuration of synthbot: one TOML file. Unknown keys are errors. " +
+			"`synthbot check` reports all problems at once.",
 		Tables: tables,
 	}
 }

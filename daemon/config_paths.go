@@ -10,42 +10,46 @@ import (
 	"synthbot/core"
 )
 
-// checkPaths lets each path of the file begin with the name that its interface has
-// now, where an old file writes a former one, and finds those that name none: what
-// is denied there would be denied nowhere.
+// checkPaths finds paths that begin with an unknown interface. A path of an older file may
+// begin with the former name of an interface; it gets the present one.
 func (c *Config) checkPaths(d *config.Document) {
-	mend := func(p *core.Path, at ...any) {
+	check := func(p *core.Path, at ...any) {
 		first := p.Interface()
 		_, table := c.kinds[first]
-		if _, driver := findDriver(first); driver || table || p.IsZero() {
+		if _, ok := findDriver(first); ok || table || p.IsZero() {
 			return
 		}
 		now, ok := c.formerly(first)
 		if !ok {
-			d.Fault("begins with "+first+", which is no interface; there is "+strings.Join(c.interfaceNames(), ", "), at...)
+			all := strings.Join(c.interfaceNames(), ", ")
+			d.Fault("begins with "+first+", which is not an interface; there is "+all, at...)
 			return
 		}
-		if moved, err := core.MakePath(append([]string{now}, p.Elements()[1:]...)...); err == nil {
+		moved, err := core.MakePath(append([]string{now}, p.Elements()[1:]...)...)
+		if err == nil {
 			*p = moved
 		}
 	}
 	for i := range c.Bot.Admins {
-		mend(&c.Bot.Admins[i].Path, "bot", "admins", i)
+		check(&c.Bot.Admins[i].Path, "bot", "admins", i)
 	}
-	for key, list := range map[string][]core.Path{"allow": c.Access.Allow, "deny": c.Access.Deny, "moderators": c.Access.Moderators} {
+	for key, list := range map[string][]core.Path{
+		"allow": c.Access.Allow, "deny": c.Access.Deny, "moderators": c.Access.Moderators,
+	} {
 		for i := range list {
-			mend(&list[i], "access", key, i)
+			check(&list[i], "access", key, i)
 		}
 	}
 	for i, p := range c.Access.Moderators {
 		if !p.IsZero() && !p.IsPerson() {
-			d.Fault(noPerson, "access", "moderators", i)
+			d.Fault(notAPerson, "access", "moderators", i)
 		}
 	}
 	place := func(p *core.Path, at ...any) {
-		mend(p, at...)
-		if e := p.Elements(); len(e) > 1 && e[1] == "@user" {
-			d.Fault("names people, and nothing of this hangs on them; write the path of a place, as /id tells it there", at...)
+		check(p, at...)
+		e := p.Elements()
+		if len(e) > 1 && e[1] == "@user" {
+			d.Fault("is the path of a person; write the path of a place, as /id shows it there", at...)
 		}
 	}
 	for i := range c.Shares {
@@ -66,12 +70,12 @@ func (c *Config) checkPaths(d *config.Document) {
 	c.checkTwice(d)
 }
 
-// checkTwice finds overrides of the same place: which of them wins would hang on
-// the setting.
+// checkTwice finds overrides of the same place.
 func (c *Config) checkTwice(d *config.Document) {
 	seen := make(map[core.Path]int)
 	for i, o := range c.Overrides {
-		if first, twice := seen[o.Path]; twice && !o.Path.IsZero() {
+		first, twice := seen[o.Path]
+		if twice && !o.Path.IsZero() {
 			d.Fault(fmt.Sprintf("is that of override[%d], too; write both in one", first), "override", i, "path")
 		} else {
 			seen[o.Path] = i
@@ -79,8 +83,8 @@ func (c *Config) checkTwice(d *config.Document) {
 	}
 }
 
-// interfaceNames are those of the file, and the drivers': a file may speak of what it
-// does not start.
+// interfaceNames returns the names of the interfaces and the drivers, which paths may
+// begin with.
 func (c *Config) interfaceNames() []string {
 	names := slices.Collect(maps.Keys(c.kinds))
 	for _, d := range drivers {
@@ -90,18 +94,18 @@ func (c *Config) interfaceNames() []string {
 	return slices.Compact(names)
 }
 
-// formerly returns the interface that was called so in older files: "telegram_bot",
-// "discord_bot", "discord_interface". Where the file gives it another name and has
-// no other of its type, that name.
+// formerly returns the interface that older files call "telegram_bot", "discord_bot" or
+// "discord_interface". If the configuration has one interface of that driver, it is that
+// one, whatever its name.
 func (c *Config) formerly(name string) (now string, ok bool) {
 	stem, cut := strings.CutSuffix(name, "_bot")
 	if !cut {
 		stem, cut = strings.CutSuffix(name, "_interface")
 	}
-	if _, known := findDriver(stem); !cut || !known {
+	if _, ok := findDriver(stem); !cut || !ok {
 		return "", false
 	}
-	if _, exact := c.kinds[stem]; exact {
+	if _, ok := c.kinds[stem]; ok {
 		return stem, true
 	}
 	now = stem

@@ -6,17 +6,17 @@ import (
 	"synthbot/core"
 )
 
-// WalkConfig calls f with each secret of a configuration, as it reveals itself, and
-// with the program of each command that it starts (key "command").
+// WalkConfig calls f with each secret of a configuration in plain text, and with the
+// program of each command that the bot starts (key "command").
 func WalkConfig(c *Config, f func(key, text string)) {
 	walk(reflect.ValueOf(c).Elem(), "", f)
-	for _, table := range c.Tables() {
+	for _, table := range c.ComponentTables() {
 		walk(reflect.ValueOf(table), "", f)
 	}
 }
 
-// Tables are the structs of the interfaces and plugins that are on.
-func (c *Config) Tables() (all []any) {
+// ComponentTables returns the structs of the interfaces and plugins that are on.
+func (c *Config) ComponentTables() (all []any) {
 	for i := range c.Enabled {
 		all = append(all, c.Enabled[i].own)
 	}
@@ -40,7 +40,9 @@ func walk(v reflect.Value, key string, f func(key, text string)) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if name, tagged := v.Type().Field(i).Tag.Lookup("toml"); v.Type().Field(i).IsExported() && (tagged || v.Type().Field(i).Anonymous) {
+			field := v.Type().Field(i)
+			name, tagged := field.Tag.Lookup("toml")
+			if field.IsExported() && (tagged || field.Anonymous) {
 				walk(v.Field(i), name, f)
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestStateOfService: commands find the service's database without being told,
-// as systemd tells the daemon alone; a link that leads to a closed place counts.
+// TestStateOfService: commands find the service's database without $STATE_DIRECTORY, which
+// systemd sets for the daemon alone. A link to a folder that is closed to them counts.
 func TestStateOfService(t *testing.T) {
 	dir := t.TempDir()
 	config, state := filepath.Join(dir, "config.toml"), filepath.Join(dir, "state")

@@ -1,6 +1,9 @@
-// Package daemon holds one running bot: it builds the bot from a configuration, starts,
-// reloads and stops it. The configuration as a whole (Config), the lists of interfaces and
-// plugins (interface_list.go, plugin_list.go), the bot's own chat commands, the alerts to admins
-// and the handlers of the control socket are part of it. Command lines are not: they are
-// in cmd/synthbot.
+// Package daemon is one running bot: it builds the bot from a configuration, starts,
+// reloads and stops it. Assemble shows the parts in the order in which they are made, and
+// Bot.live the order in which they start and stop.
+//
+// It also holds what all rooms meet in: the configuration as a whole (Config), the lists of
+// interfaces and plugins (interface_list.go, plugin_list.go), the bot's own chat commands,
+// the alerts to admins and the control socket. These know each other, so that the package
+// is larger than others. Command lines are in cmd/synthbot.
 package daemon

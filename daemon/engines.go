@@ -7,6 +7,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/core/recon"
+	"synthbot/daemon/logs"
 	"synthbot/memory"
 )
 
@@ -14,7 +15,7 @@ import (
 func (b *Bot) engineOptions(p *parts) engine.Options {
 	clock := p.Config.Clock(b.env.Clock)
 	return engine.Options{
-		Log: inRoom(b.log, "core/engine"), Clock: clock, Zone: clock().Location(),
+		Log: logs.Room(b.log, "core/engine"), Clock: clock, Zone: clock().Location(),
 		Prefer: func(place core.Path) string { return p.settings.At(place).Engine },
 		Health: b.alerts.engineHealth, Failed: b.monitor.metrics.ModelFailed,
 	}
@@ -27,7 +28,7 @@ func (b *Bot) budgeted(p *parts, clock func() time.Time) core.Asker {
 	all.Places = p.placeBudgets()
 	return engine.Budgeted(p.Engines, all, engine.BudgetOptions{
 		Ledger: b.Data.usage, Cost: p.Config.Cost, Used: b.monitor.metrics.Used,
-		Clock: clock, Zone: clock().Location(), Log: inRoom(b.log, "core/engine"),
+		Clock: clock, Zone: clock().Location(), Log: logs.Room(b.log, "core/engine"),
 		PersonTokens: func(place core.Path) int64 { return *p.settings.At(place).PersonTokens },
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"synthbot/config"
 	"synthbot/core"
+	"synthbot/daemon/logs"
 	"synthbot/memory"
 )
 
@@ -29,21 +30,22 @@ type Env struct {
 	Stuck    func(job string)          // is called when the database makes no progress
 	Stopping func(grace time.Duration) // is called when the bot begins to stop
 
-	logs logs
-	db   atomic.Pointer[memory.DB] // while it is open
-	bot  atomic.Pointer[Bot]       // that was assembled last
+	levels logs.Levels
+	db     atomic.Pointer[memory.DB] // while it is open
+	bot    atomic.Pointer[Bot]       // that was assembled last
 }
 
-// OpenStore opens the configuration's database, making it where there is none.
-func (p *Env) OpenStore(c *Config, log *slog.Logger) (core.Store, error) {
-	dir, err := c.DataDir(p.Getenv)
+// OpenStore opens the database of the configuration. It creates a missing one.
+func (e *Env) OpenStore(c *Config, log *slog.Logger) (core.Store, error) {
+	dir, err := c.DataDir(e.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	o := p.StoreOptions()
-	o.Config, o.Log = c.Memory, inRoom(log, "memory")
+	o := e.StoreOptions()
+	o.Config, o.Log = c.Memory, logs.Room(log, "memory")
 	o.Full = func(full bool) {
-		if b := p.bot.Load(); b != nil {
+		b := e.bot.Load()
+		if b != nil {
 			b.monitor.diskFull(full)
 		}
 	}
@@ -51,19 +53,19 @@ func (p *Env) OpenStore(c *Config, log *slog.Logger) (core.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.db.Store(db)
+	e.db.Store(db)
 	return db, nil
 }
 
-// StoreOptions are the options of every database that is opened.
-func (p *Env) StoreOptions() memory.Options {
-	return memory.Options{Stuck: p.Stuck, Patience: p.Patience, Fault: p.Fault}
+// StoreOptions returns the options for all databases.
+func (e *Env) StoreOptions() memory.Options {
+	return memory.Options{Stuck: e.Stuck, Patience: e.Patience, Fault: e.Fault}
 }
 
-// Load reads the configuration and all that it names, all faults at once.
-func (p *Env) Load() (*Config, error) {
-	c := &Config{File: p.ConfigFile()}
-	o := config.Options{Getenv: p.Getenv}
+// Load reads the configuration and the files that it names. It returns all faults at once.
+func (e *Env) Load() (*Config, error) {
+	c := &Config{File: e.ConfigFile()}
+	o := config.Options{Getenv: e.Getenv}
 	var d *config.Document
 	if c.File == "" {
 		d = config.Parse("built-in defaults", nil, o)
@@ -71,13 +73,14 @@ func (p *Env) Load() (*Config, error) {
 		d = config.Open(c.File, o)
 	}
 	err := c.decode(d)
-	c.read = c.Clock(p.Clock)()
+	c.read = c.Clock(e.Clock)()
 	return c, err
 }
 
-// ConfigFile chooses the configuration file; "" where there is none to be found.
-func (p *Env) ConfigFile() string {
-	for _, asked := range []string{p.File, p.Getenv("SYNTHBOT_CONFIG")} {
+// ConfigFile returns the configuration file: the given one, or the first of the usual ones
+// that exists, or "".
+func (e *Env) ConfigFile() string {
+	for _, asked := range []string{e.File, e.Getenv("SYNTHBOT_CONFIG")} {
 		if asked != "" {
 			return asked
 		}
@@ -90,22 +93,23 @@ func (p *Env) ConfigFile() string {
 	return ""
 }
 
-// MustLoad is load for commands that make no sense without a file.
-func (p *Env) MustLoad() (*Config, error) {
-	c, err := p.Load()
+// MustLoad is Load for commands that need a file.
+func (e *Env) MustLoad() (*Config, error) {
+	c, err := e.Load()
 	if err == nil && c.File == "" {
 		err = Usagef("no configuration file: give one with -c, or write ./config.toml (config.example.toml shows how)")
 	}
 	return c, err
 }
 
-// Parse reads a configuration that is not on disk; secrets are left where they are.
-func (p *Env) Parse(file, text string) (*Config, error) {
+// Parse reads a configuration that is not on disk. References to secrets stay as they are.
+func (e *Env) Parse(file, text string) (*Config, error) {
 	c := &Config{File: file}
-	return c, c.decode(config.Parse(file, []byte(text), config.Options{Getenv: p.Getenv, References: true}))
+	return c, c.decode(config.Parse(file, []byte(text), config.Options{Getenv: e.Getenv, References: true}))
 }
 
-// UsageError is the error of somebody who has to change his command or his file.
+// UsageError is an error that users fix by another command line or configuration.
 type UsageError struct{ error }
 
+// Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }

@@ -7,7 +7,7 @@ import (
 	"synthbot/core"
 )
 
-// TestWhyTellsWhatThePlanMeant: an admin who asks why is told what the model said
+// TestWhyTellsWhatThePlanMeant: an admin who asks why is shown what the model said
 // of its plan.
 func TestWhyTellsWhatThePlanMeant(t *testing.T) {
 	sure := 0.9

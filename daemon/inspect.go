@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"synthbot/core"
 	"synthbot/core/action"
@@ -16,9 +17,9 @@ import (
 	"synthbot/plugins/pairing"
 )
 
-// Narrow tells of engines whose limits hold no prompt at all in some place: there
-// they are passed over with every turn.
-func (b *Bot) Narrow(ctx context.Context, out io.Writer) {
+// PrintNarrowEngines prints the engines whose limits are too small for any prompt in some
+// place. Turns never ask them there.
+func (b *Bot) PrintNarrowEngines(ctx context.Context, out io.Writer) {
 	o, c := b.options(b.InForce()), b.InForce().Config
 	o.Plugins.Injectors, o.Plugins.Recons, o.Plugins.Bios = nil, nil, nil // a check connects to nothing
 	turns := turn.New(o)
@@ -27,16 +28,20 @@ func (b *Bot) Narrow(ctx context.Context, out io.Writer) {
 			if e.Disabled {
 				continue
 			}
-			_, err := turns.Preview(ctx, core.Message{Path: place, ID: "check", Text: "hello", Time: o.Clock(), Private: true, Addressed: core.Direct}, e.Limits())
-			if long := (*core.ModelError)(nil); errors.As(err, &long) {
-				fmt.Fprintf(out, "!   engine         %s is passed over in %s, where no prompt fits: %s\n", e.Name, place, txt.Line(long.Err.Error()))
+			hello := core.Message{
+				Path: place, ID: "check", Text: "hello", Time: o.Clock(), Private: true, Addressed: core.Direct,
+			}
+			_, err := turns.Preview(ctx, hello, e.Limits())
+			if tooLong, ok := errors.AsType[*core.ModelError](err); ok {
+				fmt.Fprintf(out, "!   engine         %s is passed over in %s, where no prompt fits: %s\n",
+					e.Name, place, txt.Line(tooLong.Err.Error()))
 				break
 			}
 		}
 	}
 }
 
-// samples are places that differ in what a prompt holds at least.
+// samples returns places whose smallest prompts differ.
 func (c *Config) samples() (places []core.Path) {
 	for _, e := range c.Enabled {
 		if p, err := core.MakePath(e.Name, "1"); err == nil {
@@ -52,7 +57,7 @@ func (c *Config) samples() (places []core.Path) {
 	return places
 }
 
-// Blueprints are those of the plugin, where it is turned on.
+// Blueprints returns the blueprints of the plugin; nil if it is off.
 func (c *Config) Blueprints() *blueprint.Config {
 	for _, chosen := range c.Chosen {
 		if own, ok := chosen.Own.(*blueprint.Config); ok {
@@ -62,23 +67,25 @@ func (c *Config) Blueprints() *blueprint.Config {
 	return nil
 }
 
-// ProbeEngines asks each engine for a word.
+// ProbeEngines asks each engine a short question.
 func ProbeEngines(ctx context.Context, chain *engine.Chain) (list []core.Finding) {
 	for _, probe := range chain.Probe(ctx) {
 		f := core.Finding{What: probe.Engine, Found: "answers"}
 		if probe.Err != nil {
-			f = core.Finding{What: probe.Engine, Found: "cannot be used", Mend: engineMend(probe.Err), Fatal: true}
+			f = core.Finding{What: probe.Engine, Found: "cannot be used", Mend: engineFix(probe.Err), Fatal: true}
 		}
 		list = append(list, f)
 	}
 	if len(list) == 0 {
-		list = append(list, core.Finding{What: "none", Found: "the built-in one alone answers", Mend: "add an [[engine]] for real conversations"})
+		list = append(list, core.Finding{
+			What: "none", Found: "the built-in one alone answers", Mend: "add an [[engine]] for real conversations",
+		})
 	}
 	return list
 }
 
-// engineMend says what to do about an engine's error.
-func engineMend(err error) string {
+// engineFix returns what to do about an engine's error.
+func engineFix(err error) string {
 	var m *core.ModelError
 	if errors.As(err, &m) {
 		switch {
@@ -93,17 +100,12 @@ func engineMend(err error) string {
 	return txt.Line(err.Error())
 }
 
-// AdmitsPerson reports whether the person is shut out nowhere by name.
-func (b *Bot) AdmitsPerson(person core.Path) bool {
-	for _, denied := range b.InForce().Config.Access.Deny {
-		if person.Within(denied) {
-			return false
-		}
-	}
-	return true
+// AdmitsPerson reports whether no rule denies a person access by name.
+func (c *Config) AdmitsPerson(person core.Path) bool {
+	return !slices.ContainsFunc(c.Access.Deny, person.Within)
 }
 
-// Pairing is the plugin that lets people in; nil where none is asked.
+// Pairing returns the plugin that lets people in by a code; nil if it is off.
 func (p *parts) Pairing() *pairing.Plugin {
 	for _, l := range p.plugins {
 		if x, ok := l.Plugin.(*pairing.Plugin); ok {
@@ -113,8 +115,8 @@ func (p *parts) Pairing() *pairing.Plugin {
 	return nil
 }
 
-// Sit lets somebody talk to the daemon.
-func (b *Bot) Sit(ctx context.Context, o console.Options) error {
+// Attach lets the user of a terminal talk to the daemon until they leave.
+func (b *Bot) Attach(ctx context.Context, o console.Options) error {
 	server := b.InForce().consoleServer()
 	if server == nil {
 		return errors.New("the daemon has a console of its own: talk to it there, or take it out of the configuration")
@@ -123,13 +125,14 @@ func (b *Bot) Sit(ctx context.Context, o console.Options) error {
 	return server.Sit(ctx, o)
 }
 
-// SaidBefore is what was typed in a session, for the arrow keys.
-func (b *Bot) SaidBefore(ctx context.Context, place core.Path) []string {
+// TypedLines returns what users typed in a session, for the arrow keys.
+func (b *Bot) TypedLines(ctx context.Context, place core.Path) []string {
 	var lines []string
 	err := b.Data.Store.View(ctx, func(v core.View) error {
 		entries, err := v.Last(place, 200)
 		for i := range entries {
-			if e := &entries[i]; e.Message.Text != "" && e.Spoken() && !e.Self {
+			e := &entries[i]
+			if e.Message.Text != "" && e.Spoken() && !e.Self {
 				lines = append(lines, e.Message.Text)
 			}
 		}
@@ -141,8 +144,8 @@ func (b *Bot) SaidBefore(ctx context.Context, place core.Path) []string {
 	return lines
 }
 
-// Offered tells which actions an ordinary person is offered, each in the
-// interface that owns it.
+// Offered returns a function that reports whether a user without a rank is offered an
+// action, in the interface that owns it.
 func Offered(s *action.Snapshot) func(name string) bool {
 	open := make(map[string]bool)
 	for _, d := range s.All() {

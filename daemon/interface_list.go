@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/txt"
+	"synthbot/daemon/logs"
 	"synthbot/interfaces/console"
 	"synthbot/interfaces/discord"
 	"synthbot/interfaces/telegram"
@@ -22,17 +23,26 @@ import (
 // driver is a type of interface that a configuration may name.
 type driver struct {
 	kind, doc string
-	fixed     bool // cannot be exchanged while the process lives
+	fixed     bool // changes with a restart only
 	// config makes the driver's own configuration struct.
 	config func() any
 	make   func(m maker, name string, own any) (core.Interface, error)
 }
 
-// drivers is the list of all interfaces that this program holds.
+// drivers lists the drivers of all interfaces.
 var drivers = []driver{
-	{"console", "The terminal that the daemon was started in: one message a line on standard input.", true, func() any { return new(consoleConfig) }, makeConsole},
-	{"discord", "An account on Discord.", false, func() any { return new(discord.Config) }, makeDiscord},
-	{"telegram", "A bot on Telegram.", false, func() any { return new(telegram.Config) }, makeTelegram},
+	{
+		kind: "console", fixed: true, config: func() any { return new(consoleConfig) }, make: makeConsole,
+		doc: "The terminal that the daemon was started in: one message a line on standard input.",
+	},
+	{
+		kind: "discord", config: func() any { return new(discord.Config) }, make: makeDiscord,
+		doc: "An account on Discord.",
+	},
+	{
+		kind: "telegram", config: func() any { return new(telegram.Config) }, make: makeTelegram,
+		doc: "A bot on Telegram.",
+	},
 }
 
 // anyInterface is what the table of every interface may hold.
@@ -70,7 +80,8 @@ func makeDiscord(m maker, name string, own any) (core.Interface, error) {
 		return nil, err
 	}
 	return discord.New(discord.Options{
-		Name: name, Config: *own.(*discord.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.Clock(m.Clock), State: state,
+		Name: name, Config: *own.(*discord.Config), State: state,
+		Log: logs.Room(m.log, "interfaces/"+name), Clock: m.config.Clock(m.Clock),
 		Admins: m.admins, Admin: m.alert, Commands: m.specs,
 	})
 }
@@ -81,12 +92,13 @@ func makeTelegram(m maker, name string, own any) (core.Interface, error) {
 		return nil, err
 	}
 	return telegram.New(telegram.Options{
-		Name: name, Config: *own.(*telegram.Config), Log: inRoom(m.log, "interfaces/"+name), Clock: m.config.Clock(m.Clock), State: state,
+		Name: name, Config: *own.(*telegram.Config), State: state,
+		Log: logs.Room(m.log, "interfaces/"+name), Clock: m.config.Clock(m.Clock),
 		Admins: m.admins, Admin: m.alert, Commands: m.specs,
 	})
 }
 
-// find returns the driver of that type.
+// findDriver returns the driver of that type.
 func findDriver(kind string) (driver, bool) {
 	i := slices.IndexFunc(drivers, func(d driver) bool { return d.kind == kind })
 	if i < 0 {
@@ -100,7 +112,7 @@ func decodeInterfaces(c *Config) {
 	c.kinds = make(map[string]string)
 	for name, table := range c.Interfaces {
 		if !interfaceName.MatchString(name) {
-			table.Fault("is no name for an interface; write small letters, digits, _, . and - alone, 40 at most")
+			table.Fault("invalid interface name; write small letters, digits, _, . and - alone, 40 at most")
 		}
 		common := anyInterface{}
 		table.Peek(&common)
@@ -128,8 +140,8 @@ func decodeInterfaces(c *Config) {
 	c.checkAccounts()
 }
 
-// checkAccounts finds accounts that two interfaces would serve: each would answer
-// whatever is said, or take it away from the other.
+// checkAccounts finds accounts that two interfaces would serve: each message would be
+// answered twice, or by one of them at random.
 func (c *Config) checkAccounts() {
 	type account struct{ server, token string }
 	served := make(map[account]string)
@@ -141,17 +153,18 @@ func (c *Config) checkAccounts() {
 		case *telegram.Config:
 			a = account{own.APIURL, own.Token.Reveal()}
 		}
-		if other := served[a]; a.token != "" && other != "" {
+		other := served[a]
+		if a.token != "" && other != "" {
 			e.table.Fault("is that of interfaces."+other+", too; one account is served once", "token")
 		}
 		served[a] = e.Name
 	}
 }
 
-// interfaceName is what actions and paths can be called after.
+// interfaceName matches names that can be part of actions and paths.
 var interfaceName = regexp.MustCompile(`^[a-z0-9_.-]{1,40}$`)
 
-// fault notes what the driver found wrong, with the key that it names, if it does.
+// fault reports an error of the driver, at the key that the error names, if any.
 func (e *enabled) fault(err error) {
 	text := strings.TrimPrefix(txt.Line(err.Error()), e.Name+": ")
 	var at []any
@@ -165,14 +178,14 @@ func (e *enabled) fault(err error) {
 	e.table.Fault(text, at...)
 }
 
-// tokenFault finds a token that is no token. That there is none was told already.
+// tokenFault reports an invalid token. A missing one is a fault already.
 func tokenFault(table config.Table, own any) {
 	if c, ok := own.(interface{ Wrong() string }); ok && c.Wrong() != "" {
 		table.Fault(c.Wrong(), "token")
 	}
 }
 
-// enabled is an interface that the daemon will start.
+// enabled is an interface that the configuration enables.
 type enabled struct {
 	Name string
 	driver
@@ -181,7 +194,7 @@ type enabled struct {
 	table config.Table
 }
 
-// withheld lists the actions of an interface that no model is offered.
+// withheld returns the actions of an interface that no model is offered.
 func (e *enabled) withheld(all []*action.Definition) (names []string) {
 	for _, d := range all {
 		if d.Owner != e.Name || d.IsMessage() {

@@ -35,10 +35,10 @@ func TestAllowByCommand(t *testing.T) {
 	if err := changes.Set(t.Context(), core.MustPath("desk/1"), "actions_allow", "dice_*"); err != nil {
 		t.Fatal(err)
 	}
-	c := &Config{Overrides: []Override{
+	c := &Config{Tables: Tables{Overrides: []Override{
 		{Path: core.MustPath("desk/1"), Settings: settings.Settings{ActionsAllow: settings.Patterns{"web_*"}}},
 		{Path: core.MustPath("desk/1/2"), Settings: settings.Settings{ActionsAllow: settings.Patterns{"memory_*"}}},
-	}}
+	}}}
 	r := c.resolver(changes, nil)
 	for place, want := range map[string]string{"desk/1": "dice_* a command in desk/1", "desk/1/2/3": "memory_* override desk/1/2", "desk/2": "all -"} {
 		for _, row := range r.Rows(core.MustPath(place)) {

@@ -18,6 +18,7 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/txt"
+	"synthbot/daemon/logs"
 	"synthbot/memory"
 )
 
@@ -58,9 +59,9 @@ func (s *pageServer) watchers(c *Config) []core.Watcher {
 func (s *pageServer) options() adminpage.Options {
 	b, db := s.bot, s.bot.Data.DB
 	o := adminpage.Options{
-		Log: inRoom(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running,
+		Log: logs.Room(b.log, "admin"), Turns: b.monitor.traces, Running: &s.running,
 		Reader: b.Data.Store, Facts: b.Data.Facts(), Items: b.Data.Items("page"),
-		Clock:    func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may bring another zone
+		Clock:    func() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }, // a reload may change the zone
 		Actions:  s.actions,
 		Settings: s.settings,
 		Personas: personaEditor{b},
@@ -75,14 +76,17 @@ func (s *pageServer) options() adminpage.Options {
 		uses, err := db.Uses(ctx, first, last)
 		list := make([]adminpage.Use, len(uses))
 		for i, u := range uses {
-			list[i] = adminpage.Use{Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: b.cost(u.Engine, u.Usage)}
+			cost := b.InForce().Config.Cost(u.Engine, u.Usage)
+			list[i] = adminpage.Use{
+				Day: u.Day, Whose: u.Person, Engine: u.Engine, Calls: u.Calls, Usage: u.Usage, Cost: cost,
+			}
 		}
 		return list, err
 	}
 	return o
 }
 
-// actions are the rows of the catalogue.
+// actions returns the rows of the catalogue.
 func (s *pageServer) actions() []adminpage.Action {
 	snapshot := s.bot.InForce().Snapshot
 	open := Offered(snapshot)
@@ -96,8 +100,7 @@ func (s *pageServer) actions() []adminpage.Action {
 	return list
 }
 
-// settings are the settings of a place; of the zero Path those of the
-// configuration.
+// settings returns the settings of a place; for the zero Path those of the configuration.
 func (s *pageServer) settings(place core.Path) (rows []adminpage.Setting) {
 	if !place.IsZero() {
 		for _, row := range s.bot.PlaceSettings(place) {
@@ -119,10 +122,11 @@ func (s *pageServer) settings(place core.Path) (rows []adminpage.Setting) {
 	return rows
 }
 
-// each calls row for each setting of a struct, by its path in the file. Secrets
-// print themselves as such.
+// each calls row for each setting of a struct, with its path in the file. Secrets hide
+// themselves.
 func each(prefix string, v reflect.Value, row func(name, value string)) {
-	if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
+	v = reflect.Indirect(v)
+	if v.Kind() != reflect.Struct {
 		return
 	}
 	for i := range v.NumField() {
@@ -138,10 +142,10 @@ func each(prefix string, v reflect.Value, row func(name, value string)) {
 	}
 }
 
-// setting calls row for a setting, or for those that it consists of.
+// setting calls row for a setting, or for its fields or elements.
 func setting(name string, v reflect.Value, row func(name, value string)) {
 	if _, ok := v.Interface().(map[string]config.Table); ok {
-		return // told by those who read it
+		return // settings of interfaces and plugins follow
 	}
 	_, prints := v.Interface().(fmt.Stringer)
 	switch {
@@ -150,37 +154,41 @@ func setting(name string, v reflect.Value, row func(name, value string)) {
 		setting(name, v.Elem(), row)
 	case v.Kind() == reflect.Struct && !prints:
 		each(name+".", v, row)
-	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct && !v.Type().Elem().Implements(stringer):
+	case v.Kind() == reflect.Slice && isPlainStruct(v.Type().Elem()):
 		for i := range v.Len() {
 			setting(fmt.Sprintf("%s[%d]", name, i), v.Index(i), row)
 		}
 	case v.Kind() == reflect.Map || mayHide(name) && v.Kind() == reflect.Slice:
 		row(name, fmt.Sprintf("(%d, not shown)", v.Len()))
 	default:
-		row(name, withoutUser.ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@"))
+		row(name, credentials.ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@"))
 	}
 }
 
 var (
 	stringer = reflect.TypeFor[fmt.Stringer]()
-	// withoutUser finds the user and password of an address.
-	withoutUser = regexp.MustCompile(`//[^/@\s]+@`)
+	// credentials matches the user and the password of an address.
+	credentials = regexp.MustCompile(`//[^/@\s]+@`)
 )
 
-// mayHide tells of lists in which people put secrets.
+// isPlainStruct reports whether a type is a struct without a text of its own.
+func isPlainStruct(t reflect.Type) bool { return t.Kind() == reflect.Struct && !t.Implements(stringer) }
+
+// mayHide reports whether users put secrets into a list of that name.
 func mayHide(name string) bool {
 	return slices.Contains([]string{"args", "env", "headers", "command"}, name[strings.LastIndexByte(name, '.')+1:])
 }
 
-// PageLink is a link that opens the admin's page, once, within ten minutes.
+// PageLink returns a link that opens the admin's page, once, within ten minutes.
 func (b *Bot) PageLink() (string, error) {
 	s, listen := b.page.served.Load(), b.InForce().Config.Admin.Listen
 	switch {
 	case s == nil && listen == "":
 		return "", Usagef("there is no page: set listen in [admin], like 127.0.0.1:8787, and restart the daemon")
 	case s == nil:
-		return "", fmt.Errorf("the page is not served at %s; the daemon's log tells why, often that another program has the port", listen)
+		const why = "the daemon's log says why, often because another program uses the port"
+		return "", fmt.Errorf("the page is not served at %s; %s", listen, why)
 	}
-	// What follows # is sent to no server, so that it is in no log.
+	// Browsers do not send what follows #, so that no log has it.
 	return fmt.Sprintf("http://%s/login#%s", s.address, s.Ticket()), nil
 }

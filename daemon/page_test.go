@@ -16,7 +16,7 @@ func TestNoPageCostsNothing(t *testing.T) {
 	if n := len(p.watchers(new(Config))); n != 0 {
 		t.Errorf("%d watch turns for a page that is off", n)
 	}
-	if n := len(p.watchers(&Config{Admin: Listener{Listen: "127.0.0.1:0"}})); n != 1 {
+	if n := len(p.watchers(&Config{Tables: Tables{Admin: Listener{Listen: "127.0.0.1:0"}}})); n != 1 {
 		t.Errorf("%d watch turns for a page that is on", n)
 	}
 }

@@ -23,16 +23,16 @@ import (
 const (
 	PdfCommand = "pdf-text"
 	pdfTime    = 10 * time.Second
-	pdfMemory  = 192 << 20 // bytes, beyond which it dies
-	pdfHeap    = 128 << 20 // bytes, from which it collects garbage all the time
+	pdfMemory  = 192 << 20 // bytes; beyond, it dies
+	pdfHeap    = 128 << 20 // bytes; beyond, it collects garbage all the time
 	pdfInput   = 16 << 20
 	pdfOutput  = 1 << 20
-	pdfCrowd   = 1   // processes at a time
-	pdfReason  = 200 // bytes of what it says when it fails
+	maxPDFs    = 1   // processes at a time
+	pdfReason  = 200 // bytes of its error text
 )
 
-// runtimeFailed is the status with which Go's runtime ends a process, by whatever fault
-// it meets when it gets no more memory. Panics of the parser do not get that far.
+// runtimeFailed is the exit status of Go's runtime when it gets no more memory. Panics of
+// the parser are recovered.
 const runtimeFailed = 2
 
 // pdfReader reads PDFs, as many at a time as the channel has room for.
@@ -66,14 +66,14 @@ func ServePDF(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// limitPDF limits this process, and makes it the first that the system kills when
-// it runs out of memory.
+// limitPDF limits this process, and makes it the first one that the system kills if memory
+// runs out.
 func limitPDF() error {
-	for _, l := range []struct {
-		what  int
-		limit uint64
-	}{{unix.RLIMIT_CPU, uint64(pdfTime / time.Second)}, {unix.RLIMIT_DATA, pdfMemory}, {unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, 0}} {
-		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.limit, Max: l.limit}); err != nil {
+	for what, limit := range map[int]uint64{
+		unix.RLIMIT_CPU: uint64(pdfTime / time.Second), unix.RLIMIT_DATA: pdfMemory,
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0,
+	} {
+		if err := unix.Setrlimit(what, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
 			return err
 		}
 	}
@@ -85,14 +85,14 @@ func limitPDF() error {
 	return err
 }
 
-// pdfProcess is a process that reads a PDF, which is still to be started.
+// pdfProcess returns a process that reads a PDF, not started yet.
 func pdfProcess(ctx context.Context, in io.Reader) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	c := exec.CommandContext(ctx, self, PdfCommand)
-	c.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // and nothing else of ours
+	c.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // nothing else
 	c.Stdin, c.WaitDelay = in, time.Second
 	return c, nil
 }
@@ -105,8 +105,8 @@ func pdfText(ctx context.Context, data []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("pdf: %w", err)
 	}
-	said, complained := capped{most: pdfOutput}, capped{most: pdfReason}
-	c.Stdout, c.Stderr = &said, &complained
+	out, errs := capped{most: pdfOutput}, capped{most: pdfReason}
+	c.Stdout, c.Stderr = &out, &errs
 	if err := c.Run(); err != nil {
 		if ctx.Err() != nil {
 			return "", errors.New("pdf: it takes too long to read")
@@ -114,12 +114,12 @@ func pdfText(ctx context.Context, data []byte) (string, error) {
 		if c.ProcessState.ExitCode() == runtimeFailed {
 			return "", errors.New("pdf: it takes more memory than a file may")
 		}
-		return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(strings.TrimSpace(complained.String())))
+		return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(strings.TrimSpace(errs.String())))
 	}
-	return said.String(), nil
+	return out.String(), nil
 }
 
-// capped keeps the beginning of what is written into it.
+// capped keeps the first bytes that are written.
 type capped struct {
 	kept bytes.Buffer
 	most int // bytes

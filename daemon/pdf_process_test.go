@@ -41,7 +41,7 @@ func TestOnePDFAtATime(t *testing.T) {
 	if err := os.WriteFile(onlyPDF, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	reader := make(pdfReader, pdfCrowd)
+	reader := make(pdfReader, maxPDFs)
 	data := coretest.PackedPDF("a", 50_000) // takes longer than a process takes to begin
 	var all sync.WaitGroup
 	for range 5 {
@@ -103,5 +103,5 @@ func TestPDFProcessIsLimited(t *testing.T) {
 		t.Error(limits)
 	}
 	w.Close()
-	_ = c.Wait() // nothing is no PDF
+	_ = c.Wait() // an empty file is not a PDF
 }

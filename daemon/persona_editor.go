@@ -17,7 +17,7 @@ import (
 )
 
 // personaEditor lets the admin's page edit the persona files that the configuration
-// names, and no other.
+// names, and no others.
 type personaEditor struct{ bot *Bot }
 
 // maxPersona is the largest file that is edited, in bytes.
@@ -36,9 +36,9 @@ func (e personaEditor) Files() []adminpage.File {
 	return list
 }
 
-var errNoText = errors.New("is no text that can be edited here")
+var errNoText = errors.New("is not a text that can be edited here")
 
-// text reads a persona file; a card is none.
+// text reads a persona file. Character cards are not text.
 func (e personaEditor) text(name string) (string, error) {
 	raw, err := os.ReadFile(e.bot.InForce().Config.Beside(name))
 	if err != nil {
@@ -55,7 +55,7 @@ func (e personaEditor) editable(name string) bool {
 	return name != "" && err == nil
 }
 
-// Source implements adminpage.Personas; what is no text has none.
+// Source implements adminpage.Personas. Files that are not text have none.
 func (e personaEditor) Source(name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -69,7 +69,8 @@ func (e personaEditor) Source(name string) (string, error) {
 
 // Preview implements adminpage.Personas.
 func (e personaEditor) Preview(name, text string) (core.Persona, error) {
-	if who := e.bot.InForce().personas.byFile[name]; who != nil && text == "" && !e.editable(name) {
+	who := e.bot.InForce().personas.byFile[name]
+	if who != nil && text == "" && !e.editable(name) {
 		return who.For(""), nil
 	}
 	f, err := os.CreateTemp("", "persona-*.toml") // the persona room reads files
@@ -81,7 +82,7 @@ func (e personaEditor) Preview(name, text string) (core.Persona, error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return core.Persona{}, err
 	}
-	who, err := persona.Load(f.Name())
+	who, err = persona.Load(f.Name())
 	if err != nil {
 		return core.Persona{}, errors.New(strings.ReplaceAll(err.Error(), f.Name(), filepath.Base(name)))
 	}
@@ -103,7 +104,7 @@ func (e personaEditor) Save(name, text, was string) error {
 	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
-		return fmt.Errorf("the file cannot be written (%w): let synthbot write in its folder, or edit it by hand", p.Err)
+		return fmt.Errorf("cannot write the file (%w): let synthbot write in its folder, or edit it by hand", p.Err)
 	} else if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 	"synthbot/core/command"
 )
 
-// mostData is how many bytes of a person's data are sent in a chat; whoever has
-// more gets it from an admin.
-const mostData = 8 << 20
+// maxSentData is how many bytes of personal data are sent in a chat. An admin can export
+// more.
+const maxSentData = 8 << 20
 
 // personalData shows, exports and erases what the bot keeps about people and places.
 type personalData struct {
@@ -29,12 +29,12 @@ type personalData struct {
 	reloads *reloads
 }
 
-// PersonalData is what the bot keeps about people and places.
+// PersonalData manages what the bot keeps about people and places.
 func (b *Bot) PersonalData() *personalData {
 	return &personalData{b.Data, b.InForce, b.monitor.traces, b.changes, b.reloads}
 }
 
-// show shows and sends what is kept about the author.
+// show shows and sends what the bot keeps about the author.
 func (d *personalData) show(ctx context.Context, c command.Call) (string, error) {
 	if d.DB == nil {
 		return "", core.ErrClosed
@@ -43,15 +43,16 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 	if err := d.Export(ctx, &all, c.Person); err != nil {
 		return "", err
 	}
-	text := counted(all.Bytes())
+	text := countRows(all.Bytes())
 	if all.Len() == 0 {
 		return text, nil
 	}
 	text += "\n"
 	switch {
 	case d.inForce().carrier(c.Path) == nil:
-		text += "I cannot send files here; `synthbot memory export " + c.Person.String() + "` prints all of it, one JSON object a line."
-	case all.Len() > mostData:
+		text += "I cannot send files here; `synthbot memory export " + c.Person.String() +
+			"` prints all of it, one JSON object a line."
+	case all.Len() > maxSentData:
 		text += "That is too much to be sent here: ask an admin for it."
 	default:
 		text += "The file holds all of it, one JSON object a line."
@@ -60,9 +61,9 @@ func (d *personalData) show(ctx context.Context, c command.Call) (string, error)
 	return text + " /forgetme erases it.", nil
 }
 
-// Export writes all that is kept of a place, a person or everybody, a JSON object a
-// line; of a person, what plugins keep elsewhere than under his path, too, and
-// without what the bot thought for itself, which nobody is shown.
+// Export writes what the bot keeps of a place, a person or everybody, one JSON object a
+// line. Data of a person includes what plugins keep under other paths. It leaves out the
+// private thoughts of the model, which no user is shown.
 func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	if path.IsPerson() {
 		w = &thoughtless{next: w}
@@ -89,8 +90,8 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 	return nil
 }
 
-// thoughtless is a writer of JSON lines that leaves out what the model thought for
-// itself, however deep it lies.
+// thoughtless is a writer of JSON lines that leaves out the private thoughts of the
+// model, at any depth.
 type thoughtless struct {
 	next io.Writer
 	part []byte // of a line that is not whole yet
@@ -115,7 +116,7 @@ func (t *thoughtless) Write(p []byte) (int, error) {
 	}
 }
 
-// withoutThoughts is a line of JSON without them.
+// withoutThoughts returns a line of JSON without them.
 func withoutThoughts(line []byte) ([]byte, error) {
 	if !bytes.Contains(bytes.ToLower(line), []byte(core.Thought)) && !bytes.Contains(line, []byte(`\u`)) {
 		return bytes.Clone(line), nil
@@ -133,8 +134,8 @@ func withoutThoughts(line []byte) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// counted says in words what an export holds.
-func counted(export []byte) string {
+// countRows describes what an export holds.
+func countRows(export []byte) string {
 	kinds := make(map[string]int)
 	var order []string
 	lines := bufio.NewScanner(bytes.NewReader(export))
@@ -161,10 +162,11 @@ func counted(export []byte) string {
 	return s.String()
 }
 
-// kindOf names a line of an export for people.
+// kindOf names a line of an export for users.
 func kindOf(row map[string]json.RawMessage) string {
 	for _, k := range []struct{ key, name string }{
-		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"}, {"use", "days of use"}, {"state", "topics"}, {"record", "steps of answers"},
+		{"entry", "messages"}, {"memory", "memories"}, {"item", "notes of plugins"}, {"plugin", "notes of plugins"},
+		{"use", "days of use"}, {"state", "topics"}, {"record", "steps of answers"},
 	} {
 		if _, ok := row[k.key]; ok {
 			return k.name
@@ -176,7 +178,8 @@ func kindOf(row map[string]json.RawMessage) string {
 // forgetAuthor erases everything about the author.
 func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string, error) {
 	if strings.ToLower(c.Args["sure"]) != "yes" {
-		return "This erases all that I keep about you: what you said to me in every place, memories, notes, and our private talk. It cannot be undone. If you are sure, write: /forgetme yes", nil
+		return "This erases all that I keep about you: what you said to me in every place, memories, notes, and our " +
+			"private talk. It cannot be undone. If you are sure, write: /forgetme yes", nil
 	}
 	if err := d.forget(ctx, c.Person); err != nil {
 		return "", err
@@ -184,25 +187,25 @@ func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string
 	return "It is done: I know nothing about you any more.", nil
 }
 
-// forget erases a person or a place: from plugins, from the database, and from
-// what is in memory. Traces stay in the file until it is written anew.
+// forget erases a person or a place from plugins, from the database and from memory.
+// Deleted bytes stay in the file until Compact.
 func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	if d.DB == nil {
 		return core.ErrClosed
 	}
-	ctx = core.WithoutEpoch(ctx) // whose turn it is may be he who is forgotten
+	ctx = core.WithoutEpoch(ctx) // the author of the turn may be the person
 	errs := []error{d.erase(ctx, path), d.DB.Forget(ctx, path)}
-	// A turn that ran may have kept something in between; from now on none can.
+	// A running turn may have stored something in between. None can from now on.
 	errs = append(errs, d.erase(ctx, path))
 	d.traces.Forget(path)
-	less, err := d.changes.Reread(ctx)
-	if less {
-		d.reloads.adminsChanged() // one of them may have been an admin
+	fewer, err := d.changes.Reread(ctx)
+	if fewer {
+		d.reloads.adminsChanged() // an admin may be among them
 	}
 	return errors.Join(append(errs, err)...)
 }
 
-// erase takes a person out of what plugins keep elsewhere than under his path.
+// erase lets plugins erase what they keep of a person under other paths.
 func (d *personalData) erase(ctx context.Context, person core.Path) error {
 	if !person.IsPerson() {
 		return nil
@@ -216,8 +219,8 @@ func (d *personalData) erase(ctx context.Context, person core.Path) error {
 	return errors.Join(errs...)
 }
 
-// ForgetWhole erases a person or a place, and then its traces in the file.
-func (d *personalData) ForgetWhole(ctx context.Context, path core.Path) error {
+// Forget erases a person or a place, and rewrites the file without deleted bytes.
+func (d *personalData) Forget(ctx context.Context, path core.Path) error {
 	if err := d.forget(ctx, path); err != nil {
 		return err
 	}

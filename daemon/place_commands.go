@@ -103,11 +103,12 @@ func (p *placeCommands) engine(ctx context.Context, c command.Call) (string, err
 
 // setCommand is /set.
 func (p *placeCommands) setCommand() command.Command {
+	names := settings.Names[settings.Settings]()
 	return command.Command{
 		Spec: command.Spec{
 			Name: "set", Idempotent: true, Brief: "Show what holds here and why, or change it", Rank: core.Admin,
 			Args: []command.Arg{
-				{Name: "what", Brief: "The setting; without one I show all", Choices: settings.Names[settings.Settings]()},
+				{Name: "what", Brief: "The setting; without one I show all", Choices: names},
 				{Name: "value", Brief: "Its value here and below, or " + settings.Default, Rest: true},
 			},
 		}, Do: p.set,

@@ -49,7 +49,7 @@ func (c *Config) resolver(changes *placeChanges, scopes func(core.Path) []core.P
 	for _, o := range c.Overrides {
 		layers = append(layers, placeLayer{Path: o.Path, From: "override " + o.Path.String(), Values: o.Settings})
 	}
-	return settings.New(settings.Base[settings.Settings](c), layers, changes, scopes)
+	return settings.New(settings.Base[settings.Settings](&c.Tables), layers, changes, scopes)
 }
 
 // turnSettings returns the settings of a place that turns need.

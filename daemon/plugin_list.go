@@ -23,24 +23,29 @@ import (
 	"synthbot/plugins/web"
 )
 
-// abilities is the list of all plugins that this program holds, in the order in
-// which they are made.
-var abilities = []ability{
-	{name: "memory", doc: "Facts that the bot keeps, finds and forgets.", usual: true, config: func() any { return new(memory.Config) }, make: own(memory.New)},
-	{name: "reminders", doc: "Reminders, once or again and again.", usual: true, config: func() any { return new(reminders.Config) }, make: own(reminders.New)},
-	{name: "people", doc: "Short bios of people, from what they say of themselves.", config: func() any { return new(people.Config) }, make: own(people.New)},
-	{name: "diary", doc: "The bot's own diary, place by place.", config: func() any { return new(diary.Config) }, make: own(diary.New)},
-	{name: "games", doc: "Dice, random choice and polls.", config: func() any { return new(games.Config) }, make: own(games.New)},
-	{name: "standard", doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. It is there where blueprints are.", config: func() any { return new(standard.Config) }, make: own(standard.New), wanted: shows},
-	{name: BlueprintName, doc: "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.", config: func() any { return new(blueprint.Config) }, make: own(blueprint.New), settle: settleBlueprints},
-	{name: "mcp", doc: "Actions out of Model Context Protocol servers.", config: func() any { return new(mcp.Config) }, make: own(mcp.New), settle: settleServers},
-	{name: "moderation", doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.", config: func() any { return new(moderationTable) }, make: own(newModeration)},
-	{name: "lorebook", doc: "Lore that the talk touches: of the persona's card, and of books. It is there where a persona has a book.", config: func() any { return new(lorebook.Config) }, make: own(lorebook.New), wanted: lore, settle: settleLore},
-	{name: "clock", doc: "What time, day and season it is, and the weather.", config: func() any { return new(clock.Config) }, make: own(clock.New)},
-	{name: "beats", doc: "The bot's own initiative, on a schedule.", config: func() any { return new(beats.Config) }, make: own(beats.New)},
-	{name: "web", doc: "Reading and searching the web.", config: func() any { return new(web.Config) }, make: own(web.New)},
-	{name: PairingName, doc: "Lets unknown people in by a code; it is there where access.private is pairing.", config: func() any { return new(pairing.Config) }, make: own(pairing.New), wanted: func(c *Config) bool { return c.Access.Private == PairingName }},
+// availablePlugins lists all plugins, in the order in which they are made.
+var availablePlugins = []available{
+	plugin("memory", "Facts that the bot keeps, finds and forgets.", memory.New).onByDefault(),
+	plugin("reminders", "Reminders, once or again and again.", reminders.New).onByDefault(),
+	plugin("people", "Short bios of people, from what they say of themselves.", people.New),
+	plugin("diary", "The bot's own diary, place by place.", diary.New),
+	plugin("games", "Dice, random choice and polls.", games.New),
+	plugin("standard", "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. "+
+		"It is there where blueprints are.", standard.New).onIf(hasBlueprints),
+	plugin(BlueprintName, "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.",
+		blueprint.New).completedBy(completeBlueprints),
+	plugin("mcp", "Actions out of Model Context Protocol servers.", mcp.New).completedBy(checkServers),
+	plugin("moderation", "Blocks, mutes, limits, guards and rules, for moderators and admins.", newModeration),
+	plugin("lorebook", "Lore that the talk touches: of the persona's card, and of books. "+
+		"It is there where a persona has a book.", lorebook.New).onIf(hasLore).completedBy(completeLore),
+	plugin("clock", "What time, day and season it is, and the weather.", clock.New),
+	plugin("beats", "The bot's own initiative, on a schedule.", beats.New),
+	plugin("web", "Reading and searching the web.", web.New),
+	plugin(PairingName, "Lets unknown people in by a code; it is there where access.private is pairing.",
+		pairing.New).onIf(needsPairing),
 }
+
+func needsPairing(c *Config) bool { return c.Access.Private == PairingName }
 
 // moderationTable is the table of moderation, of which three packages read a part.
 type moderationTable struct {
@@ -69,12 +74,12 @@ func newModeration(h core.Host, c moderationTable) (*moderation.Plugin, error) {
 	return p, nil
 }
 
-// BlueprintName is the plugin that makes actions of blueprints.
+// BlueprintName is the name of the plugin that makes actions of blueprints.
 const BlueprintName = "blueprint"
 
-// shows reports whether there are blueprints, whose results are shown by an action
-// of another plugin.
-func shows(c *Config) bool {
+// hasBlueprints reports whether there are blueprints: the plugin standard shows their
+// results.
+func hasBlueprints(c *Config) bool {
 	table, named := c.Plugins[BlueprintName]
 	common := anyPlugin{Enabled: true}
 	if named {
@@ -83,8 +88,8 @@ func shows(c *Config) bool {
 	return named && common.Enabled
 }
 
-// settleBlueprints reads the blueprints that the configuration names.
-func settleBlueprints(c *Config, own any) (faults []string) {
+// completeBlueprints reads the blueprints that the configuration names.
+func completeBlueprints(c *Config, own any) (faults []string) {
 	b := own.(*blueprint.Config)
 	b.Dir = c.Beside(".")
 	for _, f := range b.Faults() {
@@ -95,8 +100,8 @@ func settleBlueprints(c *Config, own any) (faults []string) {
 	return faults
 }
 
-// lore reports whether a persona brings lore along.
-func lore(c *Config) bool {
+// hasLore reports whether a persona has a book of lore.
+func hasLore(c *Config) bool {
 	for _, p := range c.Personas.byFile {
 		if p.Book != nil {
 			return true
@@ -105,9 +110,8 @@ func lore(c *Config) bool {
 	return false
 }
 
-// settleLore hands the books of the personas over: each persona's own, in the
-// places where it speaks.
-func settleLore(c *Config, own any) []string {
+// completeLore adds the books of the personas, each in the places of its persona.
+func completeLore(c *Config, own any) []string {
 	b := own.(*lorebook.Config)
 	b.Dir = c.Beside(".")
 	b.Cards = []lorebook.Card{cardOf(c.Personas.Main, core.Path{})}
@@ -120,8 +124,8 @@ func settleLore(c *Config, own any) []string {
 	return nil
 }
 
-// cardOf is a persona's book; one without entries where it has none, so that the
-// main persona's does not speak for it.
+// cardOf returns the book of a persona. It has no entries if the persona has none, so that
+// the book of the main persona does not apply to it.
 func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 	card := lorebook.Card{Path: at, Char: p.Name}
 	if p.Book != nil {
@@ -130,14 +134,15 @@ func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 	return card
 }
 
-// settleServers refuses names of servers that are those of others: their actions
+// checkServers refuses names of servers that are those of others: their actions
 // would clash.
-func settleServers(c *Config, own any) (faults []string) {
+func checkServers(c *Config, own any) (faults []string) {
 	for _, s := range own.(*mcp.Config).Servers {
 		_, plugin := c.Plugins[s.Name]
 		_, iface := c.Interfaces[s.Name]
-		if plugin || iface || slices.ContainsFunc(c.Chosen, func(other chosen) bool { return other.name == s.Name }) {
-			faults = append(faults, "a server is called "+s.Name+", as a plugin or an interface is; give it another name")
+		if plugin || iface || slices.Contains(c.ChosenNames(), s.Name) {
+			text := "a server is called " + s.Name + ", as a plugin or an interface is; give it another name"
+			faults = append(faults, text)
 		}
 	}
 	return faults

@@ -10,42 +10,61 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/turn"
+	"synthbot/daemon/logs"
 )
 
-// ability is a plugin that a configuration may turn on.
-type ability struct {
+// available is a plugin that a configuration may turn on.
+type available struct {
 	name, doc string
-	usual     bool                 // it is there without being asked for
-	wanted    func(c *Config) bool // or where this says so. Optional.
-	config    func() any
+	byDefault bool                 // it is on without a table
+	wanted    func(c *Config) bool // or if this returns true; optional
+	config    func() any           // makes its own configuration struct
 	make      func(h core.Host, own any) (core.Plugin, error)
-	// settle completes the plugin's struct, and returns what is wrong with the
-	// files that it names. Optional.
-	settle func(c *Config, own any) []string
+	// complete completes the plugin's struct, and returns the faults of the files that it
+	// names. Optional.
+	complete func(c *Config, own any) []string
 }
 
-// own makes an ability's constructor of a plugin's.
-func own[C any, P core.Plugin](make func(core.Host, C) (P, error)) func(core.Host, any) (core.Plugin, error) {
-	return func(h core.Host, c any) (core.Plugin, error) { return make(h, *c.(*C)) }
+// plugin describes a plugin by its constructor.
+func plugin[C any, P core.Plugin](name, doc string, make func(core.Host, C) (P, error)) available {
+	return available{
+		name: name, doc: doc, config: func() any { return new(C) },
+		make: func(h core.Host, own any) (core.Plugin, error) { return make(h, *own.(*C)) },
+	}
 }
 
-// anyPlugin is what the table of every plugin may hold.
+func (a available) onByDefault() available {
+	a.byDefault = true
+	return a
+}
+
+func (a available) onIf(wanted func(*Config) bool) available {
+	a.wanted = wanted
+	return a
+}
+
+func (a available) completedBy(complete func(c *Config, own any) []string) available {
+	a.complete = complete
+	return a
+}
+
+// anyPlugin holds the keys that the table of every plugin may have.
 type anyPlugin struct {
 	Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is there."`
 }
 
 // chosen is a plugin that a configuration turns on.
 type chosen struct {
-	ability
+	available
 	Own any
 }
 
-// decodePlugins reads each plugin's table with its own struct; those that are
-// usual are there without one.
+// decodePlugins reads the table of each plugin into its own struct. Some plugins are on
+// without a table.
 func decodePlugins(c *Config, d *config.Document) {
-	for _, a := range abilities {
+	for _, a := range availablePlugins {
 		table, named := c.Plugins[a.name]
-		if !named && !a.usual && (a.wanted == nil || !a.wanted(c)) {
+		if !named && !a.byDefault && (a.wanted == nil || !a.wanted(c)) {
 			continue
 		}
 		common := anyPlugin{}
@@ -55,37 +74,39 @@ func decodePlugins(c *Config, d *config.Document) {
 		}
 		own := a.config()
 		if named && !common.Enabled && a.name == PairingName && c.Access.Private == PairingName {
-			d.Fault("access.private is pairing, which needs it; take this out, or set another access", "plugins", a.name, "enabled")
+			const text = "access.private is pairing, which needs it; take this out, or set another access"
+			d.Fault(text, "plugins", a.name, "enabled")
 		}
-		if table.Decode(&common, own); named && !common.Enabled {
+		table.Decode(&common, own)
+		if named && !common.Enabled {
 			continue
 		}
-		if a.settle != nil {
-			for _, fault := range a.settle(c, own) {
+		if a.complete != nil {
+			for _, fault := range a.complete(c, own) {
 				d.Fault(fault, "plugins", a.name)
 			}
 		}
 		c.Chosen = append(c.Chosen, chosen{a, own})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
-		if !slices.ContainsFunc(abilities, func(a ability) bool { return a.name == name }) {
+		if !slices.ContainsFunc(availablePlugins, func(a available) bool { return a.name == name }) {
 			d.Fault("there is no such plugin; there is "+strings.Join(PluginNames(), ", "), "plugins", name)
 		}
 	}
 }
 
-// loaded is a plugin that was made, and what it was made of.
+// loaded is a plugin, and what it was made with.
 type loaded struct {
 	core.Plugin
 	chosen
-	zone, language string // that it was lent
+	zone, language string
 }
 
-// Name is the plugin's.
+// Name returns the name of the plugin.
 func (l loaded) Name() string { return l.Plugin.Name() }
 
-// load makes the plugins that are turned on; one whose table is the same as
-// before, in the same time zone and language, is taken over as it is.
+// load makes the plugins that are turned on. It keeps the former one if its table, the
+// time zone and the language did not change.
 func (b *Bot) load(c *Config, former *parts) ([]loaded, error) {
 	var all, before []loaded
 	if former != nil {
@@ -94,7 +115,8 @@ func (b *Bot) load(c *Config, former *parts) ([]loaded, error) {
 	zone, language := c.Clock(b.env.Clock)().Location().String(), string(c.Bot.Language)
 	for _, next := range c.Chosen {
 		i := slices.IndexFunc(before, func(l loaded) bool {
-			return l.name == next.name && l.zone == zone && l.language == language && reflect.DeepEqual(l.Own, next.Own)
+			return l.name == next.name && l.zone == zone && l.language == language &&
+				reflect.DeepEqual(l.Own, next.Own)
 		})
 		if i >= 0 && !b.workers.failed(before[i].Plugin) {
 			all = append(all, before[i])
@@ -109,11 +131,11 @@ func (b *Bot) load(c *Config, former *parts) ([]loaded, error) {
 	return all, nil
 }
 
-// PairingName is the plugin that lets unknown people in by a code, and the access
-// that asks for it.
+// PairingName is the name of the plugin that lets unknown people in by a code, and of the
+// access that needs it.
 const PairingName = "pairing"
 
-// exempt is a gate that asks nothing of whom the configuration lets in.
+// exempt is a gate that lets people pass who have access by the configuration.
 type exempt struct {
 	core.Gate
 	access *turn.Access
@@ -127,21 +149,22 @@ func (e exempt) Judge(m *core.Message, again bool) core.Verdict {
 	return e.Gate.Judge(m, again)
 }
 
-// host is what a plugin is lent.
+// host is what a plugin gets from the bot.
 func (b *Bot) host(c *Config, name string) core.Host {
 	return core.Host{
-		Name: name, Log: inRoom(b.log, "plugins/"+name).With("plugin", name), Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
+		Name: name, Log: logs.Room(b.log, "plugins/"+name).With("plugin", name),
+		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
 		Items: b.Data.Items(name), Zones: core.Zones{Items: b.Data.Items("zones")}, Facts: b.Data.Facts(),
 		Inbox: inbox{b}, Reader: b.Data.Store, Asker: asker{b}, Desk: b.outbox,
 		Changed: func() { notify(b.reloads.outdated) },
 	}
 }
 
-// pluginTables are the plugins' tables in the reference.
+// pluginTables returns the tables of plugins for the reference.
 func pluginTables() (tables []config.Component) {
-	for _, a := range abilities {
+	for _, a := range availablePlugins {
 		doc := a.doc
-		if a.usual {
+		if a.byDefault {
 			doc += " It is there without a table, too."
 		}
 		tables = append(tables, config.Component{Name: a.name, Doc: doc, Into: []any{new(anyPlugin), a.config()}})
@@ -149,16 +172,16 @@ func pluginTables() (tables []config.Component) {
 	return tables
 }
 
-// PluginNames are the names of all plugins that this program holds.
+// PluginNames returns the names of all plugins.
 func PluginNames() []string {
-	names := make([]string, len(abilities))
-	for i, a := range abilities {
+	names := make([]string, len(availablePlugins))
+	for i, a := range availablePlugins {
 		names[i] = a.name
 	}
 	return names
 }
 
-// ChosenNames are the plugins that are turned on.
+// ChosenNames returns the names of the plugins that are turned on.
 func (c *Config) ChosenNames() (names []string) {
 	for _, p := range c.Chosen {
 		names = append(names, p.name)

@@ -60,7 +60,7 @@ func conversations(t *testing.T, folder string) (names []string) {
 // have a name beforehand.
 func everyPlugin() string {
 	var tables strings.Builder
-	for _, a := range abilities {
+	for _, a := range availablePlugins {
 		tables.WriteString("[plugins." + a.name + "]\n")
 	}
 	return strings.NewReplacer(
@@ -101,7 +101,7 @@ func TestEveryActionHasAConversation(t *testing.T) {
 	seen := make(map[string]int)
 	for _, d := range assembled(t, all).InForce().Snapshot.All() {
 		folder := filepath.Join("..", "plugins", d.Owner, "testdata")
-		if !slices.ContainsFunc(abilities, func(a ability) bool { return a.name == d.Owner }) {
+		if !slices.ContainsFunc(availablePlugins, func(a available) bool { return a.name == d.Owner }) {
 			continue
 		}
 		seen[d.Owner]++
@@ -140,7 +140,7 @@ func TestEveryActionHasAConversation(t *testing.T) {
 
 // TestEveryPluginConforms: each plugin is held to the rules of all.
 func TestEveryPluginConforms(t *testing.T) {
-	for _, a := range abilities {
+	for _, a := range availablePlugins {
 		files, err := filepath.Glob(filepath.Join("..", "plugins", a.name, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

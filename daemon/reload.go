@@ -53,7 +53,7 @@ func (b *Bot) Reload() error {
 	if err != nil {
 		return err
 	}
-	b.env.logs.set(c.Log.Level, c.roomLevels(), slog.LevelDebug)
+	b.env.levels.Configure(c.Log.Level, c.roomLevels(), slog.LevelDebug)
 	b.log.Info("reloaded", "file", c.File)
 	err = r.replace(old, next)
 	notify(r.done)
@@ -69,7 +69,8 @@ func (r *reloads) reload() {
 	c := r.bot.InForce().Config
 	since := c.read.Format(time.DateTime)
 	r.bot.log.Error("configuration refused, the old one stays in force", "file", c.File, "since", since, "err", err)
-	r.bot.alerts.report("The configuration was refused, the one of " + since + " stays in force: " + txt.Line(err.Error()))
+	why := txt.Line(err.Error())
+	r.bot.alerts.report("The configuration was refused, the one of " + since + " stays in force: " + why)
 }
 
 // replace puts other parts in force: running turns keep theirs to the end, new

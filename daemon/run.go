@@ -42,9 +42,8 @@ func (b *Bot) serve(intake context.Context, hup <-chan os.Signal, carry Carry) {
 	c := b.InForce().Config
 	var services sync.WaitGroup
 	services.Go(func() { watchdog(intake, b.log, b.monitor.alive) })
-	services.Go(func() {
-		serveHTTP(intake, b.log, "metrics", c.Metrics.Listen, func(net.Addr) http.Handler { return b.monitor.handler() })
-	})
+	metrics := func(net.Addr) http.Handler { return b.monitor.handler() }
+	services.Go(func() { serveHTTP(intake, b.log, "metrics", c.Metrics.Listen, metrics) })
 	services.Go(func() { b.page.serve(intake, c.Admin.Listen) })
 	services.Go(b.openControl(intake, carry))
 	services.Go(b.reloads.openWatch(intake))

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -14,27 +15,41 @@ type userCommands struct {
 }
 
 func (u *userCommands) list() []command.Command {
+	briefs := map[string]string{
+		"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst",
+		"fr": "Dit ce que tu peux me demander", "es": "Dice lo que puedes pedirme", "pt": "Diz o que me podes pedir",
+	}
+	help := command.Spec{Name: "help", Idempotent: true, Brief: "Tell what you can say to me", Briefs: briefs}
+	id := command.Spec{
+		Name: "id", Idempotent: true, Brief: "Tell what you and this place are called in my settings",
+	}
+	myData := command.Spec{
+		Name: "mydata", Idempotent: true, Brief: "Show and send all that I keep about you", Private: true,
+		Briefs: map[string]string{
+			"it": "Mostra e invia tutto ciò che conservo su di te",
+			"de": "Zeigt und schickt alles, was ich über dich weiß",
+			"fr": "Montre et envoie tout ce que je garde sur toi",
+			"es": "Muestra y envía todo lo que guardo sobre ti",
+		},
+	}
+	forgetMe := command.Spec{
+		Name: "forgetme", Idempotent: true, Brief: "Erase all that I keep about you, everywhere", Private: true,
+		Args: []command.Arg{{Name: "sure", Brief: "Write yes: it cannot be undone"}},
+		Briefs: map[string]string{
+			"it": "Cancella tutto ciò che conservo su di te", "de": "Löscht alles, was ich über dich weiß",
+			"fr": "Efface tout ce que je garde sur toi", "es": "Borra todo lo que guardo sobre ti",
+		},
+	}
 	return []command.Command{
-		{Spec: command.Spec{Name: "help", Idempotent: true, Brief: "Tell what you can say to me", Briefs: map[string]string{
-			"it": "Dice che cosa puoi chiedermi", "de": "Sagt, was du mir sagen kannst", "fr": "Dit ce que tu peux me demander",
-			"es": "Dice lo que puedes pedirme", "pt": "Diz o que me podes pedir",
-		}}, Do: u.help},
+		{Spec: help, Do: u.help},
 		{Spec: command.Spec{Name: "start", Idempotent: true, Brief: "Say hello"}, Do: u.greet},
-		{Spec: command.Spec{Name: "id", Idempotent: true, Brief: "Tell what you and this place are called in my settings"}, Do: tellID},
-		{Spec: command.Spec{Name: "mydata", Idempotent: true, Brief: "Show and send all that I keep about you", Private: true, Briefs: map[string]string{
-			"it": "Mostra e invia tutto ciò che conservo su di te", "de": "Zeigt und schickt alles, was ich über dich weiß",
-			"fr": "Montre et envoie tout ce que je garde sur toi", "es": "Muestra y envía todo lo que guardo sobre ti",
-		}}, Do: u.data.show},
-		{Spec: command.Spec{Name: "forgetme", Idempotent: true, Brief: "Erase all that I keep about you, everywhere", Private: true,
-			Args: []command.Arg{{Name: "sure", Brief: "Write yes: it cannot be undone"}},
-			Briefs: map[string]string{
-				"it": "Cancella tutto ciò che conservo su di te", "de": "Löscht alles, was ich über dich weiß",
-				"fr": "Efface tout ce que je garde sur toi", "es": "Borra todo lo que guardo sobre ti",
-			}}, Do: u.data.forgetAuthor},
+		{Spec: id, Do: showID},
+		{Spec: myData, Do: u.data.show},
+		{Spec: forgetMe, Do: u.data.forgetAuthor},
 	}
 }
 
-// help lists the commands that are open to who asks.
+// help lists the commands that the author may use.
 func (u *userCommands) help(_ context.Context, c command.Call) (string, error) {
 	var s strings.Builder
 	s.WriteString("Just talk to me. Besides:\n\n")
@@ -46,16 +61,13 @@ func (u *userCommands) help(_ context.Context, c command.Call) (string, error) {
 	return strings.TrimSpace(s.String()), nil
 }
 
-// briefIn is the brief in somebody's language, where there is one.
+// briefIn returns the brief in the user's language, if there is one.
 func briefIn(s command.Spec, locale string) string {
 	language, _, _ := strings.Cut(locale, "-")
-	if brief := s.Briefs[strings.ToLower(language)]; brief != "" {
-		return brief
-	}
-	return s.Brief
+	return cmp.Or(s.Briefs[strings.ToLower(language)], s.Brief)
 }
 
-// greet says hello as the persona does.
+// greet answers with the greeting of the persona.
 func (u *userCommands) greet(_ context.Context, c command.Call) (string, error) {
 	who := u.inForce().personaAt(c.Path).For(c.Author.Name)
 	if who.Greeting != "" {
@@ -64,7 +76,7 @@ func (u *userCommands) greet(_ context.Context, c command.Call) (string, error) 
 	return "Hello, " + c.Author.Name + ". I am " + who.Name + ". Just talk to me; /help tells what else there is.", nil
 }
 
-// tellID tells the names that belong into the configuration.
-func tellID(_ context.Context, c command.Call) (string, error) {
+// showID shows the paths that the configuration takes for the author and the place.
+func showID(_ context.Context, c command.Call) (string, error) {
 	return "You are `" + c.Person.String() + "`, and this place is `" + c.Path.String() + "`.", nil
 }

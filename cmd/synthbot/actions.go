@@ -68,7 +68,8 @@ func actionTable(out io.Writer, all []*action.Definition, offered func(string) b
 func actionJSON(out io.Writer, all []*action.Definition, offered func(string) bool) error {
 	list := make([]listed, len(all))
 	for i, d := range all {
-		list[i] = listed{d.Name, d.Owner, d.Brief, d.Schema, d.Examples, append([]string{}, d.Similes...), d.Allows(), offered(d.Name)}
+		similes := append([]string{}, d.Similes...)
+		list[i] = listed{d.Name, d.Owner, d.Brief, d.Schema, d.Examples, similes, d.Allows(), offered(d.Name)}
 	}
 	return printJSON(out, list)
 }
@@ -87,7 +88,8 @@ func actionTools(out io.Writer, all []*action.Definition, _ func(string) bool) e
 
 func actionMarkdown(out io.Writer, all []*action.Definition, _ func(string) bool) error {
 	for _, d := range all {
-		fmt.Fprintf(out, "## %s\n\n%s. Owner: %s. Permission: %s.\n\n", d.Name, strings.TrimSuffix(d.Brief, "."), d.Owner, d.Allows())
+		brief := strings.TrimSuffix(d.Brief, ".")
+		fmt.Fprintf(out, "## %s\n\n%s. Owner: %s. Permission: %s.\n\n", d.Name, brief, d.Owner, d.Allows())
 		schema, err := json.MarshalIndent(d.Schema, "", "  ")
 		if err != nil {
 			return err

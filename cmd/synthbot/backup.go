@@ -18,8 +18,9 @@ import (
 
 func backupCommand(p *program) *cobra.Command {
 	return p.fileFlag(&cobra.Command{
-		Use: "backup FILE", Short: "Write a consistent copy of the database, also while the daemon runs; - is standard output", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return p.backup(c.Context(), args[0]) },
+		Use: "backup FILE", Args: cobra.ExactArgs(1),
+		Short: "Write a consistent copy of the database, also while the daemon runs; - is standard output",
+		RunE:  func(c *cobra.Command, args []string) error { return p.backup(c.Context(), args[0]) },
 	})
 }
 
@@ -52,9 +53,8 @@ func (p *program) copyOut(w io.Writer) error {
 	})
 }
 
-// fitForBackup refuses what a copy must not take the place of: the database
-// itself, which the daemon would go on writing where nobody finds it again, and
-// what is no file.
+// fitForBackup refuses files that a copy must not replace: the database itself, which the
+// daemon would keep writing after nobody can open it, and what is not a regular file.
 func (p *program) fitForBackup(file string) error {
 	there, err := os.Lstat(file)
 	if file == "-" || errors.Is(err, fs.ErrNotExist) {
@@ -64,9 +64,9 @@ func (p *program) fitForBackup(file string) error {
 		return daemon.Usagef("%w", err)
 	}
 	if !there.Mode().IsRegular() {
-		return daemon.Usagef("backup: %s is no ordinary file, and is not replaced; - writes to standard output", file)
+		return daemon.Usagef("backup: %s is not a regular file, and is not replaced; - writes to standard output", file)
 	}
-	cfg, _ := p.load() // what is wrong with it is told when it matters
+	cfg, _ := p.load() // its faults are reported when they matter
 	dir, err := cfg.DataDir(p.Getenv)
 	if err != nil {
 		return err

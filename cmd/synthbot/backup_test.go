@@ -10,8 +10,8 @@ import (
 	"synthbot/memory"
 )
 
-// TestBackupTakesNobodysPlace: a copy is refused where it would stand in the place
-// of the database itself, or of what is no file; as a stream it is the daemon's, too.
+// TestBackupTakesNobodysPlace: a copy is refused if it would replace the database itself,
+// or something that is not a regular file; as a stream it is the daemon's, too.
 func TestBackupTakesNobodysPlace(t *testing.T) {
 	d := startDaemon(t, atDesk)
 	d.tells("READY=1")
@@ -30,7 +30,7 @@ func TestBackupTakesNobodysPlace(t *testing.T) {
 	}
 	refused := func(when string) {
 		t.Helper()
-		for file, want := range map[string]string{own: "the database itself", link: "the database itself", folder: "no ordinary file", pipe: "no ordinary file"} {
+		for file, want := range map[string]string{own: "the database itself", link: "the database itself", folder: "not a regular file", pipe: "not a regular file"} {
 			if status, _, errs := d.command("", "backup", file); status != statusUsage || !strings.Contains(errs, want) {
 				t.Errorf("%s, backup %s: %d, %q", when, file, status, errs)
 			}

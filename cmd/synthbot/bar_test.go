@@ -46,7 +46,7 @@ func newSlow(t testing.TB, takes time.Duration) *slow {
 	return s
 }
 
-// TestInFlight: ten chats wait for the model when the program is told to end, or
+// TestInFlight: ten chats wait for the model when the program is asked to end, or
 // killed; after the restart each has its answer, once.
 func TestInFlight(t *testing.T) {
 	if testing.Short() {

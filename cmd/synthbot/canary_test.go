@@ -147,7 +147,7 @@ func (p *parrot) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"ok": false, "error_code": 401, "description": asked, "message": asked, "error": map[string]any{"message": asked, "type": asked}})
 }
 
-// noise is all that was written, by whoever.
+// noise is all that was written, by any writer.
 type noise struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -182,7 +182,7 @@ func cage(t *testing.T, telegram *telegramtest.Server, echo string) (secrets map
 }
 
 // leaks names the secrets that a text holds, as they are or encoded, and what
-// stands around them.
+// surrounds them.
 func leaks(secrets map[string]string, text string) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		secret := secrets[name]
@@ -296,7 +296,7 @@ func TestEverySecretIsPlanted(t *testing.T) {
 	}
 	there := make(map[string]bool)
 	holders(reflect.ValueOf(c).Elem(), there)
-	for _, table := range c.Tables() {
+	for _, table := range c.ComponentTables() {
 		holders(reflect.ValueOf(table), there)
 	}
 	all := []any{new(daemon.Config)}
@@ -328,7 +328,10 @@ func secretFields(t reflect.Type) (list []string) {
 		for f := range t.Fields() {
 			if holdsSecret(f.Type) {
 				list = append(list, t.String()+"."+f.Name)
-			} else if _, tagged := f.Tag.Lookup("toml"); tagged && strings.HasPrefix(t.PkgPath(), "synthbot") {
+				continue
+			}
+			_, tagged := f.Tag.Lookup("toml")
+			if (tagged || f.Anonymous) && strings.HasPrefix(t.PkgPath(), "synthbot") {
 				list = append(list, secretFields(f.Type)...)
 			}
 		}
@@ -337,7 +340,10 @@ func secretFields(t reflect.Type) (list []string) {
 }
 
 func holdsSecret(t reflect.Type) bool {
-	return t == reflect.TypeFor[core.Secret]() || (t.Kind() == reflect.Map || t.Kind() == reflect.Slice) && t.Elem() == reflect.TypeFor[core.Secret]()
+	if t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	return t == reflect.TypeFor[core.Secret]()
 }
 
 // holders notes the fields that hold a secret now.
@@ -358,7 +364,7 @@ func holders(v reflect.Value, there map[string]bool) {
 			case !f.IsExported():
 			case holdsSecret(f.Type) && !v.Field(i).IsZero():
 				there[v.Type().String()+"."+f.Name] = true
-			case f.Tag.Get("toml") != "":
+			case f.Tag.Get("toml") != "" || f.Anonymous:
 				holders(v.Field(i), there)
 			}
 		}

@@ -50,13 +50,14 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	var b *daemon.Bot
 	o := console.Options{
 		In: p.In, Out: p.Out, Err: p.Err, User: userName(name), Session: session, Rank: core.Admin,
-		Terminal: console.IsTerminal(p.In) && console.IsTerminal(p.Out), NoColor: p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
+		Terminal:    console.IsTerminal(p.In) && console.IsTerminal(p.Out),
+		NoColor:     p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
 		PersonaName: who.Name, Greeting: who.For(userName(name)).Greeting, Now: cfg.Clock(p.Clock), Locale: p.locale(),
-		History: func(ctx context.Context) []string { return b.SaidBefore(ctx, place) },
+		History: func(ctx context.Context) []string { return b.TypedLines(ctx, place) },
 	}
 	if p.host != nil {
 		b = p.host
-		return p.host.Sit(ctx, o)
+		return p.host.Attach(ctx, o)
 	}
 	here := console.New(o)
 	log := p.Logger(cfg, slog.LevelWarn)

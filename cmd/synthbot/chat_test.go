@@ -13,7 +13,7 @@ import (
 )
 
 // TestLeavingDoesNotWait: who leaves while the engine thinks is let go soon, and
-// his message waits for the next time.
+// their message waits for the next time.
 func TestLeavingDoesNotWait(t *testing.T) {
 	asked := make(chan struct{}, 8)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -37,7 +37,8 @@ func checkCommand(p *program) *cobra.Command {
 	}
 	c.Flags().BoolVar(&online, "online", false, "also ask each platform and engine who we are")
 	c.Flags().StringVar(&path, "path", "", "print the settings that hold in a `place`, and where each comes from")
-	c.Flags().BoolVar(&changes, changesFlag, false, "tell how blueprints changed, and nothing else: of the daemon for `check`")
+	c.Flags().BoolVar(&changes, changesFlag, false,
+		"tell how blueprints changed, and nothing else: of the daemon for `check`")
 	_ = c.Flags().MarkHidden(changesFlag)
 	return p.fileFlag(c)
 }
@@ -63,7 +64,7 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 				database = "is in use by a running synthbot"
 				return daemon.EmptyStore{}, nil
 			}
-			if _, none := s.(daemon.EmptyStore); none && err == nil {
+			if _, ok := s.(daemon.EmptyStore); ok && err == nil {
 				database = "will be made"
 			}
 			return s, err
@@ -77,7 +78,7 @@ func (p *checker) run(ctx context.Context, place core.Path, online bool) error {
 		err = p.inEffect(ctx, b, place)
 	default:
 		p.found(cfg, b.InForce().Engines.Names(), database)
-		b.Narrow(ctx, p.Out)
+		b.PrintNarrowEngines(ctx, p.Out)
 		err = p.blueprints(ctx, cfg, b)
 	}
 	if online {
@@ -119,9 +120,10 @@ func (p *checker) blueprints(ctx context.Context, cfg *daemon.Config, b *daemon.
 		return p.blueprintChanges(ctx, cfg, b)
 	}
 	if d, ok := p.daemonAt(); ok {
-		status := exited(0)
-		if err := p.ask(ctx, d, []string{"check", "--" + changesFlag}, nil, p.Out); !errors.As(err, &status) || status != 0 {
-			fmt.Fprintf(p.Out, "!   blueprint      the running synthbot does not say what it used last, so that changes cannot be told\n")
+		err := p.ask(ctx, d, []string{"check", "--" + changesFlag}, nil, p.Out)
+		if !errors.Is(err, exited(statusDone)) {
+			const text = "the running synthbot does not say what it used last: changes are unknown"
+			fmt.Fprintln(p.Out, "!   blueprint      "+text)
 		}
 	}
 	return nil
@@ -174,7 +176,7 @@ func (p *checker) inEffect(ctx context.Context, b *daemon.Bot, place core.Path) 
 		return effective(p.Out, b, place)
 	}
 	err := p.ask(ctx, d, []string{"check", "--path", place.String()}, nil, p.Out)
-	if status := exited(0); errors.As(err, &status) && status == statusDone {
+	if errors.Is(err, exited(statusDone)) {
 		return nil
 	}
 	return err

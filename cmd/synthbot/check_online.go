@@ -23,11 +23,11 @@ const (
 	leastDisk  = 200 << 20 // bytes that should be free
 )
 
-// errOnline is what is left when everything was told already.
-var errOnline = errors.New("something is to be mended, as told above")
+// errOnline is the error after all findings were printed.
+var errOnline = errors.New("something needs to be fixed, see above")
 
-// checkOnline asks each platform and engine who we are, and looks at the machine:
-// a line each, with the mend where there is one.
+// checkOnline asks each platform and engine who we are, and looks at the machine. It
+// prints one line each, with a fix if one is needed.
 func (p *checker) checkOnline(ctx context.Context, b *daemon.Bot) error {
 	ctx, cancel := context.WithTimeout(ctx, onlineTime)
 	defer cancel()

@@ -75,7 +75,7 @@ func TestCheckTellsChanges(t *testing.T) {
 	}
 }
 
-// TestNarrowEngine: an engine whose limits hold no prompt is told of before every
+// TestNarrowEngine: an engine whose limits hold no prompt is reported before every
 // turn passes it over, with the sizes; one that they are wide enough for is not.
 func TestNarrowEngine(t *testing.T) {
 	d := daemonUnderTest{t: t, file: filepath.Join(t.TempDir(), "config.toml")}

@@ -116,7 +116,7 @@ func TestReloadByCommand(t *testing.T) {
 }
 
 // TestClientThatDoesNotRead: a client that leaves its pipe full holds nobody up:
-// others are answered, and when he is gone the daemon ends at once.
+// others are answered, and when they are gone the daemon ends at once.
 // TestReloadMovesTheClock: what plugins go by is the time zone in force.
 func TestReloadMovesTheClock(t *testing.T) {
 	in := func(zone string) string {
@@ -172,7 +172,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 }
 
 // TestForgetAtTheDaemon: what plugins keep about a person, and what was changed by
-// command for him, goes too, in the daemon's memory as in the file.
+// command for them, goes too, in the daemon's memory as in the file.
 func TestForgetAtTheDaemon(t *testing.T) {
 	d := startDaemon(t, atDesk+"[access]\nprivate = \"pairing\"\n")
 	d.tells("READY=1")

@@ -33,7 +33,8 @@ func (e exited) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 // forward hands a command to the daemon, if it is one for it and there is one;
 // then the error is exited.
 func (p *program) forward(c *cobra.Command, given []string) error {
-	if p.host != nil || c.Annotations[remote] == "" || c.Flags().Changed("catalogue") { // a file that the daemon may not see
+	local := c.Flags().Changed("catalogue") // names a file that the daemon may be unable to read
+	if p.host != nil || c.Annotations[remote] == "" || local {
 		return nil
 	}
 	d, ok := p.daemonAt()
@@ -68,7 +69,8 @@ func (p *program) ask(ctx context.Context, d *admin.Control, args []string, in i
 	var pipes pipes
 	a := admin.Ask{Args: args, Env: make(map[string]string)}
 	for _, name := range []string{"TERM", "NO_COLOR", "LC_ALL", "LC_MESSAGES", "LANG", "USER"} {
-		if value := p.Getenv(name); value != "" {
+		value := p.Getenv(name)
+		if value != "" {
 			a.Env[name] = value
 		}
 	}

@@ -61,7 +61,8 @@ func pageCommand(p *program) *cobra.Command {
 
 func logCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
-		Use: "log [ROOM [LEVEL]]", Short: "Show the log's levels in the running daemon, or change one until it ends", Args: cobra.MaximumNArgs(2),
+		Use: "log [ROOM [LEVEL]]", Short: "Show the log's levels in the running daemon, or change one until it ends",
+		Args: cobra.MaximumNArgs(2),
 		Long: "Shows at which level each room of the running daemon logs, or changes one until the daemon\n" +
 			"ends: debug, info, warn, error, or default, which is what the file says. all is every room\n" +
 			"that has no level of its own. At debug the log holds what people say.",

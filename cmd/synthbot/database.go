@@ -19,7 +19,8 @@ import (
 // looking is a bot to look at: the daemon's, or one that is made for it.
 func (p *program) looking(cfg *daemon.Config, log *slog.Logger, further ...core.Plugin) (*daemon.Bot, error) {
 	if p.host == nil {
-		return p.Assemble(cfg, log, func() (core.Store, error) { return p.readStore(cfg) }, daemon.InterfacesToLookAt, further...)
+		open := func() (core.Store, error) { return p.readStore(cfg) }
+		return p.Assemble(cfg, log, open, daemon.InterfacesToLookAt, further...)
 	}
 	return p.host.Reconfigured(cfg, log, further...)
 }
@@ -126,8 +127,9 @@ func (p *program) look(ctx context.Context, f func(core.View) error) error {
 
 // closing closes c after an action that ended with err.
 func closing(c io.Closer, err error) error {
-	if e := c.Close(); err == nil {
-		err = e
+	closed := c.Close()
+	if err == nil {
+		err = closed
 	}
 	return err
 }

@@ -152,7 +152,7 @@ activation = "always"
 }
 
 // TestDiscordKill kills the program between the arrival of a message and its
-// journal, and lets the platform forget the message's nonce: in the end it stands
+// journal, and lets the platform forget the message's nonce: in the end it is there
 // once.
 func TestDiscordKill(t *testing.T) {
 	if testing.Short() {
@@ -174,7 +174,7 @@ func TestDiscordKill(t *testing.T) {
 		say   func(*discordtest.Server) error
 		route string
 		nth   int      // request whose answer does not come
-		want  []string // what stands in the end, each once
+		want  []string // what is there in the end, each once
 	}{
 		"a word":                      {say("m0"), "POST /channels/" + place + "/messages", 1, []string{"re m0"}},
 		"the middle of a long answer": {say("m1"), "POST /channels/" + place + "/messages", 2, []string{"re m1", "m1 part 1", "m1 part 2", "m1 part 3"}},
@@ -208,7 +208,7 @@ func TestDiscordKill(t *testing.T) {
 			k.until("it stands", func() bool { return len(s.Texts(place)) == c.nth })
 			kill()
 			s.Fail(nil)
-			time.Sleep(time.Second) // so that what stands was said some time ago
+			time.Sleep(time.Second) // so that what is there was said some time ago
 			defer k.start()()
 			all := func() string { return strings.Join(s.Texts(place), "\n") + "\n" }
 			k.until("it goes on", func() bool {

@@ -83,7 +83,7 @@ func TestPagesConfigure(t *testing.T) {
 			n++
 			_, err := p.Parse(name, m[1])
 			for _, f := range faultsOf(err) {
-				if !strings.Contains(f.Text, "no such file") && !strings.Contains(f.Text, "not there") && !strings.Contains(f.Text, "missing") && !strings.Contains(f.Text, "names no engine") {
+				if !strings.Contains(f.Text, "no such file") && !strings.Contains(f.Text, "not there") && !strings.Contains(f.Text, "missing") && !strings.Contains(f.Text, "unknown engine") {
 					t.Errorf("%s: %s\n%s", f.String(), f.Text, m[1])
 				}
 			}

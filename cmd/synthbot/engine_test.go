@@ -153,7 +153,7 @@ func TestThoughtsInAnAnswer(t *testing.T) {
 	}
 }
 
-// TestDeletedQuestions: whoever deletes questions while the bot thinks takes the
+// TestDeletedQuestions: a user who deletes questions while the bot thinks takes the
 // engine away from nobody, and pays for them.
 func TestDeletedQuestions(t *testing.T) {
 	thinks, gone := make(chan struct{}), make(chan struct{})

@@ -32,7 +32,8 @@ type initFlags struct {
 func initCommand(p *program) *cobra.Command {
 	var f initFlags
 	c := &cobra.Command{
-		Use: "init", Short: "Ask a few questions and write the configuration, or change the one that is there", Args: cobra.NoArgs,
+		Use: "init", Short: "Ask a few questions and write the configuration, or change the one that is there",
+		Args: cobra.NoArgs,
 		Long: "Asks who the bot is, which language model speaks for it and where people meet it, and\n" +
 			"writes the configuration (config.toml, unless -c or $SYNTHBOT_CONFIG says otherwise).\n" +
 			"What a flag answers is not asked. A file that is there is changed in place: what is not\n" +
@@ -44,7 +45,8 @@ func initCommand(p *program) *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.BoolVarP(&f.yes, "yes", "y", false, "ask nothing: what no flag says is as usual")
-	fs.BoolVar(&f.unchecked, "no-check", false, "do not ask platforms and engines whether they know tokens, keys and models")
+	fs.BoolVar(&f.unchecked, "no-check", false,
+		"do not ask platforms and engines whether they know tokens, keys and models")
 	fs.StringVar(&f.Persona, "persona", "", "a persona `file` (.toml) or character card (.json, .png), or built-in")
 	fs.StringVar(&f.PersonaName, "persona-name", "", "the `name` of a new persona, which is written into persona/")
 	fs.StringVar(&f.PersonaText, "persona-text", "", "who the new persona is, in a few `sentences`")
@@ -61,7 +63,8 @@ func initCommand(p *program) *cobra.Command {
 	fs.StringVar(&f.DataDir, "data-dir", "", "the `folder` of the database")
 	fs.StringVar(&f.Timezone, "timezone", "", "the bot's time `zone`, like Europe/Rome")
 	fs.StringVar(&f.Language, "language", "", "the `language` to answer in where none was recognised")
-	p.fileFlag(c).Flags().Lookup("config").Usage = "the configuration `file`, made where there is none (default $SYNTHBOT_CONFIG, ./config.toml)"
+	file := p.fileFlag(c).Flags().Lookup("config")
+	file.Usage = "the configuration `file`, made where there is none (default $SYNTHBOT_CONFIG, ./config.toml)"
 	return c
 }
 
@@ -83,7 +86,8 @@ func (p *initializer) run(ctx context.Context, f *initFlags) error {
 	}
 	talk := &setup.Talk{Answers: &f.Answers, World: p.world(draft, f.unchecked), Known: draft.known()}
 	if atTerminal {
-		talk.Terminal = setup.Form{In: p.In, Out: p.Out, Plain: p.Getenv("TERM") == "dumb" || p.Getenv("ACCESSIBLE") != ""}
+		plain := p.Getenv("TERM") == "dumb" || p.Getenv("ACCESSIBLE") != ""
+		talk.Terminal = setup.Form{In: p.In, Out: p.Out, Plain: plain}
 		err = talk.Ask(ctx)
 	} else {
 		err = talk.Fill(ctx, f.yes)
@@ -118,7 +122,9 @@ func (f *initFlags) secrets(in io.Reader, atTerminal bool) error {
 	}
 	f.Accounts = make(map[string]*setup.Account)
 	for _, x := range []struct{ flag, value, platform, url string }{
-		{"api-key", f.key, "", ""}, {"telegram-token", f.telegram, setup.Telegram, f.telegramURL}, {"discord-token", f.discord, setup.Discord, f.discordURL},
+		{"api-key", f.key, "", ""},
+		{"telegram-token", f.telegram, setup.Telegram, f.telegramURL},
+		{"discord-token", f.discord, setup.Discord, f.discordURL},
 	} {
 		if x.value == "-" && atTerminal {
 			x.value = ""
@@ -149,7 +155,7 @@ func (p *initializer) settle(ctx context.Context, d *draft, t *setup.Talk) error
 		return err
 	}
 	for _, write := range []func() error{
-		func() error { return d.persona(out) }, func() error { return d.secrets(out) }, func() error { return d.save() },
+		func() error { return d.persona(out) }, func() error { return d.secrets(out) }, d.save,
 	} {
 		if err := write(); err != nil {
 			return fmt.Errorf("init: %w", err)
@@ -195,10 +201,12 @@ func (p *initializer) engineFound(ctx context.Context, c *daemon.Config) {
 		return
 	}
 	e := c.Engines[0]
-	if reference := e.APIKey.Reveal(); reference != "" {
+	reference := e.APIKey.Reveal()
+	if reference != "" {
 		key, err := p.resolve(c.File, reference)
 		if err != nil {
-			printFinding(p.Out, "engine", core.Finding{What: cmp.Or(e.Name, e.Provider), Found: "has no key yet", Mend: err.Error()})
+			name := cmp.Or(e.Name, e.Provider)
+			printFinding(p.Out, "engine", core.Finding{What: name, Found: "has no key yet", Mend: err.Error()})
 			return
 		}
 		e.APIKey = key

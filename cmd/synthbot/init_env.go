@@ -67,7 +67,8 @@ func ollamaHost(said string) string {
 	case !strings.Contains(said, "://"):
 		said = "http://" + said
 	}
-	if said = strings.TrimRight(said, "/"); said == setup.UsualOllama {
+	said = strings.TrimRight(said, "/")
+	if said == setup.UsualOllama {
 		return ""
 	}
 	return said
@@ -99,7 +100,9 @@ func (p *initializer) resolve(file, reference string) (core.Secret, error) {
 }
 
 // identify asks a platform, by its own driver, who the bot is there.
-func (p *initializer) identify(ctx context.Context, platform string, a setup.Account, token core.Secret) []core.Finding {
+func (p *initializer) identify(
+	ctx context.Context, platform string, a setup.Account, token core.Secret,
+) []core.Finding {
 	fault := func(err error) []core.Finding {
 		return []core.Finding{{What: "identity", Found: "unknown", Mend: oneLine(err.Error()), Fatal: true}}
 	}

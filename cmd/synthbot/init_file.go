@@ -16,7 +16,7 @@ import (
 	"synthbot/setup"
 )
 
-// draft is the file that is to be written, as it stands now.
+// draft is the file that init writes, in its present state.
 type draft struct {
 	file    string // where it is, links followed
 	there   bool
@@ -45,7 +45,7 @@ func (p *initializer) draft() (*draft, error) {
 	}
 	var faults config.Faults
 	if d.config, err = p.Parse(d.file, text); errors.As(err, &faults) && faults[0].Key == "" {
-		return nil, err // it is no TOML
+		return nil, err // it is not TOML
 	}
 	if d.text, err = setup.Open(text); err != nil {
 		return nil, daemon.Usagef("%s: %w", d.file, err)
@@ -62,7 +62,8 @@ func (d *draft) known() setup.Known {
 	b := &d.config.Bot
 	k.Persona, k.Claim, k.DataDir = d.config.Persona.Path, b.Claim != "", b.DataDir
 	for _, e := range d.config.Engines {
-		k.Engines = append(k.Engines, setup.Engine{Name: e.Name, Provider: e.Provider, Model: e.Model, BaseURL: e.BaseURL})
+		known := setup.Engine{Name: e.Name, Provider: e.Provider, Model: e.Model, BaseURL: e.BaseURL}
+		k.Engines = append(k.Engines, known)
 	}
 	for _, name := range []string{setup.Telegram, setup.Discord} {
 		if d.text.Has("token", "interfaces", name) {
@@ -99,7 +100,8 @@ func besides(err error, coming string) error {
 // personaPath is a persona's file as the configuration names it: relative to
 // itself, where it lies below.
 func (d *draft) personaPath(answer string) string {
-	if _, err := os.Stat(answer); err != nil || filepath.IsAbs(answer) || slices.Contains([]string{setup.Keep, setup.BuiltIn, setup.New}, answer) {
+	special := []string{setup.Keep, setup.BuiltIn, setup.New}
+	if _, err := os.Stat(answer); err != nil || filepath.IsAbs(answer) || slices.Contains(special, answer) {
 		return answer
 	}
 	full, err1 := filepath.Abs(answer)
@@ -124,7 +126,8 @@ func (d *draft) persona(out setup.Outcome) error {
 	case err == nil && string(before) == out.Text:
 		return nil
 	case err == nil:
-		return daemon.Usagef("%s is there already and says something else; take it as it is with --persona %s, or choose another --persona-name", file, file)
+		return daemon.Usagef("%s is there already and says something else; take it as it is with --persona %s, "+
+			"or choose another --persona-name", file, file)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
@@ -216,7 +219,7 @@ func sameOwner(f *os.File, former string) error {
 	}
 	was, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 && int(was.Uid) == os.Geteuid() {
-		return nil // his own already
+		return nil // it is the owner already
 	}
 	return f.Chown(int(was.Uid), int(was.Gid))
 }

@@ -15,7 +15,7 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// emptyMachine is a home with nothing in it, in which the test stands.
+// emptyMachine is a home with nothing in it, in which the test runs.
 func emptyMachine(t *testing.T) {
 	t.Helper()
 	home := t.TempDir()
@@ -83,7 +83,8 @@ func TestFromNothing(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("config.toml")
-	if err != nil || strings.Contains(string(text), telegramtest.Token) || strings.Contains(string(text), discordtest.Token) {
+	holds := func(token string) bool { return strings.Contains(string(text), token) }
+	if err != nil || holds(telegramtest.Token) || holds(discordtest.Token) {
 		t.Errorf("the configuration holds a token (%v)", err)
 	}
 }
@@ -120,7 +121,7 @@ func TestInitFindsOllama(t *testing.T) {
 }
 
 // TestInitRefuses: a token that the platform does not know is not written, and not
-// told.
+// reported.
 func TestInitRefuses(t *testing.T) {
 	emptyMachine(t)
 	telegram, discord := telegramtest.New(t), discordtest.New(t)

@@ -61,7 +61,7 @@ func echoAfter(t *testing.T, takes time.Duration) string {
 
 // TestKill feeds the program itself through a platform that knows no idempotency
 // keys, and kills it with SIGKILL again and again: every message is answered, and no
-// reply stands twice but one that was on its way when the program died. How long a
+// reply is there twice but one that was on its way when the program died. How long a
 // life lasts is measured by what happens in it, not by time.
 func TestKill(t *testing.T) {
 	if testing.Short() {
@@ -221,8 +221,8 @@ type standing struct {
 	text string
 }
 
-// doubles counts the messages of the bot that stand once more, and fails for each
-// whose cause is no death: the copy before it must be the last one that the chat got
+// doubles counts the messages of the bot that are there once more, and fails for each
+// whose cause is not a death: the copy before it must be the last one that the chat got
 // in its life. No message is there more than three times.
 func (k *killing) doubles() (twice int) {
 	k.Helper()

@@ -22,7 +22,7 @@ type manner int
 const (
 	plainly    manner = iota // with a word
 	atLength                 // in three parts
-	afterwards               // when an action has told it something
+	afterwards               // when an action has reported something
 	laterOn                  // and reminds of it
 	ifPressed                // with a button, whose press it answers too
 	manners

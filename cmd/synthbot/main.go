@@ -1,6 +1,7 @@
 // Command synthbot is a chat bot daemon that gives a community a companion with a
 // persona. It holds main, the flags and the subcommands: each parses, calls and prints.
-// The running bot itself is package daemon.
+// The running bot itself is package daemon. The package is larger than others because it
+// holds all subcommands, which do not depend on each other.
 package main
 
 import (
@@ -38,10 +39,10 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	return p.run(ctx)
 }
 
-// grace is how long turns may take to finish after the bot was told to end.
+// grace is how long turns may take to finish when the bot ends.
 const grace = 20 * time.Second
 
-// newProgram is an invocation that may end the process.
+// newProgram returns an invocation that may end the process.
 func newProgram(e *daemon.Env, args []string) *program {
 	p := &program{Env: e, args: args}
 	p.Version, p.Stuck = version, p.stuck
@@ -60,7 +61,7 @@ func (p *program) run(ctx context.Context) int {
 type program struct {
 	*daemon.Env
 
-	grace    time.Duration // how long turns may take to finish after the bot was told to end
+	grace    time.Duration // how long turns may take to finish when the bot ends
 	ending   ending
 	terminal func() // sets the terminal as it was; nil: it is as it was
 
@@ -131,9 +132,13 @@ func (p *program) root() *cobra.Command {
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
-	root.AddCommand(runCommand(p), chatCommand(p), checkCommand(p), actionsCommand(p),
-		promptCommand(p), historyCommand(p), usageCommand(p), memoryCommand(p),
-		backupCommand(p), restoreCommand(p), versionCommand(p), reloadCommand(p), mcpCommand(p), pageCommand(p), pairCommand(p), logCommand(p), pdfTextCommand(p), manualCommand(p), initCommand(p), serviceCommand(p))
+	for _, command := range []func(*program) *cobra.Command{
+		runCommand, chatCommand, checkCommand, actionsCommand, promptCommand, historyCommand, usageCommand,
+		memoryCommand, backupCommand, restoreCommand, versionCommand, reloadCommand, mcpCommand, pageCommand,
+		pairCommand, logCommand, pdfTextCommand, manualCommand, initCommand, serviceCommand,
+	} {
+		root.AddCommand(command(p))
+	}
 	return root
 }
 
@@ -147,6 +152,7 @@ func group(c *cobra.Command) *cobra.Command {
 
 // fileFlag adds -c to a command.
 func (p *program) fileFlag(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVarP(&p.File, "config", "c", "", "configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")
+	c.Flags().StringVarP(&p.File, "config", "c", "",
+		"configuration `file` (default $SYNTHBOT_CONFIG, ./config.toml, /etc/synthbot/config.toml)")
 	return c
 }

@@ -49,7 +49,8 @@ The database of a bot that runs as a service.
 // --help is made from. It has no date: what does not change has the same bytes.
 func manual(root *cobra.Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\" \"User Commands\"\n", strings.ToUpper(root.Name()), root.Name(), roff(version))
+	title := strings.ToUpper(root.Name())
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"%s %s\" \"User Commands\"\n", title, root.Name(), roff(version))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(root.Name()), roff(firstLower(root.Short)))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.I command\n[\\fIarguments\\fR] [\\fIoptions\\fR]\n", roff(root.Name()))
 	b.WriteString(".SH COMMANDS\n")

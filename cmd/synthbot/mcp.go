@@ -14,7 +14,9 @@ import (
 
 func mcpCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
-		Use: "mcp", Short: "Lend memories, history and messages to another program, by the Model Context Protocol on standard input and output", Args: cobra.NoArgs,
+		Use: "mcp", Args: cobra.NoArgs,
+		Short: "Lend memories, history and messages to another program, " +
+			"by the Model Context Protocol on standard input and output",
 		RunE: func(c *cobra.Command, _ []string) error { return p.serveMCP(c.Context()) },
 	}))
 }
@@ -44,8 +46,9 @@ func (p *program) serveMCP(ctx context.Context) error {
 		speaks = p.host
 	}
 	err = mcp.Serve(ctx, mcp.Options{
-		Version: version, Log: log, Clock: cfg.Clock(p.Clock), Facts: b.Data.Facts(), Reader: b.Data.Store, Desk: speaks.Outbox(), Rights: rights,
-		Admits: func(person core.Path) bool { return b.AdmitsPerson(person) },
+		Version: version, Log: log, Clock: cfg.Clock(p.Clock), Rights: rights,
+		Facts: b.Data.Facts(), Reader: b.Data.Store, Desk: speaks.Outbox(),
+		Admits: func(person core.Path) bool { return b.InForce().Config.AdmitsPerson(person) },
 	}, io.NopCloser(p.In), open{p.Out})
 	return p.closing(b, err)
 }

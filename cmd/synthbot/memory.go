@@ -17,7 +17,8 @@ import (
 
 func memoryCommand(p *program) *cobra.Command {
 	c := group(&cobra.Command{Use: "memory", Short: "List, search, export, import, forget and prune what is kept"})
-	c.AddCommand(listCommand(p), searchCommand(p), exportCommand(p), importCommand(p), forgetCommand(p), pruneCommand(p))
+	c.AddCommand(listCommand(p), searchCommand(p), exportCommand(p))
+	c.AddCommand(importCommand(p), forgetCommand(p), pruneCommand(p))
 	return c
 }
 
@@ -25,7 +26,8 @@ func listCommand(p *program) *cobra.Command {
 	var n int
 	var about string
 	c := &cobra.Command{
-		Use: "list [PATH]", Short: "List memories, the newest first, with what they said before", Args: cobra.MaximumNArgs(1),
+		Use: "list [PATH]", Short: "List memories, the newest first, with what they said before",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			below, err := optionalPath(args)
 			if err != nil {
@@ -84,7 +86,8 @@ func searchCommand(p *program) *cobra.Command {
 func exportCommand(p *program) *cobra.Command {
 	var format string
 	c := &cobra.Command{
-		Use: "export [PATH]", Short: "Print all that is kept of a place, a person, or everybody", Args: cobra.MaximumNArgs(1),
+		Use: "export [PATH]", Short: "Print all that is kept of a place, a person, or everybody",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if format != "jsonl" {
 				return daemon.Usagef("--format: jsonl is all there is")
@@ -167,7 +170,8 @@ func forgetCommand(p *program) *cobra.Command {
 
 func pruneCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
-		Use: "prune", Short: "Erase now what is older, or more, than [memory] keeps, and make the file smaller", Args: cobra.NoArgs,
+		Use: "prune", Short: "Erase now what is older, or more, than [memory] keeps, and make the file smaller",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := p.load()
 			if err != nil {
@@ -212,7 +216,7 @@ func (p *program) forgetThere(ctx context.Context, path core.Path) error {
 func forgetIn(ctx context.Context, out io.Writer, b *daemon.Bot, path core.Path) error {
 	var kept lines
 	uncounted := b.PersonalData().Export(ctx, &kept, path) // who is to be forgotten is, all the same
-	if err := b.PersonalData().ForgetWhole(ctx, path); err != nil {
+	if err := b.PersonalData().Forget(ctx, path); err != nil {
 		return err
 	}
 	switch {
@@ -229,7 +233,7 @@ func forgetIn(ctx context.Context, out io.Writer, b *daemon.Bot, path core.Path)
 // lines counts lines that are written.
 type lines int
 
-// AtOnce implements memory.AtOnce: nothing of him is written to the disk anew.
+// AtOnce implements memory.AtOnce: nothing about them is written to the disk again.
 func (l *lines) AtOnce() {}
 
 // Write implements io.Writer.

@@ -215,7 +215,7 @@ func work(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// compare reports the times of each, and how they stand to those of nobody.
+// compare reports the times of each, and how they relate to those of nobody.
 func compare(b *testing.B, all map[string][]time.Duration) {
 	for _, browser := range browsers {
 		took := all[browser]

@@ -13,7 +13,8 @@ import (
 
 func pairCommand(p *program) *cobra.Command {
 	return atDaemon(p.fileFlag(&cobra.Command{
-		Use: "pair [CODE]", Short: "Let a person in who has a code, or list those who wait", Args: cobra.MaximumNArgs(1),
+		Use: "pair [CODE]", Short: "Let a person in who has a code, or list those who wait",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return p.pair(c.Context(), args) },
 	}))
 }
@@ -30,7 +31,8 @@ func (p *program) pair(ctx context.Context, args []string) error {
 	plugin := b.InForce().Pairing()
 	switch {
 	case plugin == nil:
-		err = daemon.Usagef("nobody waits to be let in: access.private is %q, not %q", cfg.Access.Private, daemon.PairingName)
+		const text = "nobody waits to be let in: access.private is %q, not %q"
+		err = daemon.Usagef(text, cfg.Access.Private, daemon.PairingName)
 	case len(args) == 0:
 		var waiting []core.Path
 		waiting, err = plugin.Waiting(ctx)

@@ -34,7 +34,8 @@ func promptCommand(p *program) *cobra.Command {
 	f.StringVar(&a.path, "path", "", "the `place` that it is written in")
 	f.StringVar(&a.text, "text", "", "the message's `text`")
 	f.StringVar(&a.author, "author", "someone", "who writes it")
-	f.StringVar(&a.catalogue, "catalogue", "", "a `file` of further actions, as `synthbot actions --format json` prints them")
+	f.StringVar(&a.catalogue, "catalogue", "",
+		"a `file` of further actions, as `synthbot actions --format json` prints them")
 	f.BoolVar(&a.lite, "lite", false, "the lite prompt")
 	f.IntVar(&a.limit, "limit", 0, "characters that it may have (default: the first engine's max_prompt_chars)")
 	return atDaemon(p.fileFlag(c))
@@ -71,7 +72,8 @@ func (p *program) prompt(ctx context.Context, a asked) error {
 	}
 	built, err := b.Turns.Preview(ctx, core.Message{
 		Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
-		Author: core.Author{ID: a.author, Name: a.author}, Private: place.Interface() == "console", Addressed: core.Direct,
+		Author:  core.Author{ID: a.author, Name: a.author},
+		Private: place.Interface() == "console", Addressed: core.Direct,
 	}, limits)
 	if err == nil {
 		_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())

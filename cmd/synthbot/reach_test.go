@@ -57,7 +57,7 @@ func waits(t *testing.T, dir string) (places []string) {
 }
 
 // TestOthersWait: who talks in the terminal answers for nobody who waits elsewhere.
-// They are answered where they are, by whoever can.
+// They are answered where they are, by anyone who can.
 func TestOthersWait(t *testing.T) {
 	dir := t.TempDir()
 	leave(t, dir, "console/main", "console/other", "telegram/1000")
@@ -82,7 +82,7 @@ func TestOthersWait(t *testing.T) {
 }
 
 // TestWhoLeavesIsAnsweredLater: who leaves the terminal while the bot thinks gets
-// the answer when he comes back, and the model is not asked for it again.
+// the answer when they come back, and the model is not asked for it again.
 func TestWhoLeavesIsAnsweredLater(t *testing.T) {
 	asked, think := make(chan struct{}, 10), make(chan struct{})
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

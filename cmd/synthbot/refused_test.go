@@ -12,7 +12,7 @@ import (
 )
 
 // TestRefusedTokenStopsOneInterface: a platform that does not know the token any
-// more stops that interface, admins are told, the other one goes on, and in the end
+// more stops that interface, admins are alerted, the other one goes on, and in the end
 // the status tells.
 func TestRefusedTokenStopsOneInterface(t *testing.T) {
 	first, second := telegramtest.New(t), telegramtest.New(t)

@@ -64,7 +64,7 @@ func (d *daemonUnderTest) write(config string) {
 	}
 }
 
-// tells waits until the service manager is told something.
+// tells waits until the service manager gets a message.
 func (d *daemonUnderTest) tells(want string) {
 	d.t.Helper()
 	buf := make([]byte, 4096)

@@ -16,10 +16,10 @@ import (
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
-// canary is a secret that is told in private.
+// canary is a secret that is said in private.
 const canary = "zanzibar"
 
-// scribe is a model that writes down all it is told, in as many ways as it has,
+// scribe is a model that writes down all that it reads, in as many ways as it has,
 // and remembers what it was asked.
 type scribe struct {
 	*httptest.Server
@@ -118,7 +118,7 @@ func hears(t *testing.T, platform *telegramtest.Server, chat int64, n int) (text
 	return nil
 }
 
-// TestSecretStaysInItsPlace: what is told in a private chat is in no prompt of a
+// TestSecretStaysInItsPlace: what is said in a private chat is in no prompt of a
 // group, whatever the model wrote down of it, with everything on that remembers;
 // and when the person is forgotten, it is nowhere.
 func TestSecretStaysInItsPlace(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,8 @@ func serviceCommand(p *program) *cobra.Command {
 	c := group(&cobra.Command{Use: "service", Short: "Let systemd run the daemon"})
 	i := &installer{out: p.Out}
 	install := &cobra.Command{
-		Use: "install", Short: "Write the unit, the user and the modes of files, and say what to type next", Args: cobra.NoArgs,
+		Use: "install", Short: "Write the unit, the user and the modes of files, and say what to type next",
+		Args: cobra.NoArgs,
 		Long: "Writes a hardened unit, a file for systemd-sysusers with the user, one for systemd-tmpfiles\n" +
 			"with the modes of the configuration and the secrets, and hands secrets over as credentials.\n" +
 			"A configuration from elsewhere is copied to /etc/synthbot, with its personas and secrets; what\n" +
@@ -39,7 +41,8 @@ func serviceCommand(p *program) *cobra.Command {
 	fs.BoolVar(&i.tools, "tools", false, "let the bot start programs, such as tool servers, by a drop-in")
 	fs.BoolVar(&i.dry, "dry-run", false, "write nothing; show what would be written")
 	c.AddCommand(p.fileFlag(install))
-	install.Flags().Lookup("config").Usage = "configuration `file` (default " + daemon.ServiceConfig + ", $SYNTHBOT_CONFIG, ./config.toml)"
+	file := install.Flags().Lookup("config")
+	file.Usage = "configuration `file` (default " + daemon.ServiceConfig + ", $SYNTHBOT_CONFIG, ./config.toml)"
 	return c
 }
 
@@ -73,14 +76,16 @@ func (i *installer) install(p *program) error {
 	from := i.source(p)
 	data, err := os.ReadFile(from)
 	if err != nil {
-		return daemon.Usagef("service install: %w; `synthbot init -c %s` makes a configuration", err, daemon.ServiceConfig)
+		const text = "service install: %w; `synthbot init -c %s` makes a configuration"
+		return daemon.Usagef(text, err, daemon.ServiceConfig)
 	}
 	c, err := p.Parse(from, string(data))
 	if err != nil {
 		return err
 	}
 	i.survey(c)
-	for _, step := range []func() error{func() error { return i.configure(c, string(data)) }, i.binary, i.units, i.next} {
+	configure := func() error { return i.configure(c, string(data)) }
+	for _, step := range []func() error{configure, i.binary, i.units, i.next} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -93,10 +98,7 @@ func (i *installer) source(p *program) string {
 	if p.File == "" && existing(i.at(daemon.ServiceConfig)) != "" {
 		return i.at(daemon.ServiceConfig)
 	}
-	if file := p.ConfigFile(); file != "" {
-		return file
-	}
-	return i.at(daemon.ServiceConfig)
+	return cmp.Or(p.ConfigFile(), i.at(daemon.ServiceConfig))
 }
 
 // at is a path of the machine below root.
@@ -124,20 +126,24 @@ func (i *installer) survey(c *daemon.Config) {
 				i.secrets = append(i.secrets, file)
 			}
 		case ok:
-			i.note("file:%s is not handed over as a credential: the user %s must be able to read it, and it may not be below /home", file, i.user)
+			i.note("file:%s is not handed over as a credential: the user %s must be able to read it, "+
+				"and it may not be below /home", file, i.user)
 		}
 	})
 	slices.Sort(i.secrets)
-	if unit := i.at("/usr/lib/systemd/system/synthbot.service"); existing(unit) != "" {
+	unit := i.at("/usr/lib/systemd/system/synthbot.service")
+	if existing(unit) != "" {
 		i.note("a package brought %s: the unit in /etc goes before it", unit)
 	}
 	if len(i.programs) > 0 && !i.tools {
-		i.note("the bot is to start %s: the unit lets nothing be run but synthbot itself; --tools adds a drop-in for it", strings.Join(i.programs, ", "))
+		i.note("the bot is to start %s: the unit lets nothing be run but synthbot itself; "+
+			"--tools adds a drop-in for it", strings.Join(i.programs, ", "))
 	}
 }
 
 func (i *installer) note(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(i.notes, text) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(i.notes, text) {
 		i.notes = append(i.notes, text)
 	}
 }
@@ -146,7 +152,8 @@ func (i *installer) note(format string, args ...any) {
 // finds it, and lets the database live in its state directory.
 func (i *installer) configure(c *daemon.Config, text string) error {
 	there := i.at(daemon.ServiceConfig)
-	if was := c.Bot.DataDir; was != daemon.ServiceState {
+	was := c.Bot.DataDir
+	if was != daemon.ServiceState {
 		f, err := setup.Open(text)
 		if err == nil {
 			err = f.Set([]string{"bot"}, "data_dir", setup.Text(daemon.ServiceState))
@@ -156,7 +163,8 @@ func (i *installer) configure(c *daemon.Config, text string) error {
 		}
 		text = f.String()
 		if was != "" {
-			i.note("the database was in %s: `synthbot backup -c %s copy.db`, then `synthbot restore -c %s copy.db` before the first start, takes it along", c.Beside(was), c.File, daemon.ServiceConfig)
+			i.note("the database was in %s: `synthbot backup -c %s copy.db`, then `synthbot restore -c %s copy.db` "+
+				"before the first start, takes it along", c.Beside(was), c.File, daemon.ServiceConfig)
 		}
 	}
 	errs := []error{}
@@ -220,8 +228,9 @@ func (i *installer) binary() error {
 
 // units writes what systemd reads.
 func (i *installer) units() error {
+	user := fmt.Sprintf("u %s - \"synthbot chat bot\" %s\n", i.user, daemon.ServiceState)
 	errs := []error{
-		i.put(i.at("/etc/sysusers.d/synthbot.conf"), fmt.Sprintf("u %s - \"synthbot chat bot\" %s\n", i.user, daemon.ServiceState), 0o644),
+		i.put(i.at("/etc/sysusers.d/synthbot.conf"), user, 0o644),
 		i.put(i.at("/etc/tmpfiles.d/synthbot.conf"), i.modes(), 0o644),
 		i.put(i.at("/etc/systemd/system/synthbot.service"), i.unit(), 0o644),
 	}
@@ -332,7 +341,14 @@ func (i *installer) next() error {
 	for _, n := range i.notes {
 		fmt.Fprintf(i.out, "!        %s\n", oneLine(n))
 	}
-	_, err := fmt.Fprintf(i.out, "\nNext:\n  systemd-sysusers /etc/sysusers.d/synthbot.conf\n  systemd-tmpfiles --create /etc/tmpfiles.d/synthbot.conf\n"+
-		"  synthbot check --online -c %s\n  systemctl daemon-reload\n  systemctl enable --now synthbot\n  journalctl -fu synthbot\n", daemon.ServiceConfig)
+	_, err := fmt.Fprintf(i.out, `
+Next:
+  systemd-sysusers /etc/sysusers.d/synthbot.conf
+  systemd-tmpfiles --create /etc/tmpfiles.d/synthbot.conf
+  synthbot check --online -c %s
+  systemctl daemon-reload
+  systemctl enable --now synthbot
+  journalctl -fu synthbot
+`, daemon.ServiceConfig)
 	return err
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // TestSet: what an admin changes in a chat holds there and below at once, outlives
-// the process, is told by check --path with where it comes from, and can be taken
+// the process, is shown by check --path with where it comes from, and can be taken
 // back.
 func TestSet(t *testing.T) {
 	model := echo(t)
@@ -39,7 +39,7 @@ func TestSet(t *testing.T) {
 		if reply := d.answers(line); !strings.Contains(reply, want) {
 			t.Errorf("%s: %q, want %q", line, reply, want)
 		}
-		if strings.Contains(line, "deny") { // what is denied is told one by one
+		if strings.Contains(line, "deny") { // what is denied is shown one by one
 			if reply, err := d.out.ReadString('\n'); err != nil || !strings.Contains(reply, "a command in desk/main") {
 				t.Errorf("%s: then %q, %v", line, reply, err)
 			}

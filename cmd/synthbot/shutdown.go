@@ -24,7 +24,7 @@ type ending struct {
 	rest time.Duration // after the grace of turns, for all else to end
 
 	mu    sync.Mutex
-	timer *time.Timer // runs from the moment the program was told to end
+	timer *time.Timer // runs from the moment the program begins to end
 }
 
 // after calls abandon after the grace and rest, unless over is called before. It
@@ -32,7 +32,8 @@ type ending struct {
 func (e *ending) after(grace time.Duration, abandon func(why string)) (first bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if first = e.timer == nil; first {
+	first = e.timer == nil
+	if first {
 		limit := grace + e.rest
 		e.timer = time.AfterFunc(limit, func() { abandon(fmt.Sprintf("not everything ended within %s", limit)) })
 	}
@@ -101,7 +102,8 @@ func (p *program) abandon(why string) {
 func stacks() []byte {
 	for size := 64 << 10; ; size *= 2 {
 		buf := make([]byte, size)
-		if n := runtime.Stack(buf, true); n < size || size >= maxStacks {
+		n := runtime.Stack(buf, true)
+		if n < size || size >= maxStacks {
 			return buf[:n]
 		}
 	}

@@ -232,7 +232,8 @@ func TestSignalsEndTheProcess(t *testing.T) {
 		"a hung program":  {"run", bot + desk + fmt.Sprintf(tools, script), "none", func(p *process) { p.until("running") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, signals := range [][]syscall.Signal{{syscall.SIGTERM}, {syscall.SIGINT}, {syscall.SIGTERM, syscall.SIGINT}} {
+			both := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}
+			for _, signals := range [][]syscall.Signal{both[:1], both[1:], both} {
 				dir := t.TempDir()
 				write(t, filepath.Join(dir, "config.toml"), c.config)
 				env := []string{"SPIN=" + c.spin}

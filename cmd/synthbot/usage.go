@@ -37,7 +37,8 @@ func (p *program) usage(c *cobra.Command, days int) error {
 	var rows []daemon.Spent
 	if db != nil {
 		today := cfg.Clock(p.Clock)()
-		uses, err := db.Uses(c.Context(), today.AddDate(0, 0, 1-days).Format(time.DateOnly), today.Format(time.DateOnly))
+		first := today.AddDate(0, 0, 1-days)
+		uses, err := db.Uses(c.Context(), first.Format(time.DateOnly), today.Format(time.DateOnly))
 		if err := p.closing(db, err); err != nil {
 			return err
 		}
@@ -46,7 +47,8 @@ func (p *program) usage(c *cobra.Command, days int) error {
 	w := tabwriter.NewWriter(p.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cfg.Cost(r.Engine, r.Usage))
+		cost := cfg.Cost(r.Engine, r.Usage)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost)
 	}
 	return w.Flush()
 }

@@ -1,0 +1,122 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+
+	"synthbot/core"
+	"synthbot/core/action"
+	"synthbot/core/document"
+	"synthbot/core/engine"
+	"synthbot/core/recon"
+	"synthbot/core/turn"
+	"synthbot/daemon/logs"
+)
+
+// options returns what turns with these parts run on.
+func (b *Bot) options(p *parts) turn.Options {
+	var catalogue action.Catalogue
+	catalogue.Swap(p.Snapshot)
+	c, log := p.Config, logs.Room(b.log, "core/turn")
+	clock := c.Clock(b.env.Clock)
+	o := turn.Options{
+		Store: b.Data.Store, Catalogue: &catalogue, Clock: clock, Log: log, Runtime: b.runtime,
+		Asker:    turn.Thinking(p.showing(b.budgeted(p, clock)), p.thinker, log),
+		Settings: p.turnSettings,
+		Access:   c.Access, Admins: b.admins(c), Config: c.turnConfig(),
+		Names: append([]string{c.Bot.Name}, p.personas.names()...),
+		Epoch: b.Data.Facts().Epoch,
+		Prompt: turn.Prompt{
+			Persona:  func(place core.Path, user string) core.Persona { return p.personaAt(place).For(user) },
+			Language: string(c.Bot.Language), Scope: c.Prompt.Scope, Lite: c.Prompt.Lite, Shares: c.Shares,
+			Open: b.open(p),
+		},
+		Places: turn.Places{
+			Chooser: p.chooser, Carrier: p.carrier, Asleep: p.isAsleep,
+			Reaches: func(place core.Path) bool { return b.reaches(p.at(place), place) },
+		},
+		Plugins: turn.Plugins{
+			Commands: p.Commands, Recons: []core.Recon{recon.New()}, Watchers: b.page.watchers(c),
+			Observers: []core.Observer{b.monitor.metrics, b.monitor.traces, b.alerts},
+		},
+	}
+	if p.small != nil {
+		o.Plugins.Recons = append(o.Plugins.Recons, p.small)
+	}
+	for _, i := range p.Interfaces {
+		o.Plugins.Add(i)
+	}
+	for _, l := range p.plugins {
+		o.Plugins.Add(l.Plugin)
+		if l.name == PairingName {
+			last := len(o.Plugins.Gates) - 1
+			o.Plugins.Gates[last] = exempt{o.Plugins.Gates[last], &c.Access}
+		}
+	}
+	return o
+}
+
+// open reads the attachments of messages, as far as an engine can use them.
+func (b *Bot) open(p *parts) func(context.Context, core.Path, []core.Attachment) turn.Opened {
+	o := document.Options{Fetch: b.outbox.Fetch, PDF: b.pdfs.text, Log: logs.Room(b.log, "core/document")}
+	for i := range p.Config.Engines {
+		e := &p.Config.Engines[i]
+		if !e.Disabled {
+			o.Vision, o.Hearing = o.Vision || e.Vision, o.Hearing || e.Hearing
+		}
+	}
+	return func(ctx context.Context, place core.Path, files []core.Attachment) turn.Opened {
+		return turn.Opened(document.Open(ctx, o, place, files))
+	}
+}
+
+// showing lets interfaces show answers while they are written, if they can. It does not
+// if a reviewer may still remove a part of an answer.
+func (p *parts) showing(a core.Asker) core.Asker {
+	able := slices.ContainsFunc(p.Interfaces, func(i core.Interface) bool { _, ok := i.(core.Drafter); return ok })
+	if !able || p.Snapshot.Reviewed() {
+		return a
+	}
+	return engine.Showing(a, func(place core.Path, text string) {
+		if d, ok := p.at(place).(core.Drafter); ok {
+			d.Draft(place, text)
+		}
+	})
+}
+
+// reaches reports whether an interface can speak in a place now. It cannot if it has
+// failed, or if the configuration no longer has it.
+func (b *Bot) reaches(i core.Interface, place core.Path) bool {
+	if i == nil || b.workers.failed(i) {
+		return false
+	}
+	r, limited := i.(core.Reacher)
+	return !limited || r.Reaches(place)
+}
+
+// scopes returns the further subtrees that a place belongs to, as its interface knows.
+func (p *parts) scopes(place core.Path) []core.Path {
+	s, ok := p.at(place).(core.Scoper)
+	if !ok {
+		return nil
+	}
+	return s.Scopes(place)
+}
+
+// thinker returns the ability of a place's interface to show that the bot thinks; nil without it.
+func (p *parts) thinker(place core.Path) core.Thinker {
+	t, _ := p.at(place).(core.Thinker)
+	return t
+}
+
+// carrier returns the ability of a place's interface to send files; nil without it.
+func (p *parts) carrier(place core.Path) core.Carrier {
+	c, _ := p.at(place).(core.Carrier)
+	return c
+}
+
+// chooser returns the ability of a place's interface to ask with buttons; nil without it.
+func (p *parts) chooser(place core.Path) core.Chooser {
+	c, _ := p.at(place).(core.Chooser)
+	return c
+}
