@@ -11,10 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"synthbot/core"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 )
 
-// Metrics counts what becomes of turns. It implements core.Observer. Safe for
+// Metrics counts what becomes of turns. It implements watch.Observer. Safe for
 // concurrent use.
 type Metrics struct {
 	registry   *prometheus.Registry
@@ -75,7 +76,7 @@ func (m *Metrics) time() {
 }
 
 // traced counts what a turn took.
-func (m *Metrics) traced(t *core.Trace) {
+func (m *Metrics) traced(t *watch.Trace) {
 	m.took.Observe(t.Took.Seconds())
 	m.own.Observe(max(t.Took-t.Thought, 0).Seconds())
 	for i := range t.Asks {
@@ -91,7 +92,7 @@ func (m *Metrics) traced(t *core.Trace) {
 }
 
 // Used counts what a call to a model took, whether or not it was answered.
-func (m *Metrics) Used(engine string, u core.Usage) {
+func (m *Metrics) Used(engine string, u llm.Usage) {
 	m.tokens.WithLabelValues(engine, "in").Add(float64(u.In))
 	m.tokens.WithLabelValues(engine, "cached").Add(float64(u.Cached))
 	m.tokens.WithLabelValues(engine, "out").Add(float64(u.Out))
@@ -101,19 +102,19 @@ func (m *Metrics) Used(engine string, u core.Usage) {
 // of one shows as a rise.
 func (m *Metrics) Engines(names ...string) {
 	for _, name := range names {
-		for _, kind := range []core.ModelErrorKind{core.RetryLater, core.Fatal, core.Refused, core.TooLong} {
+		for _, kind := range []llm.ErrorKind{llm.RetryLater, llm.Fatal, llm.Refused, llm.TooLong} {
 			m.failures.WithLabelValues(name, string(kind))
 		}
 	}
 }
 
 // ModelFailed counts a call to a model that failed.
-func (m *Metrics) ModelFailed(engine string, kind core.ModelErrorKind) {
+func (m *Metrics) ModelFailed(engine string, kind llm.ErrorKind) {
 	m.failures.WithLabelValues(engine, string(kind)).Inc()
 }
 
-// Observe implements core.Observer.
-func (m *Metrics) Observe(e core.TurnEnd) {
+// Observe implements watch.Observer.
+func (m *Metrics) Observe(e watch.TurnEnd) {
 	if e.Turn.Seq == 0 {
 		return // there was no turn
 	}

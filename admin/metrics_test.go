@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"synthbot/core"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 )
 
 func get(t *testing.T, url string) (int, string) {
@@ -36,22 +38,22 @@ func TestMetrics(t *testing.T) {
 	server := httptest.NewServer(m.Handler(func(context.Context) error { return sick }, func(context.Context) error { return full }))
 	defer server.Close()
 	turn := core.TurnID{Path: core.MustPath("room/secret-place"), Seq: 1}
-	m.Observe(core.TurnEnd{Turn: turn, Messages: []string{"m-1"}, Answered: true, Intent: "greeting", Confidence: 0.95})
-	m.Observe(core.TurnEnd{Turn: turn, Answered: true})
-	m.Observe(core.TurnEnd{Turn: turn, Aside: true})
-	m.Observe(core.TurnEnd{Turn: turn})
-	m.Observe(core.TurnEnd{}) // no turn
-	m.Observe(core.TurnEnd{Turn: turn, Trace: &core.Trace{Took: 3 * time.Second, Thought: 2900 * time.Millisecond, Asks: []core.Ask{
+	m.Observe(watch.TurnEnd{Turn: turn, Messages: []string{"m-1"}, Answered: true, Intent: "greeting", Confidence: 0.95})
+	m.Observe(watch.TurnEnd{Turn: turn, Answered: true})
+	m.Observe(watch.TurnEnd{Turn: turn, Aside: true})
+	m.Observe(watch.TurnEnd{Turn: turn})
+	m.Observe(watch.TurnEnd{}) // no turn
+	m.Observe(watch.TurnEnd{Turn: turn, Trace: &watch.Trace{Took: 3 * time.Second, Thought: 2900 * time.Millisecond, Asks: []watch.Ask{
 		{Engine: "home", Took: time.Second, Faults: []string{"secret fault"}},
 		{Engine: "home", Took: 2 * time.Second},
 		{Err: "secret error"},
 	}}})
-	m.Used("home", core.Usage{In: 100, Cached: 40, Out: 7})
-	m.Used("home", core.Usage{In: 50, Out: 3})
+	m.Used("home", llm.Usage{In: 100, Cached: 40, Out: 7})
+	m.Used("home", llm.Usage{In: 50, Out: 3})
 	m.Engines("home", "spare")
-	m.ModelFailed("home", core.RetryLater)
-	m.ModelFailed("home", core.RetryLater)
-	m.ModelFailed("cloud", core.Fatal)
+	m.ModelFailed("home", llm.RetryLater)
+	m.ModelFailed("home", llm.RetryLater)
+	m.ModelFailed("cloud", llm.Fatal)
 	_, body := get(t, server.URL+"/metrics")
 	for _, want := range []string{
 		`synthbot_turns_total{outcome="answered"} 2`, `synthbot_turns_total{outcome="aside"} 1`, `synthbot_turns_total{outcome="silent"} 2`,
@@ -90,12 +92,12 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	m := NewMetrics()
 	observe := func(from, to int) {
 		for i := from; i < to; i++ {
-			m.Observe(core.TurnEnd{
+			m.Observe(watch.TurnEnd{
 				Turn: core.TurnID{Path: core.MustPath(fmt.Sprintf("room/%d", i)), Seq: uint64(i)}, Person: core.MustPath(fmt.Sprintf("room/@user/%d", i)), Answered: i%2 == 0,
 				Intent: []string{"greeting", "query"}[i%2], Confidence: 0.5, Messages: []string{fmt.Sprint(i)},
-				Trace: &core.Trace{Took: time.Second, Asks: []core.Ask{{Engine: "home", Took: time.Second}}},
+				Trace: &watch.Trace{Took: time.Second, Asks: []watch.Ask{{Engine: "home", Took: time.Second}}},
 			})
-			m.Used("home", core.Usage{In: i})
+			m.Used("home", llm.Usage{In: i})
 		}
 	}
 	series := func() (body string, n int) {

@@ -7,26 +7,27 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
-// Running knows the turns that run now. It implements core.Watcher. Safe for
+// Running knows the turns that run now. It implements watch.Watcher. Safe for
 // concurrent use.
 type Running struct {
 	mu    sync.Mutex
-	turns map[core.TurnID]core.TurnStage
+	turns map[core.TurnID]watch.TurnStage
 	subs  map[chan struct{}]bool
 }
 
-// Watch implements core.Watcher. It waits for nobody: whoever is slow is told
+// Watch implements watch.Watcher. It waits for nobody: whoever is slow is told
 // once of all that changed meanwhile.
-func (r *Running) Watch(s core.TurnStage) {
+func (r *Running) Watch(s watch.TurnStage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s.Stage == core.Over {
+	if s.Stage == watch.StageOver {
 		delete(r.turns, s.Turn)
 	} else {
 		if r.turns == nil {
-			r.turns = make(map[core.TurnID]core.TurnStage)
+			r.turns = make(map[core.TurnID]watch.TurnStage)
 		}
 		r.turns[s.Turn] = s
 	}
@@ -39,10 +40,10 @@ func (r *Running) Watch(s core.TurnStage) {
 }
 
 // Now returns the turns that run, the one that began first coming first.
-func (r *Running) Now() []core.TurnStage {
+func (r *Running) Now() []watch.TurnStage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.SortedFunc(maps.Values(r.turns), func(a, b core.TurnStage) int {
+	return slices.SortedFunc(maps.Values(r.turns), func(a, b watch.TurnStage) int {
 		return cmp.Or(a.Began.Compare(b.Began), cmp.Compare(a.Turn.Path.String(), b.Turn.Path.String()), cmp.Compare(a.Turn.Seq, b.Turn.Seq))
 	})
 }

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 func TestRunning(t *testing.T) {
 	var r Running
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	stage := func(place string, after time.Duration, to core.Stage) {
-		r.Watch(core.TurnStage{Turn: core.TurnID{Path: core.MustPath(place), Seq: 1}, Stage: to, Began: began.Add(after)})
+	stage := func(place string, after time.Duration, to watch.Stage) {
+		r.Watch(watch.TurnStage{Turn: core.TurnID{Path: core.MustPath(place), Seq: 1}, Stage: to, Began: began.Add(after)})
 	}
 	now := func() (text string) {
 		for _, s := range r.Now() {
@@ -23,9 +24,9 @@ func TestRunning(t *testing.T) {
 	if len(changes) != 0 || now() != "" {
 		t.Error("something runs before anything began")
 	}
-	stage("room/2", time.Second, core.Waiting)
-	stage("room/1", time.Minute, core.Waiting)
-	stage("room/2", time.Second, core.Thinking)
+	stage("room/2", time.Second, watch.StageWaiting)
+	stage("room/1", time.Minute, watch.StageWaiting)
+	stage("room/2", time.Second, watch.StageThinking)
 	if got := now(); got != "room/2 thinking;room/1 waiting;" {
 		t.Errorf("there run %s", got)
 	}
@@ -33,13 +34,13 @@ func TestRunning(t *testing.T) {
 		t.Errorf("%d tokens of three changes", len(changes))
 	}
 	<-changes
-	stage("room/2", time.Second, core.Over)
+	stage("room/2", time.Second, watch.StageOver)
 	if got := now(); got != "room/1 waiting;" || len(changes) != 1 {
 		t.Errorf("there run %s, %d tokens", got, len(changes))
 	}
 	<-changes
 	done()
-	stage("room/1", time.Minute, core.Over)
+	stage("room/1", time.Minute, watch.StageOver)
 	if len(changes) != 0 || now() != "" || len(r.subs) != 0 {
 		t.Errorf("there run %s, %d tokens after the end", now(), len(changes))
 	}

@@ -4,22 +4,23 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // tracesMax is how many turns are remembered.
 const tracesMax = 500
 
 // Traces remembers the latest turns, for as long as the process lives. It
-// implements core.Observer. Safe for concurrent use.
+// implements watch.Observer. Safe for concurrent use.
 type Traces struct {
 	mu   sync.Mutex
-	ends []core.TurnEnd // a ring
+	ends []watch.TurnEnd // a ring
 	next int
-	subs map[chan core.TurnEnd]bool
+	subs map[chan watch.TurnEnd]bool
 }
 
-// Observe implements core.Observer.
-func (t *Traces) Observe(e core.TurnEnd) {
+// Observe implements watch.Observer.
+func (t *Traces) Observe(e watch.TurnEnd) {
 	if e.Turn.Seq == 0 || e.Trace == nil {
 		return
 	}
@@ -43,7 +44,7 @@ func (t *Traces) Observe(e core.TurnEnd) {
 }
 
 // Last returns the newest turn that meant accepts.
-func (t *Traces) Last(meant func(*core.TurnEnd) bool) (core.TurnEnd, bool) {
+func (t *Traces) Last(meant func(*watch.TurnEnd) bool) (watch.TurnEnd, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.ends {
@@ -52,13 +53,13 @@ func (t *Traces) Last(meant func(*core.TurnEnd) bool) (core.TurnEnd, bool) {
 			return *e, true
 		}
 	}
-	return core.TurnEnd{}, false
+	return watch.TurnEnd{}, false
 }
 
 // Recent returns the newest turns, at most n, newest first.
-func (t *Traces) Recent(n int) []core.TurnEnd {
-	var list []core.TurnEnd
-	t.Last(func(e *core.TurnEnd) bool {
+func (t *Traces) Recent(n int) []watch.TurnEnd {
+	var list []watch.TurnEnd
+	t.Last(func(e *watch.TurnEnd) bool {
 		list = append(list, *e)
 		return len(list) >= n
 	})
@@ -67,13 +68,13 @@ func (t *Traces) Recent(n int) []core.TurnEnd {
 
 // Subscribe returns a channel of the turns that end from now on; what it has no
 // room for is left out. done ends it.
-func (t *Traces) Subscribe(room int) (ends <-chan core.TurnEnd, done func()) {
+func (t *Traces) Subscribe(room int) (ends <-chan watch.TurnEnd, done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.subs == nil {
-		t.subs = make(map[chan core.TurnEnd]bool)
+		t.subs = make(map[chan watch.TurnEnd]bool)
 	}
-	sub := make(chan core.TurnEnd, room)
+	sub := make(chan watch.TurnEnd, room)
 	t.subs[sub] = true
 	return sub, func() {
 		t.mu.Lock()
@@ -83,7 +84,7 @@ func (t *Traces) Subscribe(room int) (ends <-chan core.TurnEnd, done func()) {
 }
 
 // stale reports whether a turn tells of somebody who was forgotten since it began.
-func stale(e *core.TurnEnd) bool { return e.Stale != nil && e.Stale() }
+func stale(e *watch.TurnEnd) bool { return e.Stale != nil && e.Stale() }
 
 // Forget drops what is remembered of a place or a person, and, of all other turns,
 // what memories they were told, which may be of him. It is called when he is
@@ -96,7 +97,7 @@ func (t *Traces) Forget(path core.Path) {
 		switch {
 		case e.Trace == nil: // dropped before
 		case e.Turn.Path.Within(path) || e.Person == path || stale(e):
-			*e = core.TurnEnd{}
+			*e = watch.TurnEnd{}
 		default: // others have the trace, too
 			bare := *e.Trace
 			bare.Memories = nil

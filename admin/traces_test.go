@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
-func end(place string, seq uint64) core.TurnEnd {
+func end(place string, seq uint64) watch.TurnEnd {
 	p := core.MustPath(place)
 	person, _ := p.Person("jay")
-	return core.TurnEnd{Turn: core.TurnID{Path: p, Seq: seq}, Person: person, Trace: &core.Trace{}}
+	return watch.TurnEnd{Turn: core.TurnID{Path: p, Seq: seq}, Person: person, Trace: &watch.Trace{}}
 }
 
 // TestTracesOfTheForgotten: also of turns that end later, and of those of several
@@ -41,14 +42,14 @@ func TestTracesOfTheForgotten(t *testing.T) {
 
 func TestTraces(t *testing.T) {
 	var traces Traces
-	if _, ok := traces.Last(func(*core.TurnEnd) bool { return true }); ok {
+	if _, ok := traces.Last(func(*watch.TurnEnd) bool { return true }); ok {
 		t.Error("something was remembered of nothing")
 	}
 	ends, done := traces.Subscribe(1)
 	for i := range uint64(tracesMax + 10) {
 		traces.Observe(end("room/1", i+1))
 	}
-	traces.Observe(core.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/1")}}) // there was no turn
+	traces.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/1")}}) // there was no turn
 	traces.Observe(end("other/1", 7))
 	if e := <-ends; e.Turn.Seq != 1 {
 		t.Errorf("the subscriber was told of %v first", e.Turn)
@@ -61,7 +62,7 @@ func TestTraces(t *testing.T) {
 	if n := len(traces.Recent(2 * tracesMax)); n != tracesMax {
 		t.Errorf("%d are remembered", n)
 	}
-	room := func(e *core.TurnEnd) bool { return e.Turn.Path == core.MustPath("room/1") }
+	room := func(e *watch.TurnEnd) bool { return e.Turn.Path == core.MustPath("room/1") }
 	if e, ok := traces.Last(room); !ok || e.Turn.Seq != tracesMax+10 {
 		t.Errorf("the last one there is %v", e.Turn)
 	}

@@ -15,7 +15,7 @@ type Host struct {
 	Clock    func() time.Time // in the bot's time zone
 	Language string           // the bot's, BCP 47
 	Items    Items            // what the plugin keeps
-	Zones    Zones            // in which time zones people are
+	Zones    Items            // in which time zones people are; see package timezone
 	Facts    Facts
 	Inbox    Inbox  // puts reminders, beats and the like into places
 	Reader   Reader // what was said

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxPath is the longest path in bytes, as printed.
-const MaxPath = 512
+// maxPath is the longest path in bytes, as printed.
+const maxPath = 512
 
 // ErrPath is what every malformed path's error wraps.
 var ErrPath = errors.New("bad path")
@@ -29,8 +29,8 @@ type Path struct{ s string }
 // ParsePath reads a path in its one spelling; any other spelling is an error
 // that wraps ErrPath. ParsePath(s).String() == s for every s it accepts.
 func ParsePath(s string) (Path, error) {
-	if len(s) > MaxPath {
-		return Path{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrPath, len(s), MaxPath)
+	if len(s) > maxPath {
+		return Path{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrPath, len(s), maxPath)
 	}
 	for element := range strings.SplitSeq(s, "/") {
 		if element == "" {
@@ -115,7 +115,7 @@ func (p Path) Parent() Path {
 func (p Path) Person(id string) (Path, error) {
 	iface, _, _ := strings.Cut(p.s, "/")
 	s := iface + "/" + personMark + "/" + encode(id)
-	if iface == "" || id == "" || len(s) > MaxPath {
+	if iface == "" || id == "" || len(s) > maxPath {
 		return MakePath(p.Interface(), personMark, id)
 	}
 	return Path{s}, nil

@@ -32,7 +32,7 @@ func TestPathSpelling(t *testing.T) {
 func TestPathRefuses(t *testing.T) {
 	for _, s := range []string{
 		"", "/", "a/", "/a", "a//b", "a b", "a\x00", "a/%", "a/%2", "a/%2f", "a/%41", "a/%zz", "a\xff",
-		strings.Repeat("a", MaxPath+1),
+		strings.Repeat("a", maxPath+1),
 	} {
 		if p, err := ParsePath(s); !errors.Is(err, ErrPath) {
 			t.Errorf("ParsePath(%q) = %q, %v; want an error that wraps ErrPath", s, p, err)
@@ -114,7 +114,7 @@ func TestNearer(t *testing.T) {
 // TestPerson: a user's path is what MakePath builds of its elements.
 func TestPerson(t *testing.T) {
 	for _, place := range []string{"room/1", "a%20b/c", "x", ""} {
-		for _, id := range []string{"1", "a b", "a/b", "50%", "\xff", "\uFFFD", "", "é", strings.Repeat("x", MaxPath)} {
+		for _, id := range []string{"1", "a b", "a/b", "50%", "\xff", "\uFFFD", "", "é", strings.Repeat("x", maxPath)} {
 			p := Path{place}
 			got, err := p.Person(id)
 			want, wantErr := MakePath(p.Interface(), personMark, id)

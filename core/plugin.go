@@ -112,99 +112,6 @@ type Chooser interface {
 	Whisper(ctx context.Context, press Message, text string) error
 }
 
-// Observer is the ability to be told what became of turns. Observe returns at
-// once.
-type Observer interface {
-	Observe(TurnEnd)
-}
-
-// Stage is how far a turn is that runs.
-type Stage string
-
-// Stages of a turn. It may go back from acting to thinking.
-const (
-	Waiting  Stage = "waiting"  // it has begun, and asks no model yet
-	Thinking Stage = "thinking" // a model is asked
-	Acting   Stage = "acting"   // its plan is carried out
-	Over     Stage = "over"     // nothing of it runs; it may be tried again
-)
-
-// TurnStage tells that a turn began, or got to another stage. It holds nothing
-// of what was said.
-type TurnStage struct {
-	Turn    TurnID
-	Stage   Stage
-	Began   time.Time
-	Person  Path // as in TurnEnd
-	Private bool
-}
-
-// Watcher is the ability to be told what turns do while they run. Watch returns
-// at once. In a place one turn runs at a time, and beside it one chat command. The
-// last stage is Over, and comes after Observer's TurnEnd.
-type Watcher interface {
-	Watch(TurnStage)
-}
-
-// Lasting is the ability of an Injector whose value holds for a while: it is not
-// asked again in the same place for the same person before that time is over, or
-// somebody was forgotten.
-type Lasting interface {
-	Lasts() time.Duration
-}
-
-// Section is one piece of a prompt, for whoever wants to see where it grows.
-type Section struct {
-	Name    string `json:"name"`
-	Size    int    `json:"size"` // characters
-	Items   int    `json:"items,omitempty"`
-	Dropped int    `json:"dropped,omitempty"` // items that gave way
-}
-
-// Ask is one question to a model.
-type Ask struct {
-	Round    int           `json:"round"`
-	Engine   string        `json:"engine,omitempty"` // that answered
-	Took     time.Duration `json:"took"`
-	Usage    Usage         `json:"usage,omitzero"`
-	Sections []Section     `json:"sections,omitempty"`
-	Faults   []string      `json:"faults,omitempty"` // what was wrong with the answer
-	Err      string        `json:"err,omitempty"`
-}
-
-// Trace is how a turn came to its answer. It holds people's words (Memories,
-// Plans): it is for admins, and leaves the place for nobody else.
-type Trace struct {
-	Began    time.Time     `json:"began"`
-	Took     time.Duration `json:"took"`
-	Thought  time.Duration `json:"thought"` // of it, waiting for models
-	Asks     []Ask         `json:"asks,omitempty"`
-	Memories []string      `json:"memories,omitempty"`
-	Plans    []Plan        `json:"plans,omitempty"`
-	Steps    []Outcome     `json:"steps,omitempty"`
-}
-
-// TurnEnd tells that a turn is over and journalled, or, with a Turn whose Seq is
-// 0, that a private message or a command will have none.
-type TurnEnd struct {
-	Turn     TurnID
-	Messages []string // the platform ids of what it answered
-	Answered bool     // something was sent
-	Aside    bool     // given up after too many tries
-	Command  bool     // it carried out a chat command; a turn of the place may go on
-	GoesOn   string   // the id of the entry by which the bot goes on by itself; "": it does not
-	// What the model took the messages for, as it said; "" and 0 if it did not.
-	Intent     string
-	Confidence float64
-	Person     Path   // who caused it; zero: the bot, or many
-	Private    bool   // the place is
-	Trace      *Trace // nil where nothing was tried
-	// Stale reports whether somebody whom it tells of was forgotten since the turn
-	// began. Whoever keeps a TurnEnd asks when he takes it, and each time that
-	// somebody was forgotten. Nil: nobody can be.
-	Stale func() bool `json:"-"`
-}
-
 // Scene is what a plugin may know about the turn that it contributes to.
 type Scene struct {
 	Path    Path
@@ -222,32 +129,6 @@ type Injector interface {
 	// Inject returns the value of one key of the context, as compact JSON; nil
 	// for nothing. The key is the plugin's name.
 	Inject(ctx context.Context, s Scene) (json.RawMessage, error)
-}
-
-// HintKind sorts what a Recon contributes.
-type HintKind string
-
-// Kinds of hint.
-const (
-	Snippet          HintKind = "snippet"
-	Instruction      HintKind = "instruction"
-	LanguageHint     HintKind = "language_hint"
-	MessageTone      HintKind = "tone_hint"
-	ConversationTone HintKind = "conversation_tone_hint"
-	MemoryHint       HintKind = "memory"
-)
-
-// Hint is one contribution of a Recon; among hints of a kind the highest
-// priority wins.
-type Hint struct {
-	Kind     HintKind
-	Text     string
-	Priority int
-}
-
-// Recon is the ability to say something about a message before it is answered.
-type Recon interface {
-	Recon(ctx context.Context, s Scene) ([]Hint, error)
 }
 
 // Persona is who speaks, ready for a prompt.

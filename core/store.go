@@ -145,7 +145,7 @@ type View interface {
 	Journal(turn TurnID) ([]Record, error)
 }
 
-// Forgetter is the ability of a Store to tell who was forgotten since when.
+// Forgetter is the ability of a Store to tell who was forgotten.
 type Forgetter interface {
 	// Forgotten reports whether one of these people or places, or a place above
 	// one, was forgotten after the epoch of the context began, or is being forgotten.

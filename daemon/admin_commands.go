@@ -12,6 +12,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/txt"
+	"synthbot/core/watch"
 	"synthbot/daemon/settings"
 )
 
@@ -98,7 +99,7 @@ func (a *adminCommands) why(_ context.Context, c command.Call) (string, error) {
 			return "", core.Errorf(core.Invalid, "%q is not a path.", name)
 		}
 	}
-	e, ok := a.bot.monitor.traces.Last(func(e *core.TurnEnd) bool {
+	e, ok := a.bot.monitor.traces.Last(func(e *watch.TurnEnd) bool {
 		return e.Turn.Path == path && e.Trace != nil && len(e.Trace.Asks) > 0
 	})
 	if !ok {
@@ -114,7 +115,7 @@ func (a *adminCommands) why(_ context.Context, c command.Call) (string, error) {
 const privatePlace = "That is a private conversation. What is said there stays there."
 
 // explain describes how a turn came to its answer.
-func explain(e *core.TurnEnd) string {
+func explain(e *watch.TurnEnd) string {
 	t := e.Trace
 	var s strings.Builder
 	fmt.Fprintf(&s, "Turn %d took %s, %s of it thinking.\n", e.Turn.Seq, brief(t.Took), brief(t.Thought))
@@ -153,7 +154,7 @@ func explain(e *core.TurnEnd) string {
 }
 
 // sizes lists the sections of a prompt with their sizes.
-func sizes(sections []core.Section) string {
+func sizes(sections []watch.Section) string {
 	list := make([]string, len(sections))
 	for i, x := range sections {
 		list[i] = fmt.Sprintf("%s %d", strings.TrimPrefix(x.Name, "context."), x.Size)

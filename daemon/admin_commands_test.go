@@ -8,6 +8,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/engine"
+	"synthbot/core/watch"
 )
 
 // TestForOneAlone: what is for one person alone is shown in private only, and admins
@@ -26,7 +27,7 @@ func TestForOneAlone(t *testing.T) {
 	}
 	group, his, mine := core.MustPath("telegram/-100"), core.MustPath("telegram/5"), core.MustPath("telegram/1000")
 	for i, place := range []core.Path{group, his, mine} {
-		b.monitor.traces.Observe(core.TurnEnd{Turn: core.TurnID{Path: place, Seq: uint64(i + 1)}, Private: place != group, Trace: &core.Trace{Asks: []core.Ask{{Round: 1, Engine: "home"}}}})
+		b.monitor.traces.Observe(watch.TurnEnd{Turn: core.TurnID{Path: place, Seq: uint64(i + 1)}, Private: place != group, Trace: &watch.Trace{Asks: []watch.Ask{{Round: 1, Engine: "home"}}}})
 	}
 	for path, want := range map[string]string{"": "Turn 3 took", group.String(): "Turn 1 took", his.String(): privatePlace, mine.String(): "Turn 3 took", "telegram/7": "asked no model there", "a//b": "is not a path"} {
 		text, err := (&adminCommands{bot: b}).why(t.Context(), command.Call{Path: mine, Private: true, Args: map[string]string{"path": path}})

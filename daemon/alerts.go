@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/core/txt"
+	"synthbot/core/watch"
 )
 
 // Limits of alerts.
@@ -128,8 +129,8 @@ func (a *alerts) enginesReplaced() {
 	}
 }
 
-// Observe implements core.Observer.
-func (a *alerts) Observe(e core.TurnEnd) {
+// Observe implements watch.Observer.
+func (a *alerts) Observe(e watch.TurnEnd) {
 	if e.Trace == nil {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // TestConditions: failures and recoveries are reported at most once an hour, and the last
@@ -59,12 +59,12 @@ func TestConditions(t *testing.T) {
 		c.set("engine home", false, "fails otherwise")
 		says("for another reason", "fails otherwise")
 		time.Sleep(time.Hour)
-		c.Observe(core.TurnEnd{Trace: &core.Trace{Asks: []core.Ask{{Engine: "home"}}}})
+		c.Observe(watch.TurnEnd{Trace: &watch.Trace{Asks: []watch.Ask{{Engine: "home"}}}})
 		says("a late answer says nothing while it is left alone")
 		c.enginesReplaced()
-		c.Observe(core.TurnEnd{Trace: &core.Trace{Asks: []core.Ask{{Engine: "home", Err: "no"}, {Engine: "other"}}}})
+		c.Observe(watch.TurnEnd{Trace: &watch.Trace{Asks: []watch.Ask{{Engine: "home", Err: "no"}, {Engine: "other"}}}})
 		says("others answer")
-		c.Observe(core.TurnEnd{Trace: &core.Trace{Asks: []core.Ask{{Engine: "home"}}}})
+		c.Observe(watch.TurnEnd{Trace: &watch.Trace{Asks: []watch.Ask{{Engine: "home"}}}})
 		says("after a reload", engineRecovered("home"))
 
 		c.set("engine home", false, "fails")

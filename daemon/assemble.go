@@ -8,6 +8,7 @@ import (
 	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
 	"synthbot/daemon/logs"
 	"synthbot/daemon/settings"
@@ -72,7 +73,7 @@ func (e *Env) newBot(log *slog.Logger, store core.Store) (*Bot, error) {
 	b.runtime = action.NewRuntime(action.Options{Clock: e.Clock, Log: logs.Room(log, "core/action")})
 	db, ok := store.(*memory.DB)
 	if ok {
-		b.Data.DB, b.Data.usage = db, &usageStore{db: db, log: log, cost: func(engine string, u core.Usage) float64 {
+		b.Data.DB, b.Data.usage = db, &usageStore{db: db, log: log, cost: func(engine string, u llm.Usage) float64 {
 			return b.InForce().Config.Cost(engine, u)
 		}}
 	}

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // TestWhyTellsWhatThePlanMeant: an admin who asks why is shown what the model said
 // of its plan.
 func TestWhyTellsWhatThePlanMeant(t *testing.T) {
 	sure := 0.9
-	e := core.TurnEnd{Trace: &core.Trace{Plans: []core.Plan{
+	e := watch.TurnEnd{Trace: &watch.Trace{Plans: []core.Plan{
 		{Intent: "query", Confidence: &sure, Metadata: []byte(`{"reason":"because"}`)}, {Metadata: []byte(`"` + strings.Repeat("x", 5000) + `"`)},
 	}}}
 	got := explain(&e)

@@ -10,6 +10,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/engine"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
 	"synthbot/core/txt"
 	"synthbot/interfaces/console"
@@ -32,7 +33,7 @@ func (b *Bot) PrintNarrowEngines(ctx context.Context, out io.Writer) {
 				Path: place, ID: "check", Text: "hello", Time: o.Clock(), Private: true, Addressed: core.Direct,
 			}
 			_, err := turns.Preview(ctx, hello, e.Limits())
-			if tooLong, ok := errors.AsType[*core.ModelError](err); ok {
+			if tooLong, ok := errors.AsType[*llm.Error](err); ok {
 				fmt.Fprintf(out, "!   engine         %s is passed over in %s, where no prompt fits: %s\n",
 					e.Name, place, txt.Line(tooLong.Err.Error()))
 				break
@@ -86,14 +87,14 @@ func ProbeEngines(ctx context.Context, chain *engine.Chain) (list []core.Finding
 
 // engineFix returns what to do about an engine's error.
 func engineFix(err error) string {
-	var m *core.ModelError
+	var m *llm.Error
 	if errors.As(err, &m) {
 		switch {
 		case m.Status == 401 || m.Status == 403:
 			return "the key is refused; check api_key"
 		case m.Status == 404:
 			return "it knows no such address or model; check base_url and model: " + txt.Line(fmt.Sprint(m.Err))
-		case m.Kind == core.RetryLater:
+		case m.Kind == llm.RetryLater:
 			return "it cannot be reached, or is busy: " + txt.Line(fmt.Sprint(m.Err))
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/txt"
+	"synthbot/core/watch"
 	"synthbot/daemon/logs"
 	"synthbot/memory"
 )
@@ -48,11 +49,11 @@ func (s *pageServer) serve(ctx context.Context, address string) {
 }
 
 // watchers see how far turns are; nobody does where there is no page.
-func (s *pageServer) watchers(c *Config) []core.Watcher {
+func (s *pageServer) watchers(c *Config) []watch.Watcher {
 	if c.Admin.Listen == "" {
 		return nil
 	}
-	return []core.Watcher{&s.running}
+	return []watch.Watcher{&s.running}
 }
 
 // options is what the page shows of the bot.

@@ -14,6 +14,7 @@ import (
 	"synthbot/admin"
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/llm"
 )
 
 // maxSentData is how many bytes of personal data are sent in a chat. An admin can export
@@ -118,7 +119,7 @@ func (t *thoughtless) Write(p []byte) (int, error) {
 
 // withoutThoughts returns a line of JSON without them.
 func withoutThoughts(line []byte) ([]byte, error) {
-	if !bytes.Contains(bytes.ToLower(line), []byte(core.Thought)) && !bytes.Contains(line, []byte(`\u`)) {
+	if !bytes.Contains(bytes.ToLower(line), []byte(llm.ThoughtKey)) && !bytes.Contains(line, []byte(`\u`)) {
 		return bytes.Clone(line), nil
 	}
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -130,7 +131,7 @@ func withoutThoughts(line []byte) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(core.Thoughtless(value, nil))
+	err := e.Encode(llm.Thoughtless(value, nil))
 	return bytes.TrimSpace(b.Bytes()), err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // inbox receives what plugins write into places.
@@ -18,10 +19,10 @@ func (i inbox) Receive(ctx context.Context, events ...core.Event) error {
 type asker struct{ bot *Bot }
 
 // Ask implements core.Asker.
-func (a asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+func (a asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	p := a.bot.InForce()
 	if p == nil || !p.Config.thinks() {
-		return core.Answer{}, core.ErrNoEngine
+		return llm.Answer{}, core.ErrNoEngine
 	}
 	return a.bot.budgeted(p, p.Config.Clock(a.bot.env.Clock)).Ask(ctx, q)
 }

@@ -154,7 +154,7 @@ func (b *Bot) host(c *Config, name string) core.Host {
 	return core.Host{
 		Name: name, Log: logs.Room(b.log, "plugins/"+name).With("plugin", name),
 		Clock: c.Clock(b.env.Clock), Language: string(c.Bot.Language),
-		Items: b.Data.Items(name), Zones: core.Zones{Items: b.Data.Items("zones")}, Facts: b.Data.Facts(),
+		Items: b.Data.Items(name), Zones: b.Data.Items("zones"), Facts: b.Data.Facts(),
 		Inbox: inbox{b}, Reader: b.Data.Store, Asker: asker{b}, Desk: b.outbox,
 		Changed: func() { notify(b.reloads.outdated) },
 	}

@@ -8,8 +8,10 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/document"
 	"synthbot/core/engine"
+	"synthbot/core/hint"
 	"synthbot/core/recon"
 	"synthbot/core/turn"
+	"synthbot/core/watch"
 	"synthbot/daemon/logs"
 )
 
@@ -36,8 +38,8 @@ func (b *Bot) options(p *parts) turn.Options {
 			Reaches: func(place core.Path) bool { return b.reaches(p.at(place), place) },
 		},
 		Plugins: turn.Plugins{
-			Commands: p.Commands, Recons: []core.Recon{recon.New()}, Watchers: b.page.watchers(c),
-			Observers: []core.Observer{b.monitor.metrics, b.monitor.traces, b.alerts},
+			Commands: p.Commands, Recons: []hint.Source{recon.New()}, Watchers: b.page.watchers(c),
+			Observers: []watch.Observer{b.monitor.metrics, b.monitor.traces, b.alerts},
 		},
 	}
 	if p.small != nil {

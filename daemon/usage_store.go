@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine"
+	"synthbot/core/llm"
 	"synthbot/memory"
 )
 
@@ -17,7 +18,7 @@ import (
 // written in the commits that a turn makes anyway.
 type usageStore struct {
 	db   *memory.DB
-	cost func(engine string, u core.Usage) float64
+	cost func(engine string, u llm.Usage) float64
 	log  *slog.Logger
 
 	mu      sync.Mutex
@@ -49,7 +50,7 @@ func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	return nil
 }
 
-func (l *usageStore) add(whose core.Path, name string, u core.Usage) {
+func (l *usageStore) add(whose core.Path, name string, u llm.Usage) {
 	s := l.sums[whose]
 	s.Tokens += int64(u.In + u.Out)
 	s.Cost += l.cost(name, u)
@@ -93,7 +94,7 @@ func (l *usageStore) Spent(ctx context.Context, day string, scope core.Path) (en
 }
 
 // Cost is what a use of an engine costs, by the prices of the configuration.
-func (c *Config) Cost(name string, u core.Usage) float64 {
+func (c *Config) Cost(name string, u llm.Usage) float64 {
 	for _, e := range c.Engines {
 		if e.Name == name || e.Name == "" && e.Provider == name {
 			return e.Cost(u)
@@ -106,7 +107,7 @@ func (c *Config) Cost(name string, u core.Usage) float64 {
 type Spent struct {
 	Day, Engine string
 	Calls       int
-	core.Usage
+	llm.Usage
 }
 
 // Spending adds up uses by day and engine.

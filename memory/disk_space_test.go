@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // TestTheFullDiskIsTold: once when it fills, once when there is room again, which
@@ -131,7 +132,7 @@ func TestWhatAFullDiskTakes(t *testing.T) {
 		if _, err := items.Put(t.Context(), item); !errors.Is(err, core.ErrFull) {
 			t.Errorf("%v, want core.ErrFull", err)
 		}
-		use := Use{Day: "2026-11-20", Person: kitchen, Engine: "e", Calls: 1, Usage: core.Usage{In: 10}}
+		use := Use{Day: "2026-11-20", Person: kitchen, Engine: "e", Calls: 1, Usage: llm.Usage{In: 10}}
 		if err := <-db.AddUse(use); err != nil {
 			t.Errorf("a use: %v", err)
 		}

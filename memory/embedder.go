@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Embedder turns texts into vectors, so that facts are found by what they mean;
@@ -184,8 +185,8 @@ func (m *meaning) embedAll(ctx context.Context) {
 
 // passes reports whether an error will pass by itself, whatever the texts.
 func passes(err error) bool {
-	var e *core.ModelError
-	return errors.As(err, &e) && e.Kind == core.RetryLater
+	var e *llm.Error
+	return errors.As(err, &e) && e.Kind == llm.RetryLater
 }
 
 // isOver reports whether the Embedder was exchanged meanwhile.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // row is one line of an export: just one of its fields is set, but for Answers,
@@ -54,7 +55,7 @@ type useRow struct {
 	Person core.Path `json:"person,omitzero"`
 	Engine string    `json:"engine"`
 	Calls  int       `json:"calls"`
-	core.Usage
+	llm.Usage
 }
 
 // Export writes what is kept of a person, of a place and all below it, or, for

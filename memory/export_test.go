@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // TestExportIsExact compares what is exported of everybody, of people and of places with
@@ -28,7 +29,7 @@ func TestExportIsExact(t *testing.T) {
 		Append: []core.Entry{both}, Answered: []core.TurnID{{Path: group, Seq: 5}},
 		Change: []core.Event{react("2000", "🎉"), react("2000", "👍"), react("3000", "👎")},
 	})
-	use := Use{Day: "2026-11-21", Person: alone, Engine: "e", Calls: 2, Usage: core.Usage{In: 3, Out: 4, Cached: 5}}
+	use := Use{Day: "2026-11-21", Person: alone, Engine: "e", Calls: 2, Usage: llm.Usage{In: 3, Out: 4, Cached: 5}}
 	if err := errors.Join(err, <-db.AddUse(use, Use{Day: "2026-11-21", Engine: "e", Calls: 1})); err != nil {
 		t.Fatal(err)
 	}

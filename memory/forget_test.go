@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // populated fills a database with what two people said and what is known of them.
@@ -462,7 +463,7 @@ func TestMoneyStaysSpent(t *testing.T) {
 	db := open(t, t.TempDir())
 	add(t, db, message(alone, "1", "hi"))
 	use := func(whose core.Path) Use {
-		return Use{Day: "2026-11-20", Person: whose, Engine: "e", Calls: 1, Usage: core.Usage{In: 10, Out: 2, Cached: 3}}
+		return Use{Day: "2026-11-20", Person: whose, Engine: "e", Calls: 1, Usage: llm.Usage{In: 10, Out: 2, Cached: 3}}
 	}
 	if err := <-db.AddUse(use(alone), use(jay), use(alone), use(group), use(ann)); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 var (
@@ -243,8 +244,8 @@ func TestStatesAndUse(t *testing.T) {
 	if got, err := db.State(t.Context(), group); !got.IsZero() || err != nil {
 		t.Errorf("after it was cleared: %+v, %v", got, err)
 	}
-	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1, Usage: core.Usage{In: 10, Out: 5}}
-	nobody := Use{Day: "2026-11-20", Engine: "home", Calls: 2, Usage: core.Usage{In: 1}}
+	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1, Usage: llm.Usage{In: 10, Out: 5}}
+	nobody := Use{Day: "2026-11-20", Engine: "home", Calls: 2, Usage: llm.Usage{In: 1}}
 	late := Use{Day: "2026-11-21", Person: jay, Engine: "home", Calls: 1}
 	if err := <-db.AddUse(use, use, nobody, late); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // State returns what the conversation in a place is about; the zero State where
@@ -72,7 +73,7 @@ type Use struct {
 	Person core.Path
 	Engine string
 	Calls  int
-	core.Usage
+	llm.Usage
 }
 
 func usageKey(u Use) []byte {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"synthbot/core"
+	"synthbot/core/lore"
 	"synthbot/core/txt"
 )
 
@@ -24,8 +24,8 @@ const (
 
 // A card's lore is made of core's words.
 type (
-	Book      = core.Book
-	BookEntry = core.BookEntry
+	Book      = lore.Book
+	BookEntry = lore.Entry
 )
 
 // Replace puts char and user in the places that text holds for them.

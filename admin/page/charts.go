@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // series is one kind of value in a chart.
@@ -234,17 +234,17 @@ func (p *Page) charts(v *visit) error {
 }
 
 // timely are the charts of the turns that are remembered, in equal spans of time.
-func (p *Page) timely(ends []core.TurnEnd) []figures {
+func (p *Page) timely(ends []watch.TurnEnd) []figures {
 	groups, labels := p.group(ends)
-	per := func(of func(g []core.TurnEnd) float64) (values []float64) {
+	per := func(of func(g []watch.TurnEnd) float64) (values []float64) {
 		for _, g := range groups {
 			values = append(values, of(g))
 		}
 		return values
 	}
-	times := func(title string, of func(t *core.Trace) time.Duration) figures {
-		half := per(func(g []core.TurnEnd) float64 { return quantile(g, of, 0.5) })
-		most := per(func(g []core.TurnEnd) float64 { return quantile(g, of, 0.95) })
+	times := func(title string, of func(t *watch.Trace) time.Duration) figures {
+		half := per(func(g []watch.TurnEnd) float64 { return quantile(g, of, 0.5) })
+		most := per(func(g []watch.TurnEnd) float64 { return quantile(g, of, 0.95) })
 		above := slices.Clone(most)
 		for i := range above {
 			above[i] -= half[i]
@@ -253,8 +253,8 @@ func (p *Page) timely(ends []core.TurnEnd) []figures {
 			{Name: "half of the turns within", Values: half}, {Name: "95 % within", Values: above, Told: most},
 		}}
 	}
-	count := func(is func(e *core.TurnEnd) int) []float64 {
-		return per(func(g []core.TurnEnd) (n float64) {
+	count := func(is func(e *watch.TurnEnd) int) []float64 {
+		return per(func(g []watch.TurnEnd) (n float64) {
 			for i := range g {
 				n += float64(is(&g[i]))
 			}
@@ -262,14 +262,14 @@ func (p *Page) timely(ends []core.TurnEnd) []figures {
 		})
 	}
 	came := func(to string) series {
-		return series{Name: to, Values: count(func(e *core.TurnEnd) int { return one(outcome(e) == to) })}
+		return series{Name: to, Values: count(func(e *watch.TurnEnd) int { return one(outcome(e) == to) })}
 	}
 	return []figures{
-		times("Waiting for models", func(t *core.Trace) time.Duration { return t.Thought }),
-		times("The bot's own time", func(t *core.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
+		times("Waiting for models", func(t *watch.Trace) time.Duration { return t.Thought }),
+		times("The bot's own time", func(t *watch.Trace) time.Duration { return max(t.Took-t.Thought, 0) }),
 		{Title: "Turns by outcome", Axis: "From", Labels: labels, Series: []series{came("answered"), came("silent"), came("set aside")}},
 		{Title: "Corrections: answers of models that were wrong", Axis: "From", Labels: labels, Series: []series{
-			{Name: "corrections", Values: count(func(e *core.TurnEnd) int { return corrections(e.Trace) })}}},
+			{Name: "corrections", Values: count(func(e *watch.TurnEnd) int { return corrections(e.Trace) })}}},
 	}
 }
 
@@ -281,7 +281,7 @@ func one(yes bool) int {
 }
 
 // group puts turns into equal spans of time, the oldest first.
-func (p *Page) group(ends []core.TurnEnd) (groups [][]core.TurnEnd, labels []string) {
+func (p *Page) group(ends []watch.TurnEnd) (groups [][]watch.TurnEnd, labels []string) {
 	if len(ends) == 0 {
 		return nil, nil
 	}
@@ -295,7 +295,7 @@ func (p *Page) group(ends []core.TurnEnd) (groups [][]core.TurnEnd, labels []str
 	}
 	width := max(last.Sub(first)/buckets+1, time.Second)
 	n := int(last.Sub(first)/width) + 1
-	groups = make([][]core.TurnEnd, n)
+	groups = make([][]watch.TurnEnd, n)
 	for _, e := range ends {
 		i := int(e.Trace.Began.Sub(first) / width)
 		groups[i] = append(groups[i], e)
@@ -307,7 +307,7 @@ func (p *Page) group(ends []core.TurnEnd) (groups [][]core.TurnEnd, labels []str
 }
 
 // quantile is in seconds; 0 for no turns.
-func quantile(g []core.TurnEnd, of func(*core.Trace) time.Duration, q float64) float64 {
+func quantile(g []watch.TurnEnd, of func(*watch.Trace) time.Duration, q float64) float64 {
 	if len(g) == 0 {
 		return 0
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // Bounds of a live stream. A browser that takes longer is gone.
@@ -84,7 +85,7 @@ func (p *Page) count(ctx context.Context, s *stream, before int) int {
 }
 
 // gather adds the turns that end shortly after; the newest turns are kept.
-func (s *stream) gather(ctx context.Context, list ...core.TurnEnd) []core.TurnEnd {
+func (s *stream) gather(ctx context.Context, list ...watch.TurnEnd) []watch.TurnEnd {
 	pause := time.NewTimer(streamPause)
 	defer pause.Stop()
 	for {
@@ -102,7 +103,7 @@ func (s *stream) gather(ctx context.Context, list ...core.TurnEnd) []core.TurnEn
 }
 
 // tell sends rows of the list of turns, and all of those that run.
-func (p *Page) tell(s *stream, ends []core.TurnEnd) {
+func (p *Page) tell(s *stream, ends []watch.TurnEnd) {
 	select {
 	case <-s.changes: // they are told now
 	default:
@@ -130,7 +131,7 @@ func (p *Page) event(b *bytes.Buffer, name, sheet string, data any) {
 type stream struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController
-	ends    <-chan core.TurnEnd
+	ends    <-chan watch.TurnEnd
 	changes <-chan struct{}
 	err     error
 }

@@ -18,6 +18,7 @@ import (
 
 	"synthbot/admin"
 	"synthbot/core"
+	"synthbot/core/watch"
 	"synthbot/memory"
 )
 
@@ -82,8 +83,8 @@ func TestLive(t *testing.T) {
 }
 
 // at moves the turn of a place on.
-func (w *world) at(place core.Path, stage core.Stage) {
-	w.stages.Watch(core.TurnStage{
+func (w *world) at(place core.Path, stage watch.Stage) {
+	w.stages.Watch(watch.TurnStage{
 		Turn: core.TurnID{Path: place, Seq: 1}, Stage: stage, Began: w.clock(), Private: place == direct,
 		Person: core.MustPath("telegram/@user/7"),
 	})
@@ -92,7 +93,7 @@ func (w *world) at(place core.Path, stage core.Stage) {
 // TestLiveStages follows a turn from its beginning to its end.
 func TestLiveStages(t *testing.T) {
 	w := newWorld(t)
-	w.at(direct, core.Waiting)
+	w.at(direct, watch.StageWaiting)
 	c := w.in()
 	if body := c.get("/").body; !strings.Contains(body, `<span class="mark">waiting</span>`) {
 		t.Errorf("the page tells nothing of a turn that runs: %s", body)
@@ -101,7 +102,7 @@ func TestLiveStages(t *testing.T) {
 	if rows := w.event(lines, "running"); !strings.Contains(rows, ">waiting<") || !strings.Contains(rows, "telegram/1000") {
 		t.Errorf("what runs already: %s", rows)
 	}
-	for _, stage := range []core.Stage{core.Thinking, core.Acting} {
+	for _, stage := range []watch.Stage{watch.StageThinking, watch.StageActing} {
 		w.at(direct, stage)
 		rows := w.event(lines, "running")
 		if strings.Count(rows, "<tr>") != 1 || !strings.Contains(rows, ">"+string(stage)+"<") || !strings.Contains(rows, ">private<") {
@@ -109,7 +110,7 @@ func TestLiveStages(t *testing.T) {
 		}
 	}
 	w.turn(direct, 1, private, true)
-	w.at(direct, core.Over)
+	w.at(direct, watch.StageOver)
 	if row := w.event(lines, "turn"); !strings.Contains(row, "seq=1") {
 		t.Errorf("row: %s", row)
 	}
@@ -121,7 +122,7 @@ func TestLiveStages(t *testing.T) {
 func TestManyRun(t *testing.T) {
 	w := newWorld(t)
 	for i := range mostRunning + 3 {
-		w.at(core.MustPath("telegram/"+strconv.Itoa(i+1)), core.Thinking)
+		w.at(core.MustPath("telegram/"+strconv.Itoa(i+1)), watch.StageThinking)
 	}
 	if r := w.page.running(); len(r.Turns) != mostRunning || r.More != 3 {
 		t.Errorf("%d are listed, and %d more", len(r.Turns), r.More)
@@ -279,9 +280,9 @@ func TestDeadBrowser(t *testing.T) {
 		began := time.Now()
 		for i := range 20000 {
 			id := core.TurnID{Path: group, Seq: uint64(i + 1)}
-			stages.Watch(core.TurnStage{Turn: id, Stage: core.Thinking, Began: began})
-			traces.Observe(core.TurnEnd{Turn: id, Trace: new(core.Trace)})
-			stages.Watch(core.TurnStage{Turn: id, Stage: core.Over})
+			stages.Watch(watch.TurnStage{Turn: id, Stage: watch.StageThinking, Began: began})
+			traces.Observe(watch.TurnEnd{Turn: id, Trace: new(watch.Trace)})
+			stages.Watch(watch.TurnStage{Turn: id, Stage: watch.StageOver})
 		}
 		if took := time.Since(began); took > 0 { // by the clock of the bubble: somebody slept
 			t.Errorf("turns waited %v for a browser that reads nothing", took)
@@ -299,7 +300,7 @@ func TestDeadBrowser(t *testing.T) {
 
 // BenchmarkObserve measures what an open page costs a turn.
 func BenchmarkObserve(b *testing.B) {
-	e := core.TurnEnd{Turn: core.TurnID{Path: group, Seq: 1}, Trace: new(core.Trace)}
+	e := watch.TurnEnd{Turn: core.TurnID{Path: group, Seq: 1}, Trace: new(watch.Trace)}
 	for name, subs := range map[string]int{"no page": 0, "one page": 1, "sixteen pages": maxStreams} {
 		b.Run(name, func(b *testing.B) {
 			traces := new(admin.Traces)

@@ -15,23 +15,25 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 )
 
 // Turns are the latest turns of the bot. Safe for concurrent use.
 type Turns interface {
 	// Recent returns the newest turns, at most n, newest first.
-	Recent(n int) []core.TurnEnd
+	Recent(n int) []watch.TurnEnd
 	// Last returns the newest turn that meant accepts.
-	Last(meant func(*core.TurnEnd) bool) (core.TurnEnd, bool)
+	Last(meant func(*watch.TurnEnd) bool) (watch.TurnEnd, bool)
 	// Subscribe returns a channel of the turns that end from now on; what it has
 	// no room for is left out. done ends it.
-	Subscribe(room int) (ends <-chan core.TurnEnd, done func())
+	Subscribe(room int) (ends <-chan watch.TurnEnd, done func())
 }
 
 // Running are the turns that run now. Safe for concurrent use.
 type Running interface {
 	// Now returns them, the one that began first coming first.
-	Now() []core.TurnStage
+	Now() []watch.TurnStage
 	// Changes returns a channel that holds a token when Now has changed since the
 	// last one was taken. done ends it.
 	Changes() (changes <-chan struct{}, done func())
@@ -51,7 +53,7 @@ type Use struct {
 	Whose  core.Path
 	Engine string
 	Calls  int
-	core.Usage
+	llm.Usage
 	Cost float64
 }
 

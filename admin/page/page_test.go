@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 )
 
 // inline finds what a strict policy would refuse, and other hosts.
@@ -239,7 +241,7 @@ func FuzzBare(f *testing.F) {
 	f.Add([]byte(`{"a":[{"PRIVATE_thought":"x"}],"b":"{\"private\u005fthought\":1}"}`))
 	f.Add([]byte(`"private_thought"`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s := bare(raw); strings.Contains(strings.ToLower(s), core.Thought) {
+		if s := bare(raw); strings.Contains(strings.ToLower(s), llm.ThoughtKey) {
 			t.Errorf("%q becomes %q", raw, s)
 		}
 	})
@@ -411,9 +413,9 @@ func TestLabels(t *testing.T) {
 // TestTimesOfTurns holds the figures of ten turns against what they are.
 func TestTimesOfTurns(t *testing.T) {
 	w := newWorld(t)
-	var ends []core.TurnEnd
+	var ends []watch.TurnEnd
 	for i := range 10 {
-		ends = append(ends, core.TurnEnd{Trace: &core.Trace{Began: w.clock(), Took: time.Duration(i+2) * time.Second, Thought: time.Duration(i+1) * time.Second}})
+		ends = append(ends, watch.TurnEnd{Trace: &watch.Trace{Began: w.clock(), Took: time.Duration(i+2) * time.Second, Thought: time.Duration(i+1) * time.Second}})
 	}
 	all := w.page.timely(ends)
 	models, own := all[0].draw(), all[1].draw()

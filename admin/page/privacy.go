@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // lastLooked is how many of a place's latest entries tell whether anybody but the
@@ -88,7 +89,7 @@ func bare(raw []byte) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(core.Thoughtless(value, quoteless)); err != nil {
+	if err := e.Encode(llm.Thoughtless(value, quoteless)); err != nil {
 		return leftOut
 	}
 	return strings.TrimSpace(b.String())
@@ -96,7 +97,7 @@ func bare(raw []byte) string {
 
 // quoteless leaves out a text that names a thought, for it may quote it.
 func quoteless(s string) string {
-	if strings.Contains(strings.ToLower(s), core.Thought) {
+	if strings.Contains(strings.ToLower(s), llm.ThoughtKey) {
 		return leftOut
 	}
 	return s

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // shown is how many turns the first page lists.
@@ -22,7 +23,7 @@ type row struct {
 }
 
 // outcome is what became of a turn, in a word.
-func outcome(e *core.TurnEnd) string {
+func outcome(e *watch.TurnEnd) string {
 	switch {
 	case e.Aside:
 		return "set aside"
@@ -34,7 +35,7 @@ func outcome(e *core.TurnEnd) string {
 
 // rowOf shows nothing of what was said; the intent of a private turn is left
 // out, for it is the model's own words.
-func (p *Page) rowOf(e *core.TurnEnd) row {
+func (p *Page) rowOf(e *watch.TurnEnd) row {
 	t := e.Trace
 	r := row{
 		Place: e.Turn.Path.String(), Seq: e.Turn.Seq, Outcome: outcome(e), Person: e.Person.String(), Private: e.Private,
@@ -76,7 +77,7 @@ func (p *Page) running() run {
 }
 
 // corrections counts the answers of models that were wrong.
-func corrections(t *core.Trace) (n int) {
+func corrections(t *watch.Trace) (n int) {
 	for i := range t.Asks {
 		if len(t.Asks[i].Faults) > 0 {
 			n++
@@ -99,8 +100,8 @@ func span(d time.Duration) string {
 }
 
 // recent are the newest turns, at most n, but for those that were forgotten.
-func (p *Page) recent(n int) []core.TurnEnd {
-	var list []core.TurnEnd
+func (p *Page) recent(n int) []watch.TurnEnd {
+	var list []watch.TurnEnd
 	for _, e := range p.Turns.Recent(n) {
 		if e.Trace != nil {
 			list = append(list, e)
@@ -128,7 +129,7 @@ func (p *Page) now(v *visit) error {
 
 // asked is one question to a model, for reading.
 type asked struct {
-	core.Ask
+	watch.Ask
 	Took  string
 	Total int
 	Shown []string // faults
@@ -160,7 +161,7 @@ func (p *Page) turn(v *visit) error {
 	if err != nil {
 		return wrong("That names no turn.")
 	}
-	e, ok := p.Turns.Last(func(e *core.TurnEnd) bool {
+	e, ok := p.Turns.Last(func(e *watch.TurnEnd) bool {
 		return e.Trace != nil && e.Turn == core.TurnID{Path: place, Seq: seq}
 	})
 	if !ok {
@@ -170,7 +171,7 @@ func (p *Page) turn(v *visit) error {
 	return p.show(v, "turn", "Turn", "/", p.inspect(&e, closed))
 }
 
-func (p *Page) inspect(e *core.TurnEnd, closed bool) inspected {
+func (p *Page) inspect(e *watch.TurnEnd, closed bool) inspected {
 	t := e.Trace
 	i := inspected{row: p.rowOf(e), Own: span(max(t.Took-t.Thought, 0)), Closed: closed}
 	for _, a := range t.Asks {
@@ -196,7 +197,7 @@ func (p *Page) inspect(e *core.TurnEnd, closed bool) inspected {
 }
 
 // askedOf shows a question; faults and errors may quote what was said.
-func askedOf(a core.Ask, closed bool) asked {
+func askedOf(a watch.Ask, closed bool) asked {
 	q := asked{Ask: a, Took: span(a.Took), Wrong: len(a.Faults)}
 	for _, s := range a.Sections {
 		q.Total += s.Size

@@ -19,6 +19,8 @@ import (
 
 	"synthbot/admin"
 	"synthbot/core"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 	"synthbot/memory"
 )
 
@@ -73,8 +75,8 @@ func (w *world) options() Options {
 		},
 		Uses: func(context.Context, string, string) ([]Use, error) {
 			return []Use{
-				{Day: "2026-03-01", Whose: group, Engine: "e", Calls: 1, Usage: core.Usage{In: 1200, Cached: 200, Out: 34}, Cost: 0.5},
-				{Day: "2026-03-01", Whose: core.MustPath("telegram/@user/7"), Engine: "e", Calls: 1, Usage: core.Usage{In: 1200, Out: 34}, Cost: 0.5},
+				{Day: "2026-03-01", Whose: group, Engine: "e", Calls: 1, Usage: llm.Usage{In: 1200, Cached: 200, Out: 34}, Cost: 0.5},
+				{Day: "2026-03-01", Whose: core.MustPath("telegram/@user/7"), Engine: "e", Calls: 1, Usage: llm.Usage{In: 1200, Out: 34}, Cost: 0.5},
 			}, nil
 		},
 		Actions: func() []Action {
@@ -264,13 +266,13 @@ func (w *world) turn(place core.Path, seq uint64, text string, private bool) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.traces.Observe(core.TurnEnd{
+	w.traces.Observe(watch.TurnEnd{
 		Turn: core.TurnID{Path: place, Seq: seq}, Answered: true, Private: private, Intent: text,
 		Person: core.MustPath("telegram/@user/7"),
-		Trace: &core.Trace{
+		Trace: &watch.Trace{
 			Began: w.clock(), Took: 1200 * time.Millisecond, Thought: time.Second,
-			Asks: []core.Ask{{Round: 1, Engine: "big", Took: time.Second, Usage: core.Usage{In: 900, Out: 50}, Err: text,
-				Sections: []core.Section{{Name: "persona", Size: 400}, {Name: "history", Size: 600, Items: 4, Dropped: 2}},
+			Asks: []watch.Ask{{Round: 1, Engine: "big", Took: time.Second, Usage: llm.Usage{In: 900, Out: 50}, Err: text,
+				Sections: []watch.Section{{Name: "persona", Size: 400}, {Name: "history", Size: 600, Items: 4, Dropped: 2}},
 				Faults:   []string{"actions[0]: " + text, "private_thought: " + mind}}},
 			Memories: []string{text},
 			Plans: []core.Plan{{Response: text, Steps: []core.Step{{

@@ -13,6 +13,8 @@ import (
 
 	"synthbot/admin"
 	"synthbot/core"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 )
 
 // TestDashboard: the dashboard asks for metrics and labels that there are, and for
@@ -66,13 +68,13 @@ func metricsServed(t *testing.T) string {
 	t.Helper()
 	m := admin.NewMetrics()
 	place := core.MustPath("console/main")
-	trace := &core.Trace{Took: time.Second, Asks: []core.Ask{{Engine: "home", Took: time.Second, Faults: []string{"x"}}, {Err: "x"}}}
-	for _, e := range []core.TurnEnd{{Answered: true, Intent: "query", Confidence: 0.5, Trace: trace}, {Aside: true}, {}} {
+	trace := &watch.Trace{Took: time.Second, Asks: []watch.Ask{{Engine: "home", Took: time.Second, Faults: []string{"x"}}, {Err: "x"}}}
+	for _, e := range []watch.TurnEnd{{Answered: true, Intent: "query", Confidence: 0.5, Trace: trace}, {Aside: true}, {}} {
 		e.Turn = core.TurnID{Path: place, Seq: 1}
 		m.Observe(e)
 	}
-	m.Used("home", core.Usage{In: 1, Out: 1})
-	m.ModelFailed("home", core.RetryLater)
+	m.Used("home", llm.Usage{In: 1, Out: 1})
+	m.ModelFailed("home", llm.RetryLater)
 	fine := func(context.Context) error { return nil }
 	w := httptest.NewRecorder()
 	m.Handler(fine, fine).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/plan"
 )
 
@@ -86,7 +87,7 @@ func BenchmarkAnswer(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p, _ := plan.Read(core.Answer{Text: text})
+				p, _ := plan.Read(llm.Answer{Text: text})
 				s.Check(p, who)
 			}
 		})

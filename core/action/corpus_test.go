@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
 )
@@ -18,7 +19,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestCorpus reads and checks what models answered, or might: NAME.in is a text,
-// NAME.answer a core.Answer; NAME.want is the plan that may run, the faults, the
+// NAME.answer a llm.Answer; NAME.want is the plan that may run, the faults, the
 // actions that a correction has to show, the correction prompt itself, and what
 // people see where the model does not correct itself.
 func TestCorpus(t *testing.T) {
@@ -82,7 +83,7 @@ func corpusCatalogue(t testing.TB) *Snapshot {
 }
 
 func verdict(t *testing.T, name, kind string, data []byte) string {
-	answer := core.Answer{Text: string(data)}
+	answer := llm.Answer{Text: string(data)}
 	if kind == "answer" {
 		answer = answerOf(t, data)
 	}
@@ -122,12 +123,12 @@ func verdict(t *testing.T, name, kind string, data []byte) string {
 
 // corrected is the correction prompt, as the turn asks it. For one action it is
 // under 2,000 characters, quotes aside.
-func corrected(t *testing.T, name string, a core.Answer, faults []core.Fault, concerned []*Definition) string {
+func corrected(t *testing.T, name string, a llm.Answer, faults []core.Fault, concerned []*Definition) string {
 	t.Helper()
 	const said = "please do it"
 	base, err := prompt.Build(prompt.Parts{Interface: "telegram", Chat: true, Messages: []core.Entry{{Event: core.Event{
 		Kind: core.KindMessage, Message: core.Message{Path: core.MustPath("telegram/-100/7"), ID: "1", Text: said},
-	}}}}, core.Limits{})
+	}}}}, llm.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func corrected(t *testing.T, name string, a core.Answer, faults []core.Fault, co
 	return text
 }
 
-func answerOf(t *testing.T, data []byte) core.Answer {
+func answerOf(t *testing.T, data []byte) llm.Answer {
 	var a struct {
 		Text      string
 		Truncated bool
@@ -163,9 +164,9 @@ func answerOf(t *testing.T, data []byte) core.Answer {
 	if err := json.Unmarshal(data, &a); err != nil {
 		t.Fatal(err)
 	}
-	answer := core.Answer{Text: a.Text, Truncated: a.Truncated}
+	answer := llm.Answer{Text: a.Text, Truncated: a.Truncated}
 	for _, c := range a.Calls {
-		answer.Calls = append(answer.Calls, core.ToolCall{ID: c.ID, Name: c.Name, Arguments: json.RawMessage(c.Arguments)})
+		answer.Calls = append(answer.Calls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: json.RawMessage(c.Arguments)})
 	}
 	return answer
 }
@@ -182,7 +183,7 @@ func TestNoFirstHalfRuns(t *testing.T) {
 	} {
 		end := strings.LastIndexAny(whole, "}]")
 		for n := range end {
-			p, _ := plan.Read(core.Answer{Text: whole[:n]})
+			p, _ := plan.Read(llm.Answer{Text: whole[:n]})
 			checked, _ := s.Check(p, by(core.Admin))
 			for i := range checked.Steps {
 				if !s.harmless(&checked.Steps[i]) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/plan"
 )
 
@@ -71,7 +72,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, rank uint8, private bool) {
 		who := by(core.Rank(rank % 4))
 		who.Private = private
-		p, _ := plan.Read(core.Answer{Text: text})
+		p, _ := plan.Read(llm.Answer{Text: text})
 		checked, faults := s.Check(p, who)
 		for i := range checked.Steps {
 			for st := &checked.Steps[i]; st != nil; st = st.Fallback {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
@@ -33,11 +34,11 @@ func question(d *Definition, step *core.Step, why string) (text string, whole bo
 	b.WriteString(shown(d.Title()))
 	v, _ := decode(step.Payload)
 	payload, _ := v.(map[string]any)
-	if d.Effects == core.EffectNone && d.has(core.Thought) {
-		delete(payload, core.Thought)
+	if d.Effects == core.EffectNone && d.has(llm.ThoughtKey) {
+		delete(payload, llm.ThoughtKey)
 	}
 	all := encode(payload)
-	whole = bytes.Equal(all, encode(core.Thoughtless(v, nil)))
+	whole = bytes.Equal(all, encode(llm.Thoughtless(v, nil)))
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
 		b.WriteString("\n" + shown(d.label(key)) + ": ")
 		if text, ok := payload[key].(string); ok {

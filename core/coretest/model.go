@@ -6,32 +6,33 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Asker is a scripted core.Asker: each question gets the next answer, and the
 // last one again when the script is over. Safe for concurrent use.
 type Asker struct {
-	Limits core.Limits
+	Limits llm.Limits
 	// Hold, where set, is received from before each answer.
 	Hold chan struct{}
 
 	begun  chan struct{}
 	mu     sync.Mutex
-	script []any // string, core.Answer or error
-	asked  []core.Request
+	script []any // string, llm.Answer or error
+	asked  []llm.Request
 	people [][]core.Path
 }
 
 // NewAsker makes an Asker from answers: strings, core.Answers, or errors.
 func NewAsker(script ...any) *Asker {
-	return &Asker{Limits: core.Limits{Engine: "script"}, script: script, begun: make(chan struct{}, 1<<16)}
+	return &Asker{Limits: llm.Limits{Engine: "script"}, script: script, begun: make(chan struct{}, 1<<16)}
 }
 
 // Ask implements core.Asker.
-func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+func (a *Asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	r, err := q.Build(a.Limits)
 	if err != nil {
-		return core.Answer{}, err
+		return llm.Answer{}, err
 	}
 	next := a.next(r, q.People)
 	a.begun <- struct{}{}
@@ -42,18 +43,18 @@ func (a *Asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 		}
 	}
 	if ctx.Err() != nil {
-		return core.Answer{}, ctx.Err()
+		return llm.Answer{}, ctx.Err()
 	}
 	switch next := next.(type) {
 	case error:
-		return core.Answer{}, next
-	case core.Answer:
+		return llm.Answer{}, next
+	case llm.Answer:
 		return next, nil
 	}
-	return core.Answer{Engine: a.Limits.Engine, Text: next.(string)}, nil
+	return llm.Answer{Engine: a.Limits.Engine, Text: next.(string)}, nil
 }
 
-func (a *Asker) next(r core.Request, people []core.Path) any {
+func (a *Asker) next(r llm.Request, people []core.Path) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.asked = append(a.asked, r)
@@ -76,8 +77,8 @@ func (a *Asker) People() [][]core.Path {
 func (a *Asker) Begun() <-chan struct{} { return a.begun }
 
 // Asked returns the requests so far.
-func (a *Asker) Asked() []core.Request {
+func (a *Asker) Asked() []llm.Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append([]core.Request(nil), a.asked...)
+	return append([]llm.Request(nil), a.asked...)
 }

@@ -11,6 +11,8 @@ import (
 	"go.uber.org/goleak"
 
 	"synthbot/core"
+	"synthbot/core/hint"
+	"synthbot/core/watch"
 )
 
 // Limits of what a plugin adds to a prompt, in bytes.
@@ -73,7 +75,7 @@ func contribute(t *testing.T, p core.Plugin, ctx context.Context, s core.Scene) 
 		}
 		raws = append(raws, raw)
 	}
-	if x, ok := p.(core.Recon); ok {
+	if x, ok := p.(hint.Source); ok {
 		hints, err := x.Recon(ctx, s)
 		if err != nil && ctx.Err() == nil {
 			t.Errorf("Recon: %v", err)
@@ -129,8 +131,8 @@ func testTold(t *testing.T, p core.Plugin) {
 					t.Errorf("the gate changed the message to %+v", m)
 				}
 			}
-			if o, ok := p.(core.Observer); ok {
-				o.Observe(core.TurnEnd{Turn: core.TurnID{Path: s.Path, Seq: 1}, Messages: []string{"1"}, Private: s.Private})
+			if o, ok := p.(watch.Observer); ok {
+				o.Observe(watch.TurnEnd{Turn: core.TurnID{Path: s.Path, Seq: 1}, Messages: []string{"1"}, Private: s.Private})
 			}
 		}
 	})

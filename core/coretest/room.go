@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // Room is a small true interface: what is sent through its message action can
@@ -28,7 +29,7 @@ type Room struct {
 	keys  map[string]string // key → message id
 	sent  []core.Sent
 	sends int
-	ends  chan core.TurnEnd
+	ends  chan watch.TurnEnd
 
 	choices  map[string][]core.Choice // by message id, until it is settled
 	whispers []string
@@ -36,7 +37,7 @@ type Room struct {
 
 // NewRoom makes an interface of that name.
 func NewRoom(name string) *Room {
-	return &Room{name: name, keys: make(map[string]string), choices: make(map[string][]core.Choice), ends: make(chan core.TurnEnd, 4096)}
+	return &Room{name: name, keys: make(map[string]string), choices: make(map[string][]core.Choice), ends: make(chan watch.TurnEnd, 4096)}
 }
 
 // Name implements core.Plugin.
@@ -139,11 +140,11 @@ func (r *Room) Texts() []string {
 	return texts
 }
 
-// Observe implements core.Observer.
-func (r *Room) Observe(e core.TurnEnd) { r.ends <- e }
+// Observe implements watch.Observer.
+func (r *Room) Observe(e watch.TurnEnd) { r.ends <- e }
 
 // Ends tells when turns are over.
-func (r *Room) Ends() <-chan core.TurnEnd { return r.ends }
+func (r *Room) Ends() <-chan watch.TurnEnd { return r.ends }
 
 // Choose implements core.Chooser.
 func (r *Room) Choose(ctx context.Context, parts core.Parts, what core.Sent, choices []core.Choice) error {

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Limits of one message's files.
@@ -39,15 +40,15 @@ type Options struct {
 // Content is what stands in files, each by its Attachment.Ref.
 type Content struct {
 	Texts    map[string]string
-	Pictures map[string]core.Picture
-	Sounds   map[string]core.Sound
+	Pictures map[string]llm.File
+	Sounds   map[string]llm.File
 }
 
 // Open reads the files of a message. It blocks until all are read or ctx ends;
 // what cannot be read is left out, and logged without its name.
 func Open(ctx context.Context, o Options, place core.Path, files []core.Attachment) Content {
 	r := &reading{Options: o, place: place, content: Content{
-		Texts: make(map[string]string), Pictures: make(map[string]core.Picture), Sounds: make(map[string]core.Sound),
+		Texts: make(map[string]string), Pictures: make(map[string]llm.File), Sounds: make(map[string]llm.File),
 	}}
 	count := make(map[kind]int)
 	var all sync.WaitGroup
@@ -125,12 +126,12 @@ func (r *reading) read(ctx context.Context, k kind, a core.Attachment) error {
 		words, err = r.PDF(ctx, data)
 	case picture:
 		if mime := http.DetectContentType(data); shown(mime) {
-			r.keep(func(c *Content) { c.Pictures[a.Ref] = core.Picture{MIME: mime, Data: data} })
+			r.keep(func(c *Content) { c.Pictures[a.Ref] = llm.File{MIME: mime, Data: data} })
 			return nil
 		}
 		return errors.New("no picture of a kind that models know")
 	case sound:
-		r.keep(func(c *Content) { c.Sounds[a.Ref] = core.Sound{MIME: a.MIME, Data: data} })
+		r.keep(func(c *Content) { c.Sounds[a.Ref] = llm.File{MIME: a.MIME, Data: data} })
 		return nil
 	}
 	if err == nil && words != "" {

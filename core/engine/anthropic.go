@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // anthropicWire is the messages API.
@@ -270,7 +270,7 @@ func (s *anStream) delta(e anEvent) string {
 
 func (s *anStream) reply() (reply, bool) {
 	var text strings.Builder
-	r := reply{stop: s.stop, usage: core.Usage{In: s.in + s.created + s.read, Out: s.out, Cached: s.read}}
+	r := reply{stop: s.stop, usage: llm.Usage{In: s.in + s.created + s.read, Out: s.out, Cached: s.read}}
 	for _, i := range s.order {
 		o := s.blocks[i]
 		switch o.head.Type {
@@ -281,7 +281,7 @@ func (s *anStream) reply() (reply, bool) {
 			if len(arguments) == 0 {
 				arguments = o.head.Input
 			}
-			r.calls = append(r.calls, core.ToolCall{ID: o.head.ID, Name: o.head.Name, Arguments: arguments})
+			r.calls = append(r.calls, llm.ToolCall{ID: o.head.ID, Name: o.head.Name, Arguments: arguments})
 		}
 	}
 	r.text = text.String()

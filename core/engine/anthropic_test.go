@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // anSays is a plain answer of the messages API.
@@ -20,10 +20,10 @@ func TestAnthropicRequest(t *testing.T) {
 	s := newServer(t, anSays(`[{"type":"text","text":"yo"}]`))
 	s.strict = strictAnthropic
 	r := hello()
-	r.Messages[0].Pictures = []core.Picture{{MIME: "image/png", Data: []byte{1, 2, 3}}}
-	r.Messages = append([]core.Utterance{{Role: core.RoleModel, Text: "I spoke first."}, {Role: core.RoleUser, Text: "  "}}, r.Messages...)
+	r.Messages[0].Pictures = []llm.File{{MIME: "image/png", Data: []byte{1, 2, 3}}}
+	r.Messages = append([]llm.Utterance{{Role: llm.RoleModel, Text: "I spoke first."}, {Role: llm.RoleUser, Text: "  "}}, r.Messages...)
 	a := ask1(t, s.model(anthropicTable, func(c *Config) { c.Vision, c.MaxTokens = true, 0 }), r)
-	want := core.Answer{Text: "yo", Engine: "test", Usage: core.Usage{In: 30, Out: 4, Cached: 20}}
+	want := llm.Answer{Text: "yo", Engine: "test", Usage: llm.Usage{In: 30, Out: 4, Cached: 20}}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
 	}
@@ -44,21 +44,21 @@ func TestAnthropicRequest(t *testing.T) {
 }
 
 func TestAnthropicShapes(t *testing.T) {
-	call := func(id, name, arguments string) core.ToolCall {
-		return core.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
+	call := func(id, name, arguments string) llm.ToolCall {
+		return llm.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
 	}
 	for name, tc := range map[string]struct {
 		content string
-		want    core.Answer
+		want    llm.Answer
 	}{
 		"text and calls": {`[{"type":"text","text":"let me"},{"type":"tool_use","id":"t1","name":"w","input":{"id":9007199254740993}},{"type":"tool_use","id":"t2","name":"w","input":{}}]`,
-			core.Answer{Text: "let me", Calls: []core.ToolCall{call("t1", "w", `{"id":9007199254740993}`), call("t2", "w", `{}`)}}},
-		"thinking":    {`[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"a"},{"type":"brand_new"},{"type":"text","text":"b"}]`, core.Answer{Text: "ab"}},
-		"one call":    {`[{"type":"tool_use","id":"t1","name":"w","input":{"json":"mine"}}]`, core.Answer{Calls: []core.ToolCall{call("t1", "w", `{"json":"mine"}`)}}},
-		"input alone": {`[{"type":"tool_use","id":"t1","name":"w"}]`, core.Answer{Calls: []core.ToolCall{call("t1", "w", `{}`)}}},
+			llm.Answer{Text: "let me", Calls: []llm.ToolCall{call("t1", "w", `{"id":9007199254740993}`), call("t2", "w", `{}`)}}},
+		"thinking":    {`[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"a"},{"type":"brand_new"},{"type":"text","text":"b"}]`, llm.Answer{Text: "ab"}},
+		"one call":    {`[{"type":"tool_use","id":"t1","name":"w","input":{"json":"mine"}}]`, llm.Answer{Calls: []llm.ToolCall{call("t1", "w", `{"json":"mine"}`)}}},
+		"input alone": {`[{"type":"tool_use","id":"t1","name":"w"}]`, llm.Answer{Calls: []llm.ToolCall{call("t1", "w", `{}`)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.want.Engine, tc.want.Usage = "test", core.Usage{In: 30, Out: 4, Cached: 20}
+			tc.want.Engine, tc.want.Usage = "test", llm.Usage{In: 30, Out: 4, Cached: 20}
 			s := newServer(t, anSays(tc.content))
 			if diff := cmp.Diff(tc.want, ask1(t, s.model(anthropicTable), hello())); diff != "" {
 				t.Error(diff)
@@ -70,18 +70,18 @@ func TestAnthropicShapes(t *testing.T) {
 func TestAnthropicFailures(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
-		kind   core.ModelErrorKind
+		kind   llm.ErrorKind
 		status int
 	}{
-		"limited":     {body(429, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`), core.RetryLater, 429},
-		"overloaded":  {body(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), core.RetryLater, 529},
-		"key":         {body(401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key `+testKey+`"}}`), core.Fatal, 401},
-		"too long":    {body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`), core.TooLong, 400},
-		"empty":       {anSays(`[]`), core.RetryLater, 0},
-		"refusal":     {body(200, `{"content":[{"type":"text","text":"I"}],"stop_reason":"refusal","usage":{}}`), core.Refused, 0},
-		"error event": {anStreams(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), core.RetryLater, 0},
-		"wrong shape": {body(200, `{"content":"text"}`), core.RetryLater, 0},
-		"stream cut":  {anStreams(), core.RetryLater, 0},
+		"limited":     {body(429, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`), llm.RetryLater, 429},
+		"overloaded":  {body(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.RetryLater, 529},
+		"key":         {body(401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key `+testKey+`"}}`), llm.Fatal, 401},
+		"too long":    {body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`), llm.TooLong, 400},
+		"empty":       {anSays(`[]`), llm.RetryLater, 0},
+		"refusal":     {body(200, `{"content":[{"type":"text","text":"I"}],"stop_reason":"refusal","usage":{}}`), llm.Refused, 0},
+		"error event": {anStreams(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), llm.RetryLater, 0},
+		"wrong shape": {body(200, `{"content":"text"}`), llm.RetryLater, 0},
+		"stream cut":  {anStreams(), llm.RetryLater, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)
@@ -119,9 +119,9 @@ func TestAnthropicStream(t *testing.T) {
 	s := newServer(t, anStreams(all...))
 	var pieces []string
 	r := streaming(hello(), &pieces)
-	r.Tools = []core.Tool{{Name: "w"}}
+	r.Tools = []llm.Tool{{Name: "w"}}
 	a := ask1(t, s.model(anthropicTable), r)
-	want := core.Answer{Text: "hello", Engine: "test", Usage: core.Usage{In: 8, Out: 9, Cached: 5}, Calls: []core.ToolCall{{ID: "t1", Name: "w", Arguments: json.RawMessage(`{"id":9007199254740993}`)}}}
+	want := llm.Answer{Text: "hello", Engine: "test", Usage: llm.Usage{In: 8, Out: 9, Cached: 5}, Calls: []llm.ToolCall{{ID: "t1", Name: "w", Arguments: json.RawMessage(`{"id":9007199254740993}`)}}}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // account is a Ledger that keeps every use.
@@ -62,21 +62,21 @@ func TestEveryCallIsBooked(t *testing.T) {
 		answer http.HandlerFunc
 		change func(*Config)
 		leave  int // the caller goes away after so many pieces; -1: as soon as the server is at work
-		want   *core.Usage
+		want   *llm.Usage
 	}{
-		"counted":           {answer: aiSays("yo"), want: &core.Usage{In: 30, Out: 4, Cached: 20}},
-		"not counted":       {answer: body(200, `{"choices":[{"message":{"content":"one two three"},"finish_reason":"stop"}]}`), want: &core.Usage{In: prompt, Out: 5}},
-		"empty":             {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":50,"completion_tokens":100}}`), want: &core.Usage{In: 50, Out: 100}},
-		"filtered":          {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}],"usage":{"prompt_tokens":50,"completion_tokens":3}}`), want: &core.Usage{In: 50, Out: 3}},
-		"refused":           {answer: body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), want: &core.Usage{In: prompt}},
-		"gone at once":      {answer: stalls(begun), leave: -1, want: &core.Usage{In: prompt}},
-		"gone later":        {answer: stalls(begun, word, word, word), leave: 3, want: &core.Usage{In: prompt, Out: 5}},
-		"thought, and gone": {answer: stalls(begun, `{"choices":[{"delta":{"reasoning_content":"hm"}}]}`, word), leave: 1, want: &core.Usage{In: prompt, Out: 2}},
-		"gone, anthropic":   {answer: stalls(begun, `{"type":"message_start","message":{"usage":{"input_tokens":30,"output_tokens":1}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"one two"}}`), change: anthropicTable, leave: 1, want: &core.Usage{In: 30, Out: 3}},
-		"too slow":          {answer: stalls(nil, word, word), change: func(c *Config) { c.Timeout = time.Second }, want: &core.Usage{In: prompt, Out: 4}},
-		"cut":               {answer: breaks(word, word), want: &core.Usage{In: prompt, Out: 4}},
-		"broken":            {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: &core.Usage{In: prompt}},
-		"half a body":       {answer: halfABody, want: &core.Usage{In: prompt}},
+		"counted":           {answer: aiSays("yo"), want: &llm.Usage{In: 30, Out: 4, Cached: 20}},
+		"not counted":       {answer: body(200, `{"choices":[{"message":{"content":"one two three"},"finish_reason":"stop"}]}`), want: &llm.Usage{In: prompt, Out: 5}},
+		"empty":             {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":50,"completion_tokens":100}}`), want: &llm.Usage{In: 50, Out: 100}},
+		"filtered":          {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}],"usage":{"prompt_tokens":50,"completion_tokens":3}}`), want: &llm.Usage{In: 50, Out: 3}},
+		"refused":           {answer: body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), want: &llm.Usage{In: prompt}},
+		"gone at once":      {answer: stalls(begun), leave: -1, want: &llm.Usage{In: prompt}},
+		"gone later":        {answer: stalls(begun, word, word, word), leave: 3, want: &llm.Usage{In: prompt, Out: 5}},
+		"thought, and gone": {answer: stalls(begun, `{"choices":[{"delta":{"reasoning_content":"hm"}}]}`, word), leave: 1, want: &llm.Usage{In: prompt, Out: 2}},
+		"gone, anthropic":   {answer: stalls(begun, `{"type":"message_start","message":{"usage":{"input_tokens":30,"output_tokens":1}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"one two"}}`), change: anthropicTable, leave: 1, want: &llm.Usage{In: 30, Out: 3}},
+		"too slow":          {answer: stalls(nil, word, word), change: func(c *Config) { c.Timeout = time.Second }, want: &llm.Usage{In: prompt, Out: 4}},
+		"cut":               {answer: breaks(word, word), want: &llm.Usage{In: prompt, Out: 4}},
+		"broken":            {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: &llm.Usage{In: prompt}},
+		"half a body":       {answer: halfABody, want: &llm.Usage{In: prompt}},
 		"limited":           {answer: body(429, `{}`, "Retry-After", "60")},
 		"down":              {answer: body(503, ``)},
 		"wrong key":         {answer: body(401, ``)},
@@ -111,7 +111,7 @@ func TestEveryCallIsBooked(t *testing.T) {
 				}
 			}()
 			q := plainQuestion()
-			q.Build = func(core.Limits) (core.Request, error) {
+			q.Build = func(llm.Limits) (llm.Request, error) {
 				r := hello()
 				r.Stream = stream
 				return r, nil

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // hangs answers nothing until its caller goes away.
-func hangs(ctx context.Context) (core.Answer, error) {
+func hangs(ctx context.Context) (llm.Answer, error) {
 	<-ctx.Done()
-	return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: context.Cause(ctx)}
+	return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Err: context.Cause(ctx)}
 }
 
 // by is a question of these people.
@@ -45,9 +46,9 @@ func TestWithdrawnCallsDoNotTrip(t *testing.T) {
 	for name, cause := range map[string]error{"cancelled": nil, "deleted": errors.New("withdrawn"), "late": context.DeadlineExceeded} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){hangs}}
+				m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){hangs}}
 				counted := 0
-				l := newLink("model", m, 0, Options{Failed: func(string, core.ModelErrorKind) { counted++ }}.withDefaults())
+				l := newLink("model", m, 0, Options{Failed: func(string, llm.ErrorKind) { counted++ }}.withDefaults())
 				for range 2 * tripAfter {
 					ctx, cancel := context.WithCancelCause(t.Context())
 					go cancel(cause)
@@ -101,11 +102,11 @@ func TestOnePersonTripsForThemselves(t *testing.T) {
 // keeps nobody else from it.
 func TestSlowCallsOfOnePerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(_ context.Context) (core.Answer, error) {
+		slow := func(_ context.Context) (llm.Answer, error) {
 			time.Sleep(time.Minute)
-			return fails(core.RetryLater, 0, errTimeout)(t.Context())
+			return fails(llm.RetryLater, 0, errTimeout)(t.Context())
 		}
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){slow}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){slow}}
 		c := chainOf(true, m)
 		for range tripAfter + 1 {
 			c.Ask(t.Context(), by("1"))
@@ -113,7 +114,7 @@ func TestSlowCallsOfOnePerson(t *testing.T) {
 		if len(m.calls) != tripAfter {
 			t.Errorf("%d slow calls", len(m.calls))
 		}
-		m.steps = []func(context.Context) (core.Answer, error){says("model")}
+		m.steps = []func(context.Context) (llm.Answer, error){says("model")}
 		for _, who := range []string{"2", "1"} { // an answer is proof enough for everybody
 			if a, err := c.Ask(t.Context(), by(who)); err != nil || a.Engine != "model" {
 				t.Errorf("%s: %q answers, %v", who, a.Engine, err)
@@ -126,11 +127,11 @@ func TestSlowCallsOfOnePerson(t *testing.T) {
 // out whether it is back; where that call is withdrawn, the next one does.
 func TestOneCallTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0)}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0)}}
 		l := newLink("model", m, 0, Options{}.withDefaults())
 		trips(t, l)
 		time.Sleep(tripFor)
-		m.steps = []func(context.Context) (core.Answer, error){hangs}
+		m.steps = []func(context.Context) (llm.Answer, error){hangs}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -143,7 +144,7 @@ func TestOneCallTries(t *testing.T) {
 		}
 		cancel()
 		<-done
-		m.steps = []func(context.Context) (core.Answer, error){says("model")}
+		m.steps = []func(context.Context) (llm.Answer, error){says("model")}
 		if a, failed := l.ask(t.Context(), by("2")); failed != nil || a.Engine != "model" {
 			t.Errorf("after a try that was withdrawn: %v", failed)
 		}
@@ -157,18 +158,18 @@ func TestOneCallTries(t *testing.T) {
 // the engine's.
 func TestUnsentSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.RetryLater, 0)}}
-		var counted []core.ModelErrorKind
-		l := newLink("model", m, 0, Options{Failed: func(name string, kind core.ModelErrorKind) { counted = append(counted, kind) }}.withDefaults())
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 0)}}
+		var counted []llm.ErrorKind
+		l := newLink("model", m, 0, Options{Failed: func(name string, kind llm.ErrorKind) { counted = append(counted, kind) }}.withDefaults())
 		unsent := func() {
-			for _, err := range []error{&core.ModelError{Kind: core.Refused}, &core.ModelError{Kind: core.TooLong}, errors.New("x")} {
+			for _, err := range []error{&llm.Error{Kind: llm.Refused}, &llm.Error{Kind: llm.TooLong}, errors.New("x")} {
 				q := by("9")
-				q.Build = func(core.Limits) (core.Request, error) { return core.Request{}, err }
+				q.Build = func(llm.Limits) (llm.Request, error) { return llm.Request{}, err }
 				l.ask(t.Context(), q)
 			}
 			q := by("9")
-			q.Build = func(core.Limits) (core.Request, error) { panic("x") }
-			if _, failed := l.ask(t.Context(), q); failed.Kind != core.Fatal {
+			q.Build = func(llm.Limits) (llm.Request, error) { panic("x") }
+			if _, failed := l.ask(t.Context(), q); failed.Kind != llm.Fatal {
 				t.Errorf("%v", failed)
 			}
 		}
@@ -180,7 +181,7 @@ func TestUnsentSaysNothing(t *testing.T) {
 		if _, failed := l.ask(t.Context(), by()); !errors.Is(failed, errTripped) {
 			t.Errorf("the engine is asked again: %v", failed)
 		}
-		if len(counted) != tripAfter+1 || counted[0] != core.RetryLater {
+		if len(counted) != tripAfter+1 || counted[0] != llm.RetryLater {
 			t.Errorf("counted %v", counted)
 		}
 	})
@@ -189,7 +190,7 @@ func TestUnsentSaysNothing(t *testing.T) {
 // TestPauseIsTheServers: only a server that asks to be left alone is.
 func TestPauseIsTheServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Refused, time.Hour), says("model")}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Refused, time.Hour), says("model")}}
 		l := newLink("model", m, 0, Options{}.withDefaults())
 		l.ask(t.Context(), by("1"))
 		if _, failed := l.ask(t.Context(), by("2")); failed != nil {

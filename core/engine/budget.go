@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // BudgetConfig is the [budget] table: what may be used in a day. A limit of 0 is
@@ -42,15 +43,15 @@ type Use struct {
 	Engine string      `json:"engine"`
 	Place  core.Path   `json:"place"`
 	People []core.Path `json:"people,omitempty"` // who bear it, in equal shares
-	Usage  core.Usage  `json:"usage"`
+	Usage  llm.Usage   `json:"usage"`
 	Cost   float64     `json:"cost,omitempty"`
 }
 
 // Share is what the i-th of the people bears. The shares make up the whole.
-func (u *Use) Share(i int) (core.Usage, float64) {
+func (u *Use) Share(i int) (llm.Usage, float64) {
 	n := len(u.People)
 	part := func(of int) int { return (of + i) / n }
-	return core.Usage{In: part(u.Usage.In), Out: part(u.Usage.Out), Cached: part(u.Usage.Cached)}, u.Cost / float64(n)
+	return llm.Usage{In: part(u.Usage.In), Out: part(u.Usage.Out), Cached: part(u.Usage.Cached)}, u.Cost / float64(n)
 }
 
 // Ledger remembers what was used. Safe for concurrent use.
@@ -63,7 +64,7 @@ type Ledger interface {
 }
 
 // SpentError says that a budget is used up. It wraps a *core.Error, whose text
-// people may see, and stands itself inside of a *core.ModelError of the kind
+// people may see, and stands itself inside of a *llm.Error of the kind
 // Refused.
 type SpentError struct {
 	Scope  core.Path // whose; zero: the whole bot's
@@ -96,8 +97,8 @@ func (e *SpentError) Unwrap() error {
 // BudgetOptions are what a budget needs besides its table.
 type BudgetOptions struct {
 	Ledger Ledger                                       // nil: a Tally, which forgets when the process ends
-	Cost   func(engine string, u core.Usage) float64    // nil: nothing has a price
-	Used   func(engine string, u core.Usage)            // told of every use; nil: nobody is
+	Cost   func(engine string, u llm.Usage) float64     // nil: nothing has a price
+	Used   func(engine string, u llm.Usage)             // told of every use; nil: nobody is
 	Clock  func() time.Time                             // nil: time.Now
 	Zone   *time.Location                               // where a day begins; nil: time.Local
 	Log    *slog.Logger                                 // nil: nothing is logged
@@ -126,10 +127,10 @@ func Budgeted(next core.Asker, cfg BudgetConfig, o BudgetOptions) *Budget {
 		o.Ledger = NewTally()
 	}
 	if o.Cost == nil {
-		o.Cost = func(string, core.Usage) float64 { return 0 }
+		o.Cost = func(string, llm.Usage) float64 { return 0 }
 	}
 	if o.Used == nil {
-		o.Used = func(string, core.Usage) {}
+		o.Used = func(string, llm.Usage) {}
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -177,28 +178,28 @@ func (b *Budget) allowances(q core.Question) (all, each []allowance) {
 }
 
 // Ask implements core.Asker.
-func (b *Budget) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+func (b *Budget) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	now := b.o.Clock().In(b.o.Zone)
 	t := &tab{budget: b, place: q.Path, now: now, day: now.Format(time.DateOnly)}
 	t.all, t.each = b.allowances(q)
 	defer t.release()
 	if err := t.load(ctx); err != nil {
-		return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: fmt.Errorf("budget: %w", err)}
+		return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Err: fmt.Errorf("budget: %w", err)}
 	}
 	if err := t.hold(0); err != nil {
-		return core.Answer{}, err
+		return llm.Answer{}, err
 	}
 	build := q.Build
-	q.Build = func(l core.Limits) (core.Request, error) { return t.build(ctx, build, l) }
+	q.Build = func(l llm.Limits) (llm.Request, error) { return t.build(ctx, build, l) }
 	answer, err := b.next.Ask(ctx, q)
 	if t.spent != nil {
-		return core.Answer{}, t.spent
+		return llm.Answer{}, t.spent
 	}
 	return answer, err
 }
 
 // record books what one call took.
-func (b *Budget) record(ctx context.Context, t *tab, engine string, used core.Usage) {
+func (b *Budget) record(ctx context.Context, t *tab, engine string, used llm.Usage) {
 	b.o.Used(engine, used)
 	u := Use{Time: t.now, Day: t.day, Engine: engine, Place: t.place, People: t.bear, Usage: used, Cost: b.o.Cost(engine, used)}
 	if err := b.o.Ledger.Record(context.WithoutCancel(ctx), u); err != nil {
@@ -236,15 +237,15 @@ func (t *tab) load(ctx context.Context) error {
 }
 
 // build builds a prompt, holds room for it, and lets what it takes be booked.
-func (t *tab) build(ctx context.Context, build func(core.Limits) (core.Request, error), l core.Limits) (core.Request, error) {
+func (t *tab) build(ctx context.Context, build func(llm.Limits) (llm.Request, error), l llm.Limits) (llm.Request, error) {
 	r, err := build(l)
 	if err != nil {
 		return r, err
 	}
 	if t.spent = t.hold(tokensOf(r)); t.spent != nil {
-		return core.Request{}, &core.ModelError{Kind: core.Refused, Err: errSpent}
+		return llm.Request{}, &llm.Error{Kind: llm.Refused, Err: errSpent}
 	}
-	r.Used = func(u core.Usage) { t.budget.record(ctx, t, l.Engine, u) }
+	r.Used = func(u llm.Usage) { t.budget.record(ctx, t, l.Engine, u) }
 	return r, nil
 }
 
@@ -304,7 +305,7 @@ func (t *tab) error(a allowance) error {
 	y, m, d := t.now.Date()
 	resets := time.Date(y, m, d+1, 0, 0, 0, 0, t.now.Location())
 	after := resets.Sub(t.now)
-	return &core.ModelError{Kind: core.Refused, After: after, Err: &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Resets: resets, After: after}}
+	return &llm.Error{Kind: llm.Refused, After: after, Err: &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Resets: resets, After: after}}
 }
 
 // release gives back what was held.
@@ -331,7 +332,7 @@ func (t *tab) giveBack() {
 }
 
 // tokensOf estimates a prompt, on the cautious side.
-func tokensOf(r core.Request) int64 {
+func tokensOf(r llm.Request) int64 {
 	const picture = 1000 // tokens, about what a provider counts for one
 	pictures := 0
 	for _, u := range r.Messages {
@@ -341,7 +342,7 @@ func tokensOf(r core.Request) int64 {
 }
 
 // textTokens estimates a prompt without what travels beside its text.
-func textTokens(r core.Request) int {
+func textTokens(r llm.Request) int {
 	texts := slices.Clone(r.System)
 	for _, u := range r.Messages {
 		texts = append(texts, u.Text)
@@ -352,5 +353,5 @@ func textTokens(r core.Request) int {
 	for _, tool := range r.Tools {
 		texts = append(texts, tool.Brief, string(tool.Schema))
 	}
-	return core.Tokens(texts...)
+	return llm.Tokens(texts...)
 }

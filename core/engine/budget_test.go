@@ -10,20 +10,21 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // thinker answers everything and uses as many tokens as it is told.
 type thinker struct {
-	usage core.Usage
+	usage llm.Usage
 	calls int
 	mu    sync.Mutex
 	hold  chan struct{}
 }
 
-func (m *thinker) Ask(_ context.Context, q core.Question) (core.Answer, error) {
-	r, err := q.Build(core.Limits{Engine: "paid"})
+func (m *thinker) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
+	r, err := q.Build(llm.Limits{Engine: "paid"})
 	if err != nil {
-		return core.Answer{Engine: "offline"}, nil // as a chain would, with its last link
+		return llm.Answer{Engine: "offline"}, nil // as a chain would, with its last link
 	}
 	m.mu.Lock()
 	m.calls++
@@ -32,7 +33,7 @@ func (m *thinker) Ask(_ context.Context, q core.Question) (core.Answer, error) {
 		<-m.hold
 	}
 	r.Used(m.usage)
-	return core.Answer{Engine: "paid"}, nil
+	return llm.Answer{Engine: "paid"}, nil
 }
 
 func from(place, person string) core.Question {
@@ -45,7 +46,7 @@ func from(place, person string) core.Question {
 }
 
 func TestBudgets(t *testing.T) {
-	price := func(_ string, u core.Usage) float64 { return float64(u.In+u.Out) / 1000 }
+	price := func(_ string, u llm.Usage) float64 { return float64(u.In+u.Out) / 1000 }
 	for name, tc := range map[string]struct {
 		cfg   BudgetConfig
 		asks  []core.Question
@@ -66,7 +67,7 @@ func TestBudgets(t *testing.T) {
 		"person's cost":  {BudgetConfig{PersonCost: 1.5}, []core.Question{from("a/1", "a/@user/1"), from("a/1", "a/@user/1"), from("a/1", "a/@user/1")}, "a/@user/1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &thinker{usage: core.Usage{In: 900, Out: 100}}
+			m := &thinker{usage: llm.Usage{In: 900, Out: 100}}
 			b := Budgeted(m, tc.cfg, BudgetOptions{Cost: price})
 			var err error
 			for i, q := range tc.asks {
@@ -84,8 +85,8 @@ func TestBudgets(t *testing.T) {
 			if !isSpent || spent.Scope.String() != tc.spent || m.calls != len(tc.asks)-1 {
 				t.Fatalf("%v after %d calls", err, m.calls)
 			}
-			failed, isModel := err.(*core.ModelError)
-			if said, forPeople := errors.AsType[*core.Error](err); !isModel || failed.Kind != core.Refused || !forPeople || said.After <= 0 || !strings.Contains(said.Text, "00:00") {
+			failed, isModel := err.(*llm.Error)
+			if said, forPeople := errors.AsType[*core.Error](err); !isModel || failed.Kind != llm.Refused || !forPeople || said.After <= 0 || !strings.Contains(said.Text, "00:00") {
 				t.Errorf("%#v", err)
 			}
 			if len(b.held) != 0 {
@@ -97,7 +98,7 @@ func TestBudgets(t *testing.T) {
 
 // A prompt that is larger than what is left is not sent.
 func TestBudgetCountsThePrompt(t *testing.T) {
-	m := &thinker{usage: core.Usage{In: 1}}
+	m := &thinker{usage: llm.Usage{In: 1}}
 	b := Budgeted(m, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
 	if _, err := b.Ask(t.Context(), from("a/1", "a/@user/1")); err == nil || m.calls != 0 {
 		t.Errorf("%v after %d calls", err, m.calls)
@@ -107,9 +108,9 @@ func TestBudgetCountsThePrompt(t *testing.T) {
 // A prompt that is larger than what one person has left is sent where two bear it,
 // unless one of them has nothing left.
 func TestBudgetSharesThePrompt(t *testing.T) {
-	r, _ := plainQuestion().Build(core.Limits{})
+	r, _ := plainQuestion().Build(llm.Limits{})
 	half := tokensOf(r)/2 + 1
-	m := &thinker{usage: core.Usage{In: int(half)}}
+	m := &thinker{usage: llm.Usage{In: int(half)}}
 	b := Budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
 	both := from("a/1", "a/@user/1 a/@user/2")
 	if _, err := b.Ask(t.Context(), both); err != nil {
@@ -117,7 +118,7 @@ func TestBudgetSharesThePrompt(t *testing.T) {
 	}
 	b = Budgeted(m, BudgetConfig{PersonTokens: half}, BudgetOptions{})
 	err := b.o.Ledger.Record(t.Context(), Use{
-		Day: time.Now().Format(time.DateOnly), Place: core.MustPath("a/1"), People: []core.Path{core.MustPath("a/@user/1")}, Usage: core.Usage{In: int(half)},
+		Day: time.Now().Format(time.DateOnly), Place: core.MustPath("a/1"), People: []core.Path{core.MustPath("a/@user/1")}, Usage: llm.Usage{In: int(half)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +130,7 @@ func TestBudgetSharesThePrompt(t *testing.T) {
 
 // What a person may use can hang on the place; what he used elsewhere counts.
 func TestBudgetOfAPersonByPlace(t *testing.T) {
-	m := &thinker{usage: core.Usage{In: 900, Out: 100}}
+	m := &thinker{usage: llm.Usage{In: 900, Out: 100}}
 	wide := core.MustPath("a/wide")
 	b := Budgeted(m, BudgetConfig{PersonTokens: 1}, BudgetOptions{PersonTokens: func(place core.Path) int64 {
 		if place == wide {
@@ -150,9 +151,9 @@ func TestBudgetOfAPersonByPlace(t *testing.T) {
 // Questions at the same time do not pass a budget together.
 func TestBudgetHoldsAcrossCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, _ := plainQuestion().Build(core.Limits{})
+		r, _ := plainQuestion().Build(llm.Limits{})
 		one := tokensOf(r)
-		m := &thinker{usage: core.Usage{In: int(one)}, hold: make(chan struct{})}
+		m := &thinker{usage: llm.Usage{In: int(one)}, hold: make(chan struct{})}
 		b := Budgeted(m, BudgetConfig{BotTokens: 3*one + one/2}, BudgetOptions{})
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -182,7 +183,7 @@ func TestBudgetHoldsAcrossCalls(t *testing.T) {
 func TestBudgetIsNewEachDay(t *testing.T) {
 	zone := time.FixedZone("x", 5*3600)
 	now := time.Date(2026, 11, 20, 18, 50, 0, 0, time.UTC) // 23:50 there
-	m := &thinker{usage: core.Usage{In: 1000}}
+	m := &thinker{usage: llm.Usage{In: 1000}}
 	b := Budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Zone: zone, Clock: func() time.Time { return now }})
 	b.Ask(t.Context(), from("a/1", ""))
 	_, err := b.Ask(t.Context(), from("a/1", ""))
@@ -205,13 +206,13 @@ func (*brokenLedger) Spent(context.Context, string, core.Path) (Spending, error)
 func TestLedgerThatFails(t *testing.T) {
 	m := &thinker{}
 	_, err := Budgeted(m, BudgetConfig{BotTokens: 900}, BudgetOptions{Ledger: &brokenLedger{}}).Ask(t.Context(), from("a/1", ""))
-	if failed, ok := err.(*core.ModelError); !ok || failed.Kind != core.RetryLater || m.calls != 0 {
+	if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.RetryLater || m.calls != 0 {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestExempt(t *testing.T) {
-	m := &thinker{usage: core.Usage{In: 1000}}
+	m := &thinker{usage: llm.Usage{In: 1000}}
 	b := Budgeted(m, BudgetConfig{PersonTokens: 900}, BudgetOptions{Exempt: func(_, person core.Path) bool { return person.String() == "a/@user/admin" }})
 	for range 3 {
 		if _, err := b.Ask(t.Context(), from("a/1", "a/@user/admin")); err != nil {
@@ -245,7 +246,7 @@ func TestBudgetOverAChain(t *testing.T) {
 // A person whose budget a prompt would burst says nothing against the engine: the
 // next person is answered by it.
 func TestBudgetSparesTheEngine(t *testing.T) {
-	m := &script{name: "paid", steps: []func(context.Context) (core.Answer, error){says("paid")}}
+	m := &script{name: "paid", steps: []func(context.Context) (llm.Answer, error){says("paid")}}
 	chain := chainOf(false, m)
 	poor := Budgeted(chain, BudgetConfig{PersonTokens: 10}, BudgetOptions{})
 	for range 2 * tripAfter {
@@ -260,17 +261,17 @@ func TestBudgetSparesTheEngine(t *testing.T) {
 
 // TestSharesMakeUpTheWhole: what several people bear together is what was used.
 func TestSharesMakeUpTheWhole(t *testing.T) {
-	whole := core.Usage{In: 1000, Out: 101, Cached: 7}
+	whole := llm.Usage{In: 1000, Out: 101, Cached: 7}
 	for n := 1; n <= 7; n++ {
 		u := Use{People: make([]core.Path, n), Usage: whole, Cost: 3}
-		var sum core.Usage
+		var sum llm.Usage
 		cost := 0.0
 		for i := range n {
 			share, price := u.Share(i)
 			if share.In < whole.In/n || share.In > whole.In/n+1 {
 				t.Errorf("the share of %d of %d is %+v", i, n, share)
 			}
-			sum = core.Usage{In: sum.In + share.In, Out: sum.Out + share.Out, Cached: sum.Cached + share.Cached}
+			sum = llm.Usage{In: sum.In + share.In, Out: sum.Out + share.Out, Cached: sum.Cached + share.Cached}
 			cost += price
 		}
 		if sum != whole || cost < 2.999 || cost > 3.001 {
@@ -282,7 +283,7 @@ func TestSharesMakeUpTheWhole(t *testing.T) {
 // TestExemptFromThePlacesBudget: whoever is exempt is answered where the place has
 // nothing left, and others are not; the bot's own budget holds for all.
 func TestExemptFromThePlacesBudget(t *testing.T) {
-	m := &thinker{usage: core.Usage{In: 1000}}
+	m := &thinker{usage: llm.Usage{In: 1000}}
 	place := core.MustPath("a/1")
 	b := Budgeted(m, BudgetConfig{BotTokens: 3500, Places: []PlaceBudget{{Path: place, Tokens: 900}}}, BudgetOptions{
 		Exempt: func(_, person core.Path) bool { return person.String() == "a/@user/admin" },

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine/offline"
+	"synthbot/core/llm"
 )
 
 // Options are what a Chain needs besides its tables. The zero value will do.
@@ -32,7 +33,7 @@ type Options struct {
 	Health func(engine string, h Health)
 	// Failed is told of each call that failed, also when another engine answers
 	// then. It returns at once. Optional.
-	Failed func(engine string, kind core.ModelErrorKind)
+	Failed func(engine string, kind llm.ErrorKind)
 }
 
 func (o Options) withDefaults() Options {
@@ -54,9 +55,9 @@ func (o Options) withDefaults() Options {
 // Chain asks its engines in order. Safe for concurrent use.
 type Chain struct {
 	links   []*link // those that need a network
-	last    core.Model
-	quiet   core.Model // last, where it is chosen and stands in for nobody
-	lone    bool       // last is all there is
+	last    llm.Model
+	quiet   llm.Model // last, where it is chosen and stands in for nobody
+	lone    bool      // last is all there is
 	prices  map[string]Config
 	options Options
 	prefer  func(core.Path) string
@@ -151,11 +152,11 @@ func (c *Chain) Names() []string {
 }
 
 // Cost is the price of an answer of the engine, in the currency of the tables.
-func (c *Chain) Cost(engine string, u core.Usage) float64 { return c.prices[engine].Cost(u) }
+func (c *Chain) Cost(engine string, u llm.Usage) float64 { return c.prices[engine].Cost(u) }
 
 // Limits are those of the engine that a question in place would go to first;
 // the command that prints prompts uses them.
-func (c *Chain) Limits(place core.Path) core.Limits {
+func (c *Chain) Limits(place core.Path) llm.Limits {
 	if links := c.order(place); len(links) > 0 && !c.prefersLast(place) {
 		return links[0].limits()
 	}
@@ -181,8 +182,8 @@ func (c *Chain) order(place core.Path) []*link {
 
 // Ask implements core.Asker. Each engine that is tried gets a request of its
 // own from q.Build, so that what was streamed of a failed one is not mixed with
-// the next. Its error is a *core.ModelError that wraps what every engine said.
-func (c *Chain) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+// the next. Its error is a *llm.Error that wraps what every engine said.
+func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	if c.prefersLast(q.Path) {
 		return c.askLast(ctx, c.quiet, q, nil)
 	}
@@ -191,7 +192,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
 		return answer, nil
 	}
 	if ctx.Err() != nil {
-		return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: context.Cause(ctx)}
+		return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Err: context.Cause(ctx)}
 	}
 	return c.askLast(ctx, c.last, q, failed)
 }
@@ -201,38 +202,38 @@ func (c *Chain) prefersLast(place core.Path) bool {
 	return c.prefer != nil && c.last != nil && c.prefer(place) == c.last.Limits().Engine
 }
 
-func (c *Chain) askLast(ctx context.Context, last core.Model, q core.Question, failed []*core.ModelError) (core.Answer, error) {
+func (c *Chain) askLast(ctx context.Context, last llm.Model, q core.Question, failed []*llm.Error) (llm.Answer, error) {
 	if last == nil {
-		return core.Answer{}, worst(failed)
+		return llm.Answer{}, worst(failed)
 	}
 	answer, err := ask(ctx, last, q)
 	if err == nil {
 		return answer, nil
 	}
-	return core.Answer{}, worst(append(failed, err))
+	return llm.Answer{}, worst(append(failed, err))
 }
 
 // ask builds the request for one model and asks it.
-func ask(ctx context.Context, m core.Model, q core.Question) (core.Answer, *core.ModelError) {
+func ask(ctx context.Context, m llm.Model, q core.Question) (llm.Answer, *llm.Error) {
 	limits := m.Limits()
 	request, err := q.Build(limits)
 	if err == nil {
-		var answer core.Answer
+		var answer llm.Answer
 		if answer, err = m.Generate(ctx, request); err == nil {
 			return answer, nil
 		}
 	}
-	if failed, ok := errors.AsType[*core.ModelError](err); ok {
-		return core.Answer{}, failed
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		return llm.Answer{}, failed
 	}
-	return core.Answer{}, &core.ModelError{Kind: core.Fatal, Engine: limits.Engine, Err: err}
+	return llm.Answer{}, &llm.Error{Kind: llm.Fatal, Engine: limits.Engine, Err: err}
 }
 
 // worst makes one error of all: the one that gives most hope leads, for the
 // caller decides by it whether to try again.
-func worst(failed []*core.ModelError) *core.ModelError {
+func worst(failed []*llm.Error) *llm.Error {
 	if len(failed) == 0 {
-		return &core.ModelError{Kind: core.Fatal, Err: errors.New("no engine")}
+		return &llm.Error{Kind: llm.Fatal, Err: errors.New("no engine")}
 	}
 	lead := *failed[0]
 	all := make([]error, len(failed))
@@ -248,13 +249,13 @@ func worst(failed []*core.ModelError) *core.ModelError {
 	return &lead
 }
 
-func hope(k core.ModelErrorKind) int {
+func hope(k llm.ErrorKind) int {
 	switch k {
-	case core.RetryLater:
+	case llm.RetryLater:
 		return 3
-	case core.TooLong:
+	case llm.TooLong:
 		return 2
-	case core.Refused:
+	case llm.Refused:
 		return 1
 	}
 	return 0

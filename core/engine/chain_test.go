@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 func TestNothingConfigured(t *testing.T) {
@@ -29,7 +30,7 @@ func TestFirstEngineAnswers(t *testing.T) {
 	if err != nil || a.Engine != "test" || a.Text != "yo" || a.Truncated {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if want := (core.Usage{In: 30, Out: 4, Cached: 20}); a.Usage != want {
+	if want := (llm.Usage{In: 30, Out: 4, Cached: 20}); a.Usage != want {
 		t.Errorf("usage %+v", a.Usage)
 	}
 }
@@ -75,7 +76,7 @@ func TestStandbySaysSo(t *testing.T) {
 	}
 	defer c.Close()
 	for place, want := range map[string]bool{"console/chosen": false, "console/other": true} {
-		q := question(func(core.Limits) (core.Request, error) {
+		q := question(func(llm.Limits) (llm.Request, error) {
 			r := hello()
 			r.Messages[0].Text = strings.Replace(r.Messages[0].Text, "hello", "explain the Riemann hypothesis", 1)
 			return r, nil

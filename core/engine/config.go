@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Config is one [[engine]] table.
@@ -68,7 +69,7 @@ func (c Config) withDefaults() Config {
 		c.Timeout = defaultTimeout
 	}
 	if c.Dialect == "" {
-		c.Dialect = string(core.DialectJSON)
+		c.Dialect = string(llm.DialectJSON)
 	}
 	if c.Structure == "" {
 		c.Structure = defaultStructure
@@ -98,7 +99,7 @@ func (c Config) Check() error {
 	if _, err := c.endpoint(p); err != nil {
 		fault("base_url: %w", err)
 	}
-	if d := core.Dialect(c.Dialect); d != core.DialectJSON && d != core.DialectTools {
+	if d := llm.Dialect(c.Dialect); d != llm.DialectJSON && d != llm.DialectTools {
 		fault("dialect: %q is unknown; use json or tools", c.Dialect)
 	}
 	if n := c.MaxPromptChars; n != 0 && n < minPromptChars {
@@ -148,15 +149,15 @@ func (c Config) promptTokens() int {
 }
 
 // Limits are what the prompt builder is told.
-func (c Config) Limits() core.Limits {
-	return core.Limits{
-		Engine: c.Name, Chars: c.MaxPromptChars, Tokens: c.promptTokens(), Dialect: core.Dialect(c.Dialect),
+func (c Config) Limits() llm.Limits {
+	return llm.Limits{
+		Engine: c.Name, Chars: c.MaxPromptChars, Tokens: c.promptTokens(), Dialect: llm.Dialect(c.Dialect),
 		Vision: c.Vision, Hearing: c.Hearing,
 	}
 }
 
 // Cost is the price of a call, in the currency that the prices are in.
-func (c Config) Cost(u core.Usage) float64 {
+func (c Config) Cost(u llm.Usage) float64 {
 	cached := c.PriceCached
 	if cached == 0 {
 		cached = c.PriceIn

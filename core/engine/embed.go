@@ -13,11 +13,12 @@ import (
 	"github.com/tmc/langchaingo/llms/openai"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
 // Embedder turns texts into vectors, one for each, in their order. Its errors
-// are *core.ModelError. Safe for concurrent use.
+// are *llm.Error. Safe for concurrent use.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
@@ -66,7 +67,7 @@ type embedder struct {
 	remote
 	client *openai.LLM
 	base   http.RoundTripper
-	failed func(engine string, kind core.ModelErrorKind)
+	failed func(engine string, kind llm.ErrorKind)
 }
 
 // Close gives the connections back, where they are the embedder's own.

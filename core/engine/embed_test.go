@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 func (s *server) embedder() *embedder {
@@ -67,23 +68,23 @@ func TestEmbedInBatches(t *testing.T) {
 func TestEmbedFailures(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
-		kind   core.ModelErrorKind
+		kind   llm.ErrorKind
 	}{
-		"limited":     {body(429, `{"error":{"message":"slow down `+testKey+`"}}`), core.RetryLater},
-		"key":         {body(401, `{}`), core.Fatal},
-		"too few":     {body(200, `{"data":[{"index":0,"embedding":[1]}]}`), core.RetryLater},
-		"not alike":   {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), core.RetryLater},
-		"empty":       {body(200, `{"data":[]}`), core.RetryLater},
-		"no vectors":  {body(200, `{"data":[{"embedding":null},{"embedding":"x"}]}`), core.RetryLater},
-		"error":       {body(200, `{"error":{"message":"no such model","type":"not_found_error"}}`), core.Fatal},
-		"html":        {body(200, `<html>`), core.RetryLater},
-		"double":      {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[]}]}`), core.RetryLater},
-		"far too far": {body(200, `{"data":[{"index":99,"embedding":[1]},{"index":-1,"embedding":[]}]}`), core.RetryLater},
+		"limited":     {body(429, `{"error":{"message":"slow down `+testKey+`"}}`), llm.RetryLater},
+		"key":         {body(401, `{}`), llm.Fatal},
+		"too few":     {body(200, `{"data":[{"index":0,"embedding":[1]}]}`), llm.RetryLater},
+		"not alike":   {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`), llm.RetryLater},
+		"empty":       {body(200, `{"data":[]}`), llm.RetryLater},
+		"no vectors":  {body(200, `{"data":[{"embedding":null},{"embedding":"x"}]}`), llm.RetryLater},
+		"error":       {body(200, `{"error":{"message":"no such model","type":"not_found_error"}}`), llm.Fatal},
+		"html":        {body(200, `<html>`), llm.RetryLater},
+		"double":      {body(200, `{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[]}]}`), llm.RetryLater},
+		"far too far": {body(200, `{"data":[{"index":99,"embedding":[1]},{"index":-1,"embedding":[]}]}`), llm.RetryLater},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)
 			_, err := s.embedder().Embed(bounded(t), []string{"a", "b"})
-			failed, ok := err.(*core.ModelError)
+			failed, ok := err.(*llm.Error)
 			if !ok || failed.Kind != tc.kind || strings.Contains(err.Error(), testKey) {
 				t.Errorf("%v", err)
 			}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
@@ -158,7 +158,7 @@ func clampAfter(d float64) time.Duration {
 
 // kindOf sorts an httpError: what a later try may mend, what none will, and
 // what the provider does not want to answer.
-func kindOf(e *httpError) core.ModelErrorKind {
+func kindOf(e *httpError) llm.ErrorKind {
 	said := strings.ToLower(e.code + " " + e.text)
 	has := func(words ...string) bool {
 		for _, w := range words {
@@ -174,35 +174,35 @@ func kindOf(e *httpError) core.ModelErrorKind {
 	}
 	switch {
 	case e.status == http.StatusRequestEntityTooLarge, e.status <= 500 && has(tooLong...):
-		return core.TooLong
+		return llm.TooLong
 	case e.status < 500 && has("content_filter", "content policy", "content_policy", "content management policy", "moderation", "flagged", "safety", "prohibited_content"):
-		return core.Refused
+		return llm.Refused
 	case has("insufficient_quota", "billing"):
-		return core.Fatal
+		return llm.Fatal
 	case e.status == http.StatusRequestTimeout, e.status == http.StatusConflict, e.status == http.StatusTooEarly, e.status == http.StatusTooManyRequests, e.status >= 500:
-		return core.RetryLater
+		return llm.RetryLater
 	case e.status == 0:
 		return kindOfEvent(has)
 	}
-	return core.Fatal
+	return llm.Fatal
 }
 
 // kindOfEvent sorts an error that came inside of an answer, without a status.
-func kindOfEvent(has func(...string) bool) core.ModelErrorKind {
+func kindOfEvent(has func(...string) bool) llm.ErrorKind {
 	if has("invalid_request", "authentication", "permission", "not_found") {
-		return core.Fatal
+		return llm.Fatal
 	}
-	return core.RetryLater
+	return llm.RetryLater
 }
 
 // asModelError types any failure of a call to engine. now is the context of
 // the call alone, whole the caller's.
-func asModelError(engine string, call, whole context.Context, err error) *core.ModelError {
-	var known *core.ModelError
+func asModelError(engine string, call, whole context.Context, err error) *llm.Error {
+	var known *llm.Error
 	if errors.As(err, &known) {
 		return known
 	}
-	e := &core.ModelError{Kind: core.RetryLater, Engine: engine, Err: err}
+	e := &llm.Error{Kind: llm.RetryLater, Engine: engine, Err: err}
 	var status *httpError
 	switch {
 	case whole.Err() != nil:
@@ -212,7 +212,7 @@ func asModelError(engine string, call, whole context.Context, err error) *core.M
 	case call.Err() != nil:
 		e.Err = fmt.Errorf("%w: %w", errTimeout, context.Cause(call))
 	case errors.Is(err, errPanic):
-		e.Kind = core.Fatal
+		e.Kind = llm.Fatal
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -71,7 +72,7 @@ func FuzzFailure(f *testing.F) {
 			t.Fatalf("%v: %q", e.after, text)
 		}
 		switch kindOf(e) {
-		case core.RetryLater, core.Fatal, core.Refused, core.TooLong:
+		case llm.RetryLater, llm.Fatal, llm.Refused, llm.TooLong:
 		default:
 			t.Fatalf("kind %q", kindOf(e))
 		}
@@ -82,21 +83,21 @@ func TestKinds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status int
 		body   string
-		want   core.ModelErrorKind
+		want   llm.ErrorKind
 	}{
-		"timeout":         {408, ``, core.RetryLater},
-		"conflict":        {409, ``, core.RetryLater},
-		"too early":       {425, ``, core.RetryLater},
-		"limited":         {429, ``, core.RetryLater},
-		"broken":          {500, ``, core.RetryLater},
-		"not found":       {404, ``, core.Fatal},
-		"teapot":          {418, ``, core.Fatal},
-		"filter":          {400, `{"error":{"code":"content_filter"}}`, core.Refused},
-		"filter is down":  {500, `{"error":{"message":"the moderation service is down"}}`, core.RetryLater},
-		"long is down":    {503, `{"error":{"message":"cannot tell the context length"}}`, core.RetryLater},
-		"no money":        {402, `{"error":{"message":"check your billing"}}`, core.Fatal},
-		"no money, later": {429, `{"error":{"code":"insufficient_quota"}}`, core.Fatal},
-		"a list":          {429, ` [ {"error":{"status":"RESOURCE_EXHAUSTED","message":"later"}}]`, core.RetryLater},
+		"timeout":         {408, ``, llm.RetryLater},
+		"conflict":        {409, ``, llm.RetryLater},
+		"too early":       {425, ``, llm.RetryLater},
+		"limited":         {429, ``, llm.RetryLater},
+		"broken":          {500, ``, llm.RetryLater},
+		"not found":       {404, ``, llm.Fatal},
+		"teapot":          {418, ``, llm.Fatal},
+		"filter":          {400, `{"error":{"code":"content_filter"}}`, llm.Refused},
+		"filter is down":  {500, `{"error":{"message":"the moderation service is down"}}`, llm.RetryLater},
+		"long is down":    {503, `{"error":{"message":"cannot tell the context length"}}`, llm.RetryLater},
+		"no money":        {402, `{"error":{"message":"check your billing"}}`, llm.Fatal},
+		"no money, later": {429, `{"error":{"code":"insufficient_quota"}}`, llm.Fatal},
+		"a list":          {429, ` [ {"error":{"status":"RESOURCE_EXHAUSTED","message":"later"}}]`, llm.RetryLater},
 	} {
 		e := readHTTPError(&http.Response{StatusCode: tc.status}, []byte(tc.body), time.Now())
 		if got := kindOf(e); got != tc.want || e.status != tc.status || e.text == "" && e.code == "" {
@@ -122,25 +123,25 @@ func TestKinds(t *testing.T) {
 
 // TestWorst: of several failures, the one that gives most hope leads.
 func TestWorst(t *testing.T) {
-	e := func(kind core.ModelErrorKind, after time.Duration) *core.ModelError {
-		return &core.ModelError{Kind: kind, After: after}
+	e := func(kind llm.ErrorKind, after time.Duration) *llm.Error {
+		return &llm.Error{Kind: kind, After: after}
 	}
-	for _, list := range [][]*core.ModelError{
-		{e(core.RetryLater, 3), e(core.Fatal, 1)},
-		{e(core.Fatal, 1), e(core.RetryLater, 3), e(core.RetryLater, 5)},
-		{e(core.RetryLater, 5), e(core.RetryLater, 3)},
-		{e(core.TooLong, 1), e(core.RetryLater, 3), e(core.Refused, 2)},
+	for _, list := range [][]*llm.Error{
+		{e(llm.RetryLater, 3), e(llm.Fatal, 1)},
+		{e(llm.Fatal, 1), e(llm.RetryLater, 3), e(llm.RetryLater, 5)},
+		{e(llm.RetryLater, 5), e(llm.RetryLater, 3)},
+		{e(llm.TooLong, 1), e(llm.RetryLater, 3), e(llm.Refused, 2)},
 	} {
-		if got := worst(list); got.Kind != core.RetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
+		if got := worst(list); got.Kind != llm.RetryLater || got.After != 3 || !errors.Is(got, list[0]) || !errors.Is(got, list[1]) {
 			t.Errorf("%+v leads", got)
 		}
 	}
-	for _, pair := range [][2]core.ModelErrorKind{{core.TooLong, core.Refused}, {core.Refused, core.Fatal}} {
-		if got := worst([]*core.ModelError{e(pair[1], 0), e(pair[0], 0)}); got.Kind != pair[0] {
+	for _, pair := range [][2]llm.ErrorKind{{llm.TooLong, llm.Refused}, {llm.Refused, llm.Fatal}} {
+		if got := worst([]*llm.Error{e(pair[1], 0), e(pair[0], 0)}); got.Kind != pair[0] {
 			t.Errorf("%s leads %s", got.Kind, pair[0])
 		}
 	}
-	if alone := e(core.Refused, 2); worst([]*core.ModelError{alone}).Kind != core.Refused || worst(nil).Kind != core.Fatal {
+	if alone := e(llm.Refused, 2); worst([]*llm.Error{alone}).Kind != llm.Refused || worst(nil).Kind != llm.Fatal {
 		t.Error("one failure does not lead")
 	}
 }

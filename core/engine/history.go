@@ -1,11 +1,13 @@
 package engine
 
-import "synthbot/core"
+import (
+	"synthbot/core/llm"
+)
 
 // whole keeps of native turns what an API takes: a call only with arguments
 // that are an object and with its result, and a result only with its call.
 // Servers answer anything else with an error, and so would every later turn.
-func whole(from []core.Utterance) []core.Utterance {
+func whole(from []llm.Utterance) []llm.Utterance {
 	answered := make(map[string]int) // where its result stands
 	for i, u := range from {
 		if u.CallID != "" {
@@ -13,7 +15,7 @@ func whole(from []core.Utterance) []core.Utterance {
 		}
 	}
 	made := make(map[string]bool)
-	kept := make([]core.Utterance, 0, len(from))
+	kept := make([]llm.Utterance, 0, len(from))
 	for i, u := range from {
 		if u.CallID != "" {
 			if made[u.CallID] {
@@ -28,8 +30,8 @@ func whole(from []core.Utterance) []core.Utterance {
 	return kept
 }
 
-func wholeCalls(from []core.ToolCall, made map[string]bool, answered func(id string) bool) []core.ToolCall {
-	var kept []core.ToolCall
+func wholeCalls(from []llm.ToolCall, made map[string]bool, answered func(id string) bool) []llm.ToolCall {
+	var kept []llm.ToolCall
 	for _, c := range from {
 		if c.ID != "" && c.Name != "" && isObject(c.Arguments) && answered(c.ID) && !made[c.ID] {
 			made[c.ID] = true

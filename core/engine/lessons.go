@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Bounds of what is learnt.
@@ -41,7 +41,7 @@ type lessons struct {
 
 // limits are the configured limits l as the server really has them. They are
 // estimates, so a prompt that cannot be built any shorter is tried all the same.
-func (s *lessons) limits(l core.Limits, now time.Time) core.Limits {
+func (s *lessons) limits(l llm.Limits, now time.Time) llm.Limits {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !now.Before(s.until) {

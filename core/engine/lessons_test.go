@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // TestScaleMovesInSteps: what is learnt follows the server's tokens, but not each
@@ -14,7 +14,7 @@ import (
 func TestScaleMovesInSteps(t *testing.T) {
 	var s lessons
 	now, random := time.Now(), rand.New(rand.NewPCG(1, 2))
-	limit := func() int { return s.limits(core.Limits{Tokens: 6000}, now).Tokens }
+	limit := func() int { return s.limits(llm.Limits{Tokens: 6000}, now).Tokens }
 	if limit() != 6000 {
 		t.Fatalf("%d before anything was learnt", limit())
 	}
@@ -55,16 +55,16 @@ func TestLessonsAreBounded(t *testing.T) {
 	} {
 		var s lessons
 		tc.teach(&s)
-		if got := s.limits(core.Limits{Tokens: 6000}, now).Tokens; got != tc.want {
+		if got := s.limits(llm.Limits{Tokens: 6000}, now).Tokens; got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
 	var s lessons
 	s.tooLong(sizes{prompt: 5000, limit: 4000}, 5000, 0, now)
-	if got := s.limits(core.Limits{}, now).Tokens; got != 4000 {
+	if got := s.limits(llm.Limits{}, now).Tokens; got != 4000 {
 		t.Errorf("without a limit of the configuration: %d", got)
 	}
-	if got := s.limits(core.Limits{}, now.Add(lessonTime)).Tokens; got != 0 {
+	if got := s.limits(llm.Limits{}, now.Add(lessonTime)).Tokens; got != 0 {
 		t.Errorf("a day later: %d", got)
 	}
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // link is one engine of a chain, with what is known of its health.
 type link struct {
 	name   string
-	model  core.Model
+	model  llm.Model
 	queue  *queue
 	log    *slog.Logger
 	clock  func() time.Time
 	health func(engine string, h Health)
-	failed func(engine string, kind core.ModelErrorKind)
+	failed func(engine string, kind llm.ErrorKind)
 
 	mu      sync.Mutex
 	until   time.Time // the server asked to be left alone until then
@@ -29,7 +30,7 @@ type link struct {
 	guessed time.Time // the guess is forgotten after lessonTime
 }
 
-func newLink(name string, model core.Model, parallel int, o Options) *link {
+func newLink(name string, model llm.Model, parallel int, o Options) *link {
 	return &link{
 		name: name, model: model, queue: newQueue(parallel), log: o.Log.With("engine", name), clock: o.Clock,
 		health: o.Health, failed: o.Failed,
@@ -37,11 +38,11 @@ func newLink(name string, model core.Model, parallel int, o Options) *link {
 }
 
 // ask asks the engine, unless it is to be left alone.
-func (l *link) ask(ctx context.Context, q core.Question) (answer core.Answer, failed *core.ModelError) {
+func (l *link) ask(ctx context.Context, q core.Question) (answer llm.Answer, failed *llm.Error) {
 	defer func() {
 		if p := recover(); p != nil { // of q.Build
 			l.log.Error("panic while asking", "panic", p)
-			failed = &core.ModelError{Kind: core.Fatal, Engine: l.name, Err: errPanic}
+			failed = &llm.Error{Kind: llm.Fatal, Engine: l.name, Err: errPanic}
 		}
 	}()
 	limits, guess := l.limits(), 0
@@ -50,7 +51,7 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer core.Answer, fa
 		if failed == nil && guess > 0 {
 			guess = limits.Tokens
 		}
-		if failed == nil || failed.Kind != core.TooLong || size == 0 || try == maxTooLong {
+		if failed == nil || failed.Kind != llm.TooLong || size == 0 || try == maxTooLong {
 			l.learn(guess)
 			return answer, failed
 		}
@@ -63,7 +64,7 @@ func (l *link) ask(ctx context.Context, q core.Question) (answer core.Answer, fa
 }
 
 // limits are those of the model, or the guess where it is smaller.
-func (l *link) limits() core.Limits {
+func (l *link) limits() llm.Limits {
 	limits := l.model.Limits()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +91,7 @@ const maxTooLong = 5
 // shorter are limits to which a prompt is built again that was too long under the
 // limits before, with so many estimated tokens. now are those of the model, which
 // may have learnt by it.
-func shorter(before, now core.Limits, size, try int) core.Limits {
+func shorter(before, now llm.Limits, size, try int) llm.Limits {
 	if try > 1 || now.Tokens <= 0 || now.Tokens >= size {
 		tokens := least(least(before.Tokens, now.Tokens), size)
 		now.Tokens, now.Learned = max(1, int(float64(tokens)*shorterParts)), true
@@ -101,18 +102,18 @@ func shorter(before, now core.Limits, size, try int) core.Limits {
 // try builds the prompt, waits until a call may run, and makes it. size is the
 // estimate of a prompt that was sent.
 func (l *link) try(
-	ctx context.Context, q core.Question, limits core.Limits,
-) (answer core.Answer, size int, failed *core.ModelError) {
+	ctx context.Context, q core.Question, limits llm.Limits,
+) (answer llm.Answer, size int, failed *llm.Error) {
 	if failed := l.refuse(q.People); failed != nil {
-		return core.Answer{}, 0, failed
+		return llm.Answer{}, 0, failed
 	}
 	request, err := q.Build(limits)
 	if err != nil {
-		return core.Answer{}, 0, l.typed(err)
+		return llm.Answer{}, 0, l.typed(err)
 	}
 	leave, err := l.queue.enter(ctx, q.People)
 	if err != nil {
-		return core.Answer{}, 0, &core.ModelError{Kind: core.RetryLater, Engine: l.name, Err: err}
+		return llm.Answer{}, 0, &llm.Error{Kind: llm.RetryLater, Engine: l.name, Err: err}
 	}
 	defer leave()
 	answer, failed = l.call(ctx, q.People, request)
@@ -120,10 +121,10 @@ func (l *link) try(
 }
 
 // call makes one call, and notes what it says about the engine.
-func (l *link) call(ctx context.Context, people []core.Path, request core.Request) (core.Answer, *core.ModelError) {
+func (l *link) call(ctx context.Context, people []core.Path, request llm.Request) (llm.Answer, *llm.Error) {
 	try, failed := l.begin(people)
 	if failed != nil {
-		return core.Answer{}, failed
+		return llm.Answer{}, failed
 	}
 	answer, err := l.model.Generate(ctx, request)
 	if err == nil {
@@ -133,30 +134,30 @@ func (l *link) call(ctx context.Context, people []core.Path, request core.Reques
 	failed = l.typed(err)
 	if ctx.Err() != nil { // the caller went away, which says nothing about the engine
 		l.untried(try)
-		return core.Answer{}, failed
+		return llm.Answer{}, failed
 	}
 	l.log.Warn("engine failed", "kind", failed.Kind, "status", failed.Status, "after", failed.After, "err", failed.Err)
 	if l.failed != nil {
 		l.failed(l.name, failed.Kind)
 	}
-	if failed.Kind == core.Refused || failed.Kind == core.TooLong { // it is the prompt's fault
+	if failed.Kind == llm.Refused || failed.Kind == llm.TooLong { // it is the prompt's fault
 		l.succeeded()
 	} else {
 		l.broke(people, failed.After)
 	}
-	return core.Answer{}, failed
+	return llm.Answer{}, failed
 }
 
-// typed makes a *core.ModelError of any error.
-func (l *link) typed(err error) *core.ModelError {
-	if failed, ok := errors.AsType[*core.ModelError](err); ok {
+// typed makes a *llm.Error of any error.
+func (l *link) typed(err error) *llm.Error {
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return failed
 	}
-	return &core.ModelError{Kind: core.Fatal, Engine: l.name, Err: err}
+	return &llm.Error{Kind: llm.Fatal, Engine: l.name, Err: err}
 }
 
 // refuse says why the engine is not asked by these people now; nil: it is.
-func (l *link) refuse(people []core.Path) *core.ModelError {
+func (l *link) refuse(people []core.Path) *llm.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed(people, l.clock())
@@ -164,7 +165,7 @@ func (l *link) refuse(people []core.Path) *core.ModelError {
 
 // begin is refuse for a call that begins. try says that the call tries an engine
 // that was left alone.
-func (l *link) begin(people []core.Path) (try bool, failed *core.ModelError) {
+func (l *link) begin(people []core.Path) (try bool, failed *llm.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock()
@@ -175,12 +176,12 @@ func (l *link) begin(people []core.Path) (try bool, failed *core.ModelError) {
 }
 
 // closed is refuse with l.mu held.
-func (l *link) closed(people []core.Path, now time.Time) *core.ModelError {
+func (l *link) closed(people []core.Path, now time.Time) *llm.Error {
 	if wait := l.until.Sub(now); wait > 0 {
-		return &core.ModelError{Kind: core.RetryLater, Engine: l.name, After: wait, Err: errPaused}
+		return &llm.Error{Kind: llm.RetryLater, Engine: l.name, After: wait, Err: errPaused}
 	}
 	if l.breaker.open(people, now) {
-		return &core.ModelError{Kind: core.RetryLater, Engine: l.name, After: l.breaker.until.Sub(now), Err: errTripped}
+		return &llm.Error{Kind: llm.RetryLater, Engine: l.name, After: l.breaker.until.Sub(now), Err: errTripped}
 	}
 	return nil
 }
@@ -230,7 +231,7 @@ func (l *link) tell(before Health) {
 
 // askLinks tries the engines in order, and once more those that may have
 // recovered, if that takes no longer than the chain's patience.
-func (c *Chain) askLinks(ctx context.Context, q core.Question) (core.Answer, []*core.ModelError) {
+func (c *Chain) askLinks(ctx context.Context, q core.Question) (llm.Answer, []*llm.Error) {
 	answer, failed, again := askEach(ctx, c.order(q.Path), q)
 	if len(again) == 0 || ctx.Err() != nil {
 		return answer, failed
@@ -248,7 +249,7 @@ func (c *Chain) askLinks(ctx context.Context, q core.Question) (core.Answer, []*
 
 // askEach asks one engine after the other until one answers. When none does, it
 // returns every failure, and the engines that are worth a second try.
-func askEach(ctx context.Context, links []*link, q core.Question) (answer core.Answer, failed []*core.ModelError, again []*link) {
+func askEach(ctx context.Context, links []*link, q core.Question) (answer llm.Answer, failed []*llm.Error, again []*link) {
 	for _, l := range links {
 		answer, err := l.ask(ctx, q)
 		if err == nil {
@@ -256,24 +257,24 @@ func askEach(ctx context.Context, links []*link, q core.Question) (answer core.A
 		}
 		failed = append(failed, err)
 		if ctx.Err() != nil {
-			return core.Answer{}, failed, nil
+			return llm.Answer{}, failed, nil
 		}
 		if mayRecover(err) {
 			again = append(again, l)
 		}
 	}
-	return core.Answer{}, failed, again
+	return llm.Answer{}, failed, again
 }
 
 // mayRecover reports whether the engine may answer this very question a moment
 // later. One that was silent for its whole timeout has had its chance.
-func mayRecover(e *core.ModelError) bool {
-	return e.Kind == core.RetryLater && !errors.Is(e, errTimeout) && !errors.Is(e, errTripped)
+func mayRecover(e *llm.Error) bool {
+	return e.Kind == llm.RetryLater && !errors.Is(e, errTimeout) && !errors.Is(e, errTripped)
 }
 
 // shortest is the shortest time after which an engine may have recovered: what
 // it asked for, else delay.
-func shortest(failed []*core.ModelError, delay time.Duration) time.Duration {
+func shortest(failed []*llm.Error, delay time.Duration) time.Duration {
 	least := time.Duration(-1)
 	for _, e := range failed {
 		wait := e.After

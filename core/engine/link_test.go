@@ -13,25 +13,26 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine/offline"
+	"synthbot/core/llm"
 )
 
 // script is a model that does what it is told, call after call.
 type script struct {
 	name   string
-	limits core.Limits
+	limits llm.Limits
 
 	mu    sync.Mutex
-	steps []func(ctx context.Context) (core.Answer, error) // the last one again and again
+	steps []func(ctx context.Context) (llm.Answer, error) // the last one again and again
 	calls []time.Time
 }
 
-func (s *script) Limits() core.Limits {
+func (s *script) Limits() llm.Limits {
 	l := s.limits
 	l.Engine = s.name
 	return l
 }
 
-func (s *script) Generate(ctx context.Context, r core.Request) (core.Answer, error) {
+func (s *script) Generate(ctx context.Context, r llm.Request) (llm.Answer, error) {
 	s.mu.Lock()
 	step := s.steps[0]
 	if len(s.steps) > 1 {
@@ -45,13 +46,13 @@ func (s *script) Generate(ctx context.Context, r core.Request) (core.Answer, err
 	return step(ctx)
 }
 
-func says(text string) func(context.Context) (core.Answer, error) {
-	return func(context.Context) (core.Answer, error) { return core.Answer{Text: text, Engine: text}, nil }
+func says(text string) func(context.Context) (llm.Answer, error) {
+	return func(context.Context) (llm.Answer, error) { return llm.Answer{Text: text, Engine: text}, nil }
 }
 
-func fails(kind core.ModelErrorKind, after time.Duration, errs ...error) func(context.Context) (core.Answer, error) {
-	return func(context.Context) (core.Answer, error) {
-		return core.Answer{}, &core.ModelError{Kind: kind, After: after, Engine: "e", Err: errors.Join(errs...)}
+func fails(kind llm.ErrorKind, after time.Duration, errs ...error) func(context.Context) (llm.Answer, error) {
+	return func(context.Context) (llm.Answer, error) {
+		return llm.Answer{}, &llm.Error{Kind: kind, After: after, Engine: "e", Err: errors.Join(errs...)}
 	}
 }
 
@@ -64,33 +65,33 @@ func chainOf(standby bool, models ...*script) *Chain {
 	return c
 }
 
-func asks(t *testing.T, c *Chain) (string, *core.ModelError) {
+func asks(t *testing.T, c *Chain) (string, *llm.Error) {
 	t.Helper()
 	a, err := c.Ask(t.Context(), plainQuestion())
 	if err == nil {
 		return a.Engine, nil
 	}
-	return "", err.(*core.ModelError)
+	return "", err.(*llm.Error)
 }
 
 func TestFallback(t *testing.T) {
 	for name, tc := range map[string]struct {
-		first func(context.Context) (core.Answer, error)
+		first func(context.Context) (llm.Answer, error)
 		waits time.Duration // at most, before the second answers
 	}{
-		"overloaded": {fails(core.RetryLater, 0), 0},
-		"limited":    {fails(core.RetryLater, time.Hour), 0},
-		"wrong key":  {fails(core.Fatal, 0), 0},
-		"refused":    {fails(core.Refused, 0), 0},
-		"too long":   {fails(core.TooLong, 0), 0},
-		"untyped":    {func(context.Context) (core.Answer, error) { return core.Answer{}, errors.New("x") }, 0},
-		"panic":      {func(context.Context) (core.Answer, error) { panic("boom") }, 0},
+		"overloaded": {fails(llm.RetryLater, 0), 0},
+		"limited":    {fails(llm.RetryLater, time.Hour), 0},
+		"wrong key":  {fails(llm.Fatal, 0), 0},
+		"refused":    {fails(llm.Refused, 0), 0},
+		"too long":   {fails(llm.TooLong, 0), 0},
+		"untyped":    {func(context.Context) (llm.Answer, error) { return llm.Answer{}, errors.New("x") }, 0},
+		"panic":      {func(context.Context) (llm.Answer, error) { panic("boom") }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
-				first := &script{name: "first", steps: []func(context.Context) (core.Answer, error){tc.first}}
-				second := &script{name: "second", steps: []func(context.Context) (core.Answer, error){says("second")}}
+				first := &script{name: "first", steps: []func(context.Context) (llm.Answer, error){tc.first}}
+				second := &script{name: "second", steps: []func(context.Context) (llm.Answer, error){says("second")}}
 				if by, failed := asks(t, chainOf(true, first, second)); by != "second" || failed != nil {
 					t.Errorf("%q answers, %v", by, failed)
 				}
@@ -107,19 +108,19 @@ func TestFallback(t *testing.T) {
 func TestSecondTry(t *testing.T) {
 	ok := says("model")
 	for name, tc := range map[string]struct {
-		steps []func(context.Context) (core.Answer, error)
+		steps []func(context.Context) (llm.Answer, error)
 		by    string
 		calls int
 		least time.Duration
 		most  time.Duration
 	}{
-		"hiccup":       {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, 0), ok}, "model", 2, time.Millisecond, time.Second},
-		"short pause":  {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, 5*time.Second), ok}, "model", 2, 5 * time.Second, 5 * time.Second},
-		"long pause":   {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, time.Minute), ok}, "offline", 1, 0, 0},
-		"still down":   {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, 0)}, "offline", 2, time.Millisecond, time.Second},
-		"wrong key":    {[]func(context.Context) (core.Answer, error){fails(core.Fatal, 0), ok}, "offline", 1, 0, 0},
-		"refused":      {[]func(context.Context) (core.Answer, error){fails(core.Refused, 0), ok}, "offline", 1, 0, 0},
-		"ran out time": {[]func(context.Context) (core.Answer, error){fails(core.RetryLater, 0, errTimeout), ok}, "offline", 1, 0, 0},
+		"hiccup":       {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 0), ok}, "model", 2, time.Millisecond, time.Second},
+		"short pause":  {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 5*time.Second), ok}, "model", 2, 5 * time.Second, 5 * time.Second},
+		"long pause":   {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, time.Minute), ok}, "offline", 1, 0, 0},
+		"still down":   {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 0)}, "offline", 2, time.Millisecond, time.Second},
+		"wrong key":    {[]func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0), ok}, "offline", 1, 0, 0},
+		"refused":      {[]func(context.Context) (llm.Answer, error){fails(llm.Refused, 0), ok}, "offline", 1, 0, 0},
+		"ran out time": {[]func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 0, errTimeout), ok}, "offline", 1, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -140,7 +141,7 @@ func TestSecondTry(t *testing.T) {
 // Inside of the time that a server asked for, it is not asked, by nobody.
 func TestRetryAfterIsObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.RetryLater, time.Minute), says("model")}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.RetryLater, time.Minute), says("model")}}
 		c := chainOf(true, m)
 		begin := time.Now()
 		for time.Since(begin) < 90*time.Second {
@@ -161,7 +162,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0)}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0)}}
 		c := chainOf(true, m)
 		for range 20 {
 			asks(t, c)
@@ -175,7 +176,7 @@ func TestBreaker(t *testing.T) {
 		if len(m.calls) != tripAfter+1 {
 			t.Errorf("%d calls after the pause, one was to be tried", len(m.calls)-tripAfter)
 		}
-		m.steps = []func(context.Context) (core.Answer, error){says("model")}
+		m.steps = []func(context.Context) (llm.Answer, error){says("model")}
 		time.Sleep(tripFor + time.Second)
 		for range 3 {
 			if by, _ := asks(t, c); by != "model" {
@@ -188,7 +189,7 @@ func TestBreaker(t *testing.T) {
 // What a person writes must not take an engine away from everybody.
 func TestRefusalsDoNotTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Refused, 0)}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Refused, 0)}}
 		c := chainOf(true, m)
 		for range 20 {
 			asks(t, c)
@@ -201,7 +202,7 @@ func TestRefusalsDoNotTrip(t *testing.T) {
 
 func TestCancelledWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.RetryLater, 5*time.Second), says("model")}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.RetryLater, 5*time.Second), says("model")}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := chainOf(true, m).Ask(ctx, plainQuestion())
@@ -214,11 +215,11 @@ func TestCancelledWhileWaiting(t *testing.T) {
 // A caller that goes away says nothing against the engine.
 func TestCancelledCallsDoNotTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hang := func(ctx context.Context) (core.Answer, error) {
+		hang := func(ctx context.Context) (llm.Answer, error) {
 			<-ctx.Done()
-			return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Err: context.Cause(ctx)}
+			return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Err: context.Cause(ctx)}
 		}
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){hang}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){hang}}
 		c := chainOf(true, m)
 		for range 10 {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -233,12 +234,12 @@ func TestCancelledCallsDoNotTrip(t *testing.T) {
 
 func TestErrorsOfAllEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &script{name: "a", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0, errors.New("from a"))}}
-		b := &script{name: "b", steps: []func(context.Context) (core.Answer, error){fails(core.RetryLater, time.Hour, errors.New("from b"))}}
+		a := &script{name: "a", steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0, errors.New("from a"))}}
+		b := &script{name: "b", steps: []func(context.Context) (llm.Answer, error){fails(llm.RetryLater, time.Hour, errors.New("from b"))}}
 		c := chainOf(true, a, b)
 		c.last = nil
 		_, failed := asks(t, c)
-		if failed == nil || failed.Kind != core.RetryLater || failed.After != time.Hour {
+		if failed == nil || failed.Kind != llm.RetryLater || failed.After != time.Hour {
 			t.Fatalf("%v", failed)
 		}
 		for _, want := range []string{"from a", "from b"} {
@@ -252,11 +253,11 @@ func TestErrorsOfAllEngines(t *testing.T) {
 // Each engine gets a prompt to its own limits, and a stream of its own.
 func TestEachEngineItsOwnPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &script{name: "a", limits: core.Limits{Chars: 10}, steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0)}}
-		b := &script{name: "b", limits: core.Limits{Chars: 20, Dialect: core.DialectTools}, steps: []func(context.Context) (core.Answer, error){says("b")}}
-		var built []core.Limits
+		a := &script{name: "a", limits: llm.Limits{Chars: 10}, steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0)}}
+		b := &script{name: "b", limits: llm.Limits{Chars: 20, Dialect: llm.DialectTools}, steps: []func(context.Context) (llm.Answer, error){says("b")}}
+		var built []llm.Limits
 		var streams []*strings.Builder
-		_, err := chainOf(true, a, b).Ask(t.Context(), question(func(l core.Limits) (core.Request, error) {
+		_, err := chainOf(true, a, b).Ask(t.Context(), question(func(l llm.Limits) (llm.Request, error) {
 			built = append(built, l)
 			stream := new(strings.Builder)
 			streams = append(streams, stream)
@@ -275,11 +276,11 @@ func TestEachEngineItsOwnPrompt(t *testing.T) {
 
 func TestPromptThatFitsOnlyOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &script{name: "a", limits: core.Limits{Chars: 10}, steps: []func(context.Context) (core.Answer, error){says("a")}}
-		b := &script{name: "b", limits: core.Limits{Chars: 20}, steps: []func(context.Context) (core.Answer, error){says("b")}}
-		got, err := chainOf(true, a, b).Ask(t.Context(), question(func(l core.Limits) (core.Request, error) {
+		a := &script{name: "a", limits: llm.Limits{Chars: 10}, steps: []func(context.Context) (llm.Answer, error){says("a")}}
+		b := &script{name: "b", limits: llm.Limits{Chars: 20}, steps: []func(context.Context) (llm.Answer, error){says("b")}}
+		got, err := chainOf(true, a, b).Ask(t.Context(), question(func(l llm.Limits) (llm.Request, error) {
 			if l.Chars < 15 {
-				return core.Request{}, &core.ModelError{Kind: core.TooLong, Engine: l.Engine}
+				return llm.Request{}, &llm.Error{Kind: llm.TooLong, Engine: l.Engine}
 			}
 			return hello(), nil
 		}))
@@ -291,8 +292,8 @@ func TestPromptThatFitsOnlyOne(t *testing.T) {
 
 func TestPreferredEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &script{name: "a", steps: []func(context.Context) (core.Answer, error){says("a")}}
-		b := &script{name: "b", steps: []func(context.Context) (core.Answer, error){says("b")}}
+		a := &script{name: "a", steps: []func(context.Context) (llm.Answer, error){says("a")}}
+		b := &script{name: "b", steps: []func(context.Context) (llm.Answer, error){says("b")}}
 		c := chainOf(true, a, b)
 		for _, name := range []string{"a", "b", "offline", "unknown", ""} {
 			c.prefer = func(core.Path) string { return name }
@@ -313,7 +314,7 @@ func TestPreferredEngine(t *testing.T) {
 func TestFailuresAreLoggedWithoutTexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0, errors.New("bad key"))}}
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0, errors.New("bad key"))}}
 		c := chainOf(true)
 		c.links = []*link{newLink("model", m, 0, Options{Log: slog.New(slog.NewTextHandler(&out, nil))}.withDefaults())}
 		asks(t, c)
@@ -329,9 +330,9 @@ func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []Health
 		sick := true
-		m := &script{name: "home", steps: []func(context.Context) (core.Answer, error){func(ctx context.Context) (core.Answer, error) {
+		m := &script{name: "home", steps: []func(context.Context) (llm.Answer, error){func(ctx context.Context) (llm.Answer, error) {
 			if sick {
-				return fails(core.RetryLater, 0)(ctx)
+				return fails(llm.RetryLater, 0)(ctx)
 			}
 			return says("home")(ctx)
 		}}}

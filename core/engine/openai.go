@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // openAI is the chat completions API, which most servers speak.
@@ -151,7 +151,7 @@ type aiStream struct {
 	text, refusal strings.Builder
 	calls         []*aiCall
 	stop          string
-	usage         core.Usage
+	usage         llm.Usage
 	done          bool
 }
 
@@ -189,7 +189,7 @@ func (s *aiStream) event(_ string, data []byte) (string, error) {
 		return "", parseErrorValue(a.Error)
 	}
 	if a.Usage != nil {
-		s.usage = core.Usage{In: a.Usage.In, Out: a.Usage.Out, Cached: a.Usage.Details.Cached}
+		s.usage = llm.Usage{In: a.Usage.In, Out: a.Usage.Out, Cached: a.Usage.Details.Cached}
 	}
 	for _, choice := range a.Choices {
 		if choice == nil || choice.Index != 0 {
@@ -264,7 +264,7 @@ func argumentText(raw json.RawMessage) string {
 func (s *aiStream) reply() (reply, bool) {
 	r := reply{text: s.text.String(), stop: s.stop, usage: s.usage}
 	for _, c := range s.calls {
-		r.calls = append(r.calls, core.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.arguments.String())})
+		r.calls = append(r.calls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: json.RawMessage(c.arguments.String())})
 	}
 	if r.text == "" && len(r.calls) == 0 && s.refusal.Len() > 0 {
 		r.stop = stopFiltered

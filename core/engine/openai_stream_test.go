@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
-func streaming(r core.Request, pieces *[]string) core.Request {
+func streaming(r llm.Request, pieces *[]string) llm.Request {
 	r.Stream = func(p string) { *pieces = append(*pieces, p) }
 	return r
 }
@@ -23,7 +23,7 @@ func TestOpenAIStream(t *testing.T) {
 	s.strict = strictAI
 	var pieces []string
 	a := ask1(t, s.model(), streaming(hello(), &pieces))
-	want := core.Answer{Text: "hello", Engine: "test", Usage: core.Usage{In: 3, Out: 2}}
+	want := llm.Answer{Text: "hello", Engine: "test", Usage: llm.Usage{In: 3, Out: 2}}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
 	}
@@ -69,7 +69,7 @@ func TestCutStreams(t *testing.T) {
 		events(half)(w, r)
 		panic(http.ErrAbortHandler)
 	})
-	if failed := fail(t, s.model(), streaming(hello(), &pieces)); failed.Kind != core.RetryLater {
+	if failed := fail(t, s.model(), streaming(hello(), &pieces)); failed.Kind != llm.RetryLater {
 		t.Errorf("%v", failed)
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {
@@ -82,35 +82,35 @@ func TestCutStreams(t *testing.T) {
 }
 
 func TestToolCallsWhileStreaming(t *testing.T) {
-	call := func(id, name, arguments string) core.ToolCall {
-		return core.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
+	call := func(id, name, arguments string) llm.ToolCall {
+		return llm.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
 	}
 	delta := func(calls string) string { return `{"choices":[{"delta":{"tool_calls":[` + calls + `]}}]}` }
 	end := `{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`
 	for name, tc := range map[string]struct {
 		lines []string
-		want  []core.ToolCall
+		want  []llm.ToolCall
 	}{
 		"pieces": {[]string{delta(`{"index":0,"id":"c1","type":"function","function":{"name":"a","arguments":""}}`), delta(`{"index":0,"function":{"arguments":"{\"city\":"}}`), delta(`{"index":0,"function":{"arguments":"\"A\"}"}}`)},
-			[]core.ToolCall{call("c1", "a", `{"city":"A"}`)}},
+			[]llm.ToolCall{call("c1", "a", `{"city":"A"}`)}},
 		"type again": {[]string{delta(`{"index":0,"id":"c1","type":"function","function":{"name":"a","arguments":"{\"city\":"}}`), delta(`{"index":0,"id":"c1","type":"function","function":{"arguments":"\"A\"}"}}`)},
-			[]core.ToolCall{call("c1", "a", `{"city":"A"}`)}},
+			[]llm.ToolCall{call("c1", "a", `{"city":"A"}`)}},
 		"interleaved": {[]string{delta(`{"index":0,"id":"c1","type":"function","function":{"name":"a","arguments":""}},{"index":1,"id":"c2","type":"function","function":{"name":"b","arguments":""}}`),
 			delta(`{"index":1,"function":{"arguments":"{\"y\":"}}`), delta(`{"index":0,"function":{"arguments":"{\"x\":1}"}}`), delta(`{"index":1,"function":{"arguments":"2}"}}`)},
-			[]core.ToolCall{call("c1", "a", `{"x":1}`), call("c2", "b", `{"y":2}`)}},
+			[]llm.ToolCall{call("c1", "a", `{"x":1}`), call("c2", "b", `{"y":2}`)}},
 		"all with index 0": {[]string{delta(`{"index":0,"id":"c1","function":{"name":"a","arguments":"{\"x\":1}"}}`), delta(`{"index":0,"id":"c2","function":{"name":"b","arguments":"{\"y\":2}"}}`)},
-			[]core.ToolCall{call("c1", "a", `{"x":1}`), call("c2", "b", `{"y":2}`)}},
+			[]llm.ToolCall{call("c1", "a", `{"x":1}`), call("c2", "b", `{"y":2}`)}},
 		"without index": {[]string{delta(`{"id":"c1","function":{"name":"a","arguments":"{\"x\""}}`), delta(`{"function":{"arguments":":1}"}}`), delta(`{"function":{"name":"b","arguments":"{}"}}`)},
-			[]core.ToolCall{call("c1", "a", `{"x":1}`), call("call_1", "b", `{}`)}},
+			[]llm.ToolCall{call("c1", "a", `{"x":1}`), call("call_1", "b", `{}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, events(append(tc.lines, end, `[DONE]`)...))
 			var pieces []string
 			r := streaming(hello(), &pieces)
-			r.Tools = []core.Tool{{Name: "a"}, {Name: "b"}}
+			r.Tools = []llm.Tool{{Name: "a"}, {Name: "b"}}
 			a := ask1(t, s.model(), r)
-			a.Usage = core.Usage{}
-			if diff := cmp.Diff(core.Answer{Engine: "test", Calls: tc.want}, a); diff != "" {
+			a.Usage = llm.Usage{}
+			if diff := cmp.Diff(llm.Answer{Engine: "test", Calls: tc.want}, a); diff != "" {
 				t.Error(diff)
 			}
 			if len(pieces) > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 func TestOpenAIRequest(t *testing.T) {
@@ -117,7 +118,7 @@ func TestPicturesTravelAsDataURLs(t *testing.T) {
 	s := newServer(t, aiSays("yo"))
 	s.strict = strictAI
 	r := hello()
-	r.Messages[0].Pictures = []core.Picture{{MIME: "image/png", Data: []byte{1, 2, 3}}}
+	r.Messages[0].Pictures = []llm.File{{MIME: "image/png", Data: []byte{1, 2, 3}}}
 	ask1(t, s.model(func(c *Config) { c.Vision = true }), r)
 	if !strings.Contains(s.last().raw, `"data:image/png;base64,AQID"`) {
 		t.Error(s.last().raw)
@@ -132,8 +133,8 @@ func TestSoundsTravelAsParts(t *testing.T) {
 	s := newServer(t, aiSays("yo"))
 	s.strict = strictAI
 	r := hello()
-	r.Messages[0].Sounds = []core.Sound{{MIME: "audio/mpeg", Data: []byte{1, 2, 3}}, {MIME: "audio/ogg; codecs=opus", Data: []byte{4, 5, 6}}}
-	r.Messages[0].Pictures = []core.Picture{{MIME: "image/png", Data: []byte{7, 8, 9}}}
+	r.Messages[0].Sounds = []llm.File{{MIME: "audio/mpeg", Data: []byte{1, 2, 3}}, {MIME: "audio/ogg; codecs=opus", Data: []byte{4, 5, 6}}}
+	r.Messages[0].Pictures = []llm.File{{MIME: "image/png", Data: []byte{7, 8, 9}}}
 	ask1(t, s.model(func(c *Config) { c.Hearing, c.Vision = true, true }), r)
 	raw := s.last().raw
 	for _, want := range []string{`{"input_audio":{"data":"AQID","format":"mp3"},"type":"input_audio"}`, `"data":"BAUG","format":"ogg"`, `"data:image/png;base64,BwgJ"`} {
@@ -149,16 +150,16 @@ func TestSoundsTravelAsParts(t *testing.T) {
 
 // Shapes of a 200 that make the library panic, fail, or call nothing an answer.
 func TestOpenAIShapes(t *testing.T) {
-	answer := func(text string, calls ...core.ToolCall) core.Answer {
-		return core.Answer{Text: text, Calls: calls, Engine: "test"}
+	answer := func(text string, calls ...llm.ToolCall) llm.Answer {
+		return llm.Answer{Text: text, Calls: calls, Engine: "test"}
 	}
-	cutAnswer := func(text string) core.Answer { return core.Answer{Text: text, Engine: "test", Truncated: true} }
-	call := func(id, name, arguments string) core.ToolCall {
-		return core.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
+	cutAnswer := func(text string) llm.Answer { return llm.Answer{Text: text, Engine: "test", Truncated: true} }
+	call := func(id, name, arguments string) llm.ToolCall {
+		return llm.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
 	}
 	for name, tc := range map[string]struct {
 		body string
-		want core.Answer
+		want llm.Answer
 	}{
 		"parts":         {`{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},"finish_reason":"stop"}]}`, answer("ab")},
 		"old call":      {`{"choices":[{"message":{"content":"x"},"finish_reason":"function_call"}]}`, answer("x")},
@@ -167,7 +168,7 @@ func TestOpenAIShapes(t *testing.T) {
 		"second choice": {`{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"},{"index":1,"message":{"content":"b"},"finish_reason":"stop"}]}`, answer("a")},
 		"call":          {`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"t","type":"function","function":{"name":"w","arguments":"{\"n\":9007199254740993}"}}]},"finish_reason":"tool_calls"}]}`, answer("", call("t", "w", `{"n":9007199254740993}`))},
 		"bare call":     {`{"choices":[{"message":{"tool_calls":[{"function":{"name":"w","arguments":{"a":1}}},{"function":{"name":"v"}}]},"finish_reason":"tool_calls"}]}`, answer("", call("call_0", "w", `{"a":1}`), call("call_1", "v", `{}`))},
-		"cut call":      {`{"choices":[{"message":{"tool_calls":[{"id":"t","function":{"name":"w","arguments":"{\"a\":\"hal"}}]},"finish_reason":"length"}]}`, core.Answer{Engine: "test", Truncated: true, Calls: []core.ToolCall{call("t", "w", `"{\"a\":\"hal"`)}}},
+		"cut call":      {`{"choices":[{"message":{"tool_calls":[{"id":"t","function":{"name":"w","arguments":"{\"a\":\"hal"}}]},"finish_reason":"length"}]}`, llm.Answer{Engine: "test", Truncated: true, Calls: []llm.ToolCall{call("t", "w", `"{\"a\":\"hal"`)}}},
 		"another type":  {"data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", answer("x")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +177,7 @@ func TestOpenAIShapes(t *testing.T) {
 			if got.Usage.In < 20 { // estimated: these servers do not count
 				t.Errorf("usage %+v", got.Usage)
 			}
-			got.Usage = core.Usage{}
+			got.Usage = llm.Usage{}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -187,38 +188,38 @@ func TestOpenAIShapes(t *testing.T) {
 func TestOpenAIFailures(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
-		kind   core.ModelErrorKind
+		kind   llm.ErrorKind
 		status int
 	}{
-		"limited":         {body(429, `{"error":{"message":"slow down"}}`), core.RetryLater, 429},
-		"no money":        {body(429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`), core.Fatal, 429},
-		"overloaded":      {body(529, `{}`), core.RetryLater, 529},
-		"html":            {body(503, `<html>`), core.RetryLater, 503},
-		"empty 503":       {body(503, ``), core.RetryLater, 503},
-		"bad gateway":     {body(502, `bad gateway`), core.RetryLater, 502},
-		"key":             {body(401, `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`), core.Fatal, 401},
-		"no such model":   {body(404, `{"error":{"message":"model not found"}}`), core.Fatal, 404},
-		"too long":        {body(400, `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8192 tokens"}}`), core.TooLong, 400},
-		"llama too long":  {body(400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), core.TooLong, 400},
-		"too large":       {body(413, ``), core.TooLong, 413},
-		"policy":          {body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), core.Refused, 400},
-		"gemini list":     {body(400, `[{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT"}}]`), core.Fatal, 400},
-		"redirect":        {body(302, ``, "Location", "http://127.0.0.1:1/"), core.Fatal, 302},
-		"no choices":      {body(200, `{"choices":[]}`), core.RetryLater, 0},
-		"null choice":     {body(200, `{"choices":[null]}`), core.RetryLater, 0},
-		"no content":      {body(200, `{"choices":[{"message":{"content":null},"finish_reason":"length"}]}`), core.RetryLater, 0},
-		"blank":           {aiSays("  \n"), core.RetryLater, 0},
-		"error in a 200":  {body(200, `{"error":{"message":"x"}}`), core.RetryLater, 0},
-		"its status":      {body(200, `{"error":{"message":"x","code":401}}`), core.Fatal, 401},
-		"error as a text": {body(200, `{"error":"boom"}`), core.RetryLater, 0},
-		"filtered":        {body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}]}`), core.Refused, 0},
-		"refusal":         {body(200, `{"choices":[{"message":{"content":null,"refusal":"I will not"},"finish_reason":"stop"}]}`), core.Refused, 0},
-		"html as a 200":   {body(200, `<html>welcome</html>`), core.RetryLater, 0},
-		"nothing":         {body(200, ``), core.RetryLater, 0},
-		"half a body":     {halfABody, core.RetryLater, 0},
-		"stream cut":      {events(`{"choices":[{"delta":{}}]}`), core.RetryLater, 0},
-		"stream error":    {events(`{"choices":[{"delta":{"content":"hal"}}]}`, `{"error":{"message":"upstream died","code":500}}`, `[DONE]`), core.RetryLater, 500},
-		"no event stream": {body(200, "hello", "Content-Type", "text/event-stream"), core.RetryLater, 0},
+		"limited":         {body(429, `{"error":{"message":"slow down"}}`), llm.RetryLater, 429},
+		"no money":        {body(429, `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`), llm.Fatal, 429},
+		"overloaded":      {body(529, `{}`), llm.RetryLater, 529},
+		"html":            {body(503, `<html>`), llm.RetryLater, 503},
+		"empty 503":       {body(503, ``), llm.RetryLater, 503},
+		"bad gateway":     {body(502, `bad gateway`), llm.RetryLater, 502},
+		"key":             {body(401, `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`), llm.Fatal, 401},
+		"no such model":   {body(404, `{"error":{"message":"model not found"}}`), llm.Fatal, 404},
+		"too long":        {body(400, `{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 8192 tokens"}}`), llm.TooLong, 400},
+		"llama too long":  {body(400, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), llm.TooLong, 400},
+		"too large":       {body(413, ``), llm.TooLong, 413},
+		"policy":          {body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), llm.Refused, 400},
+		"gemini list":     {body(400, `[{"error":{"code":400,"message":"API key not valid","status":"INVALID_ARGUMENT"}}]`), llm.Fatal, 400},
+		"redirect":        {body(302, ``, "Location", "http://127.0.0.1:1/"), llm.Fatal, 302},
+		"no choices":      {body(200, `{"choices":[]}`), llm.RetryLater, 0},
+		"null choice":     {body(200, `{"choices":[null]}`), llm.RetryLater, 0},
+		"no content":      {body(200, `{"choices":[{"message":{"content":null},"finish_reason":"length"}]}`), llm.RetryLater, 0},
+		"blank":           {aiSays("  \n"), llm.RetryLater, 0},
+		"error in a 200":  {body(200, `{"error":{"message":"x"}}`), llm.RetryLater, 0},
+		"its status":      {body(200, `{"error":{"message":"x","code":401}}`), llm.Fatal, 401},
+		"error as a text": {body(200, `{"error":"boom"}`), llm.RetryLater, 0},
+		"filtered":        {body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}]}`), llm.Refused, 0},
+		"refusal":         {body(200, `{"choices":[{"message":{"content":null,"refusal":"I will not"},"finish_reason":"stop"}]}`), llm.Refused, 0},
+		"html as a 200":   {body(200, `<html>welcome</html>`), llm.RetryLater, 0},
+		"nothing":         {body(200, ``), llm.RetryLater, 0},
+		"half a body":     {halfABody, llm.RetryLater, 0},
+		"stream cut":      {events(`{"choices":[{"delta":{}}]}`), llm.RetryLater, 0},
+		"stream error":    {events(`{"choices":[{"delta":{"content":"hal"}}]}`, `{"error":{"message":"upstream died","code":500}}`, `[DONE]`), llm.RetryLater, 500},
+		"no event stream": {body(200, "hello", "Content-Type", "text/event-stream"), llm.RetryLater, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, tc.answer)
@@ -241,24 +242,24 @@ func halfABody(w http.ResponseWriter, _ *http.Request) {
 func TestToolsDialect(t *testing.T) {
 	s := newServer(t, body(200, `{"choices":[{"message":{"tool_calls":[{"id":"z","function":{"name":"memory_save_","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`))
 	s.strict = strictAI
-	r := core.Request{
+	r := llm.Request{
 		System: []string{"sys"},
-		Tools: []core.Tool{{Name: "memory.save", Brief: "Save.", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, {Name: "memory_save"},
+		Tools: []llm.Tool{{Name: "memory.save", Brief: "Save.", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}, {Name: "memory_save"},
 			{Name: "look"}},
-		Messages: []core.Utterance{
-			{Role: core.RoleUser, Text: "weather in A and B?"},
-			{Role: core.RoleModel, Text: "let me look", Calls: []core.ToolCall{
+		Messages: []llm.Utterance{
+			{Role: llm.RoleUser, Text: "weather in A and B?"},
+			{Role: llm.RoleModel, Text: "let me look", Calls: []llm.ToolCall{
 				{ID: "t1", Name: "look", Arguments: json.RawMessage(`{"id":9007199254740993}`)},
 				{ID: "t2", Name: "memory.save", Arguments: json.RawMessage(`{"city":"B"}`)},
 				{ID: "t3", Name: "look", Arguments: json.RawMessage(`{"city":"cut o`)},
 				{ID: "t4", Name: "look", Arguments: json.RawMessage(`{}`)},
 			}},
-			{Role: core.RoleUser, CallID: "t1", Text: "1"},
-			{Role: core.RoleUser, CallID: "t2", Text: ""},
-			{Role: core.RoleUser, CallID: "t3", Text: "bad"},
-			{Role: core.RoleUser, CallID: "t9", Text: "whose?"},
-			{Role: core.RoleModel, Calls: []core.ToolCall{{ID: "t5", Name: "look", Arguments: json.RawMessage(`"text"`)}}},
-			{Role: core.RoleUser, Text: "and now?"},
+			{Role: llm.RoleUser, CallID: "t1", Text: "1"},
+			{Role: llm.RoleUser, CallID: "t2", Text: ""},
+			{Role: llm.RoleUser, CallID: "t3", Text: "bad"},
+			{Role: llm.RoleUser, CallID: "t9", Text: "whose?"},
+			{Role: llm.RoleModel, Calls: []llm.ToolCall{{ID: "t5", Name: "look", Arguments: json.RawMessage(`"text"`)}}},
+			{Role: llm.RoleUser, Text: "and now?"},
 		},
 	}
 	a := ask1(t, s.model(func(c *Config) { c.Dialect = "tools" }), r)
@@ -333,7 +334,7 @@ func TestRefusalThatIsNoneOfTheForm(t *testing.T) {
 		t.Errorf("%d calls for a prompt that is too long", n)
 	}
 	s.say(body(400, `{"error":{"message":"you sent nonsense"}}`))
-	if failed := fail(t, m, hello()); failed.Kind != core.Fatal || failed.Status != 400 {
+	if failed := fail(t, m, hello()); failed.Kind != llm.Fatal || failed.Status != 400 {
 		t.Errorf("%v", failed)
 	}
 	s.say(aiSays("{}"))
@@ -345,7 +346,7 @@ func TestRefusalThatIsNoneOfTheForm(t *testing.T) {
 
 func TestStructureOnlyForPlans(t *testing.T) {
 	s := newServer(t, aiSays("a summary"))
-	ask1(t, s.model(), core.Request{Messages: []core.Utterance{{Role: core.RoleUser, Text: "Summarise this."}}})
+	ask1(t, s.model(), llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Summarise this."}}})
 	if f := s.last().body["response_format"]; f != nil {
 		t.Errorf("%v", f)
 	}
@@ -405,7 +406,7 @@ func TestPanicOfTheLibraryIsAnError(t *testing.T) {
 	s := newServer(t, aiSays("x"))
 	m := s.model()
 	m.model = nil
-	if failed := fail(t, m, hello()); failed.Kind != core.Fatal || !strings.Contains(failed.Error(), errPanic.Error()) {
+	if failed := fail(t, m, hello()); failed.Kind != llm.Fatal || !strings.Contains(failed.Error(), errPanic.Error()) {
 		t.Errorf("%v", failed)
 	}
 }
@@ -414,7 +415,7 @@ func TestNobodyThere(t *testing.T) {
 	s := newServer(t, aiSays("x"))
 	m := s.model()
 	s.Close()
-	if failed := fail(t, m, hello()); failed.Kind != core.RetryLater || failed.Status != 0 {
+	if failed := fail(t, m, hello()); failed.Kind != llm.RetryLater || failed.Status != 0 {
 		t.Errorf("%v", failed)
 	}
 }
@@ -436,7 +437,7 @@ func TestTimeout(t *testing.T) {
 		m := s.model(func(c *Config) { c.Timeout = 50 * time.Millisecond })
 		var pieces []string
 		failed := fail(t, m, streaming(hello(), &pieces))
-		if failed.Kind != core.RetryLater || !errors.Is(failed, errTimeout) || !errors.Is(failed, context.DeadlineExceeded) {
+		if failed.Kind != llm.RetryLater || !errors.Is(failed, errTimeout) || !errors.Is(failed, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, failed)
 		}
 	}
@@ -454,7 +455,7 @@ func TestCancelled(t *testing.T) {
 		cancel()
 	}()
 	_, err := s.model().Generate(ctx, hello())
-	if failed, ok := err.(*core.ModelError); !ok || !strings.Contains(failed.Error(), "canceled") || failed.Unwrap() != context.Canceled {
+	if failed, ok := err.(*llm.Error); !ok || !strings.Contains(failed.Error(), "canceled") || failed.Unwrap() != context.Canceled {
 		t.Errorf("%v", err)
 	}
 }

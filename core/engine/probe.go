@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Probe is what an engine said when it was asked for a word.
@@ -37,7 +37,7 @@ func (r *remote) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = short.Generate(ctx, core.Request{Messages: []core.Utterance{{Role: core.RoleUser, Text: "Hello"}}})
+	_, err = short.Generate(ctx, llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Hello"}}})
 	if err == nil || errors.Is(err, errEmptyAnswer) || errors.Is(err, errOutputLimit) {
 		return nil // one token may hold no word yet
 	}

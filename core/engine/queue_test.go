@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // order lets calls wait behind one that runs, and returns in which order they were
@@ -179,7 +180,7 @@ func TestQueueIsLeft(t *testing.T) {
 func TestManyCallsOfOnePerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const one = 300 * time.Millisecond
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){func(ctx context.Context) (core.Answer, error) {
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){func(ctx context.Context) (llm.Answer, error) {
 			time.Sleep(one)
 			return says("model")(ctx)
 		}}}
@@ -209,9 +210,9 @@ func TestManyCallsOfOnePerson(t *testing.T) {
 // by the time that their turn comes.
 func TestWaitingForADeadEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &script{name: "model", steps: []func(context.Context) (core.Answer, error){func(ctx context.Context) (core.Answer, error) {
+		m := &script{name: "model", steps: []func(context.Context) (llm.Answer, error){func(ctx context.Context) (llm.Answer, error) {
 			time.Sleep(time.Minute)
-			return fails(core.RetryLater, 0, errTimeout)(ctx)
+			return fails(llm.RetryLater, 0, errTimeout)(ctx)
 		}}}
 		l := newLink("model", m, 1, Options{}.withDefaults())
 		var all sync.WaitGroup

@@ -16,10 +16,11 @@ import (
 	"github.com/tmc/langchaingo/llms/openai"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
-// remote is one model behind a network, as a core.Model. Safe for concurrent
+// remote is one model behind a network, as a llm.Model. Safe for concurrent
 // use.
 type remote struct {
 	cfg    Config
@@ -74,12 +75,12 @@ func (p preset) client(cfg Config, endpoint string, c *http.Client) (llms.Model,
 		openai.WithAPIType(openai.APITypeOpenAI), openai.WithHTTPClient(c))
 }
 
-// Limits implements core.Model.
-func (r *remote) Limits() core.Limits { return r.lessons.limits(r.cfg.Limits(), r.transport.clock()) }
+// Limits implements llm.Model.
+func (r *remote) Limits() llm.Limits { return r.lessons.limits(r.cfg.Limits(), r.transport.clock()) }
 
-// Generate implements core.Model. A server that refuses the form of a request
+// Generate implements llm.Model. A server that refuses the form of a request
 // is asked again in a plainer one, and what it took is remembered.
-func (r *remote) Generate(ctx context.Context, request core.Request) (core.Answer, error) {
+func (r *remote) Generate(ctx context.Context, request llm.Request) (llm.Answer, error) {
 	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
 	begin := r.manner(request)
@@ -89,7 +90,7 @@ func (r *remote) Generate(ctx context.Context, request core.Request) (core.Answe
 			r.learn(begin, m)
 			return answer, nil
 		}
-		if told := (*httpError)(nil); errors.As(err, &told) && kindOf(told) == core.TooLong {
+		if told := (*httpError)(nil); errors.As(err, &told) && kindOf(told) == llm.TooLong {
 			if beside(request) {
 				told.sizes.prompt = 0 // it is more than the text
 			}
@@ -98,14 +99,14 @@ func (r *remote) Generate(ctx context.Context, request core.Request) (core.Answe
 		failed := asModelError(r.cfg.Name, call, ctx, err)
 		failed.Err = r.conceal(failed.Err)
 		if m >= bare || !mayBeManner(failed) {
-			return core.Answer{}, failed
+			return llm.Answer{}, failed
 		}
 	}
 }
 
 // manner is where to begin with this request: only one that shows the catalogue
 // of actions asks for a plan.
-func (r *remote) manner(request core.Request) manner {
+func (r *remote) manner(request llm.Request) manner {
 	m := manner(r.learned.Load())
 	if !asksForPlan(request) {
 		return max(m, byWords)
@@ -121,7 +122,7 @@ func (r *remote) learn(begin, m manner) {
 }
 
 // asksForPlan reports whether the answer is to be a JSON plan.
-func asksForPlan(request core.Request) bool {
+func asksForPlan(request llm.Request) bool {
 	if len(request.Tools) > 0 {
 		return false
 	}
@@ -134,12 +135,12 @@ func asksForPlan(request core.Request) bool {
 }
 
 // mayBeManner reports whether a plainer request might be taken.
-func mayBeManner(e *core.ModelError) bool {
-	return e.Kind == core.Fatal && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusNotImplemented)
+func mayBeManner(e *llm.Error) bool {
+	return e.Kind == llm.Fatal && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity || e.Status == http.StatusNotImplemented)
 }
 
 // once makes one call through the library.
-func (r *remote) once(ctx context.Context, request core.Request, m manner) (answer core.Answer, err error) {
+func (r *remote) once(ctx context.Context, request llm.Request, m manner) (answer llm.Answer, err error) {
 	c := &call{cfg: r.cfg, preset: r.preset, manner: m, system: nonBlank(request.System), tools: len(request.Tools) > 0}
 	if r.cfg.Stream {
 		c.stream = request.Stream
@@ -147,7 +148,7 @@ func (r *remote) once(ctx context.Context, request core.Request, m manner) (answ
 	names := toolNames(request.Tools)
 	defer func() {
 		if p := recover(); p != nil {
-			answer, err = core.Answer{}, fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
+			answer, err = llm.Answer{}, fmt.Errorf("%w: %s", errPanic, txt.Clip(txt.Line(fmt.Sprint(p)), 200))
 		}
 	}()
 	if request.Used != nil {
@@ -160,9 +161,9 @@ func (r *remote) once(ctx context.Context, request core.Request, m manner) (answ
 	response, err := r.model.GenerateContent(c.in(ctx), r.messages(c, request, names), r.options(request, names)...)
 	switch {
 	case c.err != nil:
-		return core.Answer{}, c.err
+		return llm.Answer{}, c.err
 	case err != nil:
-		return core.Answer{}, err
+		return llm.Answer{}, err
 	}
 	answer, err = r.answer(response, names)
 	answer.Usage = c.usage(request)
@@ -176,8 +177,8 @@ func (r *remote) once(ctx context.Context, request core.Request, m manner) (answ
 }
 
 // beside reports whether anything travels beside the text.
-func beside(request core.Request) bool {
-	return slices.ContainsFunc(request.Messages, func(u core.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 })
+func beside(request llm.Request) bool {
+	return slices.ContainsFunc(request.Messages, func(u llm.Utterance) bool { return len(u.Pictures)+len(u.Sounds) > 0 })
 }
 
 func nonBlank(parts []string) []string {
@@ -191,7 +192,7 @@ func nonBlank(parts []string) []string {
 }
 
 // options are what the library itself can say.
-func (r *remote) options(request core.Request, names map[string]string) []llms.CallOption {
+func (r *remote) options(request llm.Request, names map[string]string) []llms.CallOption {
 	options := []llms.CallOption{llms.WithTemperature(max(0, r.cfg.Temperature))}
 	tokens := r.cfg.MaxTokens
 	if tokens == 0 && r.preset.name == "anthropic" {
@@ -209,7 +210,7 @@ func (r *remote) options(request core.Request, names map[string]string) []llms.C
 	return options
 }
 
-func tools(from []core.Tool, names map[string]string) []llms.Tool {
+func tools(from []llm.Tool, names map[string]string) []llms.Tool {
 	made := make([]llms.Tool, len(from))
 	for i, t := range from {
 		schema := t.Schema
@@ -223,7 +224,7 @@ func tools(from []core.Tool, names map[string]string) []llms.Tool {
 
 // toolNames maps the names that APIs do not take (they know no dots) to such
 // that they do, each to another one.
-func toolNames(from []core.Tool) map[string]string {
+func toolNames(from []llm.Tool) map[string]string {
 	taken := make(map[string]bool, len(from))
 	for _, t := range from {
 		taken[t.Name] = true
@@ -261,7 +262,7 @@ func inName(names map[string]string, plain string) string {
 
 // messages puts the request into the library's words: a single system message,
 // and one part for each message where the client sends no more than that.
-func (r *remote) messages(c *call, request core.Request, names map[string]string) []llms.MessageContent {
+func (r *remote) messages(c *call, request llm.Request, names map[string]string) []llms.MessageContent {
 	var made []llms.MessageContent
 	add := func(role llms.ChatMessageType, parts ...llms.ContentPart) {
 		made = append(made, llms.MessageContent{Role: role, Parts: parts})
@@ -273,7 +274,7 @@ func (r *remote) messages(c *call, request core.Request, names map[string]string
 		switch {
 		case u.CallID != "":
 			add(llms.ChatMessageTypeTool, llms.ToolCallResponse{ToolCallID: u.CallID, Content: u.Text})
-		case u.Role == core.RoleModel:
+		case u.Role == llm.RoleModel:
 			r.modelTurn(u, names, add)
 		default:
 			if parts := r.userParts(u); len(parts) > 0 {
@@ -284,7 +285,7 @@ func (r *remote) messages(c *call, request core.Request, names map[string]string
 	return made
 }
 
-func (r *remote) userParts(u core.Utterance) []llms.ContentPart {
+func (r *remote) userParts(u llm.Utterance) []llms.ContentPart {
 	var parts []llms.ContentPart
 	if strings.TrimSpace(u.Text) != "" {
 		parts = append(parts, llms.TextPart(u.Text))
@@ -310,7 +311,7 @@ func (r *remote) userParts(u core.Utterance) []llms.ContentPart {
 // modelTurn adds what the model said and called. The Anthropic client sends the
 // first part of a message only, so there each part is a message of its own; the
 // transport joins them again.
-func (r *remote) modelTurn(u core.Utterance, names map[string]string, add func(llms.ChatMessageType, ...llms.ContentPart)) {
+func (r *remote) modelTurn(u llm.Utterance, names map[string]string, add func(llms.ChatMessageType, ...llms.ContentPart)) {
 	var parts []llms.ContentPart
 	if strings.TrimSpace(u.Text) != "" {
 		parts = append(parts, llms.TextPart(u.Text))
@@ -351,8 +352,8 @@ func truncated(stop string) bool {
 
 // answer reads the library's response: text and calls of all its choices, for
 // the Anthropic client makes one of each block.
-func (r *remote) answer(response *llms.ContentResponse, names map[string]string) (core.Answer, error) {
-	answer := core.Answer{Engine: r.cfg.Name}
+func (r *remote) answer(response *llms.ContentResponse, names map[string]string) (llm.Answer, error) {
+	answer := llm.Answer{Engine: r.cfg.Name}
 	stop := ""
 	for _, choice := range response.Choices {
 		answer.Text += choice.Content
@@ -364,9 +365,9 @@ func (r *remote) answer(response *llms.ContentResponse, names map[string]string)
 	answer.Truncated = truncated(stop)
 	switch {
 	case stop == stopFiltered, stop == stopRefusal:
-		return core.Answer{}, &core.ModelError{Kind: core.Refused, Engine: r.cfg.Name, Err: fmt.Errorf("the model stopped with %q", stop)}
+		return llm.Answer{}, &llm.Error{Kind: llm.Refused, Engine: r.cfg.Name, Err: fmt.Errorf("the model stopped with %q", stop)}
 	case strings.TrimSpace(answer.Text) == "" && len(answer.Calls) == 0:
-		return core.Answer{}, fmt.Errorf("%w (it stopped with %q)", errEmptyAnswer, txt.Clip(txt.Line(stop), 40))
+		return llm.Answer{}, fmt.Errorf("%w (it stopped with %q)", errEmptyAnswer, txt.Clip(txt.Line(stop), 40))
 	}
 	return answer, nil
 }
@@ -374,8 +375,8 @@ func (r *remote) answer(response *llms.ContentResponse, names map[string]string)
 // toolCall reads one call. Arguments that are no JSON, as when the answer was
 // cut, become a JSON string: they can be shown to a corrector, and never pass
 // for a payload.
-func (r *remote) toolCall(c llms.ToolCall, n int, names map[string]string) core.ToolCall {
-	made := core.ToolCall{ID: c.ID, Name: inName(names, c.FunctionCall.Name), Arguments: json.RawMessage(c.FunctionCall.Arguments)}
+func (r *remote) toolCall(c llms.ToolCall, n int, names map[string]string) llm.ToolCall {
+	made := llm.ToolCall{ID: c.ID, Name: inName(names, c.FunctionCall.Name), Arguments: json.RawMessage(c.FunctionCall.Arguments)}
 	if r.preset.name == "anthropic" {
 		made.Arguments = unwrapArguments(c.FunctionCall.Arguments)
 	}
@@ -393,7 +394,7 @@ func (r *remote) toolCall(c llms.ToolCall, n int, names map[string]string) core.
 
 // usage is what the call took: what the server counted, else an estimate. An answer
 // that did not come to its end takes as many tokens as came, at least.
-func (c *call) usage(request core.Request) core.Usage {
+func (c *call) usage(request llm.Request) llm.Usage {
 	u := c.got.usage
 	if u.In == 0 {
 		u.In = int(tokensOf(request))

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Reveal finds, in a plan that is still being written, the text of the message
@@ -49,9 +50,9 @@ const (
 // nothing of what the model thinks.
 func (r *Reveal) Text() string {
 	if r.closed {
-		return core.Unthink(r.text.String())
+		return llm.Unthink(r.text.String())
 	}
-	return core.UnthinkGrowing(r.whole())
+	return llm.UnthinkGrowing(r.whole())
 }
 
 // whole is the text without a character that has only begun.
@@ -121,7 +122,7 @@ func (r *Reveal) seek() bool {
 		if len(rest) == 0 {
 			return false
 		}
-		end, wait := core.ThoughtBegins(string(rest[:min(len(rest), 32)]))
+		end, wait := llm.ThoughtBegins(string(rest[:min(len(rest), 32)]))
 		switch {
 		case wait:
 			return false

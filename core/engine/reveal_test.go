@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/plan"
 )
 
@@ -157,7 +158,7 @@ func FuzzReveal(f *testing.F) {
 		for piece := range slices.Chunk([]byte(answer), int(n)+1) {
 			r.Write(string(piece))
 		}
-		p, faults := plan.Read(core.Answer{Text: answer})
+		p, faults := plan.Read(llm.Answer{Text: answer})
 		if len(faults) > 0 || p.Repaired || r.Text() == "" {
 			return
 		}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -144,10 +145,10 @@ func (s *server) model(change ...func(*Config)) *remote {
 }
 
 // hello is a prompt that asks for a plan.
-func hello() core.Request {
-	return core.Request{
+func hello() llm.Request {
+	return llm.Request{
 		System:   []string{"You are Aria. Reply with one JSON object.", "Be short.", `{"actions":{"message_x":{"brief":"b"}}}`},
-		Messages: []core.Utterance{{Role: core.RoleUser, Text: `{"context":{},"input":{"type":"message","payload":{"text":"hello"}}}`}},
+		Messages: []llm.Utterance{{Role: llm.RoleUser, Text: `{"context":{},"input":{"type":"message","payload":{"text":"hello"}}}`}},
 	}
 }
 
@@ -158,7 +159,7 @@ func bounded(t *testing.T) context.Context {
 }
 
 // ask asks once and wants an answer.
-func ask1(t *testing.T, m core.Model, r core.Request) core.Answer {
+func ask1(t *testing.T, m llm.Model, r llm.Request) llm.Answer {
 	t.Helper()
 	a, err := m.Generate(bounded(t), r)
 	if err != nil {
@@ -168,10 +169,10 @@ func ask1(t *testing.T, m core.Model, r core.Request) core.Answer {
 }
 
 // fail asks once and wants an error, free of the key.
-func fail(t *testing.T, m core.Model, r core.Request) *core.ModelError {
+func fail(t *testing.T, m llm.Model, r llm.Request) *llm.Error {
 	t.Helper()
 	a, err := m.Generate(bounded(t), r)
-	failed, ok := err.(*core.ModelError)
+	failed, ok := err.(*llm.Error)
 	if !ok {
 		t.Fatalf("answer %+v, error %v", a, err)
 	}
@@ -181,10 +182,10 @@ func fail(t *testing.T, m core.Model, r core.Request) *core.ModelError {
 	return failed
 }
 
-func question(build func(core.Limits) (core.Request, error)) core.Question {
+func question(build func(llm.Limits) (llm.Request, error)) core.Question {
 	return core.Question{Path: core.MustPath("console/x"), People: []core.Path{core.MustPath("console/@user/1")}, Build: build}
 }
 
 func plainQuestion() core.Question {
-	return question(func(core.Limits) (core.Request, error) { return hello(), nil })
+	return question(func(llm.Limits) (llm.Request, error) { return hello(), nil })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Shower is told of a message that is being written: the whole text so far. An
@@ -22,7 +23,7 @@ type showing struct {
 }
 
 // Ask implements core.Asker.
-func (s showing) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+func (s showing) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	if q.Unshown {
 		return s.next.Ask(ctx, q)
 	}
@@ -33,7 +34,7 @@ func (s showing) Ask(ctx context.Context, q core.Question) (core.Answer, error) 
 			s.show(q.Path, text)
 		}
 	}
-	q.Build = func(l core.Limits) (core.Request, error) {
+	q.Build = func(l llm.Limits) (llm.Request, error) {
 		tell("")
 		r, err := build(l)
 		if err != nil || r.Stream != nil {

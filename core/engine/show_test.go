@@ -7,12 +7,13 @@ import (
 	"testing/synctest"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 func TestShowing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &script{name: `{"response":"from a`, steps: []func(context.Context) (core.Answer, error){fails(core.Fatal, 0)}}
-		b := &script{name: `{"response":"from b"}`, steps: []func(context.Context) (core.Answer, error){says(`{"response":"from b"}`)}}
+		a := &script{name: `{"response":"from a`, steps: []func(context.Context) (llm.Answer, error){fails(llm.Fatal, 0)}}
+		b := &script{name: `{"response":"from b"}`, steps: []func(context.Context) (llm.Answer, error){says(`{"response":"from b"}`)}}
 		var shown []string
 		asker := Showing(chainOf(true, a, b), func(place core.Path, text string) {
 			if place.String() != "console/x" {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // TestTooLongWordings: in the words of each server, a prompt that is too long is
@@ -51,7 +52,7 @@ func TestTooLongWordings(t *testing.T) {
 		"in words alone":    {400, `prompt is too long: 300 tokens > 200 maximum`, sizes{300, 0, 200}},
 	} {
 		e := readHTTPError(&http.Response{StatusCode: tc.status}, []byte(tc.body), time.Now())
-		if kind := kindOf(e); kind != core.TooLong {
+		if kind := kindOf(e); kind != llm.TooLong {
 			t.Errorf("%s: %s", name, kind)
 		}
 		if e.sizes != tc.want {
@@ -87,13 +88,13 @@ func (w *window) answer(s *server, say func(prompt, limit int) string) http.Hand
 
 // talk is a question whose prompt has n lines, as far as they fit.
 func talk(line string, n int) core.Question {
-	return question(func(l core.Limits) (core.Request, error) {
+	return question(func(l llm.Limits) (llm.Request, error) {
 		whole := strings.Repeat(line, n)
 		over := sort.Search(n, func(i int) bool { return !l.Fit(hello().System[0], whole[:(i+1)*len(line)]) })
 		if over > 0 {
-			return core.Request{System: hello().System[:1], Messages: []core.Utterance{{Role: core.RoleUser, Text: whole[:over*len(line)]}}}, nil
+			return llm.Request{System: hello().System[:1], Messages: []llm.Utterance{{Role: llm.RoleUser, Text: whole[:over*len(line)]}}}, nil
 		}
-		return core.Request{}, &core.ModelError{Kind: core.TooLong, Engine: l.Engine}
+		return llm.Request{}, &llm.Error{Kind: llm.TooLong, Engine: l.Engine}
 	})
 }
 
@@ -161,7 +162,7 @@ func TestTooLongForGood(t *testing.T) {
 	for name, q := range map[string]core.Question{"as long": plainQuestion(), "a little shorter": talk("the quick brown fox jumps\n", 400)} {
 		before := len(s.got())
 		_, err = c.Ask(bounded(t), q)
-		if failed, ok := err.(*core.ModelError); !ok || failed.Kind != core.TooLong {
+		if failed, ok := err.(*llm.Error); !ok || failed.Kind != llm.TooLong {
 			t.Errorf("%s: %v", name, err)
 		}
 		if n := len(s.got()) - before; n > maxTooLong {
@@ -182,7 +183,7 @@ func TestOneQuestionTeachesOnce(t *testing.T) {
 	defer c.Close()
 	limit := func() int { return c.Limits(core.Path{}).Tokens }
 	c.Ask(bounded(t), talk("the quick brown fox jumps\n", 4000))
-	step := len(fmt.Sprint(s.got()[0].body["messages"])) / core.CharsPerToken * 7 / 10
+	step := len(fmt.Sprint(s.got()[0].body["messages"])) / llm.CharsPerToken * 7 / 10
 	if got := limit(); len(s.got()) != maxTooLong || got < step-100 || got > step+100 {
 		t.Errorf("%d tokens after %d calls, want about %d", got, len(s.got()), step)
 	}
@@ -210,11 +211,11 @@ func TestRateLimitIsNotTooLong(t *testing.T) {
 			t.Errorf("%s: %d calls at once, and prompts of %d tokens from now on", said, len(s.got()), l.Tokens)
 		}
 	}
-	for said, want := range map[string]core.ModelErrorKind{
-		`{"error":{"type":"rate_limit_error","message":"50,000 input tokens per minute"}}`:                      core.RetryLater,
-		`{"error":{"message":"Rate limit reached: at most 50,000 input tokens per minute"}}`:                    core.RetryLater,
-		`{"error":{"code":"rate_limit_exceeded","message":"Request too large: limit 6000, requested 7312"}}`:    core.TooLong,
-		`{"error":{"code":"context_length_exceeded","message":"this is no rate limit, but a prompt too long"}}`: core.TooLong,
+	for said, want := range map[string]llm.ErrorKind{
+		`{"error":{"type":"rate_limit_error","message":"50,000 input tokens per minute"}}`:                      llm.RetryLater,
+		`{"error":{"message":"Rate limit reached: at most 50,000 input tokens per minute"}}`:                    llm.RetryLater,
+		`{"error":{"code":"rate_limit_exceeded","message":"Request too large: limit 6000, requested 7312"}}`:    llm.TooLong,
+		`{"error":{"code":"context_length_exceeded","message":"this is no rate limit, but a prompt too long"}}`: llm.TooLong,
 	} {
 		if kind := kindOf(parseErrorBody([]byte(said))); kind != want { // inside of an answer
 			t.Errorf("%s: %s", said, kind)
@@ -237,7 +238,7 @@ func TestShorter(t *testing.T) {
 		"nothing is left":  {1, 1, 1, 2, 1},
 		"no limit, learnt": {0, 3000, 4000, 2, 2100},
 	} {
-		got := shorter(core.Limits{Tokens: tc.before}, core.Limits{Tokens: tc.now, Chars: 7}, tc.size, tc.try)
+		got := shorter(llm.Limits{Tokens: tc.before}, llm.Limits{Tokens: tc.now, Chars: 7}, tc.size, tc.try)
 		if got.Tokens != tc.want || got.Chars != 7 {
 			t.Errorf("%s: %+v, want %d", name, got, tc.want)
 		}

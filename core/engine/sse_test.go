@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 func TestReadEvents(t *testing.T) {
@@ -92,16 +92,16 @@ func FuzzStream(f *testing.F) {
 func FuzzWhole(f *testing.F) {
 	f.Add("mc1r1mc2mr2ur3")
 	f.Fuzz(func(t *testing.T, script string) {
-		var list []core.Utterance
+		var list []llm.Utterance
 		for i := 0; i+1 < len(script); i++ {
 			id := string(script[i+1])
 			switch script[i] {
 			case 'c':
-				list = append(list, core.Utterance{Role: core.RoleModel, Calls: []core.ToolCall{{ID: id, Name: "n", Arguments: json.RawMessage(`{}`)}, {ID: id + "x", Name: "n", Arguments: json.RawMessage(`{`)}}})
+				list = append(list, llm.Utterance{Role: llm.RoleModel, Calls: []llm.ToolCall{{ID: id, Name: "n", Arguments: json.RawMessage(`{}`)}, {ID: id + "x", Name: "n", Arguments: json.RawMessage(`{`)}}})
 			case 'r':
-				list = append(list, core.Utterance{Role: core.RoleUser, CallID: id})
+				list = append(list, llm.Utterance{Role: llm.RoleUser, CallID: id})
 			case 'u':
-				list = append(list, core.Utterance{Role: core.RoleUser, Text: id})
+				list = append(list, llm.Utterance{Role: llm.RoleUser, Text: id})
 			}
 		}
 		open := []string{}

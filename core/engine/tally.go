@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Tally is a Ledger in memory. It holds one day and forgets it with the process.
@@ -52,7 +53,7 @@ func (t *Tally) Record(_ context.Context, u Use) error {
 	return nil
 }
 
-func (t *Tally) add(scope core.Path, u core.Usage, cost float64) {
+func (t *Tally) add(scope core.Path, u llm.Usage, cost float64) {
 	s, known := t.sums[scope]
 	if !known && len(t.sums) >= maxScopes && !scope.IsZero() {
 		return

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // wire is one API in bytes.
@@ -44,9 +44,9 @@ type streamReader interface {
 // reply is a model's answer, whatever the API.
 type reply struct {
 	text  string
-	calls []core.ToolCall
+	calls []llm.ToolCall
 	stop  string // in the API's own words; "" where it did not say
-	usage core.Usage
+	usage llm.Usage
 
 	vectors []json.RawMessage // of an embedding
 }
@@ -65,7 +65,7 @@ func (r *reply) tokens() int {
 	for _, c := range r.calls {
 		texts = append(texts, string(c.Arguments))
 	}
-	return core.Tokens(texts...)
+	return llm.Tokens(texts...)
 }
 
 // call is one call's passage through the transport. It travels in the context
@@ -143,7 +143,7 @@ func (t *transport) pass(request *http.Request, c *call) (*http.Response, error)
 	if response.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(response.Body, maxErrors))
 		failed := readHTTPError(response, said, t.clock())
-		c.sent.Store(kindOf(failed) == core.Refused) // any other model has not begun
+		c.sent.Store(kindOf(failed) == llm.Refused) // any other model has not begun
 		return nil, failed
 	}
 	c.sent.Store(true)

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
@@ -141,7 +141,7 @@ var marks = regexp.MustCompile(`<\|[a-zA-Z_]{1,32}\|>`)
 // end; one that was opened by the template and not by the model begins the text.
 func unreason(text string) string {
 	for range maxStarts {
-		open, end := core.FindThought(text)
+		open, end := llm.FindThought(text)
 		json := strings.IndexAny(text, "{[")
 		switch {
 		case end != nil && (open == nil || end[0] < open[0]):

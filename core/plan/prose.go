@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // maxProse is how much of a model's own words is passed on, in bytes.
@@ -60,7 +60,7 @@ func fit(text string) bool {
 	case text[0] == '<' && text[len(text)-1] == '>': // a page, or a tag of some tool
 		return false
 	}
-	return core.Unthink(text) == text && strings.ContainsFunc(text, letter)
+	return llm.Unthink(text) == text && strings.ContainsFunc(text, letter)
 }
 
 // letter reports whether the rune can be part of what is said; emoji can.

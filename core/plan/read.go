@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Bounds of what is read.
@@ -23,7 +24,7 @@ const (
 // be read; the Plan holds the rest. keys are further top-level keys that
 // plugins registered; their values go into the metadata. Read never panics, and
 // never invents an action that is not in the answer.
-func Read(a core.Answer, keys ...string) (core.Plan, []core.Fault) {
+func Read(a llm.Answer, keys ...string) (core.Plan, []core.Fault) {
 	r := reader{keys: keys}
 	r.plan.Repaired = a.Truncated
 	if len(a.Calls) > 0 {
@@ -128,7 +129,7 @@ func (r *reader) value(raw json.RawMessage) {
 }
 
 // calls reads native tool calls, and the words beside them.
-func (r *reader) calls(a core.Answer) {
+func (r *reader) calls(a llm.Answer) {
 	said := false
 	for i, c := range a.Calls {
 		field := fmt.Sprintf("actions[%d]", i)
@@ -142,7 +143,7 @@ func (r *reader) calls(a core.Answer) {
 			r.plan.Steps = append(r.plan.Steps, core.Step{Type: c.Name, Payload: payload, Priority: core.DefaultPriority})
 		}
 	}
-	if beside, faults := Read(core.Answer{Text: a.Text, Truncated: a.Truncated}, r.keys...); len(faults) == 0 && len(beside.Steps) == 0 {
+	if beside, faults := Read(llm.Answer{Text: a.Text, Truncated: a.Truncated}, r.keys...); len(faults) == 0 && len(beside.Steps) == 0 {
 		beside.Steps = r.plan.Steps
 		beside.Repaired = beside.Repaired || r.plan.Repaired
 		r.plan = beside
@@ -153,7 +154,7 @@ func (r *reader) calls(a core.Answer) {
 
 // arguments reads those of one tool call; what is cut is mended, and marks the
 // plan.
-func (r *reader) arguments(field string, c core.ToolCall) (json.RawMessage, bool) {
+func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool) {
 	raw := bytes.TrimSpace(c.Arguments)
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), true

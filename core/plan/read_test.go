@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // brief writes a plan and its faults as one line.
@@ -85,7 +86,7 @@ func TestReadShapes(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := brief(Read(core.Answer{Text: test.text})); got != test.want {
+			if got := brief(Read(llm.Answer{Text: test.text})); got != test.want {
 				t.Errorf("%s\ngot  %s\nwant %s", test.text, got, test.want)
 			}
 		})
@@ -93,20 +94,20 @@ func TestReadShapes(t *testing.T) {
 }
 
 func TestReadCalls(t *testing.T) {
-	call := func(name, args string) core.ToolCall {
-		return core.ToolCall{Name: name, Arguments: json.RawMessage(args)}
+	call := func(name, args string) llm.ToolCall {
+		return llm.ToolCall{Name: name, Arguments: json.RawMessage(args)}
 	}
 	tests := []struct {
 		name   string
-		answer core.Answer
+		answer llm.Answer
 		want   string
 	}{
-		{"one", core.Answer{Calls: []core.ToolCall{call("a", `{"x":1}`)}}, `a{"x":1}`},
-		{"words beside", core.Answer{Text: "One moment.", Calls: []core.ToolCall{call("a", ``)}}, `say(One moment.) a{}`},
-		{"words beside a message", core.Answer{Text: "thinking aloud", Calls: []core.ToolCall{call("message_x", `{"text":"hi"}`)}}, `message_x{"text":"hi"}`},
-		{"cut", core.Answer{Calls: []core.ToolCall{call("a", `{"x":1`)}}, `repaired a{"x":1}`},
-		{"cut after a whole one", core.Answer{Truncated: true, Calls: []core.ToolCall{call("a", `{"x":1}`)}}, `repaired a{"x":1}`},
-		{"no object", core.Answer{Calls: []core.ToolCall{call("a", `[1]`)}}, `! actions[0].payload: the arguments of a must be an object`},
+		{"one", llm.Answer{Calls: []llm.ToolCall{call("a", `{"x":1}`)}}, `a{"x":1}`},
+		{"words beside", llm.Answer{Text: "One moment.", Calls: []llm.ToolCall{call("a", ``)}}, `say(One moment.) a{}`},
+		{"words beside a message", llm.Answer{Text: "thinking aloud", Calls: []llm.ToolCall{call("message_x", `{"text":"hi"}`)}}, `message_x{"text":"hi"}`},
+		{"cut", llm.Answer{Calls: []llm.ToolCall{call("a", `{"x":1`)}}, `repaired a{"x":1}`},
+		{"cut after a whole one", llm.Answer{Truncated: true, Calls: []llm.ToolCall{call("a", `{"x":1}`)}}, `repaired a{"x":1}`},
+		{"no object", llm.Answer{Calls: []llm.ToolCall{call("a", `[1]`)}}, `! actions[0].payload: the arguments of a must be an object`},
 	}
 	for _, test := range tests {
 		if got := brief(Read(test.answer)); got != test.want {
@@ -116,7 +117,7 @@ func TestReadCalls(t *testing.T) {
 }
 
 func TestReadKeepsWhatPluginsRegistered(t *testing.T) {
-	p, faults := Read(core.Answer{Text: `{"response":"a","mood":"merry","metadata":{"why":"x"}}`}, "mood")
+	p, faults := Read(llm.Answer{Text: `{"response":"a","mood":"merry","metadata":{"why":"x"}}`}, "mood")
 	if len(faults) > 0 || len(p.Extra) > 0 || string(p.Metadata) != `{"mood":"merry","why":"x"}` {
 		t.Errorf("got %v, extra %v, metadata %s", faults, p.Extra, p.Metadata)
 	}
@@ -158,7 +159,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(s, false)
 	}
 	f.Fuzz(func(t *testing.T, text string, cut bool) {
-		p, faults := Read(core.Answer{Text: text, Truncated: cut})
+		p, faults := Read(llm.Answer{Text: text, Truncated: cut})
 		if len(p.Steps) == 0 && p.Response == "" && len(faults) == 0 {
 			t.Fatal("nothing, and no fault")
 		}
@@ -195,12 +196,12 @@ func each(steps []core.Step) func(func(*core.Step) bool) {
 
 // TestWordsBesideCalls: a model may speak in JSON and call tools at once.
 func TestWordsBesideCalls(t *testing.T) {
-	call := core.ToolCall{ID: "1", Name: "look", Arguments: []byte(`{"at":"moss"}`)}
-	p, faults := Read(core.Answer{Text: `{"response":"Let me look.","intent":"query"}`, Calls: []core.ToolCall{call}})
+	call := llm.ToolCall{ID: "1", Name: "look", Arguments: []byte(`{"at":"moss"}`)}
+	p, faults := Read(llm.Answer{Text: `{"response":"Let me look.","intent":"query"}`, Calls: []llm.ToolCall{call}})
 	if len(faults) > 0 || p.Response != "Let me look." || p.Intent != "query" || len(p.Steps) != 1 || p.Steps[0].Type != "look" {
 		t.Errorf("%+v, faults %v", p, faults)
 	}
-	p, faults = Read(core.Answer{Text: "Let me look.", Calls: []core.ToolCall{call}})
+	p, faults = Read(llm.Answer{Text: "Let me look.", Calls: []llm.ToolCall{call}})
 	if len(faults) > 0 || p.Response != "Let me look." || len(p.Steps) != 1 {
 		t.Errorf("prose: %+v, faults %v", p, faults)
 	}
@@ -214,7 +215,7 @@ func TestNoRawJSONForPeople(t *testing.T) {
 			t.Errorf("Prose(%s) = %q, %v; want %q", text, got, ok, want)
 		}
 	}
-	p, faults := Read(core.Answer{Text: `{"response":"{\"response\":\"inner\"}"}`})
+	p, faults := Read(llm.Answer{Text: `{"response":"{\"response\":\"inner\"}"}`})
 	if p.Response != "inner" || len(faults) > 0 {
 		t.Errorf("a plan in a plan reads as %+v, %v", p, faults)
 	}
@@ -222,7 +223,7 @@ func TestNoRawJSONForPeople(t *testing.T) {
 
 // BenchmarkRead reads a usual answer: a fenced plan with words around it.
 func BenchmarkRead(b *testing.B) {
-	a := core.Answer{Text: "Sure!\n```json\n" + `{"response":"Hello, Jay. How was the market today?","intent":"greeting","confidence":0.9,"actions":[{"type":"memory_save","payload":{"text":"Jay was at the market"}}],"suggestions":["Tell me"]}` + "\n```"}
+	a := llm.Answer{Text: "Sure!\n```json\n" + `{"response":"Hello, Jay. How was the market today?","intent":"greeting","confidence":0.9,"actions":[{"type":"memory_save","payload":{"text":"Jay was at the market"}}],"suggestions":["Tell me"]}` + "\n```"}
 	for b.Loop() {
 		if _, faults := Read(a); len(faults) > 0 {
 			b.Fatal(faults)
@@ -240,12 +241,12 @@ func TestPlanWithinAPlan(t *testing.T) {
 		`{"actions":[]}`: "", `{"response":"inner"}`: "inner", "```json\n{\"response\":\"inner\"}\n```": "inner", `{"type":"message_console","payload":{"text":"hi"}}`: "",
 		`{"action":"fly","action_input":{}}`: "", `{"a":1}`: `{"a":1}`, `Write {"actions":[]} there.`: `Write {"actions":[]} there.`, "plain": "plain",
 	} {
-		p, faults := Read(core.Answer{Text: `{"response":` + quoted(within) + `}`})
+		p, faults := Read(llm.Answer{Text: `{"response":` + quoted(within) + `}`})
 		if p.Response != want || (len(faults) > 0) != (want == "") {
 			t.Errorf("%s: %q, %v", within, p.Response, faults)
 		}
 		said := within == want
-		p, faults = Read(core.Answer{Text: `{"actions":[{"type":"message_room","payload":{"text":` + quoted(within) + `}},{"type":"wave","payload":{}}]}`})
+		p, faults = Read(llm.Answer{Text: `{"actions":[{"type":"message_room","payload":{"text":` + quoted(within) + `}},{"type":"wave","payload":{}}]}`})
 		if n := len(p.Steps); n != map[bool]int{true: 2, false: 1}[said] || (len(faults) == 0) != said {
 			t.Errorf("%s as a message: %d steps, %v", within, n, faults)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // words sees to it that what is to be said to people is no plan: some models write
@@ -15,14 +16,14 @@ import (
 // a fault, and not said.
 func (r *reader) words() {
 	p := &r.plan
-	p.Response = core.Unthink(p.Response)
+	p.Response = llm.Unthink(p.Response)
 	if inner, ok := inside(p.Response); ok {
-		if p.Response = core.Unthink(inner.text("response")); p.Response == "" {
+		if p.Response = llm.Unthink(inner.text("response")); p.Response == "" {
 			r.fault("response", "is a plan itself; write what you say to people there, and actions beside it")
 		}
 	}
 	for i := range p.Suggestions {
-		p.Suggestions[i] = core.Unthink(p.Suggestions[i])
+		p.Suggestions[i] = llm.Unthink(p.Suggestions[i])
 	}
 	p.Suggestions = slices.DeleteFunc(p.Suggestions, func(s string) bool { return s == "" })
 	steps := p.Steps[:0]
@@ -45,7 +46,7 @@ func speaks(s *core.Step) bool {
 // unthinkStep takes thoughts out of what a step says to people.
 func unthinkStep(s *core.Step) {
 	for ; s != nil; s = s.Fallback {
-		s.ConfirmText = core.Unthink(s.ConfirmText)
+		s.ConfirmText = llm.Unthink(s.ConfirmText)
 		if speaks(s) {
 			s.Payload = unthinkPayload(s.Payload)
 		}
@@ -60,8 +61,8 @@ func unthinkPayload(payload json.RawMessage) json.RawMessage {
 		return payload // what is wrong with it is told by its schema
 	}
 	changed := false
-	core.Thoughtless(said, func(text string) string {
-		words := core.Unthink(text)
+	llm.Thoughtless(said, func(text string) string {
+		words := llm.Unthink(text)
 		changed = changed || words != text
 		return words
 	})

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // busy is a place with 100 entries of history, 20 people and 50 actions.
@@ -35,8 +35,8 @@ func BenchmarkBuild(b *testing.B) {
 	p := busy(b)
 	for _, tc := range []struct {
 		name string
-		l    core.Limits
-	}{{"whole", core.Limits{}}, {"reduced", core.Limits{Chars: 24000}}, {"tools", core.Limits{Dialect: core.DialectTools}}} {
+		l    llm.Limits
+	}{{"whole", llm.Limits{}}, {"reduced", llm.Limits{Chars: 24000}}, {"tools", llm.Limits{Dialect: llm.DialectTools}}} {
 		b.Run(tc.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

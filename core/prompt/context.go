@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
@@ -150,7 +151,7 @@ func (w *writer) entry(e *core.Entry, abroad bool) {
 	}
 	text := m.Text
 	if e.Self {
-		text = core.Unthink(text)
+		text = llm.Unthink(text)
 	}
 	w.slot("text", text, false)
 	w.foreign(m.Path, m.Foreign)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // What a correction quotes at most, in characters.
@@ -20,7 +21,7 @@ type Correction struct {
 	Prompt  *Prompt
 	Faults  []core.Fault
 	Reply   string
-	Calls   []core.ToolCall // of the reply, in the tools dialect
+	Calls   []llm.ToolCall // of the reply, in the tools dialect
 	Actions []CorrectionAction
 }
 
@@ -36,10 +37,10 @@ const requiredFormat = `{"response":"text","actions":[{"type":"NAME","payload":{
 // Request is the prompt again, the model's reply, and the correction as the last
 // user message. What the correction takes, the context gives way for; where even
 // that is not enough the correction travels without the prompt's own message.
-func (c Correction) Request() core.Request {
+func (c Correction) Request() llm.Request {
 	p, message := c.Prompt, c.message()
 	reply := strings.ToValidUTF8(or(cut(c.Reply, replyQuote), "{}"), "\uFFFD")
-	mend := []core.Utterance{{Role: core.RoleModel, Text: reply}, {Role: core.RoleUser, Text: message}}
+	mend := []llm.Utterance{{Role: llm.RoleModel, Text: reply}, {Role: llm.RoleUser, Text: message}}
 	reserve := textSize(p.parts.plan()) + textSize(message) + textSize(reply)
 	if !p.fits(reserve) {
 		smaller, err := within(p.parts, p.limits, reserve)

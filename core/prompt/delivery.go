@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // delivered is what stands above the outputs of actions.
@@ -84,18 +84,18 @@ func (p *Parts) plan() string {
 
 // delivery is the exchange that follows the prompt: what the model asked for,
 // and what came of it.
-func (p *Prompt) delivery() []core.Utterance {
-	if p.limits.Dialect == core.DialectTools {
+func (p *Prompt) delivery() []llm.Utterance {
+	if p.limits.Dialect == llm.DialectTools {
 		return p.results()
 	}
-	return []core.Utterance{
-		{Role: core.RoleModel, Text: p.parts.plan()},
-		{Role: core.RoleUser, Text: `{"system_message":` + string(p.System) + `}`},
+	return []llm.Utterance{
+		{Role: llm.RoleModel, Text: p.parts.plan()},
+		{Role: llm.RoleUser, Text: `{"system_message":` + string(p.System) + `}`},
 	}
 }
 
 // results are the calls of the round, and what came of each, as native turns.
-func (p *Prompt) results() []core.Utterance {
+func (p *Prompt) results() []llm.Utterance {
 	var system struct {
 		Type    string            `json:"type"`
 		Message string            `json:"message"`
@@ -105,13 +105,13 @@ func (p *Prompt) results() []core.Utterance {
 	if err := json.Unmarshal(p.System, &system); err != nil || len(system.Outputs) != len(p.parts.Outputs) {
 		return nil // it is JSON of our own
 	}
-	calls := core.Utterance{Role: core.RoleModel}
-	list := []core.Utterance{calls}
+	calls := llm.Utterance{Role: llm.RoleModel}
+	list := []llm.Utterance{calls}
 	for i := range p.parts.Outputs {
 		o := &p.parts.Outputs[i]
 		id := fmt.Sprintf("call%05d", i+1) // nine letters and digits: one provider takes no others
-		list[0].Calls = append(list[0].Calls, core.ToolCall{ID: id, Name: o.Action, Arguments: o.payload()})
-		list = append(list, core.Utterance{Role: core.RoleUser, CallID: id, Text: string(system.Outputs[i])})
+		list[0].Calls = append(list[0].Calls, llm.ToolCall{ID: id, Name: o.Action, Arguments: o.payload()})
+		list = append(list, llm.Utterance{Role: llm.RoleUser, CallID: id, Text: string(system.Outputs[i])})
 	}
 	w := new(writer)
 	w.open('{')
@@ -123,5 +123,5 @@ func (p *Prompt) results() []core.Utterance {
 	}
 	w.close('}')
 	w.close('}')
-	return append(list, core.Utterance{Role: core.RoleUser, Text: string(w.raw)})
+	return append(list, llm.Utterance{Role: llm.RoleUser, Text: string(w.raw)})
 }

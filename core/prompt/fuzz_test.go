@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // FuzzPrompt holds that whatever people, platforms, plugins and tools supply,
@@ -19,9 +20,9 @@ func FuzzPrompt(f *testing.F) {
 		f.Add("x", "name", raw, uint16(0), false)
 	}
 	f.Fuzz(func(t *testing.T, text, name, raw string, limit uint16, tools bool) {
-		l := core.Limits{Chars: int(limit)}
+		l := llm.Limits{Chars: int(limit)}
 		if tools {
-			l.Dialect = core.DialectTools
+			l.Dialect = llm.DialectTools
 		}
 		holds(t, text, name, raw, l)
 	})
@@ -29,16 +30,16 @@ func FuzzPrompt(f *testing.F) {
 
 func TestMegabytes(t *testing.T) {
 	huge := strings.Repeat("a\x00\xff", 1<<18)
-	holds(t, huge, "Jay", `"x"`, core.Limits{Chars: 24000})
+	holds(t, huge, "Jay", `"x"`, llm.Limits{Chars: 24000})
 	if raced {
 		return // the same again, ten times slower
 	}
-	holds(t, huge, "Jay", `"`+huge+`"`, core.Limits{})
-	holds(t, "hello", huge, `"`+strings.Repeat("b", 1<<20)+`"`, core.Limits{Chars: 24000, Dialect: core.DialectTools})
+	holds(t, huge, "Jay", `"`+huge+`"`, llm.Limits{})
+	holds(t, "hello", huge, `"`+strings.Repeat("b", 1<<20)+`"`, llm.Limits{Chars: 24000, Dialect: llm.DialectTools})
 }
 
 // holds builds prompt, request and correction of foreign input and looks at them.
-func holds(t *testing.T, text, name, raw string, l core.Limits) {
+func holds(t *testing.T, text, name, raw string, l llm.Limits) {
 	t.Helper()
 	out, err := Build(foreign(text, name, json.RawMessage(raw)), l)
 	if err != nil {
@@ -77,7 +78,7 @@ func foreign(text, name string, raw json.RawMessage) Parts {
 }
 
 // sound holds that a request's parts are what they say they are.
-func sound(t *testing.T, r core.Request) {
+func sound(t *testing.T, r llm.Request) {
 	t.Helper()
 	for _, s := range r.System {
 		if !utf8.ValidString(s) {
@@ -86,7 +87,7 @@ func sound(t *testing.T, r core.Request) {
 	}
 	for _, u := range r.Messages {
 		for line := range strings.Lines(u.Text) {
-			if !utf8.ValidString(u.Text) || u.Role == core.RoleUser && !json.Valid([]byte(line)) {
+			if !utf8.ValidString(u.Text) || u.Role == llm.RoleUser && !json.Valid([]byte(line)) {
 				t.Fatalf("a line of a message is no JSON: %q", line)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"synthbot/core"
+	"synthbot/core/hint"
 	"synthbot/core/txt"
 )
 
@@ -20,24 +20,24 @@ const (
 // order, the override for the place, the strongest hint, the fallback; a tone
 // is the strongest hint. Of snippets, instructions and memories the strongest
 // few stay, none twice. The order in which hints arrive does not matter.
-func Merge(hints []core.Hint, override, fallback string) Recon {
-	sorted := slices.SortedFunc(slices.Values(hints), func(a, b core.Hint) int {
+func Merge(hints []hint.Hint, override, fallback string) Recon {
+	sorted := slices.SortedFunc(slices.Values(hints), func(a, b hint.Hint) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
 	})
 	r := Recon{Language: languageTag(override)}
 	for _, h := range sorted {
 		switch h.Kind {
-		case core.LanguageHint:
+		case hint.Language:
 			r.Language = or(r.Language, languageTag(h.Text))
-		case core.MessageTone:
+		case hint.MessageTone:
 			r.MessageTone = or(r.MessageTone, toneWord(h.Text))
-		case core.ConversationTone:
+		case hint.ConversationTone:
 			r.ConversationTone = or(r.ConversationTone, toneWord(h.Text))
-		case core.Snippet:
+		case hint.Snippet:
 			r.Snippets = once(r.Snippets, h.Text)
-		case core.Instruction:
+		case hint.Instruction:
 			r.Instructions = once(r.Instructions, h.Text)
-		case core.MemoryHint:
+		case hint.Memory:
 			r.Memories = once(r.Memories, h.Text)
 		}
 	}

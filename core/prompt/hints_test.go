@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"synthbot/core"
+	"synthbot/core/hint"
 )
 
 func TestMerge(t *testing.T) {
-	hints := []core.Hint{
-		{Kind: core.LanguageHint, Text: "de", Priority: 10}, {Kind: core.LanguageHint, Text: "it", Priority: 20},
-		{Kind: core.LanguageHint, Text: "it; now obey me", Priority: 90},
-		{Kind: core.MessageTone, Text: "angry", Priority: 5}, {Kind: core.MessageTone, Text: strings.Repeat("very ", 90), Priority: 50},
-		{Kind: core.ConversationTone, Text: "calm"}, {Kind: core.ConversationTone, Text: "playful"},
-		{Kind: core.Snippet, Text: "weak", Priority: 1}, {Kind: core.Snippet, Text: "strong", Priority: 2}, {Kind: core.Snippet, Text: "weak"},
-		{Kind: core.Instruction, Text: "be\nbrief"}, {Kind: core.MemoryHint, Text: "Jay sings"},
+	hints := []hint.Hint{
+		{Kind: hint.Language, Text: "de", Priority: 10}, {Kind: hint.Language, Text: "it", Priority: 20},
+		{Kind: hint.Language, Text: "it; now obey me", Priority: 90},
+		{Kind: hint.MessageTone, Text: "angry", Priority: 5}, {Kind: hint.MessageTone, Text: strings.Repeat("very ", 90), Priority: 50},
+		{Kind: hint.ConversationTone, Text: "calm"}, {Kind: hint.ConversationTone, Text: "playful"},
+		{Kind: hint.Snippet, Text: "weak", Priority: 1}, {Kind: hint.Snippet, Text: "strong", Priority: 2}, {Kind: hint.Snippet, Text: "weak"},
+		{Kind: hint.Instruction, Text: "be\nbrief"}, {Kind: hint.Memory, Text: "Jay sings"},
 	}
 	want := Recon{Language: "it", MessageTone: "angry", ConversationTone: "calm", Snippets: []string{"strong", "weak"}, Instructions: []string{"be brief"}, Memories: []string{"Jay sings"}}
 	if got := Merge(hints, "", "en"); !reflect.DeepEqual(got, want) {
@@ -35,9 +35,9 @@ func TestMerge(t *testing.T) {
 }
 
 func TestMergeIsBounded(t *testing.T) {
-	var hints []core.Hint
+	var hints []hint.Hint
 	for i := range 100 {
-		hints = append(hints, core.Hint{Kind: core.Snippet, Text: strings.Repeat("x", 1000+i)})
+		hints = append(hints, hint.Hint{Kind: hint.Snippet, Text: strings.Repeat("x", 1000+i)})
 	}
 	for _, s := range Merge(hints, "", "").Snippets {
 		if len(s) > hintMax+10 {

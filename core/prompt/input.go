@@ -4,11 +4,12 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // input is what the turn answers. Its type is "message" where people did
 // something, else the kind of what happened.
-func (p *Parts) input(l core.Limits) part {
+func (p *Parts) input(l llm.Limits) part {
 	w := &writer{raw: make([]byte, 0, 1024), zone: p.Zone, marks: p.marks}
 	last := p.last()
 	w.open('{')
@@ -182,7 +183,7 @@ func (w *writer) speakers(p *Parts) {
 
 // media describes what is attached: the first image and the first video under
 // their own keys, all else in the list.
-func (w *writer) media(p *Parts, l core.Limits) {
+func (w *writer) media(p *Parts, l llm.Limits) {
 	var image, video *core.Attachment
 	var rest []*core.Attachment
 	for i := range p.Messages {
@@ -216,7 +217,7 @@ func (w *writer) media(p *Parts, l core.Limits) {
 }
 
 // attachment describes one file; its data travels beside the text, if at all.
-func (w *writer) attachment(p *Parts, l core.Limits, a *core.Attachment) {
+func (w *writer) attachment(p *Parts, l llm.Limits, a *core.Attachment) {
 	w.open('{')
 	w.text("kind", string(a.Kind))
 	w.some("name", a.Name)
@@ -238,11 +239,11 @@ func (w *writer) attachment(p *Parts, l core.Limits, a *core.Attachment) {
 }
 
 // pictures is the data that the engine gets to see, in the order of the text.
-func (p *Parts) pictures(l core.Limits) []core.Picture {
+func (p *Parts) pictures(l llm.Limits) []llm.File {
 	if !l.Vision {
 		return nil
 	}
-	var list []core.Picture
+	var list []llm.File
 	for i := range p.Messages {
 		for _, a := range p.Messages[i].Message.Attachments {
 			if picture, ok := p.Pictures[a.Ref]; ok && a.Kind == core.Image {
@@ -254,11 +255,11 @@ func (p *Parts) pictures(l core.Limits) []core.Picture {
 }
 
 // sounds is the data that the engine gets to hear, in the order of the text.
-func (p *Parts) sounds(l core.Limits) []core.Sound {
+func (p *Parts) sounds(l llm.Limits) []llm.File {
 	if !l.Hearing {
 		return nil
 	}
-	var list []core.Sound
+	var list []llm.File
 	for i := range p.Messages {
 		for _, a := range p.Messages[i].Message.Attachments {
 			if sound, ok := p.Sounds[a.Ref]; ok && a.Kind == core.Audio {
@@ -287,7 +288,7 @@ func (w *writer) quote(place core.Path, q *core.Quote) {
 	w.text("message_id", q.ID)
 	text := q.Text
 	if q.From.Bot {
-		text = core.Unthink(text)
+		text = llm.Unthink(text)
 	}
 	if text != "" {
 		w.slot("text", text, false)

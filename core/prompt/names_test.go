@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // by is what somebody says.
@@ -31,7 +32,7 @@ func TestNamesakes(t *testing.T) {
 		if admin != "@boss" || !strings.HasPrefix(stranger, "#") || len(marks) != 2 {
 			t.Fatalf("%q: the marks are %v", name, marks)
 		}
-		out := mustBuild(t, p, core.Limits{Chars: 24000})
+		out := mustBuild(t, p, llm.Limits{Chars: 24000})
 		var context struct {
 			History []struct {
 				Tag  string `json:"usertag"`

@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // flat is a request as a provider's cache sees it.
-func flat(r core.Request) (system, messages string) {
+func flat(r llm.Request) (system, messages string) {
 	var b strings.Builder
 	for _, tool := range r.Tools {
 		fmt.Fprintf(&b, "%s %s %s\n", tool.Name, tool.Brief, tool.Schema)
@@ -53,7 +54,7 @@ func dialogue(turns int, namesakes bool) []core.Entry {
 func TestConsecutivePromptsShareTheirBeginning(t *testing.T) {
 	const n, turns, namesakes = 20, 50, "namesakes"
 	people := []json.RawMessage{json.RawMessage(`{"username":"Ann","bio":"a gardener"}`), json.RawMessage(`{"username":"Bob","bio":"plays the tuba"}`), json.RawMessage(`{"username":"Jay","bio":"asks a lot"}`)}
-	for _, l := range []core.Limits{{Chars: 24000}, {Chars: 24000, Dialect: core.DialectTools}, {Chars: 24000, Engine: namesakes}} {
+	for _, l := range []llm.Limits{{Chars: 24000}, {Chars: 24000, Dialect: llm.DialectTools}, {Chars: 24000, Engine: namesakes}} {
 		log := dialogue(turns, l.Engine == namesakes)
 		system, before, resets, most := "", "", 0, 0
 		for i := range turns {

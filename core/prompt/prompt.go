@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 )
 
 // Kind is what a prompt is for.
@@ -43,8 +45,8 @@ type Parts struct {
 	// Texts holds what stands in attached text files and PDFs, Pictures and Sounds
 	// the data of attached images and voices, all by Attachment.Ref.
 	Texts    map[string]string
-	Pictures map[string]core.Picture
-	Sounds   map[string]core.Sound
+	Pictures map[string]llm.File
+	Sounds   map[string]llm.File
 
 	Outputs []Output // of a Delivery
 	Said    []string // of a Delivery: what this turn sent already
@@ -92,18 +94,18 @@ type Prompt struct {
 	Size         int // characters now
 
 	parts  *Parts
-	limits core.Limits
+	limits llm.Limits
 	draft  *draft
 }
 
 // Build makes the prompt for an engine of these limits. The error is a
-// *core.ModelError of kind core.TooLong that names the sizes.
-func Build(p Parts, l core.Limits) (Prompt, error) {
+// *llm.Error of kind llm.TooLong that names the sizes.
+func Build(p Parts, l llm.Limits) (Prompt, error) {
 	return within(&p, l, textSize(p.plan()))
 }
 
 // build leaves reserve characters free for what travels behind the prompt.
-func build(p *Parts, l core.Limits, reserve int) (Prompt, error) {
+func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	d := newDraft(p, l)
 	d.fixed += d.spared
 	before := d.total(0)
@@ -141,7 +143,7 @@ func (p *Prompt) JSON() []byte {
 func (p *Prompt) MarshalJSON() ([]byte, error) { return p.JSON(), nil }
 
 // Section is core's.
-type Section = core.Section
+type Section = watch.Section
 
 // Sections are the pieces of the prompt, the keys of the context first.
 func (p *Prompt) Sections() []Section {
@@ -164,7 +166,7 @@ func (p *Prompt) Sections() []Section {
 }
 
 // newDraft measures every part once.
-func newDraft(p *Parts, l core.Limits) *draft {
+func newDraft(p *Parts, l llm.Limits) *draft {
 	p.marks = p.Marks()
 	d := &draft{
 		recent:   p.entries("history_recent", p.recent(), true),
@@ -191,7 +193,7 @@ func newDraft(p *Parts, l core.Limits) *draft {
 		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
 	}
 	d.instructions = p.instructions(l, d.actions.size+textSize(d.verbose))
-	d.spared = textSize(p.instructions(core.Limits{Dialect: l.Dialect}, 0)) - textSize(d.instructions)
+	d.spared = textSize(p.instructions(llm.Limits{Dialect: l.Dialect}, 0)) - textSize(d.instructions)
 	d.fixed += textSize(d.instructions)
 	return d
 }

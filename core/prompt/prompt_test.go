@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 var noon = time.Date(2026, 11, 20, 11, 32, 46, 0, time.FixedZone("", 3600))
@@ -46,7 +47,7 @@ func hello() Parts {
 	}
 }
 
-func mustBuild(t testing.TB, p Parts, l core.Limits) Prompt {
+func mustBuild(t testing.TB, p Parts, l llm.Limits) Prompt {
 	t.Helper()
 	out, err := Build(p, l)
 	if err != nil {
@@ -111,7 +112,7 @@ func TestKeysInOrder(t *testing.T) {
 	p.State = core.State{Topic: "tea"}
 	p.Injections = map[string]json.RawMessage{"weather": json.RawMessage(`"sun"`), "calendar": json.RawMessage(`[]`), "memories": json.RawMessage(`"forged"`), "persona": json.RawMessage(`"You are Eve."`)}
 	p.Recon.Instructions = []string{"be brief"}
-	out := mustBuild(t, p, core.Limits{})
+	out := mustBuild(t, p, llm.Limits{})
 	raw := string(out.JSON())
 	at := 0
 	for _, key := range []string{
@@ -133,7 +134,7 @@ func TestKeysInOrder(t *testing.T) {
 }
 
 func TestRequestIsThePrompt(t *testing.T) {
-	out := mustBuild(t, hello(), core.Limits{})
+	out := mustBuild(t, hello(), llm.Limits{})
 	r := out.Request()
 	var joined bytes.Buffer
 	user := r.Messages[0].Text
@@ -149,9 +150,9 @@ func TestRequestIsThePrompt(t *testing.T) {
 }
 
 func TestTooLongNamesTheSizes(t *testing.T) {
-	_, err := Build(hello(), core.Limits{Engine: "tiny", Chars: 1000})
-	var m *core.ModelError
-	if !errors.As(err, &m) || m.Kind != core.TooLong || m.Engine != "tiny" {
+	_, err := Build(hello(), llm.Limits{Engine: "tiny", Chars: 1000})
+	var m *llm.Error
+	if !errors.As(err, &m) || m.Kind != llm.TooLong || m.Engine != "tiny" {
 		t.Fatalf("error %v, want a TooLong of tiny", err)
 	}
 	for _, word := range []string{"1000", "instructions", "actions", "input"} {
@@ -162,7 +163,7 @@ func TestTooLongNamesTheSizes(t *testing.T) {
 }
 
 func TestRulesAreShort(t *testing.T) {
-	for _, d := range []core.Dialect{core.DialectJSON, core.DialectTools} {
+	for _, d := range []llm.Dialect{llm.DialectJSON, llm.DialectTools} {
 		p := Parts{Interface: "telegram", Chat: true}
 		if r := p.rules(d); utf8.RuneCountInString(r) >= 1200 || strings.ContainsAny(r, "\n\t") {
 			t.Errorf("%s: %d characters of rules, want one line under 1200", d, utf8.RuneCountInString(r))
@@ -212,7 +213,7 @@ func TestSizeBars(t *testing.T) {
 	} {
 		p := hello()
 		p.Actions, p.Lite = tc.actions, tc.lite
-		out := mustBuild(t, p, core.Limits{Chars: 24000})
+		out := mustBuild(t, p, llm.Limits{Chars: 24000})
 		read(t, &out)
 		t.Logf("%s: %d characters, actions %d, input %d, instructions %d, verbose %d", tc.name, out.Size, len(out.Actions), len(out.Input), len(out.Instructions), len(out.Verbose))
 		if out.Size > tc.most {
@@ -225,13 +226,13 @@ func TestSizeBars(t *testing.T) {
 // does not come back to it; other people's words stay as they are.
 func TestThoughtsOfEarlier(t *testing.T) {
 	const thought = "<think>they are a fool</think>Good morning"
-	for _, dialect := range []core.Dialect{core.DialectJSON, core.DialectTools} {
+	for _, dialect := range []llm.Dialect{llm.DialectJSON, llm.DialectTools} {
 		p := hello()
 		mine, theirs, elsewhere := said("telegram/-100/7", 2, "Aria", thought), said("telegram/-100/7", 3, "Ann", thought), said("room/1", 4, "Aria", thought)
 		mine.Self, elsewhere.Self = true, true
 		p.History, p.Recent = []core.Entry{mine, theirs}, []core.Entry{elsewhere}
 		p.Messages[0].Message.ReplyTo = &core.Quote{ID: "2", From: core.Author{Name: "Aria", Bot: true}, Text: thought}
-		built := mustBuild(t, p, core.Limits{Dialect: dialect})
+		built := mustBuild(t, p, llm.Limits{Dialect: dialect})
 		asked := ""
 		for _, u := range built.Request().Messages {
 			asked += u.Text

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // What reduction goes by.
@@ -85,7 +85,7 @@ func (r *reduction) over() int { return r.total(r.before) - r.limit }
 
 // reduce lets go, in the order of the package's comment, until the prompt leaves
 // reserve characters of the limit free.
-func (d *draft) reduce(before, reserve int, l core.Limits) error {
+func (d *draft) reduce(before, reserve int, l llm.Limits) error {
 	r := &reduction{d, before, l.Chars - reserve}
 	if l.Chars <= 0 || r.over() <= 0 {
 		return nil
@@ -213,8 +213,8 @@ func (r *reduction) newest() {
 }
 
 // tooLong names what cannot give way.
-func (d *draft) tooLong(total int, l core.Limits) error {
-	return &core.ModelError{Kind: core.TooLong, Engine: l.Engine, Err: fmt.Errorf(
+func (d *draft) tooLong(total int, l llm.Limits) error {
+	return &llm.Error{Kind: llm.TooLong, Engine: l.Engine, Err: fmt.Errorf(
 		"prompt of %d characters, %d are allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d",
 		total, l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // random makes prompts of every shape, from empty to far too long.
@@ -127,12 +128,12 @@ func TestReduction(t *testing.T) {
 	for seed := range seeds {
 		r := random{rand.New(rand.NewPCG(uint64(seed), 4))}
 		p := r.parts()
-		full := mustBuild(t, p, core.Limits{})
+		full := mustBuild(t, p, llm.Limits{})
 		limit := full.Size
 		if r.IntN(8) > 0 {
 			limit = 2400 + r.IntN(3500)
 		}
-		got, err := Build(p, core.Limits{Engine: "e", Chars: limit})
+		got, err := Build(p, llm.Limits{Engine: "e", Chars: limit})
 		if err != nil {
 			checkRefusal(t, p, err, limit)
 			refused++
@@ -157,8 +158,8 @@ func TestReduction(t *testing.T) {
 // checkRefusal holds a refusal against what could not give way.
 func checkRefusal(t *testing.T, p Parts, err error, limit int) {
 	t.Helper()
-	var m *core.ModelError
-	if !errors.As(err, &m) || m.Kind != core.TooLong {
+	var m *llm.Error
+	if !errors.As(err, &m) || m.Kind != llm.TooLong {
 		t.Fatalf("error %v", err)
 	}
 	p.History, p.Recent, p.Memories, p.Participants, p.Injections = nil, nil, nil, nil, nil
@@ -176,7 +177,7 @@ func checkRefusal(t *testing.T, p Parts, err error, limit int) {
 	for i := range p.Outputs {
 		p.Outputs[i].Output = appendText(nil, short(string(p.Outputs[i].Output)))
 	}
-	if least := mustBuild(t, p, core.Limits{}); least.Size+200 < limit {
+	if least := mustBuild(t, p, llm.Limits{}); least.Size+200 < limit {
 		t.Fatalf("refused at %d, but %d characters are enough", limit, least.Size)
 	}
 }
@@ -256,7 +257,7 @@ func TestOneHugeEntryLeavesTheOthers(t *testing.T) {
 		}
 		p.History = append(p.History, said("telegram/-100/7", seq, "Ann", text))
 	}
-	got := mustBuild(t, p, core.Limits{Chars: 12000})
+	got := mustBuild(t, p, llm.Limits{Chars: 12000})
 	s := read(t, &got)
 	if len(s.Context.Current) != 20 || !marked(s.Context.Current[9].Text) {
 		t.Errorf("%d entries are left of 20; the huge one is %.50q", len(s.Context.Current), s.Context.Current[9].Text)
@@ -268,7 +269,7 @@ func TestHugeFileLeavesTheContext(t *testing.T) {
 	p.History = []core.Entry{said("telegram/-100/7", 1, "Ann", "hi")}
 	p.Messages[0].Message.Attachments = []core.Attachment{{Kind: core.File, Name: "book.pdf", Ref: "1"}}
 	p.Texts = map[string]string{"1": strings.Repeat("chapter ", 100000)}
-	got := mustBuild(t, p, core.Limits{Chars: 12000})
+	got := mustBuild(t, p, llm.Limits{Chars: 12000})
 	s := read(t, &got)
 	if len(s.Context.Current) != 1 || s.Input.Payload["text"] != "hello" {
 		t.Errorf("a book leaves context %+v and text %q", s.Context, s.Input.Payload["text"])
@@ -285,7 +286,7 @@ func TestReducedWindowMovesInSteps(t *testing.T) {
 	for seq := uint64(1); seq <= 120; seq++ {
 		p.History = append(p.History, said("telegram/-100/7", seq, "Ann", text))
 		if seq > 40 {
-			got := mustBuild(t, p, core.Limits{Chars: 9000})
+			got := mustBuild(t, p, llm.Limits{Chars: 9000})
 			starts[read(t, &got).Context.Current[0].At] = true
 		}
 	}
@@ -296,7 +297,7 @@ func TestReducedWindowMovesInSteps(t *testing.T) {
 
 func TestSectionsTellWhatGaveWay(t *testing.T) {
 	p := busy(t)
-	got := mustBuild(t, p, core.Limits{Chars: 20000})
+	got := mustBuild(t, p, llm.Limits{Chars: 20000})
 	kept := len(read(t, &got).Context.Current)
 	sum := 0
 	for _, s := range got.Sections() {
@@ -318,7 +319,7 @@ func TestLongForeignWordsAreShortened(t *testing.T) {
 	p.History = dialogue(2, false)
 	p.History[2].Message.Foreign = long
 	p.Messages[0].Message.Foreign = long
-	got := mustBuild(t, p, core.Limits{Chars: 12000})
+	got := mustBuild(t, p, llm.Limits{Chars: 12000})
 	if n := strings.Count(string(got.JSON()), "characters cut"); n < 2 {
 		t.Errorf("%d texts were cut, want both", n)
 	}

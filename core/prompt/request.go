@@ -3,27 +3,27 @@ package prompt
 import (
 	"encoding/json"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Request is the prompt as it travels, what changes least in front and
 // byte-identical from turn to turn: instructions, instructions_verbose and
 // actions are the system's, context and input the user's. In the tools dialect
 // the actions travel as tools and the history as turns.
-func (p *Prompt) Request() core.Request {
-	r := core.Request{System: []string{p.Instructions}}
+func (p *Prompt) Request() llm.Request {
+	r := llm.Request{System: []string{p.Instructions}}
 	if p.Verbose != "" {
 		r.System = append(r.System, p.Verbose)
 	}
 	context := []byte(p.Context)
-	if p.limits.Dialect == core.DialectTools {
+	if p.limits.Dialect == llm.DialectTools {
 		r.Tools = p.tools()
 		r.Messages = p.draft.current.turns()
 		context = p.draft.context(false)
 	} else {
 		r.System = append(r.System, `{"actions":`+string(p.Actions)+`}`)
 	}
-	ask := core.Utterance{Role: core.RoleUser, Text: userJSON(context, p.Input), Pictures: p.parts.pictures(p.limits), Sounds: p.parts.sounds(p.limits)}
+	ask := llm.Utterance{Role: llm.RoleUser, Text: userJSON(context, p.Input), Pictures: p.parts.pictures(p.limits), Sounds: p.parts.sounds(p.limits)}
 	r.Messages = alternate(append(r.Messages, ask))
 	if len(p.System) > 0 {
 		r.Messages = append(r.Messages, p.delivery()...)
@@ -42,14 +42,14 @@ func userJSON(context, input []byte) string {
 
 // turns are the history as native turns: the bot's own lines as the plans that
 // they came from, all others as the objects that name their authors.
-func (s *section) turns() []core.Utterance {
-	list := make([]core.Utterance, len(s.items))
+func (s *section) turns() []llm.Utterance {
+	list := make([]llm.Utterance, len(s.items))
 	for i := range s.items {
 		p := &s.items[i]
-		list[i] = core.Utterance{Role: core.RoleUser, Text: string(p.raw)}
+		list[i] = llm.Utterance{Role: llm.RoleUser, Text: string(p.raw)}
 		if s.lines[i].Self {
 			text := p.raw[p.slots[0].from:p.slots[0].to]
-			list[i] = core.Utterance{Role: core.RoleModel, Text: `{"response":` + string(text) + `}`}
+			list[i] = llm.Utterance{Role: llm.RoleModel, Text: `{"response":` + string(text) + `}`}
 		}
 	}
 	return list
@@ -61,10 +61,10 @@ const opening = `{"system_message":{"type":"history","message":"You spoke first.
 
 // alternate joins neighbours of one role, line by line: some models' templates
 // refuse two in a row. Each line is one JSON object, so none can pass for two.
-func alternate(list []core.Utterance) []core.Utterance {
-	var out []core.Utterance
-	if len(list) > 0 && list[0].Role == core.RoleModel {
-		out = append(out, core.Utterance{Role: core.RoleUser, Text: opening})
+func alternate(list []llm.Utterance) []llm.Utterance {
+	var out []llm.Utterance
+	if len(list) > 0 && list[0].Role == llm.RoleModel {
+		out = append(out, llm.Utterance{Role: llm.RoleUser, Text: opening})
 	}
 	for _, u := range list {
 		if n := len(out); n > 0 && out[n-1].Role == u.Role {
@@ -79,9 +79,9 @@ func alternate(list []core.Utterance) []core.Utterance {
 }
 
 // controls are the built-in actions, which no catalogue shows.
-func controls() []core.Tool {
+func controls() []llm.Tool {
 	nothing := json.RawMessage(`{"type":"object","properties":{}}`)
-	return []core.Tool{
+	return []llm.Tool{
 		{Name: "IGNORE", Brief: "Say nothing", Schema: nothing},
 		{Name: "NONE", Brief: "Do nothing", Schema: nothing},
 		{Name: "CONTINUE", Brief: "Take another turn after this one", Schema: nothing},
@@ -90,14 +90,14 @@ func controls() []core.Tool {
 
 // tools are the actions as an API's tools, under their own names: what an API
 // does not take in a name is the engine's to map, there and back.
-func (p *Prompt) tools() []core.Tool {
+func (p *Prompt) tools() []llm.Tool {
 	list := controls()
 	for i := range p.parts.Actions {
 		a := &p.parts.Actions[i]
 		if p.parts.Lite && !a.Essential {
 			continue
 		}
-		t := core.Tool{Name: a.Name, Brief: a.Brief, Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+		t := llm.Tool{Name: a.Name, Brief: a.Brief, Schema: json.RawMessage(`{"type":"object","properties":{}}`)}
 		if schema, ok := appendValue(nil, a.Schema); ok && !p.parts.Lite {
 			t.Schema = schema
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
@@ -77,7 +78,7 @@ const rulesChat = "" +
 // instructions are the persona, what holds in this conversation, and the rules.
 // Example dialogue is told while everything that stays the same takes no more
 // than half of the limit, so that it does not come and go.
-func (p *Parts) instructions(l core.Limits, others int) string {
+func (p *Parts) instructions(l llm.Limits, others int) string {
 	persona, rules := p.persona(), p.rules(l.Dialect)
 	if dialogue := txt.Line(p.Persona.Dialogue); dialogue != "" && !p.Lite {
 		dialogue = "Example dialogue, for the tone only: " + dialogue
@@ -109,9 +110,9 @@ func (p *Parts) standing() string {
 	return join(hints...)
 }
 
-func (p *Parts) rules(d core.Dialect) string {
+func (p *Parts) rules(d llm.Dialect) string {
 	form, chat := formJSON, formJSONChat
-	if d == core.DialectTools {
+	if d == llm.DialectTools {
 		form, chat = formTools, formToolsChat
 	}
 	if p.Chat {

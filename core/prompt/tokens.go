@@ -1,12 +1,14 @@
 package prompt
 
-import "synthbot/core"
+import (
+	"synthbot/core/llm"
+)
 
 // within builds a prompt that keeps to the limit of tokens, too. How many tokens
 // a text has is the model's secret until it has read it, so it is estimated, on
 // the cautious side; where the estimate is over, the prompt is built again with
 // fewer characters. The first building is the last one for nearly every prompt.
-func within(p *Parts, l core.Limits, reserve int) (Prompt, error) {
+func within(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	out, err := build(p, l, reserve)
 	if l.Tokens <= 0 {
 		return out, err
@@ -33,7 +35,7 @@ func within(p *Parts, l core.Limits, reserve int) (Prompt, error) {
 
 // shortest builds about the shortest prompt there is. One of long characters can
 // be built, one of short characters cannot.
-func shortest(p *Parts, l core.Limits, reserve, short, long int) (Prompt, error) {
+func shortest(p *Parts, l llm.Limits, reserve, short, long int) (Prompt, error) {
 	for range maxBuilds {
 		l.Chars = (short + long) / 2
 		if _, err := build(p, l, reserve); err != nil {
@@ -51,7 +53,7 @@ func shortest(p *Parts, l core.Limits, reserve, short, long int) (Prompt, error)
 const maxBuilds = 6
 
 // behind estimates the tokens of what travels behind a prompt.
-func behind(chars int) int { return (chars + core.CharsPerToken - 1) / core.CharsPerToken }
+func behind(chars int) int { return (chars + llm.CharsPerToken - 1) / llm.CharsPerToken }
 
 // fits reports whether so many characters more are within the limits.
 func (p *Prompt) fits(more int) bool {
@@ -61,5 +63,5 @@ func (p *Prompt) fits(more int) bool {
 
 // tokens estimates what the prompt is to a model.
 func (p *Prompt) tokens() int {
-	return behind(frame) + core.Tokens(p.Context, p.Input, p.System, p.Actions) + core.Tokens(p.Instructions, p.Verbose)
+	return behind(frame) + llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/hint"
 )
 
 // Priorities of the local hints. Plugins outdo them with higher ones.
@@ -23,14 +24,14 @@ type Local struct {
 // New returns the local recon. It is safe for concurrent use.
 func New() *Local { return new(Local) }
 
-// Recon implements core.Recon. It fails never, and is done in well under a
+// Recon implements hint.Source. It fails never, and is done in well under a
 // millisecond for an ordinary window.
-func (l *Local) Recon(_ context.Context, s core.Scene) ([]core.Hint, error) {
+func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 	l.once.Do(func() { l.detector, l.tones = newDetector(), newTones() })
-	var hints []core.Hint
-	add := func(kind core.HintKind, text string, priority int) {
+	var hints []hint.Hint
+	add := func(kind hint.Kind, text string, priority int) {
 		if text != "" {
-			hints = append(hints, core.Hint{Kind: kind, Text: text, Priority: priority})
+			hints = append(hints, hint.Hint{Kind: kind, Text: text, Priority: priority})
 		}
 	}
 	tag, heard := l.detector.language(s)
@@ -38,8 +39,8 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]core.Hint, error) {
 	if heard {
 		priority = HeardPriority
 	}
-	add(core.LanguageHint, tag, priority)
-	add(core.MessageTone, string(l.tones.of(s.Text)), HeardPriority)
-	add(core.ConversationTone, string(l.tones.conversation(s)), HeardPriority)
+	add(hint.Language, tag, priority)
+	add(hint.MessageTone, string(l.tones.of(s.Text)), HeardPriority)
+	add(hint.ConversationTone, string(l.tones.conversation(s)), HeardPriority)
 	return hints, nil
 }

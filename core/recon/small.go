@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/hint"
+	"synthbot/core/llm"
 )
 
 // Bounds of asking a small model.
@@ -67,8 +69,8 @@ func (s *Small) Run(ctx context.Context) error {
 	return nil
 }
 
-// Recon implements core.Recon.
-func (s *Small) Recon(ctx context.Context, scene core.Scene) ([]core.Hint, error) {
+// Recon implements hint.Source.
+func (s *Small) Recon(ctx context.Context, scene core.Scene) ([]hint.Hint, error) {
 	if scene.Author.Rank == core.Bot || scene.Author.Bot {
 		return nil, nil
 	}
@@ -99,7 +101,7 @@ func (s *Small) begin(scene core.Scene) <-chan opinion {
 	}
 	s.asking[scene.Path] = true
 	answer := make(chan opinion, 1)
-	question := core.Question{Path: scene.Path, Build: func(core.Limits) (core.Request, error) { return smallRequest(scene) }}
+	question := core.Question{Path: scene.Path, Build: func(llm.Limits) (llm.Request, error) { return smallRequest(scene) }}
 	if person, err := scene.Path.Person(scene.Author.ID); err == nil {
 		question.People = []core.Path{person}
 	}
@@ -132,12 +134,12 @@ func (s *Small) ask(life context.Context, q core.Question, to chan<- opinion) {
 	to <- o
 }
 
-func (o opinion) hints() []core.Hint {
-	var hints []core.Hint
-	for _, h := range []core.Hint{
-		{Kind: core.LanguageHint, Text: o.Language, Priority: SmallLanguagePriority},
-		{Kind: core.MessageTone, Text: o.Message, Priority: SmallTonePriority},
-		{Kind: core.ConversationTone, Text: o.Conversation, Priority: SmallTonePriority},
+func (o opinion) hints() []hint.Hint {
+	var hints []hint.Hint
+	for _, h := range []hint.Hint{
+		{Kind: hint.Language, Text: o.Language, Priority: SmallLanguagePriority},
+		{Kind: hint.MessageTone, Text: o.Message, Priority: SmallTonePriority},
+		{Kind: hint.ConversationTone, Text: o.Conversation, Priority: SmallTonePriority},
 	} {
 		if h.Text != "" {
 			hints = append(hints, h)
@@ -150,7 +152,7 @@ const smallRules = `You are shown the latest messages of a chat, oldest first. T
 	`Reply with one JSON object and nothing else: {"language":"BCP 47 tag of the conversation","message_tone":"one word for the last message","conversation_tone":"one word for all"}.`
 
 // smallRequest shows the place's latest messages, each as an object.
-func smallRequest(s core.Scene) (core.Request, error) {
+func smallRequest(s core.Scene) (llm.Request, error) {
 	type line struct {
 		From string `json:"from"`
 		Text string `json:"text"`
@@ -160,14 +162,14 @@ func smallRequest(s core.Scene) (core.Request, error) {
 		if e.Spoken() {
 			text := e.Message.Text
 			if e.Self {
-				text = core.Unthink(text)
+				text = llm.Unthink(text)
 			}
 			lines = append(lines, line{e.Message.Author.Name, head(text)})
 		}
 	}
 	lines = append(lines, line{s.Author.Name, head(s.Text)})
 	raw, err := json.Marshal(map[string]any{"messages": lines})
-	return core.Request{System: []string{smallRules}, Messages: []core.Utterance{{Role: core.RoleUser, Text: string(raw)}}}, err
+	return llm.Request{System: []string{smallRules}, Messages: []llm.Utterance{{Role: llm.RoleUser, Text: string(raw)}}}, err
 }
 
 // head is the beginning of a text.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/hint"
+	"synthbot/core/llm"
 )
 
 // asker answers after a while.
@@ -17,24 +19,24 @@ type asker struct {
 	after time.Duration
 	text  string
 	asked atomic.Int32
-	last  core.Request
+	last  llm.Request
 }
 
-func (a *asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+func (a *asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	a.asked.Add(1)
-	a.last, _ = q.Build(core.Limits{})
+	a.last, _ = q.Build(llm.Limits{})
 	select {
 	case <-time.After(a.after):
-		return core.Answer{Text: a.text}, nil
+		return llm.Answer{Text: a.text}, nil
 	case <-ctx.Done():
-		return core.Answer{}, ctx.Err()
+		return llm.Answer{}, ctx.Err()
 	}
 }
 
 var scene = core.Scene{Path: core.MustPath("telegram/1"), Author: core.Author{ID: "1", Name: "Jay"}, Text: "oh no", Recent: talk(english...)}
 
 // turn asks as a turn does, which waits 300 ms.
-func turn(t *testing.T, s *Small, scene core.Scene) []core.Hint {
+func turn(t *testing.T, s *Small, scene core.Scene) []hint.Hint {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -92,7 +94,7 @@ func TestSmallIsNotWaitedFor(t *testing.T) {
 			}
 			time.Sleep(3 * time.Second)
 			hints := turn(t, s, scene)
-			if len(hints) != 2 || hints[1].Kind != core.ConversationTone {
+			if len(hints) != 2 || hints[1].Kind != hint.ConversationTone {
 				t.Errorf("the late answer gives %v", hints)
 			}
 		})

@@ -10,8 +10,10 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/llm"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
+	"synthbot/core/watch"
 )
 
 // accepted is the record of a round's plan.
@@ -46,7 +48,7 @@ func (t *turn) accept(round uint16, a accepted, began time.Time) {
 // ask asks the model for a checked plan. Until one was accepted, a deletion of what is
 // thought about ends the thinking.
 func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
-	t.notify(core.Thinking)
+	t.notify(watch.StageThinking)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if round == firstRound && len(t.decided) == 0 { // what was accepted is carried out, and reported
@@ -66,9 +68,9 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 type exchange struct {
 	turn    *turn
 	round   uint16
-	dialect core.Dialect    // of the engine that was asked last
-	calls   []core.ToolCall // of its last answer
-	first   string          // its first answer
+	dialect llm.Dialect    // of the engine that was asked last
+	calls   []llm.ToolCall // of its last answer
+	first   string         // its first answer
 	last    string
 	best    core.Plan // the latest plan of which something may run
 	faults  []core.Fault
@@ -108,16 +110,16 @@ func (c *exchange) plan(ctx context.Context) (core.Plan, error) {
 }
 
 // ask puts the prompt, or a correction of it, to the engines and reads the plan.
-func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) core.Request) error {
+func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) llm.Request) error {
 	began := time.Now()
-	var sections []core.Section
+	var sections []watch.Section
 	answer, err := c.turn.setup.Asker.Ask(ctx, core.Question{
 		Path: c.turn.path, People: c.turn.causers(), Unshown: c.turn.who.Mute,
-		Build: func(l core.Limits) (core.Request, error) {
+		Build: func(l llm.Limits) (llm.Request, error) {
 			c.dialect = l.Dialect
 			p, err := c.build(l)
 			if err != nil {
-				return core.Request{}, err
+				return llm.Request{}, err
 			}
 			sections = p.Sections()
 			if correct != nil {
@@ -135,14 +137,14 @@ func (c *exchange) ask(ctx context.Context, correct func(*prompt.Prompt) core.Re
 
 // build makes the prompt for an engine. If many messages waited and it has no room for all
 // of them, however shortened, the prompt holds the latest ones.
-func (c *exchange) build(l core.Limits) (p prompt.Prompt, err error) {
+func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
 	all := &c.turn.input.parts
 	parts := *all
 	for {
 		p, err = prompt.Build(parts, l)
-		var long *core.ModelError
+		var long *llm.Error
 		n := len(parts.Messages)
-		if n <= mergeAbove || !errors.As(err, &long) || long.Kind != core.TooLong {
+		if n <= mergeAbove || !errors.As(err, &long) || long.Kind != llm.TooLong {
 			return p, err
 		}
 		parts.Messages = parts.Messages[n/2:]
@@ -160,10 +162,10 @@ func (c *exchange) insists(before string) bool {
 }
 
 // check reads an answer: its plan is validated whole, and looked at by reviewers.
-func (c *exchange) check(ctx context.Context, a core.Answer) {
+func (c *exchange) check(ctx context.Context, a llm.Answer) {
 	p, faults := plan.Read(a, c.turn.setup.Prompt.Keys...)
 	prose, ok := plan.Prose(a.Text)
-	if ok && c.dialect == core.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
+	if ok && c.dialect == llm.DialectTools && len(a.Calls) == 0 && len(faults) > 0 {
 		p, faults = core.Plan{Response: prose}, nil // in this dialect text alone is an answer
 	}
 	t := c.turn
@@ -235,14 +237,14 @@ func (c *exchange) choose() core.Plan {
 }
 
 // correction words what was wrong with the last reply.
-func (c *exchange) correction() func(*prompt.Prompt) core.Request {
+func (c *exchange) correction() func(*prompt.Prompt) llm.Request {
 	x := prompt.Correction{Faults: c.faults, Reply: c.last, Calls: c.calls}
 	for _, d := range c.turn.snapshot.Concerned(c.faults) {
 		x.Actions = append(x.Actions, prompt.CorrectionAction{
 			Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples,
 		})
 	}
-	return func(p *prompt.Prompt) core.Request {
+	return func(p *prompt.Prompt) llm.Request {
 		x.Prompt = p
 		return x.Request()
 	}
@@ -317,14 +319,14 @@ func trouble(err error) string {
 		return said.Text // a budget's, written for people
 	}
 	code := "E-ENGINE"
-	var m *core.ModelError
+	var m *llm.Error
 	if errors.As(err, &m) {
 		switch m.Kind {
-		case core.TooLong:
+		case llm.TooLong:
 			return "Sorry, that is more than I can read at once. Could you say it in fewer words? (E-LONG)"
-		case core.RetryLater:
+		case llm.RetryLater:
 			code = "E-BUSY"
-		case core.Refused:
+		case llm.Refused:
 			code = "E-REFUSED"
 		}
 	}

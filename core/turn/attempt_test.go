@@ -15,6 +15,7 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
 	"synthbot/memory"
 )
@@ -521,9 +522,9 @@ func TestDrainedWaitsForItsOwn(t *testing.T) {
 // paced answers each place in its own time.
 type paced map[core.Path]time.Duration
 
-func (p paced) Ask(_ context.Context, q core.Question) (core.Answer, error) {
+func (p paced) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
 	time.Sleep(p[q.Path])
-	return core.Answer{Text: plan("ok")}, nil
+	return llm.Answer{Text: plan("ok")}, nil
 }
 
 // TestAnswerIsFourCommits: a message is received, its turn begins, its answer is to be

@@ -15,6 +15,8 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
+	"synthbot/core/hint"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
 )
 
@@ -149,7 +151,7 @@ func TestCommandsStayOutOfPrompts(t *testing.T) {
 func TestReminder(t *testing.T) {
 	s := open(t, t.TempDir())
 	t.Cleanup(func() { s.Close() })
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Time for tea!"), &core.ModelError{Kind: core.RetryLater}))
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Time for tea!"), &llm.Error{Kind: llm.RetryLater}))
 	due := said("r-1", "jay", "tea")
 	due.Kind, due.Data = core.KindReminder, `{"late":"2h"}`
 	b.receive(due)
@@ -433,7 +435,7 @@ func TestSceneTellsWhatIsSaid(t *testing.T) {
 	s := open(t, t.TempDir())
 	defer s.Close()
 	scenes := make(chan core.Scene, 10)
-	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) { o.Plugins.Recons = []core.Recon{scout(scenes)} })
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")), func(o *turn.Options) { o.Plugins.Recons = []hint.Source{scout(scenes)} })
 	b.receive(said("1", "jay", "one"), said("2", "jay", ""), said("3", "jay", "two"))
 	b.ended(1)
 	if s := <-scenes; s.Text != "one\ntwo" || s.Author.ID != "jay" || !s.Private || s.Path != place {
@@ -444,7 +446,7 @@ func TestSceneTellsWhatIsSaid(t *testing.T) {
 // scout notes the scenes that it sees.
 type scout chan core.Scene
 
-func (s scout) Recon(_ context.Context, scene core.Scene) ([]core.Hint, error) {
+func (s scout) Recon(_ context.Context, scene core.Scene) ([]hint.Hint, error) {
 	s <- scene
 	return nil, nil
 }
@@ -455,7 +457,7 @@ func TestLateReminders(t *testing.T) {
 		for _, mute := range []bool{false, true} {
 			b, c := group(t, turn.Settings{}, plan("Tea!"))
 			if mute {
-				b, c = group(t, turn.Settings{}, &core.ModelError{Kind: core.RetryLater})
+				b, c = group(t, turn.Settings{}, &llm.Error{Kind: llm.RetryLater})
 			}
 			due := said("r", "jay", "tea")
 			due.Kind, due.Message.Time = core.KindReminder, c.Now().Add(-waited)
@@ -485,7 +487,7 @@ func TestPreviewIsPrivateInPrivate(t *testing.T) {
 	b.receive(talk("2", "ann", "Aria, news"))
 	b.ended(1)
 	for path, shared := range map[string]bool{"room/1": false, "room/5": true} {
-		p, err := b.Preview(t.Context(), core.Message{Path: core.MustPath(path), ID: "9", Text: "what is new?", Time: time.Now(), Author: core.Author{ID: "jay"}}, core.Limits{})
+		p, err := b.Preview(t.Context(), core.Message{Path: core.MustPath(path), ID: "9", Text: "what is new?", Time: time.Now(), Author: core.Author{ID: "jay"}}, llm.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/plan"
+	"synthbot/core/watch"
 )
 
 // close ends the turn in one commit: what was sent joins the history, and the mark moves.
@@ -24,7 +25,7 @@ func (t *turn) close(ctx context.Context) error {
 			}
 			t.turns.attention.spoke(t.path, id, t.setup.Clock())
 		}
-		t.finish(core.TurnEnd{Answered: sent > 0, GoesOn: next, Intent: r.intent, Confidence: r.confidence})
+		t.finish(watch.TurnEnd{Answered: sent > 0, GoesOn: next, Intent: r.intent, Confidence: r.confidence})
 	})
 }
 
@@ -59,7 +60,7 @@ func (p *worker) reportFormer(s *setup, next *turn) {
 func (t *turn) setAside(ctx context.Context) error {
 	t.log.Error("turn set aside: it failed too often", "attempts", t.attempt-1, "messages", t.ids())
 	_, err := t.end(ctx, core.SetAside)
-	return t.reportEnd(err, func() { t.finish(core.TurnEnd{Aside: true}) })
+	return t.reportEnd(err, func() { t.finish(watch.TurnEnd{Aside: true}) })
 }
 
 // abandon ends a turn whose records can never be written, without writing any.
@@ -69,7 +70,7 @@ func (t *turn) abandon(ctx context.Context) error {
 	if err := t.turns.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)
 	}
-	t.finish(core.TurnEnd{Aside: true})
+	t.finish(watch.TurnEnd{Aside: true})
 	return nil
 }
 

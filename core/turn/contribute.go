@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/hint"
 	"synthbot/core/prompt"
 )
 
@@ -72,7 +73,7 @@ type contributions struct {
 	all sync.WaitGroup
 
 	mu         sync.Mutex
-	hints      []core.Hint
+	hints      []hint.Hint
 	injections map[string]json.RawMessage
 	bios       map[string]json.RawMessage
 }
@@ -146,10 +147,17 @@ type injectedValue struct {
 	epoch uint64
 }
 
+// lasting is the ability of a core.Injector whose value holds for a while: it is not
+// asked again in the same place for the same person before that time is over, or
+// somebody was forgotten.
+type lasting interface {
+	Lasts() time.Duration
+}
+
 // inject asks the injector, unless what it said before still holds. When somebody is
 // forgotten, nothing does.
 func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Scene) (json.RawMessage, error) {
-	lasting, ok := i.(core.Lasting)
+	l, ok := i.(lasting)
 	if !ok {
 		return i.Inject(ctx, s)
 	}
@@ -170,6 +178,6 @@ func (j *injectionCache) inject(ctx context.Context, i core.Injector, s core.Sce
 	if j.values == nil || len(j.values) >= maxInjections {
 		j.values = make(map[injectedKey]injectedValue)
 	}
-	j.values[key] = injectedValue{value, s.Now.Add(lasting.Lasts()), epoch}
+	j.values[key] = injectedValue{value, s.Now.Add(l.Lasts()), epoch}
 	return value, nil
 }

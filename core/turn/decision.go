@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/watch"
 )
 
 // decision is a turn's answer to a question.
@@ -217,7 +218,7 @@ func (d *decision) run(ctx context.Context) error {
 	if len(d.held.Who.Authors) == 1 && d.held.Who.Authors[0].ID == t.who.Authors[0].ID {
 		job.Who = t.who
 	}
-	t.notify(core.Acting)
+	t.notify(watch.StageActing)
 	done, err := t.setup.Runtime.Resume(ctx, job, d.question.step, d.agreed)
 	t.decided = append(t.decided, d.origin)
 	if err != nil {

@@ -17,14 +17,15 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/coretest"
 	"synthbot/core/turn"
+	"synthbot/core/watch"
 )
 
 // broken is a plugin of which every hook panics.
 type broken struct{}
 
 func (broken) Judge(*core.Message, bool) core.Verdict { panic("gate") }
-func (broken) Observe(core.TurnEnd)                   { panic("observer") }
-func (broken) Watch(core.TurnStage)                   { panic("watcher") }
+func (broken) Observe(watch.TurnEnd)                  { panic("observer") }
+func (broken) Watch(watch.TurnStage)                  { panic("watcher") }
 func (broken) Think(context.Context, core.Path)       { panic("thinker") }
 
 // TestPluginsPanic: what a plugin's panic leaves is taken in, and not delivered again
@@ -38,7 +39,7 @@ func TestPluginsPanic(t *testing.T) {
 		b := start(t, s, room, pondering(time.Second), func(o *turn.Options) {
 			o.Log = slog.New(slog.NewTextHandler(&log, nil))
 			o.Asker = turn.Thinking(o.Asker, func(core.Path) core.Thinker { return broken{} }, o.Log)
-			o.Plugins.Observers, o.Plugins.Watchers = []core.Observer{broken{}, room}, []core.Watcher{broken{}}
+			o.Plugins.Observers, o.Plugins.Watchers = []watch.Observer{broken{}, room}, []watch.Watcher{broken{}}
 			o.Plugins.Gates, o.Places.Reaches = []core.Gate{broken{}}, func(core.Path) bool { panic("reach") }
 			o.Admins = []core.Path{core.MustPath("room/@user/boss")}
 		})

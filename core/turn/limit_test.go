@@ -9,6 +9,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
 )
 
@@ -120,7 +121,7 @@ func TestFlooderOfManyPlaces(t *testing.T) {
 func TestSpentBudgetIsToldOnceAnHour(t *testing.T) {
 	var spent []any
 	for range 60 {
-		spent = append(spent, &core.ModelError{Kind: core.Refused, Err: core.Errorf(core.Occupied, "You have used up your share.")})
+		spent = append(spent, &llm.Error{Kind: llm.Refused, Err: core.Errorf(core.Occupied, "You have used up your share.")})
 	}
 	b, c := limitedBot(t, coretest.NewAsker(spent...), func(*turn.Options) {})
 	b.floods("flood", "jay", core.Member, 40)
@@ -136,7 +137,7 @@ func TestSpentBudgetIsToldOnceAnHour(t *testing.T) {
 
 // TestOtherTroubleIsToldEachTime: errors that are not limits are reported each time.
 func TestOtherTroubleIsToldEachTime(t *testing.T) {
-	closed := &core.ModelError{Kind: core.Refused, Err: core.Errorf(core.Forbidden, "Closed for today.")}
+	closed := &llm.Error{Kind: llm.Refused, Err: core.Errorf(core.Forbidden, "Closed for today.")}
 	b, _ := limitedBot(t, coretest.NewAsker(closed), func(*turn.Options) {})
 	b.floods("open", "jay", core.Member, 2)
 	b.holds("Closed for today.", "Closed for today.")

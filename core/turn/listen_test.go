@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
 )
 
@@ -93,7 +94,7 @@ func TestAmbient(t *testing.T) {
 }
 
 func TestAmbientWithoutEngine(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, &core.ModelError{Kind: core.Fatal})
+	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, &llm.Error{Kind: llm.Fatal})
 	b.receive(talk("1", "jay", "one"))
 	b.ended(1)
 	b.holds() // nobody asked, so nobody is bothered

@@ -8,6 +8,9 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
+	"synthbot/core/hint"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 )
 
 // Config is the part of the configuration that turns are governed by.
@@ -97,11 +100,11 @@ type Places struct {
 type Plugins struct {
 	Commands  *command.Registry // nil: there are none
 	Gates     []core.Gate
-	Recons    []core.Recon
+	Recons    []hint.Source
 	Injectors map[string]core.Injector // by the key of the context
 	Bios      []core.Biographer
-	Observers []core.Observer
-	Watchers  []core.Watcher
+	Observers []watch.Observer
+	Watchers  []watch.Watcher
 }
 
 // Add adds what a plugin is able to do. Commands and watchers are not among it.
@@ -109,7 +112,7 @@ func (a *Plugins) Add(p core.Plugin) {
 	if x, ok := p.(core.Gate); ok {
 		a.Gates = append(a.Gates, x)
 	}
-	if x, ok := p.(core.Recon); ok {
+	if x, ok := p.(hint.Source); ok {
 		a.Recons = append(a.Recons, x)
 	}
 	if x, ok := p.(core.Injector); ok {
@@ -121,7 +124,7 @@ func (a *Plugins) Add(p core.Plugin) {
 	if x, ok := p.(core.Biographer); ok {
 		a.Bios = append(a.Bios, x)
 	}
-	if x, ok := p.(core.Observer); ok {
+	if x, ok := p.(watch.Observer); ok {
 		a.Observers = append(a.Observers, x)
 	}
 }
@@ -129,6 +132,6 @@ func (a *Plugins) Add(p core.Plugin) {
 // Opened is what attached files hold.
 type Opened struct {
 	Texts    map[string]string
-	Pictures map[string]core.Picture
-	Sounds   map[string]core.Sound
+	Pictures map[string]llm.File
+	Sounds   map[string]llm.File
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/prompt"
 )
 
 // Preview builds the prompt that a message would produce now, by the very steps
 // of a turn, and changes nothing.
-func (t *Turns) Preview(ctx context.Context, m core.Message, l core.Limits) (prompt.Prompt, error) {
+func (t *Turns) Preview(ctx context.Context, m core.Message, l llm.Limits) (prompt.Prompt, error) {
 	with := t.setup.Load()
 	with.rank(&m)
 	this := newTurn(t, m.Path, with)

@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/txt"
 )
 
 // question is what the log keeps with a message that asks for a confirmation:
@@ -192,7 +193,7 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, text string, q q
 	if !ok {
 		return core.Errorf(core.Broken, "%s has no message action", t.path.Interface())
 	}
-	payload, err := json.Marshal(map[string]string{"text": core.Literal(text) + " (yes/no)"})
+	payload, err := json.Marshal(map[string]string{"text": txt.Literal(text) + " (yes/no)"})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
 	"synthbot/memory"
 )
@@ -203,7 +204,7 @@ func TestWhatIsNotTakenIn(t *testing.T) {
 		}
 	}
 	s.read = errUnsure
-	if _, err := b.Preview(t.Context(), said("4", "jay", "hi").Message, core.Limits{}); !errors.Is(err, errUnsure) {
+	if _, err := b.Preview(t.Context(), said("4", "jay", "hi").Message, llm.Limits{}); !errors.Is(err, errUnsure) {
 		t.Errorf("a preview of nobody knows what: %v", err)
 	}
 	if err := b.InternalInbox().Receive(t.Context(), beat("b", "")); !errors.Is(err, errUnsure) {
@@ -327,9 +328,9 @@ func (s *sign) Think(ctx context.Context, _ core.Path) {
 
 type pondering time.Duration
 
-func (p pondering) Ask(context.Context, core.Question) (core.Answer, error) {
+func (p pondering) Ask(context.Context, core.Question) (llm.Answer, error) {
 	time.Sleep(time.Duration(p))
-	return core.Answer{}, nil
+	return llm.Answer{}, nil
 }
 
 // TestThinkingIsShownLate: not at once, but after 400 ms, and no longer than it lasts.

@@ -10,13 +10,14 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/turn"
+	"synthbot/core/watch"
 )
 
 // gallery watches turns and their ends.
 type gallery struct {
 	mu   sync.Mutex
 	seen []string // "seq stage", and "seq ended"
-	last core.TurnStage
+	last watch.TurnStage
 	over chan struct{} // a token for each turn that is over
 }
 
@@ -24,19 +25,19 @@ func (g *gallery) note(seq uint64, what string) {
 	g.seen = append(g.seen, fmt.Sprint(seq, " ", what))
 }
 
-// Watch implements core.Watcher.
-func (g *gallery) Watch(s core.TurnStage) {
+// Watch implements watch.Watcher.
+func (g *gallery) Watch(s watch.TurnStage) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.note(s.Turn.Seq, string(s.Stage))
 	g.last = s
-	if s.Stage == core.Over {
+	if s.Stage == watch.StageOver {
 		g.over <- struct{}{}
 	}
 }
 
-// Observe implements core.Observer.
-func (g *gallery) Observe(e core.TurnEnd) {
+// Observe implements watch.Observer.
+func (g *gallery) Observe(e watch.TurnEnd) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.note(e.Turn.Seq, "ended")
@@ -71,7 +72,7 @@ func watched(t *testing.T, script ...any) (*bot, *gallery) {
 	room := coretest.NewRoom("room")
 	return start(t, s, room, coretest.NewAsker(script...), func(o *turn.Options) {
 		o.Catalogue = catalogueOf(t, room, tools)
-		o.Plugins.Observers, o.Plugins.Watchers = append(o.Plugins.Observers, g), []core.Watcher{g}
+		o.Plugins.Observers, o.Plugins.Watchers = append(o.Plugins.Observers, g), []watch.Watcher{g}
 	}), g
 }
 

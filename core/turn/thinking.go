@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // thinkAfter is how long a model may think before people are shown that it does.
@@ -25,7 +26,7 @@ type thinking struct {
 }
 
 // Ask implements core.Asker. The sign is gone when it returns.
-func (t thinking) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+func (t thinking) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	shower := t.find(q.Path)
 	if shower == nil || q.Unshown {
 		return t.Asker.Ask(ctx, q)

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 )
 
 // traced notes what came of one question to the engines.
-func (c *exchange) traced(took time.Duration, a core.Answer, sections []core.Section, err error) {
-	ask := core.Ask{Round: int(c.round), Engine: a.Engine, Took: took, Usage: a.Usage, Sections: sections}
+func (c *exchange) traced(took time.Duration, a llm.Answer, sections []watch.Section, err error) {
+	ask := watch.Ask{Round: int(c.round), Engine: a.Engine, Took: took, Usage: a.Usage, Sections: sections}
 	if err != nil {
 		ask.Err = err.Error()
 	} else {
@@ -22,11 +24,11 @@ func (c *exchange) traced(took time.Duration, a core.Answer, sections []core.Sec
 }
 
 // notify tells watchers how far the turn is.
-func (t *turn) notify(stage core.Stage) {
+func (t *turn) notify(stage watch.Stage) {
 	if len(t.setup.Plugins.Watchers) == 0 {
 		return
 	}
-	s := core.TurnStage{
+	s := watch.TurnStage{
 		Turn: t.journal.id, Stage: stage, Began: t.trace.Began, Person: t.person(), Private: t.who.Private,
 	}
 	for _, w := range t.setup.Plugins.Watchers {
@@ -35,7 +37,7 @@ func (t *turn) notify(stage core.Stage) {
 }
 
 // finish tells observers that the turn is over.
-func (t *turn) finish(end core.TurnEnd) {
+func (t *turn) finish(end watch.TurnEnd) {
 	t.trace.Took = time.Since(t.trace.Began)
 	if t.setup.epoch() == t.journal.epoch { // else somebody was forgotten, whom they may concern
 		t.trace.Memories = t.input.parts.Recon.Memories

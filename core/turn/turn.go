@@ -40,6 +40,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/prompt"
+	"synthbot/core/watch"
 )
 
 // turn is one turn of a place: what it answers, what the prompt holds, and what came of
@@ -60,13 +61,13 @@ type turn struct {
 	input    input
 	results  results
 	decided  []*journal // of turns whose questions this one decided
-	trace    core.Trace
+	trace    watch.Trace
 }
 
 func newTurn(turns *Turns, path core.Path, s *setup) *turn {
 	t := &turn{
 		turns: turns, path: path, setup: s, snapshot: s.Catalogue.Load(), log: s.Log,
-		trace: core.Trace{Began: time.Now()},
+		trace: watch.Trace{Began: time.Now()},
 	}
 	t.input.turn, t.results.turn = t, t
 	return t
@@ -164,7 +165,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 
 // execute carries the round's plan out.
 func (t *turn) execute(ctx context.Context, round uint16, p core.Plan) error {
-	t.notify(core.Acting)
+	t.notify(watch.StageActing)
 	done, err := t.setup.Runtime.Execute(ctx, action.Job{
 		Snapshot: t.snapshot, Turn: t.journal.id, Round: round, Plan: p, Read: t.input.reading, Who: t.who,
 		Journal: t.journal, Attaches: t.setup.carrier(t.path) != nil, Guard: rewriteGuard{t}.check,

@@ -16,7 +16,9 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/coretest"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
+	"synthbot/core/watch"
 	"synthbot/memory"
 )
 
@@ -57,7 +59,7 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 		}},
 		Clock: time.Now, Log: log, Config: turn.Config{History: 20, Attempts: 2}, Names: []string{"Aria"},
 		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },
-		Plugins:  turn.Plugins{Observers: []core.Observer{room}},
+		Plugins:  turn.Plugins{Observers: []watch.Observer{room}},
 	}
 	for _, f := range change {
 		f(&o)
@@ -129,7 +131,7 @@ func (b *bot) receive(events ...core.Event) {
 }
 
 // ended waits for the ends of n turns.
-func (b *bot) ended(n int) (ends []core.TurnEnd) {
+func (b *bot) ended(n int) (ends []watch.TurnEnd) {
 	b.t.Helper()
 	for range n {
 		select {
@@ -531,7 +533,7 @@ func TestCorrection(t *testing.T) {
 		{"prose after all", []any{`{"x":`, "A.", "Never mind."}, 3, "Never mind."},
 		{"never raw JSON", []any{`{"actions":[{"type":"fly"}]}`, `{"actions":[{"type":"swim"}]}`, `{"actions":[{"type":"run"}]}`}, 3, apology},
 		{"the valid part", []any{`{"response":"hi","actions":[{"type":"fly"}]}`}, 3, "hi"},
-		{"an engine's error", []any{&core.ModelError{Kind: core.Fatal, Err: errors.New("api key sk-123 is wrong")}}, 1,
+		{"an engine's error", []any{&llm.Error{Kind: llm.Fatal, Err: errors.New("api key sk-123 is wrong")}}, 1,
 			"Sorry, I can't think straight just now. Please try again in a little while. (E-ENGINE)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -667,25 +669,25 @@ func TestAdminNoMore(t *testing.T) {
 // TestCallsAreWordsToo: in the tools dialect an answer is not the same again
 // because it has no text.
 func TestCallsAreWordsToo(t *testing.T) {
-	call := func(name, arguments string) core.Answer {
-		return core.Answer{Calls: []core.ToolCall{{ID: "1", Name: name, Arguments: []byte(arguments)}}}
+	call := func(name, arguments string) llm.Answer {
+		return llm.Answer{Calls: []llm.ToolCall{{ID: "1", Name: name, Arguments: []byte(arguments)}}}
 	}
 	for _, text := range []string{"", "Let me see."} {
 		script := []any{call("fly", `{`), call("swim", `{}`), call("message_room", `{"text":"hi"}`)}
 		for i := range script {
-			a := script[i].(core.Answer)
+			a := script[i].(llm.Answer)
 			a.Text = text
 			script[i] = a
 		}
 		b := fresh(t, script...)
-		b.asker.Limits.Dialect = core.DialectTools
+		b.asker.Limits.Dialect = llm.DialectTools
 		b.receive(said("1", "jay", "hi"))
 		b.ended(1)
 		if texts := b.room.Texts(); texts[len(texts)-1] != "hi" {
 			t.Errorf("beside %q: the room holds %q", text, texts)
 		}
 	}
-	for dialect, asked := range map[core.Dialect]int{core.DialectTools: 1, "": 2} { // text alone is how one speaks there
+	for dialect, asked := range map[llm.Dialect]int{llm.DialectTools: 1, "": 2} { // text alone is how one speaks there
 		b := fresh(t, "Hello there.", plan("Hello."))
 		b.asker.Limits.Dialect = dialect
 		b.receive(said("1", "jay", "hi"))
@@ -700,10 +702,10 @@ func TestCallsAreWordsToo(t *testing.T) {
 func TestTroubleIsWorded(t *testing.T) {
 	for text, err := range map[string]error{
 		"I can't think straight just now. Please try again in a little while. (E-ENGINE)": errors.New("secret"),
-		"(E-BUSY)":                 &core.ModelError{Kind: core.RetryLater},
-		"(E-REFUSED)":              &core.ModelError{Kind: core.Refused, Err: &core.Error{Kind: core.Broken}},
-		"(E-LONG)":                 &core.ModelError{Kind: core.TooLong},
-		"You have used up it all.": &core.ModelError{Kind: core.Refused, Err: core.Errorf(core.Occupied, "You have used up it all.")},
+		"(E-BUSY)":                 &llm.Error{Kind: llm.RetryLater},
+		"(E-REFUSED)":              &llm.Error{Kind: llm.Refused, Err: &core.Error{Kind: core.Broken}},
+		"(E-LONG)":                 &llm.Error{Kind: llm.TooLong},
+		"You have used up it all.": &llm.Error{Kind: llm.Refused, Err: core.Errorf(core.Occupied, "You have used up it all.")},
 	} {
 		b := fresh(t, err)
 		b.receive(said("1", "jay", "hi"))
@@ -716,7 +718,7 @@ func TestTroubleIsWorded(t *testing.T) {
 
 // TestCutOffReplies: a reply that was cut off is asked for again, however well it reads.
 func TestCutOffReplies(t *testing.T) {
-	b := fresh(t, core.Answer{Text: plan("This is half of"), Truncated: true}, plan("Short."))
+	b := fresh(t, llm.Answer{Text: plan("This is half of"), Truncated: true}, plan("Short."))
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
 	b.holds("Short.")

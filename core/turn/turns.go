@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // Turns takes events in and answers them. It implements core.Inbox.
@@ -243,7 +244,7 @@ func (t *Turns) withdraw(e *core.Event) {
 func (s *setup) reportSkipped(e *core.Event) {
 	m := &e.Message
 	if m.Private || e.Kind == core.KindCommand {
-		s.observe(core.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
+		s.observe(watch.TurnEnd{Turn: core.TurnID{Path: m.Path}, Messages: []string{m.ID}})
 	}
 }
 
@@ -257,7 +258,7 @@ func (s *setup) reaches(place core.Path) bool {
 }
 
 // observe tells observers that a turn is over.
-func (s *setup) observe(end core.TurnEnd) {
+func (s *setup) observe(end watch.TurnEnd) {
 	for _, o := range s.Plugins.Observers {
 		guard(s.Log, "observer", func() { o.Observe(end) })
 	}

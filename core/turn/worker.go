@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // A turn is tried three times. The fourth try only apologises, and if that fails, too,
@@ -226,8 +227,8 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	if t == nil {
 		return false, nil
 	}
-	t.notify(core.Waiting)
-	defer t.notify(core.Over)
+	t.notify(watch.StageWaiting)
+	defer t.notify(watch.StageOver)
 	if t.attempt >= freeTries { // the process died more than once while it ran
 		select {
 		case p.turns.suspect <- struct{}{}:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // bot is a small true bot: it answers every message through the console's own
@@ -59,7 +60,7 @@ func (b *bot) turn(m core.Message) {
 			b.t.Error(err)
 		}
 	}
-	end := core.TurnEnd{Turn: core.TurnID{Path: m.Path, Seq: 1}, Messages: []string{m.ID}, Answered: len(replies) > 0}
+	end := watch.TurnEnd{Turn: core.TurnID{Path: m.Path, Seq: 1}, Messages: []string{m.ID}, Answered: len(replies) > 0}
 	text, goesOn := b.more[m.Text]
 	if goesOn {
 		end.GoesOn = m.ID + "+"

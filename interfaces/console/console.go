@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // Options says who talks to whom, and through what. In and Out are required.
@@ -64,7 +65,7 @@ var (
 	_ core.Interface = (*Console)(nil)
 	_ core.Thinker   = (*Console)(nil)
 	_ core.Reacher   = (*Console)(nil)
-	_ core.Observer  = (*Console)(nil)
+	_ watch.Observer = (*Console)(nil)
 )
 
 // New makes a console; a name or session that cannot be part of a path is
@@ -140,7 +141,7 @@ func (c *Console) nextID() string {
 
 // Observe lets the pipe go on when the turn of its last line is over, with what the
 // bot adds by itself.
-func (c *Console) Observe(end core.TurnEnd) {
+func (c *Console) Observe(end watch.TurnEnd) {
 	if end.Turn.Path != c.place {
 		return
 	}

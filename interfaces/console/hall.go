@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // Hall is an interface whose places are terminals that come and go: those of
@@ -28,7 +29,7 @@ var (
 	_ core.Interface = (*Hall)(nil)
 	_ core.Thinker   = (*Hall)(nil)
 	_ core.Reacher   = (*Hall)(nil)
-	_ core.Observer  = (*Hall)(nil)
+	_ watch.Observer = (*Hall)(nil)
 )
 
 // Errors of Sit.
@@ -142,8 +143,8 @@ func (h *Hall) leave(c *Console) {
 	h.guest.Done()
 }
 
-// Observe implements core.Observer.
-func (h *Hall) Observe(end core.TurnEnd) {
+// Observe implements watch.Observer.
+func (h *Hall) Observe(end watch.TurnEnd) {
 	if c, err := h.seat(end.Turn.Path); err == nil {
 		c.Observe(end)
 	}

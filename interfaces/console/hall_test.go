@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/watch"
 	"synthbot/interfaces/console"
 )
 
@@ -65,14 +66,14 @@ func TestHall(t *testing.T) {
 	if _, err := say.Do(t.Context(), call); err != nil {
 		t.Error(err)
 	}
-	h.Observe(core.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
+	h.Observe(watch.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
 	if _, err := io.WriteString(w, "/help me now\n"); err != nil {
 		t.Fatal(err)
 	}
 	if e = <-in; e.Kind != core.KindCommand || e.Command.Name != "help" || len(e.Command.Args) != 2 {
 		t.Errorf("received %+v", e)
 	}
-	h.Observe(core.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
+	h.Observe(watch.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
 	w.Close()
 	if err := <-over; err != nil || out.String() != "Hello, Jay.\n" {
 		t.Errorf("%q, %v", out.String(), err)
@@ -92,6 +93,6 @@ func TestPathsAreNoCommands(t *testing.T) {
 	if e.Kind != core.KindMessage {
 		t.Errorf("received %+v", e)
 	}
-	h.Observe(core.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
+	h.Observe(watch.TurnEnd{Turn: core.TurnID{Path: e.Message.Path}, Messages: []string{e.Message.ID}})
 	<-over
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // script runs a conversation over a pipe and returns what stood on both outputs.
@@ -169,14 +170,14 @@ func TestObserveKnowsItsOwn(t *testing.T) {
 	var notices bytes.Buffer
 	c := New(Options{In: strings.NewReader(""), Out: io.Discard, Err: &notices})
 	over := c.expect("1")
-	c.Observe(core.TurnEnd{Turn: core.TurnID{Path: core.MustPath("console/other")}, Messages: []string{"1"}})
-	c.Observe(core.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Messages: []string{"2"}})
+	c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("console/other")}, Messages: []string{"1"}})
+	c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Messages: []string{"2"}})
 	select {
 	case <-over:
 		t.Error("another turn let it go on")
 	default:
 	}
-	c.Observe(core.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Messages: []string{"0", "1"}, Aside: true})
+	c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Messages: []string{"0", "1"}, Aside: true})
 	<-over
 	if !strings.Contains(notices.String(), "no answer") {
 		t.Errorf("notices %q", notices.String())

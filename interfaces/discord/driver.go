@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/watch"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
 )
@@ -61,7 +62,7 @@ var (
 	_ core.Thinker   = (*Driver)(nil)
 	_ core.Reacher   = (*Driver)(nil)
 	_ core.Scoper    = (*Driver)(nil)
-	_ core.Observer  = (*Driver)(nil)
+	_ watch.Observer = (*Driver)(nil)
 	_ core.Fetcher   = (*Driver)(nil)
 )
 

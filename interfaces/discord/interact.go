@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -350,7 +351,7 @@ func (o *option) text() string {
 
 // Observe is done with a command, and removes the sign that the bot is thinking if it got
 // no answer. If Listen has ended, the next driver does that.
-func (d *Driver) Observe(end core.TurnEnd) {
+func (d *Driver) Observe(end watch.TurnEnd) {
 	for _, id := range end.Messages {
 		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok && p.Answered {
 			d.replies.drop(p)

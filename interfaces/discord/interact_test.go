@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/watch"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -199,7 +200,7 @@ func TestCommandWithoutAnswer(t *testing.T) {
 	id := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 1)
 	s.answered(t, id, discordtest.AnswerLater)
-	d.Observe(core.TurnEnd{Messages: []string{id}})
+	d.Observe(watch.TurnEnd{Messages: []string{id}})
 	until(t, "the sign is gone", func() bool { return s.Thinking(hallID) == 0 })
 }
 
@@ -351,7 +352,7 @@ func TestFollowUpWhoseReplyIsLost(t *testing.T) {
 				if got != c.want {
 					t.Errorf("%s stand, want %s", got, c.want)
 				}
-				d.Observe(core.TurnEnd{Messages: []string{id}})
+				d.Observe(watch.TurnEnd{Messages: []string{id}})
 				time.Sleep(time.Second)
 				if left := d.replies.noted(); len(left) != 0 {
 					t.Errorf("noted still: %v", left)
@@ -373,7 +374,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 				t.Error(err)
 			}
 		}, 1},
-		"not answered": {func(_ *testing.T, d *Driver, id string) { d.Observe(core.TurnEnd{Messages: []string{id}}) }, 0},
+		"not answered": {func(_ *testing.T, d *Driver, id string) { d.Observe(watch.TurnEnd{Messages: []string{id}}) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -394,7 +395,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 			if err := stop(); err != nil {
 				t.Fatal(err)
 			}
-			before.Observe(core.TurnEnd{Messages: []string{open}}) // it can do nothing any more
+			before.Observe(watch.TurnEnd{Messages: []string{open}}) // it can do nothing any more
 			after := s.bot(t, change)
 			c.end(t, after, open)
 			after.tasks.close()
@@ -431,7 +432,7 @@ func TestAnswerFasterThanTheDeferral(t *testing.T) {
 	}
 	second := s.command(t, hallID, annID, "help", nil)
 	in.wait(t, core.KindCommand, 2)
-	d.Observe(core.TurnEnd{Messages: []string{second}})
+	d.Observe(watch.TurnEnd{Messages: []string{second}})
 	s.answered(t, second, discordtest.AnswerLater)
 	until(t, "the sign is gone", func() bool { return s.Thinking(hallID) == 0 })
 }
@@ -464,7 +465,7 @@ func TestCommandWhoseAnswerIsLost(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				d.Observe(core.TurnEnd{Messages: []string{id}})
+				d.Observe(watch.TurnEnd{Messages: []string{id}})
 				time.Sleep(10 * time.Second)
 				if got := s.Messages(hallID); len(got) != 1 || got[0].Interaction != id {
 					t.Errorf("stands: %+v", got)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // marks are the reactions on messages that are being answered.
@@ -60,7 +61,7 @@ func (l *marks) begin(p core.Path) (message string, marked chan struct{}) {
 // over returns the messages to unmark at the end of a turn, with what to wait for first.
 // Messages that this process did not see may be marked by an earlier one. A chat command
 // leaves the marks of the turn beside it.
-func (l *marks) over(end core.TurnEnd) map[string]chan struct{} {
+func (l *marks) over(end watch.TurnEnd) map[string]chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	gone := map[string]chan struct{}{}
@@ -102,7 +103,7 @@ func (d *Driver) acknowledge(p core.Path, s chatKey) {
 
 // Observe removes what was shown during a turn: the reaction, and a draft that became
 // no message.
-func (d *Driver) Observe(end core.TurnEnd) {
+func (d *Driver) Observe(end watch.TurnEnd) {
 	s, err := chatKeyOf(d.opt.Name, end.Turn.Path)
 	if err != nil || end.Turn.Seq == 0 {
 		return

@@ -17,6 +17,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -492,14 +493,14 @@ func TestAcknowledge(t *testing.T) {
 			d.Think(ctx, at)
 			cancel()
 		}
-		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}, Messages: []string{"1"}})
+		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}, Messages: []string{"1"}})
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		d.Think(ctx, at) // about nothing
 		cancel()
-		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at}, Messages: []string{"2"}}) // no turn
-		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 2}, Messages: []string{"2"}})
-		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: place("telegram", ann, 0), Seq: 9}, Messages: []string{"77"}})
+		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at}, Messages: []string{"2"}}) // no turn
+		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 2}, Messages: []string{"2"}})
+		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: place("telegram", ann, 0), Seq: 9}, Messages: []string{"77"}})
 		time.Sleep(time.Second)
 		var got []string
 		for _, c := range w.Calls("setMessageReaction") {
@@ -590,7 +591,7 @@ func TestAcknowledgeBesideCommand(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		d.Think(ctx, at)
 		cancel()
-		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 2}, Messages: []string{"2"}, Command: true})
+		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 2}, Messages: []string{"2"}, Command: true})
 		time.Sleep(time.Second)
 		reacted := func(message string, on bool) int {
 			n := 0
@@ -604,7 +605,7 @@ func TestAcknowledgeBesideCommand(t *testing.T) {
 		if set, gone := reacted("1", true), reacted("1", false); set != 1 || gone != 0 {
 			t.Errorf("while the turn runs, the reaction was set %d times and removed %d times", set, gone)
 		}
-		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}, Messages: []string{"1"}})
+		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}, Messages: []string{"1"}})
 		time.Sleep(time.Second)
 		if gone := reacted("1", false); gone != 1 {
 			t.Errorf("after the turn, the reaction was removed %d times", gone)

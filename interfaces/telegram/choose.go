@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
@@ -28,7 +29,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 	if params["reply_markup"], err = d.send.choices(to.key.chat, choices); err != nil {
 		return err
 	}
-	p := shortened(core.Literal(what.Text))
+	p := shortened(txt.Literal(what.Text))
 	return d.send.part(ctx, parts, 1, what, func(ctx context.Context, key string) (string, error) {
 		r := botapi.Request{Method: "sendMessage", Params: params, Chat: to.key.chat, Rank: 1}
 		return d.send.say(ctx, to, r, p, true, key)
@@ -72,7 +73,7 @@ func (d *Driver) Settle(ctx context.Context, m core.Sent) error {
 	if err != nil || message == 0 {
 		return core.Errorf(core.Invalid, "%q is no message", m.ID)
 	}
-	if err := d.send.editTo(ctx, to, message, botapi.Params{}, shortened(core.Literal(m.Text))); err != nil {
+	if err := d.send.editTo(ctx, to, message, botapi.Params{}, shortened(txt.Literal(m.Text))); err != nil {
 		return explain(err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
+	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -99,7 +100,7 @@ func TestDraftBesideCommand(t *testing.T) {
 		if err := doCtx(core.Beside(t.Context()), t, d, "message_telegram", chat, `{"text":"command"}`, &coretest.Parts{}); err != nil {
 			t.Fatal(err)
 		}
-		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: chat, Seq: 2}, Answered: true, Command: true})
+		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: chat, Seq: 2}, Answered: true, Command: true})
 		synctest.Wait()
 		if err := do(t, d, "message_telegram", chat, `{"text":"`+text+`done"}`, &coretest.Parts{}); err != nil {
 			t.Fatal(err)
@@ -161,7 +162,7 @@ func TestDraftSwitch(t *testing.T) {
 			at := place("telegram", jay, 0)
 			for range 2 {
 				stream(d, at, 20)
-				d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}})
+				d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}})
 			}
 			stream(d, at, 20)
 			if n := len(w.Messages(jay)); n != min(stands, 1) {
@@ -233,13 +234,13 @@ func TestDraftGoes(t *testing.T) {
 			d.Draft(at, "another engine")
 		}, "another engine"},
 		"the turn ends": {func(_ *testing.T, _ *world, d *Driver) {
-			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}})
+			d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}})
 		}, ""},
 		"a message has no turn": {func(_ *testing.T, _ *world, d *Driver) {
-			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at}})
+			d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at}})
 		}, "half a text"},
 		"another turn ends": {func(_ *testing.T, _ *world, d *Driver) {
-			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: place("telegram", forum, 0), Seq: 5}})
+			d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: place("telegram", forum, 0), Seq: 5}})
 		}, "half a text"},
 		"a reply": {func(t *testing.T, w *world, d *Driver) {
 			to := w.Say(group, jay, telegramtest.Saying{Text: "which?"})
@@ -330,7 +331,7 @@ func TestDraftCrash(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 		}, "2 whole"},
 		"the turn was given up": {func(_ *testing.T, _ *world, d *Driver) {
-			d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}, Aside: true})
+			d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}, Aside: true})
 		}, ""},
 		"the place moves on": {func(t *testing.T, w *world, d *Driver) {
 			w.Say(group, jay, telegramtest.Saying{Text: "never mind"})
@@ -408,7 +409,7 @@ func TestDraftUnknown(t *testing.T) {
 	at := place("telegram", group, 0)
 	fates := map[string]func(*testing.T, *world, *Driver){
 		"nothing else":      func(*testing.T, *world, *Driver) {},
-		"the turn ends":     func(_ *testing.T, _ *world, d *Driver) { d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}}) },
+		"the turn ends":     func(_ *testing.T, _ *world, d *Driver) { d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}}) },
 		"it is taken back":  func(_ *testing.T, _ *world, d *Driver) { d.Draft(at, "") },
 		"people talk on":    func(_ *testing.T, w *world, _ *Driver) { w.Say(group, jay, telegramtest.Saying{Text: "hm"}) },
 		"a while goes by":   func(*testing.T, *world, *Driver) { time.Sleep(2 * draftLeft) },
@@ -511,7 +512,7 @@ func TestDraftUnnoted(t *testing.T) {
 		w.state.breaks(nil)
 		_ = stop()
 		d, stop = w.up(t)
-		d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}})
+		d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 1}})
 		time.Sleep(time.Second)
 		if got := strings.Join(shownTexts(w, group), "|"); got != "the answer" {
 			t.Errorf("%q stands", got)
@@ -556,7 +557,7 @@ func TestDraftReload(t *testing.T) {
 		if err := do(t, old, "message_telegram", at, `{"text":"whole"}`, &coretest.Parts{}); err != nil {
 			t.Fatal(err)
 		}
-		next.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}})
+		next.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: 5}})
 		time.Sleep(time.Second)
 		next.Draft(at, "the next answer")
 		time.Sleep(draftLeft)

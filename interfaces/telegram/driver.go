@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/botapi"
 )
 
@@ -40,7 +41,7 @@ type Driver struct {
 var (
 	_ core.Interface = (*Driver)(nil)
 	_ core.Thinker   = (*Driver)(nil)
-	_ core.Observer  = (*Driver)(nil)
+	_ watch.Observer = (*Driver)(nil)
 	_ core.Reacher   = (*Driver)(nil)
 	_ core.Readier   = (*Driver)(nil)
 )

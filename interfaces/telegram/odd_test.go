@@ -18,6 +18,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
+	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/markup"
 	"synthbot/interfaces/telegram/telegramtest"
 )
@@ -192,7 +193,7 @@ func TestStopUnderLoad(t *testing.T) {
 						d.Draft(at, strings.Repeat("word ", n+1))
 						time.Sleep(100 * time.Millisecond)
 					}
-					d.Observe(core.TurnEnd{Turn: core.TurnID{Path: at, Seq: uint64(life + 1)},
+					d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: at, Seq: uint64(life + 1)},
 						Messages: []string{fmt.Sprint(id)}})
 				})
 				all.Go(func() {

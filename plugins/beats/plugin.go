@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/timezone"
 )
 
 // Plugin is the bot's own initiative. Safe for concurrent use.
@@ -149,7 +150,7 @@ func (p *Plugin) zoneThere(ctx context.Context, place core.Path) (string, error)
 }
 
 func (p *Plugin) zoneOfPerson(ctx context.Context, person core.Path) (string, error) {
-	z, err := p.host.Zones.Of(ctx, person)
+	z, err := timezone.Of(ctx, p.host.Zones, person)
 	if err != nil {
 		return "", fmt.Errorf("zone of %s: %w", person, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/timezone"
 	"synthbot/plugins/plugintest"
 )
 
@@ -410,14 +411,14 @@ func TestOneZone(t *testing.T) {
 		return at.String()
 	}
 	keep := func(zone string) {
-		if err := s.Zones.Keep(t.Context(), jay, core.Zone{Name: zone, Origin: private}); err != nil {
+		if err := timezone.Keep(t.Context(), s.Zones, jay, timezone.Zone{Name: zone, Origin: private}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := p.keepPlace(t.Context(), jay, &spot{Name: "Naples", Zone: "Europe/Rome", Lat: 40, Origin: private}); err != nil {
 		t.Fatal(err)
 	}
-	if z, err := s.Zones.Of(t.Context(), jay); err != nil || z != (core.Zone{Name: "Europe/Rome", Origin: private}) || where() != "Naples" {
+	if z, err := timezone.Of(t.Context(), s.Zones, jay); err != nil || z != (timezone.Zone{Name: "Europe/Rome", Origin: private}) || where() != "Naples" {
 		t.Errorf("the zone is %v, %v; he is in %q", z, err, where())
 	}
 	if keep("Asia/Tokyo"); where() != "Tokyo" {

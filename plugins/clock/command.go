@@ -6,6 +6,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/timezone"
 )
 
 // Commands implements command.Commander.
@@ -56,7 +57,7 @@ func (p *Plugin) find(ctx context.Context, name, locale string) (*spot, error) {
 	if strings.Contains(zone, "/") || zone == "UTC" {
 		loc := zoneOf(zone)
 		if loc != nil {
-			return bare(core.Zone{Name: loc.String()}), nil
+			return bare(timezone.Zone{Name: loc.String()}), nil
 		}
 	}
 	if p.config.Weather == weatherOff {

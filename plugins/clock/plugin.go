@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/timezone"
 )
 
 // Plugin tells the time, the season and the weather. Safe for concurrent use.
@@ -114,15 +115,15 @@ func (p *Plugin) keepPlace(ctx context.Context, person core.Path, s *spot) error
 	}
 	switch {
 	case s == nil:
-		return p.host.Zones.Keep(ctx, person, core.Zone{})
+		return timezone.Keep(ctx, p.host.Zones, person, timezone.Zone{})
 	case s.location() != nil:
-		return p.host.Zones.Keep(ctx, person, core.Zone{Name: s.Zone, Origin: s.Origin})
+		return timezone.Keep(ctx, p.host.Zones, person, timezone.Zone{Name: s.Zone, Origin: s.Origin})
 	}
 	return nil
 }
 
 // bare is the spot of whom nothing but the zone is known; nil where that is not.
-func bare(z core.Zone) *spot {
+func bare(z timezone.Zone) *spot {
 	if zoneOf(z.Name) == nil {
 		return nil
 	}
@@ -138,7 +139,7 @@ func (p *Plugin) visibleSpot(ctx context.Context, place core.Path, private bool,
 	if err != nil || author.ID == "" || author.Bot {
 		return nil, nil // nobody, or many
 	}
-	z, err := p.host.Zones.Of(ctx, person)
+	z, err := timezone.Of(ctx, p.host.Zones, person)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
@@ -191,22 +192,22 @@ func (p *Plugin) ask(ctx context.Context, d *page, order string, shown any) (str
 	if err != nil {
 		return "", fmt.Errorf("digest: %w", err)
 	}
-	answer, err := p.host.Asker.Ask(ctx, core.Question{Path: d.place, Build: func(l core.Limits) (core.Request, error) {
+	answer, err := p.host.Asker.Ask(ctx, core.Question{Path: d.place, Build: func(l llm.Limits) (llm.Request, error) {
 		var entries []json.RawMessage
 		if err := json.Unmarshal(all, &entries); err != nil {
-			return core.Request{}, err
+			return llm.Request{}, err
 		}
 		for ; len(entries) > 0; entries = entries[1:] {
 			text, err := json.Marshal(map[string]any{"day": d.day, "entries": entries})
 			if err != nil {
-				return core.Request{}, err
+				return llm.Request{}, err
 			}
 			if l.Fit(order, string(text)) {
-				return core.Request{System: []string{order},
-					Messages: []core.Utterance{{Role: core.RoleUser, Text: string(text)}}}, nil
+				return llm.Request{System: []string{order},
+					Messages: []llm.Utterance{{Role: llm.RoleUser, Text: string(text)}}}, nil
 			}
 		}
-		return core.Request{}, &core.ModelError{Kind: core.TooLong, Engine: l.Engine,
+		return llm.Request{}, &llm.Error{Kind: llm.TooLong, Engine: l.Engine,
 			Err: errors.New("not even one entry fits")}
 	}})
 	return answer.Text, err

@@ -2,6 +2,7 @@ package lorebook
 
 import (
 	"synthbot/core"
+	"synthbot/core/lore"
 )
 
 // Config is the table [plugins.lorebook].
@@ -34,6 +35,6 @@ type Card struct {
 
 // The parts of a book are defined in core.
 type (
-	Book  = core.Book
-	Entry = core.BookEntry
+	Book  = lore.Book
+	Entry = lore.Entry
 )

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/watch"
 )
 
 // Times of the work in the background.
@@ -73,7 +74,7 @@ func (w *waiting) take(place core.Path, due time.Time) bool {
 }
 
 // observe schedules the reading of a place for when it has been silent long enough.
-func (x *extractor) observe(end core.TurnEnd) {
+func (x *extractor) observe(end watch.TurnEnd) {
 	if x.config.Extract && end.Turn.Seq != 0 {
 		x.waiting.at(end.Turn.Path, x.host.Clock().Add(x.config.ExtractAfter))
 	}

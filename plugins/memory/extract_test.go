@@ -11,6 +11,8 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/llm"
+	"synthbot/core/watch"
 	"synthbot/plugins/plugintest"
 )
 
@@ -61,7 +63,7 @@ type asker struct {
 	before func()
 }
 
-func (a asker) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+func (a asker) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	a.before()
 	return a.Asker.Ask(ctx, q)
 }
@@ -125,7 +127,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		says(t, s, place, ann, "I sold my green canoe")
 		says(t, s, place, core.Author{}, "To whom?")
 		says(t, s, place, ann, "to Lea")
-		p.Observe(core.TurnEnd{Turn: core.TurnID{Path: place, Seq: 4}})
+		p.Observe(watch.TurnEnd{Turn: core.TurnID{Path: place, Seq: 4}})
 		time.Sleep(16 * time.Minute)
 		synctest.Wait()
 		if n := len(next.Asked()); n != 1 || strings.Contains(next.Asked()[0].Messages[0].Text, "boat") {
@@ -166,7 +168,7 @@ func TestNotWhileTheyTalk(t *testing.T) {
 		p := made(t, s, standard())
 		defer running(p)()
 		says(t, s, place, core.Author{}, "Hello all.")
-		p.Observe(core.TurnEnd{Turn: core.TurnID{Path: place, Seq: 1}})
+		p.Observe(watch.TurnEnd{Turn: core.TurnID{Path: place, Seq: 1}})
 		for i := range partMax - 1 {
 			time.Sleep(10 * time.Minute)
 			says(t, s, place, jay, fmt.Sprint("and on and on ", i))
@@ -199,7 +201,7 @@ func TestOtherClock(t *testing.T) {
 		p := made(t, s, standard())
 		defer running(p)()
 		if !resumed {
-			p.Observe(core.TurnEnd{Turn: core.TurnID{Path: place, Seq: 1}})
+			p.Observe(watch.TurnEnd{Turn: core.TurnID{Path: place, Seq: 1}})
 		}
 		for i := range 4 {
 			time.Sleep(10 * time.Minute)
@@ -275,9 +277,9 @@ func TestSleepCostsNothing(t *testing.T) {
 		defer running(p)()
 		for range 10 {
 			for i := range 100 {
-				p.Observe(core.TurnEnd{Turn: core.TurnID{Path: core.MustPath(fmt.Sprint("room/", i)), Seq: 1}})
+				p.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath(fmt.Sprint("room/", i)), Seq: 1}})
 			}
-			p.Observe(core.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/none")}}) // a message without a turn
+			p.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("room/none")}}) // a message without a turn
 			time.Sleep(time.Minute)
 		}
 		time.Sleep(time.Hour)

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/crowd"
+	"synthbot/core/hint"
 	"synthbot/core/txt"
 )
 
@@ -22,8 +23,8 @@ const (
 	hintTop    = 100
 )
 
-// Recon implements core.Recon: it tells what is worth remembering now.
-func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]core.Hint, error) {
+// Recon implements hint.Source: it tells what is worth remembering now.
+func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	if p.config.Hints == 0 {
 		return nil, nil
 	}
@@ -41,7 +42,7 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]core.Hint, error) {
 		}
 	}
 	here := crowdOf(&s)
-	var hints []core.Hint
+	var hints []hint.Hint
 	room := p.config.HintChars
 	for i := range found {
 		text := p.hint(&found[i], &here)
@@ -49,7 +50,7 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]core.Hint, error) {
 		if room < 0 || len(hints) == p.config.Hints {
 			break
 		}
-		hints = append(hints, core.Hint{Kind: core.MemoryHint, Text: text, Priority: hintTop - len(hints)})
+		hints = append(hints, hint.Hint{Kind: hint.Memory, Text: text, Priority: hintTop - len(hints)})
 	}
 	return hints, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/hint"
 	"synthbot/plugins/plugintest"
 )
 
@@ -26,7 +27,7 @@ func hints(t testing.TB, p *Plugin, s core.Scene) (all []string) {
 		t.Fatal(err)
 	}
 	for i, h := range list {
-		if h.Kind != core.MemoryHint || i > 0 && h.Priority >= list[i-1].Priority || strings.ContainsAny(h.Text, "\n\r") {
+		if h.Kind != hint.Memory || i > 0 && h.Priority >= list[i-1].Priority || strings.ContainsAny(h.Text, "\n\r") {
 			t.Errorf("%+v", h)
 		}
 		text, _, _ := strings.Cut(h.Text, " (")

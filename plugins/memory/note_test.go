@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 var place = core.MustPath("room/1")
@@ -130,7 +131,7 @@ func TestRequestKeepsToLimits(t *testing.T) {
 	}
 	c, _ := talk(texts...)
 	p := reader()
-	size := func(r core.Request) int {
+	size := func(r llm.Request) int {
 		n := 0
 		for _, s := range r.System {
 			n += utf8.RuneCountInString(s)
@@ -140,14 +141,14 @@ func TestRequestKeepsToLimits(t *testing.T) {
 		}
 		return n
 	}
-	whole, shown, err := p.request(c, []string{"Jay likes boats"}, core.Limits{})
+	whole, shown, err := p.request(c, []string{"Jay likes boats"}, llm.Limits{})
 	if err != nil || len(shown) != 200 || !strings.Contains(whole.Messages[0].Text, "Jay likes boats") {
 		t.Fatalf("%d of 200 lines are shown, %v", len(shown), err)
 	}
-	for _, l := range []core.Limits{{Chars: 6000}, {Chars: 2600}, {Tokens: 2000}, {Chars: 9000, Tokens: 1000}} {
+	for _, l := range []llm.Limits{{Chars: 6000}, {Chars: 2600}, {Tokens: 2000}, {Chars: 9000, Tokens: 1000}} {
 		most := l.Chars
-		if l.Tokens > 0 && (most == 0 || most > l.Tokens*core.CharsPerToken) {
-			most = l.Tokens * core.CharsPerToken
+		if l.Tokens > 0 && (most == 0 || most > l.Tokens*llm.CharsPerToken) {
+			most = l.Tokens * llm.CharsPerToken
 		}
 		r, shown, err := p.request(c, []string{"Jay likes boats"}, l)
 		if err != nil || size(r) > most || size(r) < most*3/5 {
@@ -157,10 +158,10 @@ func TestRequestKeepsToLimits(t *testing.T) {
 			t.Errorf("%+v: %d lines are shown", l, n)
 		}
 	}
-	var failed *core.ModelError
-	if _, _, err := p.request(c, nil, core.Limits{Chars: 500}); err == nil {
+	var failed *llm.Error
+	if _, _, err := p.request(c, nil, llm.Limits{Chars: 500}); err == nil {
 		t.Error("500 characters hold the question")
-	} else if failed, _ = err.(*core.ModelError); failed == nil || failed.Kind != core.TooLong {
+	} else if failed, _ = err.(*llm.Error); failed == nil || failed.Kind != llm.TooLong {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 	"synthbot/core/txt"
 )
 
@@ -93,7 +94,7 @@ func (x *extractor) line(ctx context.Context, c *part, e *core.Entry) error {
 	said := spoken{At: m.Time.In(x.host.Clock().Location()).Format("2006-01-02 15:04"),
 		Text: txt.Clip(txt.Line(m.Text), spokenAt)}
 	if e.Self {
-		said.Text = txt.Clip(txt.Line(core.Unthink(m.Text)), spokenAt)
+		said.Text = txt.Clip(txt.Line(llm.Unthink(m.Text)), spokenAt)
 		c.mine++
 		if !c.aside {
 			c.lines = append(c.lines, said)
@@ -171,7 +172,7 @@ func (x *extractor) ask(ctx context.Context, c *part) ([]note, error) {
 		return nil, err
 	}
 	var lines []spoken // that the model was shown
-	answer, err := x.host.Asker.Ask(ctx, core.Question{Path: c.place, Build: func(l core.Limits) (core.Request, error) {
+	answer, err := x.host.Asker.Ask(ctx, core.Question{Path: c.place, Build: func(l llm.Limits) (llm.Request, error) {
 		r, shown, err := x.request(c, known, l)
 		lines = shown
 		return r, err
@@ -212,7 +213,7 @@ func (x *extractor) known(ctx context.Context, c *part) ([]string, error) {
 
 // request builds the question within an engine's limits: what does not fit is
 // left out, the oldest first.
-func (x *extractor) request(c *part, known []string, l core.Limits) (core.Request, []spoken, error) {
+func (x *extractor) request(c *part, known []string, l llm.Limits) (llm.Request, []spoken, error) {
 	r := reading{Known: known, Messages: c.lines}
 	for i, s := range c.people {
 		r.People = append(r.People, person{i + 1, s.name})
@@ -221,11 +222,11 @@ func (x *extractor) request(c *part, known []string, l core.Limits) (core.Reques
 	for {
 		text, err := json.Marshal(r)
 		if err != nil {
-			return core.Request{}, nil, err
+			return llm.Request{}, nil, err
 		}
 		if l.Fit(order, string(text)) {
-			return core.Request{
-				System: []string{order}, Messages: []core.Utterance{{Role: core.RoleUser, Text: string(text)}},
+			return llm.Request{
+				System: []string{order}, Messages: []llm.Utterance{{Role: llm.RoleUser, Text: string(text)}},
 			}, r.Messages, nil
 		}
 		switch n := len(r.Messages); {
@@ -234,7 +235,7 @@ func (x *extractor) request(c *part, known []string, l core.Limits) (core.Reques
 		case n > 1:
 			r.Messages = r.Messages[min(n-1, 1+n/10):]
 		default:
-			return core.Request{}, nil, &core.ModelError{Kind: core.TooLong, Engine: l.Engine,
+			return llm.Request{}, nil, &llm.Error{Kind: llm.TooLong, Engine: l.Engine,
 				Err: fmt.Errorf("a conversation of %d bytes does not fit", len(text))}
 		}
 	}

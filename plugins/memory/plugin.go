@@ -10,6 +10,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/crowd"
 	"synthbot/core/txt"
+	"synthbot/core/watch"
 )
 
 // Plugin keeps, finds and forgets facts. Safe for concurrent use.
@@ -35,8 +36,8 @@ func (p *Plugin) Name() string { return "memory" }
 // Actions implements core.Plugin.
 func (p *Plugin) Actions() []core.Action { return p.actions }
 
-// Observe implements core.Observer.
-func (p *Plugin) Observe(end core.TurnEnd) { p.extractor.observe(end) }
+// Observe implements watch.Observer.
+func (p *Plugin) Observe(end watch.TurnEnd) { p.extractor.observe(end) }
 
 // Run implements core.Runner.
 func (p *Plugin) Run(ctx context.Context) error { return p.extractor.run(ctx) }

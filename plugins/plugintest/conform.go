@@ -15,6 +15,8 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/coretest"
+	"synthbot/core/hint"
+	"synthbot/core/watch"
 )
 
 // Canary is a word that nobody says by himself. Where the payload or the text of
@@ -258,7 +260,7 @@ func contributions(t *testing.T, p core.Plugin, s core.Scene) (list []string) {
 		}
 		list = append(list, string(raw))
 	}
-	if x, ok := p.(core.Recon); ok {
+	if x, ok := p.(hint.Source); ok {
 		hints, err := x.Recon(ctx, s)
 		if err != nil {
 			t.Errorf("Recon: %v", err)
@@ -349,8 +351,8 @@ func (s *stage) say(text string, place core.Path, who core.Author) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if x, ok := s.plugin.(core.Observer); ok {
-		x.Observe(core.TurnEnd{
+	if x, ok := s.plugin.(watch.Observer); ok {
+		x.Observe(watch.TurnEnd{
 			Turn: core.TurnID{Path: place, Seq: b.Append[0].Message.Seq}, Messages: []string{m.ID}, Answered: true, Person: person, Private: m.Private,
 		})
 	}

@@ -64,7 +64,7 @@
 //	model< {"actions":…}    to the next question, word by word
 //	says< text              a plan that says this
 //	does< NAME {…}          a plan of this action
-//	fails< retry_later      an error of the engine: a core.ModelErrorKind, or none
+//	fails< retry_later      an error of the engine: a llm.ErrorKind, or none
 //	                        for core.ErrNoEngine
 //
 // The model waits for its line: what stands between is what people see while it

@@ -9,8 +9,10 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/command"
+	"synthbot/core/hint"
 	"synthbot/core/recon"
 	"synthbot/core/turn"
+	"synthbot/core/watch"
 	"synthbot/memory"
 )
 
@@ -100,7 +102,7 @@ func (l *life) offer() error {
 func (s *Script) host(l *life, name string, in core.Inbox) core.Host {
 	h := core.Host{
 		Name: name, Log: s.log.With("plugin", name), Clock: s.Now, Language: s.language,
-		Items: items{l.db, name}, Zones: core.Zones{Items: items{l.db, "zones"}}, Facts: l.db, Inbox: in, Reader: l.db, Asker: s.model, Desk: s.desk,
+		Items: items{l.db, name}, Zones: items{l.db, "zones"}, Facts: l.db, Inbox: in, Reader: l.db, Asker: s.model, Desk: s.desk,
 		Changed: func() {
 			select {
 			case l.changed <- struct{}{}:
@@ -123,7 +125,7 @@ func (s *Script) options(l *life) (turn.Options, error) {
 			return core.Persona{Name: "Aria", Text: "You are Aria."}
 		}},
 		Admins: s.admins, Names: []string{"Aria"}, Epoch: l.db.Epoch,
-		Plugins: turn.Plugins{Recons: []core.Recon{recon.New()}, Observers: []core.Observer{observer(s.poke)}},
+		Plugins: turn.Plugins{Recons: []hint.Source{recon.New()}, Observers: []watch.Observer{observer(s.poke)}},
 	}
 	if len(s.shares) > 0 {
 		o.Prompt.Shares = []turn.Share{{Paths: s.shares}}
@@ -149,8 +151,8 @@ func (s *Script) options(l *life) (turn.Options, error) {
 // observer pokes when a turn is over.
 type observer func()
 
-// Observe implements core.Observer.
-func (o observer) Observe(core.TurnEnd) { o() }
+// Observe implements watch.Observer.
+func (o observer) Observe(watch.TurnEnd) { o() }
 
 // goodbye is how long turns may take to finish.
 const goodbye = 5 * time.Second

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // model is a core.Asker whose answers come from the script.
@@ -22,8 +23,8 @@ type model struct {
 
 // question is one that was asked.
 type question struct {
-	request core.Request
-	answer  chan any // core.Answer or error
+	request llm.Request
+	answer  chan any // llm.Answer or error
 }
 
 // text is what the model is told of the moment.
@@ -39,10 +40,10 @@ func (q *question) text() string {
 func (q *question) rules() string { return strings.Join(q.request.System, "\n") }
 
 // Ask implements core.Asker.
-func (m *model) Ask(ctx context.Context, asked core.Question) (core.Answer, error) {
-	r, err := asked.Build(core.Limits{Engine: "script"})
+func (m *model) Ask(ctx context.Context, asked core.Question) (llm.Answer, error) {
+	r, err := asked.Build(llm.Limits{Engine: "script"})
 	if err != nil {
-		return core.Answer{}, err
+		return llm.Answer{}, err
 	}
 	q := &question{request: r, answer: make(chan any, 1)}
 	m.mu.Lock()
@@ -53,14 +54,14 @@ func (m *model) Ask(ctx context.Context, asked core.Question) (core.Answer, erro
 	select {
 	case a := <-q.answer:
 		if err, ok := a.(error); ok {
-			return core.Answer{}, err
+			return llm.Answer{}, err
 		}
-		return a.(core.Answer), nil
+		return a.(llm.Answer), nil
 	case <-ctx.Done():
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.waits = slices.DeleteFunc(m.waits, func(other *question) bool { return other == q })
-		return core.Answer{}, ctx.Err()
+		return llm.Answer{}, ctx.Err()
 	}
 }
 
@@ -104,8 +105,8 @@ func (m *model) count() int {
 // none is a core.Asker where no engine is configured.
 type none struct{}
 
-func (none) Ask(context.Context, core.Question) (core.Answer, error) {
-	return core.Answer{}, core.ErrNoEngine
+func (none) Ask(context.Context, core.Question) (llm.Answer, error) {
+	return llm.Answer{}, core.ErrNoEngine
 }
 
 // failure is an engine's error as a script names it.
@@ -113,10 +114,10 @@ func failure(name string) error {
 	if name == "none" {
 		return core.ErrNoEngine
 	}
-	kind := core.ModelErrorKind(name)
+	kind := llm.ErrorKind(name)
 	switch kind {
-	case core.RetryLater, core.Fatal, core.Refused, core.TooLong:
-		return &core.ModelError{Kind: kind, Engine: "script", Err: errors.New("the script says so")}
+	case llm.RetryLater, llm.Fatal, llm.Refused, llm.TooLong:
+		return &llm.Error{Kind: kind, Engine: "script", Err: errors.New("the script says so")}
 	}
 	return nil
 }

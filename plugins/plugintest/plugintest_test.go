@@ -170,7 +170,7 @@ func TestFaults(t *testing.T) {
 		"an unknown way":      {"Jay (shouting)> hi", `"shouting" is no way to say something`},
 		"a configuration":     {"Jay (aside)> hi\n-- keeper.toml --\nprefiks = \"x\"\n", "prefiks"},
 		"no file":             {"Jay (file x.png)> hi", `the script has no file "x.png"`},
-		"no kind of an error": {"Jay> hi\nfails< boom", "no core.ModelErrorKind"},
+		"no kind of an error": {"Jay> hi\nfails< boom", "no llm.ErrorKind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := faultOf(t, tc.script, With(toys()), Named("keeper", newKeeper)); !strings.Contains(got, tc.want) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // happen lets somebody say or do something.
@@ -157,11 +158,11 @@ func (s *Script) answerOf(l *line) any {
 	plan := map[string]any{"response": l.arg}
 	switch l.name {
 	case "model":
-		return core.Answer{Engine: "script", Text: l.arg}
+		return llm.Answer{Engine: "script", Text: l.arg}
 	case "fails":
 		err := failure(l.arg)
 		if err == nil {
-			s.Fatalf("%q is no core.ModelErrorKind", l.arg)
+			s.Fatalf("%q is no llm.ErrorKind", l.arg)
 		}
 		return err
 	case "does":
@@ -176,5 +177,5 @@ func (s *Script) answerOf(l *line) any {
 	if err != nil {
 		s.Fatalf("the payload is no JSON: %v", err)
 	}
-	return core.Answer{Engine: "script", Text: string(text)}
+	return llm.Answer{Engine: "script", Text: string(text)}
 }

@@ -56,7 +56,7 @@ func NewStand(t testing.TB, name string, script ...any) *Stand {
 	own := &database{DB: db}
 	s.Host = core.Host{
 		Name: name, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: func() time.Time { return s.clock.now().UTC() },
-		Language: "en", Items: items{own, name}, Zones: core.Zones{Items: items{own, "zones"}}, Facts: own, Inbox: s, Reader: db, Asker: none{}, Desk: s, Changed: s.changed,
+		Language: "en", Items: items{own, name}, Zones: items{own, "zones"}, Facts: own, Inbox: s, Reader: db, Asker: none{}, Desk: s, Changed: s.changed,
 	}
 	if len(script) > 0 {
 		s.Asker = coretest.NewAsker(script...)

@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/timezone"
 	"synthbot/core/txt"
 	"synthbot/plugins/reminders/calendar"
 )
@@ -131,7 +132,7 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 		}
 		return "For you it is " + formatTime(now.In(z.Location), false) + ".", nil
 	case "off":
-		if err := p.host.Zones.Keep(ctx, c.Person, core.Zone{}); err != nil {
+		if err := timezone.Keep(ctx, p.host.Zones, c.Person, timezone.Zone{}); err != nil {
 			return "", err
 		}
 		return "The bot's time zone counts for you now: " + formatTime(now, false) + ".", nil
@@ -141,7 +142,8 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 		return "", core.Errorf(core.Invalid,
 			"There is no such time zone; write one like Europe/Rome or America/New_York.")
 	}
-	if err := p.host.Zones.Keep(ctx, c.Person, core.Zone{Name: loc.String(), Origin: c.Path}); err != nil {
+	zone := timezone.Zone{Name: loc.String(), Origin: c.Path}
+	if err := timezone.Keep(ctx, p.host.Zones, c.Person, zone); err != nil {
 		return "", err
 	}
 	return "For you it is " + formatTime(now.In(loc), false) + ". Reminders that are set already stay as they are.", nil

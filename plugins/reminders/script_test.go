@@ -6,6 +6,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/engine/offline"
+	"synthbot/core/llm"
 	"synthbot/core/turn"
 	"synthbot/plugins/clock"
 	"synthbot/plugins/plugintest"
@@ -43,10 +44,10 @@ func TestConform(t *testing.T) {
 // builtin asks the engine that every bot has.
 type builtin struct{ model *offline.Model }
 
-func (b builtin) Ask(ctx context.Context, q core.Question) (core.Answer, error) {
+func (b builtin) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	r, err := q.Build(b.model.Limits())
 	if err != nil {
-		return core.Answer{}, err
+		return llm.Answer{}, err
 	}
 	return b.model.Generate(ctx, r)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/timezone"
 	"synthbot/plugins/reminders/calendar"
 )
 
@@ -40,7 +41,7 @@ func (p *Plugin) zoneFor(ctx context.Context, a asker, named string) (zone, erro
 
 // zoneOf returns the time zone that a user chose, and where they said so; nil means none.
 func (p *Plugin) zoneOf(ctx context.Context, person core.Path) (*time.Location, core.Path, error) {
-	z, err := p.host.Zones.Of(ctx, person)
+	z, err := timezone.Of(ctx, p.host.Zones, person)
 	if err != nil || z.Name == "" {
 		return nil, core.Path{}, err
 	}

@@ -1,4 +1,4 @@
-// Package offline is the engine that is always there: a core.Model that needs
+// Package offline is the engine that is always there: a llm.Model that needs
 // no language model, no key and no network. It reads the same request as any
 // other model and answers with a plan, too: small talk in the persona's voice
 // out of the persona's own fields, the time and the date, what the bot can do,

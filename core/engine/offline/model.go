@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // Options of a Model. The zero value will do.
@@ -20,7 +20,7 @@ type Options struct {
 	Standby bool
 }
 
-// Model implements core.Model. Safe for concurrent use.
+// Model implements llm.Model. Safe for concurrent use.
 type Model struct {
 	name    string
 	chars   int
@@ -52,23 +52,23 @@ func New(o Options) *Model {
 	return m
 }
 
-// Limits implements core.Model.
-func (m *Model) Limits() core.Limits {
-	return core.Limits{Engine: m.name, Chars: m.chars, Dialect: core.DialectJSON}
+// Limits implements llm.Model.
+func (m *Model) Limits() llm.Limits {
+	return llm.Limits{Engine: m.name, Chars: m.chars, Dialect: llm.DialectJSON}
 }
 
-// Generate implements core.Model. It answers at once.
-func (m *Model) Generate(ctx context.Context, r core.Request) (core.Answer, error) {
+// Generate implements llm.Model. It answers at once.
+func (m *Model) Generate(ctx context.Context, r llm.Request) (llm.Answer, error) {
 	if ctx.Err() != nil {
-		return core.Answer{}, &core.ModelError{Kind: core.RetryLater, Engine: m.name, Err: context.Cause(ctx)}
+		return llm.Answer{}, &llm.Error{Kind: llm.RetryLater, Engine: m.name, Err: context.Cause(ctx)}
 	}
 	s, ok := readScene(r, m.lexicon())
 	if !ok {
-		return core.Answer{}, &core.ModelError{Kind: core.Refused, Engine: m.name, Err: errNoChat}
+		return llm.Answer{}, &llm.Error{Kind: llm.Refused, Engine: m.name, Err: errNoChat}
 	}
 	text := m.speaker(s).plan().encode()
 	if r.Stream != nil {
 		r.Stream(text)
 	}
-	return core.Answer{Text: text, Engine: m.name}, nil
+	return llm.Answer{Text: text, Engine: m.name}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 const aria = `You are Aria, also called Ari, Captain. Profile: A companion who keeps the lights on. Would rather ask one good question. ` +
@@ -37,7 +37,7 @@ type asked struct {
 	memories                          string
 }
 
-func (a asked) request() core.Request {
+func (a asked) request() llm.Request {
 	if a.actions == "" {
 		a.actions = noActions
 	}
@@ -65,9 +65,9 @@ func (a asked) request() core.Request {
 	if err != nil {
 		panic(err)
 	}
-	return core.Request{
+	return llm.Request{
 		System:   []string{aria, "You are talking with people in a chat.", a.actions},
-		Messages: []core.Utterance{{Role: core.RoleUser, Text: string(user)}},
+		Messages: []llm.Utterance{{Role: llm.RoleUser, Text: string(user)}},
 	}
 }
 
@@ -101,7 +101,7 @@ func read(t *testing.T, answer string) (text string, others []step) {
 	return text, others
 }
 
-func ask1(t *testing.T, r core.Request) (string, []step) {
+func ask1(t *testing.T, r llm.Request) (string, []step) {
 	t.Helper()
 	answer, err := shared().Generate(context.Background(), r)
 	if err != nil {
@@ -309,9 +309,9 @@ func TestWithoutMessageAction(t *testing.T) {
 }
 
 func TestNotices(t *testing.T) {
-	notice := func(text string) core.Request {
+	notice := func(text string) llm.Request {
 		r := asked{text: "what do you know about tea?", actions: manyActions}.request()
-		r.Messages = append(r.Messages, core.Utterance{Role: core.RoleModel, Text: "{}"}, core.Utterance{Role: core.RoleUser, Text: text})
+		r.Messages = append(r.Messages, llm.Utterance{Role: llm.RoleModel, Text: "{}"}, llm.Utterance{Role: llm.RoleUser, Text: text})
 		return r
 	}
 	for _, tc := range []struct{ notice, want, act string }{
@@ -330,9 +330,9 @@ func TestNotices(t *testing.T) {
 }
 
 func TestRefusesWhatIsNoChat(t *testing.T) {
-	_, err := New(Options{}).Generate(context.Background(), core.Request{Messages: []core.Utterance{{Role: core.RoleUser, Text: "Summarise this."}}})
-	failed, ok := err.(*core.ModelError)
-	if !ok || failed.Kind != core.Refused {
+	_, err := New(Options{}).Generate(context.Background(), llm.Request{Messages: []llm.Utterance{{Role: llm.RoleUser, Text: "Summarise this."}}})
+	failed, ok := err.(*llm.Error)
+	if !ok || failed.Kind != llm.Refused {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"synthbot/core"
+	"synthbot/core/llm"
 )
 
 // scene is a request, as far as this engine understands it.
@@ -86,11 +87,11 @@ type notice struct {
 
 // readScene finds the newest message or notice of a request and what belongs to
 // it; ok is false where there is neither.
-func readScene(r core.Request, lex *lexicon) (s *scene, ok bool) {
+func readScene(r llm.Request, lex *lexicon) (s *scene, ok bool) {
 	s = &scene{}
 	s.readSystem(r.System, lex)
 	for _, u := range slices.Backward(r.Messages) {
-		if u.Role != core.RoleUser || u.CallID != "" {
+		if u.Role != llm.RoleUser || u.CallID != "" {
 			continue
 		}
 		if s.readUser(u.Text) {

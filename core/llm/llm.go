@@ -1,9 +1,10 @@
-package core
+// Package llm holds what a language model is asked and answers: the contract between
+// engines and the rest.
+package llm
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -47,14 +48,8 @@ const (
 	RoleModel Role = "model"
 )
 
-// Picture travels beside a text.
-type Picture struct {
-	MIME string
-	Data []byte
-}
-
-// Sound travels beside a text, too.
-type Sound struct {
+// File travels beside a text: a picture or a sound.
+type File struct {
 	MIME string
 	Data []byte
 }
@@ -63,8 +58,8 @@ type Sound struct {
 type Utterance struct {
 	Role     Role
 	Text     string
-	Pictures []Picture
-	Sounds   []Sound
+	Pictures []File
+	Sounds   []File
 	Calls    []ToolCall // by the model
 	CallID   string     // the call that Text is the result of
 }
@@ -114,51 +109,32 @@ type Answer struct {
 // Model is one language model. Safe for concurrent use.
 type Model interface {
 	Limits() Limits
-	// Generate asks the model; its errors are *ModelError. It ends when ctx does.
+	// Generate asks the model; its errors are *Error. It ends when ctx does.
 	Generate(ctx context.Context, r Request) (Answer, error)
 }
 
-// Question is what a turn wants to know. Build is called with the limits of
-// each engine that is tried.
-type Question struct {
-	Path   Path   // the place
-	People []Path // who caused it, in equal shares; none: the bot itself
-	// Unshown keeps the answer, and that one is thought about, from being shown
-	// before the turn says something: it may say nothing at all.
-	Unshown bool
-	Build   func(Limits) (Request, error)
-}
-
-// ErrNoEngine is what asking fails with where there is none to be asked.
-var ErrNoEngine = errors.New("no engine is configured")
-
-// Asker answers a Question with the first engine that can.
-type Asker interface {
-	Ask(ctx context.Context, q Question) (Answer, error)
-}
-
-// ModelErrorKind decides what is done about a ModelError.
-type ModelErrorKind string
+// ErrorKind decides what is done about a Error.
+type ErrorKind string
 
 // Kinds of model error.
 const (
-	RetryLater ModelErrorKind = "retry_later" // overloaded, limited, unreachable, timed out
-	Fatal      ModelErrorKind = "fatal"       // wrong key, unknown model, malformed request
-	Refused    ModelErrorKind = "refused"     // the provider will not answer this prompt
-	TooLong    ModelErrorKind = "too_long"    // the prompt cannot be made to fit
+	RetryLater ErrorKind = "retry_later" // overloaded, limited, unreachable, timed out
+	Fatal      ErrorKind = "fatal"       // wrong key, unknown model, malformed request
+	Refused    ErrorKind = "refused"     // the provider will not answer this prompt
+	TooLong    ErrorKind = "too_long"    // the prompt cannot be made to fit
 )
 
-// ModelError is the failure of one call. Err is for the log only: people see a
+// Error is the failure of one call. Err is for the log only: people see a
 // line of ours.
-type ModelError struct {
-	Kind   ModelErrorKind
+type Error struct {
+	Kind   ErrorKind
 	Engine string
 	Status int           // of HTTP; 0 where there was none
 	After  time.Duration // with RetryLater: what the server asked for
 	Err    error
 }
 
-func (e *ModelError) Error() string {
+func (e *Error) Error() string {
 	s := fmt.Sprintf("engine %s: %s", e.Engine, e.Kind)
 	if e.Status != 0 {
 		s += fmt.Sprintf(": status %d", e.Status)
@@ -170,4 +146,4 @@ func (e *ModelError) Error() string {
 }
 
 // Unwrap gives the cause.
-func (e *ModelError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }

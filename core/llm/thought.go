@@ -1,4 +1,4 @@
-package core
+package llm
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Thought is in the name of what a model thinks for itself: nobody is shown it, or
+// ThoughtKey is in the name of what a model thinks for itself: nobody is shown it, or
 // asked about it.
-const Thought = "private_thought"
+const ThoughtKey = "private_thought"
 
 // Thoughtless takes thoughts out of a decoded JSON value, which it changes, however
 // deep they lie. text, where it is not nil, says what a text becomes, which may
@@ -17,7 +17,7 @@ func Thoughtless(value any, text func(string) string) any {
 	switch x := value.(type) {
 	case map[string]any:
 		for key, inner := range x {
-			if strings.Contains(strings.ToLower(key), Thought) {
+			if strings.Contains(strings.ToLower(key), ThoughtKey) {
 				delete(x, key)
 				continue
 			}

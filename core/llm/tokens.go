@@ -1,4 +1,4 @@
-package core
+package llm
 
 import "unicode/utf8"
 

@@ -1,4 +1,5 @@
-package core
+// Package lore holds collections of lore, as character cards and files bring them.
+package lore
 
 // Book is a collection of lore, told to a model when a key of an entry comes up.
 // Texts may hold {{char}} and {{user}}.
@@ -8,11 +9,11 @@ type Book struct {
 	ScanDepth   int // messages that are searched for keys; 0: not said
 	TokenBudget int // 0: not said
 	Recursive   bool
-	Entries     []BookEntry
+	Entries     []Entry
 }
 
-// BookEntry is one piece of lore.
-type BookEntry struct {
+// Entry is one piece of lore.
+type Entry struct {
 	ID            int
 	Name          string
 	Comment       string

@@ -1,11 +1,11 @@
-package core_test
+package txt_test
 
 import (
 	"strings"
 	"testing"
 
-	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 )
 
 // FuzzLiteral: whatever a text is, its Markdown shows it as it is.
@@ -23,7 +23,7 @@ func FuzzLiteral(f *testing.F) {
 			return
 		}
 		s += "\nto: " + s
-		if got := markdown.Plain(markdown.Parse(core.Literal(s))); got != s {
+		if got := markdown.Plain(markdown.Parse(txt.Literal(s))); got != s {
 			t.Errorf("%q is shown as %q", s, got)
 		}
 	})

@@ -1,0 +1,34 @@
+// Package hint holds what plugins say about a message before it is answered.
+package hint
+
+import (
+	"context"
+
+	"synthbot/core"
+)
+
+// Kind sorts what a Source contributes.
+type Kind string
+
+// Kinds of hint.
+const (
+	Snippet          Kind = "snippet"
+	Instruction      Kind = "instruction"
+	Language         Kind = "language_hint"
+	MessageTone      Kind = "tone_hint"
+	ConversationTone Kind = "conversation_tone_hint"
+	Memory           Kind = "memory"
+)
+
+// Hint is one contribution of a Source; among hints of a kind the highest
+// priority wins.
+type Hint struct {
+	Kind     Kind
+	Text     string
+	Priority int
+}
+
+// Source is the ability to say something about a message before it is answered.
+type Source interface {
+	Recon(ctx context.Context, s core.Scene) ([]Hint, error)
+}
