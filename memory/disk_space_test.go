@@ -46,7 +46,7 @@ func TestTheFullDiskIsTold(t *testing.T) {
 			}
 			return db.file.handle.WriteAt(buf, at)
 		}
-		d.write = limited
+		d.onWrite(limited)
 		for n := 2; n < 5; n++ {
 			if err := commitN(db, n); !errors.Is(err, core.ErrFull) {
 				t.Errorf("message %d: %v, want core.ErrFull", n, err)
@@ -95,12 +95,12 @@ func TestRoomForALargeOne(t *testing.T) {
 	var told []bool
 	bubble(t, Options{Full: func(full bool) { mu.Lock(); told = append(told, full); mu.Unlock() }}, func(t *testing.T, _ string, db *DB) {
 		d := faulty(t, db.file)
-		d.write = func(buf []byte, at int64) (int, error) {
+		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if len(buf) > 1<<19 {
 				return 0, syscall.ENOSPC
 			}
 			return db.file.handle.WriteAt(buf, at)
-		}
+		})
 		large := message(kitchen, "large", strings.Repeat("x", 1<<20))
 		if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
 			t.Errorf("%v, want core.ErrFull", err)
@@ -123,12 +123,12 @@ func TestWhatAFullDiskTakes(t *testing.T) {
 		}
 		synctest.Wait() // until there is a reserve
 		d := faulty(t, db.file)
-		d.write = func(buf []byte, at int64) (int, error) {
+		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if _, err := os.Stat(db.room.reserve()); err == nil {
 				return 0, syscall.ENOSPC
 			}
 			return db.file.handle.WriteAt(buf, at)
-		}
+		})
 		if _, err := items.Put(t.Context(), item); !errors.Is(err, core.ErrFull) {
 			t.Errorf("%v, want core.ErrFull", err)
 		}
@@ -160,12 +160,12 @@ func TestNoRoomWithoutAReserve(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := faulty(t, db.file)
-		d.write = func([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+		d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.ENOSPC })
 		end := &core.Batch{Finishing: true, Append: []core.Entry{message(kitchen, "end", "bye")}}
 		if err := db.Commit(t.Context(), end); !errors.Is(err, core.ErrFull) {
 			t.Errorf("%v, want core.ErrFull", err)
 		}
-		d.write = nil
+		d.onWrite(nil)
 		time.Sleep(2 * probeEvery)
 	})
 }
@@ -187,7 +187,7 @@ func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := faulty(t, db.file)
-	d.write = func([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+	d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.ENOSPC })
 	if err := db.prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestTheNameIsWrittenWhenThereIsRoom(t *testing.T) {
 	if len(name) < 20 {
 		t.Errorf("the name is %q", name)
 	}
-	d.write = nil
+	d.onWrite(nil)
 	if err := errors.Join(db.writer.update(func(*tx) error { return nil }), db.release()); err != nil {
 		t.Fatal(err)
 	}

@@ -135,6 +135,7 @@ func TestExchangeOfAnEmbedder(t *testing.T) {
 		l.failing(func([]string) error { return &llm.Error{Kind: llm.Fatal} })
 		saveMany(t, db, 1, "cat")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		want(t, "refused", len(db.meaning.refused), 1)
 		db.SetEmbedder(other.as("n"))
 		synctest.Wait()
@@ -250,11 +251,11 @@ func TestVectorsThatCannotBeWritten(t *testing.T) {
 	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
 		saveMany(t, db, 3, "dog")
 		d := faulty(t, db.file)
-		d.write = func([]byte, int64) (int, error) { return 0, syscall.EIO }
+		d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 		db.SetEmbedder(l.as("m"))
 		synctest.Wait()
 		want(t, "texts", len(l.asked()), 3)
-		d.write = nil
+		d.onWrite(nil)
 		time.Sleep(embedPause)
 		synctest.Wait()
 		want(t, "texts of a second try", len(l.asked()) > 0, true)

@@ -25,9 +25,18 @@ import (
 // reflection, and a sync is made to fail by putting /dev/zero, which can be read and
 // written but not synced, under the descriptor after the write before it.
 type disk struct {
-	t     *testing.T
-	file  *boltFile
+	t    *testing.T
+	file *boltFile
+
+	mu    sync.Mutex
 	write func(buf []byte, at int64) (int, error) // nil: as usual
+}
+
+// onWrite lets f write from now on; nil: as usual.
+func (d *disk) onWrite(f func(buf []byte, at int64) (int, error)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.write = f
 }
 
 func faulty(t *testing.T, file *boltFile) *disk {
@@ -37,8 +46,11 @@ func faulty(t *testing.T, file *boltFile) *disk {
 	hook = reflect.NewAt(hook.Type(), unsafe.Pointer(hook.UnsafeAddr())).Elem()
 	real := file.handle.WriteAt
 	hook.Set(reflect.ValueOf(func(buf []byte, at int64) (int, error) {
-		if d.write != nil {
-			return d.write(buf, at)
+		d.mu.Lock()
+		write := d.write
+		d.mu.Unlock()
+		if write != nil {
+			return write(buf, at)
 		}
 		return real(buf, at)
 	}))
@@ -128,14 +140,14 @@ func TestWritesFail(t *testing.T) {
 			var acknowledged []int
 			for n := range 60 {
 				left := n % 12 // the write that fails
-				d.write = func(buf []byte, at int64) (int, error) {
+				d.onWrite(func(buf []byte, at int64) (int, error) {
 					if left--; left < 0 {
 						return fail(db.file.handle.WriteAt, buf, at)
 					}
 					return db.file.handle.WriteAt(buf, at)
-				}
+				})
 				err := commitN(db, n)
-				d.write = nil
+				d.onWrite(nil)
 				switch {
 				case err == nil:
 					acknowledged = append(acknowledged, n)
@@ -174,16 +186,16 @@ func TestDataSyncFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	var heal func()
-	d.write = func(buf []byte, at int64) (int, error) {
+	d.onWrite(func(buf []byte, at int64) (int, error) {
 		n, err := db.file.handle.WriteAt(buf, at)
 		if heal == nil {
 			heal = d.unsynced()
 		}
 		return n, err
-	}
+	})
 	err := commitN(db, 2)
 	heal()
-	if d.write = nil; err == nil {
+	if d.onWrite(nil); err == nil {
 		t.Fatal("acknowledged without a sync")
 	}
 	db.view(t.Context(), func(v *view) error {
@@ -207,17 +219,17 @@ func TestLastSyncFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	heal := func() {}
-	d.write = func(buf []byte, at int64) (int, error) {
+	d.onWrite(func(buf []byte, at int64) (int, error) {
 		n, err := db.file.handle.WriteAt(buf, at)
 		if isMeta(at) {
 			heal = d.unsynced()
 		}
 		return n, err
-	}
+	})
 	if err := commitN(db, 2); err == nil {
 		t.Fatal("acknowledged without a sync")
 	}
-	d.write = nil
+	d.onWrite(nil)
 	if err := commitN(db, 3); err == nil {
 		t.Fatal("acknowledged while nothing can be synced")
 	}
@@ -241,13 +253,13 @@ func TestLastSyncFailsOnce(t *testing.T) {
 	db := open(t, t.TempDir())
 	d := faulty(t, db.file)
 	heal := func() {}
-	d.write = func(buf []byte, at int64) (int, error) {
+	d.onWrite(func(buf []byte, at int64) (int, error) {
 		n, err := db.file.handle.WriteAt(buf, at)
 		if isMeta(at) {
 			heal = d.unsynced()
 		}
 		return n, err
-	}
+	})
 	// The clock is read when a transaction begins: that of the view which looks
 	// what became of the commit comes after the sync that failed.
 	reads := 0
@@ -260,7 +272,7 @@ func TestLastSyncFailsOnce(t *testing.T) {
 	if err := commitN(db, 1); err != nil {
 		t.Errorf("%v, though the second sync worked", err)
 	}
-	d.write = nil
+	d.onWrite(nil)
 	holds(t, db, []int{1})
 }
 
@@ -269,12 +281,12 @@ func TestLastSyncFailsOnce(t *testing.T) {
 func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 	db := open(t, t.TempDir())
 	d := faulty(t, db.file)
-	d.write = func(buf []byte, at int64) (int, error) {
+	d.onWrite(func(buf []byte, at int64) (int, error) {
 		if len(buf) > 1<<16 {
 			return 0, syscall.ENOSPC
 		}
 		return db.file.handle.WriteAt(buf, at)
-	}
+	})
 	letGo := hold(db)
 	var all sync.WaitGroup
 	for n := range 10 {
@@ -294,7 +306,7 @@ func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 	}
 	letGo()
 	all.Wait()
-	d.write = nil
+	d.onWrite(nil)
 }
 
 // TestFullDisk fills a real, small file system, reads while it is full, makes

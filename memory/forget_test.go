@@ -573,7 +573,7 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 		return entries, ids
 	}
 	d := faulty(t, db.file)
-	d.write = func(buf []byte, at int64) (int, error) {
+	d.onWrite(func(buf []byte, at int64) (int, error) {
 		if isMeta(at) { // nobody can read meanwhile
 			return db.file.handle.WriteAt(buf, at)
 		}
@@ -581,11 +581,11 @@ func TestForgetAfterABrokenOne(t *testing.T) {
 			return 0, syscall.EIO
 		}
 		return db.file.handle.WriteAt(buf, at)
-	}
+	})
 	if err := db.Forget(t.Context(), jay); err == nil {
 		t.Error("nothing was cut short")
 	}
-	d.write = nil
+	d.onWrite(nil)
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func TestDiskFailsDuringWork(t *testing.T) {
 				populated(t, db)
 				d := faulty(t, db.file)
 				begun := 0
-				d.write = func(buf []byte, at int64) (int, error) {
+				d.onWrite(func(buf []byte, at int64) (int, error) {
 					if isMeta(at) {
 						begun++
 					}
@@ -99,9 +99,9 @@ func TestDiskFailsDuringWork(t *testing.T) {
 						return 0, syscall.EIO
 					}
 					return db.file.handle.WriteAt(buf, at)
-				}
+				})
 				err := work(t.Context(), db)
-				switch d.write = nil; {
+				switch d.onWrite(nil); {
 				case last == 0:
 					commits = begun
 				case !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()):

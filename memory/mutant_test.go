@@ -109,7 +109,7 @@ func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, heal, commits := faulty(t, c.fresh), func() {}, 0
-	d.write = func(buf []byte, at int64) (int, error) {
+	d.onWrite(func(buf []byte, at int64) (int, error) {
 		n, err := c.fresh.handle.WriteAt(buf, at)
 		if isMeta(at) {
 			if commits++; commits == 2 { // the last one
@@ -117,7 +117,7 @@ func TestAnUnsyncedCopyIsNotUsed(t *testing.T) {
 			}
 		}
 		return n, err
-	}
+	})
 	err := db.write(t.Context(), &job{alone: func() error { _, _, err := c.finish(); return err }})
 	heal()
 	if err == nil || db.file.uses(c.fresh) {

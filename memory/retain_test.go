@@ -200,14 +200,14 @@ func TestPruningFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := faulty(t, db.file)
-	d.write = func([]byte, int64) (int, error) { return 0, syscall.EIO }
+	d.onWrite(func([]byte, int64) (int, error) { return 0, syscall.EIO })
 	if err := db.Prune(t.Context(), Config{Messages: 1}); !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()) {
 		t.Errorf("%v, want EIO", err)
 	}
 	if err := db.Prune(t.Context(), Config{}); !strings.Contains(fmt.Sprint(err), syscall.EIO.Error()) {
 		t.Errorf("old use: %v, want EIO", err)
 	}
-	d.write = nil
+	d.onWrite(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := db.Prune(ctx, Config{Messages: 1}); !errors.Is(err, context.Canceled) {

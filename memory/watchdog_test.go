@@ -156,12 +156,12 @@ func TestLongWorkIsNotStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openBlockable(t, t.TempDir())
 		d := faulty(t, b.file)
-		d.write = func(buf []byte, at int64) (int, error) {
+		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if isMeta(at) {
 				time.Sleep(4 * time.Minute)
 			}
 			return b.file.handle.WriteAt(buf, at)
-		}
+		})
 		done := make(chan error, 1)
 		go func() { done <- commitN(b.DB, 1) }()
 		synctest.Wait()
@@ -171,7 +171,7 @@ func TestLongWorkIsNotStuck(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		d.write = nil
+		d.onWrite(nil)
 		if err := b.write(t.Context(), &job{alone: func() error { time.Sleep(4 * time.Minute); return nil }}); err != nil {
 			t.Error(err)
 		}
@@ -195,11 +195,11 @@ func TestPulseCommits(t *testing.T) {
 		t.Error("nothing was committed")
 	}
 	d := faulty(t, db.file)
-	d.write = func([]byte, int64) (int, error) { return 0, os.ErrPermission }
+	d.onWrite(func([]byte, int64) (int, error) { return 0, os.ErrPermission })
 	if err := pulse(db); err == nil || errors.Is(err, core.ErrFull) {
 		t.Errorf("with a disk that cannot be written: %v", err)
 	}
-	d.write = nil
+	d.onWrite(nil)
 }
 
 // TestWhenAJobIsStuck: neither earlier than it may be, nor much later, nor because of
