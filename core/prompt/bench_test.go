@@ -13,7 +13,9 @@ func busy(t testing.TB) Parts {
 	p := hello()
 	for seq := uint64(1); seq <= 100; seq++ {
 		e := said("telegram/-100/7", seq, fmt.Sprintf("Person %d", seq%20), "What a day it was; we went up the hill and saw the sea from there, all of it, and then it rained.")
-		e.Self = seq%3 == 0
+		if seq%3 == 0 {
+			e.Self, e.Message.Author.Name = true, "Aria"
+		}
 		p.History = append(p.History, e)
 	}
 	for i := range 20 {

@@ -41,7 +41,8 @@ func cut(s string, room int) string {
 // level finds the largest size that none of sizes may exceed for their sum to be
 // at most total: the longest are cut first, and as far as needed only.
 func level(sizes []int, total int) int {
-	sorted := slices.Sorted(slices.Values(sizes))
+	sorted := slices.Clone(sizes)
+	slices.Sort(sorted)
 	for i, s := range sorted {
 		if share := total / (len(sorted) - i); s > share {
 			return max(share, 0)

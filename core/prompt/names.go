@@ -15,98 +15,129 @@ import (
 
 // Marks tell people apart whose names look alike in a prompt: each one's tag, or a
 // number that is the same in every prompt.
-type Marks map[known]string
+type Marks map[person]string
 
-// known is a person as an interface knows them.
-type known struct{ iface, id string }
+// person is an author as an interface knows them; the zero value is the bot.
+type person struct{ iface, id string }
 
-// Of returns the mark of somebody who was seen in a place; "" if their name is
-// theirs alone.
+// Of returns the mark of somebody who was seen in a place; "" if nobody else has a
+// name like theirs.
 func (m Marks) Of(place core.Path, a core.Author) string {
 	if len(m) == 0 {
 		return ""
 	}
-	return m[known{place.Interface(), a.ID}]
+	return m[person{place.Interface(), a.ID}]
 }
 
-// tag is how a prompt tells of somebody besides their name.
+// tag is what a prompt shows of somebody beside their name.
 func (m Marks) tag(place core.Path, a core.Author) string { return or(m.Of(place, a), a.Tag) }
 
-// Marks looks at everybody whose name stands in the prompt.
+// Marks compares the names of everybody in the prompt.
 func (p *Parts) Marks() Marks {
-	c := crowd{people: make(map[known]string), names: make(map[string][]known), folds: make(map[string]string)}
+	n := names{tags: make(map[person]string, 32), seen: make(map[called]bool, 32)}
 	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
 		for i := range list {
 			m := &list[i].Message
 			if list[i].Self {
-				c.put(m.Author.Name, known{})
+				n.note(person{}, m.Author.Name)
 				continue
 			}
-			c.add(m.Path, m.Author)
+			iface := m.Path.Interface()
+			n.add(iface, &m.Author)
 			if m.ReplyTo != nil {
-				c.add(m.Path, m.ReplyTo.From)
+				n.add(iface, &m.ReplyTo.From)
 			}
-			for _, f := range m.Foreign {
-				c.add(m.Path, f.From)
+			for i := range m.Foreign {
+				n.add(iface, &m.Foreign[i].From)
 			}
 		}
 	}
-	return c.marks()
+	return n.marks()
 }
 
-// crowd is everybody of a prompt: their tags, and who has which name.
-type crowd struct {
-	people map[known]string
-	names  map[string][]known // by what the name looks like
-	folds  map[string]string
+// names are those of everybody in a prompt.
+type names struct {
+	tags map[person]string
+	seen map[called]bool
+	list []called // each person once for each of their names, folded
 }
 
-func (c *crowd) add(place core.Path, a core.Author) {
+// called is a person with one of their names.
+type called struct {
+	who  person
+	name string
+}
+
+func (n *names) add(iface string, a *core.Author) {
 	if a.ID == "" {
 		return
 	}
-	who := known{place.Interface(), a.ID}
-	c.people[who] = a.Tag
-	c.put(a.Name, who)
+	who := person{iface, a.ID}
+	n.tags[who] = a.Tag
+	n.note(who, a.Name)
 }
 
-func (c *crowd) put(name string, who known) {
-	look, ok := c.folds[name]
-	if !ok {
-		look = folded(name)
-		c.folds[name] = look
-	}
-	if !slices.Contains(c.names[look], who) {
-		c.names[look] = append(c.names[look], who)
+func (n *names) note(who person, name string) {
+	if c := (called{who, name}); !n.seen[c] {
+		n.seen[c] = true
+		n.list = append(n.list, called{who, folded(name)})
 	}
 }
 
-func (c *crowd) marks() Marks {
-	marks := make(Marks)
-	for _, alike := range c.names {
-		if len(alike) < 2 {
-			continue
+// marks gives one to everybody whose folded name is another person's, too.
+func (n *names) marks() Marks {
+	slices.SortStableFunc(n.list, func(a, b called) int { return strings.Compare(a.name, b.name) })
+	var marks Marks
+	for from := 0; from < len(n.list); {
+		to := from + 1
+		for to < len(n.list) && n.list[to].name == n.list[from].name {
+			to++
 		}
-		tags := make(map[string]bool) // by which people of one name can be told apart
-		for _, who := range alike {
-			tags[folded(c.people[who])] = true
-		}
-		for _, who := range alike {
-			switch {
-			case who == known{}:
-			case c.people[who] == "" || len(tags) < len(alike):
-				marks[who] = who.number()
-			case marks[who] == "":
-				marks[who] = c.people[who]
+		if alike := n.people(n.list[from:to]); len(alike) > 1 {
+			if marks == nil {
+				marks = make(Marks)
 			}
+			n.mark(alike, marks)
 		}
+		from = to
 	}
 	return marks
 }
 
+// people lists who has the names, each person once.
+func (n *names) people(list []called) []person {
+	if len(list) == 1 {
+		return nil
+	}
+	people := make([]person, 0, len(list))
+	for i := range list {
+		if !slices.Contains(people, list[i].who) {
+			people = append(people, list[i].who)
+		}
+	}
+	return people
+}
+
+// mark marks people of one name: by their tags if no two are alike, else by numbers.
+func (n *names) mark(alike []person, marks Marks) {
+	tags := make(map[string]bool)
+	for _, who := range alike {
+		tags[folded(n.tags[who])] = true
+	}
+	for _, who := range alike {
+		switch {
+		case who == person{}:
+		case n.tags[who] == "" || len(tags) < len(alike):
+			marks[who] = who.number()
+		case marks[who] == "":
+			marks[who] = n.tags[who]
+		}
+	}
+}
+
 // number is a person's own, in every prompt.
-func (k known) number() string {
-	sum := sha256.Sum256([]byte(k.iface + "/" + k.id))
+func (p person) number() string {
+	sum := sha256.Sum256([]byte(p.iface + "/" + p.id))
 	return fmt.Sprintf("#%06d", binary.BigEndian.Uint32(sum[:])%1_000_000)
 }
 
@@ -114,20 +145,32 @@ func (k known) number() string {
 // and with letters that look alike being one.
 func folded(name string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Cc, unicode.M, unicode.Z) || strings.ContainsRune(blanks, r) {
+		r = unicode.ToLower(r)
+		look := lookalikes[r]
+		switch {
+		case look != 0:
+			return look
+		case r > ' ' && r < unicode.MaxASCII:
+			return r
+		case unicode.In(r, unicode.Cf, unicode.Cc, unicode.M, unicode.Z) || strings.ContainsRune(blanks, r):
 			return -1
 		}
-		if i := strings.IndexRune(alike, r); i >= 0 {
-			return []rune(looks)[len([]rune(alike[:i]))]
-		}
 		return r
-	}, strings.ToLower(norm.NFKC.String(name)))
+	}, norm.NFKC.String(name))
 }
 
-// blanks are letters that show nothing. The letters of alike look like those of looks
-// that stand below them.
-const (
-	blanks = "\u115f\u1160\u3164\uffa0\u2800"
-	alike  = "аеорсухіјѕԁһѵԝкмнтвοαρνικτυχєl1|0"
-	looks  = "aeopcyxijsdhvwkmhtboapviktuxeiiio"
-)
+// blanks are letters that show nothing.
+const blanks = "\u115f\u1160\u3164\uffa0\u2800"
+
+// lookalikes are letters that look like another one.
+var lookalikes = func() map[rune]rune {
+	const (
+		from = "аеорсухіјѕԁһѵԝкмнтвοαρνικτυχєl1|0"
+		to   = "aeopcyxijsdhvwkmhtboapviktuxeiiio"
+	)
+	m, look := make(map[rune]rune), []rune(to)
+	for i, r := range []rune(from) {
+		m[r] = look[i]
+	}
+	return m
+}()
