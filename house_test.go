@@ -372,7 +372,8 @@ func files(t *testing.T) (list []string) {
 			return err
 		case d.IsDir() && (d.Name() == ".git" || d.Name() == "dist"):
 			return fs.SkipDir
-		case d.Type().IsRegular() && slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasSuffix(path, kind) }):
+		case !d.Type().IsRegular():
+		case slices.ContainsFunc(kinds, func(end string) bool { return strings.HasSuffix(path, end) }):
 			list = append(list, filepath.ToSlash(path))
 		}
 		return nil

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,43 +16,44 @@ import (
 	"unicode/utf8"
 )
 
-// plainRooms are the folders that keep the limits below. A folder joins the list
-// once it is written that way; when all have joined, the list can go.
-var plainRooms = []string{
-	"cmd/synthbot",
-	"config",
-	"core/draft",
-	"core/recent",
-	"core/turn",
-	"core/txt",
-	"daemon",
-	"daemon/logs",
-	"daemon/settings",
-	"interfaces/discord",
-	"interfaces/discord/gateway",
-	"interfaces/discord/markup",
-	"interfaces/discord/rest",
-	"interfaces/telegram",
-	"interfaces/telegram/botapi",
-	"interfaces/telegram/markup",
-	"memory/rescue",
-	"plugins/beats",
-	"plugins/clock",
-	"plugins/diary",
-	"plugins/filter",
-	"plugins/games",
-	"plugins/limits",
-	"plugins/lorebook",
-	"plugins/memory",
-	"plugins/moderation",
-	"plugins/pairing",
-	"plugins/people",
-	"plugins/reminders",
-	"plugins/reminders/calendar",
-	"plugins/reminders/spoken",
-	"plugins/standard",
-	"plugins/standard/display",
-	"plugins/web",
+// roughRooms are the folders that do not keep the limits below yet. A folder leaves
+// the list once it is written that way.
+var roughRooms = []string{
+	"admin",
+	"admin/page",
+	"core",
+	"core/action",
+	"core/command",
+	"core/coretest",
+	"core/crowd",
+	"core/document",
+	"core/engine",
+	"core/engine/offline",
+	"core/hint",
+	"core/llm",
+	"core/lore",
+	"core/markdown",
+	"core/outbound",
+	"core/plan",
+	"core/program",
+	"core/prompt",
+	"core/recon",
+	"core/timezone",
+	"core/watch",
+	"interfaces/console",
+	"interfaces/discord/discordtest",
+	"interfaces/telegram/telegramtest",
+	"memory",
+	"packaging/sbom",
+	"persona",
+	"plugins",
+	"plugins/blueprint",
+	"plugins/blueprint/banktest",
+	"plugins/mcp",
+	"plugins/plugintest",
+	"scripts/mutate",
+	"setup",
+	"systemd",
 }
 
 // Limits of readable code. A tab counts as four columns.
@@ -80,7 +82,15 @@ var stiff = regexp.MustCompile(`(?i)\b(is|are) no \w|to be had\b|\bwhoever\b|\bs
 var fine = regexp.MustCompile(`(?i)\bthere (is|are) no\b|\bstands? for\b|\bis no longer\b|\bare no longer\b|\b(is|are) no (more|less|larger|longer|smaller|shorter) than\b`)
 
 func TestPlain(t *testing.T) {
-	for _, room := range plainRooms {
+	for _, room := range roughRooms {
+		if _, err := os.Stat(room); err != nil {
+			t.Errorf("roughRooms lists %s: %v", room, err)
+		}
+	}
+	for _, room := range goFolders(t) {
+		if slices.Contains(roughRooms, room) {
+			continue
+		}
 		faults, err := plainFaults(room)
 		if err != nil {
 			t.Fatal(err)
@@ -89,6 +99,27 @@ func TestPlain(t *testing.T) {
 			t.Error(fault)
 		}
 	}
+}
+
+// goFolders returns the folders below the root that hold Go files.
+func goFolders(t *testing.T) []string {
+	t.Helper()
+	folders := make(map[string]bool)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && (name == "testdata" || strings.HasPrefix(name, ".")):
+			return filepath.SkipDir
+		case strings.HasSuffix(name, ".go"):
+			folders[filepath.ToSlash(filepath.Dir(path))] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(folders))
 }
 
 // TestPlainNotices checks that each limit is enforced.
