@@ -34,7 +34,7 @@ func (m Marks) tag(place core.Path, a core.Author) string { return or(m.Of(place
 
 // Marks compares the names of everybody in the prompt.
 func (p *Parts) Marks() Marks {
-	n := names{tags: make(map[person]string, 32), seen: make(map[called]bool, 32)}
+	n := names{tags: make(map[person]string), seen: make(map[called]bool)}
 	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
 		for i := range list {
 			m := &list[i].Message
