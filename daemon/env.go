@@ -43,7 +43,7 @@ func (e *Env) OpenStore(c *Config, log *slog.Logger) (core.Store, error) {
 	}
 	o := e.StoreOptions()
 	o.Config, o.Log = c.Memory, logs.Room(log, "memory")
-	o.Full = func(full bool) {
+	o.OnFull = func(full bool) {
 		b := e.bot.Load()
 		if b != nil {
 			b.monitor.diskFull(full)
@@ -59,7 +59,7 @@ func (e *Env) OpenStore(c *Config, log *slog.Logger) (core.Store, error) {
 
 // StoreOptions returns the options for all databases.
 func (e *Env) StoreOptions() memory.Options {
-	return memory.Options{Stuck: e.Stuck, Patience: e.Patience, Fault: e.Fault}
+	return memory.Options{OnStuck: e.Stuck, Patience: e.Patience, BeforeJob: e.Fault}
 }
 
 // Load reads the configuration and the files that it names. It returns all faults at once.

@@ -52,6 +52,6 @@ func (s *state) Put(ctx context.Context, key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Items(s.name).Put(ctx, memory.Item{Path: s.place, Key: key, Value: raw, Version: memory.AnyVersion})
+	_, err = db.Items(s.name).Put(ctx, core.Item{Path: s.place, Key: key, Value: raw, Version: core.AnyVersion})
 	return err
 }

@@ -65,7 +65,7 @@ func (b *Bot) reportSetAside() {
 	if b.Data.DB == nil {
 		return
 	}
-	for _, job := range b.Data.DB.Aside() {
+	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This is set aside for a day, because it blocked the database three times: " + txt.Line(job))
 	}
 }

@@ -66,7 +66,7 @@ func replace(file string, write func(*os.File) error) error {
 // fullError tells what could not be written, and when the disk is full.
 func fullError(file string, err error) error {
 	if isFull(err) {
-		return fmt.Errorf("%s: %w", file, ErrFull)
+		return fmt.Errorf("%s: %w", file, core.ErrFull)
 	}
 	return fmt.Errorf("%s: %w", file, bare(err))
 }
@@ -136,7 +136,7 @@ func rewrite(to, from string) error {
 // its own: it goes on with numbers that the one that it is a copy of has given since to
 // something else. Errors name its origin.
 func checkCopy(dir, origin string) error {
-	db, err := Open(dir, Options{Unchecked: true})
+	db, err := Open(dir, Options{SkipCheck: true})
 	if err == nil {
 		renamed := db.write(context.Background(), &job{run: func(t *tx) error {
 			t.bucket(bucketMeta).Put([]byte(metaName), []byte(rand.Text()))
@@ -152,7 +152,7 @@ func checkCopy(dir, origin string) error {
 
 // startCheck checks the file in the background when it was not closed in order.
 func (db *DB) startCheck(ctx context.Context, o Options) {
-	if o.Unchecked || !db.file.unclean {
+	if o.SkipCheck || !db.file.unclean {
 		return
 	}
 	db.checking.Go(func() {
@@ -163,8 +163,8 @@ func (db *DB) startCheck(ctx context.Context, o Options) {
 		case errors.Is(err, core.ErrDamaged):
 			err = damagedError(db.file.name, err)
 			db.log.Error("the database is damaged", "err", err)
-			if o.Damaged != nil {
-				o.Damaged(err)
+			if o.OnDamaged != nil {
+				o.OnDamaged(err)
 			}
 		}
 	})

@@ -268,7 +268,7 @@ func TestUpgradeOfVersion1(t *testing.T) {
 		t.Errorf("the backup: %v", err)
 	}
 	want(t, "the group", len(everything(t, db)[group]), 5)
-	want(t, "memories", len(recall(t, db, Query{Text: "JAYSECRET", See: []core.Path{group, alone}})), 3)
+	want(t, "memories", len(recall(t, db, core.FactQuery{Text: "JAYSECRET", See: []core.Path{group, alone}})), 3)
 	want(t, "private", privacy(t, db), map[core.Path]bool{group: false, alone: true})
 	db.Close()
 	again := open(t, dir)
@@ -285,7 +285,7 @@ func TestUpgradeOfVersion1(t *testing.T) {
 func TestWordsAnew(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
-	fact := save(t, db, Fact{Text: "我用Python写代码", Origin: group})
+	fact := save(t, db, core.Fact{Text: "我用Python写代码", Origin: group})
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
 		t.empty(bucketWords)
 		t.bucket(bucketWords).Put(postingKey(group, termWord+"我用python写代码", factKey(&fact)), rankFact(&fact))
@@ -296,7 +296,7 @@ func TestWordsAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	db = open(t, dir)
-	want(t, "found", recall(t, db, Query{Text: "python", See: []core.Path{group}}), []string{fact.Text})
+	want(t, "found", recall(t, db, core.FactQuery{Text: "python", See: []core.Path{group}}), []string{fact.Text})
 }
 
 // bucketsOf lists the buckets of a file.

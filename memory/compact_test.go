@@ -101,7 +101,7 @@ func TestCompactWhileItIsWritten(t *testing.T) {
 				if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{change}}); err != nil {
 					t.Error(err)
 				}
-				if f := save(t, db, Fact{Text: fmt.Sprint("fact ", n), Origin: place}); n%2 == 0 {
+				if f := save(t, db, core.Fact{Text: fmt.Sprint("fact ", n), Origin: place}); n%2 == 0 {
 					if err := db.DropFact(t.Context(), f.ID, place); err != nil {
 						t.Error(err)
 					}
@@ -131,7 +131,7 @@ func TestCompactWhileItIsWritten(t *testing.T) {
 			want(t, fmt.Sprint(place, " ", i), e.Message.Text, text)
 		}
 	}
-	last := save(t, db, Fact{Text: "the last", Origin: kitchen})
+	last := save(t, db, core.Fact{Text: "the last", Origin: kitchen})
 	number, err := factNumber(last.ID)
 	total := 1
 	for _, n := range counts {

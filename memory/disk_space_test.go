@@ -31,7 +31,7 @@ func TestTheFullDiskIsTold(t *testing.T) {
 		since, told = told, nil
 		return since
 	}
-	bubble(t, Options{Full: full}, func(t *testing.T, _ string, db *DB) {
+	bubble(t, Options{OnFull: full}, func(t *testing.T, _ string, db *DB) {
 		d := faulty(t, db.file)
 		if err := commitN(db, 1); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestTheFullDiskIsTold(t *testing.T) {
 func TestRoomForALargeOne(t *testing.T) {
 	var mu sync.Mutex
 	var told []bool
-	bubble(t, Options{Full: func(full bool) { mu.Lock(); told = append(told, full); mu.Unlock() }}, func(t *testing.T, _ string, db *DB) {
+	bubble(t, Options{OnFull: func(full bool) { mu.Lock(); told = append(told, full); mu.Unlock() }}, func(t *testing.T, _ string, db *DB) {
 		d := faulty(t, db.file)
 		d.onWrite(func(buf []byte, at int64) (int, error) {
 			if len(buf) > 1<<19 {
@@ -211,7 +211,7 @@ func TestAFullDiskIsNotTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.room.full.Store(true)
-	_, err := db.SaveFact(t.Context(), Fact{Text: "tea", Origin: kitchen})
+	_, err := db.SaveFact(t.Context(), core.Fact{Text: "tea", Origin: kitchen})
 	_, err2 := db.Items("quiz").Put(t.Context(), item)
 	for what, err := range map[string]error{
 		"a fact": err, "an item": err2, "a message": commitN(db, 1),

@@ -146,7 +146,7 @@ func (m *meaning) retryRefused() {
 // wanted is a fact without a vector.
 type wanted struct {
 	number uint64
-	fact   Fact
+	fact   core.Fact
 }
 
 // embedAll works until every fact has its vector. Where a call fails, fewer

@@ -111,27 +111,27 @@ func TestRecallByMeaning(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, _ string, db *DB) {
 		for _, text := range []string{"jay has a dog", "ann drinks tea", "bob owns a house", "it was in the rain"} {
-			save(t, db, Fact{Text: text, Origin: group, Time: day, About: []core.Path{jay}})
+			save(t, db, core.Fact{Text: text, Origin: group, Time: day, About: []core.Path{jay}})
 		}
-		save(t, db, Fact{Text: "the hound bit jay", Origin: alone, Time: day, About: []core.Path{jay}})
-		save(t, db, Fact{Text: "dogs are welcome everywhere", Time: day})
+		save(t, db, core.Fact{Text: "the hound bit jay", Origin: alone, Time: day, About: []core.Path{jay}})
+		save(t, db, core.Fact{Text: "dogs are welcome everywhere", Time: day})
 		synctest.Wait()
 		for _, tc := range []struct {
-			q    Query
+			q    core.FactQuery
 			want []string
 		}{
-			{Query{Text: "puppy", See: []core.Path{topic}, N: 2}, []string{"dogs are welcome everywhere", "jay has a dog"}},
-			{Query{Text: "dwelling", See: []core.Path{group}, N: 1}, []string{"bob owns a house"}},
-			{Query{Text: "puppy", See: []core.Path{alone}, N: 2}, []string{"dogs are welcome everywhere", "the hound bit jay"}},
-			{Query{Text: "puppy", See: []core.Path{group}, About: []core.Path{jay}, N: 1}, []string{"jay has a dog"}},
-			{Query{Text: "infusion", See: []core.Path{group}, About: []core.Path{ann}}, nil},
-			{Query{Text: "bob hound", See: []core.Path{group}, N: 3}, []string{"bob owns a house", "dogs are welcome everywhere", "jay has a dog"}},
+			{core.FactQuery{Text: "puppy", See: []core.Path{topic}, N: 2}, []string{"dogs are welcome everywhere", "jay has a dog"}},
+			{core.FactQuery{Text: "dwelling", See: []core.Path{group}, N: 1}, []string{"bob owns a house"}},
+			{core.FactQuery{Text: "puppy", See: []core.Path{alone}, N: 2}, []string{"dogs are welcome everywhere", "the hound bit jay"}},
+			{core.FactQuery{Text: "puppy", See: []core.Path{group}, About: []core.Path{jay}, N: 1}, []string{"jay has a dog"}},
+			{core.FactQuery{Text: "infusion", See: []core.Path{group}, About: []core.Path{ann}}, nil},
+			{core.FactQuery{Text: "bob hound", See: []core.Path{group}, N: 3}, []string{"bob owns a house", "dogs are welcome everywhere", "jay has a dog"}},
 		} {
 			got := recall(t, db, tc.q)
 			slices.Sort(got)
 			want(t, fmt.Sprintf("%+v", tc.q), got, tc.want)
 		}
-		for _, said := range recall(t, db, Query{Text: "puppy", See: []core.Path{group}}) {
+		for _, said := range recall(t, db, core.FactQuery{Text: "puppy", See: []core.Path{group}}) {
 			if said == "the hound bit jay" {
 				t.Error("what was said in private is found in the group")
 			}
@@ -147,17 +147,17 @@ func TestSavingDoesNotWait(t *testing.T) {
 	}}
 	bubble(t, Options{Embedder: stuck}, func(t *testing.T, _ string, db *DB) {
 		begun := time.Now()
-		save(t, db, Fact{Text: "jay has a dog", Origin: group})
+		save(t, db, core.Fact{Text: "jay has a dog", Origin: group})
 		want(t, "time that saving took", time.Since(begun), 0)
-		want(t, "found by words", recall(t, db, Query{Text: "dog", See: []core.Path{group}}), []string{"jay has a dog"})
+		want(t, "found by words", recall(t, db, core.FactQuery{Text: "dog", See: []core.Path{group}}), []string{"jay has a dog"})
 		want(t, "time that the search took", time.Since(begun), queryTime)
 		begun = time.Now()
-		recall(t, db, Query{Text: "dog", See: []core.Path{group}})
+		recall(t, db, core.FactQuery{Text: "dog", See: []core.Path{group}})
 		want(t, "time of the next one, which does not ask again", time.Since(begun), 0)
 		db.SetConfig(Config{Recall: 10 * time.Millisecond})
 		time.Sleep(2 * embedPause)
 		begun = time.Now()
-		recall(t, db, Query{Text: "dog", See: []core.Path{group}})
+		recall(t, db, core.FactQuery{Text: "dog", See: []core.Path{group}})
 		want(t, "time that the configuration allows", time.Since(begun), 10*time.Millisecond)
 	})
 }
@@ -171,7 +171,7 @@ func TestVectorsAreMadeLater(t *testing.T) {
 	logged := slog.New(slog.NewTextHandler(&log, nil))
 	bubble(t, Options{Embedder: l.as("m"), Log: logged}, func(t *testing.T, dir string, db *DB) {
 		for i := range 200 {
-			save(t, db, Fact{Text: things[i%4][0] + fmt.Sprint(" ", i), Origin: group})
+			save(t, db, core.Fact{Text: things[i%4][0] + fmt.Sprint(" ", i), Origin: group})
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -187,7 +187,7 @@ func TestVectorsAreMadeLater(t *testing.T) {
 		want(t, "vectors", size(t, db, bucketVectors), 200)
 		want(t, "texts", len(l.asked()), 200)
 		l.failing(func([]string) error { return down })
-		save(t, db, Fact{Text: "the last hound", Origin: group})
+		save(t, db, core.Fact{Text: "the last hound", Origin: group})
 		synctest.Wait()
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestVectorsAreMadeLater(t *testing.T) {
 		defer again.Close()
 		synctest.Wait()
 		want(t, "texts after the restart", l.asked(), []string{"the last hound"})
-		want(t, "found", len(recall(t, again, Query{Text: "puppy", See: []core.Path{group}, N: 500})), 51)
+		want(t, "found", len(recall(t, again, core.FactQuery{Text: "puppy", See: []core.Path{group}, N: 500})), 51)
 	})
 }
 
@@ -209,7 +209,7 @@ func TestAnotherModel(t *testing.T) {
 	l, other := &lexicon{}, &lexicon{length: 96}
 	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, _ string, db *DB) {
 		for i := range 100 {
-			save(t, db, Fact{Text: things[i%4][0] + fmt.Sprint(" ", i), Origin: group})
+			save(t, db, core.Fact{Text: things[i%4][0] + fmt.Sprint(" ", i), Origin: group})
 		}
 		synctest.Wait()
 		l.asked()
@@ -224,15 +224,15 @@ func TestAnotherModel(t *testing.T) {
 		})
 		db.SetEmbedder(other.as("n"))
 		synctest.Wait()
-		want(t, "found while the new model has no vectors", recall(t, db, Query{Text: "puppy", See: []core.Path{group}}), nil)
+		want(t, "found while the new model has no vectors", recall(t, db, core.FactQuery{Text: "puppy", See: []core.Path{group}}), nil)
 		other.failing(nil)
 		time.Sleep(embedPauses)
 		synctest.Wait()
-		want(t, "found with the new one", len(recall(t, db, Query{Text: "puppy", See: []core.Path{group}})), 10)
+		want(t, "found with the new one", len(recall(t, db, core.FactQuery{Text: "puppy", See: []core.Path{group}})), 10)
 		want(t, "vectors", size(t, db, bucketVectors), 100)
 		db.SetEmbedder(Embedder{})
-		want(t, "found without any", recall(t, db, Query{Text: "puppy", See: []core.Path{group}}), nil)
-		save(t, db, Fact{Text: "one more dog", Origin: group})
+		want(t, "found without any", recall(t, db, core.FactQuery{Text: "puppy", See: []core.Path{group}}), nil)
+		save(t, db, core.Fact{Text: "one more dog", Origin: group})
 		other.asked()
 		db.SetEmbedder(other.as("n"))
 		synctest.Wait()
@@ -260,7 +260,7 @@ func TestAPoisonedText(t *testing.T) {
 			if i%40 == 7 {
 				text = []string{"poison", "panic"}[i/40%2] + fmt.Sprint(i)
 			}
-			save(t, db, Fact{Text: text, Origin: group})
+			save(t, db, core.Fact{Text: text, Origin: group})
 		}
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
@@ -290,15 +290,15 @@ func TestBadVectors(t *testing.T) {
 				return now, nil
 			}}
 			bubble(t, Options{Embedder: e}, func(t *testing.T, _ string, db *DB) {
-				save(t, db, Fact{Text: "good", Origin: group})
+				save(t, db, core.Fact{Text: "good", Origin: group})
 				synctest.Wait()
 				mu.Lock()
 				now = answer
 				mu.Unlock()
-				save(t, db, Fact{Text: "bad", Origin: group})
+				save(t, db, core.Fact{Text: "bad", Origin: group})
 				synctest.Wait()
 				want(t, "vectors", size(t, db, bucketVectors), 1)
-				want(t, "found by words", recall(t, db, Query{Text: "bad", See: []core.Path{group}, N: 1}), []string{"bad"})
+				want(t, "found by words", recall(t, db, core.FactQuery{Text: "bad", See: []core.Path{group}, N: 1}), []string{"bad"})
 			})
 		})
 	}
@@ -308,17 +308,17 @@ func TestBadVectors(t *testing.T) {
 func TestVectorsGoWithTheirFacts(t *testing.T) {
 	l := &lexicon{}
 	bubble(t, Options{Embedder: l.as("m")}, func(t *testing.T, _ string, db *DB) {
-		dog := save(t, db, Fact{Text: "jay has a dog", Origin: group, Topic: "pet", About: []core.Path{jay}})
-		tea := save(t, db, Fact{Text: "ann drinks tea", Origin: group, About: []core.Path{ann}})
+		dog := save(t, db, core.Fact{Text: "jay has a dog", Origin: group, Topic: "pet", About: []core.Path{jay}})
+		tea := save(t, db, core.Fact{Text: "ann drinks tea", Origin: group, About: []core.Path{ann}})
 		synctest.Wait()
 		l.asked()
-		dog = save(t, db, Fact{ID: dog.ID, Text: dog.Text, Tags: []string{"x"}})
+		dog = save(t, db, core.Fact{ID: dog.ID, Text: dog.Text, Tags: []string{"x"}})
 		synctest.Wait()
 		want(t, "texts of what says the same", l.asked(), nil)
-		save(t, db, Fact{Text: "jay has a house now", Origin: group, Topic: "pet", About: []core.Path{jay}})
+		save(t, db, core.Fact{Text: "jay has a house now", Origin: group, Topic: "pet", About: []core.Path{jay}})
 		synctest.Wait()
 		want(t, "texts of what was changed", l.asked(), []string{"jay has a house now"})
-		want(t, "found by what it said", recall(t, db, Query{Text: "puppy", See: []core.Path{group}, N: 1})[0] == "jay has a dog", false)
+		want(t, "found by what it said", recall(t, db, core.FactQuery{Text: "puppy", See: []core.Path{group}, N: 1})[0] == "jay has a dog", false)
 		l.asked()
 		move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: core.MustPath("chat/super")}
 		if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{move}}); err != nil {
@@ -326,7 +326,7 @@ func TestVectorsGoWithTheirFacts(t *testing.T) {
 		}
 		synctest.Wait()
 		want(t, "texts of what moved", l.asked(), nil)
-		want(t, "found where it moved", recall(t, db, Query{Text: "infusion", See: []core.Path{group}, N: 1}), []string{"ann drinks tea"})
+		want(t, "found where it moved", recall(t, db, core.FactQuery{Text: "infusion", See: []core.Path{group}, N: 1}), []string{"ann drinks tea"})
 		var out bytes.Buffer
 		if err := db.Export(t.Context(), &out, core.Path{}); err != nil || strings.Count(out.String(), "\n") != 2 {
 			t.Errorf("%v\n%s", err, &out)
@@ -365,14 +365,14 @@ func TestForgottenWhileEmbedded(t *testing.T) {
 		}
 	}}
 	db := openWith(t, t.TempDir(), Options{})
-	save(t, db, Fact{Text: "jay has a dog", Origin: group, About: []core.Path{jay}})
-	house := save(t, db, Fact{Text: "ann has a house", Origin: group, About: []core.Path{ann}})
+	save(t, db, core.Fact{Text: "jay has a dog", Origin: group, About: []core.Path{jay}})
+	house := save(t, db, core.Fact{Text: "ann has a house", Origin: group, About: []core.Path{ann}})
 	db.SetEmbedder(slow)
 	<-begun
 	if err := db.Forget(t.Context(), jay); err != nil {
 		t.Fatal(err)
 	}
-	save(t, db, Fact{ID: house.ID, Text: "ann drinks tea"})
+	save(t, db, core.Fact{ID: house.ID, Text: "ann drinks tea"})
 	goOn <- struct{}{}
 	<-begun // the first two are done
 	want(t, "texts", l.asked(), []string{"ann has a house", "jay has a dog"})

@@ -45,7 +45,7 @@ func saveMany(t *testing.T, db *DB, n int, text string) {
 	t.Helper()
 	err := db.write(t.Context(), &job{run: func(t *tx) error {
 		for i := range n {
-			if _, err := t.saveFact(Fact{Text: fmt.Sprint(text, " ", i), Origin: group}); err != nil {
+			if _, err := t.saveFact(core.Fact{Text: fmt.Sprint(text, " ", i), Origin: group}); err != nil {
 				return err
 			}
 		}
@@ -145,7 +145,7 @@ func TestExchangeOfAnEmbedder(t *testing.T) {
 		db.SetEmbedder(l.as("n")) // the same model, and another length
 		synctest.Wait()
 		want(t, "texts of the same model", l.asked(), nil)
-		save(t, db, Fact{Text: "one more", Origin: group})
+		save(t, db, core.Fact{Text: "one more", Origin: group})
 		synctest.Wait()
 		want(t, "texts when its length has changed", len(l.asked()), 5)
 		want(t, "vectors", size(t, db, bucketVectors), 5)
@@ -165,11 +165,11 @@ func TestWordsMustDo(t *testing.T) {
 	bubble(t, Options{Log: logged}, func(t *testing.T, _ string, db *DB) {
 		r.began = time.Now()
 		db.SetEmbedder(Embedder{Model: "m", Embed: r.Embed})
-		save(t, db, Fact{Text: "jay has a dog", Origin: group})
+		save(t, db, core.Fact{Text: "jay has a dog", Origin: group})
 		synctest.Wait()
 		r.schedule()
 		r.failing(func([]string) error { return errors.New("not now") })
-		ask := func() { recall(t, db, Query{Text: "dog", See: []core.Path{group}}) }
+		ask := func() { recall(t, db, core.FactQuery{Text: "dog", See: []core.Path{group}}) }
 		for range 600 {
 			ask()
 			time.Sleep(time.Second / 2)
@@ -191,7 +191,7 @@ func TestWordsMustDo(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		want(t, "calls after one that worked", r.schedule(), fmt.Sprintf("%v:1 %v:1 %v:1", began, began+time.Second, began+3*time.Second))
-		recall(t, db, Query{See: []core.Path{group}})
+		recall(t, db, core.FactQuery{See: []core.Path{group}})
 		want(t, "calls for a search without a text", r.schedule(), "")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -224,7 +224,7 @@ func TestLengthOfAnotherLife(t *testing.T) {
 		synctest.Wait()
 		want(t, "texts", l.asked(), nil)
 		want(t, "the length", []any{again.meaning.length, again.meaning.sure}, []any{64, false})
-		save(t, again, Fact{Text: "one more", Origin: group})
+		save(t, again, core.Fact{Text: "one more", Origin: group})
 		synctest.Wait()
 		want(t, "the length after a vector", []any{again.meaning.length, again.meaning.sure}, []any{64, true})
 		err = again.write(t.Context(), &job{run: func(t *tx) error {

@@ -82,7 +82,7 @@ func within(t *testing.T, limit time.Duration, f func(context.Context) error) er
 func TestLookingAfterDeleting(t *testing.T) {
 	db := open(t, t.TempDir())
 	for i := range 60 {
-		save(t, db, Fact{Text: fmt.Sprintf("memory %d of a great many words about tea number %d", i, i*7), Origin: group, About: []core.Path{jay}})
+		save(t, db, core.Fact{Text: fmt.Sprintf("memory %d of a great many words about tea number %d", i, i*7), Origin: group, About: []core.Path{jay}})
 	}
 	b := &core.Batch{}
 	for i := range 500 {
@@ -101,7 +101,7 @@ func TestLookingAfterDeleting(t *testing.T) {
 				}
 				tx.dropFact(f)
 			}
-			if _, err := tx.saveFact(Fact{Text: "memory of tea", Topic: "tea", Origin: group}); err != nil {
+			if _, err := tx.saveFact(core.Fact{Text: "memory of tea", Topic: "tea", Origin: group}); err != nil {
 				return err
 			}
 			for seq := range uint64(501) {
@@ -121,7 +121,7 @@ func TestLookingAfterDeleting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, "memories", recall(t, db, Query{See: []core.Path{group}}), []string{"memory of tea"})
+	want(t, "memories", recall(t, db, core.FactQuery{See: []core.Path{group}}), []string{"memory of tea"})
 }
 
 // TestTimeOfTheNewest: a place whose newest entries are forgotten is as old as what

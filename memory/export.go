@@ -23,7 +23,7 @@ type row struct {
 	Entry    *core.Entry  `json:"entry,omitempty"`
 	Answers  []string     `json:"answers,omitempty"`
 	Reaction *reactionRow `json:"reaction,omitempty"`
-	Memory   *Fact        `json:"memory,omitempty"`
+	Memory   *core.Fact   `json:"memory,omitempty"`
 	State    *stateRow    `json:"state,omitempty"`
 	Item     *itemRow     `json:"item,omitempty"`
 	Use      *useRow      `json:"use,omitempty"`
@@ -70,7 +70,7 @@ type useRow struct {
 // UTF-8 are replaced.
 func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	var err error
-	if _, ok := w.(AtOnce); ok {
+	if _, ok := w.(NonBlocking); ok {
 		err = export(ctx, db, w, path)
 	} else {
 		_, err = db.file.spool(w, func(w io.Writer) error { return export(ctx, db, w, path) })
@@ -81,9 +81,9 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 	return nil
 }
 
-// AtOnce is the ability of a writer that lets nobody wait: what is exported to it is
+// NonBlocking is the ability of a writer that lets nobody wait: what is exported to it is
 // not put on the disk before.
-type AtOnce interface{ AtOnce() }
+type NonBlocking interface{ NonBlocking() }
 
 // export is Export to what takes it without delay.
 func export(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
@@ -195,7 +195,7 @@ func (e *exporter) fact(k, v []byte) error {
 	if err != nil {
 		return err
 	}
-	former := slices.ContainsFunc(f.Former, func(old Former) bool { return old.By == e.path })
+	former := slices.ContainsFunc(f.Former, func(old core.Former) bool { return old.By == e.path })
 	his := f.By == e.path || former || slices.Contains(f.About, e.path) || e.private[f.Origin]
 	if e.person != "" && his || e.person == "" && f.Origin.Within(e.path) {
 		e.write(row{Memory: &f})
@@ -372,7 +372,7 @@ func (t *tx) importRow(r row) error {
 		return err
 	case r.Item != nil:
 		i := r.Item
-		_, err := t.putItem(i.Plugin, Item{Path: i.Path, Key: i.Key, Version: AnyVersion, Value: i.Value})
+		_, err := t.putItem(i.Plugin, core.Item{Path: i.Path, Key: i.Key, Version: core.AnyVersion, Value: i.Value})
 		return err
 	case r.State != nil:
 		value, err := json.Marshal(r.State.State)

@@ -13,12 +13,6 @@ import (
 	"synthbot/core"
 )
 
-// Facts are core's.
-type (
-	Fact   = core.Fact
-	Former = core.Former
-)
-
 // Limits of a fact.
 const (
 	maxFactText = 16 << 10
@@ -26,7 +20,7 @@ const (
 	maxFormer   = 20
 )
 
-func checkFact(f *Fact) error {
+func checkFact(f *core.Fact) error {
 	switch {
 	case f.Text == "" || len(f.Text) > maxFactText:
 		return fmt.Errorf("memory: %w: a text of %d bytes", ErrBatch, len(f.Text))
@@ -49,11 +43,11 @@ func checkFact(f *Fact) error {
 // turn that answers somebody who was forgotten since its epoch began, or one by or
 // about such people, or of such a place, is not stored; the error wraps
 // core.ErrForgotten.
-func (db *DB) SaveFact(ctx context.Context, f Fact) (Fact, error) {
+func (db *DB) SaveFact(ctx context.Context, f core.Fact) (core.Fact, error) {
 	if err := checkFact(&f); err != nil {
-		return Fact{}, err
+		return core.Fact{}, err
 	}
-	var saved Fact
+	var saved core.Fact
 	err := db.write(ctx, &job{size: len(f.Text) * 4, run: func(t *tx) (err error) {
 		b := db.begun(ctx)
 		if b.stale() || b.forgot(append([]core.Path{f.By, f.Origin}, f.About...)...) {
@@ -63,19 +57,19 @@ func (db *DB) SaveFact(ctx context.Context, f Fact) (Fact, error) {
 		return err
 	}})
 	if err != nil {
-		return Fact{}, err
+		return core.Fact{}, err
 	}
 	return saved, nil
 }
 
-func (t *tx) saveFact(f Fact) (Fact, error) {
+func (t *tx) saveFact(f core.Fact) (core.Fact, error) {
 	if f.Time.IsZero() {
 		f.Time = t.now
 	}
 	f.Origin = t.resolve(f.Origin).path
 	olds, err := t.replacedBy(f)
 	if err != nil {
-		return Fact{}, err
+		return core.Fact{}, err
 	}
 	if len(olds) == 0 {
 		n, err := t.bucket(bucketFacts).NextSequence()
@@ -85,7 +79,7 @@ func (t *tx) saveFact(f Fact) (Fact, error) {
 		return f, nil
 	}
 	for _, older := range olds[1:] {
-		f.Former = slices.Concat(f.Former, []Former{{Text: older.Text, Time: older.Time, By: older.By}}, older.Former)
+		f.Former = slices.Concat(f.Former, []core.Former{{Text: older.Text, Time: older.Time, By: older.By}}, older.Former)
 		t.dropFact(older)
 	}
 	f = mergeFacts(&olds[0], f)
@@ -95,7 +89,7 @@ func (t *tx) saveFact(f Fact) (Fact, error) {
 
 // replaceFact puts a fact into the place of another. What says the same means
 // the same.
-func (t *tx) replaceFact(old, f Fact) {
+func (t *tx) replaceFact(old, f core.Fact) {
 	number := binary.BigEndian.Uint64(factKey(&old))
 	v, known := t.vectorOf(old.Origin, number)
 	v.digits = bytes.Clone(v.digits)
@@ -107,10 +101,10 @@ func (t *tx) replaceFact(old, f Fact) {
 }
 
 // merge lets a newer fact replace f.
-func mergeFacts(f *Fact, newer Fact) Fact {
+func mergeFacts(f *core.Fact, newer core.Fact) core.Fact {
 	newer.ID, newer.Origin, newer.Former = f.ID, f.Origin, slices.Concat(f.Former, newer.Former)
 	if newer.Text != f.Text {
-		newer.Former = slices.Insert(newer.Former, 0, Former{Text: f.Text, Time: f.Time, By: f.By})
+		newer.Former = slices.Insert(newer.Former, 0, core.Former{Text: f.Text, Time: f.Time, By: f.By})
 	}
 	if len(newer.Former) > maxFormer {
 		newer.Former = newer.Former[:maxFormer]
@@ -131,13 +125,13 @@ func mergeFacts(f *Fact, newer Fact) Fact {
 }
 
 // replacedBy finds the facts whose place f takes, newest first.
-func (t *tx) replacedBy(f Fact) (olds []Fact, err error) {
+func (t *tx) replacedBy(f core.Fact) (olds []core.Fact, err error) {
 	if f.ID != "" {
 		old, ok, err := t.fact(f.ID)
 		if err == nil && (!ok || !f.Origin.IsZero() && !f.Origin.Within(old.Origin)) {
 			err = fmt.Errorf("%w: %w", ErrBatch, core.ErrUnknown)
 		}
-		return []Fact{old}, err
+		return []core.Fact{old}, err
 	}
 	ids := t.having(f.Origin, sameTerm(f))
 	if f.Topic != "" {
@@ -169,39 +163,39 @@ func factNumber(id string) (uint64, error) {
 func factID(number uint64) string { return strconv.FormatUint(number, 36) }
 
 // factKey is the key of a fact that has its ID.
-func factKey(f *Fact) []byte {
+func factKey(f *core.Fact) []byte {
 	n, _ := factNumber(f.ID)
 	return binary.BigEndian.AppendUint64(nil, n)
 }
 
 // fact reads a fact; ok is false where there is none.
-func (t *tx) fact(id string) (f Fact, ok bool, err error) {
+func (t *tx) fact(id string) (f core.Fact, ok bool, err error) {
 	if _, err := factNumber(id); err != nil {
-		return Fact{}, false, err
+		return core.Fact{}, false, err
 	}
-	key := factKey(&Fact{ID: id})
+	key := factKey(&core.Fact{ID: id})
 	value := t.bucket(bucketFacts).Get(key)
 	if value == nil {
-		return Fact{}, false, nil
+		return core.Fact{}, false, nil
 	}
 	f, err = decodeFact(key, value)
 	return f, err == nil, err
 }
 
 // decodeFact reads a fact; the key holds its number.
-func decodeFact(key, value []byte) (f Fact, err error) {
+func decodeFact(key, value []byte) (f core.Fact, err error) {
 	if err = json.Unmarshal(value, &f); err == nil && len(key) != 8 {
 		err = errFields
 	}
 	if err != nil {
-		return Fact{}, fmt.Errorf("memory %x: %w", key, err)
+		return core.Fact{}, fmt.Errorf("memory %x: %w", key, err)
 	}
 	f.ID = factID(binary.BigEndian.Uint64(key))
 	return f, nil
 }
 
 // putFact writes a fact and the postings that lead to it.
-func (t *tx) putFact(f Fact) {
+func (t *tx) putFact(f core.Fact) {
 	key := factKey(&f)
 	value, err := json.Marshal(f)
 	t.fail(bucketFacts, err)
@@ -211,7 +205,7 @@ func (t *tx) putFact(f Fact) {
 }
 
 // putPostings lets a fact be found.
-func (t *tx) putPostings(f *Fact) {
+func (t *tx) putPostings(f *core.Fact) {
 	words, key, rank := t.bucket(bucketWords), factKey(f), rankFact(f)
 	for _, term := range factTerms(f) {
 		words.Put(postingKey(f.Origin, term, key), rank)
@@ -220,14 +214,14 @@ func (t *tx) putPostings(f *Fact) {
 
 // rank is kept with each posting, so that a fact need not be read to be ranked:
 // its time (4 bytes, hours), importance (1), and how many words it has (2).
-func rankFact(f *Fact) []byte {
+func rankFact(f *core.Fact) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(max(f.Time.Unix()/3600, 0)))
 	b = append(b, byte(min(max(f.Importance, 0), 10)))
 	return binary.BigEndian.AppendUint16(b, uint16(min(len(f.Text)/6, math.MaxUint16)))
 }
 
 // dropFact takes a fact and all that leads to it away.
-func (t *tx) dropFact(f Fact) {
+func (t *tx) dropFact(f core.Fact) {
 	key := factKey(&f)
 	t.bucket(bucketFacts).Delete(key)
 	words := t.bucket(bucketWords)
@@ -254,7 +248,7 @@ func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 
 // seenFrom reports whether a fact can be seen from one of these places, where
 // they are now.
-func (t *tx) seenFrom(f *Fact, places []core.Path) bool {
+func (t *tx) seenFrom(f *core.Fact, places []core.Path) bool {
 	return slices.ContainsFunc(places, func(path core.Path) bool {
 		return t.resolve(path).path.Within(f.Origin)
 	})
@@ -271,7 +265,7 @@ type Listing struct {
 // ListFacts returns a page of facts with what they said before, for the admin: the
 // newest first. next is to be given as Before for the page after it;
 // "": there is none.
-func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []Fact, next string, err error) {
+func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []core.Fact, next string, err error) {
 	before := uint64(math.MaxUint64)
 	if l.Before != "" {
 		if before, err = factNumber(l.Before); err != nil {
@@ -287,7 +281,7 @@ func (db *DB) ListFacts(ctx context.Context, l Listing) (facts []Fact, next stri
 	return facts, next, err
 }
 
-func (v *view) list(l Listing, before uint64) (facts []Fact, next string) {
+func (v *view) list(l Listing, before uint64) (facts []core.Fact, next string) {
 	below := v.resolve(l.Below)
 	c := v.bucket(bucketFacts).Cursor()
 	k, value := c.Seek(binary.BigEndian.AppendUint64(nil, before))

@@ -151,7 +151,7 @@ func TestWritesFail(t *testing.T) {
 				switch {
 				case err == nil:
 					acknowledged = append(acknowledged, n)
-				case name == "no space" && !errors.Is(err, ErrFull):
+				case name == "no space" && !errors.Is(err, core.ErrFull):
 					t.Errorf("message %d: %v is not ErrFull", n, err)
 				case !strings.Contains(err.Error(), db.file.name):
 					t.Errorf("message %d: %v does not name the file", n, err)
@@ -298,7 +298,7 @@ func TestOneThatIsTooLargeFailsAlone(t *testing.T) {
 	}
 	all.Go(func() {
 		large := message(kitchen, "large", strings.Repeat("x", 1<<20))
-		if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, ErrFull) {
+		if err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{large}}); !errors.Is(err, core.ErrFull) {
 			t.Errorf("the large one: %v, want ErrFull", err)
 		}
 	})
@@ -346,7 +346,7 @@ func finishWhileFull(t *testing.T, db *DB) {
 		if err := db.Commit(t.Context(), &end); err != nil {
 			t.Errorf("end %d: %v", n, err)
 		}
-		if err := commitN(db, 20_000+n); !errors.Is(err, ErrFull) {
+		if err := commitN(db, 20_000+n); !errors.Is(err, core.ErrFull) {
 			t.Errorf("something new was written to a full disk: %v", err)
 		}
 	}
@@ -362,7 +362,7 @@ func fillUp(t *testing.T, dir string, room func(*DB)) {
 			e := message(kitchen, fmt.Sprint(n), fmt.Sprint(n))
 			e.Data = strings.Repeat("filling ", 2000)
 			err := db.Commit(t.Context(), &core.Batch{Append: []core.Entry{e}})
-			if errors.Is(err, ErrFull) {
+			if errors.Is(err, core.ErrFull) {
 				return n
 			}
 			if err != nil || n > 10000 {

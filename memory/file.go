@@ -176,7 +176,7 @@ func (f *boltFile) writeError(err error) error {
 	case err == nil, errors.Is(err, ErrBatch):
 		return err
 	case isFull(err):
-		return fmt.Errorf("%s: %w: %w", f.name, ErrFull, err)
+		return fmt.Errorf("%s: %w: %w", f.name, core.ErrFull, err)
 	}
 	return fmt.Errorf("%s: %w", f.name, err)
 }

@@ -511,9 +511,9 @@ func (f *forgetting) facts() error {
 }
 
 // former reports whether the person said what a fact said before.
-func (f *forgetting) former(old Former) bool { return f.person != "" && old.By == f.path }
+func (f *forgetting) former(old core.Former) bool { return f.person != "" && old.By == f.path }
 
-func (f *forgetting) known(fact Fact) bool {
+func (f *forgetting) known(fact core.Fact) bool {
 	if f.person == "" {
 		return fact.Origin.Within(f.path) || fact.By.Within(f.path)
 	}

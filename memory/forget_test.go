@@ -47,17 +47,17 @@ func populated(t testing.TB, db *DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	save(t, db, Fact{Text: "JAYSECRET about jay", Origin: group, About: []core.Path{jay}})
-	save(t, db, Fact{Text: "JAYSECRET by jay", Origin: group, By: jay})
-	save(t, db, Fact{Text: "JAYSECRET from his chat", Origin: alone})
-	save(t, db, Fact{Text: "ann likes tea", Origin: group, About: []core.Path{ann}})
+	save(t, db, core.Fact{Text: "JAYSECRET about jay", Origin: group, About: []core.Path{jay}})
+	save(t, db, core.Fact{Text: "JAYSECRET by jay", Origin: group, By: jay})
+	save(t, db, core.Fact{Text: "JAYSECRET from his chat", Origin: alone})
+	save(t, db, core.Fact{Text: "ann likes tea", Origin: group, About: []core.Path{ann}})
 	for _, path := range []core.Path{jay, alone, ann, group} {
-		if _, err := db.Items("bio").Put(t.Context(), Item{Path: path, Key: "k", Value: json.RawMessage(`"JAYSECRET"`)[:], Version: 0}); path != group && path != ann && err != nil {
+		if _, err := db.Items("bio").Put(t.Context(), core.Item{Path: path, Key: "k", Value: json.RawMessage(`"JAYSECRET"`)[:], Version: 0}); path != group && path != ann && err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, path := range []core.Path{ann, group} {
-		db.Items("bio").Put(t.Context(), Item{Path: path, Key: "k", Value: json.RawMessage(`"of others"`), Version: AnyVersion})
+		db.Items("bio").Put(t.Context(), core.Item{Path: path, Key: "k", Value: json.RawMessage(`"of others"`), Version: core.AnyVersion})
 	}
 	setState(t, db, alone, core.State{Topic: "JAYSECRET"})
 	setState(t, db, group, core.State{Topic: "tea"})
@@ -107,7 +107,7 @@ func TestForgetAPerson(t *testing.T) {
 		want(t, "ann's journal", len(journal), 1)
 		return err
 	})
-	want(t, "memories", recall(t, db, Query{See: []core.Path{group, alone}}), []string{"ann likes tea"})
+	want(t, "memories", recall(t, db, core.FactQuery{See: []core.Path{group, alone}}), []string{"ann likes tea"})
 
 	// The turn that answered him ends.
 	turn := core.TurnID{Path: group, Seq: 4}
@@ -127,7 +127,7 @@ func TestForgetAPerson(t *testing.T) {
 	if err := db.Commit(core.WithEpoch(t.Context(), 0), &core.Batch{Append: []core.Entry{late}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.SaveFact(core.WithEpoch(t.Context(), 0), Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}); !errors.Is(err, core.ErrForgotten) {
+	if _, err := db.SaveFact(core.WithEpoch(t.Context(), 0), core.Fact{Text: "JAYSECRET again", About: []core.Path{jay}, Origin: group}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("%v, want core.ErrForgotten", err)
 	}
 	// What a platform delivers again does not bring him back.
@@ -183,7 +183,7 @@ func TestForgetAPlaceOrAll(t *testing.T) {
 		}
 		want(t, "places", len(left), 1)
 		traces(t, db, "in public", "ann speaks", "ann likes", "chat\x01group", "chat/group")
-		want(t, "memories", recall(t, db, Query{See: []core.Path{group, alone}}), []string{"JAYSECRET from his chat"})
+		want(t, "memories", recall(t, db, core.FactQuery{See: []core.Path{group, alone}}), []string{"JAYSECRET from his chat"})
 	}
 }
 
@@ -221,7 +221,7 @@ func TestExportAndImport(t *testing.T) {
 		}
 	}
 	want(t, "entries", got, wanted)
-	want(t, "memories", len(recall(t, other, Query{See: []core.Path{group, alone}})), 4)
+	want(t, "memories", len(recall(t, other, core.FactQuery{See: []core.Path{group, alone}})), 4)
 	want(t, "waiting", len(dueIn(t, other, group)), 0)
 	s, _ := other.State(t.Context(), group)
 	want(t, "state", s.Topic, "tea")
@@ -405,7 +405,7 @@ func TestForgetAPlaceWithItsItems(t *testing.T) {
 	other := core.MustPath("chat/group2")
 	for _, plugin := range []string{"quiz", "diary"} {
 		for _, path := range []core.Path{group, topic, other, jay, {}} {
-			if _, err := db.Items(plugin).Put(t.Context(), Item{Path: path, Key: "k", Value: json.RawMessage(`1`)}); err != nil {
+			if _, err := db.Items(plugin).Put(t.Context(), core.Item{Path: path, Key: "k", Value: json.RawMessage(`1`)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -616,7 +616,7 @@ func TestForgettingSparesOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"k", group.String(), jay.String()} {
-		if _, err := db.Items("bio").Put(t.Context(), Item{Path: kitchen, Key: key, Value: json.RawMessage(`1`)}); err != nil {
+		if _, err := db.Items("bio").Put(t.Context(), core.Item{Path: kitchen, Key: key, Value: json.RawMessage(`1`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -654,7 +654,7 @@ func TestExportOfAPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, place := range []core.Path{jay, alone, group, {}} {
-		if _, err := db.Items("bio").Put(t.Context(), Item{Path: place, Key: "", Value: json.RawMessage(`1`)}); err != nil {
+		if _, err := db.Items("bio").Put(t.Context(), core.Item{Path: place, Key: "", Value: json.RawMessage(`1`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -674,13 +674,13 @@ func TestExportOfAPerson(t *testing.T) {
 // these are known; others stay.
 func TestForgettingAnInterface(t *testing.T) {
 	db := open(t, t.TempDir())
-	save(t, db, Fact{Text: "told by jay", By: jay})
-	save(t, db, Fact{Text: "told by nobody"})
-	save(t, db, Fact{Text: "told elsewhere", By: core.MustPath("other/@user/1000")})
+	save(t, db, core.Fact{Text: "told by jay", By: jay})
+	save(t, db, core.Fact{Text: "told by nobody"})
+	save(t, db, core.Fact{Text: "told elsewhere", By: core.MustPath("other/@user/1000")})
 	if err := db.Forget(t.Context(), core.MustPath("chat")); err != nil {
 		t.Fatal(err)
 	}
-	got := recall(t, db, Query{See: []core.Path{kitchen}})
+	got := recall(t, db, core.FactQuery{See: []core.Path{kitchen}})
 	slices.Sort(got)
 	want(t, "left", got, []string{"told by nobody", "told elsewhere"})
 }

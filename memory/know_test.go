@@ -23,7 +23,7 @@ var (
 	day   = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 )
 
-func save(t testing.TB, db *DB, f Fact) Fact {
+func save(t testing.TB, db *DB, f core.Fact) core.Fact {
 	t.Helper()
 	saved, err := db.SaveFact(t.Context(), f)
 	if err != nil {
@@ -32,7 +32,7 @@ func save(t testing.TB, db *DB, f Fact) Fact {
 	return saved
 }
 
-func recall(t testing.TB, db *DB, q Query) (said []string) {
+func recall(t testing.TB, db *DB, q core.FactQuery) (said []string) {
 	t.Helper()
 	if q.N == 0 {
 		q.N = 10
@@ -56,7 +56,7 @@ func want[T any](t testing.TB, what string, got, want T) {
 
 func TestRecallByWords(t *testing.T) {
 	db := open(t, t.TempDir())
-	for _, f := range []Fact{
+	for _, f := range []core.Fact{
 		{Text: "Jay keeps three dogs and a cat", Language: "en", Origin: group, Time: day},
 		{Text: "Die Häuser in der Straße gehören Ann", Language: "de", Origin: group, Time: day},
 		{Text: "Jay likes running in the rain", Language: "en", Origin: group, Time: day, Tags: []string{"Sport"}},
@@ -65,23 +65,23 @@ func TestRecallByWords(t *testing.T) {
 		save(t, db, f)
 	}
 	for _, tc := range []struct {
-		q    Query
+		q    core.FactQuery
 		want []string
 	}{
-		{Query{Text: "a dog", Language: "en"}, []string{"Jay keeps three dogs and a cat"}},
-		{Query{Text: "who runs?", Language: "en"}, []string{"Jay likes running in the rain"}},
-		{Query{Text: "Haus", Language: "de"}, []string{"Die Häuser in der Straße gehören Ann"}},
-		{Query{Text: "dogs"}, []string{"Jay keeps three dogs and a cat"}},
-		{Query{Text: "好き"}, []string{"猫が好きです"}},
-		{Query{Tags: []string{"sport"}}, []string{"Jay likes running in the rain"}},
-		{Query{Text: "sport", Language: "en"}, []string{"Jay likes running in the rain"}},
-		{Query{Text: "nothing of that kind", Language: "en"}, nil},
+		{core.FactQuery{Text: "a dog", Language: "en"}, []string{"Jay keeps three dogs and a cat"}},
+		{core.FactQuery{Text: "who runs?", Language: "en"}, []string{"Jay likes running in the rain"}},
+		{core.FactQuery{Text: "Haus", Language: "de"}, []string{"Die Häuser in der Straße gehören Ann"}},
+		{core.FactQuery{Text: "dogs"}, []string{"Jay keeps three dogs and a cat"}},
+		{core.FactQuery{Text: "好き"}, []string{"猫が好きです"}},
+		{core.FactQuery{Tags: []string{"sport"}}, []string{"Jay likes running in the rain"}},
+		{core.FactQuery{Text: "sport", Language: "en"}, []string{"Jay likes running in the rain"}},
+		{core.FactQuery{Text: "nothing of that kind", Language: "en"}, nil},
 	} {
 		tc.q.See = []core.Path{group}
 		want(t, fmt.Sprintf("%+v", tc.q), recall(t, db, tc.q), tc.want)
 	}
-	want(t, "everything", len(recall(t, db, Query{See: []core.Path{group}})), 4)
-	want(t, "two at most", len(recall(t, db, Query{See: []core.Path{group}, N: 2})), 2)
+	want(t, "everything", len(recall(t, db, core.FactQuery{See: []core.Path{group}})), 4)
+	want(t, "two at most", len(recall(t, db, core.FactQuery{See: []core.Path{group}, N: 2})), 2)
 }
 
 // TestRecallInScripts: words are found where their script puts no spaces between
@@ -90,18 +90,18 @@ func TestRecallInScripts(t *testing.T) {
 	const python, phone, cat, khmer, caffe = "我用Python写代码", "iPhone15を買った", "猫が好きです", "ខ្ញុំចូលចិត្តឆ្មា", "José ama il caffè"
 	db := open(t, t.TempDir())
 	for language, text := range map[string]string{"zh": python, "ja": phone, "": cat, "km": khmer, "it": caffe} {
-		save(t, db, Fact{Text: text, Language: language, Origin: group, Time: day, Tags: []string{"é"}})
+		save(t, db, core.Fact{Text: text, Language: language, Origin: group, Time: day, Tags: []string{"é"}})
 	}
 	for q, found := range map[string]string{
 		"Python": python, "写代码": python, "python 教程": python, "iphone15": phone, "買った": phone, "15": "",
 		"猫": cat, "猫は？": cat, "です": cat, "コーヒー": "", "ឆ្មា": khmer, "Jose\u0301": caffe, "caffe\u0300": caffe,
 	} {
-		said := recall(t, db, Query{Text: q, See: []core.Path{group}})
+		said := recall(t, db, core.FactQuery{Text: q, See: []core.Path{group}})
 		if strings.Join(said, "") != found {
 			t.Errorf("%q finds %q, want %q", q, said, found)
 		}
 	}
-	want(t, "by tag", len(recall(t, db, Query{Tags: []string{"e\u0301"}, See: []core.Path{group}})), 5)
+	want(t, "by tag", len(recall(t, db, core.FactQuery{Tags: []string{"e\u0301"}, See: []core.Path{group}})), 5)
 }
 
 // TestFactsStayWhereTheyWereSaid: in no way that one can ask.
@@ -110,13 +110,13 @@ func TestFactsStayWhereTheyWereSaid(t *testing.T) {
 }
 
 func staysWhereSaid(t *testing.T, db *DB, settled func()) {
-	save(t, db, Fact{Text: "jay told a secret", Origin: alone, About: []core.Path{jay}, Tags: []string{"x"}, Topic: "secret"})
-	save(t, db, Fact{Text: "jay told the topic", Origin: topic, About: []core.Path{jay}, Tags: []string{"x"}})
-	save(t, db, Fact{Text: "jay told the group", Origin: group, About: []core.Path{jay}, Tags: []string{"x"}})
-	save(t, db, Fact{Text: "jay told everybody", About: []core.Path{jay}, Tags: []string{"x"}})
+	save(t, db, core.Fact{Text: "jay told a secret", Origin: alone, About: []core.Path{jay}, Tags: []string{"x"}, Topic: "secret"})
+	save(t, db, core.Fact{Text: "jay told the topic", Origin: topic, About: []core.Path{jay}, Tags: []string{"x"}})
+	save(t, db, core.Fact{Text: "jay told the group", Origin: group, About: []core.Path{jay}, Tags: []string{"x"}})
+	save(t, db, core.Fact{Text: "jay told everybody", About: []core.Path{jay}, Tags: []string{"x"}})
 	settled()
 	other := core.MustPath("chat/group2")
-	for _, q := range []Query{{Text: "jay told"}, {Text: "jay", Language: "en"}, {Tags: []string{"x"}}, {About: []core.Path{jay}}, {}} {
+	for _, q := range []core.FactQuery{{Text: "jay told"}, {Text: "jay", Language: "en"}, {Tags: []string{"x"}}, {About: []core.Path{jay}}, {}} {
 		for _, tc := range []struct {
 			see  []core.Path
 			want []string
@@ -134,7 +134,7 @@ func staysWhereSaid(t *testing.T, db *DB, settled func()) {
 			want(t, fmt.Sprintf("%+v", q), got, tc.want)
 		}
 	}
-	same := save(t, db, Fact{Text: "jay told a secret", Origin: group, About: []core.Path{jay}, Topic: "secret"})
+	same := save(t, db, core.Fact{Text: "jay told a secret", Origin: group, About: []core.Path{jay}, Topic: "secret"})
 	want(t, "a fact of another origin is another fact", len(same.Former), 0)
 	if err := db.DropFact(t.Context(), same.ID, alone, other); !errors.Is(err, core.ErrUnknown) {
 		t.Errorf("dropped from where it cannot be seen: %v", err)
@@ -147,29 +147,29 @@ func staysWhereSaid(t *testing.T, db *DB, settled func()) {
 func TestTheNewestWins(t *testing.T) {
 	db := open(t, t.TempDir())
 	about := []core.Path{jay}
-	first := save(t, db, Fact{Text: "Jay lives in Rome", Language: "en", Origin: group, About: about, Topic: "home", Time: day, By: jay, Tags: []string{"a"}, Importance: 3})
-	again := save(t, db, Fact{Text: "In Rome Jay lives!", Language: "en", Origin: group, About: about, Time: day.Add(1), Tags: []string{"b"}, By: jay})
+	first := save(t, db, core.Fact{Text: "Jay lives in Rome", Language: "en", Origin: group, About: about, Topic: "home", Time: day, By: jay, Tags: []string{"a"}, Importance: 3})
+	again := save(t, db, core.Fact{Text: "In Rome Jay lives!", Language: "en", Origin: group, About: about, Time: day.Add(1), Tags: []string{"b"}, By: jay})
 	want(t, "one that says the same", again.ID, first.ID)
-	moved := save(t, db, Fact{Text: "Jay moved to Oslo", Language: "en", Origin: group, About: about, Topic: "Home", Time: day.Add(2), By: ann, Rank: core.Moderator})
+	moved := save(t, db, core.Fact{Text: "Jay moved to Oslo", Language: "en", Origin: group, About: about, Topic: "Home", Time: day.Add(2), By: ann, Rank: core.Moderator})
 	want(t, "one of the same topic", moved.ID, first.ID)
-	moved = save(t, db, Fact{Text: "Jay lives in Bergen", Language: "en", Origin: group, About: about, Topic: "home", Time: day.Add(3), By: jay})
-	want(t, "what it said before", moved.Former, []Former{
+	moved = save(t, db, core.Fact{Text: "Jay lives in Bergen", Language: "en", Origin: group, About: about, Topic: "home", Time: day.Add(3), By: jay})
+	want(t, "what it said before", moved.Former, []core.Former{
 		{Text: "Jay moved to Oslo", Time: day.Add(2), By: ann}, {Text: "In Rome Jay lives!", Time: day.Add(1), By: jay}, {Text: "Jay lives in Rome", Time: day, By: jay},
 	})
-	other := save(t, db, Fact{Text: "Jay works in Oslo", Language: "en", Origin: topic, About: about, Topic: "home"})
+	other := save(t, db, core.Fact{Text: "Jay works in Oslo", Language: "en", Origin: topic, About: about, Topic: "home"})
 	if other.ID == first.ID {
 		t.Error("a fact of another origin was replaced")
 	}
-	want(t, "the old words", recall(t, db, Query{Text: "Oslo", See: []core.Path{group}}), nil)
-	want(t, "the new words", recall(t, db, Query{Text: "Bergen", See: []core.Path{group}}), []string{"Jay lives in Bergen"})
-	changed := save(t, db, Fact{ID: first.ID, Text: "Jay lived in Rome once", Language: "en", Time: day.Add(4)})
+	want(t, "the old words", recall(t, db, core.FactQuery{Text: "Oslo", See: []core.Path{group}}), nil)
+	want(t, "the new words", recall(t, db, core.FactQuery{Text: "Bergen", See: []core.Path{group}}), []string{"Jay lives in Bergen"})
+	changed := save(t, db, core.Fact{ID: first.ID, Text: "Jay lived in Rome once", Language: "en", Time: day.Add(4)})
 	want(t, "changed", changed.Importance, 3)
 	want(t, "tags", changed.Tags, []string{"b", "a"})
 	want(t, "former", len(changed.Former), 4)
-	if _, err := db.SaveFact(t.Context(), Fact{ID: "zzz", Text: "x"}); !errors.Is(err, core.ErrUnknown) {
+	if _, err := db.SaveFact(t.Context(), core.Fact{ID: "zzz", Text: "x"}); !errors.Is(err, core.ErrUnknown) {
 		t.Errorf("%v, want core.ErrUnknown", err)
 	}
-	if _, err := db.SaveFact(t.Context(), Fact{Text: strings.Repeat("x", 1<<20)}); !errors.Is(err, ErrBatch) {
+	if _, err := db.SaveFact(t.Context(), core.Fact{Text: strings.Repeat("x", 1<<20)}); !errors.Is(err, ErrBatch) {
 		t.Errorf("%v, want ErrBatch", err)
 	}
 }
@@ -177,19 +177,19 @@ func TestTheNewestWins(t *testing.T) {
 func TestRecencyAndImportanceDecideAmongEquals(t *testing.T) {
 	db := open(t, t.TempDir())
 	db.clock = func() time.Time { return day }
-	save(t, db, Fact{Text: "old cheese", Origin: group, Time: day.AddDate(-1, 0, 0)})
-	save(t, db, Fact{Text: "new cheese", Origin: group, Time: day})
-	save(t, db, Fact{Text: "great cheese", Origin: group, Time: day.AddDate(-1, 0, 0), Importance: 10})
-	want(t, "order", recall(t, db, Query{Text: "cheese", See: []core.Path{group}})[2], "old cheese")
+	save(t, db, core.Fact{Text: "old cheese", Origin: group, Time: day.AddDate(-1, 0, 0)})
+	save(t, db, core.Fact{Text: "new cheese", Origin: group, Time: day})
+	save(t, db, core.Fact{Text: "great cheese", Origin: group, Time: day.AddDate(-1, 0, 0), Importance: 10})
+	want(t, "order", recall(t, db, core.FactQuery{Text: "cheese", See: []core.Path{group}})[2], "old cheese")
 }
 
 func TestPluginItems(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	put := func(plugin string, path core.Path, key, value string, version uint64) (uint64, error) {
-		return db.Items(plugin).Put(t.Context(), Item{Path: path, Key: key, Version: version, Value: json.RawMessage(value)})
+		return db.Items(plugin).Put(t.Context(), core.Item{Path: path, Key: key, Version: version, Value: json.RawMessage(value)})
 	}
-	for i, version := range []uint64{0, 1, AnyVersion} {
+	for i, version := range []uint64{0, 1, core.AnyVersion} {
 		if got, err := put("bio", jay, "main", `{"n":1}`, version); err != nil || got != uint64(i+1) {
 			t.Errorf("version %d, %v", got, err)
 		}
@@ -221,7 +221,7 @@ func TestPluginItems(t *testing.T) {
 	if err != nil || !ok || string(item.Value) != `{"n":1}` || item.Version != 3 {
 		t.Errorf("%+v, %t, %v", item, ok, err)
 	}
-	if _, err := db.Items("bio").Put(t.Context(), Item{Path: jay, Key: "main", Version: 3}); err != nil {
+	if _, err := db.Items("bio").Put(t.Context(), core.Item{Path: jay, Key: "main", Version: 3}); err != nil {
 		t.Error(err)
 	}
 	if _, ok, err := db.Items("bio").Get(t.Context(), jay, "main"); ok || err != nil {
@@ -262,16 +262,16 @@ func TestKnowledgeMoves(t *testing.T) {
 	db := open(t, t.TempDir())
 	super := core.MustPath("chat/super")
 	add(t, db, message(group, "1", "x"))
-	save(t, db, Fact{Text: "said in the group", Origin: group})
-	save(t, db, Fact{Text: "said in the topic", Origin: topic})
+	save(t, db, core.Fact{Text: "said in the group", Origin: group})
+	save(t, db, core.Fact{Text: "said in the topic", Origin: topic})
 	setState(t, db, group, core.State{Topic: "tea"})
-	db.Items("bio").Put(t.Context(), Item{Path: topic, Key: "k", Value: json.RawMessage(`1`)})
+	db.Items("bio").Put(t.Context(), core.Item{Path: topic, Key: "k", Value: json.RawMessage(`1`)})
 	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{{Kind: core.KindMigration, Message: core.Message{Path: group}, To: super}}}); err != nil {
 		t.Fatal(err)
 	}
 	moved := core.MustPath("chat/super/7")
 	for _, see := range []core.Path{topic, moved} {
-		want(t, "memories", len(recall(t, db, Query{Text: "said", See: []core.Path{see}})), 2)
+		want(t, "memories", len(recall(t, db, core.FactQuery{Text: "said", See: []core.Path{see}})), 2)
 	}
 	s, err := db.State(t.Context(), super)
 	want(t, "state", s.Topic, "tea")
@@ -358,7 +358,7 @@ func setState(t testing.TB, db *DB, place core.Path, s core.State) error {
 func TestListFacts(t *testing.T) {
 	db := open(t, t.TempDir())
 	for i := range 25 {
-		f := Fact{Text: fmt.Sprint("fact ", i), Origin: []core.Path{group, topic, alone, {}, core.MustPath("chat/group2")}[i%5]}
+		f := core.Fact{Text: fmt.Sprint("fact ", i), Origin: []core.Path{group, topic, alone, {}, core.MustPath("chat/group2")}[i%5]}
 		if i%2 == 0 {
 			f.About = []core.Path{jay}
 		}
@@ -384,8 +384,8 @@ func TestListFacts(t *testing.T) {
 		want(t, fmt.Sprint("the group's, by ", n), list(Listing{Below: group, N: n}), []string{"21", "20", "16", "15", "11", "10", "6", "5", "1", "0"})
 		want(t, fmt.Sprint("about jay in private, by ", n), list(Listing{Below: alone, About: jay, N: n}), []string{"22", "12", "2"})
 	}
-	first := save(t, db, Fact{Text: "jay lives in rome", Origin: group, Topic: "home", About: []core.Path{jay}})
-	save(t, db, Fact{Text: "jay lives in oslo", Origin: group, Topic: "home", About: []core.Path{jay}})
+	first := save(t, db, core.Fact{Text: "jay lives in rome", Origin: group, Topic: "home", About: []core.Path{jay}})
+	save(t, db, core.Fact{Text: "jay lives in oslo", Origin: group, Topic: "home", About: []core.Path{jay}})
 	facts, _, err := db.ListFacts(t.Context(), Listing{N: 1})
 	if err != nil || facts[0].ID != first.ID || facts[0].Text != "jay lives in oslo" || facts[0].Former[0].Text != "jay lives in rome" {
 		t.Errorf("%+v, %v", facts, err)
@@ -399,12 +399,12 @@ func TestListFacts(t *testing.T) {
 // leads to may be private.
 func TestAFactIsChangedFromWhereItIsSeen(t *testing.T) {
 	db := open(t, t.TempDir())
-	secret := save(t, db, Fact{Text: "a secret", Origin: alone})
-	if got, err := db.SaveFact(t.Context(), Fact{ID: secret.ID, Text: "guessed", Origin: group}); !errors.Is(err, core.ErrUnknown) || got.Former != nil {
+	secret := save(t, db, core.Fact{Text: "a secret", Origin: alone})
+	if got, err := db.SaveFact(t.Context(), core.Fact{ID: secret.ID, Text: "guessed", Origin: group}); !errors.Is(err, core.ErrUnknown) || got.Former != nil {
 		t.Errorf("%+v, %v, want core.ErrUnknown", got, err)
 	}
-	save(t, db, Fact{ID: secret.ID, Text: "another secret", Origin: alone})
-	want(t, "changed", recall(t, db, Query{See: []core.Path{alone}}), []string{"another secret"})
+	save(t, db, core.Fact{ID: secret.ID, Text: "another secret", Origin: alone})
+	want(t, "changed", recall(t, db, core.FactQuery{See: []core.Path{alone}}), []string{"another secret"})
 }
 
 // TestKeysOfItemsAreBounded: the name of the plugin counts.
@@ -415,7 +415,7 @@ func TestKeysOfItemsAreBounded(t *testing.T) {
 		key    int
 		ok     bool
 	}{{"bio", maxPluginKey - 3, true}, {"bio", maxPluginKey - 2, false}, {"", 1, false}, {"bio\x00", 1, false}} {
-		_, err := db.Items(tc.plugin).Put(t.Context(), Item{Key: strings.Repeat("k", tc.key), Value: json.RawMessage(`1`)})
+		_, err := db.Items(tc.plugin).Put(t.Context(), core.Item{Key: strings.Repeat("k", tc.key), Value: json.RawMessage(`1`)})
 		if (err == nil) != tc.ok || err != nil && !errors.Is(err, ErrBatch) {
 			t.Errorf("%q, a key of %d bytes: %v", tc.plugin, tc.key, err)
 		}

@@ -105,7 +105,7 @@ func (t *tx) moveFacts(from, to core.Path) error {
 }
 
 // factsBelow reads the facts that were said at or below a path.
-func (t *tx) factsBelow(root core.Path) (facts []Fact) {
+func (t *tx) factsBelow(root core.Path) (facts []core.Fact) {
 	from, to := subtree(root)
 	c := t.bucket(bucketWords).Cursor()
 	for k, _ := c.Seek(from); below(k, to); k, _ = c.Next() {

@@ -51,12 +51,12 @@ func TestABackupThatFails(t *testing.T) {
 		want  error
 	}{
 		"writing":       {file, func(*os.File) error { return syscall.EIO }, syscall.EIO},
-		"a full disk":   {file, func(*os.File) error { return syscall.ENOSPC }, ErrFull},
+		"a full disk":   {file, func(*os.File) error { return syscall.ENOSPC }, core.ErrFull},
 		"renaming":      {taken, writes, syscall.EEXIST},
 		"no directory":  {filepath.Join(dir, "none", "x"), writes, os.ErrNotExist},
 		"without error": {filepath.Join(taken, "y"), writes, nil},
 	} {
-		if err := replace(tc.file, tc.write); !errors.Is(err, tc.want) || errors.Is(err, ErrFull) != (tc.want == ErrFull) {
+		if err := replace(tc.file, tc.write); !errors.Is(err, tc.want) || errors.Is(err, core.ErrFull) != (tc.want == core.ErrFull) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
 	}
@@ -186,7 +186,7 @@ func TestAPlaceThatAppearsWhileForgetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "said alone", len(everything(t, db)[alone]), 0)
-	if _, err := db.SaveFact(began, Fact{Text: "of what was said", Origin: alone}); !errors.Is(err, core.ErrForgotten) {
+	if _, err := db.SaveFact(began, core.Fact{Text: "of what was said", Origin: alone}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("%v, want core.ErrForgotten", err)
 	}
 }

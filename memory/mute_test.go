@@ -181,7 +181,7 @@ func TestForgottenWhileThePlaceMoves(t *testing.T) {
 				move()
 			}
 			want(t, "muted names", len(db.epochs.muted), tc.muteds)
-			item := Item{Path: core.MustPath("chat/other"), Key: "k", Version: AnyVersion, Value: json.RawMessage(`"FORGOTTEN"`)}
+			item := core.Item{Path: core.MustPath("chat/other"), Key: "k", Version: core.AnyVersion, Value: json.RawMessage(`"FORGOTTEN"`)}
 			_, err := db.Items("notes").Put(core.WithTurn(t.Context(), core.TurnID{Path: group, Seq: 1}, epoch), item)
 			if !errors.Is(err, core.ErrForgotten) {
 				t.Errorf("an item of the turn: %v, want %v", err, core.ErrForgotten)

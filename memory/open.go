@@ -26,25 +26,25 @@ type Options struct {
 	Config
 	Log   *slog.Logger     // nil: silent
 	Clock func() time.Time // nil: time.Now
-	// Damaged, if set, is called when the check after an unclean stop, which goes
+	// OnDamaged, if set, is called when the check after an unclean stop, which goes
 	// on in the background, finds the file damaged.
-	Damaged func(error)
+	OnDamaged func(error)
 	// Embedder lets facts be found by what they mean; see SetEmbedder.
 	Embedder Embedder
-	// Full, if set, is called when writing begins to fail because the disk is full,
+	// OnFull, if set, is called when writing begins to fail because the disk is full,
 	// and again when it works. It is called by one goroutine at a time, which
 	// waits for it; it may use the DB.
-	Full func(bool)
-	// Stuck, if set, is called once when the writer has made no progress on a job for
+	OnFull func(bool)
+	// OnStuck, if set, is called once when the writer has made no progress on a job for
 	// Patience, and ten times that where the disk is at work. Nothing can be written any
 	// more: the process should end. Job is "" if no job is the cause.
-	Stuck    func(job string)
+	OnStuck  func(job string)
 	Patience time.Duration // 0: 30 seconds
-	// Fault, if set, is called by the writer before each job. It is for
+	// BeforeJob, if set, is called by the writer before each job. It is for
 	// tests of what happens when a job does not end.
-	Fault func(job string)
-	// Unchecked leaves that check out.
-	Unchecked bool
+	BeforeJob func(job string)
+	// SkipCheck leaves that check out.
+	SkipCheck bool
 }
 
 var (
@@ -111,11 +111,11 @@ func newDB(name string, o Options) *DB {
 	db.file = newBoltFile(name, db.log)
 	db.writer = &writer{db: db}
 	db.blocked = &blockedJobs{file: name + stuckSuffix, clock: func() time.Time { return db.clock() }, log: db.log}
-	if o.Fault != nil {
-		db.writer.fault = func(_ *tx, j *job) { o.Fault(j.called()) }
+	if o.BeforeJob != nil {
+		db.writer.fault = func(_ *tx, j *job) { o.BeforeJob(j.called()) }
 	}
 	db.meaning = &meaning{db: db, wake: make(chan struct{}, 1)}
-	db.room = &room{db: db, tell: o.Full, scarce: make(chan struct{}, 1)}
+	db.room = &room{db: db, tell: o.OnFull, scarce: make(chan struct{}, 1)}
 	db.pruning = &pruning{db: db, changed: make(chan struct{}, 1)}
 	db.SetConfig(o.Config)
 	return db
@@ -163,7 +163,7 @@ func openError(name string, err error) error {
 		return fmt.Errorf("%s: %w: something else has this name; "+
 			"move it away, or set another bot.data_dir", name, bare(err))
 	case isFull(err):
-		return fmt.Errorf("%s: %w: make room, or set another bot.data_dir", name, ErrFull)
+		return fmt.Errorf("%s: %w: make room, or set another bot.data_dir", name, core.ErrFull)
 	case errors.Is(err, core.ErrDamaged), errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum),
 		errors.Is(err, berrors.ErrVersionMismatch):
 		return damagedError(name, err)

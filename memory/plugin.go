@@ -11,12 +11,6 @@ import (
 	"synthbot/core"
 )
 
-// Item is core's.
-type Item = core.Item
-
-// AnyVersion is core's.
-const AnyVersion = core.AnyVersion
-
 const maxPluginKey = 1024
 
 var _ core.Items = items{}
@@ -53,7 +47,7 @@ func checkItem(plugin, key string) error {
 
 // Get returns what a plugin keeps under path and key; ok is false, and the
 // version 0, where there is nothing.
-func (i items) Get(ctx context.Context, path core.Path, key string) (item Item, ok bool, err error) {
+func (i items) Get(ctx context.Context, path core.Path, key string) (item core.Item, ok bool, err error) {
 	err = i.db.view(ctx, func(v *view) error {
 		item, ok, err = v.item(i.plugin, path, key)
 		return err
@@ -61,24 +55,24 @@ func (i items) Get(ctx context.Context, path core.Path, key string) (item Item, 
 	return item, ok, err
 }
 
-func (t *tx) item(plugin string, path core.Path, key string) (Item, bool, error) {
+func (t *tx) item(plugin string, path core.Path, key string) (core.Item, bool, error) {
 	if !path.IsZero() {
 		path = t.resolve(path).path
 	}
 	value := t.bucket(bucketPlugins).Get(pluginKey(plugin, path, key))
 	if value == nil {
-		return Item{Path: path, Key: key}, false, nil
+		return core.Item{Path: path, Key: key}, false, nil
 	}
 	item, err := readItem(path, key, value)
 	return item, err == nil, err
 }
 
-func readItem(path core.Path, key string, value []byte) (Item, error) {
+func readItem(path core.Path, key string, value []byte) (core.Item, error) {
 	var k kept
 	if err := json.Unmarshal(value, &k); err != nil {
-		return Item{}, fmt.Errorf("item %q of %s: %w", key, path, err)
+		return core.Item{}, fmt.Errorf("item %q of %s: %w", key, path, err)
 	}
-	return Item{Path: path, Key: key, Version: k.Version, Time: k.Time, Value: k.Value}, nil
+	return core.Item{Path: path, Key: key, Version: k.Version, Time: k.Time, Value: k.Value}, nil
 }
 
 // Put keeps an item and returns its new version. item.Version must be the one
@@ -86,18 +80,18 @@ func readItem(path core.Path, key string, value []byte) (Item, error) {
 // nil Value takes the item away. What lies under the path of somebody who was
 // forgotten after the epoch of the context began, names them, or comes of a turn
 // that answers them, is not stored; the error wraps core.ErrForgotten.
-func (i items) Put(ctx context.Context, item Item) (version uint64, err error) {
-	return i.put(ctx, []Item{item})
+func (i items) Put(ctx context.Context, item core.Item) (version uint64, err error) {
+	return i.put(ctx, []core.Item{item})
 }
 
 // PutAll is Put for several items, all or none.
-func (i items) PutAll(ctx context.Context, list ...Item) error {
+func (i items) PutAll(ctx context.Context, list ...core.Item) error {
 	_, err := i.put(ctx, list)
 	return err
 }
 
 // put keeps items, all or none, and returns the version of the last one.
-func (i items) put(ctx context.Context, list []Item) (version uint64, err error) {
+func (i items) put(ctx context.Context, list []core.Item) (version uint64, err error) {
 	size := 0
 	for n := range list {
 		item := &list[n]
@@ -133,7 +127,7 @@ func (i items) put(ctx context.Context, list []Item) (version uint64, err error)
 
 // concerns reports whether an item is about somebody, or of a place, that was
 // forgotten since, or comes of a turn that answers them.
-func (b begun) concerns(item *Item) bool {
+func (b begun) concerns(item *core.Item) bool {
 	if b.stale() || b.forgot(item.Path) || b.named(item.Value) {
 		return true
 	}
@@ -141,12 +135,12 @@ func (b begun) concerns(item *Item) bool {
 	return b.forgot(key)
 }
 
-func (t *tx) putItem(plugin string, item Item) (uint64, error) {
+func (t *tx) putItem(plugin string, item core.Item) (uint64, error) {
 	old, _, err := t.item(plugin, item.Path, item.Key)
 	if err != nil {
 		return 0, err
 	}
-	if item.Version != AnyVersion && item.Version != old.Version {
+	if item.Version != core.AnyVersion && item.Version != old.Version {
 		return 0, fmt.Errorf("%w: %w: %s, %q: version %d is there, %d was read",
 			ErrBatch, core.ErrVersion, plugin, item.Key, old.Version, item.Version)
 	}
@@ -165,7 +159,7 @@ func (t *tx) putItem(plugin string, item Item) (uint64, error) {
 
 // List returns what a plugin keeps at or below root, by path and key; for the
 // zero Path everything.
-func (i items) List(ctx context.Context, root core.Path) (list []Item, err error) {
+func (i items) List(ctx context.Context, root core.Path) (list []core.Item, err error) {
 	err = i.db.view(ctx, func(v *view) error {
 		p := v.resolve(root)
 		prefix := append([]byte(i.plugin), ending)
@@ -188,16 +182,16 @@ func (i items) List(ctx context.Context, root core.Path) (list []Item, err error
 }
 
 // itemAt reads an item from what follows the plugin's name in its key.
-func itemAt(rest, value []byte) (Item, error) {
+func itemAt(rest, value []byte) (core.Item, error) {
 	place, key, ok := bytes.Cut(rest, []byte{ending})
 	if !ok {
-		return Item{}, fmt.Errorf("item %q: %w", rest, errFields)
+		return core.Item{}, fmt.Errorf("item %q: %w", rest, errFields)
 	}
 	var path core.Path
 	if len(place) > 0 {
 		var err error
 		if path, err = placeOf(rest[:len(place)+1]); err != nil {
-			return Item{}, err
+			return core.Item{}, err
 		}
 	}
 	return readItem(path, string(key), value)

@@ -138,7 +138,7 @@ func (db *DB) write(ctx context.Context, j *job) error {
 		j.name = func() string { return name }
 	}
 	if db.room.full.Load() && j.size > 0 && !j.ends {
-		return fmt.Errorf("%s: %w", db.file.name, ErrFull)
+		return fmt.Errorf("%s: %w", db.file.name, core.ErrFull)
 	}
 	j.done = make(chan error, 1)
 	if err := db.queue.add(j); err != nil {

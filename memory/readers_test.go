@@ -19,16 +19,22 @@ func TestEndedContexts(t *testing.T) {
 	cancel()
 	items := db.Items("bio")
 	for name, ask := range map[string]func() error{
-		"a state":    func() error { _, err := db.State(ctx, group); return err },
-		"use":        func() error { _, err := db.Uses(ctx, "2000-01-01", "2100-01-01"); return err },
-		"facts":      func() error { _, _, err := db.ListFacts(ctx, Listing{N: 1}); return err },
-		"a search":   func() error { _, err := db.Recall(ctx, Query{Text: "tea", See: []core.Path{group}, N: 1}); return err },
-		"a fact":     func() error { _, err := db.SaveFact(ctx, Fact{Text: "tea"}); return err },
-		"no fact":    func() error { return db.DropFact(ctx, "1", group) },
-		"an item":    func() error { _, _, err := items.Get(ctx, group, "k"); return err },
-		"items":      func() error { _, err := items.List(ctx, group); return err },
-		"a new item": func() error { _, err := items.Put(ctx, Item{Path: group, Key: "x", Value: []byte("1")}); return err },
-		"new items":  func() error { return items.PutAll(ctx, Item{Path: group, Key: "x", Value: []byte("1")}) },
+		"a state": func() error { _, err := db.State(ctx, group); return err },
+		"use":     func() error { _, err := db.Uses(ctx, "2000-01-01", "2100-01-01"); return err },
+		"facts":   func() error { _, _, err := db.ListFacts(ctx, Listing{N: 1}); return err },
+		"a search": func() error {
+			_, err := db.Recall(ctx, core.FactQuery{Text: "tea", See: []core.Path{group}, N: 1})
+			return err
+		},
+		"a fact":  func() error { _, err := db.SaveFact(ctx, core.Fact{Text: "tea"}); return err },
+		"no fact": func() error { return db.DropFact(ctx, "1", group) },
+		"an item": func() error { _, _, err := items.Get(ctx, group, "k"); return err },
+		"items":   func() error { _, err := items.List(ctx, group); return err },
+		"a new item": func() error {
+			_, err := items.Put(ctx, core.Item{Path: group, Key: "x", Value: []byte("1")})
+			return err
+		},
+		"new items":  func() error { return items.PutAll(ctx, core.Item{Path: group, Key: "x", Value: []byte("1")}) },
 		"a view":     func() error { return db.View(ctx, func(core.View) error { return nil }) },
 		"a batch":    func() error { return db.Commit(ctx, &core.Batch{Append: []core.Entry{message(group, "x", "x")}}) },
 		"nothing":    func() error { return db.Commit(ctx, &core.Batch{}) },

@@ -17,12 +17,6 @@ import (
 	"synthbot/core"
 )
 
-// Query and Found are core's.
-type (
-	Query = core.FactQuery
-	Found = core.Found
-)
-
 // Kinds of term; the first byte of each.
 const (
 	termWord  = "w"
@@ -51,7 +45,7 @@ func short(s string) string {
 
 func aboutTerm(p core.Path) string { return termAbout + short(p.String()) }
 
-func abouts(f *Fact) string {
+func abouts(f *core.Fact) string {
 	var all []string
 	for _, p := range f.About {
 		all = append(all, p.String())
@@ -60,20 +54,20 @@ func abouts(f *Fact) string {
 	return strings.Join(all, "\n")
 }
 
-func topicTerm(f Fact) string {
+func topicTerm(f core.Fact) string {
 	return termTopic + short(lower(strings.TrimSpace(f.Topic))+"\n"+abouts(&f))
 }
 
 // sameTerm is the same of facts that say the same in the same words, in any
 // order or form.
-func sameTerm(f Fact) string {
+func sameTerm(f core.Fact) string {
 	said := terms(f.Text, f.Language)
 	slices.Sort(said)
 	return termSame + short(strings.Join(said, " ")+"\n"+abouts(&f))
 }
 
 // terms are all that a fact can be found by.
-func factTerms(f *Fact) []string {
+func factTerms(f *core.Fact) []string {
 	all := []string{termAll, sameTerm(*f)}
 	if f.Topic != "" {
 		all = append(all, topicTerm(*f))
@@ -136,7 +130,7 @@ func (v *view) ranked(origin core.Path, term string, max int, use func(id uint64
 // Recall returns the facts that answer best, best first. Words count the more
 // the rarer they are; what a fact means counts as much, where there is an
 // Embedder that answers in time; importance and recency decide among equals.
-func (db *DB) Recall(ctx context.Context, q Query) (found []Found, err error) {
+func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.Found, err error) {
 	meant, known := db.meaning.query(ctx, q.Text, db.config().Recall)
 	err = db.view(ctx, func(v *view) error {
 		return v.read(core.Path{}, func(place) error {
@@ -154,7 +148,7 @@ func (db *DB) Recall(ctx context.Context, q Query) (found []Found, err error) {
 // search is one Recall on its way.
 type search struct {
 	*view
-	q     Query
+	q     core.FactQuery
 	meant *vector   // what the text means; nil: that is not known
 	words []string  // in all forms
 	asked []int     // which word of the text each is a form of
@@ -180,7 +174,7 @@ type hit struct {
 // run looks at each origin that can be seen. Of a common word only the newest
 // facts are met; whether the best of those that something else led to have it
 // too is looked up in the end.
-func (s *search) run() []Found {
+func (s *search) run() []core.Found {
 	s.must, s.index = s.conditions(), make(map[uint64]int)
 	s.queryWords()
 	origins := s.origins()
@@ -356,7 +350,7 @@ func (s *search) score(h *hit) float64 {
 }
 
 // found reads the facts.
-func (s *search) found(best []int) (found []Found) {
+func (s *search) found(best []int) (found []core.Found) {
 	for _, i := range best {
 		if len(found) >= s.q.N {
 			break
@@ -367,7 +361,7 @@ func (s *search) found(best []int) (found []Found) {
 			s.db.odd(fmt.Errorf("memory %s: %w", factID(h.id), err))
 		}
 		if err == nil && ok {
-			found = append(found, Found{Fact: f, Score: h.score})
+			found = append(found, core.Found{Fact: f, Score: h.score})
 		}
 	}
 	return found

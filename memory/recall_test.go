@@ -27,7 +27,7 @@ func TestRecallIsExact(t *testing.T) {
 			if i%60 == 0 {
 				questions = append(questions, asked)
 			}
-			f := Fact{
+			f := core.Fact{
 				Text: text + " everywhere" + strings.Repeat(" and so on", i%7), Language: "en", Importance: i % 11,
 				Origin: []core.Path{group, group, group, group, group, group, topic, {}, alone}[i%9], Time: day.Add(-time.Duration(i*i) * time.Minute),
 			}
@@ -52,7 +52,7 @@ func TestRecallIsExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	search := func(name string, q Query, meant *vector) {
+	search := func(name string, q core.FactQuery, meant *vector) {
 		if q.N == 0 {
 			q.N = 4
 		}
@@ -67,7 +67,7 @@ func TestRecallIsExact(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	both := func(name string, q Query) {
+	both := func(name string, q core.FactQuery) {
 		meant, _ := shrink("m", g.embed(q.Text))
 		search(name, q, nil)
 		search(name, q, &meant)
@@ -75,26 +75,26 @@ func TestRecallIsExact(t *testing.T) {
 	see := []core.Path{topic, group}
 	for i, asked := range questions[:6] {
 		for _, way := range []string{"in other words", "by name", "name and new words", "the same words"} {
-			both(fmt.Sprintf("%d, %s", i, way), Query{Text: asked[way], Language: "en", See: see})
+			both(fmt.Sprintf("%d, %s", i, way), core.FactQuery{Text: asked[way], Language: "en", See: see})
 		}
 	}
 	first := questions[0]["the same words"]
-	both("a word of all", Query{Text: "everywhere", Language: "en", See: see})
-	both("and another", Query{Text: first + " everywhere", Language: "en", See: see})
-	both("in no language", Query{Text: first + " everywhere", See: see})
-	both("with a tag", Query{Text: first, Language: "en", See: see, Tags: []string{"third"}})
-	both("about jay", Query{Text: first, Language: "en", See: see, About: []core.Path{jay}})
-	both("a tag and jay", Query{Text: first, See: see, Tags: []string{"third"}, About: []core.Path{jay}})
-	both("a tag alone", Query{See: see, Tags: []string{"third"}})
-	both("what is known everywhere", Query{Text: first, Language: "en", See: []core.Path{{}}})
+	both("a word of all", core.FactQuery{Text: "everywhere", Language: "en", See: see})
+	both("and another", core.FactQuery{Text: first + " everywhere", Language: "en", See: see})
+	both("in no language", core.FactQuery{Text: first + " everywhere", See: see})
+	both("with a tag", core.FactQuery{Text: first, Language: "en", See: see, Tags: []string{"third"}})
+	both("about jay", core.FactQuery{Text: first, Language: "en", See: see, About: []core.Path{jay}})
+	both("a tag and jay", core.FactQuery{Text: first, See: see, Tags: []string{"third"}, About: []core.Path{jay}})
+	both("a tag alone", core.FactQuery{See: see, Tags: []string{"third"}})
+	both("what is known everywhere", core.FactQuery{Text: first, Language: "en", See: []core.Path{{}}})
 	unlike := g.embed("")
 	for i := range unlike {
 		unlike[i] = -unlike[i]
 	}
 	opposite, _ := shrink("m", unlike)
-	search("unlike all", Query{Text: "unknown", See: see, N: 10}, &opposite)
-	both("everything", Query{See: see, N: 250})
-	both("many", Query{Text: questions[1]["by name"] + " everywhere", Language: "en", See: see, N: 205})
+	search("unlike all", core.FactQuery{Text: "unknown", See: see, N: 10}, &opposite)
+	both("everything", core.FactQuery{See: see, N: 250})
+	both("many", core.FactQuery{Text: questions[1]["by name"] + " everywhere", Language: "en", See: see, N: 205})
 	const golden = "testdata/recall.txt"
 	if *update {
 		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {

@@ -73,7 +73,7 @@ func TestRetentionOfAllPlaces(t *testing.T) {
 	old := message(alone, "old", "x")
 	old.Message.Time = time.Now().Add(-25 * time.Hour)
 	add(t, db, old)
-	save(t, db, Fact{Text: "ann likes tea", Origin: alone, Time: old.Message.Time})
+	save(t, db, core.Fact{Text: "ann likes tea", Origin: alone, Time: old.Message.Time})
 	c := Config{Messages: 5, Age: 24 * time.Hour, Keep: []Retention{{Path: group, Messages: 15}}}
 	if err := db.Prune(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestRetentionOfAllPlaces(t *testing.T) {
 	for place, n := range map[core.Path]int{kitchen: 5, group: 15, alone: 0} {
 		want(t, place.String(), len(left[place]), n)
 	}
-	want(t, "memories", recall(t, db, Query{See: []core.Path{alone}}), []string{"ann likes tea"})
+	want(t, "memories", recall(t, db, core.FactQuery{See: []core.Path{alone}}), []string{"ann likes tea"})
 }
 
 // TestTurnsArePrunedWhole: or not at all.

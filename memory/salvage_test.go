@@ -93,11 +93,11 @@ func TestSalvageOfWhatIsKnown(t *testing.T) {
 	if err := db.Commit(t.Context(), b); err != nil || !b.Known[0] {
 		t.Errorf("what was forgotten before comes back: %v, %v", b.Known, err)
 	}
-	fresh := save(t, db, Fact{Text: "a new one", Origin: group})
+	fresh := save(t, db, core.Fact{Text: "a new one", Origin: group})
 	if _, err := db.SaveFact(t.Context(), fresh); err != nil {
 		t.Error(err)
 	}
-	want(t, "memories", len(recall(t, db, Query{See: []core.Path{group, alone}})), 6)
+	want(t, "memories", len(recall(t, db, core.FactQuery{See: []core.Path{group, alone}})), 6)
 }
 
 // TestSalvageMakesAnew: what is derived, whatever of it was lost.
@@ -203,8 +203,8 @@ func TestTheListOfFreePages(t *testing.T) {
 	for i := range 50 { // so that some pages are free
 		add(t, db, message(kitchen, fmt.Sprint(i), strings.Repeat("x", 5000)))
 	}
-	save(t, db, Fact{Text: "number one", Origin: group})
-	dropped := save(t, db, Fact{Text: "number two", Origin: group})
+	save(t, db, core.Fact{Text: "number one", Origin: group})
+	dropped := save(t, db, core.Fact{Text: "number two", Origin: group})
 	var before bytes.Buffer
 	err := errors.Join(db.DropFact(t.Context(), dropped.ID, group), db.Forget(t.Context(), kitchen), db.Export(t.Context(), &before, core.Path{}))
 	if err := errors.Join(err, db.Close()); err != nil {
@@ -241,7 +241,7 @@ func TestTheListOfFreePages(t *testing.T) {
 		if err := restored.Export(t.Context(), &after, core.Path{}); err != nil || after.String() != before.String() {
 			t.Errorf("%s: something else was restored (%v)", name, err)
 		}
-		want(t, "the next memory", save(t, restored, Fact{Text: "number three", Origin: group}).ID, "3")
+		want(t, "the next memory", save(t, restored, core.Fact{Text: "number three", Origin: group}).ID, "3")
 	}
 }
 
@@ -344,7 +344,7 @@ func TestALostPageIsFoundAtTheStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		var heard error
-		again, err := Open(dir, Options{Damaged: func(err error) { heard = err }})
+		again, err := Open(dir, Options{OnDamaged: func(err error) { heard = err }})
 		if err == nil {
 			again.checking.Wait()
 			again.Close()
@@ -366,7 +366,7 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 	dir := crash(t, db)
 	file := filepath.Join(dir, FileName)
 	heard := make(chan error, 1)
-	checked, err := Open(dir, Options{Damaged: func(err error) { heard <- err }})
+	checked, err := Open(dir, Options{OnDamaged: func(err error) { heard <- err }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 	}
 	dir = crash(t, checked)
 	checked.Close()
-	again, err := Open(dir, Options{Damaged: func(err error) { heard <- err }})
+	again, err := Open(dir, Options{OnDamaged: func(err error) { heard <- err }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +399,7 @@ func TestCheckAfterAnUncleanStop(t *testing.T) {
 		t.Error("the fault was not reported")
 	}
 	again.Close()
-	last, err := Open(dir, Options{Damaged: func(err error) { heard <- err }})
+	last, err := Open(dir, Options{OnDamaged: func(err error) { heard <- err }})
 	if err != nil {
 		t.Fatal(err)
 	}

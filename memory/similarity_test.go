@@ -100,7 +100,7 @@ func (c *cloud) put(t testing.TB, db *DB, from, n int, text func() string) {
 	t.Helper()
 	err := db.write(t.Context(), &job{run: func(tx *tx) error {
 		for i := range n {
-			f, err := tx.saveFact(Fact{Text: text(), Origin: group, Language: "en", Time: day.Add(time.Duration(from+i) * time.Minute)})
+			f, err := tx.saveFact(core.Fact{Text: text(), Origin: group, Language: "en", Time: day.Add(time.Duration(from+i) * time.Minute)})
 			if err != nil {
 				return err
 			}
@@ -245,7 +245,7 @@ func TestMeaningHelps(t *testing.T) {
 	err := db.write(t.Context(), &job{run: func(tx *tx) error {
 		for range 1200 {
 			text, asked := g.say()
-			f, err := tx.saveFact(Fact{Text: text, Language: "en", Origin: group, Time: day})
+			f, err := tx.saveFact(core.Fact{Text: text, Language: "en", Origin: group, Time: day})
 			if err != nil {
 				return err
 			}
@@ -279,7 +279,7 @@ func TestMeaningHelps(t *testing.T) {
 // reciprocal is one over the place of a fact among those that are found.
 func reciprocal(t *testing.T, db *DB, id, text string, meant *vector) (r float64) {
 	err := db.view(t.Context(), func(v *view) error {
-		s := &search{view: v, meant: meant, q: Query{Text: text, Language: "en", See: []core.Path{group}, N: 10}}
+		s := &search{view: v, meant: meant, q: core.FactQuery{Text: text, Language: "en", See: []core.Path{group}, N: 10}}
 		for i, f := range s.run() {
 			if f.ID == id {
 				r = 1 / float64(i+1)
@@ -306,22 +306,22 @@ func BenchmarkRecall(b *testing.B) {
 		rate := 100 * c.hitRate(b, db, 20)
 		for _, q := range []struct {
 			name string
-			Query
+			core.FactQuery
 		}{
-			{"common", Query{Text: "word0 word1 word2 word3 word4", Language: "en"}},
-			{"usual", Query{Text: text(), Language: "en"}},
-			{"unknown", Query{Text: text()}},
-			{"tag", Query{Tags: []string{"x"}, Text: "word1", Language: "en"}},
+			{"common", core.FactQuery{Text: "word0 word1 word2 word3 word4", Language: "en"}},
+			{"usual", core.FactQuery{Text: text(), Language: "en"}},
+			{"unknown", core.FactQuery{Text: text()}},
+			{"tag", core.FactQuery{Tags: []string{"x"}, Text: "word1", Language: "en"}},
 		} {
 			q.See, q.N = []core.Path{topic}, 10
 			for _, kind := range []string{"words", "meaning"} {
-				b.Run(fmt.Sprintf("length=%d/%s/%s", length, q.name, kind), func(b *testing.B) { benchRecall(b, db, c, q.Query, kind == "meaning", rate) })
+				b.Run(fmt.Sprintf("length=%d/%s/%s", length, q.name, kind), func(b *testing.B) { benchRecall(b, db, c, q.FactQuery, kind == "meaning", rate) })
 			}
 		}
 	}
 }
 
-func benchRecall(b *testing.B, db *DB, c *cloud, q Query, meaning bool, rate float64) {
+func benchRecall(b *testing.B, db *DB, c *cloud, q core.FactQuery, meaning bool, rate float64) {
 	found, begun := 0, spent()
 	for b.Loop() {
 		err := db.view(b.Context(), func(v *view) error {

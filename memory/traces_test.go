@@ -129,7 +129,7 @@ func TestBeginningWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
 	put := func(ctx context.Context, path core.Path) error {
-		_, err := db.Items("bio").Put(ctx, Item{Path: path, Key: "new", Version: AnyVersion, Value: json.RawMessage(`"x"`)})
+		_, err := db.Items("bio").Put(ctx, core.Item{Path: path, Key: "new", Version: core.AnyVersion, Value: json.RawMessage(`"x"`)})
 		return err
 	}
 	f := &forgetting{db: db, ctx: t.Context(), path: jay}
@@ -142,11 +142,11 @@ func TestBeginningWhileForgetting(t *testing.T) {
 		"of his chat":    put(meanwhile, alone),
 		"below his chat": put(meanwhile, core.MustPath(alone.String()+"/1")),
 		"a fact of him": func() error {
-			_, err := db.SaveFact(meanwhile, Fact{Text: "x", About: []core.Path{jay}})
+			_, err := db.SaveFact(meanwhile, core.Fact{Text: "x", About: []core.Path{jay}})
 			return err
 		}(),
 		"a fact of his own": func() error {
-			_, err := db.SaveFact(meanwhile, Fact{Text: "x", Origin: alone})
+			_, err := db.SaveFact(meanwhile, core.Fact{Text: "x", Origin: alone})
 			return err
 		}(),
 	} {
@@ -173,7 +173,7 @@ type quick struct {
 	held bool
 }
 
-func (*quick) AtOnce() {}
+func (*quick) NonBlocking() {}
 
 func (q *quick) Write(p []byte) (int, error) {
 	q.db.file.mu.Lock()

@@ -202,12 +202,12 @@ func TestStrangeKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	save(t, db, Fact{Text: "tea is ready", Origin: group, Tags: []string{"x"}, Topic: "tea"})
+	save(t, db, core.Fact{Text: "tea is ready", Origin: group, Tags: []string{"x"}, Topic: "tea"})
 	v, _ := shrink("m", fixedEmbedding(8))
 	gone := []byte{0, 0, 0, 0, 0, 0, 0, 99}
 	err = db.write(t.Context(), &job{run: func(t *tx) error {
 		t.putVector(group, 1, &v)
-		for _, term := range []string{termAll, termWord + "tea", tagTerm("x"), topicTerm(Fact{Topic: "tea"})} {
+		for _, term := range []string{termAll, termWord + "tea", tagTerm("x"), topicTerm(core.Fact{Topic: "tea"})} {
 			for _, key := range []string{"", "1234567", "\x00\x00\x00\x00\x00\x00\x00\x01\x02"} {
 				t.bucket(bucketWords).Put(postingKey(group, term, []byte(key)), []byte("1234567"))
 			}
@@ -222,7 +222,7 @@ func TestStrangeKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []Query{{Text: "tea"}, {Tags: []string{"x"}}, {}} {
+	for _, q := range []core.FactQuery{{Text: "tea"}, {Tags: []string{"x"}}, {}} {
 		for _, meant := range []*vector{nil, &v} {
 			q.See, q.N = []core.Path{group}, 10
 			err := db.view(t.Context(), func(view *view) error {
@@ -238,6 +238,6 @@ func TestStrangeKeys(t *testing.T) {
 			}
 		}
 	}
-	again := save(t, db, Fact{Text: "tea is cold", Origin: group, Topic: "tea"})
+	again := save(t, db, core.Fact{Text: "tea is cold", Origin: group, Topic: "tea"})
 	want(t, "it takes the place of the one before", again.ID, "1")
 }

@@ -89,7 +89,7 @@ func wordy(t *testing.T, db *DB, n int) {
 		for w := range 30 {
 			fmt.Fprintf(&text, "word%d ", (k*7919+w*104729)%30011)
 		}
-		save(t, db, Fact{Text: text.String(), Origin: alone, By: jay})
+		save(t, db, core.Fact{Text: text.String(), Origin: alone, By: jay})
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"synthbot/core"
 )
 
-// ErrAside wraps the error of a write that is refused because it blocked the
+// ErrRefused wraps the error of a write that is refused because it blocked the
 // writer too often. It is a core.ErrBadEvent: nobody is to hand that in again.
-var ErrAside = fmt.Errorf("%w: set aside: it blocked the database three times", core.ErrBadEvent)
+var ErrRefused = fmt.Errorf("%w: set aside: it blocked the database three times", core.ErrBadEvent)
 
 const (
 	patience   = 30 * time.Second // for one job
@@ -36,7 +36,7 @@ type watch struct {
 // enter notes that the writer works on a job from now on. It fails if that is refused.
 func (w *watch) enter(j *job, now time.Time) error {
 	if len(w.aside) > 0 && now.Before(w.aside[j.called()]) {
-		return fmt.Errorf("%s: %w", j.called(), ErrAside)
+		return fmt.Errorf("%s: %w", j.called(), ErrRefused)
 	}
 	w.note(j, j.alone != nil)
 	return nil
@@ -96,7 +96,7 @@ func (w *watch) run(ctx context.Context, patience time.Duration, stuck func(job 
 
 // startWatch watches the writer until ctx ends.
 func (db *DB) startWatch(ctx context.Context, o Options) {
-	if o.Stuck == nil {
+	if o.OnStuck == nil {
 		return
 	}
 	db.work.Go(func() {
@@ -104,13 +104,13 @@ func (db *DB) startWatch(ctx context.Context, o Options) {
 			if err := db.blocked.add(job); err != nil {
 				db.log.Error("what blocks the database cannot be noted", "file", db.file.name, "err", err)
 			}
-			o.Stuck(job)
+			o.OnStuck(job)
 		})
 	})
 }
 
-// Aside lists what is refused because it blocked the writer too often.
-func (db *DB) Aside() []string { return slices.Sorted(maps.Keys(db.writer.watch.aside)) }
+// RefusedJobs lists what is refused because it blocked the writer too often.
+func (db *DB) RefusedJobs() []string { return slices.Sorted(maps.Keys(db.writer.watch.aside)) }
 
 // Pulse returns nil when an empty transaction commits, or when the disk keeps the
 // writer busy as ctx ends. Its errors are those of Commit.

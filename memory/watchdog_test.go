@@ -29,8 +29,8 @@ func openBlockable(t *testing.T, dir string) *blockable {
 	var err error
 	b.DB, err = Open(dir, Options{
 		Patience: time.Minute,
-		Stuck:    func(job string) { b.stuck <- job },
-		Fault: func(job string) {
+		OnStuck:  func(job string) { b.stuck <- job },
+		BeforeJob: func(job string) {
 			if begins := b.block.Load(); begins != nil && strings.HasPrefix(job, *begins) {
 				<-b.free
 			}
@@ -62,7 +62,7 @@ func TestStuckJobIsSetAside(t *testing.T) {
 		for range stuckLimit {
 			b := openBlockable(t, dir)
 			add(t, b.DB, message(kitchen, "", "hello"))
-			if got := b.Aside(); len(got) > 0 {
+			if got := b.RefusedJobs(); len(got) > 0 {
 				t.Errorf("set aside: %q", got)
 			}
 			b.block.Store(ptr("forget"))
@@ -79,7 +79,7 @@ func TestStuckJobIsSetAside(t *testing.T) {
 			b.end(t)
 		}
 		b := openBlockable(t, dir)
-		if err := b.Forget(t.Context(), kitchen); !errors.Is(err, ErrAside) {
+		if err := b.Forget(t.Context(), kitchen); !errors.Is(err, ErrRefused) {
 			t.Errorf("forget: %v", err)
 		}
 		if err := b.Forget(t.Context(), alone); err != nil {
@@ -134,7 +134,7 @@ func TestNobodyRepeatsWhatIsSetAside(t *testing.T) {
 		"a command's":     {Journal: []core.Record{opening}, Settled: []core.TurnID{turn}},
 		"an answer's end": {Journal: []core.Record{opening}, Append: []core.Entry{message(kitchen, "3", "bye")}, Answered: []core.TurnID{turn}},
 	} {
-		if err := db.Commit(t.Context(), b); !errors.Is(err, ErrAside) || !errors.Is(err, core.ErrBadEvent) {
+		if err := db.Commit(t.Context(), b); !errors.Is(err, ErrRefused) || !errors.Is(err, core.ErrBadEvent) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -257,7 +257,7 @@ func TestStuckByDefault(t *testing.T) {
 	open(t, dir).Close()
 	synctest.Test(t, func(t *testing.T) {
 		free, stuck := make(chan struct{}), make(chan string, 1)
-		db, err := Open(dir, Options{Stuck: func(job string) { stuck <- job }})
+		db, err := Open(dir, Options{OnStuck: func(job string) { stuck <- job }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,18 +310,18 @@ func TestFileOfBlockedJobs(t *testing.T) {
 	db.Close()
 	now = day.Add(stuckAge)
 	db = openWith(t, dir, with)
-	want(t, "refused", db.Aside(), []string{"often", "too often"})
+	want(t, "refused", db.RefusedJobs(), []string{"often", "too often"})
 	want(t, "until", db.writer.watch.aside["often"], now)
 	if err := db.writer.watch.enter(&job{name: func() string { return "often" }}, now); err != nil {
 		t.Errorf("a day later: %v", err)
 	}
-	if err := db.writer.watch.enter(&job{name: func() string { return "often" }}, now.Add(-1)); !errors.Is(err, ErrAside) || !strings.Contains(err.Error(), "often") {
+	if err := db.writer.watch.enter(&job{name: func() string { return "often" }}, now.Add(-1)); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "often") {
 		t.Errorf("before: %v", err)
 	}
 	db.Close()
 	now = now.Add(1)
 	db = openWith(t, dir, with)
-	want(t, "refused after a day", len(db.Aside()), 0)
+	want(t, "refused after a day", len(db.RefusedJobs()), 0)
 	if err := db.blocked.add("new"); err != nil {
 		t.Fatal(err)
 	}

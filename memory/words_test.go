@@ -73,7 +73,7 @@ func TestTermsAreBounded(t *testing.T) {
 
 // TestTermsOfAFact: what leads to a fact stands in the file, so it stays as it is.
 func TestTermsOfAFact(t *testing.T) {
-	f := Fact{
+	f := core.Fact{
 		Text: "Jay's dogs run", Language: "en", Topic: " Pets ", Tags: []string{" Animals ", "dogs"}, About: []core.Path{jay, ann},
 	}
 	got := strings.Join(factTerms(&f), "\n")
@@ -89,7 +89,7 @@ func TestTermsOfAFact(t *testing.T) {
 	if sameTerm(same) == sameTerm(f) || topicTerm(same) == topicTerm(f) {
 		t.Error("a fact about somebody else says the same")
 	}
-	plain := factTerms(&Fact{Text: "tea"})
+	plain := factTerms(&core.Fact{Text: "tea"})
 	want(t, "terms of a fact without a topic", len(plain), 3)
 }
 
@@ -101,7 +101,7 @@ func TestQueryWords(t *testing.T) {
 		{"", "tea", "tea te", "[0 0]"},
 		{"xx", "dogs häuser", "dogs häuser dog haus häus hauser", "[0 1 0 1 1 1]"},
 	} {
-		s := &search{q: Query{Text: tc.text, Language: tc.language}}
+		s := &search{q: core.FactQuery{Text: tc.text, Language: tc.language}}
 		s.queryWords()
 		want(t, tc.text, strings.Join(s.words, " ")+" "+fmt.Sprint(s.asked), tc.words+" "+tc.asked)
 	}
@@ -110,7 +110,7 @@ func TestQueryWords(t *testing.T) {
 		fmt.Fprintf(&text, "w%d ", i)
 	}
 	for _, language := range []string{"", "en"} {
-		s := &search{q: Query{Text: text.String(), Language: language}}
+		s := &search{q: core.FactQuery{Text: text.String(), Language: language}}
 		s.queryWords()
 		want(t, "words of a long question", len(s.words), maxQuery)
 	}

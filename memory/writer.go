@@ -11,13 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
-
-	"synthbot/core"
 )
-
-// ErrFull is core's, which writes fail with while the disk is full. Reads go on, and so
-// do writes as soon as there is room.
-var ErrFull = core.ErrFull
 
 // writer is the one goroutine that writes. Its fields are its own.
 type writer struct {

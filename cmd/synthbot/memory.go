@@ -71,7 +71,7 @@ func searchCommand(p *program) *cobra.Command {
 				return daemon.Usagef("--path: %w", err)
 			}
 			return p.withDB(func(db *memory.DB) error {
-				found, err := db.Recall(c.Context(), memory.Query{See: []core.Path{from}, Text: args[0], N: 20})
+				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
 				for _, f := range found {
 					fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format("2006-01-02"), f.Origin, printable(f.Text))
 				}
@@ -233,8 +233,8 @@ func forgetIn(ctx context.Context, out io.Writer, b *daemon.Bot, path core.Path)
 // lines counts lines that are written.
 type lines int
 
-// AtOnce implements memory.AtOnce: nothing about them is written to the disk again.
-func (l *lines) AtOnce() {}
+// NonBlocking implements memory.NonBlocking: nothing about them is written to the disk again.
+func (l *lines) NonBlocking() {}
 
 // Write implements io.Writer.
 func (l *lines) Write(p []byte) (int, error) {
