@@ -26,6 +26,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"synthbot/core/driver"
 )
 
 const (
@@ -82,18 +84,12 @@ type Reader interface {
 	NonceAge() time.Duration
 }
 
-// State keeps the notes. Get returns nil for an unknown key.
-type State interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	Put(ctx context.Context, key string, value []byte) error
-}
-
 // Options is what Drafts need. All but Reader are required.
 type Options struct {
 	Platform Platform
-	Reader   Reader // nil: the platform has none
-	State    State
-	Key      string // of the notes
+	Reader   Reader       // nil: the platform has none
+	State    driver.State // keeps the notes
+	Key      string       // of the notes
 	Log      *slog.Logger
 	Start    func(func(context.Context)) bool // runs a function beside; false if it does not
 	First    time.Duration                    // before a text shows; what is whole by then needs no draft
@@ -204,7 +200,7 @@ func (d *Drafts) next(live context.Context, place string, a *draft) string {
 		pause = time.Until(a.last.Add(d.opt.Every(place)))
 	}
 	d.mu.Unlock()
-	sleep(live, pause)
+	driver.Sleep(live, pause)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := d.opt.Platform.Fit(a.text)
@@ -222,7 +218,7 @@ func (d *Drafts) enter(ctx context.Context, place, message string) (leave func()
 		if ok {
 			return leave, true
 		}
-		sleep(ctx, enterAgain)
+		driver.Sleep(ctx, enterAgain)
 	}
 	return nil, false
 }
@@ -383,14 +379,4 @@ func (d *Drafts) become(ctx context.Context, n note, m Answer) (message string, 
 	}
 	d.leave(n)
 	return "", true, err
-}
-
-// sleep waits, or returns earlier if ctx ends.
-func sleep(ctx context.Context, pause time.Duration) {
-	t := time.NewTimer(max(pause, 0))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"synthbot/core/driver"
 )
 
 // note says which message is a draft, or how to find it. Drivers of the same bot
@@ -186,8 +188,7 @@ func (d *Drafts) ClearSoon(place string) {
 // driver begins, and returns when it is done or ctx ends.
 func (d *Drafts) ClearLater(ctx context.Context) {
 	d.leftIn(ctx, "") // what others leave from now on is still theirs
-	sleep(ctx, d.opt.Left)
-	if ctx.Err() != nil {
+	if !driver.Sleep(ctx, d.opt.Left) {
 		return
 	}
 	for _, n := range d.leftIn(ctx, "") {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -17,22 +18,22 @@ type account struct {
 	timings timings
 	log     *slog.Logger
 	clock   func() time.Time
-	state   State
+	state   driver.State
 	notices *notices
 	rest    *rest.Client
 
 	cache     *cache
 	cursors   *cursors
 	closed    *closedChannels
-	sendQueue *sendQueue
-	replies   *replies // commands that wait for their answer, or for more of it
-	tasks     tasks    // which Listen waits for at its end
+	sendQueue driver.Queue[string] // one action at a time sends to a channel
+	replies   *replies             // commands that wait for their answer, or for more of it
+	tasks     driver.Tasks         // which Listen waits for at its end
 }
 
 func newAccount(o Options, set settings, t timings) *account {
 	a := &account{
 		name: o.Name, set: set, timings: t, log: o.Log.With("interface", o.Name), clock: o.Clock, state: o.State,
-		cache: newCache(o.Name), closed: newClosedChannels(), sendQueue: newSendQueue(),
+		cache: newCache(o.Name), closed: newClosedChannels(),
 	}
 	a.notices = &notices{name: a.name, log: a.log, tell: o.Admin, sent: make(map[string]bool)}
 	a.cursors, a.replies = newCursors(a.state), newReplies(a.state, a.log)
@@ -88,29 +89,4 @@ func (n *notices) contentRefused() {
 	n.once("content", n.name+": the message content intent is off for this bot: it sees what mentions it, what "+
 		"replies to it and direct messages, and nothing else. Switch the intent on in the developer portal, "+
 		"under Bot, and restart.")
-}
-
-// tasks are goroutines that Listen waits for at its end.
-type tasks struct {
-	mu   sync.Mutex
-	all  sync.WaitGroup
-	over bool
-}
-
-// run starts f, unless the end has come.
-func (t *tasks) run(f func()) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.over {
-		t.all.Go(f)
-	}
-	return !t.over
-}
-
-// close waits for all of them.
-func (t *tasks) close() {
-	t.mu.Lock()
-	t.over = true
-	t.mu.Unlock()
-	t.all.Wait()
 }

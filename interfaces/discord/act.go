@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/core/markdown"
 	"synthbot/interfaces/discord/markup"
@@ -292,7 +294,7 @@ func (d *Driver) Think(ctx context.Context, place core.Path) {
 			q := rest.Request{Method: "POST", Route: "/channels/{}/typing", IDs: []string{id}, Once: true}
 			_ = d.rest.Do(ctx, q)
 		}
-		if !rest.Sleep(ctx, d.timings.typing) {
+		if !driver.Sleep(ctx, d.timings.typing) {
 			return
 		}
 	}

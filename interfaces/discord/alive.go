@@ -2,9 +2,12 @@ package discord
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"synthbot/core/driver"
 )
 
 // aliveKey is the State's key of the time until which all events were received.
@@ -60,21 +63,14 @@ func (a *alive) wait(behind bool) {
 func (a *alive) all(count int) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.behind || len(a.shards) < count {
+	if a.behind || len(a.shards) < max(count, 1) {
 		return a.before
 	}
-	var times []time.Time
-	for _, at := range a.shards {
-		times = append(times, at)
-	}
-	if len(times) == 0 {
-		return a.before
-	}
-	return slices.MinFunc(times, time.Time.Compare)
+	return slices.MinFunc(slices.Collect(maps.Values(a.shards)), time.Time.Compare)
 }
 
 // load reads what an earlier process stored.
-func (a *alive) load(ctx context.Context, s State) error {
+func (a *alive) load(ctx context.Context, s driver.State) error {
 	raw, err := s.Get(ctx, aliveKey)
 	if err != nil || raw == nil {
 		return err
@@ -91,7 +87,7 @@ func (a *alive) load(ctx context.Context, s State) error {
 
 // note stores a time, if now or if the stored one is old. Everything before at is on
 // disk.
-func (a *alive) note(ctx context.Context, s State, at time.Time, now bool) error {
+func (a *alive) note(ctx context.Context, s driver.State, at time.Time, now bool) error {
 	a.mu.Lock()
 	due := at.Sub(a.noted) >= aliveEvery || now && at.After(a.noted)
 	a.mu.Unlock()

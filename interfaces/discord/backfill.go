@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -115,7 +117,7 @@ func (h *history) patiently(ctx context.Context, q rest.Request) error {
 	wait := h.timings.gateway.Backoff
 	for try := 1; ; try++ {
 		err := h.rest.Do(ctx, q)
-		if err == nil || ctx.Err() != nil || rest.Refused(err) || try == 8 || !rest.Sleep(ctx, rest.Jitter(wait)) {
+		if err == nil || ctx.Err() != nil || rest.Refused(err) || try == 8 || !driver.Sleep(ctx, driver.Jitter(wait)) {
 			return err
 		}
 		wait = min(2*wait, h.timings.gateway.Longest)

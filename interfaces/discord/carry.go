@@ -45,7 +45,7 @@ func (d *Driver) Carry(ctx context.Context, parts core.Parts, n int, what core.S
 	case len(list) > maxMessages:
 		return core.Errorf(core.Invalid, "the caption is too long")
 	}
-	leave, err := d.sendQueue.enter(ctx, channel, normal)
+	leave, err := d.sendQueue.Enter(ctx, channel, normal)
 	if err != nil {
 		return rest.Failure("sending the file", err)
 	}

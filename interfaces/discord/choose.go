@@ -28,7 +28,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Parts, what core.Sent, c
 	if err != nil {
 		return err
 	}
-	leave, err := d.sendQueue.enter(ctx, channel, high)
+	leave, err := d.sendQueue.Enter(ctx, channel, high)
 	if err != nil {
 		return rest.Failure("the question", err)
 	}

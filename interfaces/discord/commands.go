@@ -7,12 +7,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"synthbot/core/driver"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -228,7 +229,7 @@ func (c *commands) syncOnce(ctx context.Context, jobs *sync.WaitGroup) {
 			if ctx.Err() == nil {
 				c.log.Error("chat commands not registered", "err", err)
 			}
-			if !rest.Sleep(ctx, rest.Jitter(wait)) {
+			if !driver.Sleep(ctx, driver.Jitter(wait)) {
 				break
 			}
 		}
@@ -246,12 +247,8 @@ const syncKey = "commands"
 // of their own any more.
 func (c *commands) sync(ctx context.Context) error {
 	sums := make(map[string]string)
-	raw, err := c.state.Get(ctx, syncKey)
-	if err == nil && raw != nil {
-		err = json.Unmarshal(raw, &sums)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", syncKey, err)
+	if err := driver.Load(ctx, c.state, syncKey, &sums); err != nil {
+		return err
 	}
 	wanted := append([]string{""}, c.set.CommandGuilds...)
 	var faults []error
@@ -299,11 +296,7 @@ func (c *commands) syncOne(ctx context.Context, guild string, list []appCommand,
 	if len(list) == 0 {
 		delete(sums, guild)
 	}
-	raw, err := json.Marshal(sums)
-	if err != nil {
-		return err
-	}
-	return c.state.Put(ctx, syncKey, raw)
+	return driver.Save(ctx, c.state, syncKey, sums)
 }
 
 // written is a list of commands as Discord takes it, and its sum for this application.

@@ -12,12 +12,13 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/rest"
 )
 
 // synchronised runs a driver until its commands are registered.
-func (s *server) synchronised(t *testing.T, state State, change func(*Options)) {
+func (s *server) synchronised(t *testing.T, state driver.State, change func(*Options)) {
 	t.Helper()
 	d, in := s.bot(t, func(o *Options) { o.State, o.Commands = state, registry(); change(o) }), newInbox()
 	stop := s.listening(t, d, in)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/markdown"
@@ -25,7 +27,7 @@ func TestInterface(t *testing.T) {
 // world is the server as the suite sees it.
 type world struct {
 	s     *server
-	state State
+	state driver.State
 
 	mu      sync.Mutex
 	log     bytes.Buffer

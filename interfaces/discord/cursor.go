@@ -1,13 +1,16 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"synthbot/core/driver"
 )
 
 // How many channels are remembered, and how many of direct messages if others must make
@@ -40,7 +43,7 @@ func (c *cursor) newest() string {
 // cursors remember the last message seen in each channel, so that what was
 // missed can be fetched. Safe for concurrent use.
 type cursors struct {
-	state State
+	state driver.State
 	first sync.Once // of remembered
 
 	mu    sync.Mutex
@@ -49,28 +52,18 @@ type cursors struct {
 	added bool // a channel that the State does not know
 }
 
-func newCursors(s State) *cursors { return &cursors{state: s, all: make(map[string]*cursor)} }
+func newCursors(s driver.State) *cursors { return &cursors{state: s, all: make(map[string]*cursor)} }
 
 // load reads what is stored.
 func (c *cursors) load(ctx context.Context) error {
-	raw, err := c.state.Get(ctx, cursorKey)
-	if raw == nil {
-		return err
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.all) > 0 {
 		return nil
 	}
-	if err := json.Unmarshal(raw, &c.all); err != nil {
-		return fmt.Errorf("%s: %w", cursorKey, err)
-	}
-	for id, cur := range c.all {
-		if cur == nil {
-			delete(c.all, id)
-		}
-	}
-	return nil
+	err := driver.Load(ctx, c.state, cursorKey, &c.all)
+	maps.DeleteFunc(c.all, func(_ string, cur *cursor) bool { return cur == nil })
+	return err
 }
 
 // flush stores what changed.
@@ -173,19 +166,10 @@ func (c *cursors) evict() {
 
 // byNeed lists the channels; the first is the one where the bot was spoken to last.
 func (c *cursors) byNeed() []string {
-	ids := make([]string, 0, len(c.all))
-	for id := range c.all {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(c.all), func(a, b string) int {
 		x, y := c.all[a], c.all[b]
-		n := y.Awake.Compare(x.Awake)
-		if n != 0 {
-			return n
-		}
-		return y.Seen.Compare(x.Seen)
+		return cmp.Or(y.Awake.Compare(x.Awake), y.Seen.Compare(x.Seen))
 	})
-	return ids
 }
 
 // list returns the channels in the order of byNeed.

@@ -11,13 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/interfaces/discord/discordtest"
 )
 
 // counted is a State that counts what is written, and fails on demand.
 type counted struct {
-	State
+	driver.State
 	mu     sync.Mutex
 	writes int
 	broken error

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/core/draft"
 	"synthbot/interfaces/discord/rest"
@@ -48,7 +50,7 @@ func (s *sender) answered(at destination) (p pending, ok bool) {
 func (s *sender) deliver(
 	ctx context.Context, call core.Call, to core.Path, channel string, list []outgoing, priority int,
 ) error {
-	leave, err := s.sendQueue.enter(ctx, channel, priority)
+	leave, err := s.sendQueue.Enter(ctx, channel, priority)
 	if err != nil {
 		return rest.Failure("the message", err)
 	}
@@ -208,7 +210,7 @@ func (s *sender) create(ctx context.Context, at destination, m *outgoing) (strin
 		if doubt.IsZero() && rest.OutcomeUnknown(err) {
 			doubt = began
 		}
-		if rest.Refused(err) || try >= rest.MaxTries || !rest.Sleep(ctx, rest.Jitter(wait)) {
+		if rest.Refused(err) || try >= rest.MaxTries || !driver.Sleep(ctx, driver.Jitter(wait)) {
 			return "", rest.MarkUnknown(err, !doubt.IsZero())
 		}
 		wait = min(2*wait, 20*time.Second)

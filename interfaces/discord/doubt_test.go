@@ -106,7 +106,7 @@ func TestDraftOfAFormerLifeThatBecameTheMessage(t *testing.T) {
 		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = &dying{parts: parts} }); err == nil {
 			t.Fatal("it outlived the crash")
 		}
-		first.tasks.close()
+		first.tasks.Close()
 		parts.began = began
 		next := s.bot(t, func(o *Options) { o.State = state })
 		if _, err := act(t, next, "message_discord", map[string]any{"text": "Sure."}, func(call *core.Call) { call.Parts = parts }); err != nil {

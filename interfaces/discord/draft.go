@@ -28,7 +28,7 @@ func newDrafts(s *sender) *draft.Drafts {
 	p := draftPlatform{s}
 	return draft.New(draft.Options{
 		Platform: p, Reader: p, State: s.state, Key: draftKey, Log: s.log,
-		Start: func(f func(context.Context)) bool { return s.tasks.run(func() { f(context.Background()) }) },
+		Start: func(f func(context.Context)) bool { return s.tasks.Go(func() { f(context.Background()) }) },
 		First: s.timings.draft / 2, Every: func(string) time.Duration { return s.timings.draft }, Left: s.timings.left,
 	})
 }
@@ -57,7 +57,7 @@ func (p draftPlatform) Enter(ctx context.Context, channel, message string) (leav
 	if message != "" {
 		return func() {}, true
 	}
-	leave, err := p.sendQueue.enter(ctx, channel, low)
+	leave, err := p.sendQueue.Enter(ctx, channel, low)
 	return leave, err == nil
 }
 

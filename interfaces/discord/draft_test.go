@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -96,7 +97,7 @@ func TestDraftOfACrashGoesAway(t *testing.T) {
 	until(t, "a draft", func() bool { return strings.Contains(noted(), `"id"`) })
 	s.up(t, func(o *Options) { o.State = state })
 	until(t, "gone", func() bool { return len(s.Texts(hallID)) == 0 && !strings.Contains(noted(), hallID) })
-	d.tasks.close()
+	d.tasks.Close()
 }
 
 func TestQuestion(t *testing.T) {
@@ -154,7 +155,7 @@ func TestDraftOfACrashBeforeItsMessageWasKnown(t *testing.T) {
 		first := s.bot(t, func(o *Options) { o.State = dying })
 		first.Draft(hall(), "half a *tex")
 		within(t, time.Minute, "a draft", func() bool { return len(s.Texts(hallID)) == 1 })
-		first.tasks.close()
+		first.tasks.Close()
 		s.Fail(nil)
 		time.Sleep(time.Hour)
 		s.Say(hallID, annID, "half a *tex")
@@ -179,7 +180,7 @@ func TestNoDraftOfWhatIsWholeAtOnce(t *testing.T) {
 		if n := len(s.Calls("")); n != 1 || len(s.Texts(hallID)) != 1 {
 			t.Errorf("%d requests: %+v", n, s.Calls(""))
 		}
-		d.tasks.close()
+		d.tasks.Close()
 	})
 }
 
@@ -251,7 +252,7 @@ func TestDraftThatBecameTheAnswerAtTheEnd(t *testing.T) {
 				if err := first.sender.part(ctx, parts, 1, at, &outgoing{Content: "The whole text.", Mentions: nobody()}); err == nil {
 					t.Fatal("it came through")
 				}
-				first.tasks.close()
+				first.tasks.Close()
 				s.Fail(nil)
 				parts.began = began
 				next := s.bot(t, func(o *Options) { o.State = state })
@@ -295,7 +296,7 @@ func TestDraftWhoseAnswerIsLost(t *testing.T) {
 				if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." {
 					t.Errorf("in the end: %q", got)
 				}
-				d.tasks.close()
+				d.tasks.Close()
 			})
 		})
 	}
@@ -324,7 +325,7 @@ func TestDraftThatIsNotLetIn(t *testing.T) {
 		if s.Messages(dmID)[0].Silent || !s.Messages(roomID)[0].Silent {
 			t.Error("a private draft is silent, or one in a guild is not")
 		}
-		d.tasks.close()
+		d.tasks.Close()
 	})
 }
 
@@ -396,7 +397,7 @@ func TestAnswerThatItsDraftSaidAlready(t *testing.T) {
 					}
 					s.Fail(nil)
 					if restart {
-						d.tasks.close()
+						d.tasks.Close()
 						d = s.bot(t, func(o *Options) { o.State = state })
 					}
 					stop := s.listening(t, d, newInbox())
@@ -455,7 +456,7 @@ func TestDraftOfACrashBetweenAnswersThatSayTheSame(t *testing.T) {
 				first.Draft(hall(), "Sure.")
 				within(t, time.Minute, "dead", func() bool { dying.mu.Lock(); defer dying.mu.Unlock(); return dying.dead })
 				time.Sleep(20 * time.Second)
-				first.tasks.close()
+				first.tasks.Close()
 				s.Fail(nil)
 				next := s.bot(t, func(o *Options) { o.State = state })
 				if left := notedIn(t, state); len(left) != 1 || left[hallID].Sum == "" {
@@ -511,7 +512,7 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 				}
 				s.Fail(nil)
 				if c.restart {
-					d.tasks.close()
+					d.tasks.Close()
 					d = s.bot(t, func(o *Options) { o.State = state })
 				}
 				if err := say("Another.", &journal{base: "other"}); err != nil {
@@ -530,7 +531,7 @@ func TestDraftOfWhichNobodyKnowsWhetherItIsTheAnswer(t *testing.T) {
 				within(t, time.Minute, "a draft", func() bool { return slices.Contains(s.Texts(hallID), "and") })
 				d.Draft(hall(), "")
 				within(t, time.Minute, "none", func() bool { return !slices.Contains(s.Texts(hallID), "and") })
-				d.tasks.close()
+				d.tasks.Close()
 				if got := s.Texts(hallID); !slices.Equal(got, c.stands) || len(notedIn(t, state)) > 0 {
 					t.Errorf("in the end: %q, noted: %v", got, notedIn(t, state))
 				}
@@ -585,13 +586,13 @@ func TestDraftThatAnotherDriverMakesAnAnswerOf(t *testing.T) {
 		if got := s.Texts(hallID); !slices.Equal(got, []string{"The whole text.", "Another."}) {
 			t.Errorf("stands: %q", got)
 		}
-		old.tasks.close()
+		old.tasks.Close()
 	})
 }
 
 // fullShelf is a State that takes nothing while it is full.
 type fullShelf struct {
-	State
+	driver.State
 	full atomic.Bool
 }
 
@@ -614,7 +615,7 @@ func TestDraftThatCannotBeNoted(t *testing.T) {
 		if _, err := act(t, first, "message_discord", map[string]any{"text": "Sure."}); err != nil {
 			t.Fatal(err)
 		}
-		first.tasks.close()
+		first.tasks.Close()
 		state.full.Store(false)
 		next := s.bot(t, func(o *Options) { o.State = state })
 		if _, err := act(t, next, "message_discord", map[string]any{"text": "And more."}); err != nil {
@@ -629,7 +630,7 @@ func TestDraftThatCannotBeNoted(t *testing.T) {
 // draftStage shows a server to the conformance suite of drafts.
 type draftStage struct {
 	*server
-	state State
+	state driver.State
 	d     *Driver
 	stop  func() error
 
@@ -663,7 +664,7 @@ func (w *draftStage) fault(c discordtest.Call) discordtest.Fault {
 func (w *draftStage) Start(t testing.TB) {
 	if w.stop != nil {
 		_ = w.stop()
-		w.d.tasks.close()
+		w.d.tasks.Close()
 		time.Sleep(10 * time.Second) // between two sessions
 	}
 	w.d = w.bot(t, func(o *Options) { o.State = w.state })

@@ -11,18 +11,11 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/driver"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
 )
-
-// State keeps what must outlive the process: small values by key.
-type State interface {
-	// Get returns nil if there is none.
-	Get(ctx context.Context, key string) ([]byte, error)
-	// Put is durable when it returns.
-	Put(ctx context.Context, key string, value []byte) error
-}
 
 // Options are what a Driver is made of. Name, Config, Log, Clock and State are required.
 type Options struct {
@@ -30,7 +23,7 @@ type Options struct {
 	Config   Config
 	Log      *slog.Logger
 	Clock    func() time.Time
-	State    State
+	State    driver.State
 	Commands []command.Spec    // what is offered as chat commands
 	Admin    func(text string) // informs the admins; nil: only the log is informed
 	Admins   []core.Path       // users who may press any button
@@ -64,6 +57,7 @@ var (
 	_ core.Scoper    = (*Driver)(nil)
 	_ watch.Observer = (*Driver)(nil)
 	_ core.Fetcher   = (*Driver)(nil)
+	_ core.Readier   = (*Driver)(nil)
 )
 
 // New makes a driver; it connects to nothing yet.
@@ -151,7 +145,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	for shards := 0; d.set.shards == 0 && errors.Is(err, gateway.ErrShards) && d.feed.shards > shards; {
 		shards = d.feed.shards
 		d.log.Warn("too few shards by now; asking how many are recommended")
-		if rest.Sleep(ctx, d.timings.gateway.Backoff) {
+		if driver.Sleep(ctx, d.timings.gateway.Backoff) {
 			err = d.listen(ctx, in)
 		}
 	}
@@ -159,13 +153,16 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
 	d.feed.note(final, true)
-	d.tasks.close()
+	d.tasks.Close()
 	d.rest.Close()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
 	return nil
 }
+
+// Ready implements core.Readier: each shard has a session, and events are taken in.
+func (d *Driver) Ready() error { return d.feed.health.Ready() }
 
 // receive hands in what the bot itself changed on the platform, if Listen was called.
 func (d *Driver) receive(ctx context.Context, e core.Event) {

@@ -2,7 +2,10 @@ package discord
 
 import (
 	"context"
+	"fmt"
+	"time"
 
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/gateway"
 )
 
@@ -13,8 +16,8 @@ type feed struct {
 	responder *responder
 	events    *eventQueue
 	alive     *alive
-	ready     readiness
-	shards    int // 0: Listen does not know yet
+	health    driver.Health // of shards, and of the intake
+	shards    int           // 0: Listen does not know yet
 }
 
 var _ gateway.Handler = (*feed)(nil)
@@ -26,7 +29,10 @@ func newFeed(a *account, r *responder) *feed {
 // begin is called when the number of shards is known.
 func (f *feed) begin(shards int) {
 	f.shards = shards
-	f.ready.begin(shards)
+	f.health.Reset()
+	for shard := range shards {
+		f.health.Fails(shard, time.Time{}, noSession(shard))
+	}
 }
 
 // Event implements gateway.Handler. It waits while the queue is full.
@@ -36,10 +42,10 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	case "INTERACTION_CREATE":
 		event.call = f.responder.arrive(ctx, e.Data)
 	case "READY":
-		f.ready.connected(e.Shard)
+		f.health.Works(e.Shard)
 		event.since = f.alive.begin(e.Shard, f.clock())
 	case "RESUMED":
-		f.ready.connected(e.Shard)
+		f.health.Works(e.Shard)
 	}
 	if event.call.wanted() && !f.events.push(ctx.Done(), event) {
 		f.responder.arrivals.forget(event.call)
@@ -53,7 +59,12 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 func (f *feed) Alive(shard int) { f.alive.touch(shard, f.clock()) }
 
 // Disconnected implements gateway.Handler.
-func (f *feed) Disconnected(shard int) { f.ready.disconnected(shard) }
+func (f *feed) Disconnected(shard int) { f.health.Fails(shard, time.Now(), noSession(shard)) }
+
+func noSession(shard int) error { return fmt.Errorf("shard %d has no session", shard) }
+
+// intakeSource is the intake among the sources of health, which are shards.
+const intakeSource = -1
 
 // ContentRefused implements gateway.Handler.
 func (f *feed) ContentRefused() { f.notices.contentRefused() }

@@ -49,7 +49,7 @@ func TestEventThatFindsNoRoom(t *testing.T) {
 		if !d.responder.arrivals.new("5", time.Now()) {
 			t.Error("a command for which there was no room is known, and is lost when it comes again")
 		}
-		d.tasks.close()
+		d.tasks.Close()
 	})
 }
 
@@ -59,14 +59,14 @@ func TestReadyWithItsEvent(t *testing.T) {
 	s := newServer(t)
 	for kind, want := range map[string]bool{"READY": true, "RESUMED": true, "GUILD_CREATE": false, "MESSAGE_CREATE": false} {
 		d := s.bot(t)
-		d.feed.ready.begin(1)
+		d.feed.begin(1)
 		d.feed.Event(t.Context(), gateway.Event{Type: kind, Data: json.RawMessage(`{}`)})
 		if ready := d.Ready() == nil; ready != want {
 			t.Errorf("with %s the shard is ready: %v", kind, ready)
 		}
 		d.feed.Disconnected(0)
-		if since := d.feed.ready.lost[0]; want == since.IsZero() {
-			t.Errorf("after %s the shard is disconnected since %v", kind, since)
+		if ready := d.Ready() == nil; ready != want {
+			t.Errorf("just after it was disconnected the shard with %s is ready: %v", kind, ready)
 		}
 	}
 }

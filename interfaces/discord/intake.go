@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
-	"synthbot/interfaces/discord/rest"
 )
 
 // Limits of what is taken in.
@@ -125,7 +126,11 @@ func (t *intake) commit(ctx context.Context) bool {
 func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 	for wait := t.d.timings.retry; ; wait = min(2*wait, 10*time.Second) {
 		err := t.in.Receive(ctx, events...)
-		t.d.feed.ready.takes(err == nil || errors.Is(err, core.ErrBadEvent))
+		if err == nil || errors.Is(err, core.ErrBadEvent) {
+			t.d.feed.health.Works(intakeSource)
+		} else {
+			t.d.feed.health.Fails(intakeSource, time.Now(), errors.New("events are not taken in"))
+		}
 		switch {
 		case err == nil:
 			return true
@@ -143,7 +148,7 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 			return true
 		}
 		t.d.log.Error("events not taken in", "err", err, "events", len(events))
-		if !rest.Sleep(ctx, wait) {
+		if !driver.Sleep(ctx, wait) {
 			return false
 		}
 	}

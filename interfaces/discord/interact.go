@@ -153,7 +153,7 @@ func (r *responder) whisper(ctx context.Context, i *interaction, text string) {
 // background runs f, which takes seconds at most, in a goroutine. It returns false if
 // Listen has ended. f goes on when ctx ends: Discord waits for an answer.
 func (r *responder) background(ctx context.Context, f func(context.Context)) bool {
-	return r.tasks.run(func() {
+	return r.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timings.answers)
 		defer cancel()
 		f(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/driver"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/discordtest"
 )
@@ -225,7 +226,7 @@ func TestCompletion(t *testing.T) {
 }
 
 // shelf is a State that outlives drivers.
-func shelf() State { return &memoryState{values: map[string][]byte{}} }
+func shelf() driver.State { return &memoryState{values: map[string][]byte{}} }
 
 // A message that says nothing cannot be remembered: only the user who asks learns that.
 func TestInteractionThatMakesNoSense(t *testing.T) {
@@ -398,7 +399,7 @@ func TestCommandOfAFormerLife(t *testing.T) {
 			before.Observe(watch.TurnEnd{Messages: []string{open}}) // it can do nothing any more
 			after := s.bot(t, change)
 			c.end(t, after, open)
-			after.tasks.close()
+			after.tasks.Close()
 			got := s.Messages(hallID)
 			if s.Thinking(hallID) != 0 || len(got) != 1+c.said || got[0].Text != "The first." || c.said == 1 && got[1].Interaction != open {
 				t.Errorf("%d signs, and %+v", s.Thinking(hallID), got)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -50,7 +51,7 @@ type draftNote struct {
 func sumOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 // notedIn returns the notes of drafts.
-func notedIn(t *testing.T, state State) map[string]draftNote {
+func notedIn(t *testing.T, state driver.State) map[string]draftNote {
 	t.Helper()
 	all := map[string]draftNote{}
 	raw, _ := state.Get(context.Background(), draftKey)
@@ -61,7 +62,7 @@ func notedIn(t *testing.T, state State) map[string]draftNote {
 }
 
 // noteLeft writes a note as a process did that died, in the form of earlier versions.
-func noteLeft(t *testing.T, state State, n draftNote) {
+func noteLeft(t *testing.T, state driver.State, n draftNote) {
 	t.Helper()
 	raw, err := json.Marshal(map[string]draftNote{cmp.Or(n.ID, n.Channel): n})
 	if err == nil {
@@ -229,7 +230,7 @@ func TestDraftOfWhichNobodyKnowsForLong(t *testing.T) {
 				t.Errorf("%v, stands: %q", err, s.Texts(hallID))
 			}
 		}
-		d.tasks.close()
+		d.tasks.Close()
 	})
 }
 
@@ -253,6 +254,6 @@ func TestDraftThatAnotherDriverBegins(t *testing.T) {
 		if got := s.Messages(hallID); len(got) != 1 || got[0].Edits != 1 {
 			t.Errorf("in the end: %+v", got)
 		}
-		old.tasks.close()
+		old.tasks.Close()
 	})
 }

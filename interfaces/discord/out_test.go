@@ -186,7 +186,7 @@ func TestDraftKeepsToTheLimits(t *testing.T) {
 		if got := s.Texts(hallID); len(got) != 1 || got[0] != "The whole text." || hits+early > 0 || edits < 15 || edits > 21 {
 			t.Errorf("stands %q after %d edits, %d limits run into", got, edits, hits+early)
 		}
-		d.tasks.close()
+		d.tasks.Close()
 	})
 }
 

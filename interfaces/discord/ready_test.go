@@ -26,7 +26,7 @@ func TestReady(t *testing.T) {
 		ready(10*time.Minute, true)
 		s.Gateway(func(g *discordtest.Settings) { g.Closed = true })
 		s.Drop()
-		ready(outage-5*time.Second, true)
+		ready(25*time.Second, true)
 		ready(5*time.Minute, false)
 		s.Gateway(func(g *discordtest.Settings) { g.Closed = false })
 		within(t, 5*time.Minute, "ready again", func() bool { return d.Ready() == nil })

@@ -2,11 +2,12 @@ package discord
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"synthbot/core/driver"
 )
 
 // replyAge is how long Discord accepts an answer, less a little.
@@ -43,7 +44,7 @@ func (p *pending) over() bool { return time.Since(p.At) >= replyAge }
 // replies are the commands whose turn is not over, or presses. Those in the State can be
 // answered by a later process. Safe for concurrent use.
 type replies struct {
-	state State // nil: lost with the process
+	state driver.State // nil: lost with the process
 	log   *slog.Logger
 
 	mu  sync.Mutex
@@ -53,7 +54,7 @@ type replies struct {
 	notes sync.Mutex // of reading and changing the State
 }
 
-func newReplies(s State, log *slog.Logger) *replies { return &replies{state: s, log: log} }
+func newReplies(s driver.State, log *slog.Logger) *replies { return &replies{state: s, log: log} }
 
 // add adds one that waits from now on.
 func (r *replies) add(p pending) {
@@ -156,9 +157,7 @@ func (r *replies) noted() map[string]pending {
 	if r.state == nil {
 		return all
 	}
-	if raw, err := r.state.Get(context.Background(), repliesKey); err == nil && raw != nil {
-		_ = json.Unmarshal(raw, &all) // what cannot be read is not there
-	}
+	_ = driver.Load(context.Background(), r.state, repliesKey, &all) // what cannot be read is not there
 	for id, p := range all {
 		if p.over() {
 			delete(all, id)
@@ -179,10 +178,7 @@ func (r *replies) change(change func(map[string]pending) bool) bool {
 	if !change(all) {
 		return false
 	}
-	raw, err := json.Marshal(all)
-	if err == nil {
-		err = r.state.Put(context.Background(), repliesKey, raw)
-	}
+	err := driver.Save(context.Background(), r.state, repliesKey, all)
 	if err != nil {
 		r.log.Error("whether a command waits for its answer is not noted", "err", err)
 	}

@@ -11,6 +11,13 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
+// Priorities of what waits to be sent.
+const (
+	low    = -1
+	normal = 0
+	high   = 1
+)
+
 // maxMessages is how many messages one answer may have.
 const maxMessages = 50
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"synthbot/core"
@@ -258,47 +257,6 @@ func TestGlobalLimit(t *testing.T) {
 	if n := len(s.Texts(hallID)) + len(s.Texts(roomID)); n != 40 {
 		t.Errorf("%d messages", n)
 	}
-}
-
-func TestSendQueueKeepsOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newSendQueue()
-		leave, err := l.enter(t.Context(), "c", normal)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var mu sync.Mutex
-		var order []string
-		wait := func(name string, priority int, ctx context.Context) {
-			go func() {
-				leave, err := l.enter(ctx, "c", priority)
-				if err != nil {
-					return
-				}
-				mu.Lock()
-				order = append(order, name)
-				mu.Unlock()
-				leave()
-			}()
-			synctest.Wait()
-		}
-		gone, cancel := context.WithCancel(t.Context())
-		wait("low", low, t.Context())
-		wait("one", normal, t.Context())
-		wait("gone", high, gone)
-		wait("two", normal, t.Context())
-		wait("high", high, t.Context())
-		cancel()
-		synctest.Wait()
-		leave()
-		synctest.Wait()
-		if got := strings.Join(order, " "); got != "high one two low" {
-			t.Errorf("order: %s", got)
-		}
-		if len(l.waiting) != 0 {
-			t.Errorf("%d lanes are left", len(l.waiting))
-		}
-	})
 }
 
 func TestOtherActions(t *testing.T) {
@@ -599,7 +557,7 @@ func TestLinksAreNotUnfurled(t *testing.T) {
 				if n := strings.Count(strings.Join(s.Texts(hallID), " "), "secret"); embeds != 5 || n < 210 {
 					t.Errorf("previews %v: %d messages with embeds, %d links", previews, embeds, n)
 				}
-				d.tasks.close()
+				d.tasks.Close()
 			})
 		})
 	}

@@ -24,7 +24,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	if err := d.closed.refused(channel); err != nil {
 		return err
 	}
-	leave, err := d.sendQueue.enter(ctx, channel, normal)
+	leave, err := d.sendQueue.Enter(ctx, channel, normal)
 	if err != nil {
 		return rest.Failure("the message", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"synthbot/core"
+	"synthbot/core/driver"
 	"synthbot/interfaces/discord/discordtest"
 	"synthbot/interfaces/discord/gateway"
 )
@@ -342,7 +343,7 @@ func act(t testing.TB, d *Driver, name string, payload any, change ...func(*core
 // frozen is a State that loses what is written after stop, as a dead process
 // does.
 type frozen struct {
-	State
+	driver.State
 	mu   sync.Mutex
 	dead bool
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"synthbot/interfaces/telegram/botapi"
+	"synthbot/core/driver"
 )
 
 // In private chats and groups of the old kind each account has numbers of its own
@@ -48,7 +48,7 @@ func (d *Driver) account() string {
 
 // accounts lists the bots that the interface was so far, and this one.
 func (d *Driver) accounts(ctx context.Context) (all []string, known bool, err error) {
-	err = botapi.Load(ctx, d.opt.State, accountsKey, &all)
+	err = driver.Load(ctx, d.opt.State, accountsKey, &all)
 	if err != nil {
 		d.log.Warn("former bots not read", "err", err)
 	}
@@ -67,7 +67,7 @@ func (d *Driver) saveAccount(ctx context.Context) {
 	if len(all) > 1 {
 		d.log.Warn("this is another bot than before, in the same places", "accounts", all)
 	}
-	if err := botapi.Save(ctx, d.opt.State, accountsKey, all); err != nil {
+	if err := driver.Save(ctx, d.opt.State, accountsKey, all); err != nil {
 		d.log.Warn("bot not stored", "err", err)
 	}
 }

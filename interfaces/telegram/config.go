@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/interfaces/telegram/botapi"
@@ -36,7 +38,7 @@ func (c *Config) Wrong() string {
 }
 
 // State keeps what the driver must know after a restart.
-type State = botapi.State
+type State = driver.State
 
 // Options is what a Driver needs. Config.Token is required.
 type Options struct {

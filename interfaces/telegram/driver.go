@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/botapi"
@@ -34,7 +36,8 @@ type Driver struct {
 
 	mu    sync.Mutex // all below are there while Listen runs
 	inbox core.Inbox
-	crew  *crew
+	tasks *driver.Tasks
+	life  context.Context
 	abort context.CancelCauseFunc
 }
 
@@ -92,15 +95,15 @@ func (d *Driver) Type() string { return "telegram" }
 // Listen takes updates in until ctx ends or the platform refuses the token in any call.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	life, abort := context.WithCancelCause(ctx)
-	crew := &crew{ctx: life, slots: make(chan struct{}, crewSize)}
+	tasks := &driver.Tasks{Most: 256} // nothing in the background is worth blocking for
 	d.mu.Lock()
-	d.inbox, d.crew, d.abort = in, crew, abort
+	d.inbox, d.tasks, d.life, d.abort = in, tasks, life, abort
 	d.mu.Unlock()
 	defer func() {
 		abort(nil)
-		crew.wait()
+		tasks.Close()
 		d.mu.Lock()
-		d.inbox, d.crew, d.abort = nil, nil, nil
+		d.inbox, d.tasks, d.life, d.abort = nil, nil, nil, nil
 		d.mu.Unlock()
 		d.savePlaces(context.WithoutCancel(ctx))
 		d.api.Close()
@@ -177,8 +180,8 @@ func (d *Driver) introduce(ctx context.Context) (user, error) {
 			return user{}, err
 		}
 		d.log.Warn("the platform cannot be reached", "err", err)
-		if err := botapi.Sleep(ctx, delay.NextBackOff()); err != nil {
-			return user{}, err
+		if !driver.Sleep(ctx, delay.NextBackOff()) {
+			return user{}, ctx.Err()
 		}
 	}
 }
@@ -209,47 +212,9 @@ func (d *Driver) Ready() error { return d.api.Ready() }
 // later runs f in the background while Listen runs. It returns false if f will not run.
 func (d *Driver) later(f func(context.Context)) bool {
 	d.mu.Lock()
-	crew := d.crew
+	tasks, life := d.tasks, d.life
 	d.mu.Unlock()
-	return crew != nil && crew.do(f)
-}
-
-// crew is a bounded number of goroutines.
-type crew struct {
-	ctx   context.Context
-	slots chan struct{}
-	mu    sync.Mutex
-	ended bool
-	group sync.WaitGroup
-}
-
-const crewSize = 256
-
-// do starts f, or drops it if too much is under way: no work in the background is worth
-// blocking for.
-func (c *crew) do(f func(context.Context)) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended {
-		return false
-	}
-	select {
-	case c.slots <- struct{}{}:
-	default:
-		return false
-	}
-	c.group.Go(func() {
-		defer func() { <-c.slots }()
-		f(c.ctx)
-	})
-	return true
-}
-
-func (c *crew) wait() {
-	c.mu.Lock()
-	c.ended = true
-	c.mu.Unlock()
-	c.group.Wait()
+	return tasks != nil && tasks.Go(func() { f(life) })
 }
 
 func id(n int64) string { return botapi.ID(n) }

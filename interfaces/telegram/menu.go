@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/interfaces/telegram/botapi"
 )
@@ -127,7 +129,7 @@ func (c *commandMenus) update(ctx context.Context) {
 	sum := sha256.Sum256(append(data, c.account...)) // another bot has none yet
 	now := offering{Mark: hex.EncodeToString(sum[:])}
 	var was offering
-	_ = botapi.Load(ctx, c.opt.State, menuKey, &was) // what cannot be read is offered again
+	_ = driver.Load(ctx, c.opt.State, menuKey, &was) // what cannot be read is offered again
 	if was.Mark == now.Mark || len(was.Lists)+len(menus) == 0 {
 		return
 	}
@@ -144,7 +146,7 @@ func (c *commandMenus) update(ctx context.Context) {
 	if strangers { // the next life tries again
 		now.Mark = ""
 	}
-	err = botapi.Save(ctx, c.opt.State, menuKey, now)
+	err = driver.Save(ctx, c.opt.State, menuKey, now)
 	if err != nil && ctx.Err() == nil {
 		c.log.Warn("commands offered, but not noted", "err", err)
 	}

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
-	"synthbot/interfaces/telegram/botapi"
 )
 
 // label is the name of a place or a user.
@@ -156,14 +157,14 @@ func (d *Driver) savePlaces(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveTime)
 	defer cancel()
-	if err := botapi.Save(ctx, d.opt.State, placesKey, k); err != nil {
+	if err := driver.Save(ctx, d.opt.State, placesKey, k); err != nil {
 		d.log.Warn("places not kept", "err", err)
 	}
 }
 
 func (d *Driver) loadPlaces(ctx context.Context) {
 	var k knownPlaces
-	if err := botapi.Load(ctx, d.opt.State, placesKey, &k); err != nil {
+	if err := driver.Load(ctx, d.opt.State, placesKey, &k); err != nil {
 		d.log.Warn("places not read", "err", err)
 		return
 	}

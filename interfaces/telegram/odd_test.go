@@ -208,12 +208,10 @@ func TestStopUnderLoad(t *testing.T) {
 				}
 			}
 			time.Sleep(time.Duration(life) * 200 * time.Millisecond)
-			d.mu.Lock()
-			crew := d.crew
-			d.mu.Unlock()
-			busy := len(crew.slots)
-			if err := stop(); err != nil || busy == 0 || len(crew.slots) != 0 {
-				t.Errorf("%d were at work, %d still are; %v", busy, len(crew.slots), err)
+			var ended atomic.Bool
+			begun := d.later(func(ctx context.Context) { <-ctx.Done(); time.Sleep(time.Second); ended.Store(true) })
+			if err := stop(); err != nil || !begun || !ended.Load() {
+				t.Errorf("work in the background had begun: %v, and ended: %v; %v", begun, ended.Load(), err)
 			}
 			cancel()
 			all.Wait()

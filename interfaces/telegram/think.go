@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 	"synthbot/interfaces/telegram/botapi"
 )
@@ -45,7 +47,7 @@ func (d *Driver) typing(ctx context.Context, s chatKey) {
 				}
 			}
 		}
-		if botapi.Sleep(ctx, typingEvery) != nil {
+		if !driver.Sleep(ctx, typingEvery) {
 			return
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/interfaces/discord/rest"
 )
 
@@ -79,7 +81,7 @@ func (g *Gateway) Find(ctx context.Context) (Location, error) {
 			return at, err
 		}
 		g.Log.Warn("the gateway's address is unknown", "err", err)
-		if !rest.Sleep(ctx, rest.Jitter(wait)) {
+		if !driver.Sleep(ctx, driver.Jitter(wait)) {
 			return at, ctx.Err()
 		}
 	}
@@ -101,7 +103,7 @@ func (g *Gateway) ask(ctx context.Context) (Location, error) {
 	}
 	if at.Remaining == 0 {
 		g.Notify(fmt.Sprintf("Discord allows no more sessions for %s; waiting", at.Reset.Round(time.Second)))
-		if !rest.Sleep(ctx, at.Reset) {
+		if !driver.Sleep(ctx, at.Reset) {
 			return at, ctx.Err()
 		}
 	}
@@ -141,7 +143,7 @@ func (s *starts) wait(ctx context.Context, shard, concurrency int) (done func(),
 		return nil, ctx.Err()
 	case <-b.token:
 	}
-	if !rest.Sleep(ctx, time.Until(b.next)) {
+	if !driver.Sleep(ctx, time.Until(b.next)) {
 		b.token <- struct{}{}
 		return nil, ctx.Err()
 	}

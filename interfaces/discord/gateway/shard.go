@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core/driver"
+
 	"github.com/bwmarrin/discordgo"
 	"github.com/gorilla/websocket"
-
-	"synthbot/interfaces/discord/rest"
 )
 
 // Codes with which the gateway closes a connection.
@@ -55,7 +55,7 @@ type shard struct {
 // refuses the bot.
 func (s *shard) run(ctx context.Context) error {
 	wait := time.Duration(0)
-	for rest.Sleep(ctx, wait) {
+	for driver.Sleep(ctx, wait) {
 		why := s.connect(ctx)
 		if ctx.Err() != nil {
 			break
@@ -92,14 +92,14 @@ func (s *shard) after(why error, stood bool, waited time.Duration) time.Duration
 		// Discord wants a random pause of one to five times this.
 		pause := t.Invalid + rand.N(4*t.Invalid)
 		if began && !stood { // and allows only so many sessions a day
-			pause = max(pause, rest.Jitter(min(2*waited, t.Longest)))
+			pause = max(pause, driver.Jitter(min(2*waited, t.Longest)))
 		}
 		return pause
 	}
 	if stood {
 		return rand.N(t.Backoff / 4)
 	}
-	return rest.Jitter(min(max(2*waited, t.Backoff), t.Longest))
+	return driver.Jitter(min(max(2*waited, t.Backoff), t.Longest))
 }
 
 // sessionOver reports whether the session cannot be resumed.

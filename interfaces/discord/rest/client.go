@@ -15,13 +15,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"synthbot/core/driver"
 
 	"github.com/bwmarrin/discordgo"
 
@@ -114,7 +115,7 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 		err = c.try(ctx, &q, contentType, body)
 		unknown = unknown || OutcomeUnknown(err)
 		pause, again := c.again(&q, err, wait)
-		if ctx.Err() != nil || !again || try >= MaxTries && !limited(err) || !Sleep(ctx, pause) {
+		if ctx.Err() != nil || !again || try >= MaxTries && !limited(err) || !driver.Sleep(ctx, pause) {
 			return away(&q, MarkUnknown(err, unknown))
 		}
 		wait = min(2*wait, 20*time.Second)
@@ -143,7 +144,7 @@ func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration
 	case err == nil:
 		return 0, false
 	case !errors.As(err, &api), api.Status >= 500:
-		return Jitter(wait), !q.Once
+		return driver.Jitter(wait), !q.Once
 	case api.Status == 429:
 		c.limits.block(q, api)
 		return time.Millisecond, !q.Fast
@@ -233,27 +234,4 @@ func (c *Client) Download(ctx context.Context, address string, max int64) (data 
 	defer func() { _ = resp.Body.Close() }()
 	data, err = io.ReadAll(io.LimitReader(resp.Body, max+1))
 	return data, resp.StatusCode, err
-}
-
-// Sleep waits; it returns false if ctx ended first.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
-// Jitter returns d, give or take a fifth.
-func Jitter(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
-	}
-	return d*4/5 + rand.N(d*2/5+1)
 }

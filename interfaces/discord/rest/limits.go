@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"synthbot/core/driver"
 )
 
 // globalRate is how many requests Discord allows a bot in a second, less a few.
@@ -54,7 +56,7 @@ func (l *limiter) enter(ctx context.Context, q *Request) error {
 		if wait <= 0 {
 			return ctx.Err()
 		}
-		if !Sleep(ctx, wait) {
+		if !driver.Sleep(ctx, wait) {
 			return context.Cause(ctx)
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"synthbot/core/driver"
+
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 )
 
@@ -31,7 +33,7 @@ type Options struct {
 	Timeout time.Duration // of one call; calls with files get ten times as long
 	Log     *slog.Logger
 	Clock   func() time.Time
-	State   State
+	State   driver.State
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 	Hooks   Hooks
 }
@@ -48,14 +50,14 @@ type Hooks struct {
 // Client makes calls of the Bot API. No error of it holds the token. Safe for
 // concurrent use.
 type Client struct {
-	opt   Options
-	base  *url.URL
-	bot   tgbotapi.BotAPI
-	http  *http.Client
-	ahead atomic.Int64 // how far our clock is ahead of the platform's, in nanoseconds
-	pace  *pacer
-	ready readiness
-	rival time.Time // when admins last read of another process; of Poll
+	opt    Options
+	base   *url.URL
+	bot    tgbotapi.BotAPI
+	http   *http.Client
+	ahead  atomic.Int64 // how far our clock is ahead of the platform's, in nanoseconds
+	pace   *pacer
+	health driver.Health // of updates
+	rival  time.Time     // when admins last read of another process; of Poll
 }
 
 // New makes a client. It connects to nothing yet.

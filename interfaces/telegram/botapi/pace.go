@@ -2,9 +2,12 @@ package botapi
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"synthbot/core/driver"
 )
 
 // The published limits, with some room for the network's changes to the distance
@@ -20,34 +23,23 @@ const (
 )
 
 // pacer lets calls through: those of one chat one after the other, and none sooner than
-// the limits and the server allow.
+// the limits and the server allow. Chat 0 stands for all calls.
 type pacer struct {
 	on    bool
+	queue driver.Queue[int64] // for the chats
 	mu    sync.Mutex
-	all   window
-	until time.Time // until then the server wants no calls
 	lanes map[int64]*lane
 	count int
 }
 
 // lane is the way to one chat.
 type lane struct {
-	busy  bool
-	queue []*waiter // urgent ones first, else in order of arrival
-	short window
-	long  window
-	until time.Time
-	used  time.Time
+	windows []window
+	until   time.Time // until then the server wants no calls
+	used    time.Time
 }
 
-type waiter struct {
-	rank  int
-	ready chan struct{}
-}
-
-func newPacer(on bool) *pacer {
-	return &pacer{on: on, all: window{most: allCalls, per: allPer}, lanes: map[int64]*lane{}}
-}
+func newPacer(on bool) *pacer { return &pacer{on: on, lanes: map[int64]*lane{}} }
 
 // lane finds or makes a chat's lane; p.mu is held.
 func (p *pacer) lane(chat int64) *lane {
@@ -56,7 +48,16 @@ func (p *pacer) lane(chat int64) *lane {
 		if p.count++; p.count%sweepEvery == 0 {
 			p.sweep()
 		}
-		l = &lane{short: window{most: chatCalls, per: chatPer}, long: window{most: groupCalls, per: groupPer}}
+		l = &lane{}
+		switch {
+		case !p.on:
+		case chat == 0:
+			l.windows = []window{{most: allCalls, per: allPer}}
+		case chat > 0:
+			l.windows = []window{{most: chatCalls, per: chatPer}}
+		default:
+			l.windows = []window{{most: chatCalls, per: chatPer}, {most: groupCalls, per: groupPer}}
+		}
 		p.lanes[chat] = l
 	}
 	l.used = time.Now()
@@ -66,62 +67,7 @@ func (p *pacer) lane(chat int64) *lane {
 // sweep removes lanes that hold nothing.
 func (p *pacer) sweep() {
 	now := time.Now()
-	for chat, l := range p.lanes {
-		if !l.busy && len(l.queue) == 0 && now.After(l.until) && now.Sub(l.used) > groupPer {
-			delete(p.lanes, chat)
-		}
-	}
-}
-
-// enter waits until the chat is free; leave must follow unless it is an error.
-func (p *pacer) enter(ctx context.Context, chat int64, rank int) error {
-	p.mu.Lock()
-	l := p.lane(chat)
-	if !l.busy {
-		l.busy = true
-		p.mu.Unlock()
-		return nil
-	}
-	w := &waiter{rank: rank, ready: make(chan struct{})}
-	at := slices.IndexFunc(l.queue, func(o *waiter) bool { return o.rank < rank })
-	if at < 0 {
-		at = len(l.queue)
-	}
-	l.queue = slices.Insert(l.queue, at, w)
-	p.mu.Unlock()
-	select {
-	case <-w.ready:
-		return nil
-	case <-ctx.Done():
-		p.abandon(chat, l, w)
-		return ctx.Err()
-	}
-}
-
-func (p *pacer) abandon(chat int64, l *lane, w *waiter) {
-	p.mu.Lock()
-	at := slices.Index(l.queue, w)
-	if at >= 0 {
-		l.queue = slices.Delete(l.queue, at, at+1)
-	}
-	p.mu.Unlock()
-	if at < 0 { // its turn has come
-		p.leave(chat)
-	}
-}
-
-// leave lets the next one in.
-func (p *pacer) leave(chat int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := p.lanes[chat]
-	if len(l.queue) == 0 {
-		l.busy = false
-		return
-	}
-	next := l.queue[0]
-	l.queue = slices.Delete(l.queue, 0, 1)
-	close(next.ready)
+	maps.DeleteFunc(p.lanes, func(_ int64, l *lane) bool { return now.After(l.until) && now.Sub(l.used) > groupPer })
 }
 
 // open blocks as wait does, but takes no slot: it is for what precedes a call.
@@ -140,13 +86,14 @@ func (p *pacer) open(ctx context.Context, chat int64) error {
 }
 
 // wait blocks until a call may be made, or fails at once if that is later than ctx
-// allows. Chat 0 stands for none. The caller is in the chat's lane.
+// allows. The caller is in the chat's queue.
 func (p *pacer) wait(ctx context.Context, chat int64) error {
 	for {
 		at, mine := p.reserve(chat)
 		if mine {
-			if err := Sleep(ctx, time.Until(at)); err != nil || !p.closed(chat) {
-				return err
+			driver.Sleep(ctx, time.Until(at))
+			if ctx.Err() != nil || p.left(chat) == 0 {
+				return ctx.Err()
 			}
 			continue
 		}
@@ -161,7 +108,8 @@ func pause(ctx context.Context, until time.Time) error {
 	if deadline, ok := ctx.Deadline(); ok && until.After(deadline) {
 		return context.DeadlineExceeded
 	}
-	return Sleep(ctx, time.Until(until))
+	driver.Sleep(ctx, time.Until(until))
+	return ctx.Err()
 }
 
 // reserve returns when to look again; if mine is true, that moment is the caller's.
@@ -173,72 +121,49 @@ func (p *pacer) reserve(chat int64) (at time.Time, mine bool) {
 	if at.After(now) {
 		return at, false
 	}
-	if p.on {
-		at = later(now, p.all.next())
-		p.all.add(at)
+	at = later(now, p.lane(0).free())
+	p.take(chat, at)
+	return at, true
+}
+
+// take uses a slot of the chat, and one of all calls; p.mu is held.
+func (p *pacer) take(chat int64, at time.Time) {
+	p.lane(0).add(at)
+	if chat != 0 {
+		p.lane(chat).add(at)
 	}
-	if p.on && chat != 0 {
-		l := p.lane(chat)
-		l.short.add(at)
-		l.long.add(at)
-	}
-	return later(at, now), true
 }
 
 // next is when the chat's own limits and the server let a call through; p.mu is held.
 func (p *pacer) next(chat int64) time.Time {
-	if chat == 0 {
-		return p.until
-	}
-	l := p.lane(chat)
-	at := later(p.until, l.until)
-	if p.on {
-		at = later(at, l.short.next())
-	}
-	if p.on && chat < 0 {
-		at = later(at, l.long.next())
+	at := p.blocked(chat)
+	if chat != 0 {
+		at = later(at, p.lane(chat).free())
 	}
 	return at
 }
+
+// blocked is until when the server wants no calls for a chat; p.mu is held.
+func (p *pacer) blocked(chat int64) time.Time { return later(p.lane(0).until, p.lane(chat).until) }
 
 // spare takes a slot for a call that nobody would miss, if the chat is idle and
 // plenty of slots are left.
 func (p *pacer) spare(chat int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l, now := p.lane(chat), time.Now()
-	if l.busy || now.Before(p.until) || now.Before(l.until) {
-		return false
-	}
-	if !p.on {
-		return true
-	}
-	if l.short.used(now) > chatCalls/2 || chat < 0 && l.long.used(now) > groupCalls/2 || p.all.used(now) > allCalls/2 {
-		return false
-	}
-	p.all.add(now)
-	l.short.add(now)
-	l.long.add(now)
-	return true
-}
-
-// closed reports whether the server wants no calls now.
-func (p *pacer) closed(chat int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	now := time.Now()
-	return now.Before(p.until) || chat != 0 && now.Before(p.lane(chat).until)
+	if p.queue.Busy(chat) || now.Before(p.blocked(chat)) || p.lane(chat).full(now) || p.lane(0).full(now) {
+		return false
+	}
+	p.take(chat, now)
+	return true
 }
 
 // left is how long the server still wants no calls.
 func (p *pacer) left(chat int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	until := p.until
-	if chat != 0 {
-		until = later(until, p.lane(chat).until)
-	}
-	return max(time.Until(until), 0)
+	return max(time.Until(p.blocked(chat)), 0)
 }
 
 // block obeys a 429. A wait concerns one chat; if a second chat must wait at the same
@@ -250,13 +175,9 @@ func (p *pacer) block(chat int64, d time.Duration) (until time.Time) {
 	until = time.Now().Add(d + waitMargin)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if chat == 0 {
-		p.until = later(p.until, until)
-		return until
-	}
 	for other, l := range p.lanes {
-		if other != chat && time.Now().Before(l.until) {
-			p.until = later(p.until, until)
+		if chat != 0 && other != 0 && other != chat && time.Now().Before(l.until) {
+			p.lane(0).until = later(p.lane(0).until, until)
 		}
 	}
 	l := p.lane(chat)
@@ -264,14 +185,11 @@ func (p *pacer) block(chat int64, d time.Duration) (until time.Time) {
 	return until
 }
 
-// waits lists the chats that must wait, for the next process. Chat 0 stands for all.
+// waits lists the chats that must wait, for the next process.
 func (p *pacer) waits() map[int64]time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list, now := map[int64]time.Time{}, time.Now()
-	if now.Before(p.until) {
-		list[0] = p.until
-	}
 	for chat, l := range p.lanes {
 		if now.Before(l.until) {
 			list[chat] = l.until
@@ -287,14 +205,29 @@ func (p *pacer) restore(waits map[int64]time.Time) {
 	defer p.mu.Unlock()
 	for chat, until := range waits {
 		left := time.Until(until)
-		switch {
-		case left <= 0 || left > 24*time.Hour:
-		case chat == 0:
-			p.until = until
-		default:
+		if left > 0 && left <= 24*time.Hour {
 			p.lane(chat).until = until
 		}
 	}
+}
+
+// free is when the windows let another call through.
+func (l *lane) free() (at time.Time) {
+	for i := range l.windows {
+		at = later(at, l.windows[i].next())
+	}
+	return at
+}
+
+func (l *lane) add(at time.Time) {
+	for i := range l.windows {
+		l.windows[i].add(at)
+	}
+}
+
+// full reports whether more than half of a window is used.
+func (l *lane) full(now time.Time) bool {
+	return slices.ContainsFunc(l.windows, func(w window) bool { return w.used(now) > w.most/2 })
 }
 
 // window allows most calls within any stretch of per.
@@ -335,21 +268,6 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// sleep waits, or returns the context's error.
-func Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // Spare takes a slot for a call that nobody would miss, if the chat is idle and plenty
 // of slots are left.
 func (c *Client) Spare(chat int64) bool { return c.pace.spare(chat) }
@@ -358,7 +276,7 @@ func (c *Client) Spare(chat int64) bool { return c.pace.spare(chat) }
 func (c *Client) Wait(ctx context.Context) error { return c.pace.wait(ctx, 0) }
 
 // Quiet reports whether the server wants no calls for a chat now.
-func (c *Client) Quiet(chat int64) bool { return c.pace.closed(chat) }
+func (c *Client) Quiet(chat int64) bool { return c.pace.left(chat) > 0 }
 
 // Block obeys a refusal with 429 of a call that is not made again.
 func (c *Client) Block(ctx context.Context, chat int64, err error) {

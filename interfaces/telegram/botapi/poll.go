@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"synthbot/core/driver"
 )
 
 const (
@@ -34,7 +36,7 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	var offset int64
 	delay := NewBackoff(time.Second, 30*time.Second)
 	reported := ""
-	c.ready.works()
+	c.health.Works(0)
 	for ctx.Err() == nil {
 		began := time.Now()
 		raws, err := c.ask(ctx, offset, in.Pause(), wanted)
@@ -42,22 +44,22 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 		case ctx.Err() != nil || IsCode(err, 401, 404):
 			return err
 		case err != nil:
-			c.ready.fails(began, err)
+			c.fails(began, err)
 			reported = c.pollFailed(ctx, err, reported)
-			_ = Sleep(ctx, max(delay.NextBackOff(), RetryAfter(err)))
+			driver.Sleep(ctx, max(delay.NextBackOff(), RetryAfter(err)))
 			continue
 		}
 		reported = ""
 		if offset, err = in.Take(ctx, raws); err != nil && ctx.Err() == nil {
-			c.ready.fails(time.Now(), err)
+			c.fails(time.Now(), err)
 			c.opt.Log.Error("updates not taken in; they stay with the platform", "err", err)
-			_ = Sleep(ctx, delay.NextBackOff())
+			driver.Sleep(ctx, delay.NextBackOff())
 			continue
 		}
-		c.ready.works()
+		c.health.Works(0)
 		delay.Reset()
 		if offset == 0 { // nothing was confirmed: what is there comes again at once
-			_ = Sleep(ctx, pollPause-time.Since(began))
+			driver.Sleep(ctx, pollPause-time.Since(began))
 		}
 	}
 	return ctx.Err()
@@ -66,7 +68,7 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 // ask makes one getUpdates call. It gives up, with its connection, if the server does
 // not answer in the time that it announced.
 func (c *Client) ask(ctx context.Context, offset int64, pause time.Duration, wanted string) ([]json.RawMessage, error) {
-	_ = Sleep(ctx, pause)
+	driver.Sleep(ctx, pause)
 	p := Params{"allowed_updates": wanted}
 	p.AddNonZero("offset", offset)
 	p.AddNonZero("timeout", pollSeconds)
@@ -103,3 +105,14 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 	}
 	return text
 }
+
+// fails notes an attempt to get updates that began at that time. A wait that the platform
+// asked for does not count.
+func (c *Client) fails(began time.Time, err error) {
+	if !IsCode(err, 429) {
+		c.health.Fails(0, began, err)
+	}
+}
+
+// Ready returns nil if updates come, or failed to for a short time only.
+func (c *Client) Ready() error { return c.health.Ready() }

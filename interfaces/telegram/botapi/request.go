@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"synthbot/core/driver"
+
 	"github.com/cenkalti/backoff/v5"
+
 	"synthbot/core"
 )
 
@@ -35,10 +38,11 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 			return nil, err
 		}
 		r.Chat = chat
-		if err := c.pace.enter(ctx, r.Chat, r.Rank); err != nil {
+		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Rank)
+		if err != nil {
 			return nil, c.overdue(&r, err)
 		}
-		defer c.pace.leave(r.Chat)
+		defer leave()
 	}
 	t := attempts{c: c, r: &r, delay: NewBackoff(500*time.Millisecond, 30*time.Second)}
 	for {
@@ -130,7 +134,8 @@ func (t *attempts) after(ctx context.Context, err error) error {
 		return err
 	}
 	t.c.opt.Log.Debug("call failed", "method", t.r.Method, "chat", t.r.Chat, "try", t.tries, "err", err)
-	return Sleep(ctx, t.delay.NextBackOff())
+	driver.Sleep(ctx, t.delay.NextBackOff())
+	return ctx.Err()
 }
 
 func (t *attempts) count(err error) error {
@@ -178,14 +183,14 @@ func (c *Client) saveWaits(ctx context.Context) {
 	if len(waits) == 0 {
 		return
 	}
-	if err := Save(ctx, c.opt.State, waitsKey, waits); err != nil {
+	if err := driver.Save(ctx, c.opt.State, waitsKey, waits); err != nil {
 		c.opt.Log.Warn("waits not saved", "err", err)
 	}
 }
 
 func (c *Client) loadWaits(ctx context.Context) {
 	waits := map[int64]time.Time{}
-	if err := Load(ctx, c.opt.State, waitsKey, &waits); err != nil {
+	if err := driver.Load(ctx, c.opt.State, waitsKey, &waits); err != nil {
 		c.opt.Log.Warn("waits not read", "err", err)
 	}
 	c.pace.restore(waits)

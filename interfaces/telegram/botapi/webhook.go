@@ -21,6 +21,8 @@ import (
 	"sync"
 	"time"
 
+	"synthbot/core/driver"
+
 	"synthbot/core"
 )
 
@@ -103,7 +105,7 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 		return err
 	}
 	c.opt.Log.Info("waiting for calls of the platform", "address", l.Addr().String())
-	c.ready.works()
+	c.health.Works(0)
 	var watch sync.WaitGroup
 	watch.Go(func() { c.watchHook(ctx, hook.URL) })
 	c.takeCalls(ctx, in, calls)
@@ -133,8 +135,8 @@ func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) er
 			return err
 		}
 		c.opt.Log.Warn("webhook not set", "err", err)
-		if err := Sleep(ctx, delay.NextBackOff()); err != nil {
-			return err
+		if !driver.Sleep(ctx, delay.NextBackOff()) {
+			return ctx.Err()
 		}
 	}
 }
@@ -153,7 +155,7 @@ type hookInfo struct {
 // watchHook keeps asking whether the platform can deliver updates to the webhook.
 func (c *Client) watchHook(ctx context.Context, url string) {
 	var settled int64 // the last failure when nothing waited to be delivered
-	for Sleep(ctx, hookLook) == nil {
+	for driver.Sleep(ctx, hookLook) {
 		began := time.Now()
 		info, err := c.hookInfo(ctx)
 		switch {
@@ -168,9 +170,9 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 		}
 		if err != nil {
 			c.opt.Log.Warn("webhook", "err", err)
-			c.ready.fails(began, err)
+			c.fails(began, err)
 		} else {
-			c.ready.works()
+			c.health.Works(0)
 		}
 	}
 }
@@ -270,9 +272,9 @@ func (c *Client) takeWaiting(ctx context.Context, in Intake, waiting []hookCall)
 	began := time.Now()
 	_, err := in.Take(ctx, raws)
 	if err != nil {
-		c.ready.fails(began, err)
+		c.fails(began, err)
 	} else if len(waiting) > 0 {
-		c.ready.works()
+		c.health.Works(0)
 	}
 	var still []hookCall
 	for _, call := range waiting {

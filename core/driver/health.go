@@ -1,0 +1,67 @@
+package driver
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// outage is how long events may fail to come before the driver is not ready.
+const outage = 30 * time.Second
+
+// Health knows whether events come, from one source or from several. The zero value is
+// not connected yet. Safe for concurrent use.
+type Health struct {
+	mu      sync.Mutex
+	sources map[int]failure // by number
+}
+
+type failure struct {
+	since time.Time
+	err   error // nil: it works
+}
+
+// Reset forgets all sources.
+func (h *Health) Reset() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.sources)
+}
+
+// Works notes that events of a source come.
+func (h *Health) Works(source int) { h.set(source, failure{}) }
+
+// Fails notes that events of a source do not come, since that time or since an earlier
+// failure.
+func (h *Health) Fails(source int, since time.Time, err error) { h.set(source, failure{since, err}) }
+
+func (h *Health) set(source int, f failure) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sources == nil {
+		h.sources = make(map[int]failure)
+	}
+	old := h.sources[source]
+	if f.err != nil && old.err != nil {
+		f.since = old.since
+	}
+	h.sources[source] = f
+}
+
+// Ready returns nil if events come from all sources, or failed to for a short time only.
+func (h *Health) Ready() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.sources) == 0 {
+		return errors.New("not connected yet")
+	}
+	for _, source := range slices.Sorted(maps.Keys(h.sources)) {
+		f := h.sources[source]
+		if f.err != nil && time.Since(f.since) >= outage {
+			return f.err
+		}
+	}
+	return nil
+}

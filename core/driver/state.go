@@ -1,0 +1,41 @@
+// Package driver has what drivers of chat platforms share: a queue for each chat, tasks
+// that end with the driver, whether events come in, pauses, and what outlives the
+// process. It knows nothing of messages.
+package driver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// State keeps small values by key over a restart. Get returns nil for an unknown key. A
+// value is durable when Put returns. Safe for concurrent use.
+type State interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Put(ctx context.Context, key string, value []byte) error
+}
+
+// Load reads a value as JSON. It leaves the value as it is if there is none.
+func Load(ctx context.Context, s State, key string, value any) error {
+	data, err := s.Get(ctx, key)
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, value)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+// Save writes a value as JSON.
+func Save(ctx context.Context, s State, key string, value any) error {
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = s.Put(ctx, key, data)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
