@@ -154,7 +154,7 @@ func Offered(s *action.Snapshot) func(name string) bool {
 		if err != nil {
 			continue
 		}
-		for _, o := range s.Offer(action.Who{Path: place, Authors: []core.Author{{ID: "somebody"}}}) {
+		for _, o := range s.Offer(action.Requester{Path: place, Authors: []core.Author{{ID: "somebody"}}}) {
 			open[o.Name] = true
 		}
 	}

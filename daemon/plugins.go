@@ -143,7 +143,7 @@ type exempt struct {
 
 // Judge implements core.Gate.
 func (e exempt) Judge(m *core.Message, again bool) core.Verdict {
-	if person, err := m.Path.Person(m.Author.ID); err == nil && e.access.Lets(person, m) {
+	if person, err := m.Path.Person(m.Author.ID); err == nil && e.access.Allows(person, m) {
 		return core.Verdict{}
 	}
 	return e.Gate.Judge(m, again)

@@ -160,7 +160,7 @@ func TestFewActionsAtFirst(t *testing.T) {
 	b := assembled(t, "[interfaces.telegram]\ntoken = \"1:a\"\n[interfaces.discord]\ntoken = \"a.b.c\"\n")
 	for _, place := range []string{"console/main", "telegram/1000", "telegram/-1001234567890/7", "discord/81384788765712384/2", "discord/@me/3"} {
 		path := core.MustPath(place)
-		offer := b.InForce().Snapshot.Offer(action.Who{Path: path, Private: !strings.Contains(place, "-100") && !strings.Contains(place, "/2"), Authors: []core.Author{{ID: "5"}}})
+		offer := b.InForce().Snapshot.Offer(action.Requester{Path: path, Private: !strings.Contains(place, "-100") && !strings.Contains(place, "/2"), Authors: []core.Author{{ID: "5"}}})
 		var names []string
 		for _, d := range offer {
 			names = append(names, d.Name)

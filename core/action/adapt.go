@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Adapt turns a schema that others wrote into one that the catalogue takes, as far
+// AdaptSchema turns a schema that others wrote into one that the catalogue takes, as far
 // as its meaning is certain: forms of older drafts and other dialects are read,
 // defaults that the schema itself refuses and patterns that cannot be checked here are
 // left out. The notes say what was left out. A schema that cannot be read stays as it is.
-func Adapt(raw json.RawMessage) (adapted json.RawMessage, notes []string) {
+func AdaptSchema(raw json.RawMessage) (adapted json.RawMessage, notes []string) {
 	if len(raw) > maxSchema || Nesting(raw) > maxSchemaDepth {
 		return raw, nil
 	}

@@ -40,7 +40,7 @@ func TestAdapt(t *testing.T) {
 		"draft 3 and 4":        {`{"type":"object","properties":{"q":{"required":true},"r":{"required":true}},"required":["r"]}`, `{"properties":{"q":{},"r":{}},"required":["r","q"],"type":"object"}`, ""},
 		"deep":                 {`{"type":"array","items":{"anyOf":[{"type":"string","default":null}]}}`, `{"items":{"anyOf":[{"type":"string"}]},"type":"array"}`, ""},
 	} {
-		got, notes := Adapt(json.RawMessage(object(c.given)))
+		got, notes := AdaptSchema(json.RawMessage(object(c.given)))
 		want := object(c.want)
 		if c.given == c.want {
 			want = object(c.given)
@@ -57,14 +57,14 @@ func TestAdapt(t *testing.T) {
 	}
 	shared := `{"$defs":{"d":{"type":"integer"}},"properties":{"p":{"$ref":"#/$defs/d","default":"x"},"q":{"required":true,"type":"string"}},"type":"object"}`
 	want := `{"$defs":{"d":{"type":"integer"}},"properties":{"p":{"$ref":"#/$defs/d"},"q":{"type":"string"}},"required":["q"],"type":"object"}`
-	if got, _ := Adapt(json.RawMessage(shared)); string(got) != want {
+	if got, _ := AdaptSchema(json.RawMessage(shared)); string(got) != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	many := make(map[string]any)
 	for i := range 21 {
 		many[fmt.Sprintf("p%02d", i)] = map[string]any{"pattern": "(?!x)"}
 	}
-	got, notes := Adapt(encode(map[string]any{"properties": many}))
+	got, notes := AdaptSchema(encode(map[string]any{"properties": many}))
 	if len(notes) != 20 || strings.Contains(string(got), "pattern") {
 		t.Errorf("%d notes on %s", len(notes), got)
 	}
@@ -74,12 +74,12 @@ func TestAdapt(t *testing.T) {
 	}{"largest": {maxSchema, 1, true}, "too large": {maxSchema + 1, 1, false}, "deepest": {0, maxSchemaDepth, true}, "too deep": {0, maxSchemaDepth + 1, false}} {
 		given := strings.Repeat(`{"not":`, tc.levels-1) + `{"type":"STRING"}` + strings.Repeat("}", tc.levels-1)
 		given += strings.Repeat(" ", max(tc.pad-len(given), 0))
-		if got, _ := Adapt(json.RawMessage(given)); (string(got) != given) != tc.adapted {
+		if got, _ := AdaptSchema(json.RawMessage(given)); (string(got) != given) != tc.adapted {
 			t.Errorf("%s: adapted is %v", name, !tc.adapted)
 		}
 	}
 	for _, bad := range []string{``, `{`, `"x"`, `[]`, `{"type":5}`, `{"properties":7,"required":"x"}`, `{"properties":{"a":{"required":[]}},"required":"x"}`, `{"enum":5,"type":"string"}`, `{"patternProperties":[],"$defs":null}`} {
-		if got, _ := Adapt(json.RawMessage(bad)); string(got) != bad {
+		if got, _ := AdaptSchema(json.RawMessage(bad)); string(got) != bad {
 			t.Errorf("%s became %s", bad, got)
 		}
 	}
@@ -89,8 +89,8 @@ func TestAdapt(t *testing.T) {
 func FuzzAdapt(f *testing.F) {
 	f.Add([]byte(`{"type":"dict","properties":{"a":{"minimum":1,"exclusiveMinimum":true,"default":null,"pattern":"(?!x)"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		once, _ := Adapt(data)
-		if twice, notes := Adapt(once); string(twice) != string(once) {
+		once, _ := AdaptSchema(data)
+		if twice, notes := AdaptSchema(once); string(twice) != string(once) {
 			t.Errorf("%s became %s, then %s (%q)", data, once, twice, notes)
 		}
 	})

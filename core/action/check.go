@@ -32,7 +32,7 @@ type Resolver interface {
 // steps that may run, under their canonical names, ready to be journalled; the
 // faults say what is wrong with the rest. Nothing is executed. Of a repaired
 // plan only messages are left.
-func (s *Snapshot) Check(p core.Plan, w Who) (core.Plan, []core.Fault) {
+func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	c := checker{Snapshot: s, who: w, repaired: p.Repaired, context: p.Context}
 	steps := make([]core.Step, 0, len(p.Steps)+1)
 	for i := range p.Steps {
@@ -50,7 +50,7 @@ func (s *Snapshot) Check(p core.Plan, w Who) (core.Plan, []core.Fault) {
 // checker is one check of one plan.
 type checker struct {
 	*Snapshot
-	who      Who
+	who      Requester
 	context  core.State // of the plan
 	repaired bool
 	faults   []core.Fault

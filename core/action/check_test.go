@@ -35,7 +35,7 @@ func outcome(p core.Plan, faults []core.Fault) (lines []string) {
 // checking is a plan, and what Check makes of it.
 type checking struct {
 	name string
-	who  Who
+	who  Requester
 	plan core.Plan
 	want []string
 }
@@ -279,7 +279,7 @@ func TestMessagesOfOtherKinds(t *testing.T) {
 	granted := s.With(Policy{Grants: []Grant{{From: here, To: core.MustPath("discord/1")}}})
 	for name, tc := range map[string]struct {
 		s    *Snapshot
-		who  Who
+		who  Requester
 		plan core.Plan
 		want []string
 	}{
@@ -310,7 +310,7 @@ func TestConcernsNobody(t *testing.T) {
 func TestNobodyIsConcerned(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
-	anonymous := Who{Path: here, Authors: []core.Author{{}}}
+	anonymous := Requester{Path: here, Authors: []core.Author{{}}}
 	for _, payload := range []string{`{"user":""}`, `{}`, `{"user":"1"}`} {
 		same2(t, payload, outcome(s.Check(core.Plan{Steps: []core.Step{step("forget", payload)}}, anonymous)),
 			[]string{`! actions[0]: forget is not open to who asked for it [forget]`})
@@ -356,7 +356,7 @@ func TestRecipients(t *testing.T) {
 	private.Private = true
 	for _, test := range []struct {
 		s    *Snapshot
-		who  Who
+		who  Requester
 		name string
 		want string
 	}{
@@ -410,7 +410,7 @@ func TestInterfaceNames(t *testing.T) {
 		{"telegram/1", "", ""},
 		{"telegram/1", "tg/a b", "tg/a%20b"},
 	} {
-		p, err := s.path(tc.given, Who{Path: core.MustPath(tc.from)})
+		p, err := s.path(tc.given, Requester{Path: core.MustPath(tc.from)})
 		if p.String() != tc.want || (err == nil) != (tc.want != "") {
 			t.Errorf("%q in %s: %s, %v; want %q", tc.given, tc.from, p, err, tc.want)
 		}
@@ -425,7 +425,7 @@ func (typedIface) Type() string { return "matrix" }
 func TestNothingLeavesAPrivatePlace(t *testing.T) {
 	var w world
 	s := w.catalogue(t).With(Policy{Grants: []Grant{{}}}) // from everywhere to everywhere
-	who := Who{Path: core.MustPath("telegram/1000"), Private: true, Authors: []core.Author{{ID: "1000", Rank: core.Admin}}}
+	who := Requester{Path: core.MustPath("telegram/1000"), Private: true, Authors: []core.Author{{ID: "1000", Rank: core.Admin}}}
 	for _, target := range []string{"telegram/-100", "discord/1/2", "telegram/1001", "telegram/10000"} {
 		plan, faults := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"`+target+`"}`)}}, who)
 		if len(plan.Steps) != 0 || len(faults) != 1 {
@@ -443,7 +443,7 @@ func TestReview(t *testing.T) {
 	if s := w.catalogue(t); s.Reviewed() || s.harmless(&core.Step{Type: "gone"}) {
 		t.Error("it is reviewed by nobody, or what is unknown is harmless")
 	}
-	build := func(verdict func(core.Plan) (Verdict, error)) *Snapshot {
+	build := func(verdict func(core.Plan) (ReviewResult, error)) *Snapshot {
 		s, err := Build(iface{plug{"telegram", []core.Action{w.message("telegram")}}}, reviewer{plug{"strict", []core.Action{w.act("dig")}}, verdict})
 		if err != nil {
 			t.Fatal(err)
@@ -452,15 +452,15 @@ func TestReview(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		verdict func(core.Plan) (Verdict, error)
+		verdict func(core.Plan) (ReviewResult, error)
 		want    []string
 	}{
-		{"passes", func(core.Plan) (Verdict, error) { return Verdict{}, nil }, []string{"message_telegram", "dig", "IGNORE"}},
-		{"strikes", func(core.Plan) (Verdict, error) { return Verdict{Strike: []int{0}}, nil }, []string{"dig", "IGNORE"}},
-		{"sends back", func(core.Plan) (Verdict, error) { return Verdict{Back: "be polite"}, nil }, []string{"message_telegram", "dig", "IGNORE", "! be polite"}},
-		{"fails", func(core.Plan) (Verdict, error) { return Verdict{}, errors.New("x") }, []string{"message_telegram", "IGNORE"}},
-		{"panics", func(core.Plan) (Verdict, error) { panic("x") }, []string{"message_telegram", "IGNORE"}},
-		{"meddles", func(p core.Plan) (Verdict, error) { p.Steps[0].Type = "dig"; return Verdict{}, nil }, []string{"message_telegram", "dig", "IGNORE"}},
+		{"passes", func(core.Plan) (ReviewResult, error) { return ReviewResult{}, nil }, []string{"message_telegram", "dig", "IGNORE"}},
+		{"strikes", func(core.Plan) (ReviewResult, error) { return ReviewResult{Strike: []int{0}}, nil }, []string{"dig", "IGNORE"}},
+		{"sends back", func(core.Plan) (ReviewResult, error) { return ReviewResult{Back: "be polite"}, nil }, []string{"message_telegram", "dig", "IGNORE", "! be polite"}},
+		{"fails", func(core.Plan) (ReviewResult, error) { return ReviewResult{}, errors.New("x") }, []string{"message_telegram", "IGNORE"}},
+		{"panics", func(core.Plan) (ReviewResult, error) { panic("x") }, []string{"message_telegram", "IGNORE"}},
+		{"meddles", func(p core.Plan) (ReviewResult, error) { p.Steps[0].Type = "dig"; return ReviewResult{}, nil }, []string{"message_telegram", "dig", "IGNORE"}},
 	}
 	for _, test := range tests {
 		s := build(test.verdict)

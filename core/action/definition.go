@@ -21,8 +21,8 @@ const maxBrief = 100
 type Definition struct {
 	core.Action
 	Owner    string          // the plugin that offers it
-	Minified json.RawMessage // the schema without what no model needs: for corrections
-	Shown    json.RawMessage // the schema as prompts show it, shorter still
+	CorrectionSchema json.RawMessage // the schema without what no model needs: for corrections
+	PromptSchema    json.RawMessage // the schema as prompts show it, shorter still
 
 	home       string // the interface in whose places it works; "": anywhere
 	input      *schema
@@ -123,7 +123,7 @@ func (d *Definition) compile() error {
 	} else if err := d.lintRoot(); err != nil {
 		d.input, errs = nil, append(errs, err)
 	} else {
-		d.Minified, d.Shown = minify(d.Schema), show(d.Schema)
+		d.CorrectionSchema, d.PromptSchema = minify(d.Schema), show(d.Schema)
 	}
 	if len(d.Output) > 0 {
 		if d.output, err = compile(d.Output); err != nil {

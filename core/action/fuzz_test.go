@@ -86,7 +86,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-func safe(t *testing.T, s *Snapshot, who Who, repaired bool, st *core.Step) {
+func safe(t *testing.T, s *Snapshot, who Requester, repaired bool, st *core.Step) {
 	if _, ok := Control(st.Type); ok {
 		return
 	}

@@ -16,9 +16,9 @@ import (
 type Held struct {
 	core.Outcome
 	Step     core.Step  `json:"step,omitzero"`
-	Who      Who        `json:"who,omitzero"` // who asked for it, and where
+	Who      Requester        `json:"who,omitzero"` // who asked for it, and where
 	Context  core.State `json:"context,omitzero"`
-	Read     Reading    `json:"read,omitzero"`
+	Read     Provenance    `json:"read,omitzero"`
 	Way      []string   `json:"way,omitempty"`
 	Question string     `json:"question,omitempty"` // what the person is asked
 	Asked    time.Time  `json:"asked,omitzero"`
@@ -37,9 +37,9 @@ func ReadHeld(r core.Record) (*Held, error) {
 	return &h, nil
 }
 
-// May reports whether a person may confirm or cancel the step: who asked for
+// MayDecide reports whether a person may confirm or cancel the step: who asked for
 // it, or an admin.
-func (h *Held) May(a core.Author) bool {
+func (h *Held) MayDecide(a core.Author) bool {
 	who, _ := h.Who.person()
 	return a.Rank >= core.Admin || a.ID != "" && a.ID == who.ID
 }
@@ -107,7 +107,7 @@ var errNotHeld = errors.New("no step waits there")
 // person May, and, where it matters that a press counts once, has changed the
 // record from Pending to Taken in a transaction of its own. What comes back, and
 // what happens after a crash, is as with Execute.
-func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) ([]Done, error) {
+func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) ([]StepResult, error) {
 	record, ok := j.Journal.Find(core.Key{Turn: j.Turn, Round: j.Round, Step: step})
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", j.Turn, errNotHeld)
@@ -141,7 +141,7 @@ func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, agreed bool) (
 }
 
 // goOn performs the confirmed step, then what waited for it.
-func (e *execution) goOn(ctx context.Context, t task, waiting []task) ([]Done, error) {
+func (e *execution) goOn(ctx context.Context, t task, waiting []task) ([]StepResult, error) {
 	for _, next := range append([]task{t}, waiting...) {
 		if _, err := e.perform(ctx, next); err != nil {
 			return e.done, err
@@ -151,7 +151,7 @@ func (e *execution) goOn(ctx context.Context, t task, waiting []task) ([]Done, e
 }
 
 // abandon skips a step that was not confirmed, and what waited for it.
-func (e *execution) abandon(t task, waiting []task) []Done {
+func (e *execution) abandon(t task, waiting []task) []StepResult {
 	why := core.Errorf(core.Forbidden, "it was cancelled")
 	switch {
 	case t.held.Unasked != "":

@@ -42,15 +42,15 @@ func TestConfirmation(t *testing.T) {
 		name        string
 		agreed      bool
 		after       time.Duration
-		who         Who
+		who         Requester
 		done, calls []string
 	}{
-		{"agreed", true, time.Minute, Who{}, []string{"1 transfer done", "2 receipt done"}, []string{`transfer{"n":5}`, "receipt{}"}},
-		{"cancelled", false, time.Minute, Who{}, []string{"1 transfer skipped: it was cancelled", "2 receipt skipped: it was cancelled"}, nil},
-		{"not asked", false, 10 * time.Minute, Who{}, []string{
+		{"agreed", true, time.Minute, Requester{}, []string{"1 transfer done", "2 receipt done"}, []string{`transfer{"n":5}`, "receipt{}"}},
+		{"cancelled", false, time.Minute, Requester{}, []string{"1 transfer skipped: it was cancelled", "2 receipt skipped: it was cancelled"}, nil},
+		{"not asked", false, 10 * time.Minute, Requester{}, []string{
 			"1 transfer skipped: the question whether to do it could not be asked: too long", "2 receipt skipped: the question whether to do it could not be asked: too long",
 		}, nil},
-		{"too late", true, 10 * time.Minute, Who{}, []string{"1 transfer skipped: nobody confirmed it in time", "2 receipt skipped: nobody confirmed it in time"}, nil},
+		{"too late", true, 10 * time.Minute, Requester{}, []string{"1 transfer skipped: nobody confirmed it in time", "2 receipt skipped: nobody confirmed it in time"}, nil},
 	} {
 		var w world
 		now = noon
@@ -134,7 +134,7 @@ func TestConfirmationOfTheModelsOwn(t *testing.T) {
 func TestWhoMayConfirm(t *testing.T) {
 	h := Held{Who: by(core.Member), Expires: noon}
 	for who, want := range map[core.Author]bool{{ID: "1"}: true, {ID: "2"}: false, {ID: "2", Rank: core.Moderator}: false, {ID: "2", Rank: core.Admin}: true, {}: false} {
-		if h.May(who) != want {
+		if h.MayDecide(who) != want {
 			t.Errorf("%+v: %v", who, !want)
 		}
 	}
@@ -192,9 +192,9 @@ func TestAHeldStepIsLeftToWhoTookItUp(t *testing.T) {
 
 // TestOnlyOnePersonMayConfirm: the one person who asked, and admins; nobody is nobody.
 func TestOnlyOnePersonMayConfirm(t *testing.T) {
-	anonymous := Who{Path: here, Authors: []core.Author{{}}}
+	anonymous := Requester{Path: here, Authors: []core.Author{{}}}
 	for _, tc := range []struct {
-		asked Who
+		asked Requester
 		by    core.Author
 		may   bool
 	}{
@@ -207,7 +207,7 @@ func TestOnlyOnePersonMayConfirm(t *testing.T) {
 		{anonymous, core.Author{}, false},
 		{anonymous, core.Author{ID: "1"}, false},
 	} {
-		if got := (&Held{Who: tc.asked}).May(tc.by); got != tc.may {
+		if got := (&Held{Who: tc.asked}).MayDecide(tc.by); got != tc.may {
 			t.Errorf("%+v may confirm what %+v asked for: %v", tc.by, tc.asked.Authors, got)
 		}
 	}

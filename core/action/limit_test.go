@@ -22,7 +22,7 @@ func TestRateLimits(t *testing.T) {
 	bob.Authors[0].ID = "2"
 	const often = "1 dice skipped: dice was used too often; try again in "
 	for i, test := range []struct {
-		who  Who
+		who  Requester
 		at   time.Duration
 		want string
 	}{
@@ -54,7 +54,7 @@ func TestBusy(t *testing.T) {
 		}
 		s := w.catalogue(t, w.act("queues", slow(core.Queue)), w.act("refuses", slow(core.Refuse)))
 		r := NewRuntime(Options{})
-		both := func(name string, a, b Who) (second []Done) {
+		both := func(name string, a, b Requester) (second []StepResult) {
 			first := make(chan struct{})
 			go func() {
 				defer close(first)
@@ -95,7 +95,7 @@ func TestCache(t *testing.T) {
 	bob.Authors[0].ID = "2"
 	elsewhere.Path = core.MustPath("telegram/1")
 	for i, test := range []struct {
-		who     Who
+		who     Requester
 		payload string
 		at      time.Duration
 		epoch   uint64

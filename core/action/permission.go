@@ -9,9 +9,9 @@ import (
 	"synthbot/core"
 )
 
-// Who says who caused a turn, and where. Several people have the rights that
+// Requester says who caused a turn, and where. Several people have the rights that
 // all of them have.
-type Who struct {
+type Requester struct {
 	Path      core.Path     `json:"path"`
 	Private   bool          `json:"private,omitempty"`
 	Authors   []core.Author `json:"authors,omitempty"`
@@ -65,7 +65,7 @@ func (s *Snapshot) With(p Policy) *Snapshot {
 }
 
 // permission is who may cause the action in this place.
-func (s *Snapshot) permission(d *Definition, w Who) core.Permission {
+func (s *Snapshot) permission(d *Definition, w Requester) core.Permission {
 	allowed, nearest := d.Allows(), core.Path{}
 	for i := range s.policy.Rules {
 		r := &s.policy.Rules[i]
@@ -76,15 +76,15 @@ func (s *Snapshot) permission(d *Definition, w Who) core.Permission {
 	return allowed
 }
 
-func (r *Rule) covers(w Who) bool { return w.within(r.Path) }
+func (r *Rule) covers(w Requester) bool { return w.within(r.Path) }
 
 // within reports whether the turn takes place there.
-func (w Who) within(root core.Path) bool {
+func (w Requester) within(root core.Path) bool {
 	return w.Path.Within(root) || slices.ContainsFunc(w.Scopes, func(p core.Path) bool { return p.Within(root) })
 }
 
 // lists reports whether the action is among those that are to be had.
-func (p *Policy) lists(d *Definition, w Who) bool {
+func (p *Policy) lists(d *Definition, w Requester) bool {
 	open, nearest := true, core.Path{}
 	for i := range p.Only {
 		o := &p.Only[i]
@@ -104,7 +104,7 @@ func (d *Definition) named(pattern string) bool {
 }
 
 // rank is the lowest one among those who caused the turn.
-func (w Who) rank() core.Rank {
+func (w Requester) rank() core.Rank {
 	if len(w.Authors) == 0 {
 		return core.Member
 	}
@@ -116,7 +116,7 @@ func (w Who) rank() core.Rank {
 }
 
 // person is who caused the turn, where that is one alone.
-func (w Who) person() (core.Author, bool) {
+func (w Requester) person() (core.Author, bool) {
 	if len(w.Authors) != 1 {
 		return core.Author{}, false
 	}
@@ -127,14 +127,14 @@ func (w Who) person() (core.Author, bool) {
 const unconfirmable = "must be confirmed, and nobody alone asked for it"
 
 // canConfirm reports whether there is one person to be asked.
-func (w Who) canConfirm() bool {
+func (w Requester) canConfirm() bool {
 	who, _ := w.person()
 	return who.ID != "" && who.Rank < core.Bot
 }
 
 // refuse says why the action is closed to them here, "" where it is open.
 // Without a payload it tells whether there could be one with which it is open.
-func (s *Snapshot) refuse(d *Definition, w Who, payload map[string]any) string {
+func (s *Snapshot) refuse(d *Definition, w Requester, payload map[string]any) string {
 	if !s.present(d, w) {
 		return "does not work in this place"
 	}
@@ -159,7 +159,7 @@ func (s *Snapshot) refuse(d *Definition, w Who, payload map[string]any) string {
 
 // needs returns the rank that a call needs here; open is false where no rank is
 // enough.
-func (s *Snapshot) needs(d *Definition, w Who, payload map[string]any) (need core.Rank, open bool) {
+func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (need core.Rank, open bool) {
 	switch s.permission(d, w) {
 	case core.Everyone:
 		return core.Member, true
@@ -179,7 +179,7 @@ func (s *Snapshot) needs(d *Definition, w Who, payload map[string]any) (need cor
 }
 
 // present reports whether the action works where the turn takes place.
-func (s *Snapshot) present(d *Definition, w Who) bool {
+func (s *Snapshot) present(d *Definition, w Requester) bool {
 	if d.home == "" || d.home == w.Path.Interface() {
 		return true
 	}
@@ -190,7 +190,7 @@ func (s *Snapshot) present(d *Definition, w Who) bool {
 
 // concerned reports whether the payload names the one person who caused the
 // turn, by id or by path.
-func concerned(d *Definition, w Who, payload map[string]any) bool {
+func concerned(d *Definition, w Requester, payload map[string]any) bool {
 	who, ok := w.person()
 	if payload == nil {
 		return ok
@@ -201,7 +201,7 @@ func concerned(d *Definition, w Who, payload map[string]any) bool {
 }
 
 // mayWrite reports whether turns of the place may write to the target.
-func (s *Snapshot) mayWrite(w Who, target core.Path) bool {
+func (s *Snapshot) mayWrite(w Requester, target core.Path) bool {
 	if target.Within(w.Path) {
 		return true
 	}
@@ -211,7 +211,7 @@ func (s *Snapshot) mayWrite(w Who, target core.Path) bool {
 }
 
 // path reads an interface path as models and old files write it.
-func (s *Snapshot) path(text string, w Who) (core.Path, error) {
+func (s *Snapshot) path(text string, w Requester) (core.Path, error) {
 	text = strings.Trim(strings.TrimSpace(text), "/")
 	p, err := core.ParsePath(text)
 	if err != nil {

@@ -61,8 +61,8 @@ func shown(text string) string {
 	return `"` + escaped(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)) + `"`
 }
 
-// Shown is the outcome of a step as it stands beside its question, at most 250 bytes.
-func Shown(outcome string) string {
+// OutcomeText is the outcome of a step as it stands beside its question, at most 250 bytes.
+func OutcomeText(outcome string) string {
 	return escaped(txt.Clip(strings.Join(strings.Fields(outcome), " "), 245))
 }
 

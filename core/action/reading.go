@@ -9,7 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// Reading tells what the prompt of a plan held besides the own new words of the
+// Provenance tells what the prompt of a plan held besides the own new words of the
 // people whose turn it is. The zero value means: nothing.
 //
 // Text has the rank of whoever wrote it. What a stranger wrote has none. A plan
@@ -18,7 +18,7 @@ import (
 // something and they are by others than people of a higher rank. After a stranger's
 // text it is also confirmed if it requests an address that nobody here wrote. Other
 // people's lines do not matter for addresses: they can ask for the request themselves.
-type Reading struct {
+type Provenance struct {
 	Strangers bool `json:"strangers,omitempty"` // pages, files, forwarded and quoted text, answers of other programs
 	// Own says that the bot's own words have the rank of strangers: it said them after
 	// it had read such a text, or nobody asked in words for what comes next. What it says
@@ -31,32 +31,32 @@ type Reading struct {
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// Line notes a line of another person.
-func (r *Reading) Line(rank core.Rank) {
+// AddLine notes a line of another person.
+func (r *Provenance) AddLine(rank core.Rank) {
 	if !r.Others {
 		r.Rank = rank
 	}
 	r.Others, r.Rank = true, min(r.Rank, rank)
 }
 
-// Words notes the own words of the people whose turn it is: they may name
+// AddWords notes the own words of the people whose turn it is: they may name
 // addresses.
-func (r *Reading) Words(text string) {
+func (r *Provenance) AddWords(text string) {
 	for _, token := range written.FindAllString(text, -1) {
 		r.know(token)
 		r.know(strings.TrimRight(token, ".,;:!?)]}>\"'*_`»”’…"))
 	}
 }
 
-func (r *Reading) know(address string) {
+func (r *Provenance) know(address string) {
 	if a := canonical(address); !slices.Contains(r.Addresses, a) {
 		r.Addresses = append(r.Addresses, a)
 	}
 }
 
-// Output notes what came of a step, which the prompts of later rounds hold.
+// AddOutput notes what came of a step, which the prompts of later rounds hold.
 // private says that nobody else speaks in the place.
-func (r *Reading) Output(s *Snapshot, d Done, private bool) {
+func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 	def, ok := s.Resolve(d.Action)
 	if !ok || d.Progress != core.Done && d.Progress != core.Failed && d.Progress != core.Unknown {
 		return
@@ -65,7 +65,7 @@ func (r *Reading) Output(s *Snapshot, d Done, private bool) {
 		r.Strangers = true
 	}
 	if def.Has(core.EffectReadsChat) && !private {
-		r.Line(core.Member)
+		r.AddLine(core.Member)
 	}
 	if def.Effects&core.EffectFinds != 0 {
 		v, _ := decode(d.Output)
@@ -112,7 +112,7 @@ func (e *execution) objection(t task, d *Definition, payload map[string]any) str
 // knows reports whether the people of the turn wrote all addresses of a payload.
 // foreign says that it goes to a program of others, which may take an address under
 // any key and without a scheme, also for mail.
-func (r *Reading) knows(payload map[string]any, foreign bool) bool {
+func (r *Provenance) knows(payload map[string]any, foreign bool) bool {
 	known := true
 	walk(payload, "", func(key, text string) {
 		for _, address := range addresses(key, text, foreign) {

@@ -13,12 +13,12 @@ import (
 // TestAddresses: an address counts as written by a person only if it is the same
 // one, with the same path and query.
 func TestAddresses(t *testing.T) {
-	var r Reading
-	r.Words("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. " +
+	var r Provenance
+	r.AddWords("Compare https://Example.org/a?x=1#top, (www.blog.example/Käse) and <http://10.0.0.5:8080/>. " +
 		"Call me at 12:30, file:///etc/passwd or ftp://[::1/x https://en.example/wiki/Foo_(bar) " +
 		"Or write to Jay <jay@mail.example>: that is at [2001:db8::1]:80/x.")
 	known := len(r.Addresses)
-	if r.Words("again: https://example.org/a?x=1"); len(r.Addresses) != known {
+	if r.AddWords("again: https://example.org/a?x=1"); len(r.Addresses) != known {
 		t.Errorf("known are %q", r.Addresses)
 	}
 	if r.knows(map[string]any{"list": []any{"https://evil.example/x", "https://example.org/a?x=1"}}, false) {
@@ -72,7 +72,7 @@ func TestAddressesInPayloads(t *testing.T) {
 		`{"list":[{"deep":["a","ftp://evil.example"]}]}`: false,
 		`{"https://evil.example/x":1}`:                   false,
 	} {
-		var r Reading
+		var r Provenance
 		v, err := decode(json.RawMessage(payload))
 		if err != nil {
 			t.Fatal(err)
@@ -85,8 +85,8 @@ func TestAddressesInPayloads(t *testing.T) {
 
 // TestAddressesForOtherPrograms: nobody knows under which keys they take addresses.
 func TestAddressesForOtherPrograms(t *testing.T) {
-	r := Reading{Strangers: true}
-	r.Words("Write to ann@mail.example what good.example/a says, and see notes.md")
+	r := Provenance{Strangers: true}
+	r.AddWords("Write to ann@mail.example what good.example/a says, and see notes.md")
 	for text, free := range map[string]bool{
 		"good.example/a":                      true,
 		"ann@mail.example":                    true,
@@ -128,30 +128,30 @@ func TestReadingOutputs(t *testing.T) {
 		action   string
 		progress core.Progress
 		private  bool
-		want     Reading
+		want     Provenance
 	}{
-		{"page", core.Done, true, Reading{Strangers: true}},
-		{"page", core.Failed, true, Reading{Strangers: true}},
-		{"page", core.Unknown, true, Reading{Strangers: true}},
-		{"page", core.Skipped, true, Reading{}},
-		{"page", core.Pending, true, Reading{}},
-		{"recall", core.Done, true, Reading{}},
-		{"recall", core.Done, false, Reading{Others: true}},
-		{"seek", core.Done, false, Reading{Strangers: true, Addresses: known}},
-		{"silent", core.Done, false, Reading{Strangers: true, Others: true}},
-		{"dice", core.Done, false, Reading{}},
-		{"gone", core.Done, false, Reading{}},
+		{"page", core.Done, true, Provenance{Strangers: true}},
+		{"page", core.Failed, true, Provenance{Strangers: true}},
+		{"page", core.Unknown, true, Provenance{Strangers: true}},
+		{"page", core.Skipped, true, Provenance{}},
+		{"page", core.Pending, true, Provenance{}},
+		{"recall", core.Done, true, Provenance{}},
+		{"recall", core.Done, false, Provenance{Others: true}},
+		{"seek", core.Done, false, Provenance{Strangers: true, Addresses: known}},
+		{"silent", core.Done, false, Provenance{Strangers: true, Others: true}},
+		{"dice", core.Done, false, Provenance{}},
+		{"gone", core.Done, false, Provenance{}},
 	} {
-		var r Reading
-		r.Output(s, Done{Action: tc.action, Progress: tc.progress, Output: out}, tc.private)
+		var r Provenance
+		r.AddOutput(s, StepResult{Action: tc.action, Progress: tc.progress, Output: out}, tc.private)
 		if r.Strangers != tc.want.Strangers || r.Others != tc.want.Others || !slices.Equal(r.Addresses, tc.want.Addresses) {
 			t.Errorf("%s %s, private %v: %+v", tc.action, tc.progress, tc.private, r)
 		}
 	}
-	r := Reading{}
-	r.Line(core.Admin)
-	r.Line(core.Moderator)
-	r.Line(core.Admin)
+	r := Provenance{}
+	r.AddLine(core.Admin)
+	r.AddLine(core.Moderator)
+	r.AddLine(core.Admin)
 	if !r.Others || r.Rank != core.Moderator {
 		t.Errorf("the lowest rank is lost: %+v", r)
 	}
@@ -168,17 +168,17 @@ func TestReadingRestricts(t *testing.T) {
 			a.Schema = json.RawMessage(`{"type":"object","properties":{"url":{"type":"string","default":"https://a.example"}}}`)
 		}
 	}
-	page := Reading{Strangers: true}
-	line := Reading{Others: true}
+	page := Provenance{Strangers: true}
+	line := Provenance{Others: true}
 	for _, tc := range []struct {
 		name   string
-		read   Reading
+		read   Provenance
 		rank   core.Rank
 		change func(*core.Action)
 		asked  bool
 	}{
 		{"undeclared", page, core.Member, with(0, core.Everyone), true},
-		{"undeclared, untouched", Reading{}, core.Admin, with(0, core.Admins), false},
+		{"undeclared, untouched", Provenance{}, core.Admin, with(0, core.Admins), false},
 		{"harmless", page, core.Admin, with(core.EffectNone, core.Everyone), false},
 		{"for moderators", page, core.Moderator, with(core.EffectNone, core.Moderators), true},
 		{"does more for ranks", page, core.Moderator, with(core.EffectRanked, core.Everyone), true},
@@ -187,15 +187,15 @@ func TestReadingRestricts(t *testing.T) {
 		{"does more for ranks, a member, a line", line, core.Member, with(core.EffectRanked, core.Everyone), false},
 		{"deletes", page, core.Member, with(core.EffectChanges, core.Everyone), true},
 		{"deletes, a line", line, core.Member, with(core.EffectChanges, core.Everyone), true},
-		{"deletes, a moderator's line", Reading{Others: true, Rank: core.Moderator}, core.Member, with(core.EffectChanges, core.Everyone), false},
+		{"deletes, a moderator's line", Provenance{Others: true, Rank: core.Moderator}, core.Member, with(core.EffectChanges, core.Everyone), false},
 		{"reads, a line", line, core.Admin, with(core.EffectReadsForeign|core.EffectRequests, core.Everyone), false},
 		{"requests, nobody's address", page, core.Member, addressed(core.EffectRequests), true},
-		{"requests, somebody's address", Reading{Strangers: true, Addresses: []string{"a.example"}}, core.Member, addressed(core.EffectRequests), false},
+		{"requests, somebody's address", Provenance{Strangers: true, Addresses: []string{"a.example"}}, core.Member, addressed(core.EffectRequests), false},
 		{"requests, after a line", line, core.Admin, addressed(core.EffectRequests), false},
 		{"has an address", page, core.Admin, addressed(core.EffectNone), false},
 		{"for beats", page, core.Bot, with(core.EffectNone, core.OwnBeats), false},
 		{"for beats, a line", line, core.Bot, with(core.EffectNone, core.OwnBeats), false},
-		{"for admins, a moderator's line", Reading{Others: true, Rank: core.Moderator}, core.Admin, with(core.EffectNone, core.Admins), true},
+		{"for admins, a moderator's line", Provenance{Others: true, Rank: core.Moderator}, core.Admin, with(core.EffectNone, core.Admins), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := &world{}
@@ -225,9 +225,9 @@ func TestReadingRestricts(t *testing.T) {
 func TestReadingOfNobody(t *testing.T) {
 	w := &world{}
 	s := w.catalogue(t, w.act("it", func(a *core.Action) { a.Effects = core.EffectChanges }))
-	for name, who := range map[string]Who{"several": by(core.Admin, core.Admin), "a beat": by(core.Bot)} {
+	for name, who := range map[string]Requester{"several": by(core.Admin, core.Admin), "a beat": by(core.Bot)} {
 		j := newJournal().job(s, who, step("it", `{}`))
-		j.Read = Reading{Strangers: true}
+		j.Read = Provenance{Strangers: true}
 		if done := run(t, NewRuntime(Options{}), j); done[0].Progress != core.Skipped {
 			t.Errorf("%s: %q", name, told(done))
 		}
@@ -258,7 +258,7 @@ func TestReadingAfterResume(t *testing.T) {
 	s := w.catalogue(t, w.act("erase", func(a *core.Action) { a.Effects, a.DependsOn = core.EffectChanges, []string{"transfer"} }))
 	journal := newJournal()
 	j := journal.job(s, by(core.Member), step("transfer", `{}`), step("erase", `{}`))
-	j.Read = Reading{Strangers: true}
+	j.Read = Provenance{Strangers: true}
 	r := NewRuntime(Options{})
 	run(t, r, j)
 	done, err := r.Resume(t.Context(), Job{Snapshot: s, Turn: j.Turn, Round: 1, Journal: journal.crash()}, 1, true)

@@ -14,11 +14,11 @@ import (
 // Review sees the plan as it was checked, must not change it, and returns when
 // ctx ends.
 type Reviewer interface {
-	Review(ctx context.Context, w Who, p core.Plan) (Verdict, error)
+	Review(ctx context.Context, w Requester, p core.Plan) (ReviewResult, error)
 }
 
-// Verdict is what a Reviewer says. The zero value lets the plan pass.
-type Verdict struct {
+// ReviewResult is what a Reviewer says. The zero value lets the plan pass.
+type ReviewResult struct {
 	Strike []int  // the steps to leave out, by index
 	Back   string // why the plan goes back to the model; "": it does not
 }
@@ -39,7 +39,7 @@ func (s *Snapshot) Reviewed() bool { return len(s.reviewers) > 0 }
 // seeing what the ones before left of it. A plan that goes back comes with
 // faults for the model. Of a plan that a reviewer could not judge only messages
 // are left: whoever is to prevent something must not fail by letting it pass.
-func (s *Snapshot) Review(ctx context.Context, w Who, p core.Plan, log *slog.Logger) (core.Plan, []core.Fault) {
+func (s *Snapshot) Review(ctx context.Context, w Requester, p core.Plan, log *slog.Logger) (core.Plan, []core.Fault) {
 	var faults []core.Fault
 	for _, r := range s.reviewers {
 		v, err := r.judge(ctx, w, p)
@@ -59,12 +59,12 @@ func (s *Snapshot) Review(ctx context.Context, w Who, p core.Plan, log *slog.Log
 }
 
 // judge asks one reviewer; its panic is an error.
-func (r named) judge(ctx context.Context, w Who, p core.Plan) (v Verdict, err error) {
+func (r named) judge(ctx context.Context, w Requester, p core.Plan) (v ReviewResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTime)
 	defer cancel()
 	defer func() {
 		if x := recover(); x != nil {
-			v, err = Verdict{}, fmt.Errorf("panic: %v", x)
+			v, err = ReviewResult{}, fmt.Errorf("panic: %v", x)
 		}
 	}()
 	p.Steps = slices.Clone(p.Steps)

@@ -78,8 +78,8 @@ type Job struct {
 	Turn     core.TurnID
 	Round    uint16
 	Plan     core.Plan // as Check returned it
-	Read     Reading   // what the plan's prompt held besides the people's own new words
-	Who      Who
+	Read     Provenance   // what the plan's prompt held besides the people's own new words
+	Who      Requester
 	// Guard refuses a call for what the turn knows; nil: none.
 	Guard    func(context.Context, *Definition, core.Call) error
 	Attaches bool // questions longer than MaxQuestion can be attached as a file
@@ -89,9 +89,9 @@ type Job struct {
 	State    core.State   // of the conversation, before this turn: for conditions
 }
 
-// Done tells what became of one step. Progress is Done, Failed, Skipped,
+// StepResult tells what became of one step. Progress is StepResult, Failed, Skipped,
 // Pending or Unknown.
-type Done struct {
+type StepResult struct {
 	Step     int // the number in the journal; the plan's own count from 1
 	Key      core.Key
 	Action   string
@@ -107,7 +107,7 @@ type Done struct {
 // and journals each. What a former attempt finished is not done again; its
 // outcome is reported as it was. The error is the journal's, or that ctx ended:
 // then the turn is to be taken up again from its journal.
-func (r *Runtime) Execute(ctx context.Context, j Job) ([]Done, error) {
+func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 	e := r.begin(j, len(j.Plan.Steps))
 	for i := range e.order() {
 		if _, err := e.perform(ctx, task{number: uint16(i + 1), step: j.Plan.Steps[i]}); err != nil {
@@ -129,7 +129,7 @@ type execution struct {
 	*Runtime
 	Job
 	log     *slog.Logger
-	done    []Done
+	done    []StepResult
 	last    uint16            // the highest number given to a step
 	results map[string]any    // of actions that succeeded in this turn, decoded
 	waits   map[string]uint16 // actions that wait to be confirmed, with their numbers

@@ -181,7 +181,7 @@ func (s *Snapshot) Message(iface string) (*Definition, bool) {
 
 // Offer returns what is open here, now, to these people: first what is open to
 // everyone, then what their rank opens, each sorted by name.
-func (s *Snapshot) Offer(w Who) []*Definition {
+func (s *Snapshot) Offer(w Requester) []*Definition {
 	var everyone, ranked []*Definition
 	for _, d := range s.definitions {
 		switch {
@@ -196,7 +196,7 @@ func (s *Snapshot) Offer(w Who) []*Definition {
 }
 
 // suggest returns the action on offer that an unknown name most likely means.
-func (s *Snapshot) suggest(name string, w Who) *Definition {
+func (s *Snapshot) suggest(name string, w Requester) *Definition {
 	var open []string
 	for n, d := range s.names {
 		if s.refuse(d, w, nil) == "" {

@@ -230,7 +230,7 @@ func TestOffer(t *testing.T) {
 	elsewhere.Path = core.MustPath("discord/1/2")
 	tests := []struct {
 		name string
-		who  Who
+		who  Requester
 		want string
 	}{
 		{"a member", by(core.Member), "message_telegram telegram_pin web_fetch web_search forget transfer"},
@@ -238,7 +238,7 @@ func TestOffer(t *testing.T) {
 		{"an admin", by(core.Admin), "message_telegram telegram_pin web_fetch web_search ban forget send_file transfer"},
 		{"several", by(core.Admin, core.Member), "message_telegram telegram_pin web_fetch web_search"},
 		{"two moderators", by(core.Moderator, core.Admin), "message_telegram telegram_pin web_fetch web_search ban"},
-		{"nobody", Who{Path: here}, "message_telegram telegram_pin web_fetch web_search"},
+		{"nobody", Requester{Path: here}, "message_telegram telegram_pin web_fetch web_search"},
 		{"the bot", by(core.Bot), "message_telegram telegram_pin web_fetch web_search ban beat_note forget send_file"},
 		{"elsewhere", elsewhere, "message_discord web_fetch web_search forget transfer"},
 	}
@@ -333,17 +333,17 @@ func TestCatalogueSwaps(t *testing.T) {
 // reviewer strikes what it is told to.
 type reviewer struct {
 	plug
-	verdict func(core.Plan) (Verdict, error)
+	verdict func(core.Plan) (ReviewResult, error)
 }
 
-func (r reviewer) Review(_ context.Context, _ Who, p core.Plan) (Verdict, error) { return r.verdict(p) }
+func (r reviewer) Review(_ context.Context, _ Requester, p core.Plan) (ReviewResult, error) { return r.verdict(p) }
 
 // TestPolicyOfPlaces: which actions are to be had where, by lists, grants and the kind
 // of the turn.
 func TestPolicyOfPlaces(t *testing.T) {
 	var w world
 	s := w.catalogue(t)
-	who := func(change func(*Who)) Who {
+	who := func(change func(*Requester)) Requester {
 		w := by(core.Member)
 		if change != nil {
 			change(&w)
@@ -353,23 +353,23 @@ func TestPolicyOfPlaces(t *testing.T) {
 	only := func(path string, names ...string) Only { return Only{Path: core.MustPath(path), Actions: names} }
 	for name, tc := range map[string]struct {
 		policy Policy
-		who    Who
+		who    Requester
 		want   string
 	}{
 		"a list":              {Policy{Only: []Only{only("telegram", "web_*")}}, who(nil), "message_telegram telegram_pin web_fetch web_search"},
 		"a list of others":    {Policy{Only: []Only{only("discord", "web_*")}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
-		"a list of a scope":   {Policy{Only: []Only{only("group/1")}}, who(func(w *Who) { w.Scopes = []core.Path{core.MustPath("group/1/2")} }), "message_telegram telegram_pin"},
+		"a list of a scope":   {Policy{Only: []Only{only("group/1")}}, who(func(w *Requester) { w.Scopes = []core.Path{core.MustPath("group/1/2")} }), "message_telegram telegram_pin"},
 		"the nearest list":    {Policy{Only: []Only{only("telegram/-100", "web_search", "ban"), only("telegram", "forget")}}, who(nil), "message_telegram telegram_pin web_search"},
 		"a bad pattern":       {Policy{Only: []Only{only("telegram", "[", "web_fetch")}}, who(nil), "message_telegram telegram_pin web_fetch"},
-		"mute":                {Policy{}, who(func(w *Who) { w.Mute = true }), "web_fetch web_search forget transfer"},
-		"only some":           {Policy{}, who(func(w *Who) { w.Only = []string{"web_*", "telegram_*"} }), "telegram_pin web_fetch web_search"},
-		"only some, and mute": {Policy{}, who(func(w *Who) { w.Only, w.Mute = []string{"web_*", "telegram_*"}, true }), "web_fetch web_search"},
+		"mute":                {Policy{}, who(func(w *Requester) { w.Mute = true }), "web_fetch web_search forget transfer"},
+		"only some":           {Policy{}, who(func(w *Requester) { w.Only = []string{"web_*", "telegram_*"} }), "telegram_pin web_fetch web_search"},
+		"only some, and mute": {Policy{}, who(func(w *Requester) { w.Only, w.Mute = []string{"web_*", "telegram_*"}, true }), "web_fetch web_search"},
 		"granted": {Policy{Grants: []Grant{{From: here, To: core.MustPath("discord/1")}}}, who(nil),
 			"message_discord message_telegram telegram_pin web_fetch web_search forget transfer"},
 		"granted everywhere":  {Policy{Grants: []Grant{{From: here}}}, who(nil), "message_discord message_telegram telegram_pin web_fetch web_search forget transfer"},
 		"granted elsewhere":   {Policy{Grants: []Grant{{From: here, To: core.MustPath("telegram/5")}}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
 		"granted to others":   {Policy{Grants: []Grant{{From: core.MustPath("telegram/5"), To: core.MustPath("discord/1")}}}, who(nil), "message_telegram telegram_pin web_fetch web_search forget transfer"},
-		"somebody without id": {Policy{}, Who{Path: here, Authors: []core.Author{{}}}, "message_telegram telegram_pin web_fetch web_search forget"},
+		"somebody without id": {Policy{}, Requester{Path: here, Authors: []core.Author{{}}}, "message_telegram telegram_pin web_fetch web_search forget"},
 		"the nearest rule": {Policy{Rules: []Rule{{Path: here, Actions: []string{"web_fetch"}, Permission: core.Everyone}, {Path: core.MustPath("telegram"), Actions: []string{"web_*"}, Permission: Nobody}}},
 			who(nil), "message_telegram telegram_pin web_fetch forget transfer"},
 		"of equal rules the last": {Policy{Rules: []Rule{{Actions: []string{"web_*"}, Permission: Nobody}, {Actions: []string{"web_fetch"}, Permission: core.Everyone}}},
@@ -397,7 +397,7 @@ func TestGrantsEndAtTheirPlace(t *testing.T) {
 	other := by(0)
 	other.Path = core.MustPath("telegram/-200")
 	s = s.With(Policy{Grants: []Grant{{From: core.MustPath("telegram/-100"), To: core.MustPath("telegram/-300")}}})
-	for _, who := range []Who{by(0), other} {
+	for _, who := range []Requester{by(0), other} {
 		plan, _ := s.Check(core.Plan{Steps: []core.Step{step("message", `{"text":"x","interface_path":"telegram/-300"}`)}}, who)
 		if (len(plan.Steps) == 1) != (who.Path == here) {
 			t.Errorf("from %s: %v", who.Path, plan.Steps)

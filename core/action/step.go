@@ -79,7 +79,7 @@ func (e *execution) unknown(t task, text string) ending {
 
 // report notes the ending for the caller, and for the steps that come later.
 func (e *execution) report(t task, end ending) int {
-	d := Done{
+	d := StepResult{
 		Step: int(t.number), Key: e.key(t.number), Action: end.outcome.Action, Call: t.step, Progress: end.progress,
 		Outcome: end.outcome, For: int(t.cause), Held: end.held,
 	}

@@ -120,8 +120,8 @@ func (w *world) catalogue(t testing.TB, actions ...core.Action) *Snapshot {
 var here = core.MustPath("telegram/-100/7")
 
 // by is a turn that people of these ranks caused.
-func by(ranks ...core.Rank) Who {
-	w := Who{Path: here}
+func by(ranks ...core.Rank) Requester {
+	w := Requester{Path: here}
 	for i, r := range ranks {
 		w.Authors = append(w.Authors, core.Author{ID: fmt.Sprint(i + 1), Name: fmt.Sprintf("Person %d", i+1), Rank: r})
 	}
@@ -200,7 +200,7 @@ func (p parts) Send(ctx context.Context, n int, what core.Sent, do func(context.
 	return nil
 }
 
-func (j *journal) job(s *Snapshot, w Who, steps ...core.Step) Job {
+func (j *journal) job(s *Snapshot, w Requester, steps ...core.Step) Job {
 	return Job{Snapshot: s, Turn: core.TurnID{Path: w.Path, Seq: 1}, Round: 1, Plan: core.Plan{Steps: steps}, Who: w, Journal: j}
 }
 
@@ -214,7 +214,7 @@ func step(name, payload string, change ...func(*core.Step)) core.Step {
 }
 
 // run executes, and fails the test where the journal did.
-func run(t *testing.T, r *Runtime, j Job) []Done {
+func run(t *testing.T, r *Runtime, j Job) []StepResult {
 	t.Helper()
 	done, err := r.Execute(t.Context(), j)
 	if err != nil {
@@ -224,7 +224,7 @@ func run(t *testing.T, r *Runtime, j Job) []Done {
 }
 
 // told writes what became of the steps as lines.
-func told(done []Done) (lines []string) {
+func told(done []StepResult) (lines []string) {
 	for _, d := range done {
 		line := fmt.Sprintf("%d %s %s", d.Step, d.Action, d.Progress)
 		if d.For != 0 {

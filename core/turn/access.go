@@ -90,8 +90,8 @@ func (s *setup) isWanted(e *core.Entry) bool {
 	return v.Admission == core.Admit && !s.asleep(m.Path) || v.Admission <= core.Quiet && s.isAnsweredWhileQuiet(&now)
 }
 
-// Lets reports whether allow names the person, the place, or what it lies in.
-func (a *Access) Lets(person core.Path, m *core.Message) bool { return a.names(a.Allow, person, m) }
+// Allows reports whether allow names the person, the place, or what it lies in.
+func (a *Access) Allows(person core.Path, m *core.Message) bool { return a.names(a.Allow, person, m) }
 
 // names reports whether the list holds the person, the place, or what the
 // place lies in.

@@ -19,7 +19,7 @@ import (
 // accepted is the record of a round's plan.
 type accepted struct {
 	core.Plan
-	Read action.Reading `json:"read,omitzero"`
+	Read action.Provenance `json:"read,omitzero"`
 }
 
 // acceptedPlan returns the plan that an earlier attempt accepted for the round.
@@ -241,7 +241,7 @@ func (c *exchange) correction() func(*prompt.Prompt) llm.Request {
 	x := prompt.Correction{Faults: c.faults, Reply: c.last, Calls: c.calls}
 	for _, d := range c.turn.snapshot.Concerned(c.faults) {
 		x.Actions = append(x.Actions, prompt.CorrectionAction{
-			Name: d.Name, Brief: d.Brief, Schema: d.Minified, Examples: d.Examples,
+			Name: d.Name, Brief: d.Brief, Schema: d.CorrectionSchema, Examples: d.Examples,
 		})
 	}
 	return func(p *prompt.Prompt) llm.Request {

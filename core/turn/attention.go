@@ -63,9 +63,9 @@ func (a *attention) prune(now time.Time) {
 // for it: it has just answered this user, or the model was not asked for a while.
 func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.Time) bool {
 	if here.Attention > 0 && e.to == m.Author.ID && e.to != "" && now.Sub(e.answered) <= here.Attention {
-		return here.Activation != Never
+		return here.Activation != ActivationNever
 	}
-	if here.Activation != Ambient {
+	if here.Activation != ActivationAmbient {
 		return false
 	}
 	if here.AmbientMessages > 0 && e.since+1 >= here.AmbientMessages {

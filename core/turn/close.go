@@ -154,7 +154,7 @@ func (t *turn) isPrivate(place core.Path) bool {
 
 // shouldContinue reports whether the model asked to go on, and nobody waits meanwhile.
 func (t *turn) shouldContinue(ctx context.Context) bool {
-	asked := slices.ContainsFunc(t.results.all, func(d action.Done) bool {
+	asked := slices.ContainsFunc(t.results.all, func(d action.StepResult) bool {
 		return d.Action == action.Continue && d.Progress == core.Done
 	})
 	if !asked || t.who.Mute || len(t.who.Only) > 0 { // what goes on would be bound by nothing

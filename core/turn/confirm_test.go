@@ -159,7 +159,7 @@ func TestYesToSomebodyElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, bank := shop(t, true, pays, says, says)
 			b.Reconfigure(b.options(func(o *turn.Options) {
-				o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.Always} }
+				o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationAlways} }
 			}))
 			open := func(id, who, text string, to core.Addressed) core.Event {
 				e := said(id, who, text)

@@ -182,7 +182,7 @@ func (d *decision) refusal() string {
 	if d.held == nil {
 		return "I no longer know what this was about."
 	}
-	if !t.messages[0].Self && !d.held.May(t.who.Authors[0]) {
+	if !t.messages[0].Self && !d.held.MayDecide(t.who.Authors[0]) {
 		return "Only the person who asked for it can answer this."
 	}
 	r, _ := d.origin.Find(d.key())
@@ -309,7 +309,7 @@ func (d *decision) fate() string {
 	case !d.agreed:
 		return "✗ Cancelled."
 	case step.Outcome.Text != "":
-		return "✗ " + action.Shown(step.Outcome.Text)
+		return "✗ " + action.OutcomeText(step.Outcome.Text)
 	}
 	return "✗ It did not work."
 }

@@ -83,11 +83,11 @@ func (s *setup) isForBot(m *core.Message, here *Settings) bool {
 		return true
 	}
 	switch here.Activation {
-	case Always:
+	case ActivationAlways:
 		return true
-	case Never:
+	case ActivationNever:
 		return false
-	case OnKeyword:
+	case ActivationKeyword:
 		return m.Addressed != core.NotAddressed || newNames(here.Keywords).in(spoken(m))
 	}
 	return m.Addressed != core.NotAddressed

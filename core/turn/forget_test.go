@@ -275,9 +275,9 @@ func TestOnlyWhatIsNewCounts(t *testing.T) {
 	b := start(t, disk, coretest.NewRoom("room"), coretest.NewAsker(plan("a")), func(o *turn.Options) {
 		o.Settings = func(at core.Path) turn.Settings {
 			if at == square {
-				return turn.Settings{Activation: turn.OnMention, Bots: true}
+				return turn.Settings{Activation: turn.ActivationMention, Bots: true}
 			}
-			return turn.Settings{Activation: turn.Ambient, AmbientMessages: 3}
+			return turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 3}
 		}
 	})
 	other := func(id string) core.Event {
@@ -319,7 +319,7 @@ func TestOnlyWhatIsNewCounts(t *testing.T) {
 
 // TestWithinOneBatch: what comes together is counted one after the other.
 func TestWithinOneBatch(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Bots: true}, plan("a"))
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Bots: true}, plan("a"))
 	var all []core.Event
 	for i := range 6 {
 		e := talk(fmt.Sprint(i), fmt.Sprint("bot", i), "Aria?")

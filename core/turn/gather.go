@@ -21,7 +21,7 @@ type input struct {
 	settings  Settings // that hold in the place
 	parts     prompt.Parts
 	gathered  bool
-	reading   action.Reading // what of it others wrote
+	reading   action.Provenance // what of it others wrote
 	strangers bool           // the latest plan was made after reading what strangers wrote
 	points    bool           // a message points at something that the bot said so
 }
@@ -292,7 +292,7 @@ func (in *input) offer(round uint16) []prompt.Action {
 			continue
 		}
 		actions = append(actions, prompt.Action{
-			Name: d.Name, Brief: d.Brief, Schema: d.Shown, Essential: d.Essential || d.IsMessage(),
+			Name: d.Name, Brief: d.Brief, Schema: d.PromptSchema, Essential: d.Essential || d.IsMessage(),
 		})
 	}
 	return actions

@@ -247,7 +247,7 @@ func TestYesToTheQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, bank := shop(t, true, pays, says)
 			b.Reconfigure(b.options(func(o *turn.Options) {
-				o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.Always} }
+				o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationAlways} }
 			}))
 			b.receive(group("1", "jay", "pay Ann", core.Mention))
 			b.ended(1)

@@ -72,7 +72,7 @@ func (b *bot) logged(path core.Path) (texts []string) {
 }
 
 func TestAmbient(t *testing.T) {
-	b, c := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 3, AmbientEvery: time.Hour},
+	b, c := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 3, AmbientEvery: time.Hour},
 		`{"actions":[{"type":"IGNORE"}]}`, plan("By the way …"), plan("Yes?"))
 	b.receive(talk("1", "jay", "one"), talk("2", "ann", "two"), talk("3", "jay", "three"))
 	b.ended(1) // the third message was the model's chance, and it had nothing to say
@@ -94,14 +94,14 @@ func TestAmbient(t *testing.T) {
 }
 
 func TestAmbientWithoutEngine(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, &llm.Error{Kind: llm.Fatal})
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, &llm.Error{Kind: llm.Fatal})
 	b.receive(talk("1", "jay", "one"))
 	b.ended(1)
 	b.holds() // nobody asked, so nobody is bothered
 }
 
 func TestAttention(t *testing.T) {
-	b, c := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Minute}, plan("Here."), plan("Still here."))
+	b, c := group(t, turn.Settings{Activation: turn.ActivationMention, Attention: time.Minute}, plan("Here."), plan("Still here."))
 	b.receive(talk("1", "jay", "Aria?"))
 	b.ended(1)
 	b.receive(talk("2", "ann", "not to the bot"), talk("3", "jay", "and then?"))
@@ -117,7 +117,7 @@ func TestAttention(t *testing.T) {
 }
 
 func TestBlind(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Blind: true}, plan("Here."))
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Blind: true}, plan("Here."))
 	joins := talk("0", "jay", "joins")
 	joins.Kind = core.KindMembership // not a message
 	b.receive(joins, talk("1", "jay", "between us"), talk("2", "jay", "Aria?"))
@@ -129,7 +129,7 @@ func TestBlind(t *testing.T) {
 
 func TestBots(t *testing.T) {
 	for _, allowed := range []bool{false, true} {
-		b, _ := group(t, turn.Settings{Activation: turn.OnMention, Bots: allowed}, plan("a"), plan("b"), plan("c"), plan("d"), plan("e"))
+		b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Bots: allowed}, plan("a"), plan("b"), plan("c"), plan("d"), plan("e"))
 		other := func(id string) core.Event {
 			e := talk(id, "other", "Aria?")
 			e.Message.Author.Bot = true
@@ -452,7 +452,7 @@ func TestForeignWordsWakeNobody(t *testing.T) {
 	}
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
-			b, _ := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Hour}, plan("Yes?"), plan("No."))
+			b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Attention: time.Hour}, plan("Yes?"), plan("No."))
 			e := talk("1", "jay", "look")
 			e.Message.Author.Rank = core.Admin
 			change(&e.Message)
@@ -469,7 +469,7 @@ func TestForeignWordsWakeNobody(t *testing.T) {
 // TestForwardIsNoGoingOn: whom the bot has just answered may go on without calling it,
 // but with words of their own.
 func TestForwardIsNoGoingOn(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Hour}, plan("Yes?"), plan("Fine."))
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Attention: time.Hour}, plan("Yes?"), plan("Fine."))
 	b.receive(talk("1", "jay", "Aria, hello"))
 	b.ended(1)
 	forward := talk("2", "jay", "")
@@ -532,7 +532,7 @@ func TestNamesakesAreToldApart(t *testing.T) {
 
 // TestOwnWordsCount: a forward with own words may be overheard, and a forward alone is not.
 func TestOwnWordsCount(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, plan("Oh."))
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, plan("Oh."))
 	for i, text := range []string{"", "look"} {
 		e := talk(fmt.Sprint(i), "jay", text)
 		e.Message.Foreign = []core.Foreign{{Kind: core.Forwarded, Text: "news"}}
@@ -633,7 +633,7 @@ func TestBeatsOfAllKinds(t *testing.T) {
 // TestCalledIsNotOverheard: where the bot may say something by itself, a user who calls it is
 // answered.
 func TestCalledIsNotOverheard(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, plan("Yes?"))
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, plan("Yes?"))
 	b.receive(talk("1", "jay", "Aria, are you there?"))
 	b.ended(1)
 	if in := b.input(0); strings.Contains(in, "Nobody spoke to you") {
@@ -654,7 +654,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 		e := called("1", "jay", "echo", "x")
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("What?")), func(o *turn.Options) {
 			o.Plugins.Commands = commands(t, &calls)
-			o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention, Bots: true} }
+			o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationMention, Bots: true} }
 			change(&e, o)
 		})
 		b.receive(e)
@@ -672,7 +672,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 
 // TestUnknownCommandsAreTalk: one that nobody knows calls the bot if it names it.
 func TestUnknownCommandsAreTalk(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.OnMention}, plan("Yes?"))
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention}, plan("Yes?"))
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Commands = registry(t, map[string]obeying{}) }))
 	for id, name := range map[string]string{"1": "nonsense", "2": "aria"} {
 		e := called(id, "jay", name)
@@ -693,7 +693,7 @@ func TestNoticesOfOneBatch(t *testing.T) {
 
 // TestSilenceIsNoAnswer: a user who was not answered has no attention.
 func TestSilenceIsNoAnswer(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Minute}, `{"actions":[{"type":"IGNORE"}]}`, plan("What?"))
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Attention: time.Minute}, `{"actions":[{"type":"IGNORE"}]}`, plan("What?"))
 	b.receive(talk("1", "jay", "Aria?"))
 	b.ended(1)
 	b.receive(talk("2", "jay", "and then?"), talk("3", "jay", "Aria!"))
@@ -705,7 +705,7 @@ func TestSilenceIsNoAnswer(t *testing.T) {
 
 // TestBlindKeepsNoCommands: what is not answered there is not kept, calls among it.
 func TestBlindKeepsNoCommands(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Blind: true}, plan("Here."))
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Blind: true}, plan("Here."))
 	b.Reconfigure(b.options(func(o *turn.Options) { o.Plugins.Gates = []core.Gate{judge{"eve": {Admission: core.Quiet}}} }))
 	e := called("1", "eve", "secret")
 	e.Message.Path, e.Message.Private = square, false

@@ -29,11 +29,11 @@ type Share struct {
 
 // Activations: which messages of a group are answered. What is private always is.
 const (
-	OnMention = "mention" // the bot is mentioned, replied to, or called by name
-	OnKeyword = "keyword" // as on mention, or one of the keywords is said
-	Ambient   = "ambient" // as on mention; now and then the model may say something by itself
-	Always    = "always"
-	Never     = "never"
+	ActivationMention = "mention" // the bot is mentioned, replied to, or called by name
+	ActivationKeyword = "keyword" // as on mention, or one of the keywords is said
+	ActivationAmbient   = "ambient" // as on mention; now and then the model may say something by itself
+	ActivationAlways    = "always"
+	ActivationNever     = "never"
 )
 
 // Settings are what may differ from place to place.

@@ -40,7 +40,7 @@ func parseQuestion(s string) (q question, answer string, ok bool) {
 }
 
 // askUser asks about all steps that wait to be confirmed.
-func (t *turn) askUser(ctx context.Context, done []action.Done) error {
+func (t *turn) askUser(ctx context.Context, done []action.StepResult) error {
 	for _, d := range done {
 		if d.Progress != core.Pending || d.Held.Question == "" {
 			continue

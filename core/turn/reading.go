@@ -11,7 +11,7 @@ import (
 // messages, its history, its memories and the outputs of actions. It does not count what the
 // bot noted before: the state of the conversation and, in private, memories. All else in a
 // prompt comes from the configuration.
-func (in *input) read() (r action.Reading) {
+func (in *input) read() (r action.Provenance) {
 	for i := range in.turn.messages {
 		in.readMessage(&r, &in.turn.messages[i])
 	}
@@ -21,20 +21,20 @@ func (in *input) read() (r action.Reading) {
 		}
 	}
 	if !in.turn.who.Private && len(in.parts.Recon.Memories) > 0 {
-		r.Line(core.Member)
+		r.AddLine(core.Member)
 	}
 	if in.points || len(in.turn.decided) > 0 { // a decision says nothing about anything else
 		r.Own = true
 	}
 	for _, d := range in.turn.results.all {
-		r.Output(in.turn.snapshot, d, in.turn.who.Private)
+		r.AddOutput(in.turn.snapshot, d, in.turn.who.Private)
 	}
 	return r
 }
 
 // readMessage notes a message that the turn answers: what its author said, and what
 // came with it from others.
-func (in *input) readMessage(r *action.Reading, e *core.Entry) {
+func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	m := &e.Message
 	switch e.Kind {
 	case core.KindBeat, core.KindPress: // the text is the configuration's, or the bot's: a label
@@ -46,16 +46,16 @@ func (in *input) readMessage(r *action.Reading, e *core.Entry) {
 		r.Own = true
 		return
 	}
-	r.Words(m.Text)
+	r.AddWords(m.Text)
 	q := m.ReplyTo
 	if q != nil && q.Text != "" && q.From.ID != m.Author.ID && !in.isOurs(m, q) {
 		r.Strangers = true
-		r.Words(q.Text) // pointing at an address is as good as writing it
+		r.AddWords(q.Text) // pointing at an address is as good as writing it
 	}
 	for i := range m.Foreign {
 		r.Strangers = true
 		if m.Foreign[i].Kind == core.Forwarded {
-			r.Words(m.Foreign[i].Text)
+			r.AddWords(m.Foreign[i].Text)
 		}
 	}
 	if slices.ContainsFunc(m.Attachments, func(a core.Attachment) bool { return !m.Voice || a.Kind != core.Audio }) {
@@ -71,7 +71,7 @@ func (in *input) isOurs(m *core.Message, q *core.Quote) bool {
 }
 
 // readLine notes a line of a history.
-func (in *input) readLine(r *action.Reading, e *core.Entry) {
+func (in *input) readLine(r *action.Provenance, e *core.Entry) {
 	m := e.Message
 	if len(m.Foreign) > 0 {
 		r.Strangers = true
@@ -81,10 +81,10 @@ func (in *input) readLine(r *action.Reading, e *core.Entry) {
 		r.Own = r.Own || afterStrangers(e)
 	case e.Kind == core.KindPress && in.isCauser(m.Author.ID): // it says what the bot wrote
 	case m.Path.Interface() == in.turn.path.Interface() && in.isCauser(m.Author.ID):
-		r.Words(m.Text)
+		r.AddWords(m.Text)
 	default:
 		in.turn.setup.rank(&m)
-		r.Line(m.Author.Rank)
+		r.AddLine(m.Author.Rank)
 	}
 }
 
@@ -111,7 +111,7 @@ func (in *input) findPointed(v core.View) error {
 }
 
 // planned notes what a plan was made after.
-func (in *input) planned(r action.Reading) {
+func (in *input) planned(r action.Provenance) {
 	in.reading, in.strangers = r, in.strangers || r.Strangers
 }
 

@@ -14,8 +14,8 @@ import (
 // results are what came of a turn.
 type results struct {
 	turn       *turn
-	latest     []action.Done // of the latest round
-	all        []action.Done
+	latest     []action.StepResult // of the latest round
+	all        []action.StepResult
 	intent     string // of the latest plan that names one
 	confidence float64
 	about      core.State // what the plans say that the conversation is about
@@ -23,7 +23,7 @@ type results struct {
 }
 
 // add notes what came of a plan.
-func (r *results) add(p core.Plan, done []action.Done) {
+func (r *results) add(p core.Plan, done []action.StepResult) {
 	r.latest = done
 	r.all = append(r.all, done...)
 	if p.Intent != "" {
@@ -51,7 +51,7 @@ func (r *results) outputs() (outputs []prompt.Output) {
 
 // hasWords reports whether the model is to tell of a step's outcome. The turn itself
 // tells of a message that may not have arrived.
-func hasWords(d *action.Done) bool {
+func hasWords(d *action.StepResult) bool {
 	switch d.Progress {
 	case core.Done:
 		return len(d.Output) > 0
@@ -64,8 +64,8 @@ func hasWords(d *action.Done) bool {
 
 // isReplaced reports whether the plan's own message for the case that a step fails was
 // sent here. Then there is nothing to add.
-func (r *results) isReplaced(d *action.Done) bool {
-	return slices.ContainsFunc(r.latest, func(f action.Done) bool {
+func (r *results) isReplaced(d *action.StepResult) bool {
+	return slices.ContainsFunc(r.latest, func(f action.StepResult) bool {
 		def, ok := r.turn.snapshot.Resolve(f.Action)
 		var to struct {
 			Path core.Path `json:"interface_path"`
@@ -77,7 +77,7 @@ func (r *results) isReplaced(d *action.Done) bool {
 
 // worked reports whether anything was done, or waits to be confirmed.
 func (r *results) worked() bool {
-	return slices.ContainsFunc(r.all, func(d action.Done) bool {
+	return slices.ContainsFunc(r.all, func(d action.StepResult) bool {
 		return d.Progress == core.Done || d.Progress == core.Pending
 	})
 }
@@ -85,7 +85,7 @@ func (r *results) worked() bool {
 // inDoubt reports whether something that was sent may not have arrived, and is not sent
 // again.
 func (r *results) inDoubt() bool {
-	return r.unsure || slices.ContainsFunc(r.all, func(d action.Done) bool { return d.Outcome.Kind == core.Unsure })
+	return r.unsure || slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Outcome.Kind == core.Unsure })
 }
 
 // needsAcknowledgement reports whether somebody waits for a reply and nothing was said
@@ -100,7 +100,7 @@ func (r *results) needsAcknowledgement() bool {
 
 // isVisible reports whether users see what came of a step: the platform shows it, or it
 // was to keep silent.
-func (r *results) isVisible(d action.Done) bool {
+func (r *results) isVisible(d action.StepResult) bool {
 	_, control := action.Control(d.Action)
 	if control || d.Progress == core.Pending || d.Outcome.Result.Shown {
 		return true
@@ -116,7 +116,7 @@ func (r *results) isVisible(d action.Done) bool {
 // dropRepeated leaves out of a plan what was done in an earlier round, to the letter.
 func (r *results) dropRepeated(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(slices.Clone(p.Steps), func(s core.Step) bool {
-		return slices.ContainsFunc(r.all, func(d action.Done) bool {
+		return slices.ContainsFunc(r.all, func(d action.StepResult) bool {
 			return d.Progress == core.Done && d.Action == s.Type && bytes.Equal(d.Call.Payload, s.Payload)
 		})
 	})
@@ -125,5 +125,5 @@ func (r *results) dropRepeated(p core.Plan) core.Plan {
 
 // called reports whether the turn called the action in an earlier round.
 func (r *results) called(name string) bool {
-	return slices.ContainsFunc(r.all, func(d action.Done) bool { return d.Action == name })
+	return slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Action == name })
 }

@@ -14,7 +14,7 @@ import (
 type censor struct{ *coretest.Plugin }
 
 // Review implements action.Reviewer: nothing rude is said, nothing is burnt.
-func (censor) Review(_ context.Context, _ action.Who, p core.Plan) (v action.Verdict, err error) {
+func (censor) Review(_ context.Context, _ action.Requester, p core.Plan) (v action.ReviewResult, err error) {
 	for i, step := range p.Steps {
 		switch {
 		case strings.Contains(string(step.Payload), "rude"):

@@ -129,7 +129,7 @@ func TestContinueGivesWay(t *testing.T) {
 // TestContinueIsCountedThroughBots: a person lets it begin anew, a bot does not.
 func TestContinueIsCountedThroughBots(t *testing.T) {
 	for _, bot := range []bool{true, false} {
-		b, _ := group(t, turn.Settings{Activation: turn.OnMention, Bots: true}, `{"response":"more","actions":[{"type":"CONTINUE"}]}`)
+		b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Bots: true}, `{"response":"more","actions":[{"type":"CONTINUE"}]}`)
 		b.receive(talk("1", "jay", "Aria, count"))
 		b.ended(4)
 		e := talk("2", "other", "Aria, on")
@@ -153,7 +153,7 @@ func TestContinueIsCountedThroughBots(t *testing.T) {
 		if kind == core.KindCommand {
 			script = []any{more}
 		}
-		b, _ := group(t, turn.Settings{Activation: turn.OnMention, Bots: true}, script...)
+		b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Bots: true}, script...)
 		b.Reconfigure(b.options(func(o *turn.Options) {
 			o.Plugins.Commands = registry(t, map[string]obeying{"count": func(context.Context, call) (string, error) { return "one", nil }})
 		}))

@@ -22,11 +22,11 @@ func inTopic(topic int, id, author, text string) core.Event {
 // rides on another's turn.
 func TestActivations(t *testing.T) {
 	for activation, answered := range map[string][]bool{
-		turn.OnMention: {false, true, true, true, false, false, true},
-		turn.OnKeyword: {false, true, true, true, true, false, true},
-		turn.Always:    {true, true, true, true, true, true, true},
-		turn.Never:     {false, false, false, false, false, false, true},
-		turn.Ambient:   {false, true, true, true, false, false, true},
+		turn.ActivationMention: {false, true, true, true, false, false, true},
+		turn.ActivationKeyword: {false, true, true, true, true, false, true},
+		turn.ActivationAlways:    {true, true, true, true, true, true, true},
+		turn.ActivationNever:     {false, false, false, false, false, false, true},
+		turn.ActivationAmbient:   {false, true, true, true, false, false, true},
 	} {
 		t.Run(activation, func(t *testing.T) {
 			b, _ := group(t, turn.Settings{Activation: activation, Keywords: []string{"pizza night"}}, slices.Repeat([]any{plan("Yes.")}, 8)...)
@@ -78,7 +78,7 @@ func TestNamesOfScripts(t *testing.T) {
 // TestAttentionOfTopics: who is answered in one topic is not followed into the
 // next one, and nobody else is meant.
 func TestAttentionOfTopics(t *testing.T) {
-	b, _ := group(t, turn.Settings{Activation: turn.OnMention, Attention: time.Minute}, plan("Here."), plan("Go on."))
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationMention, Attention: time.Minute}, plan("Here."), plan("Go on."))
 	b.receive(inTopic(1, "1", "jay", "Aria?"))
 	b.ended(1)
 	b.receive(inTopic(2, "2", "jay", "something else"))

@@ -57,7 +57,7 @@ type turn struct {
 
 	messages []core.Entry // what it answers
 	last     uint64       // the number of the last one
-	who      action.Who   // caused it
+	who      action.Requester   // caused it
 	input    input
 	results  results
 	decided  []*journal // of turns whose questions this one decided
@@ -149,7 +149,7 @@ func (t *turn) plan(ctx context.Context, round uint16) (core.Plan, error) {
 		return p, err
 	}
 	began := t.setup.Clock()
-	var read action.Reading
+	var read action.Provenance
 	if p, ok, err = t.fixedPlan(ctx); err == nil && !ok {
 		t.input.gather(ctx)
 		t.input.parts.Actions = t.input.offer(round)
@@ -296,9 +296,9 @@ func (t *turn) recheck(ctx context.Context) (err error) {
 }
 
 // whoCaused returns whose turn it is, and where.
-func whoCaused(messages []core.Entry) action.Who {
+func whoCaused(messages []core.Entry) action.Requester {
 	first := &messages[0].Message
-	w := action.Who{Path: first.Path, Private: first.Private, Scopes: first.Scopes, Continued: messages[0].Count}
+	w := action.Requester{Path: first.Path, Private: first.Private, Scopes: first.Scopes, Continued: messages[0].Count}
 	for i := range messages {
 		author := messages[i].Message.Author
 		if !slices.ContainsFunc(w.Authors, func(a core.Author) bool { return a.ID == author.ID }) {

@@ -58,7 +58,7 @@ func start(t testing.TB, s core.Store, room *coretest.Room, asker core.Asker, ch
 			return core.Persona{Name: "Aria", Text: "You are Aria."}
 		}},
 		Clock: time.Now, Log: log, Config: turn.Config{History: 20, Attempts: 2}, Names: []string{"Aria"},
-		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.OnMention} },
+		Settings: func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationMention} },
 		Plugins:  turn.Plugins{Observers: []watch.Observer{room}},
 	}
 	for _, f := range change {
@@ -746,7 +746,7 @@ func TestFirstWordsOfProse(t *testing.T) {
 			b.holds(tc.want)
 		})
 	}
-	b, _ := group(t, turn.Settings{Activation: turn.Ambient, AmbientMessages: 1}, bad)
+	b, _ := group(t, turn.Settings{Activation: turn.ActivationAmbient, AmbientMessages: 1}, bad)
 	b.receive(talk("1", "jay", "hm"))
 	b.ended(1)
 	b.holds() // and nobody is bothered who did not ask

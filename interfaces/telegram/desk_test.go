@@ -229,7 +229,7 @@ func TestRecipient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who := action.Who{Path: place("telegram", forum, 0), Authors: []core.Author{{ID: "1000"}}}
+	who := action.Requester{Path: place("telegram", forum, 0), Authors: []core.Author{{ID: "1000"}}}
 	for name, want := range map[string]string{"#news": "telegram/-1009876543210/7", "@ann": ""} {
 		plan, faults := s.Check(core.Plan{Steps: []core.Step{{Type: "message_telegram", Payload: []byte(`{"text":"x","recipient":"` + name + `"}`)}}}, who)
 		if want == "" {
@@ -256,14 +256,14 @@ func TestCatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who := action.Who{Path: place("telegram", forum, 0), Authors: []core.Author{{ID: "1000", Rank: core.Admin}}}
+	who := action.Requester{Path: place("telegram", forum, 0), Authors: []core.Author{{ID: "1000", Rank: core.Admin}}}
 	with := s.With(action.Policy{Grants: []action.Grant{{}}})
 	all := 0
 	for _, a := range s.All() {
-		size := len(a.Name) + len(a.Brief) + len(a.Minified)
+		size := len(a.Name) + len(a.Brief) + len(a.CorrectionSchema)
 		all += size
-		if size > 700 || !strings.Contains(string(a.Minified), "buttons") && size > 470 {
-			t.Errorf("%s: %d characters\n%s", a.Name, size, a.Minified)
+		if size > 700 || !strings.Contains(string(a.CorrectionSchema), "buttons") && size > 470 {
+			t.Errorf("%s: %d characters\n%s", a.Name, size, a.CorrectionSchema)
 		}
 		if len(a.Examples.Examples) < 2 || len(a.Examples.Instructions.CommonPitfalls) == 0 || a.Examples.Description == "" {
 			t.Errorf("%s lacks examples or pitfalls", a.Name)

@@ -174,7 +174,7 @@ func (b *Blueprint) read(i int, raw json.RawMessage) {
 // adapt makes the schemas such that the catalogue takes them, as far as possible.
 func (t *Tool) adapt() {
 	for name, schema := range map[string]*json.RawMessage{"inputSchema": &t.Input, "outputSchema": &t.Output} {
-		adapted, notes := action.Adapt(*schema)
+		adapted, notes := action.AdaptSchema(*schema)
 		*schema = adapted
 		for _, note := range notes {
 			t.notes = append(t.notes, name+": "+note)

@@ -41,7 +41,7 @@ func (s *server) toolAction(t *mcp.Tool, permission core.Permission) (core.Actio
 		if err != nil {
 			return a, err
 		}
-		schema, notes := action.Adapt(schema)
+		schema, notes := action.AdaptSchema(schema)
 		a.Schema, a.Examples.Examples = schema, nil
 		if err := fits(a); err != nil {
 			if first == nil {
