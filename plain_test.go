@@ -25,7 +25,6 @@ var roughRooms = []string{
 	"core/action",
 	"core/command",
 	"core/coretest",
-	"core/crowd",
 	"core/document",
 	"core/engine",
 	"core/engine/offline",

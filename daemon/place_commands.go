@@ -22,7 +22,10 @@ type placeCommands struct {
 
 // list is the commands of moderators, and of users in their private place.
 func (p *placeCommands) list() []command.Command {
-	activations := []string{turn.ActivationMention, turn.ActivationKeyword, turn.ActivationAmbient, turn.ActivationAlways, turn.ActivationNever, settings.Default}
+	activations := []string{
+		turn.ActivationMention, turn.ActivationKeyword, turn.ActivationAmbient, turn.ActivationAlways,
+		turn.ActivationNever, settings.Default,
+	}
 	return []command.Command{
 		{Spec: command.Spec{
 			Name: "sleep", Idempotent: true, Brief: "Let me listen here without answering, until /wake",

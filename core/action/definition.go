@@ -20,9 +20,9 @@ const maxBrief = 100
 // never changed; nor may its fields be.
 type Definition struct {
 	core.Action
-	Owner    string          // the plugin that offers it
+	Owner            string          // the plugin that offers it
 	CorrectionSchema json.RawMessage // the schema without what no model needs: for corrections
-	PromptSchema    json.RawMessage // the schema as prompts show it, shorter still
+	PromptSchema     json.RawMessage // the schema as prompts show it, shorter still
 
 	home       string // the interface in whose places it works; "": anywhere
 	input      *schema

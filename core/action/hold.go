@@ -16,9 +16,9 @@ import (
 type Held struct {
 	core.Outcome
 	Step     core.Step  `json:"step,omitzero"`
-	Who      Requester        `json:"who,omitzero"` // who asked for it, and where
+	Who      Requester  `json:"who,omitzero"` // who asked for it, and where
 	Context  core.State `json:"context,omitzero"`
-	Read     Provenance    `json:"read,omitzero"`
+	Read     Provenance `json:"read,omitzero"`
 	Way      []string   `json:"way,omitempty"`
 	Question string     `json:"question,omitempty"` // what the person is asked
 	Asked    time.Time  `json:"asked,omitzero"`

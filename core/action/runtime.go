@@ -77,8 +77,8 @@ type Job struct {
 	Snapshot *Snapshot
 	Turn     core.TurnID
 	Round    uint16
-	Plan     core.Plan // as Check returned it
-	Read     Provenance   // what the plan's prompt held besides the people's own new words
+	Plan     core.Plan  // as Check returned it
+	Read     Provenance // what the plan's prompt held besides the people's own new words
 	Who      Requester
 	// Guard refuses a call for what the turn knows; nil: none.
 	Guard    func(context.Context, *Definition, core.Call) error

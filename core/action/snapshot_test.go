@@ -336,7 +336,9 @@ type reviewer struct {
 	verdict func(core.Plan) (ReviewResult, error)
 }
 
-func (r reviewer) Review(_ context.Context, _ Requester, p core.Plan) (ReviewResult, error) { return r.verdict(p) }
+func (r reviewer) Review(_ context.Context, _ Requester, p core.Plan) (ReviewResult, error) {
+	return r.verdict(p)
+}
 
 // TestPolicyOfPlaces: which actions are to be had where, by lists, grants and the kind
 // of the turn.

@@ -22,8 +22,8 @@ type input struct {
 	parts     prompt.Parts
 	gathered  bool
 	reading   action.Provenance // what of it others wrote
-	strangers bool           // the latest plan was made after reading what strangers wrote
-	points    bool           // a message points at something that the bot said so
+	strangers bool              // the latest plan was made after reading what strangers wrote
+	points    bool              // a message points at something that the bot said so
 }
 
 // load reads from the store what the prompt shows of the past.

@@ -654,7 +654,8 @@ func TestCommandsThatAreNone(t *testing.T) {
 		e := called("1", "jay", "echo", "x")
 		b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("What?")), func(o *turn.Options) {
 			o.Plugins.Commands = commands(t, &calls)
-			o.Settings = func(core.Path) turn.Settings { return turn.Settings{Activation: turn.ActivationMention, Bots: true} }
+			here := turn.Settings{Activation: turn.ActivationMention, Bots: true}
+			o.Settings = func(core.Path) turn.Settings { return here }
 			change(&e, o)
 		})
 		b.receive(e)

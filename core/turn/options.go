@@ -31,9 +31,9 @@ type Share struct {
 const (
 	ActivationMention = "mention" // the bot is mentioned, replied to, or called by name
 	ActivationKeyword = "keyword" // as on mention, or one of the keywords is said
-	ActivationAmbient   = "ambient" // as on mention; now and then the model may say something by itself
-	ActivationAlways    = "always"
-	ActivationNever     = "never"
+	ActivationAmbient = "ambient" // as on mention; now and then the model may say something by itself
+	ActivationAlways  = "always"
+	ActivationNever   = "never"
 )
 
 // Settings are what may differ from place to place.

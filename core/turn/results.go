@@ -85,7 +85,8 @@ func (r *results) worked() bool {
 // inDoubt reports whether something that was sent may not have arrived, and is not sent
 // again.
 func (r *results) inDoubt() bool {
-	return r.unsure || slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Outcome.Kind == core.Unsure })
+	unsure := func(d action.StepResult) bool { return d.Outcome.Kind == core.Unsure }
+	return r.unsure || slices.ContainsFunc(r.all, unsure)
 }
 
 // needsAcknowledgement reports whether somebody waits for a reply and nothing was said

@@ -24,9 +24,9 @@ func TestActivations(t *testing.T) {
 	for activation, answered := range map[string][]bool{
 		turn.ActivationMention: {false, true, true, true, false, false, true},
 		turn.ActivationKeyword: {false, true, true, true, true, false, true},
-		turn.ActivationAlways:    {true, true, true, true, true, true, true},
-		turn.ActivationNever:     {false, false, false, false, false, false, true},
-		turn.ActivationAmbient:   {false, true, true, true, false, false, true},
+		turn.ActivationAlways:  {true, true, true, true, true, true, true},
+		turn.ActivationNever:   {false, false, false, false, false, false, true},
+		turn.ActivationAmbient: {false, true, true, true, false, false, true},
 	} {
 		t.Run(activation, func(t *testing.T) {
 			b, _ := group(t, turn.Settings{Activation: activation, Keywords: []string{"pizza night"}}, slices.Repeat([]any{plan("Yes.")}, 8)...)

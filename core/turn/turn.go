@@ -55,9 +55,9 @@ type turn struct {
 	journal  *journal // nil in a preview
 	attempt  int
 
-	messages []core.Entry // what it answers
-	last     uint64       // the number of the last one
-	who      action.Requester   // caused it
+	messages []core.Entry     // what it answers
+	last     uint64           // the number of the last one
+	who      action.Requester // caused it
 	input    input
 	results  results
 	decided  []*journal // of turns whose questions this one decided

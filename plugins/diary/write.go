@@ -10,8 +10,8 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
-	"synthbot/core/crowd"
 	"synthbot/core/txt"
+	"synthbot/core/users"
 )
 
 type writePayload struct {
@@ -85,11 +85,10 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 // people notes who is in an entry: whom the payload names, and whom its words
 // do. Names of people who were not seen here are left out.
 func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []string) error {
-	here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
+	here, err := users.Recent(ctx, p.host.Reader, c.Path, c.Author)
 	if err != nil {
 		return err
 	}
-	here.Add(c.Author)
 	for _, name := range names {
 		if person, ok, err := here.Find(name); err == nil && ok {
 			e.add(&here, person)
@@ -99,7 +98,7 @@ func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []str
 	if err != nil {
 		return err
 	}
-	for _, a := range here.People {
+	for _, a := range here.Users {
 		s := someone{here.Path(a), txt.Clip(txt.Line(a.Name), nameMax), txt.Clip(txt.Line(a.Tag), nameMax)}
 		if s.Path == e.By || several[a.ID] || s.in(e) {
 			e.add(&here, s.Path)
@@ -131,11 +130,11 @@ func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, er
 }
 
 // add notes a person once.
-func (e *entry) add(here *crowd.Crowd, person core.Path) {
+func (e *entry) add(here *users.List, person core.Path) {
 	if slices.ContainsFunc(e.People, func(s someone) bool { return s.Path == person }) {
 		return
 	}
-	for _, a := range here.People {
+	for _, a := range here.Users {
 		if here.Path(a) == person {
 			e.People = append(e.People,
 				someone{person, txt.Clip(txt.Line(a.Name), nameMax), txt.Clip(txt.Line(a.Tag), nameMax)})

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
-	"synthbot/core/crowd"
 	"synthbot/core/hint"
 	"synthbot/core/txt"
+	"synthbot/core/users"
 )
 
 // What is brought up.
@@ -41,7 +41,7 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 			found = append(found, f)
 		}
 	}
-	here := crowdOf(&s)
+	here := usersOf(&s)
 	var hints []hint.Hint
 	room := p.config.HintChars
 	for i := range found {
@@ -112,9 +112,9 @@ func (p *Plugin) answering(ctx context.Context, s *core.Scene) ([]core.Fact, err
 	return facts, nil
 }
 
-// crowdOf are the people of a scene.
-func crowdOf(s *core.Scene) crowd.Crowd {
-	c := crowd.Crowd{Place: s.Path}
+// usersOf are the people of a scene.
+func usersOf(s *core.Scene) users.List {
+	c := users.List{Place: s.Path}
 	c.Add(s.Author)
 	for i := range slices.Backward(s.Recent) {
 		e := &s.Recent[i]
@@ -129,7 +129,7 @@ const hintMax = 400 // characters of one hint's fact
 
 // hint writes a fact on one line: what it says, about whom, who stated it and when, and its
 // id.
-func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
+func (p *Plugin) hint(f *core.Fact, here *users.List) string {
 	about := ""
 	for _, person := range f.About {
 		name := txt.Clip(txt.Line(here.Name(person)), nameMax)
@@ -145,7 +145,7 @@ func (p *Plugin) hint(f *core.Fact, here *crowd.Crowd) string {
 }
 
 // sourceOf returns who stated a fact; "" for what the bot found itself.
-func sourceOf(f *core.Fact, here *crowd.Crowd) string {
+func sourceOf(f *core.Fact, here *users.List) string {
 	if f.By.IsZero() {
 		return ""
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"synthbot/core"
-	"synthbot/core/crowd"
 	"synthbot/core/txt"
+	"synthbot/core/users"
 	"synthbot/core/watch"
 )
 
@@ -69,11 +69,10 @@ func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (peopl
 	if len(names) == 0 {
 		return nil, nil, nil
 	}
-	here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
+	here, err := users.Recent(ctx, p.host.Reader, c.Path, c.Author)
 	if err != nil {
 		return nil, nil, err
 	}
-	here.Add(c.Author)
 	for _, name := range names {
 		if strings.EqualFold(strings.TrimSpace(name), me) && c.Author.ID != "" {
 			name = c.Author.ID

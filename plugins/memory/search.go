@@ -10,8 +10,8 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
-	"synthbot/core/crowd"
 	"synthbot/core/txt"
+	"synthbot/core/users"
 )
 
 const hour = time.Hour
@@ -77,11 +77,10 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 	if err != nil {
 		return core.Result{}, fmt.Errorf("recall: %w", err)
 	}
-	here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
+	here, err := users.Recent(ctx, p.host.Reader, c.Path, c.Author)
 	if err != nil {
 		return core.Result{}, err
 	}
-	here.Add(c.Author)
 	list := make([]shownFact, len(found))
 	for i := range found {
 		list[i] = p.tell(&found[i].Fact, &here)
@@ -92,7 +91,7 @@ func (p *Plugin) search(ctx context.Context, c core.Call, s searchPayload) (core
 
 const shownMax = 300 // characters of a memory that a search tells
 
-func (p *Plugin) tell(f *core.Fact, here *crowd.Crowd) shownFact {
+func (p *Plugin) tell(f *core.Fact, here *users.List) shownFact {
 	t := shownFact{ID: f.ID, Text: txt.Clip(txt.Line(f.Text), shownMax), By: here.Name(f.By), Said: p.date(f.Time),
 		Tags: f.Tags}
 	for _, person := range f.About {

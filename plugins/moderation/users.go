@@ -8,6 +8,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/txt"
+	"synthbot/core/users"
 )
 
 // recentEntries is how many entries of a place, and of its group, are searched for users.
@@ -55,41 +56,21 @@ func candidateOf(user core.Path, a *core.Author) candidate {
 	return candidate{user: user, name: a.Name, tag: a.Tag, rank: a.Rank}
 }
 
-// match returns who is called so, by the first of these that fits somebody: mark, path or
-// id; tag; name; if firstWord, the first word of the name. Who fits twice is there once.
+// match returns the candidates that are called name: see users.Match. A mark is an id, too.
 func match(list []candidate, name string, firstWord bool) []candidate {
-	plain := strings.TrimPrefix(name, "@")
-	for i, fits := range []func(c *candidate) bool{
-		func(c *candidate) bool {
-			return c.mark == name || !c.user.IsZero() && (c.user.String() == name || userID(c.user) == plain)
-		},
-		func(c *candidate) bool {
-			return c.tag != "" && strings.EqualFold(strings.TrimPrefix(c.tag, "@"), plain)
-		},
-		func(c *candidate) bool { return c.name != "" && strings.EqualFold(c.name, plain) },
-		func(c *candidate) bool {
-			first, _, _ := strings.Cut(c.name, " ")
-			return strings.EqualFold(first, plain)
-		},
-	} {
-		var found []candidate
-		for j := range list {
-			same := func(c candidate) bool { return c.user == list[j].user && c.digest == list[j].digest }
-			if fits(&list[j]) && !slices.ContainsFunc(found, same) {
-				found = append(found, list[j])
-			}
+	return users.Match(list, name, firstWord, func(c *candidate) users.Names {
+		n := users.Names{IDs: []string{c.mark}, Tag: c.tag, Name: c.name}
+		if !c.user.IsZero() {
+			n.IDs = append(n.IDs, c.user.String(), userID(c.user))
 		}
-		if len(found) > 0 && (i < 3 || firstWord) {
-			return found
-		}
-	}
-	return nil
+		return n
+	})
 }
 
 // errSeveral refuses a name that several users have.
-func errSeveral(name string, users []candidate) error {
-	list := make([]string, len(users))
-	for i, c := range users {
+func errSeveral(name string, found []candidate) error {
+	list := make([]string, len(found))
+	for i, c := range found {
 		list[i] = txt.Clip(txt.Line(c.tag), maxName)
 		switch {
 		case list[i] != "":
@@ -157,7 +138,10 @@ func (p *Plugin) findHeld(ctx context.Context, a *actor, kind, name string) (dig
 	name = bare(name)
 	var list []candidate
 	for _, h := range p.records.active(kind, a.reaches) {
-		list = append(list, candidate{user: h.user, mark: h.mark(), name: h.name, tag: h.tag, digest: h.digest})
+		c := candidate{user: h.user, mark: h.mark(), name: h.name, tag: h.tag, digest: h.digest}
+		if !slices.ContainsFunc(list, func(d candidate) bool { return d.user == c.user && d.digest == c.digest }) {
+			list = append(list, c)
+		}
 	}
 	found := match(list, name, false)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/crowd"
 	"synthbot/core/txt"
+	"synthbot/core/users"
 )
 
 // Plugin keeps bios. Safe for concurrent use.
@@ -52,11 +52,10 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 	if name == "" {
 		return subject{}, core.Errorf(core.Invalid, "It must be said whom it is about.")
 	}
-	here, err := crowd.Seen(ctx, p.host.Reader, c.Path)
+	here, err := users.Recent(ctx, p.host.Reader, c.Path, c.Author)
 	if err != nil {
 		return subject{}, err
 	}
-	here.Add(c.Author)
 	path, ok, err := here.Find(name)
 	if err != nil {
 		return subject{}, err
@@ -65,8 +64,8 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 		return subject{}, core.Errorf(core.Invalid, "Nobody who talks here is called %s.",
 			txt.Clip(txt.Line(name), valueMax))
 	}
-	i := slices.IndexFunc(here.People, func(a core.Author) bool { return here.Path(a) == path })
-	return subject{here.People[i], path}, nil
+	i := slices.IndexFunc(here.Users, func(a core.Author) bool { return here.Path(a) == path })
+	return subject{here.Users[i], path}, nil
 }
 
 // caller is who causes a call: a person, or the zero Path for the bot's own

@@ -1,4 +1,4 @@
-package crowd
+package users
 
 import (
 	"strings"
@@ -13,15 +13,15 @@ var place = core.MustPath("room/1")
 func author(id, name, tag string) core.Author { return core.Author{ID: id, Name: name, Tag: tag} }
 
 func TestFind(t *testing.T) {
-	c := Crowd{Place: place}
+	c := List{Place: place}
 	for _, a := range []core.Author{
 		author("1", "Jay Miller", "@jay"), author("2", "Ann", "@ann"), author("3", "Ann Other", ""), author("4", "Jay Smith", "@smith"),
 		author("1", "twice", "@twice"), author("", "nobody", ""), {ID: "9", Name: "Bot", Bot: true},
 	} {
 		c.Add(a)
 	}
-	if len(c.People) != 4 {
-		t.Fatalf("%d people", len(c.People))
+	if len(c.Users) != 4 {
+		t.Fatalf("%d people", len(c.Users))
 	}
 	for name, want := range map[string]string{
 		"2": "2", "room/@user/4": "4", "JAY": "1", "@smith": "4", "smith": "4", "jay miller": "1", " Ann ": "2", "Zoe": "", "": "",
@@ -31,7 +31,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q is %v, %v, %v; want %q", name, person, ok, err, want)
 		}
 	}
-	c.People[0].Tag = ""
+	c.Users[0].Tag = ""
 	if _, ok, err := c.Find("jay"); ok || err == nil || !strings.Contains(err.Error(), "Several people here are called jay: 1, @smith.") {
 		t.Errorf("of two of a name: %v, %v", ok, err)
 	}
@@ -43,7 +43,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestSeen(t *testing.T) {
+func TestRecent(t *testing.T) {
 	s := coretest.NewMemStore()
 	var b core.Batch
 	for i, a := range []core.Author{author("1", "Jay", ""), author("2", "Ann", ""), author("1", "Jay, later", "")} {
@@ -53,8 +53,8 @@ func TestSeen(t *testing.T) {
 	if err := s.Commit(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Seen(t.Context(), s, place)
-	if err != nil || len(c.People) != 2 || c.People[0].Name != "Jay, later" || c.People[1].ID != "2" {
+	c, err := Recent(t.Context(), s, place, core.Author{})
+	if err != nil || len(c.Users) != 2 || c.Users[0].Name != "Jay, later" || c.Users[1].ID != "2" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

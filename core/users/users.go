@@ -1,0 +1,121 @@
+// Package users finds the users who were seen in a place, and the one who is meant by a
+// name. It knows no bios and no permissions.
+package users
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+)
+
+// depth is how many entries of a place are searched for users.
+const depth = 300
+
+// List holds the users who were seen in a place, the latest first.
+type List struct {
+	Place core.Path
+	Users []core.Author // without bots and duplicates
+}
+
+// Recent returns who wrote lately in a place, and behind them the user also, if any.
+func Recent(ctx context.Context, r core.Reader, place core.Path, also core.Author) (List, error) {
+	l := List{Place: place}
+	err := r.View(ctx, func(v core.View) error {
+		entries, err := v.Last(place, depth)
+		for _, e := range slices.Backward(entries) {
+			if !e.Self {
+				l.Add(e.Message.Author)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return l, fmt.Errorf("users of %s: %w", place, err)
+	}
+	l.Add(also)
+	return l, nil
+}
+
+// Add adds a user, except bots and those whom the list holds already.
+func (l *List) Add(a core.Author) {
+	if a.ID != "" && !a.Bot && !slices.ContainsFunc(l.Users, func(b core.Author) bool { return b.ID == a.ID }) {
+		l.Users = append(l.Users, a)
+	}
+}
+
+// Find returns the user with that name. ok is false if there is none. The error is for
+// the model: several users have the name.
+func (l *List) Find(name string) (user core.Path, ok bool, err error) {
+	name = strings.TrimSpace(name)
+	found := Match(l.Users, name, true, func(a *core.Author) Names {
+		return Names{IDs: []string{a.ID, l.Path(*a).String()}, Tag: a.Tag, Name: a.Name}
+	})
+	switch len(found) {
+	case 0:
+		return core.Path{}, false, nil
+	case 1:
+		return l.Path(found[0]), true, nil
+	}
+	tags := make([]string, len(found))
+	for i, a := range found {
+		tags[i] = cmp.Or(a.Tag, a.ID)
+	}
+	return core.Path{}, false, core.Errorf(core.Invalid,
+		"Several people here are called %s: %s. Name one of these.", name, strings.Join(tags, ", "))
+}
+
+// Path returns a user's path; the zero Path if the id is not valid.
+func (l *List) Path(a core.Author) core.Path {
+	p, _ := l.Place.Person(a.ID)
+	return p
+}
+
+// Name returns the name of a user; "" if the user was not seen.
+func (l *List) Name(user core.Path) string {
+	for _, a := range l.Users {
+		if l.Path(a) == user {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+// Names are what a user may be called.
+type Names struct {
+	IDs       []string // exact
+	Tag, Name string
+}
+
+// Match returns the elements of list that are called name, which may begin with "@": by
+// id, else by tag, else by name, else, with firstWord, by the first word of the name.
+func Match[T any](list []T, name string, firstWord bool, names func(*T) Names) []T {
+	plain := strings.TrimPrefix(name, "@")
+	if plain == "" {
+		return nil
+	}
+	same := func(s string) bool { return strings.EqualFold(s, plain) }
+	for _, matches := range []func(Names) bool{
+		func(n Names) bool { return slices.Contains(n.IDs, name) || slices.Contains(n.IDs, plain) },
+		func(n Names) bool { return same(strings.TrimPrefix(n.Tag, "@")) },
+		func(n Names) bool { return same(n.Name) },
+		func(n Names) bool {
+			first, _, _ := strings.Cut(n.Name, " ")
+			return firstWord && same(first)
+		},
+	} {
+		var found []T
+		for i := range list {
+			if matches(names(&list[i])) {
+				found = append(found, list[i])
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
