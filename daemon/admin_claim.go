@@ -101,7 +101,7 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 	}
 	if subtle.ConstantTimeCompare([]byte(setup.HashCode(c.Args["code"])), []byte(claim)) == 0 {
 		a.wrong = append(a.wrong, wrongCode{c.Person, now})
-		a.log.Warn("a wrong code was claimed", "person", c.Person)
+		a.log.Warn("a wrong code was claimed", "user", c.Person)
 		return "", core.Errorf(core.Forbidden, "That is not the code.")
 	}
 	used, err := a.used(ctx, claim)
@@ -133,7 +133,7 @@ func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Pat
 	if !first {
 		a.alerts.report(person.String() + " is one of my admins now, by the code from the set-up.")
 	}
-	a.log.Info("an admin by the code from the set-up", "person", person)
+	a.log.Info("an admin by the code from the set-up", "user", person)
 	a.reloads.adminsChanged()
 	return nil
 }

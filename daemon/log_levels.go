@@ -97,7 +97,7 @@ func (b *Bot) SetLog(name, level string) (string, error) {
 				"%q is not a level. Write debug, info, warn, error or %s.", level, settings.Default)
 		}
 		levels.Change(room, &least)
-		b.log.Info("log level changed", "of", room, "level", least)
+		b.log.Info("log level changed", "room", room, "level", least)
 	}
 	now, changed := levels.Describe(room)
 	text := fmt.Sprintf("%s logs at %s", cmp.Or(room, logs.All), now)

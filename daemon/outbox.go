@@ -76,7 +76,7 @@ func (o *outbox) sendAdmins(text string) {
 			ctx, cancel := context.WithTimeout(context.Background(), sendTime)
 			defer cancel()
 			if err := t.Tell(ctx, admin, text); err != nil {
-				o.log.Warn("alert not sent", "admin", admin, "err", err)
+				o.log.Warn("alert not sent", "user", admin, "err", err)
 			}
 		})
 	}

@@ -49,7 +49,7 @@ func (w *workers) start(ctx context.Context, name string, key any, r core.Runner
 		recovery.Stop()
 		if err != nil && ctx.Err() == nil {
 			one.err = fmt.Errorf("%s: %w", name, err)
-			w.log.Error("ended", "what", name, "err", err)
+			w.log.Error("ended", "worker", name, "err", err)
 			w.alerts.set(name, false, name+" has stopped: "+txt.Line(err.Error()))
 		}
 	}()

@@ -195,6 +195,6 @@ func (m *meaning) complain(what string, err error) {
 		m.silent++
 		return
 	}
-	m.db.log.Warn(what, "model", m.by.Model, "err", err, "failures_before", m.silent)
+	m.db.log.Warn(what, "model", m.by.Model, "err", err, "failures", m.silent)
 	m.told, m.silent = time.Now(), 0
 }

@@ -179,7 +179,7 @@ func TestWordsMustDo(t *testing.T) {
 		time.Sleep(embedTold)
 		ask()
 		want(t, "lines of log", strings.Count(log.String(), "by words alone"), 2)
-		want(t, "what was left out of it", strings.Contains(log.String(), "failures_before=9"), true)
+		want(t, "what was left out of it", strings.Contains(log.String(), "failures=9"), true)
 		r.failing(nil)
 		time.Sleep(queryPauses)
 		ask()

@@ -183,7 +183,7 @@ func TestPrivateIsClosed(t *testing.T) {
 	if body := w.in().get("/sessions").body; !strings.Contains(body, "he asked for help") || !strings.Contains(body, direct.String()) {
 		t.Error("the page does not tell who opened what")
 	}
-	if !strings.Contains(w.log.String(), `private conversation opened by an admin" place=telegram/1000 reason="he asked for help"`) {
+	if !strings.Contains(w.log.String(), `private conversation opened by an admin" path=telegram/1000 reason="he asked for help"`) {
 		t.Errorf("log: %s", w.log)
 	}
 	c.post("/talk/close", "csrf", csrf, "place", direct.String())

@@ -131,7 +131,7 @@ func (p *Page) open(v *visit) error {
 	if _, err := p.Items.Put(v.Context(), core.Item{Path: place, Key: key, Version: core.AnyVersion, Value: raw}); err != nil {
 		return err // it is not opened where that cannot be kept
 	}
-	p.Log.Warn("private conversation opened by an admin", "place", place, "reason", reason, "session", v.session.id)
+	p.Log.Warn("private conversation opened by an admin", "path", place, "reason", reason, "session", v.session.id)
 	v.session.setOpen(place, v.now.Add(openTime))
 	return v.back(place)
 }
@@ -149,9 +149,9 @@ func (p *Page) close(v *visit) error {
 // back leads to the turn from which a place was opened, or to its conversation.
 func (v *visit) back(place core.Path) error {
 	if seq := v.PostFormValue("seq"); seq != "" {
-		return v.to("/turn", "place", place.String(), "seq", seq)
+		return v.to("/turn", "path", place.String(), "seq", seq)
 	}
-	return v.to("/talk/place", "place", place.String())
+	return v.to("/talk/place", "path", place.String())
 }
 
 // opened is one line of who opened what.

@@ -168,6 +168,6 @@ func (p *Page) sessions(v *visit) error {
 // revoke ends one session, or all of them.
 func (p *Page) revoke(v *visit) error {
 	p.doors.revoke(v.PostFormValue("id"), v.PostFormValue("all") != "")
-	p.Log.Info("sessions revoked by an admin", "all", v.PostFormValue("all") != "", "by", v.session.id)
+	p.Log.Info("sessions revoked by an admin", "all", v.PostFormValue("all") != "", "session", v.session.id)
 	return v.to("/sessions")
 }

@@ -123,7 +123,7 @@ func (e *execution) attempt(ctx context.Context, t task) (ending, error) {
 func (e *execution) settle(t task, end ending) ending {
 	e.Journal.Later(e.record(e.key(t.number), end.progress, t.data(end.outcome)))
 	if end.progress == core.Skipped {
-		e.log.Info("step skipped", "action", t.step.Type, "why", end.outcome.Text)
+		e.log.Info("step skipped", "action", t.step.Type, "reason", end.outcome.Text)
 	}
 	return end
 }

@@ -31,7 +31,7 @@ func (e *execution) try(ctx context.Context, d *Definition, c core.Call, release
 		pause, again := pauseAfter(err, pauses.NextBackOff(), repeatable(d))
 		again = again && tries <= d.Retries && pause <= maxWait && isClosed(ended)
 		if again {
-			e.log.Info("action tried again", "action", d.Name, "in", pause, "err", err)
+			e.log.Info("action tried again", "action", d.Name, "retry_in", pause, "err", err)
 			again = sleep(ctx, pause)
 		}
 		if !again {

@@ -212,7 +212,7 @@ func (d *Drafts) clearUnknown(ctx context.Context, n note) {
 	same := func(text string) bool { return sumOf(text) == n.Sum }
 	message, err := d.opt.Reader.Search(ctx, n.Place, n.At, n.After, same)
 	if err != nil {
-		d.opt.Log.Warn("left-over draft not searched for", "place", n.Place, "err", err)
+		d.opt.Log.Warn("left-over draft not searched for", "path", n.Place, "err", err)
 	}
 	if message != "" {
 		n = note{Place: n.Place, ID: messageID(message)}
@@ -226,7 +226,7 @@ func (d *Drafts) clearAnswer(ctx context.Context, n note) {
 	text, ok, err := d.opt.Reader.Read(ctx, n.Place, string(n.ID))
 	switch {
 	case err != nil:
-		d.opt.Log.Warn("left-over draft not read", "place", n.Place, "err", err)
+		d.opt.Log.Warn("left-over draft not read", "path", n.Place, "err", err)
 	case ok && sumOf(text) != n.Final:
 		d.erase(ctx, n)
 	default:
@@ -241,7 +241,7 @@ func (d *Drafts) erase(ctx context.Context, n note) {
 		d.forget(ctx, n)
 		return
 	}
-	d.opt.Log.Warn("draft not deleted", "place", n.Place, "err", err)
+	d.opt.Log.Warn("draft not deleted", "path", n.Place, "err", err)
 	n = note{Place: n.Place, ID: n.ID}
 	d.note(ctx, n)
 	d.leave(n)

@@ -136,7 +136,7 @@ func (l *link) call(ctx context.Context, people []core.Path, request llm.Request
 		l.untried(try)
 		return llm.Answer{}, failed
 	}
-	l.log.Warn("engine failed", "kind", failed.Kind, "status", failed.Status, "after", failed.After, "err", failed.Err)
+	l.log.Warn("engine failed", "kind", failed.Kind, "status", failed.Status, "retry_in", failed.After, "err", failed.Err)
 	if l.failed != nil {
 		l.failed(l.name, failed.Kind)
 	}
@@ -223,7 +223,7 @@ func (l *link) tell(before Health) {
 	if now == before {
 		return
 	}
-	l.log.Warn("engine's health changed", "well", now == HealthGood, "for_all", now == HealthBad)
+	l.log.Warn("engine's health changed", "healthy", now == HealthGood, "everywhere", now == HealthBad)
 	if l.health != nil {
 		l.health(l.name, now)
 	}

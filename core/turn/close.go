@@ -58,14 +58,14 @@ func (p *worker) reportFormer(s *setup, next *turn) {
 
 // setAside gives the turn up, so that it blocks its place no longer.
 func (t *turn) setAside(ctx context.Context) error {
-	t.log.Error("turn set aside: it failed too often", "attempts", t.attempt-1, "messages", t.ids())
+	t.log.Error("turn set aside: it failed too often", "attempt", t.attempt-1, "ids", t.ids())
 	_, err := t.end(ctx, core.SetAside)
 	return t.reportEnd(err, func() { t.finish(watch.TurnEnd{Aside: true}) })
 }
 
 // abandon ends a turn whose records can never be written, without writing any.
 func (t *turn) abandon(ctx context.Context) error {
-	t.log.Error("turn set aside: the store refuses its records", "messages", t.ids())
+	t.log.Error("turn set aside: the store refuses its records", "ids", t.ids())
 	b := t.ending()
 	if err := t.turns.store.Commit(ctx, &b); err != nil {
 		return fmt.Errorf("%w: %w", core.ErrUnwritten, err)

@@ -149,7 +149,7 @@ func (d *decision) load(ctx context.Context) error {
 		return nil
 	}
 	if d.held, err = action.ReadHeld(r); err != nil {
-		t.log.Error("question cannot be read", "question", d.question, "err", err)
+		t.log.Error("question cannot be read", "id", d.question, "err", err)
 		d.held = nil
 		return nil
 	}

@@ -10,7 +10,7 @@ func guard(log *slog.Logger, what string, call func()) {
 	defer func() {
 		r := recover()
 		if r != nil {
-			log.Error("plugin panicked", "what", what, "panic", r, "stack", string(debug.Stack()))
+			log.Error("plugin panicked", "caller", what, "panic", r, "stack", string(debug.Stack()))
 		}
 	}()
 	call()

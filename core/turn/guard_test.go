@@ -55,7 +55,7 @@ func TestPluginsPanic(t *testing.T) {
 		}
 		b.stop()
 		for _, what := range []string{"gate", "observer", "watcher", "thinker", "interface"} {
-			if !strings.Contains(log.String(), "what="+what) {
+			if !strings.Contains(log.String(), "caller="+what) {
 				t.Errorf("the panic of the %s is not logged", what)
 			}
 		}

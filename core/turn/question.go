@@ -140,7 +140,7 @@ func (t *Turns) expire(place core.Path, private bool, q question, pause time.Dur
 	if err == nil || errors.Is(err, core.ErrClosed) {
 		return
 	}
-	t.setup.Load().Log.Warn("question not expired, trying again", "path", place, "in", pause, "err", err)
+	t.setup.Load().Log.Warn("question not expired, trying again", "path", place, "retry_in", pause, "err", err)
 	time.AfterFunc(pause, func() { t.expire(place, private, q, min(2*pause, maxPause)) })
 }
 

@@ -151,7 +151,7 @@ func (p *worker) pause(before time.Duration, err error, retried <-chan struct{})
 		pause = max(pause, sentPause)
 	}
 	if pause > before || !errors.Is(err, core.ErrAway) { // an outage may last for hours
-		t.setup.Load().Log.Error("turn failed, trying again", "path", p.queue.path, "in", pause, "err", err)
+		t.setup.Load().Log.Error("turn failed, trying again", "path", p.queue.path, "retry_in", pause, "err", err)
 	}
 	select {
 	case <-retried:

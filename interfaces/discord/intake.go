@@ -147,7 +147,7 @@ func (t *intake) receive(ctx context.Context, events []core.Event) bool {
 			}
 			return true
 		}
-		t.d.log.Error("events not taken in", "err", err, "events", len(events))
+		t.d.log.Error("events not taken in", "err", err, "count", len(events))
 		if !driver.Sleep(ctx, wait) {
 			return false
 		}
@@ -161,7 +161,7 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		// An event that cannot be read must not end the process.
 		p := recover()
 		if p != nil {
-			t.d.log.Error("event not read", "type", f.kind, "panic", fmt.Sprint(p))
+			t.d.log.Error("event not read", "kind", f.kind, "panic", fmt.Sprint(p))
 		}
 	}()
 	if t.ofGuild(ctx, f) {

@@ -140,7 +140,7 @@ func (d *Driver) listen(ctx context.Context, in core.Inbox) error {
 	}
 	d.refused.Store(false)
 	d.saveAccount(ctx)
-	d.log.Info("connected", "bot", self.UserName)
+	d.log.Info("connected", "name", self.UserName)
 	d.later((&commandMenus{&d.opt, d.log, d.api, d.account()}).update)
 	d.later(d.send.drafts.ClearLater)
 	i := &intake{d: d, in: in, convert: &converter{

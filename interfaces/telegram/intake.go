@@ -100,7 +100,7 @@ func (i *intake) understand(ctx context.Context, u *update) (c converted) {
 	defer func() {
 		r := recover()
 		if r != nil {
-			i.d.log.Error("update left behind", "update", u.ID, "panic", r)
+			i.d.log.Error("update left behind", "id", u.ID, "panic", r)
 			c = converted{}
 		}
 	}()
@@ -185,7 +185,7 @@ func (i *intake) singly(ctx context.Context, items []item) (failure error) {
 }
 
 func (i *intake) leave(it item, err error) {
-	i.d.log.Error("update left behind: it cannot be taken in", "update", it.id, "err", err)
+	i.d.log.Error("update left behind: it cannot be taken in", "id", it.id, "err", err)
 	i.remember(it.id)
 }
 

@@ -30,7 +30,7 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	var errs []error
 	for _, f := range faults {
 		if f.Warning {
-			h.Log.Warn("blueprint", "warning", f.String())
+			h.Log.Warn("blueprint", "text", f.String())
 		} else {
 			errs = append(errs, errors.New(f.String()))
 		}
@@ -192,7 +192,7 @@ func (p *Plugin) report(l *loaded, before json.RawMessage) {
 	}
 	var broke []string
 	for _, c := range changes {
-		p.h.Log.Info("blueprint changed", "file", l.File, "change", c.Text, "tool", c.Tool, "breaking", c.Breaking)
+		p.h.Log.Info("blueprint changed", "file", l.File, "text", c.Text, "tool", c.Tool, "breaking", c.Breaking)
 		if c.Breaking {
 			broke = append(broke, "- "+c.String())
 		}

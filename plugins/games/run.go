@@ -29,7 +29,7 @@ func (p *Plugin) Run(ctx context.Context) error {
 		}
 		next, err := p.end(ctx)
 		if err != nil && ctx.Err() == nil {
-			p.host.Log.Error("polls could not be ended", "again", again, "err", err)
+			p.host.Log.Error("polls could not be ended", "retry_in", again, "err", err)
 			next = again
 		}
 		timer.Reset(next)

@@ -54,7 +54,7 @@ func (s *server) refresh(ctx context.Context, l *life) (news bool, err error) {
 		return false, fmt.Errorf("lists: %w", err)
 	}
 	if inv.Full {
-		s.log.Warn("mcp server has more than the bot takes", "tools", maxTools, "of other things", maxItems)
+		s.log.Warn("mcp server has more than the bot takes", "tools", maxTools, "items", maxItems)
 	}
 	text, err := json.Marshal(inv)
 	if err != nil {

@@ -119,7 +119,7 @@ func guarded[P, R any](l *lender, do func(context.Context, P) (R, error)) mcp.To
 		if l.Admits != nil && !l.Admits(l.Rights.As) {
 			return nil, result, errors.New("you may not use the bot")
 		}
-		l.Log.Info("mcp tool called", "tool", r.Params.Name, "as", l.Rights.As)
+		l.Log.Info("mcp tool called", "tool", r.Params.Name, "user", l.Rights.As)
 		result, err = do(ctx, p)
 		var told *core.Error
 		if err == nil || errors.As(err, &told) {

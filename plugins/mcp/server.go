@@ -84,7 +84,7 @@ func (s *server) run(ctx context.Context) {
 			pause = s.times.pause
 		}
 		wait := pause + rand.N(pause/4+1)
-		s.log.Warn("mcp server is gone", "err", s.redact(line(err.Error())), "again in", wait.Round(time.Millisecond))
+		s.log.Warn("mcp server is gone", "err", s.redact(line(err.Error())), "retry_in", wait.Round(time.Millisecond))
 		if !sleep(ctx, wait) {
 			return
 		}

@@ -57,7 +57,7 @@ func (s *server) toolAction(t *mcp.Tool, permission core.Permission) (core.Actio
 			}
 		}
 		for _, note := range notes {
-			s.log.Info("part of an mcp tool's schema is not used", "tool", txt.ClipBytes(line(t.Name), maxName), "note", s.redact(txt.ClipBytes(line(note), maxFault)))
+			s.log.Info("part of an mcp tool's schema is not used", "tool", txt.ClipBytes(line(t.Name), maxName), "text", s.redact(txt.ClipBytes(line(note), maxFault)))
 		}
 		return a, nil
 	}

@@ -291,6 +291,6 @@ func (x *extractor) keep(ctx context.Context, part *part, notes []note) error {
 		}
 		kept++
 	}
-	x.host.Log.Info("conversation read", "path", part.place, "messages", len(part.lines), "kept", kept)
+	x.host.Log.Info("conversation read", "path", part.place, "messages", len(part.lines), "facts", kept)
 	return nil
 }

@@ -184,7 +184,7 @@ func (x *extractor) ask(ctx context.Context, c *part) ([]note, error) {
 	if err != nil {
 		return nil, fmt.Errorf("answer of %s: %w", answer.Engine, err)
 	}
-	x.host.Log.Debug("conversation noted", "path", c.place, "answer", answer.Text, "refused", refused)
+	x.host.Log.Debug("conversation noted", "path", c.place, "text", answer.Text, "faults", refused)
 	return notes, nil
 }
 

@@ -134,7 +134,7 @@ func (r *records) run(ctx context.Context, keep time.Duration) error {
 func (r *records) flush(ctx context.Context) {
 	q := r.flushItems(ctx)
 	if q.lost > 0 {
-		r.host.Log.Warn("the log is incomplete because too much happened", "lost", q.lost)
+		r.host.Log.Warn("the log is incomplete because too much happened", "count", q.lost)
 	}
 	for _, n := range q.notices {
 		r.send(ctx, n)
@@ -171,7 +171,7 @@ func (r *records) send(ctx context.Context, n notice) {
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
 	if err := r.host.Desk.Tell(ctx, n.to, n.text); err != nil {
-		r.host.Log.Warn("a notice is not sent", "to", n.to, "err", err)
+		r.host.Log.Warn("a notice is not sent", "path", n.to, "err", err)
 	}
 }
 

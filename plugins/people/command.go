@@ -139,7 +139,7 @@ func (p *Plugin) link(ctx context.Context, c command.Call) (string, error) {
 	}
 	if err := p.host.Desk.Tell(ctx, other,
 		"You are linked with `"+c.Person.String()+"` now. If that is not you, say `/link off`."); err != nil {
-		p.host.Log.Warn("nobody told of a link", "person", other, "err", err)
+		p.host.Log.Warn("nobody told of a link", "user", other, "err", err)
 	}
 	return "You are linked with `" + other.String() + "` now. If that is not you, say `/link off`.", nil
 }

@@ -66,7 +66,7 @@ func (s *shard) run(ctx context.Context) error {
 			return err
 		}
 		wait = s.after(why, stood, wait)
-		s.g.Log.Info("gateway connection ended", "shard", s.id, "reason", why, "stood", stood, "wait", wait)
+		s.g.Log.Info("gateway connection ended", "shard", s.id, "reason", why, "lasted", stood, "retry_in", wait)
 	}
 	return nil
 }

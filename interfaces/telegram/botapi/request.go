@@ -133,7 +133,7 @@ func (t *attempts) after(ctx context.Context, err error) error {
 	if err := t.count(err); err != nil {
 		return err
 	}
-	t.c.opt.Log.Debug("call failed", "method", t.r.Method, "chat", t.r.Chat, "try", t.tries, "err", err)
+	t.c.opt.Log.Debug("call failed", "method", t.r.Method, "chat", t.r.Chat, "attempt", t.tries, "err", err)
 	driver.Sleep(ctx, t.delay.NextBackOff())
 	return ctx.Err()
 }
