@@ -197,8 +197,8 @@ func (t *Talk) look(ctx context.Context, platform string) error {
 	}
 	found := t.World.Identify(ctx, platform, *a, token)
 	for _, f := range found {
-		if f.Fatal && f.Mend != "" {
-			return fmt.Errorf("%s: %s", f.What, f.Mend)
+		if f.Fatal && f.Fix != "" {
+			return fmt.Errorf("%s: %s", f.What, f.Fix)
 		}
 	}
 	if address := Address(platform, found, token); address != "" {

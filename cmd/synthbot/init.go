@@ -206,14 +206,14 @@ func (p *initializer) engineFound(ctx context.Context, c *daemon.Config) {
 		key, err := p.resolve(c.File, reference)
 		if err != nil {
 			name := cmp.Or(e.Name, e.Provider)
-			printFinding(p.Out, "engine", core.Finding{What: name, Found: "has no key yet", Mend: err.Error()})
+			printFinding(p.Out, "engine", core.Finding{What: name, Found: "has no key yet", Fix: err.Error()})
 			return
 		}
 		e.APIKey = key
 	}
 	chain, err := engine.New([]engine.Config{e}, engine.Options{Log: slog.New(slog.DiscardHandler), Clock: p.Clock})
 	if err != nil {
-		printFinding(p.Out, "engine", core.Finding{What: e.Provider, Found: "cannot be used", Mend: err.Error()})
+		printFinding(p.Out, "engine", core.Finding{What: e.Provider, Found: "cannot be used", Fix: err.Error()})
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, probing)

@@ -104,7 +104,7 @@ func (p *initializer) identify(
 	ctx context.Context, platform string, a setup.Account, token core.Secret,
 ) []core.Finding {
 	fault := func(err error) []core.Finding {
-		return []core.Finding{{What: "identity", Found: "unknown", Mend: oneLine(err.Error()), Fatal: true}}
+		return []core.Finding{{What: "identity", Found: "unknown", Fix: oneLine(err.Error()), Fatal: true}}
 	}
 	i, err := p.Account(platform, a.APIURL, token)
 	if err != nil {

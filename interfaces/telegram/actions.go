@@ -102,7 +102,8 @@ func (c *catalogue) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkMessage, Do: c.sendMessage,
+		Essential: true, Effects: core.EffectNone, Permission: core.PermissionEveryone,
+		Check: c.checkMessage, Do: c.sendMessage,
 	}
 }
 
@@ -126,7 +127,7 @@ func (c *catalogue) editAction() core.Action {
 				c.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`),
 			},
 		},
-		Effects: core.EffectRewrites, Permission: core.Everyone, Check: c.checkEdit, Do: c.edit,
+		Effects: core.EffectRewrites, Permission: core.PermissionEveryone, Check: c.checkEdit, Do: c.edit,
 	}
 }
 
@@ -149,7 +150,7 @@ func (c *catalogue) deleteAction() core.Action {
 			},
 		},
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
-		Permission: core.Moderators, Outside: true, Check: c.checkAbout, Do: c.remove,
+		Permission: core.PermissionModerators, Outside: true, Check: c.checkAbout, Do: c.remove,
 	}
 }
 
@@ -173,7 +174,7 @@ func (c *catalogue) reactAction() core.Action {
 				c.example("Taking it back", `{"message_id":"42","emoji":""}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkAbout, Do: c.react,
+		Effects: core.EffectNone, Permission: core.PermissionEveryone, Check: c.checkAbout, Do: c.react,
 	}
 }
 
@@ -198,7 +199,7 @@ func (c *catalogue) photoAction() core.Action {
 					`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`),
 			},
 		},
-		Effects: core.EffectRequests, Permission: core.Everyone, Check: c.checkMedia, Do: c.sendPhoto,
+		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendPhoto,
 	}
 }
 
@@ -224,7 +225,7 @@ func (c *catalogue) documentAction() core.Action {
 				c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`),
 			},
 		},
-		Effects: core.EffectRequests, Permission: core.Everyone, Check: c.checkMedia, Do: c.sendDocument,
+		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendDocument,
 	}
 }
 
@@ -254,6 +255,6 @@ func (c *catalogue) pollAction() core.Action {
 					`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkPoll, Do: c.sendPoll,
+		Effects: core.EffectNone, Permission: core.PermissionEveryone, Check: c.checkPoll, Do: c.sendPoll,
 	}
 }

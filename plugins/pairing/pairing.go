@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
+	"synthbot/core/gate"
 )
 
 // Config is the plugin's table.
@@ -96,14 +97,14 @@ func (p *Plugin) load(ctx context.Context) error {
 	return nil
 }
 
-// Judge implements core.Gate.
-func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
+// Judge implements gate.Gate.
+func (p *Plugin) Judge(m *core.Message, again bool) gate.Verdict {
 	if !m.Private {
-		return core.Verdict{}
+		return gate.Verdict{}
 	}
 	person, err := m.Path.Person(m.Author.ID)
 	if err != nil {
-		return core.Verdict{Admission: core.Discard}
+		return gate.Verdict{Admission: gate.Discard}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,15 +112,15 @@ func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
 	defer cancel()
 	if err := p.load(ctx); err != nil {
 		p.Log.Error("nobody new is let in", "err", err)
-		return core.Verdict{Admission: core.Discard}
+		return gate.Verdict{Admission: gate.Discard}
 	}
 	if p.paired[person] {
-		return core.Verdict{}
+		return gate.Verdict{}
 	}
 	if again {
-		return core.Verdict{Admission: core.Blank}
+		return gate.Verdict{Admission: gate.Redact}
 	}
-	return core.Verdict{Admission: core.Blank, Reply: p.invite(ctx, person, m)}
+	return gate.Verdict{Admission: gate.Redact, Reply: p.invite(ctx, person, m)}
 }
 
 // invite returns the reply to an unknown user, or "" if they got it lately. The same
@@ -172,8 +173,8 @@ func (p *Plugin) fresh(ctx context.Context, person core.Path, name string, old *
 		return nil, err
 	}
 	p.codes[g.hash], p.of[person] = v, g
-	p.Desk.Admins(fmt.Sprintf("%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE.", clean(name),
-		person))
+	const text = "%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE."
+	p.Messenger.NotifyAdmins(fmt.Sprintf(text, clean(name), person))
 	return g, nil
 }
 
@@ -250,7 +251,7 @@ func (p *Plugin) Waiting(ctx context.Context) ([]core.Path, error) {
 	return people, nil
 }
 
-// Kept implements core.Keeper: an open code lies under no user's path.
+// Kept implements core.DataKeeper: an open code lies under no user's path.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -271,7 +272,7 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	return kept, nil
 }
 
-// Erase implements core.Keeper. Who was let in is a stranger again.
+// Erase implements core.DataKeeper. Who was let in is a stranger again.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -290,9 +291,9 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
-		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.Admin,
+		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.RankAdmin,
 			Args: []command.Arg{{Name: "code", Brief: "The code that I told him", Required: true}}}, Do: p.pair},
-		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Shut a person out again", Rank: core.Admin,
+		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Shut a person out again", Rank: core.RankAdmin,
 			Args: []command.Arg{{Name: "person", Brief: "Like telegram/@user/1000", Required: true}}}, Do: p.unpair},
 	}
 }
