@@ -34,40 +34,40 @@ type Config struct {
 
 // Tables are the tables of a configuration file. Most packages bring their own.
 type Tables struct {
-	Bot        BotConfig               `toml:"bot" doc:"Who the bot is called, and where it runs."`
-	Persona    PersonaConfig           `toml:"persona" doc:"Who the bot is."`
-	Engines    []engine.Config         `toml:"engine" doc:"A language model. They are tried in the order written; the built-in offline engine comes last, so that the bot always answers."`
-	Interfaces map[string]config.Table `toml:"interfaces" doc:"The platforms that the bot lives on. The table's name is the interface's name and the first element of its paths."`
-	Prompt     PromptConfig            `toml:"prompt" doc:"What a model is told."`
-	Access     turn.Access             `toml:"access" doc:"Who may talk to the bot at all; deny wins, and admins cannot be shut out."`
-	Budget     engine.BudgetConfig     `toml:"budget" doc:"Hard limits by day; a day begins at midnight in the bot's time zone."`
-	Corrector  Corrector               `toml:"corrector" doc:"What happens to a plan that is wrong."`
-	Shares     []turn.Share            `toml:"share" doc:"Places that may see each other's history and facts; private chats never can."`
-	Grants     []Grant                 `toml:"grant" doc:"Lets what is said in one place make the bot write to another one; nothing private ever leaves its place."`
-	Overrides  []Override              `toml:"override" doc:"The settings of a subtree; of each setting, the longest matching path wins."`
-	Plugins    map[string]config.Table `toml:"plugins" doc:"What the bot can do besides talk, one table a plugin."`
-	Memory     memory.Config           `toml:"memory" doc:"How long what was said is kept."`
-	Admin      Listener                `toml:"admin" doc:"The admin's page, on an address of this machine alone; synthbot page prints a link that lets you in."`
-	Metrics    Listener                `toml:"metrics" doc:"Health and metrics: /healthz, /readyz and /metrics, on an address of this machine alone."`
-	Log        LogConfig               `toml:"log" doc:"The log, which goes to standard error."`
+	Bot        BotConfig               `toml:"bot" doc:"The bot's name, its data directory and when it answers."`
+	Persona    PersonaConfig           `toml:"persona" doc:"The persona that the bot speaks as."`
+	Engines    []engine.Config         `toml:"engine" doc:"A language model. Engines are tried in the order of the file. The built-in offline engine comes last, so that the bot always answers."`
+	Interfaces map[string]config.Table `toml:"interfaces" doc:"The platforms that the bot connects to. The table's name is the interface's name and the first element of its paths."`
+	Prompt     PromptConfig            `toml:"prompt" doc:"What the prompt for a model contains."`
+	Access     turn.Access             `toml:"access" doc:"Who may talk to the bot. deny overrides allow. Admins always have access."`
+	Budget     engine.BudgetConfig     `toml:"budget" doc:"Hard limits per day. A day begins at midnight in the bot's time zone."`
+	Corrector  Corrector               `toml:"corrector" doc:"How invalid plans are corrected."`
+	Shares     []turn.Share            `toml:"share" doc:"Places that may see each other's history and memories. Private chats are never shared."`
+	Grants     []Grant                 `toml:"grant" doc:"Lets users in one place make the bot write to another place. Nothing private ever leaves its place."`
+	Overrides  []Override              `toml:"override" doc:"The settings of a place and all places below it. For each setting, the longest matching path wins."`
+	Plugins    map[string]config.Table `toml:"plugins" doc:"What the bot can do besides talk. Each plugin has a table."`
+	Memory     memory.Config           `toml:"memory" doc:"How long messages and other records are kept."`
+	Admin      Listener                `toml:"admin" doc:"The admin page, on a loopback address. synthbot page prints a link that logs you in."`
+	Metrics    Listener                `toml:"metrics" doc:"Health checks and metrics (/healthz, /readyz, /metrics), on a loopback address."`
+	Log        LogConfig               `toml:"log" doc:"The log, which is written to standard error."`
 }
 
 // BotConfig is the table [bot].
 type BotConfig struct {
-	Name            string            `toml:"name" example:"Aria" doc:"What people call it; a word of a group message that wakes it. Default: the persona's name."`
-	DataDir         string            `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY, then /var/lib/synthbot where this is /etc/synthbot/config.toml and there is one, then the user's state directory."`
+	Name            string            `toml:"name" example:"Aria" doc:"The bot's name. The bot answers group messages that contain it. Default: the persona's name."`
+	DataDir         string            `toml:"data_dir" example:"data" doc:"The folder of the database, relative to this file. Default: $STATE_DIRECTORY; without it /var/lib/synthbot, if it exists and this file is /etc/synthbot/config.toml; otherwise the user's state directory."`
 	Timezone        Zone              `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
-	Language        settings.Language `toml:"language" default:"en" doc:"The language to answer in where none was recognised."`
-	Activation      string            `toml:"activation" default:"mention" oneof:"mention|keyword|ambient|always|never" doc:"What the bot answers in groups: what mentions it, what holds a keyword as well, what mentions it and now and then what it overhears, everything, or nothing. What is written in private is always answered."`
-	Keywords        []string          `toml:"keywords" example:"help, bot" doc:"The words that wake it, with activation = \"keyword\"."`
-	AmbientMessages int               `toml:"ambient_messages" default:"20" min:"0" doc:"With activation = \"ambient\": after how many overheard messages the model may say something; 0: never for that reason."`
-	AmbientEvery    time.Duration     `toml:"ambient_every" default:"30m" min:"0s" doc:"With activation = \"ambient\": how long after it was last asked the model may say something to the next message; 0s: never for that reason."`
-	Attention       time.Duration     `toml:"attention" default:"0s" min:"0s" max:"1h" doc:"How long after an answer in a group the same person may go on without addressing the bot again; 0s: not at all."`
-	Observe         bool              `toml:"observe" default:"true" doc:"Whether talk of groups that is not for the bot is kept, as context for its answers."`
-	Bots            bool              `toml:"bots" default:"false" doc:"Whether other bots are answered: three messages in a row at most, until a person speaks."`
-	Backlog         time.Duration     `toml:"backlog" default:"1h" min:"0s" doc:"What waited longer than this for an answer, after the bot was away, is acknowledged together; 0s: nothing is."`
-	Admins          []Person          `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The people who may do everything."`
-	Claim           Claim             `toml:"claim" default:"" doc:"The hash of a code, as synthbot init notes it: who first says /claim and the code in private becomes an admin, too. Empty: nobody does."`
+	Language        settings.Language `toml:"language" default:"en" doc:"The language to answer in if none was detected."`
+	Activation      string            `toml:"activation" default:"mention" oneof:"mention|keyword|ambient|always|never" doc:"Which group messages the bot answers. mention: messages that mention it; keyword: also messages that contain a keyword; ambient: mentions, and sometimes messages that it overhears; always: all; never: none. Private messages are always answered."`
+	Keywords        []string          `toml:"keywords" example:"help, bot" doc:"With activation = \"keyword\": the words that the bot answers to."`
+	AmbientMessages int               `toml:"ambient_messages" default:"20" min:"0" doc:"With activation = \"ambient\": the model may respond after this many overheard messages; 0 turns this off."`
+	AmbientEvery    time.Duration     `toml:"ambient_every" default:"30m" min:"0s" doc:"With activation = \"ambient\": the model may respond to the next message this long after its last call; 0s turns this off."`
+	Attention       time.Duration     `toml:"attention" default:"0s" min:"0s" max:"1h" doc:"How long after an answer in a group the same user need not address the bot again; 0s turns this off."`
+	Observe         bool              `toml:"observe" default:"true" doc:"Whether group messages that are not for the bot are stored, as context for its answers."`
+	Bots            bool              `toml:"bots" default:"false" doc:"Whether other bots are answered: at most three messages in a row, until a user writes."`
+	Backlog         time.Duration     `toml:"backlog" default:"1h" min:"0s" doc:"After the bot was offline, messages that waited longer than this are acknowledged together instead of answered; 0s turns this off."`
+	Admins          []Person          `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The users who may do everything."`
+	Claim           Claim             `toml:"claim" default:"" doc:"The hash of a code, as synthbot init writes it. The first user who sends /claim and the code in private becomes an admin. Empty: nobody can."`
 }
 
 // Zone is a time zone by its name.
@@ -106,32 +106,32 @@ func paths(people []Person) []core.Path {
 
 // PersonaConfig is the table [persona].
 type PersonaConfig struct {
-	Path string `toml:"path" example:"persona/aria.toml" doc:"A persona file (.toml), or a character card (.json, .png), relative to this file. Default: the persona that is built in."`
+	Path string `toml:"path" example:"persona/aria.toml" doc:"A persona file (.toml) or character card (.json, .png), relative to this file. Default: the built-in persona."`
 }
 
 // PromptConfig is the table [prompt].
 type PromptConfig struct {
-	Lite  bool   `toml:"lite" default:"false" doc:"Essential actions only, without their schemas, for small models."`
-	Recon string `toml:"recon" example:"small" doc:"An engine, by its name, that is asked beside each turn for language and tone; empty: a small local detector alone."`
+	Lite  bool   `toml:"lite" default:"false" doc:"Include only essential actions, without their schemas, for small models."`
+	Recon string `toml:"recon" example:"small" doc:"The name of an engine that detects language and tone for each turn; empty: a small local detector alone."`
 	Scope string `toml:"scope" default:"chat" oneof:"chat|interface|unified" doc:"How far history_recent reaches, always within one [[share]]."`
 	turn.Config
 }
 
 // Corrector is the table [corrector].
 type Corrector struct {
-	Attempts int `toml:"attempts" default:"2" min:"0" max:"5" doc:"How often a model may correct a plan that is wrong."`
+	Attempts int `toml:"attempts" default:"2" min:"0" max:"5" doc:"How often a model may correct an invalid plan."`
 }
 
 // Listener is the address that something is served at.
 type Listener struct {
-	Listen string `toml:"listen" default:"" doc:"The address, like 127.0.0.1:8787; empty: nowhere."`
+	Listen string `toml:"listen" default:"" doc:"The address, such as 127.0.0.1:8787; empty turns this off."`
 }
 
 // LogConfig is the table [log].
 type LogConfig struct {
-	Level  slog.Level            `toml:"level" default:"INFO" doc:"DEBUG, INFO, WARN or ERROR. Message texts are logged at DEBUG only."`
-	Levels map[string]slog.Level `toml:"levels" example:"core/turn=DEBUG, plugins/web=WARN" doc:"The level of single rooms: core/turn, core/engine, core/action, core/document, memory, admin, cmd, interfaces/NAME, plugins/NAME, or the last part of one; core, interfaces and plugins are all below them. The log names the room of each line. synthbot log shows them, and changes them in the running daemon."`
-	Format string                `toml:"format" default:"auto" oneof:"auto|text|json" doc:"auto is text on a terminal and json elsewhere."`
+	Level  slog.Level            `toml:"level" default:"INFO" doc:"The lowest level that is logged: DEBUG, INFO, WARN or ERROR. Message texts are logged at DEBUG only."`
+	Levels map[string]slog.Level `toml:"levels" example:"core/turn=DEBUG, plugins/web=WARN" doc:"The levels of single rooms, as the log calls the parts of the program: core/turn, core/engine, core/action, core/document, memory, admin, cmd, interfaces/NAME, plugins/NAME, or the last part of one. core, interfaces and plugins include all rooms below them. synthbot log shows the levels and changes them in the running daemon."`
+	Format string                `toml:"format" default:"auto" oneof:"auto|text|json" doc:"auto: text on a terminal, json otherwise."`
 }
 
 // decode reads a document and the files that it names. It returns all faults at once.

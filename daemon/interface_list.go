@@ -33,11 +33,11 @@ type driver struct {
 var drivers = []driver{
 	{
 		kind: "console", fixed: true, config: func() any { return new(consoleConfig) }, make: makeConsole,
-		doc: "The terminal that the daemon was started in: one message a line on standard input.",
+		doc: "The terminal that the daemon was started in: one message per line on standard input.",
 	},
 	{
 		kind: "discord", config: func() any { return new(discord.Config) }, make: makeDiscord,
-		doc: "An account on Discord.",
+		doc: "A bot on Discord.",
 	},
 	{
 		kind: "telegram", config: func() any { return new(telegram.Config) }, make: makeTelegram,
@@ -47,9 +47,9 @@ var drivers = []driver{
 
 // anyInterface is what the table of every interface may hold.
 type anyInterface struct {
-	Type    string   `toml:"type" doc:"Which driver serves it. Default: the table's name."`
+	Type    string   `toml:"type" doc:"The driver. Default: the table's name."`
 	Enabled bool     `toml:"enabled" default:"true" doc:"Whether the interface is started."`
-	Offer   []string `toml:"offer" example:"react, poll, photo" doc:"Which of the interface's actions a model is offered besides its message action, without the interface's name; * stands for any letters. Each makes every prompt longer. synthbot actions lists them."`
+	Offer   []string `toml:"offer" example:"react, poll, photo" doc:"The interface's actions that the model may use besides its message action, without the interface's name; * matches any characters. Each makes every prompt longer. synthbot actions lists them."`
 }
 
 // Check implements the configuration's own check.
@@ -62,7 +62,7 @@ func (a *anyInterface) Check(fault func(text string, at ...any)) {
 }
 
 type consoleConfig struct {
-	User    string `toml:"user" default:"you" doc:"Who sits at the terminal."`
+	User    string `toml:"user" default:"you" doc:"The name of the user at the terminal."`
 	Session string `toml:"session" default:"main" doc:"The last element of the conversation's path."`
 }
 

@@ -25,23 +25,23 @@ import (
 
 // availablePlugins lists all plugins, in the order in which they are made.
 var availablePlugins = []available{
-	plugin("memory", "Facts that the bot keeps, finds and forgets.", memory.New).onByDefault(),
-	plugin("reminders", "Reminders, once or again and again.", reminders.New).onByDefault(),
-	plugin("people", "Short bios of people, from what they say of themselves.", people.New),
-	plugin("diary", "The bot's own diary, place by place.", diary.New),
-	plugin("games", "Dice, random choice and polls.", games.New),
+	plugin("memory", "Memories: facts that the bot stores, finds and forgets.", memory.New).onByDefault(),
+	plugin("reminders", "Reminders, single or recurring.", reminders.New).onByDefault(),
+	plugin("people", "Short bios of users, from what they say about themselves.", people.New),
+	plugin("diary", "The bot's own diary, one for each place.", diary.New),
+	plugin("games", "Dice, random choices and polls.", games.New),
 	plugin("standard", "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. "+
-		"It is there where blueprints are.", standard.New).onIf(hasBlueprints),
-	plugin(BlueprintName, "Actions out of agent blueprints (ai-tools.json), over HTTP or by local commands.",
+		"On if there are blueprints.", standard.New).onIf(hasBlueprints),
+	plugin(BlueprintName, "Actions from agent blueprints (ai-tools.json), over HTTP or by local commands.",
 		blueprint.New).completedBy(completeBlueprints),
-	plugin("mcp", "Actions out of Model Context Protocol servers.", mcp.New).completedBy(checkServers),
+	plugin("mcp", "Actions from Model Context Protocol servers.", mcp.New).completedBy(checkServers),
 	plugin("moderation", "Blocks, mutes, limits, guards and rules, for moderators and admins.", newModeration),
-	plugin("lorebook", "Lore that the talk touches: of the persona's card, and of books. "+
-		"It is there where a persona has a book.", lorebook.New).onIf(hasLore).completedBy(completeLore),
-	plugin("clock", "What time, day and season it is, and the weather.", clock.New),
-	plugin("beats", "The bot's own initiative, on a schedule.", beats.New),
+	plugin("lorebook", "Lore that matches the conversation, from the persona's card and from books. "+
+		"On if a persona has a book.", lorebook.New).onIf(hasLore).completedBy(completeLore),
+	plugin("clock", "The time, the day, the season and the weather.", clock.New),
+	plugin("beats", "What the bot does on its own, on a schedule.", beats.New),
 	plugin("web", "Reading and searching the web.", web.New),
-	plugin(PairingName, "Lets unknown people in by a code; it is there where access.private is pairing.",
+	plugin(PairingName, "Lets unknown users in by a code. On if access.private is pairing.",
 		pairing.New).onIf(needsPairing),
 }
 

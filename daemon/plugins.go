@@ -51,7 +51,7 @@ func (a available) completedBy(complete func(c *Config, own any) []string) avail
 
 // anyPlugin holds the keys that the table of every plugin may have.
 type anyPlugin struct {
-	Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is there."`
+	Enabled bool `toml:"enabled" default:"true" doc:"Whether the plugin is on."`
 }
 
 // chosen is a plugin that a configuration turns on.
@@ -166,7 +166,7 @@ func pluginTables() (tables []config.Component) {
 	for _, a := range availablePlugins {
 		doc := a.doc
 		if a.byDefault {
-			doc += " It is there without a table, too."
+			doc += " On by default."
 		}
 		tables = append(tables, config.Component{Name: a.name, Doc: doc, Into: []any{new(anyPlugin), a.config()}})
 	}

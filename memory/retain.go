@@ -14,20 +14,20 @@ import (
 // Retention says how much of the history at or below a path is kept. Of several
 // the longest path that matches counts.
 type Retention struct {
-	Path     core.Path     `toml:"path" example:"discord/81384788765712384" doc:"The place, with all below it; empty: everywhere."`
+	Path     core.Path     `toml:"path" example:"discord/81384788765712384" doc:"The place, with all places below it; empty: everywhere."`
 	Messages int           `toml:"messages" default:"0" min:"0" doc:"How many messages each place keeps at most; 0: all."`
-	Age      time.Duration `toml:"age" default:"0s" min:"0s" doc:"How long messages are kept; 0s: for ever."`
+	Age      time.Duration `toml:"age" default:"0s" min:"0s" doc:"How long messages are kept; 0s: forever."`
 }
 
 // Config is what the user may set.
 type Config struct {
-	Journal time.Duration `toml:"journal" default:"168h" min:"0s" doc:"How long the record of a turn is kept that asked a question or was given up; any other goes once the turn is over. 0s: for ever."`
-	Every   time.Duration `toml:"every" default:"1h" min:"1m" max:"168h" doc:"How often what is too old is taken away."`
-	Recall  time.Duration `toml:"recall" default:"250ms" min:"1ms" max:"30s" doc:"How long a search of memories may wait for the embedding of what is looked for; then it goes on by words alone."`
+	Journal time.Duration `toml:"journal" default:"168h" min:"0s" doc:"How long the record of a turn is kept if the turn asked for confirmation or was given up. Other records are deleted when the turn ends. 0s: forever."`
+	Every   time.Duration `toml:"every" default:"1h" min:"1m" max:"168h" doc:"How often old data is deleted."`
+	Recall  time.Duration `toml:"recall" default:"250ms" min:"1ms" max:"30s" doc:"How long a search of memories may wait for the embedding of its query. After that it uses words alone."`
 	// These apply where no table of Keep says otherwise. Memories stay.
-	Messages int           `toml:"messages" default:"5000" min:"0" doc:"How many messages each place keeps at most; 0: all. Memories stay."`
-	Age      time.Duration `toml:"age" default:"8760h" min:"0s" doc:"How long messages are kept; 0s: for ever. Memories stay."`
-	Keep     []Retention   `toml:"keep" doc:"How much history a place and all below it keep, in place of messages and age above; of several tables, the longest matching path wins."`
+	Messages int           `toml:"messages" default:"5000" min:"0" doc:"How many messages each place keeps at most; 0: all. Memories are not affected."`
+	Age      time.Duration `toml:"age" default:"8760h" min:"0s" doc:"How long messages are kept; 0s: forever. Memories are not affected."`
+	Keep     []Retention   `toml:"keep" doc:"How much history a place and all places below it keep, instead of messages and age above. The longest matching path wins."`
 }
 
 // Check finds what no tag can tell.

@@ -16,16 +16,16 @@ import (
 // BudgetConfig is the [budget] table: what may be used in a day. A limit of 0 is
 // none.
 type BudgetConfig struct {
-	PersonTokens int64         `toml:"person_tokens" doc:"Tokens that one person may cause in a day; 0 for no limit." default:"1000000" min:"0"`
-	BotTokens    int64         `toml:"bot_tokens" doc:"Tokens of all people together in a day; 0 for no limit." default:"20000000" min:"0"`
-	PersonCost   float64       `toml:"person_cost" doc:"What one person may cost in a day, in the currency of the engines' prices; 0 for no limit." default:"0" min:"0"`
-	BotCost      float64       `toml:"bot_cost" doc:"What all people together may cost in a day; 0 for no limit." default:"0" min:"0"`
-	Places       []PlaceBudget `toml:"place" doc:"The budget of a place and all below it."`
+	PersonTokens int64         `toml:"person_tokens" doc:"Tokens that one user may use in a day; 0 for no limit." default:"1000000" min:"0"`
+	BotTokens    int64         `toml:"bot_tokens" doc:"Tokens that all users together may use in a day; 0 for no limit." default:"20000000" min:"0"`
+	PersonCost   float64       `toml:"person_cost" doc:"What one user may cost in a day, in the currency of the engines' prices; 0 for no limit." default:"0" min:"0"`
+	BotCost      float64       `toml:"bot_cost" doc:"What all users together may cost in a day; 0 for no limit." default:"0" min:"0"`
+	Places       []PlaceBudget `toml:"place" doc:"The budget of a place and all places below it."`
 }
 
 // PlaceBudget is one [[budget.place]] table.
 type PlaceBudget struct {
-	Path   core.Path `toml:"path" doc:"The place, or the subtree, that shares this budget." example:"console/kitchen"`
+	Path   core.Path `toml:"path" doc:"The place. All places below it share its budget." example:"console/kitchen"`
 	Tokens int64     `toml:"tokens" doc:"Tokens in a day; 0 for no limit." default:"0" min:"0"`
 	Cost   float64   `toml:"cost" doc:"Cost in a day; 0 for no limit." default:"0" min:"0"`
 }

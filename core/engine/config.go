@@ -13,35 +13,35 @@ import (
 
 // Config is one [[engine]] table.
 type Config struct {
-	Name      string        `toml:"name" doc:"What other settings and the log call this engine; when empty, the provider's name." example:"home"`
-	Provider  string        `toml:"provider" doc:"Which API it speaks: offline, openai, anthropic, or a preset over the openai client." default:"offline" oneof:"offline|openai|anthropic|ollama|gemini|mistral|groq|openrouter|llamacpp|vllm|lmstudio|deepseek|together|xai"`
+	Name      string        `toml:"name" doc:"The engine's name in other settings and in the log; empty: the provider's name." example:"home"`
+	Provider  string        `toml:"provider" doc:"The API: offline, openai, anthropic, or a preset for the openai client." default:"offline" oneof:"offline|openai|anthropic|ollama|gemini|mistral|groq|openrouter|llamacpp|vllm|lmstudio|deepseek|together|xai"`
 	Model     string        `toml:"model" doc:"The model's name, as the provider spells it." example:"llama3.1"`
-	BaseURL   string        `toml:"base_url" doc:"Where the API is; when empty, the provider's public address. Without a path the provider's usual one (like /v1) is added." example:"http://127.0.0.1:11434"`
-	APIKey    core.Secret   `toml:"api_key" doc:"The key, as a literal, env:NAME or file:PATH." example:"env:OPENAI_API_KEY"`
-	Timeout   time.Duration `toml:"timeout" doc:"How long one call may take in all." default:"120s" min:"1s" max:"1h"`
-	Dialect   string        `toml:"dialect" doc:"json: a JSON plan in the text. tools: the API's native tool calls, history as native turns." default:"json" oneof:"json|tools"`
-	Structure string        `toml:"structure" doc:"How the provider is told to answer in JSON: schema, object, off, or auto, which tries them in that order." default:"auto" oneof:"auto|schema|object|off"`
+	BaseURL   string        `toml:"base_url" doc:"The address of the API; empty: the provider's public address. If it has no path, the provider's usual one (such as /v1) is added." example:"http://127.0.0.1:11434"`
+	APIKey    core.Secret   `toml:"api_key" doc:"The key: a literal, env:NAME or file:PATH." example:"env:OPENAI_API_KEY"`
+	Timeout   time.Duration `toml:"timeout" doc:"How long one call may take in total." default:"120s" min:"1s" max:"1h"`
+	Dialect   string        `toml:"dialect" doc:"json: a JSON plan in the text. tools: the API's native tool calls, with the history as native messages." default:"json" oneof:"json|tools"`
+	Structure string        `toml:"structure" doc:"How the provider is asked for JSON: schema, object, off, or auto, which tries them in that order." default:"auto" oneof:"auto|schema|object|off"`
 
 	MaxPromptChars int  `toml:"max_prompt_chars" doc:"The longest prompt in characters; 0 for no limit." default:"24000" min:"0" max:"10000000"`
-	ContextTokens  int  `toml:"context_tokens" doc:"The model's context window in tokens; a prompt leaves room for the answer inside of it. 0: what the server says when a prompt is too long." default:"0" min:"0" max:"100000000"`
+	ContextTokens  int  `toml:"context_tokens" doc:"The model's context window in tokens; a prompt leaves room in it for the answer. 0: what the server reports when a prompt is too long." default:"0" min:"0" max:"100000000"`
 	MaxTokens      int  `toml:"max_tokens" doc:"The longest answer in tokens; 0 leaves it to the server." default:"2048" min:"0" max:"1000000"`
-	Vision         bool `toml:"vision" doc:"The model can see pictures." default:"false"`
-	Hearing        bool `toml:"hearing" doc:"The model can hear voice messages (APIs that take input_audio)." default:"false"`
-	Stream         bool `toml:"stream" doc:"Read the answer while it is written, where somebody wants to see it grow." default:"true"`
+	Vision         bool `toml:"vision" doc:"Whether the model accepts pictures." default:"false"`
+	Hearing        bool `toml:"hearing" doc:"Whether the model accepts voice messages (APIs with input_audio)." default:"false"`
+	Stream         bool `toml:"stream" doc:"Whether answers are read while they are written, if the interface shows them." default:"true"`
 
-	Parallel int `toml:"parallel" doc:"How many calls may run at a time; further ones wait, person by person, and the time-out begins after it. 0 for no limit; 1 suits a server at home." default:"0" min:"0" max:"1000"`
+	Parallel int `toml:"parallel" doc:"How many calls may run at a time. Further calls wait, with the users taking turns; the timeout begins after the wait. 0 for no limit; 1 suits a server at home." default:"0" min:"0" max:"1000"`
 
-	Temperature float64 `toml:"temperature" doc:"How freely it speaks, 0 to 2; below 0 leaves it to the server." default:"-1" min:"-1" max:"2"`
+	Temperature float64 `toml:"temperature" doc:"The sampling temperature, 0 to 2; below 0 leaves it to the server." default:"-1" min:"-1" max:"2"`
 	TopP        float64 `toml:"top_p" doc:"Nucleus sampling, 0 to 1; 0 leaves it to the server." default:"0" min:"0" max:"1"`
-	Effort      string  `toml:"reasoning_effort" doc:"How long a reasoning model may think, where the provider knows it; empty leaves it to the server." default:"" oneof:"|none|minimal|low|medium|high"`
+	Effort      string  `toml:"reasoning_effort" doc:"How long a reasoning model may think, if the provider supports it; empty leaves it to the server." default:"" oneof:"|none|minimal|low|medium|high"`
 
-	PriceIn     float64 `toml:"price_in" doc:"Price of a million tokens of prompt, in the currency of your budget; 0 for free." default:"0" min:"0"`
-	PriceOut    float64 `toml:"price_out" doc:"Price of a million tokens of answer." default:"0" min:"0"`
-	PriceCached float64 `toml:"price_cached" doc:"Price of a million tokens of prompt that the provider had cached; 0 means price_in." default:"0" min:"0"`
+	PriceIn     float64 `toml:"price_in" doc:"Price of a million prompt tokens, in the currency of your budget; 0 for free." default:"0" min:"0"`
+	PriceOut    float64 `toml:"price_out" doc:"Price of a million answer tokens." default:"0" min:"0"`
+	PriceCached float64 `toml:"price_cached" doc:"Price of a million prompt tokens that the provider had cached; 0 means price_in." default:"0" min:"0"`
 
-	EmbeddingModel string `toml:"embedding_model" doc:"The model that turns texts into vectors, where this engine shall do that." example:"nomic-embed-text"`
+	EmbeddingModel string `toml:"embedding_model" doc:"The embedding model. The first engine that has one makes the embeddings." example:"nomic-embed-text"`
 
-	Disabled bool `toml:"disabled" doc:"Leave this engine out. With provider offline: also leave out the built-in last link." default:"false"`
+	Disabled bool `toml:"disabled" doc:"Leave this engine out. With provider offline: also leave out the built-in last engine." default:"false"`
 }
 
 const (

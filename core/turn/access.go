@@ -10,13 +10,13 @@ import (
 // Access says who may talk to the bot at all. A place is named with all below
 // it. Deny wins over everything but admins, who cannot be shut out.
 type Access struct {
-	Private    string      `toml:"private" default:"open" oneof:"open|pairing|allow" doc:"Who may write in private: everybody, whom an admin lets in by a code, or who is in allow."`
-	Groups     string      `toml:"groups" default:"open" oneof:"open|allow" doc:"Where the bot talks in groups: everywhere, or where allow says."`
-	Allow      []core.Path `toml:"allow" doc:"People and places that are let in."`
-	Deny       []core.Path `toml:"deny" doc:"People and places that are shut out."`
-	Channels   string      `toml:"channels" default:"linked" oneof:"none|linked|all" doc:"Whether messages are taken in that somebody writes as a channel or group, which hides who it is: none; linked, those of the group itself (anonymous admins), of its linked channel and of webhooks of the place; or all."`
-	PerMinute  int         `toml:"per_minute" default:"30" min:"0" max:"10000" doc:"How often one person may make the model be asked in a minute. What comes faster waits a little and is answered together; if that takes too long it is kept as context. Admins have no limit; 0: nobody has."`
-	Moderators []core.Path `toml:"moderators" doc:"People who are moderators wherever they are, besides those whom the platform calls so."`
+	Private    string      `toml:"private" default:"open" oneof:"open|pairing|allow" doc:"Who may write in private. open: everybody; pairing: users whose code an admin confirmed; allow: users in allow."`
+	Groups     string      `toml:"groups" default:"open" oneof:"open|allow" doc:"Where the bot answers in groups. open: everywhere; allow: in the places in allow."`
+	Allow      []core.Path `toml:"allow" doc:"Users and places that have access."`
+	Deny       []core.Path `toml:"deny" doc:"Users and places that do not have access."`
+	Channels   string      `toml:"channels" default:"linked" oneof:"none|linked|all" doc:"Which messages sent as a channel or group are accepted; these hide their author. linked: those of the group itself (anonymous admins), of its linked channel and of webhooks of the place."`
+	PerMinute  int         `toml:"per_minute" default:"30" min:"0" max:"10000" doc:"How many model calls one user may cause in a minute. Faster messages wait a little and are answered together; if the wait is too long, they are stored as context only. Admins have no limit; 0 for no limit."`
+	Moderators []core.Path `toml:"moderators" doc:"Users who are moderators everywhere, in addition to those of the platform."`
 }
 
 // admits reports whether what the author does in the place is taken in.

@@ -16,8 +16,8 @@ import (
 
 // Config is the part of the configuration that turns are governed by.
 type Config struct {
-	History int `toml:"history" default:"20" min:"1" max:"500" doc:"Messages of a place that a prompt holds at least; at most twice as many."`
-	Recent  int `toml:"recent" default:"10" min:"0" max:"200" doc:"Messages of other places that a prompt holds, where scope and share allow any."`
+	History int `toml:"history" default:"20" min:"1" max:"500" doc:"How many messages of a place a prompt contains at least; it contains at most twice as many."`
+	Recent  int `toml:"recent" default:"10" min:"0" max:"200" doc:"How many messages of other places a prompt contains, if scope and share allow any."`
 	// What follows has tables of its own.
 	Attempts int           // of the corrector
 	Backlog  time.Duration // what waited longer is acknowledged together; 0: nothing is
@@ -25,7 +25,7 @@ type Config struct {
 
 // Share lists subtrees whose places may see each other's talk.
 type Share struct {
-	Paths []core.Path `toml:"paths" doc:"Places, with all below them, that may see each other's history and facts."`
+	Paths []core.Path `toml:"paths" doc:"Places, with all places below them, that may see each other's history and memories."`
 }
 
 // Activations: which messages of a group are answered. What is private always is.

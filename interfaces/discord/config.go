@@ -16,17 +16,17 @@ import (
 // Config is what a table of type "discord" holds.
 type Config struct {
 	Token          core.Secret   `toml:"token" doc:"The bot's token." required:"true" example:"file:discord_token"`
-	APIURL         string        `toml:"api_url" doc:"Where the REST interface is; the gateway's address comes from there." default:"https://discord.com"`
-	CDNURL         string        `toml:"cdn_url" doc:"Where attached files are; none is fetched from anywhere else." default:"https://cdn.discordapp.com"`
-	Pace           string        `toml:"pace" doc:"platform stays below the published limits; off only obeys what the server answers." default:"platform" oneof:"platform|off"`
-	Shards         string        `toml:"shards" doc:"How many gateway connections: a number, or auto for what Discord recommends." default:"auto"`
-	MessageContent bool          `toml:"message_content" doc:"Ask for the message content intent, which must be switched on in the developer portal." default:"true"`
-	Previews       bool          `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, also those that a person made the bot write."`
-	LongAnswers    string        `toml:"long_answers" doc:"What becomes of an answer that needs more than long_parts messages: split sends them all, file attaches it." default:"split" oneof:"split|file"`
-	LongParts      int           `toml:"long_parts" doc:"How many messages one answer may be before it is a long one." default:"4" min:"1" max:"50"`
-	CommandGuilds  []string      `toml:"command_guilds" doc:"Guilds that get the chat commands for themselves, at once; empty: every guild gets them." example:"81384788765712384"`
-	BackfillCount  int           `toml:"backfill_messages" doc:"How many missed messages are fetched of one channel." default:"500" min:"0" max:"10000"`
-	BackfillAge    time.Duration `toml:"backfill_age" doc:"How old a missed message may be to be fetched." default:"24h" min:"1m" max:"720h"`
+	APIURL         string        `toml:"api_url" doc:"The address of the REST API, which also returns the gateway's address." default:"https://discord.com"`
+	CDNURL         string        `toml:"cdn_url" doc:"The address of attached files; none are fetched from anywhere else." default:"https://cdn.discordapp.com"`
+	Pace           string        `toml:"pace" doc:"platform: stay below the published limits; off: only obey the server's responses." default:"platform" oneof:"platform|off"`
+	Shards         string        `toml:"shards" doc:"The number of gateway connections, or auto for what Discord recommends." default:"auto"`
+	MessageContent bool          `toml:"message_content" doc:"Request the message content intent, which must be enabled in the developer portal." default:"true"`
+	Previews       bool          `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, even those that a user made the bot write."`
+	LongAnswers    string        `toml:"long_answers" doc:"What happens to an answer that needs more than long_parts messages. split: all are sent; file: it is attached as a file." default:"split" oneof:"split|file"`
+	LongParts      int           `toml:"long_parts" doc:"How many messages an answer may need before it counts as long." default:"4" min:"1" max:"50"`
+	CommandGuilds  []string      `toml:"command_guilds" doc:"Guilds that get the chat commands as their own, at once; empty: all guilds get them." example:"81384788765712384"`
+	BackfillCount  int           `toml:"backfill_messages" doc:"How many missed messages are fetched per channel." default:"500" min:"0" max:"10000"`
+	BackfillAge    time.Duration `toml:"backfill_age" doc:"The maximum age of missed messages that are fetched." default:"24h" min:"1m" max:"720h"`
 }
 
 // settings is a Config, checked.

@@ -17,16 +17,16 @@ import (
 // Config is the part of the configuration that the driver reads.
 type Config struct {
 	Token       core.Secret    `toml:"token" doc:"The bot's token, as @BotFather gives it." required:"true" example:"env:TELEGRAM_TOKEN"`
-	APIURL      string         `toml:"api_url" default:"https://api.telegram.org" doc:"Where the Bot API is served: the platform, or a server of your own."`
-	Pace        string         `toml:"pace" default:"platform" oneof:"platform|off" doc:"platform: stay below the published limits; off: only obey what the server answers."`
-	Timeout     time.Duration  `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take; uploads and downloads get ten times as long."`
-	Acknowledge string         `toml:"acknowledge" doc:"A reaction that is put on a message while its answer is being made; empty: none." example:"👀"`
-	Stream      string         `toml:"stream" default:"auto" oneof:"auto|edit|off" doc:"How an answer shows while it is written. auto: as the platform's own draft in private chats, by edits elsewhere; edit: by edits; off: not at all."`
-	RichTables  bool           `toml:"rich_tables" default:"false" doc:"Send texts that hold tables as rich messages, which show them as such. Old apps, and some that are not Telegram's own, show nothing of them."`
-	Previews    bool           `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, also those that a person made the bot write."`
-	MaxFile     int64          `toml:"max_file" default:"20971520" min:"0" doc:"The largest file, in bytes, that is fetched."`
-	FilesDir    string         `toml:"files_dir" doc:"Where a Bot API server of your own keeps files on this machine; empty: files are fetched from it."`
-	Webhook     botapi.Webhook `toml:"webhook" doc:"Lets the platform call the bot, in place of asking for updates."`
+	APIURL      string         `toml:"api_url" default:"https://api.telegram.org" doc:"The address of the Bot API: the platform's, or that of your own server."`
+	Pace        string         `toml:"pace" default:"platform" oneof:"platform|off" doc:"platform: stay below the published limits; off: only obey the server's responses."`
+	Timeout     time.Duration  `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take; uploads and downloads may take ten times as long."`
+	Acknowledge string         `toml:"acknowledge" doc:"A reaction to a message while its answer is being made; empty: none." example:"👀"`
+	Stream      string         `toml:"stream" default:"auto" oneof:"auto|edit|off" doc:"How an answer is shown while it is written. auto: as Telegram's own draft in private chats, by edits elsewhere; edit: by edits; off: not at all."`
+	RichTables  bool           `toml:"rich_tables" default:"false" doc:"Send texts with tables as rich messages, which display them as tables. Old apps and some third-party apps show nothing of such a message."`
+	Previews    bool           `toml:"previews" default:"false" doc:"Show previews of links in the bot's messages. The platform fetches such links at once, even those that a user made the bot write."`
+	MaxFile     int64          `toml:"max_file" default:"20971520" min:"0" doc:"The largest file that is fetched, in bytes."`
+	FilesDir    string         `toml:"files_dir" doc:"The folder in which your own Bot API server keeps files on this machine; empty: files are downloaded from it."`
+	Webhook     botapi.Webhook `toml:"webhook" doc:"Receives updates by a webhook instead of polling."`
 }
 
 // Wrong tells what is wrong with the token; "" where nothing is, or there is none.

@@ -11,25 +11,25 @@ import (
 
 // Config is the table [plugins.beats].
 type Config struct {
-	Beats    []Beat        `toml:"beat" doc:"What the bot does on its own account, and when."`
-	PerPlace int           `toml:"per_place" default:"3" min:"1" max:"100" doc:"How many beats a place gets a day, at most."`
-	PerDay   int           `toml:"per_day" default:"100" min:"1" max:"100000" doc:"How many beats there are a day in all places together, at most."`
-	Night    string        `toml:"night" default:"22:00-08:00" doc:"When nobody is written to, by the place's time zone; none: there is no night." example:"23:00-07:30"`
-	Silence  time.Duration `toml:"silence" default:"15m" min:"1m" max:"24h" doc:"How long nobody must have spoken in a place before a beat begins there."`
+	Beats    []Beat        `toml:"beat" doc:"Something that the bot does on its own, and when."`
+	PerPlace int           `toml:"per_place" default:"3" min:"1" max:"100" doc:"How many beats one place gets per day at most."`
+	PerDay   int           `toml:"per_day" default:"100" min:"1" max:"100000" doc:"How many beats all places together get per day at most."`
+	Night    string        `toml:"night" default:"22:00-08:00" doc:"When the bot writes to nobody, in the place's time zone; none: no such time." example:"23:00-07:30"`
+	Silence  time.Duration `toml:"silence" default:"15m" min:"1m" max:"24h" doc:"How long a place must have been silent before a beat begins there."`
 }
 
 // Beat is one thing that the bot does on its own account.
 type Beat struct {
-	Name    string        `toml:"name" required:"true" example:"good-morning" doc:"What it is called: a-z, 0-9, - and _."`
-	Kind    string        `toml:"kind" default:"outreach" oneof:"outreach|internal" doc:"outreach: it may write to people who agreed; internal: for itself, unseen."`
-	At      []string      `toml:"at" example:"09:00, 18:30" doc:"At which times of the day, by the place's time zone; or give every."`
-	Every   time.Duration `toml:"every" example:"6h" min:"0s" max:"8760h" doc:"How often, at least 15m apart; or give at."`
-	Days    []string      `toml:"days" example:"mon, thu" doc:"On which days of the week: mon, tue, wed, thu, fri, sat, sun; empty: on all."`
-	Prompt  string        `toml:"prompt" required:"true" example:"Ask how everybody is, in one short line, or let it be." doc:"What the model is told to do."`
-	Places  []core.Path   `toml:"places" example:"telegram/-1001234567890" doc:"Where, with all below; empty: wherever it is wanted (outreach), or something was said since (internal). A place that stands here itself needs no /beats on."`
-	After   time.Duration `toml:"after" default:"24h" min:"0s" max:"8760h" doc:"Of an outreach: how long nobody must have spoken before."`
-	Actions []string      `toml:"actions" example:"diary_*" doc:"The actions that it may take, by name or pattern; empty: an outreach writes, an internal one keeps diary and memories."`
-	Speak   bool          `toml:"speak" default:"false" doc:"Lets an internal beat write to people as well; then it keeps to what an outreach keeps to."`
+	Name    string        `toml:"name" required:"true" example:"good-morning" doc:"Its name: a-z, 0-9, - and _."`
+	Kind    string        `toml:"kind" default:"outreach" oneof:"outreach|internal" doc:"outreach: it may write to users who agreed; internal: for the bot itself, invisible to users."`
+	At      []string      `toml:"at" example:"09:00, 18:30" doc:"The times of day, in the place's time zone; or set every."`
+	Every   time.Duration `toml:"every" example:"6h" min:"0s" max:"8760h" doc:"The interval, at least 15m; or set at."`
+	Days    []string      `toml:"days" example:"mon, thu" doc:"The days of the week: mon, tue, wed, thu, fri, sat, sun; empty: all."`
+	Prompt  string        `toml:"prompt" required:"true" example:"Ask how everybody is, in one short line, or let it be." doc:"The instruction for the model."`
+	Places  []core.Path   `toml:"places" example:"telegram/-1001234567890" doc:"The places, with all places below them. Empty: for outreach, places with /beats on; for internal, places where something was said since. A place that is listed itself needs no /beats on."`
+	After   time.Duration `toml:"after" default:"24h" min:"0s" max:"8760h" doc:"For outreach: how long the place must have been silent."`
+	Actions []string      `toml:"actions" example:"diary_*" doc:"The actions that it may use, by name or pattern. Empty: outreach sends messages, internal uses diary and memories."`
+	Speak   bool          `toml:"speak" default:"false" doc:"Lets an internal beat write to users as well; the rules for outreach then apply."`
 }
 
 // Kinds of beat.

@@ -14,7 +14,7 @@ import (
 
 // Config is the table [plugins.blueprint].
 type Config struct {
-	Sources []Source `toml:"source" doc:"Blueprints whose tools the bot may use."`
+	Sources []Source `toml:"source" doc:"A blueprint whose tools the bot may use."`
 	// Dir is what relative paths are relative to; "": the working directory.
 	Dir string
 }
@@ -22,21 +22,21 @@ type Config struct {
 // Source is a blueprint, or a folder of them, and how its agent is asked: over
 // HTTP, or, with Command, as a program.
 type Source struct {
-	Path    string                 `toml:"path" required:"true" example:"blueprints/bank.json" doc:"An ai-tools.json, or a folder whose .json files are; relative to the configuration file."`
-	Prefix  string                 `toml:"prefix" example:"bank." doc:"What the names of its actions begin with."`
-	Tools   []string               `toml:"tools" example:"invoices.*" doc:"The tools that are offered, as the file calls them; * stands for any letters; empty: all."`
-	URL     string                 `toml:"url" example:"https://bank.example.org" doc:"Where the agent is; empty: where the file says."`
+	Path    string                 `toml:"path" required:"true" example:"blueprints/bank.json" doc:"An ai-tools.json file, or a folder with such .json files; relative to the configuration file."`
+	Prefix  string                 `toml:"prefix" example:"bank." doc:"The prefix of its actions' names."`
+	Tools   []string               `toml:"tools" example:"invoices.*" doc:"The tools that are offered, by their names in the file; * matches any characters; empty: all."`
+	URL     string                 `toml:"url" example:"https://bank.example.org" doc:"The agent's address; empty: the one in the file."`
 	Headers map[string]core.Secret `toml:"headers" example:"Authorization=env:BANK_AUTHORIZATION" doc:"Headers of every request."`
-	Allow   []outbound.Peer        `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that it may be at."`
-	Command []string               `toml:"command" example:"/usr/local/bin/bank-tools, --json" doc:"A program that is called in place of a server, without a shell: JSON in, JSON out. It runs in the blueprint's folder."`
-	Env     map[string]core.Secret `toml:"env" example:"BANK_KEY=env:BANK_KEY" doc:"Variables of the command's environment, which else holds little more than PATH and HOME."`
+	Allow   []outbound.Peer        `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that may be called."`
+	Command []string               `toml:"command" example:"/usr/local/bin/bank-tools, --json" doc:"A program that is run instead of calling a server, without a shell, in the blueprint's folder. It reads and writes JSON."`
+	Env     map[string]core.Secret `toml:"env" example:"BANK_KEY=env:BANK_KEY" doc:"Variables of the command's environment, which otherwise holds little more than PATH and HOME."`
 
-	Permission string        `toml:"permission" default:"" oneof:"|everyone|moderators|admins" doc:"Who may use its tools; empty: everyone what is marked as read-only, and admins the rest. A file can ask for more, never for less."`
-	Confirm    string        `toml:"confirm" default:"changes" oneof:"changes|always|never" doc:"When the person is asked first: for all that is not marked as read-only, always, or only where the file wants it."`
-	Show       bool          `toml:"show" default:"true" doc:"Show people tables, metrics, charts and texts that come back in the form that the outputSchema promises; the action display does it."`
-	Context    bool          `toml:"context" default:"false" doc:"Tell the agent who asks, and where."`
+	Permission string        `toml:"permission" default:"" oneof:"|everyone|moderators|admins" doc:"Who may use its tools. Empty: everyone may use tools marked as read-only, admins may use the rest. A file can require more, never less."`
+	Confirm    string        `toml:"confirm" default:"changes" oneof:"changes|always|never" doc:"Which tools the user must confirm. changes: those not marked as read-only; always: all; never: only those for which the file requires it."`
+	Show       bool          `toml:"show" default:"true" doc:"Show results that match their outputSchema to users as tables, metrics, charts or texts, by the action display."`
+	Context    bool          `toml:"context" default:"false" doc:"Send the user and the place to the agent."`
 	Timeout    time.Duration `toml:"timeout" default:"30s" min:"1s" max:"10m" doc:"How long one call may take."`
-	MaxBody    int64         `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The largest answer, in bytes."`
+	MaxBody    int64         `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The maximum size of an answer, in bytes."`
 }
 
 var (

@@ -8,24 +8,24 @@ import (
 
 // Config is a part of the table [plugins.moderation].
 type Config struct {
-	Notify []core.Path `toml:"tell" example:"telegram/-1001234567890" doc:"Places and people that are notified if a rule's action is tell; empty: the admins."`
-	Rules  []Rule      `toml:"rule" doc:"Words and links that are not welcome."`
+	Notify []core.Path `toml:"tell" example:"telegram/-1001234567890" doc:"Places and users that are notified if a rule's action is tell; empty: the admins."`
+	Rules  []Rule      `toml:"rule" doc:"Words and links that are not allowed."`
 }
 
 // Rule is about words and links. A message breaks it with one of the words or patterns, or
 // with a link that it does not allow.
 type Rule struct {
-	Name     string      `toml:"name" required:"true" max:"60" example:"adverts" doc:"What it is called in the log."`
-	Paths    []core.Path `toml:"paths" example:"telegram/-1001234567890" doc:"Where it holds, with all below; empty: in all groups."`
-	Except   []core.Path `toml:"except" example:"telegram/-1001234567890/7" doc:"Where it does not hold all the same."`
-	Private  bool        `toml:"private" default:"false" doc:"Whether it holds in private chats, too."`
-	Words    []string    `toml:"words" example:"casino, free money" doc:"Words, or several in a row, of any script; they are found as whole words, whatever their case."`
-	Patterns []string    `toml:"patterns" example:"\\bw[i1]n+ing\\b" doc:"Regular expressions (RE2), whatever the case."`
-	Links    string      `toml:"links" default:"any" oneof:"any|none|listed" doc:"Which links are welcome: any but those to deny, none, or those to allow alone."`
-	Allow    []string    `toml:"allow" example:"example.org" doc:"Hosts, with all below them, that links may lead to where links is listed."`
-	Deny     []string    `toml:"deny" example:"example.com" doc:"Hosts, with all below them, that no link may lead to."`
-	Action   string      `toml:"action" default:"quiet" oneof:"quiet|discard|tell" doc:"quiet: it is not answered; discard: nor kept; tell: moderators are told, and nothing else happens. The first two are logged, too."`
-	Reply    string      `toml:"reply" max:"500" example:"No adverts here, please." doc:"What the person is told, at most every ten minutes; empty: nothing."`
+	Name     string      `toml:"name" required:"true" max:"60" example:"adverts" doc:"The rule's name in the log."`
+	Paths    []core.Path `toml:"paths" example:"telegram/-1001234567890" doc:"The places where it applies, with all places below them; empty: all groups."`
+	Except   []core.Path `toml:"except" example:"telegram/-1001234567890/7" doc:"Places where it does not apply, with all places below them."`
+	Private  bool        `toml:"private" default:"false" doc:"Whether it also applies in private chats."`
+	Words    []string    `toml:"words" example:"casino, free money" doc:"Words or phrases in any script. They match whole words, regardless of case."`
+	Patterns []string    `toml:"patterns" example:"\\bw[i1]n+ing\\b" doc:"Regular expressions (RE2), regardless of case."`
+	Links    string      `toml:"links" default:"any" oneof:"any|none|listed" doc:"Which links are allowed. any: all but those to hosts in deny; none: none; listed: only those to hosts in allow."`
+	Allow    []string    `toml:"allow" example:"example.org" doc:"Hosts, with their subdomains, that links may point to if links is listed."`
+	Deny     []string    `toml:"deny" example:"example.com" doc:"Hosts, with their subdomains, that no link may point to."`
+	Action   string      `toml:"action" default:"quiet" oneof:"quiet|discard|tell" doc:"What happens to a message that breaks the rule. quiet: it is not answered; discard: it is not stored either; tell: only those in tell are notified. Each is logged."`
+	Reply    string      `toml:"reply" max:"500" example:"No adverts here, please." doc:"The reply to the user, at most every ten minutes; empty: none."`
 }
 
 // Limits of the rules, which are checked for each message.

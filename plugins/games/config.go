@@ -8,9 +8,9 @@ import (
 
 // Config is the table [plugins.games].
 type Config struct {
-	PollFor time.Duration `toml:"poll_for" default:"24h" min:"1m" max:"720h" doc:"How long a poll is open where nobody says how long."`
+	PollFor time.Duration `toml:"poll_for" default:"24h" min:"1m" max:"720h" doc:"How long a poll stays open by default."`
 	Keep    time.Duration `toml:"keep" default:"720h" min:"1h" max:"8760h" doc:"How long the result of a poll is kept."`
-	Native  []string      `toml:"native" default:"discord:answers:hours, telegram:options" doc:"Interfaces with polls of their own: the name, what poll_NAME calls the options, and what it calls the hours, if it takes them."`
+	Native  []string      `toml:"native" default:"discord:answers:hours, telegram:options" doc:"Interfaces with native polls: the interface's name, the parameter of its poll action for the options, and the one for the hours, if it has one."`
 }
 
 // Check implements the configuration's own check.

@@ -16,15 +16,15 @@ import (
 
 // Config is a part of the table [plugins.moderation].
 type Config struct {
-	Private Rate `toml:"private" default:"60/1h" doc:"How many messages of one person are answered in private, like 60/1h; off: any number. Admins have no limits."`
-	Group   Rate `toml:"group" default:"30/1h" doc:"How many messages of one person are answered in groups, in all of them together."`
-	Place   Rate `toml:"place" default:"300/1h" doc:"How many messages of all people together are answered in one place of a group."`
+	Private Rate `toml:"private" default:"60/1h" doc:"How many messages of one user are answered in private, such as 60/1h; off: no limit. Admins have no limits."`
+	Group   Rate `toml:"group" default:"30/1h" doc:"How many messages of one user are answered in all groups together."`
+	Place   Rate `toml:"place" default:"300/1h" doc:"How many messages of all users together are answered in one group place."`
 	// CountAll is for what no Gate can know: where the bot also answers talk among others.
-	CountAll []core.Path `toml:"count_all" example:"discord/81384788765712384/2" doc:"Places of groups, with all below them, where every message counts and not only those that speak to the bot: where activation is always."`
+	CountAll []core.Path `toml:"count_all" example:"discord/81384788765712384/2" doc:"Group places, with all places below them, where every message counts, not only those for the bot: those with activation always."`
 
-	Repeat int  `toml:"repeat" default:"4" min:"0" max:"1000" doc:"The same text so many times in a row is not answered any more; 0: always."`
-	Flood  Rate `toml:"flood" default:"10/10s" doc:"How fast one person may write to the bot; five times as much is not even kept."`
-	Wall   int  `toml:"wall" default:"16000" min:"0" max:"1048576" doc:"How many characters one person may write to the bot within ten seconds; 0: any number."`
+	Repeat int  `toml:"repeat" default:"4" min:"0" max:"1000" doc:"From this many identical messages in a row on, they are not answered; 0: no limit."`
+	Flood  Rate `toml:"flood" default:"10/10s" doc:"How fast one user may write to the bot. Beyond five times as much, messages are not even stored."`
+	Wall   int  `toml:"wall" default:"16000" min:"0" max:"1048576" doc:"How many characters one user may send to the bot within ten seconds; 0: no limit."`
 }
 
 // Log is read by moderators, and it is kept over a restart.

@@ -13,35 +13,35 @@ import (
 
 // Config is the table [plugins.mcp].
 type Config struct {
-	Servers []Server `toml:"server" doc:"Programs whose tools the bot may use."`
-	Serve   Serving  `toml:"serve" doc:"What synthbot mcp lends to the program that calls it."`
+	Servers []Server `toml:"server" doc:"An MCP server whose tools the bot may use."`
+	Serve   Serving  `toml:"serve" doc:"What synthbot mcp offers to the program that starts it."`
 }
 
 // Server is one program that offers tools. Exactly one of Command and URL is set.
 type Server struct {
-	Name    string                 `toml:"name" required:"true" example:"files" doc:"What its actions begin with: a-z, 0-9 and -, at most 24 letters."`
-	Command []string               `toml:"command" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or give url."`
-	URL     string                 `toml:"url" example:"https://tools.example.org/mcp" doc:"Where it serves streamable HTTP; or give command."`
-	Dir     string                 `toml:"dir" doc:"The folder that the command runs in; empty: the bot's."`
-	Env     map[string]core.Secret `toml:"env" example:"GITHUB_TOKEN=env:GITHUB_TOKEN" doc:"Variables of the command's environment, which else holds little more than PATH and HOME."`
+	Name    string                 `toml:"name" required:"true" example:"files" doc:"The prefix of its actions: a-z, 0-9 and -, at most 24 characters."`
+	Command []string               `toml:"command" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url."`
+	URL     string                 `toml:"url" example:"https://tools.example.org/mcp" doc:"The address of its streamable HTTP endpoint; or set command."`
+	Dir     string                 `toml:"dir" doc:"The working directory of the command; empty: the bot's."`
+	Env     map[string]core.Secret `toml:"env" example:"GITHUB_TOKEN=env:GITHUB_TOKEN" doc:"Variables of the command's environment, which otherwise holds little more than PATH and HOME."`
 	Headers map[string]core.Secret `toml:"headers" example:"X-Key=env:TOOLS_KEY" doc:"Headers of every request to url."`
 
-	Tools       []string          `toml:"tools" example:"search_*" doc:"The tools that are offered, as the server calls them; * stands for any letters; empty: all."`
-	Permission  string            `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may cause its actions."`
+	Tools       []string          `toml:"tools" example:"search_*" doc:"The tools that are offered, by the server's names; * matches any characters; empty: all."`
+	Permission  string            `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may use its actions."`
 	Permissions map[string]string `toml:"permissions" example:"search_*=everyone" doc:"The same for single tools, by name or pattern: everyone, moderators, admins or nobody."`
-	Confirm     map[string]bool   `toml:"confirm" example:"search_*=false" doc:"Whether a person is asked first, by name or pattern of the tool; else he is, unless the server marks the tool as read-only."`
+	Confirm     map[string]bool   `toml:"confirm" example:"search_*=false" doc:"Whether the user must confirm, by name or pattern of the tool. By default they must, unless the server marks the tool as read-only."`
 
 	Timeout   time.Duration `toml:"timeout" default:"60s" min:"1s" max:"15m" doc:"How long one call may take."`
-	Start     time.Duration `toml:"start" default:"30s" min:"1s" max:"10m" doc:"How long it may take to start."`
-	MaxOutput int           `toml:"max_output" default:"12000" min:"1000" max:"60000" doc:"How many bytes of an output the model is shown."`
-	Media     bool          `toml:"media" default:"true" doc:"Send pictures and sounds that a tool returns into the chat."`
+	Start     time.Duration `toml:"start" default:"30s" min:"1s" max:"10m" doc:"How long the server may take to start."`
+	MaxOutput int           `toml:"max_output" default:"12000" min:"1000" max:"60000" doc:"How many bytes of an output the model sees."`
+	Media     bool          `toml:"media" default:"true" doc:"Send pictures and sounds that a tool returns to the chat."`
 }
 
 // Serving is what another program gets over synthbot mcp.
 type Serving struct {
-	As   core.Path   `toml:"as" example:"telegram/@user/1000" doc:"The person in whose name the program acts; empty: it gets nothing."`
-	See  []core.Path `toml:"see" example:"discord/81384788765712384" doc:"Places whose history and memories it may search, with all below them; a private chat must be named itself."`
-	Send []core.Path `toml:"send" example:"discord/81384788765712384/1" doc:"Places that it may write to, with all below them; a private chat must be named itself."`
+	As   core.Path   `toml:"as" example:"telegram/@user/1000" doc:"The user on whose behalf the program acts; empty: it has no access."`
+	See  []core.Path `toml:"see" example:"discord/81384788765712384" doc:"Places whose history and memories it may search, with all places below them. Private chats must be listed themselves."`
+	Send []core.Path `toml:"send" example:"discord/81384788765712384/1" doc:"Places that it may write to, with all places below them. Private chats must be listed themselves."`
 }
 
 // Names of servers and variables, and of headers.

@@ -15,8 +15,8 @@ import (
 
 // Config is a part of the table [plugins.moderation].
 type Config struct {
-	MuteFor time.Duration `toml:"mute_for" default:"1h" min:"1m" max:"744h" doc:"How long the bot is quiet where nobody says how long."`
-	Keep    time.Duration `toml:"keep" default:"2160h" min:"24h" max:"87600h" doc:"How long the log of what happened, and appeals, are kept."`
+	MuteFor time.Duration `toml:"mute_for" default:"1h" min:"1m" max:"744h" doc:"How long a mute lasts by default."`
+	Keep    time.Duration `toml:"keep" default:"2160h" min:"24h" max:"87600h" doc:"How long the moderation log and appeals are kept."`
 }
 
 // Gate is asked about messages of users who are neither blocked nor muted.

@@ -19,9 +19,9 @@ import (
 
 // Config is the plugin's table.
 type Config struct {
-	Valid time.Duration `toml:"valid" default:"24h" min:"1m" max:"720h" doc:"How long a code can be confirmed."`
-	Again time.Duration `toml:"again" default:"1h" min:"1m" max:"720h" doc:"How long an unknown person waits before he is told his code once more."`
-	Open  int           `toml:"open" default:"200" min:"1" max:"10000" doc:"How many codes may be open at a time; whoever comes then is told nothing."`
+	Valid time.Duration `toml:"valid" default:"24h" min:"1m" max:"720h" doc:"How long a code is valid."`
+	Again time.Duration `toml:"again" default:"1h" min:"1m" max:"720h" doc:"How long the bot waits before it sends the code to the same unknown user again."`
+	Open  int           `toml:"open" default:"200" min:"1" max:"10000" doc:"How many codes may be open at a time. Further unknown users get no reply."`
 }
 
 const (

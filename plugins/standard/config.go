@@ -15,38 +15,38 @@ import (
 
 // Config is the table [plugins.standard].
 type Config struct {
-	Actions []string      `toml:"actions" default:"display" oneof:"display|notify|wait|confirm|api_call|speak" doc:"The actions that are on. api_call needs an api, speak needs speech."`
-	Wait    time.Duration `toml:"longest_wait" default:"20s" min:"1s" max:"5m" doc:"How long wait may pause; the conversation stands still meanwhile."`
-	Admins  string        `toml:"notify_admins" default:"moderators" oneof:"everyone|moderators|admins|nobody" doc:"Whose wish notify may tell the admins something for."`
-	Notices int           `toml:"notices" default:"10" min:"1" max:"1000" doc:"How many notices an hour one person may cause."`
-	APIs    []API         `toml:"api" doc:"HTTP APIs that api_call may ask."`
-	Speech  Speech        `toml:"speech" doc:"What speak speaks with: a command, or a server that speaks the OpenAI API."`
+	Actions []string      `toml:"actions" default:"display" oneof:"display|notify|wait|confirm|api_call|speak" doc:"The enabled actions. api_call needs an api, speak needs speech."`
+	Wait    time.Duration `toml:"longest_wait" default:"20s" min:"1s" max:"5m" doc:"How long wait may pause; the conversation waits meanwhile."`
+	Admins  string        `toml:"notify_admins" default:"moderators" oneof:"everyone|moderators|admins|nobody" doc:"Who may use notify to send something to the admins."`
+	Notices int           `toml:"notices" default:"10" min:"1" max:"1000" doc:"How many notices per hour one user may cause."`
+	APIs    []API         `toml:"api" doc:"An HTTP API that api_call may call."`
+	Speech  Speech        `toml:"speech" doc:"The speech synthesis of speak: a command, or a server with the OpenAI API."`
 }
 
 // API is one HTTP API. Requests go nowhere but below its URL.
 type API struct {
-	Name       string                 `toml:"name" required:"true" example:"bank" doc:"What the model calls it: a-z, 0-9, - and _."`
-	URL        string                 `toml:"url" required:"true" example:"https://bank.example.org/v1" doc:"The address that all requests begin with."`
-	About      string                 `toml:"about" example:"Accounts and transactions" doc:"What it is for, in a few words for the model."`
-	Methods    []string               `toml:"methods" default:"GET" oneof:"GET|POST|PUT|PATCH|DELETE" doc:"What may be asked. Of all but GET the person is asked first."`
+	Name       string                 `toml:"name" required:"true" example:"bank" doc:"Its name for the model: a-z, 0-9, - and _."`
+	URL        string                 `toml:"url" required:"true" example:"https://bank.example.org/v1" doc:"The base address of all requests."`
+	About      string                 `toml:"about" example:"Accounts and transactions" doc:"Its purpose, in a few words for the model."`
+	Methods    []string               `toml:"methods" default:"GET" oneof:"GET|POST|PUT|PATCH|DELETE" doc:"The allowed methods."`
 	Headers    map[string]core.Secret `toml:"headers" example:"Authorization=env:BANK_AUTHORIZATION" doc:"Headers of every request."`
-	Permission string                 `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may cause requests."`
-	Confirm    bool                   `toml:"confirm" default:"true" doc:"Ask the person before every request that is no GET."`
-	Allow      []outbound.Peer        `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that it may be at."`
-	Timeout    time.Duration          `toml:"timeout" default:"20s" min:"1s" max:"5m" doc:"How long an answer may take."`
-	MaxBody    int64                  `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The largest answer, in bytes."`
+	Permission string                 `toml:"permission" default:"admins" oneof:"everyone|moderators|admins" doc:"Who may use it."`
+	Confirm    bool                   `toml:"confirm" default:"true" doc:"Whether the user must confirm requests with other methods than GET."`
+	Allow      []outbound.Peer        `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that may be called."`
+	Timeout    time.Duration          `toml:"timeout" default:"20s" min:"1s" max:"5m" doc:"How long a request may take."`
+	MaxBody    int64                  `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The maximum size of an answer, in bytes."`
 }
 
 // Speech says how a voice is made. One of Command and URL is set, or neither.
 type Speech struct {
-	Command []string      `toml:"command" example:"piper, --model, en.onnx, --output_file, -" doc:"A program that reads a text on its standard input and writes a sound file to its standard output; or give url."`
-	URL     string        `toml:"url" example:"https://api.openai.com/v1" doc:"Where /audio/speech is served; or give command."`
+	Command []string      `toml:"command" example:"piper, --model, en.onnx, --output_file, -" doc:"A program that reads text from standard input and writes a sound file to standard output; or set url."`
+	URL     string        `toml:"url" example:"https://api.openai.com/v1" doc:"The address of the API, below which /audio/speech is called; or set command."`
 	APIKey  core.Secret   `toml:"api_key" example:"env:OPENAI_API_KEY" doc:"The server's key."`
 	Model   string        `toml:"model" default:"tts-1" doc:"The server's model."`
-	Voice   string        `toml:"voice" default:"alloy" doc:"The voice, as the server calls it."`
-	Format  string        `toml:"format" default:"opus" oneof:"opus|mp3|aac|flac|wav" doc:"The format that the server is asked for; voice messages want opus."`
-	Timeout time.Duration `toml:"timeout" default:"60s" min:"1s" max:"10m" doc:"How long it may take to speak."`
-	MaxText int           `toml:"max_text" default:"1000" min:"50" max:"10000" doc:"The longest text, in characters."`
+	Voice   string        `toml:"voice" default:"alloy" doc:"The server's name for the voice."`
+	Format  string        `toml:"format" default:"opus" oneof:"opus|mp3|aac|flac|wav" doc:"The format that is requested from the server; voice messages need opus."`
+	Timeout time.Duration `toml:"timeout" default:"60s" min:"1s" max:"10m" doc:"How long speech synthesis may take."`
+	MaxText int           `toml:"max_text" default:"1000" min:"50" max:"10000" doc:"The maximum length of a text, in characters."`
 }
 
 var (

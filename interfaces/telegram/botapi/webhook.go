@@ -34,11 +34,11 @@ const (
 
 // Webhook says how the platform reaches the bot; the zero value is long polling.
 type Webhook struct {
-	URL         string      `toml:"url" doc:"The public address, https; empty: ask for updates." example:"https://bot.example.org/telegram"`
-	Listen      string      `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen at, for a reverse proxy or the platform itself."`
-	Secret      core.Secret `toml:"secret" doc:"What the platform must say with each call; empty: derived from the token."`
-	Certificate string      `toml:"certificate" doc:"A PEM file; with key, the driver serves TLS itself and hands the certificate to the platform."`
-	Key         string      `toml:"key" doc:"The certificate's key, a PEM file."`
+	URL         string      `toml:"url" doc:"The public https address; empty: poll for updates." example:"https://bot.example.org/telegram"`
+	Listen      string      `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen on, for a reverse proxy or the platform itself."`
+	Secret      core.Secret `toml:"secret" doc:"The secret that the platform must send with each call; empty: derived from the token."`
+	Certificate string      `toml:"certificate" doc:"A certificate as a PEM file. With key, the driver serves TLS itself and sends the certificate to the platform."`
+	Key         string      `toml:"key" doc:"The certificate's private key as a PEM file."`
 }
 
 // Validate reports the first fault.
