@@ -51,8 +51,6 @@ var roughRooms = []string{
 	"plugins/mcp",
 	"plugins/plugintest",
 	"scripts/mutate",
-	"setup",
-	"systemd",
 }
 
 // Limits of readable code. A tab counts as four columns.
@@ -67,7 +65,6 @@ const (
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"cmd/synthbot":        3200,
 	"daemon":              5200,
 	"interfaces/discord":  6300,
 	"core/turn":           4700,

@@ -194,9 +194,9 @@ func (s *cursor) String() string {
 	case s.list:
 		return fmt.Sprintf("%s[%d]", s.up, s.index)
 	case s.up.up == nil:
-		return writeKey(s.name)
+		return QuoteKey(s.name)
 	}
-	return s.up.String() + "." + writeKey(s.name)
+	return s.up.String() + "." + QuoteKey(s.name)
 }
 
 // exactLine returns the line of the key, 0 if it is missing.

@@ -32,7 +32,7 @@ func (s *section) example(b *strings.Builder) {
 	for _, f := range s.fields {
 		text, isDefault := f.shown(s.optional)
 		comment(b, strings.Join(f.sentences(isDefault), " "))
-		fmt.Fprintf(b, "%s%s = %s\n", mark(s.optional || !f.required), writeKey(f.name), text)
+		fmt.Fprintf(b, "%s%s = %s\n", mark(s.optional || !f.required), QuoteKey(f.name), text)
 	}
 }
 

@@ -208,7 +208,7 @@ func (f *field) setText(dst reflect.Value, text string) string {
 	value, err := tomlValue(dst.Type(), text)
 	if err != nil {
 		write := strings.TrimSuffix(instruction(dst.Type()), ", without quotes")
-		return "is " + quote(txt.Clip(text, 120)) + "; write " + write
+		return "is " + Quote(txt.Clip(text, 120)) + "; write " + write
 	}
 	return scalar(dst, value, f)
 }

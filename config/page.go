@@ -71,7 +71,7 @@ func (p Page) below(s section, shapes []reflect.Type, list []section) []section 
 
 // inside appends the sections of a field that holds tables.
 func (p Page) inside(up section, f *field, list []section) []section {
-	key := writeKey(f.name)
+	key := QuoteKey(f.name)
 	if up.key != "" {
 		key = up.key + "." + key
 	}
@@ -83,7 +83,7 @@ func (p Page) inside(up section, f *field, list []section) []section {
 	case formList:
 		one.header = "[[" + key + "]]"
 	case formMap:
-		one.key += "." + writeKey(f.exampleName())
+		one.key += "." + QuoteKey(f.exampleName())
 		fallthrough
 	default:
 		one.header = "[" + one.key + "]"
@@ -102,7 +102,7 @@ func (p Page) components(up section, named bool, list []section) []section {
 	for _, c := range p.Tables[up.key] {
 		s := section{key: up.key, doc: c.Doc, optional: true}
 		if named {
-			s.key += "." + writeKey(c.Name)
+			s.key += "." + QuoteKey(c.Name)
 		}
 		if s.doc == "" {
 			s.doc = up.doc
@@ -153,13 +153,13 @@ func (f *field) shown(spare bool) (text string, isDefault bool) {
 func (f *field) sample() string {
 	switch formOf(f.typ) {
 	case formTable, formRaw:
-		return "a table [" + writeKey(f.name) + "]"
+		return "a table [" + QuoteKey(f.name) + "]"
 	}
 	if formOf(f.leaf()) == formTable {
-		return "a table [[" + writeKey(f.name) + "]]"
+		return "a table [[" + QuoteKey(f.name) + "]]"
 	}
 	text, _ := f.shown(true)
-	return writeKey(f.name) + " = " + text
+	return QuoteKey(f.name) + " = " + text
 }
 
 // literal is the text of a tag as a value in a file; "" is the zero value.
@@ -177,7 +177,7 @@ func literal(t reflect.Type, text string) string {
 		parts := split(text)
 		for i, part := range parts {
 			name, value, _ := strings.Cut(part, "=")
-			parts[i] = writeKey(name) + " = " + literal(t.Elem(), value)
+			parts[i] = QuoteKey(name) + " = " + literal(t.Elem(), value)
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
@@ -189,7 +189,7 @@ func literalScalar(t reflect.Type, text string) string {
 	case t == typeDuration && text == "":
 		return `"0s"`
 	case t == typeDuration, readsText(t), t.Kind() == reflect.String, t == typeSecret:
-		return quote(text)
+		return Quote(text)
 	case t.Kind() == reflect.Bool && text == "":
 		return "false"
 	case text == "":

@@ -41,7 +41,7 @@ func (f *field) row() string {
 	if f.initial == nil && f.example != nil {
 		what += " Example: `" + literal(f.typ, *f.example) + "`."
 	}
-	cells := []string{"`" + writeKey(f.name) + "`", typeWord(f.typ), initial, what}
+	cells := []string{"`" + QuoteKey(f.name) + "`", typeWord(f.typ), initial, what}
 	for i, cell := range cells {
 		cells[i] = strings.ReplaceAll(txt.Line(cell), "|", `\|`)
 	}

@@ -108,7 +108,7 @@ func compare(a, b reflect.Value) int {
 // show prints a value for users.
 func show(v reflect.Value) string {
 	if v.Kind() == reflect.String {
-		return quote(txt.Clip(v.String(), 120))
+		return Quote(txt.Clip(v.String(), 120))
 	}
 	return fmt.Sprint(v.Interface())
 }

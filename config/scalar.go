@@ -100,7 +100,7 @@ func assignDuration(dst reflect.Value, value any) string {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Sprintf(`is %s; write a duration such as "90s", "15m" or "1h30m"`, quote(txt.Clip(text, 120)))
+		return fmt.Sprintf(`is %s; write a duration such as "90s", "15m" or "1h30m"`, Quote(txt.Clip(text, 120)))
 	}
 	dst.SetInt(int64(d))
 	return ""
@@ -114,7 +114,7 @@ func assignText(dst reflect.Value, value any) string {
 	into := reflect.New(dst.Type())
 	if err := into.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 		if dst.Type() == typeLevel {
-			return "is " + quote(txt.Clip(text, 120)) + "; write DEBUG, INFO, WARN or ERROR"
+			return "is " + Quote(txt.Clip(text, 120)) + "; write DEBUG, INFO, WARN or ERROR"
 		}
 		return txt.Clip(txt.Line(err.Error()), 120)
 	}

@@ -6,19 +6,22 @@ import (
 	"unicode"
 )
 
-// writeKey returns one part of a key as a file would hold it.
-func writeKey(name string) string {
+// QuoteKey returns one part of a key as a file would hold it.
+func QuoteKey(name string) string {
 	bare := name != "" && strings.IndexFunc(name, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
 	}) < 0
 	if bare {
 		return name
 	}
-	return quote(name)
+	return Quote(name)
 }
 
-// quote returns a text as a file would hold it, on one line.
-func quote(text string) string {
+// zeroWidthJoiner joins emoji.
+const zeroWidthJoiner = '\u200d'
+
+// Quote returns a text as a file would hold it, on one line. What is not UTF-8 is U+FFFD.
+func Quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range text {
@@ -30,7 +33,7 @@ func quote(text string) string {
 			b.WriteString(`\n`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case unicode.IsControl(r) || !unicode.IsPrint(r) && r > unicode.MaxASCII:
+		case unicode.IsControl(r) || !unicode.IsPrint(r) && r != zeroWidthJoiner:
 			fmt.Fprintf(&b, `\U%08X`, r)
 		default:
 			b.WriteRune(r)

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
@@ -9,13 +11,13 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/daemon/settings"
-	"synthbot/setup"
 )
 
 // Claim is the hash of a code that makes its first sender an admin; "": there is
@@ -29,6 +31,31 @@ func (c *Claim) UnmarshalText(text []byte) error {
 	}
 	*c = Claim(text)
 	return nil
+}
+
+// codeGroup is how many letters of a code are between two dashes.
+const codeGroup = 4
+
+// NewClaim makes a code of 80 random bits, and the claim that accepts it.
+func NewClaim() (code string, claim Claim) {
+	var groups []string
+	for group := range slices.Chunk([]byte(rand.Text()[:4*codeGroup]), codeGroup) {
+		groups = append(groups, string(group))
+	}
+	code = strings.Join(groups, "-")
+	return code, claimOf(code)
+}
+
+// claimOf returns the claim that accepts a code. Case and dashes do not matter.
+func claimOf(code string) Claim {
+	letters := strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '2' && r <= '7' {
+			return r
+		}
+		return -1
+	}, strings.ToUpper(code))
+	sum := sha256.Sum256([]byte("synthbot claim " + letters))
+	return Claim(hex.EncodeToString(sum[:]))
 }
 
 // claimName is the command.
@@ -99,7 +126,7 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 	if !a.mayTry(c.Person, now) {
 		return "", core.Errorf(core.Forbidden, "There were too many wrong codes. Try again in an hour.")
 	}
-	if subtle.ConstantTimeCompare([]byte(setup.HashCode(c.Args["code"])), []byte(claim)) == 0 {
+	if subtle.ConstantTimeCompare([]byte(claimOf(c.Args["code"])), []byte(claim)) == 0 {
 		a.wrong = append(a.wrong, wrongCode{c.Person, now})
 		a.log.Warn("a wrong code was claimed", "user", c.Person)
 		return "", core.Errorf(core.Forbidden, "That is not the code.")

@@ -11,7 +11,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
-	"synthbot/setup"
 )
 
 // TestWrongCodes: nobody can try many codes.
@@ -38,7 +37,7 @@ func TestWrongCodes(t *testing.T) {
 }
 
 func TestClaimHash(t *testing.T) {
-	for text, right := range map[string]bool{"": true, setup.HashCode("x"): true, "AAAA-BBBB": false, "abcd": false} {
+	for text, right := range map[string]bool{"": true, string(claimOf("x")): true, "AAAA-BBBB": false, "abcd": false} {
 		var c Claim
 		if err := c.UnmarshalText([]byte(text)); (err == nil) != right {
 			t.Errorf("%q: %v", text, err)
@@ -61,7 +60,7 @@ func TestClaimOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	claim := Claim(setup.HashCode("CODE"))
+	claim := claimOf("CODE")
 	for _, who := range []struct{ name, want string }{{"jay", "You are my admin"}, {"ann", "used already"}, {"jay", "You are my admin"}} {
 		person := core.MustPath("console/@user/" + who.name)
 		text, err := b.claim.try(t.Context(), claim, command.Call{Person: person, Args: map[string]string{"code": "code"}})
@@ -71,5 +70,16 @@ func TestClaimOnce(t *testing.T) {
 	}
 	if admins := claimedAdmins(b.changes); len(admins) != 1 || admins[0] != core.MustPath("console/@user/jay") {
 		t.Errorf("admins are %v", admins)
+	}
+}
+
+func TestNewClaim(t *testing.T) {
+	code, claim := NewClaim()
+	another, other := NewClaim()
+	if len(code) != 19 || code == another || claim == other || len(claim) != 64 {
+		t.Errorf("the code is %q, its claim %q", code, claim)
+	}
+	if written := " " + strings.ToLower(strings.ReplaceAll(code, "-", " ")); claimOf(code) != claim || claimOf(written) != claim {
+		t.Errorf("%q is another code", written)
 	}
 }

@@ -1,8 +1,11 @@
 package daemon
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Paths of a service.
@@ -45,4 +48,46 @@ func (c *Config) Beside(path string) string {
 		return path
 	}
 	return filepath.Join(filepath.Dir(c.File), path)
+}
+
+// WriteFile writes a file completely, or not at all. A new file gets the owner of the one
+// that it replaces.
+func WriteFile(file string, data []byte, mode fs.FileMode) error {
+	return writeFile(file, data, mode, keepOwner)
+}
+
+// writeFile is WriteFile with a choice of the owner.
+func writeFile(file string, data []byte, mode fs.FileMode, own func(f *os.File, former string) error) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".synthbot-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(mode), own(f, file), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// keepOwner gives a new file the owner of the former one, if there is one.
+func keepOwner(f *os.File, former string) error {
+	info, err := os.Stat(former)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 && int(owner.Uid) == os.Geteuid() {
+		return nil // it is the owner already
+	}
+	return f.Chown(int(owner.Uid), int(owner.Gid))
 }

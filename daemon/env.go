@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -106,6 +107,21 @@ func (e *Env) MustLoad() (*Config, error) {
 func (e *Env) Parse(file, text string) (*Config, error) {
 	c := &Config{File: file}
 	return c, c.decode(config.Parse(file, []byte(text), config.Options{Getenv: e.Getenv, References: true}))
+}
+
+// Locale returns the user's language tag from the environment; "" for none.
+func (e *Env) Locale() string {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		tag, _, _ := strings.Cut(e.Getenv(name), ".")
+		switch tag {
+		case "":
+		case "C", "POSIX":
+			return ""
+		default:
+			return strings.ReplaceAll(tag, "_", "-")
+		}
+	}
+	return ""
 }
 
 // UsageError is an error that users fix by another command line or configuration.

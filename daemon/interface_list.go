@@ -17,7 +17,6 @@ import (
 	"synthbot/interfaces/console"
 	"synthbot/interfaces/discord"
 	"synthbot/interfaces/telegram"
-	"synthbot/setup"
 )
 
 // driver is a type of interface that a configuration may name.
@@ -226,9 +225,9 @@ func (p *Env) Account(platform, apiURL string, token core.Secret) (core.Interfac
 		return nil, nil
 	}
 	own := d.config()
-	table := "token = " + setup.Text(token.Reveal()) + "\n"
+	table := "token = " + config.Quote(token.Reveal()) + "\n"
 	if apiURL != "" {
-		table += "api_url = " + setup.Text(apiURL) + "\n"
+		table += "api_url = " + config.Quote(apiURL) + "\n"
 	}
 	if err := config.Read(platform, []byte(table), own, config.Options{Getenv: p.Getenv}); err != nil {
 		return nil, err

@@ -49,11 +49,11 @@ func (s *pageServer) serve(ctx context.Context, address string) {
 }
 
 // watchers see how far turns are; nobody does where there is no page.
-func (s *pageServer) watchers(c *Config) []watch.StageObserver {
+func (s *pageServer) watchers(c *Config) []watch.Watcher {
 	if c.Admin.Listen == "" {
 		return nil
 	}
-	return []watch.StageObserver{&s.running}
+	return []watch.Watcher{&s.running}
 }
 
 // options is what the page shows of the bot.

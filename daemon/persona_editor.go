@@ -98,35 +98,25 @@ func (e personaEditor) Save(name, text, was string) error {
 	if now, err := e.text(name); err != nil || now != was {
 		return errors.New("the file was changed by somebody else meanwhile: open it again, and copy what you wrote")
 	}
-	file, err := filepath.EvalSymlinks(e.bot.InForce().Config.Beside(name))
-	if err == nil {
-		err = replaceFile(file, text)
-	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return fmt.Errorf("cannot write the file (%w): let synthbot write in its folder, or edit it by hand", p.Err)
-	} else if err != nil {
+	if err := e.replace(name, text); err != nil {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			return fmt.Errorf("cannot write the file (%w): let synthbot write in its folder, or edit it by hand", p.Err)
+		}
 		return err
 	}
 	notify(e.bot.reloads.requested)
 	return nil
 }
 
-// replaceFile writes a file beside the old one, and then puts it in its place.
-func replaceFile(file, text string) error {
+func (e personaEditor) replace(name, text string) error {
+	file, err := filepath.EvalSymlinks(e.bot.InForce().Config.Beside(name))
+	if err != nil {
+		return err
+	}
 	info, err := os.Stat(file)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".persona-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already where all went well
-	_, err = f.WriteString(text)
-	err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
+	ours := func(*os.File, string) error { return nil }
+	return writeFile(file, []byte(text), info.Mode().Perm(), ours)
 }

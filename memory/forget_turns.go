@@ -79,7 +79,7 @@ func (f *forgetting) answers(t *tx, key core.Key, value []byte) bool {
 		return false
 	}
 	w, err := decodeRecord(value)
-	var o core.TurnRecord
+	var o core.Opening
 	if err != nil || json.Unmarshal(w.Data, &o) != nil {
 		return false
 	}

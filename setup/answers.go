@@ -8,26 +8,27 @@ import (
 	"synthbot/core"
 )
 
-// Answers that name nothing.
+// Answers with a meaning of their own.
 const (
-	Keep    = "keep"     // what the file says stays
+	Keep    = "keep"     // the value of the file stays
 	None    = "none"     // without it
 	New     = "new"      // a persona that is described now
-	BuiltIn = "built-in" // the persona that the program brings
-	Offline = "offline"  // the engine that the program brings
-	ByCode  = "code"     // who says a code to the bot is its admin
+	BuiltIn = "built-in" // the built-in persona
+	Offline = "offline"  // the built-in engine
+	ByCode  = "code"     // the first user who sends a code becomes admin
 )
 
-// Platforms that a token can be given for, in the order in which they are asked.
+// Platforms with a token.
 const (
 	Telegram = "telegram"
 	Discord  = "discord"
 )
 
+// platforms lists them in the order of the questions.
 func platforms() []string { return []string{Telegram, Discord} }
 
-// Answers is what was answered so far, by flags or at the terminal. What is empty
-// was not answered.
+// Answers are the answers so far, from flags or the terminal. The zero value of a field is
+// not answered.
 type Answers struct {
 	Persona     string // Keep, BuiltIn, New, or a file
 	PersonaName string // of a new one
@@ -44,13 +45,13 @@ type Answers struct {
 	Language    string
 }
 
-// Account is the bot on a platform.
+// Account is the bot's account on a platform.
 type Account struct {
 	Token  Secret
-	APIURL string // of a server of one's own
+	APIURL string // of a server other than the platform's
 }
 
-// account is the one of a platform, made where there is none.
+// account returns the account on a platform. It makes a missing one.
 func (a *Answers) account(platform string) *Account {
 	if a.Accounts == nil {
 		a.Accounts = make(map[string]*Account)
@@ -61,8 +62,8 @@ func (a *Answers) account(platform string) *Account {
 	return a.Accounts[platform]
 }
 
-// Secret is the answer to a question for a secret: a reference for the file, or
-// the secret itself, which gets a file of its own.
+// Secret is the answer to a question for a secret: a reference for the file, or the secret
+// itself, which gets a file of its own.
 type Secret struct {
 	Word  string // Keep, None, env:NAME, file:PATH
 	Typed core.Secret
@@ -70,17 +71,17 @@ type Secret struct {
 
 func (s Secret) given() bool { return s.Word != "" || !s.Typed.IsZero() }
 
-// fresh reports whether there is a secret in it.
-func (s Secret) fresh() bool { return s.given() && s.Word != Keep && s.Word != None }
+// changes reports whether the answer replaces the secret of the file.
+func (s Secret) changes() bool { return s.given() && s.Word != Keep && s.Word != None }
 
-var errSecret = errors.New("is no place of a secret: write env:NAME, file:PATH, or - to read it from standard input " +
-	"(on a command line it could be seen by everybody on this machine)")
+var errSecret = errors.New("is not a place of a secret: write env:NAME, file:PATH, or - to read it from " +
+	"standard input (other users of this machine can see a command line)")
 
-// ReadSecret reads the value of a flag. A secret itself is refused there; "-" reads
-// one line by next.
+// ReadSecret reads the value of a flag, which cannot be a secret itself. "-" reads one line
+// by next.
 func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	switch {
-	case value == "", value == Keep, value == None, strings.HasPrefix(value, "env:"), strings.HasPrefix(value, "file:"):
+	case value == "", value == Keep, value == None, isReference(value):
 		return Secret{Word: value}, nil
 	case value != "-":
 		return Secret{}, errSecret
@@ -89,22 +90,36 @@ func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	if err != nil {
 		return Secret{}, fmt.Errorf("standard input: %w", err)
 	}
-	if line = strings.TrimSpace(line); line == "" {
+	line = strings.TrimSpace(line)
+	if line == "" {
 		return Secret{}, errors.New("standard input has no line for it")
 	}
 	return Secret{Typed: core.NewSecret(line)}, nil
 }
 
-// Known is what the configuration file says already. The zero value is that there
-// is none.
-type Known struct {
-	There    bool
+// typedSecret returns the answer to a hidden question.
+func typedSecret(answer string) Secret {
+	answer = strings.TrimSpace(answer)
+	if isReference(answer) {
+		return Secret{Word: answer}
+	}
+	return Secret{Typed: core.NewSecret(answer)}
+}
+
+func isReference(text string) bool {
+	return strings.HasPrefix(text, "env:") || strings.HasPrefix(text, "file:")
+}
+
+// Current is what the configuration file contains already. The zero value is for a missing
+// file.
+type Current struct {
+	Exists   bool
 	Persona  string
 	Engines  []Engine
-	Accounts map[string]bool // platforms that have a token
+	Accounts map[string]bool // platforms with a token
 	Admins   []string
 	Claim    bool
-	Access   bool // the file says who may write in private
+	Access   bool // the file sets who may write in private
 	DataDir  string
 	Timezone string
 	Language string

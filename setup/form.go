@@ -23,17 +23,18 @@ type Form struct {
 // Ask implements Terminal.
 func (f Form) Ask(ctx context.Context, q Question) (string, error) {
 	answer := q.Initial
-	form := huh.NewForm(huh.NewGroup(q.field(&answer))).WithInput(f.In).WithOutput(f.Out).WithAccessible(f.Plain).WithShowHelp(true)
-	err := form.RunWithContext(ctx)
+	form := huh.NewForm(huh.NewGroup(q.field(&answer))).WithInput(f.In).WithOutput(f.Out)
+	err := form.WithAccessible(f.Plain).WithShowHelp(true).RunWithContext(ctx)
 	switch {
 	case errors.Is(err, huh.ErrUserAborted), ctx.Err() != nil:
-		return "", ErrLeft
+		return "", ErrAborted
 	case err != nil:
 		return "", fmt.Errorf("terminal: %w", err)
 	}
-	if answer = strings.TrimSpace(answer); q.Check != nil {
+	answer = strings.TrimSpace(answer)
+	if q.Check != nil {
 		if err := q.Check(answer); err != nil { // the input ended before it was right
-			return "", errors.Join(ErrLeft, err)
+			return "", errors.Join(ErrAborted, err)
 		}
 	}
 	if !f.Plain {
@@ -45,7 +46,7 @@ func (f Form) Ask(ctx context.Context, q Question) (string, error) {
 // Say implements Terminal.
 func (f Form) Say(text string) { fmt.Fprintln(f.Out, text) }
 
-// field is the question as a field of a form.
+// field returns the question as a field of a form.
 func (q *Question) field(answer *string) huh.Field {
 	check := q.Check
 	if check == nil {
@@ -59,7 +60,8 @@ func (q *Question) field(answer *string) huh.Field {
 		}
 		return huh.NewSelect[string]().Title(q.Title).Description(q.About).Options(options...).Value(answer)
 	case q.Long:
-		return huh.NewText().Title(q.Title).Description(q.About).Validate(check).CharLimit(0).ExternalEditor(false).Value(answer)
+		text := huh.NewText().Title(q.Title).Description(q.About).Validate(check).Value(answer)
+		return text.CharLimit(0).ExternalEditor(false)
 	}
 	in := huh.NewInput().Title(q.Title).Description(q.About).Validate(check).Value(answer)
 	if q.Hidden {
@@ -68,7 +70,7 @@ func (q *Question) field(answer *string) huh.Field {
 	return in
 }
 
-// shown is an answer as it stays on the screen.
+// shown returns an answer as it stays on the screen.
 func (q *Question) shown(answer string) string {
 	switch {
 	case answer == "":

@@ -31,7 +31,7 @@ func TestPlainForm(t *testing.T) {
 	if got, err := plain("left\nright\n").Ask(t.Context(), Question{Title: "Word?", Check: check}); err != nil || got != "right" || !strings.Contains(out.String(), "it is wrong") {
 		t.Errorf("%q, %v: %s", got, err, out.String())
 	}
-	if _, err := plain("left\n").Ask(t.Context(), Question{Title: "Word?", Check: check}); !errors.Is(err, ErrLeft) {
+	if _, err := plain("left\n").Ask(t.Context(), Question{Title: "Word?", Check: check}); !errors.Is(err, ErrAborted) {
 		t.Errorf("the input ended: %v", err)
 	}
 }
@@ -157,7 +157,7 @@ func TestForm(t *testing.T) {
 	if got, err := ask(Question{Title: "Your name?", Initial: "Ja"}, "y", "name?", "y"); err != nil || got != "Jay" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := ask(Question{Title: "And now?"}, "\x03", "now?", ""); !errors.Is(err, ErrLeft) {
+	if _, err := ask(Question{Title: "And now?"}, "\x03", "now?", ""); !errors.Is(err, ErrAborted) {
 		t.Errorf("who leaves: %v", err)
 	}
 	f.Say("over")

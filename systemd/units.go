@@ -1,5 +1,5 @@
-// Package systemd holds the files by which systemd runs the bot, as they are
-// shipped; `synthbot service install` fits them to a machine. It runs nothing.
+// Package systemd holds the shipped files of systemd; `synthbot service install` adapts them
+// to a machine.
 package systemd
 
 import _ "embed"
@@ -10,8 +10,8 @@ var unit string
 //go:embed tools.conf
 var tools string
 
-// Unit is the hardened unit of the daemon.
+// Unit returns the hardened unit of the daemon.
 func Unit() string { return unit }
 
-// Tools is a drop-in for a bot that starts programs of its own.
+// Tools returns a drop-in for a bot that starts programs.
 func Tools() string { return tools }

@@ -171,8 +171,9 @@ func TestPrivateIsClosed(t *testing.T) {
 			t.Errorf("opened for the reason %q: %d", reason, r.status)
 		}
 	}
-	if r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", "he asked for help"); r.status != http.StatusSeeOther {
-		t.Fatalf("open: %d", r.status)
+	r := c.post("/talk/open", "csrf", csrf, "place", direct.String(), "reason", "he asked for help")
+	if to := r.head.Get("Location"); r.status != http.StatusSeeOther || to != "/talk/place?place=telegram%2F1000" {
+		t.Fatalf("open: %d, to %q", r.status, to)
 	}
 	if list := tells(); len(list) != 6 {
 		t.Errorf("told while open: %q", list)

@@ -149,9 +149,9 @@ func (p *Page) close(v *visit) error {
 // back leads to the turn from which a place was opened, or to its conversation.
 func (v *visit) back(place core.Path) error {
 	if seq := v.PostFormValue("seq"); seq != "" {
-		return v.to("/turn", "path", place.String(), "seq", seq)
+		return v.to("/turn", "place", place.String(), "seq", seq)
 	}
-	return v.to("/talk/place", "path", place.String())
+	return v.to("/talk/place", "place", place.String())
 }
 
 // opened is one line of who opened what.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"os/user"
-	"strings"
 	"syscall"
 	"time"
 
@@ -49,10 +48,10 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	who := cfg.PersonaAt(place)
 	var b *daemon.Bot
 	o := console.Options{
-		In: p.In, Out: p.Out, Err: p.Err, User: userName(name), Session: session, Rank: core.RankAdmin,
+		In: p.In, Out: p.Out, Err: p.Err, User: userName(name), Session: session, Rank: core.Admin,
 		Terminal:    console.IsTerminal(p.In) && console.IsTerminal(p.Out),
 		NoColor:     p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
-		PersonaName: who.Name, Greeting: who.For(userName(name)).Greeting, Now: cfg.Clock(p.Clock), Locale: p.locale(),
+		PersonaName: who.Name, Greeting: who.For(userName(name)).Greeting, Now: cfg.Clock(p.Clock), Locale: p.Locale(),
 		History: func(ctx context.Context) []string { return b.TypedLines(ctx, place) },
 	}
 	if p.host != nil {
@@ -77,18 +76,4 @@ func userName(name string) string {
 		return u.Username
 	}
 	return "you"
-}
-
-// locale is the user's language tag, as the environment has it.
-func (p *program) locale() string {
-	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
-		tag, _, _ := strings.Cut(p.Getenv(name), ".")
-		if tag != "" {
-			if tag == "C" || tag == "POSIX" {
-				return ""
-			}
-			return strings.ReplaceAll(tag, "_", "-")
-		}
-	}
-	return ""
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"synthbot/daemon"
 	"synthbot/interfaces/telegram/telegramtest"
-	"synthbot/setup"
 )
 
 // daemonOf runs a configuration until the test ends, or stop is called.
@@ -37,10 +37,10 @@ func daemonOf(t *testing.T, file string, log io.Writer) (stop func()) {
 // is, and nobody gets by the door with the command's name.
 func TestClaim(t *testing.T) {
 	platform := telegramtest.New(t)
-	code := setup.NewCode()
+	code, claim := daemon.NewClaim()
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\nclaim = %q\n[access]\nprivate = \"pairing\"\n[interfaces.telegram]\ntoken = %q\napi_url = %q\npace = \"off\"\n",
-		setup.HashCode(code), telegramtest.Token, platform.URL))
+		claim, telegramtest.Token, platform.URL))
 	for _, id := range []int64{1000, 2000, 3000} {
 		platform.AddPerson(telegramtest.Person{ID: id, Name: fmt.Sprint("P", id)})
 	}

@@ -1,7 +1,6 @@
 // Command synthbot is a chat bot daemon that gives a community a companion with a
 // persona. It holds main, the flags and the subcommands: each parses, calls and prints.
-// The running bot itself is package daemon. The package is larger than others because it
-// holds all subcommands, which do not depend on each other.
+// The running bot itself is package daemon.
 package main
 
 import (

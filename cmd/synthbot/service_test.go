@@ -11,6 +11,7 @@ import (
 
 	"synthbot/daemon"
 	"synthbot/interfaces/telegram/telegramtest"
+	"synthbot/setup"
 )
 
 // installed installs a service below a folder, from the file in the test's own.
@@ -18,22 +19,27 @@ func installed(t *testing.T, root string, more ...string) (status int, out, errs
 	t.Helper()
 	var o, e strings.Builder
 	p := &program{Env: &daemon.Env{File: "config.toml", In: strings.NewReader(""), Out: &o, Err: &e, Getenv: os.Getenv}, began: true}
-	i := &installer{user: "synthbot", root: root, exe: filepath.Join(t.TempDir(), "synthbot"), out: &o}
-	write(t, i.exe, "the program")
+	i := &setup.Service{User: "synthbot", Root: root, Exe: filepath.Join(t.TempDir(), "synthbot")}
+	write(t, i.Exe, "the program")
 	for _, word := range more {
 		switch word {
 		case "tools":
-			i.tools = true
+			i.Tools = true
 		case "dry":
-			i.dry = true
+			i.DryRun = true
 		case "there":
 			p.File = ""
 		default:
-			i.user = word
+			i.User = word
 		}
 	}
-	status = p.report(i.install(p))
+	status = p.report(i.Install(p.Env))
 	return status, o.String(), e.String()
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // files lists the files below a folder with their modes.
@@ -104,7 +110,7 @@ func TestServiceInstall(t *testing.T) {
 	}
 	for _, said := range []string{
 		"!        the service has no env:OPENAI_KEY: put the secret into /etc/synthbot/openai_key, and write file:openai_key",
-		"!        the bot is to start npx: ", "!        file:keys/files is not handed over", "!        the database was in data: ", "systemctl enable --now synthbot",
+		"!        the bot will start npx: ", "!        file:keys/files does not become a credential", "!        the database was in data: ", "systemctl enable --now synthbot",
 	} {
 		if !strings.Contains(out, said) {
 			t.Errorf("it does not say %q:\n%s", said, out)
@@ -149,14 +155,14 @@ func TestServiceInstallAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(root, "usr/lib/systemd/system/synthbot.service"), "[Unit]\n")
-	if status, out, errs := installed(t, root, "there", "tools", "bot"); status != 0 || !strings.Contains(out, "a package brought") || strings.Contains(out, "is to start") || !strings.Contains(out, "same     "+root+"/etc/synthbot/config.toml") {
+	if status, out, errs := installed(t, root, "there", "tools", "bot"); status != 0 || !strings.Contains(out, "a package installed") || strings.Contains(out, "will start") || !strings.Contains(out, "same     "+root+"/etc/synthbot/config.toml") {
 		t.Errorf("with tools, as somebody else: %d, %s%s", status, out, errs)
 	}
 	if text, err := os.ReadFile(filepath.Join(root, "etc/synthbot/telegram_token")); err != nil || string(text) != telegramtest.Token {
 		t.Errorf("the token became %q, %v", text, err)
 	}
 	for _, file := range []string{"etc/systemd/system/synthbot.service.d/tools.conf", "etc/systemd/system/synthbot.service.bak"} {
-		if existing(filepath.Join(root, file)) == "" {
+		if !exists(filepath.Join(root, file)) {
 			t.Errorf("there is no %s", file)
 		}
 	}
@@ -192,7 +198,7 @@ func TestServiceInstallRefuses(t *testing.T) {
 	}
 	root := t.TempDir()
 	write(t, "config.toml", "[interfaces.telegram]\ntoken = \"file:nothing\"\n")
-	if status, _, errs := installed(t, root); status != statusFailed || !strings.Contains(errs, "nothing: no such file") || existing(filepath.Join(root, "etc/systemd")) != "" {
+	if status, _, errs := installed(t, root); status != statusFailed || !strings.Contains(errs, "nothing: no such file") || exists(filepath.Join(root, "etc/systemd")) {
 		t.Errorf("without its secret: %d, %s", status, errs)
 	}
 }

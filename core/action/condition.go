@@ -145,7 +145,7 @@ func (e *execution) author() any {
 	if !ok {
 		return nil
 	}
-	ranks := [...]string{core.RankMember: "member", core.RankModerator: "moderator", core.RankAdmin: "admin", core.RankBot: "bot"}
+	ranks := [...]string{core.Member: "member", core.Moderator: "moderator", core.Admin: "admin", core.Bot: "bot"}
 	rank := ""
 	if int(a.Rank) < len(ranks) {
 		rank = ranks[a.Rank]

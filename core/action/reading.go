@@ -58,14 +58,14 @@ func (r *Provenance) know(address string) {
 // private says that nobody else speaks in the place.
 func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 	def, ok := s.Resolve(d.Action)
-	if !ok || d.Progress != core.ProgressDone && d.Progress != core.ProgressFailed && d.Progress != core.ProgressUnknown {
+	if !ok || d.Progress != core.Done && d.Progress != core.Failed && d.Progress != core.Unknown {
 		return
 	}
 	if def.Has(core.EffectReadsForeign) {
 		r.Strangers = true
 	}
 	if def.Has(core.EffectReadsChat) && !private {
-		r.AddLine(core.RankMember)
+		r.AddLine(core.Member)
 	}
 	if def.Effects&core.EffectFinds != 0 {
 		v, _ := decode(d.Output)
@@ -91,15 +91,15 @@ func (e *execution) objection(t task, d *Definition, payload map[string]any) str
 		}
 	}
 	need, _ := e.Snapshot.needs(d, e.Who, payload)
-	if need == core.RankBot { // kept for the bot's own beats, which is no rank of a person
-		need = core.RankMember
+	if need == core.Bot { // kept for the bot's own beats, which is no rank of a person
+		need = core.Member
 	}
 	if d.Has(core.EffectRanked) {
 		need = max(need, e.Who.rank())
 	}
 	changes := d.Has(core.EffectChanges)
 	switch {
-	case r.Strangers && (need > core.RankMember || changes):
+	case r.Strangers && (need > core.Member || changes):
 		return "This was planned after reading a text by somebody else."
 	case r.Strangers && d.Has(core.EffectRequests) && !r.knows(payload, d.Has(core.EffectReadsForeign)):
 		return "This was planned after reading a text by somebody else, and nobody here wrote the address."

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"synthbot/core"
-	"synthbot/core/gate"
 )
 
 // Access says who may talk to the bot at all. A place is named with all below
@@ -25,7 +24,7 @@ func (s *setup) admits(m *core.Message) bool {
 	if err != nil {
 		return false
 	}
-	if m.Author.Rank >= core.RankAdmin {
+	if m.Author.Rank >= core.Admin {
 		return true
 	}
 	a := &s.Access
@@ -51,19 +50,19 @@ func (a *Access) allowsChannel(c core.Channel) bool {
 	case a.Channels == "none":
 		return false
 	}
-	return c == core.ChannelLinked
+	return c == core.LinkedChannel
 }
 
 // askGates asks the gates. The strictest verdict counts, and of its equals the first. If a
 // gate panics, nothing is let in.
-func (s *setup) askGates(m *core.Message, again bool) (strictest gate.Verdict) {
-	if m.Author.Rank >= core.RankAdmin {
+func (s *setup) askGates(m *core.Message, again bool) (strictest core.Verdict) {
+	if m.Author.Rank >= core.Admin {
 		return strictest
 	}
 	for _, g := range s.Plugins.Gates {
-		v := gate.Verdict{Admission: gate.Redact}
+		v := core.Verdict{Admission: core.Blank}
 		guard(s.Log, "gate", func() { v = g.Judge(m, again) })
-		if v.Admission > strictest.Admission || strictest == (gate.Verdict{}) {
+		if v.Admission > strictest.Admission || strictest == (core.Verdict{}) {
 			strictest = v
 		}
 	}
@@ -88,7 +87,7 @@ func (s *setup) isWanted(e *core.Entry) bool {
 		return true
 	}
 	v := s.askGates(m, true)
-	return v.Admission == gate.Admit && !s.asleep(m.Path) || v.Admission <= gate.Quiet && s.isAnsweredWhileQuiet(&now)
+	return v.Admission == core.Admit && !s.asleep(m.Path) || v.Admission <= core.Quiet && s.isAnsweredWhileQuiet(&now)
 }
 
 // Allows reports whether allow names the person, the place, or what it lies in.
@@ -109,10 +108,10 @@ func (s *setup) rank(m *core.Message) {
 	person, err := m.Path.Person(m.Author.ID)
 	switch {
 	case err != nil:
-		m.Author.Rank = core.RankMember
+		m.Author.Rank = core.Member
 	case slices.Contains(s.Admins, person):
-		m.Author.Rank = core.RankAdmin
+		m.Author.Rank = core.Admin
 	case slices.Contains(s.Access.Moderators, person):
-		m.Author.Rank = max(m.Author.Rank, core.RankModerator)
+		m.Author.Rank = max(m.Author.Rank, core.Moderator)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/gate"
 	"synthbot/core/prompt"
 )
 
@@ -52,14 +51,14 @@ func (s *setup) isSuppressed(e *core.Event) bool {
 		return false
 	}
 	nobody := core.Message{Path: m.Path, Scopes: m.Scopes, Time: m.Time}
-	return s.askGates(&nobody, true).Admission != gate.Admit
+	return s.askGates(&nobody, true).Admission != core.Admit
 }
 
 // unasked reports whether nobody waits for a reply: the bot may keep silent.
 func (t *turn) unasked() bool {
 	for i := range t.messages {
 		e := &t.messages[i]
-		if e.Kind != core.KindBeat && e.Message.Addressed != core.AddressedOverheard {
+		if e.Kind != core.KindBeat && e.Message.Addressed != core.Overheard {
 			return false
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/command"
 	"synthbot/core/watch"
 )
 
@@ -240,7 +239,7 @@ func (p *worker) try(ctx context.Context) (more bool, err error) {
 	}
 	ctx = core.WithTurn(ctx, t.journal.id, t.journal.epoch)
 	if p.queue.commands {
-		ctx = command.Context(ctx)
+		ctx = core.Beside(ctx)
 	}
 	err = t.run(ctx)
 	if errors.Is(err, core.ErrUnwritten) && errors.Is(err, core.ErrBadEvent) {

@@ -117,7 +117,7 @@ func (a *actions) messageAction() core.Action {
 					`{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Permission: core.PermissionEveryone, Timeout: sendTime,
+		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
 		Check:      a.checkMessage, Do: a.sendMessage,
 	}
@@ -139,7 +139,7 @@ func (a *actions) editAction() core.Action {
 				example("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`),
 			},
 		},
-		Effects: core.EffectRewrites, Permission: core.PermissionEveryone, Idempotent: true, Timeout: time.Minute,
+		Effects: core.EffectRewrites, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute,
 		Check: a.checkEdit, Do: a.edit,
 	}
 }
@@ -158,7 +158,7 @@ func (a *actions) deleteAction() core.Action {
 			Examples: []core.Example{example("Taking back your last message", `{"message_id":"1043221190"}`)},
 		},
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
-		Permission: core.PermissionEveryone, Idempotent: true, Timeout: time.Minute, Do: a.remove,
+		Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: a.remove,
 	}
 }
 
@@ -177,8 +177,7 @@ func (a *actions) reactAction() core.Action {
 				example("An emoji of the server", `{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
-		Timeout: time.Minute, Do: a.reactTo,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: time.Minute, Do: a.reactTo,
 	}
 }
 
@@ -195,7 +194,7 @@ func (a *actions) fileAction() core.Action {
 				example("A script", `{"name":"hello.py","content":"print('hello')\n","text":"Here it is."}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true, Timeout: sendTime,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: a.file,
 	}
 }
@@ -215,7 +214,7 @@ func (a *actions) threadAction() core.Action {
 			},
 		},
 		Output:  json.RawMessage(threadOutput),
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Timeout: time.Minute,
+		Effects: core.EffectNone, Permission: core.Everyone, Timeout: time.Minute,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.thread,
 	}
 }
@@ -235,7 +234,7 @@ func (a *actions) pollAction() core.Action {
 				example("Choosing a day", `{"question":"Which day?","answers":["Friday","Saturday"],"hours":24}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true, Timeout: sendTime,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: sendTime,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: a.poll,
 	}
 }

@@ -280,16 +280,16 @@ func (b *cache) channelName(id string) string {
 // rank is a member's rank in a place, by Discord's permissions.
 func (b *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
-		return core.RankMember
+		return core.Member
 	}
 	power := bits(m.Permissions)
 	if m.Permissions == "" {
 		power = b.power(p, id, m.Roles)
 	}
 	if power&powerModerator != 0 {
-		return core.RankModerator
+		return core.Moderator
 	}
-	return core.RankMember
+	return core.Member
 }
 
 // power computes a member's permissions in a channel as Discord does: those of all

@@ -181,9 +181,9 @@ func choices(list []string) []appChoice {
 func permissionOf(r core.Rank) *string {
 	power := ""
 	switch {
-	case r >= core.RankAdmin:
+	case r >= core.Admin:
 		power = "8" // administrators
-	case r == core.RankModerator:
+	case r == core.Moderator:
 		power = "8192" // members who may manage messages
 	default:
 		return nil

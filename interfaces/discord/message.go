@@ -62,7 +62,7 @@ func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 	out.Author = b.author(m.Author, m.Member, p)
 	out.Author.Bot = out.Author.Bot || m.Webhook != "" || m.Author.System
 	if m.Webhook != "" && m.Interaction == nil { // an application's answers come so, too
-		out.Author.Channel = core.ChannelLinked
+		out.Author.Channel = core.LinkedChannel
 	}
 	read := b.reader(m, p.Guild)
 	title, said := b.post(m, p), read.own(m)
@@ -77,8 +77,7 @@ func (b *cache) normal(m *message, p place) (out core.Message, ok bool) {
 		out.Addressed = b.addressed(m, p, self)
 	}
 	// An empty message is not kept.
-	says := out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0
-	return out, says || out.Addressed != core.AddressedNone
+	return out, out.Text != "" || len(out.Foreign) > 0 || len(out.Attachments) > 0 || out.Addressed != core.NotAddressed
 }
 
 // post is the title of a post, before its first message, which has its id.
@@ -132,28 +131,28 @@ func (b *cache) quote(m *message, p place, out *core.Message) {
 // is in the list of mentions, too, so the text decides. @everyone does not count.
 func (b *cache) addressed(m *message, p place, self user) core.Addressed {
 	if p.private() {
-		return core.AddressedDirect
+		return core.Direct
 	}
 	if self.ID == "" {
-		return core.AddressedNone
+		return core.NotAddressed
 	}
 	named := strings.Contains(m.Content, "<@"+self.ID+">") || strings.Contains(m.Content, "<@!"+self.ID+">")
 	if named || b.isMine(p.Guild, m.Roles) {
-		return core.AddressedMention
+		return core.Mention
 	}
 	r := m.Referenced
 	if r != nil && r.Author != nil && r.Author.ID == self.ID {
-		return core.AddressedReply
+		return core.Reply
 	}
 	// Without the content intent, there is only the list.
 	if m.Content == "" && len(m.Snapshots) == 0 {
 		for i := range m.Mentions {
 			if m.Mentions[i].ID == self.ID {
-				return core.AddressedMention
+				return core.Mention
 			}
 		}
 	}
-	return core.AddressedNone
+	return core.NotAddressed
 }
 
 // attachments lists the files of a message and of what it forwards.
@@ -191,24 +190,24 @@ func media(mime, name string) core.Media {
 	kind, _, _ := strings.Cut(mime, "/")
 	switch kind {
 	case "image":
-		return core.MediaImage
+		return core.Image
 	case "audio":
-		return core.MediaAudio
+		return core.Audio
 	case "video":
-		return core.MediaVideo
+		return core.Video
 	}
 	if kind == "" {
 		dot := strings.LastIndexByte(name, '.')
 		switch strings.ToLower(name[dot+1:]) {
 		case "png", "jpg", "jpeg", "gif", "webp":
-			return core.MediaImage
+			return core.Image
 		case "mp3", "ogg", "wav", "flac", "m4a":
-			return core.MediaAudio
+			return core.Audio
 		case "mp4", "webm", "mov":
-			return core.MediaVideo
+			return core.Video
 		}
 	}
-	return core.MediaFile
+	return core.File
 }
 
 // hears reports whether a message has a text that the bot of that id would not receive

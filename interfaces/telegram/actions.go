@@ -102,8 +102,7 @@ func (c *catalogue) messageAction() core.Action {
 					`{"text":"The vote begins at six.","recipient":"#Announcements"}`),
 			},
 		},
-		Essential: true, Effects: core.EffectNone, Permission: core.PermissionEveryone,
-		Check: c.checkMessage, Do: c.sendMessage,
+		Essential: true, Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkMessage, Do: c.sendMessage,
 	}
 }
 
@@ -127,7 +126,7 @@ func (c *catalogue) editAction() core.Action {
 				c.example("Bringing a list up to date", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`),
 			},
 		},
-		Effects: core.EffectRewrites, Permission: core.PermissionEveryone, Check: c.checkEdit, Do: c.edit,
+		Effects: core.EffectRewrites, Permission: core.Everyone, Check: c.checkEdit, Do: c.edit,
 	}
 }
 
@@ -150,7 +149,7 @@ func (c *catalogue) deleteAction() core.Action {
 			},
 		},
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
-		Permission: core.PermissionModerators, Outside: true, Check: c.checkAbout, Do: c.remove,
+		Permission: core.Moderators, Outside: true, Check: c.checkAbout, Do: c.remove,
 	}
 }
 
@@ -174,7 +173,7 @@ func (c *catalogue) reactAction() core.Action {
 				c.example("Taking it back", `{"message_id":"42","emoji":""}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Check: c.checkAbout, Do: c.react,
+		Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkAbout, Do: c.react,
 	}
 }
 
@@ -199,7 +198,7 @@ func (c *catalogue) photoAction() core.Action {
 					`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`),
 			},
 		},
-		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendPhoto,
+		Effects: core.EffectRequests, Permission: core.Everyone, Check: c.checkMedia, Do: c.sendPhoto,
 	}
 }
 
@@ -225,7 +224,7 @@ func (c *catalogue) documentAction() core.Action {
 				c.example("Sending a file of the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`),
 			},
 		},
-		Effects: core.EffectRequests, Permission: core.PermissionEveryone, Check: c.checkMedia, Do: c.sendDocument,
+		Effects: core.EffectRequests, Permission: core.Everyone, Check: c.checkMedia, Do: c.sendDocument,
 	}
 }
 
@@ -255,6 +254,6 @@ func (c *catalogue) pollAction() core.Action {
 					`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Check: c.checkPoll, Do: c.sendPoll,
+		Effects: core.EffectNone, Permission: core.Everyone, Check: c.checkPoll, Do: c.sendPoll,
 	}
 }

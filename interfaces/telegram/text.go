@@ -229,13 +229,12 @@ func (m *message) parted() (own string, foreign []core.Foreign) {
 	var o core.Foreign
 	switch {
 	case m.Via != nil:
-		o = core.Foreign{Kind: core.ForeignEmbed, From: person(m.Via), Text: m.whole()}
+		o = core.Foreign{Kind: core.Embedded, From: person(m.Via), Text: m.whole()}
 	case m.Forward != nil && !m.Linked:
-		sent := moment(m.Forward.Date)
-		o = core.Foreign{Kind: core.ForeignForward, From: m.Forward.author(), Text: m.whole(), Time: sent}
+		o = core.Foreign{Kind: core.Forwarded, From: m.Forward.author(), Text: m.whole(), Time: moment(m.Forward.Date)}
 	default:
 		own = cut(m.said(), core.MaxText/2)
-		o = core.Foreign{Kind: core.ForeignEmbed, Text: m.card()}
+		o = core.Foreign{Kind: core.Embedded, Text: m.card()}
 	}
 	o.Text = cut(o.Text, core.MaxText/4)
 	if o.Text != "" || !m.ours() && len(attachments(m)) > 0 {
@@ -270,28 +269,27 @@ func (m *message) content() (string, []entity) {
 // attachments lists the file of a message; of a photo the largest size.
 func attachments(m *message) []core.Attachment {
 	var f *file
-	kind := core.MediaFile
+	kind := core.File
 	switch {
 	case len(m.Photo) > 0:
 		size := func(a, b file) int { return cmp.Compare(a.Width*a.Height, b.Width*b.Height) }
 		largest := slices.MaxFunc(m.Photo, size)
-		f, kind, largest.MimeType = &largest, core.MediaImage, "image/jpeg"
+		f, kind, largest.MimeType = &largest, core.Image, "image/jpeg"
 	case m.Voice != nil:
-		f, kind = m.Voice, core.MediaAudio
+		f, kind = m.Voice, core.Audio
 	case m.Audio != nil:
-		f, kind = m.Audio, core.MediaAudio
+		f, kind = m.Audio, core.Audio
 	case m.Video != nil:
-		f, kind = m.Video, core.MediaVideo
+		f, kind = m.Video, core.Video
 	case m.VideoNote != nil:
 		round := *m.VideoNote
-		round.MimeType, round.Width, round.Height = "video/mp4", round.Length, round.Length
-		f, kind = &round, core.MediaVideo
+		f, kind, round.MimeType, round.Width, round.Height = &round, core.Video, "video/mp4", round.Length, round.Length
 	case m.Animation != nil: // it comes as a document too
-		f, kind = m.Animation, core.MediaVideo
+		f, kind = m.Animation, core.Video
 	case m.Document != nil:
 		f = m.Document
 		if strings.HasPrefix(f.MimeType, "image/") {
-			kind = core.MediaImage
+			kind = core.Image
 		}
 	case m.Sticker != nil:
 		f, kind = m.Sticker.file()
@@ -310,13 +308,13 @@ func (s *sticker) file() (*file, core.Media) {
 	switch {
 	case s.Video:
 		f.MimeType = "video/webm"
-		return f, core.MediaVideo
+		return f, core.Video
 	case s.Animated:
 		f.MimeType = "application/x-tgsticker"
-		return f, core.MediaFile
+		return f, core.File
 	}
 	f.MimeType = "image/webp"
-	return f, core.MediaImage
+	return f, core.Image
 }
 
 // cut shortens a foreign text to max bytes, visibly, and makes it valid.

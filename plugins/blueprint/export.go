@@ -43,7 +43,7 @@ func exported(a *core.Action) (Tool, error) {
 	if rest := strings.TrimSpace(a.Examples.Description); rest != "" {
 		t.Description = strings.TrimSuffix(a.Brief, ".") + ". " + rest
 	}
-	if p := a.Allows(); p != core.PermissionConcerned { // which nobody else knows
+	if p := a.Allows(); p != core.Concerned { // which nobody else knows
 		t.Security.Permission = string(p)
 	}
 	for _, x := range a.Examples.Examples {

@@ -202,7 +202,7 @@ func (p *Plugin) report(l *loaded, before json.RawMessage) {
 		if len(broke) > most {
 			broke = append(broke[:most], fmt.Sprintf("- … and %d more", len(broke)-most))
 		}
-		p.h.Messenger.NotifyAdmins("The blueprint " + l.Name + " (" + filepath.Base(l.File) + ") has changed in a way that can break what uses it:\n" + strings.Join(broke, "\n"))
+		p.h.Desk.Admins("The blueprint " + l.Name + " (" + filepath.Base(l.File) + ") has changed in a way that can break what uses it:\n" + strings.Join(broke, "\n"))
 	}
 }
 
@@ -210,7 +210,7 @@ func (p *Plugin) report(l *loaded, before json.RawMessage) {
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{{
 		Spec: command.Spec{
-			Name: "blueprints", Idempotent: true, Brief: "Show the agents whose tools I use", Rank: core.RankAdmin,
+			Name: "blueprints", Idempotent: true, Brief: "Show the agents whose tools I use", Rank: core.Admin,
 			Args:   []command.Arg{{Name: "name", Brief: "Only this one, with all that its file says"}},
 			Briefs: map[string]string{"de": "Zeigt die Agenten, deren Werkzeuge ich benutze", "it": "Mostra gli agenti di cui uso gli strumenti"},
 		},

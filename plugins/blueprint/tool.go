@@ -81,10 +81,10 @@ func span(text string) time.Duration {
 // most.
 func (t *Tool) permission() core.Permission {
 	switch p := core.Permission(t.Security.Permission); p {
-	case core.PermissionUndeclared, core.PermissionEveryone, core.PermissionModerators, core.PermissionAdmins, core.PermissionBot:
+	case core.Undeclared, core.Everyone, core.Moderators, core.Admins, core.OwnBeats:
 		return p
 	}
-	return core.PermissionAdmins
+	return core.Admins
 }
 
 var (
@@ -196,7 +196,7 @@ func inputExamples(schema json.RawMessage) []json.RawMessage {
 
 // stricter is the one of two permissions that fewer people have.
 func stricter(a, b core.Permission) core.Permission {
-	order := []core.Permission{core.PermissionUndeclared, core.PermissionEveryone, core.PermissionConcerned, core.PermissionModerators, core.PermissionAdmins, core.PermissionBot}
+	order := []core.Permission{core.Undeclared, core.Everyone, core.Concerned, core.Moderators, core.Admins, core.OwnBeats}
 	if slices.Index(order, b) > slices.Index(order, a) {
 		return b
 	}
@@ -213,7 +213,7 @@ func (s *Source) adopt(t *Tool, names []string) core.Action {
 	a.Timeout = s.Timeout + grace
 	a.Retries = min(a.Retries, 2)
 	a.Permission = s.permits(&a)
-	if a.Permission != core.PermissionConcerned {
+	if a.Permission != core.Concerned {
 		a.Concerns = ""
 	}
 	a.Confirm = a.Confirm || s.Confirm == askAlways || s.Confirm == askChanges && a.Outside
@@ -246,10 +246,10 @@ const grace = 5 * time.Second
 // permits is who may use a tool.
 func (s *Source) permits(a *core.Action) core.Permission {
 	base := core.Permission(s.Permission)
-	if base == core.PermissionUndeclared {
-		base = core.PermissionEveryone
+	if base == core.Undeclared {
+		base = core.Everyone
 		if a.Outside {
-			base = core.PermissionAdmins
+			base = core.Admins
 		}
 	}
 	return stricter(base, a.Permission)

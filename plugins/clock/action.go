@@ -41,7 +41,7 @@ func (p *Plugin) Actions() []core.Action {
 				example("“How will the weekend be in Lisbon?” on a Thursday", `{"place":"Lisbon, Portugal","days":4}`),
 			},
 		},
-		Effects: core.EffectReadsForeign, Permission: core.PermissionEveryone, Idempotent: true, Retries: 1,
+		Effects: core.EffectReadsForeign, Permission: core.Everyone, Idempotent: true, Retries: 1,
 		Timeout:   3*p.config.Timeout + time.Second,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.weather)}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/gate"
 	"synthbot/plugins/moderation"
 	"synthbot/plugins/plugintest"
 )
@@ -40,10 +39,10 @@ func (n *notes) NotifyAbout(m *core.Message, text string, to ...core.Path) {
 func says(place, who, text string) *core.Message {
 	m := &core.Message{
 		Path: core.MustPath("room/" + place), Author: core.Author{ID: who, Name: strings.ToUpper(who)}, Text: text,
-		Addressed: core.AddressedMention,
+		Addressed: core.Mention,
 	}
 	if place[0] > '9' {
-		m.Private, m.Addressed = true, core.AddressedDirect
+		m.Private, m.Addressed = true, core.Direct
 	}
 	return m
 }
@@ -57,10 +56,10 @@ func TestAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if v := f.Judge(says("1", "jay", "bad"), true); v != (gate.Verdict{Admission: gate.Quiet}) {
+		if v := f.Judge(says("1", "jay", "bad"), true); v != (core.Verdict{Admission: core.Quiet}) {
 			t.Errorf("%+v", v)
 		}
-		if v := f.Judge(says("1", "jay", "odd"), true); v != (gate.Verdict{}) {
+		if v := f.Judge(says("1", "jay", "odd"), true); v != (core.Verdict{}) {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -83,7 +82,7 @@ func TestDeliveredAgain(t *testing.T) {
 	m := says("1", "jay", "bad")
 	m.ID = "1"
 	for range 3 {
-		if v := f.Judge(m, false); v != (gate.Verdict{Admission: gate.Quiet, Reply: "No."}) {
+		if v := f.Judge(m, false); v != (core.Verdict{Admission: core.Quiet, Reply: "No."}) {
 			t.Errorf("%+v", v)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"synthbot/core"
-	"synthbot/core/gate"
 )
 
 // Links of a Rule.
@@ -205,12 +204,12 @@ func (r *rule) covers(m *core.Message) bool {
 }
 
 // admission returns what becomes of a message that breaks the rule, or no rule if nil.
-func (r *rule) admission() gate.Admission {
+func (r *rule) admission() core.Admission {
 	switch {
 	case r == nil || r.Action == ruleTell:
-		return gate.Admit
+		return core.Admit
 	case r.Action == ruleDiscard:
-		return gate.Discard
+		return core.Discard
 	}
-	return gate.Quiet
+	return core.Quiet
 }

@@ -37,7 +37,7 @@ var choiceAction = core.Action{
 			{Scenario: "An order of play", Payload: json.RawMessage(`{"options":["Ann","Ben","Jay"],"count":3}`)},
 		},
 	},
-	Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
+	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
 }
 
 func (p *Plugin) choose(_ context.Context, _ core.Call, payload choicePayload) (core.Result, error) {

@@ -48,7 +48,7 @@ var diceAction = core.Action{
 				Payload: json.RawMessage(`{"dice":"4d6kh3"}`)},
 		},
 	},
-	Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
+	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
 }
 
 // dice is a notation that was read: terms to be added.

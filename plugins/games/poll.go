@@ -84,7 +84,7 @@ var createAction = core.Action{
 				Payload: json.RawMessage(`{"question":"Pizza tonight?","options":["Yes","No"],"hours":1}`)},
 		},
 	},
-	Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
+	Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 5, Per: time.Hour},
 }
 

@@ -31,7 +31,7 @@ var closeAction = core.Action{
 		Examples: []core.Example{{Scenario: "\"Enough, what is the result of poll 2?\"",
 			Payload: json.RawMessage(`{"poll":2}`)}},
 	},
-	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
+	Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 }
 
 func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayload) (core.Result, error) {
@@ -42,7 +42,7 @@ func (p *Plugin) closePoll(ctx context.Context, c core.Call, payload closePayloa
 		return core.Result{}, refused("poll", err)
 	}
 	mine, err := p.isMaker(ctx, c, one.Number)
-	if err == nil && !mine && c.Author.Rank < core.RankModerator {
+	if err == nil && !mine && c.Author.Rank < core.Moderator {
 		err = core.Errorf(core.Forbidden, "Only who made the poll, or a moderator, can close it.")
 	}
 	if err != nil {

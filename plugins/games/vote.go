@@ -38,7 +38,7 @@ var voteAction = core.Action{
 				Payload: json.RawMessage(`{"poll":2,"choices":["1","3"]}`)},
 		},
 	},
-	Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
+	Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 }
 
 // vote is an item of a person.

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core"
-	"synthbot/core/gate"
 	"synthbot/core/txt"
 )
 
@@ -29,7 +28,7 @@ const (
 
 // guard looks for floods, repeats and walls of text. Each of them is counted, whatever
 // the others say.
-func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) gate.Verdict {
+func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) core.Verdict {
 	flood := l.config.Flood
 	a.pace.restart(flood.Per, now)
 	a.pace.count++
@@ -43,11 +42,11 @@ func (l *Limiter) guard(a *activity, m *core.Message, now time.Time) gate.Verdic
 	case wall:
 		what = walling
 	default:
-		return gate.Verdict{}
+		return core.Verdict{}
 	}
-	v := gate.Verdict{Admission: gate.Quiet}
+	v := core.Verdict{Admission: core.Quiet}
 	if what == flooding && a.pace.count > grossFlood*flood.Count {
-		v.Admission = gate.Discard
+		v.Admission = core.Discard
 	}
 	since := now.Sub(a.warned)
 	if canReply(m) && (since < 0 || since >= warnEvery) {

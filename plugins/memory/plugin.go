@@ -48,7 +48,7 @@ const me = "me"
 // caller says who a call speaks for: a person, or, for its own turns, the bot,
 // which is the zero Path. Several people are nobody.
 func caller(c *core.Call) (core.Path, error) {
-	if c.Author.Rank == core.RankBot {
+	if c.Author.Rank == core.Bot {
 		return core.Path{}, nil
 	}
 	if c.Author.ID == "" {
@@ -107,7 +107,7 @@ func (p *Plugin) fact(ctx context.Context, id string, see []core.Path, person co
 		if err != nil {
 			return core.Fact{}, fmt.Errorf("recall: %w", err)
 		}
-		i := slices.IndexFunc(found, func(f core.FactMatch) bool { return f.ID == id })
+		i := slices.IndexFunc(found, func(f core.Found) bool { return f.ID == id })
 		if i >= 0 {
 			return found[i].Fact, nil
 		}
@@ -128,12 +128,12 @@ func concerns(f *core.Fact, person core.Path) bool {
 // mayChange reports whether a user of that rank may change or remove a fact in a place.
 func mayChange(f *core.Fact, place, person core.Path, rank core.Rank) bool {
 	switch {
-	case rank == core.RankBot:
+	case rank == core.Bot:
 		return f.By.IsZero()
-	case rank == core.RankAdmin, concerns(f, person):
+	case rank == core.Admin, concerns(f, person):
 		return true
 	}
-	return rank == core.RankModerator && place.Within(f.Origin)
+	return rank == core.Moderator && place.Within(f.Origin)
 }
 
 var errNotTheirs = core.Errorf(core.Forbidden,

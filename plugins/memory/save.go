@@ -56,7 +56,7 @@ func (p *Plugin) saveAction() core.Action {
 						`"language":"it"}`)},
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true,
 		RateLimit: core.RateLimit{Count: 30, Per: hour},
 	}, p.save)
 }

@@ -51,7 +51,7 @@ func (p *Plugin) searchAction() core.Action {
 				{Scenario: "Jay asks what you know about him", Payload: json.RawMessage(`{"about":["me"]}`)},
 			},
 		},
-		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
+		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 	}, p.search)
 }
 

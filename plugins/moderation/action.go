@@ -61,7 +61,7 @@ var blockAction = core.Action{
 				Payload: json.RawMessage(`{"person":"@troll"}`)},
 		},
 	},
-	Effects: core.EffectChanges, Permission: core.PermissionModerators, Outside: true, Confirm: true, Idempotent: true,
+	Effects: core.EffectChanges, Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
@@ -81,7 +81,7 @@ var unblockAction = core.Action{
 		Examples: []core.Example{{Scenario: "A moderator: give Eve another chance",
 			Payload: json.RawMessage(`{"person":"Eve"}`)}},
 	},
-	Effects: core.EffectChanges, Permission: core.PermissionModerators, Outside: true, Confirm: true, Idempotent: true,
+	Effects: core.EffectChanges, Permission: core.Moderators, Outside: true, Confirm: true, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
@@ -106,7 +106,7 @@ var muteAction = core.Action{
 				Payload: json.RawMessage(`{"person":"Eve","duration":"1d"}`)},
 		},
 	},
-	Effects: core.EffectChanges, Permission: core.PermissionModerators, Idempotent: true,
+	Effects: core.EffectChanges, Permission: core.Moderators, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 
@@ -123,7 +123,7 @@ var unmuteAction = core.Action{
 		Similar:  []string{"mute_here", "unblock_user"},
 		Examples: []core.Example{{Scenario: "A moderator: you may talk again", Payload: json.RawMessage(`{}`)}},
 	},
-	Effects: core.EffectChanges, Permission: core.PermissionModerators, Idempotent: true,
+	Effects: core.EffectChanges, Permission: core.Moderators, Idempotent: true,
 	RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
-	"synthbot/core/gate"
 	"synthbot/plugins/limits"
 	"synthbot/plugins/plugintest"
 )
@@ -65,7 +64,7 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 		}
 	}
 	for _, q := range []*Plugin{p, made(t, s, Config{})} {
-		if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Discard {
+		if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != core.Discard {
 			t.Errorf("who was forgotten is let in: %+v", v)
 		}
 		if list := q.records.active(blocked, func(*hold) bool { return true }); len(list) != 1 || !list[0].user.IsZero() || list[0].name != "" {
@@ -91,7 +90,7 @@ func lift(t *testing.T, p *Plugin, a *actor, byID bool) {
 	if _, err := p.release(t.Context(), a, blocked, name); err != nil {
 		t.Fatalf("%s is not lifted: %v", name, err)
 	}
-	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Admit {
+	if v := p.Judge(says("1", "jay", "hello"), false); v.Admission != core.Admit {
 		t.Errorf("lifted by %s, and yet %+v", name, v)
 	}
 	if _, err := p.release(t.Context(), a, blocked, name); err == nil {
@@ -146,7 +145,7 @@ func forgottenMeanwhile(t *testing.T, ctx context.Context) {
 				t.Errorf("%s was forgotten while %s was written: %s", whom, prefix, left)
 			}
 			for _, q := range []*Plugin{p, made(t, s, Config{})} {
-				if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != gate.Discard {
+				if v := q.Judge(says("1", "jay", "hello"), false); v.Admission != core.Discard {
 					t.Errorf("the block does not hold: %+v", v)
 				}
 			}
@@ -174,7 +173,7 @@ func TestModeratorForgottenMeanwhile(t *testing.T) {
 	if e := p.records.log.events[0]; !e.by.IsZero() || e.byName != "" {
 		t.Errorf("%+v", e)
 	}
-	if v := p.Judge(says("1", "jay", "hi"), false); v.Admission != gate.Quiet {
+	if v := p.Judge(says("1", "jay", "hi"), false); v.Admission != core.Quiet {
 		t.Errorf("the mute does not hold: %+v", v)
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/command"
-	"synthbot/core/gate"
 )
 
 // Config is the plugin's table.
@@ -97,14 +96,14 @@ func (p *Plugin) load(ctx context.Context) error {
 	return nil
 }
 
-// Judge implements gate.Gate.
-func (p *Plugin) Judge(m *core.Message, again bool) gate.Verdict {
+// Judge implements core.Gate.
+func (p *Plugin) Judge(m *core.Message, again bool) core.Verdict {
 	if !m.Private {
-		return gate.Verdict{}
+		return core.Verdict{}
 	}
 	person, err := m.Path.Person(m.Author.ID)
 	if err != nil {
-		return gate.Verdict{Admission: gate.Discard}
+		return core.Verdict{Admission: core.Discard}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,15 +111,15 @@ func (p *Plugin) Judge(m *core.Message, again bool) gate.Verdict {
 	defer cancel()
 	if err := p.load(ctx); err != nil {
 		p.Log.Error("nobody new is let in", "err", err)
-		return gate.Verdict{Admission: gate.Discard}
+		return core.Verdict{Admission: core.Discard}
 	}
 	if p.paired[person] {
-		return gate.Verdict{}
+		return core.Verdict{}
 	}
 	if again {
-		return gate.Verdict{Admission: gate.Redact}
+		return core.Verdict{Admission: core.Blank}
 	}
-	return gate.Verdict{Admission: gate.Redact, Reply: p.invite(ctx, person, m)}
+	return core.Verdict{Admission: core.Blank, Reply: p.invite(ctx, person, m)}
 }
 
 // invite returns the reply to an unknown user, or "" if they got it lately. The same
@@ -173,8 +172,8 @@ func (p *Plugin) fresh(ctx context.Context, person core.Path, name string, old *
 		return nil, err
 	}
 	p.codes[g.hash], p.of[person] = v, g
-	const text = "%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE."
-	p.Messenger.NotifyAdmins(fmt.Sprintf(text, clean(name), person))
+	p.Desk.Admins(fmt.Sprintf("%s (%s) wants to talk to me, and has a code. Let them in with /pair CODE.", clean(name),
+		person))
 	return g, nil
 }
 
@@ -251,7 +250,7 @@ func (p *Plugin) Waiting(ctx context.Context) ([]core.Path, error) {
 	return people, nil
 }
 
-// Kept implements core.DataKeeper: an open code lies under no user's path.
+// Kept implements core.Keeper: an open code lies under no user's path.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -272,7 +271,7 @@ func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage,
 	return kept, nil
 }
 
-// Erase implements core.DataKeeper. Who was let in is a stranger again.
+// Erase implements core.Keeper. Who was let in is a stranger again.
 func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -291,9 +290,9 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 // Commands implements command.Commander.
 func (p *Plugin) Commands() []command.Command {
 	return []command.Command{
-		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.RankAdmin,
+		{Spec: command.Spec{Name: "pair", Brief: "Let a person in who has a code", Rank: core.Admin,
 			Args: []command.Arg{{Name: "code", Brief: "The code that I told him", Required: true}}}, Do: p.pair},
-		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Shut a person out again", Rank: core.RankAdmin,
+		{Spec: command.Spec{Name: "unpair", Idempotent: true, Brief: "Shut a person out again", Rank: core.Admin,
 			Args: []command.Arg{{Name: "person", Brief: "Like telegram/@user/1000", Required: true}}}, Do: p.unpair},
 	}
 }

@@ -219,7 +219,7 @@ func (b *bio) whole() map[string]any {
 	return all
 }
 
-// Bios implements core.BioSource.
+// Bios implements core.Biographer.
 func (p *Plugin) Bios(ctx context.Context, s core.Scene, people []core.Author) (map[string]json.RawMessage, error) {
 	bios := make(map[string]json.RawMessage)
 	for _, a := range people {

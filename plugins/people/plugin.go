@@ -71,7 +71,7 @@ func (p *Plugin) subject(ctx context.Context, c *core.Call, name string) (subjec
 // caller is who causes a call: a person, or the zero Path for the bot's own
 // turns. Several people are nobody.
 func caller(c *core.Call) (core.Path, error) {
-	if c.Author.Rank == core.RankBot {
+	if c.Author.Rank == core.Bot {
 		return core.Path{}, nil
 	}
 	if c.Author.ID == "" {

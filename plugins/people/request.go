@@ -29,7 +29,7 @@ func (p *Plugin) requestAction() core.Action {
 			Similar:  []string{"bio_update adds to it"},
 			Examples: []core.Example{{Scenario: "Ann asks what Jay likes", Payload: json.RawMessage(`{"who":"Jay"}`)}},
 		},
-		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
+		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 	}, p.request)
 }
 

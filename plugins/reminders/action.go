@@ -63,7 +63,7 @@ func (p *Plugin) setAction() core.Action {
 				example("A call at nine in Tokyo", `{"text":"call Kenji","when":"tomorrow at 9","zone":"Asia/Tokyo"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true, Busy: core.BusyQueue,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Busy: core.Queue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.doSet)
 }
@@ -163,7 +163,7 @@ func (p *Plugin) listAction() core.Action {
 			Examples: []core.Example{example("“What do I have coming up?”", `{}`),
 				example("A moderator asks what is set in this group", `{"all":true}`)},
 		},
-		Effects: core.EffectReadsChat, Permission: core.PermissionEveryone, Idempotent: true,
+		Effects: core.EffectReadsChat, Permission: core.Everyone, Idempotent: true,
 	}, p.doList)
 }
 
@@ -175,7 +175,7 @@ func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.
 	if err != nil {
 		return core.Result{}, err
 	}
-	if in.All && a.author.Rank < core.RankModerator {
+	if in.All && a.author.Rank < core.Moderator {
 		return core.Result{}, core.Errorf(core.Forbidden, "Everybody's reminders are for moderators.")
 	}
 	list, err := p.here(ctx, a, in.All)
@@ -212,7 +212,7 @@ func (p *Plugin) cancelAction() core.Action {
 			Examples: []core.Example{example("“Forget about the dentist”", `{"id":"dentist"}`),
 				example("By the id that reminder_list told", `{"id":"mzxw6ytb"}`)},
 		},
-		Effects: core.EffectRanked, Permission: core.PermissionEveryone,
+		Effects: core.EffectRanked, Permission: core.Everyone,
 	}, p.doCancel)
 }
 

@@ -121,7 +121,7 @@ func (s *shelf) count() (n int) {
 
 var (
 	group  = core.MustPath("room/1")
-	jay    = core.Author{ID: "jay", Name: "Jay", Rank: core.RankModerator}
+	jay    = core.Author{ID: "jay", Name: "Jay", Rank: core.Moderator}
 	jayWay = core.MustPath("room/@user/jay")
 )
 

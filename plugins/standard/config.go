@@ -137,7 +137,7 @@ func (c *Config) defaults() error {
 		c.Notices = 10
 	}
 	if c.Admins == "" {
-		c.Admins = string(core.PermissionModerators)
+		c.Admins = string(core.Moderators)
 	}
 	for i := range c.APIs {
 		a := &c.APIs[i]
@@ -145,7 +145,7 @@ func (c *Config) defaults() error {
 			a.Methods = []string{http.MethodGet}
 		}
 		if a.Permission == "" {
-			a.Permission = string(core.PermissionAdmins)
+			a.Permission = string(core.Admins)
 		}
 		if a.MaxBody <= 0 {
 			a.MaxBody = 256 << 10

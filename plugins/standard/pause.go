@@ -32,8 +32,7 @@ func (p *Plugin) wait() []core.Action {
 			Examples: []core.Example{example("A moment of suspense",
 				fmt.Sprintf(`{"duration":%s}`, strconv.FormatFloat(min(3, p.c.Wait.Seconds()), 'f', -1, 64)))},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
-		Timeout:   p.c.Wait + 5*time.Second,
+		Effects: core.EffectNone, Permission: core.Everyone, Idempotent: true, Timeout: p.c.Wait + 5*time.Second,
 		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
 		Do:        pause,
 	}}
@@ -102,7 +101,7 @@ func (p *Plugin) confirm() []core.Action {
 				example("Only asking", `{"message":"Are you sure?"}`),
 			},
 		},
-		Effects: core.EffectNone, Permission: core.PermissionEveryone, Confirm: true, Idempotent: true,
+		Effects: core.EffectNone, Permission: core.Everyone, Confirm: true, Idempotent: true,
 		Do: confirmed,
 	}}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
+
+	"synthbot/config"
 )
 
 func opened(t *testing.T, text string) *File {
@@ -97,15 +99,15 @@ func TestLists(t *testing.T) {
 func TestText(t *testing.T) {
 	for _, text := range []string{"", `a "b" \c`, "two\nlines\tand\ra bell\x07", "caffè \u2028\ufeff", strings.Repeat("'", 3)} {
 		var got struct{ A string }
-		if err := toml.Unmarshal([]byte("a = "+Text(text)), &got); err != nil || got.A != text {
-			t.Errorf("%q is written as %s: %v", text, Text(text), err)
+		if err := toml.Unmarshal([]byte("a = "+config.Quote(text)), &got); err != nil || got.A != text {
+			t.Errorf("%q is written as %s: %v", text, config.Quote(text), err)
 		}
 	}
 	var got struct{ A []string }
-	if err := toml.Unmarshal([]byte("a = "+Texts([]string{"x", `y"`})), &got); err != nil || !slices.Equal(got.A, []string{"x", `y"`}) {
+	if err := toml.Unmarshal([]byte("a = "+quoteList([]string{"x", `y"`})), &got); err != nil || !slices.Equal(got.A, []string{"x", `y"`}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if Key("a-b_1") != "a-b_1" || Key("a b") != `"a b"` || Key("") != `""` {
+	if config.QuoteKey("a-b_1") != "a-b_1" || config.QuoteKey("a b") != `"a b"` || config.QuoteKey("") != `""` {
 		t.Error("keys are written wrongly")
 	}
 }

@@ -2,11 +2,10 @@ package setup
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// kind is what a statement of a file is.
+// kind is the kind of a statement.
 type kind int
 
 const (
@@ -16,17 +15,20 @@ const (
 	value              // key = …
 )
 
-// statement is what begins on a line of its own, with all its lines.
+// statement is a statement of TOML with all its lines.
 type statement struct {
 	kind       kind
-	spare      bool // it stands in a comment: "#key = …", "#[table]"
-	start, end int  // of its lines, the last line's end included
+	commented  bool // it is in a comment: "#key = …", "#[table]"
+	start, end int  // offsets of its lines
 	key        []string
-	from, to   int // of the value
+	from, to   int // offsets of the value
 }
 
-// scanner reads the statements of a file that is right TOML; of one that is not
-// it says where it stopped.
+// opensTable reports whether the following keys belong to this statement's table.
+func (s *statement) opensTable() bool { return !s.commented && (s.kind == header || s.kind == array) }
+
+// scanner reads the statements of a valid TOML file. Of another one, it returns the line
+// where it stopped.
 type scanner struct {
 	text string
 	at   int
@@ -53,13 +55,14 @@ func (s *scanner) statement() (statement, error) {
 	switch s.peek() {
 	case '\n', '\r', 0:
 	case '#':
-		s.spare(&st)
+		s.comment(&st)
 	default:
-		if err = s.content(&st); err == nil {
-			err = s.rest()
+		err = s.content(&st)
+		if err == nil {
+			err = s.lineEnd()
 		}
 	}
-	s.line()
+	s.skipLine()
 	st.end = s.at
 	return st, err
 }
@@ -90,36 +93,32 @@ func (s *scanner) content(st *statement) (err error) {
 	return err
 }
 
-// spare reads a comment that holds a key or a header, as an example file does.
-func (s *scanner) spare(st *statement) {
+// comment reads a comment. One that contains a key or a header is a commented statement.
+func (s *scanner) comment(st *statement) {
 	line, _, _ := strings.Cut(s.text[s.at:], "\n")
 	inner := scanner{text: strings.TrimRight(line, "\r")[1:]}
-	if c := inner.peek(); c == ' ' || c == '\t' || c == '#' {
+	if strings.ContainsRune(" \t#", rune(inner.peek())) {
 		return
 	}
 	var found statement
-	if inner.content(&found) == nil && inner.rest() == nil && inner.at <= len(inner.text) {
-		st.kind, st.key, st.spare = found.kind, found.key, true
+	if inner.content(&found) == nil && inner.lineEnd() == nil && inner.at <= len(inner.text) {
+		st.kind, st.key, st.commented = found.kind, found.key, true
 	}
 }
 
-// rest skips what may stand behind a statement on its line.
-func (s *scanner) rest() error {
+// lineEnd requires that nothing but a comment follows on the line.
+func (s *scanner) lineEnd() error {
 	s.blanks()
-	if c := s.peek(); c != 0 && c != '\n' && c != '\r' && c != '#' {
-		return s.fault("something stands behind what ends there")
+	if !strings.ContainsRune("\x00\n\r#", rune(s.peek())) {
+		return s.fault("the line continues after the end of a statement")
 	}
 	return nil
 }
 
-// line goes behind the end of the line.
-func (s *scanner) line() {
-	end := strings.IndexByte(s.text[s.at:], '\n')
-	if end < 0 {
-		s.at = len(s.text)
-		return
-	}
-	s.at += end + 1
+// skipLine continues at the next line.
+func (s *scanner) skipLine() {
+	_, rest, _ := strings.Cut(s.text[s.at:], "\n")
+	s.at = len(s.text) - len(rest)
 }
 
 func (s *scanner) blanks() {
@@ -128,7 +127,7 @@ func (s *scanner) blanks() {
 	}
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (s *scanner) peek() byte {
 	if s.at >= len(s.text) {
 		return 0
@@ -153,9 +152,10 @@ func (s *scanner) keys() (list []string, err error) {
 	for {
 		s.blanks()
 		from := s.at
-		if c := s.peek(); c == '"' || c == '\'' {
+		switch c := s.peek(); c {
+		case '"', '\'':
 			err = s.quoted(string(c))
-		} else {
+		default:
 			s.bare()
 		}
 		if err != nil || s.at == from {
@@ -169,8 +169,7 @@ func (s *scanner) keys() (list []string, err error) {
 	}
 }
 
-// unquoted takes the quotes off a key; one with escapes keeps them, and so is
-// nobody's.
+// unquoted removes the quotes of a key. A key with escapes keeps them, and matches no other.
 func unquoted(key string) string {
 	if len(key) < 2 || key[0] != '"' && key[0] != '\'' || key[0] == '"' && strings.Contains(key, `\`) {
 		return key
@@ -188,7 +187,7 @@ func (s *scanner) bare() {
 	}
 }
 
-// value goes behind a value.
+// value skips a value.
 func (s *scanner) value() error {
 	for _, q := range []string{`"""`, `'''`, `"`, `'`} {
 		if strings.HasPrefix(s.text[s.at:], q) {
@@ -210,7 +209,7 @@ func (s *scanner) value() error {
 	return nil
 }
 
-// quoted goes behind a text in quotes; escapes are in double ones only.
+// quoted skips a text in quotes; only double ones have escapes.
 func (s *scanner) quoted(q string) error {
 	for s.at += len(q); s.at < len(s.text); s.at++ {
 		switch {
@@ -220,7 +219,7 @@ func (s *scanner) quoted(q string) error {
 			return s.fault("a text is not closed")
 		case s.take(q):
 			for extra := 0; len(q) == 3 && extra < 2 && s.peek() == q[0]; extra++ {
-				s.at++ // """a"""" ends with a quote of its own
+				s.at++ // """a"""" ends with a quote that belongs to the text
 			}
 			return nil
 		}
@@ -228,7 +227,7 @@ func (s *scanner) quoted(q string) error {
 	return s.fault("a text is not closed")
 }
 
-// nested goes behind a list or an inline table.
+// nested skips a list or an inline table.
 func (s *scanner) nested() error {
 	for depth := 0; s.at < len(s.text); {
 		switch c := s.peek(); {
@@ -241,7 +240,7 @@ func (s *scanner) nested() error {
 				return nil
 			}
 		case c == '#':
-			s.line()
+			s.skipLine()
 		case c == '"' || c == '\'':
 			if err := s.value(); err != nil {
 				return err
@@ -251,9 +250,4 @@ func (s *scanner) nested() error {
 		}
 	}
 	return s.fault("a list or a table is not closed")
-}
-
-// below reports whether a key lies below a table, or is it.
-func below(key, table []string) bool {
-	return len(key) >= len(table) && slices.Equal(key[:len(table)], table)
 }

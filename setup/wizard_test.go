@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +14,7 @@ import (
 	"synthbot/core"
 )
 
-// script is somebody who answers what he is asked, by title. A question that he
-// was not told of fails the test.
+// script answers questions by their title. A question without an answer fails the test.
 type script struct {
 	t       *testing.T
 	answers map[string][]string
@@ -26,7 +26,7 @@ func (s *script) Ask(_ context.Context, q Question) (string, error) {
 	given := s.answers[q.Title]
 	if len(given) == 0 {
 		s.t.Errorf("he was asked %q", q.Title)
-		return "", ErrLeft
+		return "", ErrAborted
 	}
 	s.answers[q.Title] = given[1:]
 	answer := given[0]
@@ -48,21 +48,19 @@ func (s *script) Say(string) {}
 
 // at makes a talk in a small world: an Ollama with two models, one token that each
 // platform knows.
-func at(known Known, a Answers) *Talk {
-	return &Talk{
-		Answers: &a, Known: known,
-		World: World{
-			Providers: []string{Offline, "openai", "ollama", "vllm"},
-			NeedsKey:  func(p string) bool { return p == "openai" },
+func at(current Current, a Answers) *Wizard {
+	return &Wizard{
+		Answers: &a, Current: current,
+		Probes: Probes{
 			Models: func(_ context.Context, base string) ([]string, error) {
-				if base != UsualOllama {
+				if base != usualOllama {
 					return nil, errors.New("nobody there")
 				}
 				return []string{"nomic-embed-text:latest", "llama3.1:8b"}, nil
 			},
 			Identify: func(_ context.Context, platform string, _ Account, token core.Secret) []core.Finding {
 				if token.Reveal() != "good" {
-					return []core.Finding{{What: "identity", Found: "unknown", Fix: "the token is refused", Fatal: true}}
+					return []core.Finding{{What: "identity", Found: "unknown", Mend: "the token is refused", Fatal: true}}
 				}
 				return []core.Finding{{What: "identity", Found: "@" + platform + "_bot"}}
 			},
@@ -78,34 +76,28 @@ func at(known Known, a Answers) *Talk {
 				}
 				return nil
 			},
-			Zone: func(name string) error {
-				if name == "Moon" {
-					return errors.New("is no time zone")
-				}
-				return nil
-			},
-			OwnZone: "Europe/Rome", Language: "it", DataDir: "/state",
 		},
+		Defaults: Defaults{Timezone: "Europe/Rome", Language: "it", DataDir: "/state"},
 	}
 }
 
 func TestAsk(t *testing.T) {
 	s := &script{t: t, answers: map[string][]string{
-		"Who is the bot?":                     {New},
-		"What is its name?":                   {"", "Mira D."},
-		"Who is Mira D.?":                     {"She sails.\nAnd \"talks\"."},
-		"Which language model speaks for it?": {"<proposed>"},
-		"Which model?":                        {"llama3.1:8b"},
-		"Shall it be on Telegram?":            {New},
-		"The token?":                          {"bad", "good", "env:NONE"},
-		"That token cannot be used.":          {New, Keep},
-		"Shall it be on Discord?":             {New},
-		"Who is its admin?":                   {"<proposed>"},
-		"Where does it keep what it is told?": {""},
-		"In which time zone does it live?":    {"Moon", "<proposed>"},
-		"Which language does it speak where it recognises none?": {"much Italian", "<proposed>"},
+		"Who is the bot?":                                     {New},
+		"What is its name?":                                   {"", "Mira D."},
+		"Who is Mira D.?":                                     {"She sails.\nAnd \"talks\"."},
+		"Which language model does it use?":                   {"<proposed>"},
+		"Which model?":                                        {"llama3.1:8b"},
+		"Shall it be on Telegram?":                            {New},
+		"The token?":                                          {"bad", "good", "env:NONE"},
+		"That token cannot be used.":                          {New, Keep},
+		"Shall it be on Discord?":                             {New},
+		"Who is its admin?":                                   {"<proposed>"},
+		"Where does it store its database?":                   {""},
+		"Which time zone does it use?":                        {"Moon", "<proposed>"},
+		"Which language does it speak if it recognises none?": {"much Italian", "<proposed>"},
 	}}
-	talk := at(Known{}, Answers{})
+	talk := at(Current{}, Answers{})
 	talk.Terminal = s
 	if err := talk.Ask(t.Context()); err != nil {
 		t.Fatal(err)
@@ -136,7 +128,7 @@ func TestAsk(t *testing.T) {
 
 // TestNoQuestionTwice: what flags say is not asked.
 func TestNoQuestionTwice(t *testing.T) {
-	talk := at(Known{}, Answers{
+	talk := at(Current{}, Answers{
 		Persona: "card.png", Engine: "openai", Model: "gpt", Key: Secret{Word: "env:GOOD"}, Admins: []string{"telegram/@user/1"}, DataDir: "d", Timezone: "UTC", Language: "en",
 		Accounts: map[string]*Account{Telegram: {Token: Secret{Word: "env:GOOD"}}, Discord: {Token: Secret{Word: None}}},
 	})
@@ -158,39 +150,41 @@ func TestFill(t *testing.T) {
 		{"half", Answers{PersonaName: "x", Persona: New, Engine: "openai", Accounts: good}, false, "give --persona-text, --model, --api-key"},
 		{"what is not usual", Answers{Engine: "openai", Persona: New}, true, "give --persona-name, --persona-text, --model, --api-key"},
 		{"a secret in the open", Answers{Persona: "card.jpg", Engine: Offline, Accounts: good}, false, "--persona: there is no such file"},
-		{"no engine", Answers{Persona: BuiltIn, Engine: "alpaca", Model: "m", Accounts: good}, false, `--engine: there is no "alpaca"; there is offline, openai, ollama, vllm`},
-		{"no zone", Answers{Timezone: "Moon"}, true, "--timezone: is no time zone"},
+		{"no engine", Answers{Persona: BuiltIn, Engine: "alpaca", Model: "m", Accounts: good}, false, `--engine: there is no "alpaca"; there is `},
+		{"no zone", Answers{Timezone: "Moon"}, true, "--timezone: is not a time zone"},
 		{"no language", Answers{Language: "??"}, true, "--language: "},
-		{"no person", Answers{Admins: []string{"telegram/1"}}, true, "--admin: names no person"},
+		{"no person", Answers{Admins: []string{"telegram/1"}}, true, "--admin: is not the path of a user"},
 		{"a key that is not there", Answers{Engine: "openai", Model: "m", Key: Secret{Word: "env:NONE"}}, true, "--api-key: env:NONE is not set"},
 		{"a token that nobody knows", Answers{Accounts: map[string]*Account{Discord: {Token: Secret{Typed: core.NewSecret("bad")}}}}, true,
 			"--discord-token: identity: the token is refused (--no-check takes it as it is)"},
 	} {
-		err := at(Known{}, tc.given).Fill(t.Context(), tc.usual)
+		err := at(Current{}, tc.given).Fill(t.Context(), tc.usual)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
 		}
 	}
-	talk := at(Known{}, Answers{})
+	talk := at(Current{}, Answers{})
 	if err := talk.Fill(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	if a := talk.Answers; a.Persona != BuiltIn || a.Engine != "ollama" || a.Model != "llama3.1:8b" || a.Claim != None || a.Timezone != "Europe/Rome" {
 		t.Errorf("usual are %+v", a)
 	}
-	again := at(Known{There: true, Accounts: map[string]bool{Telegram: true}, Admins: []string{"x/@user/1"}}, Answers{})
+	again := at(Current{Exists: true, Accounts: map[string]bool{Telegram: true}, Admins: []string{"x/@user/1"}}, Answers{})
 	if err := again.Fill(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if a := again.Answers; a.Persona != Keep || a.Engine != Keep || a.Accounts[Telegram].Token.Word != Keep || a.Accounts[Discord].Token.Word != None || a.Claim != Keep {
+	a := again.Answers
+	tokens := []string{a.Accounts[Telegram].Token.Word, a.Accounts[Discord].Token.Word}
+	if a.Persona != Keep || a.Engine != Keep || a.Claim != Keep || !slices.Equal(tokens, []string{Keep, None}) {
 		t.Errorf("of a file that is there, usual are %+v", a)
 	}
 }
 
 // TestUnchecked: without the platforms' word, tokens are taken as they are.
 func TestUnchecked(t *testing.T) {
-	talk := at(Known{}, Answers{Accounts: map[string]*Account{Telegram: {Token: Secret{Word: "env:NONE"}}}})
-	talk.World.Identify = nil
+	talk := at(Current{}, Answers{Accounts: map[string]*Account{Telegram: {Token: Secret{Word: "env:NONE"}}}})
+	talk.Probes.Identify = nil
 	if err := talk.Fill(t.Context(), true); err != nil {
 		t.Error(err)
 	}
@@ -258,7 +252,7 @@ const example = `# The configuration.
 `
 
 func TestApply(t *testing.T) {
-	talk := at(Known{}, Answers{
+	talk := at(Current{}, Answers{
 		Persona: New, PersonaName: "Mira D.", PersonaText: "She sails.", Engine: "openai", Model: "gpt", Key: Secret{Typed: core.NewSecret("k")},
 		Accounts: map[string]*Account{
 			Telegram: {Token: Secret{Typed: core.NewSecret("t")}, APIURL: "http://127.0.0.1:1"}, Discord: {Token: Secret{Word: "env:D"}},
@@ -274,12 +268,12 @@ func TestApply(t *testing.T) {
 		`#path = "persona/aria.toml"`, `path = "persona/mira-d.toml"`, `#[[engine]]`, `[[engine]]`, `#name = "home"`, `name = "openai"`, `#provider = "offline"`, `provider = "openai"`,
 		`#model = "llama3.1"`, `model = "gpt"`, `#api_key = "env:OPENAI_API_KEY"`, `api_key = "file:openai_key"`, "#[interfaces.telegram]\n", "[interfaces.telegram]\n",
 		`#token = "env:TELEGRAM_TOKEN"`, `token = "file:telegram_token"`, `#api_url = "https://api.telegram.org"`, `api_url = "http://127.0.0.1:1"`,
-		`#private = "open"`, `private = "pairing"`, `#language = "en"`, `language = "it"`, `#claim = ""`, `claim = "`+HashCode(out.Code)+`"`,
+		`#private = "open"`, `private = "pairing"`, `#language = "en"`, `language = "it"`, `#claim = ""`, `claim = "`+string(out.Claim)+`"`,
 	).Replace(example) + "\n[interfaces.discord]\ntoken = \"env:D\"\n"
 	if diff := cmp.Diff(want, f.String()); diff != "" {
 		t.Error(diff)
 	}
-	if names := out.Names(); !slices.Equal(names, []string{"openai_key", "telegram_token"}) || out.Secrets["telegram_token"].Reveal() != "t" {
+	if names := slices.Sorted(maps.Keys(out.Secrets)); !slices.Equal(names, []string{"openai_key", "telegram_token"}) || out.Secrets["telegram_token"].Reveal() != "t" {
 		t.Errorf("secrets %v", names)
 	}
 	if out.Persona != "persona/mira-d.toml" || !strings.Contains(out.Text, "She sails.") {
@@ -302,8 +296,8 @@ token = "literal"
 [access]
 private = "open"
 `
-	known := Known{
-		There: true, Persona: "mine.png", Engines: []Engine{{"", "vllm", "m", ""}}, Accounts: map[string]bool{Telegram: true}, Admins: []string{"telegram/@user/1"}, Access: true,
+	current := Current{
+		Exists: true, Persona: "mine.png", Engines: []Engine{{"", "vllm", "m", ""}}, Accounts: map[string]bool{Telegram: true}, Admins: []string{"telegram/@user/1"}, Access: true,
 	}
 	for _, tc := range []struct {
 		name   string
@@ -320,8 +314,8 @@ private = "open"
 		{"another admin", Answers{Admins: []string{"telegram/@user/2", "telegram/@user/1"}}, []string{`["telegram/@user/1"] # me`, `["telegram/@user/1", "telegram/@user/2"] # me`}},
 		{"Aria again", Answers{Persona: BuiltIn}, []string{`"mine.png"`, `""`}},
 	} {
-		talk := at(known, tc.given)
-		talk.World.Identify = nil
+		talk := at(current, tc.given)
+		talk.Probes.Identify = nil
 		if err := talk.Fill(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +343,8 @@ func TestAnotherAdmin(t *testing.T) {
 		if err := toml.Unmarshal([]byte(f.String()), &read); err != nil {
 			t.Fatal(err)
 		}
-		talk := at(Known{There: true, Access: true, Admins: read.Bot.Admins}, Answers{Persona: Keep, Engine: Keep, Admins: []string{two}})
+		current := Current{Exists: true, Access: true, Admins: read.Bot.Admins}
+		talk := at(current, Answers{Persona: Keep, Engine: Keep, Admins: []string{two}})
 		if _, err := talk.Apply(f); err != nil || f.String() != "[bot]\nadmins = "+want+" # them\n" {
 			t.Errorf("%s became %s, want %s (%v)", before, f.String(), want, err)
 		}
@@ -362,7 +357,7 @@ func TestAnotherAdmin(t *testing.T) {
 func TestPersonaFile(t *testing.T) {
 	for _, text := range []string{"She sails.", "Two\nlines \\ and \"quotes\", even \"\"\"three\"\"\"\"", "{{char}} is né\x07"} {
 		var got struct{ Name, Profile string }
-		if err := toml.Unmarshal([]byte(PersonaFile(`Mi"ra`, text)), &got); err != nil || got.Name != `Mi"ra` || got.Profile != text+"\n" {
+		if err := toml.Unmarshal([]byte(personaFile(`Mi"ra`, text)), &got); err != nil || got.Name != `Mi"ra` || got.Profile != text+"\n" {
 			t.Errorf("%q came back as %+v, %v", text, got, err)
 		}
 	}
@@ -374,22 +369,12 @@ func TestPersonaFile(t *testing.T) {
 	}
 }
 
-func TestCode(t *testing.T) {
-	code := NewCode()
-	if len(code) != 19 || code == NewCode() {
-		t.Errorf("the code is %q", code)
-	}
-	if HashCode(code) != HashCode(" "+strings.ToLower(strings.ReplaceAll(code, "-", " "))) || HashCode(code) == HashCode(NewCode()) || len(HashCode(code)) != 64 {
-		t.Error("codes are hashed wrongly")
-	}
-}
-
 func TestAddress(t *testing.T) {
-	if got := Address(Discord, nil, core.NewSecret("OTAwMDAwMDAwMDAwMDAwMDAx.T0ken.of-tests")); got != "https://discord.com/oauth2/authorize?client_id=900000000000000001&scope=bot+applications.commands&permissions=309237763136" {
+	if got := botAddress(Discord, nil, core.NewSecret("OTAwMDAwMDAwMDAwMDAwMDAx.T0ken.of-tests")); got != "https://discord.com/oauth2/authorize?client_id=900000000000000001&scope=bot+applications.commands&permissions=309237763136" {
 		t.Errorf("discord: %q", got)
 	}
 	for _, token := range []string{"", "x", "good", "c2VjcmV0.x.y"} {
-		if got := Address(Discord, nil, core.NewSecret(token)); got != "" {
+		if got := botAddress(Discord, nil, core.NewSecret(token)); got != "" {
 			t.Errorf("%q: %q", token, got)
 		}
 	}

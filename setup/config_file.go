@@ -1,0 +1,195 @@
+package setup
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"synthbot/config"
+	"synthbot/daemon"
+)
+
+// configFile is the configuration that init writes.
+type configFile struct {
+	file    string // without symbolic links
+	exists  bool
+	before  []byte
+	text    *File
+	config  *daemon.Config
+	written []string
+}
+
+// openConfig reads the existing configuration, or else the example.
+func openConfig(env *daemon.Env) (*configFile, error) {
+	c := &configFile{file: cmp.Or(env.File, env.Getenv("SYNTHBOT_CONFIG"), "config.toml")}
+	real, err := filepath.EvalSymlinks(c.file)
+	if err == nil {
+		c.file = real
+	}
+	c.before, err = os.ReadFile(c.file)
+	text := string(c.before)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		text = daemon.Page().Example(new(daemon.Config))
+	case err != nil:
+		return nil, daemon.Usagef("%w", err)
+	default:
+		c.exists = true
+	}
+	c.config, err = env.Parse(c.file, text)
+	if faults, ok := errors.AsType[config.Faults](err); ok && faults[0].Key == "" {
+		return nil, err // it is not TOML
+	}
+	if c.text, err = Open(text); err != nil {
+		return nil, daemon.Usagef("%s: %w", c.file, err)
+	}
+	return c, nil
+}
+
+// current returns what the file contains already.
+func (c *configFile) current() Current {
+	k := Current{Exists: c.exists, Accounts: make(map[string]bool)}
+	if !c.exists {
+		return k
+	}
+	b := &c.config.Bot
+	k.Persona, k.Claim, k.DataDir = c.config.Persona.Path, b.Claim != "", b.DataDir
+	for _, e := range c.config.Engines {
+		k.Engines = append(k.Engines, Engine{Name: e.Name, Provider: e.Provider, Model: e.Model, BaseURL: e.BaseURL})
+	}
+	for _, name := range platforms() {
+		if c.text.Has("token", "interfaces", name) {
+			k.Accounts[name] = true
+		}
+	}
+	for _, a := range b.Admins {
+		k.Admins = append(k.Admins, a.String())
+	}
+	if b.Timezone.Location != nil {
+		k.Timezone = b.Timezone.String()
+	}
+	if c.text.Has("language", "bot") {
+		k.Language = string(b.Language)
+	}
+	k.Access = c.text.Has("private", "access")
+	return k
+}
+
+// withoutPersona removes the fault of a missing persona that is about to be written.
+func withoutPersona(err error, persona string) error {
+	faults, ok := errors.AsType[config.Faults](err)
+	if !ok || persona == "" {
+		return err
+	}
+	faults = slices.DeleteFunc(slices.Clone(faults), func(f config.Fault) bool { return f.Key == "persona.path" })
+	if len(faults) == 0 {
+		return nil
+	}
+	return faults
+}
+
+// personaPath returns the path of a persona file in the configuration. It is relative to
+// the configuration if the file is below its folder.
+func (c *configFile) personaPath(answer string) string {
+	special := []string{Keep, BuiltIn, New}
+	if !exists(answer) || filepath.IsAbs(answer) || slices.Contains(special, answer) {
+		return answer
+	}
+	full, err1 := filepath.Abs(answer)
+	home, err2 := filepath.Abs(filepath.Dir(c.file))
+	if err1 != nil || err2 != nil {
+		return answer
+	}
+	inside, err := filepath.Rel(home, full)
+	if err == nil && filepath.IsLocal(inside) {
+		return inside
+	}
+	return full
+}
+
+// write writes the files of the changes, and the configuration last.
+func (c *configFile) write(out Changes) error {
+	if err := c.writePersona(out); err != nil {
+		return err
+	}
+	if err := c.writeSecrets(out); err != nil {
+		return err
+	}
+	return c.save()
+}
+
+// writePersona writes a new persona. It does not overwrite another one.
+func (c *configFile) writePersona(out Changes) error {
+	if out.Persona == "" {
+		return nil
+	}
+	file := c.config.Beside(out.Persona)
+	before, err := os.ReadFile(file)
+	switch {
+	case err == nil && string(before) == out.Text:
+		return nil
+	case err == nil:
+		return daemon.Usagef("%s exists already and has another content; use it as it is with --persona %s, "+
+			"or choose another --persona-name", file, file)
+	}
+	return c.replace(file, []byte(out.Text), 0o644)
+}
+
+// writeSecrets writes each secret into a file of its own.
+func (c *configFile) writeSecrets(out Changes) error {
+	for _, name := range slices.Sorted(maps.Keys(out.Secrets)) {
+		file := c.config.Beside(name)
+		secret := []byte(out.Secrets[name].Reveal() + "\n")
+		if err := c.backUp(file, secret); err != nil {
+			return err
+		}
+		if err := c.replace(file, secret, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save writes the configuration. A group that could read the former one still can;
+// other users cannot.
+func (c *configFile) save() error {
+	text := []byte(c.text.String())
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(c.file); err == nil && info.Mode().Perm()&0o007 == 0 {
+		mode = info.Mode().Perm()
+	}
+	if c.exists && bytes.Equal(text, c.before) {
+		return os.Chmod(c.file, mode)
+	}
+	if err := c.backUp(c.file, text); err != nil {
+		return err
+	}
+	return c.replace(c.file, text, mode)
+}
+
+// backUp copies a file that is about to change.
+func (c *configFile) backUp(file string, next []byte) error {
+	before, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(before, next) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.replace(file+".bak", before, 0o600)
+}
+
+// replace writes a file and adds it to written.
+func (c *configFile) replace(file string, text []byte, mode fs.FileMode) error {
+	if err := daemon.WriteFile(file, text, mode); err != nil {
+		return err
+	}
+	c.written = append(c.written, fmt.Sprintf("%s (%04o)", file, mode))
+	return nil
+}

@@ -1,0 +1,196 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"synthbot/config"
+	"synthbot/core"
+	"synthbot/core/txt"
+	"synthbot/daemon"
+	"synthbot/persona"
+)
+
+// Probes look at files, platforms and engines for the questions.
+type Probes struct {
+	// Models lists the models of an Ollama.
+	Models func(ctx context.Context, base string) ([]string, error)
+	// Identify asks a platform which bot a token belongs to; nil: tokens are not checked.
+	Identify func(ctx context.Context, platform string, a Account, token core.Secret) []core.Finding
+	// Resolve returns the secret of a reference.
+	Resolve func(reference string) (core.Secret, error)
+	// Persona returns what is wrong with a persona file.
+	Persona func(file string) error
+}
+
+// Defaults are the usual answers on this machine; a field may be empty.
+type Defaults struct {
+	Ollama   string // its address, if it is not usualOllama
+	Timezone string
+	Language string
+	DataDir  string
+}
+
+// usualOllama is the usual address of an Ollama.
+const usualOllama = "http://127.0.0.1:11434"
+
+// probeTime is how long platforms and engines may take to answer.
+const probeTime = 15 * time.Second
+
+// maxAnswer is how many bytes of an answer are read.
+const maxAnswer = 4 << 20
+
+func newDefaults(env *daemon.Env, file string) Defaults {
+	language, _, _ := strings.Cut(env.Locale(), "-")
+	d := Defaults{
+		Ollama: ollamaHost(env.Getenv("OLLAMA_HOST")), Timezone: machineZone(env.Getenv("TZ")),
+		Language: cmp.Or(strings.ToLower(language), "en"),
+	}
+	d.DataDir, _ = (&daemon.Config{File: file}).DataDir(env.Getenv)
+	return d
+}
+
+func newProbes(env *daemon.Env, c *configFile) Probes {
+	return Probes{
+		Models: func(ctx context.Context, base string) ([]string, error) {
+			ctx, cancel := context.WithTimeout(ctx, probeTime/5)
+			defer cancel()
+			return ollamaModels(ctx, base)
+		},
+		Resolve: func(reference string) (core.Secret, error) { return resolve(env, c.file, reference) },
+		Persona: func(file string) error {
+			if !exists(file) {
+				file = c.config.Beside(file)
+			}
+			_, err := persona.Load(file)
+			return err
+		},
+		Identify: func(ctx context.Context, platform string, a Account, token core.Secret) []core.Finding {
+			i, err := env.Account(platform, a.APIURL, token)
+			if err != nil {
+				return []core.Finding{{What: "identity", Found: "unknown", Mend: txt.Line(err.Error()), Fatal: true}}
+			}
+			prober, ok := i.(core.Prober)
+			if !ok {
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(ctx, probeTime)
+			defer cancel()
+			return prober.Probe(ctx)
+		},
+	}
+}
+
+// exists reports whether there is such a file.
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// ollamaHost returns the address in Ollama's own variable; "" for the usual one.
+func ollamaHost(host string) string {
+	if host == "" {
+		return ""
+	}
+	if !strings.Contains(host, "://") {
+		host = "http://" + host
+	}
+	host = strings.TrimRight(host, "/")
+	if host == usualOllama {
+		return ""
+	}
+	return host
+}
+
+// machineZone returns the time zone of $TZ or of the machine; "" if it is unknown.
+func machineZone(zone string) string {
+	link, err := os.Readlink("/etc/localtime")
+	_, name, ok := strings.Cut(link, "/zoneinfo/")
+	if err == nil && ok && zone == "" {
+		zone = name
+	}
+	if zone == "Local" || new(daemon.Zone).UnmarshalText([]byte(zone)) != nil {
+		return ""
+	}
+	return zone
+}
+
+// resolve returns the secret of a reference of the configuration.
+func resolve(env *daemon.Env, file, reference string) (core.Secret, error) {
+	var one struct {
+		Secret core.Secret `toml:"secret" doc:"The secret."`
+	}
+	err := config.Read(file, []byte("secret = "+config.Quote(reference)), &one, config.Options{Getenv: env.Getenv})
+	if faults, ok := errors.AsType[config.Faults](err); ok {
+		err = errors.New(faults[0].Text)
+	}
+	return one.Secret, err
+}
+
+// ollamaModels lists the models of an Ollama, the one that was changed last first.
+func ollamaModels(ctx context.Context, base string) ([]string, error) {
+	shown := txt.Clip(txt.Line(base), 100)
+	address := strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") + "/api/tags"
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not an address; write it as http://host:port", shown)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("no Ollama: %w", err)
+	}
+	defer response.Body.Close()
+	var list struct {
+		Models []struct {
+			Name string `json:"name"`
+		} `json:"models"`
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(data, &list) != nil {
+		return nil, fmt.Errorf("no Ollama: something else answers at %s", shown)
+	}
+	names := make([]string, len(list.Models))
+	for i, m := range list.Models {
+		names[i] = txt.Clip(txt.Line(m.Name), 100)
+	}
+	return names, nil
+}
+
+// canChat reports whether a model of an Ollama is made for conversations.
+func canChat(model string) bool { return !strings.Contains(strings.ToLower(model), "embed") }
+
+// invitePermissions is what the bot uses on a Discord server: view channels, send
+// messages, also in threads, open public threads, embed links, attach files, read
+// the history, add reactions.
+const invitePermissions = 1<<10 | 1<<11 | 1<<38 | 1<<35 | 1<<14 | 1<<15 | 1<<16 | 1<<6
+
+// botAddress returns the address at which users find the bot of a platform, from what the
+// platform reports and from its token; "" if neither contains it.
+func botAddress(platform string, found []core.Finding, token core.Secret) string {
+	switch platform {
+	case Telegram:
+		for _, f := range found {
+			if name, ok := strings.CutPrefix(f.Found, "@"); ok && f.What == "identity" {
+				return "https://t.me/" + url.PathEscape(name)
+			}
+		}
+	case Discord:
+		first, _, _ := strings.Cut(token.Reveal(), ".") // the bot's id
+		id, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(first, "="))
+		if err == nil && len(id) > 0 && strings.Trim(string(id), "0123456789") == "" {
+			const address = "https://discord.com/oauth2/authorize?client_id=%s&scope=bot+applications.commands"
+			return fmt.Sprintf(address+"&permissions=%d", id, invitePermissions)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+package setup
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"synthbot/core"
+	"synthbot/core/engine"
+	"synthbot/daemon"
+	"synthbot/interfaces/console"
+)
+
+// Init carries out `synthbot init`. Its fields are the flags.
+type Init struct {
+	Answers
+	APIKey, TelegramToken, DiscordToken string // as ReadSecret takes them
+	TelegramURL, DiscordURL             string
+	Yes, NoCheck                        bool
+}
+
+// Run asks what the flags do not answer, and writes the configuration.
+func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
+	c, err := openConfig(env)
+	if err != nil {
+		return err
+	}
+	atTerminal := console.IsTerminal(env.In) && console.IsTerminal(env.Out) && !i.Yes
+	if err := i.readSecrets(env.In, atTerminal); err != nil {
+		return err
+	}
+	w := &Wizard{Answers: &i.Answers, Probes: newProbes(env, c), Current: c.current()}
+	w.Defaults = newDefaults(env, c.file)
+	if i.NoCheck {
+		w.Probes.Identify = nil
+	}
+	if atTerminal {
+		plain := env.Getenv("TERM") == "dumb" || env.Getenv("ACCESSIBLE") != ""
+		w.Terminal = Form{In: env.In, Out: env.Out, Plain: plain}
+		err = w.Ask(ctx)
+	} else {
+		err = w.Fill(ctx, i.Yes)
+	}
+	if errors.Is(err, ErrAborted) {
+		return err
+	}
+	if err != nil {
+		return daemon.Usagef("init: %w", err)
+	}
+	return finish(ctx, env, c, w)
+}
+
+// readSecrets reads the secrets that the flags name. At a terminal, those of standard input
+// are asked for.
+func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
+	var lines *bufio.Reader
+	next := func() (string, error) {
+		if in == nil {
+			return "", io.ErrUnexpectedEOF
+		}
+		if lines == nil {
+			lines = bufio.NewReader(in)
+		}
+		line, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return line, err
+	}
+	if (i.PersonaName != "" || i.PersonaText != "") && i.Persona == "" {
+		i.Persona = New
+	}
+	i.account(Telegram).APIURL, i.account(Discord).APIURL = i.TelegramURL, i.DiscordURL
+	for _, x := range []struct {
+		flag, value string
+		into        *Secret
+	}{
+		{"api-key", i.APIKey, &i.Key},
+		{"telegram-token", i.TelegramToken, &i.account(Telegram).Token},
+		{"discord-token", i.DiscordToken, &i.account(Discord).Token},
+	} {
+		if x.value == "-" && atTerminal {
+			continue
+		}
+		s, err := ReadSecret(x.value, next)
+		if err != nil {
+			return daemon.Usagef("init: --%s: %w", x.flag, err)
+		}
+		*x.into = s
+	}
+	return nil
+}
+
+// finish applies the answers, checks the new configuration, and only then writes files.
+func finish(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard) error {
+	w.Persona = c.personaPath(w.Persona)
+	out, err := w.Apply(c.text)
+	if err != nil {
+		return daemon.Usagef("%s: %w", c.file, err)
+	}
+	next, err := env.Parse(c.file, c.text.String())
+	if err := withoutPersona(err, out.Persona); err != nil {
+		return err
+	}
+	if err := c.write(out); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	summarize(ctx, env, c, w, next, out)
+	return nil
+}
+
+// summarize prints what was written, what the platforms report, and the next commands.
+func summarize(
+	ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, next *daemon.Config, out Changes,
+) {
+	for _, file := range c.written {
+		fmt.Fprintf(env.Out, "written  %s\n", file)
+	}
+	if len(c.written) == 0 {
+		fmt.Fprintf(env.Out, "nothing to change in %s\n", c.file)
+	}
+	for _, platform := range platforms() {
+		for _, f := range w.Found[platform] {
+			daemon.PrintFinding(env.Out, platform, f)
+		}
+		if w.account(platform).Token.Word == Keep {
+			daemon.PrintFinding(env.Out, platform, core.Finding{What: "token", Found: "(kept)"})
+		}
+	}
+	if w.Probes.Identify != nil && w.Engine != Keep && len(next.Engines) > 0 && !next.Engines[0].Disabled {
+		for _, f := range probeEngine(ctx, env, next.File, next.Engines[0]) {
+			f.Fatal = false // it may be off for now
+			daemon.PrintFinding(env.Out, "engine", f)
+		}
+	}
+	start := "chat"
+	if len(next.Enabled) > 0 {
+		start = "run"
+	}
+	fmt.Fprintf(env.Out, "\nNext:\n  synthbot check --online -c %s\n  synthbot %s -c %s\n", c.file, start, c.file)
+	if out.Code != "" {
+		const text = "\nTo become its admin, send this to the bot in a private chat, once:\n  /claim %s\n"
+		fmt.Fprintf(env.Out, text, out.Code)
+	}
+}
+
+// probeEngine reports whether an engine can be used.
+func probeEngine(ctx context.Context, env *daemon.Env, file string, e engine.Config) []core.Finding {
+	reference := e.APIKey.Reveal()
+	if reference != "" {
+		key, err := resolve(env, file, reference)
+		if err != nil {
+			return []core.Finding{{What: cmp.Or(e.Name, e.Provider), Found: "has no key yet", Mend: err.Error()}}
+		}
+		e.APIKey = key
+	}
+	o := engine.Options{Log: slog.New(slog.DiscardHandler), Clock: env.Clock}
+	chain, err := engine.New([]engine.Config{e}, o)
+	if err != nil {
+		return []core.Finding{{What: e.Provider, Found: "cannot be used", Mend: err.Error()}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	defer func() { _ = chain.Close() }()
+	return daemon.ProbeEngines(ctx, chain)
+}

@@ -1,0 +1,316 @@
+package setup
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"synthbot/core/txt"
+	"synthbot/daemon"
+	"synthbot/systemd"
+)
+
+// serviceBinary is the program of a service.
+const serviceBinary = "/usr/local/bin/synthbot"
+
+// Service carries out `synthbot service install`: it writes the files of a service. The
+// exported fields are the flags.
+type Service struct {
+	User, Root    string
+	Tools, DryRun bool
+	Exe           string // the program to run; "": this one
+
+	out      io.Writer
+	secrets  []string // credentials, by name
+	programs []string // which the bot starts
+	notes    []string
+}
+
+var serviceUser = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,30}$`)
+
+// Install moves the configuration to where a service has it, and writes what systemd needs.
+// It starts nothing.
+func (s *Service) Install(env *daemon.Env) error {
+	if !serviceUser.MatchString(s.User) || s.User == "root" {
+		return daemon.Usagef("--user: %q is not a name for the user of a service", s.User)
+	}
+	if s.Root == "" && !s.DryRun && os.Geteuid() != 0 {
+		return daemon.Usagef("service install: it writes to /etc: run it as root (sudo synthbot service install)")
+	}
+	if s.Exe == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		s.Exe = exe
+	}
+	s.out = env.Out
+	from := cmp.Or(env.ConfigFile(), s.at(daemon.ServiceConfig))
+	if env.File == "" && exists(s.at(daemon.ServiceConfig)) {
+		from = s.at(daemon.ServiceConfig)
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		const text = "service install: %w; `synthbot init -c %s` makes a configuration"
+		return daemon.Usagef(text, err, daemon.ServiceConfig)
+	}
+	c, err := env.Parse(from, string(data))
+	if err != nil {
+		return err
+	}
+	s.survey(c)
+	if err := s.writeConfig(c, string(data)); err != nil {
+		return err
+	}
+	if err := s.writeBinary(); err != nil {
+		return err
+	}
+	if err := s.writeUnits(); err != nil {
+		return err
+	}
+	return s.printNext()
+}
+
+// at returns a path of the machine, below Root.
+func (s *Service) at(path string) string {
+	if s.Root == "" {
+		return path
+	}
+	return filepath.Join(s.Root, path)
+}
+
+// inEtc returns a path in the folder of the service's configuration.
+func inEtc(name string) string { return filepath.Join(filepath.Dir(daemon.ServiceConfig), name) }
+
+// survey collects what the configuration needs from the machine.
+func (s *Service) survey(c *daemon.Config) {
+	daemon.WalkConfig(c, func(key, text string) {
+		if key == "command" {
+			s.programs = append(s.programs, text)
+			return
+		}
+		file, isFile := strings.CutPrefix(text, "file:")
+		variable, isVariable := strings.CutPrefix(text, "env:")
+		switch {
+		case isVariable:
+			name := strings.ToLower(variable)
+			s.note("the service has no %s: put the secret into /etc/synthbot/%s, and write file:%s", text, name, name)
+		case isFile && filepath.Base(file) == file:
+			s.secrets = append(s.secrets, file)
+		case isFile:
+			s.note("file:%s does not become a credential: the user %s must be able to read it, "+
+				"and it may not be below /home", file, s.User)
+		}
+	})
+	slices.Sort(s.secrets)
+	s.secrets = slices.Compact(s.secrets)
+	unit := s.at("/usr/lib/systemd/system/synthbot.service")
+	if exists(unit) {
+		s.note("a package installed %s: the unit in /etc overrides it", unit)
+	}
+	if len(s.programs) > 0 && !s.Tools {
+		s.note("the bot will start %s: the unit allows no program but synthbot itself; "+
+			"--tools adds a drop-in that does", strings.Join(s.programs, ", "))
+	}
+}
+
+func (s *Service) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(s.notes, text) {
+		s.notes = append(s.notes, text)
+	}
+}
+
+// writeConfig copies the configuration and its files to the service's folder, and moves the
+// database to its state folder.
+func (s *Service) writeConfig(c *daemon.Config, text string) error {
+	target, dataDir := s.at(daemon.ServiceConfig), c.Bot.DataDir
+	if dataDir != daemon.ServiceState {
+		f, err := Open(text)
+		if err == nil {
+			e := &editor{File: f}
+			e.set(daemon.ServiceState, "data_dir", "bot")
+			err = e.err
+		}
+		if err != nil {
+			return daemon.Usagef("%s: %w", c.File, err)
+		}
+		text = f.String()
+		if dataDir != "" {
+			s.note("the database was in %s: before the first start, `synthbot backup -c %s copy.db` and then "+
+				"`synthbot restore -c %s copy.db` move it", c.Beside(dataDir), c.File, daemon.ServiceConfig)
+		}
+	}
+	if c.File == target {
+		return s.put(target, text, 0o640)
+	}
+	var errs []error
+	for _, file := range slices.Compact(slices.Sorted(slices.Values(c.Personas.Files))) {
+		if filepath.IsLocal(file) {
+			errs = append(errs, s.copyFile(c.Beside(file), s.at(inEtc(file)), 0o644))
+		}
+	}
+	for _, name := range s.secrets {
+		errs = append(errs, s.copyFile(c.Beside(name), s.at(inEtc(name)), 0o600))
+	}
+	if exists(target) {
+		return errors.Join(append(errs, s.print("kept", target, 0))...)
+	}
+	return errors.Join(append(errs, s.put(target, text, 0o640))...)
+}
+
+// copyFile copies a file. It does not overwrite one.
+func (s *Service) copyFile(from, to string, mode fs.FileMode) error {
+	if exists(to) {
+		return s.print("kept", to, 0)
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return s.write(to, data, mode)
+}
+
+// writeBinary copies the program to where a service may run it.
+func (s *Service) writeBinary() error {
+	if slices.Contains([]string{"/usr/bin", "/usr/local/bin", "/opt/synthbot"}, filepath.Dir(s.Exe)) {
+		return nil
+	}
+	data, err := os.ReadFile(s.Exe)
+	if err != nil {
+		return err
+	}
+	s.Exe = serviceBinary
+	installed, err := os.ReadFile(s.at(serviceBinary))
+	if err == nil && bytes.Equal(installed, data) {
+		return s.print("same", s.at(serviceBinary), 0)
+	}
+	return s.write(s.at(serviceBinary), data, 0o755)
+}
+
+// writeUnits writes the files of systemd.
+func (s *Service) writeUnits() error {
+	user := fmt.Sprintf("u %s - \"synthbot chat bot\" %s\n", s.User, daemon.ServiceState)
+	errs := []error{
+		s.put(s.at("/etc/sysusers.d/synthbot.conf"), user, 0o644),
+		s.put(s.at("/etc/tmpfiles.d/synthbot.conf"), s.modes(), 0o644),
+		s.put(s.at("/etc/systemd/system/synthbot.service"), s.unit(), 0o644),
+	}
+	if s.Tools {
+		errs = append(errs, s.put(s.at("/etc/systemd/system/synthbot.service.d/tools.conf"), systemd.Tools(), 0o644))
+	}
+	return errors.Join(errs...)
+}
+
+// modes returns the modes of files: the user may read the configuration, and only root the
+// secrets.
+func (s *Service) modes() string {
+	lines := []string{
+		"# Who may read the configuration of synthbot. Secrets are passed to it at each start.",
+		"z " + filepath.Dir(daemon.ServiceConfig) + " 0750 root " + s.User + " -",
+		"z " + daemon.ServiceConfig + " 0640 root " + s.User + " -",
+	}
+	for _, name := range s.secrets {
+		lines = append(lines, "z "+inEtc(name)+" 0600 root root -")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// unit adapts the shipped unit to this machine.
+func (s *Service) unit() string {
+	var lines []string
+	for line := range strings.SplitSeq(systemd.Unit(), "\n") {
+		key, _, _ := strings.Cut(line, "=")
+		switch {
+		case key == "ExecStart":
+			line = "ExecStart=" + s.Exe + " run -c " + daemon.ServiceConfig
+		case key == "ExecPaths":
+			line = "ExecPaths=" + s.Exe
+		case line == "DynamicUser=yes":
+			line = "DynamicUser=no"
+		case key == "User":
+			line = "User=" + s.User
+		case key == "ConfigurationDirectory":
+			line += "\nConfigurationDirectoryMode=0750"
+		case key == "SetCredential", key == "LoadCredential":
+			continue
+		case strings.HasPrefix(line, "# Encrypted at rest"):
+			for _, name := range s.secrets {
+				lines = append(lines, "LoadCredential="+name+":"+inEtc(name))
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// put writes a text, and backs up a former one.
+func (s *Service) put(path, text string, mode fs.FileMode) error {
+	before, err := os.ReadFile(path)
+	if err == nil && string(before) == text {
+		return s.print("same", path, 0)
+	}
+	if err == nil && !s.DryRun {
+		info, err := os.Stat(path)
+		if err == nil && path == s.at(daemon.ServiceConfig) {
+			mode = info.Mode().Perm()&0o640 | 0o600
+		}
+		if err := s.write(path+".bak", before, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := s.write(path, []byte(text), mode); err != nil || !s.DryRun || path == s.at(daemon.ServiceConfig) {
+		return err // the configuration may contain a secret
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		if line != "" && !strings.HasPrefix(line, "#") {
+			fmt.Fprintf(s.out, "    %s\n", line)
+		}
+	}
+	return nil
+}
+
+// write writes a file, unless it is a dry run, and prints its name.
+func (s *Service) write(path string, data []byte, mode fs.FileMode) error {
+	if s.DryRun {
+		return s.print("would write", path, mode)
+	}
+	if err := daemon.WriteFile(path, data, mode); err != nil {
+		return err
+	}
+	return s.print("written", path, mode)
+}
+
+func (s *Service) print(what, path string, mode fs.FileMode) error {
+	line := fmt.Sprintf("%-8s %s", what, path)
+	if mode != 0 {
+		line += fmt.Sprintf(" (%04o)", mode)
+	}
+	_, err := fmt.Fprintln(s.out, line)
+	return err
+}
+
+// printNext prints the notes, and the next commands.
+func (s *Service) printNext() error {
+	for _, note := range s.notes {
+		fmt.Fprintf(s.out, "!        %s\n", txt.Line(note))
+	}
+	_, err := fmt.Fprintf(s.out, `
+Next:
+  systemd-sysusers /etc/sysusers.d/synthbot.conf
+  systemd-tmpfiles --create /etc/tmpfiles.d/synthbot.conf
+  synthbot check --online -c %s
+  systemctl daemon-reload
+  systemctl enable --now synthbot
+  journalctl -fu synthbot
+`, daemon.ServiceConfig)
+	return err
+}

@@ -1,0 +1,354 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"synthbot/core"
+	"synthbot/core/engine"
+	"synthbot/daemon"
+)
+
+// Question is one question at the terminal.
+type Question struct {
+	Title, About string
+	Initial      string   // the proposed answer
+	Options      []Option // the possible answers; none: any text
+	Hidden       bool     // the answer is not shown
+	Long         bool     // the answer may have several lines
+	Check        func(answer string) error
+}
+
+// Option is a possible answer.
+type Option struct{ Label, Value string }
+
+// Terminal asks the user.
+type Terminal interface {
+	// Ask returns the answer, or ErrAborted.
+	Ask(ctx context.Context, q Question) (string, error)
+	// Say shows a line.
+	Say(text string)
+}
+
+// ErrAborted is the error of a user who leaves instead of answering.
+var ErrAborted = errors.New("left without an answer; nothing was written")
+
+// Wizard collects the answers to all questions.
+type Wizard struct {
+	*Answers
+	Probes   Probes
+	Defaults Defaults
+	Current  Current
+	Terminal Terminal
+	// Found is what the platforms report about the bot.
+	Found map[string][]core.Finding
+
+	models []string // of a local Ollama; nil: none runs
+	looked bool     // for them
+}
+
+// step is a question that may be open.
+type step struct {
+	flag string
+	open func(*Wizard) bool // whether it has no answer yet
+	// needed reports whether only the user can answer it.
+	needed func(*Wizard) bool
+	ask    func(*Wizard, context.Context) error
+	// usual gives the usual answer, if there is one.
+	usual func(*Wizard, context.Context)
+}
+
+// steps lists all questions in order.
+func steps() []step {
+	describes := func(w *Wizard) bool { return w.Persona == New }
+	localOllama := func(w *Wizard, _ context.Context) { w.BaseURL = w.Defaults.Ollama }
+	list := []step{
+		{
+			"--persona", func(w *Wizard) bool { return w.Persona == "" }, isNew,
+			(*Wizard).askPersona, (*Wizard).usualPersona,
+		},
+		{
+			"--persona-name", func(w *Wizard) bool { return describes(w) && w.PersonaName == "" }, always,
+			(*Wizard).askName, noAnswer,
+		},
+		{
+			"--persona-text", func(w *Wizard) bool { return describes(w) && w.PersonaText == "" }, always,
+			(*Wizard).askText, noAnswer,
+		},
+		{"--engine", func(w *Wizard) bool { return w.Engine == "" }, isNew, (*Wizard).askEngine, (*Wizard).usualEngine},
+		{
+			"--base-url", (*Wizard).knowsOllama, never,
+			func(w *Wizard, ctx context.Context) error { localOllama(w, ctx); return nil }, localOllama,
+		},
+		{"--base-url", (*Wizard).needsBaseURL, never, (*Wizard).askBaseURL, noAnswer},
+		{
+			"--model", func(w *Wizard) bool { return w.hasModel() && w.Model == "" },
+			func(w *Wizard) bool { return !w.sameEngine() }, (*Wizard).askModel, (*Wizard).usualModel,
+		},
+		{"--api-key", (*Wizard).lacksKey, always, (*Wizard).askKey, noAnswer},
+	}
+	for _, p := range platforms() {
+		list = append(list, step{
+			"--" + p + "-token", func(w *Wizard) bool { return !w.account(p).Token.given() }, lacksAccount,
+			func(w *Wizard, ctx context.Context) error { return w.askAccount(ctx, p) },
+			func(w *Wizard, _ context.Context) { w.usualAccount(p) },
+		})
+	}
+	return append(list,
+		step{
+			"--admin", func(w *Wizard) bool { return w.Claim == "" && len(w.Admins) == 0 }, never,
+			(*Wizard).askAdmin, (*Wizard).usualAdmin,
+		},
+		step{
+			"--data-dir", func(w *Wizard) bool { return w.DataDir == "" && w.Current.DataDir == "" }, never,
+			(*Wizard).askDataDir, noAnswer,
+		},
+		step{
+			"--timezone", func(w *Wizard) bool { return w.Timezone == "" && w.Current.Timezone == "" }, never,
+			(*Wizard).askZone, func(w *Wizard, _ context.Context) { w.Timezone = w.Defaults.Timezone },
+		},
+		step{
+			"--language", func(w *Wizard) bool { return w.Language == "" && w.Current.Language == "" }, never,
+			(*Wizard).askLanguage, func(w *Wizard, _ context.Context) { w.Language = w.Defaults.Language },
+		},
+	)
+}
+
+func always(*Wizard) bool               { return true }
+func never(*Wizard) bool                { return false }
+func isNew(w *Wizard) bool              { return !w.Current.Exists }
+func noAnswer(*Wizard, context.Context) {}
+
+// lacksAccount reports whether no platform has been chosen yet.
+func lacksAccount(w *Wizard) bool {
+	given := func(p string) bool { return w.account(p).Token.given() }
+	return !w.Current.Exists && !slices.ContainsFunc(platforms(), given)
+}
+
+// Ask asks all open questions at the terminal.
+func (w *Wizard) Ask(ctx context.Context) error {
+	for _, s := range steps() {
+		if !s.open(w) {
+			continue
+		}
+		if err := s.ask(w, ctx); err != nil {
+			return err
+		}
+	}
+	return w.check(ctx)
+}
+
+// Fill answers all open questions without a terminal. If usual is false, questions that a
+// user should decide must have an answer already; the error names the flags of the others.
+func (w *Wizard) Fill(ctx context.Context, usual bool) error {
+	var missing []string
+	for _, s := range steps() {
+		if !s.open(w) {
+			continue
+		}
+		if usual || !s.needed(w) {
+			s.usual(w, ctx)
+		}
+		if s.needed(w) && s.open(w) {
+			missing = append(missing, s.flag)
+		}
+	}
+	if len(missing) == 0 {
+		return w.check(ctx)
+	}
+	hint := " (none: without), or --yes for what is usual"
+	if usual {
+		hint = ""
+	}
+	return fmt.Errorf("nobody can be asked here: give %s%s", strings.Join(missing, ", "), hint)
+}
+
+// check checks the answers. An error names the flag.
+func (w *Wizard) check(ctx context.Context) error {
+	if !slices.Contains([]string{"", Keep, BuiltIn, New}, w.Persona) {
+		if err := w.Probes.Persona(w.Persona); err != nil {
+			return fmt.Errorf("--persona: %w", err)
+		}
+	}
+	providers := engine.Providers()
+	if w.Engine != Keep && w.Engine != Offline && !slices.Contains(providers, w.Engine) {
+		return fmt.Errorf("--engine: there is no %q; there is %s", w.Engine, strings.Join(providers, ", "))
+	}
+	if err := checkZone(w.Timezone); err != nil {
+		return fmt.Errorf("--timezone: %w", err)
+	}
+	if err := checkLanguage(w.Language); err != nil {
+		return fmt.Errorf("--language: %w", err)
+	}
+	for _, admin := range w.Admins {
+		if err := checkUser(admin); err != nil {
+			return fmt.Errorf("--admin: %w", err)
+		}
+	}
+	return w.checkSecrets(ctx)
+}
+
+// checkSecrets asks the platforms about tokens that they have not seen yet.
+func (w *Wizard) checkSecrets(ctx context.Context) error {
+	if _, err := w.resolve(w.Key); err != nil {
+		return fmt.Errorf("--api-key: %w (--no-check takes it as it is)", err)
+	}
+	for _, p := range platforms() {
+		if _, ok := w.Found[p]; ok {
+			continue
+		}
+		if err := w.identify(ctx, p); err != nil {
+			return fmt.Errorf("--%s-token: %w (--no-check takes it as it is)", p, err)
+		}
+	}
+	return nil
+}
+
+// resolve returns the secret of an answer; the zero Secret if there is none, or if nothing
+// is checked.
+func (w *Wizard) resolve(s Secret) (core.Secret, error) {
+	if !s.Typed.IsZero() || !s.changes() || w.Probes.Identify == nil {
+		return s.Typed, nil
+	}
+	return w.Probes.Resolve(s.Word)
+}
+
+// identify asks a platform which bot a token belongs to.
+func (w *Wizard) identify(ctx context.Context, platform string) error {
+	a := w.account(platform)
+	token, err := w.resolve(a.Token)
+	if err != nil || token.IsZero() || w.Probes.Identify == nil {
+		return err
+	}
+	found := w.Probes.Identify(ctx, platform, *a, token)
+	for _, f := range found {
+		if f.Fatal && f.Mend != "" {
+			return fmt.Errorf("%s: %s", f.What, f.Mend)
+		}
+	}
+	address := botAddress(platform, found, token)
+	if address != "" {
+		found = append(found, core.Finding{What: "address", Found: address})
+	}
+	w.setFound(platform, found)
+	return nil
+}
+
+// setFound stores what a platform reports, so that it is not asked again.
+func (w *Wizard) setFound(platform string, found []core.Finding) {
+	if w.Found == nil {
+		w.Found = make(map[string][]core.Finding)
+	}
+	w.Found[platform] = found
+}
+
+// ollama returns the chat models of a local Ollama; nil if none runs.
+func (w *Wizard) ollama(ctx context.Context) []string {
+	if !w.looked {
+		w.looked = true
+		w.models, _ = w.Probes.Models(ctx, cmp.Or(w.BaseURL, w.Defaults.Ollama, usualOllama))
+	}
+	return w.models
+}
+
+// hasModel reports whether the answer is an engine with a model.
+func (w *Wizard) hasModel() bool { return w.Engine != "" && w.Engine != Keep && w.Engine != Offline }
+
+// lacksKey reports whether the engine needs a key that is missing.
+func (w *Wizard) lacksKey() bool {
+	return w.hasModel() && needsKey(w.Engine) && w.BaseURL == "" && !w.Key.given() && !w.sameEngine()
+}
+
+// sameEngine reports whether the answer is the first engine of the file.
+func (w *Wizard) sameEngine() bool {
+	engines := w.Current.Engines
+	return len(engines) > 0 && engines[0].Provider == w.Engine && engines[0].BaseURL == w.BaseURL
+}
+
+// knowsOllama reports whether the environment has the address of the Ollama.
+func (w *Wizard) knowsOllama() bool {
+	return w.Engine == "ollama" && w.BaseURL == "" && w.Defaults.Ollama != ""
+}
+
+// needsBaseURL reports whether the engine runs on a machine of the user, at an unknown
+// address.
+func (w *Wizard) needsBaseURL() bool {
+	return w.hasModel() && !needsKey(w.Engine) && w.BaseURL == "" && !w.sameEngine() &&
+		(w.Engine != "ollama" || w.models == nil)
+}
+
+func (w *Wizard) usualAccount(platform string) {
+	w.account(platform).Token.Word = None
+	if w.Current.Accounts[platform] {
+		w.account(platform).Token.Word = Keep
+	}
+}
+
+func (w *Wizard) usualPersona(context.Context) {
+	w.Persona = BuiltIn
+	if w.Current.Exists {
+		w.Persona = Keep
+	}
+}
+
+func (w *Wizard) usualEngine(ctx context.Context) {
+	switch {
+	case w.Current.Exists:
+		w.Engine = Keep
+	case slices.ContainsFunc(w.ollama(ctx), canChat):
+		w.Engine = "ollama"
+	default:
+		w.Engine = Offline
+	}
+}
+
+func (w *Wizard) usualModel(ctx context.Context) {
+	if w.sameEngine() {
+		w.Model = w.Current.Engines[0].Model
+		return
+	}
+	if w.Engine != "ollama" {
+		return
+	}
+	i := slices.IndexFunc(w.ollama(ctx), canChat)
+	if i >= 0 {
+		w.Model = w.models[i]
+	}
+}
+
+// usualAdmin makes a user admin by a code, if there is no admin.
+func (w *Wizard) usualAdmin(context.Context) {
+	switch {
+	case w.Current.Claim || len(w.Current.Admins) > 0:
+		w.Claim = Keep
+	case w.hasPlatform():
+		w.Claim = ByCode
+	default:
+		w.Claim = None
+	}
+}
+
+// hasPlatform reports whether users can reach the bot on a platform.
+func (w *Wizard) hasPlatform() bool {
+	return slices.ContainsFunc(platforms(), func(p string) bool {
+		token := w.account(p).Token
+		return token.changes() || w.Current.Accounts[p] && token.Word != None
+	})
+}
+
+// needsKey reports whether a provider needs a key at its public address.
+func needsKey(provider string) bool {
+	err := engine.Config{Provider: provider, Model: "any"}.Check()
+	return err != nil && strings.HasPrefix(err.Error(), "api_key:")
+}
+
+func checkZone(answer string) error {
+	if answer == "" {
+		return nil
+	}
+	return new(daemon.Zone).UnmarshalText([]byte(answer))
+}
