@@ -42,9 +42,14 @@ func (r *Provenance) AddLine(rank core.Rank) {
 // AddWords notes the own words of the people whose turn it is: they may name
 // addresses.
 func (r *Provenance) AddWords(text string) {
-	for _, token := range written.FindAllString(text, -1) {
-		r.know(token)
-		r.know(strings.TrimRight(token, ".,;:!?)]}>\"'*_`»”’…"))
+	for word := range strings.FieldsSeq(text) {
+		if !strings.ContainsAny(word[:len(word)-1], ".:[") { // no address is without; most words are
+			continue
+		}
+		for _, token := range written.FindAllString(word, -1) {
+			r.know(token)
+			r.know(strings.TrimRight(token, ".,;:!?)]}>\"'*_`»”’…"))
+		}
 	}
 }
 

@@ -267,3 +267,13 @@ func TestReadingAfterResume(t *testing.T) {
 	}
 	same2(t, "resumed", told(done), []string{"1 transfer done", "2 erase pending"})
 }
+
+func BenchmarkAddWords(b *testing.B) {
+	line := strings.Repeat("We went up the hill, and saw the sea from there. ", 80)
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var r Provenance
+		r.AddWords(line)
+	}
+}
